@@ -139,16 +139,16 @@ TEST(MistakesTest, RegressionsHaveScalesAndAsManyNumbersAsTrainingSays) {
   EXPECT_EQ(of_input("{tokens: [1, 2, 3, 4, 5, 6, 7, 8, 0], numbers: [1, 2, 3, 4, 5, 6, 7, 8, 0]}"),
             "evaluation.attention_inputs[0]: has tokens and numbers: give the one that the task's "
             "inputs are made of");
-  EXPECT_EQ(
-      message("encodings: none"),
-      "encodings[0]: \"none\" gives no vectors for positions, which the network attends by or "
-      "reads beside its input; use one of " +
-          absl::StrJoin(Names<models::EncodingEntry>(
-                            models::EncodingEntries(),
-                            [](const models::EncodingEntry& entry) { return entry.gives_vectors; }),
-                        ", "));
+  EXPECT_EQ(message("encodings: none"),
+            "encodings[0]: \"none\" does not give positions as vectors, which the network needs; "
+            "use one of " +
+                absl::StrJoin(Names<models::EncodingEntry>(models::EncodingEntries(),
+                                                           [](const models::EncodingEntry& entry) {
+                                                             return entry.gives_vectors;
+                                                           }),
+                              ", "));
   const std::string rotary =
-      "networks[0].rotary: turns queries and keys of an input that has positions already: set "
+      "networks[0].rotary: rotates queries and keys of an input that already has positions: set "
       "attention_by: input and input_positions: true, or \"none\" and the encoding \"rope\"";
   EXPECT_EQ(message("networks: {name: positional_attention, rotary: heads}"), rotary);
   EXPECT_EQ(message("networks: {name: positional_attention, attention_by: input, rotary: tokens}\n"
@@ -156,11 +156,11 @@ TEST(MistakesTest, RegressionsHaveScalesAndAsManyNumbersAsTrainingSays) {
             rotary);
   EXPECT_EQ(message("networks: {name: positional_attention, attention_by: input, "
                     "input_positions: true, rotary: tokens, d_model: 7, heads: 1}"),
-            "networks[0].rotary: turns pairs of features; d_model = 7 is odd");
+            "networks[0].rotary: rotates pairs of features; d_model = 7 is odd");
   EXPECT_EQ(message("networks: encoder"),
             "networks[0]: \"encoder\" cannot learn \"sorting\" (tasks[0])\n"
-            "encodings[0]: \"one_hot\" only gives vectors for positions, which the network has no "
-            "use for; use one of " +
+            "encodings[0]: \"one_hot\" gives positions only as vectors, which the network cannot "
+            "use; use one of " +
                 absl::StrJoin(Names<models::EncodingEntry>(models::EncodingEntries(),
                                                            [](const models::EncodingEntry& entry) {
                                                              return entry.is_added;
@@ -356,8 +356,8 @@ const Mistake kMistakes[] = {
     {"FewerExamplesThanLengths", "training: {steps: 1, examples: 19, lengths: 1..20}",
      "training.examples: got 19, expected at least one for each of 20 lengths (training.lengths)"},
     {"PlateauWithoutEpochs", "training: {steps: 1, schedule: plateau}",
-     "training.schedule.every_steps: there are no epochs to look at the loss after; set it, or "
-     "training.examples"},
+     "training.schedule.every_steps: training has no epochs, after which the loss is checked; "
+     "set it, or training.examples"},
     {"WarmupLongerThanTraining", "training: {steps: 100, schedule: warmup_cosine}",
      "training.schedule.warmup_steps: got 500, expected less than training.steps, 100"},
     {"UnknownProtocol", "protocol: randomised_positional_encodings",
@@ -377,8 +377,7 @@ const Mistake kMistakes[] = {
     {"ListForComponent", "encodings: [none, [sin_cos]]",
      "encodings[1]: got a list, expected a name, or a name with parameters"},
     {"TooFewPositions", "encodings: [{name: sin_cos, randomized: true, max_position: 39}]",
-     "encodings[0].max_position: 39 positions cannot be given to the longest sequence, 40 tokens "
-     "of "
+     "encodings[0].max_position: 39 positions are too few for the longest sequence, 40 tokens of "
      "input and output; use a larger max_position or shorter lengths"},
     {"HeadsThatDoNotDivide", "networks: [{name: encoder, heads: 3, d_model: 16}]",
      "networks[0].heads: 3 heads do not divide d_model = 16; use a divisor of it"},
@@ -650,7 +649,7 @@ TEST(MistakesTest, FormulasHaveAFieldAndAColumn) {
   EXPECT_EQ(message("logits: q, h: 1"),
             "encodings[1].h: \"h\" has a meaning in formulas; use another name");
   EXPECT_EQ(message("logits: q, max_positoin: 1"),
-            "encodings[1].parameters: \"max_positoin\" stands in no formula; leave it out");
+            "encodings[1].parameters: \"max_positoin\" is used in no formula; leave it out");
   EXPECT_EQ(
       message("logits: q, embeding: p"),
       "encodings[1].embeding: \"formula\" has no such parameter; did you mean \"embedding\"?");

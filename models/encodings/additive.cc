@@ -5,7 +5,7 @@
 namespace lengthwise::models {
 namespace {
 
-// Numbers that exist at once where rows may be made some at a time.
+// Memory bound of RowsAtOnce, in numbers.
 constexpr int64_t kMaxElements = int64_t{1} << 25;
 
 }  // namespace

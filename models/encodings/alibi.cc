@@ -1,8 +1,8 @@
-// Attention with linear biases (Press et al. 2022), bidirectional: every head adds -slope *
+// ALiBi, attention with linear biases (Press et al. 2022), bidirectional: every head adds -slope *
 // distance to its logits.
 //
-// distance(i, j) is |p_j - p_i| for positions p; with the parameter distances = "offsets" it is
-// p_|j - i|, one draw for all pairs of tokens as far apart, as in the published code of randomized
+// distance(i, j) is |p_j - p_i| for positions p. With distances = "offsets" it is p_|j - i|: all
+// pairs of tokens equally far apart share one draw, as in the published code of randomized
 // positional encodings.
 #include <bit>
 #include <cmath>
@@ -40,7 +40,7 @@ class Alibi : public AdditiveEncoding {
     return distances.unsqueeze(1).mul(slopes_.On(distances.device()).neg()).to(any.scalar_type());
   }
 
-  // Doubles, and what they become.
+  // One double, which counts twice, and its result.
   int64_t NumbersPerPair() const override { return 3 * heads_; }
 
  private:

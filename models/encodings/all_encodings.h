@@ -1,6 +1,6 @@
-// The one list of all positional encodings, in the order in which they are shown. A line here joins
-// the encoding's section of catalogue.cc, a function NAME(), to its implementation, CreateNAME() of
-// factory.h; a line without either does not build.
+// The list of all positional encodings, in display order. Each line joins a section of
+// catalogue.cc, the function NAME(), to an implementation, CreateNAME() of factory.h. A line
+// without either does not build.
 #ifndef LENGTHWISE_MODELS_ENCODINGS_ALL_ENCODINGS_H_
 #define LENGTHWISE_MODELS_ENCODINGS_ALL_ENCODINGS_H_
 

@@ -33,7 +33,7 @@ catalogue::ParameterEntry CausalParameter() {
   return {.name = "causal",
           .default_value = false,
           .documentation =
-              "Tokens attend to themselves and those before them alone, from which a "
+              "Causal attention: each token attends only to itself and earlier tokens, so that the "
               "network can tell their order."};
 }
 
@@ -42,9 +42,8 @@ catalogue::ParameterEntry CausalParameter() {
 EncodingEntry None() {
   return {{.name = "none",
            .title = "None",
-           .documentation =
-               "No positional encoding: the network cannot tell the order of its input, "
-               "unless its attention is causal.",
+           .documentation = "No positional encoding: the network cannot tell the order of its "
+                            "input unless its attention is causal.",
            .parameters = {CausalParameter()}}};
 }
 
@@ -55,25 +54,23 @@ void CheckSinCos(const catalogue::Parameters& parameters, const EncodingContext&
 }
 
 EncodingEntry SinCos() {
-  return {
-      {.name = "sin_cos",
-       .title = "sin / cos",
-       .documentation =
-           "Sines and cosines of the position at d_model / 2 frequencies, from 1 down to nearly "
-           "1 / 10000, added to the embeddings (Vaswani et al. 2017, section 3.5). As vectors, at "
-           "a quarter as many frequencies as the longest sequence has tokens (positional "
-           "attention, appendix C.3).",
-       .parameters = WithPositions(
-           {{.name = "interleaved",
-             .default_value = false,
-             .documentation =
-                 "Sine and cosine of a frequency stand side by side, as in the formula of "
-                 "Vaswani et al. 2017, instead of all sines before all cosines. Only what "
-                 "is compared feature by feature depends on it."}})},
-      /*uses_positions=*/true,
-      CheckSinCos,
-      /*is_added=*/true,
-      /*gives_vectors=*/true};
+  return {{.name = "sin_cos",
+           .title = "sin / cos",
+           .documentation =
+               "Sines and cosines of the position at d_model / 2 frequencies, from 1 down to "
+               "nearly 1 / 10000, added to the embeddings (Vaswani et al. 2017, section 3.5). "
+               "Networks that take positions as vectors get a quarter as many frequencies as the "
+               "longest sequence has tokens (positional attention, appendix C.3).",
+           .parameters = WithPositions(
+               {{.name = "interleaved",
+                 .default_value = false,
+                 .documentation = "Interleaves sine and cosine of each frequency, as in the "
+                                  "formula of Vaswani et al. 2017. False: all sines, then all "
+                                  "cosines. Matters only if features are compared one by one."}})},
+          /*uses_positions=*/true,
+          CheckSinCos,
+          /*is_added=*/true,
+          /*gives_vectors=*/true};
 }
 
 void CheckLearned(const catalogue::Parameters& parameters, const EncodingContext& context,
@@ -81,44 +78,41 @@ void CheckLearned(const catalogue::Parameters& parameters, const EncodingContext
   CheckRandomizedOptions(parameters, path, problems);
   const int64_t rows = parameters.Int("max_position");
   if (context.longest_sequence <= rows) return;
-  problems.push_back(
-      {.field = absl::StrCat(path, ".max_position"),
-       .description = absl::StrCat("a table of ", rows,
-                                   " positions does not reach for the longest "
-                                   "sequence, ",
-                                   context.longest_sequence,
-                                   " tokens of input and output; use a larger max_position or "
-                                   "shorter lengths")});
+  problems.push_back({.field = absl::StrCat(path, ".max_position"),
+                      .description = absl::StrCat(
+                          "a table of ", rows, " positions is too short for the longest sequence, ",
+                          context.longest_sequence,
+                          " tokens of input and output; use a larger max_position or "
+                          "shorter lengths")});
 }
 
 EncodingEntry Learned() {
-  return {
-      {.name = "learned",
-       .title = "Learned",
-       .documentation =
-           "A table of max_position learned vectors, one added to the embedding of each token; a "
-           "network that adds the encoding in every block has a table for each. "
-           "Randomized it is the label encoding of Li and McClelland (2022); otherwise the rows of "
-           "lengths that training never showed stay what they were initialised to.",
-       .parameters = WithPositions(
-           {{.name = "stddev",
-             .default_value = 1.0,
-             .documentation = "Standard deviation of what the table starts from: small "
-                              "ones help on unseen puzzles (relational reasoning on "
-                              "Latin squares, Figure 3).",
-             .minimum = 0,
-             .maximum = 100},
-            {.name = "distribution",
-             .default_value = std::string("truncated_normal"),
-             .documentation = "Of what the table starts from: normal, or truncated at "
-                              "two standard deviations.",
-             .allowed = {"truncated_normal", "normal"}},
-            {.name = "trained",
-             .default_value = true,
-             .documentation = "False: the table stays the random one that it starts as "
-                              "(\"random\" of relational reasoning)."}})},
-      /*uses_positions=*/true,
-      CheckLearned};
+  return {{.name = "learned",
+           .title = "Learned",
+           .documentation =
+               "A table of max_position learned vectors; each token's embedding gets the vector of "
+               "its position. Networks that add the encoding in every block have one table per "
+               "block. Randomized, this is the label encoding of Li and McClelland (2022). "
+               "Otherwise rows beyond the lengths seen in training keep their initial values.",
+           .parameters = WithPositions(
+               {{.name = "stddev",
+                 .default_value = 1.0,
+                 .documentation =
+                     "Standard deviation of the table's initial values. Small values help on "
+                     "unseen puzzles (relational reasoning on Latin squares, Figure 3).",
+                 .minimum = 0,
+                 .maximum = 100},
+                {.name = "distribution",
+                 .default_value = std::string("truncated_normal"),
+                 .documentation = "Distribution of the table's initial values: normal, or normal "
+                                  "truncated at two standard deviations.",
+                 .allowed = {"truncated_normal", "normal"}},
+                {.name = "trained",
+                 .default_value = true,
+                 .documentation = "False keeps the table at its random initial values (\"random\" "
+                                  "in relational reasoning on Latin squares)."}})},
+          /*uses_positions=*/true,
+          CheckLearned};
 }
 
 void CheckRelative(const catalogue::Parameters& parameters, const EncodingContext& context,
@@ -128,8 +122,8 @@ void CheckRelative(const catalogue::Parameters& parameters, const EncodingContex
   if (parameters.Bool("clamped_table") &&
       !(parameters.Bool("randomized") && parameters.String("distances") == "offsets")) {
     problems.push_back({.field = absl::StrCat(path, ".clamped_table"),
-                        .description = "the clamped table is one of randomized offsets; set "
-                                       "randomized: true and distances: offsets, or leave it out"});
+                        .description = "needs randomized offsets; set randomized: true and "
+                                       "distances: offsets, or leave it out"});
   }
 }
 
@@ -146,31 +140,28 @@ EncodingEntry Relative() {
             {.name = "clamped_table",
              .default_value = false,
              .documentation =
-                 "Repeats a fault of the paper's published code, whose table of sinusoids ends too "
-                 "early: "
-                 "a query has distance max_position - 1 to itself and to all keys behind it, and "
-                 "max_position less the drawn distance to those before it."}})},
+                 "Reproduces a bug of the paper's published code, whose table of sinusoids is too "
+                 "short: a query has distance max_position - 1 to itself and all later keys, and "
+                 "max_position minus the drawn distance to earlier keys."}})},
       /*uses_positions=*/true,
       CheckRelative};
 }
 
 EncodingEntry Alibi() {
-  return {
-      {.name = "alibi",
-       .title = "ALiBi",
-       .documentation = "Attention with linear biases: every head lowers its logits in proportion "
-                        "to the distance between query and key (Press et al. 2022), in both "
-                        "directions alike.",
-       .parameters = WithPositions(
-           {DrawsParameter(),
-            DistancesParameter(),
-            {.name = "half_step",
-             .default_value = false,
-             .documentation =
-                 "Takes keys before the query for half a step nearer, so that past and "
-                 "future differ, as the paper's published code does."}})},
-      /*uses_positions=*/true,
-      CheckPositionsAlone};
+  return {{.name = "alibi",
+           .title = "ALiBi",
+           .documentation =
+               "Attention with linear biases: every head lowers its logits in proportion to the "
+               "distance between query and key, equally in both directions (Press et al. 2022).",
+           .parameters = WithPositions(
+               {DrawsParameter(),
+                DistancesParameter(),
+                {.name = "half_step",
+                 .default_value = false,
+                 .documentation = "Counts keys before the query as half a step nearer, as in the "
+                                  "paper's published code, so that past and future differ."}})},
+          /*uses_positions=*/true,
+          CheckPositionsAlone};
 }
 
 void CheckRope(const catalogue::Parameters& parameters, const EncodingContext& context,
@@ -187,16 +178,15 @@ void CheckRope(const catalogue::Parameters& parameters, const EncodingContext& c
 EncodingEntry Rope() {
   return {{.name = "rope",
            .title = "RoPE",
-           .documentation = "Rotary encoding: pairs of features of queries and keys are turned by "
-                            "angles proportional to the position (RoFormer: Su et al. 2021).",
+           .documentation = "Rotary encoding: rotates pairs of query and key features by angles "
+                            "proportional to the position (RoFormer: Su et al. 2021).",
            .parameters = WithPositions(
                {DrawsParameter(),
                 {.name = "turned_by",
                  .default_value = std::string("tokens"),
-                 .documentation =
-                     "What turns queries and keys: the position of their \"tokens\" or, as in "
-                     "the released code of positional attention, the number of their "
-                     "\"heads\", which changes no logit.",
+                 .documentation = "Index that sets the rotation. \"tokens\": the token's position. "
+                                  "\"heads\": the head's index, as in the released code of "
+                                  "positional attention, which changes no logit.",
                  .allowed = {"tokens", "heads"}}})},
           /*uses_positions=*/true,
           CheckRope};
@@ -206,20 +196,21 @@ EncodingEntry Shaw() {
   return {
       {.name = "shaw",
        .title = "Relative (Shaw)",
-       .documentation =
-           "A learned vector for each distance from query to key, up to `max_distance` either way, "
-           "that is added to the key; one table a block (Shaw et al. 2018; relational reasoning on "
-           "Latin squares, section 3.3). Causal, it is the released code's relative encoding.",
+       .documentation = "A learned vector for each distance from query to key, up to "
+                        "`max_distance` in each direction, added to the key. One table per block "
+                        "(Shaw et al. 2018; relational reasoning on Latin squares, section 3.3). "
+                        "With causal: true it is the released code's relative encoding.",
        .parameters = {{.name = "max_distance",
                        .default_value = int64_t{15},
-                       .documentation = "Tokens farther apart count as this far apart.",
+                       .documentation =
+                           "Largest distance; tokens farther apart count as this far apart.",
                        .minimum = 0,
                        .maximum = 100'000},
                       CausalParameter(),
                       {.name = "stddev",
                        .default_value = 1.0,
-                       .documentation = "Standard deviation of the normal distribution that the "
-                                        "vectors start from.",
+                       .documentation =
+                           "Standard deviation of the vectors' initial values, which are normal.",
                        .minimum = 0,
                        .maximum = 100}}},
       /*uses_positions=*/false,
@@ -237,19 +228,19 @@ void CheckSinCos2d(const catalogue::Parameters& parameters, const EncodingContex
 }
 
 EncodingEntry SinCos2d() {
-  return {{.name = "sin_cos_2d",
-           .title = "2d sin / cos",
-           .documentation =
-               "Sines and cosines of the column in the first half of the features and of "
-               "the row in the second, for tokens that are the cells of a grid, row by row "
-               "(relational reasoning on Latin squares, section 3.3).",
-           .parameters = {{.name = "columns",
-                           .default_value = int64_t{4},
-                           .documentation = "Cells of a row of the grid.",
-                           .minimum = 1,
-                           .maximum = 100'000}}},
-          /*uses_positions=*/false,
-          CheckSinCos2d};
+  return {
+      {.name = "sin_cos_2d",
+       .title = "2d sin / cos",
+       .documentation = "Sines and cosines of a grid cell's column, in the first half of the "
+                        "features, and of its row, in the second. Tokens are the cells of a grid, "
+                        "row by row (relational reasoning on Latin squares, section 3.3).",
+       .parameters = {{.name = "columns",
+                       .default_value = int64_t{4},
+                       .documentation = "Cells per row of the grid.",
+                       .minimum = 1,
+                       .maximum = 100'000}}},
+      /*uses_positions=*/false,
+      CheckSinCos2d};
 }
 
 EncodingEntry Fire() {
@@ -257,27 +248,27 @@ EncodingEntry Fire() {
       {.name = "fire",
        .title = "FIRE",
        .documentation =
-           "A small network, shared by all blocks, makes each head's addition to the logits of the "
-           "distance from query to key as a share of the query's position (Li et al. 2024, "
-           "functional interpolation for relative position encodings). In networks that see both "
-           "directions the later of query and key takes the query's place.",
+           "A small network, shared by all blocks, maps the distance from query to key, as a "
+           "fraction of the query's position, to each head's addition to the logits (functional "
+           "interpolation for relative position encodings, FIRE: Li et al. 2024). In networks that "
+           "see both directions, the later of query and key replaces the query in the fraction.",
        .parameters = WithPositions(
            {DrawsParameter(),
             {.name = "width",
              .default_value = int64_t{32},
-             .documentation = "Hidden features of the network that makes the term.",
+             .documentation = "Hidden features of the small network.",
              .minimum = 1,
              .maximum = 1024},
             {.name = "c",
              .default_value = 0.1,
-             .documentation = "What the learned factor of distances starts from.",
+             .documentation = "Initial value of the learned factor on distances.",
              .minimum = 1e-6,
              .maximum = 1e6},
             {.name = "threshold",
              .default_value = 512.0,
              .documentation =
-                 "What the learned threshold L starts from: queries at smaller positions "
-                 "take their distances as shares of L, the others of their position.",
+                 "Initial value of the learned threshold L. Queries at positions below L take "
+                 "their distances as fractions of L, others as fractions of their position.",
              .minimum = 1e-3,
              .maximum = 1e6}})},
       /*uses_positions=*/true,
@@ -285,15 +276,14 @@ EncodingEntry Fire() {
 }
 
 EncodingEntry KerpleLog() {
-  return {
-      {.name = "kerple_log",
-       .title = "KerpleLog",
-       .documentation =
-           "Every head lowers its logits by r1 log(1 + r2 distance), with two learned numbers of "
-           "at least 0.01 for each head that all blocks share (KERPLE: Chi et al. 2022).",
-       .parameters = WithPositions({DrawsParameter()})},
-      /*uses_positions=*/true,
-      CheckPositionsAlone};
+  return {{.name = "kerple_log",
+           .title = "KerpleLog",
+           .documentation =
+               "Every head lowers its logits by r1 log(1 + r2 distance). r1 and r2 are learned for "
+               "each head, at least 0.01, and shared by all blocks (KERPLE: Chi et al. 2022).",
+           .parameters = WithPositions({DrawsParameter()})},
+          /*uses_positions=*/true,
+          CheckPositionsAlone};
 }
 
 void CheckT5(const catalogue::Parameters& parameters, const EncodingContext& context,
@@ -309,10 +299,9 @@ void CheckT5(const catalogue::Parameters& parameters, const EncodingContext& con
              "a multiple of 4")});
   }
   if (2 * farthest <= buckets) {
-    problems.push_back(
-        {.field = absl::StrCat(path, ".max_distance"),
-         .description = absl::StrCat(farthest, " is no farther than the exact half of ", buckets,
-                                     " buckets; use more than ", buckets / 2)});
+    problems.push_back({.field = absl::StrCat(path, ".max_distance"),
+                        .description = absl::StrCat(farthest, " is not above half of the ", buckets,
+                                                    " buckets; use more than ", buckets / 2)});
   }
 }
 
@@ -320,21 +309,20 @@ EncodingEntry T5() {
   return {
       {.name = "t5",
        .title = "T5",
-       .documentation =
-           "A learned number for each head and bucket of distances, added to the logits and shared "
-           "by all blocks; near distances have a bucket each, far ones share them by their "
-           "logarithm (Raffel et al. 2020, section 2.1).",
+       .documentation = "A learned number for each head and bucket of distances, added to the "
+                        "logits and shared by all blocks. Short distances have one bucket each, "
+                        "longer ones share logarithmic buckets (Raffel et al. 2020, section 2.1).",
        .parameters = WithPositions(
            {DrawsParameter(),
             {.name = "buckets",
              .default_value = int64_t{32},
-             .documentation = "Learned numbers of a head, a multiple of 4; half of them "
-                              "for each direction where the network sees both.",
+             .documentation = "Buckets of each head, a multiple of 4. If the network sees both "
+                              "directions, each direction gets half of them.",
              .minimum = 4,
              .maximum = 65536},
             {.name = "max_distance",
              .default_value = int64_t{128},
-             .documentation = "From here on all distances share the last bucket.",
+             .documentation = "Distances from here on share the last bucket.",
              .minimum = 3,
              .maximum = 1 << 20}})},
       /*uses_positions=*/true,
@@ -345,17 +333,15 @@ EncodingEntry OneHot() {
   return {
       {.name = "one_hot",
        .title = "One-hot",
-       .documentation =
-           "A vector with a place for every position, 1 at the token's own and 0 elsewhere, for "
-           "networks that take positions as vectors (positional attention, section 4). It has as "
-           "many places as the longest sequence has tokens; randomized, max_position.",
+       .documentation = "One-hot vectors, 1 at the token's position and 0 elsewhere, for networks "
+                        "that take positions as vectors (positional attention, section 4). Their "
+                        "size is the longest sequence in tokens or, randomized, max_position.",
        .parameters = WithPositions(
            {{.name = "last_apart",
              .default_value = true,
-             .documentation =
-                 "The last token of a sequence, a scratchpad, has the last vector at every "
-                 "length, as in the paper's released code; not where positions are "
-                 "randomized. False: the vector of its position."}})},
+             .documentation = "Gives the last token of a sequence, a scratchpad, the last vector "
+                              "at every length, as in the paper's released code. No effect if "
+                              "positions are randomized. False: the vector of its position."}})},
       /*uses_positions=*/true,
       CheckPositionsAlone,
       /*is_added=*/false,
@@ -367,10 +353,9 @@ EncodingEntry Binary() {
       {.name = "binary",
        .title = "Binary",
        .documentation =
-           "The position in base two, -1 for a digit 0 and 1 for a digit 1, lowest digit first, "
-           "for networks that take positions as vectors (positional attention, appendix C.3). It "
-           "has as many digits as tell the positions of the longest sequence apart; randomized, "
-           "all below max_position.",
+           "The position in base two, lowest digit first, with -1 for 0 and 1 for 1, for networks "
+           "that take positions as vectors (positional attention, appendix C.3). Has enough digits "
+           "for the positions of the longest sequence or, randomized, for all below max_position.",
        .parameters = WithPositions({})},
       /*uses_positions=*/true,
       CheckPositionsAlone,
@@ -386,15 +371,14 @@ void CheckFormula(const catalogue::Parameters& parameters, const EncodingContext
   if (definition.angle && context.heads > 0 && context.d_model % (2 * context.heads) != 0) {
     problems.push_back(
         {.field = absl::StrCat(path, ".angle"),
-         .description = absl::StrCat(
-             "turns pairs of features, so each head needs an even number of them; the network has "
-             "d_model = ",
-             context.d_model, " and ", context.heads, " heads")});
+         .description = absl::StrCat("rotates pairs of features, so each head needs an even number "
+                                     "of them; the network has d_model = ",
+                                     context.d_model, " and ", context.heads, " heads")});
   }
   if (definition.logits && context.open_ended && UsesArgument(*definition.logits, 4)) {
-    problems.push_back({.field = absl::StrCat(path, ".logits"),
-                        .description = "n is not known where a text is continued token by token; "
-                                       "use q and k alone"});
+    problems.push_back(
+        {.field = absl::StrCat(path, ".logits"),
+         .description = "n is unknown while a text is continued token by token; use only q and k"});
   }
   for (const FormulaParameter& parameter : definition.parameters) {
     const bool per_head = parameter.per == FormulaParameter::Per::kHead;
@@ -485,10 +469,8 @@ void CheckEncoding(const EncodingEntry& entry, const catalogue::Parameters& para
         {.field = std::string(path),
          .description = absl::StrCat(
              "\"", entry.name, "\" ",
-             context.as_vectors
-                 ? "gives no vectors for positions, which the network attends by or reads beside "
-                   "its input"
-                 : "only gives vectors for positions, which the network has no use for",
+             context.as_vectors ? "does not give positions as vectors, which the network needs"
+                                : "gives positions only as vectors, which the network cannot use",
              "; use one of ", absl::StrJoin(others, ", "))});
     return;
   }

@@ -16,7 +16,7 @@ catalogue::Parameters Resolved(const EncodingEntry& entry, const catalogue::Para
   return parameters;
 }
 
-TEST(EncodingEntriesTest, NamesAreNewAndEveryEntryIsDocumented) {
+TEST(EncodingEntriesTest, NamesAreUniqueAndDocumented) {
   std::set<std::string> names;
   for (const EncodingEntry* entry : EncodingEntries()) {
     EXPECT_TRUE(names.insert(entry->name).second) << entry->name;
@@ -28,7 +28,7 @@ TEST(EncodingEntriesTest, NamesAreNewAndEveryEntryIsDocumented) {
   }
 }
 
-TEST(EncodingEntriesTest, ThoseThatUsePositionsCanBeRandomizedAndRefuseTooLongSequences) {
+TEST(EncodingEntriesTest, RandomizedPositionsRefuseLongSequences) {
   const EncodingContext context = {.d_model = 64, .heads = 8, .longest_sequence = 81};
   for (const EncodingEntry* entry : EncodingEntries()) {
     SCOPED_TRACE(entry->name);

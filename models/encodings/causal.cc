@@ -9,8 +9,7 @@
 namespace lengthwise::models {
 namespace {
 
-// [n, n]: 0 where row i may see column j, `hidden` elsewhere. The first `prompt` columns are seen
-// by all rows.
+// [n, n]: 0 where row i may see column j, else `hidden`. All rows see the first `prompt` columns.
 at::Tensor Mask(int64_t n, int64_t prompt, double hidden, const at::TensorOptions& options) {
   const at::Tensor places = at::arange(n, options.dtype(at::kLong));
   return at::zeros({n, n}, options)
@@ -19,7 +18,7 @@ at::Tensor Mask(int64_t n, int64_t prompt, double hidden, const at::TensorOption
           hidden);
 }
 
-// `term`, which may be undefined, and minus infinity where a query must not look.
+// Adds minus infinity to `term`, which may be undefined, where a query must not look.
 at::Tensor WithMask(const at::Tensor& term, const at::Tensor& queries, int64_t prompt) {
   const int64_t n = queries.size(-2);
   const at::Tensor mask =
@@ -28,8 +27,8 @@ at::Tensor WithMask(const at::Tensor& term, const at::Tensor& queries, int64_t p
   return term.defined() ? term.add(mask) : mask;
 }
 
-// What the fused kernels add to the logits of hidden keys. They subtract maxima, and the difference
-// of two infinities is not a number; e to this power is 0 in float32.
+// Mask value for the fused kernels: they subtract maxima, and infinity minus infinity would be NaN.
+// e to this power is 0 in float32.
 constexpr double kHidden = -1e30;
 
 class Causal : public Encoding {

@@ -1,5 +1,4 @@
-// Causal attention as an encoding's decorator: tokens attend to themselves and to those before
-// them.
+// Causal attention as a decorator of encodings: tokens attend to themselves and earlier tokens.
 #ifndef LENGTHWISE_MODELS_ENCODINGS_CAUSAL_H_
 #define LENGTHWISE_MODELS_ENCODINGS_CAUSAL_H_
 
@@ -10,13 +9,12 @@
 
 namespace lengthwise::models {
 
-// The encoding whose logits' term is `inner`'s, and minus infinity for keys behind the query.
-// Everything else is `inner`'s.
+// Decorates `inner`: adds minus infinity to the logits of keys after the query, and forwards the
+// rest.
 std::unique_ptr<Encoding> MakeCausal(std::unique_ptr<Encoding> inner);
 
-// The same for examples that begin with a prompt of `prompt` tokens, which see each other whichever
-// comes first (a prefix language model). Cheap: made for a group of examples, of an encoding that
-// outlives it.
+// Causal attention with a prompt (prefix language model): the first `prompt` tokens see each other
+// in both directions. Cheap to make for each group of examples; `inner` must outlive it.
 class PromptMasked : public Encoding {
  public:
   PromptMasked(const Encoding& inner, int64_t heads, int64_t prompt)

@@ -1,7 +1,7 @@
-// A positional encoding: at most an addition to the embeddings, a rotation of queries and keys, and
-// a term added to the attention logits; or the positions as vectors. Networks ask for these and
-// never for the encoding's name. Rotation and term exist twice: as operations on tensors, for every
-// device and type, and as the numbers that a fused kernel takes.
+// Interface of positional encodings. An encoding gives at most an addition to the embeddings, a
+// rotation of queries and keys, and a term of the attention logits; or it gives positions as
+// vectors. Networks ask for these and never for the encoding's name. Rotation and term have two
+// forms: tensor operations, for every device and type, and numbers for a fused kernel.
 #ifndef LENGTHWISE_MODELS_ENCODINGS_ENCODING_H_
 #define LENGTHWISE_MODELS_ENCODINGS_ENCODING_H_
 
@@ -20,74 +20,74 @@
 
 namespace lengthwise::models {
 
-// What rotation and logits' term are made of, in a fused kernel's layouts (kernels/attention.h);
-// undefined tensors are absent. n tokens, of which `count` ask: the rows.
+// Rotation and logits' term as a fused kernel takes them (layouts in kernels/attention.h).
+// Undefined tensors are absent. n is the number of tokens, `count` the number of queries (rows).
 struct AttentionTerms {
   at::Tensor additive;  // [P or 1, H, count, n]
-  // R as [P, H, dh, count, n]; with `toeplitz` and count = n as [P, H, dh, 2n - 1].
+  // R as [P, H, dh, count, n]; if `toeplitz` and count = n, as [P, H, dh, 2n - 1].
   at::Tensor relative;
   bool toeplitz = false;
-  // Where R is large and soon made: makes it again, without a gradient, so that no R has to be kept
-  // for the backward pass. So R must not come from operations that keep it for theirs.
+  // Recomputes R without a gradient, so that the backward pass need not keep a large R. The
+  // operations that made R must not save it either.
   std::function<at::Tensor()> remake_relative;
   at::Tensor content_bias, position_bias;  // [P, H, dh]
-  at::Tensor rotation;                     // [P, n, dh]; where it is given, count = n
-  // Token i sees the tokens 0 .. i alone.
+  at::Tensor rotation;                     // [P, n, dh]; needs count = n
+  // True: token i sees only tokens 0 .. i.
   bool causal = false;
 };
 
 // Shapes: P members, B sequences, n tokens, H heads, d = d_model, dh = d / H.
 //
-// Immutable after construction; methods may be called from any thread. Positions are int64 [P, n],
-// at least 0, one draw for all sequences of a batch; a term or rotation of a block gets that
-// block's. Angles are computed in double precision.
+// Immutable after construction; all methods are thread-safe. Positions are int64 [P, n], at least
+// 0, one draw for all sequences of a batch. Terms and rotations of a block get that block's
+// positions. Angles are computed in double precision.
 class Encoding {
  public:
   virtual ~Encoding() = default;
 
-  // What to add to the embeddings, [P, 1, n, d] in the parameters' type, or an undefined tensor for
-  // nothing. `block` is 0 but in networks that add the encoding in every block.
+  // Addition to the embeddings, [P, 1, n, d] in the parameters' type; undefined for none. `block`
+  // is 0 except in networks that add the encoding in every block.
   virtual at::Tensor EmbeddingTerm(const ParameterSet& parameters, int64_t block,
                                    const at::Tensor& positions) const {
     return {};
   }
 
-  // Rotates queries and keys [P, B, H, n, dh] of block `block` in place of the originals, in their
-  // type: the parameters', or bfloat16 (layers/products.h).
+  // Rotates queries and keys [P, B, H, n, dh] of block `block` in place. Their type is the
+  // parameters', or bfloat16 (layers/products.h), and is kept.
   virtual void Rotate(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
                       at::Tensor& queries, at::Tensor& keys) const {}
 
-  // What to add to the scaled logits q.k / sqrt(dh) of block `block`: broadcastable to [P, B, H, n,
-  // n] (rows are queries), or an undefined tensor for nothing. It is not scaled again. Queries and
-  // keys are those of Rotate; the term is at least float32 where it has numbers of its own.
+  // Addition to the scaled logits q.k / sqrt(dh) of block `block`, not scaled again: broadcastable
+  // to [P, B, H, n, n] (rows are queries); undefined for none. Queries and keys are those after
+  // Rotate. The term is at least float32 if it has numbers of its own.
   virtual at::Tensor LogitTerm(const ParameterSet& parameters, int64_t block,
                                const at::Tensor& positions, const at::Tensor& queries,
                                const at::Tensor& keys) const {
     return {};
   }
 
-  // Rotate and LogitTerm as numbers for the rows first .. first + count - 1, in the parameters'
-  // type. An encoding that has one of those must have this. `count` is n but where RowsAtOnce says
-  // less.
+  // Rotate and LogitTerm as numbers for rows first .. first + count - 1, in the parameters' type.
+  // An encoding that overrides either must override this. `count` is n unless RowsAtOnce is
+  // smaller.
   virtual AttentionTerms Terms(const ParameterSet& parameters, int64_t block,
                                const at::Tensor& positions, int64_t first, int64_t count) const {
     return {};
   }
 
-  // The positions as vectors [P, n, vector_size()] in the parameters' type, for networks that
-  // attend by them or read them beside their input (EncodingContext::as_vectors). An encoding whose
-  // entry says that it gives vectors must have both.
+  // Positions as vectors [P, n, vector_size()] in the parameters' type, for networks that attend by
+  // them or append them to their input (EncodingContext::as_vectors). Encodings whose entry has
+  // `gives_vectors` must override both.
   virtual at::Tensor Vectors(const ParameterSet& parameters, const at::Tensor& positions) const {
     return {};
   }
   virtual int64_t vector_size() const { return 0; }
 
-  // How many rows' terms fit into a sensible amount of memory for `members` members and n `tokens`,
-  // at least 1; tokens where all do.
+  // Rows per call of Terms that keep its memory bounded, for `members` members and n = `tokens`: at
+  // least 1; `tokens` if all fit.
   virtual int64_t RowsAtOnce(int64_t members, int64_t tokens) const { return tokens; }
 
-  // Whether Terms are the same for every block that has the same positions, so that a network may
-  // ask once.
+  // True if Terms are the same for all blocks with the same positions, so that a network may
+  // compute them once.
   virtual bool SameInEveryBlock() const { return false; }
 };
 
@@ -95,11 +95,11 @@ struct EncodingShape {
   int64_t blocks = 0;
   int64_t heads = 0;
   int64_t d_model = 0;
-  // dh where it is not d_model / heads; 0 where it is.
+  // dh if it is not d_model / heads; 0 if it is.
   int64_t head_size = 0;
-  // Whether the network adds the encoding in every block, so that each has a table of its own.
+  // True if the network adds the encoding in every block, so that each block has its own table.
   bool in_every_block = false;
-  // Whether tokens see none behind them.
+  // True if tokens see no later tokens.
   bool causal = false;
   // Most tokens of any sequence in training or evaluation.
   int64_t longest_sequence = 0;
@@ -108,7 +108,8 @@ struct EncodingShape {
 };
 
 // Creates an encoding of the catalogue and adds its parameters to the layout, named "encoding." or
-// "blocks.{b}.encoding.". NOT_FOUND for an unknown name. `parameters` come from catalogue::Resolve.
+// "blocks.{b}.encoding.". `parameters` come from catalogue::Resolve. Returns NOT_FOUND for an
+// unknown name.
 absl::StatusOr<std::unique_ptr<Encoding>> CreateEncoding(absl::string_view name,
                                                          const catalogue::Parameters& parameters,
                                                          const EncodingShape& shape,

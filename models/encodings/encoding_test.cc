@@ -23,7 +23,7 @@ double LargestDifference(const at::Tensor& a, const at::Tensor& b) {
   return a.sub(b).abs().max().item<double>();
 }
 
-TEST(CreateEncodingTest, KnowsTheEncodingsOfTheCatalogue) {
+TEST(CreateEncodingTest, CreatesEveryEntryOfTheCatalogue) {
   for (const EncodingEntry* entry : EncodingEntries()) {
     std::vector<catalogue::Problem> problems;
     ParameterLayout layout;
@@ -34,14 +34,14 @@ TEST(CreateEncodingTest, KnowsTheEncodingsOfTheCatalogue) {
   }
 }
 
-TEST(CreateEncodingTest, UnknownNamesGetASuggestion) {
+TEST(CreateEncodingTest, UnknownNameGetsASuggestion) {
   ParameterLayout layout;
   const auto encoding = CreateEncoding("sin_co", {}, {}, layout);
   EXPECT_EQ(encoding.status().code(), absl::StatusCode::kNotFound);
   EXPECT_NE(encoding.status().message().find("sin_cos"), std::string::npos);
 }
 
-TEST(SinusoidsTest, AreTheFormula) {
+TEST(SinusoidsTest, MatchTheFormula) {
   const at::Tensor positions = at::tensor(std::vector<int64_t>{0, 3, -2047});
   const at::Tensor sinusoids = Sinusoids(positions, 6, at::kDouble);
   for (int64_t row = 0; row < 3; ++row) {
@@ -54,14 +54,14 @@ TEST(SinusoidsTest, AreTheFormula) {
   }
 }
 
-TEST(SinusoidsTest, Float32IsExactToRoundingAtLargePositions) {
+TEST(SinusoidsTest, Float32IsExactAtLargePositions) {
   const at::Tensor positions = at::arange(2000, 2048, at::kLong);
   EXPECT_LT(LargestDifference(Sinusoids(positions, 64, at::kFloat).to(at::kDouble),
                               Sinusoids(positions, 64, at::kDouble)),
             6e-8);
 }
 
-TEST(SinusoidsTest, DifferencesAreTheSinusoidsOfTheDifferences) {
+TEST(SinusoidsTest, DifferencesMatchTheirSinusoids) {
   const at::Tensor positions = at::tensor(std::vector<int64_t>{2, 5, 90, 2040}).view({1, 4});
   const at::Tensor expected =
       Sinusoids(positions.unsqueeze(1).sub(positions.unsqueeze(2)), 16, at::kDouble);
@@ -70,13 +70,13 @@ TEST(SinusoidsTest, DifferencesAreTheSinusoidsOfTheDifferences) {
             1e-12);
 }
 
-TEST(AlibiSlopesTest, AreThoseOfTheAuthorsCode) {
+TEST(AlibiSlopesTest, MatchTheAuthorsCode) {
   EXPECT_EQ(AlibiSlopes(4), (std::vector<double>{0.25, 0.0625, 0.015625, 0.00390625}));
-  // For 6 heads: those of 4, then the first and the third of 8.
+  // 6 heads: the slopes of 4, then the first and third of 8.
   EXPECT_EQ(AlibiSlopes(6), (std::vector<double>{0.25, 0.0625, 0.015625, 0.00390625, 0.5, 0.125}));
 }
 
-// The relative encoding's term as its header defines it, one pair of tokens at a time.
+// The relative encoding's term by its definition (relative.cc), one pair of tokens at a time.
 at::Tensor RelativeByDefinition(const ParameterSet& parameters, const at::Tensor& distances,
                                 const at::Tensor& queries, const at::Tensor& keys) {
   const int64_t heads = queries.size(2), n = queries.size(3), size = queries.size(4);
@@ -108,7 +108,7 @@ struct RelativeCase {
 
 class RelativeTest : public ::testing::TestWithParam<RelativeCase> {};
 
-TEST_P(RelativeTest, IsItsDefinition) {
+TEST_P(RelativeTest, MatchesItsDefinition) {
   catalogue::Parameters options;
   options.Set("randomized", GetParam().randomized);
   options.Set("distances", GetParam().distances);

@@ -19,7 +19,7 @@ absl::StatusOr<std::unique_ptr<Encoding>> CreateEncoding(absl::string_view name,
                                                          ParameterLayout& layout) {
   using Create = std::unique_ptr<Encoding> (*)(const catalogue::Parameters&, const EncodingShape&,
                                                ParameterLayout&);
-  // In the order of EncodingEntries, which comes from the same list.
+  // Same order as EncodingEntries: both expand one list.
 #define LENGTHWISE_CREATE(Name) Create##Name,
   static constexpr Create kCreate[] = {LENGTHWISE_ENCODINGS(LENGTHWISE_CREATE)};
 #undef LENGTHWISE_CREATE
@@ -33,11 +33,11 @@ absl::StatusOr<std::unique_ptr<Encoding>> CreateEncoding(absl::string_view name,
                                           catalogue::Suggestion(name, names)));
 }
 
-// The encoder then is invariant to the order of its input (randomized positional encodings, section
-// 4, "None").
+// Without an encoding, the encoder is invariant to the order of its input (randomized positional
+// encodings, section 4, "None").
 std::unique_ptr<Encoding> CreateNone(const catalogue::Parameters& parameters,
                                      const EncodingShape& shape, ParameterLayout& layout) {
-  // Every hook of the base class contributes nothing.
+  // All hooks of the base class add nothing.
   auto none = std::make_unique<Encoding>();
   if (!parameters.Bool("causal")) return none;
   return MakeCausal(std::move(none));

@@ -1,4 +1,4 @@
-// What creates each encoding. An encoding's own file defines its CreateNAME.
+// Factory functions of the encodings. Each encoding's own file defines its CreateNAME.
 #ifndef LENGTHWISE_MODELS_ENCODINGS_FACTORY_H_
 #define LENGTHWISE_MODELS_ENCODINGS_FACTORY_H_
 
@@ -9,8 +9,8 @@
 
 namespace lengthwise::models {
 
-// `parameters` were resolved with the encoding's entry and passed its check. Adds the encoding's
-// parameters to the layout, named as CreateEncoding says.
+// Creates the encoding and adds its parameters to the layout, named as for CreateEncoding.
+// `parameters` are resolved with the encoding's entry and have passed its check.
 #define LENGTHWISE_CREATE(Name)                                                   \
   std::unique_ptr<Encoding> Create##Name(const catalogue::Parameters& parameters, \
                                          const EncodingShape& shape, ParameterLayout& layout);

@@ -1,12 +1,12 @@
-// Functional interpolation for relative positions (FIRE: Li et al. 2024): a small network makes
-// every head's term of how far key and query are apart, as a share of how far they can be:
+// FIRE, functional interpolation for relative positions (Li et al. 2024). A small network maps the
+// distance from query to key, as a fraction of the largest possible distance, to every head's term:
 //
 //   b_h(i, j) = f_h( psi(|p_i - p_j|) / (psi(max(|L|, p_i)) + 1e-6) ),  psi(x) = log(|c x| + 1)
 //
-// f is Linear(1, width), ReLU, Linear(width, H), shared by all blocks, as are c and the threshold L
-// = multiplier * threshold, both of which are learned. In a network that is not causal, where the
-// key may be the later of the two, the larger of p_i and p_j stands for p_i: so the share is the
-// same in both directions and never above 1, and for keys before the query nothing is different.
+// f is Linear(1, width), ReLU, Linear(width, H). All blocks share f, the learned factor c and the
+// learned threshold L = multiplier * threshold. In networks that are not causal, max(p_i, p_j)
+// replaces p_i, because the key may come after the query. The fraction is then symmetric and at
+// most 1, and unchanged for keys before the query.
 #include <cmath>
 
 #include "ATen/ops/log1p.h"
@@ -20,7 +20,7 @@ namespace {
 
 constexpr double kEpsilon = 1e-6;
 
-// torch.nn.Linear's.
+// Default initialisation of torch.nn.Linear.
 Initializer OfLinear(int64_t fan_in) {
   return {.kind = Initializer::Kind::kUniform, .value = 1 / std::sqrt(static_cast<double>(fan_in))};
 }

@@ -1,8 +1,8 @@
-// An encoding that a specification writes as formulas (formula_expression.h): additions to the
-// logits of each head, to the embeddings, or angles by which queries and keys are turned.
+// The encoding `formula`, written in a specification (formula_expression.h): additions to each
+// head's logits, additions to the embeddings, and angles that rotate queries and keys.
 //
-// A learned parameter `a` is "encoding.a" in the layout, for all layers together; fixed ones are
-// not in it. Formulas with mistakes, which the entry's check refuses, are left out.
+// A learned parameter `a` is "encoding.a" in the layout, one for all layers; fixed parameters are
+// not in the layout. The entry's check has refused wrong formulas; here they are skipped.
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -33,12 +33,12 @@ namespace {
 
 using Per = FormulaParameter::Per;
 
-// Numbers that exist at once where rows may be made some at a time.
+// Memory bound of RowsAtOnce, in numbers.
 constexpr int64_t kMaxElements = int64_t{1} << 25;
 
-// A number of the formula: a C++ number while nothing makes a tensor of it, otherwise a tensor with
-// the axes [P, H, rows, columns], each of which is 1 where nothing depends on it. Tensors that no
-// learned parameter has a part in are double, the others have the type of the pass.
+// A formula's intermediate value: a C++ number while it is constant, otherwise a tensor with axes
+// [P, H, rows, columns], of size 1 along those it does not depend on. Tensors that depend on a
+// learned parameter have the type of the pass; all others are double.
 struct Term {
   at::Tensor tensor{};
   double number = 0;
@@ -47,10 +47,10 @@ struct Term {
   bool is_number() const { return !tensor.defined(); }
 };
 
-// A parameter as the network has it.
+// Storage of a declared parameter.
 struct Stored {
-  ParameterId id = 0;  // of a learned one
-  // Values of a fixed one: double [1, H or L], [1, N, 1, H or L] for a table.
+  ParameterId id = 0;  // if learned
+  // Values if fixed: double [1, H or L], or [1, N, 1, H or L] for a table.
   std::unique_ptr<Constant> constant{};
 };
 
@@ -58,7 +58,8 @@ at::Tensor Full(double number, const at::Tensor& like) {
   return at::full({1, 1, 1, 1}, number, like.options().requires_grad(false));
 }
 
-// Table elements `index` (int64 [p, h, r, c]) of `table` [P, N, w], w = 1 or H: [P, H, r, c].
+// Looks up elements `index` (int64 [p, h, r, c]) of `table` [P, N, w], w = 1 or H. Returns [P, H,
+// r, c].
 at::Tensor Look(const at::Tensor& index, const at::Tensor& table) {
   const int64_t width = table.size(2);
   if (index.size(1) == 1) return Embed(index.squeeze(1), table).permute({0, 3, 1, 2});
@@ -129,7 +130,8 @@ at::Tensor Binary(FormulaOp op, const at::Tensor& x, const at::Tensor& y) {
   }
 }
 
-// Of a tensor and a number, in this order. Undefined where Binary must do it with two tensors.
+// Applies `op` to a tensor and a number, in this order. Undefined if Binary must do it with two
+// tensors.
 at::Tensor WithNumber(FormulaOp op, const at::Tensor& x, double number) {
   switch (op) {
     case FormulaOp::kAdd:
@@ -147,16 +149,16 @@ at::Tensor WithNumber(FormulaOp op, const at::Tensor& x, double number) {
   }
 }
 
-// Whether the function or its derivative is not finite for some finite number.
+// True if the function or its derivative is not finite for some finite argument.
 bool IsSingular(FormulaOp op) {
   return op == FormulaOp::kExp || op == FormulaOp::kLog || op == FormulaOp::kLog1p ||
          op == FormulaOp::kSqrt || op == FormulaOp::kDivide || op == FormulaOp::kPower;
 }
 
-// One expression with its parameters, ready to become tensors.
+// One expression with its parameters; evaluates to a tensor.
 class Expression {
  public:
-  // All but `nodes` outlive this.
+  // The references must outlive this object; `nodes` is moved in.
   Expression(FormulaNodes nodes, const std::vector<FormulaParameter>& declared,
              const std::vector<Stored>& stored)
       : nodes_(std::move(nodes)), declared_(declared), stored_(stored) {}
@@ -165,8 +167,8 @@ class Expression {
   const FormulaNodes& nodes() const { return nodes_; }
   bool IsOfLayers() const { return UsesParameter(nodes_, declared_, Per::kLayer); }
 
-  // The value for these arguments, in the order of the expression's FormulaPlace: broadcastable to
-  // [P, H, rows, columns]; double, but of `type` where learned().
+  // Value for these arguments, in the order of the expression's FormulaPlace: broadcastable to [P,
+  // H, rows, columns]; of `type` if learned(), else double.
   at::Tensor Make(const std::vector<Term>& arguments, const ParameterSet& parameters,
                   at::ScalarType type, int64_t layer, const at::Tensor& positions) const {
     Pass pass{.arguments = arguments,
@@ -184,15 +186,16 @@ class Expression {
   struct Pass {
     const std::vector<Term>& arguments;
     const ParameterSet& parameters;
-    at::ScalarType type;  // of what depends on a learned parameter
+    at::ScalarType type;  // of values that depend on a learned parameter
     int64_t layer;
     at::Device device;
-    std::vector<std::optional<Term>> made;  // of the nodes
+    std::vector<std::optional<Term>> made;  // by node
   };
 
-  // The node's value. `guard`, where it is defined, is true where the value counts: a branch of
-  // where() is computed everywhere, and a gradient of 0 times an infinite derivative beyond its
-  // condition would not be a number. So there, operands of what is learned are 1.
+  // Returns the node's value. where() computes both branches everywhere; in the branch not taken, a
+  // gradient of 0 times an infinite derivative would be NaN. `guard`, if defined, is true where the
+  // branch is taken. Elsewhere, operands of learned nodes whose derivative could be infinite become
+  // 1.
   Term Value(Pass& pass, size_t place, const at::Tensor& guard) const {
     const FormulaNode& node = nodes_[place];
     const bool shared = !guard.defined() || !node.learned;
@@ -277,12 +280,12 @@ class Expression {
     return {.tensor = at::where(holds, branch(1, holds), branch(2, holds.logical_not()))};
   }
 
-  // Numbers that are not learned, in the type of those that are.
+  // Converts a value that does not depend on learned parameters to the type of those that do.
   static at::Tensor Learned(const Pass& pass, const Term& term) {
     return term.tensor.to(pass.type);
   }
 
-  // All values of a parameter for the layer: [P, 1 or H], [P, N, 1 or H] of a table.
+  // A parameter's values for the layer: [P, 1 or H], or [P, N, 1 or H] for a table.
   at::Tensor Values(const Pass& pass, const FormulaNode& node) const {
     const FormulaParameter& declared = declared_[node.index];
     const Stored& stored = stored_[node.index];
@@ -371,9 +374,10 @@ class Formula : public Encoding {
   }
 
   int64_t RowsAtOnce(int64_t members, int64_t tokens) const override {
-    // Rotations are of all rows at once.
+    // Rotations need all rows at once.
     if (!logits_ || angle_) return tokens;
-    // Every node's value exists until the last is computed: doubles, and what they become.
+    // All nodes' values are alive until the last is computed: one double each, which counts twice,
+    // and the result.
     const auto numbers = 2 * static_cast<int64_t>(logits_->nodes().size()) + 1;
     return std::clamp<int64_t>(kMaxElements / (members * tokens * numbers * heads_), 1, tokens);
   }
@@ -407,7 +411,7 @@ class Formula : public Encoding {
     return {.id = layout.Add("encoding." + parameter.name, size, std::move(initializer))};
   }
 
-  // [P or 1, H, count, n] in the parameters' type.
+  // Returns [P or 1, H, count, n] in the parameters' type.
   at::Tensor Bias(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
                   int64_t first, int64_t count) const {
     const at::ScalarType type = parameters[0].scalar_type();
@@ -424,12 +428,13 @@ class Formula : public Encoding {
                         parameters, type, block, positions);
       return bias.to(type).expand({bias.size(0), heads_, count, n});
     };
-    // A part of the rows, or another layer's, is not what was made of the positions before.
+    // The cache holds all rows of an expression without per-layer parameters; nothing else matches
+    // it.
     const bool whole = first == 0 && count == n && !logits_->IsOfLayers();
     return logits_->learned() || !whole ? make() : made_bias_.Get(positions, type, make);
   }
 
-  // [P, n, dh]: sines, then cosines.
+  // Returns [P, n, dh]: sines, then cosines.
   at::Tensor Rotation(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
                       at::ScalarType type) const {
     const int64_t pairs = head_size_ / 2;
@@ -441,7 +446,7 @@ class Formula : public Encoding {
                                                      : made_rotation_.Get(positions, type, make);
   }
 
-  // [P, n, columns] of an expression of a position, a column and d, in double precision.
+  // Evaluates an expression of position, column and d: [P, n, columns] in double precision.
   static at::Tensor Columns(const Expression& expression, const ParameterSet& parameters,
                             int64_t block, const at::Tensor& positions, int64_t columns,
                             int64_t d) {
@@ -456,12 +461,12 @@ class Formula : public Encoding {
   }
 
   const std::vector<FormulaParameter> declared_;
-  std::vector<Stored> stored_;  // of each of declared_
+  std::vector<Stored> stored_;  // parallel to declared_
   int64_t heads_;
   int64_t d_model_;
   int64_t head_size_;
   std::optional<Expression> logits_, embedding_, angle_;
-  // Of expressions without learned parameters.
+  // Caches of expressions without learned parameters.
   mutable MadeOfPositions made_bias_, made_embedding_, made_rotation_;
 };
 

@@ -31,7 +31,7 @@ absl::string_view PerText(FormulaParameter::Per per) {
   return "";
 }
 
-// One declaration: NAME ["[" SIZE "]"] ["fixed"] ["per" KIND] ("=" NUMBERS | "~" NUMBER).
+// Parses one declaration: NAME ["[" SIZE "]"] ["fixed"] ["per" KIND] ("=" NUMBERS | "~" NUMBER).
 std::optional<FormulaParameter> ParseOne(absl::string_view text) {
   const size_t sign = text.find_first_of("=~");
   if (sign == absl::string_view::npos) return std::nullopt;
@@ -84,7 +84,7 @@ std::optional<FormulaParameter> ParseOne(absl::string_view text) {
   return parameter;
 }
 
-// Parses the expression of one place. `used` collects the parameters that it has.
+// Parses the expression of one place. Adds the parameters that it uses to `used`.
 std::optional<FormulaNodes> ReadPlace(const FormulaPlace& place,
                                       const std::vector<FormulaParameter>& declared,
                                       const std::string& text, absl::string_view path,
@@ -102,7 +102,7 @@ std::optional<FormulaNodes> ReadPlace(const FormulaPlace& place,
   };
   auto parsed = ParseFormula(text, place.arguments, names);
   if (const auto* mistake = std::get_if<FormulaMistake>(&parsed)) {
-    // The parameters of a mistaken text are not known to be unused.
+    // A text with a mistake may use any parameter: report none as unused.
     for (size_t i = 0; i < declared.size(); ++i) used.insert(i);
     return fail(mistake->column, mistake->description);
   }
@@ -110,10 +110,10 @@ std::optional<FormulaNodes> ReadPlace(const FormulaPlace& place,
     if (node.op != FormulaOp::kParameter && node.op != FormulaOp::kTable) continue;
     used.insert(node.index);
     if (declared[node.index].per == FormulaParameter::Per::kHead && &place != &LogitsPlace()) {
-      return fail(node.column,
-                  absl::StrCat("\"", declared[node.index].name,
-                               "\" is per head, of which only logits have one; use per: model or "
-                               "per: layer"));
+      return fail(
+          node.column,
+          absl::StrCat("\"", declared[node.index].name,
+                       "\" is per head, but only logits have heads; use per: model or per: layer"));
     }
   }
   return std::get<FormulaNodes>(std::move(parsed));
@@ -232,7 +232,7 @@ FormulaDefinition ReadFormula(const catalogue::Parameters& parameters, absl::str
   const size_t before = problems.size();
   const std::string field = absl::StrCat(path, ".parameters");
   definition.parameters = ParseFormulaParameters(parameters.String("parameters"), field, problems);
-  // A name that could not be read is no second mistake where it is used.
+  // An unreadable declaration would make every use of its name a second mistake.
   if (problems.size() != before) return definition;
   std::set<size_t> used;
   const auto read = [&](const FormulaPlace& place) {
@@ -247,7 +247,7 @@ FormulaDefinition ReadFormula(const catalogue::Parameters& parameters, absl::str
     if (used.count(i) > 0) continue;
     problems.push_back({.field = field,
                         .description = absl::StrCat("\"", definition.parameters[i].name,
-                                                    "\" stands in no formula; leave it out")});
+                                                    "\" is used in no formula; leave it out")});
   }
   if (!definition.logits && !definition.embedding && !definition.angle) {
     problems.push_back({.field = std::string(path),
@@ -277,7 +277,7 @@ std::string FormulaPage() {
 
   encodings:
     - name: formula
-      label: my_bias                  # what tables and figures show
+      label: my_bias                  # name in tables and figures
       logits: "-softplus(a) * log1p(softplus(b) * abs(q - k))"
       parameters:
         a: {per: head, initial: 1.0}
@@ -287,9 +287,9 @@ Where a formula may stand (at least one place), and its arguments:
   logits      q, k: positions of query and key; h of H heads; n tokens (input and output)
   embedding   p: position; c of d channels, d = d_model
   angle       p: position; i of the d / 2 pairs of a head's d features
-Positions, heads, channels and pairs count from 0. Randomized positions are what q, k and p are.
+Positions, heads, channels and pairs count from 0. q, k and p are the drawn positions if randomized.
 
-What a formula is made of:
+Elements of a formula:
   numbers     10, 0.5, 1e-3, pi
   operators   a ^ b, then -a, then a * b and a / b, then a + b and a - b, then comparisons
   comparisons <  <=  >  >=  ==  !=     1 where they hold, else 0
@@ -300,14 +300,14 @@ A formula has at most 1,000 characters and 200 numbers, names and operators.
 
 Parameters (at most 16), learned unless they are fixed:
   a: 0.5                                   one number for the model, which starts from 0.5
-  a: {per: head, initial: 0.5}             per: head (in logits alone), layer or model
+  a: {per: head, initial: 0.5}             per: head (only in logits), layer or model
   a: {per: head, initial: [1, 2, 4, 8]}    one initial value for each head or layer
   t: [0, 0.5, 1]                           a table of three numbers
   t: {size: 32, per: head, stddev: 0.1}    a table for each head, from N(0, stddev)
   s: {initial: 8, fixed: true}             never trained
 
-`lengthwise validate` names mistakes by column, and formulas that are not finite somewhere in the
-lengths of the specification. `lengthwise encodings --draw FILE.yaml` draws them.
+`lengthwise validate` reports mistakes by column, and formulas that are not finite at some length of
+the specification. `lengthwise encodings --draw FILE.yaml` draws them.
 )page";
 }
 

@@ -1,4 +1,4 @@
-// What a specification says of the encoding `formula`: its expressions and their parameters. No
+// Definition of the encoding `formula` in a specification: its expressions and their parameters. No
 // LibTorch.
 #ifndef LENGTHWISE_MODELS_ENCODINGS_FORMULA_DEFINITION_H_
 #define LENGTHWISE_MODELS_ENCODINGS_FORMULA_DEFINITION_H_
@@ -18,7 +18,8 @@ namespace lengthwise::models {
 inline constexpr size_t kMaxFormulaParameters = 16;
 inline constexpr size_t kMaxFormulaValues = 4096;
 
-// A number of a formula, or a table of numbers, for each head or layer or for the whole model.
+// A parameter of a formula: a number or a table of numbers, one for the whole model or one for each
+// head or layer.
 struct FormulaParameter {
   enum class Per { kModel, kHead, kLayer };
   std::string name;
@@ -27,27 +28,27 @@ struct FormulaParameter {
   bool fixed = false;
   // Elements of a table; 0 for a number.
   size_t size = 0;
-  // What training starts from: one value for all; or one for each element of a table, and of a
-  // number one for each head or layer.
+  // Initial values: one for all, or one for each element of a table; for a number, also one for
+  // each head or layer.
   std::vector<double> initial = {0};
-  // Above 0: training starts from N(0, stddev) instead.
+  // If above 0, initial values are drawn from N(0, stddev) instead.
   double stddev = 0;
 };
 
-// What is wrong with a parameter's name or values; empty for nothing.
+// Describes what is wrong with a parameter's name or values; empty if nothing is.
 std::string FormulaParameterMistake(const FormulaParameter& parameter);
 
-// Writes parameters as the resolved specification has them: "a per head = 1; t[3] fixed = 0, 1, 2;
-// u[32] per head ~ 0.125" (after "~" stands the standard deviation).
+// Formats parameters as in the resolved specification: "a per head = 1; t[3] fixed = 0, 1, 2; u[32]
+// per head ~ 0.125" ("~" precedes a standard deviation).
 std::string FormatFormulaParameters(const std::vector<FormulaParameter>& parameters);
 
-// Reads what FormatFormulaParameters writes. Appends mistakes to `problems` with field `path`.
+// Parses the output of FormatFormulaParameters. Appends mistakes to `problems` with field `path`.
 std::vector<FormulaParameter> ParseFormulaParameters(absl::string_view text, absl::string_view path,
                                                      std::vector<catalogue::Problem>& problems);
 
-// Where a formula may stand, and its arguments by their place in a FormulaNode.
+// A place where a formula may stand, and its arguments in the order of FormulaNode::index.
 struct FormulaPlace {
-  std::string name;  // the entry's parameter
+  std::string name;  // the entry's parameter of this name
   std::vector<std::string> arguments;
 };
 // q, k: positions of query and key; h of H heads; n tokens.
@@ -62,18 +63,18 @@ struct FormulaDefinition {
   std::optional<FormulaNodes> logits, embedding, angle;
 };
 
-// Reads the parameters of the entry `formula`. Appends mistakes to `problems`, with fields under
-// `path`: of syntax, names, and parameters that no expression uses.
+// Reads the parameters of the entry `formula`. Appends mistakes of syntax and names, and parameters
+// that no expression uses, to `problems`, with fields under `path`.
 FormulaDefinition ReadFormula(const catalogue::Parameters& parameters, absl::string_view path,
                               std::vector<catalogue::Problem>& problems);
 
-// Whether an expression has the argument of this place.
+// True if an expression uses the argument at this index of its place.
 bool UsesArgument(const FormulaNodes& nodes, size_t argument);
-// Whether it has a parameter of this kind.
+// True if an expression uses a parameter of this kind.
 bool UsesParameter(const FormulaNodes& nodes, const std::vector<FormulaParameter>& parameters,
                    FormulaParameter::Per per);
 
-// The language on one page, as `lengthwise encodings formula` prints it.
+// One-page manual of the language, as printed by `lengthwise encodings formula`.
 std::string FormulaPage();
 
 }  // namespace lengthwise::models

@@ -21,7 +21,7 @@ struct Function {
   size_t arity = 2;
 };
 constexpr Function kWords[] = {
-    // Operators; those that another one begins with come after it.
+    // Longer operators come first, because Accept takes the first that matches.
     {"<=", FormulaOp::kLessOrEqual}, {">=", FormulaOp::kGreaterOrEqual},
     {"==", FormulaOp::kEqual},       {"!=", FormulaOp::kNotEqual},
     {"<", FormulaOp::kLess},         {">", FormulaOp::kGreater},
@@ -67,8 +67,8 @@ class Parser {
   }
 
  private:
-  // Each reads one part of the grammar and returns its node. After a mistake, the first of which
-  // counts, they return 0 without reading on.
+  // Recursive descent: each function parses one rule of the grammar and returns its node. The first
+  // mistake wins; after it, all functions return 0 without consuming text.
 
   size_t Expression() {
     if (!Deeper()) return 0;
@@ -85,7 +85,7 @@ class Parser {
   size_t Sum() { return Chain(kSums, &Parser::Product); }
   size_t Product() { return Chain(kProducts, &Parser::Factor); }
 
-  // What `next` reads, joined by any of the operators from left to right.
+  // Parses operands with `next`, joined by any of the operators, left to right.
   size_t Chain(Functions operators, size_t (Parser::*next)()) {
     size_t left = (this->*next)();
     while (const Function* found = Accept(operators)) {
@@ -181,7 +181,7 @@ class Parser {
     Expect("]");
     if (mistake_) return 0;
     if (nodes_[operand].learned) {
-      return Fail(start, absl::StrCat("what stands in ", parameter.name,
+      return Fail(start, absl::StrCat("the index in ", parameter.name,
                                       "[...] must not depend on a learned parameter"));
     }
     return Add({.op = FormulaOp::kTable,
@@ -231,7 +231,7 @@ class Parser {
     return !mistake_;
   }
 
-  // The one of `found` that stands here, behind which the parser goes on; nullptr for none.
+  // Consumes the first of `found` that stands here and returns it; nullptr if none does.
   const Function* Accept(Functions found) {
     for (const Function& one : found) {
       if (Accept(one.name)) return &one;
@@ -256,7 +256,7 @@ class Parser {
 
   std::string Here() const {
     if (place_ >= text_.size()) return "the end";
-    size_t end = place_ + 1;  // a whole character of UTF-8
+    size_t end = place_ + 1;  // end of a whole UTF-8 character
     while (end < text_.size() && (static_cast<unsigned char>(text_[end]) & 0xC0) == 0x80) ++end;
     return absl::StrCat("\"", text_.substr(place_, end - place_), "\"");
   }

@@ -1,7 +1,7 @@
-// The language of the encoding `formula`: one expression without names but those listed, loops or
-// calls of anything else. No LibTorch.
+// The language of the encoding `formula`: one expression with only the names and functions listed
+// here, without loops. No LibTorch.
 //
-//   expression = sum [("<" | "<=" | ">" | ">=" | "==" | "!=") sum]     1 where it holds, else 0
+//   expression = sum [("<" | "<=" | ">" | ">=" | "==" | "!=") sum]     1 if it holds, else 0
 //   sum        = product {("+" | "-") product}
 //   product    = factor {("*" | "/") factor}
 //   factor     = "-" factor | power
@@ -78,24 +78,24 @@ struct FormulaName {
   bool learned = false;
 };
 
-// Operands before what is computed of them; the last node is the result.
+// In evaluation order: operands precede their operation, and the last node is the result.
 using FormulaNodes = std::vector<FormulaNode>;
 
-// What is wrong, and the column from 1 where it is.
+// A syntax error and its column, counted from 1.
 struct FormulaMistake {
   size_t column = 0;
   std::string description;  // `unknown function "lgo"; did you mean "log"?`
 };
 
-// Parses `text`, whose names are `arguments`, `parameters` and the functions.
+// Parses `text`. Names may be `arguments`, `parameters` and functions.
 std::variant<FormulaNodes, FormulaMistake> ParseFormula(absl::string_view text,
                                                         absl::Span<const std::string> arguments,
                                                         absl::Span<const FormulaName> parameters);
 
-// The names of all functions.
+// Names of all functions.
 std::vector<std::string> FormulaFunctions();
 
-// "log1p", "/": how a formula writes it.
+// The operator or function as formulas write it: "log1p", "/".
 absl::string_view FormulaOpName(FormulaOp op);
 
 }  // namespace lengthwise::models

@@ -64,7 +64,7 @@ TEST(FormulaExpressionTest, HasTheUsualPrecedence) {
   }
 }
 
-TEST(FormulaExpressionTest, FunctionsAreTheirDefinitions) {
+TEST(FormulaExpressionTest, FunctionsMatchTheirDefinitions) {
   const double x = 0.7;
   const std::vector<double> arguments = {x, 0, 0, 0, 0};
   EXPECT_DOUBLE_EQ(At("exp(q)", arguments), std::exp(x));
@@ -93,14 +93,14 @@ TEST(FormulaExpressionTest, MistakesHaveAColumnAndASuggestion) {
   EXPECT_EQ(MistakeOf("1 + b"), "column 5: unknown name \"b\"; accepted: H, a, h, k, n, pi, q, t");
   EXPECT_EQ(MistakeOf("t + 1"), "column 1: \"t\" is a table; write t[x] for one of its numbers");
   EXPECT_EQ(MistakeOf("t[a]"),
-            "column 1: what stands in t[...] must not depend on a learned parameter");
+            "column 1: the index in t[...] must not depend on a learned parameter");
   EXPECT_EQ(MistakeOf("1 + é"),
             "column 5: unexpected \"é\"; expected a number, a name, \"(\" or \"-\"");
   EXPECT_EQ(MistakeOf("1e999"), "column 1: expected a number such as 10, 0.5 or 1e-3");
   EXPECT_EQ(MistakeOf("a < q < k"), "column 7: unexpected \"<\"; expected an operator or the end");
 }
 
-TEST(FormulaExpressionTest, IsBoundedInLengthDepthAndSize) {
+TEST(FormulaExpressionTest, LengthDepthAndSizeAreBounded) {
   EXPECT_EQ(MistakeOf(std::string(1001, ' ')),
             "column 1001: got 1001 characters, expected at most 1000");
   EXPECT_EQ(MistakeOf(std::string(49, '(') + "1" + std::string(49, ')')), "");
@@ -124,7 +124,7 @@ catalogue::Parameters Given(const std::string& place, const std::string& formula
   return given;
 }
 
-// All problems of a formula, one a line.
+// Returns all problems of a formula, one per line.
 std::string Problems(const std::string& place, const std::string& formula,
                      const std::string& parameters, const FormulaDomain& domain) {
   std::vector<catalogue::Problem> problems;
@@ -139,7 +139,7 @@ std::string Problems(const std::string& place, const std::string& formula,
 constexpr FormulaDomain kDomain = {
     .heads = 2, .layers = 3, .d_model = 8, .shortest = 2, .longest = 40, .operations = 1 << 24};
 
-TEST(FormulaDefinitionTest, ParametersAreReadAsTheyAreWritten) {
+TEST(FormulaDefinitionTest, ParametersSurviveARoundTrip) {
   const std::string text =
       "a per head = 1, 2; b fixed = 0.1; s fixed per layer = 1, 2, 3; t[3] = 0, 0.5, 1; u[32] per "
       "head ~ 0.125";
@@ -160,7 +160,7 @@ TEST(FormulaDefinitionTest, WrongParametersAreNamed) {
     return Problems("logits", "q", parameters, kDomain);
   };
   const std::string field = "encodings[0].parameters: ";
-  EXPECT_EQ(of("a = 1"), field + "\"a\" stands in no formula; leave it out\n");
+  EXPECT_EQ(of("a = 1"), field + "\"a\" is used in no formula; leave it out\n");
   EXPECT_EQ(of("q = 1"), field + "\"q\" has a meaning in formulas; use another name\n");
   EXPECT_EQ(of("a = 1; a = 2"), field + "\"a\" is given twice\n");
   EXPECT_EQ(of("a = 1, 2"),
@@ -171,11 +171,11 @@ TEST(FormulaDefinitionTest, WrongParametersAreNamed) {
                                        "got \"a per house = 1\", expected a parameter such as \"a "
                                        "per head = 1\"\n");
   EXPECT_EQ(Problems("embedding", "a * p", "a per head = 1", kDomain),
-            "encodings[0].embedding: column 1: \"a\" is per head, of which only logits have one; "
+            "encodings[0].embedding: column 1: \"a\" is per head, but only logits have heads; "
             "use per: model or per: layer\n");
 }
 
-TEST(FormulaValuesTest, WhatIsNotFiniteIsNamedByItsArguments) {
+TEST(FormulaValuesTest, NonFiniteValueNamesItsArguments) {
   const auto of = [](const std::string& formula, const std::string& parameters = "") {
     return Problems("logits", formula, parameters, kDomain);
   };
@@ -188,23 +188,23 @@ TEST(FormulaValuesTest, WhatIsNotFiniteIsNamedByItsArguments) {
             "encodings[0].logits: column 1: sqrt(-0.5) is not a number for q = 0, k = 0, h = 0\n");
   EXPECT_EQ(of("1 / (n - 37)"),
             "encodings[0].logits: column 3: 1 / 0 is infinite for q = 0, k = 0, h = 0, n = 37\n");
-  // Beyond the sequences of the specification.
+  // Not finite only outside the sequences of the specification.
   EXPECT_EQ(of("1 / (n - 41) + 1 / (q - 40) + 1 / (h - 2)"), "");
-  // A branch that is not taken.
+  // Not finite only in the branch not taken.
   EXPECT_EQ(of("where(q == k, 0, log(abs(q - k)))"), "");
   EXPECT_EQ(of("exp(a * q)", "a = 10"),
             "encodings[0].logits: column 1: exp(70) is infinite for q = 7, k = 0, h = 0\n");
   EXPECT_EQ(of("a[h]", "a[2] = 1, 2"), "");
 }
 
-TEST(FormulaValuesTest, GradientsAreFiniteToo) {
+TEST(FormulaValuesTest, NonFiniteGradientIsReported) {
   EXPECT_EQ(Problems("logits", "sqrt(a * abs(q - k))", "a = 1", kDomain),
             "encodings[0].logits: column 1: the gradient of sqrt(0) is not a number for q = 0, k = "
             "0, h = 0\n");
   EXPECT_EQ(Problems("logits", "where(q == k, 0, sqrt(a * abs(q - k)))", "a = 1", kDomain), "");
 }
 
-TEST(FormulaValuesTest, RandomizedPositionsReachBeyondTheSequence) {
+TEST(FormulaValuesTest, RandomizedPositionsExceedTheSequence) {
   FormulaDomain domain = kDomain;
   EXPECT_EQ(Problems("logits", "1 / (abs(q - k) - 100)", "", domain), "");
   domain.max_position = 200;
@@ -214,7 +214,7 @@ TEST(FormulaValuesTest, RandomizedPositionsReachBeyondTheSequence) {
             "encodings[0].embedding: column 3: 1 / 0 is infinite for p = 143, c = 7\n");
 }
 
-TEST(FormulaValuesTest, AnglesAndEmbeddingsAreCheckedForEveryColumn) {
+TEST(FormulaValuesTest, EveryAngleAndChannelIsChecked) {
   EXPECT_EQ(Problems("embedding", "1 / (c - 7)", "", kDomain),
             "encodings[0].embedding: column 3: 1 / 0 is infinite for p = 0, c = 7\n");
   EXPECT_EQ(Problems("angle", "1 / (i - 1)", "", kDomain),
@@ -222,7 +222,7 @@ TEST(FormulaValuesTest, AnglesAndEmbeddingsAreCheckedForEveryColumn) {
   EXPECT_EQ(Problems("angle", "1 / (i - 2)", "", kDomain), "");
 }
 
-TEST(FormulaValuesTest, ALargeDomainIsCheckedWithinItsOperations) {
+TEST(FormulaValuesTest, LargeDomainIsSampled) {
   FormulaDomain domain = kDomain;
   domain.longest = 100'000;
   domain.heads = 1000;
@@ -231,7 +231,7 @@ TEST(FormulaValuesTest, ALargeDomainIsCheckedWithinItsOperations) {
   EXPECT_EQ(Problems("logits", "h * q * k * n + 1", "", domain), "");
 }
 
-TEST(FormulaValuesTest, ACheckEndsWithItsOperations) {
+TEST(FormulaValuesTest, CheckStopsAtItsOperationLimit) {
   FormulaDomain domain = kDomain;
   domain.heads = 1000;
   domain.operations = 5 * 800;  // five nodes for 800 heads

@@ -1,4 +1,4 @@
-// Formulas beside the built-in encodings that they spell out.
+// Compares formulas with the built-in encodings that they spell out.
 #include <cmath>
 #include <memory>
 #include <string>
@@ -33,7 +33,8 @@ catalogue::Parameters FormulaOf(const std::string& place, const std::string& tex
   return given;
 }
 
-// An encoding with the same numbers as every other one that has as many parameters.
+// An encoding whose parameters have fixed pseudo-random values: equal for all encodings with
+// equally many parameters.
 class Subject {
  public:
   Subject(const std::string& name, const catalogue::Parameters& given, bool causal,
@@ -56,7 +57,7 @@ class Subject {
     at::Tensor logits, embedding, queries, gradients;
   };
 
-  // What the encoding does at these positions [P, n], and the parameters' gradients.
+  // Runs the encoding at positions [P, n], forward and backward.
   Result At(const at::Tensor& positions, int64_t block = 0) {
     const at::ScalarType type = arena_->parameters().scalar_type();
     const int64_t n = positions.size(1);
@@ -139,7 +140,7 @@ TEST(FormulaTest, AgreesWithTheBuiltInEncodings) {
   }
 }
 
-// Every place and kind of parameter at once.
+// A formula in every place, with every kind of parameter.
 catalogue::Parameters Everything() {
   catalogue::Parameters given = FormulaOf(
       "logits",
@@ -152,7 +153,7 @@ catalogue::Parameters Everything() {
   return given;
 }
 
-TEST(FormulaTest, GradientsAreTheDifferenceQuotients) {
+TEST(FormulaTest, GradientsMatchDifferenceQuotients) {
   Subject subject("formula", Everything(), false, at::kDouble);
   const at::Tensor positions = at::tensor(std::vector<int64_t>{0, 2, 3, 9}).view({1, 4});
   for (int64_t block = 0; block < kBlocks; ++block) {
@@ -181,7 +182,7 @@ TEST(FormulaTest, GradientsAreTheDifferenceQuotients) {
   }
 }
 
-TEST(FormulaTest, ABranchThatIsNotTakenGivesNoGradient) {
+TEST(FormulaTest, UntakenBranchHasNoGradient) {
   for (const std::string formula :
        {"where(q == k, 0, a / abs(q - k))", "where(q == k, 0, a * log(abs(q - k)))",
         "where(q == k, 0, sqrt(a * abs(q - k)))", "where(q == k, 0, (a * abs(q - k))^-0.5)",
@@ -195,7 +196,7 @@ TEST(FormulaTest, ABranchThatIsNotTakenGivesNoGradient) {
   }
 }
 
-TEST(FormulaTest, APlaceThatIsNoNumberLooksUpNothing) {
+TEST(FormulaTest, NanIndexInUntakenBranchIsHarmless) {
   Subject subject("formula",
                   FormulaOf("logits", "where(q > k, t[log(q - k)], 0)", "t[3] per head = 1"), false,
                   at::kDouble);
@@ -204,7 +205,7 @@ TEST(FormulaTest, APlaceThatIsNoNumberLooksUpNothing) {
   EXPECT_TRUE(at::isfinite(result.gradients).all().item<bool>());
 }
 
-TEST(FormulaTest, APackIsItsMembers) {
+TEST(FormulaTest, PackMatchesItsMembers) {
   Subject pack("formula", Everything(), false, at::kDouble, /*members=*/2);
   const at::Tensor positions =
       at::tensor(std::vector<int64_t>{0, 2, 3, 9, 1, 4, 5, 30}).view({2, 4});
@@ -218,7 +219,7 @@ TEST(FormulaTest, APackIsItsMembers) {
   }
 }
 
-TEST(FormulaTest, RowsAreThoseOfTheWhole) {
+TEST(FormulaTest, PartialRowsMatchTheWhole) {
   Subject subject("formula", FormulaOf("logits", "a * q - k / n + h", "a = 1"), false, at::kDouble);
   const at::Tensor whole =
       subject.encoding().Terms(subject.parameters(), 0, Positions(), 0, 9).additive;

@@ -12,7 +12,7 @@
 namespace lengthwise::models {
 namespace {
 
-// Larger numbers are as good as infinite: attention masks with -1e30.
+// Larger values count as infinite, because attention masks with -1e30.
 constexpr double kLargest = 1e30;
 
 bool IsFinite(double value) { return std::abs(value) <= kLargest; }
@@ -52,7 +52,7 @@ double Derivative(FormulaOp op, double x, double value) {
   }
 }
 
-// d/dx and d/dy of an operator; 0 where a limit is taken for it by LibTorch, too.
+// d/dx and d/dy of an operator; 0 where LibTorch also takes the limit 0.
 std::pair<double, double> Derivatives(FormulaOp op, double x, double y, double value) {
   switch (op) {
     case FormulaOp::kAdd:
@@ -74,7 +74,8 @@ std::pair<double, double> Derivatives(FormulaOp op, double x, double y, double v
   }
 }
 
-// At most `most` of the integers first .. last, evenly spread, with both ends.
+// At most `most` integers of first .. last, evenly spread, both ends included (the last alone if
+// `most` is 1).
 std::vector<double> Spread(int64_t first, int64_t last, int64_t most) {
   std::vector<double> spread;
   if (last < first) return spread;
@@ -86,7 +87,7 @@ std::vector<double> Spread(int64_t first, int64_t last, int64_t most) {
   return spread;
 }
 
-// Whether an expression of logits has q and k in no other place than q - k or k - q.
+// True if q and k occur only as q - k or k - q.
 bool IsOfDifferences(const FormulaNodes& nodes) {
   const auto is_position = [&](size_t node) {
     return nodes[node].op == FormulaOp::kArgument && nodes[node].index < 2;
@@ -102,7 +103,8 @@ bool IsOfDifferences(const FormulaNodes& nodes) {
   return !is_position(nodes.size() - 1);
 }
 
-// Checks one expression at points until one is not finite or `operations` nodes were computed.
+// Evaluates one expression at points, until one is not finite or the budget of `operations` node
+// evaluations is spent.
 class Check {
  public:
   Check(const FormulaDefinition& definition, const FormulaNodes& nodes, const FormulaPlace& place,
@@ -124,11 +126,11 @@ class Check {
         left_(operations),
         most_(operations / (static_cast<int64_t>(nodes.size()) * heads_ * layers_)) {}
 
-  // How many points may be looked at, each for all heads and layers.
+  // Number of points that the budget allows; each covers all heads and layers.
   int64_t most() const { return most_; }
 
-  // For all heads and layers; `arguments` without h. False after the first problem, and where no
-  // operations are left.
+  // Checks one point for all heads and layers; `arguments[2]`, the head, is set here. Returns false
+  // after the first problem and when the budget is spent.
   bool At(std::vector<double> arguments) {
     for (int64_t layer = 0; layer < layers_; ++layer) {
       for (int64_t head = 0; head < heads_; ++head) {
@@ -173,7 +175,8 @@ void CheckLogits(Check check, const FormulaNodes& nodes, const FormulaDomain& do
   };
   std::vector<double> lengths = {static_cast<double>(longest)};
   int64_t most = check.most();
-  // Half of the points are every length at its corners, the others some lengths at every point.
+  // Half of the points go to the corners of every length, the rest to a grid of points at some
+  // lengths.
   if (UsesArgument(nodes, 4) && domain.shortest > 0) {
     for (const double n : Spread(domain.shortest, longest, most / 8)) {
       const auto last = static_cast<double>(last_of(n));
@@ -205,7 +208,7 @@ void CheckLogits(Check check, const FormulaNodes& nodes, const FormulaDomain& do
   }
 }
 
-// An expression of a position and one of `columns` features.
+// Checks an expression of position and feature, for `columns` features.
 void CheckFeatures(Check check, int64_t positions, int64_t columns, int64_t d) {
   const std::vector<double> features =
       Spread(0, columns - 1, std::max<int64_t>(4, check.most() / 64));
@@ -272,7 +275,7 @@ double FormulaOpValue(FormulaOp op, double x, double y) {
     case FormulaOp::kTanh:
       return std::tanh(x);
     default:
-      return 0;  // not of one or two numbers
+      return 0;  // reads neither one nor two numbers
   }
 }
 
@@ -344,7 +347,7 @@ std::string FormulaEvaluator::NotFinite() const {
   };
   size_t place = nodes_.size() - 1;
   if (is_finite(values_[place])) return "";
-  // From the result to where it began.
+  // Follows non-finite operands from the result to the operation that first failed.
   for (bool found = true; found;) {
     found = false;
     const FormulaNode& node = nodes_[place];
@@ -372,7 +375,7 @@ std::string FormulaEvaluator::NotFinite() const {
 
 void CheckFormulaValues(const FormulaDefinition& definition, const FormulaDomain& domain,
                         absl::string_view path, std::vector<catalogue::Problem>& problems) {
-  if (domain.longest < 1) return;  // a problem of its own
+  if (domain.longest < 1) return;  // reported elsewhere
   const int places = definition.logits.has_value() + definition.embedding.has_value() +
                      definition.angle.has_value();
   const auto check = [&](const FormulaNodes& nodes, const FormulaPlace& place) {

@@ -1,5 +1,5 @@
-// Numbers of a formula at single points, in double precision: for checks and pictures. Training
-// computes the same with tensors (formula.cc). No LibTorch.
+// Evaluates formulas at single points, in double precision, for checks and drawings. Training
+// computes the same values with tensors (formula.cc). No LibTorch.
 #ifndef LENGTHWISE_MODELS_ENCODINGS_FORMULA_VALUES_H_
 #define LENGTHWISE_MODELS_ENCODINGS_FORMULA_VALUES_H_
 
@@ -15,26 +15,26 @@
 
 namespace lengthwise::models {
 
-// A function of x, or an operator or function of x and y.
+// Value of a function of x, or of an operator or function of x and y.
 double FormulaOpValue(FormulaOp op, double x, double y);
 
-// Evaluates one expression with the parameters' initial values; of those that start from random
-// numbers, with minus their standard deviation. Not thread-safe.
+// Evaluates one expression with the parameters' initial values; randomly initialised ones take
+// minus their standard deviation. Not thread-safe.
 class FormulaEvaluator {
  public:
-  // Both outlive this.
+  // Both arguments must outlive this object.
   FormulaEvaluator(const FormulaNodes& nodes, const std::vector<FormulaParameter>& parameters);
 
-  // The expression's value for these arguments, in the order of its FormulaPlace. `head` and
-  // `layer` choose parameters' values.
+  // Value for these arguments, in the order of the expression's FormulaPlace. `head` and `layer`
+  // select parameter values.
   double At(absl::Span<const double> arguments, size_t head, size_t layer);
 
-  // What is not finite in what the last At() computed, a value or a gradient, in float32 where a
-  // parameter is learned: "column 5: log(...) is -infinity". Empty for nothing.
+  // Describes the first value or gradient of the last At() that is not finite, such as "column 5:
+  // log(0) is minus infinite"; empty if all are finite.
   std::string NotFinite() const;
 
  private:
-  // A value, and its derivative when all learned parameters grow alike.
+  // A value, and its derivative along the direction in which all learned parameters grow alike.
   struct Dual {
     double value = 0;
     double slope = 0;
@@ -49,23 +49,23 @@ class FormulaEvaluator {
   std::vector<Dual> values_;
 };
 
-// Where a formula is used.
+// Dimensions of the network and lengths for which a formula is checked.
 struct FormulaDomain {
   int64_t heads = 1;
   int64_t layers = 1;
   int64_t d_model = 0;
-  // Tokens of a sequence. Where the fewest are 0, only the longest sequences are looked at.
+  // Tokens per sequence. If `shortest` is 0, only the longest sequences are checked.
   int64_t shortest = 0;
   int64_t longest = 1;
-  // Randomized positions are below this; 0 where positions are those of the tokens.
+  // Exclusive bound of randomized positions; 0 if positions are token indices.
   int64_t max_position = 0;
-  // Nodes of expressions that a check computes at most.
+  // Budget of a check: nodes evaluated at most.
   int64_t operations = 0;
 };
 
-// Appends a problem for each expression that is not finite, or whose gradient is not, somewhere in
-// its domain, named by its arguments. Where domain.operations do not reach for all points, a spread
-// of them with both ends is looked at.
+// Appends a problem for each expression whose value or gradient is not finite somewhere in its
+// domain; it names the arguments. If domain.operations do not suffice for all points, checks a
+// spread of them that includes both ends.
 void CheckFormulaValues(const FormulaDefinition& definition, const FormulaDomain& domain,
                         absl::string_view path, std::vector<catalogue::Problem>& problems);
 

@@ -14,11 +14,11 @@ at::Tensor Constant::On(const at::Device& device) const {
 
 at::Tensor MadeOfPositions::Get(const at::Tensor& positions, at::ScalarType dtype,
                                 const std::function<at::Tensor()>& make) {
-  // What is made in inference mode could not be kept for a backward pass.
+  // Autograd cannot save inference tensors for a backward pass.
   if (c10::InferenceMode::is_enabled()) return make();
   const platform::MutexLock lock(mutex_);
   if (!made_.defined() || made_.scalar_type() != dtype || !AreTheLast(positions)) {
-    made_ = at::Tensor();  // not two at once
+    made_ = at::Tensor();  // free the old tensor first
     made_ = make();
     positions_ = positions.is_cpu() ? positions.clone() : positions;
     version_ = positions_._version();

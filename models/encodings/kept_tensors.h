@@ -1,4 +1,4 @@
-// Tensors that encodings keep from step to step instead of making them again.
+// Tensors that encodings cache between steps.
 #ifndef LENGTHWISE_MODELS_ENCODINGS_KEPT_TENSORS_H_
 #define LENGTHWISE_MODELS_ENCODINGS_KEPT_TENSORS_H_
 
@@ -12,12 +12,11 @@
 
 namespace lengthwise::models {
 
-// Numbers of an encoding that never change. Brings them to a device once: a copy for each use would
-// make the host wait, and a step that waits cannot be recorded. Methods may be called from any
-// thread.
+// Constant numbers of an encoding, cached on the device. A copy at each use would make the host
+// wait, and a step in which the host waits cannot be recorded as a CUDA graph. Thread-safe.
 class Constant {
  public:
-  // `host` is on the CPU.
+  // `host` is a CPU tensor.
   explicit Constant(at::Tensor host) : host_(std::move(host)) {}
 
   at::Tensor On(const at::Device& device) const;
@@ -25,16 +24,17 @@ class Constant {
  private:
   const at::Tensor host_;
   mutable platform::Mutex mutex_;
-  // On the device that asked last.
+  // Copy on the device of the last call.
   mutable at::Tensor copy_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Holds the last tensor that was made of positions. Methods may be called from any thread.
+// Cache of the last tensor computed from positions. Thread-safe.
 class MadeOfPositions {
  public:
-  // make(), or what it gave last where that was for the same numbers. What is made must need no
-  // gradient and depend on nothing but the positions and `dtype`. Numbers on a GPU would have to be
-  // waited for; there, the same are the same tensor, not written to since.
+  // Returns make(), or its last result if that was for the same positions and `dtype`. The result
+  // must need no gradient and depend on nothing else. On a CPU, positions are compared by value. On
+  // a GPU the host would have to wait for the values, so only the same tensor, not written to
+  // since, is the same.
   at::Tensor Get(const at::Tensor& positions, at::ScalarType dtype,
                  const std::function<at::Tensor()>& make);
 
@@ -42,7 +42,7 @@ class MadeOfPositions {
   bool AreTheLast(const at::Tensor& positions) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   platform::Mutex mutex_;
-  // On a CPU a copy: a batch's memory is another batch's soon.
+  // Cloned on a CPU, because the next batch may reuse the batch's memory.
   at::Tensor positions_ ABSL_GUARDED_BY(mutex_);
   int64_t version_ ABSL_GUARDED_BY(mutex_) = 0;
   at::Tensor made_ ABSL_GUARDED_BY(mutex_);

@@ -11,7 +11,7 @@
 namespace lengthwise::models {
 namespace {
 
-TEST(MadeOfPositionsTest, MakesOnceOfTheSamePositions) {
+TEST(MadeOfPositionsTest, SamePositionsAreComputedOnce) {
   MadeOfPositions made;
   int times = 0;
   const at::Tensor all = at::arange(6).view({2, 3});
@@ -22,7 +22,7 @@ TEST(MadeOfPositionsTest, MakesOnceOfTheSamePositions) {
     });
   };
   const at::Tensor first = get(all.select(0, 0), at::kFloat);
-  // Blocks take their view of the positions each for itself.
+  // Each block makes its own view of the positions.
   EXPECT_TRUE(get(all.select(0, 0), at::kFloat).is_same(first));
   EXPECT_EQ(times, 1);
 
@@ -33,8 +33,8 @@ TEST(MadeOfPositionsTest, MakesOnceOfTheSamePositions) {
   EXPECT_EQ(times, 4);
 }
 
-// As of a batch, whose memory the next batch's positions may get.
-TEST(MadeOfPositionsTest, SeesOtherNumbersInTheSameMemory) {
+// The next batch's positions may get the same memory.
+TEST(MadeOfPositionsTest, ReusedMemoryIsNotStale) {
   MadeOfPositions made;
   std::vector<int64_t> memory = {1, 5, 9};
   for (const int64_t first : {1, 2}) {
@@ -46,8 +46,8 @@ TEST(MadeOfPositionsTest, SeesOtherNumbersInTheSameMemory) {
   }
 }
 
-// A comparison of numbers would have to wait for the device.
-TEST(MadeOfPositionsTest, OnADeviceTheSamePositionsAreTheSameTensor) {
+// Comparing values would wait for the device.
+TEST(MadeOfPositionsTest, DevicePositionsAreComparedByTensor) {
   MadeOfPositions made;
   at::Tensor positions = at::arange(3).to(kFarDevice);
   int times = 0;

@@ -2,7 +2,7 @@
 //
 //   -r1_h log(1 + r2_h |p_i - p_j|)
 //
-// to its logits, with r1 and r2 of at least 0.01 that all blocks share.
+// to its logits. r1 and r2 are at least 0.01 and shared by all blocks.
 #include "ATen/ops/log1p.h"
 #include "models/encodings/additive.h"
 #include "models/encodings/factory.h"
@@ -12,7 +12,8 @@ namespace {
 
 constexpr double kSmallest = 0.01;
 
-// From U(0, limit). Optimizers keep it at kSmallest or above; what starts below counts as that.
+// Initialised from U(0, limit). Optimizers keep it at kSmallest or above; Bias clamps smaller
+// initial values.
 ParameterId AddFactor(ParameterLayout& layout, const char* name, int64_t heads, double limit) {
   const ParameterId id =
       layout.Add(name, {heads}, {.kind = Initializer::Kind::kUniformAboveZero, .value = limit});

@@ -1,5 +1,5 @@
-// A learned vector for every position, added to the embeddings (Gehring et al. 2017); randomized,
-// the label encoding of Li and McClelland 2022.
+// Learned vector for each position, added to the embeddings (Gehring et al. 2017). Randomized, it
+// is the label encoding of Li and McClelland 2022.
 #include <vector>
 
 #include "absl/strings/str_cat.h"

@@ -1,4 +1,4 @@
-// Positions as vectors of their own, for networks that attend by them.
+// Encodings that give positions as vectors, for networks that attend by them.
 #include <bit>
 
 #include "ATen/ops/arange.h"
@@ -11,8 +11,7 @@
 namespace lengthwise::models {
 namespace {
 
-// A vector for every position that is 1 at the position's own place and 0 elsewhere (positional
-// attention, section 4).
+// One-hot vector: 1 at the position, 0 elsewhere (positional attention, section 4).
 class OneHot : public Encoding {
  public:
   OneHot(int64_t size, bool last_apart) : size_(size), last_apart_(last_apart) {}
@@ -33,8 +32,7 @@ class OneHot : public Encoding {
   bool last_apart_;
 };
 
-// The digits of a position in base two as a vector of -1 and 1, the lowest first (positional
-// attention, appendix C.3).
+// Binary digits of the position as -1 and 1, lowest first (positional attention, appendix C.3).
 class Binary : public Encoding {
  public:
   explicit Binary(int64_t digits) : digits_(digits) {}
@@ -64,7 +62,7 @@ std::unique_ptr<Encoding> CreateBinary(const catalogue::Parameters& parameters,
                                        const EncodingShape& shape, ParameterLayout& layout) {
   const PositionPolicy policy(parameters);
   const int64_t positions = policy.randomized() ? policy.max_position() : shape.longest_sequence;
-  // Of the largest, positions - 1; a sequence of one token has a digit, too.
+  // Digits of the largest position, positions - 1; at least one, for sequences of one token.
   const int digits = std::bit_width(static_cast<uint64_t>(positions < 2 ? 1 : positions - 1));
   return std::make_unique<Binary>(digits);
 }

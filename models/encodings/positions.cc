@@ -26,39 +26,37 @@ std::vector<catalogue::ParameterEntry> PositionParameters() {
                         "once per batch (randomized positional encodings, section 3)."},
       {.name = "max_position",
        .default_value = int64_t{2048},
-       .documentation = "L, the number of positions that a randomized encoding draws from: at "
-                        "least the tokens (input and output) of the longest sequence.",
+       .documentation = "L: randomized positions are drawn from 0 to L - 1. At least the tokens "
+                        "(input and output) of the longest sequence.",
        .minimum = 1,
        .maximum = 1 << 20},
       {.name = "sorted",
        .default_value = true,
-       .documentation = "Whether randomized positions ascend along the sequence; false leaves them "
-                        "in random order (Table 3)."},
+       .documentation = "Sorts randomized positions in ascending order. False keeps their random "
+                        "order (Table 3)."},
       {.name = "randomized_at_evaluation",
        .default_value = true,
-       .documentation = "False: randomized positions are for training alone, and evaluations count "
-                        "tokens from 0."},
+       .documentation = "Randomizes positions in evaluations as well. False: only training "
+                        "randomizes them; evaluations count tokens from 0."},
   };
 }
 
 catalogue::ParameterEntry DistancesParameter() {
-  return {
-      .name = "distances",
-      .default_value = std::string("positions"),
-      .documentation =
-          "What a randomized distance is. \"positions\": the difference of the drawn positions of "
-          "key and query, as in the paper. \"offsets\": tokens m places apart have the m-th of the "
-          "drawn distances, as in the paper's published code.",
-      .allowed = {"positions", "offsets"}};
+  return {.name = "distances",
+          .default_value = std::string("positions"),
+          .documentation =
+              "Distance between tokens with randomized positions. \"positions\": difference of the "
+              "drawn positions of key and query, as in the paper. \"offsets\": tokens m places "
+              "apart have the m-th drawn distance, as in the paper's published code.",
+          .allowed = {"positions", "offsets"}};
 }
 
 catalogue::ParameterEntry DrawsParameter() {
   return {.name = "draws",
           .default_value = std::string("shared"),
           .documentation =
-              "How often randomized positions are drawn for a batch. \"shared\": once for all "
-              "blocks, as in the paper. \"per_block\": anew in every block, as in the paper's "
-              "published code.",
+              "Draws of randomized positions per batch. \"shared\": one for all blocks, as in the "
+              "paper. \"per_block\": one for each block, as in the paper's published code.",
           .allowed = {"shared", "per_block"}};
 }
 
@@ -87,7 +85,7 @@ void CheckPositions(const catalogue::Parameters& parameters, int64_t longest_seq
   problems.push_back(
       {.field = absl::StrCat(std::string(path), ".max_position"),
        .description = absl::StrCat(
-           policy.max_position(), " positions cannot be given to the longest sequence, ",
+           policy.max_position(), " positions are too few for the longest sequence, ",
            longest_sequence,
            " tokens of input and output; use a larger max_position or shorter lengths")});
 }

@@ -1,6 +1,5 @@
-// Which positions the tokens of a sequence get: 0, 1, 2, ... or, randomized, a sorted random subset
-// of {0, ..., L - 1} (randomized positional encodings, section 3; unsorted in its Table 3). No
-// LibTorch.
+// Positions of a sequence's tokens: 0, 1, 2, ... or, randomized, a sorted random subset of {0, ...,
+// L - 1} (randomized positional encodings, section 3; unsorted in Table 3). No LibTorch.
 #ifndef LENGTHWISE_MODELS_ENCODINGS_POSITIONS_H_
 #define LENGTHWISE_MODELS_ENCODINGS_POSITIONS_H_
 
@@ -13,54 +12,55 @@
 
 namespace lengthwise::models {
 
-// The parameters "randomized", "max_position", "sorted" and "randomized_at_evaluation" that every
-// position-consuming encoding has.
+// Parameters of every encoding that consumes positions: "randomized", "max_position", "sorted" and
+// "randomized_at_evaluation".
 std::vector<catalogue::ParameterEntry> PositionParameters();
 
-// The parameter "distances" of encodings that use distances between positions: "positions" or
+// Parameter "distances" of encodings that use distances between positions: "positions" or
 // "offsets", see PositionPolicy::Draw.
 catalogue::ParameterEntry DistancesParameter();
 
-// The parameter "draws" of encodings that use positions in every block: "shared" or "per_block".
+// Parameter "draws" of encodings that use positions in every block: "shared" or "per_block".
 catalogue::ParameterEntry DrawsParameter();
 
-// Appends a problem for each option of randomized positions that is set where they are not
-// randomized, field "<path>.<option>".
+// Appends a problem for each option of randomized positions that is set without "randomized", with
+// field "<path>.<option>".
 void CheckRandomizedOptions(const catalogue::Parameters& parameters, absl::string_view path,
                             std::vector<catalogue::Problem>& problems);
 
-// As CheckRandomizedOptions, and appends a problem of field "<path>.max_position" if randomized
-// positions do not reach for `longest_sequence` tokens.
+// Calls CheckRandomizedOptions, and appends a problem with field "<path>.max_position" if
+// randomized positions are too few for `longest_sequence` tokens.
 void CheckPositions(const catalogue::Parameters& parameters, int64_t longest_sequence,
                     absl::string_view path, std::vector<catalogue::Problem>& problems);
 
-// Appends a problem if sinusoids, which come in pairs, do not fill `d_model` features.
+// Appends a problem if `d_model` is odd: sinusoids come in pairs.
 void CheckEvenWidth(int64_t d_model, absl::string_view path,
                     std::vector<catalogue::Problem>& problems);
 
-// What the parameters say; for an encoding without them, plain positions.
+// Position settings of an encoding; plain positions if it has no such parameters.
 class PositionPolicy {
  public:
-  // `blocks` of the network count where each takes its own draw (the parameter "draws").
+  // `blocks` is the number of draws if each block takes its own (parameter "draws").
   explicit PositionPolicy(const catalogue::Parameters& encoding_parameters, int64_t blocks = 1);
 
-  // In training; in evaluations, too, unless the parameter "randomized_at_evaluation" is false.
+  // True if training randomizes positions. Evaluations do so too, unless "randomized_at_evaluation"
+  // is false.
   bool randomized() const { return randomized_; }
-  // L: the positions are below it.
+  // L, the exclusive bound of positions.
   int64_t max_position() const { return max_position_; }
 
-  // S, the draws that a batch takes: one for all blocks or one for each.
+  // S, draws per batch: one for all blocks, or one for each.
   int64_t draws() const { return draws_; }
 
-  // One draw: positions of `tokens` tokens, ascending or, where the parameter "sorted" is false, in
-  // random order. Where the parameter "distances" is "offsets" they are 0 and a random subset of
-  // {1, ..., L - 1}: the distances between tokens 0, 1, 2, ... places apart (relative.h). Needs
-  // tokens <= max_position() if randomized (validation sees to it).
+  // Draws positions for `tokens` tokens: ascending, or in random order if "sorted" is false. If
+  // "distances" is "offsets", returns 0 and a random subset of {1, ..., L - 1}: the distances
+  // between tokens 0, 1, 2, ... places apart (relative.cc). If randomized, needs tokens <=
+  // max_position(), which CheckPositions ensures.
   std::vector<int64_t> Draw(random::Stream stream, int64_t tokens) const;
 
-  // The draws of a batch, [S, tokens] row-major; they serve all its sequences. Draw s is that of
-  // the stream (seed, purpose, step, row s), or plain where positions are not randomized for this
-  // purpose: kTrainingPositions is training, all others are evaluations.
+  // Draws of a batch, [S, tokens] row-major, shared by all its sequences. Draw s uses the stream
+  // (seed, purpose, step, row s), or is plain if positions are not randomized for this purpose:
+  // kTrainingPositions is training, all others are evaluations.
   std::vector<int64_t> DrawBatch(uint64_t seed, random::Purpose purpose, uint64_t step,
                                  int64_t tokens) const;
 

@@ -25,7 +25,7 @@ TEST(PositionPolicyTest, CountsFromZeroUnlessRandomized) {
   plain.Set("max_position", int64_t{2048});
   const std::vector<int64_t> expected = {0, 1, 2, 3};
   EXPECT_EQ(PositionPolicy(plain).Draw(SomeStream(0), 4), expected);
-  // An encoding without positions has no such parameters.
+  // Encodings without positions have no such parameters.
   EXPECT_EQ(PositionPolicy({}).Draw(SomeStream(0), 4), expected);
   EXPECT_FALSE(PositionPolicy({}).randomized());
 }
@@ -74,7 +74,7 @@ TEST(PositionPolicyTest, UnsortedPositionsAreTheSameSetInRandomOrder) {
     std::sort(positions.begin(), positions.end());
     EXPECT_EQ(positions, PositionPolicy(Randomized(30)).Draw(SomeStream(step), 10));
   }
-  // Half of 900 neighbours, give or take five standard deviations.
+  // Half of 900 neighbours, within five standard deviations.
   EXPECT_NEAR(ascending, 450, 5 * 10);
 }
 

@@ -3,13 +3,13 @@
 //
 //   logits[i, j] = ((q_i + u) . k_j + (q_i + v) . (PE(distance(i, j)) W_R)) / sqrt(dh)
 //
-// where u, v [H, dh] and W_R [d, d] are parameters of every block.
+// u, v [H, dh] and W_R [d, d] are parameters of every block.
 //
 // distance(i, j) is p_j - p_i for positions p: j - i for plain positions, the paper's randomized
-// distance for drawn ones. With the parameter distances = "offsets" it is sign(j - i) * p_|j - i|:
-// every pair of tokens m places apart has the same distance p_m, as in the paper's published code.
-// That code's table of sinusoids is too short; with clamped_table = true so is this one's, and the
-// distance is L - 1 for j >= i and L - p_|j - i| for j < i.
+// distance for drawn ones. With distances = "offsets" it is sign(j - i) * p_|j - i|: all pairs of
+// tokens m places apart have the same distance p_m, as in the paper's published code. That code's
+// table of sinusoids is too short. clamped_table = true reproduces this: the distance is L - 1 for
+// j >= i and L - p_|j - i| for j < i.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -30,8 +30,8 @@
 namespace lengthwise::models {
 namespace {
 
-// Sinusoids of distances that exist at once, in elements: long sequences are evaluated some rows at
-// a time.
+// Memory bound of RowsAtOnce, in elements of the distances' sinusoids. Long sequences are evaluated
+// some rows at a time.
 constexpr int64_t kMaxElements = int64_t{1} << 22;
 
 class Relative : public Encoding {
@@ -105,7 +105,7 @@ class Relative : public Encoding {
     ParameterId projection;     // W_R
   };
 
-  // (PE W)^T = W^T PE^T, [P, d, places], as `shape`: a head's features one behind the other.
+  // (PE W)^T = W^T PE^T, [P, d, places], viewed as `shape`: the features of a head are adjacent.
   static at::Tensor Project(const at::Tensor& projection, const at::Tensor& sinusoids,
                             at::IntArrayRef shape) {
     const at::Tensor relative =
@@ -114,7 +114,7 @@ class Relative : public Encoding {
     return relative.view(shape);
   }
 
-  // PE of the distances that R of the rows first .. first + count - 1 is made of, [P, places, d].
+  // PE of the distances in R for rows first .. first + count - 1, [P, places, d].
   at::Tensor DistanceSinusoids(const at::Tensor& positions, at::ScalarType dtype, int64_t first,
                                int64_t count) const {
     const auto make = [&] {
@@ -125,8 +125,8 @@ class Relative : public Encoding {
     return count == positions.size(1) ? sinusoids_.Get(positions, dtype, make) : make();
   }
 
-  // The logits' position part where the distance depends on j - i alone: one product with all 2n -
-  // 1 distances, whose row i is then shifted by i places.
+  // Position term if the distance depends only on j - i: one product with all 2n - 1 distances,
+  // then row i is shifted by i places.
   at::Tensor ToeplitzTerm(const at::Tensor& biased, const at::Tensor& positions,
                           const at::Tensor& projection) const {
     const int64_t members = biased.size(0), sequences = biased.size(1), n = biased.size(3);
@@ -143,7 +143,7 @@ class Relative : public Encoding {
         .transpose(1, 2);
   }
 
-  // Distances of tokens j - i = -(n - 1) .. n - 1 places apart, [P, 2n - 1].
+  // Distances of tokens that are j - i = -(n - 1) .. n - 1 places apart, [P, 2n - 1].
   at::Tensor Distances(const at::Tensor& positions) const {
     at::Tensor before = positions.narrow(1, 1, positions.size(1) - 1).flip(1).neg();
     if (clamped_to_ == 0) return at::cat({before, positions}, 1);
@@ -160,15 +160,15 @@ class Relative : public Encoding {
                             RowsAtOnce(biased.size(0), biased.size(3)));
   }
 
-  // Whether the distance of a pair depends only on how many places it is apart.
+  // True if the distance depends only on j - i.
   bool toeplitz_;
-  // L where the table is clamped, otherwise 0.
+  // L if the table is clamped, else 0.
   int64_t clamped_to_;
   int64_t heads_;
   int64_t d_model_;
   int64_t head_size_;
   std::vector<Block> blocks_;
-  // Of all rows.
+  // Cache of DistanceSinusoids for all rows.
   mutable MadeOfPositions sinusoids_;
 };
 

@@ -1,6 +1,6 @@
-// Rotary encoding (RoFormer: Su et al. 2021, section 3.2.2): each pair of a head's features 2i, 2i
-// + 1 of queries and keys is turned by the angle p f_i, f_i = 10000^(-2i/dh), so that their product
-// depends on the difference of positions.
+// Rotary encoding (RoFormer: Su et al. 2021, section 3.2.2): rotates each pair of features
+// (2i, 2i + 1) of a head's queries and keys by the angle p f_i, f_i = 10000^(-2i/dh), so that their
+// product depends only on the difference of positions.
 #include "c10/core/ScalarType.h"
 #include "models/encodings/factory.h"
 #include "models/encodings/sinusoids.h"
@@ -36,7 +36,7 @@ class Rope : public Encoding {
 
 std::unique_ptr<Encoding> CreateRope(const catalogue::Parameters& parameters,
                                      const EncodingShape& shape, ParameterLayout& layout) {
-  // A head's queries and keys are turned alike, which changes no logit.
+  // A head's queries and keys rotate by the same angle, which changes no logit.
   if (parameters.String("turned_by") == "heads") return std::make_unique<Encoding>();
   return std::make_unique<Rope>(shape.HeadSize());
 }

@@ -1,10 +1,10 @@
-// Relative position representations of Shaw et al. 2018, of keys alone (relational reasoning on
+// Relative position representations of Shaw et al. 2018, for keys alone (relational reasoning on
 // Latin squares, section 3.3):
 //
-//   logits[i, j] = q_i . (k_j + a_clip(p_j - p_i)) / sqrt(dh)
+//   logits[i, j] = q_i . (k_j + a_clip(j - i)) / sqrt(dh)
 //
-// with a table a of 2k + 1 learned vectors for the distances -k .. k in every block, which its
-// heads share; farther tokens have the distance k or -k.
+// Each block has a table a of 2k + 1 learned vectors for the distances -k .. k, shared by its
+// heads. clip limits distances to -k .. k.
 #include <cmath>
 #include <utility>
 #include <vector>
@@ -38,7 +38,7 @@ class Shaw : public Encoding {
                        const at::Tensor& queries, const at::Tensor& keys) const override {
     const int64_t members = queries.size(0), sequences = queries.size(1), n = queries.size(3);
     const double scale = 1 / std::sqrt(static_cast<double>(head_size_));
-    // One product with all 2n - 1 distances, whose row i is then shifted by i places.
+    // One product with all 2n - 1 distances; then row i is shifted by i places.
     const at::Tensor by_distance =
         at::bmm(Widened(queries).mul(scale).reshape({members, sequences * heads_ * n, head_size_}),
                 ByDistance(parameters, block, n).transpose(1, 2));
@@ -58,7 +58,7 @@ class Shaw : public Encoding {
   }
 
  private:
-  // The vectors of distances -(n - 1) .. n - 1, [P, 2n - 1, dh].
+  // Vectors of the distances -(n - 1) .. n - 1, [P, 2n - 1, dh].
   at::Tensor ByDistance(const ParameterSet& parameters, int64_t block, int64_t n) const {
     const at::Tensor& table = parameters[tables_[static_cast<size_t>(block)]];
     const at::Tensor distances =

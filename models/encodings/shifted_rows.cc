@@ -6,7 +6,7 @@
 namespace lengthwise::models {
 namespace {
 
-// Row i begins at its place n - 1 - i. So each row begins 2n - 2 places behind the one before.
+// View of the diagonal band: row i starts at column n - 1 - i, 2n - 2 numbers after row i - 1.
 at::Tensor Band(const at::Tensor& rows) {
   const int64_t n = rows.size(1);
   return rows.as_strided({rows.size(0), n, n}, {n * (2 * n - 1), 2 * n - 2, 1},

@@ -11,12 +11,12 @@ namespace {
 
 class ShiftedRowsTest : public ::testing::TestWithParam<int64_t> {};
 
-TEST_P(ShiftedRowsTest, TakesTheDistanceOfEveryPairAndGivesItsGradientBack) {
+TEST_P(ShiftedRowsTest, MatchesPairwiseDistancesAndGradients) {
   const int64_t n = GetParam();
   at::Tensor rows = at::randn({3, n, 2 * n - 1}, at::kDouble).requires_grad_();
   const at::Tensor shifted = ShiftedRows(rows);
   ASSERT_EQ(shifted.sizes(), (std::vector<int64_t>{3, n, n}));
-  // Weights in another order of memory, as a transposed gradient comes.
+  // Weights with a transposed memory order, as gradients may have.
   const at::Tensor weights = at::randn({n, 3, n}, at::kDouble).transpose(0, 1);
   shifted.mul(weights).sum().backward();
   at::Tensor expected = at::zeros_like(rows.detach());

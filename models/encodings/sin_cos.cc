@@ -1,4 +1,4 @@
-// Fixed sinusoids, of a token's place in a string or of its column and row in a grid.
+// Fixed sinusoids of a token's position in a string, or of its column and row in a grid.
 #include <algorithm>
 
 #include "ATen/ops/cat.h"
@@ -8,7 +8,7 @@
 namespace lengthwise::models {
 namespace {
 
-// Sinusoids of the positions, added to the embeddings (Vaswani et al. 2017, section 3.5).
+// Sinusoids of positions, added to the embeddings (Vaswani et al. 2017, section 3.5).
 class SinCos : public Encoding {
  public:
   SinCos(bool interleaved, const EncodingShape& shape)
@@ -39,10 +39,10 @@ class SinCos : public Encoding {
   int64_t vector_size_;
 };
 
-// Sines and cosines of column and row, for the cells of a grid (relational reasoning on Latin
-// squares, section 3.3, "2d-fixed"): the first half of the features belong to the column, the
-// second to the row, with frequencies 10000^(-2i/(d/2)) and sine and cosine in turn, as in the
-// released code, whose results the paper prints.
+// Sinusoids of column and row, for the cells of a grid (relational reasoning on Latin squares,
+// section 3.3, "2d-fixed"). The first half of the features is the column's, the second the row's,
+// with frequencies 10000^(-2i/(d/2)). Sine and cosine are interleaved, as in the released code that
+// produced the paper's results.
 class SinCos2d : public Encoding {
  public:
   SinCos2d(int64_t columns, int64_t d_model) : columns_(columns), d_model_(d_model) {}

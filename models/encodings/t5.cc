@@ -1,12 +1,12 @@
 // T5's relative position bias (Raffel et al. 2020, section 2.1): a learned number for each head and
-// bucket of distances, shared by all blocks. Distances below half of the buckets have one each, the
-// others up to max_distance share the rest by their logarithm, and beyond it all have the last:
+// bucket of distances, shared by all blocks. Distances below half of the buckets have one bucket
+// each. Longer ones, up to max_distance, share logarithmic buckets; all beyond it share the last:
 //
 //   causal, d = p_i - p_j >= 0, h = buckets / 2:
 //     d for d < h, otherwise min(h + floor(h log(d / h) / log(max_distance / h)), buckets - 1)
 //
-// In a network that sees both directions each has half of the buckets: keys behind the query the
-// second half, those before it the first.
+// If the network sees both directions, each gets half of the buckets: the first half for keys
+// before the query, the second half for keys after it.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -38,7 +38,7 @@ class T5 : public AdditiveEncoding {
     const int64_t members = positions.size(0), n = positions.size(1);
     const at::Tensor behind =
         positions.unsqueeze(1).sub(positions.narrow(1, first, count).unsqueeze(2));
-    // A key behind the query counts as near as can be where attention is causal: it is not seen.
+    // Causal attention hides keys after the query, so that any bucket will do: take distance 0.
     const at::Tensor distances = causal_ ? behind.neg().clamp_min(0) : behind.abs();
     at::Tensor buckets = buckets_.On(positions.device())
                              .index_select(0, distances.clamp_max(max_distance_).flatten())
@@ -63,7 +63,7 @@ class T5 : public AdditiveEncoding {
   int64_t each_way_;
   ParameterId table_;
   int64_t max_distance_;
-  Constant buckets_;  // int64, of the distances 0 .. max_distance
+  Constant buckets_;  // int64: buckets of distances 0 .. max_distance
 };
 
 }  // namespace

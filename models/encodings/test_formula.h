@@ -1,4 +1,4 @@
-// A formula in every place, for tests that go through all encodings.
+// A formula for every place, for tests that go through all encodings.
 #ifndef LENGTHWISE_MODELS_ENCODINGS_TEST_FORMULA_H_
 #define LENGTHWISE_MODELS_ENCODINGS_TEST_FORMULA_H_
 
@@ -8,7 +8,7 @@
 
 namespace lengthwise::models {
 
-// Gives an encoding of this name what it has no default for: only `formula` needs something.
+// Sets parameters without a usable default; only `formula` has such.
 inline void GiveFormula(const std::string& encoding, catalogue::Parameters& given) {
   if (encoding != "formula") return;
   given.Set("logits", std::string("where(q == k, 0, -softplus(a) * log(softplus(b) * abs(q - k))) "

@@ -15,7 +15,8 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Numbers [first, end) of the arenas, which are one member's.
+// Updates elements [first, end) of the arenas, all of one member. The scalar tail uses fma as the
+// vectors do, so that both round alike.
 void UpdateNumbers(const AdamRows& rows, const AdamConstants& constants, float factor, float rate,
                    float correction, int64_t first, int64_t end) {
   const hn::ScalableTag<float> d;
@@ -56,7 +57,8 @@ HWY_AFTER_NAMESPACE();
 namespace lengthwise::kernels {
 namespace {
 
-// Numbers that a thread takes at once; a multiple of all vectors.
+// Elements per unit of work; a multiple of every vector length, so that only a row's end has a
+// scalar tail.
 constexpr int64_t kChunk = 8192;
 
 }  // namespace

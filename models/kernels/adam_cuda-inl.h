@@ -1,4 +1,4 @@
-// The kernel of adam_cuda.cu. `Launcher` is that of simt.h.
+// CUDA kernel of adam_cuda.cu, one thread per parameter. `Launcher`: see simt.h.
 #ifndef LENGTHWISE_MODELS_KERNELS_ADAM_CUDA_INL_H_
 #define LENGTHWISE_MODELS_KERNELS_ADAM_CUDA_INL_H_
 
@@ -12,7 +12,7 @@ namespace lengthwise::kernels {
 
 constexpr int kAdamThreads = 256;
 
-// `blocks` of a member have its rate in common.
+// Each member has `blocks` blocks, so that all threads of a block share one learning rate.
 LENGTHWISE_KERNEL void AdamKernel(AdamRows rows, AdamConstants constants, int64_t blocks) {
   const int64_t member = simt::Block() / blocks;
   const int64_t column = simt::Block() % blocks * kAdamThreads + simt::Thread();

@@ -1,4 +1,4 @@
-// The Adam of adam.h on a GPU.
+// Adam (adam.h) on a GPU.
 #ifndef LENGTHWISE_MODELS_KERNELS_ADAM_CUDA_H_
 #define LENGTHWISE_MODELS_KERNELS_ADAM_CUDA_H_
 
@@ -6,13 +6,13 @@
 
 namespace lengthwise::kernels {
 
-// False where the program was built without nvcc; AdamStepCuda then only reports that.
+// False in builds without nvcc. AdamStepCuda then returns an error.
 bool HasAdamCuda();
 
-// Puts the update of rows in device memory, as are the numbers that change from step to step, on
-// `stream`, a cudaStream_t of the current device (null: the default one), and does not wait for it.
-// Rows are not empty. The result does not depend on the launch's shape. Returns null, or CUDA's
-// reason why the kernel could not be launched.
+// Enqueues AdamStep on `stream`, a cudaStream_t of the current device (null: the default stream),
+// and returns without waiting. All pointers in `rows`, including rates and second_correction, are
+// device memory; `rows` must not be empty. The result does not depend on the launch configuration.
+// Returns null, or CUDA's error message if the launch failed.
 const char* AdamStepCuda(const AdamRows& rows, const AdamConstants& constants, void* stream);
 
 }  // namespace lengthwise::kernels

@@ -1,4 +1,4 @@
-// What stands in for adam_cuda.cu in a build without nvcc.
+// Stub of adam_cuda.cu for builds without nvcc.
 #include "models/kernels/adam_cuda.h"
 
 namespace lengthwise::kernels {

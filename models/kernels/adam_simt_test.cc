@@ -1,5 +1,5 @@
-// The kernel of adam_cuda.cu, as it is, in simt_emulator.h, and that of the CPU, against algorithm
-// 1 in double precision. models/optimizers/adam_cuda_test.cc runs the first on a GPU.
+// Compares Adam on the CPU, and the kernel of adam_cuda.cu in simt_emulator.h, with algorithm 1 in
+// double precision. models/optimizers/adam_cuda_test.cc runs the kernel on a GPU.
 #include <cmath>
 #include <cstdint>
 #include <vector>
@@ -52,7 +52,7 @@ constexpr AdamConstants kConstants = {.beta1 = kBeta1,
                                       .rest2 = 1 - kBeta2,
                                       .epsilon = kEpsilon};
 
-// One step with the given factors (none: null).
+// Runs one step in the emulator. Null factors mean 1.
 Arena Update(Arena arena, const std::vector<double>& rates, double correction, const float* factors,
              const simt::Emulator::Options& options = {}) {
   simt::Emulator device(options);
@@ -67,8 +67,8 @@ Arena UpdateOnTheCpu(Arena arena, const std::vector<double>& rates, double corre
   return arena;
 }
 
-// Rows that end within a GPU's block, within a vector of the CPU's and behind a chunk of its work.
-TEST(AdamSimtTest, IsAlgorithm1OfClippedGradientsWithEachMembersRateAndSoIsTheCpus) {
+// Row sizes end within a GPU block, within a CPU vector, and just past a CPU chunk.
+TEST(AdamSimtTest, CpuAndGpuMatchAlgorithm1) {
   const std::vector<double> rates = {1e-3, 5e-2};
   const double correction = 0.25;
   const std::vector<float> factors = {0.5F, 1};
@@ -92,7 +92,7 @@ TEST(AdamSimtTest, IsAlgorithm1OfClippedGradientsWithEachMembersRateAndSoIsTheCp
   }
 }
 
-TEST(AdamSimtTest, TheOrderOfThreadsAndBlocksDoesNotMatter) {
+TEST(AdamSimtTest, ThreadAndBlockOrderDoesNotMatter) {
   const Arena before = MakeArena(size_t{3} * 700);
   const std::vector<double> rates = {1, 2, 3};
   const Arena expected = Update(before, rates, 0.5, nullptr);

@@ -19,7 +19,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 using Floats = hn::ScalableTag<float>;
 
-// `x` holds a + b first and is normalised in place; returns r.
+// Normalises one row in place: `x` holds a + b on entry. Returns r.
 float NormaliseRow(int64_t width, float epsilon, const float* scale, const float* offset, float* x,
                    float* y) {
   const Floats d;
@@ -63,7 +63,7 @@ void AddRow(int64_t width, const float* a, const float* b, float* sum) {
   for (; c < width; ++c) sum[c] = a[c] + b[c];
 }
 
-// One row's gradient; adds its parts to those of scale and offset.
+// Writes one row's gradient, and adds the row's contribution to the gradients of scale and offset.
 void DifferentiateRow(int64_t width, const float* x, float r, const float* scale, const float* dy,
                       float* dsum, float* dscale, float* doffset) {
   const Floats d;

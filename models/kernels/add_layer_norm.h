@@ -1,4 +1,4 @@
-// A residual connection and the layer norm behind it, in one pass over memory each way.
+// Residual connection followed by layer norm, fused: one pass over memory forward and one backward.
 #ifndef LENGTHWISE_MODELS_KERNELS_ADD_LAYER_NORM_H_
 #define LENGTHWISE_MODELS_KERNELS_ADD_LAYER_NORM_H_
 
@@ -7,9 +7,9 @@
 
 namespace lengthwise::kernels {
 
-// y = scale x + offset, where x is each row of a + b less its mean and divided by its deviation,
-// 1 / r = sqrt(biased variance + epsilon) (Ba et al. 2016). a, b, x and y are [P, rows, width],
-// scale and offset [P, width], r [P, rows]. The backward pass needs x and r, and not the sum.
+// y = scale x + offset, where x is each row of a + b, centred and divided by its deviation: 1 / r =
+// sqrt(biased variance + epsilon) (Ba et al. 2016). a, b, x and y are [P, rows, width], scale and
+// offset [P, width], r [P, rows]. The backward pass needs x and r; a + b is not kept.
 struct AddLayerNormResult {
   float* y = nullptr;
   float* x = nullptr;
@@ -19,8 +19,9 @@ void AddLayerNorm(const RowsShape& shape, float epsilon, const float* a, const f
                   const float* scale, const float* offset, const AddLayerNormResult& result,
                   const ParallelFor& parallel_for);
 
-// The gradients of a + b (which is that of a, and of b), scale and offset, from that of y. The last
-// two are sums over rows, in an order that depends on their number alone.
+// Computes the gradients of a + b (the gradient of a and of b alike), scale and offset from that of
+// y. Gradients of scale and offset are sums over rows, added in an order that depends on the number
+// of rows alone.
 struct AddLayerNormGradients {
   float* sum = nullptr;
   float* scale = nullptr;

@@ -1,5 +1,5 @@
-// The kernels of rows_cuda.h for residual and layer norm: a warp has a row, whose numbers stay in
-// registers, kOfLane a thread. `Launcher` is that of simt.h.
+// CUDA kernels of rows_cuda.h for residual and layer norm. A warp processes one row and keeps it in
+// registers, kOfLane numbers per thread, so that memory is read once. `Launcher`: see simt.h.
 #ifndef LENGTHWISE_MODELS_KERNELS_ADD_LAYER_NORM_CUDA_INL_H_
 #define LENGTHWISE_MODELS_KERNELS_ADD_LAYER_NORM_CUDA_INL_H_
 
@@ -37,7 +37,7 @@ struct AddLayerNormBackwardCall {
   const float* scale;
   const float* y_gradient;
   float* sum_gradient;
-  T* b_gradient;        // or null
+  T* b_gradient;        // null if not wanted
   float* scale_parts;   // [chunks, width]
   float* offset_parts;  // [chunks, width]
 };
@@ -47,7 +47,8 @@ LENGTHWISE_KERNEL void AddLayerNormKernel(AddLayerNormCall<T> call) {
   const auto width = static_cast<int>(call.shape.width);
   const int lane = simt::Thread() % simt::kWarp;
   const int64_t row = simt::Block() * kNormWarps + simt::Thread() / simt::kWarp;
-  if (row >= call.shape.members * call.shape.rows) return;  // the whole warp
+  // Uniform over the warp, as AddOverWarp requires.
+  if (row >= call.shape.members * call.shape.rows) return;
   const int64_t parameters = row / call.shape.rows * width;
   const auto columns = static_cast<float>(width);
 
@@ -80,7 +81,7 @@ LENGTHWISE_KERNEL void AddLayerNormKernel(AddLayerNormCall<T> call) {
   }
 }
 
-// A block has a chunk of one member's rows; its warps take turns at them.
+// Each block processes one chunk of one member's rows; its warps take every kNormWarps-th row.
 template <typename T, int kOfLane>
 LENGTHWISE_KERNEL void AddLayerNormBackwardKernel(AddLayerNormBackwardCall<T> call) {
   const auto width = static_cast<int>(call.shape.width);
@@ -102,7 +103,7 @@ LENGTHWISE_KERNEL void AddLayerNormBackwardKernel(AddLayerNormBackwardCall<T> ca
   for (int64_t row = first + warp; row < first + (rest < kChunkRows ? rest : kChunkRows);
        row += kNormWarps) {
     float x[kOfLane], dx[kOfLane];
-    float means[2] = {0, 0};  // of dx, and of dx x
+    float means[2] = {0, 0};  // of dx and of dx x
     LENGTHWISE_UNROLL
     for (int k = 0; k < kOfLane; ++k) {
       const int c = lane + k * simt::kWarp;
@@ -128,7 +129,7 @@ LENGTHWISE_KERNEL void AddLayerNormBackwardKernel(AddLayerNormBackwardCall<T> ca
   }
 
   const auto write = [&](const float(&sums)[kOfLane], float* parts) {
-    simt::Barrier();  // what was there before has been read
+    simt::Barrier();  // the previous sums in `shared` have been read
     LENGTHWISE_UNROLL
     for (int k = 0; k < kOfLane; ++k) {
       const int c = lane + k * simt::kWarp;
@@ -145,7 +146,7 @@ LENGTHWISE_KERNEL void AddLayerNormBackwardKernel(AddLayerNormBackwardCall<T> ca
   write(offset_sums, call.offset_parts);
 }
 
-// Calls body(std::integral_constant) with the numbers of a row that a thread has.
+// Calls body(std::integral_constant) with the smallest instantiated kOfLane that fits `width`.
 template <typename Body>
 void WithNumbersOfLane(int64_t width, const Body& body) {
   if (width <= 2 * simt::kWarp) return body(std::integral_constant<int, 2>());

@@ -1,5 +1,5 @@
-// The upper half of a float: 8 bits of exponent, 7 of the fraction. For kernels, which LibTorch's
-// own type is not to be a part of; the bits are the same.
+// bfloat16: the upper half of a float32, with 8 exponent and 7 fraction bits. Has the same bits as
+// LibTorch's type, which kernels do not use because they build without LibTorch.
 #ifndef LENGTHWISE_MODELS_KERNELS_BFLOAT16_H_
 #define LENGTHWISE_MODELS_KERNELS_BFLOAT16_H_
 
@@ -22,7 +22,7 @@ LENGTHWISE_EVERYWHERE float ToFloat(BFloat16 x) {
   return result;
 }
 
-// To the nearest, ties to even.
+// Rounds to nearest, ties to even.
 template <typename T>
 LENGTHWISE_EVERYWHERE T FromFloat(float x);
 template <>
@@ -33,7 +33,7 @@ template <>
 LENGTHWISE_EVERYWHERE BFloat16 FromFloat<BFloat16>(float x) {
   uint32_t bits;
   memcpy(&bits, &x, sizeof(bits));
-  // Rounding up would turn some that are not numbers into infinity.
+  // NaN is kept apart: rounding up could turn its bits into infinity.
   if ((bits & 0x7FFFFFFF) > 0x7F800000) return {static_cast<uint16_t>(bits >> 16 | 0x40)};
   return {static_cast<uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16)};
 }

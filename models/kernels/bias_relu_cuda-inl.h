@@ -1,4 +1,4 @@
-// The kernels of rows_cuda.h for bias and ReLU. `Launcher` is that of simt.h.
+// CUDA kernels of rows_cuda.h for bias and ReLU. `Launcher`: see simt.h.
 #ifndef LENGTHWISE_MODELS_KERNELS_BIAS_RELU_CUDA_INL_H_
 #define LENGTHWISE_MODELS_KERNELS_BIAS_RELU_CUDA_INL_H_
 
@@ -54,7 +54,8 @@ LENGTHWISE_KERNEL void BiasReluBackwardKernel(RowsShape shape, const T* rows, T*
   WriteColumnSums(shape, place, sums, shared, parts);
 }
 
-// Calls body(std::integral_constant) with how many numbers are read at once.
+// Calls body(std::integral_constant) with the numbers a thread reads at once: 4 if rows keep vector
+// loads aligned, else 1.
 template <typename Body>
 void WithNumbersAtOnce(const RowsShape& shape, const Body& body) {
   if (shape.width % 4 == 0) return body(std::integral_constant<int, 4>());

@@ -1,6 +1,6 @@
-// How blocks of a GPU divide [P, rows, width] where sums go down the columns: a block has a chunk
-// of one member's rows and a tile of their columns. A warp's threads have neighbouring columns, the
-// same in all rows, and the block's warps take turns at the rows.
+// Block layout for sums down the columns of [P, rows, width]. A block owns a chunk of one member's
+// rows and a tile of their columns. A warp's threads own adjacent columns, so that their loads
+// coalesce, and the block's warps take turns at the rows.
 #ifndef LENGTHWISE_MODELS_KERNELS_COLUMN_TILES_INL_H_
 #define LENGTHWISE_MODELS_KERNELS_COLUMN_TILES_INL_H_
 
@@ -11,8 +11,8 @@
 
 namespace lengthwise::kernels {
 
-// Rows of a chunk, of which there are `Chunks(shape)` a member: so many that a member alone fills a
-// GPU, so few that the parts of its sums are soon added up.
+// Rows per chunk; a member has `Chunks(shape)` chunks. Small enough that one member fills a GPU,
+// large enough that few partial sums remain to be added.
 constexpr int64_t kChunkRows = 64;
 constexpr int kColumnWarps = 8;
 constexpr int kColumnThreads = kColumnWarps * simt::kWarp;
@@ -21,7 +21,7 @@ LENGTHWISE_EVERYWHERE int64_t Chunks(const RowsShape& shape) {
   return (shape.rows + kChunkRows - 1) / kChunkRows;
 }
 
-// `kAtOnce` columns a thread.
+// `kAtOnce` columns per thread.
 template <int kAtOnce>
 struct ColumnTiles {
   static constexpr int kColumns = kAtOnce * simt::kWarp;
@@ -34,7 +34,7 @@ struct ColumnTiles {
   }
 };
 
-// The thread's place.
+// The calling thread's rows and columns.
 template <int kAtOnce>
 struct ColumnPlace {
   LENGTHWISE_DEVICE explicit ColumnPlace(const RowsShape& shape) {
@@ -52,17 +52,17 @@ struct ColumnPlace {
     there = column < shape.width;
   }
 
-  int64_t column;  // the first of the thread's
-  bool there;      // whether there are such columns
-  int64_t chunk;   // counted over all members
+  int64_t column;  // the thread's first column
+  bool there;      // false: the thread's columns lie outside the row
+  int64_t chunk;   // index over all members
   int64_t member;
-  int64_t first;  // row of the chunk, counted over all members
-  int count;      // rows of the chunk
-  int warp;       // its first row in the chunk; then every kColumnWarps-th
+  int64_t first;  // first row of the chunk, over all members
+  int count;      // rows in the chunk
+  int warp;       // first row in the chunk; the thread takes every kColumnWarps-th
 };
 
-// Adds the warps' sums of the thread's columns up and writes them to `parts` [chunks, width]. All
-// threads come here; `shared` has kColumnThreads * kAtOnce floats.
+// Adds up the warps' sums of each column and writes them to `parts` [chunks, width]. Every thread
+// of the block must call it. `shared` holds kColumnThreads * kAtOnce floats.
 template <int kAtOnce>
 LENGTHWISE_DEVICE void WriteColumnSums(const RowsShape& shape, const ColumnPlace<kAtOnce>& place,
                                        const float (&sums)[kAtOnce], float* shared, float* parts) {

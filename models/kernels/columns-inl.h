@@ -1,5 +1,4 @@
-// Sums over the columns of a row, for the instruction set that is being compiled
-// (hwy/foreach_target.h).
+// Sums over the columns of a row, compiled per instruction set (hwy/foreach_target.h).
 #if defined(LENGTHWISE_MODELS_KERNELS_COLUMNS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef LENGTHWISE_MODELS_KERNELS_COLUMNS_INL_H_
 #undef LENGTHWISE_MODELS_KERNELS_COLUMNS_INL_H_
@@ -15,7 +14,8 @@ HWY_BEFORE_NAMESPACE();
 namespace lengthwise::kernels {
 namespace HWY_NAMESPACE {
 
-// Sums of `term(c)`, a vector of columns from c on, over [0, width); `last(c)` is one column's.
+// Sums over [0, width): `term(c)` returns the vector of columns from c on, `last(c)` one column of
+// the scalar tail.
 template <typename Term, typename Last>
 HWY_INLINE float SumColumns(int64_t width, const Term& term, const Last& last) {
   namespace hn = hwy::HWY_NAMESPACE;

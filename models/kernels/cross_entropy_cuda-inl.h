@@ -1,5 +1,5 @@
-// The kernels of rows_cuda.h for soft-max cross-entropy: a thread has a row, whose logits are few.
-// `Launcher` is that of simt.h.
+// CUDA kernels of rows_cuda.h for soft-max cross-entropy. A thread processes a whole row, because
+// rows have few classes. `Launcher`: see simt.h.
 #ifndef LENGTHWISE_MODELS_KERNELS_CROSS_ENTROPY_CUDA_INL_H_
 #define LENGTHWISE_MODELS_KERNELS_CROSS_ENTROPY_CUDA_INL_H_
 
@@ -12,7 +12,7 @@
 
 namespace lengthwise::kernels {
 
-// Rows of a block, of one member.
+// Threads, and so rows, per block; all of one member.
 constexpr int kCrossEntropyThreads = 128;
 
 inline int64_t CrossEntropyBlocks(const RowsShape& shape) {
@@ -22,10 +22,10 @@ inline int64_t CrossEntropyBlocks(const RowsShape& shape) {
 struct CrossEntropyCall {
   RowsShape shape;
   CrossEntropyInputs inputs;
-  int64_t blocks;  // of a member
+  int64_t blocks;  // per member
 };
 
-// `parts` is [P, blocks, 3].
+// Writes each block's sums to `parts` [P, blocks, 3]; LaunchSum adds them up.
 LENGTHWISE_KERNEL void CrossEntropyKernel(CrossEntropyCall call, float* log_sum_exp, float* parts) {
   const int64_t member = simt::Block() / call.blocks;
   const int64_t place = simt::Block() % call.blocks * kCrossEntropyThreads + simt::Thread();

@@ -1,4 +1,4 @@
-// What cross_entropy.h says of one row of logits, for the CPU and for a GPU.
+// Formulas of cross_entropy.h for one row of logits, shared by CPU and GPU.
 #ifndef LENGTHWISE_MODELS_KERNELS_CROSS_ENTROPY_ROW_INL_H_
 #define LENGTHWISE_MODELS_KERNELS_CROSS_ENTROPY_ROW_INL_H_
 
@@ -9,7 +9,7 @@
 
 namespace lengthwise::kernels {
 
-// The first of the largest logits, and the logarithm of the sum of all exponentials.
+// Index of the largest logit, the first of several, and log sum exp of the row.
 struct LogitsRow {
   int64_t largest = 0;
   float log_sum_exp = 0;

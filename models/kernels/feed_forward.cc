@@ -39,7 +39,7 @@ void Forward(const FeedForwardShape& shape, const FeedForwardWeights& weights, c
       });
 }
 
-// Sums over the rows of one chunk.
+// Partial sums over the rows of one chunk.
 struct Sums {
   float* up;
   float* up_bias;
@@ -47,7 +47,7 @@ struct Sums {
   float* down_bias;
 };
 
-// One thread's part of the backward pass.
+// Backward pass of one chunk, with its scratch memory.
 class Backward {
  public:
   Backward(const FeedForwardShape& shape, const float* up, const float* down)
@@ -58,7 +58,7 @@ class Backward {
         packed_(scratch_.Zeros(
             gemm::PackedSize(gemm::kSummedRows, std::max(shape.hidden, shape.features)))) {}
 
-  // Up to kFewRows rows: `dx` is written, the sums go on.
+  // Up to kFewRows rows: writes `dx` and adds to `sums`.
   void Rows(int64_t member, int64_t rows, const float* x, const float* hidden, const float* dy,
             float* dx, const Sums& sums) {
     const int64_t features = shape_.features, width = shape_.hidden;
@@ -80,7 +80,7 @@ class Backward {
   const float* up_;
   const float* down_;
   Scratch scratch_;
-  float* between_;  // the gradient of the hidden numbers
+  float* between_;  // gradient of the hidden activations
   float* packed_;
 };
 

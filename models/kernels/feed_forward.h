@@ -1,10 +1,10 @@
-// A feed-forward layer max(x up + up_bias, 0) down + down_bias, forward and backward, some rows at
-// a time through all of it: what is between the products stays in the cache, and the gradient of
-// the hidden numbers never exists as a whole.
+// Feed-forward layer max(x up + up_bias, 0) down + down_bias, forward and backward. Both products
+// run on a few rows at a time, so that the hidden activations stay in cache and their gradient is
+// never stored as a whole.
 //
 // Shapes, contiguous float32: x and y [P, rows, features], up [P, features, hidden], up_bias [P,
-// hidden], down [P, hidden, features], down_bias [P, features]. Bits depend on the instruction set
-// alone, as in linear.h.
+// hidden], down [P, hidden, features], down_bias [P, features]. As in linear.h, results depend on
+// the instruction set, but not on threads or P.
 #ifndef LENGTHWISE_MODELS_KERNELS_FEED_FORWARD_H_
 #define LENGTHWISE_MODELS_KERNELS_FEED_FORWARD_H_
 
@@ -28,11 +28,11 @@ struct FeedForwardWeights {
   const float* down_bias = nullptr;
 };
 
-// Writes y and `hidden` [P, rows, hidden], the hidden numbers after the maximum.
+// Writes y and `hidden` [P, rows, hidden], the activations after the ReLU.
 void FeedForward(const FeedForwardShape& shape, const FeedForwardWeights& weights, const float* x,
                  float* hidden, float* y, const ParallelFor& parallel_for);
 
-// Where gradients are written (not added).
+// Destinations, which are overwritten.
 struct FeedForwardGradients {
   float* x = nullptr;
   float* up = nullptr;
@@ -41,7 +41,8 @@ struct FeedForwardGradients {
   float* down_bias = nullptr;
 };
 
-// From `dy`, x and the hidden numbers of FeedForward. `weights` needs no biases.
+// Computes all gradients from `dy`, x and the `hidden` that FeedForward wrote. The biases of
+// `weights` are not read.
 void FeedForwardBackward(const FeedForwardShape& shape, const FeedForwardWeights& weights,
                          const float* x, const float* hidden, const float* dy,
                          const FeedForwardGradients& gradients, const ParallelFor& parallel_for);

@@ -14,9 +14,9 @@ namespace lengthwise::kernels {
 namespace HWY_NAMESPACE {
 namespace {
 
-// The normal distribution and its density at g. With t = 1 / (1 + p |g| / sqrt(2)) the tail is
-// t (a1 + t (a2 + ...)) e^(-g^2 / 2) / 2 (Abramowitz and Stegun 7.1.26): one exponential serves
-// both.
+// Computes Phi(g) and phi(g) of the normal distribution. With t = 1 / (1 + p |g| / sqrt(2)) the
+// tail is t (a1 + t (a2 + ...)) e^(-g^2 / 2) / 2 (Abramowitz and Stegun 7.1.26), so that one
+// exponential serves both.
 HWY_INLINE void Normal(FloatVector g, FloatVector& distribution, FloatVector& density) {
   const Floats d;
   const auto one = hn::Set(d, 1.0F);
@@ -31,7 +31,7 @@ HWY_INLINE void Normal(FloatVector g, FloatVector& distribution, FloatVector& de
   density = hn::Mul(power, hn::Set(d, 0.398942280F));
 }
 
-// The last columns of a row, fewer than a vector has lanes.
+// Loads and stores the row's last columns, fewer than a vector has lanes.
 HWY_INLINE FloatVector LoadRest(const float* from, int64_t count) {
   HWY_ALIGN float lanes[kLanes] = {};
   std::copy_n(from, count, lanes);
@@ -99,7 +99,7 @@ HWY_AFTER_NAMESPACE();
 namespace lengthwise::kernels {
 namespace {
 
-// Rows of a unit of work.
+// Rows per unit of work.
 constexpr int64_t kRows = 16;
 
 template <typename Body>

@@ -1,8 +1,8 @@
-// Products of matrices for the instruction set that is being compiled (hwy/foreach_target.h): of
-// thousands of rows by a few dozen or hundred columns, as the layers of small networks have them.
+// Matrix products, compiled per instruction set (hwy/foreach_target.h), for the layers of small
+// networks: thousands of rows by a few dozen or hundred columns.
 //
-// Every number of a product is one sum, in the order of the inner index. So its bits do not depend
-// on the rows that are computed with it.
+// Every element of a product is one sum in the order of the inner index. Its bits therefore do not
+// depend on which rows are computed together.
 #if defined(LENGTHWISE_MODELS_KERNELS_GEMM_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef LENGTHWISE_MODELS_KERNELS_GEMM_INL_H_
 #undef LENGTHWISE_MODELS_KERNELS_GEMM_INL_H_
@@ -23,12 +23,13 @@ namespace lengthwise::kernels {
 namespace HWY_NAMESPACE {
 namespace gemm {
 
-// Sums in registers at once: kTileRows rows of kPanelVectors vectors, for 32 or 16 registers.
+// Register tile: kTileRows rows of kPanelVectors vectors. Sums, one row of b and a factor fit into
+// AVX-512's 32 registers and into AVX2's 16.
 constexpr int64_t kTileRows = 6;
 constexpr int64_t kPanelVectors = kLanes == 16 ? 4 : 2;
 constexpr int64_t kPanel = kPanelVectors * kLanes;
 
-// Rows by rows or columns by columns.
+// Strided view: row-major, column-major or transposed.
 struct Matrix {
   const float* data;
   int64_t row;
@@ -38,13 +39,13 @@ struct Matrix {
 };
 
 HWY_INLINE int64_t Panels(int64_t columns) { return (columns + kPanel - 1) / kPanel; }
-// Numbers that Pack writes.
+// Floats that Pack writes.
 HWY_INLINE int64_t PackedSize(int64_t rows, int64_t columns) {
   return rows * Panels(columns) * kPanel;
 }
 
-// `from` [rows, columns] as panels [rows, kPanel], one behind the other, the last one padded with
-// zeros.
+// Copies `from` [rows, columns] into consecutive panels [rows, kPanel], the last padded with zeros,
+// so that Tile's inner loop reads aligned, contiguous memory.
 inline void Pack(const Matrix& from, int64_t rows, int64_t columns, float* HWY_RESTRICT to) {
   for (int64_t first = 0; first < columns; first += kPanel) {
     const int64_t count = std::min(kPanel, columns - first);
@@ -65,8 +66,7 @@ struct Size {
   int64_t columns;
 };
 
-// The matrices [rows, columns] of all members, each PackedSize(rows, columns) behind the one
-// before.
+// Packs the matrices [rows, columns] of all members, PackedSize(rows, columns) floats each.
 inline const float* PackMembers(const float* matrices, const Size& size, int64_t members,
                                 Scratch& scratch) {
   const int64_t packed = PackedSize(size.rows, size.columns);
@@ -78,7 +78,7 @@ inline const float* PackMembers(const float* matrices, const Size& size, int64_t
   return to;
 }
 
-// The same of their transposes: PackedSize(columns, rows).
+// Packs the transposes, PackedSize(columns, rows) floats each.
 inline const float* PackTransposedMembers(const float* matrices, const Size& size, int64_t members,
                                           Scratch& scratch) {
   const int64_t packed = PackedSize(size.columns, size.rows);
@@ -90,7 +90,8 @@ inline const float* PackTransposedMembers(const float* matrices, const Size& siz
   return to;
 }
 
-// What is stored of a finished sum: `row` and `column` are its place in the product.
+// Epilogues: map a finished sum to the stored value. `row` and `column` are its place in the
+// product.
 struct AsItIs {
   HWY_INLINE FloatVector operator()(FloatVector sum, int64_t, int64_t) const { return sum; }
   HWY_INLINE float operator()(float sum, int64_t, int64_t) const { return sum; }
@@ -106,7 +107,7 @@ struct PlusBias {
   }
 };
 
-// max(sum + bias, 0); what is not a number stays so.
+// max(sum + bias, 0). The comparison, unlike Max, propagates NaN.
 struct PlusBiasRelu {
   const float* bias;
   HWY_INLINE FloatVector operator()(FloatVector sum, int64_t, int64_t column) const {
@@ -120,7 +121,7 @@ struct PlusBiasRelu {
   }
 };
 
-// 0 where `active` [rows, columns] is at most 0, otherwise the sum.
+// Gradient of ReLU: 0 where `active` [rows, columns] is at most 0, otherwise the sum.
 struct WhereActive {
   const float* active;
   int64_t stride;
@@ -134,8 +135,8 @@ struct WhereActive {
   }
 };
 
-// The sums of kRows rows of `a` and a packed panel; with kAdd they go on from what `to` holds.
-// finish(sum, row, column) is stored, for rows and columns from these on.
+// Multiplies kRows rows of `a` by a packed panel. With kAdd, sums continue from the values in `to`.
+// Stores finish(sum, row, column); `row` and `column` are those of the tile's first element.
 template <int kRows, bool kAdd, typename Finish>
 HWY_INLINE void Tile(const Matrix& a, int64_t inner, const float* HWY_RESTRICT panel,
                      const Finish& finish, int64_t row, int64_t column, float* HWY_RESTRICT to,
@@ -170,7 +171,8 @@ HWY_INLINE void Tile(const Matrix& a, int64_t inner, const float* HWY_RESTRICT p
   }
 }
 
-// As above for up to kPanel columns.
+// Tile for the panel's first `columns` columns. A narrower panel goes through a padded buffer, so
+// that nothing is read or written outside `to`.
 template <int kRows, bool kAdd, typename Finish>
 HWY_NOINLINE void Part(const Matrix& a, int64_t inner, const float* panel, const Finish& finish,
                        int64_t row, int64_t column, int64_t columns, float* to, int64_t stride) {
@@ -190,8 +192,8 @@ HWY_NOINLINE void Part(const Matrix& a, int64_t inner, const float* panel, const
   }
 }
 
-// to [rows, columns] = finish(a [rows, inner] b [inner, columns]), or with kAdd, finish(to + a b);
-// `packed` is b.
+// to [rows, columns] = finish(a [rows, inner] b [inner, columns]), or with kAdd, finish(to + a b).
+// `packed` is b, packed.
 template <bool kAdd, typename Finish>
 void Multiply(const Matrix& a, int64_t rows, int64_t inner, const float* packed, int64_t columns,
               const Finish& finish, float* to, int64_t stride) {
@@ -228,11 +230,12 @@ void Multiply(const Matrix& a, int64_t rows, int64_t inner, const float* packed,
   }
 }
 
-// Rows whose panel stays in the nearest cache while sums over them are made.
+// Rows per packed block of b: the panel stays in L1 cache while all columns of a are multiplied
+// with it.
 constexpr int64_t kSummedRows = 128;
 
-// to [columns of a, columns of b] += a^T b over `rows` rows, both contiguous. `packed` is memory of
-// PackedSize(kSummedRows, columns of b).
+// to [columns of a, columns of b] += a^T b over `rows` rows; a and b are contiguous. `packed` is
+// scratch of PackedSize(kSummedRows, columns of b) floats.
 inline void AddTransposedProduct(const float* a, int64_t a_columns, const float* b,
                                  int64_t b_columns, int64_t rows, float* packed, float* to) {
   for (int64_t first = 0; first < rows; first += kSummedRows) {
@@ -243,7 +246,7 @@ inline void AddTransposedProduct(const float* a, int64_t a_columns, const float*
   }
 }
 
-// sums [columns] += the rows of `a`, one after the other.
+// sums [columns] += each row of `a`, in order.
 inline void AddRows(const float* a, int64_t rows, int64_t columns, float* HWY_RESTRICT sums) {
   for (int64_t r = 0; r < rows; ++r, a += columns) AddNumbers(a, columns, sums);
 }

@@ -1,5 +1,5 @@
-// From the caller's vectors of dh numbers a token to the padded rows and panels of panels-inl.h and
-// back. Padding is 0 when memory is made and nobody writes it.
+// Converts between the caller's tokens, vectors of dh numbers, and the padded rows and panels of
+// panels-inl.h. Padding is zeroed on allocation and stays zero.
 #if defined(LENGTHWISE_MODELS_KERNELS_HEADS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef LENGTHWISE_MODELS_KERNELS_HEADS_INL_H_
 #undef LENGTHWISE_MODELS_KERNELS_HEADS_INL_H_
@@ -19,7 +19,7 @@ HWY_BEFORE_NAMESPACE();
 namespace lengthwise::kernels {
 namespace HWY_NAMESPACE {
 
-// The sizes of one head's rows and panels.
+// Padded sizes of one head, in tokens, features and floats.
 struct HeadSizes {
   explicit HeadSizes(const AttentionShape& shape)
       : queries(RoundUp(shape.queries, kLanes)),
@@ -30,11 +30,11 @@ struct HeadSizes {
         panel(features * kLanes),
         scale(1 / std::sqrt(static_cast<float>(shape.head_size))) {}
 
-  // Padded.
+  // Padded counts.
   int64_t queries;
   int64_t keys;
   int64_t features;
-  // Numbers of a sequence's rows, also of all of its panels, and of one panel.
+  // Floats in all rows or panels of a sequence (query_rows, key_rows), and in one panel.
   int64_t query_rows;
   int64_t key_rows;
   int64_t panel;
@@ -42,7 +42,7 @@ struct HeadSizes {
 };
 
 #if HWY_TARGET != HWY_SCALAR
-// to[c, j] = from[j, c] for four by four numbers.
+// Transposes 4 x 4 numbers: to[c, j] = from[j, c].
 HWY_INLINE void TransposeFour(const float* from, int64_t from_stride, float* HWY_RESTRICT to,
                               int64_t to_stride) {
   const Four d;
@@ -57,7 +57,7 @@ HWY_INLINE void TransposeFour(const float* from, int64_t from_stride, float* HWY
 }
 #endif
 
-// to[c, j] = from[j, c] for `rows` rows of `from` and `columns` columns.
+// Transposes: to[c, j] = from[j, c] for `rows` rows and `columns` columns of `from`.
 inline HWY_NOINLINE void Transpose(const float* from, int64_t from_stride, int64_t rows,
                                    int64_t columns, float* HWY_RESTRICT to, int64_t to_stride) {
   int64_t j = 0;
@@ -77,11 +77,12 @@ inline HWY_NOINLINE void Transpose(const float* from, int64_t from_stride, int64
   }
 }
 
-// A logit whose probability is 0.
+// Masked logit: its probability underflows to 0. Finite, so that differences of masked logits are
+// not NaN.
 constexpr float kMasked = -1e30F;
 
-// Turns a token: every feature times its cosine, and its neighbour of the pair (2c, 2c + 1) times
-// its sine; backwards for direction -1.
+// Rotates a token in place: each feature times its cosine, plus the other feature of its pair (2c,
+// 2c + 1) times its sine. Direction -1 rotates back.
 HWY_INLINE void Turn(const float* cosines, const float* sines, float direction, int64_t features,
                      float* x) {
 #if HWY_TARGET == HWY_SCALAR
@@ -101,7 +102,7 @@ HWY_INLINE void Turn(const float* cosines, const float* sines, float direction, 
 #endif
 }
 
-// `count` tokens as rows.
+// Copies `count` tokens into rows.
 HWY_INLINE void CopyRows(const float* from, int64_t token_stride, int64_t count, int64_t head_size,
                          int64_t features, float* rows) {
   for (int64_t i = 0; i < count; ++i) {
@@ -109,7 +110,7 @@ HWY_INLINE void CopyRows(const float* from, int64_t token_stride, int64_t count,
   }
 }
 
-// `count` tokens as octets.
+// Copies `count` tokens into octets.
 inline void MakeOctets(const float* from, int64_t token_stride, int64_t count, int64_t head_size,
                        int64_t features, float* octets) {
   for (int64_t j = 0; j < count; j += kEight) {
@@ -118,7 +119,7 @@ inline void MakeOctets(const float* from, int64_t token_stride, int64_t count, i
   }
 }
 
-// `count` tokens as panels, [panels, features, kLanes].
+// Copies `count` tokens into panels, [panels, features, kLanes].
 inline void MakePanels(const float* from, int64_t token_stride, int64_t count, int64_t head_size,
                        int64_t features, float* panels) {
   for (int64_t i = 0; i < count; i += kLanes) {
@@ -129,7 +130,7 @@ inline void MakePanels(const float* from, int64_t token_stride, int64_t count, i
   }
 }
 
-// Pairs of rows, each with `bias` added. The row behind the last may be written.
+// Makes pairs of rows, with `bias` added. If `count` is odd, zeroes the row after the last.
 HWY_INLINE void MakePairs(float* rows, int64_t count, const float* bias, int64_t features,
                           float* pairs) {
   if (count % kPair > 0) std::fill_n(rows + count * features, features, 0.0F);
@@ -138,8 +139,8 @@ HWY_INLINE void MakePairs(float* rows, int64_t count, const float* bias, int64_t
   }
 }
 
-// The terms of one member's head, for one panel of queries at a time. Selecting a panel costs
-// little where several sequences use it.
+// Attention terms of one member's head, prepared for one panel of queries at a time. Callers share
+// the cost of SelectPanel by running several sequences per panel.
 class HeadTerms {
  public:
   HeadTerms(const AttentionInputs& inputs, const HeadSizes& sizes, Scratch& scratch)
@@ -181,7 +182,7 @@ class HeadTerms {
     }
   }
 
-  // The panel of the queries first .. first + count - 1, where first is a multiple of kLanes.
+  // Selects the panel of queries first .. first + count - 1; first is a multiple of kLanes.
   void SelectPanel(int64_t first, int64_t count) {
     first_ = first;
     for (int64_t i = 0; i < kLanes; ++i) seen_[i] = static_cast<float>(Seen(first + i));
@@ -193,12 +194,12 @@ class HeadTerms {
     }
   }
 
-  // Whether selecting a panel is work that sequences should share.
+  // True if SelectPanel is expensive enough that sequences should share it.
   bool per_panel() const { return relative_ != nullptr && !terms_.toeplitz; }
   bool relative() const { return relative_ != nullptr; }
 
-  // The tokens of one sequence's queries or keys as they meet each other, rows: copied and turned;
-  // and turning back, for the gradients of the tokens from `first` on.
+  // CopyAndTurn copies one sequence's queries or keys into rows and rotates them. TurnBack undoes
+  // the rotation, for the gradients of tokens from `first` on.
   void CopyAndTurn(const float* tokens, int64_t token_stride, int64_t count, float* rows) const {
     CopyRows(tokens, token_stride, count, shape_.head_size, sizes_.features, rows);
     if (sines_ != nullptr) TurnRows(0, 1, count, rows);
@@ -207,8 +208,8 @@ class HeadTerms {
     if (sines_ != nullptr) TurnRows(first, -1, count, rows);
   }
 
-  // Panels of queries as they meet keys and, unless null, as they meet R: biased and scaled, from
-  // rows.
+  // Makes query panels from rows, biased and scaled: `contents` for the products with keys and,
+  // unless null, `positions` for those with R.
   void MakeQueryPanels(const float* rows, float* contents, float* positions) const {
     MakePanels(rows, sizes_.features, shape_.queries, sizes_.features, sizes_.features, contents);
     if (positions != nullptr) AddAndScale(contents, position_bias_, positions);
@@ -216,23 +217,23 @@ class HeadTerms {
   }
   const float* content_bias() const { return content_bias_; }
 
-  // The keys that query i sees.
+  // Number of keys that query i sees.
   int64_t Seen(int64_t i) const {
     return terms_.causal ? std::min(shape_.keys, terms_.first_query + i + 1) : shape_.keys;
   }
 
-  // R of the selected panel and key j: feature c is the vector at Relative(j) + c feature_stride(),
-  // the next key's at Relative(j) + key_stride().
+  // R of the selected panel and key j. Feature c is the vector at Relative(j) + c feature_stride();
+  // the next key's is at Relative(j) + key_stride().
   const float* Relative(int64_t j) const { return relative_ + RelativePlace(j); }
-  // For an array of Relative's form.
+  // Offset of key j in an array of Relative's layout.
   int64_t RelativePlace(int64_t j) const {
     return terms_.toeplitz ? first_ - j + sizes_.keys - 1 : j * kLanes;
   }
   int64_t feature_stride() const { return feature_stride_; }
   int64_t key_stride() const { return terms_.toeplitz ? -1 : kLanes; }
 
-  // Logits of the selected panel for the keys j .. j + 7, `panel` being that of the packed queries
-  // and `positions` the one that meets R; kMasked where a query does not see a key.
+  // Logits of the selected panel for keys j .. j + 7. `panel` holds the packed queries, `positions`
+  // those for R. Logits of keys that a query does not see are kMasked.
   HWY_INLINE Eight Logits(const float* panel, const float* positions, const float* key_octets,
                           int64_t j) const {
     Eight logits = Scores(panel, shape_.head_size, key_octets + j * sizes_.features);
@@ -275,7 +276,7 @@ class HeadTerms {
     }
   }
 
-  // to = scale (panels + bias), all of a sequence's.
+  // to = scale (panels + bias), for all panels of a sequence.
   HWY_INLINE void AddAndScale(const float* panels, const float* bias, float* to) const {
     const Floats d;
     const auto scale = hn::Set(d, sizes_.scale);
@@ -301,20 +302,21 @@ class HeadTerms {
   const AttentionTerms& terms_;
   const AttentionShape& shape_;
   const HeadSizes& sizes_;
-  // [features]; zeros where there is no R.
+  // [features]; zeros without R.
   float* content_bias_;
   float* position_bias_;
   int64_t first_ = 0;
-  // Of the selected panel's queries.
+  // Keys seen by each query of the selected panel; float, to be compared in vectors.
   float* seen_;
   // The head's A, [panels, keys, kLanes].
   float* additive_ = nullptr;
-  // The selected panel's R, [features, keys, kLanes]; for Toeplitz the head's, [features, queries +
-  // keys], where the place of key j and query i is i - j + keys - 1, so that neighbouring queries
-  // are neighbours.
+  // R of the selected panel, [features, keys, kLanes]. If Toeplitz, R of the whole head, [features,
+  // queries + keys], with key j and query i at i - j + keys - 1, so that adjacent queries form a
+  // vector.
   float* relative_ = nullptr;
   int64_t feature_stride_ = 0;
-  // Of the member whose angles are here, [keys, features]: those of a pair's first number negative.
+  // Member whose angles are loaded. cosines_ and sines_ are [keys, features]; the sine of a pair's
+  // first feature is negated.
   int64_t turned_member_ = -1;
   float* cosines_ = nullptr;
   float* sines_ = nullptr;

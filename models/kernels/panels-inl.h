@@ -1,14 +1,16 @@
-// Products of attention, for the instruction set that is being compiled (hwy/foreach_target.h).
+// Products of attention, compiled per instruction set (hwy/foreach_target.h).
 //
-// A *panel* is kLanes queries of one sequence and head beside each other in the lanes of vectors:
-// [features] vectors. It meets kEight keys at a time: every product is of a vector with a key's
-// number in all lanes, and the logits, probabilities and sums of kLanes queries are made without a
-// sum over lanes. Keys, and whatever has a vector of dh numbers a token, are *rows* [tokens,
-// features], or *octets* [keys / 8, features, 8], where the same feature of eight keys is adjacent.
-// Sums over queries, which are lanes, have vectors of features instead, of two queries at a time:
-// *pairs* [queries / 2, features, 2] put the same feature of two neighbours side by side, so that
-// two adjacent numbers of a panel are the factors of a vector of any width. Keys and features are
-// padded to kEight, panels' lanes to kLanes, all by zeros.
+// Data layouts:
+// - *Panel* [features, kLanes]: kLanes queries of one sequence and head, one per vector lane. A
+//   panel meets kEight keys at a time. Each product multiplies a vector by one key's number in all
+//   lanes, so that logits, probabilities and sums of kLanes queries need no horizontal sum.
+// - *Rows* [tokens, features]: keys, or any other data with dh numbers a token.
+// - *Octets* [keys / 8, features, 8]: the same feature of eight keys is adjacent.
+// - *Pairs* [queries / 2, features, 2]: the same feature of two neighbouring queries is adjacent.
+//   Sums over queries, which are lanes of panels, use vectors of features instead, two queries at a
+//   time. Two adjacent numbers of a panel are then the factors of a vector of any width.
+//
+// Zeros pad keys and features to kEight, and panels to kLanes.
 #if defined(LENGTHWISE_MODELS_KERNELS_PANELS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef LENGTHWISE_MODELS_KERNELS_PANELS_INL_H_
 #undef LENGTHWISE_MODELS_KERNELS_PANELS_INL_H_
@@ -26,7 +28,7 @@ HWY_BEFORE_NAMESPACE();
 namespace lengthwise::kernels {
 namespace HWY_NAMESPACE {
 
-// Sums that are in registers at once: as many as keep two multiply-add units busy.
+// Sums kept in registers: enough independent chains to keep two multiply-add units busy.
 constexpr int64_t kEight = 8;
 
 HWY_INLINE int64_t RoundUp(int64_t count, int64_t to) { return (count + to - 1) / to * to; }
@@ -65,19 +67,19 @@ HWY_INLINE void StoreEight(const Eight& x, int64_t stride, float* to) {
   hn::StoreU(x.v7, d, to + 7 * stride);
 }
 
-// Makes f(x_t, t) of each.
+// Returns f(x_t, t) for each t.
 template <typename Function>
 HWY_INLINE Eight Apply(const Function& f, const Eight& x) {
   return {f(x.v0, 0), f(x.v1, 1), f(x.v2, 2), f(x.v3, 3),
           f(x.v4, 4), f(x.v5, 5), f(x.v6, 6), f(x.v7, 7)};
 }
 
-// sums_t + sum_k x_k y[k, t], where the vectors x_k are `x_stride` apart, and the numbers y[k, t]
-// `y_stride` and 1.
+// sums_t + sum_k x_k y[k, t]. Vectors x_k are `x_stride` apart; numbers y[k, t] are `y_stride`
+// apart in k and adjacent in t.
 HWY_INLINE Eight AddProducts(int64_t count, const float* x, int64_t x_stride, const float* y,
                              int64_t y_stride, const Eight& sums) {
   const Floats d;
-  // Not in the struct, which GCC would keep in memory.
+  // Local variables: GCC would keep a struct in memory.
   auto s0 = sums.v0, s1 = sums.v1, s2 = sums.v2, s3 = sums.v3;
   auto s4 = sums.v4, s5 = sums.v5, s6 = sums.v6, s7 = sums.v7;
   for (int64_t k = 0; k < count; ++k, y += y_stride) {
@@ -94,11 +96,11 @@ HWY_INLINE Eight AddProducts(int64_t count, const float* x, int64_t x_stride, co
   return {s0, s1, s2, s3, s4, s5, s6, s7};
 }
 
-// The same with vectors y[k, t], which are `y_stride` and `stride` apart.
+// As above with vectors y[k, t], `y_stride` apart in k and `stride` in t.
 HWY_INLINE Eight AddVectorProducts(int64_t count, const float* x, int64_t x_stride, const float* y,
                                    int64_t y_stride, int64_t stride, const Eight& sums) {
   const Floats d;
-  // Not in the struct, which GCC would keep in memory.
+  // Local variables: GCC would keep a struct in memory.
   auto s0 = sums.v0, s1 = sums.v1, s2 = sums.v2, s3 = sums.v3;
   auto s4 = sums.v4, s5 = sums.v5, s6 = sums.v6, s7 = sums.v7;
   for (int64_t k = 0; k < count; ++k, y += y_stride) {
@@ -115,10 +117,10 @@ HWY_INLINE Eight AddVectorProducts(int64_t count, const float* x, int64_t x_stri
   return {s0, s1, s2, s3, s4, s5, s6, s7};
 }
 
-// sum_t x_t (the vector at vectors + t stride).
+// sum_t x_t v_t, where v_t is the vector at vectors + t stride.
 HWY_INLINE FloatVector SumOfProducts(const Eight& x, const float* vectors, int64_t stride) {
   const Floats d;
-  // Two chains, for half the latency.
+  // Two chains of additions halve the latency.
   auto even = hn::Mul(x.v0, hn::LoadU(d, vectors));
   auto odd = hn::Mul(x.v1, hn::LoadU(d, vectors + stride));
   even = hn::MulAdd(x.v2, hn::LoadU(d, vectors + 2 * stride), even);
@@ -140,13 +142,13 @@ HWY_INLINE FloatVector Maximum(const Eight& x) {
                  hn::Max(hn::Max(x.v4, x.v5), hn::Max(x.v6, x.v7)));
 }
 
-// Products of a panel with eight keys, an octet, each a vector.
+// Products of a panel with the eight keys of an octet, one vector per key.
 HWY_INLINE Eight Scores(const float* panel, int64_t head_size, const float* octet) {
   return AddProducts(head_size, panel, kLanes, octet, kEight, Zeros());
 }
 
-// mixed[c] += sum_j weights[j] rows[j, c] for `keys` keys and padded features; `weights` and
-// `mixed` are vectors.
+// mixed[c] += sum_j weights[j] rows[j, c] over `keys` keys and padded features. `weights` and
+// `mixed` are arrays of vectors.
 HWY_INLINE void AddMixed(const float* weights, const float* rows, int64_t keys, int64_t features,
                          float* mixed) {
   for (int64_t c = 0; c < features; c += kEight) {
@@ -156,13 +158,13 @@ HWY_INLINE void AddMixed(const float* weights, const float* rows, int64_t keys, 
   }
 }
 
-// Queries that are side by side in pairs: one alone where a vector has one lane.
+// Queries per pair; one if a vector has a single lane.
 #if HWY_TARGET == HWY_SCALAR
 constexpr int64_t kPair = 1;
 HWY_INLINE FloatVector PairOf(const float* numbers) { return hn::Set(Floats(), *numbers); }
 #else
 constexpr int64_t kPair = 2;
-// Two adjacent numbers, again and again.
+// Repeats two adjacent numbers over the vector.
 HWY_INLINE FloatVector PairOf(const float* numbers) {
   const Floats d;
   const hn::Repartition<double, Floats> pairs;
@@ -173,7 +175,7 @@ HWY_INLINE FloatVector PairOf(const float* numbers) {
 #endif
 
 // sums[t, c, 0] + sums[t, c, 1] += sum_i weights[t, i] queries[i, c] for kEight keys t and `count`
-// lanes i; `pairs` are of these queries.
+// lanes i. `pairs` holds these queries.
 HWY_INLINE void AddOuterProducts(const float* weights, const float* pairs, int64_t count,
                                  int64_t features, float* sums) {
   const Floats d;
@@ -209,10 +211,10 @@ HWY_INLINE void AddPair(const float* sums, float scale, int64_t features, float*
   for (int64_t c = 0; c < features; ++c) row[c] = scale * sums[c];
 }
 #else
-// Neighbouring features, for what is done to rows: padded features have a multiple of them.
+// Four adjacent features: padded rows have a multiple of four.
 using Four = hn::FixedTag<float, 4>;
 
-// pair[c, r] = row r of two [c] + bias[c].
+// Interleaves two rows: pair[c, r] = rows[r, c] + bias[c].
 HWY_INLINE void MakePair(const float* rows, const float* bias, int64_t features, float* pair) {
   const Four d;
   for (int64_t c = 0; c < features; c += 4) {
@@ -236,11 +238,11 @@ HWY_INLINE void AddPair(const float* sums, float scale, int64_t features, float*
 }
 #endif
 
-// A query's or a key's numbers: vectors of up to eight.
+// Vectors for the few features of one query or key: at most eight lanes.
 using Few = hn::CappedTag<float, 8>;
 constexpr int64_t kFewLanes = static_cast<int64_t>(hn::MaxLanes(Few()));
 
-// The sum of a[c] b[c].
+// Returns the sum of a[c] b[c].
 HWY_INLINE float Dot(const float* a, const float* b, int64_t count) {
   const Few d;
   auto sums = hn::Zero(d);
@@ -253,7 +255,7 @@ HWY_INLINE float Dot(const float* a, const float* b, int64_t count) {
   return sum;
 }
 
-// to = from; most heads have 8 numbers, for which a call costs more than the copy.
+// to = from. Most heads have 8 numbers, for which a call to memcpy costs more than the copy.
 HWY_INLINE void CopyFeatures(const float* from, int64_t count, float* HWY_RESTRICT to) {
   const Few d;
   int64_t c = 0;

@@ -19,7 +19,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 using Floats = hn::ScalableTag<float>;
 
-// Returns r.
+// Normalises one row. Returns r.
 float NormaliseRow(int64_t width, float epsilon, const float* x, const float* scale, float* y) {
   const Floats d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -40,7 +40,7 @@ float NormaliseRow(int64_t width, float epsilon, const float* x, const float* sc
   return r;
 }
 
-// One row's gradient; adds its part to that of scale.
+// Writes one row's gradient, and adds the row's contribution to the gradient of scale.
 void DifferentiateRow(int64_t width, const float* x, float r, const float* scale, const float* dy,
                       float* dx, float* dscale) {
   const Floats d;

@@ -1,5 +1,5 @@
-// Rows of a pack in chunks: units of work for threads, and of sums down the columns whose bits do
-// not depend on the number of threads.
+// Splits a pack's rows into chunks: units of work for threads, and partial sums whose order, and so
+// whose bits, do not depend on the number of threads.
 #ifndef LENGTHWISE_MODELS_KERNELS_ROW_CHUNKS_H_
 #define LENGTHWISE_MODELS_KERNELS_ROW_CHUNKS_H_
 
@@ -18,17 +18,17 @@ struct RowsShape {
   int64_t width = 1;
 };
 
-// Rows of one member that are worked on together.
+// Consecutive rows of one member.
 struct RowChunk {
-  int64_t number = 0;  // over all members
+  int64_t number = 0;  // index over all members
   int64_t member = 0;
-  int64_t first = 0;  // counted over all members
+  int64_t first = 0;  // first row, over all members
   int64_t count = 0;
 };
 
 class RowChunks {
  public:
-  // Few rows for what goes once through them; many where each chunk has large sums.
+  // kFewRows for single passes over the rows; kManyRows if each chunk holds large partial sums.
   static constexpr int64_t kFewRows = 256, kManyRows = 1024;
 
   explicit RowChunks(const RowsShape& shape, int64_t rows = kFewRows)
@@ -36,7 +36,7 @@ class RowChunks {
 
   int64_t count() const { return shape_.members * chunks_; }
 
-  // Body: void(const RowChunk&); may run on several threads at once.
+  // Calls body(const RowChunk&) for each chunk, possibly concurrently.
   template <typename Body>
   void ForEach(const ParallelFor& parallel_for, const Body& body) const {
     parallel_for(count(), [&](int64_t begin, int64_t end) {
@@ -50,7 +50,7 @@ class RowChunks {
     });
   }
 
-  // Adds `parts` [count(), width], one a chunk, up in their order: `sums` [P, width].
+  // Adds up `parts` [count(), width], one per chunk, in order, into `sums` [P, width].
   void Sum(const std::vector<float>& parts, int64_t width, float* sums) const {
     for (int64_t member = 0; member < shape_.members; ++member) {
       float* to = sums + member * width;
@@ -64,8 +64,8 @@ class RowChunks {
 
  private:
   RowsShape shape_;
-  int64_t rows_;    // of a chunk
-  int64_t chunks_;  // of a member
+  int64_t rows_;    // per chunk
+  int64_t chunks_;  // per member
 };
 
 }  // namespace lengthwise::kernels

@@ -1,15 +1,14 @@
-// What a GPU does row by row around a network's products, each in one pass over memory: residual
-// and layer norm, bias and ReLU, soft-max cross-entropy. [P, rows, width] everywhere, contiguous
-// and not empty; all memory is the device's. T is float or BFloat16; sums are float32.
+// Row operations around a network's matrix products on a GPU, each fused into one pass over memory:
+// residual and layer norm, bias and ReLU, soft-max cross-entropy. Arrays are [P, rows, width],
+// contiguous, not empty, and in device memory. T is float or BFloat16; sums are float32.
 //
-// Sums down the columns are made in an order that is a function of the shape of one member alone,
-// without atomic operations: the bits are the same from run to run, and those of a member alone are
-// those that it gets in a pack.
+// Results are reproducible: sums down the columns use no atomic operations, and their order depends
+// on one member's shape alone. A member gets the same bits alone and in a pack.
 //
-// All put their kernels on `stream`, a cudaStream_t of the current device (null: the default one),
-// and do not wait for them. They return null, or why a kernel could not be launched. A workspace
-// may be used again for what follows on the stream. simt.h says how the kernels are tested without
-// a GPU.
+// Each function enqueues its kernels on `stream`, a cudaStream_t of the current device (null: the
+// default stream), and returns without waiting. It returns null, or CUDA's error message if a
+// launch failed. Later work on the same stream may reuse the workspace. simt.h explains how kernels
+// are tested without a GPU.
 #ifndef LENGTHWISE_MODELS_KERNELS_ROWS_CUDA_H_
 #define LENGTHWISE_MODELS_KERNELS_ROWS_CUDA_H_
 
@@ -22,20 +21,20 @@
 
 namespace lengthwise::kernels {
 
-// False where the program was built without nvcc; the functions below then only report that.
+// False in builds without nvcc. The functions below then return an error.
 bool HasRowsCuda();
 
-// The widest rows that the norm's kernels take; wider ones are for the caller to keep away.
+// Widest row that the norm's kernels support. The caller must check it.
 constexpr int64_t kMaxCudaNormWidth = 1024;
 
-// As AddLayerNorm. What is added, b, may be bfloat16: it comes from a product.
+// AddLayerNorm on a GPU. b may be bfloat16, because it is the output of a product.
 template <typename T>
 const char* AddLayerNormCuda(const RowsShape& shape, float epsilon, const float* a, const T* b,
                              const float* scale, const float* offset,
                              const AddLayerNormResult& result, void* stream);
 
-// As AddLayerNormBackward. The gradient of b is that of the sum, as T; null where it is not wanted.
-// `workspace` has AddLayerNormWorkspaceCuda floats.
+// AddLayerNormBackward on a GPU. `b_gradient` receives the gradient of the sum, as T; null if not
+// wanted. `workspace` holds AddLayerNormWorkspaceCuda floats.
 template <typename T>
 const char* AddLayerNormBackwardCuda(const RowsShape& shape, const float* x, const float* r,
                                      const float* scale, const float* y_gradient,
@@ -43,21 +42,22 @@ const char* AddLayerNormBackwardCuda(const RowsShape& shape, const float* x, con
                                      float* workspace, void* stream);
 int64_t AddLayerNormWorkspaceCuda(const RowsShape& shape);
 
-// Replaces `rows` by max(rows + bias, 0), with `bias` [P, width]. What is not a number stays so.
-// Where the width is a multiple of 4, `rows`, and `gradient` below, begin at multiples of four
-// numbers' size, as LibTorch's tensors do.
+// Replaces `rows` by max(rows + bias, 0), with `bias` [P, width]. NaN propagates. If the width is a
+// multiple of 4, `rows`, and `gradient` below, must be aligned to four elements, as LibTorch's
+// tensors are.
 template <typename T>
 const char* BiasReluCuda(const RowsShape& shape, const float* bias, T* rows, void* stream);
 
-// Of the `rows` that BiasReluCuda left and the gradient of them: replaces `gradient` by 0 where a
-// row's number is 0, which is the gradient before the bias was added, and sums it down the columns,
-// `bias_gradient` [P, width]. `workspace` has BiasReluWorkspaceCuda floats.
+// Backward pass of BiasReluCuda. `rows` is its result; `gradient`, the gradient of `rows`, is set
+// to 0 where `rows` is 0. Writes the column sums of that to `bias_gradient` [P, width]. `workspace`
+// holds BiasReluWorkspaceCuda floats.
 template <typename T>
 const char* BiasReluBackwardCuda(const RowsShape& shape, const T* rows, T* gradient,
                                  float* bias_gradient, float* workspace, void* stream);
 int64_t BiasReluWorkspaceCuda(const RowsShape& shape);
 
-// As CrossEntropy and CrossEntropyBackward. `workspace` has CrossEntropyWorkspaceCuda floats.
+// CrossEntropy and CrossEntropyBackward on a GPU. `workspace` holds CrossEntropyWorkspaceCuda
+// floats.
 const char* CrossEntropyCuda(const RowsShape& shape, const CrossEntropyInputs& inputs,
                              const CrossEntropyResult& result, float* workspace, void* stream);
 const char* CrossEntropyBackwardCuda(const RowsShape& shape, const CrossEntropyInputs& inputs,

@@ -1,4 +1,4 @@
-// What stands in for rows_cuda.cu in a build without nvcc.
+// Stub of rows_cuda.cu for builds without nvcc.
 #include "models/kernels/rows_cuda.h"
 
 namespace lengthwise::kernels {

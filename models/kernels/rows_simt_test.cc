@@ -1,6 +1,6 @@
-// The kernels of rows_cuda.cu, as they are, in simt_emulator.h: against the formulas in double
-// precision, in any order of threads and blocks. models/layers/fused_layers_cuda_test.cc runs them
-// on a GPU.
+// Runs the kernels of rows_cuda.cu in simt_emulator.h, with several orders of threads and blocks,
+// and compares them with the formulas in double precision. models/layers/fused_layers_cuda_test.cc
+// runs them on a GPU.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -49,7 +49,7 @@ std::string Name(const RowsShape& shape) {
   return absl::StrCat(shape.members, " members, ", shape.rows, " rows, width ", shape.width);
 }
 
-// Without a pattern, in [-1, 1] but for what is added.
+// Pseudo-random numbers in [-1, 1], shifted by `added`.
 std::vector<float> Numbers(int64_t count, double seed, double added = 0) {
   std::vector<float> numbers;
   for (int64_t i = 0; i < count; ++i) {
@@ -86,7 +86,7 @@ struct NormProblem {
   std::vector<float> a, b, dy, scale, offset;
 };
 
-// y, the gradient of the sum, that of b unless it is not asked for, of scale and of offset.
+// Returns y and the gradients of the sum, of b if it is asked for, of scale and of offset.
 template <typename T>
 Results ComputeNorm(const NormProblem& problem, const Emulator::Options& options = {},
                     bool with_b = true) {
@@ -148,7 +148,7 @@ std::vector<std::vector<double>> NormReference(const NormProblem& problem) {
 template <typename T>
 constexpr double kTolerance = 1e-5;
 template <>
-constexpr double kTolerance<BFloat16> = 1e-2;  // of what is stored as such
+constexpr double kTolerance<BFloat16> = 1e-2;  // bfloat16 results
 
 template <typename T>
 void ExpectNormOfTheFormula(const NormProblem& problem) {
@@ -156,19 +156,19 @@ void ExpectNormOfTheFormula(const NormProblem& problem) {
   const auto expected = NormReference(problem);
   const std::array<const char*, 5> names = {"y", "sum", "b", "scale", "offset"};
   for (size_t i = 0; i < results.size(); ++i) {
-    // A row of one number less its mean is 0, and its sum's gradient rounding alone.
+    // A row of one number minus its mean is 0, and the sum's gradient is rounding error.
     if (problem.shape.width == 1 && (i == 1 || i == 2 || i == 3)) continue;
     ExpectNear(results[i], expected[i], i == 2 ? kTolerance<T> : kTolerance<float>, names[i]);
   }
 }
 
-TEST(AddLayerNormSimtTest, AgreesWithTheFormulaInDouble) {
+TEST(AddLayerNormSimtTest, MatchesTheFormulaInDouble) {
   for (const RowsShape& shape : Shapes()) {
     SCOPED_TRACE(Name(shape));
     const NormProblem problem(shape);
     ExpectNormOfTheFormula<float>(problem);
     ExpectNormOfTheFormula<BFloat16>(problem);
-    // As the gradients of a and b are one tensor where both are float32.
+    // In float32 a and b share one gradient tensor, so that b_gradient is null.
     const Results all = ComputeNorm<float>(problem);
     const Results without = ComputeNorm<float>(problem, {}, /*with_b=*/false);
     for (const size_t i : {0, 1, 3, 4}) EXPECT_EQ(without[i], all[i]);
@@ -188,7 +188,7 @@ struct ReluProblem {
   std::vector<float> rows, gradient, bias;
 };
 
-// The rows, their gradient, and that of the bias.
+// Returns the rows, their gradient and the bias gradient.
 template <typename T>
 Results ComputeRelu(const ReluProblem& problem, const Emulator::Options& options = {}) {
   const RowsShape& shape = problem.shape;
@@ -222,7 +222,7 @@ void ExpectReluOfTheFormula(const ReluProblem& problem) {
   ExpectNear(results[2], dbias, kTolerance<float>, "bias");
 }
 
-TEST(BiasReluSimtTest, AgreesWithTheFormulaInDouble) {
+TEST(BiasReluSimtTest, MatchesTheFormulaInDouble) {
   for (const RowsShape& shape : Shapes()) {
     SCOPED_TRACE(Name(shape));
     const ReluProblem problem(shape);
@@ -231,7 +231,7 @@ TEST(BiasReluSimtTest, AgreesWithTheFormulaInDouble) {
   }
 }
 
-TEST(BiasReluSimtTest, WhatIsNotANumberStaysSo) {
+TEST(BiasReluSimtTest, NanPropagates) {
   ReluProblem problem({.rows = 3, .width = 8});
   problem.rows[5] = NAN;
   const Results results = ComputeRelu<float>(problem);
@@ -264,7 +264,7 @@ struct ClassesProblem {
   std::unique_ptr<bool[]> mask;
 };
 
-// The sums and the gradient of the logits.
+// Returns the sums and the logits' gradient.
 Results ComputeClasses(const ClassesProblem& problem, const Emulator::Options& options = {}) {
   const RowsShape& shape = problem.shape;
   std::vector<float> log_sum_exp = Unwritten(shape.members * shape.rows),
@@ -292,7 +292,7 @@ Results ComputeClassesOnTheCpu(const ClassesProblem& problem) {
   return {sums, gradient};
 }
 
-TEST(CrossEntropySimtTest, AgreesWithTheFormulaInDoubleAndSoDoesTheCpu) {
+TEST(CrossEntropySimtTest, CpuAndGpuMatchTheFormulaInDouble) {
   for (const RowsShape& shape : Shapes()) {
     SCOPED_TRACE(Name(shape));
     const ClassesProblem problem(shape);
@@ -321,7 +321,7 @@ TEST(CrossEntropySimtTest, AgreesWithTheFormulaInDoubleAndSoDoesTheCpu) {
         EXPECT_EQ(sums[1], right[member]);
         EXPECT_EQ(sums[2], counted[member]);
       }
-      // Logits of up to 10 have errors of 1e-6 in float, and so has what is exponentiated.
+      // Logits of up to 10 have float errors of 1e-6, which the exponential carries over.
       ExpectNear(results[1], gradient, 1e-5, "logits");
     }
   }
@@ -339,7 +339,7 @@ void ExpectTheSameBitsInAnyOrder(const Problem& problem, const Compute& compute)
   }
 }
 
-TEST(RowsSimtTest, TheOrderOfThreadsAndBlocksDoesNotMatter) {
+TEST(RowsSimtTest, ThreadAndBlockOrderDoesNotMatter) {
   const RowsShape shape = {.members = 2, .rows = 150, .width = 72};
   ExpectTheSameBitsInAnyOrder(NormProblem(shape), [](const auto& problem, const auto& options) {
     return ComputeNorm<BFloat16>(problem, options);
@@ -352,7 +352,7 @@ TEST(RowsSimtTest, TheOrderOfThreadsAndBlocksDoesNotMatter) {
   });
 }
 
-// Of each result, the part of the first member.
+// Returns the first member's part of each result.
 Results OfFirstMember(const Results& results, int64_t members) {
   Results parts;
   for (const std::vector<float>& result : results) {
@@ -362,8 +362,8 @@ Results OfFirstMember(const Results& results, int64_t members) {
   return parts;
 }
 
-// Numbers of the first member are the first ones, whatever the number of members.
-TEST(RowsSimtTest, AMemberHasTheSameBitsAloneAsInAPack) {
+// The first member's inputs do not depend on the number of members.
+TEST(RowsSimtTest, PackMatchesItsMembers) {
   const RowsShape alone = {.members = 1, .rows = 150, .width = 72};
   const RowsShape pack = {.members = 3, .rows = 150, .width = 72};
   EXPECT_EQ(OfFirstMember(ComputeNorm<float>(NormProblem(pack)), 3),

@@ -1,4 +1,4 @@
-// Memory that a kernel uses while it works on some units.
+// Temporary memory of a kernel, freed together.
 #ifndef LENGTHWISE_MODELS_KERNELS_SCRATCH_H_
 #define LENGTHWISE_MODELS_KERNELS_SCRATCH_H_
 
@@ -14,7 +14,7 @@ namespace lengthwise::kernels {
 
 class Scratch {
  public:
-  // `count` zeros, aligned for vectors, for as long as this object lives.
+  // Returns `count` zeros, aligned for vectors, that live as long as this object.
   float* Zeros(int64_t count) {
     auto block = hwy::AllocateAligned<float>(static_cast<size_t>(count));
     std::fill_n(block.get(), count, 0.0F);

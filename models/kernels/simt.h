@@ -1,11 +1,11 @@
-// The little of CUDA that this folder's device code is written in. nvcc makes CUDA of it. A C++
-// compiler makes code of it that simt_emulator.h runs on the CPU, thread by thread, so that the
-// very same kernels are tested where there is no GPU: against a reference, in any order of threads,
-// and with every access to memory checked.
+// The subset of CUDA in which this folder's device code is written. nvcc compiles it to CUDA. A C++
+// compiler compiles it for simt_emulator.h, which runs it on the CPU, thread by thread. The same
+// kernels are therefore tested without a GPU: against a reference, in any order of threads, and
+// with every memory access checked.
 //
-// Grids and blocks have one dimension, and a block's threads are a multiple of a warp's. What
-// starts kernels is a template of a `Launcher`, which puts them on a GPU's stream
-// (stream_launcher.h) or runs them in the emulation:
+// Grids and blocks have one dimension; a block has a multiple of a warp's threads. Functions that
+// launch kernels are templates over a `Launcher`, which enqueues them on a GPU's stream
+// (stream_launcher.h) or runs them in the emulator:
 //
 //   void Launch(void (*kernel)(Parameters...), int64_t blocks, int threads, int64_t shared_bytes,
 //               const Parameters&... arguments);
@@ -19,7 +19,7 @@
 #define LENGTHWISE_KERNEL __global__
 #define LENGTHWISE_DEVICE __device__ __forceinline__
 #define LENGTHWISE_EVERYWHERE __host__ __device__ __forceinline__
-// Before a loop of few steps over an array that is to stay in registers.
+// Unrolls a short loop, so that the array it indexes stays in registers.
 #define LENGTHWISE_UNROLL _Pragma("unroll")
 #else
 #define LENGTHWISE_KERNEL inline
@@ -32,7 +32,7 @@ namespace lengthwise::kernels::simt {
 
 constexpr int kWarp = 32;
 
-// Numbers that are read or written at once; their address is a multiple of their size.
+// Numbers loaded or stored at once. Their address must be a multiple of their total size.
 template <typename T, int kCount>
 struct alignas(sizeof(T) * kCount) Several {
   T x[kCount];
@@ -45,11 +45,11 @@ LENGTHWISE_DEVICE int Thread() { return static_cast<int>(threadIdx.x); }
 LENGTHWISE_DEVICE int Threads() { return static_cast<int>(blockDim.x); }
 LENGTHWISE_DEVICE int64_t Block() { return blockIdx.x; }
 
-// Waits for all threads of the block. Every thread must come here.
+// Waits for all threads of the block. Every thread must call it.
 LENGTHWISE_DEVICE void Barrier() { __syncthreads(); }
 
-// Replaces each number by its sum with that of the thread whose place in the warp differs by
-// `mask`. Every thread of the warp must come here.
+// Adds to each number that of the thread whose lane differs by the bits of `mask` (butterfly
+// exchange). Every thread of the warp must call it.
 template <int kCount>
 LENGTHWISE_DEVICE void AddOther(int mask, float (&numbers)[kCount]) {
   LENGTHWISE_UNROLL
@@ -67,7 +67,7 @@ LENGTHWISE_DEVICE void Store(const Several<T, kCount>& several, T* numbers) {
 
 extern __shared__ Float4 shared_memory[];
 
-// The block's shared memory, array after array. Every thread takes the same arrays.
+// Hands out the block's shared memory, array after array. All threads must take the same arrays.
 class SharedArrays {
  public:
   __device__ __forceinline__ SharedArrays() : next_(shared_memory[0].x) {}
@@ -83,7 +83,7 @@ class SharedArrays {
 
 #else
 
-// What simt_emulator.cc does for the thread that it runs at the moment.
+// Implemented by simt_emulator.cc for the thread that it is running.
 int Thread();
 int Threads();
 int64_t Block();
@@ -120,7 +120,7 @@ class SharedArrays {
 
 #endif
 
-// Each number becomes its sum over the warp, the same bits in every thread.
+// Replaces each number by its sum over the warp: the same bits in every thread.
 template <int kCount>
 LENGTHWISE_DEVICE void AddOverWarp(float (&numbers)[kCount]) {
   LENGTHWISE_UNROLL

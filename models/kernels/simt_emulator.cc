@@ -1,4 +1,4 @@
-// The checked longjmp takes a jump to another stack for a mistake.
+// The fortified longjmp aborts on a jump to another stack.
 #undef _FORTIFY_SOURCE
 
 #include "models/kernels/simt_emulator.h"
@@ -28,14 +28,14 @@ namespace {
 
 constexpr size_t kStackBytes = size_t{1} << 16;
 
-// Tells sanitizers which stack the program goes on with.
+// Tells sanitizers about each switch to another stack.
 class StackSwitch {
  public:
 #if defined(__SANITIZE_ADDRESS__)
   void Start(const StackSwitch& /*to*/, const void* bottom, size_t size) {
     __sanitizer_start_switch_fiber(&fake_stack_, bottom, size);
   }
-  // Where the other stack was is told to the one that is gone on with.
+  // Writes the bounds of the stack that was left.
   void Finish(const void** bottom, size_t* size) {
     __sanitizer_finish_switch_fiber(fake_stack_, bottom, size);
   }
@@ -59,7 +59,7 @@ class StackSwitch {
 
 enum class State { kRunnable, kAtBarrier, kAtExchange, kEnded };
 
-// A thread of a block: a stack that goes from one kernel to the next.
+// One thread of a block. Its stack is reused from block to block and kernel to kernel.
 struct Fibre {
 #if defined(__SANITIZE_THREAD__)
   Fibre() { stack_switch.Create(); }
@@ -68,7 +68,7 @@ struct Fibre {
 
   int index = 0;
   State state = State::kEnded;
-  // What it gives to AddOther, and for whom.
+  // Pending AddOther call.
   int mask = 0;
   float* numbers = nullptr;
   int count = 0;
@@ -101,7 +101,7 @@ class Emulator::Device {
   int64_t launches() const { return launches_; }
   int64_t largest_shared_bytes() const { return largest_shared_bytes_; }
 
-  // For the thread that runs.
+  // State of the running thread.
   int thread() const { return current_->index; }
   int threads() const { return threads_; }
   int64_t block() const { return block_; }
@@ -136,11 +136,11 @@ class Emulator::Device {
   int64_t launches_ = 0;
   int64_t largest_shared_bytes_ = 0;
 
-  // The launch.
+  // Current launch.
   const std::function<void()>* kernel_ = nullptr;
   int threads_ = 0;
   int64_t shared_bytes_ = 0;
-  // The block.
+  // Current block.
   int64_t block_ = 0;
   std::vector<SharedArray> shared_;
   int64_t shared_taken_ = 0;
@@ -155,7 +155,7 @@ class Emulator::Device {
 
 namespace {
 
-// The emulator that runs at the moment: tests run one at a time.
+// The running emulator. Tests run one at a time.
 Emulator::Device* running = nullptr;
 
 }  // namespace
@@ -167,7 +167,7 @@ void Emulator::Device::Run(int64_t blocks, int threads, int64_t shared_bytes,
   largest_shared_bytes_ = std::max(largest_shared_bytes_, shared_bytes);
   if (threads % kWarp != 0 || threads <= 0 || threads > 1024 || blocks <= 0 ||
       blocks > std::numeric_limits<int32_t>::max()) {
-    return SetProblem(absl::StrCat("a launch of ", blocks, " blocks of ", threads, " threads"));
+    return SetProblem(absl::StrCat("invalid launch: ", blocks, " blocks of ", threads, " threads"));
   }
   kernel_ = &kernel;
   threads_ = threads;
@@ -206,7 +206,7 @@ void Emulator::Device::PrepareStart(Fibre& fibre) {
   makecontext(&fibre.start, &Device::Enter, 0);
 }
 
-// Where each fibre begins. It never returns: for the next block it is gone on with.
+// Entry point of a fibre. It never returns: the next block resumes it after Leave.
 void Emulator::Device::Enter() {
   running->current_->stack_switch.Finish(&running->scheduler_bottom_, &running->scheduler_size_);
   for (;;) {
@@ -215,8 +215,8 @@ void Emulator::Device::Enter() {
   }
 }
 
-// setjmp and longjmp between stacks, since swapcontext calls the kernel for its signal masks, and
-// some tests change places millions of times.
+// Switches stacks by setjmp and longjmp: swapcontext makes a system call for the signal mask, and
+// some tests switch millions of times.
 void Emulator::Device::Continue(Fibre& fibre) {
   current_ = &fibre;
   scheduler_switch_.Start(fibre.stack_switch, fibre.stack.get(), kStackBytes);
@@ -233,8 +233,8 @@ void Emulator::Device::Leave(State state) {
   fibre->state = state;
   fibre->stack_switch.Start(scheduler_switch_, scheduler_bottom_, scheduler_size_);
   if (_setjmp(fibre->place) == 0) _longjmp(scheduler_, 1);
-  // The scheduler's stack does not move, but it may have been left by another function of another
-  // depth.
+  // The scheduler's stack does not move, but another function at another depth may have resumed
+  // this fibre.
   fibre->stack_switch.Finish(&scheduler_bottom_, &scheduler_size_);
 }
 
@@ -254,11 +254,12 @@ void Emulator::Device::RunBlock() {
     if (ended || !problem_.empty()) break;
     if (!Release()) {
       SetProblem(absl::StrCat("threads of block ", block_,
-                              " wait at different places, or for some that have ended"));
+                              " wait at different places, or for threads that have ended"));
       break;
     }
   }
-  // Those that were stopped on the way begin anew.
+  // After an error some fibres are suspended half-way. Discard them, so that the next launch starts
+  // with fresh ones.
   for (int t = 0; t < threads_; ++t) {
     if (fibres_[static_cast<size_t>(t)]->state != State::kEnded) {
       fibres_.clear();
@@ -267,7 +268,7 @@ void Emulator::Device::RunBlock() {
   }
 }
 
-// Lets those go on that have waited for each other. False where nobody can.
+// Resumes threads whose barrier or exchange is complete. Returns false if none can continue.
 bool Emulator::Device::Release() {
   bool released = false, all_at_barrier = true;
   for (int first = 0; first < threads_; first += kWarp) {
@@ -307,8 +308,8 @@ float* Emulator::Device::TakeShared(int number, int count) {
   if (static_cast<size_t>(number) == shared_.size()) {
     shared_taken_ += static_cast<int64_t>(sizeof(float)) * ((count + 3) / 4 * 4);
     if (shared_taken_ > shared_bytes_) {
-      SetProblem(absl::StrCat("arrays of ", shared_taken_, " bytes in ", shared_bytes_,
-                              " bytes of shared memory"));
+      SetProblem(absl::StrCat("shared arrays of ", shared_taken_, " bytes exceed the launch's ",
+                              shared_bytes_, " bytes of shared memory"));
     }
     void* memory = nullptr;
     if (posix_memalign(&memory, sizeof(Float4), sizeof(float) * static_cast<size_t>(count)) != 0) {
@@ -336,9 +337,7 @@ void Barrier() { running->WaitAtBarrier(); }
 void AddOther(int mask, float* numbers, int count) { running->Exchange(mask, numbers, count); }
 float* TakeSharedArray(int number, int count) { return running->TakeShared(number, count); }
 
-void ReportOddAddress() {
-  running->SetProblem("several numbers at an address that is no multiple of their size");
-}
+void ReportOddAddress() { running->SetProblem("misaligned vector load or store"); }
 
 Emulator::Emulator(const Options& options) : device_(std::make_unique<Device>(options)) {}
 Emulator::~Emulator() = default;

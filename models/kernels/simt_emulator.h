@@ -1,15 +1,13 @@
-// Runs kernels that are written with simt.h on the CPU: for tests. The threads of a block are
-// fibres of one thread, which change places where threads wait for each other; blocks follow one
-// another.
+// Runs kernels written with simt.h on the CPU, for tests. A block's threads are fibres of one
+// thread, which switch where threads wait for each other. Blocks run one after another.
 //
-// What it finds beside wrong results:
-//   - a missing barrier: the order in which threads and blocks run is Options::order, and results
-//   must not depend on it;
-//   - threads that wait at different places, or for one that has ended: problem();
-//   - shared memory that is read before it is written: it is full of NaN;
-//   - what is read or written beside an array, under AddressSanitizer: each shared array is an
-//   allocation of its own;
-//   - more shared memory than the launch asked for, and Several at odd addresses: problem().
+// Besides wrong results, it detects:
+//   - a missing barrier: results must not depend on the order of threads and blocks, which
+//     Options::order varies;
+//   - threads that wait at different places, or for a thread that has ended: problem();
+//   - shared memory read before it is written: it is filled with NaN;
+//   - accesses outside an array, under AddressSanitizer: each shared array is its own allocation;
+//   - more shared memory than the launch asked for, and misaligned Several: problem().
 #ifndef LENGTHWISE_MODELS_KERNELS_SIMT_EMULATOR_H_
 #define LENGTHWISE_MODELS_KERNELS_SIMT_EMULATOR_H_
 
@@ -25,7 +23,7 @@ class Emulator {
   enum class Order { kForward, kBackward, kShuffled };
   struct Options {
     Order order = Order::kForward;
-    uint64_t seed = 0;  // where shuffled
+    uint64_t seed = 0;  // for kShuffled
   };
 
   explicit Emulator(const Options& options);
@@ -33,21 +31,20 @@ class Emulator {
   Emulator(const Emulator&) = delete;
   Emulator& operator=(const Emulator&) = delete;
 
-  // As a launch on a GPU, whose kernels follow one another. `shared_bytes` of dynamic shared
-  // memory.
+  // Like a launch on a GPU; launches run in order. `shared_bytes` is the dynamic shared memory.
   template <typename... Parameters>
   void Launch(void (*kernel)(Parameters...), int64_t blocks, int threads, int64_t shared_bytes,
               const Parameters&... arguments) {
     Run(blocks, threads, shared_bytes, [&] { kernel(arguments...); });
   }
 
-  // The block that runs, for what kernels call.
+  // The implementation; also called by the functions of simt.h.
   class Device;
 
-  // What a kernel did wrong first, or empty. After that nothing is run any more.
+  // The first error of a kernel; empty if none. After an error, launches are no-ops.
   const std::string& problem() const;
 
-  // Of all launches.
+  // Over all launches.
   int64_t launches() const;
   int64_t largest_shared_bytes() const;
 

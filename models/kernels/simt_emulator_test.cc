@@ -14,7 +14,8 @@ constexpr Emulator::Options kForward = {.order = Emulator::Order::kForward};
 constexpr Emulator::Options kBackward = {.order = Emulator::Order::kBackward};
 constexpr Emulator::Options kShuffled = {.order = Emulator::Order::kShuffled, .seed = 5};
 
-// Each thread gives its number to the next one. Without the barrier, it may not be there yet.
+// Each thread passes its number to its neighbour. Without the barrier, the number may not be
+// written yet.
 template <bool kWait>
 void PassOnKernel(float* out) {
   SharedArrays shared;
@@ -34,14 +35,14 @@ std::vector<float> PassOn(const Emulator::Options& options) {
   return out;
 }
 
-TEST(SimtEmulatorTest, ThreadsSeeWhatOthersWroteBeforeABarrier) {
+TEST(SimtEmulatorTest, BarrierMakesWritesVisible) {
   for (const Emulator::Options& options : {kForward, kBackward, kShuffled}) {
     const std::vector<float> out = PassOn<true>(options);
     for (size_t i = 0; i < out.size(); ++i) EXPECT_EQ(out[i], (i % 64 + 1) % 64);
   }
 }
 
-TEST(SimtEmulatorTest, AMissingBarrierShowsAsNumbersThatWereNeverWritten) {
+TEST(SimtEmulatorTest, MissingBarrierYieldsNan) {
   const auto unwritten = [](const std::vector<float>& numbers) {
     int64_t count = 0;
     for (const float number : numbers) count += std::isnan(number) ? 1 : 0;
@@ -59,7 +60,7 @@ void AddLanesKernel(float* out) {
   out[2 * Thread() + 1] = numbers[1];
 }
 
-TEST(SimtEmulatorTest, LanesAddWhatTheirNeighboursHave) {
+TEST(SimtEmulatorTest, AddOtherAddsTheNeighboursNumbers) {
   std::vector<float> out(2 * 64);
   Emulator device(kShuffled);
   device.Launch(&AddLanesKernel, 1, 64, 0, out.data());
@@ -77,7 +78,7 @@ void AddWarpKernel(float* out) {
   out[Thread()] = numbers[0];
 }
 
-TEST(SimtEmulatorTest, EveryThreadOfAWarpGetsItsSum) {
+TEST(SimtEmulatorTest, AddOverWarpGivesEveryThreadTheSum) {
   std::vector<float> out(64);
   Emulator device(kShuffled);
   device.Launch(&AddWarpKernel, 1, 64, 0, out.data());
@@ -105,13 +106,13 @@ void TwoPlacesKernel(float*) {
   AddOther(1, numbers);
 }
 
-TEST(SimtEmulatorTest, ThreadsThatWaitForNobodyAreAProblem) {
+TEST(SimtEmulatorTest, UnmatchedWaitIsReported) {
   for (const auto kernel : {&LeaveEarlyKernel, &PartOfAWarpKernel}) {
     Emulator device(kForward);
     float* const nothing = nullptr;
     device.Launch(kernel, 2, 64, 0, nothing);
     EXPECT_EQ(device.problem(),
-              "threads of block 0 wait at different places, or for some that have ended");
+              "threads of block 0 wait at different places, or for threads that have ended");
   }
   Emulator device(kForward);
   float* const nothing = nullptr;
@@ -133,9 +134,9 @@ void OddAddressKernel(float* out) {
   out[Thread()] = Load<4>(numbers + (Thread() == 3 ? 2 : 0)).x[0];
 }
 
-TEST(SimtEmulatorTest, SharedMemoryIsWhatTheLaunchAskedFor) {
+TEST(SimtEmulatorTest, SharedMemoryOverrunIsReported) {
   float* const nothing = nullptr;
-  // Arrays begin at multiples of 16 bytes.
+  // Each array takes a multiple of 16 bytes.
   Emulator enough(kForward);
   enough.Launch(&TakeKernel, 1, 32, 48 + 16, nothing);
   EXPECT_EQ(enough.problem(), "");
@@ -143,21 +144,22 @@ TEST(SimtEmulatorTest, SharedMemoryIsWhatTheLaunchAskedFor) {
   EXPECT_EQ(enough.largest_shared_bytes(), 64);
   Emulator short_of_it(kForward);
   short_of_it.Launch(&TakeKernel, 1, 32, 48, nothing);
-  EXPECT_EQ(short_of_it.problem(), "arrays of 64 bytes in 48 bytes of shared memory");
+  EXPECT_EQ(short_of_it.problem(),
+            "shared arrays of 64 bytes exceed the launch's 48 bytes of shared memory");
 }
 
-TEST(SimtEmulatorTest, FourFloatsReadAtOnceLieAtAMultipleOf16Bytes) {
+TEST(SimtEmulatorTest, MisalignedVectorLoadIsReported) {
   std::vector<float> out(32);
   Emulator device(kForward);
   device.Launch(&OddAddressKernel, 1, 32, 36 * 4, out.data());
-  EXPECT_EQ(device.problem(), "several numbers at an address that is no multiple of their size");
+  EXPECT_EQ(device.problem(), "misaligned vector load or store");
 }
 
-TEST(SimtEmulatorTest, BlocksAreWholeWarps) {
+TEST(SimtEmulatorTest, PartialWarpIsReported) {
   float* const nothing = nullptr;
   Emulator device(kForward);
   device.Launch(&TakeKernel, 1, 33, 64, nothing);
-  EXPECT_EQ(device.problem(), "a launch of 1 blocks of 33 threads");
+  EXPECT_EQ(device.problem(), "invalid launch: 1 blocks of 33 threads");
 }
 
 }  // namespace

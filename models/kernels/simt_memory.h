@@ -1,5 +1,5 @@
-// A GPU's memory in tests with simt_emulator.h: vectors of exactly their size, so that
-// AddressSanitizer sees what is read beside them.
+// Device memory in tests with simt_emulator.h: vectors of exactly the needed size, so that
+// AddressSanitizer sees accesses outside them.
 #ifndef LENGTHWISE_MODELS_KERNELS_SIMT_MEMORY_H_
 #define LENGTHWISE_MODELS_KERNELS_SIMT_MEMORY_H_
 
@@ -27,7 +27,7 @@ std::vector<float> ToFloats(const std::vector<T>& numbers) {
   return converted;
 }
 
-// Memory that nothing was written to yet.
+// Memory not written yet, filled with NaN.
 template <typename T = float>
 std::vector<T> Unwritten(int64_t size) {
   return std::vector<T>(static_cast<size_t>(size), FromFloat<T>(NAN));

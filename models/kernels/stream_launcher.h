@@ -1,4 +1,4 @@
-// The launcher (simt.h) of .cu files: puts kernels on a stream.
+// The Launcher of simt.h for .cu files: enqueues kernels on a CUDA stream.
 #ifndef LENGTHWISE_MODELS_KERNELS_STREAM_LAUNCHER_H_
 #define LENGTHWISE_MODELS_KERNELS_STREAM_LAUNCHER_H_
 
@@ -10,10 +10,10 @@ namespace lengthwise::kernels {
 
 class StreamLauncher {
  public:
-  // `stream` is a cudaStream_t; null is the default one.
+  // `stream` is a cudaStream_t; null means the default stream.
   explicit StreamLauncher(void* stream) : stream_(static_cast<cudaStream_t>(stream)) {}
 
-  // Nothing once a launch has failed.
+  // No-op after a failed launch.
   template <typename... Parameters>
   void Launch(void (*kernel)(Parameters...), int64_t blocks, int threads, int64_t shared_bytes,
               const Parameters&... arguments) {
@@ -23,7 +23,7 @@ class StreamLauncher {
     error_ = cudaGetLastError();
   }
 
-  // CUDA's reason why a kernel could not be launched, or null.
+  // CUDA's error message of the first failed launch, or null.
   const char* error() const { return error_ == cudaSuccess ? nullptr : cudaGetErrorString(error_); }
 
  private:

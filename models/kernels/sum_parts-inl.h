@@ -1,6 +1,5 @@
-// The second half of sums that many blocks of a GPU make together: each wrote its part, and these
-// add the parts up, in an order that is a function of their number. `Launcher` is that of
-// simt.h.
+// Second pass of sums over many blocks of a GPU: adds up the blocks' partial sums, in an order that
+// depends on their number alone. `Launcher`: see simt.h.
 #ifndef LENGTHWISE_MODELS_KERNELS_SUM_PARTS_INL_H_
 #define LENGTHWISE_MODELS_KERNELS_SUM_PARTS_INL_H_
 
@@ -10,8 +9,8 @@
 
 namespace lengthwise::kernels {
 
-// A block has as many sums as a warp has threads; its warps take turns at their parts, which would
-// otherwise be one long chain of additions. A template, so that several sources may have it.
+// A block computes kWarp sums. Its warps split the parts among themselves, to shorten the chain of
+// dependent additions. A template, so that several sources may define it.
 template <int kWarps>
 LENGTHWISE_KERNEL void SumKernel(const float* parts, int64_t outer, int64_t count, int64_t size,
                                  float* sums) {
@@ -32,7 +31,7 @@ LENGTHWISE_KERNEL void SumKernel(const float* parts, int64_t outer, int64_t coun
   sums[item] = sum;
 }
 
-// sums[o, s] = parts[o, 0, s] + parts[o, 1, s] + .. of parts [outer, count, size].
+// sums[o, s] = parts[o, 0, s] + parts[o, 1, s] + ... for parts [outer, count, size].
 template <typename Launcher>
 void LaunchSum(Launcher& launcher, const float* parts, int64_t outer, int64_t count, int64_t size,
                float* sums) {

@@ -1,4 +1,4 @@
-// The vectors of kernels, for the instruction set that is being compiled (hwy/foreach_target.h).
+// Vector type and helpers of kernels, compiled per instruction set (hwy/foreach_target.h).
 #if defined(LENGTHWISE_MODELS_KERNELS_VECTORS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef LENGTHWISE_MODELS_KERNELS_VECTORS_INL_H_
 #undef LENGTHWISE_MODELS_KERNELS_VECTORS_INL_H_
@@ -20,13 +20,13 @@ using Floats = hn::CappedTag<float, 16>;
 using FloatVector = hn::Vec<Floats>;
 constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(Floats()));
 
-// sums += x, a vector.
+// sums += x, for one vector.
 HWY_INLINE void AddTo(FloatVector x, float* sums) {
   const Floats d;
   hn::StoreU(hn::Add(hn::LoadU(d, sums), x), d, sums);
 }
 
-// The same, both of any length.
+// sums += x, for any length.
 HWY_INLINE void AddNumbers(const float* x, int64_t count, float* HWY_RESTRICT sums) {
   const Floats d;
   int64_t i = 0;
@@ -36,13 +36,13 @@ HWY_INLINE void AddNumbers(const float* x, int64_t count, float* HWY_RESTRICT su
   for (; i < count; ++i) sums[i] += x[i];
 }
 
-// e^x for x at most about 88, to some 1e-7 of it; 0 below -87. x = k ln 2 + r with |r| <= ln 2 / 2,
-// e^r by the polynomial of Cephes' expf. Half the instructions of Highway's, which is exact to the
-// last bit. What is not a number stays so.
+// e^x for x up to about 88, with a relative error of some 1e-7; 0 below -87; NaN propagates. x = k
+// ln 2 + r with |r| <= ln 2 / 2, and e^r by the polynomial of Cephes' expf. Takes half the
+// instructions of Highway's Exp, which is accurate to the last bit.
 HWY_INLINE FloatVector Exp(FloatVector x) {
   const Floats d;
   const hn::RebindToSigned<Floats> integers;
-  // The last bits of this sum are k, because a float of its size has no fraction.
+  // Adding 1.5 * 2^23 leaves k in the lowest bits, because a float of that size has no fraction.
   const auto magic = hn::Set(d, 0x1.8p23F);
   const auto shifted = hn::MulAdd(x, hn::Set(d, 1.44269504F), magic);
   const auto k = hn::Sub(shifted, magic);

@@ -1,6 +1,6 @@
-// The lists of all networks, in the order in which they are shown: those that read sequences whole,
-// and behind them those that continue text. A line joins the network's section of catalogue.cc, a
-// function NAME(), to its implementation, CreateNAME() of factory.h.
+// The lists of all networks, in display order: those that read whole sequences, then those that
+// continue text. Each line joins a section of catalogue.cc, the function NAME(), to an
+// implementation, CreateNAME() of factory.h.
 #ifndef LENGTHWISE_MODELS_NETWORKS_ALL_NETWORKS_H_
 #define LENGTHWISE_MODELS_NETWORKS_ALL_NETWORKS_H_
 

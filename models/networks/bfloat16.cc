@@ -53,7 +53,7 @@ class Bfloat16LanguageModel : public LanguageModel {
   std::unique_ptr<LanguageModel> inner_;
 };
 
-// By default cuBLAS may add the parts of a product that it splits in bfloat16.
+// By default cuBLAS may use bfloat16 to add the partial sums of a split product.
 void SumInFloat32() { at::globalContext().setAllowBF16ReductionCuBLAS(false); }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Networks' decorators for training.precision: bfloat16.
+// Decorators of networks for training.precision: bfloat16.
 #ifndef LENGTHWISE_MODELS_NETWORKS_BFLOAT16_H_
 #define LENGTHWISE_MODELS_NETWORKS_BFLOAT16_H_
 
@@ -9,8 +9,8 @@
 
 namespace lengthwise::models {
 
-// The network with its products in bfloat16 (models/layers/products.h), in training and evaluation
-// alike. Parameters and results are float32, as are the gradients of parameters.
+// Computes the network's products in bfloat16 (models/layers/products.h), in training and
+// evaluation. Parameters, their gradients and results stay float32.
 std::unique_ptr<Network> WithBfloat16Products(std::unique_ptr<Network> inner);
 std::unique_ptr<LanguageModel> WithBfloat16Products(std::unique_ptr<LanguageModel> inner);
 

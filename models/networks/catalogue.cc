@@ -56,8 +56,9 @@ void CheckEncoder(const catalogue::Parameters& parameters, absl::string_view pat
                   std::vector<catalogue::Problem>& problems) {
   CheckHeads(parameters, path, problems);
   if (parameters.Bool("dropout_at_evaluation") && parameters.Double("dropout") == 0) {
-    problems.push_back({.field = absl::StrCat(std::string(path), ".dropout_at_evaluation"),
-                        .description = "there is no dropout; set dropout, or leave it out"});
+    problems.push_back(
+        {.field = absl::StrCat(std::string(path), ".dropout_at_evaluation"),
+         .description = "has no effect without dropout; set dropout, or leave it out"});
   }
 }
 
@@ -68,46 +69,43 @@ NetworkEntry Encoder() {
        .documentation = "A bidirectional Transformer encoder with layer norm after each residual "
                         "addition (Vaswani et al. 2017; randomized positional encodings, section "
                         "4). It reads the input and one empty token per output.",
-       .parameters = {{.name = "blocks",
-                       .default_value = int64_t{5},
-                       .documentation = "Blocks of attention and feed-forward layers.",
-                       .minimum = 1,
-                       .maximum = 256},
-                      HeadsParameter(8),
-                      WidthParameter(64),
-                      {.name = "d_ff",
-                       .default_value = int64_t{0},
-                       .documentation =
-                           "Features between the two feed-forward layers; 0 means 4 * d_model.",
-                       .minimum = 0,
-                       .maximum = 32768},
-                      {.name = "attention",
-                       .default_value = std::string("softmax"),
-                       .documentation =
-                           "\"softmax\", or \"geometric\": to the nearest key that matches, with "
-                           "directional encoding (Csordas et al. 2022; Table 5, where the encoding "
-                           "is none).",
-                       .allowed = {"softmax", "geometric"}},
-                      {.name = "dropout",
-                       .default_value = 0.0,
-                       .documentation =
-                           "Probability of dropping a feature of what attention and feed-forward "
-                           "layers add, and of embeddings that an encoding was added to. The "
-                           "paper's published code has 0.1.",
-                       .minimum = 0,
-                       .maximum = 0.95},
-                      {.name = "dropout_at_evaluation",
-                       .default_value = false,
-                       .documentation = "Drops in evaluations too, as the paper's published code "
-                                        "does."},
-                      {.name = "extra_input_columns",
-                       .default_value = int64_t{0},
-                       .documentation =
-                           "Rows of the embedding beyond the task's input tokens and the empty "
-                           "token, which no token takes. With 1, tasks on bits have the 249,026 "
-                           "parameters that the paper prints (270,146 with the relative encoding).",
-                       .minimum = 0,
-                       .maximum = 1024}}},
+       .parameters =
+           {{.name = "blocks",
+             .default_value = int64_t{5},
+             .documentation = "Blocks of attention and feed-forward layers.",
+             .minimum = 1,
+             .maximum = 256},
+            HeadsParameter(8),
+            WidthParameter(64),
+            {.name = "d_ff",
+             .default_value = int64_t{0},
+             .documentation = "Features between the two feed-forward layers; 0 means 4 * d_model.",
+             .minimum = 0,
+             .maximum = 32768},
+            {.name = "attention",
+             .default_value = std::string("softmax"),
+             .documentation =
+                 "\"softmax\", or \"geometric\": attends to the nearest matching key, with "
+                 "directional encoding (Csordas et al. 2022; Table 5, whose encoding is none).",
+             .allowed = {"softmax", "geometric"}},
+            {.name = "dropout",
+             .default_value = 0.0,
+             .documentation = "Probability of dropping a feature that attention or feed-forward "
+                              "layers add, or a feature of the sum of embedding and encoding. The "
+                              "paper's published code has 0.1.",
+             .minimum = 0,
+             .maximum = 0.95},
+            {.name = "dropout_at_evaluation",
+             .default_value = false,
+             .documentation =
+                 "Applies dropout in evaluations as well, as the paper's published code does."},
+            {.name = "extra_input_columns",
+             .default_value = int64_t{0},
+             .documentation = "Unused rows of the embedding, beyond the task's input tokens and "
+                              "the empty token. With 1, tasks on bits have the 249,026 parameters "
+                              "that the paper prints (270,146 with the relative encoding).",
+             .minimum = 0,
+             .maximum = 1024}}},
       /*task_kinds=*/{tasks::TaskKind::kTransduction, tasks::TaskKind::kPuzzle},
       CheckEncoder,
       TransformerContext};
@@ -117,10 +115,9 @@ NetworkEntry LayerwiseEncoder() {
   return {
       {.name = "layerwise_encoder",
        .title = "Transformer encoder, encoding in every layer",
-       .documentation =
-           "A Transformer encoder that adds the positional encoding again in every block, each "
-           "block its own, and reads the answer out at the last token (relational reasoning on "
-           "Latin squares, section 3.2).",
+       .documentation = "A Transformer encoder that adds a positional encoding in every block, "
+                        "each with parameters of its own, and reads the answer at the last token "
+                        "(relational reasoning on Latin squares, section 3.2).",
        .parameters =
            {{.name = "blocks",
              .default_value = int64_t{4},
@@ -136,32 +133,31 @@ NetworkEntry LayerwiseEncoder() {
              .maximum = 32768},
             {.name = "outer_gelu",
              .default_value = true,
-             .documentation =
-                 "A gelu behind the second feed-forward layer, too, as in the released code."},
+             .documentation = "Applies gelu after the second feed-forward layer as well, as in the "
+                              "released code."},
             {.name = "attention_biases",
              .default_value = std::string("all"),
-             .documentation = "Biases of attention's projections: \"all\"; \"inputs\", those of "
-                              "queries, keys and values alone; \"none\". The released code has "
-                              "none with rope and causal attention, and those of the inputs with "
-                              "the relative encoding.",
+             .documentation =
+                 "Biases of attention's projections. \"all\"; \"inputs\": only those of queries, "
+                 "keys and values; \"none\". The released code has none with rope and causal "
+                 "attention, and those of the inputs with the relative encoding.",
              .allowed = {"all", "inputs", "none"}},
             {.name = "output_projection",
              .default_value = true,
-             .documentation = "A linear layer behind attention. The released code has none with "
-                              "the relative encoding."},
+             .documentation = "Adds a linear layer after attention. The released code has none "
+                              "with the relative encoding."},
             {.name = "temperature",
              .default_value = 1.0,
-             .documentation = "What the logits of attention are divided by. The released code has "
-                              "0.01 with causal attention.",
+             .documentation = "Divisor of the attention logits. The released code has 0.01 with "
+                              "causal attention.",
              .minimum = 1e-6,
              .maximum = 1e6},
             {.name = "encoding_dropout",
              .default_value = 0.0,
-             .documentation =
-                 "Dropout of the features that a block's encoding was added to, in training and at "
-                 "evaluation alike; of encodings that are added. The released code has 0.1 with "
-                 "the "
-                 "fixed encodings, which it never turns off; the paper has none.",
+             .documentation = "Dropout of the sum of a block's input and its encoding, in training "
+                              "and evaluation alike. No effect for encodings that add nothing to "
+                              "the features. The released code has 0.1 with the fixed encodings, "
+                              "never turned off; the paper has none.",
              .minimum = 0,
              .maximum = 0.99}}},
       /*task_kinds=*/{tasks::TaskKind::kTransduction, tasks::TaskKind::kPuzzle},
@@ -175,14 +171,14 @@ void CheckPositionalAttention(const catalogue::Parameters& parameters, absl::str
   if (parameters.String("rotary") == "none") return;
   const std::string field = absl::StrCat(path, ".rotary");
   if (parameters.String("attention_by") != "input" || !parameters.Bool("input_positions")) {
-    problems.push_back({.field = field,
-                        .description =
-                            "turns queries and keys of an input that has positions already: set "
-                            "attention_by: input and input_positions: true, or \"none\" and the "
-                            "encoding \"rope\""});
+    problems.push_back(
+        {.field = field,
+         .description =
+             "rotates queries and keys of an input that already has positions: set attention_by: "
+             "input and input_positions: true, or \"none\" and the encoding \"rope\""});
   } else if (parameters.Int("d_model") % 2 != 0) {
     problems.push_back({.field = field,
-                        .description = absl::StrCat("turns pairs of features; d_model = ",
+                        .description = absl::StrCat("rotates pairs of features; d_model = ",
                                                     parameters.Int("d_model"), " is odd")});
   }
 }
@@ -192,30 +188,29 @@ NetworkEntry PositionalAttention() {
       {.name = "positional_attention",
        .title = "Positional attention",
        .documentation =
-           "A Transformer without residual additions and layer norms whose attention depends on "
-           "positions alone (positional attention, section 4); with attention_by: input and "
-           "input_positions: true the standard Transformer that the paper compares it with.",
+           "A Transformer without residual additions and layer norms, whose attention depends only "
+           "on positions (positional attention, section 4). With attention_by: input and "
+           "input_positions: true it is the standard Transformer that the paper compares it with.",
        .parameters =
            {{.name = "attention_by",
              .default_value = std::string("positions"),
-             .documentation = "What queries and keys are made of: the positions' vectors; the "
-                              "block's \"input\"; or \"both\", one behind the other.",
+             .documentation = "Source of queries and keys: the \"positions\" as vectors, the "
+                              "block's \"input\", or \"both\", concatenated.",
              .allowed = {"positions", "input", "both"}},
             {.name = "input_positions",
              .default_value = false,
-             .documentation = "Whether each number is read with its position's vector behind it."},
+             .documentation = "Appends the position's vector to each number of the input."},
             {.name = "rotary",
              .default_value = std::string("none"),
              .documentation =
-                 "RoPE beside the positions that the input has: queries and keys are turned by "
-                 "their \"tokens\"' positions or, as in the released code of Figure 9, by the "
-                 "number "
-                 "of their \"heads\", which changes no logit.",
+                 "RoPE in addition to the positions in the input: rotates queries and keys by the "
+                 "position of their \"tokens\" or, as in the released code of Figure 9, by the "
+                 "index of their \"heads\", which changes no logit.",
              .allowed = {"none", "tokens", "heads"}},
             {.name = "diagonal_input",
              .default_value = false,
-             .documentation = "Whether a token's number stands at the token's own place of a "
-                              "vector, 0 elsewhere, and so says where it is (appendix G)."},
+             .documentation = "Puts a token's number at the token's own index of a vector of "
+                              "zeros, so that the input tells its position (appendix G)."},
             {.name = "blocks",
              .default_value = int64_t{4},
              .documentation = "Blocks of attention and feed-forward layers: ceil(log2 n) + 1 in "
@@ -231,13 +226,13 @@ NetworkEntry PositionalAttention() {
              .maximum = 32768},
             {.name = "scaled",
              .default_value = true,
-             .documentation = "Whether logits are divided by sqrt(d_k), as in the released code; "
-                              "equations (2) and (3) do not divide."},
+             .documentation = "Divides logits by sqrt(d_k), as in the released code; equations (2) "
+                              "and (3) do not."},
             {.name = "attention_first",
              .default_value = false,
-             .documentation = "Whether attention's output stands before the block's input in what "
-                              "the feed-forward layers read, as in equation (1); the released code "
-                              "has it behind."}}},
+             .documentation =
+                 "Puts attention's output before the block's input in the input of the "
+                 "feed-forward layers, as in equation (1). The released code puts it after."}}},
       /*task_kinds=*/{tasks::TaskKind::kRegression},
       CheckPositionalAttention,
       PositionalAttentionContext};
@@ -250,37 +245,35 @@ EncodingContext GraphNetworkContext(const catalogue::Parameters& parameters) {
 }
 
 NetworkEntry GraphNetwork() {
-  return {
-      {.name = "graph_network",
-       .title = "Graph network",
-       .documentation =
-           "A graph convolutional or graph attention network whose nodes are the tokens "
-           "(positional attention, appendix H, which does not say how large they are: here as deep "
-           "and wide as the paper's other networks).",
-       .parameters = {{.name = "architecture",
-                       .default_value = std::string("convolution"),
-                       .documentation = "\"convolution\" (GCN) or \"attention\" (GAT).",
-                       .allowed = {"convolution", "attention"}},
-                      {.name = "graph",
-                       .default_value = std::string("complete"),
-                       .documentation =
-                           "\"complete\": every token is joined to every other; \"star\": all "
-                           "to the last one, the scratchpad.",
-                       .allowed = {"complete", "star"}},
-                      {.name = "blocks",
-                       .default_value = int64_t{4},
-                       .documentation = "Rounds of messages between neighbours.",
-                       .minimum = 1,
-                       .maximum = 256},
-                      {.name = "heads",
-                       .default_value = int64_t{2},
-                       .documentation = "Heads of graph attention; a divisor of d_model.",
-                       .minimum = 1,
-                       .maximum = 256},
-                      WidthParameter(64)}},
-      /*task_kinds=*/{tasks::TaskKind::kRegression},
-      CheckHeads,
-      GraphNetworkContext};
+  return {{.name = "graph_network",
+           .title = "Graph network",
+           .documentation = "A graph convolutional or graph attention network whose nodes are the "
+                            "tokens (positional attention, appendix H). The paper gives no sizes; "
+                            "the defaults are the depth and width of its other networks.",
+           .parameters = {{.name = "architecture",
+                           .default_value = std::string("convolution"),
+                           .documentation = "\"convolution\" (GCN) or \"attention\" (GAT).",
+                           .allowed = {"convolution", "attention"}},
+                          {.name = "graph",
+                           .default_value = std::string("complete"),
+                           .documentation =
+                               "\"complete\": every token is connected to every other. \"star\": "
+                               "every token is connected to the last one, the scratchpad.",
+                           .allowed = {"complete", "star"}},
+                          {.name = "blocks",
+                           .default_value = int64_t{4},
+                           .documentation = "Rounds of message passing.",
+                           .minimum = 1,
+                           .maximum = 256},
+                          {.name = "heads",
+                           .default_value = int64_t{2},
+                           .documentation = "Heads of graph attention; a divisor of d_model.",
+                           .minimum = 1,
+                           .maximum = 256},
+                          WidthParameter(64)}},
+          /*task_kinds=*/{tasks::TaskKind::kRegression},
+          CheckHeads,
+          GraphNetworkContext};
 }
 
 EncodingContext CausalDecoderContext(const catalogue::Parameters& parameters) {
@@ -294,58 +287,57 @@ NetworkEntry CausalDecoder() {
       {.name = "causal_decoder",
        .title = "Transformer decoder",
        .documentation =
-           "A causal Transformer with RMS norms before and after its layers, gated feed-forward "
-           "layers and no biases, which continues text (decimal addition, Table E.1). "
-           "The default is the paper's model of 25M parameters; 2M, 5M and 268M are blocks 2, 4 "
-           "and 16 with d_model 256, 256 and 1024 and heads 4, 4 and 16.",
-       .parameters =
-           {{.name = "blocks",
-             .default_value = int64_t{6},
-             .documentation = "Blocks of attention and feed-forward layers.",
-             .minimum = 1,
-             .maximum = 256},
-            HeadsParameter(8),
-            WidthParameter(512),
-            {.name = "d_ff",
-             .default_value = int64_t{0},
-             .documentation = "Features of gate and value; 0 means 4 * d_model.",
-             .minimum = 0,
-             .maximum = 32768},
-            {.name = "norm",
-             .default_value = std::string("sandwich"),
-             .documentation =
-                 "Where norms stand, of which the paper says \"both PreNorm and PostNorm layers, "
-                 "following Primer\". \"sandwich\": x + N(f(N(x))). \"residual_post\": N(x + "
-                 "f(N(x))). \"primer\": x + f(N(x)) for attention, x + N(f(x)) for the "
-                 "feed-forward "
-                 "layer, as Primer has them.",
-             .allowed = {"sandwich", "residual_post", "primer"}},
-            {.name = "gelu",
-             .default_value = std::string("exact"),
-             .documentation = "The gate's function, \"exact\" or its approximation with \"tanh\".",
-             .allowed = {"exact", "tanh"}},
-            {.name = "tied",
-             .default_value = false,
-             .documentation = "Reads logits out with the embedding's own vectors."},
-            {.name = "dropout",
-             .default_value = 0.0,
-             .documentation = "Probability of dropping, in training, a feature of the embeddings "
-                              "and of what attention and feed-forward layers add.",
-             .minimum = 0,
-             .maximum = 0.95},
-            {.name = "prompt_attention",
-             .default_value = std::string("causal"),
-             .documentation =
-                 "What the tokens of a prompt see: those before them (\"causal\"), or all of the "
-                 "prompt (\"bidirectional\"), as in a prefix language model (section E.2), whose "
-                 "loss counts answers alone: training.packing.answers_only.",
-             .allowed = {"causal", "bidirectional"}},
-            {.name = "recompute_activations",
-             .default_value = false,
-             .documentation =
-                 "Keeps for the backward pass what enters each block alone and computes the rest "
-                 "again, for large models and batches: a third more work, a fraction of the "
-                 "memory, the same gradients."}}},
+           "A causal Transformer that continues text, with RMS norms before and after its layers, "
+           "gated feed-forward layers and no biases (decimal addition, Table E.1). The default is "
+           "the paper's model of 25M parameters. For 2M, 5M and 268M set blocks to 2, 4 and 16, "
+           "d_model to 256, 256 and 1024, and heads to 4, 4 and 16.",
+       .parameters = {{.name = "blocks",
+                       .default_value = int64_t{6},
+                       .documentation = "Blocks of attention and feed-forward layers.",
+                       .minimum = 1,
+                       .maximum = 256},
+                      HeadsParameter(8),
+                      WidthParameter(512),
+                      {.name = "d_ff",
+                       .default_value = int64_t{0},
+                       .documentation = "Features of gate and value; 0 means 4 * d_model.",
+                       .minimum = 0,
+                       .maximum = 32768},
+                      {.name = "norm",
+                       .default_value = std::string("sandwich"),
+                       .documentation =
+                           "Placement of the norms; the paper only says \"both PreNorm and "
+                           "PostNorm layers, following Primer\". \"sandwich\": x + N(f(N(x))). "
+                           "\"residual_post\": N(x + f(N(x))). \"primer\": x + f(N(x)) for "
+                           "attention, x + N(f(x)) for the feed-forward layer, as in Primer.",
+                       .allowed = {"sandwich", "residual_post", "primer"}},
+                      {.name = "gelu",
+                       .default_value = std::string("exact"),
+                       .documentation =
+                           "The gate's activation: \"exact\" GELU, or its \"tanh\" approximation.",
+                       .allowed = {"exact", "tanh"}},
+                      {.name = "tied",
+                       .default_value = false,
+                       .documentation = "Uses the embedding's vectors as the output layer."},
+                      {.name = "dropout",
+                       .default_value = 0.0,
+                       .documentation = "Dropout probability in training, for the embeddings and "
+                                        "for what attention and feed-forward layers add.",
+                       .minimum = 0,
+                       .maximum = 0.95},
+                      {.name = "prompt_attention",
+                       .default_value = std::string("causal"),
+                       .documentation =
+                           "What prompt tokens attend to: earlier tokens (\"causal\") or the whole "
+                           "prompt (\"bidirectional\"), as in a prefix language model (section "
+                           "E.2). Its loss counts only answers: training.packing.answers_only.",
+                       .allowed = {"causal", "bidirectional"}},
+                      {.name = "recompute_activations",
+                       .default_value = false,
+                       .documentation =
+                           "Gradient checkpointing: keeps only each block's input for the backward "
+                           "pass and recomputes the rest. For large models and batches: a third "
+                           "more computation, a fraction of the memory, the same gradients."}}},
       /*task_kinds=*/{tasks::TaskKind::kText},
       CheckHeads,
       CausalDecoderContext};

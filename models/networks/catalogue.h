@@ -1,5 +1,5 @@
-// All networks by name, without LibTorch. A new network is a section of catalogue.cc, a file with
-// its implementation and a line in all_networks.h.
+// Catalogue of all networks by name, without LibTorch. A new network needs a section of
+// catalogue.cc, a file with its implementation and a line in all_networks.h.
 #ifndef LENGTHWISE_MODELS_NETWORKS_CATALOGUE_H_
 #define LENGTHWISE_MODELS_NETWORKS_CATALOGUE_H_
 
@@ -14,17 +14,17 @@
 namespace lengthwise::models {
 
 struct NetworkEntry : catalogue::Entry {
-  // Kinds of task it can learn.
+  // Kinds of task that the network can learn.
   std::vector<tasks::TaskKind> task_kinds;
-  // Appends what is wrong with the parameters taken together (heads must divide d_model), fields
+  // Appends problems of the combination of parameters (heads must divide d_model), with fields
   // under `path`.
   void (*check)(const catalogue::Parameters& parameters, absl::string_view path,
                 std::vector<catalogue::Problem>& problems) = nullptr;
-  // What an encoding in this network must fit; the caller sets longest_sequence.
+  // Requirements on an encoding in this network. The caller sets longest_sequence.
   EncodingContext (*encoding_context)(const catalogue::Parameters& parameters) = nullptr;
 };
 
-// Lives forever.
+// All entries. They live forever.
 absl::Span<const NetworkEntry* const> NetworkEntries();
 
 // The encoding_context of "positional_attention".

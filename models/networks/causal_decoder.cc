@@ -1,19 +1,19 @@
-// The Transformer decoder of decimal addition (Zhou et al. 2024, section 3 and Table E.1): causal,
-// with RMS norms around its layers, a gated feed-forward layer and no biases.
+// Transformer decoder of decimal addition (Zhou et al. 2024, section 3 and Table E.1): causal, with
+// RMS norms around its layers, a gated feed-forward layer and no biases.
 //
 //   h = E[token] sqrt(d) + encoding
 //   per block:  h = h + N(MHA(N(h)));  h = h + N((gelu(x G) * (x V)) O), x = N(h)
 //   logits = N(h) U
 //
-// for norm = "sandwich"; "residual_post" has h = N(h + f(N(h))), "primer" one norm before attention
-// and one behind the feed-forward layer (models/networks/normed_residual.h). U is a matrix of its
-// own or, tied, the transposed E.
+// This is norm = "sandwich". "residual_post" has h = N(h + f(N(h))), "primer" one norm before
+// attention and one after the feed-forward layer (models/networks/normed_residual.h). U is a matrix
+// of its own or, if tied, the transposed E.
 //
 // E and U start as N(0, 1/d), the other matrices as N(0, 1/fan_in) truncated at two standard
-// deviations. The paper is silent on both, and on the factor sqrt(d), which is Vaswani et al.'s.
-// Dropout, none unless asked for, stands behind the embeddings, attention and feed-forward layers.
-// The encoding's parameters stand behind the network's own, so that models which differ in their
-// encoding alone start from the same weights.
+// deviations. The paper specifies neither, nor the factor sqrt(d), which is Vaswani et al.'s.
+// Optional dropout follows the embeddings, attention and feed-forward layers. The encoding's
+// parameters come after the network's own, so that models with different encodings start from the
+// same network weights.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -53,7 +53,7 @@ ParameterId AddWeight(ParameterLayout& layout, const std::string& name, int64_t 
                      .stddev = 1 / std::sqrt(static_cast<double>(fan_in))});
 }
 
-// The parameters of one block. Queries, keys and values are one matrix, and so are gate and value.
+// Parameters of one block. One matrix holds queries, keys and values; another holds gate and value.
 struct Block {
   Block(ParameterLayout& layout, const std::string& prefix, const BlockNorms& norms, int64_t d,
         int64_t d_ff)
@@ -77,7 +77,8 @@ class Cache : public DecodingCache {
   std::vector<AttentionCache> blocks;
 };
 
-// [P, 1, N, f] as the groups' [P, examples, length, f]. One split, whose gradient is written once.
+// Splits [P, 1, N, f] into the groups' [P, examples, length, f]. A single split operation, so that
+// its gradient is written once.
 std::vector<at::Tensor> Split(const at::Tensor& features, const Groups& groups) {
   std::vector<int64_t> sizes;
   for (const auto& group : groups) sizes.push_back(group.examples * group.length);
@@ -88,13 +89,13 @@ std::vector<at::Tensor> Split(const at::Tensor& features, const Groups& groups) 
   return parts;
 }
 
-// And back.
+// Inverse of Split.
 at::Tensor Join(std::vector<at::Tensor> parts) {
   for (at::Tensor& part : parts) part = part.flatten(1, 2);
   return (parts.size() == 1 ? parts[0] : at::cat(parts, 1)).unsqueeze(1);
 }
 
-// Which of the positions each of the N tokens has.
+// Index into the positions for each of the N tokens.
 at::Tensor Places(const Groups& groups, const at::TensorOptions& options) {
   std::vector<at::Tensor> places;
   for (const auto& group : groups) {
@@ -130,13 +131,13 @@ class CausalDecoder : public LanguageModel {
 
   bool whole_prompts() const { return whole_prompts_; }
 
-  // Of causal attention, unless prompts attend to themselves whole.
+  // `encoding` is causal, unless prompts attend to themselves in both directions.
   void set_encoding(std::unique_ptr<Encoding> encoding) { encoding_ = std::move(encoding); }
 
   at::Tensor Forward(const ParameterSet& parameters, const ExampleGroups& examples,
                      const at::Tensor& positions, const DropoutNumbers* dropout,
                      Capture* capture) const override {
-    // Shared with the backward pass, where blocks are computed again.
+    // Shared with the backward pass, which recomputes blocks.
     const auto step = std::make_shared<Step>(
         Step{.groups = examples.groups,
              .positions = positions,
@@ -201,13 +202,12 @@ class CausalDecoder : public LanguageModel {
     return positions.select(1, positions.size(1) == 1 ? 0 : static_cast<int64_t>(b));
   }
 
-  // Of positions [P, T].
+  // Slices positions [P, T].
   static at::Tensor OfGroup(const at::Tensor& positions, const ExampleGroups::Group& group) {
     return positions.narrow(1, group.first_position, group.length);
   }
 
-  // Features of `tokens` [P, B, k], the j-th of which has the positions' place places[j]: [P, B, k,
-  // d].
+  // Embeds `tokens` [P, B, k] as [P, B, k, d]. The j-th token has position places[j].
   at::Tensor EmbedTokens(const ParameterSet& parameters, const at::Tensor& tokens,
                          const at::Tensor& positions, const at::Tensor& places) const {
     const double scale = std::sqrt(static_cast<double>(d_model_));
@@ -216,7 +216,7 @@ class CausalDecoder : public LanguageModel {
     return term.defined() ? h.add(term.index_select(2, places)) : h;
   }
 
-  // `attend` gives [P, B, n, d] for the queries, keys and values [P, B, n, 3 d].
+  // Runs block b. `attend` maps queries, keys and values [P, B, n, 3 d] to [P, B, n, d].
   at::Tensor ApplyBlock(
       const ParameterSet& parameters, size_t b, const at::Tensor& h,
       absl::FunctionRef<at::Tensor(const at::Tensor&)> attend,
@@ -238,22 +238,23 @@ class CausalDecoder : public LanguageModel {
                               feed_forward, capture);
   }
 
-  // What the blocks of one forward pass have in common.
+  // State shared by the blocks of one forward pass.
   struct Step {
     Groups groups;
     at::Tensor positions;  // [P, S, T]
     std::optional<DropoutNumbers> dropout;
-    // Of each group, where all blocks have the same; otherwise empty.
+    // One per group if all blocks have the same terms; otherwise empty.
     std::vector<AttentionTerms> terms;
   };
 
-  // Calls `use` with the encoding and the mask of a group's attention.
+  // Calls `use` with the encoding of a group's attention, masked for its prompts.
   template <typename Use>
   auto WithEncodingOf(const ExampleGroups::Group& group, Use use) const {
     return whole_prompts_ ? use(PromptMasked(*encoding_, heads_, group.prompt)) : use(*encoding_);
   }
 
-  // Empty unless each block would ask for the same: then once is enough.
+  // Computes terms once for all blocks. Returns nothing if blocks differ or the fused kernels are
+  // not used.
   std::vector<AttentionTerms> TermsOfAllBlocks(const ParameterSet& parameters, const Step& step,
                                                const Capture* capture) const {
     const int64_t members = step.positions.size(0);
@@ -264,7 +265,7 @@ class CausalDecoder : public LanguageModel {
     }
     std::vector<AttentionTerms> terms;
     for (const auto& group : step.groups) {
-      // Attend takes some rows at a time.
+      // Too many rows for memory: Attend computes terms for some rows at a time.
       if (!c10::GradMode::is_enabled() &&
           encoding_->RowsAtOnce(members, group.length) < group.length) {
         return {};
@@ -330,7 +331,7 @@ class CausalDecoder : public LanguageModel {
     return Linear(last, tied_ ? parameters[embedding_].transpose(1, 2) : parameters[output_]);
   }
 
-  // A capture is of a single group.
+  // A capture has a single group.
   static void SeparateExamples(const Groups& groups, Capture& capture) {
     for (std::vector<at::Tensor>* kept : {&capture.layer_outputs, &capture.depths}) {
       for (at::Tensor& features : *kept) features = Split(features, groups)[0];

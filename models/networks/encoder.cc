@@ -1,18 +1,17 @@
-// The Transformer encoder of the length-generalization papers (Vaswani et al. 2017,
-// post-layer-norm, bidirectional), as in randomized positional encodings, section 4 and its
-// reference code:
+// Transformer encoder of the length-generalization papers (Vaswani et al. 2017, post-layer-norm,
+// bidirectional), as in randomized positional encodings, section 4 and its reference code:
 //
 //   h = E[token] sqrt(d) + encoding
 //   per block:  u = LN(h + MHA(h));  h = LN(u + W2 relu(W1 u + b1) + b2)
 //   logits = h W + b  for the last m tokens
 //
-// Dropout, none unless asked for, stands where the reference code has it: on what MHA and the
-// feed-forward layers add, and on the embeddings where the encoding adds to them. Attention is a
-// soft-max or geometric (models/attention/geometric.h).
+// Optional dropout is placed as in the reference code: on what MHA and the feed-forward layers add,
+// and on the embeddings if the encoding adds to them. Attention is softmax or geometric
+// (models/attention/geometric.h).
 //
 // Attention's projections have no biases. Linear weights start as N(0, 1/fan_in) truncated at two
-// standard deviations, E with standard deviation 0.02. The encoding's parameters stand behind the
-// network's own, so that models which differ in their encoding alone start from the same weights.
+// standard deviations, E with standard deviation 0.02. The encoding's parameters come after the
+// network's own, so that models with different encodings start from the same network weights.
 #include <cmath>
 #include <utility>
 #include <vector>
@@ -45,7 +44,7 @@ ParameterId AddWeight(ParameterLayout& layout, std::string name, int64_t fan_in,
                     TruncatedNormal(1 / std::sqrt(static_cast<double>(fan_in))));
 }
 
-// Indices of the parameters of one block.
+// Parameters of one block.
 struct BlockIds {
   BlockIds(ParameterLayout& layout, const std::string& prefix, int64_t d, int64_t d_ff)
       : query(AddWeight(layout, prefix + "attention.query", d, d)),
@@ -95,11 +94,12 @@ class Encoder : public Network {
   at::Tensor Forward(const ParameterSet& parameters, const NetworkInput& input,
                      const at::Tensor& positions, int64_t output_length,
                      const DropoutNumbers* dropout, Capture* capture) const override {
-    // Scaling the table and not its rows in the batch gives the same numbers for less work.
+    // Scales the table instead of the batch: same numbers, less work.
     const double scale = std::sqrt(static_cast<double>(d_model_));
     at::Tensor h =
         AddEmbeddingNoise(Embed(input.tokens, parameters[embedding_].mul(scale)), dropout);
-    // One tensor for all blocks where they share a draw: what is made of it is made once.
+    // One tensor for all blocks that share a draw, so that encodings can cache what they derive
+    // from it (kept_tensors.h).
     const std::vector<at::Tensor> draws = positions.unbind(1);
     const at::Tensor term = encoding_->EmbeddingTerm(parameters, 0, draws[0]);
     if (term.defined()) h = Drop(h.add(term), 0, dropout);
@@ -133,7 +133,7 @@ class Encoder : public Network {
     const BlockIds& ids = blocks_[b];
     const auto block = static_cast<int64_t>(b);
     AttentionMaps maps;
-    // One product for the three: it reads h once, and its gradient is one product, too.
+    // One product instead of three: h is read once, and its gradient is one product, too.
     const at::Tensor qkv =
         Linear(Operand(h),
                at::cat({parameters[ids.query], parameters[ids.key], parameters[ids.value]}, 2));

@@ -15,7 +15,7 @@
 namespace lengthwise::models {
 namespace {
 
-// In the order of NetworkEntries, which comes from the same lists: networks, then language models.
+// Same order as NetworkEntries, which expands the same lists: networks, then language models.
 #define LENGTHWISE_CREATE(Name) Create##Name,
 constexpr CreateModel<Network, NetworkShape>* kCreateNetwork[] = {
     LENGTHWISE_NETWORKS(LENGTHWISE_CREATE)};
@@ -23,8 +23,8 @@ constexpr CreateModel<LanguageModel, LanguageModelShape>* kCreateLanguageModel[]
     LENGTHWISE_LANGUAGE_MODELS(LENGTHWISE_CREATE)};
 #undef LENGTHWISE_CREATE
 
-// What is wrong with the parameters taken together, as the specification's validation would say it.
-// `longest_sequence` is 0 where it is not known.
+// Returns the first problem that validation of a specification would report for these parameters.
+// `longest_sequence` is 0 if unknown.
 absl::Status Check(const NetworkEntry& network, const catalogue::Parameters& parameters,
                    absl::string_view encoding_name,
                    const catalogue::Parameters& encoding_parameters, int64_t longest_sequence) {
@@ -40,7 +40,7 @@ absl::Status Check(const NetworkEntry& network, const catalogue::Parameters& par
   return absl::InvalidArgumentError(absl::StrCat(problems[0].field, ": ", problems[0].description));
 }
 
-// `create` has a function for each of `entries`.
+// `create` is parallel to the first of `entries`.
 template <typename Model, typename Shape>
 absl::StatusOr<std::unique_ptr<Model>> Create(absl::Span<const NetworkEntry* const> entries,
                                               absl::Span<CreateModel<Model, Shape>* const> create,

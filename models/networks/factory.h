@@ -1,4 +1,4 @@
-// What creates each network. A network's own file defines its CreateNAME.
+// Factory functions of the networks. Each network's own file defines its CreateNAME.
 #ifndef LENGTHWISE_MODELS_NETWORKS_FACTORY_H_
 #define LENGTHWISE_MODELS_NETWORKS_FACTORY_H_
 
@@ -14,7 +14,7 @@
 
 namespace lengthwise::models {
 
-// Creates a network with its encoding, both with parameters that passed the catalogue's checks.
+// Creates a network with its encoding. The parameters of both have passed the catalogue's checks.
 template <typename Model, typename Shape>
 using CreateModel = absl::StatusOr<std::unique_ptr<Model>>(
     const catalogue::Parameters& parameters, absl::string_view encoding_name,

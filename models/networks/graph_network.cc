@@ -1,15 +1,15 @@
-// Graph neural networks on a graph that the task does not have: every token a node of a complete
-// graph, or all joined to the last one, the scratchpad, as a star ("Positional Attention",
-// appendix H, whose text gives neither sizes nor code; these are those of its other networks).
+// Graph neural networks over the tokens, although the task defines no graph: all tokens are
+// connected, or each is connected to the last one, the scratchpad, as a star ("Positional
+// Attention", appendix H; it gives neither sizes nor code, so sizes are those of the paper's other
+// networks).
 //
 //   h = x W_e + b_e                                  x: a token's number and its position's vector
 //   per block, "convolution" (Kipf and Welling 2017):  h = relu(D^-1/2 (A + I) D^-1/2 h W + b)
 //              "attention" (Velickovic et al. 2018):   h = relu(concat_k(sum_j a_kij h_j W_k) + b),
-//       a_kij = softmax over i's neighbours and i itself of leaky_relu(s_k . h_i W_k + t_k . h_j
-//       W_k)
+//     a_kij = softmax over j of leaky_relu(s_k . h_i W_k + t_k . h_j W_k), j: i and its neighbours
 //   outputs = h W + b
 //
-// Weights start by Xavier and biases at zero, embedding and output as torch.nn.Linear.
+// Weights start as Xavier, biases as zero; embedding and output as in torch.nn.Linear.
 #include <limits>
 #include <optional>
 #include <string>
@@ -33,13 +33,13 @@
 namespace lengthwise::models {
 namespace {
 
-// GAT's, for negative values.
+// GAT's slope for negative values.
 constexpr double kLeakySlope = 0.2;
 
 struct GraphBlock {
   ParameterId weight = 0;  // [d, d]
   ParameterId bias = 0;    // [d]
-  // Graph attention's [H, dh, 1] for the node that asks and the neighbour.
+  // Graph attention's score vectors [H, dh, 1] for the receiving node and its neighbour.
   std::optional<ParameterId> source, target;
 };
 
@@ -98,7 +98,7 @@ class GraphNetwork : public Network {
   }
 
  private:
-  // A + I, [n, n] of 0 and 1.
+  // A + I as an [n, n] tensor of 0 and 1.
   at::Tensor Neighbours(const at::Tensor& h) const {
     const int64_t n = h.size(2);
     if (!is_star_) return at::ones({n, n}, h.options());

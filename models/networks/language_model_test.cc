@@ -41,7 +41,7 @@ struct EncodingCase {
   bool per_block = false;
 };
 
-// Small decoders, one for each of `seeds`.
+// A pack of small decoders, one per seed.
 class Decoder {
  public:
   Decoder(const EncodingCase& encoding, at::ScalarType dtype, std::vector<uint64_t> seeds,
@@ -110,7 +110,7 @@ double LargestDifference(const at::Tensor& a, const at::Tensor& b) {
   return a.sub(b).abs().max().item<double>();
 }
 
-// What may differ by rounding.
+// Rounding error to allow.
 double Tolerance(at::ScalarType dtype) { return dtype == at::kDouble ? 1e-12 : 2e-5; }
 
 class LanguageModelTest : public testing::TestWithParam<EncodingCase> {};
@@ -121,7 +121,7 @@ catalogue::Parameters WholePrompts() {
   return network;
 }
 
-TEST_P(LanguageModelTest, APromptSeesItselfWholeAndNothingBehindIt) {
+TEST_P(LanguageModelTest, PromptAttendsToItselfInBothDirections) {
   constexpr int64_t kPrompt = 4;
   const Decoder decoder(GetParam(), at::kDouble, {1}, WholePrompts());
   const at::Tensor sequences = Tokens(1, 1, 2, 9);
@@ -141,8 +141,8 @@ TEST_P(LanguageModelTest, APromptSeesItselfWholeAndNothingBehindIt) {
   }
 }
 
-// The fused kernels' mask against the formula's, and the cache against both.
-TEST_P(LanguageModelTest, WholePromptsAreDecodedAsTheyAreTrained) {
+// Compares the fused kernels' mask with the formula's, and the cache with both.
+TEST_P(LanguageModelTest, DecodingMatchesTrainingForWholePrompts) {
   constexpr int64_t kPrompt = 5;
   const Decoder fused(GetParam(), at::kFloat, {1, 2}, WholePrompts());
   const Decoder plain(GetParam(), at::kDouble, {1, 2}, WholePrompts());
@@ -164,7 +164,7 @@ TEST_P(LanguageModelTest, WholePromptsAreDecodedAsTheyAreTrained) {
   }
 }
 
-TEST_P(LanguageModelTest, GradientsOfWholePromptsAreThoseOfTheFormula) {
+TEST_P(LanguageModelTest, WholePromptGradientsMatchTheFormula) {
   constexpr int64_t kPrompt = 5;
   const at::Tensor sequences = Tokens(4, 1, 3, 9);
   std::vector<at::Tensor> gradients;
@@ -182,7 +182,7 @@ TEST_P(LanguageModelTest, GradientsOfWholePromptsAreThoseOfTheFormula) {
             1e-3 * gradients[1].abs().max().item<double>());
 }
 
-TEST_P(LanguageModelTest, ATokenSeesItselfAndThoseBeforeItAlone) {
+TEST_P(LanguageModelTest, TokenSeesOnlyItselfAndEarlierTokens) {
   const Decoder decoder(GetParam(), at::kDouble, {1});
   const at::Tensor sequences = Tokens(1, 1, 2, 9);
   at::Tensor changed = sequences.clone();
@@ -194,7 +194,7 @@ TEST_P(LanguageModelTest, ATokenSeesItselfAndThoseBeforeItAlone) {
   }
 }
 
-TEST_P(LanguageModelTest, ExamplesInGroupsAreTheExamplesAlone) {
+TEST_P(LanguageModelTest, GroupedExamplesMatchThemAlone) {
   for (const at::ScalarType dtype : {at::kDouble, at::kFloat}) {
     Decoder decoder(GetParam(), dtype, {1});
     const std::vector<at::Tensor> sequences = {Tokens(1, 1, 2, 5), Tokens(2, 1, 1, 9),
@@ -223,8 +223,8 @@ TEST_P(LanguageModelTest, ExamplesInGroupsAreTheExamplesAlone) {
   }
 }
 
-// Two groups of one length, the second with the positions of other tokens.
-TEST_P(LanguageModelTest, AGroupHasThePositionsFromItsFirstOn) {
+// Two groups of equal length; the second has the positions of other tokens.
+TEST_P(LanguageModelTest, GroupUsesPositionsFromItsFirst) {
   for (const at::ScalarType dtype : {at::kDouble, at::kFloat}) {
     Decoder decoder(GetParam(), dtype, {1});
     Decoder other(GetParam(), dtype, {1}, {}, /*position_seed=*/9);
@@ -256,7 +256,7 @@ TEST_P(LanguageModelTest, AGroupHasThePositionsFromItsFirstOn) {
   }
 }
 
-TEST_P(LanguageModelTest, APackIsItsMembers) {
+TEST_P(LanguageModelTest, PackMatchesItsMembers) {
   Decoder pack(GetParam(), at::kDouble, {3, 8});
   const at::Tensor sequences = Tokens(1, 2, 3, 6);
   const at::Tensor together = pack.Forward(sequences);
@@ -270,10 +270,10 @@ TEST_P(LanguageModelTest, APackIsItsMembers) {
   }
 }
 
-// The chunks in which a sequence is shown to the cache.
+// Lengths of the chunks in which a sequence is passed to the cache.
 using Chunks = std::vector<int64_t>;
 
-// What Decode says behind each of the chunks of sequences [P, B, n]: [P, B, chunks, V].
+// Logits of Decode after each chunk of sequences [P, B, n]: [P, B, chunks, V].
 at::Tensor Decoded(const Decoder& decoder, const at::Tensor& sequences, const Chunks& chunks) {
   const ParameterSet parameters = decoder.parameters();
   const auto cache =
@@ -287,7 +287,7 @@ at::Tensor Decoded(const Decoder& decoder, const at::Tensor& sequences, const Ch
   return at::stack(logits, 2);
 }
 
-// What Forward says of the same tokens.
+// Logits of Forward at the same tokens.
 at::Tensor Recomputed(const Decoder& decoder, const at::Tensor& sequences, const Chunks& chunks) {
   const at::Tensor logits = decoder.Forward(sequences).detach();
   std::vector<at::Tensor> last;
@@ -296,7 +296,7 @@ at::Tensor Recomputed(const Decoder& decoder, const at::Tensor& sequences, const
   return at::stack(last, 2);
 }
 
-TEST_P(LanguageModelTest, DecodingWithACacheGivesForwardsLogits) {
+TEST_P(LanguageModelTest, CachedDecodingMatchesForward) {
   const std::vector<Chunks> ways = {
       Chunks(kLongest, 1), {kLongest}, {8, 1, 1, 1, 1}, {1, 4, 1, 3, 1}, {5, 6}};
   for (const at::ScalarType dtype : {at::kDouble, at::kFloat}) {
@@ -314,7 +314,7 @@ TEST_P(LanguageModelTest, DecodingWithACacheGivesForwardsLogits) {
   }
 }
 
-TEST_P(LanguageModelTest, ASequenceIsToldTheSameInABatchAndAlone) {
+TEST_P(LanguageModelTest, BatchedDecodingMatchesSingleSequences) {
   const Decoder decoder(GetParam(), at::kDouble, {4});
   const at::Tensor sequences = Tokens(2, 1, 3, 12);
   const Chunks chunks = {6, 1, 1, 1, 1, 1, 1};
@@ -326,14 +326,14 @@ TEST_P(LanguageModelTest, ASequenceIsToldTheSameInABatchAndAlone) {
   }
 }
 
-// The largest difference as a share of the largest number.
+// Largest difference relative to the largest number.
 double Share(const at::Tensor& a, const at::Tensor& b) {
   return LargestDifference(a, b) / b.abs().max().item<double>();
 }
 
-// bfloat16 has eight significant bits: what is rounded to it is wrong by 2^-9 of its size at most,
-// and that of several layers by a few times as much. float32 would be wrong by less than 1e-6.
-TEST_P(LanguageModelTest, InBfloat16LogitsAndGradientsAreRoundedAndNothingElse) {
+// bfloat16 has eight significant bits: rounding errs by at most 2^-9 of a number, and several
+// layers by a few times that. float32 would err by less than 1e-6.
+TEST_P(LanguageModelTest, Bfloat16OnlyRoundsLogitsAndGradients) {
   const at::Tensor sequences = Tokens(1, 1, 3, kLongest);
   Decoder exact(GetParam(), at::kFloat, {1}), rounded(GetParam(), at::kFloat, {1});
   rounded.UseBfloat16Products();
@@ -352,7 +352,7 @@ TEST_P(LanguageModelTest, InBfloat16LogitsAndGradientsAreRoundedAndNothingElse) 
         slot.name.find("encoding") != std::string::npos) {
       continue;
     }
-    // The result of a product in bfloat16.
+    // The gradient is the result of a product in bfloat16.
     EXPECT_TRUE(at::equal(gradient.to(at::kBFloat16).to(at::kFloat), gradient)) << slot.name;
     EXPECT_GT(gradient.abs().max().item<double>(), 0) << slot.name;
   }
@@ -387,7 +387,7 @@ catalogue::Parameters With(const std::string& name, catalogue::ParameterValue va
   return given;
 }
 
-// Two groups of examples, whose logits and gradients are to be the same in both decoders.
+// Expects equal logits and gradients of both decoders, for two groups of examples.
 void ExpectTheSame(Decoder& decoder, Decoder& other, const DropoutNumbers* dropout) {
   const at::Tensor tokens = at::cat({Tokens(1, 1, 2, 5), Tokens(2, 1, 2, 3)}, 2).flatten(1);
   const ExampleGroups examples = {.tokens = tokens, .groups = {{2, 5}, {2, 3}}};
@@ -402,7 +402,7 @@ void ExpectTheSame(Decoder& decoder, Decoder& other, const DropoutNumbers* dropo
   EXPECT_LT(LargestDifference(decoder.arena().gradients(), other.arena().gradients()), 1e-12);
 }
 
-TEST(CausalDecoderTest, RecomputedActivationsGiveTheSameGradients) {
+TEST(CausalDecoderTest, CheckpointingKeepsGradients) {
   const DropoutNumbers dropout = {.seeds = {3}, .step = 2};
   for (const std::string encoding :
        {"none", "learned", "relative", "fire", "kerple_log", "formula"}) {
@@ -415,7 +415,7 @@ TEST(CausalDecoderTest, RecomputedActivationsGiveTheSameGradients) {
   }
 }
 
-TEST(CausalDecoderTest, ActivationsAreRecomputedInBfloat16Too) {
+TEST(CausalDecoderTest, CheckpointingWorksInBfloat16) {
   catalogue::Parameters network;
   Decoder kept({.name = "relative"}, at::kFloat, {1}, network);
   network.Set("recompute_activations", true);
@@ -427,8 +427,8 @@ TEST(CausalDecoderTest, ActivationsAreRecomputedInBfloat16Too) {
   EXPECT_TRUE(at::equal(kept.arena().gradients(), recomputed.arena().gradients()));
 }
 
-// Where attention is kept, it is made of tensors, as on devices without the fused kernels.
-TEST(CausalDecoderTest, AttentionOfTensorsInBfloat16IsThatOfTheKernels) {
+// Captured attention is computed with tensors, as on devices without fused kernels.
+TEST(CausalDecoderTest, Bfloat16TensorAttentionMatchesTheKernels) {
   for (const std::string encoding : {"none", "rope", "relative", "shaw", "alibi", "fire"}) {
     Decoder decoder({.name = encoding}, at::kFloat, {1});
     decoder.UseBfloat16Products();
@@ -445,7 +445,7 @@ TEST(CausalDecoderTest, AttentionOfTensorsInBfloat16IsThatOfTheKernels) {
   }
 }
 
-TEST(CausalDecoderTest, TiedEmbeddingsReadOutWithTheirOwnVectors) {
+TEST(CausalDecoderTest, TiedOutputUsesTheEmbedding) {
   Decoder tied({.name = "none"}, at::kDouble, {1}, With("tied", true));
   Decoder untied({.name = "none"}, at::kDouble, {1});
   const int64_t table = kVocabulary * 16;
@@ -453,7 +453,7 @@ TEST(CausalDecoderTest, TiedEmbeddingsReadOutWithTheirOwnVectors) {
   EXPECT_EQ(untied.arena().layout().parameter_count(),
             tied.arena().layout().parameter_count() + table);
   ASSERT_EQ(slots.back().name, "output");
-  // Given the transposed table, the untied one says the same.
+  // The untied decoder gets the transposed table, so that both must agree.
   at::Tensor row = untied.arena().parameters()[0];
   row.narrow(0, slots.back().offset, table)
       .copy_(row.narrow(0, slots[0].offset, table).view({kVocabulary, 16}).t().flatten());
@@ -461,7 +461,7 @@ TEST(CausalDecoderTest, TiedEmbeddingsReadOutWithTheirOwnVectors) {
   EXPECT_LT(LargestDifference(tied.Forward(sequences), untied.Forward(sequences)), 1e-12);
 }
 
-TEST(CausalDecoderTest, DropsInTrainingWhatTheExamplesPlaceSays) {
+TEST(CausalDecoderTest, DropoutDependsOnTheExamplesIndex) {
   const Decoder decoder({.name = "none"}, at::kDouble, {1}, With("dropout", 0.3));
   const at::Tensor sequences = Tokens(1, 1, 4, 5);
   const DropoutNumbers training = {.seeds = {3}, .step = 2};
@@ -477,7 +477,7 @@ TEST(CausalDecoderTest, DropsInTrainingWhatTheExamplesPlaceSays) {
   EXPECT_TRUE(at::equal(decoder.Forward(sequences, &evaluation), decoder.Forward(sequences)));
 }
 
-TEST(CausalDecoderTest, CapturesAttentionAndWhatEntersAndLeavesEveryBlock) {
+TEST(CausalDecoderTest, CaptureHoldsAttentionAndBlockFeatures) {
   const Decoder decoder({.name = "alibi"}, at::kDouble, {1});
   const at::Tensor sequences = Tokens(1, 1, 3, 5);
   Capture capture;
@@ -491,7 +491,7 @@ TEST(CausalDecoderTest, CapturesAttentionAndWhatEntersAndLeavesEveryBlock) {
     EXPECT_EQ(probabilities.triu(1).abs().max().item<double>(), 0);
   }
   ASSERT_EQ(capture.depths.size(), kBlocks + 1);
-  // Two norms before and two after the layers of a block, and the last.
+  // Each block has two norms before its layers and two after; one more follows the last block.
   ASSERT_EQ(capture.layer_outputs.size(), 4 * kBlocks + 1);
   for (const auto* kept : {&capture.depths, &capture.layer_outputs}) {
     for (const at::Tensor& features : *kept) {
@@ -500,7 +500,7 @@ TEST(CausalDecoderTest, CapturesAttentionAndWhatEntersAndLeavesEveryBlock) {
   }
 }
 
-TEST(CreateLanguageModelTest, EachNetworkIsInTheListOfItsKindsOfTask) {
+TEST(CreateLanguageModelTest, EachNetworkIsListedByItsTaskKinds) {
   for (const NetworkEntry* entry : NetworkEntries()) {
     const auto& kinds = entry->task_kinds;
     const bool text = std::count(kinds.begin(), kinds.end(), tasks::TaskKind::kText) > 0;
@@ -522,7 +522,7 @@ TEST(CreateLanguageModelTest, EachNetworkIsInTheListOfItsKindsOfTask) {
   }
 }
 
-TEST(CreateLanguageModelTest, RefusesWhatDoesNotFitTogether) {
+TEST(CreateLanguageModelTest, RefusesInvalidCombinations) {
   ParameterLayout layout;
   const LanguageModelShape shape = {.vocabulary = 4, .longest_sequence = 3000};
   EXPECT_EQ(CreateLanguageModel("causal_encoder", {}, "none", {}, shape, layout).status().code(),

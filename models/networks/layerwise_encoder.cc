@@ -1,17 +1,17 @@
-// The Transformer encoder of relational reasoning on Latin squares (section 3.2 and its released
-// code): the positional encoding is added again in every block, and each block has its own.
+// Transformer encoder of relational reasoning on Latin squares (section 3.2 and its released code).
+// Every block adds the positional encoding again, and each block has its own.
 //
 //   h = x W_e + b_e                                  (x one-hot; a blank cell is all zeros)
 //   per block:  u = h + encoding;  a = LN(MHA(u) + u);  h = LN(gelu(W2 gelu(W1 a + b1) + b2) + a)
 //   logits = h W + b  for the last m tokens
 //
-// What the code does beyond the paper are parameters: the outer gelu, attention without biases or
-// without an output projection, a temperature.
+// Parameters select what the code does differently from the paper: the outer gelu, attention
+// without biases or without an output projection, a temperature.
 //
-// Weights start as PyTorch's modules do: linear layers uniform up to 1 / sqrt(fan_in), weights and
-// biases alike; queries, keys and values by Xavier as one matrix, attention's biases zero. The
-// encoding's parameters stand behind the network's own, so that models which differ in their
-// encoding alone start from the same weights.
+// Weights start as PyTorch's modules do: weights and biases of linear layers uniform up to 1 /
+// sqrt(fan_in); queries, keys and values as Xavier of one matrix, with zero biases. The encoding's
+// parameters come after the network's own, so that models with different encodings start from the
+// same network weights.
 #include <cmath>
 #include <optional>
 #include <string>
@@ -48,7 +48,7 @@ struct Block {
         down(AddLinearLayer(layout, prefix + "feed_forward.down", d_ff, d)),
         feed_forward_norm(layout, prefix + "feed_forward.norm", d) {}
 
-  // Queries, keys and values side by side, Xavier for the one matrix [d, 3 d] that they are.
+  // Queries, keys and values as one matrix [d, 3 d], with Xavier for the whole matrix.
   static LinearLayer AddInputs(ParameterLayout& layout, const std::string& prefix,
                                const catalogue::Parameters& parameters, int64_t d) {
     LinearLayer ids{.weight =
@@ -103,7 +103,8 @@ class LayerwiseEncoder : public Network {
                      const DropoutNumbers* dropout, Capture* capture) const override {
     at::Tensor h = AddEmbeddingNoise(Embed(input.tokens, EmbeddingTable(parameters)), dropout);
     if (capture != nullptr) capture->depths.push_back(h);
-    // One tensor for all blocks where they share a draw: what is made of it is made once.
+    // One tensor for all blocks that share a draw, so that encodings can cache what they derive
+    // from it (kept_tensors.h).
     const std::vector<at::Tensor> draws = positions.unbind(1);
     for (size_t b = 0; b < blocks_.size(); ++b) {
       const Block& block = blocks_[b];
@@ -135,7 +136,7 @@ class LayerwiseEncoder : public Network {
     return Dropout(sum, encoding_dropout_, /*site=*/block, *numbers);
   }
 
-  // A row for each token, [P, W, d].
+  // The embedding of each token as a table [P, W, d]; a blank token has only the bias.
   at::Tensor EmbeddingTable(const ParameterSet& parameters) const {
     at::Tensor rows = parameters[embedding_.weight];
     if (has_blank_) rows = at::cat({at::zeros_like(rows.narrow(1, 0, 1)), rows}, 1);

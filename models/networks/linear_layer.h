@@ -1,5 +1,4 @@
-// A linear layer among a network's parameters, initialised as torch.nn.Linear or as its network
-// says.
+// A linear layer of a network: its parameters and their initialisation.
 #ifndef LENGTHWISE_MODELS_NETWORKS_LINEAR_LAYER_H_
 #define LENGTHWISE_MODELS_NETWORKS_LINEAR_LAYER_H_
 
@@ -16,10 +15,10 @@ namespace lengthwise::models {
 // U(-bound, bound).
 Initializer Uniform(double bound);
 
-// Xavier uniform for a matrix of which this one may be a part (Glorot and Bengio 2010).
+// Xavier uniform (Glorot and Bengio 2010). The matrix may be part of one with these sizes.
 Initializer Xavier(int64_t fan_in, int64_t fan_out);
 
-// x W + b or, without `bias`, x W: [P, B, n, fan_in] to [P, B, n, fan_out].
+// x W + b, or x W without `bias`: maps [P, B, n, fan_in] to [P, B, n, fan_out].
 struct LinearLayer {
   ParameterId weight = 0;  // [fan_in, fan_out]
   std::optional<ParameterId> bias;
@@ -27,11 +26,11 @@ struct LinearLayer {
   at::Tensor operator()(const ParameterSet& parameters, const at::Tensor& features) const;
 };
 
-// Adds `name` and "<name>_bias", both uniform up to 1 / sqrt(fan_in): torch.nn.Linear.
+// Adds `name` and "<name>_bias", both uniform up to 1 / sqrt(fan_in), as torch.nn.Linear does.
 LinearLayer AddLinearLayer(ParameterLayout& layout, const std::string& name, int64_t fan_in,
                            int64_t fan_out);
 
-// The same with a weight of its own start and a bias of zeros.
+// As above, but with the given initialisation of the weight, and a zero bias.
 LinearLayer AddLinearLayer(ParameterLayout& layout, const std::string& name, int64_t fan_in,
                            int64_t fan_out, const Initializer& weight);
 

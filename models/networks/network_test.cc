@@ -54,7 +54,7 @@ catalogue::Parameters EncodingParameters(const std::string& name, bool randomize
   return Resolved(EncodingEntries(), name, given);
 }
 
-// A small network and a batch for each member of a pack of three.
+// A small network, with a batch for each member of a pack.
 class Pack {
  public:
   Pack(const std::string& network, const catalogue::Parameters& parameters,
@@ -82,8 +82,8 @@ class Pack {
 
   ParameterArena& arena() { return arena_; }
 
-  // Forward and backward of members [first, first + count) with the data of members from `data` on;
-  // the losses [count].
+  // Forward and backward pass of members [first, first + count) on the data of members from `data`
+  // on. Returns the losses [count].
   at::Tensor Step(int64_t first, int64_t count, int64_t data) {
     const std::vector<at::Tensor> tokens(tokens_.begin() + data, tokens_.begin() + data + count);
     const std::vector<at::Tensor> positions(positions_.begin() + data,
@@ -135,7 +135,7 @@ class PackTest : public ::testing::TestWithParam<PackCase> {
   }
 };
 
-TEST_P(PackTest, BatchedMembersEqualTheModelsAlone) {
+TEST_P(PackTest, BatchedPackMatchesItsMembers) {
   Pack pack = Make(at::kDouble, 3);
   for (int64_t p = 0; p < 3; ++p) pack.arena().Initialize(p, static_cast<uint64_t>(10 + p));
   const at::Tensor losses = pack.Step(0, 3, 0);
@@ -151,7 +151,7 @@ TEST_P(PackTest, BatchedMembersEqualTheModelsAlone) {
   }
 }
 
-TEST_P(PackTest, MembersInTurnAreBitForBitTheModelsAlone) {
+TEST_P(PackTest, MembersInTurnAreBitIdenticalToThemAlone) {
   const auto adam =
       CreateOptimizer("adam", Resolved(OptimizerEntries(), "adam", catalogue::Parameters()));
   Pack pack = Make(at::kFloat, 3);
@@ -178,8 +178,8 @@ TEST_P(PackTest, MembersInTurnAreBitForBitTheModelsAlone) {
   }
 }
 
-// bfloat16 rounds to eight significant bits; float32 would be wrong by less than 1e-6.
-TEST_P(PackTest, InBfloat16LossesAndGradientsAreRounded) {
+// bfloat16 has eight significant bits; float32 would err by less than 1e-6.
+TEST_P(PackTest, Bfloat16RoundsLossesAndGradients) {
   Pack exact = Make(at::kFloat, 1), rounded = Make(at::kFloat, 1), pair = Make(at::kFloat, 2);
   rounded.UseBfloat16Products();
   pair.UseBfloat16Products();
@@ -206,7 +206,8 @@ TEST_P(PackTest, InBfloat16LossesAndGradientsAreRounded) {
 std::vector<PackCase> PackCases() {
   std::vector<PackCase> cases;
   for (const EncodingEntry* entry : EncodingEntries()) {
-    if (!entry->is_added) continue;  // positional_attention_test has those that give vectors
+    // positional_attention_test covers those that only give vectors.
+    if (!entry->is_added) continue;
     cases.push_back({entry->name, false});
     if (entry->uses_positions) cases.push_back({entry->name, true});
     for (const auto& parameter : entry->parameters) {
@@ -232,7 +233,7 @@ INSTANTIATE_TEST_SUITE_P(Encodings, PackTest, ::testing::ValuesIn(PackCases()),
                                   test.param.encoding;
                          });
 
-TEST(CreateNetworkTest, RefusesWhatDoesNotFitTogether) {
+TEST(CreateNetworkTest, RefusesInvalidCombinations) {
   const NetworkShape shape = {.input_columns = 3, .output_columns = 2};
   ParameterLayout layout;
   EXPECT_EQ(CreateNetwork("encodr", {}, "none", {}, shape, layout).status().code(),
@@ -248,7 +249,7 @@ TEST(CreateNetworkTest, RefusesWhatDoesNotFitTogether) {
   EXPECT_NE(refused.message().find("heads"), std::string::npos);
 }
 
-// Logits of a small network with dropout for a batch of equal tokens.
+// Logits of a small network with dropout, for a batch of equal tokens.
 at::Tensor LogitsWithDropout(const catalogue::Parameters& encoder, const DropoutNumbers* numbers) {
   ParameterLayout layout;
   const auto network =
@@ -261,7 +262,7 @@ at::Tensor LogitsWithDropout(const catalogue::Parameters& encoder, const Dropout
                              numbers, nullptr);
 }
 
-TEST(EncoderTest, DropsInTrainingAndAtEvaluationIfAskedTo) {
+TEST(EncoderTest, DropoutAtEvaluationIsOptional) {
   const DropoutNumbers training = {.seeds = {1}, .step = 3};
   const DropoutNumbers evaluation = {
       .seeds = {1}, .purpose = random::Purpose::kEvaluationDropout, .step = 3};
@@ -275,7 +276,7 @@ TEST(EncoderTest, DropsInTrainingAndAtEvaluationIfAskedTo) {
   EXPECT_FALSE(at::equal(without, LogitsWithDropout(SmallEncoder(given), &evaluation)));
 }
 
-// Logits of a small network of that name for a batch of equal tokens.
+// Logits of the small network `name`, for a batch of equal tokens.
 at::Tensor Logits(const std::string& name, const catalogue::Parameters& parameters,
                   const std::string& encoding, const DropoutNumbers* numbers) {
   ParameterLayout layout;
@@ -289,7 +290,7 @@ at::Tensor Logits(const std::string& name, const catalogue::Parameters& paramete
                              at::arange(5, at::kLong).view({1, 1, 5}), 2, numbers, nullptr);
 }
 
-TEST(NetworkTest, EmbeddingsGetTheNoiseThatIsAskedFor) {
+TEST(NetworkTest, EmbeddingNoiseHasTheRequestedSize) {
   DropoutNumbers numbers = {
       .seeds = {1}, .purpose = random::Purpose::kEvaluationDropout, .step = 3};
   for (const std::string name : {"encoder", "layerwise_encoder"}) {
@@ -306,7 +307,7 @@ TEST(NetworkTest, EmbeddingsGetTheNoiseThatIsAskedFor) {
   }
 }
 
-// Notes the largest tensor that is made on this thread while it is in force.
+// Records the largest allocation on this thread while it is installed.
 class LargestTensor : public c10::MemoryReportingInfoBase {
  public:
   void reportMemoryUsage(void* /*data*/, int64_t bytes, size_t /*allocated*/, size_t /*reserved*/,
@@ -320,7 +321,7 @@ class LargestTensor : public c10::MemoryReportingInfoBase {
   int64_t bytes_ = 0;
 };
 
-TEST(NetworkTest, SaysWhetherItHoldsTheLogitsOfAllPairsOfTokens) {
+TEST(NetworkTest, HoldsLogitsPredictsMemory) {
   constexpr int64_t kSequences = 2, kTokens = 200;
   catalogue::Parameters geometric;
   geometric.Set("attention", std::string("geometric"));
@@ -355,9 +356,9 @@ TEST(NetworkTest, SaysWhetherItHoldsTheLogitsOfAllPairsOfTokens) {
   }
 }
 
-// The released code of relational reasoning on Latin squares drops where the fixed encodings were
-// added, and never stops dropping.
-TEST(LayerwiseEncoderTest, DropsWhereAnEncodingIsAddedAtEvaluationToo) {
+// The released code of relational reasoning on Latin squares applies dropout after adding fixed
+// encodings, and never turns it off.
+TEST(LayerwiseEncoderTest, EncodingDropoutAppliesAtEvaluation) {
   const DropoutNumbers training = {.seeds = {1}, .step = 3};
   const DropoutNumbers evaluation = {
       .seeds = {1}, .purpose = random::Purpose::kEvaluationDropout, .step = 3};
@@ -373,9 +374,9 @@ TEST(LayerwiseEncoderTest, DropsWhereAnEncodingIsAddedAtEvaluationToo) {
   }
 }
 
-// Depths are what the blocks give to one another: each block's last layer norm, behind embeddings
-// that know nothing of their neighbours. They do not depend on whether attention is kept.
-TEST(EncoderTest, CapturesWhatEntersAndLeavesEveryBlock) {
+// Each depth is a block's last layer norm; depth 0 is the embeddings, which depend on one token
+// alone. Depths do not depend on whether attention is kept.
+TEST(EncoderTest, CaptureHoldsEveryBlocksFeatures) {
   ParameterLayout layout;
   const auto network = CreateNetwork("encoder", SmallEncoder(), "sin_cos",
                                      EncodingParameters("sin_cos", false), {3, 2}, layout);
@@ -399,7 +400,7 @@ TEST(EncoderTest, CapturesWhatEntersAndLeavesEveryBlock) {
   }
   EXPECT_TRUE(at::equal(depths.depths[1], depths.layer_outputs[1]));
   EXPECT_TRUE(at::equal(depths.depths[2], depths.layer_outputs[3]));
-  // The first and the last tokens of both sequences are the same, the middle ones are not.
+  // The sequences share their first and last tokens, but not the middle one.
   const at::Tensor first = depths.depths[0][0][0], second = depths.depths[0][0][1];
   EXPECT_TRUE(at::equal(first[0], second[0]));
   EXPECT_FALSE(at::equal(first[1], second[1]));
@@ -407,7 +408,7 @@ TEST(EncoderTest, CapturesWhatEntersAndLeavesEveryBlock) {
   EXPECT_FALSE(at::equal(depths.depths[1][0][0][0], depths.depths[1][0][1][0]));
 }
 
-TEST(CreateNetworkTest, InitialWeightsOfTheNetworkDoNotDependOnTheEncoding) {
+TEST(CreateNetworkTest, InitialWeightsIgnoreTheEncoding) {
   ParameterLayout none, relative;
   ASSERT_TRUE(CreateNetwork("encoder", SmallEncoder(), "none", EncodingParameters("none", false),
                             {3, 2}, none)
@@ -422,7 +423,7 @@ TEST(CreateNetworkTest, InitialWeightsOfTheNetworkDoNotDependOnTheEncoding) {
   EXPECT_TRUE(std::equal(a.begin(), a.end(), b.begin()));
 }
 
-TEST(LayerwiseEncoderTest, EveryBlockHasItsOwnTableAndABlankCellHasNone) {
+TEST(LayerwiseEncoderTest, EachBlockHasATableAndBlankCellsHaveNone) {
   ParameterLayout layout;
   const auto network =
       CreateNetwork("layerwise_encoder", Small("layerwise_encoder"), "learned",
@@ -439,7 +440,7 @@ TEST(LayerwiseEncoderTest, EveryBlockHasItsOwnTableAndABlankCellHasNone) {
   EXPECT_EQ(tables, (std::set<std::string>{"blocks.0.encoding.table", "blocks.1.encoding.table"}));
 }
 
-TEST(LearnedTest, ATableThatIsNotTrainedGetsNoGradient) {
+TEST(LearnedTest, UntrainedTableGetsNoGradient) {
   for (const bool trained : {true, false}) {
     catalogue::Parameters given;
     given.Set("trained", trained);

@@ -1,4 +1,4 @@
-// Residual connections with the norms around them, of which every block of a Transformer has two.
+// Residual connections with their norms. Every block of a Transformer has two.
 #ifndef LENGTHWISE_MODELS_NETWORKS_NORMED_RESIDUAL_H_
 #define LENGTHWISE_MODELS_NETWORKS_NORMED_RESIDUAL_H_
 
@@ -15,7 +15,7 @@
 
 namespace lengthwise::models {
 
-// Where norms stand around a sub-layer f.
+// Placement of norms N around a sub-layer f.
 enum class NormPlacement {
   kBefore,        // x + f(N(x))
   kAfter,         // x + N(f(x))
@@ -23,26 +23,26 @@ enum class NormPlacement {
   kResidualPost,  // N(x + f(N(x)))
 };
 
-// The placements around a block's two sub-layers.
+// Norm placements of a block's two sub-layers.
 struct BlockNorms {
   NormPlacement attention;
   NormPlacement feed_forward;
 };
 
-// Of the parameter `norm` of networks: "sandwich", "residual_post", or "primer", which has a norm
-// before attention and one after the feed-forward layer.
+// Placements for the networks' parameter `norm`: "sandwich", "residual_post", or "primer", which
+// has a norm before attention and one after the feed-forward layer.
 BlockNorms BlockNormsOf(absl::string_view name);
 
-// With RMS norms: a decoder's.
+// Residual connection of a decoder, with RMS norms.
 class NormedResidual {
  public:
-  // Adds the gains that the placement needs, "<name>.norm.scale" and "<name>.output_norm.scale" of
-  // `d` features, ones, to the layout.
+  // Adds the scales that the placement needs to the layout: "<name>.norm.scale" and
+  // "<name>.output_norm.scale", `d` ones each.
   NormedResidual(ParameterLayout& layout, const std::string& name, NormPlacement placement,
                  int64_t d);
 
-  // What becomes of `h` [P, B, n, d] with `sublayer`, which keeps the shape. `capture` keeps the
-  // norms' outputs unless it is null.
+  // Applies `sublayer`, which keeps the shape, to `h` [P, B, n, d]. A non-null `capture` keeps the
+  // norms' outputs.
   at::Tensor operator()(const ParameterSet& parameters, const at::Tensor& h,
                         absl::FunctionRef<at::Tensor(const at::Tensor&)> sublayer,
                         Capture* capture) const;
@@ -53,13 +53,13 @@ class NormedResidual {
   std::optional<ParameterId> after_;
 };
 
-// With the layer norm behind the addition: an encoder's (post-layer-norm).
+// Residual connection of an encoder, with layer norm after the addition (post-layer-norm).
 class ResidualNorm {
  public:
-  // Adds "<name>.scale", ones, and "<name>.offset", zeros, of `d` features to the layout.
+  // Adds "<name>.scale", `d` ones, and "<name>.offset", `d` zeros, to the layout.
   ResidualNorm(ParameterLayout& layout, const std::string& name, int64_t d);
 
-  // LN(h + change), [P, B, n, d], which `capture` keeps among its layer outputs unless it is null.
+  // LN(h + change), [P, B, n, d]. A non-null `capture` keeps it as a layer output.
   at::Tensor operator()(const ParameterSet& parameters, const at::Tensor& h,
                         const at::Tensor& change, Capture* capture) const;
 

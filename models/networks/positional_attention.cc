@@ -1,7 +1,6 @@
 // Positional attention and the standard attention that it is compared with ("Positional Attention:
 // Out-of-Distribution Generalization and Expressivity for Neural Algorithmic Reasoning", section 4,
-// equations (1) to (3), and its released code), with the architectures between the two of appendix
-// G.
+// equations (1) to (3), and its released code), and the intermediate architectures of appendix G.
 //
 //   h = x W_e + b_e                   x: a token's number, its vocabulary's row, its position
 //   per block, with H heads:
@@ -11,10 +10,10 @@
 //   outputs = h W + b
 //
 // There is no residual addition, no layer norm and no mask. Queries and keys of a head are as wide
-// as what they are made of, and may be turned by RoPE (appendix C.3); values are d_model / H wide.
+// as their source, and RoPE may rotate them (appendix C.3); values are d_model / H wide.
 //
-// Weights start as PyTorch's modules do, but queries and keys of all heads by Xavier as one matrix,
-// values and attention's output by Xavier, their biases zero.
+// Weights start as PyTorch's modules do, except in attention: queries and keys of all heads start
+// as Xavier of one matrix, values and output as Xavier, all with zero biases.
 #include <memory>
 #include <string>
 #include <utility>
@@ -94,7 +93,7 @@ absl::StatusOr<std::unique_ptr<Network>> CreatePositionalAttention(
                                   {.blocks = context.blocks,
                                    .heads = context.heads,
                                    .d_model = context.d_model,
-                                   // As wide as what they are made of.
+                                   // Queries and keys are as wide as their source.
                                    .head_size = context.d_model,
                                    .longest_sequence = shape.longest_sequence},
                                   layout));

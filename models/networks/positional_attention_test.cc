@@ -1,4 +1,4 @@
-// What the networks for regression let an output depend on.
+// Checks which inputs the outputs of regression networks depend on.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -48,8 +48,8 @@ class Model {
     for (int64_t p = 0; p < pack_size; ++p) arena_->Initialize(p, static_cast<uint64_t>(p + 3));
   }
 
-  // Takes the values of all parameters from `other`, whose input may have no positions: rows of the
-  // embedding that it lacks become 0.
+  // Copies all parameters from `other`. If its input has no positions, the extra rows of the
+  // embedding become 0.
   void CopyFrom(Model& other) {
     for (const auto& slot : layout_.slots()) {
       for (const auto& theirs : other.layout_.slots()) {
@@ -117,7 +117,7 @@ std::vector<Architecture> Architectures() {
 
 class ArchitectureTest : public ::testing::TestWithParam<Architecture> {};
 
-TEST_P(ArchitectureTest, BatchedMembersEqualTheModelsAlone) {
+TEST_P(ArchitectureTest, BatchedPackMatchesItsMembers) {
   Model pack(GetParam(), 3);
   const at::Tensor numbers = at::stack({Example()[0], Example()[0].mul(2), Example()[0].neg()});
   const at::Tensor together = pack(numbers);
@@ -136,7 +136,8 @@ TEST_P(ArchitectureTest, EveryParameterLearns) {
   Model model(GetParam());
   model(Example()).square().sum().backward();
   for (const auto& slot : model.arena().layout().slots()) {
-    // A bias of all keys moves no soft-max, nor does what every query is asked alike.
+    // Softmax cancels terms that are equal for all keys of a query, so that the gradients of these
+    // parameters may vanish.
     if (slot.name.find("key_bias") != std::string::npos) continue;
     if (slot.name.find("content_bias") != std::string::npos) continue;
     if (slot.name.find(".source") != std::string::npos) continue;
@@ -147,8 +148,8 @@ TEST_P(ArchitectureTest, EveryParameterLearns) {
   }
 }
 
-// Eight significant bits; float32 would be wrong by less than 1e-6.
-TEST_P(ArchitectureTest, InBfloat16ProductsAreRounded) {
+// bfloat16 has eight significant bits; float32 would err by less than 1e-6.
+TEST_P(ArchitectureTest, Bfloat16RoundsProducts) {
   Model exact(GetParam(), 1, at::kFloat), rounded(GetParam(), 1, at::kFloat);
   rounded.UseBfloat16Products();
   const at::Tensor numbers = Example().to(at::kFloat).div(3);
@@ -164,7 +165,7 @@ TEST_P(ArchitectureTest, InBfloat16ProductsAreRounded) {
             0.1);
 }
 
-TEST_P(ArchitectureTest, ShorterSequencesGoThrough) {
+TEST_P(ArchitectureTest, AcceptsShorterSequences) {
   Model model(GetParam());
   EXPECT_EQ(model(Example().narrow(2, 0, 3)).sizes(), (std::vector<int64_t>{1, 1, 3, 1}));
 }
@@ -172,8 +173,8 @@ TEST_P(ArchitectureTest, ShorterSequencesGoThrough) {
 INSTANTIATE_TEST_SUITE_P(Networks, ArchitectureTest, ::testing::ValuesIn(Architectures()),
                          [](const auto& test) { return test.param.name; });
 
-// The paper's point: the weights are those of training at every scale.
-TEST(PositionalAttentionTest, WeightsDoNotDependOnTheNumbers) {
+// The paper's point: attention weights at any scale are those of training.
+TEST(PositionalAttentionTest, WeightsIgnoreTheNumbers) {
   const auto weights = [](const Architecture& architecture, const at::Tensor& numbers) {
     Capture capture;
     (void)Model(architecture)(numbers, 0, &capture);
@@ -184,9 +185,8 @@ TEST(PositionalAttentionTest, WeightsDoNotDependOnTheNumbers) {
   EXPECT_FALSE(at::equal(weights(standard, Example()), weights(standard, Example().mul(9))));
 }
 
-// On a complete graph a convolution takes the mean of what all nodes say, so that its first round
-// forgets who said it.
-TEST(PositionalAttentionTest, WithoutPositionsTheOrderOfTheNumbersIsLost) {
+// On a complete graph, a convolution averages all nodes, so that the first round loses their order.
+TEST(PositionalAttentionTest, OrderIsLostWithoutPositions) {
   for (const Architecture& architecture : Architectures()) {
     Model model(architecture);
     const at::Tensor output = model(Example()).flatten();
@@ -197,8 +197,8 @@ TEST(PositionalAttentionTest, WithoutPositionsTheOrderOfTheNumbersIsLost) {
   }
 }
 
-// With one round of messages along a star the scratchpad alone hears from all.
-TEST(GraphNetworkTest, NodesOfAStarHearFromTheScratchpadAlone) {
+// After one round on a star, only the scratchpad has heard from all nodes.
+TEST(GraphNetworkTest, StarNodesHearOnlyTheScratchpad) {
   for (Architecture architecture : Architectures()) {
     if (architecture.name != "gcn_star" && architecture.name != "gat_star") continue;
     Capture first, second;
@@ -224,8 +224,8 @@ double Difference(const at::Tensor& first, const at::Tensor& second) {
   return first.sub(second).abs().max().item<double>();
 }
 
-// With positions in the input that nothing reads, RoPE over the tokens is all that there is.
-TEST(PositionalAttentionTest, RotaryOverTokensIsTheEncodingRopeBesideTheInputsPositions) {
+// Nothing reads the positions in the input, so that RoPE over tokens is the only encoding.
+TEST(PositionalAttentionTest, RotaryOverTokensMatchesRope) {
   Model rope(Named("rope")), rotary(Named("standard_rotary_tokens")), plain(Named("standard"));
   rotary.CopyFrom(rope);
   EXPECT_LT(Difference(rotary(Example()), rope(Example())), 1e-12);
@@ -233,7 +233,7 @@ TEST(PositionalAttentionTest, RotaryOverTokensIsTheEncodingRopeBesideTheInputsPo
   EXPECT_GT(Difference(plain(Example()), rope(Example())), 1e-6);
 }
 
-// As the released code of Figure 9 has it: queries meet keys of their own head alone.
+// In the released code of Figure 9, too, queries only meet keys of their own head.
 TEST(PositionalAttentionTest, RotaryOverHeadsChangesNothing) {
   Model plain(Named("standard")), heads(Named("standard_rotary_heads")),
       tokens(Named("standard_rotary_tokens"));
@@ -252,7 +252,7 @@ std::string Refusal(const std::string& network, const std::string& encoding) {
   return std::string(created.status().message());
 }
 
-TEST(PositionalAttentionTest, RefusesEncodingsThatItCannotUseAndNamesOthers) {
+TEST(PositionalAttentionTest, RefusesUnusableEncodingsAndNamesOthers) {
   EXPECT_NE(Refusal("positional_attention", "rope").find("use one of sin_cos"), std::string::npos);
   EXPECT_NE(Refusal("positional_attention", "none").find("one_hot, binary"), std::string::npos);
   EXPECT_NE(Refusal("encoder", "one_hot").find("rope"), std::string::npos);

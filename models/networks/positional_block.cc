@@ -15,13 +15,14 @@ at::Tensor SplitHeads(const at::Tensor& features, int64_t heads) {
   return features.unflatten(3, {heads, features.size(3) / heads}).transpose(2, 3);
 }
 
-// Each sequence's values [P, B, n, d] mixed by probabilities [P, B, H, n, n]: [P, B, n, d].
+// Mixes each sequence's values [P, B, n, d] by probabilities [P, B or 1, H, n, n]. Returns [P, B,
+// n, d].
 at::Tensor Mix(const at::Tensor& probabilities, const at::Tensor& values) {
   const int64_t heads = probabilities.size(2), sequences = values.size(1);
   if (probabilities.size(1) == sequences) {
     return Product(probabilities, SplitHeads(values, heads)).transpose(2, 3).flatten(3);
   }
-  // One mixture for all sequences is one product a head: [n, n] by [n, B * size].
+  // If all sequences share the probabilities, each head is one product: [n, n] by [n, B * size].
   const at::Tensor side_by_side =
       values.unflatten(3, {heads, values.size(3) / heads}).permute({0, 3, 2, 1, 4}).flatten(3);
   return Product(probabilities.squeeze(1), side_by_side)
@@ -55,7 +56,7 @@ PositionalBlock::PositionalBlock(const catalogue::Parameters& parameters, const 
   const int64_t d_k = (source_ == AttentionSource::kPositions ? 0 : d) +
                       (source_ == AttentionSource::kInput ? 0 : vector_size);
   if (rotary_ != Rotary::kNone) {
-    catalogue::Parameters by_positions;  // which Rotate makes of heads' numbers, too
+    catalogue::Parameters by_positions;  // heads too: Rotate passes their indices as positions
     by_positions.Set("turned_by", std::string("tokens"));
     rope_ = CreateRope(by_positions, {.head_size = d_k}, layout);
   }
@@ -73,7 +74,7 @@ PositionalBlock::PositionalBlock(const catalogue::Parameters& parameters, const 
 void PositionalBlock::Rotate(const ParameterSet& parameters, const at::Tensor& positions,
                              at::Tensor& queries, at::Tensor& keys) const {
   if (rotary_ == Rotary::kTokens) return rope_->Rotate(parameters, 0, positions, queries, keys);
-  // Heads in the place of tokens.
+  // Heads take the place of tokens.
   at::Tensor turned_queries = queries.transpose(2, 3), turned_keys = keys.transpose(2, 3);
   rope_->Rotate(parameters, 0, at::arange(heads_, positions.options()).unsqueeze(0), turned_queries,
                 turned_keys);

@@ -1,4 +1,4 @@
-// A block of the positional-attention network (positional_attention.h): attention and feed-forward
+// Block of the positional-attention network (positional_attention.cc): attention and feed-forward
 // layers.
 #ifndef LENGTHWISE_MODELS_NETWORKS_POSITIONAL_BLOCK_H_
 #define LENGTHWISE_MODELS_NETWORKS_POSITIONAL_BLOCK_H_
@@ -17,17 +17,17 @@
 
 namespace lengthwise::models {
 
-// What queries and keys are made of.
+// Source of queries and keys.
 enum class AttentionSource : uint8_t { kPositions, kInput, kBoth };
 
 AttentionSource AttentionSourceOf(const catalogue::Parameters& network);
 
-// What RoPE turns queries and keys by, beside the vectors of positions: the token's position, or
-// the number of the head, which turns those that meet alike.
+// Index by which RoPE rotates queries and keys, in addition to the positions' vectors: the token's
+// position, or the head's index, which rotates a head's queries and keys alike.
 enum class Rotary : uint8_t { kNone, kTokens, kHeads };
 
-// What an encoding gives a block. `vectors` [P, n, d_P] are undefined where the encoding is an
-// addition to the queries, keys and logits instead, which attention by the input alone can take.
+// Positions as an encoding gives them to a block. `vectors` [P, n, d_P] are undefined if the
+// encoding adds to queries, keys and logits instead, which needs attention by input alone.
 struct BlockPositions {
   const Encoding& encoding;
   int64_t block = 0;
@@ -37,27 +37,27 @@ struct BlockPositions {
 
 class PositionalBlock {
  public:
-  // `parameters` are a network's, resolved; `vector_size` is d_P, 0 without vectors. Adds
+  // `parameters` are a network's, resolved. `vector_size` is d_P, 0 without vectors. Adds
   // parameters named "<prefix>...".
   PositionalBlock(const catalogue::Parameters& parameters, const std::string& prefix,
                   int64_t vector_size, ParameterLayout& layout);
 
-  // h [P, B, n, d] to the next block's; `capture` may be null.
+  // Maps h [P, B, n, d] to the block's output of the same shape. `capture` may be null.
   at::Tensor operator()(const ParameterSet& parameters, const BlockPositions& positions,
                         const at::Tensor& h, Capture* capture) const;
 
  private:
-  // softmax(q k^T / sqrt(d_k)), [P, B, H, n, n]; B is 1 where it depends on positions alone.
+  // softmax(q k^T / sqrt(d_k)), [P, B, H, n, n]. B is 1 if it depends only on positions.
   at::Tensor Probabilities(const ParameterSet& parameters, const BlockPositions& positions,
                            const at::Tensor& h, Capture* capture) const;
 
-  // By RoPE, queries and keys [P, B, H, n, d_k].
+  // Applies RoPE to queries and keys [P, B, H, n, d_k].
   void Rotate(const ParameterSet& parameters, const at::Tensor& positions, at::Tensor& queries,
               at::Tensor& keys) const;
 
   AttentionSource source_;
   Rotary rotary_;
-  std::unique_ptr<Encoding> rope_;  // null where rotary_ is kNone
+  std::unique_ptr<Encoding> rope_;  // null if rotary_ is kNone
   int64_t heads_;
   bool attention_first_;
   double scale_;

@@ -1,5 +1,5 @@
-// A training step that a device records (worker/training/device_graph.h) may not wait for it, nor
-// bring it numbers of the host: replayed, it would do neither.
+// Checks that a training step which a device records (worker/training/device_graph.h) neither waits
+// for the device nor copies numbers from the host: a replay would do neither.
 #include <memory>
 #include <string>
 #include <vector>
@@ -48,7 +48,7 @@ void PrintTo(const Case& of, std::ostream* out) {
        << of.attention << ", " << of.optimizer << (of.bfloat16 ? ", bfloat16" : "");
 }
 
-// Every encoding in an encoder, but those that only give vectors for positions.
+// An encoder for each encoding that does not only give vectors.
 std::vector<Case> Encoders() {
   std::vector<Case> cases;
   for (const auto* entry : EncodingEntries()) {
@@ -64,7 +64,7 @@ std::vector<Case> Encoders() {
   return cases;
 }
 
-// The other networks, but those of text, with an encoding that suits them.
+// The other networks, except those of text, each with a suitable encoding.
 std::vector<Case> OtherNetworks() {
   std::vector<Case> cases;
   for (const auto* entry : NetworkEntries()) {
@@ -76,7 +76,7 @@ std::vector<Case> OtherNetworks() {
 
 class RecordableStepTest : public testing::TestWithParam<Case> {};
 
-TEST_P(RecordableStepTest, WaitsForNothingAndBringsNothingToTheDevice) {
+TEST_P(RecordableStepTest, NeitherWaitsNorCopiesFromTheHost) {
   const Case& of = GetParam();
   const bool of_numbers = of.network == "positional_attention" || of.network == "graph_network";
   catalogue::Parameters given;
@@ -123,7 +123,7 @@ TEST_P(RecordableStepTest, WaitsForNothingAndBringsNothingToTheDevice) {
     const Clipping clipping = MeasureGradients(arena, 0, kMembers, 1);
     optimizer->Step(arena, 0, kMembers, numbers, clipping.factors);
   };
-  step();  // what is brought to the device once
+  step();  // fills caches on the device
   TakeWaits();
   step();
   EXPECT_THAT(TakeWaits(), IsEmpty());
@@ -132,10 +132,10 @@ TEST_P(RecordableStepTest, WaitsForNothingAndBringsNothingToTheDevice) {
 INSTANTIATE_TEST_SUITE_P(Encoders, RecordableStepTest, testing::ValuesIn(Encoders()));
 INSTANTIATE_TEST_SUITE_P(OtherNetworks, RecordableStepTest, testing::ValuesIn(OtherNetworks()));
 
-// The terms that our own attention kernels take, which this device does not have.
+// Terms of the attention kernels, which a step on this device does not use.
 class RecordableTermsTest : public testing::TestWithParam<Case> {};
 
-TEST_P(RecordableTermsTest, WaitForNothingAndBringNothingToTheDevice) {
+TEST_P(RecordableTermsTest, NeitherWaitNorCopyFromTheHost) {
   const Case& of = GetParam();
   catalogue::Parameters options;
   if (of.randomized) options.Set("randomized", true);
@@ -158,8 +158,8 @@ TEST_P(RecordableTermsTest, WaitForNothingAndBringNothingToTheDevice) {
 
 INSTANTIATE_TEST_SUITE_P(Encoders, RecordableTermsTest, testing::ValuesIn(Encoders()));
 
-// The test's own means.
-TEST(FarDeviceTest, KnowsWhatIsBroughtToItAndAskedOfIt) {
+// Checks the means of this test.
+TEST(FarDeviceTest, ReportsCopiesAndWaits) {
   const at::Tensor host = at::ones({3});
   TakeWaits();
   const at::Tensor far = host.to(kDevice);

@@ -3,8 +3,8 @@
 //   m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2
 //   parameters -= rate * (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + epsilon)
 //
-// as optax.adam and torch.optim.Adam compute it, epsilon outside the root. AdamW (Loshchilov and
-// Hutter 2019) first takes rate * weight_decay of each parameter away from it.
+// Epsilon is outside the root, as in optax.adam and torch.optim.Adam. AdamW (Loshchilov and Hutter
+// 2019) first subtracts rate * weight_decay of each parameter.
 #include "models/kernels/adam.h"
 
 #include <cmath>
@@ -20,19 +20,19 @@ namespace lengthwise::models {
 namespace {
 
 struct WeightDecay {
-  // 0 for none.
+  // 0 disables decay.
   double rate = 0;
   bool matrices_alone = false;
 };
 
-// Whether the decay takes from this parameter.
+// True if the decay applies to this parameter.
 bool Decays(const WeightDecay& decay, const ParameterLayout::Slot& slot) {
   if (!slot.trained) return false;
   return !decay.matrices_alone ||
          (slot.shape.size() >= 2 && !absl::StrContains(slot.name, "encoding."));
 }
 
-// Takes rate * decay of the parameters [count, N] away from them. `rates` is [count].
+// Subtracts rate * decay of the parameters [count, N]. `rates` is [count].
 void Decay(const ParameterLayout& layout, const WeightDecay& decay, const at::Tensor& rates,
            at::Tensor parameters) {
   if (decay.rate == 0) return;
@@ -59,7 +59,7 @@ class Adam : public Optimizer {
         epsilon_(parameters.Double("epsilon")),
         decay_(decay) {}
 
-  // The learning rates, then the same over 1 - beta1^step, then 1 - beta2^step.
+  // `count` learning rates, then the same divided by 1 - beta1^step, then 1 - beta2^step.
   std::vector<double> StepNumbers(int64_t step,
                                   absl::Span<const double> learning_rates) const override {
     std::vector<double> numbers(learning_rates.begin(), learning_rates.end());

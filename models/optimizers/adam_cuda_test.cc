@@ -1,5 +1,5 @@
-// Adam's CUDA kernel against the plain operations in double on the CPU. Needs a GPU; says so where
-// it is skipped.
+// Compares Adam's CUDA kernel with plain operations in double on the CPU. Needs a GPU; otherwise it
+// is skipped with a message.
 #include "models/kernels/adam_cuda.h"
 
 #include <memory>
@@ -14,10 +14,10 @@
 namespace lengthwise::models {
 namespace {
 
-TEST(AdamCudaTest, MatchesThePlainOperationsForAPackWithDifferentRates) {
+TEST(AdamCudaTest, MatchesPlainOperationsForAPack) {
   LENGTHWISE_SKIP_WITHOUT_CUDA(kernels::HasAdamCuda());
   ParameterLayout layout;
-  // Sizes that are multiples of no block.
+  // Sizes that no block divides.
   layout.Add("a", {1000, 7}, {.kind = Initializer::Kind::kNormal, .stddev = 1});
   layout.Add("b", {3}, {.kind = Initializer::Kind::kNormal, .stddev = 1});
   ParameterArena plain(layout, 3, at::kDouble, at::kCPU);
@@ -30,7 +30,7 @@ TEST(AdamCudaTest, MatchesThePlainOperationsForAPackWithDifferentRates) {
   const std::unique_ptr<Optimizer> adam =
       *CreateOptimizer("adam", catalogue::Resolve(*OptimizerEntries()[0], {}, "", problems));
   for (int64_t step = 1; step <= 5; ++step) {
-    // Gradients that differ in size by orders of magnitude, the same on both sides.
+    // Gradients that span orders of magnitude, equal on both sides.
     fused.gradients().copy_(plain.parameters().mul(1e-3).pow(static_cast<double>(step)));
     plain.gradients().copy_(fused.gradients());
     // Only members 1 and 2, so that a wrong offset shows.

@@ -1,6 +1,5 @@
-// The one list of all optimizers, in the order in which they are shown. A line joins the
-// optimizer's section of catalogue.cc, a function NAME(), to its implementation, CreateNAME() of
-// factory.h.
+// The list of all optimizers, in display order. Each line joins a section of catalogue.cc, the
+// function NAME(), to an implementation, CreateNAME() of factory.h.
 #ifndef LENGTHWISE_MODELS_OPTIMIZERS_ALL_OPTIMIZERS_H_
 #define LENGTHWISE_MODELS_OPTIMIZERS_ALL_OPTIMIZERS_H_
 

@@ -13,12 +13,12 @@ namespace {
 std::vector<catalogue::ParameterEntry> AdamParameters() {
   return {{.name = "beta1",
            .default_value = 0.9,
-           .documentation = "Decay of the mean of gradients, a step.",
+           .documentation = "Decay per step of the mean of gradients.",
            .minimum = 0,
            .maximum = 0.999999},
           {.name = "beta2",
            .default_value = 0.999,
-           .documentation = "Decay of the mean of squared gradients, a step.",
+           .documentation = "Decay per step of the mean of squared gradients.",
            .minimum = 0,
            .maximum = 0.999999999},
           {.name = "epsilon",
@@ -33,15 +33,16 @@ std::vector<catalogue::ParameterEntry> AdamWParameters() {
   parameters.push_back(
       {.name = "weight_decay",
        .default_value = 0.1,
-       .documentation = "Share of a parameter that a step at learning rate 1 takes away.",
+       .documentation = "Fraction of a parameter that a step at learning rate 1 removes.",
        .minimum = 0,
        .maximum = 1000});
-  parameters.push_back({.name = "decayed",
-                        .default_value = std::string("all"),
-                        .documentation = "\"all\" parameters (relational reasoning, Table 6), or "
-                                         "\"matrices\" alone: no biases, norms or parameters of "
-                                         "the encoding (decimal addition).",
-                        .allowed = {"all", "matrices"}});
+  parameters.push_back(
+      {.name = "decayed",
+       .default_value = std::string("all"),
+       .documentation =
+           "Parameters that decay: \"all\" (relational reasoning, Table 6), or only \"matrices\": "
+           "no biases, norms or parameters of the encoding (decimal addition).",
+       .allowed = {"all", "matrices"}});
   return parameters;
 }
 
@@ -57,19 +58,20 @@ catalogue::Entry AdamW() {
   return {.name = "adamw",
           .title = "AdamW",
           .documentation =
-              "Adam with weight decay apart from the gradient (Loshchilov and Hutter 2019).",
+              "Adam with weight decay decoupled from the gradient (Loshchilov and Hutter 2019).",
           .parameters = AdamWParameters()};
 }
 
 catalogue::Entry Sgd() {
-  return {.name = "sgd",
-          .title = "SGD",
-          .documentation = "Stochastic gradient descent (relational reasoning, Table 4).",
-          .parameters = {{.name = "momentum",
-                          .default_value = 0.0,
-                          .documentation = "Share of the last update's direction that is kept.",
-                          .minimum = 0,
-                          .maximum = 0.999999}}};
+  return {
+      .name = "sgd",
+      .title = "SGD",
+      .documentation = "Stochastic gradient descent (relational reasoning, Table 4).",
+      .parameters = {{.name = "momentum",
+                      .default_value = 0.0,
+                      .documentation = "Fraction of the previous update's direction that is kept.",
+                      .minimum = 0,
+                      .maximum = 0.999999}}};
 }
 
 }  // namespace

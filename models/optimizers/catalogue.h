@@ -1,4 +1,4 @@
-// All optimizers by name, without LibTorch.
+// Catalogue of all optimizers by name, without LibTorch.
 #ifndef LENGTHWISE_MODELS_OPTIMIZERS_CATALOGUE_H_
 #define LENGTHWISE_MODELS_OPTIMIZERS_CATALOGUE_H_
 
@@ -7,7 +7,7 @@
 
 namespace lengthwise::models {
 
-// Lives forever.
+// All entries. They live forever.
 absl::Span<const catalogue::Entry* const> OptimizerEntries();
 
 }  // namespace lengthwise::models

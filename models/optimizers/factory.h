@@ -1,4 +1,4 @@
-// What creates each optimizer. An optimizer's own file defines its CreateNAME.
+// Factory functions of the optimizers. Each optimizer's own file defines its CreateNAME.
 #ifndef LENGTHWISE_MODELS_OPTIMIZERS_FACTORY_H_
 #define LENGTHWISE_MODELS_OPTIMIZERS_FACTORY_H_
 

@@ -38,8 +38,7 @@ Clipping MeasureGradients(ParameterArena& arena, int64_t first, int64_t count, d
       at::linalg_vector_norm(arena.gradients().narrow(0, first, count), 2, at::IntArrayRef{1});
   if (clip_norm > 0) {
     const at::Tensor& norms = clipping.norms;
-    // A norm that is not a number is not below the limit: such gradients become NaN and show in the
-    // loss.
+    // A NaN norm is not below the limit, so that the gradients become NaN and the loss shows it.
     clipping.factors =
         at::where(norms.lt(clip_norm), at::ones_like(norms), norms.reciprocal().mul(clip_norm));
   }
@@ -57,7 +56,7 @@ at::Tensor ClipGradients(ParameterArena& arena, int64_t first, int64_t count, do
 absl::StatusOr<std::unique_ptr<Optimizer>> CreateOptimizer(
     absl::string_view name, const catalogue::Parameters& parameters) {
   using Create = std::unique_ptr<Optimizer> (*)(const catalogue::Parameters&);
-  // In the order of OptimizerEntries, which comes from the same list.
+  // Same order as OptimizerEntries: both expand one list.
 #define LENGTHWISE_CREATE(Name) Create##Name,
   static constexpr Create kCreate[] = {LENGTHWISE_OPTIMIZERS(LENGTHWISE_CREATE)};
 #undef LENGTHWISE_CREATE

@@ -1,5 +1,5 @@
-// Optimizers over whole arenas: a few operations on [P, N] tensors, whatever the number of
-// parameters.
+// Optimizers over whole arenas: a few operations on [P, N] tensors, however many parameters a model
+// has.
 #ifndef LENGTHWISE_MODELS_OPTIMIZERS_OPTIMIZER_H_
 #define LENGTHWISE_MODELS_OPTIMIZERS_OPTIMIZER_H_
 
@@ -17,48 +17,49 @@
 
 namespace lengthwise::models {
 
-// Immutable; its state (moments) is in the arena and the step number.
+// Immutable. State (moments) lives in the arena, and in the step number.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
 
-  // All that a step takes from its number (from 1) and from the members' learning rates, as many
-  // numbers as the number of members says. These change from step to step where a recorded step's
-  // operations do not.
+  // All numbers that a step derives from its index (from 1) and the members' learning rates. Their
+  // count depends only on the number of members. A recorded step replays the same operations on new
+  // numbers.
   virtual std::vector<double> StepNumbers(int64_t step,
                                           absl::Span<const double> learning_rates) const = 0;
 
   // Updates the parameters of members [first, first + count) from their gradients, each member's
-  // times its own of `factors` [count] (undefined: 1), and raises those that have a minimum to it
-  // (ParameterLayout::Slot). What the gradients are afterwards is not said. `numbers` are
+  // scaled by its `factors` [count] (undefined: 1). Then raises parameters to their minimum, if
+  // they have one (ParameterLayout::Slot). The gradients are unspecified afterwards. `numbers` are
   // StepNumbers of `count` members, double and on the arena's device.
   void Step(ParameterArena& arena, int64_t first, int64_t count, const at::Tensor& numbers,
             const at::Tensor& factors) const;
 
-  // The same from numbers of the host, with the gradients as they are.
+  // As above, with numbers computed on the host and unscaled gradients.
   void Step(ParameterArena& arena, int64_t first, int64_t count, int64_t step,
             absl::Span<const double> learning_rates) const;
 
  private:
-  // Step without regard to minimums.
+  // Step without the minimums.
   virtual void Update(ParameterArena& arena, int64_t first, int64_t count,
                       const at::Tensor& numbers, const at::Tensor& factors) const = 0;
 };
 
-// Gradients' norms, and what brings them down to a limit; [count] in the parameters' type.
+// Norms of gradients, and factors that clip them; [count] in the parameters' type.
 struct Clipping {
   at::Tensor norms;
-  at::Tensor factors;  // undefined where there is no limit
+  at::Tensor factors;  // undefined without a limit
 };
 
-// Of members [first, first + count): a gradient g with ||g|| >= clip_norm becomes g / ||g|| *
-// clip_norm (optax.clip_by_global_norm), others stay; 0: all stay.
+// Measures members [first, first + count). Factors turn a gradient g with ||g|| >= clip_norm into
+// g / ||g|| * clip_norm (optax.clip_by_global_norm) and leave others alone. clip_norm 0 disables
+// clipping.
 Clipping MeasureGradients(ParameterArena& arena, int64_t first, int64_t count, double clip_norm);
 
-// Does it to the arena's gradients, for what looks at them, and returns the norms before.
+// Clips the arena's gradients, for callers that read them. Returns the norms before clipping.
 at::Tensor ClipGradients(ParameterArena& arena, int64_t first, int64_t count, double clip_norm);
 
-// NOT_FOUND for an unknown name. `parameters` come from catalogue::Resolve.
+// Returns NOT_FOUND for an unknown name. `parameters` come from catalogue::Resolve.
 absl::StatusOr<std::unique_ptr<Optimizer>> CreateOptimizer(absl::string_view name,
                                                            const catalogue::Parameters& parameters);
 

@@ -25,7 +25,7 @@ catalogue::Parameters Defaults(const std::string& name, const catalogue::Paramet
   return catalogue::Resolved(OptimizerEntries(), name, given);
 }
 
-TEST(CreateOptimizerTest, KnowsTheOptimizersOfTheCatalogue) {
+TEST(CreateOptimizerTest, CreatesEveryEntryOfTheCatalogue) {
   for (const catalogue::Entry* entry : OptimizerEntries()) {
     std::vector<catalogue::Problem> problems;
     EXPECT_TRUE(CreateOptimizer(entry->name, catalogue::Resolve(*entry, {}, "", problems)).ok());
@@ -33,7 +33,7 @@ TEST(CreateOptimizerTest, KnowsTheOptimizersOfTheCatalogue) {
   EXPECT_EQ(CreateOptimizer("adm", {}).status().code(), absl::StatusCode::kNotFound);
 }
 
-TEST(ClipGradientsTest, ScalesOnlyTheMembersWhoseNormExceedsTheLimit) {
+TEST(ClipGradientsTest, ScalesOnlyMembersAboveTheLimit) {
   const ParameterLayout layout = OneParameter(2);
   ParameterArena arena(layout, 3, at::kDouble, at::kCPU);
   arena.gradients()[0].narrow(0, 0, 2).copy_(at::tensor(std::vector<double>{3, 4}));
@@ -48,7 +48,7 @@ TEST(ClipGradientsTest, ScalesOnlyTheMembersWhoseNormExceedsTheLimit) {
   EXPECT_EQ(arena.gradients()[2].abs().max().item<double>(), 0);
 }
 
-TEST(ClipGradientsTest, ZeroNeverClipsAndNaNStaysVisible) {
+TEST(ClipGradientsTest, ZeroNeverClipsAndNanPropagates) {
   const ParameterLayout layout = OneParameter(2);
   ParameterArena arena(layout, 1, at::kDouble, at::kCPU);
   arena.gradients()[0][0].fill_(1e6);
@@ -59,7 +59,7 @@ TEST(ClipGradientsTest, ZeroNeverClipsAndNaNStaysVisible) {
   EXPECT_TRUE(std::isnan(arena.gradients()[0][0].item<double>()));
 }
 
-TEST(AdamTest, IsAlgorithm1WithEachMembersLearningRate) {
+TEST(AdamTest, MatchesAlgorithm1WithOwnLearningRates) {
   const ParameterLayout layout = OneParameter(3);
   ParameterArena arena(layout, 2, at::kDouble, at::kCPU);
   arena.Initialize(0, 1);
@@ -94,8 +94,8 @@ TEST(AdamTest, IsAlgorithm1WithEachMembersLearningRate) {
   EXPECT_EQ(arena.parameters().narrow(1, 3, 13).abs().max().item<double>(), 0);
 }
 
-// What a GPU's kernel does on the way.
-TEST(OptimizerTest, FactorsAreWhatClippingDoesToTheGradients) {
+// A GPU's kernel applies the factors itself.
+TEST(OptimizerTest, FactorsMatchClippedGradients) {
   const ParameterLayout layout = OneParameter(5);
   for (const catalogue::Entry* entry : OptimizerEntries()) {
     const std::string& name = entry->name;
@@ -114,9 +114,9 @@ TEST(OptimizerTest, FactorsAreWhatClippingDoesToTheGradients) {
   }
 }
 
-// float32 has a kernel of its own, float64 has not. With gradients that differ by orders of
-// magnitude, and a row that is no multiple of the kernel's chunks.
-TEST(AdamTest, InOnePassIsWhatSeparateOperationsMakeInDouble) {
+// float32 has a kernel, float64 does not. Gradients span orders of magnitude, and the row is not a
+// multiple of the kernel's chunks.
+TEST(AdamTest, FusedStepMatchesSeparateOperations) {
   const ParameterLayout layout = OneParameter(20'001);
   const auto adam = CreateOptimizer("adam", Defaults("adam")).value();
   ParameterArena single(layout, 3, at::kFloat, at::kCPU), exact(layout, 3, at::kDouble, at::kCPU);
@@ -138,7 +138,7 @@ TEST(AdamTest, InOnePassIsWhatSeparateOperationsMakeInDouble) {
   EXPECT_LT(difference(single.second_moments(), exact.second_moments()), 1e-5);
 }
 
-TEST(AdamTest, AnyNumberOfThreadsAndAnyPackGiveTheSameBits) {
+TEST(AdamTest, BitsDoNotDependOnThreadsOrPack) {
   const ParameterLayout layout = OneParameter(20'001);
   const auto adam = CreateOptimizer("adam", Defaults("adam")).value();
   const auto train = [&](int threads, int64_t pack) {
@@ -169,8 +169,7 @@ TEST(AdamTest, LeavesOtherMembersAlone) {
   EXPECT_EQ(arena.first_moments()[0].abs().max().item<float>(), 0);
 }
 
-// A matrix, a vector, a table of the encoding and one that is not trained, all ones, with gradients
-// of zero.
+// A matrix, a vector, a table of the encoding and an untrained one, all ones, with zero gradients.
 ParameterLayout FourKinds() {
   const Initializer ones = {.kind = Initializer::Kind::kOnes};
   ParameterLayout layout;
@@ -197,16 +196,16 @@ std::vector<double> FirstOfEachKind(const catalogue::Parameters& given) {
   return firsts;
 }
 
-TEST(AdamWTest, DecaysApartFromTheGradient) {
+TEST(AdamWTest, DecayIsDecoupledFromTheGradient) {
   catalogue::Parameters given;
   given.Set("weight_decay", 0.1);
-  // 1 - 0.5 * 0.1, twice.
+  // Twice 1 - 0.5 * 0.1.
   const std::vector<double> firsts = FirstOfEachKind(given);
   for (int i = 0; i < 3; ++i) EXPECT_DOUBLE_EQ(firsts[i], 0.95 * 0.95);
   EXPECT_EQ(firsts[3], 1) << "is not trained";
 }
 
-TEST(AdamWTest, SparesWhatIsNoMatrixWhereAskedTo) {
+TEST(AdamWTest, CanDecayOnlyMatrices) {
   catalogue::Parameters given;
   given.Set("decayed", std::string("matrices"));
   const std::vector<double> firsts = FirstOfEachKind(given);
@@ -215,7 +214,7 @@ TEST(AdamWTest, SparesWhatIsNoMatrixWhereAskedTo) {
   EXPECT_EQ(firsts[2], 1);
 }
 
-TEST(AdamWTest, WithoutDecayIsAdam) {
+TEST(AdamWTest, MatchesAdamWithoutDecay) {
   const ParameterLayout layout = OneParameter(5);
   catalogue::Parameters given;
   given.Set("weight_decay", 0.0);
@@ -231,7 +230,7 @@ TEST(AdamWTest, WithoutDecayIsAdam) {
   EXPECT_TRUE(at::equal(arenas[0].parameters(), arenas[1].parameters()));
 }
 
-TEST(OptimizerTest, LeavesNoParameterBelowItsMinimum) {
+TEST(OptimizerTest, RaisesParametersToTheirMinimum) {
   ParameterLayout layout;
   const Initializer ones = {.kind = Initializer::Kind::kOnes};
   const ParameterId limited = layout.Add("limited", {3}, ones);

@@ -1,8 +1,6 @@
-// Stochastic gradient descent, with momentum where asked for:
+// Stochastic gradient descent with optional momentum, as torch.optim.SGD without dampening:
 //
 //   m = momentum * m + g;  parameters -= rate * m
-//
-// as torch.optim.SGD computes it without dampening.
 #include "models/optimizers/factory.h"
 
 namespace lengthwise::models {

@@ -10,8 +10,7 @@
 namespace lengthwise::models {
 namespace {
 
-// Lengths of a row's consecutive parts: each parameter, and the padding behind it where there is
-// any.
+// Lengths of a row's consecutive parts: each parameter, followed by its padding, if any.
 struct Parts {
   explicit Parts(const ParameterLayout& layout) {
     int64_t end = 0;
@@ -25,7 +24,7 @@ struct Parts {
   }
 
   std::vector<int64_t> lengths;
-  // The part of each parameter.
+  // Index in `lengths` of each parameter.
   std::vector<size_t> slot_parts;
 };
 
@@ -56,10 +55,10 @@ ParameterArena::ParameterArena(const ParameterLayout& layout, int64_t pack_size,
 
 ParameterSet ParameterArena::Members(int64_t first, int64_t count) const {
   at::AutoGradMode with_gradients(true);
-  // One leaf for all: backward then collects the parameters' gradients and adds them to the rows in
-  // one operation. Autograd adds to a gradient that is already there in place, so it stays this
-  // view of the arena. The leaf counts its own versions (variable_data), so that an optimizer may
-  // write to the arena between two passes of the same set.
+  // A single leaf for all parameters: backward collects their gradients and adds them to the rows
+  // in one operation. Autograd accumulates into an existing gradient in place, so that it stays
+  // this view of the arena. The leaf has its own version counter (variable_data), so that an
+  // optimizer may write to the arena between two passes of the same set.
   at::Tensor rows =
       at::Tensor(parameters_.narrow(0, first, count).variable_data()).set_requires_grad(true);
   rows.mutable_grad() = gradients_.narrow(0, first, count);

@@ -1,4 +1,4 @@
-// The numbers of a pack: parameters, gradients and Adam moments, each one flat tensor [P, N].
+// Storage of a pack: parameters, gradients and Adam moments, each one flat tensor [P, N].
 #ifndef LENGTHWISE_MODELS_PARAMETERS_ARENA_H_
 #define LENGTHWISE_MODELS_PARAMETERS_ARENA_H_
 
@@ -10,18 +10,18 @@
 
 namespace lengthwise::models {
 
-// Parameters of members [first, first + count) of a pack, as tensors [count, shape...] that are
-// views into the arenas: a backward pass adds to the arena's gradient rows, in place. A set may
-// serve any number of passes, one at a time; what an optimizer writes to the arena in between shows
-// in it.
+// Parameters of members [first, first + count) of a pack, as tensors [count, shape...]. They are
+// views into the arenas: a backward pass adds to the arena's gradient rows in place, and an
+// optimizer's writes to the arena show in the set. A set may serve any number of passes, one at a
+// time.
 class ParameterSet {
  public:
   const at::Tensor& operator[](ParameterId id) const { return tensors_[static_cast<size_t>(id)]; }
   int64_t members() const { return members_; }
 
-  // All of them, in the layout's order.
+  // All parameters, in the layout's order.
   const std::vector<at::Tensor>& tensors() const { return tensors_; }
-  // The same members with other tensors of the same shapes, one for each.
+  // The same members with other tensors: one per parameter, of the same shape.
   ParameterSet Replaced(std::vector<at::Tensor> tensors) const;
 
  private:
@@ -30,18 +30,18 @@ class ParameterSet {
   int64_t members_ = 0;
 };
 
-// Not thread-safe. The layout must outlive the arena.
+// Owns the tensors. Not thread-safe. The layout must outlive the arena.
 class ParameterArena {
  public:
-  // All zeros. `dtype` is at::kFloat or at::kDouble.
+  // Starts with zeros. `dtype` is at::kFloat or at::kDouble.
   ParameterArena(const ParameterLayout& layout, int64_t pack_size, at::ScalarType dtype,
                  at::Device device);
 
   const ParameterLayout& layout() const { return layout_; }
   int64_t pack_size() const { return parameters_.size(0); }
 
-  // Views of `count` members' parameters. On a CPU members are trained one at a time (count 1), so
-  // that a pack is bit for bit its members; on a GPU all at once.
+  // Views of `count` members' parameters. On a CPU members train one at a time (count 1), so that a
+  // pack is bit-identical to its members alone; on a GPU all train at once.
   ParameterSet Members(int64_t first, int64_t count) const;
 
   // [P, N] each; N = layout().row_size().
@@ -50,10 +50,10 @@ class ParameterArena {
   at::Tensor& first_moments() { return first_moments_; }
   at::Tensor& second_moments() { return second_moments_; }
 
-  // Fills row `member` of the parameters from layout.h's InitializeRow.
+  // Fills row `member` of the parameters by InitializeRow (layout.h).
   void Initialize(int64_t member, uint64_t weight_seed);
   void ZeroGradients();
-  // Of members [first, first + count).
+  // Zeroes the gradients of members [first, first + count).
   void ZeroGradients(int64_t first, int64_t count);
 
  private:

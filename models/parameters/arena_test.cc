@@ -25,13 +25,13 @@ TEST(ParameterArenaTest, MembersAreViewsOfTheirRows) {
   EXPECT_EQ(set[0].sizes(), (std::vector<int64_t>{2, 2, 3}));
   EXPECT_EQ(set[1].sizes(), (std::vector<int64_t>{2, 4}));
   EXPECT_TRUE(set[0].requires_grad());
-  // What is written to the arena afterwards shows in the view.
+  // Later writes to the arena show in the view.
   arena.parameters().select(0, 2).fill_(8);
   EXPECT_EQ(set[0].select(0, 1).min().item<double>(), 8);
   EXPECT_EQ(set[1].select(0, 0).max().item<double>(), 1);
 }
 
-TEST(ParameterArenaTest, InitializeFillsOneRowFromTheSeed) {
+TEST(ParameterArenaTest, InitializeFillsOneRowFromItsSeed) {
   const ParameterLayout layout = TwoParameters();
   ParameterArena arena(layout, 2, at::kFloat, at::kCPU);
   arena.Initialize(1, 5);
@@ -43,18 +43,18 @@ TEST(ParameterArenaTest, InitializeFillsOneRowFromTheSeed) {
   }
 }
 
-TEST(ParameterArenaTest, BackwardAccumulatesInTheGradientRowsInPlace) {
+TEST(ParameterArenaTest, BackwardAccumulatesInPlace) {
   const ParameterLayout layout = TwoParameters();
   ParameterArena arena(layout, 3, at::kDouble, at::kCPU);
   const ParameterSet set = arena.Members(1, 1);
   const void* gradient_place = arena.gradients().data_ptr();
-  // d/da of 3a is 3; twice.
+  // d/da of 3a is 3, added twice.
   set[0].mul(3).sum().backward();
   set[0].mul(3).sum().backward();
   EXPECT_EQ(arena.gradients().data_ptr(), gradient_place);
   EXPECT_TRUE(at::equal(arena.gradients()[1].narrow(0, 0, 6),
                         at::full({6}, 6.0, arena.gradients().options())));
-  // Other parameters, members and the padding have none.
+  // Other parameters, other members and the padding have no gradient.
   EXPECT_EQ(arena.gradients().sum().item<double>(), 36);
   arena.ZeroGradients();
   EXPECT_EQ(arena.gradients().abs().max().item<double>(), 0);

@@ -26,7 +26,7 @@ double Draw(const Initializer& initializer, random::Stream& stream) {
     case Initializer::Kind::kNormal:
       return initializer.stddev * stream.NextNormal();
     case Initializer::Kind::kTruncatedNormal: {
-      // One draw in 22 lies outside.
+      // Rejection sampling; one draw in 22 is rejected.
       double value = stream.NextNormal();
       while (std::abs(value) > 2) value = stream.NextNormal();
       return initializer.stddev * value;
@@ -36,7 +36,7 @@ double Draw(const Initializer& initializer, random::Stream& stream) {
     case Initializer::Kind::kUniformAboveZero:
       return initializer.value * stream.NextDouble();
     case Initializer::Kind::kValues:
-      break;  // not drawn
+      break;  // handled by Initialize
   }
   return 0;
 }

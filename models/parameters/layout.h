@@ -1,4 +1,4 @@
-// Where each parameter of a network lies in its arena row, and how it is initialised. No LibTorch.
+// Offsets of a network's parameters in an arena row, and their initialisation. No LibTorch.
 #ifndef LENGTHWISE_MODELS_PARAMETERS_LAYOUT_H_
 #define LENGTHWISE_MODELS_PARAMETERS_LAYOUT_H_
 
@@ -31,9 +31,9 @@ struct Initializer {
 // Index of a parameter in its layout.
 using ParameterId = int;
 
-// The parameters of one model, in the order in which the network added them. Each starts at a
-// multiple of 16 elements (64 bytes in float32), and so does each row of an arena, so that a
-// model's numbers do not depend on its place in a pack; the padding is zero and stays zero.
+// Parameters of one model, in the order in which the network added them. Each parameter, and each
+// row of an arena, starts at a multiple of 16 elements (64 bytes in float32), so that a model's
+// numbers do not depend on its place in a pack. Padding is and stays zero.
 class ParameterLayout {
  public:
   struct Slot {
@@ -42,14 +42,14 @@ class ParameterLayout {
     Initializer initializer;
     int64_t offset = 0;  // elements from the start of the row
     int64_t size = 0;    // elements
-    // False for random numbers that stay what they start as: no gradient reaches them, and weight
-    // decay leaves them alone.
+    // False keeps random initial values: no gradient reaches the parameter, and weight decay skips
+    // it.
     bool trained = true;
-    // What no element is left below by an optimizer's step. Initial values may be.
+    // Lower bound of every element after an optimizer's step. Initial values may be lower.
     std::optional<double> minimum = std::nullopt;
   };
 
-  // Names must be new.
+  // Names must be unique.
   ParameterId Add(std::string name, std::vector<int64_t> shape, Initializer initializer,
                   bool trained = true);
 
@@ -58,7 +58,7 @@ class ParameterLayout {
   const std::vector<Slot>& slots() const { return slots_; }
   // Elements of an arena row, padding included.
   int64_t row_size() const { return row_size_; }
-  // Elements without padding: what papers print.
+  // Elements without padding: the parameter count that papers print.
   int64_t parameter_count() const { return parameter_count_; }
 
  private:
@@ -68,7 +68,7 @@ class ParameterLayout {
 };
 
 // Fills a row with the initial weights of `weight_seed`: a function of the seed and of each
-// parameter's index, computed in double precision.
+// parameter's index and initializer, computed in double precision.
 void InitializeRow(const ParameterLayout& layout, uint64_t weight_seed, absl::Span<float> row);
 void InitializeRow(const ParameterLayout& layout, uint64_t weight_seed, absl::Span<double> row);
 

@@ -32,20 +32,20 @@ TEST(ParameterLayoutTest, ParametersAndRowsStartAtMultiplesOf16) {
   EXPECT_EQ(layout.parameter_count(), 15 + 16 + 1);
 }
 
-TEST(InitializeRowTest, WeightsAreAFunctionOfSeedAndIndexAlone) {
+TEST(InitializeRowTest, WeightsDependOnlyOnSeedAndIndex) {
   ParameterLayout alone, with_another;
   alone.Add("a", {40}, kNormal);
   alone.Add("b", {40}, kNormal);
   with_another.Add("a", {7}, kTruncated);
   with_another.Add("renamed", {40}, kNormal);
   const std::vector<double> first = Initialized(alone, 3), second = Initialized(with_another, 3);
-  // "b" and "renamed" are the second parameter of each.
+  // "b" and "renamed" are each the second parameter.
   EXPECT_TRUE(std::equal(first.begin() + 48, first.begin() + 88, second.begin() + 16));
   EXPECT_NE(Initialized(alone, 4), first);
   EXPECT_NE(first[0], first[48]);
 }
 
-TEST(InitializeRowTest, Float32IsTheRoundedFloat64) {
+TEST(InitializeRowTest, Float32IsRoundedFloat64) {
   ParameterLayout layout;
   layout.Add("a", {100}, kTruncated);
   const std::vector<double> exact = Initialized(layout, 1);
@@ -64,7 +64,7 @@ TEST(InitializeRowTest, ConstantsAreConstant) {
   EXPECT_EQ(row[16], 0);
 }
 
-TEST(InitializeRowTest, TruncatedNormalHasTheTruncatedVarianceAndBounds) {
+TEST(InitializeRowTest, TruncatedNormalHasItsVarianceAndBounds) {
   ParameterLayout layout;
   layout.Add("a", {200000}, kTruncated);
   const std::vector<double> row = Initialized(layout, 9);

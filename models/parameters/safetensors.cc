@@ -16,7 +16,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr size_t kSizeBytes = 8;
-// As in the reference implementation: a header beyond this is an attack, not a model.
+// Limit of the reference implementation: a longer header is an attack, not a model.
 constexpr uint64_t kMaxHeaderBytes = 100'000'000;
 constexpr absl::string_view kMetadataKey = "__metadata__";
 
@@ -24,7 +24,7 @@ absl::Status Damaged(absl::string_view what) {
   return absl::DataLossError(absl::StrCat("not a valid safetensors file: ", what));
 }
 
-// Little endian by bytes, whatever the machine.
+// Little endian, whatever the machine's byte order.
 void AppendUint64(uint64_t value, std::string& out) {
   for (int shift = 0; shift < 64; shift += 8) out.push_back(static_cast<char>(value >> shift));
 }
@@ -44,8 +44,7 @@ std::optional<DataType> DataTypeOfName(absl::string_view name) {
   return std::nullopt;
 }
 
-// Bytes of a tensor, or nothing where they exceed `limit` (which also keeps the product from
-// overflowing).
+// Bytes of a tensor; nothing if they exceed `limit`, which also prevents overflow of the product.
 std::optional<uint64_t> TensorBytes(const std::vector<int64_t>& shape, DataType type,
                                     uint64_t limit) {
   uint64_t bytes = static_cast<uint64_t>(DataTypeSize(type));
@@ -97,7 +96,7 @@ absl::StatusOr<std::pair<uint64_t, TensorView>> ReadEntry(const std::string& nam
                                 "; is the file truncated?"));
   }
   if (TensorBytes(view.shape, view.type, data.size()) != end - begin) {
-    return damaged(absl::StrCat("has ", end - begin, " bytes, which its shape does not"));
+    return damaged(absl::StrCat("has ", end - begin, " bytes, which do not match its shape"));
   }
   view.bytes = data.substr(begin, end - begin);
   return std::make_pair(begin, std::move(view));
@@ -161,8 +160,8 @@ absl::StatusOr<TensorFile> ReadSafetensors(absl::string_view bytes) {
     ASSIGN_OR_RETURN(entries.emplace_back(), ReadEntry(name, entry, data));
   }
 
-  // In the order of their bytes, empty tensors first where they share an offset, each must begin
-  // where the last ended.
+  // In file order each tensor must begin where the last ended. Of tensors at the same offset, empty
+  // ones come first.
   std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) {
     return std::make_pair(a.first, a.second.bytes.size()) <
            std::make_pair(b.first, b.second.bytes.size());
@@ -171,8 +170,8 @@ absl::StatusOr<TensorFile> ReadSafetensors(absl::string_view bytes) {
   for (auto& [begin, view] : entries) {
     if (begin != end) {
       return Damaged(absl::StrCat("tensor \"", view.name, "\" begins at byte ", begin,
-                                  " of the data, where byte ", end, " is next: a ",
-                                  begin < end ? "shared part" : "hole"));
+                                  " of the data, where byte ", end,
+                                  " is next: ", begin < end ? "an overlap" : "a hole"));
     }
     end = begin + view.bytes.size();
     file.tensors.push_back(std::move(view));

@@ -1,4 +1,4 @@
-// The safetensors file format: named tensors that a reader can check before it trusts a byte, and
+// The safetensors file format: named tensors that a reader validates before it trusts any byte, and
 // that the Python package of that name opens. See huggingface.co/docs/safetensors.
 //
 //   8 bytes   size N of the header, little endian
@@ -27,7 +27,7 @@ enum class DataType { kFloat32, kFloat64 };
 absl::string_view DataTypeName(DataType type);
 int64_t DataTypeSize(DataType type);
 
-// A tensor whose bytes belong to someone else.
+// A tensor that does not own its bytes.
 struct TensorView {
   std::string name;
   DataType type = DataType::kFloat32;
@@ -37,18 +37,17 @@ struct TensorView {
 
 struct TensorFile {
   std::map<std::string, std::string> metadata;
-  // In the order of their bytes.
+  // In file order.
   std::vector<TensorView> tensors;
 };
 
-// Returns the file's bytes. Names must differ, none may be "__metadata__", and each tensor's bytes
-// must be as many as its shape and type say (programming errors otherwise). The same contents give
-// the same bytes.
+// Returns the file's bytes. Names must be unique and not "__metadata__", and each tensor's byte
+// count must match its shape and type; otherwise it aborts. Equal contents give equal bytes.
 std::string WriteSafetensors(const TensorFile& file);
 
-// Returns views into `bytes`, which must outlive them. `bytes` may come from anywhere: DATA_LOSS,
-// saying what is wrong, for whatever is not a complete and consistent file of this format with
-// tensors of the types above.
+// Returns views into `bytes`, which must outlive them. `bytes` is untrusted: returns DATA_LOSS with
+// the reason unless it is a complete and consistent file of this format with tensors of the types
+// above.
 absl::StatusOr<TensorFile> ReadSafetensors(absl::string_view bytes);
 
 }  // namespace lengthwise::models

@@ -29,7 +29,7 @@ TensorFile SmallFile() {
                       {"moments", DataType::kFloat64, {2}, Bytes(kDoubles)}}};
 }
 
-// A file with this header text and so many bytes of data, all zero.
+// A file with this header and `data_bytes` zero bytes of data.
 std::string FileOf(absl::string_view header, size_t data_bytes) {
   std::string bytes;
   for (int shift = 0; shift < 64; shift += 8) {
@@ -57,7 +57,7 @@ TEST(SafetensorsTest, ReadsWhatItWrote) {
   EXPECT_EQ(read->tensors[2].bytes, Bytes(kDoubles));
 }
 
-// The layout that the format's documentation gives, byte by byte.
+// Checks the documented layout byte by byte.
 TEST(SafetensorsTest, WritesTheDocumentedLayout) {
   constexpr float kOne[] = {1.0f};
   const std::string bytes =
@@ -78,13 +78,13 @@ TEST(SafetensorsTest, SameContentsGiveSameBytes) {
 TEST(SafetensorsTest, EveryTruncationIsDataLoss) {
   const std::string bytes = WriteSafetensors(SmallFile());
   for (size_t size = 0; size < bytes.size(); ++size) {
-    // A copy of its own, so that a memory checker sees a read beyond the end.
+    // An exact copy, so that a memory checker sees reads beyond the end.
     const std::string truncated = bytes.substr(0, size);
     EXPECT_EQ(ReadSafetensors(truncated).status().code(), absl::StatusCode::kDataLoss) << size;
   }
 }
 
-TEST(SafetensorsTest, FlippedBitsNeverCrashNorReachOutsideTheFile) {
+TEST(SafetensorsTest, FlippedBitsNeverReachOutsideTheFile) {
   const std::string bytes = WriteSafetensors(SmallFile());
   for (size_t i = 0; i < bytes.size() * 8; ++i) {
     std::string flipped = bytes;
@@ -114,7 +114,7 @@ TEST(SafetensorsTest, RandomDamageNeverCrashes) {
   }
 }
 
-TEST(SafetensorsTest, SaysWhatIsWrong) {
+TEST(SafetensorsTest, ErrorsNameTheProblem) {
   EXPECT_THAT(ErrorOf(""), HasSubstr("shorter than 8 bytes"));
   EXPECT_THAT(ErrorOf(std::string(16, '\xff')), HasSubstr("a header of 18446744073709551615"));
   EXPECT_THAT(ErrorOf(FileOf("[1]", 0)), HasSubstr("not a JSON object"));
@@ -127,13 +127,13 @@ TEST(SafetensorsTest, SaysWhatIsWrong) {
   EXPECT_THAT(ErrorOf(FileOf(R"({"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}})", 4)),
               HasSubstr("non-negative"));
   EXPECT_THAT(ErrorOf(FileOf(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}})", 4)),
-              HasSubstr("4 bytes, which its shape does not"));
+              HasSubstr("4 bytes, which do not match its shape"));
   EXPECT_THAT(ErrorOf(FileOf(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", 4)),
               HasSubstr("truncated"));
 }
 
 // 2^62 * 4 is 0 in 64 bits.
-TEST(SafetensorsTest, ShapesWhoseSizeOverflowsAreRefused) {
+TEST(SafetensorsTest, OverflowingShapesAreRefused) {
   EXPECT_THAT(
       ErrorOf(
           FileOf(R"({"a":{"dtype":"F32","shape":[4611686018427387904],"data_offsets":[0,0]}})", 0)),
@@ -148,7 +148,7 @@ TEST(SafetensorsTest, OverlapsAndHolesAreRefused) {
   EXPECT_THAT(ErrorOf(FileOf(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},)"
                              R"("b":{"dtype":"F32","shape":[1],"data_offsets":[2,6]}})",
                              6)),
-              HasSubstr("a shared part"));
+              HasSubstr("an overlap"));
   EXPECT_THAT(ErrorOf(FileOf(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},)"
                              R"("b":{"dtype":"F32","shape":[1],"data_offsets":[5,9]}})",
                              9)),

@@ -2,8 +2,8 @@
 
 namespace lengthwise::models {
 
-// All schedules, in the order in which they are shown: a line declares the function that a
-// schedule's file defines, and lists its entry.
+// All schedules, in display order. Each line declares the function that a schedule's file defines,
+// and lists its entry.
 // clang-format off
 #define LENGTHWISE_SCHEDULES(SCHEDULE) \
   SCHEDULE(Constant) \
@@ -25,7 +25,7 @@ absl::Span<const ScheduleEntry* const> ScheduleEntries() {
 
 absl::Status Schedule::Restore(absl::string_view state) {
   if (state.empty()) return absl::OkStatus();
-  return absl::DataLossError("a state of another schedule of learning rates");
+  return absl::DataLossError("the state belongs to another learning-rate schedule");
 }
 
 namespace {
@@ -45,7 +45,7 @@ std::unique_ptr<Schedule> Create(const catalogue::Parameters& parameters,
 ScheduleEntry ConstantEntry() {
   return {{.name = "constant",
            .title = "constant",
-           .documentation = "The learning rate stays what it is."},
+           .documentation = "The learning rate does not change."},
           /*check=*/nullptr,
           Create};
 }

@@ -1,5 +1,5 @@
-// Schedules of learning rates: what a learning rate is multiplied by over time. A new one is a file
-// with its class and its entry, and a line in catalogue.cc. No LibTorch.
+// Learning-rate schedules: factors on the learning rate over time. A new schedule needs a file with
+// its class and entry, and a line in catalogue.cc. No LibTorch.
 #ifndef LENGTHWISE_MODELS_SCHEDULES_CATALOGUE_H_
 #define LENGTHWISE_MODELS_SCHEDULES_CATALOGUE_H_
 
@@ -15,35 +15,35 @@
 
 namespace lengthwise::models {
 
-// What a schedule must know of the training.
+// Settings of the training that schedules use.
 struct ScheduleContext {
-  // Before the schedule's factor.
+  // Learning rate before the schedule's factor.
   double learning_rate = 0;
   int64_t steps = 0;
-  // Steps in which a fixed data set is gone through once; 0 where every step draws new examples.
+  // Steps per pass over a fixed data set; 0 if every step draws new examples.
   int64_t steps_per_epoch = 0;
 };
 
-// Of one trial. Not thread-safe.
+// Schedule of one trial. Not thread-safe.
 class Schedule {
  public:
   virtual ~Schedule() = default;
 
-  // Of the update of step `step`, from 1, when the losses of all steps before were observed.
+  // Factor for the update of step `step`, from 1. All earlier losses must have been observed.
   virtual double Factor(int64_t step) const = 0;
 
-  // The mean loss of the step's batch; every step once, in order.
+  // Reports the mean loss of the step's batch. Called for every step once, in order.
   virtual void Observe(int64_t step, double loss) {}
 
-  // What a resumed trial needs beside the step, as text; empty where it needs nothing.
+  // State that a resumed trial needs besides the step, as text; empty if none.
   virtual std::string State() const { return {}; }
-  // DATA_LOSS for what State never gives.
+  // Returns DATA_LOSS for text that State never returns.
   virtual absl::Status Restore(absl::string_view state);
 };
 
 struct ScheduleEntry : catalogue::Entry {
-  // Appends what is wrong with the combination, fields under `path`; the learning rate is not set.
-  // May be null.
+  // Appends problems of the combination, with fields under `path`. The context's learning rate is
+  // not set. May be null.
   void (*check)(const catalogue::Parameters& parameters, const ScheduleContext& context,
                 absl::string_view path, std::vector<catalogue::Problem>& problems) = nullptr;
   // `parameters` come from catalogue::Resolve with this entry.
@@ -51,7 +51,7 @@ struct ScheduleEntry : catalogue::Entry {
                                       const ScheduleContext& context) = nullptr;
 };
 
-// Lives forever.
+// All entries. They live forever.
 absl::Span<const ScheduleEntry* const> ScheduleEntries();
 
 }  // namespace lengthwise::models

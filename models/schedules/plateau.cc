@@ -1,5 +1,5 @@
-// Lower when the loss no longer falls, as torch.optim.lr_scheduler.ReduceLROnPlateau (positional
-// attention, appendix B).
+// Lowers the learning rate when the loss stops falling, as
+// torch.optim.lr_scheduler.ReduceLROnPlateau (positional attention, appendix B).
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
@@ -14,7 +14,7 @@
 namespace lengthwise::models {
 namespace {
 
-// Changes of the learning rate below this are not made (PyTorch's `eps`).
+// Smaller changes of the learning rate are ignored (PyTorch's `eps`).
 constexpr double kLeastChange = 1e-8;
 
 class Plateau : public Schedule {
@@ -48,7 +48,7 @@ class Plateau : public Schedule {
   }
 
   std::string State() const override {
-    // Digits that tell any two doubles apart.
+    // 17 digits restore every double exactly.
     return absl::StrFormat("%.17g %.17g %.17g %d", rate_, best_, sum_, bad_);
   }
 
@@ -60,7 +60,7 @@ class Plateau : public Schedule {
         !absl::SimpleAtod(parts[1], &best) || !absl::SimpleAtod(parts[2], &sum) ||
         !absl::SimpleAtoi(parts[3], &bad) || !(rate > 0) || bad < 0) {
       return absl::DataLossError(
-          absl::StrCat("\"", state, "\" is no state of the schedule \"plateau\""));
+          absl::StrCat("\"", state, "\" is not a state of the schedule \"plateau\""));
     }
     rate_ = rate;
     best_ = best;
@@ -74,15 +74,15 @@ class Plateau : public Schedule {
   int64_t patience_;
   double threshold_;
   double min_rate_;
-  // Between two looks at the loss.
+  // Steps between checks of the loss.
   int64_t steps_;
   double learning_rate_;
 
   double rate_;
   double best_ = std::numeric_limits<double>::infinity();
-  // Of the losses since the last look.
+  // Sum of the losses since the last check.
   double sum_ = 0;
-  // Looks in a row that saw no better sum.
+  // Checks in a row without a new minimum.
   int64_t bad_ = 0;
 };
 
@@ -90,8 +90,8 @@ void Check(const catalogue::Parameters& parameters, const ScheduleContext& conte
            absl::string_view path, std::vector<catalogue::Problem>& problems) {
   if (parameters.Int("every_steps") > 0 || context.steps_per_epoch > 0) return;
   problems.push_back({.field = absl::StrCat(path, ".every_steps"),
-                      .description = "there are no epochs to look at the loss after; set it, or "
-                                     "training.examples"});
+                      .description = "training has no epochs, after which the loss is checked; set "
+                                     "it, or training.examples"});
 }
 
 std::unique_ptr<Schedule> Create(const catalogue::Parameters& parameters,
@@ -102,42 +102,41 @@ std::unique_ptr<Schedule> Create(const catalogue::Parameters& parameters,
 }  // namespace
 
 ScheduleEntry PlateauEntry() {
-  return {
-      {.name = "plateau",
-       .title = "on plateaus",
-       .documentation =
-           "The learning rate is multiplied by `factor` when the sum of the training losses of an "
-           "epoch was no new minimum for more than `patience` epochs in a row (PyTorch's "
-           "ReduceLROnPlateau; positional attention, appendix B). Each trial of a pack by its own "
-           "losses.",
-       .parameters = {{.name = "factor",
-                       .default_value = 0.9,
-                       .documentation = "What the learning rate is multiplied by.",
-                       .minimum = 0,
-                       .maximum = 0.999999},
-                      {.name = "patience",
-                       .default_value = int64_t{50},
-                       .documentation = "Epochs without a new minimum that are let pass.",
-                       .minimum = 0,
-                       .maximum = 1e9},
-                      {.name = "threshold",
-                       .default_value = 1e-4,
-                       .documentation = "Share by which a new minimum must be lower.",
-                       .minimum = 0,
-                       .maximum = 1},
-                      {.name = "min_rate",
-                       .default_value = 1e-6,
-                       .documentation = "The learning rate does not fall below it.",
-                       .minimum = 0,
-                       .maximum = 1e6},
-                      {.name = "every_steps",
-                       .default_value = int64_t{0},
-                       .documentation = "Steps that are summed up; 0: an epoch of "
-                                        "training.examples.",
-                       .minimum = 0,
-                       .maximum = 1e12}}},
-      Check,
-      Create};
+  return {{.name = "plateau",
+           .title = "on plateaus",
+           .documentation = "Multiplies the learning rate by `factor` after more than `patience` "
+                            "epochs in a row without a new minimum of the epoch's summed training "
+                            "loss (PyTorch's ReduceLROnPlateau; positional attention, appendix B). "
+                            "Each trial of a pack follows its own losses.",
+           .parameters =
+               {{.name = "factor",
+                 .default_value = 0.9,
+                 .documentation = "Factor on the learning rate.",
+                 .minimum = 0,
+                 .maximum = 0.999999},
+                {.name = "patience",
+                 .default_value = int64_t{50},
+                 .documentation = "Epochs in a row without a new minimum that are tolerated.",
+                 .minimum = 0,
+                 .maximum = 1e9},
+                {.name = "threshold",
+                 .default_value = 1e-4,
+                 .documentation = "Fraction by which a new minimum must be lower.",
+                 .minimum = 0,
+                 .maximum = 1},
+                {.name = "min_rate",
+                 .default_value = 1e-6,
+                 .documentation = "Lower bound of the learning rate.",
+                 .minimum = 0,
+                 .maximum = 1e6},
+                {.name = "every_steps",
+                 .default_value = int64_t{0},
+                 .documentation =
+                     "Steps per check, whose losses are summed. 0: an epoch of training.examples.",
+                 .minimum = 0,
+                 .maximum = 1e12}}},
+          Check,
+          Create};
 }
 
 }  // namespace lengthwise::models

@@ -42,7 +42,7 @@ std::vector<catalogue::Problem> Problems(absl::string_view name, const ScheduleC
   return problems;
 }
 
-TEST(SchedulesTest, TheConstantOneStays) {
+TEST(SchedulesTest, ConstantNeverChanges) {
   const auto schedule = Create("constant", {.learning_rate = 0.1, .steps = 10});
   EXPECT_EQ(schedule->Factor(1), 1);
   EXPECT_EQ(schedule->Factor(10), 1);
@@ -50,12 +50,12 @@ TEST(SchedulesTest, TheConstantOneStays) {
   EXPECT_EQ(schedule->Restore("1 2").code(), absl::StatusCode::kDataLoss);
 }
 
-TEST(SchedulesTest, WarmUpEndsAtTheRateAndTheCosineAtItsShare) {
+TEST(SchedulesTest, WarmUpAndCosineReachTheirEnds) {
   const auto schedule = Create("warmup_cosine", {.learning_rate = 3e-4, .steps = 50'000});
   EXPECT_DOUBLE_EQ(schedule->Factor(1), 1.0 / 500);
   EXPECT_DOUBLE_EQ(schedule->Factor(250), 0.5);
   EXPECT_DOUBLE_EQ(schedule->Factor(500), 1);
-  // Half-way down the cosine: the mean of the rate and its share.
+  // Half-way down the cosine: the mean of 1 and the final factor.
   EXPECT_DOUBLE_EQ(schedule->Factor(500 + 49'500 / 2), 0.55);
   EXPECT_DOUBLE_EQ(schedule->Factor(50'000), 0.1);
 }
@@ -68,13 +68,13 @@ TEST(SchedulesTest, WarmUpMustEndBeforeTraining) {
   EXPECT_TRUE(Problems("warmup_cosine", {.steps = 501}).empty());
 }
 
-TEST(SchedulesTest, APlateauLowersTheRateAfterPatience) {
+TEST(SchedulesTest, PlateauLowersTheRateAfterPatience) {
   catalogue::Parameters given;
   given.Set("patience", int64_t{2});
   given.Set("factor", 0.5);
   const auto schedule =
       Create("plateau", {.learning_rate = 0.1, .steps = 100, .steps_per_epoch = 2}, given);
-  // Sums of two: 4, then 3 (better), then three times no better than 3 - 3e-4.
+  // Sums of two: 4, then 3 (better), then three that are not below 3 - 3e-4.
   const double losses[] = {2, 2, 1, 2, 1.5, 1.5, 2, 1, 1.4999, 1.5};
   int64_t step = 0;
   for (const double loss : losses) {
@@ -82,16 +82,16 @@ TEST(SchedulesTest, APlateauLowersTheRateAfterPatience) {
     schedule->Observe(++step, loss);
   }
   EXPECT_DOUBLE_EQ(schedule->Factor(step + 1), 0.5);
-  // And again only after three more.
+  // Falls again only after three more checks.
   for (int i = 0; i < 4; ++i) schedule->Observe(++step, 2);
   EXPECT_DOUBLE_EQ(schedule->Factor(step + 1), 0.5);
   for (int i = 0; i < 2; ++i) schedule->Observe(++step, 2);
   EXPECT_DOUBLE_EQ(schedule->Factor(step + 1), 0.25);
 }
 
-TEST(SchedulesTest, APlateauIsPyTorchs) {
-  // torch.optim.lr_scheduler.ReduceLROnPlateau of PyTorch 2.11 (factor 0.9, patience 5, min_lr
-  // 1e-6, threshold 1e-4, learning rate 5e-4), after a step with each of these losses.
+TEST(SchedulesTest, PlateauMatchesPyTorch) {
+  // Values of torch.optim.lr_scheduler.ReduceLROnPlateau of PyTorch 2.11 (factor 0.9, patience 5,
+  // min_lr 1e-6, threshold 1e-4, learning rate 5e-4), after a step with each of these losses.
   const std::map<int, double> expected = {{10, 0.0005},
                                           {20, 0.00045000000000000004},
                                           {50, 0.00032805000000000003},
@@ -111,7 +111,7 @@ TEST(SchedulesTest, APlateauIsPyTorchs) {
   }
 }
 
-TEST(SchedulesTest, APlateauStopsAtTheLeastRate) {
+TEST(SchedulesTest, PlateauStopsAtTheMinimumRate) {
   catalogue::Parameters given;
   given.Set("patience", int64_t{0});
   const auto schedule = Create("plateau", {.learning_rate = 1e-5, .steps_per_epoch = 1}, given);
@@ -119,7 +119,7 @@ TEST(SchedulesTest, APlateauStopsAtTheLeastRate) {
   EXPECT_NEAR(schedule->Factor(201) * 1e-5, 1e-6, 1e-8);
 }
 
-TEST(SchedulesTest, APlateauGoesOnFromItsState) {
+TEST(SchedulesTest, PlateauResumesFromItsState) {
   const ScheduleContext context = {.learning_rate = 0.1, .steps_per_epoch = 3};
   catalogue::Parameters given;
   given.Set("patience", int64_t{1});
@@ -140,7 +140,7 @@ TEST(SchedulesTest, APlateauGoesOnFromItsState) {
   }
 }
 
-TEST(SchedulesTest, APlateauNeedsEpochs) {
+TEST(SchedulesTest, PlateauNeedsEpochs) {
   const auto problems = Problems("plateau", {.steps = 10});
   ASSERT_EQ(problems.size(), 1U);
   EXPECT_EQ(problems[0].field, "training.schedule.every_steps");

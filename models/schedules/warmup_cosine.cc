@@ -49,24 +49,23 @@ std::unique_ptr<Schedule> Create(const catalogue::Parameters& parameters,
 }  // namespace
 
 ScheduleEntry WarmupCosineEntry() {
-  return {
-      {.name = "warmup_cosine",
-       .title = "warm-up and cosine",
-       .documentation = "The learning rate grows linearly from 0, is reached at step "
-                        "`warmup_steps`, and falls along half a cosine to `final_factor` of itself "
-                        "at the last step (decimal addition, Table E.1).",
-       .parameters = {{.name = "warmup_steps",
-                       .default_value = int64_t{500},
-                       .documentation = "Steps of linear growth; less than training.steps.",
-                       .minimum = 0,
-                       .maximum = 1e12},
-                      {.name = "final_factor",
-                       .default_value = 0.1,
-                       .documentation = "Share of the learning rate that is left at the end.",
-                       .minimum = 0,
-                       .maximum = 1}}},
-      Check,
-      Create};
+  return {{.name = "warmup_cosine",
+           .title = "warm-up and cosine",
+           .documentation = "Linear warm-up: the learning rate grows from 0 and is reached at step "
+                            "`warmup_steps`. It then falls along half a cosine to `final_factor` "
+                            "of itself at the last step (decimal addition, Table E.1).",
+           .parameters = {{.name = "warmup_steps",
+                           .default_value = int64_t{500},
+                           .documentation = "Warm-up steps; less than training.steps.",
+                           .minimum = 0,
+                           .maximum = 1e12},
+                          {.name = "final_factor",
+                           .default_value = 0.1,
+                           .documentation = "Fraction of the learning rate at the last step.",
+                           .minimum = 0,
+                           .maximum = 1}}},
+          Check,
+          Create};
 }
 
 }  // namespace lengthwise::models
