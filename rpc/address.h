@@ -1,16 +1,32 @@
-// "HOST:PORT", and whether it leaves the machine.
+// Server addresses: "HOST:PORT", or a list of them separated by commas, of which one serves at a
+// time. After a failover the channel finds the server at another address of the list.
 #ifndef LENGTHWISE_RPC_ADDRESS_H_
 #define LENGTHWISE_RPC_ADDRESS_H_
 
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
 namespace lengthwise::rpc {
 
-// "HOST:PORT" -> "HOST"; empty when it is not of that form with a port from 0 to 65535.
+// "HOST:PORT" -> "HOST". Empty if the text has another form or the port is not within 0 to 65535.
 absl::string_view HostOf(absl::string_view address);
 
-// Whether "HOST:PORT" names this machine alone: 127.0.0.0/8, [::1] or localhost.
-bool IsLoopback(absl::string_view address);
+// The addresses of a list, without blanks around them. Empty if one of them is not HOST:PORT.
+std::vector<absl::string_view> AddressesOf(absl::string_view list);
+
+// True if every address of the list names this machine: 127.0.0.0/8, [::1] or localhost.
+bool IsLoopback(absl::string_view list);
+
+// What gRPC connects to. A single address stays as it is: gRPC looks its host name up at each
+// connection. gRPC has no list of names, so the names of several addresses are looked up here,
+// once, and those that are unknown now are left out.
+//
+// Errors: INVALID_ARGUMENT for an address that is not HOST:PORT, and for IPv4 beside IPv6, which
+// gRPC cannot have in one list; UNAVAILABLE if no name of several is known.
+absl::StatusOr<std::string> TargetOf(absl::string_view list);
 
 }  // namespace lengthwise::rpc
 

@@ -1,9 +1,20 @@
 #include "rpc/address.h"
 
+#include <string>
+
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace lengthwise::rpc {
 namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+MATCHER_P(HasMessage, inner, "") {
+  return testing::ExplainMatchResult(inner, std::string(arg.message()), result_listener);
+}
 
 TEST(Address, OnlyThisMachinesOwnAddressesAreLoopback) {
   for (const char* address : {"127.0.0.1:7070", "127.1.2.3:1", "localhost:7070", "[::1]:7070"}) {
@@ -23,6 +34,41 @@ TEST(Address, HasAHostAndAPort) {
   for (const char* wrong : {"node7", ":7070", "node7:", "node7:70707", "node7:-1", "node7:x"}) {
     EXPECT_EQ(HostOf(wrong), "") << wrong;
   }
+}
+
+TEST(Address, ListHasEveryAddressOrIsRefused) {
+  EXPECT_THAT(AddressesOf("a:1"), ElementsAre("a:1"));
+  EXPECT_THAT(AddressesOf("a:1, b:2,[::1]:3"), ElementsAre("a:1", "b:2", "[::1]:3"));
+  for (const char* wrong : {"", ",", "a:1,", ",a:1", "a:1,b", "a:1 b:2,", "a:1;b:2"}) {
+    EXPECT_THAT(AddressesOf(wrong), IsEmpty()) << wrong;
+  }
+}
+
+TEST(Address, ListIsLoopbackIfAllOfItIs) {
+  EXPECT_TRUE(IsLoopback("127.0.0.1:7070, localhost:7071"));
+  EXPECT_FALSE(IsLoopback("127.0.0.1:7070,10.0.0.1:7070"));
+  EXPECT_FALSE(IsLoopback("10.0.0.1:7070,127.0.0.1:7070"));
+}
+
+TEST(Address, SingleAddressIsLookedUpByGrpc) {
+  EXPECT_EQ(*TargetOf("no-such-host.invalid:7070"), "no-such-host.invalid:7070");
+  EXPECT_EQ(*TargetOf("[::1]:7070"), "[::1]:7070");
+}
+
+TEST(Address, ListIsLookedUpAtOnce) {
+  EXPECT_EQ(*TargetOf("127.0.0.1:1,127.0.0.2:2"), "ipv4:127.0.0.1:1,127.0.0.2:2");
+  EXPECT_EQ(*TargetOf("[::1]:1,[::2]:2"), "ipv6:[::1]:1,[::2]:2");
+  EXPECT_EQ(*TargetOf("localhost:1,127.0.0.2:2"), "ipv4:127.0.0.1:1,127.0.0.2:2");
+  EXPECT_EQ(*TargetOf("no-such-host.invalid:1,127.0.0.2:2"), "ipv4:127.0.0.2:2")
+      << "the machine may be gone, and its name with it";
+}
+
+TEST(Address, ListThatCannotBeConnectedToIsRefused) {
+  EXPECT_THAT(TargetOf("a:1,b").status(), HasMessage(HasSubstr("is not HOST:PORT")));
+  EXPECT_THAT(TargetOf("no-such-host.invalid:1,no-such-host.invalid:2").status(),
+              HasMessage(HasSubstr("none of the hosts of no-such-host.invalid:1,")));
+  EXPECT_THAT(TargetOf("127.0.0.1:1,[::1]:2").status(),
+              HasMessage(HasSubstr("IPv6 addresses ([::1]:2); give addresses of one kind")));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/security/credentials.h"
@@ -94,11 +95,20 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateChannel(const ChannelOption
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, options.pings.interval_ms);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, options.pings.timeout_ms);
-  if (!options.tls_server_name.empty()) {
-    arguments.SetSslTargetNameOverride(options.tls_server_name);
+  ASSIGN_OR_RETURN(const std::string target, TargetOf(options.server));
+  std::string server_name = options.tls_server_name;
+  if (target != options.server) {
+    // gRPC would take the whole list for the server's name.
+    const absl::string_view first = AddressesOf(options.server)[0];
+    arguments.SetString(GRPC_ARG_DEFAULT_AUTHORITY, std::string(first));
+    if (server_name.empty())
+      server_name = absl::StrReplaceAll(HostOf(first), {{"[", ""}, {"]", ""}});
+  }
+  if (!server_name.empty() && !options.tls_ca.empty()) {
+    arguments.SetSslTargetNameOverride(server_name);
   }
   if (options.token_file.empty()) {
-    return grpc::CreateCustomChannel(options.server, credentials, arguments);
+    return grpc::CreateCustomChannel(target, credentials, arguments);
   }
   if (options.tls_ca.empty() && !IsLoopback(options.server)) {
     return absl::FailedPreconditionError(absl::StrCat(
@@ -109,8 +119,8 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateChannel(const ChannelOption
   ASSIGN_OR_RETURN(std::unique_ptr<TokenFile> token, TokenFile::Open(options.token_file));
   std::vector<std::unique_ptr<ClientInterceptorFactoryInterface>> interceptors;
   interceptors.push_back(std::make_unique<ShowTokenFactory>(std::move(token)));
-  return grpc::experimental::CreateCustomChannelWithInterceptors(
-      options.server, credentials, arguments, std::move(interceptors));
+  return grpc::experimental::CreateCustomChannelWithInterceptors(target, credentials, arguments,
+                                                                 std::move(interceptors));
 }
 
 absl::Status ToStatus(const grpc::Status& status) {

@@ -17,7 +17,7 @@
 namespace lengthwise::rpc {
 
 struct ChannelOptions {
-  // HOST:PORT.
+  // HOST:PORT, or a list of them (rpc/address.h).
   std::string server;
   // The others as in kSettings; empty: not set.
   std::string token_file = {};
@@ -30,13 +30,15 @@ struct ChannelOptions {
 
 ChannelOptions ToChannelOptions(const Settings& settings);
 
-// A channel that connects when first used, notices a dead connection while calls are open
-// (rpc/transport.h) and never goes through a proxy, in addition to what `arguments` say. The
-// token file is read again when it changes.
+// A channel to the server at `options.server`, or to whichever of several addresses accepts a
+// connection, tried in their order. With several addresses and TLS the certificate must name the
+// first one's host, or `tls_server_name`. The channel connects when first used, notices a dead
+// connection while calls are open (rpc/transport.h) and never goes through a proxy, in addition to
+// what `arguments` say. The token file is read again when it changes.
 //
 // Errors: those of token_file.h and certificates.h; INVALID_ARGUMENT where a certificate is named
 // without its key or without an authority; FAILED_PRECONDITION where the token would travel in
-// plain text to another machine.
+// plain text to another machine; of several addresses, those of TargetOf (rpc/address.h).
 absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateChannel(const ChannelOptions& options,
                                                              grpc::ChannelArguments arguments);
 

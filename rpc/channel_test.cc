@@ -161,6 +161,53 @@ TEST_F(ChannelTest, ARenewedTokenIsShownWithoutANewChannel) {
   EXPECT_THAT(server.shown(), ElementsAre("Bearer " + Token('1'), "Bearer " + Token('2')));
 }
 
+// Listens nowhere.
+std::string DeadAddress() {
+  Server server;
+  return server.address();
+}
+
+TEST_F(ChannelTest, FindsTheServerAtAnyAddressOfAList) {
+  ASSERT_TRUE(WriteTokenFile(token_file_, Token('1')).ok());
+  const std::string dead = DeadAddress();
+  Server plain;
+  EXPECT_TRUE(
+      Call({.server = absl::StrCat(dead, ", ", plain.address()), .token_file = token_file_}).ok());
+  EXPECT_THAT(plain.shown(), ElementsAre("Bearer " + Token('1')));
+  Server encrypted(&server_pair_);
+  EXPECT_TRUE(
+      Call({.server = absl::StrCat(dead, ",", encrypted.address()), .tls_ca = house_->ca()}).ok())
+      << "the certificate names 127.0.0.1, the first address's host";
+}
+
+TEST_F(ChannelTest, ChannelFollowsTheServerToAnotherAddress) {
+  auto first = std::make_unique<Server>();
+  auto second = std::make_unique<Server>();
+  const auto channel =
+      CreateChannel({.server = absl::StrCat(first->address(), ",", second->address())}, {}).value();
+  const auto stub = v1::FleetService::NewStub(channel);
+  const auto call = [&] {
+    grpc::ClientContext context;
+    context.set_wait_for_ready(true);
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
+    v1::ListWorkersResponse response;
+    return stub->ListWorkers(&context, {}, &response).ok();
+  };
+  ASSERT_TRUE(call());
+  EXPECT_EQ(second->shown().size(), 0U);
+  first.reset();
+  ASSERT_TRUE(call());
+  EXPECT_EQ(second->shown().size(), 1U);
+}
+
+TEST_F(ChannelTest, TokenStaysHereIfOneAddressOfAListIsElsewhere) {
+  ASSERT_TRUE(WriteTokenFile(token_file_, Token('1')).ok());
+  EXPECT_EQ(CreateChannel({.server = "127.0.0.1:1,10.0.0.1:1", .token_file = token_file_}, {})
+                .status()
+                .code(),
+            absl::StatusCode::kFailedPrecondition);
+}
+
 TEST_F(ChannelTest, ACertificateIsShownWhereTheServerAsksForOne) {
   Server server(&server_pair_, house_->ca());
   const TestAuthority::Pair mine = house_->Issue("worker");

@@ -122,10 +122,10 @@ absl::StatusOr<Settings> ResolveSettings(const std::map<std::string, std::string
     }
   }
   const Setting& server = settings["server"];
-  if (HostOf(server.value).empty()) {
-    return absl::InvalidArgumentError(absl::StrCat("the server \"", server.value, "\" (",
-                                                   server.origin,
-                                                   ") is not HOST:PORT, such as 127.0.0.1:7070"));
+  if (AddressesOf(server.value).empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the server \"", server.value, "\" (", server.origin,
+        ") is not HOST:PORT, such as 127.0.0.1:7070, or several of them with commas between"));
   }
   const auto bound = in_file.find("server");
   if (bound != in_file.end() && bound->second != server.value) {

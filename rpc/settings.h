@@ -37,7 +37,9 @@ struct SettingKind {
 };
 
 inline constexpr std::array<SettingKind, 6> kSettings = {{
-    {"server", "LENGTHWISE_SERVER", "HOST:PORT", "The server's address", "127.0.0.1:7070"},
+    {"server", "LENGTHWISE_SERVER", "HOST:PORT",
+     "Server address; several, with commas between, if the server moves after a failover",
+     "127.0.0.1:7070"},
     {"token_file", "LENGTHWISE_TOKEN_FILE", "PATH",
      "File with the token to show, readable by its owner alone", ""},
     {"tls_ca", "LENGTHWISE_TLS_CA", "PATH",

@@ -127,6 +127,9 @@ grpc::ChannelArguments Arguments() {
   // After a lost connection, try again soon: a restarted server is back within seconds.
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 200);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 3000);
+  // In spite of its name, how long one attempt to connect may take: after a failover the first
+  // address of a list may be a machine that does not answer at all.
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 5000);
   return arguments;
 }
 

@@ -13,7 +13,7 @@ from google.protobuf.message import Message
 from lengthwise import errors
 from lengthwise.errors import LengthwiseError
 from lengthwise.printable import make_printable
-from lengthwise.settings import Settings, is_loopback, read_token
+from lengthwise.settings import Settings, addresses_of, is_loopback, read_token, target_of
 
 # Answers may hold a million accuracies.
 _MAX_MESSAGE_BYTES = 1 << 30
@@ -49,6 +49,8 @@ def _channel(settings: Settings) -> grpc.Channel:
         # After a lost connection, try again soon: a restarted server is back within seconds.
         ("grpc.initial_reconnect_backoff_ms", 200),
         ("grpc.max_reconnect_backoff_ms", 3000),
+        # How long one attempt to connect may take: the first of several addresses may not answer at all.
+        ("grpc.min_reconnect_backoff_ms", 5000),
         # A new client does not wait because an old one failed to connect a moment ago.
         ("grpc.use_local_subchannel_pool", 1),
         # A proxy for the outside world is not for a server in the house.
@@ -56,8 +58,15 @@ def _channel(settings: Settings) -> grpc.Channel:
     ]
     if bool(settings.tls_certificate) != bool(settings.tls_key):
         raise LengthwiseError("tls_certificate and tls_key go together; set both")
-    if settings.tls_server_name:
-        options.append(("grpc.ssl_target_name_override", settings.tls_server_name))
+    target = target_of(settings.server)
+    server_name = settings.tls_server_name
+    if target != settings.server:
+        # gRPC would take the whole list for the server's name.
+        host, port = addresses_of(settings.server)[0]
+        options.append(("grpc.default_authority", f"{host}:{port}"))
+        server_name = server_name or host.strip("[]")
+    if server_name and settings.tls_ca:
+        options.append(("grpc.ssl_target_name_override", server_name))
     if not settings.tls_ca:
         if settings.tls_certificate:
             raise LengthwiseError("tls_certificate needs tls_ca, the authority of the server's certificate; set it")
@@ -66,13 +75,13 @@ def _channel(settings: Settings) -> grpc.Channel:
                 f"the token of {settings.token_file} is not sent to {settings.server} in plain text; set tls_ca, the "
                 "authority of the server's certificate, or go through a tunnel to 127.0.0.1"
             )
-        return grpc.insecure_channel(settings.server, options)
+        return grpc.insecure_channel(target, options)
     credentials = grpc.ssl_channel_credentials(
         root_certificates=None if settings.tls_ca == "system" else _read(settings.tls_ca, "tls_ca"),
         private_key=_read(settings.tls_key, "tls_key") if settings.tls_key else None,
         certificate_chain=_read(settings.tls_certificate, "tls_certificate") if settings.tls_certificate else None,
     )
-    return grpc.secure_channel(settings.server, credentials, options)
+    return grpc.secure_channel(target, credentials, options)
 
 
 def _reader(response: type[ResponseT]) -> Callable[[bytes], ResponseT]:

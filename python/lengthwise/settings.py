@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -85,21 +86,66 @@ def resolve(arguments: Mapping[str, str | None], environment: Mapping[str, str] 
     server = given.get("server") or in_file.get("server") or Settings.server
     if "server" in in_file and in_file["server"] != server:
         in_file = {}
-    host, _, port = server.rpartition(":")
-    if not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
-        raise LengthwiseError(f'the server "{server}" is not HOST:PORT, such as 127.0.0.1:7070')
+    if not addresses_of(server):
+        raise LengthwiseError(
+            f'the server "{server}" is not HOST:PORT, such as 127.0.0.1:7070, or several of them with commas between'
+        )
     return Settings(**{**in_file, **given, "server": server})
 
 
-def is_loopback(server: str) -> bool:
-    """Whether HOST:PORT names this machine alone."""
-    host = server.rpartition(":")[0]
+def addresses_of(server: str) -> list[tuple[str, str]]:
+    """Host and port of each HOST:PORT of a list; empty if one of them has another form."""
+    addresses = []
+    for address in server.split(","):
+        host, _, port = address.strip().rpartition(":")
+        if not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
+            return []
+        addresses.append((host, port))
+    return addresses
+
+
+def _is_loopback_host(host: str) -> bool:
     if host in ("localhost", "[::1]"):
         return True
     try:
         return ipaddress.IPv4Address(host).is_loopback
     except ValueError:
         return False
+
+
+def is_loopback(server: str) -> bool:
+    """True if every HOST:PORT of the list names this machine."""
+    addresses = addresses_of(server)
+    return bool(addresses) and all(_is_loopback_host(host) for host, _ in addresses)
+
+
+def target_of(server: str) -> str:
+    """What gRPC connects to: one HOST:PORT as it is, of several the numbers of those that are known now.
+
+    gRPC looks a single host name up at each connection, and has no list of names.
+    """
+    addresses = addresses_of(server)
+    if len(addresses) == 1:
+        return server.strip()
+    numbers: dict[socket.AddressFamily, list[str]] = {socket.AF_INET: [], socket.AF_INET6: []}
+    for host, port in addresses:
+        for family in numbers:
+            try:
+                found = socket.getaddrinfo(host.strip("[]"), None, family, socket.SOCK_STREAM)
+            except OSError:
+                continue
+            bracketed = "[{}]" if family == socket.AF_INET6 else "{}"
+            numbers[family] += [f"{bracketed.format(one[4][0])}:{port}" for one in found]
+            break
+    ipv4, ipv6 = numbers.values()
+    if not ipv4 and not ipv6:
+        raise LengthwiseError(f"none of the hosts of {server} is known; check the names, or give IP addresses")
+    if ipv4 and ipv6:
+        raise LengthwiseError(
+            f"{server} has IPv4 addresses ({', '.join(ipv4)}) and IPv6 addresses ({', '.join(ipv6)}); give addresses "
+            "of one kind"
+        )
+    return "ipv4:" + ",".join(ipv4) if ipv4 else "ipv6:" + ",".join(ipv6)
 
 
 def read_token(path: str) -> str:

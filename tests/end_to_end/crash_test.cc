@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -280,6 +281,38 @@ TEST(CrashTest, ALanguageModelKilledInTrainingAndWhileItAnswersHasTheHistoryOfAn
   EXPECT_EQ(starts[2], 600) << "killed when nothing but answers was missing";
   EXPECT_TRUE(Fold(watcher.events()) == expected);
   EXPECT_TRUE(Fold(ReadAll(disturbed, name)) == expected);
+}
+
+// As after the death of the server's machine, when another one starts it on the replicated volume.
+TEST(CrashTest, WorkerAndWatcherFollowTheServerToAnotherAddress) {
+  const std::string directory = ::testing::TempDir() + "/failover";
+  Server server(directory, absl::Seconds(60));
+  server.Start();
+  const std::string port = server.address().substr(server.address().rfind(':'));
+  const std::string addresses = "localhost" + port + ",127.0.0.2" + port;
+  auto worker = StartWorkerFor(addresses, directory);
+  const std::string name = Submit(server, kSpecification);
+  Result watched;
+  std::thread user([&] {
+    watched = RunProgram({kClient, "watch", name, "--server", addresses}, directory + "/watch.log",
+                         {{"LENGTHWISE_CONFIG", ""}});
+  });
+  Watcher watcher(server, name);
+  EXPECT_TRUE(watcher.WatchUntil([](const v1::Event& event) {
+    return event.has_training_points() && event.step() > 200 && event.step() < 1000;
+  }));
+  server.Kill();
+  server.MoveTo("127.0.0.2");
+  server.Start();
+
+  EXPECT_FALSE(watcher.WatchUntil([](const v1::Event&) { return false; }));
+  user.join();
+  EXPECT_EQ(watched.code, 0) << watched.output;
+  EXPECT_EQ(Get(server, name).trials().succeeded(), 3);
+  EXPECT_EQ(StartsOf(watcher.events()), std::vector<int64_t>({0, 0, 0}))
+      << "the worker kept its leases through the failover";
+  EXPECT_TRUE(Fold(watcher.events()) == Fold(ReadAll(server, Submit(server, kSpecification))))
+      << "the history of a run without a failover";
 }
 
 TEST(CrashTest, TwoWatchersAndALateOneSeeTheSameEvents) {

@@ -92,11 +92,21 @@ void Server::Kill() {
   if (!process_->WaitFor(kDeadline)) Fail("the server survives SIGKILL");
 }
 
+void Server::MoveTo(const std::string& host) {
+  address_ = host + address_.substr(address_.rfind(':'));
+}
+
+std::unique_ptr<platform::ChildProcess> StartWorkerFor(const std::string& address,
+                                                       const std::string& directory,
+                                                       const std::string& program) {
+  return StartProcess({program, "--server", address, "--device", "cpu", "--threads", "1"},
+                      directory + "/worker.log");
+}
+
 std::unique_ptr<platform::ChildProcess> StartWorker(const Server& server,
                                                     const std::string& directory,
                                                     const std::string& program) {
-  return StartProcess({program, "--server", server.address(), "--device", "cpu", "--threads", "1"},
-                      directory + "/worker.log");
+  return StartWorkerFor(server.address(), directory, program);
 }
 
 Result RunProgram(std::vector<std::string> arguments, const std::string& output_file,

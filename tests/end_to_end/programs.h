@@ -36,6 +36,8 @@ class Server {
   // Starts the process and waits until it serves; a second start listens on the first one's port.
   void Start();
   void Kill();
+  // The next start listens on this host, on the same port.
+  void MoveTo(const std::string& host);
 
   const std::string& address() const { return address_; }
   const std::string& metrics_address() const { return metrics_address_; }
@@ -52,7 +54,10 @@ class Server {
   std::unique_ptr<v1::ExperimentService::Stub> experiments_;
 };
 
-// Starts a worker for the server; its log goes to <directory>/worker.log.
+// Starts a worker for the server at `address`; its log goes to <directory>/worker.log.
+std::unique_ptr<platform::ChildProcess> StartWorkerFor(const std::string& address,
+                                                       const std::string& directory,
+                                                       const std::string& program = kWorker);
 std::unique_ptr<platform::ChildProcess> StartWorker(const Server& server,
                                                     const std::string& directory,
                                                     const std::string& program = kWorker);

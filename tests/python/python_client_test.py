@@ -333,7 +333,8 @@ class RestartTest(unittest.TestCase):
 
     def test_a_watch_gives_up_when_there_is_no_server_for_long(self):
         server = service.Server()
-        experiment = lengthwise.Client(server.address).submit(service.specification("gone"))
+        # Of two addresses, the first of which nobody listens at.
+        experiment = lengthwise.Client(f"127.0.0.1:1, {server.address}").submit(service.specification("gone"))
         experiment.trial(0).cancel()
         watch = experiment.watch(patience=0.5)
         self.assertEqual(next(watch).new, "CANCELLED")
@@ -378,6 +379,8 @@ class SettingsTest(unittest.TestCase):
             "server: house\n",
             "sever: house:7070\n",
             "server: [a, b]\n",
+            "server: house:7070, attic:7070\n",
+            "server: house:7070,attic\n",
             "just text\n",
         ):
             self.file.write_text(text)
@@ -398,12 +401,29 @@ class SettingsTest(unittest.TestCase):
                         (text, environment, arguments),
                     )
 
+    def test_a_list_of_addresses_becomes_one_target(self):
+        for server, target in (
+            ("no-such-host.invalid:7070", "no-such-host.invalid:7070"),
+            ("localhost:1, 127.0.0.2:2", "ipv4:127.0.0.1:1,127.0.0.2:2"),
+            ("[::1]:1,[::2]:2", "ipv6:[::1]:1,[::2]:2"),
+            ("no-such-host.invalid:1,127.0.0.2:2", "ipv4:127.0.0.2:2"),
+        ):
+            self.assertEqual(settings.target_of(server), target)
+        for server, message in (
+            ("no-such-host.invalid:1,no-such-host.invalid:2", "none of the hosts"),
+            ("127.0.0.1:1,[::1]:2", "give addresses of one kind"),
+        ):
+            with self.assertRaisesRegex(lengthwise.LengthwiseError, message):
+                settings.target_of(server)
+
     def test_a_token_does_not_travel_in_plain_text(self):
         token = self.home / "t"
         token.write_text("lw_" + "0" * 12 + "_" + "0" * 64)
         token.chmod(0o600)
         with self.assertRaisesRegex(lengthwise.LengthwiseError, "plain text; set tls_ca"):
             lengthwise.Client("gpu-head.example.org:7070", token_file=token)
+        with self.assertRaisesRegex(lengthwise.LengthwiseError, "plain text; set tls_ca"):
+            lengthwise.Client("127.0.0.1:7070,10.0.0.1:7070", token_file=token)
         token.chmod(0o644)
         with self.assertRaisesRegex(lengthwise.LengthwiseError, "chmod 600"):
             lengthwise.Client("127.0.0.1:7070", token_file=token)
