@@ -26,9 +26,9 @@ constexpr int64_t kMostSteps = 1'000'000'000'000;
 constexpr int64_t kMostExamples = 1'000'000'000;
 constexpr int kMostNoise = 1'000;
 
-// "1,000,000".
+// Formats with thousands separators: "1,000,000".
 std::string Grouped(absl::uint128 number) {
-  std::string digits;  // the last first
+  std::string digits;  // least significant digit first
   int count = 0;
   do {
     if (count > 0 && count % 3 == 0) digits.push_back(',');
@@ -53,7 +53,7 @@ void CheckAtLeast(absl::string_view field, int64_t value, int64_t min, Findings&
                absl::StrCat("got ", value, ", expected an integer of at least ", min));
 }
 
-// The first value that stands twice.
+// Reports the first duplicate value.
 template <typename Values, typename Format>
 void CheckDistinct(absl::string_view field, const Values& values, Format format,
                    Findings& findings) {
@@ -122,7 +122,7 @@ void CheckSeeds(const v1::ExperimentSpecification& specification, Findings& find
   CheckDistinct("data_seeds", specification.data_seeds(), text, findings);
 }
 
-// Epochs stand for steps.
+// Exactly one of epochs and steps may be set; epochs are converted to steps.
 void CheckEpochs(const v1::Training& training, Findings& findings) {
   if (training.has_steps()) {
     findings.Add("training.epochs", "exclusive with training.steps: set one of them");
@@ -198,14 +198,15 @@ void CheckTraining(const v1::Training& training, Findings& findings) {
                  absl::StrCat("got ", training.stop_after_seconds(),
                               ", expected a finite number of at least 0"));
   }
-  // The comparison is false for not-a-number, too.
+  // Written so that NaN is rejected.
   if (!(training.stop_at_accuracy() >= 0 && training.stop_at_accuracy() <= 1)) {
     findings.Add("training.stop_at_accuracy", absl::StrCat("got ", training.stop_at_accuracy(),
                                                            ", expected a number from 0 to 1"));
   }
 }
 
-// What is recorded of the final evaluation beside its accuracies by length.
+// Checks the optional records of the final evaluation: attention maps, projections, noise and
+// scores.
 void CheckAnalyses(const v1::Evaluation& evaluation, const v1::Training& training,
                    Findings& findings) {
   if (evaluation.has_attention_sequences()) {
@@ -218,7 +219,7 @@ void CheckAnalyses(const v1::Evaluation& evaluation, const v1::Training& trainin
   }
   for (int i = 0; i < evaluation.embedding_noise_size(); ++i) {
     const double deviation = evaluation.embedding_noise(i);
-    // The comparison is false for not-a-number, too.
+    // Written so that NaN is rejected.
     if (deviation > 0 && deviation <= kMostNoise) continue;
     findings.Add(absl::StrCat("evaluation.embedding_noise[", i, "]"),
                  absl::StrCat("got ", deviation,
@@ -329,7 +330,8 @@ void CheckGridSize(const v1::ExperimentSpecification& specification, int64_t max
       {"weight_seeds", specification.weight_seeds_size(), false},
       {"data_seeds", specification.data_seeds_size(), false},
   };
-  // Saturates far above every limit and far below overflow: an axis has less than 2^31 values.
+  // Saturates instead of overflowing. The bound exceeds every limit, and an axis has fewer than
+  // 2^31 values, so a saturated product times an axis still fits.
   const absl::uint128 saturated = absl::uint128(1) << 90;
   absl::uint128 product = 1;
   std::vector<std::string> factors;

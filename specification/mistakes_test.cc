@@ -1,4 +1,4 @@
-// What users are told about their mistakes, word for word.
+// Error messages for users' mistakes, word for word.
 #include <limits>
 #include <string>
 #include <vector>
@@ -36,8 +36,8 @@ std::string MessageOf(std::string text,
   return std::string(status.message());
 }
 
-// Messages that list what is accepted follow the catalogue and the API; the tests of Suggestion say
-// what such a list looks like.
+// Lists of accepted names follow the catalogues and the API. The tests of Suggestion pin their
+// format.
 template <typename Entry>
 std::vector<std::string> Names(absl::Span<const Entry* const> entries,
                                bool (*is_listed)(const Entry&) = nullptr) {
@@ -59,7 +59,7 @@ std::vector<std::string> FieldNames() {
 
 struct Mistake {
   std::string name;
-  // Replaces the line of kRight that begins with the same field, or comes after its last line.
+  // Replaces the line of kRight for the same field, or appends the line.
   std::string line;
   std::string message;
 };
@@ -85,7 +85,7 @@ std::string With(const std::string& line) {
   return text.replace(start + 1, end - start - 1, line);
 }
 
-// "training: {...}" and "training: {}" are of one field.
+// True for two lines that set one field, such as "training: {...}" and "training: {}".
 bool AreOfOneField(const std::string& line, const std::string& other) {
   return line.substr(0, line.find(':')) == other.substr(0, other.find(':'));
 }
@@ -246,12 +246,12 @@ learning_rates: 0.001
             "tasks[1]: \"parity_check\" and \"decimal_addition\" are trained in different ways; "
             "give each a specification\n"
             "networks[0]: \"causal_decoder\" cannot learn \"parity_check\" (tasks[1])");
-  // 10 digits take 6 * 11 + 3 tokens, and packed sequences that attend across examples all of
-  // theirs.
+  // 10 digits take 6 * 11 + 3 tokens. Packed sequences with attention across examples use all
+  // tokens.
   EXPECT_EQ(with("encodings: {name: rope, randomized: true, max_position: 69}"), "");
   EXPECT_THAT(with("encodings: {name: rope, randomized: true, max_position: 68}"),
               StartsWith("encodings[0].max_position: "));
-  // Positions that restart where attention does not, or run on where it does not.
+  // Positions must restart exactly where attention does.
   for (const std::string packing : {"{attend_across: true, reset_positions: true}",
                                     "{attend_across: false, reset_positions: false}"}) {
     const auto encoded = [&](const std::string& encoding) {

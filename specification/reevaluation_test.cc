@@ -151,7 +151,7 @@ TEST_F(ReevaluationTest, MistakesAreThoseOfASubmission) {
 }
 
 TEST_F(ReevaluationTest, TheStoredModelsTrialKeepsFieldsThatDefaultsWouldSet) {
-  // As an older program would have resolved it.
+  // As an older release would have resolved it.
   source_.mutable_training()->clear_schedule();
   const absl::StatusOr<Grid> grid = Reevaluate({});
   ASSERT_TRUE(grid.ok()) << grid.status();

@@ -96,7 +96,7 @@ TEST(ResolveTest, TrialsOfAPackDifferOnlyInSeedsAndLearningRate) {
 }
 
 TEST(ResolveTest, EpochsBecomeSteps) {
-  // 8,000 puzzles in batches of 128: 62 whole ones and one of 64 (relational reasoning).
+  // 8,000 puzzles in batches of 128: 62 full batches and one of 64 (Ito et al.).
   const absl::StatusOr<Grid> grid = ResolveText(
       "{name: x, tasks: even_pairs, encodings: none, learning_rates: 1e-4, evaluation: {lengths: "
       "5}, "
@@ -106,7 +106,7 @@ TEST(ResolveTest, EpochsBecomeSteps) {
   EXPECT_EQ(training.steps(), 4001 * 63);
   EXPECT_EQ(training.examples(), 8000);
   EXPECT_FALSE(training.has_epochs());
-  // What was resolved resolves to itself, as where seeds are added.
+  // Resolving is idempotent. Adding seeds relies on it.
   const absl::StatusOr<Grid> again = Resolve(grid->specification, Limits());
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(again->trials[0].pack->key, grid->trials[0].pack->key);
@@ -133,7 +133,7 @@ TEST(ResolveTest, ScalesAboveThatOfTrainingAreUnseenOfRegressions) {
   EXPECT_EQ(grid->trials[0].Specification().evaluation().seen_up_to(), 1);
   // 10,000 vectors of each length in batches of 1,000.
   EXPECT_EQ(grid->trials[0].Specification().training().steps(), 2001 * 30);
-  // Questions about names have other names in evaluations, at scale 1, too.
+  // Evaluations draw other names than training, at scale 1 too.
   const absl::StatusOr<Grid> with_names = ResolveText(
       "{name: x, protocol: positional_attention, seeds: 0, tasks: [sorting, relational_query]}");
   ASSERT_TRUE(with_names.ok()) << with_names.status();
@@ -141,7 +141,7 @@ TEST(ResolveTest, ScalesAboveThatOfTrainingAreUnseenOfRegressions) {
 }
 
 TEST(ResolveTest, EveryNetworkLearnsEveryTask) {
-  // What neither paper has.
+  // Combinations that neither paper runs.
   for (const std::string network : {"encoder", "layerwise_encoder"}) {
     EXPECT_TRUE(ResolveText(absl::StrCat("{name: x, protocol: latin_square, seeds: 0, networks: ",
                                          network, "}"))
@@ -166,7 +166,7 @@ TEST(ResolveTest, SetsEveryFieldOfATrial) {
   const absl::StatusOr<Grid> grid = ResolveText(kSmall);
   ASSERT_TRUE(grid.ok()) << grid.status();
   v1::TrialSpecification trial = grid->trials[7].Specification();
-  // The catalogues' defaults are theirs; here it matters that they are set.
+  // The catalogues' tests check the values. Here only their presence matters.
   EXPECT_FALSE(trial.network().parameters().empty());
   EXPECT_FALSE(trial.training().optimizer().parameters().empty());
   EXPECT_EQ(trial.encoding().parameters().at("randomized").bool_value(), true);
@@ -287,7 +287,7 @@ TEST(ResolveTest, ResolvingTheResultAgainChangesNothing) {
     const absl::StatusOr<Grid> twice = Resolve(once->specification, Limits());
     ASSERT_TRUE(twice.ok()) << twice.status();
     ExpectSame(*once, *twice);
-    // And as JSON, as `show --output json` prints it.
+    // Also as JSON, which `show --output json` prints.
     std::string json;
     ASSERT_TRUE(google::protobuf::util::MessageToJsonString(once->specification, &json).ok());
     const absl::StatusOr<Grid> printed = ResolveText(json, v1::SpecificationText::JSON);
@@ -368,7 +368,7 @@ TEST(ResolveTest, TheQuickstartComparesPlainWithRandomizedPositions) {
   EXPECT_EQ(grid->trials[0].pack->specification.evaluation().lengths_size(), 12);
 }
 
-// What was stored before there was text must mean the same trials as ever: they have no packing.
+// Specifications stored before text tasks existed have no packing and must keep their meaning.
 TEST(ResolveTest, TextAloneHasAPacking) {
   const auto packing_of = [](const std::string& packing) {
     const auto text = ResolveText(R"yaml(name: t
@@ -403,8 +403,8 @@ evaluation: {lengths: 1..3}
   EXPECT_FALSE(other->trials[0].Specification().training().has_packing());
 }
 
-// Every file under experiments/, with the number of trials that the paper, or for the quick ones
-// the comment in the file, says: a new file is a line here.
+// Lists every file under experiments/ with its number of trials, from the paper or, for the quick
+// ones, from the file's comment. A new file needs a line here.
 TEST(ResolveTest, EveryExperimentHasTheTrialsItSays) {
   const std::map<std::string, size_t> trials = {
       {"decimal_addition/figure1.yaml", 10},
@@ -531,8 +531,9 @@ TEST(ResolveTest, ThePapersProtocolHasItsTasksAndEncodings) {
   EXPECT_THAT(grid->specification.tasks(), SizeIs(15));
 }
 
-// The paper's code against its text (random number generators aside): a draw in each block, drawn
-// distances, the half step of ALiBi, dropout, also at evaluation, and the embedding's extra column.
+// Differences between the paper's code and its text, except random number generators: a draw in
+// each block, drawn distances, the half step of ALiBi, dropout (also at evaluation), and the
+// embedding's extra column.
 TEST(ResolveTest, FollowsTheReferenceCodeWhereAsked) {
   const std::string text =
       "{name: x, protocol: randomized_positional_encodings, tasks: bucket_sort, seeds: 0, "
@@ -584,7 +585,7 @@ std::string Shown(const google::protobuf::Value& value) {
   }
 }
 
-// The parameters in which two components differ, as the second has them: "temperature=0.01".
+// The parameters in which two components differ, with the second one's values: "temperature=0.01".
 std::vector<std::string> Changed(const v1::Component& from, const v1::Component& to) {
   std::vector<std::string> changed;
   for (const auto& [name, value] : from.parameters()) {
@@ -595,7 +596,7 @@ std::vector<std::string> Changed(const v1::Component& from, const v1::Component&
   return changed;
 }
 
-// By encoding, what the first trial of `changed` has otherwise than that of `base`.
+// By encoding: the differences between the first trial of `base` and that of `changed`.
 std::map<std::string, std::vector<std::string>> ChangedByEncoding(const Grid& base,
                                                                   const Grid& changed) {
   std::map<std::string, std::vector<std::string>> found;
@@ -613,8 +614,8 @@ std::map<std::string, std::vector<std::string>> ChangedByEncoding(const Grid& ba
   return found;
 }
 
-// Ito et al.'s code runs these, which tests/golden/latin_square_models_test.cc compares with what
-// it computed.
+// The settings of Ito et al.'s code. tests/golden/latin_square_models_test.cc compares them with
+// its results.
 TEST(ResolveTest, LatinSquareCodeDependsOnTheEncoding) {
   const std::string folder = "experiments/latin_square/";
   const absl::StatusOr<Grid> text = ResolveFile(folder + "table1.yaml");

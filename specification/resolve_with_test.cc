@@ -1,4 +1,4 @@
-// Resolution with catalogues that are made for the test.
+// Resolves specifications with catalogues defined in this test.
 #include "specification/resolve_with.h"
 
 #include <memory>
@@ -16,7 +16,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// Its output is as long as `copies` inputs; inputs of even length are one shorter.
+// Its output repeats the input `copies` times. Inputs of even length are one token shorter.
 class CopyTask : public tasks::TransductionTask {
  public:
   explicit CopyTask(int64_t copies) : copies_(copies) {}
@@ -35,7 +35,7 @@ std::unique_ptr<tasks::Task> CreateCopy(const catalogue::Parameters& parameters)
   return std::make_unique<CopyTask>(parameters.Int("copies"));
 }
 
-// Text whose vocabulary is to be found sound or not.
+// A text task with a configurable vocabulary.
 class WordTask : public tasks::TextTask {
  public:
   WordTask(int32_t vocabulary, int32_t end, int32_t padding)
@@ -157,7 +157,7 @@ TEST_F(ResolveWithTest, AParameterComesFromTheUserThenTheProtocolThenTheCatalogu
 }
 
 TEST_F(ResolveWithTest, EncodingsAreCheckedAgainstTheLongestSequenceOfAnyUse) {
-  // Lengths up to 10; an input of 10 has 9 tokens, as one of 9 has.
+  // Lengths up to 10. Inputs of length 10 have 9 tokens, as those of length 9.
   ASSERT_TRUE(ResolveYaml("{name: x, protocol: paper, tasks: {name: copy, copies: 2}}").ok());
   EXPECT_EQ(longest_seen, 9 + 18);
   EXPECT_EQ(width_seen, 32);
@@ -180,7 +180,8 @@ TEST_F(ResolveWithTest, AnUnknownProtocolIsOneMistakeAndNotTen) {
             "protocol: unknown protocol \"papre\"; did you mean \"paper\"?");
 }
 
-// A model could not write an end that is no token of it, or would take padding for one.
+// A model could not emit an end token outside its vocabulary, and would confuse it with equal
+// padding.
 TEST_F(ResolveWithTest, AVocabularyThatClashesIsRefused) {
   task_.name = "words";
   task_.kind = tasks::TaskKind::kText;

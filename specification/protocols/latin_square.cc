@@ -59,7 +59,7 @@ evaluation:
   lengths: 1..3
   sequences: 36
 )yaml",
-      // ljhearne/LSTNN_public, d139c51.
+      // Repository ljhearne/LSTNN_public, commit d139c51.
       ReferenceCode{
           .components = "encodings: {name: shaw, causal: true}",
           .networks_with_encodings = {

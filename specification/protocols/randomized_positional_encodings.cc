@@ -56,7 +56,7 @@ evaluation:
   lengths: 1..500
   sequences: 500
 )yaml",
-      // google-deepmind/randomized_positional_encodings of 2023-06-21.
+      // Repository google-deepmind/randomized_positional_encodings as of 2023-06-21.
       ReferenceCode{.components = R"yaml(
 networks: {name: encoder, dropout: 0.1, dropout_at_evaluation: true, extra_input_columns: 1}
 encodings:
