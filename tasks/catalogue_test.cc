@@ -37,8 +37,8 @@ TEST(TaskCatalogueTest, EveryEntryHasANameOfItsOwnATitleAndDocumentation) {
   }
 }
 
-// Table 1 of Ruoss et al. 2023: its labels, levels (R, DCF, CS), random accuracies and daggers. The
-// catalogue may have tasks of other papers between them.
+// Table 1 of Ruoss et al. 2023: labels, levels (R, DCF, CS), random accuracies and daggers. The
+// catalogue may list tasks of other papers in between.
 TEST(TaskCatalogueTest, ListsTheTasksOfThePapersFirstTableByLevel) {
   struct Row {
     std::string name, title, level;
@@ -84,7 +84,7 @@ TEST(TaskCatalogueTest, FindsEveryEntryByItsNameAndNoOther) {
 
 TEST(TaskCatalogueTest, ParametersReachTheTask) {
   catalogue::Parameters parameters;
-  parameters.Set("vocabulary", 7.0);  // as JSON would give it
+  parameters.Set("vocabulary", 7.0);  // as a JSON parser returns it
   const absl::StatusOr<std::unique_ptr<Task>> task = CreateTask("reverse_string", parameters);
   ASSERT_TRUE(task.ok()) << task.status();
   EXPECT_EQ(AsTransduction(**task).input_size(), 7);

@@ -29,7 +29,7 @@ class PackingTest : public ::testing::Test {
   std::unique_ptr<Task> owner_;
 };
 
-// The examples of a batch as its sequences show them.
+// A batch's examples, read back from its sequences.
 struct Unpacked {
   std::vector<TextExample> examples;
   std::vector<size_t> starts;
@@ -69,8 +69,8 @@ TEST_F(PackingTest, ASequenceIsFilledUntilTheNextExampleDoesNotFit) {
   }
 }
 
-// With these two and attention within segments, what an example's tokens see is what they see
-// alone: the same tokens at the same positions with the same targets.
+// With restarting positions and attention within segments, an example's tokens see exactly what
+// they would see alone: the same tokens at the same positions with the same targets.
 TEST_F(PackingTest, PositionsAndTargetsAreThoseOfTheExamplesAlone) {
   const PackedBatch batch = PackTrainingBatch(task(), data_, 3, options_);
   const Unpacked unpacked = Unpack(batch);
@@ -138,7 +138,7 @@ class EpochsTest : public PackingTest {
  protected:
   static constexpr int64_t kExamples = 100;
 
-  // The examples of epoch `epoch`, from 0, in its order.
+  // The examples of epoch `epoch`, counted from 0, in that epoch's order.
   std::vector<std::vector<int32_t>> Epoch(const TextData& data, int64_t epoch) const {
     EpochExamples examples(task(), data);
     std::vector<std::vector<int32_t>> found;
@@ -160,7 +160,7 @@ TEST_F(EpochsTest, EveryEpochHasEachExampleOnce) {
   const auto first = Epoch(set_, 0), second = Epoch(set_, 1);
   EXPECT_NE(first, second) << "an order of its own";
   EXPECT_EQ(Sorted(first), Sorted(second));
-  // The set's examples are those that are drawn with replacement.
+  // The same examples are drawn with replacement.
   const auto sorted = Sorted(first);
   for (uint32_t i = 0; i < 50; ++i) {
     EXPECT_TRUE(std::binary_search(sorted.begin(), sorted.end(),

@@ -22,7 +22,7 @@ Batch Draw(const TransductionTask& task, uint64_t seed, random::Purpose purpose,
            int64_t n, uint32_t first_row, uint32_t rows) {
   const auto inputs = static_cast<size_t>(task.InputLength(n)) * rows;
   const auto targets = static_cast<size_t>(task.OutputLength(n)) * rows;
-  // Poisoned, so that a place that is not written shows.
+  // Poisoned, so that elements left unwritten show.
   Batch batch{std::vector<int32_t>(inputs, -1), std::vector<int32_t>(targets, -1),
               std::vector<uint8_t>(targets, 77)};
   SampleBatch(

@@ -132,7 +132,7 @@ class AdditionTask final : public TextTask {
     return digits;
   }
 
-  // The problem that a prompt asks.
+  // Parses the operands from a prompt.
   Problem Read(absl::Span<const int32_t> prompt) const;
 
   const Settings settings_;
@@ -165,11 +165,12 @@ AnswerComparison AdditionTask::Compare(const TextExample& example,
       .is_exact = ended && Kept(given, false) == Kept(example.Answer(), false),
       .has_right_digits = digits == expected,
       .carry_distances = CarryDistances(Read(example.Prompt()))};
-  // Without zero padding a sum has no place for a last carry that is none.
+  // Without zero padding a sum has no digit for a final carry of 0.
   comparison.carry_distances.resize(expected.size());
   if (comparison.has_right_digits) return comparison;
   if (settings_.format.order == Order::kStandard) {
-    // The most significant digit is written first: digits are compared as they stand from there.
+    // The standard order writes the most significant digit first, so digits are compared by place
+    // from the right.
     std::reverse(expected.begin(), expected.end());
     digits.resize(expected.size(), kPadding);
     std::reverse(digits.begin(), digits.end());

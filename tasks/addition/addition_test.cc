@@ -57,7 +57,7 @@ AdditionTask Plain(const std::string& order, bool zero_padding = true) {
   return AdditionTask({{"order", order}, {"index_hints", false}, {"zero_padding", zero_padding}});
 }
 
-// The answer of `text`, "0123+0456=0579<eos>".
+// Reads the answer of a text such as "0123+0456=0579<eos>".
 unsigned long long Value(std::string digits, bool reversed) {
   if (reversed) std::reverse(digits.begin(), digits.end());
   return std::stoull(digits);
@@ -205,7 +205,7 @@ TEST(RandomSpaceTest, ABlankCanMakeTheNextLessLikely) {
   const AdditionTask decaying({{"random_space", 0.4}, {"random_space_decay", 0.1}});
   EXPECT_TRUE(decaying->augments());
   int64_t places = 0;
-  std::vector<int64_t> runs(4);  // places with at least so many blanks
+  std::vector<int64_t> runs(4);  // by number of consecutive blanks: places with at least as many
   for (uint32_t row = 0; row < 500; ++row) {
     EXPECT_EQ(decaying.Draw(5, row), lasting.Draw(5, row)) << "the same questions";
     const TextExample augmented = decaying.Draw(5, row, true);
@@ -230,7 +230,7 @@ TEST(RandomSpaceTest, ABlankCanMakeTheNextLessLikely) {
   EXPECT_THAT(std::string(none->Check(3).message()), HasSubstr("of which there are none"));
 }
 
-// 42 + 39 = 81: a carry into the tens.
+// 42 + 39 = 81, with a carry into the tens.
 const TextExample kSum = Write({{2, 4}, {9, 3}}, {.index_hints = false}, 0);  // 240+930=180
 Tokens Written(const std::string& digits, bool end = true) {
   Tokens tokens;
@@ -275,7 +275,7 @@ TEST(CompareTest, CountsDigitsFromTheRightInTheStandardOrder) {
 }
 
 TEST(CompareTest, KnowsHowFarCarriesHaveComeToRightAndWrongAnswers) {
-  // 0 6 4 5 7 2 + 1 3 5 5 8 9: 2 + 9 make a carry, 7 + 8 and 5 + 5 the next ones, which comes
+  // 0 6 4 5 7 2 + 1 3 5 5 8 9: 2 + 9 carries, and so do 7 + 8 and 5 + 5. The last carry propagates
   // through 4 + 5 and 6 + 3.
   const TextExample sum =
       Write({{2, 7, 5, 4, 6, 0}, {9, 8, 5, 5, 3, 1}}, {.index_hints = false}, 0);

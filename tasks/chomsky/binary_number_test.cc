@@ -30,7 +30,7 @@ void Trim(Bits& bits) {
   while (!bits.empty() && bits.back() == 0) bits.pop_back();
 }
 
-// Pencil and paper, one bit at a time.
+// Schoolbook addition, one bit at a time.
 Bits Added(const Bits& a, const Bits& b) {
   Bits sum(std::max(a.size(), b.size()) + 1);
   int32_t carry = 0;
@@ -54,7 +54,7 @@ Bits Multiplied(const Bits& a, const Bits& b) {
   return product;
 }
 
-// Whether a < b, both without leading zeros.
+// Returns true if a < b. Neither has leading zeros.
 bool Less(const Bits& a, const Bits& b) {
   if (a.size() != b.size()) return a.size() < b.size();
   return std::lexicographical_compare(a.rbegin(), a.rend(), b.rbegin(), b.rend());

@@ -38,8 +38,8 @@ class BinaryOperationTask : public TransductionTask {
     // Without an operator the second number is 0.
     const Limbs second = found == input.end() ? Limbs() : FromLowFirst(input.subspan(place + 1));
     const Limbs result = Calculate(FromLowFirst(input.first(place)), second);
-    // 0 is written as one bit where that leaves room for the terminator (a product of length 1 has
-    // none); every other result has room.
+    // Zero is written as one bit if the target has room for it beside the terminator, which a
+    // product of length 1 lacks. Every other result fits.
     const size_t length = std::min(target.size() - 1, std::max<size_t>(BitLength(result), 1));
     for (size_t i = 0; i < length; ++i) target[i] = Bit(result, i);
     Terminate(target, target.begin() + static_cast<ptrdiff_t>(length));

@@ -1,5 +1,5 @@
-// Every task on inputs worked by hand, among them the short lengths at which the reference code has
-// rules of its own, and parameters other than the paper's.
+// Checks every task on inputs worked by hand, including the short lengths that the reference code
+// treats specially and parameters that differ from the paper's.
 #include <cstdint>
 #include <string>
 #include <vector>

@@ -1,5 +1,5 @@
-// The distributions of the reference code, its quirks included, by Pearson's test at p = 0.001. The
-// seeds are fixed, so a test that passes goes on passing.
+// Checks the distributions of the reference code, including its quirks, with Pearson's test at p =
+// 0.001. Fixed seeds keep the tests deterministic.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -52,8 +52,8 @@ TEST(ModularArithmeticTest, DigitsAndOperatorsAreUniform) {
 }
 
 TEST(ModularArithmeticBracketsTest, TheLeftExpressionsLengthIsUniform) {
-  // "(" left operator right ")" of length 8: left has 1 to 4 tokens. Which one it is shows at the
-  // first operator outside inner brackets that does not follow an opening one.
+  // "(" left operator right ")" of length 8: left has 1 to 4 tokens. The first operator outside
+  // inner brackets that does not follow an opening bracket marks its end.
   const CatalogueTask task("modular_arithmetic_brackets");
   std::vector<int64_t> lengths(4), operators(3);
   for (uint32_t row = 0; row < kDraws; ++row) {
@@ -88,8 +88,8 @@ TEST(ModularArithmeticBracketsTest, ShortExpressionsAreTheFourForms) {
 }
 
 TEST(SolveEquationTest, TheUnknownIsTheNextDigitFromAUniformPlace) {
-  // Length 8 leaves 6 places for the expression. In (d+-d) the places before the second digit and
-  // after the first are 3, 4 and the digit's own; the others lead to the first.
+  // Length 8 leaves 6 places for the expression. In (d+-d), the places 3, 4 and the second digit's
+  // own lead to the second digit; the others lead to the first.
   const CatalogueTask task("solve_equation");
   std::map<std::vector<bool>, std::vector<int64_t>> counts;
   for (uint32_t row = 0; row < kDraws; ++row) {
@@ -100,8 +100,8 @@ TEST(SolveEquationTest, TheUnknownIsTheNextDigitFromAUniformPlace) {
     which.resize(2);
     ++which[input[first] == 9 ? 0 : 1];
   }
-  // (d o -d): digits at 1 and 4; places 5, 0, 1 lead to the first and 2, 3, 4 to the second.
-  // (-d o d): digits at 2 and 4; places 5, 0, 1, 2 lead to the first and 3, 4 to the second.
+  // (d o -d): digits at 1 and 4; places 5, 0, 1 lead to the first and 2, 3, 4 to the second. (-d o
+  // d): digits at 2 and 4; places 5, 0, 1, 2 lead to the first and 3, 4 to the second.
   ASSERT_EQ(counts.size(), 2U);
   EXPECT_TRUE(Fits(counts[{false}], {3, 3}));
   EXPECT_TRUE(Fits(counts[{true}], {4, 2}));

@@ -22,7 +22,7 @@ class MissingDuplicateStringTask final : public TransductionTask {
 
   void Sample(int64_t n, random::Stream& stream, absl::Span<int32_t> input,
               absl::Span<int32_t> target) const override {
-    if (n == 1) {  // No room for two copies; the reference code's constant.
+    if (n == 1) {  // No room for two copies; the reference code uses this constant.
       input[0] = target[0] = 1;
       return;
     }
@@ -44,7 +44,7 @@ class MissingDuplicateStringTask final : public TransductionTask {
     } else if (missing < 2 * half) {
       target[0] = input[missing - half];
     } else {
-      target[0] = 1;  // One token, and nothing missing.
+      target[0] = 1;  // A single token; nothing is missing.
     }
   }
 };

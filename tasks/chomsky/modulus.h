@@ -1,4 +1,4 @@
-// The parameter of the tasks that calculate modulo a number.
+// The parameter `modulus`, shared by the modular arithmetic tasks.
 #ifndef LENGTHWISE_TASKS_CHOMSKY_MODULUS_H_
 #define LENGTHWISE_TASKS_CHOMSKY_MODULUS_H_
 

@@ -22,7 +22,7 @@ class SolveEquationTask final : public TransductionTask {
 
   void Sample(int64_t n, random::Stream& stream, absl::Span<int32_t> input,
               absl::Span<int32_t> target) const override {
-    if (n < 3) {  // No room for an equation; the reference code's constant.
+    if (n < 3) {  // No room for an equation; the reference code uses this constant.
       std::fill(input.begin(), input.end(), 0);
       target[0] = 0;
       return;
@@ -31,8 +31,8 @@ class SolveEquationTask final : public TransductionTask {
     DrawExpression(alphabet_, stream, expression);
     input[input.size() - 2] = alphabet_.equals();
     input.back() = Evaluate(alphabet_, expression).constant;
-    // The digit at a uniform place, or the next to its right, cyclically: digits after many
-    // brackets are drawn more often, as in the reference code.
+    // Picks the first digit at or, cyclically, to the right of a uniform place. As in the reference
+    // code, digits after several brackets are more likely.
     size_t place = stream.Below(static_cast<uint32_t>(expression.size()));
     while (expression[place] >= alphabet_.modulus()) place = (place + 1) % expression.size();
     target[0] = expression[place];

@@ -33,7 +33,8 @@ class StackManipulationTask final : public TransductionTask {
   }
 
   void Solve(absl::Span<const int32_t> input, absl::Span<int32_t> target) const override {
-    // The target has a place for every token of the input and serves as the stack, bottom first.
+    // The target has an element for every token of the input, so it can hold the stack, bottom
+    // first.
     size_t height = 0;
     for (const int32_t token : input) {
       if (token == kPop) {

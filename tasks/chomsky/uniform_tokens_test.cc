@@ -16,7 +16,7 @@ random::Stream Stream(uint32_t row) {
 }
 
 TEST(UniformTokensTest, EveryPlaceOfALongStringIsUniform) {
-  constexpr size_t kLength = 70;  // more than two random words of bits
+  constexpr size_t kLength = 70;  // spans more than two random words of bits
   for (const int32_t size : {2, 3, 5}) {
     std::vector<std::vector<int64_t>> counts(kLength,
                                              std::vector<int64_t>(static_cast<size_t>(size)));

@@ -1,4 +1,4 @@
-// The parameter of the tasks that work on strings over any vocabulary.
+// The parameter `vocabulary`, shared by the string tasks.
 #ifndef LENGTHWISE_TASKS_CHOMSKY_VOCABULARY_H_
 #define LENGTHWISE_TASKS_CHOMSKY_VOCABULARY_H_
 

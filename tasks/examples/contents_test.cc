@@ -33,7 +33,7 @@ TEST(ContentsTest, TextReadsBackTheSame) {
   EXPECT_THAT(ToText(Some()), ::testing::HasSubstr("\"1-3x10,9x1\""));
 }
 
-// What release 0.2.0 wrote.
+// The format of release 0.2.0.
 TEST(ContentsTest, ContentsWithoutTokensByLengthAgree) {
   std::string text = ToText(Some());
   for (const std::string added :

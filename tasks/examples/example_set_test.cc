@@ -50,7 +50,7 @@ class ExampleSetTest : public ::testing::Test {
                 test.empty() ? File() : Write("my_test.jsonl", test), options, problems);
   }
 
-  // Of a training file, tested on itself.
+  // The error for a training file.
   std::string Refusal(const std::string& train, const std::string& test = kTest) {
     return std::string(LoadText(train, test).status().message());
   }
@@ -188,7 +188,7 @@ TEST_F(ExampleSetTest, FilesThatAreNotExamplesAreRefused) {
               HasSubstr("my_train.jsonl:1: has a NUL byte at column 30"));
 }
 
-// Memory stays bounded: the line is read in chunks and dropped when it is too long.
+// Memory stays bounded: the line is read in chunks and dropped once it is too long.
 TEST_F(ExampleSetTest, AnEndlessLineIsNamedAndSkipped) {
   const std::string endless = "{\"input\": [" + std::string(5 << 20, '1');
   const std::string message = Refusal(endless + "\n{\"input\": [1]}\n");
@@ -196,7 +196,7 @@ TEST_F(ExampleSetTest, AnEndlessLineIsNamedAndSkipped) {
   EXPECT_THAT(message, HasSubstr("my_train.jsonl:2: has no \"target\""));
 }
 
-// What comes out of a pipe is written while it is read.
+// A file may still be growing while it is read, such as the output of a running program.
 TEST_F(ExampleSetTest, AFileThatChangesWhileItIsReadIsRefused) {
   const std::string path = absl::StrCat(::testing::TempDir(), "/growing.jsonl");
   ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);

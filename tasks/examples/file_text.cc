@@ -12,7 +12,7 @@
 namespace lengthwise::tasks::examples {
 namespace {
 
-// The value at the last key up to `key`; 0 where there is none.
+// The value of the last key up to `key`; 0 if there is none.
 int64_t UpTo(const std::map<int32_t, int64_t>& values, int64_t key) {
   const auto next = values.upper_bound(static_cast<int32_t>(key));
   return next == values.begin() ? 0 : std::prev(next)->second;

@@ -34,7 +34,7 @@ std::string Line(const std::string& input, const std::string& target, int length
                       "\", \"length\": ", length, "}\n");
 }
 
-// Symbols in the order of their bytes: + 1 2 7 9 =, which are + 0x2B, digits, = 0x3D.
+// Symbols in byte order: + 1 2 7 9 =, with + at 0x2B, then digits, and = at 0x3D.
 TEST(FileTextTest, InputsAndTargetsShareAVocabularyWithAnEndAndPadding) {
   const FileText text = TextOfFiles(Line("12+7=", "19", 2), Line("1+1=", "9", 1));
   EXPECT_EQ(text.vocabulary(), 8);
@@ -72,7 +72,7 @@ TEST(FileTextTest, EveryTestExampleIsAskedOnce) {
   EXPECT_THAT(asked, UnorderedElementsAre("a", "bb", "ccc", "d"));
 }
 
-// A third of the examples has length 1, and no example has length 2.
+// A third of the examples has length 1; none has length 2.
 TEST(FileTextTest, EachTrainingExampleIsEquallyLikely) {
   const FileText text =
       TextOfFiles(Line("a", "b", 1) + Line("a", "b", 3) + Line("b", "b", 3), Line("a", "b", 1));

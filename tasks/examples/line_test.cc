@@ -69,7 +69,7 @@ TEST(ExampleLineTest, RefusalsSayWhereAndWhatIsAccepted) {
   EXPECT_THAT(Refusal("{\"input\": \"\xff\", \"target\": \"a\"}"), HasSubstr("not JSON"));
 }
 
-// A hundred thousand brackets must not use up the stack.
+// A hundred thousand brackets must not exhaust the stack.
 TEST(ExampleLineTest, DeepNestingIsRefusedAtOnce) {
   EXPECT_THAT(Refusal("{\"input\": " + std::string(100'000, '[')), HasSubstr("got a list"));
 }

@@ -85,7 +85,8 @@ TEST(DeductionTest, ThreeVectorsAreALineAndTheLinesThatCrossItsBlanks) {
 }
 
 TEST(DeductionTest, AColumnWithoutCluesIsTriedAfterTheRow) {
-  // The row's clue 4 and one blank column of 3 do not settle it; the three rows do.
+  // First puzzle: the columns of the row's two blanks hold 3, so the row settles the target. Second
+  // puzzle: no rule covers a row with two clues and one blank, but the three other rows hold 3.
   EXPECT_EQ(Of("5400"
                "0300"
                "0030"
@@ -99,7 +100,7 @@ TEST(DeductionTest, AColumnWithoutCluesIsTriedAfterTheRow) {
 }
 
 TEST(DeductionTest, TwoCluesAndOneBlankInALineAreNotARule) {
-  // 3 or 4, and the blank's column has a 3, so it is 3: a longer argument than the rules make.
+  // It is 3 or 4, and the blank's column has a 3, so it is 3: an argument longer than any rule.
   const Puzzle puzzle = ParsePuzzle(
                             "5120"
                             "0003"
@@ -110,8 +111,8 @@ TEST(DeductionTest, TwoCluesAndOneBlankInALineAreNotARule) {
   EXPECT_EQ(Deduce(puzzle), std::nullopt);
 }
 
-// What is deduced is the only symbol in any full square that agrees with the clues: checked on
-// puzzles with few clues and many, of which rules settle some.
+// A deduced symbol must occur in every full square that completes the clues. The puzzles have few
+// and many clues; rules settle some of them.
 TEST(DeductionTest, IsTheOnlySymbolThatAnyFullSquareHas) {
   std::array<int, 4> found = {};
   for (uint64_t i = 0; i < 20000; ++i) {
@@ -132,7 +133,7 @@ TEST(DeductionTest, IsTheOnlySymbolThatAnyFullSquareHas) {
   for (const int count : found) EXPECT_GT(count, 1000);
 }
 
-// Turning and mirroring a puzzle and renaming its symbols keeps its condition.
+// Rotating or mirroring a puzzle and renaming its symbols keeps its condition.
 TEST(DeductionTest, TheConditionIsThatOfTheMirroredAndRenamedPuzzle) {
   for (uint64_t i = 0; i < 3000; ++i) {
     random::Stream stream(4, random::Purpose::kPreview, i);

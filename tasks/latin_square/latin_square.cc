@@ -35,11 +35,11 @@ struct Settings {
   std::string validation_file;
 };
 
-// Like the puzzles that people were given: all cells can be worked out, with up to 9 clues.
+// Like the puzzles of the human study: every cell is deducible, with up to 9 clues.
 constexpr PuzzleStyle kValidationStyle = {
     .blanking = Blanking::kDeducible, .fewest_clues = 3, .most_clues = 9};
 
-// What all seeds share.
+// The part of the data that all seeds share.
 struct Puzzles {
   std::vector<SolvedPuzzle> pool;  // training and held-out puzzles together
   std::vector<SolvedPuzzle> validation;
@@ -56,8 +56,8 @@ PuzzleSet AsSet(absl::Span<const SolvedPuzzle* const> puzzles) {
   return set;
 }
 
-// Where the worker's owner put puzzle files. A specification comes from whoever may submit, who
-// must not read anything else on that machine by it.
+// The folder of puzzle files, set by the worker's operator. Specifications come from anybody who
+// may submit, so they must not name any other file on the worker's machine.
 constexpr char kFolderVariable[] = "LENGTHWISE_PUZZLE_DIR";
 
 absl::StatusOr<std::string> PathOf(const std::string& name) {
@@ -103,7 +103,7 @@ class LatinSquareTask final : public PuzzleTask {
 
   absl::StatusOr<PuzzleData> Data(uint64_t seed) const override {
     ASSIGN_OR_RETURN(const Puzzles* puzzles, SharedPuzzles());
-    // The published split: a random one of the pool for each seed.
+    // The published split: random for each seed.
     const std::vector<SolvedPuzzle>& pool = puzzles->pool;
     random::Stream stream(seed, random::Purpose::kPuzzles, /*step=*/0,
                           static_cast<uint32_t>(Part::kSplit));
@@ -302,7 +302,7 @@ const TaskEntry& LatinSquare() {
       /*axis=*/"vectors",
       /*axis_title=*/"number of vectors",
       /*accuracy_title=*/"accuracy",
-      // Validation puzzles are others than those of training, whatever their number of vectors.
+      // Validation puzzles differ from all training puzzles, so none of the axis counts as seen.
       /*seen_up_to=*/0};
   return entry;
 }

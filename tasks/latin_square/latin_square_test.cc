@@ -1,5 +1,5 @@
-// What the paper says of its data (sections 2.1 and 2.2) holds for the sets that are made, with its
-// sizes.
+// Checks the generated sets, at the paper's sizes, against the paper's description of its data
+// (sections 2.1 and 2.2).
 #include "tasks/latin_square/latin_square.h"
 
 #include <algorithm>
@@ -107,7 +107,7 @@ TEST_F(LatinSquareTest, ConditionsAreBalanced) {
   }
 }
 
-// What comparisons with the paper's tables say of these puzzles (experiments/published).
+// The comparisons with the paper's tables state this about the puzzles (experiments/published).
 TEST_F(LatinSquareTest, ValidationPuzzlesHaveFiveToNineClues) {
   std::set<int64_t> clues;
   for (const Puzzle& puzzle : Puzzles(data_->validation)) {
@@ -126,7 +126,7 @@ TEST_F(LatinSquareTest, NoPuzzleIsTwiceInTheData) {
   EXPECT_EQ(all.size(), 9108U);
 }
 
-// On the flattened one-hot vectors of 16 x 5, as an outer program would compute it.
+// Computed directly on the flattened one-hot vectors of 16 x 5.
 TEST_F(LatinSquareTest, TrainingPuzzlesDifferFromValidationPuzzlesByMoreThanTheBound) {
   double smallest = 1;
   for (const PuzzleSet* set : {&data_->training, &data_->held_out}) {
@@ -158,7 +158,7 @@ TEST_F(LatinSquareTest, SeedsSplitTheSamePuzzlesDifferentlyAndShareTheValidation
   EXPECT_EQ(pool, others);
 }
 
-// Parameters that make few puzzles fast.
+// Parameters for a small, fast set.
 catalogue::Parameters Few(int64_t puzzle_seed) {
   catalogue::Parameters parameters;
   parameters.Set("puzzle_seed", puzzle_seed);

@@ -38,7 +38,7 @@ TEST(FeaturesTest, DissimilarityCountsCellsThatHoldTheSameOfThoseThatHoldAnythin
   };
   EXPECT_DOUBLE_EQ(dissimilarity("5241010024101324", "5241010024101324"), 0);
   EXPECT_DOUBLE_EQ(dissimilarity("5100000000000000", "0050000000000001"), 1);
-  // One of three: both hold the target; each has a clue of its own.
+  // One feature of three is shared, the target; each puzzle has a clue of its own.
   EXPECT_DOUBLE_EQ(dissimilarity("5100000000000000", "5000000000000001"), 1 - 1.0 / 3);
   // Different values in one cell are two features, none shared.
   EXPECT_DOUBLE_EQ(dissimilarity("5100000000000000", "5200000000000000"), 1 - 1.0 / 3);

@@ -19,7 +19,7 @@
 namespace lengthwise::tasks::numeric {
 namespace {
 
-// Fills `y` with the task's answer for `x`, which is as long.
+// Fills `y` with the task's answer for `x`, which has the same size.
 using Function = void (*)(absl::Span<const double> x, absl::Span<double> y);
 
 struct Settings {
@@ -62,7 +62,7 @@ class AlgorithmicTask final : public RegressionTask {
     const auto n = static_cast<size_t>(domain.n);
     std::fill(sample.inputs.begin(), sample.inputs.end(), 0.0);
     if (domain.integers && !settings_.integers_have_bounds) {
-      // As a half-open range of the reference's: {-2c, ..., 2c - 1}.
+      // The reference's half-open range: {-2c, ..., 2c - 1}.
       const auto limit = static_cast<int64_t>(std::floor(settings_.bound * domain.scale));
       for (double& x : sample.inputs.first(n)) {
         x = static_cast<double>(stream.Between(-limit, limit - 1));
@@ -71,7 +71,7 @@ class AlgorithmicTask final : public RegressionTask {
       const ValueRange range = DrawRange({-settings_.bound, settings_.bound}, domain.scale, stream);
       for (double& x : sample.inputs.first(n)) {
         x = range.At(stream.NextDouble());
-        // Adding 0 makes -0 a 0.
+        // Adding 0 turns -0 into 0.
         if (domain.integers) x = std::nearbyint(x) + 0.0;
       }
     }
@@ -115,7 +115,7 @@ void Median(absl::Span<const double> x, absl::Span<double> y) {
   }
 }
 
-// Kadane's algorithm; the empty subarray does not count.
+// Kadane's algorithm. Subarrays are not empty.
 void MaxSumSubarray(absl::Span<const double> x, absl::Span<double> y) {
   double best = x[0];
   double ending_here = 0;

@@ -23,7 +23,7 @@ catalogue::Parameters With(const std::string& name, catalogue::ParameterValue va
   return parameters;
 }
 
-// The last place is the scratchpad.
+// The last element is the scratchpad.
 TEST(AlgorithmicTest, ComputesExamplesWorkedByHand) {
   const Numbers x = {3, -1, 2, -7, 4, 4, 0};
   EXPECT_EQ(EntryTask(CumulativeSum()).Solve(x), (Numbers{3, 2, 4, -3, 1, 5, 0}));
@@ -42,7 +42,7 @@ class EveryAlgorithmTest : public ::testing::TestWithParam<const TaskEntry*> {
   const EntryTask task_{*GetParam()};
 };
 
-// By the definition, with every subarray and every prefix looked at.
+// Follows the definition: enumerates every prefix and subarray.
 Numbers ByDefinition(const std::string& name, const Numbers& x) {
   Numbers y;
   for (size_t end = 1; end <= x.size(); ++end) {
@@ -127,9 +127,8 @@ INSTANTIATE_TEST_SUITE_P(AllTasks, EveryAlgorithmTest,
                                            &CumulativeMaxSumSubarray(), &Sorting()),
                          [](const auto& info) { return info.param->name; });
 
-// Elements of one sample share its bounds: given them, they are uniform and independent. The
-// largest and smallest of many elements are nearly the bounds, and the place of another between
-// them is uniform.
+// Given the sample's bounds, its elements are uniform and independent. The largest and the smallest
+// of many elements approximate the bounds, and another element's place between them is uniform.
 TEST(AlgorithmicSamplingTest, ElementsAreUniformBetweenTheSamplesBounds) {
   const EntryTask task(CumulativeSum());
   std::vector<int64_t> places(10);

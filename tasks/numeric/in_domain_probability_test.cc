@@ -11,7 +11,7 @@
 namespace lengthwise::tasks::numeric {
 namespace {
 
-// What appendix D and section 6 say of their equations.
+// Values stated in appendix D and section 6.
 TEST(InDomainProbabilityTest, IsWhatThePaperSays) {
   EXPECT_LT(*InDomainProbabilityBound(8, 3), 0.05);
   EXPECT_NEAR(*InDomainProbabilityBound(8, 10), 0.0034, 0.00005);
@@ -37,7 +37,7 @@ TEST(InDomainProbabilityTest, BoundsTheShareOfSamplesWithinTrainingsRange) {
   }
 }
 
-// The two integrals of appendix D for n = 2, without its estimates.
+// The two integrals of appendix D for n = 2, evaluated exactly.
 TEST(InDomainProbabilityTest, TheCorrectedBoundForPairsHoldsWhereThePrintedOneDoesNot) {
   const double exact = (1 - std::log(2.0)) / 2 + std::log(4.0 / 3) / 4;
   EXPECT_LT(*InDomainProbabilityBound(2, 3, PairEquation::kPrinted), exact);

@@ -65,7 +65,7 @@ class Writer {
   void Text(absl::string_view text) {
     for (const char character : text) sample_.tokens[row_++] = TokenOf(character);
   }
-  // `mark` is what makes a category irrelevant; empty for one that is not.
+  // `mark` marks the category as a distractor; empty for a named one.
   void Category(int64_t category, absl::string_view mark = "") {
     Text(kCategoryPrefix);
     Text(mark);
@@ -164,7 +164,7 @@ class RelationalQueryTask final : public RegressionTask {
   void Solve(RegressionSample sample) const override;
 
  private:
-  // The list, with what does not matter at random places of it, also between a category and its
+  // Writes the list with the distractors at random places, possibly between a category and its
   // number.
   void WriteList(const Domain& domain, const std::vector<int64_t>& categories,
                  const std::vector<double>& values, random::Stream& stream, Writer& writer) const {
@@ -226,8 +226,8 @@ double ReadDigits(absl::Span<const int32_t> tokens) {
   return static_cast<double>(hundredths) / 100;
 }
 
-// Reads the list, then the query, as a person would: a category that follows "Cat" at once is
-// named, any other is marked as irrelevant; a number belongs to the last named one.
+// Reads the list, then the query. A category directly after "Cat" is named; any other is a
+// distractor. A number belongs to the named category before it.
 void RelationalQueryTask::Solve(RegressionSample sample) const {
   const absl::Span<const int32_t> tokens = sample.tokens;
   std::map<int32_t, double> values;
@@ -363,7 +363,7 @@ const TaskEntry& RelationalQuery() {
       /*axis=*/"scale",
       /*axis_title=*/"scale of the numbers",
       /*accuracy_title=*/"accuracy by closeness",
-      // Not even scale 1 has names of training.
+      // Names are unseen even at scale 1.
       /*seen_up_to=*/0,
       /*compared_by_loss=*/true,
       /*loss_title=*/"mean squared error"};

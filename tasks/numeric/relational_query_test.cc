@@ -31,7 +31,7 @@ catalogue::Parameters Noisy(const std::string& operation = "min") {
 
 std::string Text(const DrawnVector& drawn) { return RelationalText(drawn.inputs, drawn.tokens); }
 
-// What a sample says, read from its text and not from its tokens.
+// A sample's meaning, parsed from its text instead of its tokens.
 struct Reading {
   std::map<int, double> values;
   std::vector<int> listed, asked;
@@ -131,7 +131,7 @@ TEST(RelationalQueryTest, ReadsAsThePapersExamples) {
 }
 
 // 8 names of 4 characters and 8 numbers, "Find min of categories ", 4 names, 2 commas with a blank,
-// " and " and the scratchpad; a distractor has 5 characters.
+// " and " and the scratchpad. A distractor has 5 characters.
 TEST(RelationalQueryTest, HasARowForEachCharacterNameAndNumber) {
   EXPECT_EQ(EntryTask(RelationalQuery())->Rows(8), 8 * 4 + 8 + 23 + 4 * 4 + 2 * 2 + 5 + 1);
   EXPECT_EQ(EntryTask(RelationalQuery(), Noisy())->Rows(8),
@@ -167,7 +167,7 @@ TEST(RelationalQueryTest, DistractorsAreMarkedNamesOfTheListAtAnyPlace) {
       places.insert(text.find_first_of("+-*_"));
     }
     EXPECT_EQ(marks, unseen ? (std::set<char>{'*', '_'}) : (std::set<char>{'+', '-'}));
-    // The first of two among 18 elements has 17 places; names of one and two digits give more.
+    // The first of two among 18 elements has 17 places; names of one and two digits add more.
     EXPECT_GE(places.size(), 17U);
   }
 }

@@ -47,7 +47,7 @@ TEST(ScoresTest, ClosenessHasThreeReadings) {
   EXPECT_FALSE(IsClose(10.06, 10, Closeness::kBoth, tolerance));
   EXPECT_TRUE(IsClose(10.49, 10, Closeness::kEither, tolerance));
   EXPECT_FALSE(IsClose(10.51, 10, Closeness::kEither, tolerance));
-  // Near 0 the relative precision is the smaller one.
+  // Near 0 the relative tolerance is the smaller one.
   EXPECT_FALSE(IsClose(0.13, 0.1, Closeness::kBoth, tolerance));
   EXPECT_TRUE(IsClose(0.13, 0.1, Closeness::kEither, tolerance));
   EXPECT_FALSE(IsClose(std::nan(""), 0.1, Closeness::kEither, tolerance));

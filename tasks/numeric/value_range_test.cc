@@ -45,8 +45,8 @@ TEST(DrawRangeTest, AtScaleOneIsTheOrderOfTwoUniformNumbers) {
   EXPECT_TRUE(chomsky::Fits(high, mirrored));
 }
 
-// Equation (7) of the paper: of the pairs that are left, 2 (c - 1) / (c^2 - 1) have one bound
-// within training's range and the others none.
+// Equation (7) of the paper: of the remaining pairs, a fraction 2 (c - 1) / (c^2 - 1) has one bound
+// within the training range, and the others have none.
 TEST(DrawRangeTest, AboveScaleOneDrawsPairsWithinTrainingsRangeAgain) {
   for (const double c : {1.5, 3.0, 10.0}) {
     std::vector<int64_t> counts(2);
