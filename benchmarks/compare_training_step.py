@@ -81,13 +81,13 @@ def main():
 
 
 def seconds_of(options, result):
-    # Steps of different lengths have no typical one.
+    # Steps of different lengths have no typical duration, so their mean counts.
     several = result.get("shortest", result["length"]) != result["length"]
     return result[f"{'step' if options.clock == 'wall' else 'cpu'}_seconds_{'mean' if several else 'median'}"]
 
 
 def common_options(options, encoding, precision):
-    # Programs of other models take the first two alone.
+    # The language model's programs accept only the first two options.
     return ["--encoding", encoding, "--steps", options.steps,
             *(["--device", options.device] if options.device != "cpu" else []),
             *(["--precision", precision] if precision != "float32" else [])]

@@ -23,10 +23,10 @@ Step = Callable[[int], Sequence[float]]
 class Case:
     """One measurement. `shortest` equals `longest` unless each step draws its length."""
 
-    encoding: str  # of ENCODINGS
+    encoding: str  # a key of ENCODINGS
     randomized: bool
     device: str  # "cpu" or "cuda"
-    precision: str  # "float32" or "bfloat16", of products; "float64" in tests
+    precision: str  # precision of products: "float32" or "bfloat16"; "float64" in tests
     mode: str
     pack: int
     shortest: int
@@ -76,7 +76,7 @@ def run(program: str, options: argparse.Namespace, build: Callable[[Case], Step]
 
 def measure(step: Step, case: Case, steps: int) -> dict[str, float]:
     preparation = time.perf_counter()
-    # The second step of a length finds everything compiled and recorded; the third is like all others.
+    # At a length's second step everything is compiled and recorded; the third step is typical.
     for length in range(case.shortest, case.longest + 1):
         for _ in range(3):
             losses = step(length)

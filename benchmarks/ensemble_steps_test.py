@@ -20,11 +20,13 @@ from ensemble_benchmark import CLIP_NORM, ENCODINGS, LEARNING_RATE, Case
 from pytorch_step import Encoder
 
 MODELS, BATCH, LENGTHS = 3, 4, [5, 3, 5]
-# In float64 rounding is far below it, any other formula far above.
+# float64 rounding is far below this, the effect of a wrong formula far above.
 TOLERANCE = 1e-9
-# In float32. Adam divides a gradient by its size, so one near 0 keeps few digits, and its parameter is known to a step.
+# For float32. Adam divides a gradient by its magnitude. A gradient near 0 keeps few digits, so its
+# parameter is known only to within one step.
 FLOAT32_LOSS, FLOAT32_PARAMETER = 1e-5, LEARNING_RATE
-# Of the models' last features: the first one's gradients are not clipped, the others' are.
+# Scales of the models' last features, chosen so that the first model's gradients are not clipped
+# and the others' are.
 FEATURE_SCALES = [0.1, 1.0, 8.0]
 
 

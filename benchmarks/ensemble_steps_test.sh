@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs ensemble_steps_test.py with $LENGTHWISE_PEER_PYTHON, a Python with torch, and jax for all of it.
+# Runs ensemble_steps_test.py with $LENGTHWISE_PEER_PYTHON: a Python with torch, and with jax for
+# the JAX cases.
 set -euo pipefail
 if [ -z "${LENGTHWISE_PEER_PYTHON:-}" ]; then
   reason="LENGTHWISE_PEER_PYTHON names no Python with torch"

@@ -11,7 +11,7 @@ import statistics
 
 import compare_training_step
 
-# The formula and its parameters for each built-in encoding.
+# The equivalent formula and its parameters for each built-in encoding.
 FORMULAS = {
     "kerple_log": ("-max(r1, 0.01) * log1p(max(r2, 0.01) * abs(q - k))", "r1 per head = 1; r2 per head = 0.5"),
     "alibi": ("-2^(-8 * (h + 1) / H) * abs(q - k)", ""),

@@ -174,7 +174,7 @@ class Ensemble:
 def build(case: Case) -> Ensemble:
     parameters = {}
     for i, (name, shape) in enumerate(shapes(case.encoding).items()):
-        # Speed depends on no weight; these only keep the numbers in range.
+        # Weights do not affect speed. These keep the numbers in range.
         noise = jax.random.normal(jax.random.key(i), (case.pack, *shape)) / math.sqrt(shape[-1])
         parameters[name] = jnp.ones((case.pack, *shape)) if "norm.weight" in name else noise
     return Ensemble(parameters, case)

@@ -1,4 +1,4 @@
-// What benchmarks of steps measure with, and what the machine can do at best.
+// Measuring tools for step benchmarks, and the machine's roofline.
 #ifndef LENGTHWISE_BENCHMARKS_MEASURING_H_
 #define LENGTHWISE_BENCHMARKS_MEASURING_H_
 
@@ -39,7 +39,7 @@ inline double Mean(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-// Fastest of a few repetitions, in seconds.
+// The fastest of a few repetitions, in seconds.
 template <typename Body>
 double Fastest(const Body& body) {
   double best = 1e9;
@@ -51,7 +51,8 @@ double Fastest(const Body& body) {
   return best;
 }
 
-// What the machine can do on the same threads: a large product, one of the given shape, a copy.
+// Prints the machine's limits on the same threads: a large product, a product of the given shape, a
+// copy.
 inline void PrintRoofline(int64_t rows, int64_t inner, int64_t columns) {
   const at::Tensor a = at::rand({2048, 2048}), left = at::rand({rows, inner}),
                    right = at::rand({inner, columns});

@@ -110,7 +110,7 @@ def main():
     random.seed(0)
     device = options.device
     shortest, longest = options.length
-    # Compiling for each length would take longer than what is measured.
+    # Compiling for each length would take longer than the measurement.
     dynamic = None if shortest == longest else True
     name = options.encoding.removeprefix("randomized_")
     model = Encoder(name, options.mode != "eager").to(device)

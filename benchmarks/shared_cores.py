@@ -36,7 +36,7 @@ from collections.abc import Iterator
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BIN = ROOT / "bazel-bin"
 START_TIMEOUT = 120.0
-# Busy loops end by themselves if this program is killed.
+# Ends the busy loops even if this program is killed.
 LOAD_TIMEOUT = 60
 
 
@@ -153,7 +153,7 @@ def serve(programs: Programs, directory: pathlib.Path) -> Iterator[str]:
         server = subprocess.Popen(
             [programs.server, "--data_dir", directory / "data", "--listen", "127.0.0.1:0", "--metrics_listen",
              "127.0.0.1:0", "--ready_file", ready, "--exit_with_parent",
-             # Workers are silent while they are stopped.
+             # Stopped workers send no heartbeats.
              "--lease_duration", "1h"], stdout=log, stderr=log)
     try:
         deadline = time.monotonic() + START_TIMEOUT
@@ -242,7 +242,7 @@ def main() -> int:
         (f"{cpus} busy loops, default", f"{cpus} busy loops, --threads 1", 0.8),
         ("10 busy loops, default", "10 busy loops, --threads 1", 0.8),
     ]:
-        # Of each round, because other programs come and go between rounds.
+        # Compares within each round, because other programs come and go between rounds.
         ratios = [value / of for value, of in zip(rates[name], rates[reference], strict=True) if of > 0]
         ratio = statistics.median(ratios) if ratios else 0.0
         missed = missed or ratio < bar

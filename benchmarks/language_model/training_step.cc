@@ -1,6 +1,6 @@
-// Time of a language model's training step: the decoder of decimal addition, AdamW with decay of
-// matrices and clipping to norm 1, on examples of one length (Zhou et al. 2024, Table E.1). One
-// line of JSON.
+// Times a language model's training step: the decoder of decimal addition, AdamW with decay of
+// matrices and clipping to norm 1, on examples of one length (Zhou et al. 2024, Table E.1). Prints
+// one line of JSON.
 //
 //   bazel run -c opt //benchmarks/language_model:training_step -- --encoding rope --length 128
 //

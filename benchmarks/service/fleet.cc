@@ -1,6 +1,5 @@
-// What a fleet does to the server, and what the server does to a fleet: heartbeats of thousands of
-// workers, a checkpoint that is stored beside slow downloads, and a drain over a slow link.
-// README.md beside this says what each figure means.
+// Measures the server under a fleet: heartbeats of thousands of workers, a checkpoint upload during
+// slow downloads, and a drain over a slow link. README.md in this folder explains each figure.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -63,7 +62,7 @@ sockaddr_in Loopback(uint32_t host, int port) {
   return address;
 }
 
-// Of "127.0.0.1:PORT".
+// Parses "127.0.0.1:PORT".
 int PortOf(const std::string& address) {
   int port = 0;
   if (!absl::SimpleAtoi(address.substr(address.rfind(':') + 1), &port)) Fail("no port: " + address);
@@ -72,8 +71,8 @@ int PortOf(const std::string& address) {
 
 // --- Heartbeats ---------------------------------------------------------------------------------
 
-// A connection from an address of its own, as of a machine of its own: the server gives one address
-// half of all connections.
+// Connects from a separate loopback address, like a separate machine: the server limits one address
+// to half of all connections.
 std::shared_ptr<grpc::Channel> ConnectFrom(uint32_t host, const std::string& server) {
   const int descriptor = socket(AF_INET, SOCK_STREAM, 0);
   const sockaddr_in from = Loopback(host, 0);
@@ -87,7 +86,7 @@ std::shared_ptr<grpc::Channel> ConnectFrom(uint32_t host, const std::string& ser
   return grpc::CreateInsecureChannelFromFd(server, descriptor);
 }
 
-// One worker without a lease, on one of the connections.
+// A worker without a lease, on one of the connections.
 struct IdleWorker {
   v1::WorkerService::Stub* stub = nullptr;
   v1::HeartbeatRequest request;
@@ -128,7 +127,7 @@ void MeasureHeartbeats(const Flags& flags) {
   const absl::Time start = absl::Now();
   const absl::Time end = start + absl::Seconds(flags.seconds);
   int64_t sent = 0;
-  // Evenly over the interval, as workers that registered one after another beat.
+  // Spreads heartbeats evenly over the interval, as for workers that registered one after another.
   const absl::Duration gap = interval / flags.workers;
   while (true) {
     const absl::Time due = start + gap * sent;
@@ -162,7 +161,7 @@ void MeasureHeartbeats(const Flags& flags) {
   const auto count = static_cast<double>(latencies.size());
   const double rate = count / seconds;
   const double asked = flags.workers / absl::ToDoubleSeconds(interval);
-  // For the rate that was asked for, so that a client that cannot keep up makes no server cheap.
+  // Scaled to the requested rate, so that a slow client does not make the server look cheap.
   const double cores = cpu_seconds * asked / count;
   const double p99 = Quantile(latencies, 0.99);
   std::printf(
@@ -258,7 +257,7 @@ void MeasureUploads(const Flags& flags) {
 
 // --- A drain over a slow link -------------------------------------------------------------------
 
-// Relays one connection after another to the server; what clients send passes at `rate` bytes a
+// Relays one connection at a time to the server. Limits what clients send to `rate` bytes per
 // second.
 class SlowLink {
  public:
@@ -294,7 +293,7 @@ class SlowLink {
     for (std::thread& connection : connections) connection.join();
   }
 
-  // A small receive buffer: what waits there has passed the link.
+  // Small, because bytes waiting in the receive buffer have already passed the link.
   void Relay(int client) {
     const int size = 64 << 10;
     setsockopt(client, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
@@ -338,7 +337,7 @@ class SlowLink {
   std::thread thread_;
 };
 
-// Trains until it is told to drain, and has one checkpoint then.
+// Trains until it is told to drain, then has one checkpoint to store.
 class DrainedRunner final : public worker::PackRunner {
  public:
   explicit DrainedRunner(std::string checkpoint) : checkpoint_(std::move(checkpoint)) {}
@@ -382,7 +381,7 @@ void MeasureDrain(const Flags& flags) {
   const double seconds = absl::ToDoubleSeconds(absl::Now() - start);
   const bool in_time = ended;
   running.join();
-  // What the next worker is leased says what was stored.
+  // The next worker's lease shows which checkpoint was stored.
   WorkerStub next(server, "next");
   const int64_t stored = next.lease().trials(0).checkpoint().size_bytes();
   std::printf(
@@ -413,7 +412,7 @@ int Main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
   platform::KeepGrpcInitialized();
   platform::RaiseDescriptorLimit();
-  // The workers' log.
+  // Silences the workers' log.
   if (freopen("/dev/null", "w", stderr) == nullptr) return 1;
   MeasureUploads(flags);
   MeasureHeartbeats(flags);

@@ -40,7 +40,7 @@ def start_server(directory, port):
         "--backend-store-uri", f"sqlite:///{directory}/mlflow.db",
         "--default-artifact-root", f"{directory}/artifacts", "--workers", "2",
     ]
-    # Jobs are of no use here and would only take the cores.
+    # Jobs are not needed here and would only take processor time.
     environment = dict(os.environ, MLFLOW_SERVER_ENABLE_JOB_EXECUTION="false")
     with open(pathlib.Path(directory) / "server.log", "w") as log:
         return subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=environment,
@@ -119,7 +119,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--seconds", type=float, default=8, help="of each part")
     arguments = parser.parse_args()
-    # So that the server does not outlive this, whoever ends it.
+    # Turns SIGTERM into an exit, so that the server does not outlive this program.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     sys.stdout.reconfigure(line_buffering=True)
     directory = tempfile.mkdtemp(prefix="mlflow_comparison.")

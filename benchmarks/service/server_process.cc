@@ -64,7 +64,7 @@ int64_t ServerProcess::MemoryLine(const std::string& name) const {
   int64_t kibibytes = 0;
   while (std::getline(file, line)) {
     if (!absl::StartsWith(line, name)) continue;
-    // "VmRSS:\t  12345 kB"
+    // Example: "VmRSS:\t  12345 kB".
     const std::vector<std::string> columns =
         absl::StrSplit(line, absl::ByAnyChar("\t "), absl::SkipEmpty());
     if (columns.size() > 1 && absl::SimpleAtoi(columns[1], &kibibytes)) return kibibytes << 10;
@@ -76,7 +76,7 @@ double ServerProcess::CpuSeconds() const {
   std::ifstream file(absl::StrCat("/proc/", process_->pid(), "/stat"));
   std::string text;
   std::getline(file, text);
-  // The program's name, in parentheses, may have spaces; utime and stime are fields 14 and 15.
+  // The program's name, in parentheses, may contain spaces. utime and stime are fields 14 and 15.
   const std::vector<std::string> fields = absl::StrSplit(text.substr(text.rfind(')') + 2), ' ');
   int64_t user = 0, system = 0;
   if (fields.size() < 13 || !absl::SimpleAtoi(fields[11], &user) ||
