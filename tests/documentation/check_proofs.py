@@ -25,7 +25,7 @@ def has_target(package, name):
     if not build_file.exists():
         return False
     text = build_file.read_text()
-    # A target of its own, or of a list: as a pattern, or by its source.
+    # Matches a target declared by name, as a pattern in a list comprehension, or by its source.
     patterns = [re.escape(word).replace("%s", r"\w+") for word in re.findall(r'name = "([\w%]+)"', text)]
     listed = f'"{name}"' in text or f'"{name.removesuffix("_test")}"' in text
     return (any(re.fullmatch(pattern, name) for pattern in patterns)

@@ -1,5 +1,5 @@
-// What the documents say is what happens: runs the commands that they show (run_documented.py says
-// which), and compares what is printed.
+// Runs the commands that the documents show (run_documented.py selects them) and compares their
+// output.
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -36,7 +36,7 @@ TEST_P(DocumentationTest, ItsCommandsDoWhatItSays) {
   EXPECT_TRUE(exit->ok()) << said;
 }
 
-// "docs/using.md" is docs_using.
+// Turns "docs/using.md" into docs_using.
 std::string NameOf(const testing::TestParamInfo<const char*>& document) {
   return absl::StrReplaceAll(document.param, {{"/", "_"}, {".md", ""}});
 }

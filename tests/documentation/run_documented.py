@@ -83,7 +83,7 @@ class Runner:
             LC_ALL="C.UTF-8",
         )
         if python := os.environ.get("LENGTHWISE_TEST_PYTHON"):
-            # What the command line starts of Python.
+            # The Python that the command line starts.
             site = directory / ".site"
             sys.path.insert(0, str(root / "tests" / "python"))
             import installed_package

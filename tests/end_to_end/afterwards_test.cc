@@ -1,5 +1,5 @@
-// What one does with an experiment that has ended, with the real programs: evaluate a stored model
-// again, look at its attention and activations, add seeds, sum it up.
+// Work on a finished experiment with the real programs: re-evaluating a stored model, looking at
+// attention and activations, adding seeds, and summarizing.
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -65,7 +65,7 @@ class AfterwardsTest : public testing::TestWithParam<Encoding> {
     Watcher(server_, experiment_).WatchUntil([](const v1::Event&) { return false; });
   }
 
-  // The trials of an experiment after it has ended.
+  // Waits for the experiment's end and returns its trials.
   std::vector<v1::Trial> EndedTrials(const std::string& experiment) {
     Watcher(server_, experiment).WatchUntil([](const v1::Event&) { return false; });
     v1::ListTrialsRequest request;
@@ -105,7 +105,7 @@ class AfterwardsTest : public testing::TestWithParam<Encoding> {
     return response.experiment().name();
   }
 
-  // Runs the command line to its end; its output.
+  // Runs the command line to its end and returns its output.
   std::string Client(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), kClient);
     arguments.push_back("--server=" + server_.address());
@@ -140,7 +140,7 @@ TEST_P(AfterwardsTest, AStoredModelScoresAsItDidAfterItsTraining) {
   }
   EXPECT_EQ(again[0].outcome().unseen_accuracy(), trials[0].outcome().unseen_accuracy());
 
-  // Other lengths; and the first experiment is not needed any more.
+  // Evaluates other lengths after the first experiment was deleted.
   v1::DeleteExperimentRequest deletion;
   deletion.set_name(experiment_);
   v1::DeleteExperimentResponse deleted;
@@ -210,7 +210,8 @@ TEST_P(AfterwardsTest, AttentionIsShownForRecordedAndForGivenInputs) {
   EXPECT_EQ(map["length"], 5);
   EXPECT_EQ(map["tokens"].size(), 10u);
   EXPECT_EQ(map["probabilities"].size(), 2u);
-  // The recorded input, given by hand, has the same map: the same positions are drawn for a length.
+  // The recorded input, given explicitly, has the same map: positions are drawn for a length, not
+  // an input.
   std::string input;
   for (int i = 0; i < 5; ++i) {
     input += (i > 0 ? "," : "") + std::to_string(map["tokens"][i].get<int>());

@@ -129,7 +129,7 @@ bool Watcher::WatchUntil(const std::function<bool(const v1::Event&)>& enough) {
   while (absl::Now() < deadline) {
     grpc::ClientContext context;
     context.set_deadline(absl::ToChronoTime(deadline));
-    // A server that was killed comes back: wait for it.
+    // A killed server comes back, so wait for it.
     context.set_wait_for_ready(true);
     v1::WatchExperimentRequest request;
     request.set_name(experiment_);

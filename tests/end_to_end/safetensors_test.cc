@@ -43,7 +43,7 @@ std::string Checkpoint() {
       {all.subspan(0, size), all.subspan(size, size), all.subspan(2 * size, size)});
 }
 
-// What the script prints, by this implementation's reader.
+// The script's expected output, computed with this implementation's reader.
 std::vector<std::string> ByOurReader(const std::string& bytes) {
   const auto file = models::ReadSafetensors(bytes);
   EXPECT_TRUE(file.ok()) << file.status();

@@ -1,9 +1,9 @@
-// A crash at every named failpoint of server and worker, and the promise afterwards.
+// Crashes server and worker at every named failpoint and checks the promises afterwards.
 //
-// One experiment goes through everything that moves a lease or a commit: submission, leases,
-// points, checkpoints, a worker that drains, one that is killed, the end; then a stored model is
-// evaluated again, a third experiment is cancelled and deleted, and a backup is made. At the
-// failpoint under test, one process kills itself with SIGKILL and is started again.
+// One experiment exercises everything that moves a lease or a commit: submission, leases, points,
+// checkpoints, a draining worker, a killed worker, the end. Then a stored model is re-evaluated, a
+// third experiment is cancelled and deleted, and a backup is made. At the failpoint under test, one
+// process kills itself with SIGKILL and is restarted.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -66,10 +66,10 @@ evaluation: {lengths: [5], sequences: 8}
 struct Failpoint {
   std::string name;
   bool of_worker = false;
-  bool can_fail = false;  // LENGTHWISE_FAILPOINT_OR_RETURN
+  bool can_fail = false;  // declared with LENGTHWISE_FAILPOINT_OR_RETURN
 };
 
-// From the sources of the programs under test.
+// Collects them from the sources of the programs under test.
 std::vector<Failpoint> AllFailpoints() {
   const std::regex use("LENGTHWISE_FAILPOINT(_OR_RETURN)?\\(\"([^\"]+)\"\\)");
   std::vector<Failpoint> all;
@@ -94,7 +94,8 @@ std::string Only(const std::string& action, const std::string& name, int hit) {
 
 class Scenario {
  public:
-  // Environments of the first server and of the workers until the first of them has died.
+  // `server` and `worker` are the environments of the first server and of the workers until the
+  // first death.
   Scenario(const std::string& name, Environment server, Environment worker)
       : fleet_({.directory = testing::TempDir() + "/" + name,
                 .server_program = "tests/faults/server_with_failpoints",
@@ -105,7 +106,7 @@ class Scenario {
         server_environment_(std::move(server)),
         worker_environment_(std::move(worker)) {}
 
-  // Plays it through and returns what is wrong.
+  // Runs the scenario and returns the broken promises.
   std::vector<std::string> Play();
   int deaths() const { return fleet_.deaths(); }
 
@@ -143,7 +144,7 @@ bool AnyRuns(const std::vector<v1::Trial>& trials, int64_t checkpoint_step,
 }
 
 std::vector<std::string> Scenario::Play() {
-  fleet_.StartServer(server_environment_);  // where it dies, Submit revives it
+  fleet_.StartServer(server_environment_);  // if it dies here, Submit revives it
   const std::string experiment = fleet_.Submit(kSpecification, "first");
   Expect(fleet_.Submit(kSpecification, "first") == experiment, "a repeated request made another");
   DisturbWorkers(experiment);
@@ -159,7 +160,7 @@ std::vector<std::string> Scenario::Play() {
          "there are other experiments: " + absl::StrJoin(fleet_.Experiments(), ", "));
   MakeBackup();
 
-  // What a crash left behind goes at a start.
+  // Startup removes what a crash left behind.
   fleet_.Revive();
   const auto exit = fleet_.TerminateServer();
   Expect(exit.ok(), "the server " + exit.ToString());
@@ -170,7 +171,8 @@ std::vector<std::string> Scenario::Play() {
 }
 
 void Scenario::DisturbWorkers(const std::string& experiment) {
-  // No trial ends before both are gone, however late they are looked at. One drains ...
+  // The hold file keeps trials from ending before both workers are gone, however slow the test is.
+  // One worker drains ...
   std::ofstream hold(hold_file_);
   StartWorker(0);
   Expect(
@@ -185,7 +187,7 @@ void Scenario::DisturbWorkers(const std::string& experiment) {
       "the second worker stores no checkpoint");
   fleet_.KillWorker(1);
   std::filesystem::remove(hold_file_);
-  // ... and one ends it.
+  // ... and one finishes.
   StartWorker(2);
 }
 
@@ -221,7 +223,7 @@ void Scenario::CancelAndDelete() {
   status = fleet_.Call([&](v1::ExperimentService::Stub& stub, grpc::ClientContext& context) {
     return stub.DeleteExperiment(&context, request, &response);
   });
-  // A deletion whose answer was lost has taken place.
+  // NOT_FOUND means that an earlier attempt deleted it and its answer was lost.
   Expect(status.ok() || status.error_code() == grpc::StatusCode::NOT_FOUND,
          "deleting: " + status.error_message());
 }
@@ -240,14 +242,14 @@ void Scenario::MakeBackup() {
     });
   };
   grpc::Status status = back_up();
-  // What a full disk refuses is asked for again when there is space.
+  // After a full disk, the backup is requested again once there is space.
   if (status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED) status = back_up();
-  // One whose answer was lost has been made.
+  // ALREADY_EXISTS means that an earlier attempt made it and its answer was lost.
   Expect(status.ok() || status.error_code() == grpc::StatusCode::ALREADY_EXISTS,
          "backing up: " + status.error_message());
 }
 
-// There is the backup, whole, and nothing else.
+// The complete backup exists, and nothing else.
 void Scenario::CheckBackup() {
   const std::string backups = fleet_.data_directory() + "/backups";
   const auto found = platform::ListDirectory(backups);
@@ -275,7 +277,7 @@ void Scenario::CheckHistory(const std::string& experiment) {
   }
 }
 
-// On disk there is the last model of each trial that the log names, and nothing else.
+// The disk holds the last model of each trial that the log names, and nothing else.
 void Scenario::CheckArtifacts(const std::vector<std::string>& experiments) {
   std::set<std::string> expected;
   for (const std::string& experiment : experiments) {
@@ -331,9 +333,9 @@ TEST(FailpointTest, TheInstalledServerHasNothingOfThem) {
   }
 }
 
-// Plays the scenario in which the failpoint does `action` the `hit`-th time that its process
-// reaches it; where that is never, at half as many times and so on. Returns what is wrong, not
-// doing anything included.
+// Runs the scenario in which the failpoint performs `action` the `hit`-th time its process reaches
+// it. If it is not reached that often, halves `hit` and tries again. Returns the problems found;
+// never acting is one.
 std::vector<std::string> PlayOne(const std::string& action, const Failpoint& failpoint, int hit,
                                  bool dies) {
   for (; hit > 0; hit /= 2) {
@@ -359,7 +361,7 @@ std::vector<std::string> PlayOne(const std::string& action, const Failpoint& fai
   return {failpoint.name + " is not reached by the process that is to act there"};
 }
 
-// Plays a scenario for each failpoint, four at a time: they mostly wait.
+// Runs a scenario for each failpoint, four at a time, since they mostly wait.
 void PlayAll(const std::string& action, const std::vector<Failpoint>& failpoints, int hit,
              bool dies) {
   std::atomic<size_t> next = 0;
@@ -380,7 +382,7 @@ void PlayAll(const std::string& action, const std::vector<Failpoint>& failpoints
   EXPECT_THAT(wrong, IsEmpty());
 }
 
-// Which time of reaching the place is the bad one: 1, and in long runs later ones, too.
+// The hit at which the failpoint acts: 1, and in long runs also later ones.
 int Hit() {
   const char* hit = std::getenv("LENGTHWISE_FAILPOINT_HIT");
   return hit == nullptr ? 1 : std::atoi(hit);
@@ -395,8 +397,8 @@ TEST(FailpointTest, AFullDiskAtAnyFailpointBreaksNoPromise) {
   for (const Failpoint& failpoint : AllFailpoints()) {
     if (failpoint.can_fail && !failpoint.of_worker) failpoints.push_back(failpoint);
   }
-  // The second time where there is one: the first is on the way to the ready file, where a full
-  // disk ends the server, and the next one starts.
+  // Uses the second hit where there is one. The first is on the way to the ready file, where a full
+  // disk ends the server and the restarted one succeeds.
   PlayAll("full", failpoints, 2 * Hit(), /*dies=*/false);
 }
 

@@ -32,7 +32,7 @@ std::unique_ptr<platform::ChildProcess> Start(std::vector<std::string> arguments
   return *std::move(process);
 }
 
-// Of a file; nothing where there is none.
+// The contents of a file; empty if it does not exist.
 std::string Contents(const std::string& path) {
   std::ifstream file(path);
   return {std::istreambuf_iterator<char>(file), {}};
@@ -73,7 +73,7 @@ bool Fleet::StartServer(const Environment& environment) {
       if (absl::Now() > deadline) Fail("the server does not get ready; see its log, " + log);
     }
     if (!has_ended) break;
-    // While no server had the port, a connection of somebody else's may have been given it.
+    // While no server held the port, the kernel may have given it to another connection.
     if (Contents(log).find("cannot listen on", logged) == std::string::npos) return false;
     absl::SleepFor(absl::Milliseconds(100));
   }
@@ -84,7 +84,7 @@ bool Fleet::StartServer(const Environment& environment) {
     arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 20);
     arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 20);
     arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 100);
-    // Fleets of one program share nothing.
+    // Fleets of one test program must not share connections.
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
     const auto channel =
         grpc::CreateCustomChannel(address_, grpc::InsecureChannelCredentials(), arguments);

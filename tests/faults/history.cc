@@ -36,7 +36,7 @@ Measurements Scripted(const v1::TrialSpecification& specification) {
     }
   }
   if (!specification.evaluated_trial().empty()) {
-    // Nothing was trained here: the log begins with the model that is evaluated.
+    // A re-evaluation does not train: its log begins with the evaluated model.
     points.Clear();
     expected.accuracies.clear();
     expected.checkpoints.erase(expected.checkpoints.begin(), std::prev(expected.checkpoints.end()));

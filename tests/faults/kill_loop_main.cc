@@ -1,4 +1,4 @@
-// The kill loop by hand, for as many kills as one likes:
+// Runs the kill loop by hand, with any number of kills:
 //
 //   bazel run //tests/faults:kill_loop -- --kills=200 [--real] [--seed=1] [--directory=DIR]
 #include <cstdio>

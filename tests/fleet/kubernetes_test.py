@@ -11,7 +11,7 @@ import unittest
 from typing import Any
 
 _DIRECTORY = pathlib.Path("deploy/kubernetes")
-# Of other projects than Kubernetes.
+# Kinds defined by projects other than Kubernetes.
 _FOREIGN = {"ServiceMonitor", "Kustomization"}
 
 
@@ -76,7 +76,7 @@ class KubernetesTest(unittest.TestCase):
         for name, pod in worker_pods(self.manifests).items():
             arguments = dict(argument.lstrip("-").split("=", 1) for argument in pod["spec"]["containers"][0]["args"])
             self.assertGreater(pod["spec"]["terminationGracePeriodSeconds"], seconds(arguments["drain_timeout"]), name)
-            # A worker that ended because nothing waits would be started again.
+            # Kubernetes would restart a worker that ended because the queue was empty.
             self.assertEqual(pod["spec"]["restartPolicy"], "Never", name)
 
     def test_both_kinds_of_workers_are_the_same(self) -> None:
@@ -85,7 +85,7 @@ class KubernetesTest(unittest.TestCase):
         self.assertEqual(pods["workers/job.yaml"], pods["autoscaled_workers/scaled_job.yaml"])
 
     def test_nothing_scales_a_deployment(self) -> None:
-        # To scale down, it would kill any pod, also one that trains.
+        # Scaling one down kills any pod, including one that trains.
         kinds = {manifest["kind"] for manifest in self.manifests.values()}
         self.assertFalse(kinds & {"Deployment", "HorizontalPodAutoscaler", "ScaledObject"})
 

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# A Slurm of two nodes on this machine's loopback, from Debian's packages: they are unpacked into a
-# folder, and nothing is installed.
+# A Slurm of two nodes on this machine's loopback, from Debian's packages, which are unpacked into a
+# folder. Installs nothing.
 #
-#   slurm_cluster.sh unpack ROOT          downloads the packages (apt-get) and unpacks them; exits 1
-#                                         and says why where they cannot be had, or do not run here
+#   slurm_cluster.sh unpack ROOT          downloads the packages (apt-get) and unpacks them. Exits 1 with the
+#                                         reason if they are unavailable or do not run here.
 #   slurm_cluster.sh configure ROOT DIR PORT1 PORT2 PORT3
-#                                         writes DIR/slurm.conf and munge's key; no daemon is started
+#                                         writes DIR/slurm.conf and munge's key. Starts no daemon.
 #
-# Partitions: gpu (default, may be preempted, 5 s of grace) and urgent. There is no accounting, so
-# sacct has nothing to say; jobacct_gather/linux needs cgroups that a container may not have.
+# Partitions: gpu (default, preemptible, 5 s of grace) and urgent. There is no accounting, so sacct
+# reports nothing; jobacct_gather/linux needs cgroups, which a container may lack.
 set -euo pipefail
 packages=(libhwloc15 liblua5.1-0 libmunge2 munge slurm-client slurm-wlm-basic-plugins slurmctld slurmd)
 case "$1" in

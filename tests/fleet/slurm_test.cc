@@ -1,8 +1,8 @@
-// Workers on a real Slurm, which this test starts: the fleet grows by what waits, makes room for
-// others within its grace, is filled up again, goes when there is nothing to do, and leaves the
-// history of a run that nothing disturbed.
+// Workers on a real Slurm, which this test starts. The fleet grows with the queue, makes room for
+// other jobs within its grace, is filled up again, and shrinks to nothing when the queue is empty.
+// The history must equal that of an undisturbed run.
 //
-// Figures are printed, not asserted: deadlines are those of a machine with much else to do.
+// Durations are printed, not asserted: deadlines allow for a busy machine.
 #include <algorithm>
 #include <csignal>
 #include <filesystem>
@@ -102,7 +102,7 @@ class SlurmTest : public testing::Test {
     return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   }
 
-  // The command line of `lengthwise workers COMMAND`, with its own jobs' name.
+  // The command line of `lengthwise workers COMMAND`, with the test's own job name.
   std::vector<std::string> Workers(const std::string& command,
                                    const std::vector<std::string>& more) const {
     std::vector<std::string> arguments = {kClient,   "workers",    command,
@@ -124,7 +124,7 @@ class SlurmTest : public testing::Test {
     return Workers("up", all);
   }
 
-  // `workers up`, until it is signalled; what it says is in up.log.
+  // Runs `workers up` until it is signalled. Its output goes to up.log.
   std::unique_ptr<platform::ChildProcess> StartUp(const std::vector<std::string>& more,
                                                   const std::string& worker = kWorker) const {
     auto process = platform::ChildProcess::Start({.arguments = Up(more, worker),
@@ -143,7 +143,7 @@ class SlurmTest : public testing::Test {
     return alive;
   }
 
-  // Whether it came true before the deadline.
+  // Returns true if the condition became true before the deadline.
   static bool Await(const std::function<bool()>& condition) {
     const absl::Time deadline = absl::Now() + kDeadline;
     while (!condition()) {
@@ -186,7 +186,7 @@ TEST_F(SlurmTest, FleetGrowsMakesRoomFillsUpAndGoes) {
     if (event.has_training_points()) training.insert(event.trial());
     return training.size() == 2;
   }));
-  // Another job takes a node; its worker gives its lease back before it is killed.
+  // Another job takes a node. Its worker returns its lease before it is killed.
   const std::string urgent = directory_ + "/urgent.sh";
   std::ofstream(urgent) << "#!/bin/sh\nsleep 3\n";
   const absl::Time preempted = absl::Now();
@@ -216,7 +216,7 @@ TEST_F(SlurmTest, FleetGrowsMakesRoomFillsUpAndGoes) {
   up->Signal(SIGINT);
   EXPECT_TRUE(up->WaitFor(kDeadline)->ok());
 
-  // The same on a machine of its own.
+  // The same experiment without disturbance.
   Server undisturbed(directory_ + "/undisturbed", absl::Seconds(60));
   undisturbed.Start();
   const auto worker = end_to_end::StartWorker(undisturbed, directory_ + "/undisturbed");
@@ -238,7 +238,7 @@ TEST_F(SlurmTest, NothingIsSubmittedThatNoNodeCanRun) {
   EXPECT_TRUE(NoJobIsLeft());
 }
 
-// Slurm takes a job that asks for more time than the partition gives, and never runs it.
+// Slurm accepts a job that exceeds the partition's time limit, and never runs it.
 TEST_F(SlurmTest, AJobThatWaitsForEverHoldsTheOthersBack) {
   Submit(server_, kSpecification);
   const auto up = StartUp({"--backlog", "1", "--", "--time=2:00:00"});
@@ -281,7 +281,7 @@ TEST_F(SlurmTest, StartsThatFailPauseTheFleetWithTheirReason) {
   EXPECT_TRUE(up->WaitFor(kDeadline)->ok());
 }
 
-// Each of these workers reaches the server and dies of its first lease.
+// Each of these workers reaches the server and dies during its first lease.
 TEST_F(SlurmTest, WorkersThatCrashPauseTheFleet) {
   const std::string crashing = directory_ + "/crashing_worker";
   std::ofstream(crashing) << "#!/bin/sh\nlog=$0.$SLURM_JOB_ID\n"

@@ -24,7 +24,7 @@ DATA, HEADERS, RST_STREAM, SETTINGS, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION =
 END_STREAM, ACK, END_HEADERS = 1, 1, 4
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 METHOD = "/lengthwise.v1.ExperimentService/ListExperiments"
-# The flood comes from another address than the probe, as it would from another machine.
+# Differs from the probe's address, as for a flood from another machine.
 FLOOD_ADDRESS = "127.0.0.2"
 
 
@@ -122,7 +122,7 @@ class Connection:
         """Takes what has come; waits for something at most `timeout` seconds. False when nothing came."""
         pending = isinstance(self.socket, ssl.SSLSocket) and self.socket.pending() > 0
         if not pending:
-            # Not select(), which takes no descriptor above 1,023.
+            # Not select(), which does not accept descriptors above 1,023.
             waiting = select.poll()
             waiting.register(self.socket, select.POLLIN)
             if not waiting.poll(1000 * timeout):
@@ -272,7 +272,7 @@ def gzip_bomb(target: Target, scale: float) -> str:
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)
     start = packer.compress(bytes(1 << 20)) + packer.flush(zlib.Z_FULL_FLUSH)
     block = packer.compress(bytes(1 << 24)) + packer.flush(zlib.Z_FULL_FLUSH)
-    packed = start + block * int(188 * scale)  # without a checksum, which stands behind the zeros
+    packed = start + block * int(188 * scale)  # without the checksum, which would follow the zeros
     connection = Connection(target)
     connection.read(1)
     connection.send(frame(HEADERS, END_HEADERS, 1, request_headers(METHOD, {"grpc-encoding": "gzip"})))

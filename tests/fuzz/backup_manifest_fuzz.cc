@@ -16,7 +16,7 @@ namespace {
 // Deleted at the end of the process.
 const std::string& Directory() {
   static const std::string* const directory = [] {
-    // In memory where there is such a place: thousands of inputs a second pass through the file.
+    // In memory if possible: thousands of inputs a second pass through the file.
     const std::string parent = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
     std::string name = parent + "/manifest_XXXXXX";
     lengthwise::Must(mkdtemp(name.data()) != nullptr, "a directory for the manifest");

@@ -1,5 +1,5 @@
-// The intake of workers' events: bytes as a StreamEventsRequest, checked, and on their way into the
-// store and out again.
+// The intake of workers' events: parses bytes as a StreamEventsRequest, checks them, and passes
+// them into the store and out again.
 #include <cstddef>
 #include <cstdint>
 
@@ -9,7 +9,7 @@
 #include "server/coordination/messages.h"
 #include "tests/fuzz/must.h"
 
-// Of text that is not UTF-8, a line for nearly every input.
+// Silences protobuf's warning about invalid UTF-8, which nearly every input triggers.
 [[maybe_unused]] google::protobuf::LogHandler* const kLoud =
     google::protobuf::SetLogHandler(nullptr);
 

@@ -1,5 +1,5 @@
-// The encoding `formula`: the first line is its parameters, the second byte of the rest chooses the
-// place of the formula that follows.
+// The encoding `formula`. The first line is its parameters; the second byte of the rest selects
+// which formula the remaining bytes are.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>

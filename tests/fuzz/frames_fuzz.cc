@@ -1,4 +1,4 @@
-// HTTP/2 frames of both directions, as they come to the server's edge.
+// HTTP/2 frames of both directions, as they arrive at the server's edge.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -15,7 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   server::FrameGuard guard({});
   const absl::Time now = absl::UnixEpoch();
   std::string rest = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", to_server, to_client;
-  // In parts of a size that the input chooses; each goes both ways.
+  // Split into parts of a size that the input chooses. Each part goes both ways.
   const size_t part = 1 + data[0];
   for (size_t at = 0; at < bytes.size(); at += part) {
     rest += std::string(bytes.substr(at, part));

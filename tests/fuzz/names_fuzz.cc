@@ -18,7 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                                       : server::TrialName(path->experiment, path->trial)),
          "a name that was parsed is made again");
   }
-  // A line is the scope, the rest the token.
+  // The first line is the scope, the rest the token.
   const size_t end = text.find('\n');
   if (end == absl::string_view::npos) return 0;
   const absl::string_view scope = text.substr(0, end);

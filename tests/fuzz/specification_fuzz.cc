@@ -1,4 +1,4 @@
-// The specification parser: the first byte says which format the rest is in.
+// The specification parser. The first byte selects the format of the rest.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -22,7 +22,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (const specification::GridTrial& trial : grid->trials) {
     Must(server::IsResourceId(trial.id), "a trial's id is one that the server accepts");
   }
-  // What was resolved resolves to itself.
+  // Resolving is idempotent.
   const auto again = specification::Resolve(grid->specification, {.max_trials = 100});
   Must(again.ok() && again->trials.size() == grid->trials.size(), "resolving again is the same");
   return 0;

@@ -1,4 +1,4 @@
-// A token as a caller shows it, and the server's file of tokens.
+// Tokens as callers send them, and the server's token file.
 #include <cstddef>
 #include <cstdint>
 
@@ -15,7 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     Must(rpc::FormatTokenText(*token) == text, "a token has one text");
   } else {
     Must(token.status().code() == absl::StatusCode::kInvalidArgument, "a wrong token is refused");
-    // As that of any other text: what may be a secret is not repeated, not even in part.
+    // The error is the same for any text, because it must not repeat any part of a possible secret.
     Must(token.status() == rpc::ParseTokenText("").status(), "all refusals are the same");
   }
   const auto records = server::ParseTokenRecords(text);
