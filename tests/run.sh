@@ -20,10 +20,10 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 FUZZ_SECONDS="${LENGTHWISE_FUZZ_SECONDS:-60}"
-# 0.1.0: which releases work together is in docs/releasing.md.
+# 0.1.0. docs/releasing.md states which releases work together.
 EARLIER_RELEASE=4ad12fe
 
-# Minutes that a part needs at least on two cores, with most of its objects in the disk cache.
+# Minutes that each part needs on two cores, with most of its objects in the disk cache.
 declare -A needs=([asan]=10 [asan_libtorch]=15 [tsan]=10 [fuzz]=14 [faults]=5 [benchmarks]=5 [releases]=12 [wheel]=15)
 
 started=$SECONDS
@@ -53,8 +53,8 @@ for argument in "$@"; do
 done
 [ ${#targets[@]} -gt 0 ] || targets=(//...)
 filter=(--build_tag_filters=-manual --test_tag_filters=-long_part,-manual)
-# Users of Lengthwise need none of these; without them the tests of monitoring, completion, manual pages and reports in a
-# browser are skipped.
+# Test tools only; users of Lengthwise need none of these. Without them the tests of monitoring,
+# completion, manual pages and reports in a browser are skipped.
 packages=(chromium curl fish groff-base man-db prometheus zsh)
 [[ ! " ${parts[*]} " =~ " fuzz " ]] || packages+=(clang libclang-rt-dev)
 [[ ! " ${parts[*]} " =~ " wheel " ]] || packages+=(debootstrap qemu-user)
@@ -62,8 +62,8 @@ packages=(chromium curl fish groff-base man-db prometheus zsh)
 step "1/4 installing what is missing (nothing to do the second time)"
 (. /etc/os-release && echo "on $PRETTY_NAME ($(cat /etc/debian_version 2>/dev/null || echo "no Debian"), $(uname -m))")
 deploy/install.sh "${strict[@]}" "${packages[@]}"
-# The packages that other people open models and exports with, those of the Python package, and the formatter; the C++
-# programs do not need them. Without them their tests are skipped.
+# The Python package's dependencies, the packages that read models and exports, and the formatter.
+# The C++ programs do not need them; without them their tests are skipped.
 test_tools="${XDG_CACHE_HOME:-$HOME/.cache}/lengthwise/test-tools"
 requirements=tests/python/requirements.txt
 install_test_tools() {
@@ -72,7 +72,7 @@ install_test_tools() {
     /usr/bin/python3 -m venv "$test_tools" && "${pip[@]}" --requirement "$requirements" || return
     cp "$requirements" "$test_tools/requirements.txt"
   fi
-  # Beside the one of the requirements.
+  # Installed beside the version of the requirements.
   for version in $(sed -n 's/^protobuf==\([0-9.]*\).*/\1/p' tests/python/protobuf_versions.txt); do
     [ -d "$test_tools/protobuf-$version" ] && continue
     rm -rf "$test_tools/new" &&
@@ -89,10 +89,11 @@ else
 fi
 
 step "2/4 checking the formatting, the Python package's style, and that the documents link to pages and name tests that there are, and show what was trained"
-# Each version of clang-format has its own idea of a format: this one is the same on every system.
+# Each version of clang-format formats differently. This one is the same on every system.
 formatter=$test_tools/bin/clang-format
 [ ! -x "$formatter" ] || git ls-files '*.h' '*.cc' '*.cu' | xargs "$formatter" --dry-run --Werror
-# Its types are checked by //tests/python:python_client_test, with the messages that are generated when it is built.
+# //tests/python:python_client_test checks its types, because the messages are generated when it is
+# built.
 [ -z "${LENGTHWISE_TEST_PYTHON:-}" ] || "$LENGTHWISE_TEST_PYTHON" -m ruff check --quiet python experiments/reproduced
 tests/documentation/check_proofs.py
 tests/documentation/check_links.py
@@ -108,12 +109,12 @@ trap 'rm -rf "$results"' EXIT
 [ -x "$formatter" ] || echo "the formatting was not checked: there is no $formatter" | tee -a "$results/skipped.txt"
 status=0
 limit=0 # seconds that a command of a long part may take; 0: as long as it takes
-# Runs a command for no longer than that. 124: it was stopped.
+# Runs a command for at most $limit seconds. Exits with 124 if it was stopped.
 bounded() {
   if [ $limit = 0 ]; then "$@"; else timeout --signal=INT --kill-after=60 $limit "$@"; fi
 }
 stopped() { echo "$1 was stopped at the time limit: not all of it ran" | tee -a "$results/skipped.txt"; }
-# run_tests NAME FLAG... TARGET...: goes on after failures, which are counted at the end.
+# run_tests NAME FLAG... TARGET...: continues after failures, which are counted at the end.
 run_tests() {
   local name=$1 ended=0
   shift
@@ -126,7 +127,8 @@ run_tests() {
   esac
   status=1
 }
-# run_part NAME COMMAND...: a part that is no Bazel test. One that ends with 77 was skipped, and its last line says why.
+# run_part NAME COMMAND...: a part that is not a Bazel test. Exit code 77 means skipped; its last
+# line is the reason.
 run_part() {
   local name=$1 ended=0
   shift
@@ -143,9 +145,9 @@ step "4/4 testing"
 run_tests plain "${filter[@]}" "${targets[@]}"
 printf 'tests took %s s, everything %s s\n' "$((SECONDS - built))" "$((SECONDS - started))"
 
-# unit_tests PART: those that a sanitizer runs. Tests of processes (end_to_end, faults, monitoring, documentation, python) do
-# not get other code to see by it; the tags no-asan and no-tsan leave a test out where one of them has nothing to find and
-# would take long.
+# unit_tests PART: the tests that a sanitizer runs. Excludes tests of processes (end_to_end, faults,
+# monitoring, documentation, python), which would show it no further code. The tags no-asan and
+# no-tsan exclude tests in which a sanitizer finds nothing and takes long.
 unit_tests() {
   local libtorch='rdeps(//..., @libtorch//:libtorch)' which sanitizer=${1%_libtorch}
   which="except $libtorch"
@@ -196,7 +198,7 @@ for part in "${parts[@]}"; do
       ;;
     wheel)
       step "long: the wheel on a fresh Debian 12 and 13"
-      # Other parts leave other configurations' programs in bazel-bin.
+      # Other parts leave the programs of other configurations in bazel-bin.
       run_part wheel_programs bazel build //client:lengthwise //server:lengthwise_server //worker:lengthwise_worker
       run_part wheel tests/wheel/try_wheel.sh
       ;;

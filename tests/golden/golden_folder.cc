@@ -48,7 +48,7 @@ std::string DataFolder() {
   if (const char* given = std::getenv("LENGTHWISE_DATA_DIR"); given != nullptr && *given != '\0') {
     return fs::is_directory(given, absent) ? given : "";
   }
-  // A test sees links to the files of the checkout.
+  // A test sees symbolic links to the checkout's files.
   const fs::path file = fs::canonical("tests/golden/golden_folder.h", absent);
   if (absent) return "";
   const fs::path folder = file.parent_path() / "../../../shared/data";

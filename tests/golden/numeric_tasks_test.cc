@@ -1,4 +1,5 @@
-// The tasks on vectors of real numbers, their sampling and their accuracies, against the reference.
+// Compares the tasks on vectors of real numbers, their sampling and their accuracies with the
+// reference.
 #include <cstddef>
 #include <cstdint>
 #include <fstream>
@@ -60,7 +61,7 @@ TEST_F(GoldenNumericTasksTest, TargetsAreTheReferences) {
   EXPECT_FALSE(golden_.at("cases").empty());
 }
 
-// Bounds and elements are those uniform numbers' places.
+// Bounds and elements interpolate the same uniform numbers.
 TEST_F(GoldenNumericTasksTest, BoundsAndElementsAreTheReferencesForTheSameUniformNumbers) {
   for (const Json& expected : golden_.at("sampling")) {
     const auto u = expected.at("u").get<Numbers>();

@@ -1,5 +1,5 @@
-// Puzzles are classified as by the reference implementation and by counting completions; where the
-// published puzzles are at hand, those too, and what is made here is like them.
+// Puzzles are classified as by the reference implementation and by counting completions. If the
+// published puzzles are available, checks those, too, and that generated puzzles resemble them.
 #include "tasks/puzzles.h"
 
 #include <algorithm>
@@ -160,7 +160,7 @@ TEST_F(PublishedPuzzlesTest, CanBeTrainedAndValidatedOn) {
   EXPECT_EQ(data.validation.size(), 108);
 }
 
-// Shares of the puzzles of one condition by number of clues.
+// Fraction of the puzzles of one condition, by number of clues.
 using Shares = std::array<double, kCells>;
 
 std::array<Shares, 3> SharesByClues(const PuzzleData& data) {
@@ -186,7 +186,7 @@ TEST_F(PublishedPuzzlesTest, MadePuzzlesHaveAsManyCluesAsThePublishedOnes) {
   const std::array<Shares, 3> published = SharesByClues(Data(kTraining));
   const std::array<Shares, 3> made = SharesByClues(Data(""));
   for (size_t condition = 0; condition < 3; ++condition) {
-    double moved = 0;  // half the sum of differences: the share that would have to change
+    double moved = 0;  // half the sum of differences: the fraction that would have to change
     for (size_t clues = 0; clues < kCells; ++clues) {
       moved += std::abs(published[condition][clues] - made[condition][clues]) / 2;
     }

@@ -1,4 +1,4 @@
-// Learning-rate schedules agree with values computed by their formulas.
+// Learning-rate schedules agree with values computed from their formulas.
 
 #include <fstream>
 

@@ -17,10 +17,10 @@ REQUIRED = {"uid": str, "title": str, "tags": list, "schemaVersion": int, "versi
             "annotations": dict, "panels": list, "links": list, "refresh": str, "timezone": str, "graphTooltip": int,
             "editable": bool, "description": str}
 PANELS = {"row", "timeseries", "stat", "bargauge", "heatmap", "table"}
-# Of packages/grafana-data/src/valueFormats/categories.ts.
+# From packages/grafana-data/src/valueFormats/categories.ts.
 UNITS = {"none", "short", "percent", "percentunit", "s", "ms", "bytes", "Bps", "ops", "reqps"}
 GRID_WIDTH = 24
-# Not of Lengthwise, but of Prometheus itself.
+# Exported by Prometheus, not by Lengthwise.
 OF_PROMETHEUS = {"up", "ALERTS"}
 FUNCTIONS = {"sum", "max", "min", "avg", "count", "rate", "increase", "histogram_quantile", "vector", "avg_over_time", "by",
              "on", "group_left", "or", "label_values", "changes", "and"}

@@ -49,7 +49,7 @@ def variables(url: str, dashboard: dict, end: float) -> dict[str, str]:
                 time.sleep(0.2)
                 continue
             raise SystemExit(f"{dashboard['uid']}: ${variable['name']} has no values")
-        # Names have no characters that mean something in a regular expression.
+        # Names have no characters that are special in a regular expression.
         values[variable["name"]] = ".*" if variable["multi"] else found[0]
     return values
 

@@ -1,6 +1,6 @@
-// Grafana's dashboards, without Grafana: they are what their description says, they keep to its
-// JSON model and its linter's rules, and every query returns data from a real Prometheus that
-// scrapes the real server while it trains.
+// Checks Grafana's dashboards without Grafana: they match their generator, follow Grafana's JSON
+// model and its linter's rules, and every query returns data from a real Prometheus that scrapes
+// the real server during training.
 #include <string>
 #include <vector>
 

@@ -1,4 +1,4 @@
-// METRICS.md and what the real programs export are the same.
+// METRICS.md documents exactly what the real programs export.
 #include <fstream>
 #include <map>
 #include <memory>
@@ -57,7 +57,8 @@ class MetricsPageTest : public testing::Test {
   static void SetUpTestSuite() { run_ = std::make_unique<SmallRun>(testing::TempDir()); }
   static void TearDownTestSuite() { run_.reset(); }
 
-  // Every family of the sections is exported with the page's type and labels, and no other is.
+  // Expects the endpoint to export exactly the families of these sections, with the page's types
+  // and labels.
   static void ExpectExported(const std::string& address, const std::vector<std::string>& sections) {
     const std::map<std::string, ExportedFamily> exported =
         ParseExposition(monitoring::Scrape(address));
@@ -123,12 +124,12 @@ TEST_F(MetricsPageTest, TheNumbersAreThoseOfTheRun) {
   const std::string text = monitoring::Scrape(run_->server_metrics());
   EXPECT_THAT(text, testing::HasSubstr("\nlengthwise_trials{state=\"running\"} 1\n"));
   EXPECT_THAT(text, testing::HasSubstr("\nlengthwise_trials{state=\"succeeded\"} 1\n"));
-  // As the worker's sentence says it; the server knows it by that.
+  // The server recognizes this reason in the worker's message.
   EXPECT_THAT(text, testing::HasSubstr(
                         "\nlengthwise_trial_failures_total{reason=\"loss_not_finite\"} 1\n"));
   EXPECT_THAT(text, testing::HasSubstr("\nlengthwise_workers_alive 1\n"));
   EXPECT_THAT(text, testing::HasSubstr("length_bucket=\"09-10\"}"));
-  // Ids of what has ended are not there any more.
+  // The ids of finished trials are gone.
   EXPECT_THAT(text, testing::Not(testing::HasSubstr("experiment=\"short-1\"")));
 }
 

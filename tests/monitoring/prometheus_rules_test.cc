@@ -1,6 +1,6 @@
-// What Prometheus' own tool says of the configuration, the rules and their test cases.
+// Runs Prometheus' own tool on the configuration, the rules and their test cases.
 //
-// promtool is of Debian's package prometheus; tests/run.sh installs it.
+// promtool is in Debian's package prometheus; tests/run.sh installs it.
 #include <regex>
 #include <string>
 #include <vector>
@@ -56,9 +56,9 @@ TEST_F(PrometheusRulesTest, EveryAlertAndEveryRecordingRuleHasACase) {
     for (const std::string& name :
          NamesBehind(ReadText(std::string(kDirectory) + file), {"- alert: ", "- record: "})) {
       ++names;
-      // Those that have a threshold are tested through their alert.
+      // Rules with a threshold are tested through their alert.
       const bool through_alert = name == "instance:lengthwise_disk_free:ratio";
-      // The latency of calls has the shape of that of commits.
+      // The latency of calls has the same form as that of commits.
       const bool alike = name == "instance_method:lengthwise_rpc_seconds:p99_5m";
       if (through_alert || alike) continue;
       EXPECT_NE(cases.find(name), std::string::npos) << name;

@@ -67,7 +67,8 @@ class NoiseTest(AnalysisTest):
 
 class SeedsTest(AnalysisTest):
     def test_seeds_are_tested_in_pairs(self):
-        # The differences 0.2, 0.2 and 0.1 of one seed each give no t; 0.1, 0.2 and 0.3 have t = 2 sqrt(3).
+        # Differences of 0.2, 0.2 and 0.1 with one seed each allow no t; 0.1, 0.2 and 0.3 have t = 2
+        # sqrt(3).
         self.add([
             ("ground", 1, {"name": "sin_cos_2d", "accuracy": 0.6}),
             ("ground", 2, {"name": "sin_cos_2d", "accuracy": 0.8}),
@@ -80,7 +81,7 @@ class SeedsTest(AnalysisTest):
         rows = self.by_encoding("t_test", EXPERIMENT, "--reference", "ground")
         self.assertAlmostEqual(rows["small"]["t"], 2 * math.sqrt(3), 9)
         self.assertEqual((rows["small"]["degrees_of_freedom"], rows["small"]["pairs"]), (2, 3))
-        # 0.2 with t of 0.975 and 2 degrees of freedom, 4.30265, times 0.1 / sqrt(3).
+        # 0.2, with the 0.975 quantile of t at 2 degrees of freedom, 4.30265, times 0.1 / sqrt(3).
         self.assertAlmostEqual(rows["small"]["difference"], 0.2, 12)
         self.assertAlmostEqual(rows["small"]["difference_low"], 0.2 - 4.302652729911275 * 0.1 / math.sqrt(3), 9)
         self.assertAlmostEqual(rows["small"]["difference_high"], 0.2 + 4.302652729911275 * 0.1 / math.sqrt(3), 9)
@@ -102,13 +103,13 @@ class SeedsTest(AnalysisTest):
         with self.assertRaises(LengthwiseError):
             self.analyses(EXPERIMENT).t_test(reference="ground")
 
-    # As a loop of `lengthwise evaluate` over an experiment's trials makes them.
+    # As made by a loop of `lengthwise evaluate` over an experiment's trials.
     def test_several_experiments_are_analyzed_as_one(self):
         self.add([("ground", 1, {"name": "sin_cos_2d"})], "a-1")
         self.add([("small", 1)], "b-1")
         self.assertEqual(list(self.by_encoding("t_test", "a-1", "b-1", "--reference", "ground")), ["small"])
 
-    # As experiments/latin_square/table1.yaml and table6.yaml: the same labels, rate and seeds.
+    # As in experiments/latin_square/table1.yaml and table6.yaml: equal labels, rate and seeds.
     def test_what_was_trained_otherwise_under_the_same_labels_has_its_own_row(self):
         for experiment, optimizer, shift in (("adam-1", "adam", 0.4), ("adamw-1", "adamw", 0.0)):
             self.add(

@@ -86,7 +86,7 @@ class MeasuresTest(unittest.TestCase):
             with self.assertRaises(ValueError):
                 measures.jensen_shannon_divergence(first, second)
 
-    # 2 * scipy.stats.t.sf(0.962, 14), what Ito et al. print.
+    # 2 * scipy.stats.t.sf(0.962, 14), as Ito et al. print.
     def test_the_papers_t_has_its_p(self):
         import scipy.stats
 

@@ -28,7 +28,7 @@ class AttentionTest(AnalysisTest):
         self.assertAlmostEqual(rows["ground"]["cosine"], 1, 12)
 
         rows = self.by_encoding("attention", EXPERIMENT, "--reference", "ground", "--measure", "js")
-        # Of the rows (1, 0) and (0.25, 0.75) from (0.5, 0.5), by the definition.
+        # The rows (1, 0) and (0.25, 0.75) against (0.5, 0.5), by the definition.
         first = 0.5 * math.log(4 / 3) + 0.25 * math.log(2 / 3) + 0.25 * math.log(2)
         second = (
             0.125 * math.log(2 / 3) + 0.375 * math.log(1.2) + 0.25 * math.log(4 / 3) + 0.25 * math.log(0.8)
@@ -132,7 +132,7 @@ class GroundTruthTest(AnalysisTest):
         self.assertAlmostEqual(rows[3]["share"], 0.5, 7, "1 and 0")
         self.assertEqual((rows[3]["models"], rows[3]["puzzles"]), (2, 1))
         self.assertEqual(self.run_command("ground_truth", EXPERIMENT), 0)
-        # Of the models' means over both puzzles, 0.875 and 0.125.
+        # From the models' means over both puzzles, 0.875 and 0.125.
         self.assertIn("50.0 ± 35.4 │ 28.1 │ 28.1 ± 0.0  50.0 ± 53.0 │      2\n", self.out)
         self.assertIn("(2 puzzles)", self.out)
 
@@ -152,7 +152,7 @@ class GroundTruthTest(AnalysisTest):
             saying="are of other puzzles or layers than those of other seeds of near",
         )  # fmt: skip
 
-    # As of tasks/latin_square/deduction_test.cc and latin_square_test.cc.
+    # The cases of tasks/latin_square/deduction_test.cc and latin_square_test.cc.
     def test_evidence_is_what_the_rules_relate(self):
         def of(puzzle):
             return latin_square.evidence_of([int(digit) for digit in puzzle])
@@ -173,7 +173,7 @@ class GroundTruthTest(AnalysisTest):
         ):
             found = of(puzzle)
             self.assertEqual((found.vectors, found.symbol, len(found.cells)), (vectors, symbol, cells), puzzle)
-        # The columns of the row's two blanks, and not that of its clue.
+        # The columns of the row's two blanks, but not that of its clue.
         for puzzle, read in (
             ("5124000000000000", "0111000000000000"),
             ("0400250300000000", "0100101101000100"),
@@ -203,10 +203,11 @@ class GroundTruthTest(AnalysisTest):
         for puzzle in puzzles:
             found = latin_square.evidence_of([int(digit) for digit in puzzle["puzzle"]])
             self.assertEqual((found.symbol, found.vectors), (int(puzzle["answer"]), int(puzzle["condition"])), puzzle)
-            # Nothing else has to be read.
+            # The evidence alone suffices for the deduction.
             read = [int(puzzle["puzzle"][cell]) if cell in (*found.cells, found.asked) else 0 for cell in range(16)]
             self.assertEqual(latin_square.evidence_of(read).symbol, found.symbol)
-            # Three cells of one line, six of two, and of a line with two or three that cross it.
+            # Three cells of one line, six of two, or those of a line and of two or three lines that
+            # cross it.
             self.assertIn(len(found.cells), {1: (3,), 2: (6,), 3: (9, 12)}[found.vectors])
 
 

@@ -20,7 +20,7 @@ SUCCESS, FAILURE, USAGE, UNREACHABLE = 0, 1, 2, 3
 
 class RenderingTest(unittest.TestCase):
     def test_numbers_have_the_fewest_digits_that_read_back(self):
-        # As std::to_chars writes them.
+        # As std::to_chars formats them.
         expected = {
             0.0: "0", 1.0: "1", 0.001: "0.001", 1e-4: "1e-04", 3e-4: "3e-04", 2048.0: "2048", 3e7: "3e+07", 0.1: "0.1",
             -2.5: "-2.5", 1e-8: "1e-08", 123456.75: "123456.75", 100000.0: "1e+05", 0.00015: "0.00015",
@@ -108,7 +108,7 @@ class CommandLineTest(unittest.TestCase):
     def test_results_stand_beside_a_published_table(self):
         text = self.output("results", "tiny", "--compare", "randomized_pe/table_1")
         self.assertTrue(text.startswith("tiny-1 beside Table 1 of Ruoss et al. 2023 (ACL): accuracy on unseen lengths"), text)
-        # The best of two seeds, over lengths 6 and 8; the paper's 23.7 and 24.3 for bucket sort.
+        # The best of two seeds over lengths 6 and 8, and the paper's 23.7 and 24.3 for bucket sort.
         best = 100 * max((Numbers(index).accuracy(6) + Numbers(index).accuracy(8)) / 2 for index in (0, 1))
         self.assertRegex(text, rf"CS +Bucket Sort † │ +{best:.1f} +23\.7")
         self.assertIn("2 of 165 cells run", text)
@@ -196,7 +196,7 @@ class CommandLineTest(unittest.TestCase):
             client.submit(service.specification("kept"))
         server.kill()
         (server.directory / "data").rename(copy)
-        # A token for another server is not for this one.
+        # A token for another server must not be used for this one.
         environment = {
             "LENGTHWISE_SERVER_BINARY": str(pathlib.Path(service.SERVER).resolve()), "LENGTHWISE_TOKEN_FILE": "/no",
         }  # fmt: skip

@@ -281,7 +281,8 @@ class GainTest(unittest.TestCase):
             },
         )  # fmt: skip
         (gain,) = found.gains()
-        # Here 95 - 52 and 55 - 60; the paper's 100.0 - 91.9 and 100.0 - 50.9, not its relative's 96.4 on even pairs.
+        # Here 95 - 52 and 55 - 60; the paper's 100.0 - 91.9 and 100.0 - 50.9, not its relative's
+        # 96.4 on even pairs.
         self.assertEqual((gain.rows, gain.mean, gain.largest), (2, 19.0, 43.0))
         self.assertAlmostEqual(gain.published_mean, (8.1 + 49.1) / 2)
         self.assertAlmostEqual(gain.published_largest, 49.1)
@@ -462,7 +463,8 @@ class PublishedTableTest(unittest.TestCase):
         self.assertEqual((first.cells[9, 2].value, first.cells[9, 7]), (54.0, PublishedValue(100.0)))
         invariant = {row.task for row in first.rows if row.permutation_invariant}
         self.assertEqual(invariant, {"bucket_sort", "cycle_navigation", "parity_check"})
-        # Table 4: bucket sort, learned 20.7 ± 2.9; Table 2: reverse string, randomized relative 2.75 ± 0.41.
+        # Table 4: bucket sort, learned 20.7 ± 2.9; Table 2: reverse string, randomized relative
+        # 2.75 ± 0.41.
         fourth = published.find("randomized_pe/table_4")
         self.assertEqual((fourth.columns[5].key, fourth.columns[5].statistic), ("learned", Statistic.MEAN_AT_BEST_RATE))
         self.assertEqual(fourth.cells[14, 5], PublishedValue(20.7, 2.9))
@@ -470,7 +472,8 @@ class PublishedTableTest(unittest.TestCase):
         self.assertEqual((second.quantity, second.columns[0].statistic), (Quantity.TRAINING_HOURS, Statistic.MEAN_OF_ALL))
         self.assertEqual((second.rows[1].task, second.columns[7].key), ("reverse_string", "rand_relative"))
         self.assertEqual(second.cells[1, 7], PublishedValue(2.75, 0.41))
-        # Ito et al., Table 3: 0.600 0.722 0.016; Table 4, 0.010: Adam 0.588 and 0.186, SGD 0.885 and 0.101.
+        # Ito et al., Table 3: 0.600 0.722 0.016; Table 4, 0.010: Adam 0.588 and 0.186, SGD 0.885
+        # and 0.101.
         maps = published.find("lst_pe_init/table_3")
         self.assertEqual((maps.quantity, len(maps.columns)), (Quantity.ATTENTION_COSINE, 20))
         self.assertEqual((maps.columns[5].key, maps.cells[0, 5]), ("learn_0.6", PublishedValue(0.722, 0.016)))
@@ -504,7 +507,8 @@ class PublishedTableTest(unittest.TestCase):
         self.assertEqual(self.columns(third, component("sin_cos", randomized=True, sorted=True)), ["rand_sin_cos"])
 
     def test_learned_encodings_differ_in_the_deviation_that_they_start_from(self):
-        # Ito et al., Table 1: learn-0.2 0.956, 0.039; training 1.000 0.000; nope 0.509 0.002 in training.
+        # Ito et al., Table 1: learn-0.2 0.956, 0.039; training 1.000 0.000; nope 0.509 0.002 in
+        # training.
         table = published.find("lst_pe_init/table_1")
         self.assertEqual([row.task for row in table.rows], ["latin_square"] * 2)
         self.assertEqual(table.cells[0, 1], PublishedValue(95.6, 3.9))
@@ -527,7 +531,8 @@ class PublishedTableTest(unittest.TestCase):
         self.assertEqual([table.columns[c].statistic for c in (1, 3)], [Statistic.MAXIMUM, Statistic.MEAN_AT_BEST_RATE])
 
     def test_figure_9_is_of_rope_over_heads(self):
-        # The authors' result files: the sum at c = 3, 1.767 with RoPE over heads, 0.0006977 with positional attention.
+        # The authors' result files: the sum at c = 3 is 1.767 with RoPE over heads and 0.0006977
+        # with positional attention.
         table = published.find("positional_attention/figure_9")
         sums = component("cumulative_sum")
 
@@ -761,7 +766,8 @@ class ProtocolTest(ResolvedTest):
         self.assertEqual(left_open["seeds"], "3")
 
     def test_field_of_a_new_api_is_compared(self):
-        # `precision` stands for it: a field that no rule names is told under its own name.
+        # Removes the rule for `precision`, to stand for a new field: a field without a rule is
+        # reported under its own name.
         names = dict(protocol._NAMES)
         del protocol._NAMES["training.precision"]
         self.addCleanup(protocol._NAMES.update, names)
@@ -769,9 +775,9 @@ class ProtocolTest(ResolvedTest):
         self.assertEqual(self.table_1(yaml), ["precision: float64 | float32"])
 
 
-# What each full specification under experiments/ is the specification of. A table is of the same trials as another one
-# where the paper shows them twice: maximum, mean and hours of the randomized paper, and Figure 5 of the positional one,
-# whose vectors of 8 numbers and 30,000 examples are a point of Figures 3 and 4.
+# The table that each full specification under experiments/ reproduces. Several tables share trials
+# where the paper shows them twice: maximum, mean and hours of the randomized paper; and Figure 5 of
+# the positional one, whose vectors of 8 numbers and 30,000 examples are a point of Figures 3 and 4.
 RANDOMIZED = {"randomized_pe/table_1", "randomized_pe/table_2", "randomized_pe/table_4"}
 FIGURE_5 = {"positional_attention/figure_5", "positional_attention/figure_3_30000", "positional_attention/figure_4_8"}
 OWN = {
@@ -878,7 +884,7 @@ class EveryPairTest(ResolvedTest):
             self.assertEqual(paths, set(table.unknown), table.key)
 
 
-# The figures and tables of each paper, as the tables in the README.md of its folder under experiments/ call them.
+# The figures and tables of each paper, as named in the README.md of its folder under experiments/.
 def _numbered(kind, *ranges):
     return {f"{kind} {prefix}{number}" for prefix, last in ranges for number in range(1, last + 1)}
 
@@ -1039,7 +1045,8 @@ class PapersProtocolTest(ResolvedTest):
         }
 
     def test_additions_are_trained_on_sets_of_the_papers_sizes(self):
-        # Zhou et al. 2024, E.1: "30M, 40M, 60M, and 120M examples ... for number lengths 1-40, 1-30, 1-20, and 1-10".
+        # Zhou et al. 2024, E.1: "30M, 40M, 60M, and 120M examples ... for number lengths 1-40,
+        # 1-30, 1-20, and 1-10".
         examples = {40: 30_000_000, 30: 40_000_000, 20: 60_000_000, 10: 120_000_000}
         found = self.resolved("decimal_addition/*.yaml")
         self.assertGreaterEqual(len(found), 22)

@@ -18,7 +18,7 @@ import run_documented
 WORKER = os.environ.get("WORKER", "worker/lengthwise_worker")
 EXAMPLES = service.ROOT / "python/examples"
 README = EXAMPLES / "README.md"
-# In front of what a script prints.
+# The comment before a script's output in the README.
 SHOWN = r"<!-- printed by {script}, numbers of (?P<processor>[^\n]+) -->\n```\n(?P<printed>.*?)```"
 PAPERS = ["decimal_addition.py", "latin_square.py", "positional_attention.py", "randomized_positional_encodings.py"]
 

@@ -418,7 +418,7 @@ class ExportTest(TestOfFiles):
         module, program = (sys.executable, "-m", "lengthwise"), (service.CLIENT,)
         numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
         for started, number in [(started, number) for started in (module, program) for number in numbers]:
-            # The server holds the model's end back.
+            # The server never finishes sending the model.
             part = experiment_service_pb2.DownloadModelResponse(data=b"m" * (3 << 20))
             self.server.models[FIRST] = _Endless(part)
             process = self.run_module("e-1/0", "--format", "safetensors", "--out", self.path("model"), program=started)
@@ -524,7 +524,7 @@ class OutputTest(TestOfFiles):
 
     def test_file_that_cannot_be_written_in_full_is_not_there(self):
         self.write("a", Kind.FILE, "first")
-        # The process may write files of 1,000 bytes, as if the disk had no more.
+        # Limits the process to files of 1,000 bytes, as if the disk were full.
         ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         before = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
@@ -629,7 +629,7 @@ class AccuracyTableTest(unittest.TestCase):
         self.assertEqual((len(groups), groups[1]), (5, [5, 6, 7, 8]))
         self.assertEqual(len(accuracy_summary.group_lengths(range(20), 6)), 5)
         self.assertEqual(len(accuracy_summary.group_lengths(range(3), 8)), 3)
-        self.assertEqual(len(accuracy_summary.group_lengths(range(13), 5)), 5)  # a prime number: as many as there may be
+        self.assertEqual(len(accuracy_summary.group_lengths(range(13), 5)), 5)  # a prime number: the most groups possible
 
     def test_takes_what_the_server_summed_up(self):
         self.add_cell("sin_cos", 2, [1.0, 0.7, 0.3, 0.1]).unseen_accuracy.deviation = 0.14
@@ -651,7 +651,7 @@ class AccuracyTableTest(unittest.TestCase):
             "sin_cos    │ 100.0  90.0  95.0 │ 20.0  10.0  15.0\n"
             "randomized │  90.0  80.0  85.0 │ 80.0  70.0  75.0\n",
         )
-        # One group is the mean, and stands once.
+        # A single group is the mean and appears once.
         self.assertEqual(
             self.table(30),
             "           │ seen │ not seen\n"

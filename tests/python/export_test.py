@@ -25,7 +25,7 @@ class ExportTest(unittest.TestCase):
         worker = service.Worker(cls.server)
         assert worker.run_all() == 4
         cls.trials = [trial.id for trial in cls.experiment.trials()]
-        # Nothing is stored of these yet.
+        # An experiment without stored results.
         cls.unfinished = cls.client.submit(service.specification("waiting"))
 
     @classmethod
@@ -195,7 +195,7 @@ class ExportTest(unittest.TestCase):
             self.assertAlmostEqual(
                 trials["unseen_accuracy"][index], (numbers.accuracy(6) + numbers.accuracy(8)) / 2
             )
-        # The same by the strict reader of the standard library, and every column explained.
+        # Also with the standard library's strict reader; every column is explained.
         columns = json.loads((tables / "columns.json").read_text())
         for name, meanings in columns.items():
             rows = list(csv.reader(io.StringIO((tables / name).read_text()), strict=True))

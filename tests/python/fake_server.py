@@ -36,7 +36,7 @@ class FakeServer(grpc.GenericRpcHandler):
         self.maps: dict[str, list[event_pb2.AttentionMap]] = {}
         self.evaluations: list[experiment_service_pb2.QueryLengthAccuraciesResponse.Evaluation] = []
         self.analyses: list[event_pb2.Event] = []
-        # Of the catalogue.
+        # The catalogue's entries.
         self.entries = [catalogue_service_pb2.CatalogueEntry(kind=catalogue_service_pb2.TASK, name="bucket_sort")]
         self.summary = experiment_service_pb2.SummarizeExperimentResponse()
         self._server = grpc.server(futures.ThreadPoolExecutor(4))

@@ -511,7 +511,7 @@ class LengthSweepTest(FigureCase):
         experiment = plotted()
         for positions, seed, unseen in [(2048, 0, 0.5), (2048, 1, 0.7), (1024, 0, 0.9), (1024, 1, 0.6)]:
             add(experiment, self.sweep_trial(positions, seed), [1, 1, unseen])
-        # It draws no positions: nothing of it belongs here.
+        # It draws no positions, so it is not part of the sweep.
         add(experiment, make_trial("relative"), [1, 1, 1])
         picture = self.figure("length_sweep", experiment)
         (panel,) = picture.panels
@@ -605,7 +605,8 @@ def addition(weight_seed, data_seed):
 class AccuracyOfTrialsTest(FigureCase):
     def test_has_a_line_a_trial_and_the_spread_of_each_kind_of_seed(self):
         experiment = plotted()
-        # Of the length not seen: means 0.9 and 0.3 by weight seed, 0.1 and 0.2 around them by data seed.
+        # For the unseen length: means 0.9 and 0.3 by weight seed, 0.1 and 0.2 around them by data
+        # seed.
         add(experiment, addition(4, 0), [1, 1, 0.8])
         add(experiment, addition(4, 1), [1, 1, 1.0])
         add(experiment, addition(7, 0), [1, 1, 0.1])
@@ -893,7 +894,7 @@ class LayoutTest(unittest.TestCase):
             draw_text(text, renderer)
 
         canvas = FigureCanvasAgg(figure)
-        canvas.draw()  # which lays it out
+        canvas.draw()  # computes the layout
         with unittest.mock.patch.object(Text, "draw", remember):
             canvas.draw()
         renderer = canvas.get_renderer()
@@ -1033,7 +1034,7 @@ class AxesOfTheCallerTest(unittest.TestCase):
         figure = Figure()
         axes = figure.add_subplot()
         self.assertIs(drawing.draw(grid(1, 1), axes), figure)
-        self.assertEqual(len(axes.get_lines()), 12)  # with the guess
+        self.assertEqual(len(axes.get_lines()), 12)  # including the guess
         self.assertEqual((axes.get_xlabel(), axes.get_ylabel()), ("input length", "token accuracy"))
         self.assertEqual(len(axes.get_legend().get_texts()), 13)
 

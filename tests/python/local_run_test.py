@@ -21,7 +21,7 @@ PROGRAMS = {
     "LENGTHWISE_SERVER_BINARY": str(service.ROOT / service.SERVER),
     "LENGTHWISE_WORKER_BINARY": str(service.ROOT / WORKER),
 }
-# An environment variable that every process of a test has.
+# An environment variable that every process of a test inherits.
 MARK = "LENGTHWISE_TEST_MARK"
 FOR_EVER = 1_000_000
 
@@ -72,7 +72,7 @@ class LocalRunTest(unittest.TestCase):
         )
 
     def test_wheel_runs_a_specification_by_its_name_with_its_own_programs(self):
-        # As deploy/wheel.sh lays the package out.
+        # The package's layout, as deploy/wheel.sh creates it.
         wheel = self.directory / "_programs"
         (wheel / "bin").mkdir(parents=True)
         for path in PROGRAMS.values():
@@ -99,7 +99,8 @@ class LocalRunTest(unittest.TestCase):
         self.await_processes("lengthwise_server", 1)
         self.assertEqual(list(experiment.results()["succeeded"]), [1, 1])
         self.assertEqual(len(experiment.trial(0).model()) > 0, True)
-        # In the same directory, while the first one is there; and read without a run.
+        # A second run in the same directory while the first result is open, then reading without a
+        # run.
         again = lengthwise.run(specification("again"), data_dir=self.directory / "data", device="cpu")
         self.assertEqual(again.counts.succeeded, 2)
         self.await_processes("lengthwise_server", 1)

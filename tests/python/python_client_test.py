@@ -127,7 +127,8 @@ class ClientTest(unittest.TestCase):
             list(accuracies[:4]["digits_accuracy"]), [Numbers(0).digits_accuracy(length) for length in Numbers.LENGTHS]
         )
         self.assertEqual(len(experiment.accuracies(intervals=True)), 24)
-        # Unseen are 6 and 8: 0.267 at 1 s and 0.346 at 2 s, and 0.01 more with each trial.
+        # The unseen lengths are 6 and 8: 0.267 at 1 s and 0.346 at 2 s, and 0.01 more with each
+        # trial.
         for accuracy, seconds in ((0.28, [2, 2, 1, 1]), (0.37, [None, None, None, 2])):
             reached = experiment.seconds_to_accuracy(accuracy)
             self.assertEqual(list(reached["trial"]), [trial.name for trial in experiment.trials()])
@@ -152,7 +153,7 @@ class ClientTest(unittest.TestCase):
         experiment = self.submit_and_run("maps")
         for index, trial in enumerate(experiment.trials()):
             numbers = Numbers(index)
-            (map,) = trial.attention_maps()  # that came in two parts
+            (map,) = trial.attention_maps()  # received in two parts
             self.assertEqual((map.length, map.input_number, list(map.tokens)), (3, 0, [4, 2, 3, 5, 5, 5]))
             numpy.testing.assert_array_equal(map.probabilities, numbers.attention())
             numpy.testing.assert_allclose(map.probabilities.sum(axis=-1), 1, rtol=1e-6)
@@ -293,7 +294,7 @@ class RestartTest(unittest.TestCase):
             again.finish(lease, lease.trials[0])
         watcher.join(service.DEADLINE)
         self.assertFalse(watcher.is_alive())
-        # As if nothing had happened.
+        # The watch must look as if nothing had happened.
         after = list(lengthwise.Client(server.address).experiment("restarts").watch())
         self.assertEqual([event.position for event in seen], [event.position for event in after])
         self.assertEqual([type(event) for event in seen], [type(event) for event in after])
@@ -445,7 +446,7 @@ class SettingsTest(unittest.TestCase):
                 experiment = client.submit(service.specification("secret"))
                 self.assertEqual([event.new for event in experiment.cancel().watch()], ["CANCELLED"] * 4)
             with lengthwise.Client(token_file="") as client:
-                self.assertEqual(len(client.experiments()), 1)  # empty is not given: the file's
+                self.assertEqual(len(client.experiments()), 1)  # empty means unset: the file's value applies
         with lengthwise.Client(address, tls_ca=certificate, tls_server_name="house.example") as stranger:
             with self.assertRaisesRegex(lengthwise.LengthwiseError, "token") as caught:
                 stranger.experiments()
@@ -570,7 +571,7 @@ class PackageTest(unittest.TestCase):
         self.assertIn(f'\nversion = "{lengthwise.__version__}"\n', project)
 
     def test_lives_with_the_modules_of_others(self):
-        # google.rpc's messages of another package, in the same process.
+        # Another package's google.rpc messages, in the same process.
         done = subprocess.run(
             [sys.executable, "-c",
              "import lengthwise\n"

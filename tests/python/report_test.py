@@ -28,7 +28,7 @@ from service import CLIENT, lengthwise
 
 SUCCESS, FAILURE, USAGE = 0, 1, 2
 TRIAL = "experiments/e-1/trials/bucket_sort-relative"
-# What a terminal, a browser, and a reader of a table could take for something else.
+# Text that could be misread by a terminal, a browser or a reader of a table.
 HOSTILE = "</script><script>alert(1)</script>\"&"
 STEERING = "\x1b]0;title\x07\x1b[2J\rover\u009b2J\u202etxt"
 
@@ -131,7 +131,7 @@ class ReportTest(TestOfHtml):
     def test_pictures_are_whole_svg_documents(self):
         html = report.render(make_data())
         sources = re.findall(r'(?:src|srcset)="data:image/svg\+xml;base64,([^"]*)"', html)
-        # Of accuracy by length, for a desk and for a phone.
+        # Accuracy by length, for a wide screen and for a phone.
         self.assertEqual(len(sources), 2)
         for source in sources:
             svg = base64.b64decode(source).decode()
@@ -188,7 +188,7 @@ class ReportTest(TestOfHtml):
         one.tokens[:] = -1
         object.__setattr__(one, "numbers", numpy.array([0.25, 2.0]))
         data.plotted.maps[TRIAL] = [one]
-        # Its outputs stand in the places of the inputs.
+        # Its outputs take the places of the inputs.
         data.plotted.catalogue.tasks["bucket_sort"].facts["kind"] = "regression"
         (shown,) = shown_maps(report.render(data))
         self.assertEqual((shown["numbers"], shown["first_output"]), ([0.25, 2.0], 2))
@@ -349,7 +349,7 @@ class UserFileTest(unittest.TestCase):
 
     def test_what_was_there_stays_where_the_new_has_no_room(self):
         self.path.write_text("before")
-        # No file may grow beyond a page, as on a full disk.
+        # Limits files to a page, as on a full disk.
         self.addCleanup(signal.signal, signal.SIGXFSZ, signal.signal(signal.SIGXFSZ, signal.SIG_IGN))
         limit = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limit[1]))
@@ -469,7 +469,7 @@ class ReportOfServerTest(TestOfHtml):
         # Numbers(index).accuracy over lengths 6 and 8, the mean over both seeds.
         unseen = numpy.mean([service.Numbers(index).accuracy(length) for index in (0, 1) for length in (6, 8)])
         self.assert_has(between(html, "<tbody>", "</tbody>"), f">{100 * unseen:.1f}<")
-        # The best of each encoding: the second seed, whose map is a function of its index.
+        # The best of each encoding is the second seed, whose map is a function of its index.
         found = shown_maps(html)
         self.assertEqual([one["model"] for one in found], ["Bucket Sort, None", "Bucket Sort, sin / cos"])
         rounded = numpy.frombuffer(base64.b64decode(found[1]["probabilities"]), numpy.uint8)
@@ -530,13 +530,14 @@ class ReportOfServerTest(TestOfHtml):
         for width in (1280, 390):
             with self.subTest(width=width), chromium.Page(path.as_uri(), width) as page:
                 self.assertEqual((page.messages, page.requests), ([], []))
-                # Tables scroll in themselves, not the page.
+                # Tables scroll by themselves; the page does not.
                 self.assertEqual(page.evaluate("document.documentElement.scrollWidth"), width)
                 self.assertEqual(
                     page.evaluate("[...document.images].filter((image) => image.naturalWidth < 100).length"), 0
                 )
                 self.assertGreaterEqual(page.evaluate("document.images.length"), 4)
-                # The viewer has drawn a map of more than one colour, and tells what a pointer is on.
+                # The viewer has drawn a map of more than one colour, and shows the value under the
+                # pointer.
                 colours = page.evaluate(
                     "(() => { const canvas = document.querySelector('canvas'); const seen = new Set();"
                     "const data = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;"

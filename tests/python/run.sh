@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs unittest modules with the packages of $LENGTHWISE_TEST_PYTHON, which tests/run.sh installs; each is skipped without.
+# Runs unittest modules with the packages of $LENGTHWISE_TEST_PYTHON, which tests/run.sh installs.
+# Skips them without it.
 #   run.sh MODULE.py...
 set -euo pipefail
 if [ -z "${LENGTHWISE_TEST_PYTHON:-}" ]; then

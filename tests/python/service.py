@@ -15,7 +15,7 @@ ROOT = pathlib.Path.cwd()  # the runfiles of the Bazel test, or the checkout wit
 SERVER = os.environ.get("SERVER", "server/lengthwise_server")
 CLIENT = os.environ.get("CLIENT", "client/lengthwise")
 DEADLINE = 60.0
-# With files that are no part of this repository.
+# Third-party data files, which are not in this repository.
 DATA_DIRECTORY = os.environ.get("LENGTHWISE_DATA_DIR", "")
 
 
@@ -35,10 +35,10 @@ from lengthwise import settings  # noqa: E402
 from lengthwise._proto import event_pb2, worker_service_pb2  # noqa: E402
 from lengthwise.connection import Connection  # noqa: E402
 
-# Nothing of the user's.
+# Excludes the user's settings.
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("LENGTHWISE_")}
 ENVIRONMENT["LENGTHWISE_CONFIG"] = ""
-# What the command line starts of Python is the package of the test.
+# Makes the command line start the package under test.
 ENVIRONMENT["LENGTHWISE_PYTHON"] = sys.executable
 ENVIRONMENT["PYTHONPATH"] = str(SITE)
 for name in [name for name in os.environ if name.startswith("LENGTHWISE_")]:
@@ -53,7 +53,7 @@ class Server:
         self.directory = new_directory()
         self.address = "127.0.0.1:0"
         self._limit: list[str] = []
-        if largest_file_kib > 0:  # where a write fails in the middle, as on a full disk
+        if largest_file_kib > 0:  # makes a write fail in the middle, as on a full disk
             limit = f"trap '' XFSZ; ulimit -f {largest_file_kib}; exec \"$@\""
             self._limit = ["bash", "-c", limit, "bash"]
         self.start()
