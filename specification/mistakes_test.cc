@@ -90,9 +90,9 @@ bool AreOfOneField(const std::string& line, const std::string& other) {
   return line.substr(0, line.find(':')) == other.substr(0, other.find(':'));
 }
 
-TEST(MistakesTest, TheBaseOfTheseTestsHasNone) { EXPECT_EQ(MessageOf(kRight), ""); }
+TEST(MistakesTest, BaseOfTheseTestsIsValid) { EXPECT_EQ(MessageOf(kRight), ""); }
 
-TEST(MistakesTest, PuzzlesHaveALengthADataSetAndConditions) {
+TEST(MistakesTest, PuzzlesNeedLengthDataSetAndConditions) {
   const auto message = [](const std::string& lines) {
     return MessageOf(absl::StrCat("name: right\nprotocol: latin_square\nseeds: 0\n", lines));
   };
@@ -116,7 +116,7 @@ TEST(MistakesTest, PuzzlesHaveALengthADataSetAndConditions) {
             "each a specification");
 }
 
-TEST(MistakesTest, RegressionsHaveScalesAndAsManyNumbersAsTrainingSays) {
+TEST(MistakesTest, RegressionsNeedValidScalesAndInputs) {
   const auto message = [](const std::string& lines) {
     return MessageOf(
         absl::StrCat("name: right\nprotocol: positional_attention\nseeds: 0\n"
@@ -168,7 +168,7 @@ TEST(MistakesTest, RegressionsHaveScalesAndAsManyNumbersAsTrainingSays) {
                               ", "));
 }
 
-TEST(MistakesTest, TextHasSizesThatItsTaskHasExamplesOfAndSequencesThatHoldThem) {
+TEST(MistakesTest, TextNeedsValidSizesAndLongEnoughSequences) {
   const auto message = [](const std::string& lines) {
     return MessageOf(absl::StrCat(R"yaml(name: right
 networks: {name: causal_decoder, blocks: 1, heads: 2, d_model: 16}
@@ -555,14 +555,14 @@ TEST(MistakesTest, EpochsOfTextNeedADataSet) {
             "training.without_replacement: needs a data set; set training.examples");
 }
 
-TEST(MistakesTest, NoCodeOfAdditionsIsKnown) {
+TEST(MistakesTest, AdditionsHaveNoReleasedCode) {
   EXPECT_EQ(MessageOf("{name: x, protocol: decimal_addition, compatibility: reference_code, "
                       "training: {packing: {tokens: 2048}}}"),
             "compatibility: the authors of protocol \"decimal_addition\" have released no code; "
             "leave it out");
 }
 
-TEST(MistakesTest, FiveMistakesGetOneAnswerThatNamesAllFive) {
+TEST(MistakesTest, OneAnswerNamesAllMistakes) {
   const absl::Status status = StatusOf(R"yaml(
 name: five
 taskz: bucket_sort
@@ -589,7 +589,7 @@ evaluation: {lengths: 1..10}
   EXPECT_EQ(details.field_violations(1).description(), "got \"many\", expected an integer");
 }
 
-TEST(MistakesTest, AGridOfTenMillionTrialsIsCountedAndNotExpanded) {
+TEST(MistakesTest, HugeGridIsCountedNotExpanded) {
   EXPECT_EQ(MessageOf("{name: x, protocol: randomized_positional_encodings, tasks: bucket_sort, "
                       "learning_rates: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10], encodings: none, "
                       "weight_seeds: 1..1000, data_seeds: 1..1000}"),
@@ -597,14 +597,14 @@ TEST(MistakesTest, AGridOfTenMillionTrialsIsCountedAndNotExpanded) {
             "trials; at most 100,000: give the grid fewer values or submit it in parts");
 }
 
-TEST(MistakesTest, AProductBeyond64BitsIsTooManyToo) {
+TEST(MistakesTest, ProductBeyond64BitsIsTooMany) {
   EXPECT_THAT(MessageOf("{name: x, protocol: randomized_positional_encodings, tasks: bucket_sort, "
                         "learning_rates: [1, 2, 3, 4, 5, 6, 7, 8], encodings: none, "
                         "weight_seeds: 1..1000000, data_seeds: 1..1000000}"),
               HasSubstr("= 8,000,000,000,000 trials; at most 100,000"));
 }
 
-TEST(MistakesTest, TheLimitOfTrialsIsTheCallers) {
+TEST(MistakesTest, CallerSetsTheTrialLimit) {
   v1::SpecificationText text;
   text.set_format(v1::SpecificationText::YAML);
   text.set_text(kRight);
@@ -613,12 +613,12 @@ TEST(MistakesTest, TheLimitOfTrialsIsTheCallers) {
               HasSubstr("2 encodings = 2 trials; at most 1:"));
 }
 
-TEST(MistakesTest, ATextOfFiveMegabytesIsRefusedUnread) {
+TEST(MistakesTest, OversizedTextIsRefusedUnread) {
   EXPECT_EQ(MessageOf(std::string(5 << 20, '[')),
             "text: got 5242880 bytes, expected at most 1048576");
 }
 
-TEST(MistakesTest, AMessageWithoutTextIsCheckedTheSame) {
+TEST(MistakesTest, TypedMessageIsCheckedTheSame) {
   v1::ExperimentSpecification specification;
   specification.set_protocol("randomized_positional_encodings");
   specification.add_learning_rates(std::numeric_limits<double>::quiet_NaN());
@@ -660,7 +660,7 @@ TEST(MistakesTest, FormulasHaveAFieldAndAColumn) {
             "encodings[1].logits: expected a number, true, false or text");
 }
 
-TEST(MistakesTest, ThousandsOfMistakesStillFitIntoAnAnswer) {
+TEST(MistakesTest, ThousandsOfMistakesFitAnAnswer) {
   std::string text = "name: x\n";
   for (int i = 0; i < 5'000; ++i) absl::StrAppend(&text, "unknown", i, ": 1\n");
   const absl::Status status = StatusOf(text);
@@ -669,7 +669,7 @@ TEST(MistakesTest, ThousandsOfMistakesStillFitIntoAnAnswer) {
   EXPECT_LT(status.message().size(), 3'000);
 }
 
-TEST(MistakesTest, TextProtoNamesAllUnknownFieldsWithTheirPlace) {
+TEST(MistakesTest, TextFormatNamesAllUnknownFields) {
   EXPECT_EQ(MessageOf("name: \"x\"\nprotocol: \"randomized_positional_encodings\"\n"
                       "training {\n  stepz: 10\n  batchsize: 3\n}\n",
                       v1::SpecificationText::TEXT_PROTO),

@@ -83,8 +83,7 @@ class Additions {
     for (const auto& [name, value] : reading.parameters()) {
       if (IsChosen(entry, network, name)) continue;
       if (target == nullptr) target = &Of(network, encoding);
-      target->mutable_network()->mutable_parameters()->insert(
-          {name, value});  // does not overwrite
+      target->mutable_network()->mutable_parameters()->insert({name, value});  // does not overwrite
     }
   }
 

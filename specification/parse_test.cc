@@ -43,7 +43,7 @@ TEST(ParseTest, AComponentMayBeItsNameAlone) {
   EXPECT_EQ(specification.encodings(1).name(), "sin_cos");
 }
 
-TEST(ParseTest, ParametersMayStandBesideTheName) {
+TEST(ParseTest, ParametersMayFollowTheName) {
   const auto beside = Read("encodings: {name: e, a: true, b: 3, c: text, d: '3', label: x}");
   const auto apart =
       Read("encodings: {name: e, label: x, parameters: {a: true, b: 3, c: text, d: '3'}}");
@@ -58,7 +58,7 @@ TEST(ParseTest, ParametersMayStandBesideTheName) {
   }
 }
 
-TEST(ParseTest, IntegersMayComeAsRangesWithBothEnds) {
+TEST(ParseTest, IntegerRangesIncludeBothEnds) {
   EXPECT_THAT(Read("seeds: 0..3").seeds(), ElementsAre(0, 1, 2, 3));
   EXPECT_THAT(Read("seeds: [7, 1..10 step 4, 20]").seeds(), ElementsAre(7, 1, 5, 9, 20));
   EXPECT_THAT(Read("seeds: ['18446744073709551614..18446744073709551615']").seeds(),
@@ -73,7 +73,7 @@ TEST(ParseTest, ALengthRangeMayBeARange) {
   EXPECT_EQ(specification.training().lengths().max(), 20);
 }
 
-TEST(ParseTest, AnIntegerMayBeWrittenWithAnExponent) {
+TEST(ParseTest, IntegersMayHaveExponents) {
   EXPECT_EQ(Read("training: {steps: 2e6}").training().steps(), 2'000'000);
 }
 
@@ -150,7 +150,7 @@ TEST(ParseTest, DeepNestingIsRefusedInEveryFormat) {
   EXPECT_FALSE(parsed.readable);
 }
 
-TEST(ParseTest, AliasesThatMultiplyAreNotFollowed) {
+TEST(ParseTest, ExponentialAliasesAreNotExpanded) {
   // Ten levels of aliases, each ten times the size of the one before.
   std::string text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
   for (int i = 1; i < 10; ++i) {
@@ -223,7 +223,7 @@ TEST(ParseTest, MutilatedTextsNeverCrash) {
   EXPECT_GT(readable, 500) << "the mutations are too coarse to reach the inner parts";
 }
 
-TEST(ParseTest, IndicesStayWhereAValueCannotBeRead) {
+TEST(ParseTest, UnreadableValuesKeepIndices) {
   const Parsed parsed = Parse(kYaml, "{learning_rates: [1, x, 3], encodings: [a, [], c]}");
   EXPECT_THAT(parsed.specification.learning_rates(), ElementsAre(1, 0, 3));
   EXPECT_EQ(parsed.specification.encodings(2).name(), "c");

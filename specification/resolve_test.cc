@@ -68,7 +68,7 @@ void ExpectSame(const Grid& a, const Grid& b) {
   }
 }
 
-TEST(ResolveTest, NamesTrialsByTheirPointOfTheGridInTheGridsOrder) {
+TEST(ResolveTest, NamesTrialsByGridPointInOrder) {
   const absl::StatusOr<Grid> grid = ResolveText(kSmall);
   ASSERT_TRUE(grid.ok()) << grid.status();
   EXPECT_THAT(Ids(*grid),
@@ -82,7 +82,7 @@ TEST(ResolveTest, NamesTrialsByTheirPointOfTheGridInTheGridsOrder) {
                           "bucket_sort-encoder-randomized_sin_cos-lr0.0003-weights7-data4"));
 }
 
-TEST(ResolveTest, TrialsOfAPackDifferOnlyInSeedsAndLearningRate) {
+TEST(ResolveTest, PackMembersDifferInSeedsAndLearningRate) {
   const absl::StatusOr<Grid> grid = ResolveText(kSmall);
   ASSERT_TRUE(grid.ok()) << grid.status();
   for (int i = 1; i < 4; ++i) EXPECT_EQ(grid->trials[i].pack->key, grid->trials[0].pack->key);
@@ -112,7 +112,7 @@ TEST(ResolveTest, EpochsBecomeSteps) {
   EXPECT_EQ(again->trials[0].pack->key, grid->trials[0].pack->key);
 }
 
-TEST(ResolveTest, PuzzlesAreAllUnseenUnlessSaidOtherwise) {
+TEST(ResolveTest, PuzzlesAreUnseenByDefault) {
   const std::string puzzles = "{name: x, protocol: latin_square, seeds: 0, encodings: none";
   const absl::StatusOr<Grid> grid = ResolveText(puzzles + "}");
   ASSERT_TRUE(grid.ok()) << grid.status();
@@ -124,7 +124,7 @@ TEST(ResolveTest, PuzzlesAreAllUnseenUnlessSaidOtherwise) {
   EXPECT_EQ(said->trials[0].Specification().evaluation().seen_up_to(), 1);
 }
 
-TEST(ResolveTest, ScalesAboveThatOfTrainingAreUnseenOfRegressions) {
+TEST(ResolveTest, LargerScalesAreUnseenInRegressions) {
   const absl::StatusOr<Grid> grid =
       ResolveText("{name: x, protocol: positional_attention, seeds: 0, training: {lengths: 2..4}}");
   ASSERT_TRUE(grid.ok()) << grid.status();
@@ -220,7 +220,7 @@ TEST(ResolveTest, SetsEveryFieldOfATrial) {
   EXPECT_TRUE(differencer.Compare(expected, trial)) << difference;
 }
 
-TEST(ResolveTest, WhatIsKeptIsSaidInEveryTrialAndChangesNoPack) {
+TEST(ResolveTest, KeepIsInEveryTrialButNotInThePack) {
   const absl::StatusOr<Grid> usual = ResolveText(kSmall);
   ASSERT_TRUE(usual.ok()) << usual.status();
   EXPECT_EQ(usual->specification.keep(), "weights");
@@ -275,7 +275,7 @@ TEST(ResolveTest, GivesTheSameGridForYamlJsonAndTextProto) {
   ExpectSame(*yaml, *text);
 }
 
-TEST(ResolveTest, ResolvingTheResultAgainChangesNothing) {
+TEST(ResolveTest, ResolvingIsIdempotent) {
   for (const std::string& yaml :
        {std::string(kSmall),
         std::string("{name: p, protocol: randomized_positional_encodings, seeds: 0..1}"),
@@ -296,7 +296,7 @@ TEST(ResolveTest, ResolvingTheResultAgainChangesNothing) {
   }
 }
 
-TEST(ResolveTest, DistinguishesComponentsByTheParametersInWhichTheyDiffer) {
+TEST(ResolveTest, LabelsNameDifferingParameters) {
   const absl::StatusOr<Grid> grid = ResolveText(R"yaml(
 name: labels
 tasks: bucket_sort
@@ -360,7 +360,7 @@ absl::StatusOr<Grid> ResolveFile(const std::string& path) {
   return ResolveText(text.str());
 }
 
-TEST(ResolveTest, TheQuickstartComparesPlainWithRandomizedPositions) {
+TEST(ResolveTest, QuickstartComparesRandomizedPositions) {
   const absl::StatusOr<Grid> grid = ResolveFile("experiments/quickstart.yaml");
   ASSERT_TRUE(grid.ok()) << grid.status();
   EXPECT_THAT(Ids(*grid), ElementsAre("bucket_sort-encoder-sin_cos-lr0.001-seed0",
@@ -517,7 +517,7 @@ TEST(ResolveTest, EveryExperimentHasTheTrialsItSays) {
   EXPECT_EQ(found.size(), trials.size());
 }
 
-TEST(ResolveTest, ThePapersProtocolHasItsTasksAndEncodings) {
+TEST(ResolveTest, ProtocolHasThePapersTasksAndEncodings) {
   const absl::StatusOr<Grid> grid =
       ResolveText("{name: x, protocol: randomized_positional_encodings, seeds: 0}");
   ASSERT_TRUE(grid.ok()) << grid.status();
@@ -636,7 +636,7 @@ TEST(ResolveTest, LatinSquareCodeDependsOnTheEncoding) {
   EXPECT_THAT(code->specification.network_overrides(), SizeIs(5));
 }
 
-TEST(ResolveTest, AResolvedOverrideResolvesToItself) {
+TEST(ResolveTest, OverridesResolveIdempotently) {
   const absl::StatusOr<Grid> once =
       ResolveFile("experiments/latin_square/table1_released_code.yaml");
   ASSERT_TRUE(once.ok()) << once.status();
@@ -645,7 +645,7 @@ TEST(ResolveTest, AResolvedOverrideResolvesToItself) {
   ExpectSame(*once, *again);
 }
 
-TEST(ResolveTest, WhatTheUserSetsStaysWithReferenceCode) {
+TEST(ResolveTest, UserValuesOverrideReferenceCode) {
   const std::string text =
       "{name: x, protocol: latin_square, encodings: [rope, {name: none, causal: true}], seeds: 0, "
       "networks: {name: layerwise_encoder, temperature: 0.5}";
@@ -661,7 +661,7 @@ TEST(ResolveTest, WhatTheUserSetsStaysWithReferenceCode) {
   EXPECT_EQ(ChangedByEncoding(*paper, *code), expected);
 }
 
-TEST(ResolveTest, PositionalCodeDependsOnTheLengths) {
+TEST(ResolveTest, PositionalReferenceCodeDependsOnLengths) {
   const std::string text =
       "{name: x, protocol: positional_attention, compatibility: reference_code, seeds: 0";
   const absl::StatusOr<Grid> one_length = ResolveText(text + "}");
@@ -758,7 +758,7 @@ TEST(ResolveTest, AProjectionHasItsDefaults) {
   EXPECT_FALSE(ResolveText(kSmall)->specification.evaluation().has_projection());
 }
 
-TEST(ResolveTest, AnalysesHaveDefaultsOnlyWhereTheyAreMade) {
+TEST(ResolveTest, OnlyRequestedAnalysesHaveDefaults) {
   const auto evaluation = [](const std::string& fields) {
     const absl::StatusOr<Grid> grid = ResolveText(std::string(kSmall).replace(
         std::string(kSmall).find("sequences: 20}"), 14, "sequences: 20" + fields + "}"));

@@ -136,14 +136,14 @@ TEST_F(ResolveWithTest, AProtocolGivesWhatIsNotSet) {
   EXPECT_EQ(grid->trials[0].pack->specification.training().clip_norm(), 0) << "0 is a value, too";
 }
 
-TEST_F(ResolveWithTest, SeedsReplaceTheProtocolsWeightAndDataSeeds) {
+TEST_F(ResolveWithTest, SeedsReplaceTheProtocolSeeds) {
   const absl::StatusOr<Grid> grid = ResolveYaml("{name: x, protocol: paper, seeds: 9}");
   ASSERT_TRUE(grid.ok()) << grid.status();
   EXPECT_EQ(grid->trials[0].id, "copy-net_width=16-code-lr0.5-seed9");
   EXPECT_EQ(grid->specification.weight_seeds_size(), 0);
 }
 
-TEST_F(ResolveWithTest, AParameterComesFromTheUserThenTheProtocolThenTheCatalogue) {
+TEST_F(ResolveWithTest, UserOverridesProtocolOverridesCatalogue) {
   const absl::StatusOr<Grid> grid = ResolveYaml(
       "{name: x, protocol: paper, networks: {name: net, depth: 4}, "
       "training: {optimizer: {name: adam, beta2: 0.8}}}");
@@ -156,7 +156,7 @@ TEST_F(ResolveWithTest, AParameterComesFromTheUserThenTheProtocolThenTheCatalogu
   EXPECT_EQ(trial.task().parameters().at("copies").number_value(), 3);
 }
 
-TEST_F(ResolveWithTest, EncodingsAreCheckedAgainstTheLongestSequenceOfAnyUse) {
+TEST_F(ResolveWithTest, EncodingsMustFitTheLongestSequence) {
   // Lengths up to 10. Inputs of length 10 have 9 tokens, as those of length 9.
   ASSERT_TRUE(ResolveYaml("{name: x, protocol: paper, tasks: {name: copy, copies: 2}}").ok());
   EXPECT_EQ(longest_seen, 9 + 18);
@@ -175,14 +175,14 @@ TEST_F(ResolveWithTest, ANetworkMustKnowTheTasksKind) {
             "networks[0]: \"net\" cannot learn \"copy\" (tasks[0])");
 }
 
-TEST_F(ResolveWithTest, AnUnknownProtocolIsOneMistakeAndNotTen) {
+TEST_F(ResolveWithTest, UnknownProtocolIsOneMistake) {
   EXPECT_EQ(ResolveYaml("{name: x, protocol: papre, networks: net}").status().message(),
             "protocol: unknown protocol \"papre\"; did you mean \"paper\"?");
 }
 
 // A model could not emit an end token outside its vocabulary, and would confuse it with equal
 // padding.
-TEST_F(ResolveWithTest, AVocabularyThatClashesIsRefused) {
+TEST_F(ResolveWithTest, ClashingVocabularyIsRefused) {
   task_.name = "words";
   task_.kind = tasks::TaskKind::kText;
   task_.parameters = {{.name = "vocabulary", .default_value = int64_t{12}, .documentation = ""},

@@ -28,7 +28,7 @@ TEST(TaskCatalogueTest, CreatesEveryEntryWithItsDefaults) {
   }
 }
 
-TEST(TaskCatalogueTest, EveryEntryHasANameOfItsOwnATitleAndDocumentation) {
+TEST(TaskCatalogueTest, EntriesAreNamedAndDocumented) {
   std::set<std::string> names, titles;
   for (const TaskEntry* entry : TaskEntries()) {
     EXPECT_TRUE(names.insert(entry->name).second) << entry->name;
@@ -39,7 +39,7 @@ TEST(TaskCatalogueTest, EveryEntryHasANameOfItsOwnATitleAndDocumentation) {
 
 // Table 1 of Ruoss et al. 2023: labels, levels (R, DCF, CS), random accuracies and daggers. The
 // catalogue may list tasks of other papers in between.
-TEST(TaskCatalogueTest, ListsTheTasksOfThePapersFirstTableByLevel) {
+TEST(TaskCatalogueTest, ListsTheTasksOfThePapersTable) {
   struct Row {
     std::string name, title, level;
     double random_accuracy;
@@ -77,7 +77,7 @@ TEST(TaskCatalogueTest, ListsTheTasksOfThePapersFirstTableByLevel) {
   }
 }
 
-TEST(TaskCatalogueTest, FindsEveryEntryByItsNameAndNoOther) {
+TEST(TaskCatalogueTest, FindsEveryEntryByName) {
   for (const TaskEntry* entry : TaskEntries()) EXPECT_EQ(FindTask(entry->name), entry);
   EXPECT_EQ(FindTask("bucket"), nullptr);
 }
@@ -91,13 +91,13 @@ TEST(TaskCatalogueTest, ParametersReachTheTask) {
   EXPECT_EQ(AsTransduction(**task).output_size(), 7);
 }
 
-TEST(TaskCatalogueTest, AnUnknownNameIsNotFoundAndTheNearestIsSuggested) {
+TEST(TaskCatalogueTest, UnknownNameGetsASuggestion) {
   const absl::Status status = CreateTask("bucket_srot", {}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(status.message()), HasSubstr("did you mean \"bucket_sort\"?"));
 }
 
-TEST(TaskCatalogueTest, AParameterOutsideItsLimitsIsRefusedByName) {
+TEST(TaskCatalogueTest, OutOfRangeParameterIsNamed) {
   catalogue::Parameters parameters;
   parameters.Set("vocabulary", int64_t{1});
   const absl::Status status = CreateTask("bucket_sort", parameters).status();
@@ -105,7 +105,7 @@ TEST(TaskCatalogueTest, AParameterOutsideItsLimitsIsRefusedByName) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("bucket_sort.vocabulary"));
 }
 
-TEST(TaskCatalogueTest, AnUnknownParameterIsRefusedByName) {
+TEST(TaskCatalogueTest, UnknownParameterIsNamed) {
   catalogue::Parameters parameters;
   parameters.Set("modulus", int64_t{5});
   const absl::Status status = CreateTask("even_pairs", parameters).status();

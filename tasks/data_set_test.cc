@@ -63,14 +63,14 @@ TEST(DataSetTest, EveryEpochHasAnotherOrder) {
   EXPECT_NE(data_set.Examples(batch, 1), first);
 }
 
-TEST(DataSetTest, MembersOfAPackShareBatchesButNotExamples) {
+TEST(DataSetTest, PackMembersShareBatchesNotExamples) {
   const DataSet data_set({.examples = 1000, .batch_size = 10, .min_length = 1, .max_length = 2});
   const DataSet::Batch batch = data_set.BatchOfStep(1, 17);
   EXPECT_EQ(data_set.Examples(batch, 1), data_set.Examples(batch, 1));
   EXPECT_NE(data_set.Examples(batch, 1), data_set.Examples(batch, 2));
 }
 
-TEST(DataSetTest, StandsWhereAStepIsWithoutTheStepsBefore) {
+TEST(DataSetTest, StepsAreAddressableInAnyOrder) {
   const DataSet data_set(
       {.examples = 100'000'000, .batch_size = 1000, .min_length = 1, .max_length = 40});
   const DataSet::Batch batch = data_set.BatchOfStep(3, 999'999'999'999);

@@ -48,7 +48,7 @@ Unpacked Unpack(const PackedBatch& batch) {
   return unpacked;
 }
 
-TEST_F(PackingTest, HasTheStepsExamplesInOrderWithoutCuttingOne) {
+TEST_F(PackingTest, KeepsExamplesWholeAndInOrder) {
   const Unpacked unpacked = Unpack(PackTrainingBatch(task(), data_, 3, options_));
   ASSERT_GT(unpacked.examples.size(), 12U);
   for (size_t i = 0; i < unpacked.examples.size(); ++i) {
@@ -57,7 +57,7 @@ TEST_F(PackingTest, HasTheStepsExamplesInOrderWithoutCuttingOne) {
   }
 }
 
-TEST_F(PackingTest, ASequenceIsFilledUntilTheNextExampleDoesNotFit) {
+TEST_F(PackingTest, SequencesAreFilledGreedily) {
   const PackedBatch batch = PackTrainingBatch(task(), data_, 3, options_);
   const Unpacked unpacked = Unpack(batch);
   const auto last = static_cast<uint32_t>(unpacked.examples.size());
@@ -71,7 +71,7 @@ TEST_F(PackingTest, ASequenceIsFilledUntilTheNextExampleDoesNotFit) {
 
 // With restarting positions and attention within segments, an example's tokens see exactly what
 // they would see alone: the same tokens at the same positions with the same targets.
-TEST_F(PackingTest, PositionsAndTargetsAreThoseOfTheExamplesAlone) {
+TEST_F(PackingTest, PackingKeepsPositionsAndTargets) {
   const PackedBatch batch = PackTrainingBatch(task(), data_, 3, options_);
   const Unpacked unpacked = Unpack(batch);
   for (size_t i = 0; i < unpacked.examples.size(); ++i) {
@@ -168,7 +168,7 @@ TEST_F(EpochsTest, EveryEpochHasEachExampleOnce) {
   }
 }
 
-TEST_F(EpochsTest, OneSetSeedIsOneSetInManyOrders) {
+TEST_F(EpochsTest, SetSeedFixesTheSetNotItsOrder) {
   TextData one = set_, other = set_;
   other.seed = 6;
   EXPECT_NE(Sorted(Epoch(one, 0)), Sorted(Epoch(other, 0)));
@@ -177,7 +177,7 @@ TEST_F(EpochsTest, OneSetSeedIsOneSetInManyOrders) {
   EXPECT_EQ(Sorted(Epoch(one, 0)), Sorted(Epoch(other, 0)));
 }
 
-TEST_F(EpochsTest, StepsFollowEachOtherWithoutAGap) {
+TEST_F(EpochsTest, StepsAreContiguous) {
   EpochExamples examples(task(), set_);
   int64_t place = 0;
   while (place < 2 * kExamples) {
@@ -192,7 +192,7 @@ TEST_F(EpochsTest, StepsFollowEachOtherWithoutAGap) {
   }
 }
 
-TEST_F(PackingTest, ExamplesLongerThanASequenceAreLeftOut) {
+TEST_F(PackingTest, SkipsExamplesLongerThanASequence) {
   const PackedBatch batch = PackTrainingBatch(task(), data_, 3, {.sequences = 4, .length = 32});
   // 12 hinted digits have 3 * 2 * 13 + 3 tokens; up to 3 digits fit in 32.
   EXPECT_GT(std::count(batch.segments.begin(), batch.segments.end(), 0), 0);

@@ -172,7 +172,7 @@ TEST(DecimalAdditionTest, TheVocabularyHas116TokensAndPadding) {
   EXPECT_EQ(static_cast<int64_t>(task.Draw(100, 0).tokens.size()), 609);
 }
 
-TEST(DecimalAdditionTest, RefusesWhatItHasNoExamplesOf) {
+TEST(DecimalAdditionTest, RefusesSizesWithoutExamples) {
   const AdditionTask hinted;
   EXPECT_TRUE(hinted->Check(101).ok());
   EXPECT_THAT(std::string(hinted->Check(102).message()), HasSubstr("1 to 101 digits with index"));
@@ -182,7 +182,7 @@ TEST(DecimalAdditionTest, RefusesWhatItHasNoExamplesOf) {
   EXPECT_THAT(std::string(paired->Check(3).message()), HasSubstr("paired digits have no index"));
 }
 
-TEST(RandomSpaceTest, BlanksComeInTrainingAloneAndTakeNothingAway) {
+TEST(RandomSpaceTest, BlanksAreInsertedInTrainingOnly) {
   const AdditionTask task({{"random_space", 0.2}});
   int64_t blanks = 0, places = 0;
   for (uint32_t row = 0; row < 500; ++row) {
@@ -200,7 +200,7 @@ TEST(RandomSpaceTest, BlanksComeInTrainingAloneAndTakeNothingAway) {
   EXPECT_NEAR(static_cast<double>(blanks) / static_cast<double>(places), 0.25, 0.02);
 }
 
-TEST(RandomSpaceTest, ABlankCanMakeTheNextLessLikely) {
+TEST(RandomSpaceTest, BlankProbabilityCanDecay) {
   const AdditionTask lasting({{"random_space", 0.4}});
   const AdditionTask decaying({{"random_space", 0.4}, {"random_space_decay", 0.1}});
   EXPECT_TRUE(decaying->augments());
@@ -252,7 +252,7 @@ TEST(CompareTest, AnAnswerIsExactWithItsEnd) {
   EXPECT_TRUE(task->Compare(kSum, after_the_end).is_exact);
 }
 
-TEST(CompareTest, NamesWrongDigitsFromTheLeastSignificantAndTheCarryIntoTheFirst) {
+TEST(CompareTest, NamesWrongDigitsAndTheFirstCarry) {
   const AdditionTask task = Plain("reversed");
   const AnswerComparison tens = task->Compare(kSum, Written("170"));
   EXPECT_THAT(tens.wrong_digits, ElementsAre(1));
@@ -265,7 +265,7 @@ TEST(CompareTest, NamesWrongDigitsFromTheLeastSignificantAndTheCarryIntoTheFirst
   EXPECT_EQ(task->Compare(kSum, Written("180")).first_wrong_has_carry, std::nullopt);
 }
 
-TEST(CompareTest, CountsDigitsFromTheRightInTheStandardOrder) {
+TEST(CompareTest, StandardOrderCountsFromTheRight) {
   const AdditionTask task = Plain("standard");
   const TextExample sum =
       Write({{2, 4}, {9, 3}}, {.order = Order::kStandard, .index_hints = false}, 0);  // 081
@@ -274,7 +274,7 @@ TEST(CompareTest, CountsDigitsFromTheRightInTheStandardOrder) {
   EXPECT_THAT(task->Compare(sum, Written("08")).wrong_digits, ElementsAre(0));
 }
 
-TEST(CompareTest, KnowsHowFarCarriesHaveComeToRightAndWrongAnswers) {
+TEST(CompareTest, KnowsCarryDistances) {
   // 0 6 4 5 7 2 + 1 3 5 5 8 9: 2 + 9 carries, and so do 7 + 8 and 5 + 5. The last carry propagates
   // through 4 + 5 and 6 + 3.
   const TextExample sum =
@@ -285,7 +285,7 @@ TEST(CompareTest, KnowsHowFarCarriesHaveComeToRightAndWrongAnswers) {
   EXPECT_THAT(task->Compare(sum, Written("0")).carry_distances, ElementsAre(0, 1, 1, 1, 2, 3, 0));
 }
 
-TEST(CompareTest, WrongHintsAreNotExactButDigitsCanBeRight) {
+TEST(CompareTest, WrongHintsCanHaveRightDigits) {
   const AdditionTask task;
   const TextExample example = task.Draw(4, 0);
   Tokens answer(example.Answer().begin(), example.Answer().end());
@@ -305,7 +305,7 @@ TEST(TrainingExampleTest, SizesAreUniformUpToTheLargest) {
   EXPECT_TRUE(chomsky::FitsUniform(sizes));
 }
 
-TEST(TrainingExampleTest, ASetOfFixedSizeHasNoMoreExamplesThanThat) {
+TEST(TrainingExampleTest, FixedSetRepeatsItsExamples) {
   const AdditionTask task;
   const TextData data{.seed = 3, .largest_size = 20, .examples = 50};
   std::set<Tokens> different;

@@ -67,7 +67,7 @@ TEST(ArithmeticExpressionTest, EvaluatesAsWithTwoStacks) {
   }
 }
 
-TEST(ArithmeticExpressionTest, TheUnknownsCoefficientTellsTheValueForEveryDigitInItsPlace) {
+TEST(ArithmeticExpressionTest, LinearValueHoldsForEveryDigit) {
   const ExpressionAlphabet alphabet(7, /*multiplication=*/true);
   for (uint32_t row = 0; row < 200; ++row) {
     std::vector<int32_t> expression = Draw(alphabet, 40, row);
@@ -83,7 +83,7 @@ TEST(ArithmeticExpressionTest, TheUnknownsCoefficientTellsTheValueForEveryDigitI
   }
 }
 
-TEST(ArithmeticExpressionTest, WithoutMultiplicationAnEquationHasOneSolution) {
+TEST(ArithmeticExpressionTest, LinearEquationsHaveOneSolution) {
   const ExpressionAlphabet alphabet(6, /*multiplication=*/false);  // not a prime
   for (uint32_t row = 0; row < 200; ++row) {
     std::vector<int32_t> expression = Draw(alphabet, 41, row);

@@ -62,7 +62,7 @@ bool Less(const Bits& a, const Bits& b) {
 
 constexpr size_t kLengths[] = {1, 2, 31, 63, 64, 65, 127, 128, 129, 250, 499, 500, 1100};
 
-TEST(BinaryNumberTest, SumsAndProductsAreThoseOfPencilAndPaper) {
+TEST(BinaryNumberTest, SumsAndProductsMatchSchoolbook) {
   for (const size_t length : kLengths) {
     for (const size_t other : {size_t{1}, size_t{64}, length}) {
       const Bits a = Draw(0, length);
@@ -80,7 +80,7 @@ TEST(BinaryNumberTest, CarriesRunThroughAllLimbs) {
   EXPECT_EQ(ToBits(Sum(FromLowFirst(ones), FromLowFirst(Bits{1}))), power);
 }
 
-TEST(BinaryNumberTest, TheSquareRootIsTheLargestNumberWhoseSquareIsNotLarger) {
+TEST(BinaryNumberTest, SquareRootIsRoundedDown) {
   for (const size_t length : kLengths) {
     for (uint32_t row = 0; row < 8; ++row) {
       Bits number = Draw(row, length);
@@ -93,7 +93,7 @@ TEST(BinaryNumberTest, TheSquareRootIsTheLargestNumberWhoseSquareIsNotLarger) {
   }
 }
 
-TEST(BinaryNumberTest, TheSquareRootIsExactAroundSquares) {
+TEST(BinaryNumberTest, SquareRootIsExactAroundSquares) {
   Bits root(250, 1);
   const Limbs square = Product(FromLowFirst(root), FromLowFirst(root));
   EXPECT_EQ(ToBits(SquareRoot(square)), root);

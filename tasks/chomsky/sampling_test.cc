@@ -35,7 +35,7 @@ bool HasTerminator(const TransductionTask& task) {
   return mask[1] == 0;
 }
 
-TEST_P(EveryTaskTest, SamplesAreSolvedByTheTaskAtEveryLengthTo500) {
+TEST_P(EveryTaskTest, SamplesAreSolvedAtEveryLengthTo500) {
   for (int64_t n = 1; n <= 500; ++n) {
     for (uint32_t row = 0; row < 4; ++row) {
       const DrawnSample sample = task_.Draw(n, row);
@@ -46,7 +46,7 @@ TEST_P(EveryTaskTest, SamplesAreSolvedByTheTaskAtEveryLengthTo500) {
   }
 }
 
-TEST_P(EveryTaskTest, InputsAreAsLongAsAskedForOrOneShorter) {
+TEST_P(EveryTaskTest, InputLengthIsExactOrOneShorter) {
   for (int64_t n = 1; n <= 500; ++n) {
     EXPECT_LE(task_->InputLength(n), n);
     EXPECT_GE(task_->InputLength(n), std::max<int64_t>(n - 1, 1));
@@ -65,7 +65,7 @@ TEST_P(EveryTaskTest, EveryOutputTokenOccurs) {
 
 // Compares samples whose inputs are permutations of each other. Their targets must all agree
 // exactly for the tasks that the entry declares permutation-invariant.
-TEST_P(EveryTaskTest, TheTargetDependsOnTheOrderUnlessTheEntrySaysOtherwise) {
+TEST_P(EveryTaskTest, PermutationInvarianceIsAsTheEntrySays) {
   std::map<std::vector<int32_t>, std::set<std::vector<int32_t>>> targets_by_tokens;
   size_t orders = 0;
   for (uint32_t row = 0; row < 3000; ++row) {
@@ -83,7 +83,7 @@ TEST_P(EveryTaskTest, TheTargetDependsOnTheOrderUnlessTheEntrySaysOtherwise) {
   EXPECT_EQ(entry().permutation_invariant || is_a_parity, !depends);
 }
 
-TEST_P(EveryTaskTest, GuessingIsRightAsOftenAsTheEntrySays) {
+TEST_P(EveryTaskTest, GuessingAccuracyIsAsTheEntrySays) {
   const bool terminated = HasTerminator(*task_);
   random::Stream guesses(1, random::Purpose::kPreview, 0);
   int64_t right = 0, places = 0;
@@ -104,7 +104,7 @@ TEST_P(EveryTaskTest, GuessingIsRightAsOftenAsTheEntrySays) {
               0.01);
 }
 
-TEST(MissingDuplicateStringTest, TheMissingBitIsTheParityOfTheOthers) {
+TEST(MissingDuplicateStringTest, MissingBitIsTheParityOfTheOthers) {
   const CatalogueTask task("missing_duplicate_string");
   for (int64_t n = 1; n <= 40; ++n) {
     for (uint32_t row = 0; row < 50; ++row) {

@@ -30,7 +30,7 @@ TEST(UniformTokensTest, EveryPlaceOfALongStringIsUniform) {
   }
 }
 
-TEST(UniformTokensTest, NeighbouringBitsAreIndependentAlsoAcrossRandomWords) {
+TEST(UniformTokensTest, NeighbouringBitsAreIndependent) {
   std::vector<int64_t> pairs(4);
   std::vector<int32_t> tokens(34);
   for (uint32_t row = 0; row < 20000; ++row) {
@@ -41,7 +41,7 @@ TEST(UniformTokensTest, NeighbouringBitsAreIndependentAlsoAcrossRandomWords) {
   EXPECT_TRUE(FitsUniform(pairs));
 }
 
-TEST(UniformTokensTest, AStringIsThePrefixOfALongerOne) {
+TEST(UniformTokensTest, LongerStringsExtendShorterOnes) {
   std::vector<int32_t> shorter(33), longer(64);
   random::Stream a = Stream(0), b = Stream(0);
   DrawBits(a, absl::MakeSpan(shorter));

@@ -54,7 +54,7 @@ TEST(ContentsTest, ContentsWithoutTokensByLengthAgree) {
   EXPECT_FALSE(Agrees(others, Some()));
 }
 
-TEST(ContentsTest, WhatNobodyWroteIsRefused) {
+TEST(ContentsTest, ForeignTextIsRefused) {
   for (const std::string text :
        {"", "{}", "[]", "null", "{\"form\": 3}", "{\"form\":\"symbols\",\"input_symbols\":-1}"}) {
     EXPECT_FALSE(ParseContents(text).ok()) << text;

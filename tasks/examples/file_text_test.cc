@@ -35,7 +35,7 @@ std::string Line(const std::string& input, const std::string& target, int length
 }
 
 // Symbols in byte order: + 1 2 7 9 =, with + at 0x2B, then digits, and = at 0x3D.
-TEST(FileTextTest, InputsAndTargetsShareAVocabularyWithAnEndAndPadding) {
+TEST(FileTextTest, InputsAndTargetsShareAVocabulary) {
   const FileText text = TextOfFiles(Line("12+7=", "19", 2), Line("1+1=", "9", 1));
   EXPECT_EQ(text.vocabulary(), 8);
   EXPECT_EQ(text.end_token(), 6);
@@ -97,7 +97,7 @@ TEST(FileTextTest, LongestExampleGrowsWithTheSize) {
   EXPECT_EQ(text.LongestExample(3), 10);
 }
 
-TEST(FileTextTest, TrainingExamplesAreThoseOfTheirSizesAlone) {
+TEST(FileTextTest, TrainingDrawsOnlyTheGivenSizes) {
   const FileText text =
       TextOfFiles(Line("aaaaaaaa", "b", 1) + Line("a", "b", 3), Line("aaaaaaaaaaaa", "b", 2));
   EXPECT_EQ(text.LongestTrainingExample(1, 3), 10);

@@ -29,7 +29,7 @@ std::vector<SolvedPuzzle> Draw(Blanking blanking, int count) {
 
 // Filling cell by cell with uniform choices gives a square the probability of the product, over its
 // cells, of one divided by the number of choices. Restarts keep these proportions.
-TEST(DrawLatinSquareTest, HasTheDistributionOfFillingCellByCell) {
+TEST(DrawLatinSquareTest, MatchesFillingCellByCell) {
   std::map<Puzzle, int64_t> counts;
   constexpr uint64_t kDraws = 60000;
   for (uint64_t i = 0; i < kDraws; ++i) {
@@ -55,7 +55,7 @@ TEST(DrawLatinSquareTest, HasTheDistributionOfFillingCellByCell) {
   EXPECT_TRUE(chomsky::Fits(drawn, probabilities));
 }
 
-TEST(DrawPuzzleTest, ThePuzzleIsUniquelySolvedAndKeepsTheNumberOfClues) {
+TEST(DrawPuzzleTest, PuzzlesAreUniqueWithTheDrawnClues) {
   for (const Blanking blanking : {Blanking::kPublished, Blanking::kDeducible}) {
     for (const SolvedPuzzle& solved : Draw(blanking, 2000)) {
       ASSERT_TRUE(ParsePuzzle(FormatPuzzle(solved.puzzle)).ok()) << FormatPuzzle(solved.puzzle);
@@ -74,7 +74,7 @@ TEST(DrawPuzzleTest, DeducibleBlankingLeavesOneCompletion) {
   }
 }
 
-TEST(DrawPuzzleTest, PublishedBlankingLeavesMoreCluesInTheFirstColumn) {
+TEST(DrawPuzzleTest, PublishedBlankingFavoursTheFirstColumn) {
   const auto clues_by_column = [](Blanking blanking) {
     std::array<int, kSide> counts = {};
     for (const SolvedPuzzle& solved : Draw(blanking, 6000)) {
@@ -130,7 +130,7 @@ TEST(GeneratePuzzlesTest, KeepsApartFromOtherPuzzles) {
   }
 }
 
-TEST(GeneratePuzzlesTest, SaysThatPuzzlesAreTooRareInsteadOfSearchingForEver) {
+TEST(GeneratePuzzlesTest, GivesUpWhenPuzzlesAreTooRare) {
   // Each square's 16 cells hold two clues or more and a target: at least 2/17 in common with one of
   // them.
   const std::vector<Puzzle>& everything = AllLatinSquares();
@@ -178,7 +178,7 @@ TEST(WithVariantsTest, TurnsAndRenamesEachPuzzleTwice) {
 }
 
 // The published validation set contains a puzzle and this variant of it.
-TEST(WithVariantsTest, TurningIsThatOfThePublishedPuzzles) {
+TEST(WithVariantsTest, RotationMatchesThePublishedPuzzles) {
   const Puzzle original = ParsePuzzle("0040405210200030").value();
   const SolvedPuzzle variant = TurnAndRename({original, *Deduce(original)}, 1, {2, 3, 4, 1});
   EXPECT_EQ(FormatPuzzle(variant.puzzle), "0210000043510030");

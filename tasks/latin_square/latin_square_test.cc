@@ -81,7 +81,7 @@ TEST_F(LatinSquareTest, HasThePapersSizes) {
   EXPECT_EQ(AsPuzzles(*task_).conditions().size(), 3U);
 }
 
-TEST_F(LatinSquareTest, EveryTargetHasOneSymbolInAllFullSquares) {
+TEST_F(LatinSquareTest, EveryTargetIsUnambiguous) {
   for (const PuzzleSet* set : {&data_->held_out, &data_->validation}) {
     for (int64_t i = 0; i < set->size(); ++i) {
       const Puzzle puzzle = At(*set, i);
@@ -127,7 +127,7 @@ TEST_F(LatinSquareTest, NoPuzzleIsTwiceInTheData) {
 }
 
 // Computed directly on the flattened one-hot vectors of 16 x 5.
-TEST_F(LatinSquareTest, TrainingPuzzlesDifferFromValidationPuzzlesByMoreThanTheBound) {
+TEST_F(LatinSquareTest, TrainingPuzzlesKeepTheirDissimilarity) {
   double smallest = 1;
   for (const PuzzleSet* set : {&data_->training, &data_->held_out}) {
     for (int64_t i = 0; i < set->size(); ++i) {
@@ -147,7 +147,7 @@ TEST_F(LatinSquareTest, TrainingPuzzlesDifferFromValidationPuzzlesByMoreThanTheB
   EXPECT_LT(smallest, 0.85) << "the bound binds";
 }
 
-TEST_F(LatinSquareTest, SeedsSplitTheSamePuzzlesDifferentlyAndShareTheValidationPuzzles) {
+TEST_F(LatinSquareTest, SeedsDifferOnlyInTheSplit) {
   const PuzzleData other = AsPuzzles(*task_).Data(2).value();
   EXPECT_NE(other.training.tokens, data_->training.tokens);
   EXPECT_EQ(other.validation.tokens, data_->validation.tokens);
@@ -167,7 +167,7 @@ catalogue::Parameters Few(int64_t puzzle_seed) {
   return parameters;
 }
 
-TEST(LatinSquareSeedsTest, TheDataIsAFunctionOfParametersAndSeed) {
+TEST(LatinSquareSeedsTest, DataIsAFunctionOfParametersAndSeed) {
   const auto task = Create(Few(1)), again = Create(Few(1)), other = Create(Few(2));
   const PuzzleData data = AsPuzzles(*task).Data(1).value();
   EXPECT_EQ(data.training.size(), 60);
@@ -221,7 +221,7 @@ TEST_F(PuzzleFilesTest, TrainsAndValidatesOnPuzzlesFromFiles) {
   EXPECT_EQ(data.validation.classes, (std::vector<int32_t>{2, 0}));
 }
 
-TEST_F(PuzzleFilesTest, SaysWhatDoesNotFit) {
+TEST_F(PuzzleFilesTest, NamesIncompatibleFiles) {
   const auto problem = [](const catalogue::Parameters& parameters) {
     const auto task = Create(parameters);
     return std::string(AsPuzzles(*task).Data(1).status().message());
@@ -234,7 +234,7 @@ TEST_F(PuzzleFilesTest, SaysWhatDoesNotFit) {
   EXPECT_THAT(problem(Files("nowhere.json", validation_, 2)), HasSubstr("nowhere.json"));
 }
 
-TEST_F(PuzzleFilesTest, ReadsNothingOutsideTheWorkersFolder) {
+TEST_F(PuzzleFilesTest, ReadsOnlyTheWorkersFolder) {
   const auto status = [](const std::string& name) {
     const auto task = Create(Files(name, name, 2));
     return AsPuzzles(*task).Data(1).status();

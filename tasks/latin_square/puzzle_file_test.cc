@@ -15,7 +15,7 @@ std::string Problem(absl::string_view text) {
   return std::string(ParsePuzzleFile(text, "set.json").status().message());
 }
 
-TEST(PuzzleFileTest, ReadsAListOfPuzzlesWithPeoplesAccuracy) {
+TEST(PuzzleFileTest, ReadsPuzzlesWithHumanAccuracy) {
   const auto puzzles = ParsePuzzleFile(
       R"({"what": "two", "puzzles": [
         {"id": 0, "puzzle": "0040405210200030", "solution": 1, "vectors": 1,
@@ -41,7 +41,7 @@ TEST(PuzzleFileTest, ReadsListsByCondition) {
   EXPECT_EQ((*puzzles)[1].solved.deduction.vectors, 3);
 }
 
-TEST(PuzzleFileTest, NamesTheFileAndThePlaceOfWhatIsWrong) {
+TEST(PuzzleFileTest, ErrorsNameFileAndPlace) {
   EXPECT_THAT(Problem("[]"), HasSubstr("set.json is not a JSON object"));
   EXPECT_THAT(Problem(R"({"puzzles")"), HasSubstr("set.json is not a JSON object"));
   EXPECT_THAT(Problem(R"({"puzzles": {}})"), HasSubstr("set.json has no puzzles"));
@@ -71,7 +71,7 @@ TEST(PuzzleFileTest, AnAbsentFileIsNotFound) {
   EXPECT_THAT(std::string(puzzles.status().message()), HasSubstr("/nowhere/puzzles.json"));
 }
 
-TEST(PuzzleFileTest, WhatHasNoEndIsNotRead) {
+TEST(PuzzleFileTest, EndlessFilesAreNotRead) {
   for (const char* path : {"/dev/zero", "/"}) {
     EXPECT_EQ(ReadPuzzleFile(path).status().code(), absl::StatusCode::kInvalidArgument) << path;
   }

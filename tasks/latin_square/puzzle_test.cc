@@ -18,7 +18,7 @@ TEST(PuzzleTest, IsSixteenDigitsRowByRow) {
   EXPECT_EQ(NumberOfClues(puzzle), 11U);
 }
 
-TEST(PuzzleTest, SaysWhatIsWrongWithOtherText) {
+TEST(PuzzleTest, NamesTheMistakeInOtherText) {
   const auto problem = [](absl::string_view text) {
     return std::string(ParsePuzzle(text).status().message());
   };
@@ -32,7 +32,7 @@ TEST(PuzzleTest, SaysWhatIsWrongWithOtherText) {
 
 TEST(PuzzleTest, ThereAre576LatinSquares) { EXPECT_EQ(AllLatinSquares().size(), 576U); }
 
-TEST(FeaturesTest, DissimilarityCountsCellsThatHoldTheSameOfThoseThatHoldAnything) {
+TEST(FeaturesTest, DissimilarityIsJaccards) {
   const auto dissimilarity = [](absl::string_view a, absl::string_view b) {
     return Features(ParsePuzzle(a).value()).DissimilarityTo(Features(ParsePuzzle(b).value()));
   };

@@ -132,7 +132,7 @@ TEST(RelationalQueryTest, ReadsAsThePapersExamples) {
 
 // 8 names of 4 characters and 8 numbers, "Find min of categories ", 4 names, 2 commas with a blank,
 // " and " and the scratchpad. A distractor has 5 characters.
-TEST(RelationalQueryTest, HasARowForEachCharacterNameAndNumber) {
+TEST(RelationalQueryTest, RowsAreCharactersNamesAndNumbers) {
   EXPECT_EQ(EntryTask(RelationalQuery())->Rows(8), 8 * 4 + 8 + 23 + 4 * 4 + 2 * 2 + 5 + 1);
   EXPECT_EQ(EntryTask(RelationalQuery(), Noisy())->Rows(8),
             EntryTask(RelationalQuery())->Rows(8) + 2 * 5);
@@ -149,7 +149,7 @@ TEST(RelationalQueryTest, OnlyTheFirstOutputCounts) {
             static_cast<std::ptrdiff_t>(mask.size()) - 1);
 }
 
-TEST(RelationalQueryTest, DistractorsAreMarkedNamesOfTheListAtAnyPlace) {
+TEST(RelationalQueryTest, DistractorsAreMarkedAtAnyPlace) {
   for (const bool unseen : {false, true}) {
     const EntryTask task(RelationalQuery(), Noisy());
     std::set<char> marks;
@@ -172,7 +172,7 @@ TEST(RelationalQueryTest, DistractorsAreMarkedNamesOfTheListAtAnyPlace) {
   }
 }
 
-TEST(RelationalQueryTest, UnseenMarksCanBeThoseOfThePapersText) {
+TEST(RelationalQueryTest, UnseenMarksFollowThePapersText) {
   catalogue::Parameters parameters = Noisy();
   parameters.Set("unseen_marks", std::string("-*"));
   const EntryTask task(RelationalQuery(), parameters);
@@ -212,7 +212,7 @@ TEST(RelationalQueryTest, QueriesAndOperationsAreUniform) {
   EXPECT_TRUE(chomsky::FitsUniform(first_asked));
 }
 
-TEST(RelationalQueryTest, RefusesWhatItHasNoSamplesOf) {
+TEST(RelationalQueryTest, RefusesDomainsWithoutSamples) {
   catalogue::Parameters parameters;
   parameters.Set("tokenize_numbers", true);
   const EntryTask task(RelationalQuery()), tokens(RelationalQuery(), parameters);

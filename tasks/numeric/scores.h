@@ -26,8 +26,8 @@ struct ErrorSum {
 ErrorSum SquaredErrors(absl::Span<const double> predictions, absl::Span<const double> targets,
                        absl::Span<const uint8_t> mask);
 
-// prediction - target| / max(|target|, 1.17e-6), as a fraction. The limit keeps the error finite for a
-// target of 0, as in TorchMetrics, whose value it is, and scikit-learn.
+// |prediction - target| / max(|target|, 1.17e-6), as a fraction. The limit keeps the error finite
+// for a target of 0, as in TorchMetrics, whose value it is, and scikit-learn.
 ErrorSum AbsolutePercentageErrors(absl::Span<const double> predictions,
                                   absl::Span<const double> targets, absl::Span<const uint8_t> mask);
 

@@ -149,7 +149,7 @@ rpc::TestAuthority* AccessTest::house_ = nullptr;
 rpc::TestAuthority* AccessTest::stranger_ = nullptr;
 platform::ChildProcess* AccessTest::server_ = nullptr;
 
-TEST_F(AccessTest, EverybodyDoesTheirPartOfAnExperiment) {
+TEST_F(AccessTest, RolesSufficeForAnExperiment) {
   EXPECT_THAT(Client("ada", {"auth", "whoami"}).output,
               HasSubstr(absl::StrCat("ada (submitter) at ", *address_, ", until 20")));
   const std::string specification = File("tiny.yaml");
@@ -176,7 +176,7 @@ TEST_F(AccessTest, EverybodyDoesTheirPartOfAnExperiment) {
   EXPECT_THAT(shown.output, AllOf(HasSubstr("\"owner\":\"ada\""), HasSubstr("\"succeeded\":1")));
 }
 
-TEST_F(AccessTest, WhoIsRefusedIsToldInOneLineWhatToDo) {
+TEST_F(AccessTest, RejectedCallersGetOneLineOfAdvice) {
   // No token, an unknown token, a revoked one and an expired one.
   EXPECT_THAT(Refusal(Client("", {"list"})),
               AllOf(HasSubstr("asks for a token"), HasSubstr("--token_file")));
@@ -219,7 +219,7 @@ TEST_F(AccessTest, WhoIsRefusedIsToldInOneLineWhatToDo) {
               HasSubstr("in plain text"));
 }
 
-TEST_F(AccessTest, AWorkerNeedsItsTokenAndItsCertificate) {
+TEST_F(AccessTest, WorkerNeedsTokenAndCertificate) {
   const auto refusal = [](const Result& result) {
     EXPECT_EQ(result.code, 1) << result.output;
     const size_t error = result.output.find("ERROR");
@@ -245,7 +245,7 @@ TEST_F(AccessTest, AWorkerNeedsItsTokenAndItsCertificate) {
               HasSubstr("expired at"));
 }
 
-TEST_F(AccessTest, TheConfigurationIsShownWithItsOrigins) {
+TEST_F(AccessTest, ShowsConfigurationWithOrigins) {
   const Result shown = Client("ada", {"config", "--output", "csv"});
   EXPECT_EQ(shown.code, 0);
   EXPECT_THAT(shown.output,
@@ -317,7 +317,7 @@ TEST_F(AccessTest, NamesCannotLeaveTheirDirectory) {
 }
 
 // Runs last: searches everything that the other tests made the programs print.
-TEST_F(AccessTest, ZNoSecretIsInALogACommandLineOrAFileOfTheServer) {
+TEST_F(AccessTest, ZSecretsDoNotLeak) {
   server_->Terminate(kDeadline);
   const std::string log = Contents(File("server.log"));
   EXPECT_THAT(log, AllOf(HasSubstr("with TLS"), HasSubstr("stopped")));

@@ -122,7 +122,7 @@ class AfterwardsTest : public testing::TestWithParam<Encoding> {
   int calls_ = 0;
 };
 
-TEST_P(AfterwardsTest, AStoredModelScoresAsItDidAfterItsTraining) {
+TEST_P(AfterwardsTest, StoredModelScoresAsAfterTraining) {
   const std::vector<v1::Trial> trials = EndedTrials(experiment_);
   ASSERT_EQ(trials.size(), 1u);
   const std::string evaluated = Evaluate(trials[0].name(), {});
@@ -154,7 +154,7 @@ TEST_P(AfterwardsTest, AStoredModelScoresAsItDidAfterItsTraining) {
   EXPECT_THAT(FinalAccuracies(third).begin()->second.lengths(), ElementsAre(20));
 }
 
-TEST_P(AfterwardsTest, AnExtensionTrainsOnlyWhatIsNew) {
+TEST_P(AfterwardsTest, ExtensionTrainsOnlyNewSeeds) {
   const auto before = FinalAccuracies(experiment_);
   const std::vector<v1::Trial> old = EndedTrials(experiment_);
   EXPECT_THAT(Client({"extend", "tiny", "--seeds", "0..2"}), HasSubstr("Added 2 trials to tiny-1"));
@@ -173,7 +173,7 @@ TEST_P(AfterwardsTest, AnExtensionTrainsOnlyWhatIsNew) {
   EXPECT_EQ(after.at(before.begin()->first).losses(0), before.begin()->second.losses(0));
 }
 
-TEST_P(AfterwardsTest, ASummaryIsTheMeanOfTheTrials) {
+TEST_P(AfterwardsTest, SummaryIsTheMeanOfTheTrials) {
   Client({"extend", "tiny", "--seeds", "1..2", "--watch"});
   v1::SummarizeExperimentRequest request;
   request.set_name(experiment_);
@@ -202,7 +202,7 @@ TEST_P(AfterwardsTest, ASummaryIsTheMeanOfTheTrials) {
   EXPECT_GT(cell.training_seconds().mean(), 0);
 }
 
-TEST_P(AfterwardsTest, AttentionIsShownForRecordedAndForGivenInputs) {
+TEST_P(AfterwardsTest, ShowsAttentionOfAnyInput) {
   const nlohmann::json recorded =
       nlohmann::json::parse(Client({"attention", "tiny/0", "--output=json"}));
   ASSERT_EQ(recorded["maps"].size(), 1u);

@@ -226,18 +226,18 @@ void ExpectKillsLeaveTheUndisturbedHistory(const std::string& directory,
   EXPECT_EQ(measurements(late), measurements(expected_events));
 }
 
-TEST(CrashTest, KilledWorkerAndServerLeaveTheHistoryOfAnUndisturbedRun) {
+TEST(CrashTest, KillsLeaveTheUndisturbedHistory) {
   ExpectKillsLeaveTheUndisturbedHistory(
       ::testing::TempDir(), [](Server& server) { return Submit(server, kSpecification); });
 }
 
-TEST(CrashTest, KillsLeaveTheUndisturbedHistoryOfAFileOfExamples) {
+TEST(CrashTest, KillsWithExamplesLeaveTheUndisturbedHistory) {
   // The workers' cache of files.
   setenv("XDG_CACHE_HOME", ::testing::TempDir().c_str(), 1);
   ExpectKillsLeaveTheUndisturbedHistory(::testing::TempDir() + "/examples", SubmitExamples);
 }
 
-TEST(CrashTest, ALanguageModelKilledInTrainingAndWhileItAnswersHasTheHistoryOfAnUndisturbedRun) {
+TEST(CrashTest, KilledLanguageModelHasTheUndisturbedHistory) {
   const std::string directory = ::testing::TempDir() + "/text";
   Server undisturbed(directory + "/undisturbed", absl::Seconds(60));
   undisturbed.Start();
@@ -281,7 +281,7 @@ TEST(CrashTest, ALanguageModelKilledInTrainingAndWhileItAnswersHasTheHistoryOfAn
   EXPECT_TRUE(Fold(ReadAll(disturbed, name)) == expected);
 }
 
-TEST(CrashTest, TwoWatchersAndALateOneSeeTheSameEvents) {
+TEST(CrashTest, AllWatchersSeeTheSameEvents) {
   const std::string directory = ::testing::TempDir() + "/watchers";
   Server server(directory, absl::Seconds(60));
   server.Start();

@@ -71,7 +71,7 @@ int64_t SpooledBytes(pid_t process) {
   return bytes;
 }
 
-TEST(OutageTest, AWorkerTrainsOnWithoutTheServerAndHandsInEverythingAfterwards) {
+TEST(OutageTest, WorkerTrainsThroughAnOutage) {
   const std::string directory = NewDirectory("outage");
   const std::string spool = directory + "/cache/spool";
   Server server(directory, absl::Seconds(60));
@@ -110,7 +110,7 @@ TEST(OutageTest, AWorkerTrainsOnWithoutTheServerAndHandsInEverythingAfterwards) 
   EXPECT_EQ(SpooledBytes(worker->pid()), 0);
 }
 
-TEST(OutageTest, WhyATrialFailedIsInItsLogAlsoAfterARestart) {
+TEST(OutageTest, FailureReasonSurvivesARestart) {
   const std::string directory = NewDirectory("logs");
   Server server(directory, absl::Seconds(30));
   server.Start();
@@ -129,7 +129,7 @@ TEST(OutageTest, WhyATrialFailedIsInItsLogAlsoAfterARestart) {
   EXPECT_THAT(Contents(log), HasSubstr("the loss was"));
 }
 
-TEST(OutageTest, ABackupOfAWorkingServerGoesOnElsewhere) {
+TEST(OutageTest, LiveBackupResumesElsewhere) {
   const std::string directory = NewDirectory("backup");
   Server server(directory, absl::Seconds(5));
   server.Start();

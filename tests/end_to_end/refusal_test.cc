@@ -154,7 +154,7 @@ void PrintTo(const WrongText& wrong, std::ostream* out) { *out << wrong.name; }
 
 class WrongTextTest : public RefusalTest, public testing::WithParamInterface<WrongText> {};
 
-TEST_P(WrongTextTest, IsRefusedByServerAndValidateInTheSameWords) {
+TEST_P(WrongTextTest, ServerAndValidateAgree) {
   EXPECT_EQ(Refused(TextRequest(GetParam().text)), GetParam().lines);
   EXPECT_EQ(ValidatedLines(GetParam().text), GetParam().lines);
 }
@@ -207,7 +207,7 @@ TEST_F(RefusalTest, ATypedRequestIsCheckedTheSame) {
                                 "evaluation.lengths: got -5, expected lengths from 1 to 100000"}));
 }
 
-TEST_F(RefusalTest, AFieldNumberThatTheServerDoesNotKnowIsNamedWithItsPlace) {
+TEST_F(RefusalTest, UnknownFieldNumberIsNamedWithItsPath) {
   v1::CreateExperimentRequest request = TypedRequest();
   v1::Training& training = *request.mutable_specification()->mutable_training();
   training.GetReflection()->MutableUnknownFields(&training)->AddVarint(7777, 1);
@@ -254,7 +254,7 @@ TEST_F(RefusalTest, PrometheusReadsTheNumberOfTrials) {
 }
 
 // Uses its own server, because it leaves an experiment.
-TEST(RequestIdTest, MakesCreateExperimentRepeatableForTheSameSpecificationAlone) {
+TEST(RequestIdTest, RequestIdIsBoundToItsSpecification) {
   Server server(absl::StrCat(testing::TempDir(), "/request_id"), absl::Seconds(5));
   server.Start();
   const auto create = [&](const std::string& text, v1::CreateExperimentResponse& response) {

@@ -112,7 +112,7 @@ TEST_F(ReleaseTest, OldServerRefusesThisWorkerWithBothVersions) {
                                      " of the worker API, the server with 1")));
 }
 
-TEST_F(ReleaseTest, DataDirectoryOfAnOldReleaseOpens) {
+TEST_F(ReleaseTest, OldDataDirectoryOpens) {
   const std::string before = Train({old_.server, old_.worker, kClient});
   Server server(directory_, kLease);
   server.Start();

@@ -146,7 +146,7 @@ int64_t Steps(const std::string& directory, const std::string& experiment) {
   return steps;
 }
 
-TEST(RunTest, RegressionTrainsWhatWasAskedFor) {
+TEST(RunTest, TrainsOnlyTheRequestedExperiment) {
   const std::string directory = ::testing::TempDir() + "/asked";
   const std::vector<std::string> big = {"run", WriteSpecification(directory, kForEver, "big"),
                                         "--workers", "1"};
@@ -179,7 +179,7 @@ TEST(RunTest, RegressionTrainsWhatWasAskedFor) {
   EXPECT_EQ(Steps(directory, "big-1"), big_steps);
 }
 
-TEST(RunTest, ExtensionTrainsAndShowsWhatIsNew) {
+TEST(RunTest, ExtensionTrainsOnlyNewTrials) {
   const std::string directory = ::testing::TempDir() + "/extended";
   const std::string other = WriteSpecification(directory, kForEver, "other");
   RunAndInterrupt(directory, {"run", other, "--workers", "1"});
@@ -195,7 +195,7 @@ TEST(RunTest, ExtensionTrainsAndShowsWhatIsNew) {
   EXPECT_THAT(RunClient(directory, {"run", "tiny-1"}), HasSubstr("all of which have ended"));
 }
 
-TEST(RunTest, InterruptedExtensionSaysHowToGoOn) {
+TEST(RunTest, InterruptedExtensionSaysHowToResume) {
   const std::string directory = ::testing::TempDir() + "/interrupted_extension";
   RunAndInterrupt(directory, {"run", WriteSpecification(directory, kForEver), "--workers", "1"});
   const std::string output =
@@ -204,7 +204,7 @@ TEST(RunTest, InterruptedExtensionSaysHowToGoOn) {
   EXPECT_THAT(output, HasSubstr("lengthwise run tiny-1 --data_dir " + directory + "/data\n"));
 }
 
-TEST(RunTest, LargeExtensionIsNotStartedWithoutAYes) {
+TEST(RunTest, LargeExtensionNeedsConfirmation) {
   const std::string directory = ::testing::TempDir() + "/large_extension";
   RunClient(directory, {"run", WriteSpecification(directory, 10)});
   const std::string refused = RunClient(directory, {"extend", "tiny-1", "--seeds", "1..11"}, 1);
@@ -215,7 +215,7 @@ TEST(RunTest, LargeExtensionIsNotStartedWithoutAYes) {
               HasSubstr("Added 22 trials to tiny-1"));
 }
 
-TEST(RunTest, CancelledExperimentIsNoSuccess) {
+TEST(RunTest, CancelledExperimentIsAFailure) {
   const std::string directory = ::testing::TempDir() + "/cancelled";
   auto run = StartRun(directory, kForEver);
   WaitForWorker(directory);
@@ -234,7 +234,7 @@ TEST(RunTest, CancelledExperimentIsNoSuccess) {
   EXPECT_EQ(exit->code, 1) << Output(directory);
 }
 
-TEST(RunTest, PrintsTheResultsOfBothEncodingsAndLeavesNothingRunning) {
+TEST(RunTest, PrintsResultsAndLeavesNoProcess) {
   const std::string directory = ::testing::TempDir() + "/complete";
   auto run = StartRun(directory, 40);
   const auto exit = run->WaitFor(kDeadline);

@@ -72,7 +72,7 @@ std::vector<std::string> ByPython(const std::string& python, const std::string& 
   return absl::StrSplit(printed, '\n', absl::SkipEmpty());
 }
 
-TEST(SafetensorsPackageTest, ReadsACheckpointAsThisReaderDoes) {
+TEST(SafetensorsPackageTest, MatchesThisReader) {
   const char* python = std::getenv("LENGTHWISE_TEST_PYTHON");
   if (python == nullptr || *python == '\0') {
     GTEST_SKIP() << "LENGTHWISE_TEST_PYTHON names no Python with the package safetensors; "

@@ -50,7 +50,7 @@ absl::Time TimeOf(const v1::Event& event) {
   return absl::FromUnixSeconds(event.time().seconds()) + absl::Nanoseconds(event.time().nanos());
 }
 
-TEST(SchedulingTest, APriorityTakesTheWorkerByCheckpointAndWhatWasCancelledGoesOnFromThere) {
+TEST(SchedulingTest, PriorityPreemptsAtACheckpoint) {
   const std::string directory = testing::TempDir() + "/scheduling";
   Server server(directory, absl::Seconds(60), {"--preempt_after", "300ms"});
   server.Start();
@@ -98,7 +98,7 @@ TEST(SchedulingTest, APriorityTakesTheWorkerByCheckpointAndWhatWasCancelledGoesO
 // Measures, on the server's clock, the time from a cancellation until the only worker has stopped
 // and runs the next trial: during training, and during an evaluation of minutes. The promise is two
 // seconds. On a busy machine it must hold in one of five attempts.
-TEST(SchedulingTest, ACancellationReachesARunningTrialWithinTwoSeconds) {
+TEST(SchedulingTest, CancellationTakesEffectWithinTwoSeconds) {
   const std::string directory = testing::TempDir() + "/cancellation";
   // The default interval. The long lease would show a cancellation that waits for its expiry.
   Server server(directory, absl::Seconds(60), {"--heartbeat_interval", "1s"});

@@ -64,7 +64,7 @@ std::string Fill(const std::string& directory) {
   return experiment;
 }
 
-TEST(DamageTest, ADatabaseWithWrongBytesIsNamedOrLivedWith) {
+TEST(DamageTest, DamagedDatabaseNeverCrashesTheServer) {
   const std::string directory = testing::TempDir() + "/database";
   const std::string experiment = Fill(directory + "/whole");
   const std::string path = "/lengthwise.db";
@@ -108,7 +108,7 @@ TEST(DamageTest, ADatabaseWithWrongBytesIsNamedOrLivedWith) {
   EXPECT_GT(refused, 0);
 }
 
-TEST(DamageTest, FilesThatAreNotOursAmongTheArtifactsAreLeftAlone) {
+TEST(DamageTest, ForeignFilesAmongArtifactsAreKept) {
   const std::string directory = testing::TempDir() + "/artifacts";
   const std::string experiment = Fill(directory);
   ASSERT_EQ(platform::WriteFileAtomically(directory + "/artifacts/README", "mine"),

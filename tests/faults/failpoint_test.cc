@@ -306,7 +306,7 @@ void Scenario::CheckArtifacts(const std::vector<std::string>& experiments) {
   }
 }
 
-TEST(FailpointTest, TheUndisturbedScenarioReachesEveryFailpoint) {
+TEST(FailpointTest, UndisturbedScenarioReachesEveryFailpoint) {
   const std::string reached = testing::TempDir() + "/reached";
   std::filesystem::remove(reached);
   const Environment environment = {{"LENGTHWISE_FAILPOINTS_REACHED", reached}};
@@ -323,7 +323,7 @@ TEST(FailpointTest, TheUndisturbedScenarioReachesEveryFailpoint) {
   EXPECT_EQ(std::set<std::string>(lines.begin(), lines.end()), names);
 }
 
-TEST(FailpointTest, TheInstalledServerHasNothingOfThem) {
+TEST(FailpointTest, InstalledServerHasNoFailpoints) {
   const std::string installed = *platform::ReadFile("server/lengthwise_server");
   const std::string tested = *platform::ReadFile("tests/faults/server_with_failpoints");
   for (const Failpoint& failpoint : AllFailpoints()) {
@@ -388,11 +388,11 @@ int Hit() {
   return hit == nullptr ? 1 : std::atoi(hit);
 }
 
-TEST(FailpointTest, ACrashAtAnyFailpointBreaksNoPromise) {
+TEST(FailpointTest, CrashAtAnyFailpointBreaksNoPromise) {
   PlayAll("crash", AllFailpoints(), Hit(), /*dies=*/true);
 }
 
-TEST(FailpointTest, AFullDiskAtAnyFailpointBreaksNoPromise) {
+TEST(FailpointTest, FullDiskAtAnyFailpointBreaksNoPromise) {
   std::vector<Failpoint> failpoints;
   for (const Failpoint& failpoint : AllFailpoints()) {
     if (failpoint.can_fail && !failpoint.of_worker) failpoints.push_back(failpoint);

@@ -7,7 +7,7 @@
 namespace lengthwise::faults {
 namespace {
 
-TEST(KillLoopTest, TwentyKillsAtRandomLeaveTheHistoryOfAnUndisturbedRun) {
+TEST(KillLoopTest, RandomKillsLeaveTheUndisturbedHistory) {
   const KillLoopReport report = RunKillLoop(
       {.kills = 20,
        .seed = 20261121,

@@ -46,7 +46,7 @@ std::string NewDirectory() {
 }
 
 // Tests the model itself: the tests below prove nothing unless it loses data.
-TEST(UnreliableDiskTest, WhatWasNotSyncedIsGone) {
+TEST(UnreliableDiskTest, UnsyncedDataIsLost) {
   UnreliableDisk disk(NewDirectory());
   std::mt19937_64 random(1);
   const std::string path = disk.directory() + "/file";
@@ -70,7 +70,7 @@ TEST(UnreliableDiskTest, WhatWasNotSyncedIsGone) {
   EXPECT_FALSE(std::filesystem::exists(disk.directory() + "/renamed"));
 }
 
-TEST(UnreliableDiskTest, FailedSyncForgetsUntilThePagesAreDropped) {
+TEST(UnreliableDiskTest, FailedSyncLosesPagesUntilDropped) {
   UnreliableDisk disk(NewDirectory());
   std::mt19937_64 random(1);
   const std::string path = disk.directory() + "/file";
@@ -109,7 +109,7 @@ TEST(UnreliableDiskTest, FailedSyncForgetsUntilThePagesAreDropped) {
   EXPECT_TRUE(std::filesystem::exists(disk.directory() + "/kept"));
 }
 
-TEST(PowerLossTest, AnAtomicFileIsTheOldOneOrTheNewOneAndDurableAfterCommit) {
+TEST(PowerLossTest, AtomicFileIsOldOrNew) {
   UnreliableDisk disk(NewDirectory());
   const std::string path = disk.directory() + "/file";
   int committed = 0;
@@ -154,7 +154,7 @@ absl::Status StoreExperiment(StorageWriter& writer, int index, size_t spacing = 
   return writer.Commit();
 }
 
-TEST(PowerLossTest, TheStoreKeepsEveryCommitAndNothingOfTheOthers) {
+TEST(PowerLossTest, StoreKeepsExactlyTheCommits) {
   UnreliableDisk disk(NewDirectory());
   int64_t lost_transactions = 0;
   for (uint64_t seed = 1; seed <= 60; ++seed) {
@@ -224,7 +224,7 @@ int64_t WorkUntilPowerGoes(TestCoordinator& coordinator, const v1::Lease& lease,
   }
 }
 
-TEST(PowerLossTest, ASubmissionAnEventAndACheckpointThatWereAcknowledgedAreThere) {
+TEST(PowerLossTest, AcknowledgedDataSurvives) {
   UnreliableDisk disk(NewDirectory());
   for (uint64_t seed = 1; seed <= 30; ++seed) {
     std::mt19937_64 random(seed);
@@ -344,7 +344,7 @@ TEST(FailedSyncTest, StoreThatStoppedTakesNothing) {
   EXPECT_EQ((*storage)->writer().Begin(), reason) << "later syncs succeed, and are not believed";
 }
 
-TEST(FailedSyncTest, ServerEndsWithALineThatSaysWhatToDo) {
+TEST(FailedSyncTest, ServerExitSaysWhatToDo) {
   UnreliableDisk disk(NewDirectory());
   auto storage = server::OpenSqliteStorage(disk.directory() + "/lengthwise.db");
   ASSERT_TRUE(storage.ok()) << storage.status();
@@ -354,7 +354,7 @@ TEST(FailedSyncTest, ServerEndsWithALineThatSaysWhatToDo) {
               "start the server again\n$");
 }
 
-TEST(FailedSyncTest, AcknowledgedSubmissionsEventsAndCheckpointsAreThere) {
+TEST(FailedSyncTest, AcknowledgedDataSurvivesFailedSyncs) {
   UnreliableDisk disk(NewDirectory());
   int64_t stops = 0;
   for (uint64_t seed = 1; seed <= 8; ++seed) {
@@ -429,7 +429,7 @@ TEST(FailedSyncTest, AcknowledgedSubmissionsEventsAndCheckpointsAreThere) {
   EXPECT_GT(stops, 5);
 }
 
-TEST(FailedSyncTest, FilesAndDirectoriesAreMadeAgain) {
+TEST(FailedSyncTest, RecreatesFilesAndDirectories) {
   UnreliableDisk disk(NewDirectory());
   for (int64_t first = 1; first <= 12; ++first) {
     SCOPED_TRACE(first);
@@ -493,7 +493,7 @@ TEST(FailedReadTest, PassingReadErrorIsNoDamage) {
   EXPECT_TRUE((*(*reader)->FindExperiment("e6-1")).has_value());
 }
 
-TEST(FullDiskTest, NothingStoredIsDamagedAndWorkGoesOnWhenThereIsSpaceAgain) {
+TEST(FullDiskTest, WorkResumesUndamagedWithSpace) {
   for (const int error : {ENOSPC, EDQUOT, EROFS, EIO}) {
     UnreliableDisk disk(NewDirectory());
     TestCoordinator coordinator(disk.directory() + "/data");
@@ -556,7 +556,7 @@ int64_t CountRows(const std::string& database) {
   return query.Step() ? query.Int(0) : -1;
 }
 
-TEST(FullDiskTest, AnIdleServerGoesOnWithADeletionWhenThereIsSpaceAgain) {
+TEST(FullDiskTest, IdleServerResumesADeletionWithSpace) {
   UnreliableDisk disk(NewDirectory());
   TestCoordinator coordinator(disk.directory() + "/data");
   ASSERT_EQ(coordinator.Open(), absl::OkStatus());
@@ -594,7 +594,7 @@ TEST(FullDiskTest, AnIdleServerGoesOnWithADeletionWhenThereIsSpaceAgain) {
   EXPECT_EQ(CountRows(database), 0);
 }
 
-TEST(FullDiskTest, FilesOfADeletedExperimentGoWhenThereIsSpaceAgain) {
+TEST(FullDiskTest, DeletedFilesGoOnceThereIsSpace) {
   UnreliableDisk disk(NewDirectory());
   TestCoordinator coordinator(disk.directory() + "/data");
   ASSERT_EQ(coordinator.Open(), absl::OkStatus());

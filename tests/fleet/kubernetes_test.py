@@ -66,7 +66,7 @@ class KubernetesTest(unittest.TestCase):
         self.assertEqual(kinds, {"StatefulSet", "Service", "PodDisruptionBudget", "Job", "ScaledJob"})
         print(f"valid for Kubernetes {version}")
 
-    def test_kustomizations_name_files_that_are_there(self) -> None:
+    def test_kustomizations_name_existing_files(self) -> None:
         for name, manifest in self.manifests.items():
             if manifest["kind"] == "Kustomization":
                 for resource in manifest["resources"]:

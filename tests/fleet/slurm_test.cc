@@ -173,7 +173,7 @@ absl::Time TimeOf(const v1::Event& event) {
   return absl::FromUnixSeconds(event.time().seconds()) + absl::Nanoseconds(event.time().nanos());
 }
 
-TEST_F(SlurmTest, FleetGrowsMakesRoomFillsUpAndGoes) {
+TEST_F(SlurmTest, FleetFollowsTheQueue) {
   const auto up = StartUp({"--max", "2"});
   const absl::Time submitted = absl::Now();
   const std::string experiment = Submit(server_, kSpecification);
@@ -227,7 +227,7 @@ TEST_F(SlurmTest, FleetGrowsMakesRoomFillsUpAndGoes) {
   EXPECT_TRUE(end_to_end::Fold(watcher.events()) == history);
 }
 
-TEST_F(SlurmTest, NothingIsSubmittedThatNoNodeCanRun) {
+TEST_F(SlurmTest, SubmitsNothingThatNoNodeCanRun) {
   Submit(server_, kSpecification);
   const end_to_end::Result result =
       end_to_end::RunProgram(Up({"--once", "--", "--cpus-per-task=1000"}), directory_ + "/once.log",
@@ -239,7 +239,7 @@ TEST_F(SlurmTest, NothingIsSubmittedThatNoNodeCanRun) {
 }
 
 // Slurm accepts a job that exceeds the partition's time limit, and never runs it.
-TEST_F(SlurmTest, AJobThatWaitsForEverHoldsTheOthersBack) {
+TEST_F(SlurmTest, UnrunnableJobHoldsFurtherOnesBack) {
   Submit(server_, kSpecification);
   const auto up = StartUp({"--backlog", "1", "--", "--time=2:00:00"});
   ASSERT_TRUE(Await([&] {
@@ -256,7 +256,7 @@ TEST_F(SlurmTest, AJobThatWaitsForEverHoldsTheOthersBack) {
   EXPECT_TRUE(NoJobIsLeft());
 }
 
-TEST_F(SlurmTest, NothingIsSubmittedWhileNothingWaits) {
+TEST_F(SlurmTest, SubmitsNothingForAnEmptyQueue) {
   const end_to_end::Result result =
       end_to_end::RunProgram(Up({"--once"}), directory_ + "/once.log", cluster_->environment());
   EXPECT_EQ(result.code, 0) << result.output;
@@ -264,7 +264,7 @@ TEST_F(SlurmTest, NothingIsSubmittedWhileNothingWaits) {
   EXPECT_TRUE(NoJobIsLeft());
 }
 
-TEST_F(SlurmTest, StartsThatFailPauseTheFleetWithTheirReason) {
+TEST_F(SlurmTest, FailedStartsPauseTheFleet) {
   const std::string broken = directory_ + "/broken_worker";
   std::ofstream(broken)
       << "#!/bin/sh\necho 'libtorch.so: cannot open shared object file'\nexit 1\n";
@@ -303,7 +303,7 @@ TEST_F(SlurmTest, WorkersThatCrashPauseTheFleet) {
   EXPECT_TRUE(up->WaitFor(kDeadline)->ok());
 }
 
-TEST_F(SlurmTest, DownDrainsWorkersAndCancelsWhatWaits) {
+TEST_F(SlurmTest, DownDrainsWorkersAndCancelsPendingJobs) {
   const std::string experiment = Submit(server_, absl::StrCat(kSpecification, "priority: 1\n"));
   ASSERT_EQ(
       end_to_end::RunProgram(Up({"--once"}), directory_ + "/once.log", cluster_->environment())

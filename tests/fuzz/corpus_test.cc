@@ -83,7 +83,7 @@ class Mutator {
   std::mt19937_64 random_;
 };
 
-TEST(CorpusTest, SurvivesItsCorpusAndMutationsOfIt) {
+TEST(CorpusTest, SurvivesCorpusAndMutations) {
   const std::vector<std::string> corpus = Corpus();
   ASSERT_GE(corpus.size(), 3U) << "no corpus in " << LENGTHWISE_CORPUS;
   Try("");

@@ -47,7 +47,7 @@ Tokens Parse(const std::vector<std::string>& texts) {
   return tokens;
 }
 
-TEST_F(GoldenAdditionTest, EveryFormatIsTheReferences) {
+TEST_F(GoldenAdditionTest, EveryFormatMatchesTheReference) {
   for (const Json& sample : golden_.at("samples")) {
     const auto n = sample.at("n").get<size_t>();
     const auto first_hint = sample.at("hint_start").get<int32_t>();
@@ -78,7 +78,7 @@ TEST_F(GoldenAdditionTest, EveryFormatIsTheReferences) {
   EXPECT_FALSE(golden_.at("samples").empty());
 }
 
-TEST_F(GoldenAdditionTest, CarriesAreTheReferences) {
+TEST_F(GoldenAdditionTest, CarriesMatchTheReference) {
   for (const Json& sample : golden_.at("samples")) {
     const auto n = sample.at("n").get<size_t>();
     Digits into = CarriesInto({Operand(sample.at("a"), n), Operand(sample.at("b"), n)});
@@ -89,7 +89,7 @@ TEST_F(GoldenAdditionTest, CarriesAreTheReferences) {
   }
 }
 
-TEST_F(GoldenAdditionTest, BlanksAreInsertedAsTheReferenceDoes) {
+TEST_F(GoldenAdditionTest, BlanksMatchTheReference) {
   for (const Json& sample : golden_.at("random_space")) {
     TextExample example;
     for (const char c : sample.at("text").get<std::string>()) {
@@ -102,7 +102,7 @@ TEST_F(GoldenAdditionTest, BlanksAreInsertedAsTheReferenceDoes) {
   }
 }
 
-TEST_F(GoldenAdditionTest, ThereAreAsManyHintsAsInTheReference) {
+TEST_F(GoldenAdditionTest, HintCountMatchesTheReference) {
   EXPECT_EQ(kHints, golden_.at("hint_symbols").get<int32_t>());
 }
 

@@ -44,7 +44,7 @@ TEST(AdditiveEncodingsTest, FireIsTheFormula) {
 }
 
 // The bidirectional form agrees with the causal one for keys before the query, and is symmetric.
-TEST(AdditiveEncodingsTest, FireInBothDirectionsIsTheSameForKeysBeforeTheQuery) {
+TEST(AdditiveEncodingsTest, BidirectionalFireExtendsTheCausalForm) {
   const at::Tensor positions = at::arange(0, 4000, 100, at::kLong);
   const EncodingSubject causal("fire", {}, Causal(2));
   models::EncodingShape shape = Causal(2);
@@ -168,7 +168,7 @@ TEST(AdditiveEncodingsTest, RopeIsTheFormula) {
 
 // Rotating features k and k + d/2 together equals rotating 2k and 2k + 1 of permuted vectors.
 // Learned weights absorb the permutation, so logits are the same.
-TEST(AdditiveEncodingsTest, RopeIsTheHalfSplitFormulaOfFeaturesInAnotherOrder) {
+TEST(AdditiveEncodingsTest, RopeIsTheHalfSplitFormulaPermuted) {
   ExpectRope(
       "half_split",
       [](const at::Tensor& features) {

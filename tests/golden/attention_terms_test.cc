@@ -63,7 +63,7 @@ TEST(AttentionTermsTest, ShawsTermIsTheFormula) {
 
 // The authors' program has a vector Er[max_len - 1 - (i - j)] for each distance backwards. The
 // table of all distances used here holds a copy; keys after the query are masked.
-TEST(AttentionTermsTest, CausalShawIsTheAuthorsSkewedForm) {
+TEST(AttentionTermsTest, CausalShawMatchesTheAuthorsCode) {
   const json golden = ReadGolden("shaw_relative.json");
   if (golden.is_null()) GTEST_SKIP() << "no shaw_relative.json";
   for (const json& reference : golden.at("causal_skew")) {
@@ -85,7 +85,7 @@ TEST(AttentionTermsTest, CausalShawIsTheAuthorsSkewedForm) {
   }
 }
 
-TEST(AttentionTermsTest, CausalAttentionIsTheFormulaAtBothTemperatures) {
+TEST(AttentionTermsTest, CausalAttentionIsTheFormula) {
   const json golden = ReadGolden("cnope_attention.json");
   if (golden.is_null()) GTEST_SKIP() << "no cnope_attention.json";
   for (const json& reference : golden.at("cases")) {
@@ -115,7 +115,7 @@ TEST(AttentionTermsTest, CausalAttentionIsTheFormulaAtBothTemperatures) {
   }
 }
 
-TEST(AttentionTermsTest, FixedTablesAreTheFormulas) {
+TEST(AttentionTermsTest, FixedTablesMatchTheFormulas) {
   for (const std::string name : {"1d", "2d"}) {
     const json golden = ReadGolden("pe_" + name + "_fixed_16x160.json");
     if (golden.is_null()) GTEST_SKIP() << "no pe_" << name << "_fixed_16x160.json";

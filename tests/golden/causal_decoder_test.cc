@@ -68,7 +68,7 @@ class SubLayer {
   at::ScalarType dtype_;
 };
 
-TEST(CausalDecoderPiecesTest, NormsAndFeedForwardLayersAreTheFormulas) {
+TEST(CausalDecoderPiecesTest, NormsAndFeedForwardMatchTheFormulas) {
   const json golden = ReadGolden("norm_ffn_schedule.json");
   if (golden.is_null()) GTEST_SKIP() << "no norm_ffn_schedule.json";
   for (const at::ScalarType dtype : kTypes) {
@@ -87,7 +87,7 @@ TEST(CausalDecoderPiecesTest, NormsAndFeedForwardLayersAreTheFormulas) {
   }
 }
 
-TEST(CausalDecoderSizesTest, AreThePapers) {
+TEST(CausalDecoderSizesTest, MatchThePaper) {
   const json golden = ReadGolden("param_counts.json");
   if (golden.is_null()) GTEST_SKIP() << "no param_counts.json";
   const std::map<std::string, int64_t> in_blocks = {

@@ -51,7 +51,7 @@ models::ParameterLayout PaperLayout(const std::string& encoding, int64_t inputs,
 
 TEST(InitializationTest, ThereAreGoldenFiles) { EXPECT_EQ(WhyNothingIsIn(kFolder), ""); }
 
-TEST(InitializationTest, NetworksHaveTheReferencesNumberOfParameters) {
+TEST(InitializationTest, NetworksHaveTheReferenceSize) {
   const json counts = ReadIfThere("param_counts.json");
   if (counts.is_null()) GTEST_SKIP() << "no " << kFolder << "/param_counts.json";
   for (const auto& [task, entry] : counts.at("counts").items()) {
@@ -71,12 +71,12 @@ TEST(InitializationTest, NetworksHaveTheReferencesNumberOfParameters) {
   }
 }
 
-TEST(InitializationTest, AnExtraColumnGivesTheNumbersThatThePaperPrints) {
+TEST(InitializationTest, ExtraColumnGivesThePrintedSizes) {
   EXPECT_EQ(PaperLayout("sin_cos", 3, 2, 1).parameter_count(), 249'026);
   EXPECT_EQ(PaperLayout("relative", 3, 2, 1).parameter_count(), 270'146);
 }
 
-TEST(InitializationTest, WeightsAreDistributedAsTheReferences) {
+TEST(InitializationTest, WeightsHaveTheReferenceDistribution) {
   const json statistics = ReadIfThere("init_stats.json");
   if (statistics.is_null()) GTEST_SKIP() << "no " << kFolder << "/init_stats.json";
   const auto layout = PaperLayout("relative", 3, 2);

@@ -152,7 +152,7 @@ at::Tensor Tokens(const json& puzzles) {
   return tokens;
 }
 
-TEST(LatinSquareModelsTest, EveryEncodingsNetworkIsTheAuthors) {
+TEST(LatinSquareModelsTest, EveryEncodingMatchesTheAuthors) {
   const json golden = ReadGolden("lst_tiny_models.json");
   if (golden.is_null()) GTEST_SKIP() << "no lst_tiny_models.json";
   size_t cases = 0;
@@ -187,7 +187,7 @@ TEST(LatinSquareModelsTest, EveryEncodingsNetworkIsTheAuthors) {
   EXPECT_GT(cases, 0U);
 }
 
-TEST(LatinSquareModelsTest, HasTheAuthorsNumberOfParameters) {
+TEST(LatinSquareModelsTest, HasTheAuthorsParameterCount) {
   const json golden = ReadGolden("param_counts.json");
   if (golden.is_null()) GTEST_SKIP() << "no param_counts.json";
   for (const auto& [name, counterpart] : Counterparts()) {

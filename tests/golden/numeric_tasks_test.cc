@@ -39,7 +39,7 @@ class GoldenNumericTasksTest : public ::testing::Test {
   Json golden_;
 };
 
-TEST_F(GoldenNumericTasksTest, TargetsAreTheReferences) {
+TEST_F(GoldenNumericTasksTest, TargetsMatchTheReference) {
   for (const TaskEntry* entry : {&CumulativeSum(), &CumulativeMin(), &CumulativeMedian(),
                                  &CumulativeMaxSumSubarray(), &Sorting()}) {
     catalogue::Parameters given;
@@ -62,7 +62,7 @@ TEST_F(GoldenNumericTasksTest, TargetsAreTheReferences) {
 }
 
 // Bounds and elements interpolate the same uniform numbers.
-TEST_F(GoldenNumericTasksTest, BoundsAndElementsAreTheReferencesForTheSameUniformNumbers) {
+TEST_F(GoldenNumericTasksTest, SamplingMatchesTheReference) {
   for (const Json& expected : golden_.at("sampling")) {
     const auto u = expected.at("u").get<Numbers>();
     const ValueRange range = RangeBetween(
@@ -76,7 +76,7 @@ TEST_F(GoldenNumericTasksTest, BoundsAndElementsAreTheReferencesForTheSameUnifor
   }
 }
 
-TEST_F(GoldenNumericTasksTest, PairsAreRejectedAsTheReferenceDoes) {
+TEST_F(GoldenNumericTasksTest, RejectionMatchesTheReference) {
   for (const Json& expected : golden_.at("rejection")) {
     const ValueRange range{expected.at("gamma_l").get<double>(),
                            expected.at("gamma_u").get<double>()};
@@ -85,7 +85,7 @@ TEST_F(GoldenNumericTasksTest, PairsAreRejectedAsTheReferenceDoes) {
   }
 }
 
-TEST_F(GoldenNumericTasksTest, ClosenessIsTheReferencesInItsThreeReadings) {
+TEST_F(GoldenNumericTasksTest, ClosenessMatchesTheReference) {
   for (const Json& expected : golden_.at("accuracy_closeness")) {
     const auto target = expected.at("target").get<Numbers>();
     const auto prediction = expected.at("prediction").get<Numbers>();
@@ -99,7 +99,7 @@ TEST_F(GoldenNumericTasksTest, ClosenessIsTheReferencesInItsThreeReadings) {
   }
 }
 
-TEST_F(GoldenNumericTasksTest, RoundingIsTheReferences) {
+TEST_F(GoldenNumericTasksTest, RoundingMatchesTheReference) {
   for (const Json& expected : golden_.at("accuracy_rounding")) {
     const auto target = expected.at("target").get<Numbers>();
     const auto prediction = expected.at("prediction").get<Numbers>();

@@ -64,7 +64,7 @@ Given NetworkOf(const std::string& kind) {
              : Given{};
 }
 
-TEST(PositionalAttentionTest, TinyNetworksAreTheAuthors) {
+TEST(PositionalAttentionTest, TinyNetworksMatchTheAuthors) {
   const json golden = ReadGolden("positional_tiny_models.json");
   if (golden.is_null()) GTEST_SKIP() << "no positional_tiny_models.json";
   size_t examples = 0;
@@ -105,7 +105,7 @@ TEST(PositionalAttentionTest, TinyNetworksAreTheAuthors) {
 }
 
 // Only the block. The file has its matrices as [in, out], with separate heads.
-TEST(PositionalAttentionTest, ALayerIsTheFormula) {
+TEST(PositionalAttentionTest, LayerMatchesTheFormula) {
   const json golden = ReadGolden("positional_attention.json");
   if (golden.is_null()) GTEST_SKIP() << "no positional_attention.json";
   // Concatenates the heads' columns in order.
@@ -183,7 +183,7 @@ at::Tensor Vectors(const std::string& name, const Given& given, int64_t longest_
   return (*encoding)->Vectors(arena.Members(0, 1), at::arange(tokens, at::kLong).view({1, tokens}));
 }
 
-TEST(PositionalAttentionTest, VectorsOfPositionsAreThePapers) {
+TEST(PositionalAttentionTest, PositionVectorsMatchThePaper) {
   const json golden = ReadGolden("paper3_positional_encodings.json");
   if (golden.is_null()) GTEST_SKIP() << "no paper3_positional_encodings.json";
   for (const at::ScalarType dtype : kFormulaTypes) {
@@ -206,7 +206,7 @@ TEST(PositionalAttentionTest, VectorsOfPositionsAreThePapers) {
   }
 }
 
-TEST(PositionalAttentionTest, HasTheAuthorsNumberOfParameters) {
+TEST(PositionalAttentionTest, HasTheAuthorsParameterCount) {
   const json golden = ReadGolden("param_counts.json");
   if (golden.is_null()) GTEST_SKIP() << "no param_counts.json";
   for (const auto& [numbers, counts] : golden.at("positional_attention").items()) {

@@ -43,7 +43,7 @@ class GoldenPuzzlesTest : public ::testing::Test {
   Json golden_;
 };
 
-TEST_F(GoldenPuzzlesTest, AreSolvedAndClassifiedAsTheReferenceDoes) {
+TEST_F(GoldenPuzzlesTest, MatchTheReferenceClassifier) {
   const std::map<std::string, Rule> rules = {{"row", Rule::kRow},
                                              {"col", Rule::kColumn},
                                              {"row+col", Rule::kRowAndColumn},
@@ -79,7 +79,7 @@ TEST_F(GoldenPuzzlesTest, WithoutARuleHaveNoCondition) {
   }
 }
 
-TEST_F(GoldenPuzzlesTest, TokensHaveTheFeaturesThatPuzzleTaskDescribes) {
+TEST_F(GoldenPuzzlesTest, TokenFeaturesMatchPuzzleTask) {
   for (const Json& expected : golden_.at("one_hot_examples")) {
     const Puzzle puzzle = Parse(expected.at("puzzle"));
     for (size_t cell = 0; cell < kCells; ++cell) {
@@ -93,7 +93,7 @@ TEST_F(GoldenPuzzlesTest, TokensHaveTheFeaturesThatPuzzleTaskDescribes) {
   }
 }
 
-TEST_F(GoldenPuzzlesTest, DissimilaritiesAreTheReferences) {
+TEST_F(GoldenPuzzlesTest, DissimilaritiesMatchTheReference) {
   for (const Json& expected : golden_.at("jaccard")) {
     EXPECT_NEAR(
         Features(Parse(expected.at("a"))).DissimilarityTo(Features(Parse(expected.at("b")))),
@@ -132,7 +132,7 @@ class PublishedPuzzlesTest : public ::testing::Test {
 };
 
 // Reading a file checks its solutions and conditions.
-TEST_F(PublishedPuzzlesTest, AreAllClassifiedAsTheirAuthorsDid) {
+TEST_F(PublishedPuzzlesTest, AreClassifiedAsByTheirAuthors) {
   const auto training = ReadPuzzleFile(training_file_);
   ASSERT_TRUE(training.ok()) << training.status();
   EXPECT_EQ(training->size(), 9000U);
@@ -182,7 +182,7 @@ std::array<Shares, 3> SharesByClues(const PuzzleData& data) {
   return shares;
 }
 
-TEST_F(PublishedPuzzlesTest, MadePuzzlesHaveAsManyCluesAsThePublishedOnes) {
+TEST_F(PublishedPuzzlesTest, GeneratedPuzzlesHaveThePublishedClues) {
   const std::array<Shares, 3> published = SharesByClues(Data(kTraining));
   const std::array<Shares, 3> made = SharesByClues(Data(""));
   for (size_t condition = 0; condition < 3; ++condition) {

@@ -29,7 +29,7 @@ TEST(DashboardsTest, AreGeneratedFromTheirDescription) {
   ExpectOk({"/usr/bin/python3", "-B", "deploy/grafana/dashboards.py", "--check"});
 }
 
-TEST(DashboardsTest, KeepToGrafanasModelAndItsLintersRules) {
+TEST(DashboardsTest, FollowGrafanasModelAndLinter) {
   ExpectOk(WithDashboards({"/usr/bin/python3", "tests/monitoring/check_dashboards.py", "METRICS.md",
                            "deploy/prometheus/recording_rules.yml"}));
 }

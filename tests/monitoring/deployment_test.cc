@@ -103,7 +103,7 @@ class ServiceManager {
   std::unique_ptr<platform::ChildProcess> process_;
 };
 
-TEST(SystemdTest, TheServerTellsWhenItServesAndWhenItStops) {
+TEST(SystemdTest, ServerReportsReadinessAndStop) {
   ServiceManager manager({end_to_end::kServer, "--listen", "127.0.0.1:0", "--metrics_listen", "",
                           "--data_dir", testing::TempDir() + "/data"});
   EXPECT_THAT(manager.Read(), testing::StartsWith("READY=1\nSTATUS=serving on 127.0.0.1:"));
@@ -112,7 +112,7 @@ TEST(SystemdTest, TheServerTellsWhenItServesAndWhenItStops) {
   EXPECT_TRUE(manager.process().WaitFor(end_to_end::kDeadline)->ok());
 }
 
-TEST(SystemdTest, AWorkerTellsThatItWorksAlsoWhileTheServerIsAway) {
+TEST(SystemdTest, WorkerIsReadyWithoutAServer) {
   ServiceManager manager({end_to_end::kWorker, "--server", "127.0.0.1:1", "--device", "cpu",
                           "--worker_id", "w", "--spool_dir", testing::TempDir() + "/spool"});
   EXPECT_EQ(manager.Read(), "READY=1\nSTATUS=w on cpu for 127.0.0.1:1");
@@ -121,7 +121,7 @@ TEST(SystemdTest, AWorkerTellsThatItWorksAlsoWhileTheServerIsAway) {
   EXPECT_TRUE(manager.process().WaitFor(end_to_end::kDeadline)->ok());
 }
 
-TEST(DeploymentTest, EveryOptionThatIsGivenIsOneOfTheProgram) {
+TEST(DeploymentTest, DeploymentUsesExistingOptions) {
   const std::string server = HelpOf("server/lengthwise_server");
   const std::string worker = HelpOf("worker/lengthwise_worker");
   int options = 0;
@@ -146,7 +146,7 @@ TEST(DeploymentTest, EveryOptionThatIsGivenIsOneOfTheProgram) {
 }
 
 // A service has no access to the home directory, where install.sh puts LibTorch.
-TEST(CollectTest, WhatIsCollectedNeedsNothingOfWhereItWasBuiltAndHidesNothingOfDebians) {
+TEST(CollectTest, CollectedProgramsAreSelfContained) {
   const std::string directory = testing::TempDir() + "/collected";
   std::filesystem::remove_all(directory);
   const CommandResult collected = RunCommand({"deploy/collect.sh", directory, "."});
@@ -188,7 +188,7 @@ TEST(ComposeTest, TheFileIsValid) {
 }
 
 // Every file that a container mounts from this tree must exist.
-TEST(ComposeTest, WhatIsMountedIsThere) {
+TEST(ComposeTest, MountedFilesExist) {
   int mounts = 0;
   for (const std::string& line :
        NamesBehind(ReadText("deploy/compose.yaml"), {"- ./", "dockerfile: "})) {
@@ -201,7 +201,7 @@ TEST(ComposeTest, WhatIsMountedIsThere) {
   EXPECT_EQ(mounts, 5);
 }
 
-TEST(GrafanaTest, ProvisioningFindsPrometheusAndTheDashboardsInTheContainers) {
+TEST(GrafanaTest, ProvisioningMatchesTheContainers) {
   const std::string directory = "deploy/grafana/provisioning/";
   const YAML::Node source = YAML::LoadFile(directory + "datasources/prometheus.yml");
   EXPECT_EQ(source["apiVersion"].as<int>(), 1);

@@ -100,7 +100,7 @@ TEST_F(MetricsPageTest, IsWhatAWorkerExports) {
   ExpectExported(run_->worker_metrics(), {"Workers", "Every program"});
 }
 
-TEST_F(MetricsPageTest, EveryLabelValueThatIsListedThereIsExported) {
+TEST_F(MetricsPageTest, EveryListedLabelValueIsExported) {
   const std::string text = monitoring::Scrape(run_->server_metrics());
   const auto page = ReadPage();
   for (const auto& [metric, label] : std::vector<std::pair<std::string, std::string>>{
@@ -120,7 +120,7 @@ TEST_F(MetricsPageTest, EveryLabelValueThatIsListedThereIsExported) {
   }
 }
 
-TEST_F(MetricsPageTest, TheNumbersAreThoseOfTheRun) {
+TEST_F(MetricsPageTest, NumbersMatchTheRun) {
   const std::string text = monitoring::Scrape(run_->server_metrics());
   EXPECT_THAT(text, testing::HasSubstr("\nlengthwise_trials{state=\"running\"} 1\n"));
   EXPECT_THAT(text, testing::HasSubstr("\nlengthwise_trials{state=\"succeeded\"} 1\n"));

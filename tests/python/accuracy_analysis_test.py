@@ -37,7 +37,7 @@ class NoiseTest(AnalysisTest):
         self.assertEqual(self.run_command("noise", EXPERIMENT), 0)
         self.assertIn("70.0 ± 14.1", self.out)
 
-    def test_a_model_that_was_evaluated_again_counts_once(self):
+    def test_reevaluated_model_counts_once(self):
         self.add([("small", 1, {"accuracy": 0.9})], "a-1")
         self.add([("small", 1, {"accuracy": 0.9})], "a_evaluation-1")
         self.add_noise("small1", [0.1], [0.5], "a_evaluation-1")
@@ -47,7 +47,7 @@ class NoiseTest(AnalysisTest):
         self.assertEqual(row["models"], 1)
         self.assertEqual(row["accuracy"], 0.25, "that of the experiment that is named first")
 
-    def test_encodings_of_one_label_with_other_parameters_are_not_averaged(self):
+    def test_one_label_does_not_merge_encodings(self):
         self.add([("learned", 1, {"stddev": 0.2})], "narrow-1")
         self.add([("learned", 2, {"stddev": 2.0})], "wide-1")
         self.add_noise("learned1", [0.1], [0.5], "narrow-1")
@@ -57,7 +57,7 @@ class NoiseTest(AnalysisTest):
         self.assertIn("wide-1      learned", self.out)
         self.assertNotIn("±", self.out)
 
-    def test_what_has_not_succeeded_is_not_analyzed(self):
+    def test_only_succeeded_trials_are_analyzed(self):
         self.add([("small", 1)])
         self.server.trials[self.name("small1")].state = event_pb2.RUNNING
         self.assert_refused(
@@ -110,7 +110,7 @@ class SeedsTest(AnalysisTest):
         self.assertEqual(list(self.by_encoding("t_test", "a-1", "b-1", "--reference", "ground")), ["small"])
 
     # As in experiments/latin_square/table1.yaml and table6.yaml: equal labels, rate and seeds.
-    def test_what_was_trained_otherwise_under_the_same_labels_has_its_own_row(self):
+    def test_other_training_has_its_own_row(self):
         for experiment, optimizer, shift in (("adam-1", "adam", 0.4), ("adamw-1", "adamw", 0.0)):
             self.add(
                 [
@@ -134,7 +134,7 @@ class SeedsTest(AnalysisTest):
         self.assertEqual(self.run_command("t_test", "adam-1", "--reference", "ground"), 0)
         self.assertNotIn("experiment", self.out)
 
-    def test_how_often_something_was_written_down_makes_no_other_set(self):
+    def test_recording_frequency_makes_no_other_set(self):
         self.add([("small", 1), ("small", 2)])
         self.specification("small2").training.report_every_steps = 7
         self.specification("small2").training.checkpoint_every_steps = 9
@@ -190,7 +190,7 @@ class SpeedTest(AnalysisTest):
         self.assertIsNone(rows["rand"]["times_sooner"])
         self.assert_refused(USAGE, "speed", EXPERIMENT, "--accuracy", "90", saying="--accuracy: got 90, expected a number")
 
-    def test_trials_of_other_lengths_are_not_the_papers(self):
+    def test_other_lengths_have_no_published_times(self):
         self.add([("rand", 1)])
         self.add_times("rand1", 1684, 10, {10: 0.91})
         self.specification("rand1").training.lengths.max = 20
@@ -252,7 +252,7 @@ class LossRatiosTest(AnalysisTest):
         )
 
     # "400 to 3,000 times", and 1,000 on average.
-    def test_the_papers_table_gives_what_its_text_says(self):
+    def test_the_papers_table_reproduces_its_text(self):
         table = published.find("positional_attention/figure_2")
         cells = {(table.rows[r].label, table.columns[c].length): value.value for (r, c), value in table.cells.items()}
         tasks = {row.label.rpartition(", ")[0] for row in table.rows}

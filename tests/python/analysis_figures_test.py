@@ -115,7 +115,7 @@ class FiguresTest(unittest.TestCase):
         self.assertAlmostEqual(picture.x.range[0], 0.8, 12, "a twentieth beyond the points")
         self.assertAlmostEqual(picture.x.range[1], 5.2, 12)
 
-    def test_the_ground_truth_stands_before_the_layers_of_each_encoding(self):
+    def test_ground_truth_precedes_the_layers(self):
         subject = self.subject()
 
         def row(one, layers):
@@ -137,7 +137,7 @@ class FiguresTest(unittest.TestCase):
         with self.assertRaises(UsageError):
             figures.ground_truth_picture(subject, [row(subject.sets[0], 2)] * 17)
 
-    def test_the_reference_is_not_compared_with_itself_in_the_picture(self):
+    def test_reference_is_not_compared_with_itself(self):
         subject = self.subject()
         rows = [AttentionSimilarity(one, means=[(trial, 0.8) for trial in one.trials]) for one in subject.sets]
         picture = figures.similarity_picture(subject, AttentionComparison(rows, 108, 4), "ground")
@@ -161,7 +161,7 @@ class FiguresTest(unittest.TestCase):
         numpy.testing.assert_allclose(bars.high, [0.6 + 0.1 * math.sqrt(2), 0.25])
         self.assertEqual(len(subject.sets), 3)
 
-    def test_people_and_models_are_a_panel_for_each_encoding(self):
+    def test_human_scores_have_a_panel_for_each_encoding(self):
         subject = self.subject()
         rows = [
             HumanComparison(one, 2, ["a", "b", "c"], [1, 0.5, 0], [1, 0.5, 0.25]) for one in subject.sets[:2]
@@ -221,7 +221,7 @@ class FiguresTest(unittest.TestCase):
             with self.assertRaises(UsageError):
                 domain_bound.domain_bound(n, scale)
 
-    def test_the_bound_is_drawn_where_trials_are_evaluated(self):
+    def test_bound_is_drawn_at_evaluated_scales(self):
         with self.assertRaises(LengthwiseError):
             domain_bound.picture([self.experiment], Options())
         self.experiment.catalogue.tasks["latin_square"].facts["axis"] = "scale"

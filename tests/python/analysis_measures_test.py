@@ -45,7 +45,7 @@ class MeasuresTest(unittest.TestCase):
         with self.assertRaises(ValueError):
             measures.paired_t_test([1, 2], [1])
 
-    def test_differences_that_are_the_same_but_for_rounding_give_no_test(self):
+    def test_equal_differences_give_no_test(self):
         self.assertIsNone(measures.paired_t_test([0.1, 0.2, 0.3], [0.0, 0.1, 0.2]))
 
     def test_procrustes_distance(self):

@@ -128,7 +128,7 @@ class HumansTest(AnalysisTest):
 
 
 class CarriesTest(AnalysisTest):
-    def test_probabilities_are_those_of_random_operands(self):
+    def test_probabilities_match_random_operands(self):
         self.assertEqual(carries.carry_probabilities(1, False).tolist(), [0, 0.45])
         # The second of two digits, 1 to 9: 45 of 81 pairs make ten or more, 8 make nine.
         two = carries.carry_probabilities(2, False)
@@ -158,7 +158,7 @@ class CarriesTest(AnalysisTest):
                 )
             )
 
-    def test_errors_are_held_against_what_chance_gives(self):
+    def test_errors_are_compared_with_chance(self):
         self.add_sums()
         rows = self.rows("carries", EXPERIMENT)
         self.assertEqual([row["place"] for row in rows], [0, 1, 2])
@@ -190,7 +190,7 @@ class CarriesTest(AnalysisTest):
             errors = event_pb2.AnswerErrors(length=2, answers=10, places_by_carry=places, wrong_by_carry=wrong)
             self.server.analyses.append(event_pb2.Event(trial=self.name(f"fire{seed}"), answer_errors=errors))
 
-    def test_accuracy_by_the_way_of_the_carry_is_beside_its_base_rate(self):
+    def test_carry_chains_have_a_base_rate(self):
         self.add_chains()
         rows = self.rows("carry_chains", EXPERIMENT)
         self.assertEqual([row["distance"] for row in rows], [0, 1, 2])
@@ -213,7 +213,7 @@ class CarriesTest(AnalysisTest):
             saying="no answers at 7 digits are recorded; there are those at 2 digits",
         )  # fmt: skip
 
-    def test_the_picture_of_carries_ways_has_the_base_rate(self):
+    def test_carry_chain_figure_has_the_base_rate(self):
         self.add_chains()
         subject = trial_sets.subject_of(data.fetch(self.server.connection, [EXPERIMENT]))
         picture = figures.chains_picture(subject, carries.measure_chains(subject))
@@ -223,7 +223,7 @@ class CarriesTest(AnalysisTest):
         numpy.testing.assert_allclose(share.y, [22 / 34, 11 / 34, 1 / 34])
         self.assertEqual((accuracy.name, share.name, share.faint), ("fire", "share of all places", True))
 
-    def test_earlier_workers_have_not_recorded_carries_ways(self):
+    def test_old_workers_have_no_carry_distances(self):
         self.add_sums()
         event = event_pb2.Event(trial=self.name("fire1"), answer_errors=event_pb2.AnswerErrors(length=2, answers=10))
         self.server.analyses.append(event)

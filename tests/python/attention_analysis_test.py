@@ -58,7 +58,7 @@ class AttentionTest(AnalysisTest):
         self.assertEqual(self.run_command("attention_matrix", EXPERIMENT), 0)
         self.assertIn("far      │  0.784  0.784      –", self.out)
 
-    def test_models_of_the_reference_alone_are_no_comparison(self):
+    def test_comparison_needs_another_encoding(self):
         self.add([("ground", 1), ("other", 1)])
         ask = ("attention", EXPERIMENT, "--reference", "ground")
         self.assert_refused(
@@ -77,14 +77,14 @@ class AttentionTest(AnalysisTest):
             saying='did you mean "ground"?; there are ground, other',
         )  # fmt: skip
 
-    def test_a_damaged_map_is_told(self):
+    def test_damaged_map_is_reported(self):
         self.add([("ground", 1), ("other", 1)])
         self.add_map("ground1", [1, 0, 0])
         self.assert_refused(
             FAILURE, "attention", EXPERIMENT, "--reference", "ground", saying="do not have the size of their shape"
         )
 
-    def test_published_values_stand_beside(self):
+    def test_published_values_are_shown(self):
         self.add([("ground", 1, {"name": "sin_cos_2d"}), ("learn_0.2", 1, {"stddev": 0.2})])
         for trial in ("ground1", "learn_0.21"):
             self.add_map(trial, [1, 0, 0, 1])
@@ -111,7 +111,7 @@ class GroundTruthTest(AnalysisTest):
     # Settled by cells 1 to 3, and by 1, 4, 6, 7, 9 and 13.
     ROW, CROSS = "5124000000000000", "0400250300000000"
 
-    def test_attention_is_held_against_the_cells_that_settle_a_puzzle(self):
+    def test_attention_is_compared_with_the_evidence(self):
         self.add([("near", 1, {"accuracy": 0.75}), ("near", 2, {"accuracy": 0.25}), ("blind", 1)])
         self.assert_refused(
             FAILURE, "ground_truth", EXPERIMENT, saying="has attention maps; record them with evaluation."
@@ -143,7 +143,7 @@ class GroundTruthTest(AnalysisTest):
             FAILURE, "ground_truth", EXPERIMENT, saying="learns bucket_sort, which has no puzzles"
         )
 
-    def test_seeds_that_saw_other_puzzles_are_not_averaged(self):
+    def test_seeds_with_other_puzzles_are_not_averaged(self):
         self.add([("near", 1), ("near", 2)])
         self.add_puzzle_map("near1", "5124000000000000", 1, 0, {0: 1})
         self.add_puzzle_map("near2", "1524000000000000", 1, 1, {0: 1})
@@ -192,7 +192,7 @@ class GroundTruthTest(AnalysisTest):
             of("5110000000000000")
 
 
-    def test_rules_are_those_that_puzzles_are_made_by(self):
+    def test_rules_agree_with_the_generator(self):
         done = subprocess.run(
             [pathlib.Path(service.CLIENT).resolve(), "sample", "latin_square", "--count", "600", "--output", "csv",
              "--set", "training_puzzles=600", "--set", "held_out_puzzles=0"],

@@ -29,7 +29,7 @@ class RenderingTest(unittest.TestCase):
             self.assertEqual(rendering.format_exact(value), text)
             self.assertEqual(float(rendering.format_exact(value)), value)
 
-    def test_integers_are_told_as_ranges(self):
+    def test_integers_are_shown_as_ranges(self):
         cases = {
             "none": [], "7": [7], "1..40": range(1, 41), "25..100 step 5": range(25, 101, 5), "10, 12, 40": [10, 12, 40],
             "37 lengths from 3 to 99": [3, *range(20, 55), 99],
@@ -37,7 +37,7 @@ class RenderingTest(unittest.TestCase):
         for text, values in cases.items():
             self.assertEqual(rendering.format_integers(list(values)), text)
 
-    def test_wide_text_is_cut_and_wrapped_by_its_columns(self):
+    def test_text_is_wrapped_by_display_width(self):
         self.assertEqual(rendering.display_width("a漢e\u0301"), 4)
         self.assertEqual(rendering.truncate("漢字漢字", 5), "漢字…")
         self.assertEqual(rendering.wrap("one two three", 8, 2), "one two\n  three")
@@ -229,13 +229,13 @@ class CommandLineTest(unittest.TestCase):
             "run deploy/install.sh\n",
         )
 
-    def test_modules_of_the_current_directory_are_not_imported(self):
+    def test_current_directory_is_not_imported(self):
         directory = service.new_directory()
         for name in ("json.py", "lengthwise.py"):
             (directory / name).write_text("raise SystemExit('of the current directory')\n")
         self.assertIn("randomized_pe/table_1 ", self.output("results", "--compare", "list", directory=directory))
 
-    def test_reader_that_goes_away_is_no_mistake(self):
+    def test_closed_pipe_is_no_error(self):
         read, write = os.pipe()
         os.close(read)
         done = subprocess.run(

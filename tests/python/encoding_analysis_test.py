@@ -64,12 +64,12 @@ class EncodingsTest(AnalysisTest):
         self.assertAlmostEqual(row["first_block"], far, 6)
         self.assertIsNone(row["cosine"], "zeros have no direction")
 
-    def test_a_model_that_is_not_kept_is_said_to_be_missing(self):
+    def test_missing_model_is_reported(self):
         self.add([("small", 1)])
         self.assert_refused(FAILURE, "encodings", EXPERIMENT, "--reference", "sin_cos", saying=self.name("small1"))
 
     # The baseline that the paper states: sixteen cells, d = 160.
-    def test_one_and_two_dimensions_are_as_alike_as_the_paper_says(self):
+    def test_baseline_distance_matches_the_paper(self):
         line, grid = FixedEncoding("sin_cos", interleaved=True), FixedEncoding("sin_cos_2d")
         self.assertAlmostEqual(measures.cosine_similarity(line.table(16, 160), grid.table(16, 160)), 0.72, delta=0.006)
 

@@ -102,7 +102,7 @@ class ExportTest(unittest.TestCase):
             end = metadata.parse_session_end_info_plugin_data(contents[metadata.SESSION_END_INFO_TAG])
             self.assertEqual(end.status, 1)  # STATUS_SUCCESS
 
-    def test_every_record_passes_the_checksums_of_tensorboard(self):
+    def test_tensorboard_accepts_every_checksum(self):
         from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import PyRecordReader_New
 
         path = next((self.export("sort", "tensorboard") / self.trials[0]).iterdir())
@@ -202,7 +202,7 @@ class ExportTest(unittest.TestCase):
             self.assertEqual(rows[0], list(meanings))
             self.assertEqual({len(row) for row in rows}, {len(meanings)})
 
-    def test_experiment_exports_from_a_notebook_what_the_command_does(self):
+    def test_notebook_exports_what_the_command_does(self):
         def content(path):
             if path.is_file():
                 return path.read_bytes()
@@ -244,7 +244,7 @@ class ExportTest(unittest.TestCase):
         numbers = [Numbers(2).accuracy(8), Numbers(3).accuracy(8)]
         self.assertIn(f"{100 * sum(numbers) / 2:.1f}", text)
 
-    def test_what_goes_wrong_is_one_line_that_says_what_to_do(self):
+    def test_errors_are_one_line_with_advice(self):
         directory = service.new_directory()
         there = directory / "there.json"
         there.write_text("mine")

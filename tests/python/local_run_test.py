@@ -71,7 +71,7 @@ class LocalRunTest(unittest.TestCase):
             text=True,
         )
 
-    def test_wheel_runs_a_specification_by_its_name_with_its_own_programs(self):
+    def test_wheel_runs_a_named_specification(self):
         # The package's layout, as deploy/wheel.sh creates it.
         wheel = self.directory / "_programs"
         (wheel / "bin").mkdir(parents=True)
@@ -111,7 +111,7 @@ class LocalRunTest(unittest.TestCase):
         gc.collect()
         self.await_processes("lengthwise_server", 0)
 
-    def test_an_interrupt_leaves_nothing_running_and_the_next_run_goes_on(self):
+    def test_interrupted_run_can_be_resumed(self):
         for _ in range(2):
             script = self.start_script("kept", FOR_EVER)
             self.await_processes("lengthwise_worker", 1)
@@ -133,7 +133,7 @@ class LocalRunTest(unittest.TestCase):
         script.communicate()
         self.await_processes("lengthwise_", 0)
 
-    def test_a_worker_that_dies_is_told_with_its_log(self):
+    def test_dead_worker_is_reported_with_its_log(self):
         dying = self.directory / "worker"
         dying.write_text("#!/bin/sh\necho no such device\nexit 3\n")
         dying.chmod(0o755)
@@ -144,12 +144,12 @@ class LocalRunTest(unittest.TestCase):
             lengthwise.run(specification("dies"), data_dir=self.directory / "data")
         self.assertEqual(processes(self.mark), [])
 
-    def test_a_specification_with_mistakes_leaves_nothing_running(self):
+    def test_wrong_specification_leaves_nothing_running(self):
         with self.assertRaisesRegex(lengthwise.LengthwiseError, "rotery"):
             lengthwise.run(specification("wrong", encodings=["rotery"]), data_dir=self.directory / "data")
         self.assertEqual(processes(self.mark), [])
 
-    def test_another_server_on_the_directory_is_told(self):
+    def test_other_server_on_the_directory_is_reported(self):
         server = service.Server()
         try:
             with self.assertRaisesRegex(lengthwise.LengthwiseError, "the private server exited with code"):
@@ -157,7 +157,7 @@ class LocalRunTest(unittest.TestCase):
         finally:
             server.kill()
 
-    def test_programs_are_found_beside_the_command_line_and_on_the_path(self):
+    def test_programs_are_found(self):
         places = self.directory / "programs"
         for path in ("client/lengthwise", "server/lengthwise_server", "path/lengthwise_worker"):
             (places / path).parent.mkdir(parents=True, exist_ok=True)

@@ -39,7 +39,7 @@ class ClientTest(unittest.TestCase):
         self.assertEqual(self.worker.run_all(), 4)
         return experiment.refresh()
 
-    def test_submits_a_task_that_is_a_file_of_examples(self):
+    def test_submits_a_file_of_examples(self):
         os.environ["LENGTHWISE_CLIENT_BINARY"] = str(pathlib.Path(service.CLIENT).resolve())
         self.addCleanup(os.environ.pop, "LENGTHWISE_CLIENT_BINARY", None)
         directory = service.new_directory()
@@ -67,7 +67,7 @@ class ClientTest(unittest.TestCase):
         with self.assertRaisesRegex(lengthwise.LengthwiseError, "mine.jsonl:2: column 11: not JSON"):
             self.client.submit(path)
 
-    def test_submits_a_dictionary_or_a_file_and_finds_it_again(self):
+    def test_submits_a_dictionary_or_a_file(self):
         by_dictionary = self.client.submit(service.specification("both"), owner="ada")
         path = service.new_directory() / "both.yaml"
         path.write_text(json.dumps(service.specification("both")))  # which is YAML
@@ -89,7 +89,7 @@ class ClientTest(unittest.TestCase):
         self.assertEqual(self.client.submit(service.specification("once"), request_id="r1").name, first.name)
         first.cancel()
 
-    def test_all_mistakes_of_a_specification_are_told(self):
+    def test_all_mistakes_are_reported(self):
         wrong = service.specification("wrong", encodings=["none", "rotery"], learning_rates=-1)
         with self.assertRaises(lengthwise.LengthwiseError) as caught:
             self.client.submit(wrong)
@@ -180,7 +180,7 @@ class ClientTest(unittest.TestCase):
             self.assertEqual(trial.specification["encoding"]["name"], trial.encoding)
             self.assertAlmostEqual(trial.unseen_accuracy, (numbers.accuracy(6) + numbers.accuracy(8)) / 2)
 
-    def test_what_is_not_there_is_told(self):
+    def test_missing_data_is_reported(self):
         experiment = self.client.submit(service.specification("missing"))
         with self.assertRaisesRegex(lengthwise.NotFoundError, "has stored no checkpoint yet"):
             experiment.trial(0).model()
@@ -198,7 +198,7 @@ class ClientTest(unittest.TestCase):
             with self.assertRaisesRegex(lengthwise.UnavailableError, "cannot reach a server at 127.0.0.1:1"):
                 nobody.experiments()
 
-    def test_a_server_whose_disk_is_full_is_not_taken_for_absent(self):
+    def test_full_disk_is_not_an_absent_server(self):
         full = service.Server(largest_file_kib=512)
         large = service.specification("large", seeds=list(range(5000)))
         try:
@@ -214,7 +214,7 @@ class ClientTest(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stderr, "^lengthwise: nothing was stored: .*; try again\n$")
 
-    def test_trials_are_cancelled_tried_again_and_added(self):
+    def test_cancels_retries_and_extends(self):
         experiment = self.client.submit(service.specification("changes"))
         self.assertEqual(experiment.trial(0).cancel("not this one").state, "CANCELLED")
         self.assertEqual(experiment.refresh().counts.cancelled, 1)
@@ -262,7 +262,7 @@ class ClientTest(unittest.TestCase):
 
 
 class RestartTest(unittest.TestCase):
-    def test_a_watch_goes_on_over_restarts_of_the_server(self):
+    def test_watch_survives_server_restarts(self):
         server = service.Server()
         self.addCleanup(server.kill)
         experiment = lengthwise.Client(server.address).submit(service.specification("restarts"))
@@ -300,7 +300,7 @@ class RestartTest(unittest.TestCase):
         self.assertEqual([type(event) for event in seen], [type(event) for event in after])
         self.assertEqual(experiment.refresh().counts.succeeded, 4)
 
-    def test_quiet_hours_are_no_hours_without_a_server(self):
+    def test_quiet_stream_is_no_outage(self):
         server = service.Server()
         self.addCleanup(server.kill)
         lengthwise.Client(server.address).submit(service.specification("quiet")).trial(0).cancel()
@@ -332,7 +332,7 @@ class RestartTest(unittest.TestCase):
             lengthwise.Client(server.address).experiment("quiet").cancel()
             self.assertEqual([event.new for event in watch], ["CANCELLED"] * 3)
 
-    def test_a_watch_gives_up_when_there_is_no_server_for_long(self):
+    def test_watch_gives_up_without_a_server(self):
         server = service.Server()
         experiment = lengthwise.Client(server.address).submit(service.specification("gone"))
         experiment.trial(0).cancel()
@@ -525,7 +525,7 @@ class RetryTest(unittest.TestCase):
             "stream": lambda: next(connection.stream("S/Stream", self.Trial(), self.Trial)).index,
         }
 
-    def test_repeats_a_call_after_the_delay_that_the_server_asks_for(self):
+    def test_retries_after_the_servers_delay(self):
         for kind in ("call", "send", "stream"):
             server = self.serve(refusals=2, retry_delay=0.01)
             self.assertEqual(self.calls(server.connection)[kind](), 3, kind)
@@ -537,7 +537,7 @@ class RetryTest(unittest.TestCase):
                 self.calls(server.connection)[kind]()
             self.assertEqual(server.attempts, 1, kind)
 
-    def test_gives_up_before_a_delay_beyond_its_patience(self):
+    def test_gives_up_on_a_long_delay(self):
         with mock.patch("lengthwise.connection._PATIENCE_SECONDS", 0.0):
             for kind in ("call", "send", "stream"):
                 server = self.serve(refusals=1, retry_delay=0.5)
@@ -545,7 +545,7 @@ class RetryTest(unittest.TestCase):
                     self.calls(server.connection)[kind]()
                 self.assertEqual(server.attempts, 1, kind)
 
-    def test_does_not_repeat_a_stream_that_has_answered(self):
+    def test_does_not_retry_an_answered_stream(self):
         server = self.serve(refusals=1, retry_delay=0.01, after_first_answer=True)
         answers = server.connection.stream("S/Stream", self.Trial(), self.Trial)
         self.assertEqual(next(answers).index, 1)

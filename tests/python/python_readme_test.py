@@ -49,7 +49,7 @@ class PythonReadmeTest(unittest.TestCase):
         code, printed, error = run_python(["-c", "\n".join(lines)], directory, **environment)
         self.assertEqual((code, printed), (0, "encoding,succeeded\nsin_cos,1\nrandomized_sin_cos,1\n"), error)
 
-    def test_its_first_lines_submit_wait_and_have_results(self):
+    def test_first_lines_give_results(self):
         block, _ = re.findall(r"^```python\n(.*?)^```$", README, re.M | re.S)
         self.assertIn("127.0.0.1:7070", block)
         with server_and_worker() as server:

@@ -123,7 +123,7 @@ class ReportTest(TestOfHtml):
         self.assert_has(between(html, "<tbody>", "</tbody>"), ">62.5<")
         self.assert_has(html, '<img alt="Accuracy by length: e-1"')
 
-    def test_it_needs_nothing_beside_the_file(self):
+    def test_file_is_self_contained(self):
         html = report.render(make_data())
         for loads in ('src="http', 'href="http', "url(", "@import", "<link"):
             self.assert_has_not(html, loads)
@@ -146,12 +146,12 @@ class ReportTest(TestOfHtml):
         # 1, 0, 0.25 and 0.75 in steps of 1/255.
         self.assertEqual(base64.b64decode(one["probabilities"]), b"\xff\x00\x40\xbf")
 
-    def test_maps_that_would_make_the_file_too_large_are_counted(self):
+    def test_maps_beyond_the_size_limit_are_counted(self):
         html = report.render(make_data(), max_attention_bytes=3)
         self.assert_has(html, "1 map is left out")
         self.assert_has_not(html, 'attention-viewer"')
 
-    def test_maps_of_networks_that_share_an_encoding_are_models_of_their_own(self):
+    def test_networks_with_one_encoding_have_separate_maps(self):
         """As in experiments/positional_attention/quick/figure5.yaml, whose networks have one encoding."""
         data = make_data()
         other = "experiments/e-1/trials/bucket_sort-wide-relative"
@@ -165,7 +165,7 @@ class ReportTest(TestOfHtml):
         )
         self.assert_has(html, "Of each task, network and encoding the trial that is best")
 
-    def test_no_length_goes_without_a_map_before_another_has_two(self):
+    def test_every_length_gets_a_map_first(self):
         data = make_data()
         data.plotted.maps[TRIAL] = [
             make_map([1, 0, 0, 1], length, sequence) for length in (1, 3) for sequence in (0, 1, 2)
@@ -182,7 +182,7 @@ class ReportTest(TestOfHtml):
         self.assertEqual(names(small), ["length 1/1", "length 3/1", "length 1/2"])
         self.assert_has(small, "3 maps are left out")
 
-    def test_numbers_of_a_regression_are_told(self):
+    def test_regression_shows_its_numbers(self):
         data = make_data()
         one = make_map([1, 0, 0, 1])
         one.tokens[:] = -1
@@ -203,7 +203,7 @@ class ReportTest(TestOfHtml):
         self.assert_has(html, "&lt;script&gt;alert(1)&lt;/script&gt;&#34;&amp;")
         self.assertIn(HOSTILE, shown_maps(html)[0]["model"])
 
-    def test_trials_that_failed_for_one_reason_stand_together(self):
+    def test_failures_are_grouped_by_reason(self):
         data = make_data()
         for i in range(60):
             data.plotted.trials.append(make_trial(f"experiments/e-1/trials/t{i}", event_pb2.FAILED))
@@ -212,7 +212,7 @@ class ReportTest(TestOfHtml):
         self.assert_has(failures, ">the loss is not a number at step 7</h3>\n<p>t0, t1, ")
         self.assert_has(failures, "t49 and 10 more</p>")
 
-    def test_sections_with_nothing_to_show_are_left_out(self):
+    def test_empty_sections_are_left_out(self):
         data = make_data()
         data.summary = accuracy_summary.AccuracySummary()
         data.plotted.all_evaluations = []
@@ -223,7 +223,7 @@ class ReportTest(TestOfHtml):
             self.assert_has_not(html, f'id="{section}"')
             self.assert_has_not(html, f'href="#{section}"')
 
-    def test_its_policy_allows_its_own_script_and_style_and_no_network(self):
+    def test_its_policy_allows_no_network(self):
         html = report.render(make_data())
         policy = between(html, 'http-equiv="Content-Security-Policy" content="', '"')
         self.assert_has(policy, "default-src 'none'")
@@ -235,7 +235,7 @@ class ReportTest(TestOfHtml):
             digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
             self.assert_has(policy, f"{directive} 'sha256-{digest}'")
 
-    def test_control_characters_are_written_out(self):
+    def test_control_characters_are_escaped(self):
         html = report.render(make_data("\x1b]0;title\x07 \u202etxt"))
         self.assert_has(html, "\\x1b]0;title\\x07 \\u202etxt")
         self.assert_has_not(html, "\x1b")
@@ -252,7 +252,7 @@ class ReportTest(TestOfHtml):
         png = base64.b64decode(between(html, 'src="data:image/png;base64,', '"'))
         self.assertEqual(png[:8], b"\x89PNG\r\n\x1a\n")
 
-    def test_more_tasks_than_a_picture_has_room_for_are_told(self):
+    def test_tasks_beyond_a_pictures_room_are_reported(self):
         data = make_data()
         for i in range(20):
             name = f"experiments/e-1/trials/t{i}"
@@ -292,7 +292,7 @@ class ReportOfFakeServerTest(TestOfHtml):
     def write(self):
         return report.write(self.server.connection, self.experiment, self.path)
 
-    def test_text_of_others_is_written_out(self):
+    def test_foreign_text_is_escaped(self):
         self.experiment.owner = self.experiment.specification.description = STEERING
         self.trial.state, self.trial.reason = event_pb2.FAILED, STEERING
         self.trial.specification.encoding.label = STEERING
@@ -303,7 +303,7 @@ class ReportOfFakeServerTest(TestOfHtml):
         self.assertEqual(printable.printable_text(html), html)
         self.assert_has(html, "\\x1b]0;title")
 
-    def test_damaged_maps_are_told_and_not_shown(self):
+    def test_damaged_maps_are_reported_and_not_shown(self):
         self.trial.specification.evaluation.attention_lengths.append(1)
         self.server.evaluations.append(evaluation(self.trial.name))
         self.server.maps[self.trial.name] = [
@@ -336,7 +336,7 @@ class UserFileTest(unittest.TestCase):
         self.assertEqual(stat.S_IMODE(self.path.stat().st_mode), 0o640)
         self.assertEqual(self.files(), 1)
 
-    def test_a_file_that_was_there_keeps_its_permissions_and_its_links(self):
+    def test_replaced_file_keeps_permissions_and_links(self):
         self.path.write_text("before")
         self.path.chmod(0o600)
         link = self.directory / "link.html"
@@ -347,7 +347,7 @@ class UserFileTest(unittest.TestCase):
         self.assertEqual(self.path.read_text(), "after")
         self.assertEqual(stat.S_IMODE(self.path.stat().st_mode), 0o600)
 
-    def test_what_was_there_stays_where_the_new_has_no_room(self):
+    def test_full_disk_keeps_the_old_file(self):
         self.path.write_text("before")
         # Limits files to a page, as on a full disk.
         self.addCleanup(signal.signal, signal.SIGXFSZ, signal.signal(signal.SIGXFSZ, signal.SIG_IGN))
@@ -362,7 +362,7 @@ class UserFileTest(unittest.TestCase):
         self.assertEqual(self.path.read_text(), "before")
         self.assertEqual(self.files(), 1)
 
-    def test_it_says_what_to_do_and_also_before_the_work(self):
+    def test_unwritable_file_is_reported_before_the_work(self):
         def write(path):
             user_file.write_for_user(path, b"text")
 
@@ -401,7 +401,7 @@ class BrowserTest(unittest.TestCase):
             browser.open_in_browser("x.svg", self.variables)
         self.assertIn(text, str(raised.exception))
 
-    def test_it_starts_the_first_browser_that_is_there(self):
+    def test_starts_the_first_installed_browser(self):
         self.variables["BROWSER"] = "not-there:looker"
         self.add_program("looker")
         browser.open_in_browser("a picture.svg", self.variables)
@@ -414,7 +414,7 @@ class BrowserTest(unittest.TestCase):
         browser.open_in_browser("x.svg", self.variables)
         self.assertEqual(self.shown(), ["x.svg"])
 
-    def test_it_says_what_to_do_where_nothing_shows_pictures(self):
+    def test_missing_browser_says_what_to_do(self):
         self.variables["DISPLAY"] = ":0"
         self.assert_refused("apt-get install xdg-utils")
         self.variables["BROWSER"] = "/nowhere/firefox"
@@ -475,7 +475,7 @@ class ReportOfServerTest(TestOfHtml):
         rounded = numpy.frombuffer(base64.b64decode(found[1]["probabilities"]), numpy.uint8)
         self.assertEqual(rounded.tolist(), numpy.rint(255 * service.Numbers(3).attention()).astype(int).ravel().tolist())
 
-    def test_tables_that_are_named_are_those_it_stands_beside(self):
+    def test_named_tables_are_compared(self):
         path = service.new_directory() / "r.html"
         done = self.run_program("tiny-1", "-o", path, "--compare", "randomized_pe/table_2")
         self.assertEqual((done.returncode, done.stdout), (SUCCESS, f"{path}\n"), done.stderr)
@@ -555,7 +555,7 @@ class ReportOfServerTest(TestOfHtml):
                 self.assertEqual(reading, f"input 1 (symbol 4) looks at input 1 (symbol 4): {100 * largest:.1f} %")
 
     @unittest.skipUnless(chromium.PROGRAM, chromium.WHY_NOT)
-    def test_chromium_runs_nothing_that_others_wrote(self):
+    def test_chromium_runs_no_foreign_script(self):
         """Even where an escape were missing: the policy refuses it, and Chromium says so."""
         path = service.new_directory() / "r.html"
         html = report.render(make_data())
