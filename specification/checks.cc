@@ -79,7 +79,7 @@ void CheckLengths(absl::string_view field, const Values& values, int32_t max, Fi
 
 void CheckName(const std::string& name, Findings& findings) {
   if (name.empty()) {
-    findings.AddMissing("name", "required: what the experiment is called");
+    findings.AddMissing("name", "required: the experiment's name");
     return;
   }
   bool valid = name.size() <= kMostName && name[0] != '-' && name[0] != '_';
@@ -111,7 +111,9 @@ void CheckSeeds(const v1::ExperimentSpecification& specification, Findings& find
   const bool weights = specification.weight_seeds_size() > 0;
   const bool data = specification.data_seeds_size() > 0;
   if (specification.seeds_size() > 0 && (weights || data)) {
-    findings.Add("seeds", "exclusive with weight_seeds and data_seeds: set seeds, or both others");
+    findings.Add(
+        "seeds",
+        "cannot be combined with weight_seeds and data_seeds: set seeds, or the other two");
   } else if (weights != data) {
     findings.AddMissing(weights ? "data_seeds" : "weight_seeds",
                         absl::StrCat("required with ", weights ? "weight_seeds" : "data_seeds"));
@@ -125,10 +127,10 @@ void CheckSeeds(const v1::ExperimentSpecification& specification, Findings& find
 // Exactly one of epochs and steps may be set; epochs are converted to steps.
 void CheckEpochs(const v1::Training& training, Findings& findings) {
   if (training.has_steps()) {
-    findings.Add("training.epochs", "exclusive with training.steps: set one of them");
+    findings.Add("training.epochs", "cannot be combined with training.steps: set one of them");
   }
   if (training.examples() == 0) {
-    findings.Add("training.epochs", "needs a data set to go through: set training.examples");
+    findings.Add("training.epochs", "epochs need a fixed data set: set training.examples");
   }
   if (training.epochs() < 1 || training.epochs() > kMostEpochs) {
     CheckInteger("training.epochs", training.epochs(), 1, kMostEpochs, findings);
@@ -136,7 +138,7 @@ void CheckEpochs(const v1::Training& training, Findings& findings) {
              steps > kMostSteps / training.epochs()) {
     findings.Add("training.epochs",
                  absl::StrCat("got ", training.epochs(), " epochs of ", steps,
-                              " steps; expected at most ", kMostSteps, " steps in all"));
+                              " steps; expected at most ", kMostSteps, " steps in total"));
   }
 }
 
@@ -243,7 +245,7 @@ void CheckInput(const std::string& field, const v1::TokenSequence& input, Findin
     return;
   }
   if (!input.tokens().empty()) {
-    findings.Add(field, "has tokens and numbers: give the one that the task's inputs are made of");
+    findings.Add(field, "has both tokens and numbers: give only the kind that the task reads");
     return;
   }
   CheckInteger(field + ".numbers", input.numbers_size(), 1, kMostAttentionLength, findings);
@@ -310,7 +312,7 @@ void CheckFields(const v1::ExperimentSpecification& specification, Findings& fin
   }
   if (!specification.evaluated_trial().empty()) {
     findings.Add("evaluated_trial",
-                 "set by the server; evaluate a trial with `lengthwise evaluate TRIAL`");
+                 "only the server sets this; use `lengthwise evaluate TRIAL` to evaluate a trial");
   }
 }
 

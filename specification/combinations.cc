@@ -63,7 +63,7 @@ bool CheckHasTokens(const std::string& field, const v1::TokenSequence& input,
                     const std::string& task, Findings& findings) {
   if (input.numbers().empty()) return true;
   findings.Add(field + ".numbers",
-               absl::StrCat("\"", task, "\" has inputs of tokens: give tokens instead"));
+               absl::StrCat("\"", task, "\" reads tokens: give tokens instead"));
   return false;
 }
 
@@ -163,11 +163,11 @@ void CheckRegression(const v1::ExperimentSpecification& specification, const std
     const int given = has_numbers ? input.numbers_size() : input.tokens_size();
     if (regression.vocabulary() > 0) {
       findings.Add(field, absl::StrCat("\"", task,
-                                       "\" has inputs of words and numbers; ask for maps of "
-                                       "samples, evaluation.attention_lengths"));
+                                       "\" reads words and numbers, so inputs cannot be given; set "
+                                       "evaluation.attention_lengths to record maps of samples"));
     } else if (given != rows) {
       findings.Add(field, absl::StrCat("got ", given, " numbers, \"", task, "\" has inputs of ",
-                                       rows, ", a scratchpad's 0 among them"));
+                                       rows, " numbers, including the scratchpad's 0"));
     }
   }
 }
@@ -187,14 +187,15 @@ SequenceRange CheckTasks(const Catalogues& catalogues,
     if (entry.kind != catalogues.tasks[first->index]->kind) {
       findings.Add(absl::StrCat("tasks[", t, "]"),
                    absl::StrCat("\"", entry.name, "\" and \"", catalogues.tasks[first->index]->name,
-                                "\" are trained in different ways; give each a specification"));
+                                "\" are different kinds of task; write a specification for each"));
       continue;
     }
     if (tasks::examples::IsExamples(entry.name)) {
       if (++files_of_examples > kMostFilesOfExamples) {
-        findings.Add("tasks", absl::StrCat("more than ", kMostFilesOfExamples,
-                                           " tasks with files of examples; give each a "
-                                           "specification"));
+        findings.Add(
+            "tasks",
+            absl::StrCat("more than ", kMostFilesOfExamples,
+                         " tasks with files of examples; split them over several specifications"));
         break;
       }
       range.Take(CheckExamples(specification, absl::StrCat("tasks[", t, "]"), entry,
@@ -269,9 +270,8 @@ void CheckNetworkWithEncoding(const Catalogues& catalogues,
     problems.push_back(
         {.field = field,
          .description =
-             "tells tokens apart by how many places lie between them, not by positions that "
-             "restart where attention does not, or run on where it does not; leave "
-             "training.packing.reset_positions out or use another encoding"});
+             "uses the distance between tokens, so positions must restart exactly where attention "
+             "does; remove training.packing.reset_positions or use another encoding"});
   }
   findings.AddAll(problems);
 }
@@ -335,10 +335,9 @@ void CheckCombinations(const Catalogues& catalogues,
       if (SeesWholePrompts(choice.parameters) && training.has_packing() &&
           !CountsAnswersApart(training.packing())) {
         problems.push_back({.field = absl::StrCat(field, ".prompt_attention"),
-                            .description =
-                                "the loss must count answers alone, of examples of their own: set "
-                                "training.packing.answers_only: true, and leave attend_across and "
-                                "reset_positions out"});
+                            .description = "bidirectional prompts need a loss on answers only and "
+                                           "separate examples: set training.packing.answers_only: "
+                                           "true, and remove attend_across and reset_positions"});
       }
       findings.AddAll(problems);
       return problems.empty();

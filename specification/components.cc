@@ -172,8 +172,8 @@ void CheckLabels(const std::vector<std::string>& paths, const std::set<int>& rep
     }
     const auto [found, is_new] = first.emplace(label, i);
     if (!is_new) {
-      findings.Add(field, absl::StrCat("\"", label, "\" is the label of ", paths[found->second],
-                                       ", too; set another one"));
+      findings.Add(field, absl::StrCat("\"", label, "\" is also the label of ",
+                                       paths[found->second], "; set a different one"));
     }
   }
 }
@@ -197,7 +197,7 @@ std::vector<std::optional<Choice>> ResolveComponents(
         identities.emplace(Identity(components[i], choices[i]->parameters), i);
     if (is_new) continue;
     repeated.insert(i);
-    findings.Add(paths[i], absl::StrCat("the same as ", paths[found->second]));
+    findings.Add(paths[i], absl::StrCat("duplicate of ", paths[found->second]));
   }
   FillLabels(entries, choices, components);
   CheckLabels(paths, repeated, components, findings);

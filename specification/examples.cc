@@ -41,8 +41,8 @@ void CheckTraining(const v1::Training& training, const std::string& file, const 
   }
   if (training.examples() > 0) {
     findings.Add("training.examples",
-                 "not of a file's examples, of which every step draws; leave it out and set "
-                 "training.steps");
+                 "does not apply to a file's examples, from which every step draws; remove it and "
+                 "set training.steps");
   }
 }
 
@@ -147,9 +147,9 @@ SequenceRange CheckExamples(const v1::ExperimentSpecification& specification,
   const std::string& text = parameters.String("contents");
   if (text.empty()) {
     findings.Add(path + ".train",
-                 absl::StrCat("nothing is known of the file ", train,
-                              "; submit the specification with `lengthwise submit`, which brings "
-                              "it, or train it with `lengthwise run`"));
+                 absl::StrCat("the file ", train,
+                              " was not uploaded; submit the specification with `lengthwise "
+                              "submit`, which uploads it, or train with `lengthwise run`"));
     return {};
   }
   const absl::StatusOr<Contents> contents = tasks::examples::ParseContents(text);
@@ -164,7 +164,7 @@ SequenceRange CheckExamples(const v1::ExperimentSpecification& specification,
     if (platform::IsSha256Hex(parameters.String(field)) == wanted) continue;
     findings.Add(absl::StrCat(path, ".", field),
                  wanted ? "expected 64 lower-case hexadecimal digits, or nothing"
-                        : absl::StrCat("is of no file: set `", file, "`, or leave it out"));
+                        : absl::StrCat("belongs to no file: set `", file, "`, or remove this"));
   }
   const bool numbers = contents->form == Form::kNumbers;
   const bool is_text = entry.kind == tasks::TaskKind::kText;

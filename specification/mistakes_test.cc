@@ -108,12 +108,12 @@ TEST(MistakesTest, PuzzlesNeedLengthDataSetAndConditions) {
   EXPECT_EQ(message("evaluation: {attention_inputs: [{tokens: [1, 2]}]}"),
             "evaluation.attention_inputs[0].tokens: got 2 tokens, \"latin_square\" has puzzles of "
             "16, row by row");
-  EXPECT_EQ(message("evaluation: {attention_inputs: [{numbers: [0.5]}]}"),
-            "evaluation.attention_inputs[0].numbers: \"latin_square\" has inputs of tokens: give "
-            "tokens instead");
+  EXPECT_EQ(
+      message("evaluation: {attention_inputs: [{numbers: [0.5]}]}"),
+      "evaluation.attention_inputs[0].numbers: \"latin_square\" reads tokens: give tokens instead");
   EXPECT_EQ(message("tasks: [latin_square, reverse_string]"),
-            "tasks[1]: \"reverse_string\" and \"latin_square\" are trained in different ways; give "
-            "each a specification");
+            "tasks[1]: \"reverse_string\" and \"latin_square\" are different kinds of task; write "
+            "a specification for each");
 }
 
 TEST(MistakesTest, RegressionsNeedValidScalesAndInputs) {
@@ -125,20 +125,20 @@ TEST(MistakesTest, RegressionsNeedValidScalesAndInputs) {
   };
   EXPECT_EQ(message(""), "");
   EXPECT_EQ(message("evaluation: {attention_inputs: [{tokens: [4, -4, 0]}]}"),
-            "evaluation.attention_inputs[0].tokens: got 3 numbers, \"sorting\" has inputs of 9, a "
-            "scratchpad's 0 among them");
+            "evaluation.attention_inputs[0].tokens: got 3 numbers, \"sorting\" has inputs of 9 "
+            "numbers, including the scratchpad's 0");
   const auto of_input = [&](const std::string& input) {
     return message("evaluation: {attention_inputs: [" + input + "]}");
   };
   EXPECT_EQ(of_input("{numbers: [1.75, 1.25, 0.75, 0.25, -0.25, -0.75, -1.25, -1.75, 0]}"), "");
   EXPECT_EQ(of_input("{numbers: [1.5, -0.25, 0]}"),
-            "evaluation.attention_inputs[0].numbers: got 3 numbers, \"sorting\" has inputs of 9, a "
-            "scratchpad's 0 among them");
+            "evaluation.attention_inputs[0].numbers: got 3 numbers, \"sorting\" has inputs of 9 "
+            "numbers, including the scratchpad's 0");
   EXPECT_EQ(of_input("{numbers: [1, 2, 3, 4, 5, 6, 7, .inf, 0]}"),
             "evaluation.attention_inputs[0].numbers: got inf, expected finite numbers");
   EXPECT_EQ(of_input("{tokens: [1, 2, 3, 4, 5, 6, 7, 8, 0], numbers: [1, 2, 3, 4, 5, 6, 7, 8, 0]}"),
-            "evaluation.attention_inputs[0]: has tokens and numbers: give the one that the task's "
-            "inputs are made of");
+            "evaluation.attention_inputs[0]: has both tokens and numbers: give only the kind that "
+            "the task reads");
   EXPECT_EQ(
       message("encodings: none"),
       "encodings[0]: \"none\" gives no vectors for positions, which the network attends by or "
@@ -189,8 +189,8 @@ learning_rates: 0.001
   };
   EXPECT_EQ(with("tasks: decimal_addition"), "");
   const std::string limits =
-      "operands have 1 to 101 digits with index hints, of which there are 102 and one more is used "
-      "for the carry, not 102";
+      "operands have 1 to 101 digits with index hints (102 symbols, one of them for the carry), "
+      "not 102";
   EXPECT_EQ(with("evaluation: {lengths: [101, 102], interval_lengths: 5}"),
             absl::StrCat("evaluation.lengths: ", limits));
   EXPECT_EQ(with("evaluation: {lengths: [0, 5], interval_lengths: 5}"),
@@ -207,20 +207,20 @@ learning_rates: 0.001
             "training.packing.tokens: got 0, expected an integer from 1 to 1048576");
   EXPECT_EQ(with("training: {steps: 10, packing: {answers_only: 1}}"),
             "training.packing.answers_only: got 1, expected true or false");
-  EXPECT_EQ(with("training: {epochs: 2, examples: 1000}"),
-            "training.epochs: a step of text has as many examples as its sequences hold: set "
-            "training.steps");
+  EXPECT_EQ(
+      with("training: {epochs: 2, examples: 1000}"),
+      "training.epochs: the number of text examples in a step varies: set training.steps instead");
   EXPECT_EQ(with("tasks: {name: decimal_addition, order: paired}"),
             "tasks[0]: paired digits have no index hints: set index_hints to false or another "
             "order");
   EXPECT_EQ(with("tasks: {name: decimal_addition, order: paired, index_hints: false}"), "");
   EXPECT_EQ(with("tasks: {name: decimal_addition, order: paired, index_hints: false, "
                  "zero_padding: false}"),
-            "tasks[0]: paired digits always have a place for the carry: leave zero_padding out or "
-            "set another order");
+            "tasks[0]: the paired order always pads for the carry: remove zero_padding or set "
+            "another order");
   EXPECT_EQ(with("tasks: {name: decimal_addition, index_hints: false, hints_wrap: true}"),
-            "tasks[0]: hints_wrap is about index hints, of which there are none: set index_hints "
-            "to true or leave hints_wrap out");
+            "tasks[0]: hints_wrap has no effect without index hints: set index_hints to true or "
+            "remove hints_wrap");
   // 5 digits take 6 * 6 + 3 tokens.
   const auto spaces = [&](int tokens) {
     return message(absl::StrCat("tasks: {name: decimal_addition, random_space: 0.1}\n",
@@ -240,12 +240,12 @@ learning_rates: 0.001
     EXPECT_NE(with(line), "") << line;
   }
   EXPECT_EQ(with("evaluation: {lengths: 1..10, projection: {}}"),
-            "evaluation.projection: not of text tasks; leave it out");
+            "evaluation.projection: does not apply to text tasks; remove it");
   EXPECT_EQ(with("evaluation: {lengths: 1..10, sequence_scores: true}"), "");
   EXPECT_EQ(with("tasks: [decimal_addition, parity_check]"),
-            "tasks[1]: \"parity_check\" and \"decimal_addition\" are trained in different ways; "
-            "give each a specification\n"
-            "networks[0]: \"causal_decoder\" cannot learn \"parity_check\" (tasks[1])");
+            "tasks[1]: \"parity_check\" and \"decimal_addition\" are different kinds of task; "
+            "write a specification for each\nnetworks[0]: \"causal_decoder\" cannot learn "
+            "\"parity_check\" (tasks[1])");
   // 10 digits take 6 * 11 + 3 tokens. Packed sequences with attention across examples use all
   // tokens.
   EXPECT_EQ(with("encodings: {name: rope, randomized: true, max_position: 69}"), "");
@@ -260,9 +260,8 @@ learning_rates: 0.001
                                   "}\nevaluation: {lengths: 1..10}\n"));
     };
     const std::string refusal =
-        "encodings[0]: tells tokens apart by how many places lie between them, not by positions "
-        "that restart where attention does not, or run on where it does not; leave "
-        "training.packing.reset_positions out or use another encoding";
+        "encodings[0]: uses the distance between tokens, so positions must restart exactly where "
+        "attention does; remove training.packing.reset_positions or use another encoding";
     for (const char* encoding :
          {"relative", "shaw", "{name: relative, randomized: true, distances: offsets}",
           "{name: alibi, randomized: true, distances: offsets}"}) {
@@ -276,7 +275,7 @@ learning_rates: 0.001
         << "2,048 tokens of a sequence";
   }
   EXPECT_EQ(MessageOf(With("training: {steps: 10, packing: {tokens: 64}}")),
-            "training.packing: of text tasks alone; leave it out");
+            "training.packing: applies to text tasks only; remove it");
 }
 
 class OneMistakeTest : public testing::TestWithParam<Mistake> {};
@@ -286,7 +285,7 @@ TEST_P(OneMistakeTest, IsNamedWithWhatIsAccepted) {
 }
 
 const Mistake kMistakes[] = {
-    {"MissingName", "name:", "name: required: what the experiment is called"},
+    {"MissingName", "name:", "name: required: the experiment's name"},
     {"BadName", "name: Über uns",
      "name: got \"Über uns\", expected at most 40 characters of a-z, 0-9, \"_\" and \"-\", first a "
      "letter or digit"},
@@ -343,16 +342,15 @@ const Mistake kMistakes[] = {
     {"UnknownSchedule", "training: {steps: 1, schedule: constnat}",
      "training.schedule: unknown schedule \"constnat\"; did you mean \"constant\"?"},
     {"EpochsOfNothing", "training: {epochs: 3}",
-     "training.epochs: needs a data set to go through: set training.examples"},
+     "training.epochs: epochs need a fixed data set: set training.examples"},
     {"EpochsAndSteps", "training: {steps: 1, epochs: 3, examples: 1000}",
-     "training.epochs: exclusive with training.steps: set one of them"},
+     "training.epochs: cannot be combined with training.steps: set one of them"},
     {"NegativeEpochs", "training: {epochs: -3, examples: 1000}",
      "training.epochs: got -3, expected an integer from 1 to 1000000000"},
     {"TooManyEpochs",
      "training: {epochs: 1000000000, examples: 1000000, batch_size: 1, lengths: 1..2}",
      "training.epochs: got 1000000000 epochs of 1000000 steps; expected at most 1000000000000 "
-     "steps "
-     "in all"},
+     "steps in total"},
     {"FewerExamplesThanLengths", "training: {steps: 1, examples: 19, lengths: 1..20}",
      "training.examples: got 19, expected at least one for each of 20 lengths (training.lengths)"},
     {"PlateauWithoutEpochs", "training: {steps: 1, schedule: plateau}",
@@ -383,9 +381,9 @@ const Mistake kMistakes[] = {
     {"HeadsThatDoNotDivide", "networks: [{name: encoder, heads: 3, d_model: 16}]",
      "networks[0].heads: 3 heads do not divide d_model = 16; use a divisor of it"},
     {"SameComponentTwice", "encodings: [sin_cos, none, {name: sin_cos, randomized: false}]",
-     "encodings[2]: the same as encodings[0]"},
+     "encodings[2]: duplicate of encodings[0]"},
     {"SameLabelTwice", "encodings: [{name: none, label: x}, {name: sin_cos, label: x}]",
-     "encodings[1].label: \"x\" is the label of encodings[0], too; set another one"},
+     "encodings[1].label: \"x\" is also the label of encodings[0]; set a different one"},
     {"BadLabel", "encodings: [{name: none, label: No Encoding}]",
      "encodings[0].label: got \"No Encoding\", expected at most 48 characters of a-z, 0-9, \"_\", "
      "\".\" and \"=\""},
@@ -400,7 +398,7 @@ const Mistake kMistakes[] = {
     {"LearningRateTwice", "learning_rates: [0.1, 1e-1]", "learning_rates: 0.1 is given twice"},
     {"SeedTwice", "seeds: [0..9, 5]", "seeds: 5 is given twice"},
     {"SeedsAndDataSeeds", "data_seeds: 1",
-     "seeds: exclusive with weight_seeds and data_seeds: set seeds, or both others"},
+     "seeds: cannot be combined with weight_seeds and data_seeds: set seeds, or the other two"},
     {"RangeBackwards", "seeds: 9..0",
      "seeds: got \"9..0\", expected a range such as \"0..9\" or \"5..60 step 5\""},
     {"RangeWithoutEnd", "seeds: [1, 5..]",
@@ -481,8 +479,7 @@ const Mistake kMistakes[] = {
      "evaluation.attention_inputs[0].tokens: got 5, \"bucket_sort\" has input tokens from 0 to 4"},
     {"AttentionToNumbersOfATaskOfTokens",
      "evaluation: {lengths: 5, attention_inputs: [{numbers: [0.5, 1]}]}",
-     "evaluation.attention_inputs[0].numbers: \"bucket_sort\" has inputs of tokens: give tokens "
-     "instead"},
+     "evaluation.attention_inputs[0].numbers: \"bucket_sort\" reads tokens: give tokens instead"},
     {"AttentionForNoInput", "evaluation: {lengths: 5, attention_inputs: [{}]}",
      "evaluation.attention_inputs[0].tokens: got 0, expected an integer from 1 to 1000"},
     {"UnsortedWithoutPositions", "encodings: [{name: none, sorted: false}]",
@@ -515,11 +512,12 @@ const Mistake kMistakes[] = {
      "none, network: {name: encoder, blocks: 2}}]",
      "network_overrides[1]: the network \"encoder\" with the encoding \"none\" is given twice"},
     {"EpochsOfTextWithoutText", "training: {steps: 1, examples: 400, without_replacement: true}",
-     "training.without_replacement: of text tasks alone; leave it out"},
+     "training.without_replacement: applies to text tasks only; remove it"},
     {"SeedOfNoDataSet", "training: {steps: 1, data_set_seed: 3}",
      "training.data_set_seed: needs a data set; set training.examples"},
     {"EvaluatedTrialInASubmission", "evaluated_trial: experiments/e-1/trials/t",
-     "evaluated_trial: set by the server; evaluate a trial with `lengthwise evaluate TRIAL`"},
+     "evaluated_trial: only the server sets this; use `lengthwise evaluate TRIAL` to evaluate a "
+     "trial"},
     {"PriorityOutOfRange", "priority: 1001",
      "priority: got 1001, expected an integer from -1000 to 1000"},
 };
@@ -542,8 +540,9 @@ TEST(MistakesTest, WholePromptsNeedALossOfAnswers) {
       "{name: x, protocol: decimal_addition, encodings: fire, "
       "networks: {name: causal_decoder, prompt_attention: bidirectional}, training: {packing: {";
   constexpr char kNeeds[] =
-      "networks[0].prompt_attention: the loss must count answers alone, of examples of their own: "
-      "set training.packing.answers_only: true, and leave attend_across and reset_positions out";
+      "networks[0].prompt_attention: bidirectional prompts need a loss on answers only and "
+      "separate examples: set training.packing.answers_only: true, and remove attend_across and "
+      "reset_positions";
   EXPECT_EQ(MessageOf(text + "}}}"), kNeeds);
   EXPECT_EQ(MessageOf(text + "answers_only: true, attend_across: true}}}"), kNeeds);
   EXPECT_EQ(MessageOf(text + "answers_only: true}}}"), "");
@@ -625,9 +624,8 @@ TEST(MistakesTest, TypedMessageIsCheckedTheSame) {
   specification.add_encodings()->set_name("none");
   (*specification.mutable_encodings(0)->mutable_parameters())["x"].mutable_list_value();
   EXPECT_EQ(Resolve(specification, Limits()).status().message(),
-            "name: required: what the experiment is called\n"
-            "learning_rates[0]: got nan, expected a finite number above 0\n"
-            "encodings[0].x: expected a number, true, false or text");
+            "name: required: the experiment's name\nlearning_rates[0]: got nan, expected a finite "
+            "number above 0\nencodings[0].x: expected a number, true, false or text");
 }
 
 TEST(MistakesTest, FormulasHaveAFieldAndAColumn) {

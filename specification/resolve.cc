@@ -131,10 +131,10 @@ absl::StatusOr<Grid> ResolveWith(const Catalogues& catalogues, Parsed parsed,
     CheckPacking(training, findings);
     if (counts_epochs) {
       findings.Add("training.epochs",
-                   "a step of text has as many examples as its sequences hold: set training.steps");
+                   "the number of text examples in a step varies: set training.steps instead");
     }
   } else {
-    constexpr char kOfText[] = "of text tasks alone; leave it out";
+    constexpr char kOfText[] = "applies to text tasks only; remove it";
     if (training.has_packing()) findings.Add("training.packing", kOfText);
     if (training.has_without_replacement()) {
       findings.Add("training.without_replacement", kOfText);

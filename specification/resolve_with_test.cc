@@ -199,7 +199,7 @@ TEST_F(ResolveWithTest, ClashingVocabularyIsRefused) {
   EXPECT_EQ(resolve(""), "");
   EXPECT_EQ(resolve(", end: 12"),
             "tasks[0]: the task's vocabulary clashes: its end token 12 and its padding 11 must be "
-            "two of its 12 tokens, 0 to 11");
+            "two different ones of its 12 tokens, 0 to 11");
   for (const char* clash : {", padding: 12", ", padding: 10", ", end: -1", ", vocabulary: 11"}) {
     EXPECT_NE(resolve(clash), "") << clash;
   }

@@ -33,9 +33,9 @@ absl::Status CheckVocabulary(const tasks::TextTask& task) {
   const int32_t tokens = task.vocabulary(), end = task.end_token(), padding = task.padding_token();
   const auto is_token = [tokens](int32_t token) { return token >= 0 && token < tokens; };
   if (is_token(end) && is_token(padding) && end != padding) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("the task's vocabulary clashes: its end token ", end, " and its padding ",
-                   padding, " must be two of its ", tokens, " tokens, 0 to ", tokens - 1));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the task's vocabulary clashes: its end token ", end, " and its padding ", padding,
+      " must be two different ones of its ", tokens, " tokens, 0 to ", tokens - 1));
 }
 
 }  // namespace
@@ -61,7 +61,7 @@ void CheckPacking(const v1::Training& training, Findings& findings) {
 }
 
 void CheckTextEvaluation(const v1::Evaluation& evaluation, Findings& findings) {
-  constexpr char kNotOfText[] = "not of text tasks; leave it out";
+  constexpr char kNotOfText[] = "does not apply to text tasks; remove it";
   if (evaluation.has_projection()) findings.Add("evaluation.projection", kNotOfText);
   if (evaluation.attention_inputs_size() > 0) {
     findings.Add("evaluation.attention_inputs", kNotOfText);

@@ -57,29 +57,28 @@ class AdditionTask final : public TextTask {
     }
     if (!settings_.format.zero_padding && settings_.format.order == Order::kPaired) {
       return absl::InvalidArgumentError(
-          "paired digits always have a place for the carry: leave zero_padding out or set another "
-          "order");
+          "the paired order always pads for the carry: remove zero_padding or set another order");
     }
     if (settings_.hints_wrap && !hints) {
       return absl::InvalidArgumentError(
-          "hints_wrap is about index hints, of which there are none: set index_hints to true or "
-          "leave hints_wrap out");
+          "hints_wrap has no effect without index hints: set index_hints to true or remove "
+          "hints_wrap");
     }
     if (settings_.random_space_decay != 1 && settings_.random_space == 0) {
       return absl::InvalidArgumentError(
-          "random_space_decay is about random spaces, of which there are none: set random_space or "
-          "leave random_space_decay out");
+          "random_space_decay has no effect without random spaces: set random_space or remove "
+          "random_space_decay");
     }
     const int32_t symbols = settings_.format.hint_symbols;
     if (symbols != kHints && !hints) {
       return absl::InvalidArgumentError(
-          "hint_symbols is about index hints, of which there are none: set index_hints to true or "
-          "leave hint_symbols out");
+          "hint_symbols has no effect without index hints: set index_hints to true or remove "
+          "hint_symbols");
     }
     const int64_t largest = hints ? symbols - 1 : kLargestSizeWithoutHints;
     if (size < 1 || size > largest) {
-      const std::string why = hints ? absl::StrCat(" with index hints, of which there are ",
-                                                   symbols, " and one more is used for the carry")
+      const std::string why = hints ? absl::StrCat(" with index hints (", symbols,
+                                                   " symbols, one of them for the carry)")
                                     : "";
       return absl::InvalidArgumentError(
           absl::StrCat("operands have 1 to ", largest, " digits", why, ", not ", size));
