@@ -207,11 +207,10 @@ const TaskEntry& DecimalAddition() {
   static const auto& entry = *new TaskEntry{
       {.name = "decimal_addition",
        .title = "Decimal Addition",
-       .documentation =
-           "The sum of two numbers with as many digits, digit by digit as text: a question up to "
-           "\"=\", an answer, an end. Zhou et al. 2024, \"Transformers Can Achieve Length "
-           "Generalization But Not Robustly\", section 2; by default reversed, with index hints "
-           "and zero padding, which generalize best there.",
+       .documentation = "Adds two numbers with equally many digits, written as text: a question up "
+                        "to \"=\", the answer, an end token. Zhou et al. 2024, \"Transformers Can "
+                        "Achieve Length Generalization But Not Robustly\", section 2; the defaults "
+                        "(reversed, index hints, zero padding) generalize best there.",
        .parameters =
            {{.name = "order",
              .default_value = std::string("reversed"),
@@ -221,40 +220,37 @@ const TaskEntry& DecimalAddition() {
              .allowed = {"standard", "reversed", "paired"}},
             {.name = "index_hints",
              .default_value = true,
-             .documentation = "A symbol of an ordered set of 102 before every digit, consecutive "
-                              "from a random one and the same in all three numbers."},
+             .documentation = "Writes a hint before every digit: consecutive symbols of an ordered "
+                              "set of 102, from a random start, the same in all three numbers."},
             {.name = "hint_symbols",
              .default_value = int64_t{kHints},
-             .documentation = "How many of these symbols are used, one more than the most digits "
-                              "that can be asked. With few, each is met often in little training.",
+             .documentation = "Number of hint symbols in use. Operands can have one digit fewer. A "
+                              "small number shows each symbol often in short training.",
              .minimum = 2,
              .maximum = kHints},
             {.name = "zero_padding",
              .default_value = true,
-             .documentation = "Writes all numbers with one digit more than the operands have, for "
-                              "the carry."},
+             .documentation =
+                 "Pads all numbers to one digit more than the operands, for the carry."},
             {.name = "hints_wrap",
              .default_value = false,
-             .documentation = "Lets the first hint be any of them and goes on with the first "
-                              "symbol after the last one. False: consecutive symbols alone."},
+             .documentation = "Starts hints at any symbol and wraps around after the last one. "
+                              "False: hints never wrap."},
             {.name = "leading_zeros",
              .default_value = false,
-             .documentation =
-                 "Draws all digits of operands from 0 to 9. False: the most significant "
-                 "of two or more is 1 to 9."},
+             .documentation = "Draws all operand digits from 0 to 9. False: the most significant "
+                              "of several digits is 1 to 9."},
             {.name = "random_space",
              .default_value = 0.0,
              .documentation =
-                 "Random-space augmentation in training: before every token a blank follows with "
-                 "this probability, and again after each. The paper does not say which; 0.1 is "
-                 "usual.",
+                 "Random-space augmentation in training: probability of a blank before each token, "
+                 "and of another one after each blank. The paper does not state it; 0.1 is common.",
              .minimum = 0,
              .maximum = 0.5},
             {.name = "random_space_decay",
              .default_value = 1.0,
-             .documentation =
-                 "What the probability of a further blank is multiplied by after each one before a "
-                 "token; 0.1 is that of a published reimplementation (McLeish et al. 2024).",
+             .documentation = "Factor on the probability after each blank in a row. A published "
+                              "reimplementation uses 0.1 (McLeish et al. 2024).",
              .minimum = 0,
              .maximum = 1}}},
       TaskKind::kText,

@@ -55,12 +55,11 @@ const TaskEntry& MissingDuplicateString() {
   static const auto& entry = *new TaskEntry{
       {.name = "missing_duplicate_string",
        .title = "Missing Duplicate",
-       .documentation =
-           "The input is a string of bits written twice, with one bit replaced by 2 (and a 3 at "
-           "the end where the length is odd); the target is that bit. Ruoss et al. 2023, Table 1; "
-           "string and place are uniform, and at length 1 input and target are always 1. The "
-           "parity of the ones gives the bit away without their order, though the paper does not "
-           "count the task as permutation-invariant."},
+       .documentation = "Finds the bit that was replaced by 2 in a bit string written twice. "
+                        "Inputs of odd length end with a 3. Ruoss et al. 2023, Table 1. String and "
+                        "position are uniform; at length 1 input and target are always 1. The "
+                        "parity of the ones determines the bit, so order does not matter, although "
+                        "the paper does not list the task as permutation-invariant."},
       TaskKind::kTransduction,
       "context-sensitive",
       0.5,

@@ -57,10 +57,9 @@ const TaskEntry& ModularArithmetic() {
   static const auto& entry = *new TaskEntry{
       {.name = "modular_arithmetic",
        .title = "Modular Arithmetic (Simple)",
-       .documentation =
-           "The value, modulo 5, of digits joined by + (5), - (6) and * (7), products first. Ruoss "
-           "et al. 2023, Table 1; digits and operators are uniform. An even length gives samples "
-           "that are one token shorter.",
+       .documentation = "Evaluates digits joined by + (5), - (6) and * (7), modulo 5; products "
+                        "first. Ruoss et al. 2023, Table 1. Digits and operators are uniform. "
+                        "Samples of even lengths are one token shorter.",
        .parameters = {ModulusParameter()}},
       TaskKind::kTransduction,
       "regular",

@@ -12,7 +12,7 @@ namespace lengthwise::tasks::chomsky {
 inline catalogue::ParameterEntry ModulusParameter() {
   return {.name = "modulus",
           .default_value = int64_t{5},
-          .documentation = "All values are modulo this number; its digits are the first tokens.",
+          .documentation = "Modulus of all values. Its digits are the first tokens.",
           .minimum = 2,
           .maximum = 1000};
 }

@@ -60,9 +60,9 @@ const TaskEntry& SolveEquation() {
       {.name = "solve_equation",
        .title = "Solve Equation",
        .documentation =
-           "The digit for x (9) that makes an equation modulo 5 true: an expression of digits, x, "
-           "+ (5), - (6) and brackets (7 and 8) around every operation, then = (10) and its value. "
-           "Ruoss et al. 2023, Table 1. At lengths 1 and 2 input and target are zeros.",
+           "Solves an equation modulo 5 for x (9). The left side has digits, x, + (5), - (6) and "
+           "brackets (7 and 8) around every operation; = (10) and the value follow. Ruoss et al. "
+           "2023, Table 1. At lengths 1 and 2 input and target are zeros.",
        .parameters = {ModulusParameter()}},
       TaskKind::kTransduction,
       "deterministic context-free",

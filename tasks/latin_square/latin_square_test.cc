@@ -240,7 +240,7 @@ TEST_F(PuzzleFilesTest, ReadsOnlyTheWorkersFolder) {
     return AsPuzzles(*task).Data(1).status();
   };
   for (const std::string name : {"/etc/passwd", "../validation.json", "..", "a/b.json"}) {
-    EXPECT_THAT(status(name).message(), HasSubstr("no file of the worker's puzzle folder")) << name;
+    EXPECT_THAT(status(name).message(), HasSubstr("not in the worker's puzzle folder")) << name;
   }
   unsetenv("LENGTHWISE_PUZZLE_DIR");
   EXPECT_THAT(status("validation.json").message(), HasSubstr("has no puzzle folder"));
