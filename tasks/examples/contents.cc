@@ -17,7 +17,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 absl::Status Refused() {
-  return absl::InvalidArgumentError("is filled in by `lengthwise`; leave it out");
+  return absl::InvalidArgumentError("is filled in by `lengthwise`; remove it");
 }
 
 // -1 if `json` is not an integer; the library would truncate a fraction.

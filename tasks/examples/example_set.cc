@@ -189,7 +189,7 @@ std::optional<uint32_t> Loader::Append(const std::string& field, const Source& s
         known = false;
         problems_.Add(field,
                       absl::StrCat(what, " has the symbol \"", platform::PrintableLine(symbol),
-                                   "\", which no ", what, " of the training file has"));
+                                   "\", which occurs in no ", what, " of the training file has"));
       }
       set_.symbols.push_back(number);
       ++count;
@@ -206,7 +206,7 @@ std::optional<uint32_t> Loader::Append(const std::string& field, const Source& s
     if (!is_numbers_ && (options_.as_numbers || !values.whole || value < 0)) {
       if (source.is_test) {
         problems_.Add(field, absl::StrCat(what, " has the number ", value,
-                                          ", and the training file has symbols, integers from 0"));
+                                          ", but the training file has symbols, integers from 0"));
         return std::nullopt;
       }
       BecomeNumbers(field, value);
@@ -217,7 +217,7 @@ std::optional<uint32_t> Loader::Append(const std::string& field, const Source& s
     }
     const auto symbol = static_cast<int32_t>(value);
     if (source.is_test && symbol > most) {
-      problems_.Add(field, absl::StrCat(what, " has the symbol ", symbol, ", and each ", what,
+      problems_.Add(field, absl::StrCat(what, " has the symbol ", symbol, ", but each ", what,
                                         " of the training file has symbols from 0 to ", most));
       return std::nullopt;
     }
@@ -245,7 +245,7 @@ void Loader::Take(const Source& source, int64_t number, absl::string_view text, 
   if (is_text_.has_value() && *is_text_ != line_.input.is_text) {
     problems_.Add(field,
                   absl::StrCat("has ", line_.input.is_text ? "text" : "lists",
-                               ", and the lines before it have ", *is_text_ ? "text" : "lists"));
+                               ", but the lines before it have ", *is_text_ ? "text" : "lists"));
     return;
   }
   is_text_ = line_.input.is_text;
@@ -324,7 +324,7 @@ absl::Status Loader::Read(const File& file, bool is_test, std::vector<ReadExampl
   }
   ASSIGN_OR_RETURN(const platform::FileStatus after, platform::GetFileStatus(file.path));
   if (after.size != before.size || after.modified != before.modified || bytes != after.size) {
-    problems_.Add(file.name, "changed while it was read; try again when it is written");
+    problems_.Add(file.name, "changed while it was being read; try again when it is complete");
   } else if (examples.empty() && problems_.all == 0) {
     problems_.Add(file.name,
                   "has no examples; expected a line for each, such as {\"input\": [1, 0], "
@@ -341,14 +341,14 @@ void Loader::CheckTargetLengths(const std::string& name, size_t count) {
   }
   for (const Suspect& suspect : not_as_long_) problems_.Add(suspect.field, suspect.description);
   problems_.all += all_not_as_long_ - static_cast<int64_t>(not_as_long_.size());
-  problems_.Add(name, "set target_length: any where targets may have any length");
+  problems_.Add(name, "if targets may have any length, set target_length: any");
 }
 
 void Loader::CheckSymbols(const File& train) {
   if (*is_text_) {
     const size_t most = std::max(inputs_.size(), targets_.size());
     if (most > static_cast<size_t>(kMostSymbols)) {
-      problems_.Add(train.name, absl::StrCat("has ", most, " different symbols, expected at most ",
+      problems_.Add(train.name, absl::StrCat("has ", most, " distinct symbols, expected at most ",
                                              kMostSymbols));
     }
   } else if (!is_numbers_ && !beyond_.empty()) {
@@ -428,9 +428,9 @@ absl::StatusOr<Loaded> Loader::Load(const File& train, const File& test) {
     }
     if (known > 0) {
       loaded.warnings.push_back(absl::StrCat(
-          test.name, ":", first, ": ", known == 1 ? "this input stands" : "this input and ",
-          known == 1 ? "" : absl::StrCat(known - 1, " more of the file stand"), " in ", train.name,
-          ", too: accuracy at their lengths may be remembered, not generalized"));
+          test.name, ":", first, ": ", known == 1 ? "this input also occurs" : "this input and ",
+          known == 1 ? "" : absl::StrCat(known - 1, " more of this file also occur"), " in ",
+          train.name, ": accuracy at their lengths may show memorization, not generalization"));
     }
     Sort(
         training, [](size_t) { return true; }, set_.training);
@@ -449,11 +449,9 @@ absl::StatusOr<Loaded> Loader::Load(const File& train, const File& test) {
     Sort(training, is_held_out, set_.test);
     if (set_.training.empty()) {
       problems_.Add(train.name,
-                    "leaves no examples to train on; lower held_out or raise "
-                    "held_out_above");
+                    "leaves no training examples; lower held_out or raise held_out_above");
     } else if (set_.test.empty()) {
-      problems_.Add(train.name,
-                    "leaves no examples to test on; raise held_out, or name a file, test");
+      problems_.Add(train.name, "leaves no test examples; raise held_out, or set test to a file");
     }
     RETURN_IF_ERROR(problems_.ToStatus());
   }

@@ -94,7 +94,8 @@ TEST_F(ExampleSetTest, SpacesDoNotDistinguishInputs) {
   const std::string test = "{\"input\": \" jump   twice\", \"target\": \"JUMP JUMP\"}\n";
   const auto words = LoadText(train, test, {.words = true});
   ASSERT_TRUE(words.ok()) << words.status();
-  EXPECT_THAT(words->warnings, ElementsAre(HasSubstr("my_test.jsonl:1: this input stands in")));
+  EXPECT_THAT(words->warnings,
+              ElementsAre(HasSubstr("my_test.jsonl:1: this input also occurs in")));
   const auto characters = LoadText(train, test, {.any_target_length = true});
   ASSERT_TRUE(characters.ok()) << characters.status();
   EXPECT_THAT(characters->warnings, IsEmpty());
@@ -183,7 +184,7 @@ TEST_F(ExampleSetTest, FilesThatAreNotExamplesAreRefused) {
   EXPECT_THAT(Refusal("{\"input\": [1], \"target\": [1]}\n{\"input\": [1], \"tar"),
               AllOf(HasSubstr("my_train.jsonl:2: column "), Not(HasSubstr("jsonl:1"))));
   EXPECT_THAT(Refusal("{\"input\": [1], \"target\": [1]}\n{\"input\": \"a\", \"target\": \"b\"}\n"),
-              HasSubstr("my_train.jsonl:2: has text, and the lines before it have lists"));
+              HasSubstr("my_train.jsonl:2: has text, but the lines before it have lists"));
   EXPECT_THAT(Refusal(std::string("{\"input\": [1], \"target\": [1]}\0\n", 32)),
               HasSubstr("my_train.jsonl:1: has a NUL byte at column 30"));
 }
@@ -205,7 +206,7 @@ TEST_F(ExampleSetTest, FileThatChangesMeanwhileIsRefused) {
   const auto loaded = Load({path, "growing.jsonl"}, {}, {}, problems);
   writer.join();
   EXPECT_EQ(loaded.status().message(),
-            "growing.jsonl: changed while it was read; try again when it is written");
+            "growing.jsonl: changed while it was being read; try again when it is complete");
 }
 
 TEST_F(ExampleSetTest, AFileWithAKnownHashMustHaveIt) {
@@ -252,7 +253,7 @@ TEST_F(ExampleSetTest, LongExamplesAreHeldOut) {
   EXPECT_EQ(loaded->set->training.rbegin()->first, 15);
   EXPECT_EQ(loaded->set->test.begin()->first, 16);
   EXPECT_THAT(std::string(LoadText(Counting(40), "", {.held_out = 0}).status().message()),
-              HasSubstr("leaves no examples to test on"));
+              HasSubstr("leaves no test examples"));
 }
 
 TEST_F(ExampleSetTest, ExamplesAreGroupedByShape) {

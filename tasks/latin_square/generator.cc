@@ -166,8 +166,8 @@ absl::StatusOr<std::vector<SolvedPuzzle>> GeneratePuzzles(const Wanted& wanted, 
     if (candidate == candidates) {
       return absl::ResourceExhaustedError(absl::StrCat(
           candidates, " candidates gave ", puzzles.size(), " of ", wanted.count,
-          " different puzzles (missing with one, two and three vectors: ", missing[0], ", ",
-          missing[1], ", ", missing[2], "); ask for fewer, or for a smaller dissimilarity than ",
+          " distinct puzzles (missing with one, two and three vectors: ", missing[0], ", ",
+          missing[1], ", ", missing[2], "); request fewer, or a dissimilarity below ",
           wanted.minimum_dissimilarity));
     }
     random::Stream stream(seed, random::Purpose::kPuzzles, static_cast<uint64_t>(candidate),

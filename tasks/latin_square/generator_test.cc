@@ -137,7 +137,7 @@ TEST(GeneratePuzzlesTest, GivesUpWhenPuzzlesAreTooRare) {
   const auto puzzles = GeneratePuzzles(
       {.count = 3, .apart_from = everything, .minimum_dissimilarity = 0.9}, 5, Part::kPool);
   EXPECT_EQ(puzzles.status().code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(std::string(puzzles.status().message()), HasSubstr("0 of 3 different puzzles"));
+  EXPECT_THAT(std::string(puzzles.status().message()), HasSubstr("0 of 3 distinct puzzles"));
 }
 
 TEST(WithVariantsTest, TurnsAndRenamesEachPuzzleTwice) {

@@ -46,7 +46,7 @@ std::string Shown(const Json& value) {
 
 absl::StatusOr<FiledPuzzle> Check(const Record& record) {
   if (record.puzzle == nullptr || !record.puzzle->is_string()) {
-    return absl::InvalidArgumentError("there is no puzzle, a string of 16 digits");
+    return absl::InvalidArgumentError("\"puzzle\" is missing; expected a string of 16 digits");
   }
   const auto& text = record.puzzle->get_ref<const std::string&>();
   ASSIGN_OR_RETURN(const Puzzle puzzle, ParsePuzzle(text));
@@ -105,7 +105,7 @@ class Reader {
     absl::StatusOr<FiledPuzzle> filed = Check(record);
     if (filed.ok() && !seen_.insert(filed->solved.puzzle).second) {
       filed = absl::InvalidArgumentError(
-          absl::StrCat(FormatPuzzle(filed->solved.puzzle), " is there twice"));
+          absl::StrCat(FormatPuzzle(filed->solved.puzzle), " occurs twice"));
     }
     if (!filed.ok()) {
       return absl::InvalidArgumentError(

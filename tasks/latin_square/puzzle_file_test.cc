@@ -46,9 +46,9 @@ TEST(PuzzleFileTest, ErrorsNameFileAndPlace) {
   EXPECT_THAT(Problem(R"({"puzzles")"), HasSubstr("set.json is not a JSON object"));
   EXPECT_THAT(Problem(R"({"puzzles": {}})"), HasSubstr("set.json has no puzzles"));
   EXPECT_THAT(Problem(R"({"puzzles": [{"puzzle": "0040405210200030"}, 7]})"),
-              HasSubstr("set.json: puzzles[1]: there is no puzzle"));
+              HasSubstr("set.json: puzzles[1]: \"puzzle\" is missing"));
   EXPECT_THAT(Problem(R"({"ternary": [["123", 4]]})"), HasSubstr("ternary[0]: \"123\""));
-  EXPECT_THAT(Problem(R"({"binary": [["2000500234001000"]]})"), HasSubstr("there is no puzzle"));
+  EXPECT_THAT(Problem(R"({"binary": [["2000500234001000"]]})"), HasSubstr("\"puzzle\" is missing"));
 }
 
 TEST(PuzzleFileTest, RefusesWhatContradictsTheRules) {
@@ -60,7 +60,7 @@ TEST(PuzzleFileTest, RefusesWhatContradictsTheRules) {
   EXPECT_THAT(Problem(R"({"puzzles": [{"puzzle": "5000000000000000"}]})"),
               HasSubstr("no rule of one, two or three vectors"));
   EXPECT_THAT(Problem(R"({"binary": [["2000500234001000", 4], ["2000500234001000", 4]]})"),
-              HasSubstr("binary[1]: 2000500234001000 is there twice"));
+              HasSubstr("binary[1]: 2000500234001000 occurs twice"));
   EXPECT_THAT(Problem(R"({"puzzles": [{"puzzle": "2000500234001000", "human_accuracy": 97}]})"),
               HasSubstr("human_accuracy 97"));
 }

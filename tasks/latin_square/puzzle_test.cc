@@ -26,8 +26,8 @@ TEST(PuzzleTest, NamesTheMistakeInOtherText) {
   EXPECT_THAT(problem("5241010024101326"), HasSubstr("character 16"));
   EXPECT_THAT(problem("0241010024101324"), HasSubstr("0 targets"));
   EXPECT_THAT(problem("5241010025101324"), HasSubstr("2 targets"));
-  EXPECT_THAT(problem("5242010000100000"), HasSubstr("symbol 2 is twice"));
-  EXPECT_THAT(problem("5200020000000000"), HasSubstr("symbol 2 is twice"));
+  EXPECT_THAT(problem("5242010000100000"), HasSubstr("symbol 2 occurs twice"));
+  EXPECT_THAT(problem("5200020000000000"), HasSubstr("symbol 2 occurs twice"));
 }
 
 TEST(PuzzleTest, ThereAre576LatinSquares) { EXPECT_EQ(AllLatinSquares().size(), 576U); }

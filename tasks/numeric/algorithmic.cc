@@ -44,8 +44,8 @@ class AlgorithmicTask final : public RegressionTask {
           absl::StrCat("scales are finite and 1 or more, not ", domain.scale));
     }
     if (domain.integers && settings_.bound * domain.scale < 1) {
-      return absl::InvalidArgumentError(absl::StrCat("there are no whole numbers to draw below ",
-                                                     settings_.bound * domain.scale));
+      return absl::InvalidArgumentError(
+          absl::StrCat("no whole number lies below ", settings_.bound * domain.scale));
     }
     return absl::OkStatus();
   }
