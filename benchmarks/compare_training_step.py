@@ -28,7 +28,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
 def measure(command, threads):
-    """The JSON lines that a program prints; with --roofline there is one."""
+    """Runs a program and returns the JSON lines that it prints; with --roofline there is one."""
     environment = dict(os.environ, OMP_NUM_THREADS=str(threads))
     command = [str(part) for part in command]
     result = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
@@ -38,7 +38,7 @@ def measure(command, threads):
 
 
 def row(name, seconds, ours):
-    """One model's share of a step's time; `ours` is our median, None for our own row."""
+    """Formats one model's share of a step's time. `ours` is our median; None for our own row."""
     median = statistics.median(seconds)
     spread = f"{1e3 * min(seconds):8.3g} .. {1e3 * max(seconds):8.3g}"
     ratio = "" if ours is None else f"{median / ours:5.2f} x"
@@ -94,7 +94,7 @@ def common_options(options, encoding, precision):
 
 
 def compare(options, encoding, precision):
-    """One model here and in PyTorch, alternately, one length after another."""
+    """Compares one model here and in PyTorch, alternately, one length after another."""
     for length in options.lengths:
         common = [*common_options(options, encoding, precision), "--length", length]
         commands = {"lengthwise": [options.program, *common, "--threads", options.threads]}
@@ -109,7 +109,9 @@ def compare(options, encoding, precision):
 
 
 def compare_packs(options, encoding, precision):
-    """Packs here and ensembles of as many models, alternately. A program measures all packs and lengths while it is up."""
+    """Compares packs here with ensembles of as many models, alternately. Each program measures all packs and lengths in
+    one run.
+    """
     common = [*common_options(options, encoding, precision), "--lengths", *options.lengths, "--packs", *options.packs]
     commands = {"lengthwise": [options.program, *common, "--threads", options.threads]}
     for mode in options.modes:

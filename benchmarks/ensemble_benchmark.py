@@ -1,7 +1,8 @@
-"""Options, timing and output that pytorch_ensemble_step.py and jax_ensemble_step.py share.
+"""Options, timing and output shared by pytorch_ensemble_step.py and jax_ensemble_step.py.
 
-A peer gives `run` a function that builds an ensemble for a case. The ensemble is a function that makes one training step of
-all models at a length and returns their losses. Reading the losses waits for the device, as training does that reports them.
+A peer gives `run` a function that builds an ensemble for a case. The ensemble is a function that makes one training
+step of all models at a length and returns their losses. Reading the losses waits for the device, as training does
+when it reports them.
 """
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ class Case:
 
 
 def length_range(text: str) -> tuple[int, int]:
-    """(40, 40) for "40", (1, 40) for "1..40"."""
+    """Parses "40" as (40, 40) and "1..40" as (1, 40)."""
     first, dots, last = text.partition("..")
     try:
         shortest, longest = int(first), int(last if dots else first)

@@ -1,8 +1,8 @@
-"""The ensembles' steps against those of single models, trained by PyTorch one after another.
+"""Compares the ensembles' steps with those of single models, which PyTorch trains one after another.
 
   PYTHON benchmarks/ensemble_steps_test.py
 
-PYTHON has torch; the cases of JAX are skipped where it has no jax. Bazel: set LENGTHWISE_PEER_PYTHON to PYTHON.
+PYTHON must have torch; without jax the JAX cases are skipped. With Bazel, set LENGTHWISE_PEER_PYTHON to PYTHON.
 """
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def case_of(encoding: str, precision: str = "float64", mode: str = "eager") -> C
 
 
 def samples(dtype: torch.dtype) -> list[tuple[torch.Tensor, torch.Tensor]]:
-    """Texts [P, B, n] and positions [P, 2 n] of each step; every model has its own."""
+    """Texts [P, B, n] and positions [P, 2 n] of each step, different for every model."""
     torch.manual_seed(1)
     return [(torch.randint(0, 2, (MODELS, BATCH, n)),
              torch.stack([torch.randperm(2048)[: 2 * n].sort().values for _ in range(MODELS)]).to(dtype))

@@ -33,7 +33,9 @@ Tensors = dict[str, torch.Tensor]
 
 
 def losses_of(model: torch.nn.Module, precision: str) -> Callable[[Tensors, torch.Tensor, torch.Tensor], torch.Tensor]:
-    """A function of stacked parameters [P, ...], texts [P, B, n] and positions [P, 2 n] that returns losses [P]."""
+    """Returns a function of stacked parameters [P, ...], texts [P, B, n] and positions [P, 2 n] that computes losses
+    [P].
+    """
 
     def loss(parameters: Tensors, text: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
         tokens = torch.cat([text, torch.full_like(text, 2)], 1)
@@ -51,7 +53,7 @@ def losses_of(model: torch.nn.Module, precision: str) -> Callable[[Tensors, torc
 
 
 def clip_each(gradients: list[torch.Tensor]) -> list[torch.Tensor]:
-    """Each model's gradient, scaled to a norm of at most CLIP_NORM as nn.utils.clip_grad_norm_ does."""
+    """Scales each model's gradient to a norm of at most CLIP_NORM, like nn.utils.clip_grad_norm_."""
     norms = torch.stack([gradient.square().flatten(1).sum(1) for gradient in gradients]).sum(0).sqrt()
     scales = (CLIP_NORM / (norms + 1e-6)).clamp(max=1.0)
     # Fused Adam expects a gradient in its parameter's memory layout, and vmap leaves some
@@ -60,7 +62,7 @@ def clip_each(gradients: list[torch.Tensor]) -> list[torch.Tensor]:
 
 
 class Ensemble:
-    """P models that train together. Calling it makes a step at a length, with fresh samples."""
+    """P models that train together. Calling it makes a step at a length with fresh samples."""
 
     def __init__(self, models: list[Encoder], case: Case) -> None:
         self.case = case
@@ -82,7 +84,7 @@ class Ensemble:
         self.pool = torch.cuda.graph_pool_handle() if case.device == "cuda" else None
 
     def train(self, text: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
-        """A step on texts [P, B, n] and positions [P, 2 n]. Returns the losses [P] before the update."""
+        """Makes a step on texts [P, B, n] and positions [P, 2 n]. Returns the losses [P] before the update."""
         losses = self.losses(self.parameters, text, positions)
         # A model's parameters affect only its own loss, so the gradient of the sum is each model's
         # gradient.

@@ -4,16 +4,17 @@
   bazel build //server:lengthwise_server //worker:lengthwise_worker //client:lengthwise
   benchmarks/shared_cores.py
 
-Workers take turns: each scenario has workers of its own, and all but one scenario's are stopped (SIGSTOP). So a scenario
-and its reference see the same minutes. Printed are training steps per second, medians of the rounds, and the ratios that
-have bars:
+Workers take turns: each scenario has its own workers, and the workers of all other scenarios are stopped (SIGSTOP).
+A scenario and its reference therefore run under the same conditions. Prints training steps per second, medians of
+the rounds, and the ratios that have a lower bound:
 
   idle       default worker over one whose threads always spin (OMP_WAIT_POLICY=ACTIVE, or that of --before);  0.95
   busy       default worker over one with --threads 1, beside one busy loop a CPU, and beside ten;                 0.8
   two        two default workers together over one alone;                                                          0.9
 
-Ratios need a machine on which nothing else runs; the load average is printed. Takes about six minutes, since a default
-worker first tries how many threads are fastest; --short takes one round of short turns, to see that it runs. Exits 1 if a bar is missed, except with --short.
+Ratios need an idle machine; the load average is printed. Takes about six minutes, because a default worker first
+tries how many threads are fastest. --short runs one round of short turns as a smoke test. Exits 1 if a ratio is
+below its bound, except with --short.
 """
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ LOAD_TIMEOUT = 60
 
 @dataclasses.dataclass(frozen=True)
 class Programs:
-    """The programs of one build: a worker needs a server of its own release."""
+    """The programs of one build. A worker needs a server of its own release."""
 
     worker: pathlib.Path = BIN / "worker/lengthwise_worker"
     server: pathlib.Path = BIN / "server/lengthwise_server"
@@ -50,7 +51,7 @@ class Programs:
 
     @classmethod
     def of(cls, directory: pathlib.Path) -> Programs:
-        """The installed programs of a folder."""
+        """Returns the installed programs of a folder."""
         return cls(directory / "lengthwise_worker", directory / "lengthwise_server", directory / "lengthwise")
 
 
@@ -67,7 +68,7 @@ class Scenario:
 
 
 def endless_quickstart() -> str:
-    """One encoding of the quickstart, for as many workers as there may be, without end and without evaluations."""
+    """Returns the quickstart with one encoding, endless and without evaluations, for any number of workers."""
     text = (ROOT / "experiments/quickstart.yaml").read_text()
     for line, replacement in [
         ("  steps: 2000\n", "  steps: 1000000000\n"),
@@ -127,7 +128,7 @@ def busy_loops(count: int) -> Iterator[None]:
 
 
 def take_turn(scenario: Scenario, workers: list[Worker], settle: float, seconds: float) -> float:
-    """Steps per second of the scenario's workers together."""
+    """Returns the steps per second of all workers of the scenario together."""
     with busy_loops(scenario.busy_loops):
         for worker in workers:
             worker.process.send_signal(signal.SIGCONT)
@@ -146,7 +147,7 @@ def take_turn(scenario: Scenario, workers: list[Worker], settle: float, seconds:
 
 @contextlib.contextmanager
 def serve(programs: Programs, directory: pathlib.Path) -> Iterator[str]:
-    """Starts a server with the endless quickstart; gives its address."""
+    """Starts a server with the endless quickstart and yields its address."""
     directory.mkdir()
     ready = directory / "ready"
     with (directory / "server.log").open("w") as log:
@@ -172,7 +173,7 @@ def serve(programs: Programs, directory: pathlib.Path) -> Iterator[str]:
 
 
 def measure(scenarios: list[Scenario], rounds: int, settle: float, seconds: float) -> dict[str, list[float]]:
-    """For each scenario its rates, one a round."""
+    """Returns for each scenario its rates, one for each round."""
     rates: dict[str, list[float]] = {scenario.name: [] for scenario in scenarios}
     with contextlib.ExitStack() as stack:
         directory = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))

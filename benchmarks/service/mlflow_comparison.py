@@ -1,7 +1,7 @@
-"""The work of throughput.cc through MLflow, for a line beside each of its lines.
+"""Runs the work of throughput.cc through MLflow, to compare line by line.
 
-A tracking server of its own on loopback (SQLite, as `mlflow server` sets up by default), each part
-for --seconds at most. Prints rates in the same units.
+Starts its own tracking server on loopback (SQLite, the default of `mlflow server`). Each part takes at most
+--seconds. Prints rates in the same units.
 """
 
 import argparse
@@ -60,7 +60,7 @@ def wait_until_ready(server, directory, port):
 
 
 def stop_server(server):
-    """With all that it has started, which is its process group."""
+    """Stops the server's whole process group."""
     for signal_number in (signal.SIGTERM, signal.SIGKILL):
         try:
             os.killpg(server.pid, signal_number)
@@ -82,7 +82,7 @@ def points_per_second(client, run, seconds, batch):
 
 
 def runs_per_second(client, experiment, seconds):
-    """A run from its creation to its end, with accuracies at 20 lengths."""
+    """Creates and ends runs with accuracies at 20 lengths."""
     runs = []
     start = time.monotonic()
     while time.monotonic() - start < seconds:

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Checks that the tests which GUARANTEES.md and THREAT_MODEL.md name as proof are there.
+"""Checks that every test named as proof in GUARANTEES.md and THREAT_MODEL.md exists.
 
     tests/documentation/check_proofs.py        (from the root of the source tree; tests/run.sh does it)
 
-Of `//folder:target`, the target; of a test's or suite's name behind it, a test in that folder; of `folder/name_test.cc` or
-`name_test.cc`, the file; of `name_test`, a target of any folder. Prints what is not there, and fails.
+For `//folder:target` it looks for the target; for a test or suite named after it, for the test in that folder; for
+`folder/name_test.cc` or `name_test.cc`, for the file; for `name_test`, for a target in any folder. Prints what is
+missing and fails.
 """
 import pathlib
 import re
@@ -33,7 +34,7 @@ def has_target(package, name):
 
 
 def has_test(package, name):
-    """Whether some test of the folder, or some suite, is called so."""
+    """Returns True if the folder has a test or suite of this name."""
     test = re.compile(r"TEST(?:_[FP])?\(\s*(?:\w+,\s*%s|%s,\s*\w+)\s*\)" % (name, name))
     return any(test.search(source.read_text()) for source in pathlib.Path(package).glob("*.cc"))
 

@@ -1,7 +1,7 @@
-"""The manifests of deploy/kubernetes: they fit Kubernetes' schema, and a worker stores its checkpoint before it is killed.
+"""The manifests of deploy/kubernetes fit Kubernetes' schema and let a worker store its checkpoint before it is killed.
 
-The schema has neither KEDA's ScaledJob nor Prometheus' ServiceMonitor. The pod of the ScaledJob is held against it as the
-pod of a Job.
+The schema lacks KEDA's ScaledJob and Prometheus' ServiceMonitor. The ScaledJob's pod is validated as the pod of a
+Job.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _FOREIGN = {"ServiceMonitor", "Kustomization"}
 
 
 def read_manifests() -> dict[str, dict[str, Any]]:
-    """Every manifest by its path below deploy/kubernetes."""
+    """Returns every manifest by its path below deploy/kubernetes."""
     import yaml
 
     paths = sorted(_DIRECTORY.glob("*/*.yaml"))
@@ -24,12 +24,12 @@ def read_manifests() -> dict[str, dict[str, Any]]:
 
 
 def seconds(duration: str) -> int:
-    """Of "90s" or "5m"."""
+    """Parses "90s" or "5m"."""
     return int(duration[:-1]) * {"s": 1, "m": 60, "h": 3600}[duration[-1]]
 
 
 def worker_pods(manifests: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """The pods that run workers, by their manifest's path."""
+    """Returns the pods that run workers, by their manifest's path."""
     pods = {}
     for name, manifest in manifests.items():
         if manifest["kind"] == "Job":

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""Checks Grafana dashboards without Grafana: what its JSON model requires, and the rules of its dashboard-linter.
+"""Checks Grafana dashboards without Grafana, against its JSON model and the rules of its dashboard-linter.
 
   check_dashboards.py METRICS.md RECORDING_RULES.yml DASHBOARD.json...
 
-Prints a line for each fault and ends with 1 where there was one.
+Prints a line for each fault and exits with 1 if there is one.
 """
 
 import itertools
@@ -35,7 +35,7 @@ def metric_names(metrics_page: str) -> set[str]:
 
 
 def names_in(expr: str) -> set[str]:
-    """Names outside of strings, label matchers and lists of labels."""
+    """Returns the names outside strings, label matchers and lists of labels."""
     expr = re.sub(r'"[^"]*"', '""', expr)
     expr = re.sub(r"\{[^}]*\}", "", expr)
     expr = re.sub(r"\b(by|on|group_left)\s*\([^)]*\)", "", expr)

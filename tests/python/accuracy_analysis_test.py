@@ -144,7 +144,7 @@ class SeedsTest(AnalysisTest):
 
 class SpeedTest(AnalysisTest):
     def add_times(self, trial, steps, seconds, reached):
-        """Accuracies on an unseen length by the seconds of training."""
+        """Adds accuracies on an unseen length by the seconds of training."""
         message = self.server.trials[self.name(trial)]
         message.outcome.training_steps, message.outcome.training_seconds = steps, seconds
         message.specification.task.name, message.specification.network.name = "missing_duplicate_string", "encoder"

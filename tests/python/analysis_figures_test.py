@@ -1,4 +1,4 @@
-"""What the figures of analyses draw: data, not pixels."""
+"""Figures of analyses: checks the drawn data, not pixels."""
 import math
 import unittest
 

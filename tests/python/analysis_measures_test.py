@@ -1,4 +1,6 @@
-"""The measures of analyses, against formulas and scipy.stats, scipy.spatial and scipy.linalg of SciPy 1.17.1."""
+"""Compares the measures of analyses with formulas, and with scipy.stats, scipy.spatial and scipy.linalg of SciPy
+1.17.1.
+"""
 import math
 import unittest
 

@@ -1,4 +1,4 @@
-"""Analyses of single answers: people and models puzzle by puzzle, and the carries of sums."""
+"""Analyses of single answers: people and models puzzle by puzzle, and carries in sums."""
 import json
 import math
 import os

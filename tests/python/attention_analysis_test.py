@@ -1,4 +1,4 @@
-"""Analyses of attention maps, against numbers worked by hand."""
+"""Compares analyses of attention maps with numbers worked by hand."""
 import csv
 import io
 import math

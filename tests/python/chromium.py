@@ -1,4 +1,4 @@
-"""Opens a page in headless Chromium, offline, and says what came of it: over the DevTools protocol through pipes.
+"""Opens a page in headless Chromium, offline, and reports on it, over the DevTools protocol through pipes.
 
     chromium.py FILE PICTURE.png WIDTH HEIGHT
 """
@@ -19,7 +19,7 @@ _DEADLINE = 60.0
 
 
 class Page:
-    """A window of a size in CSS pixels."""
+    """A window with a size in CSS pixels."""
 
     def __init__(self, url: str, width: int, height: int = 1400) -> None:
         # The page's messages: exceptions, console output, and the browser's own, such as violations
@@ -91,14 +91,14 @@ class Page:
         self.close()
 
     def evaluate(self, expression: str):
-        """Of JavaScript; promises are waited for."""
+        """Evaluates JavaScript and waits for promises."""
         found = self._call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in found:
             raise RuntimeError(f"{expression}: {found['exceptionDetails']}")
         return found["result"].get("value")
 
     def screenshot(self, path) -> None:
-        """Of the window, as PNG."""
+        """Saves the window as PNG."""
         data = self._call("Page.captureScreenshot", format="png")["data"]
         pathlib.Path(path).write_bytes(base64.b64decode(data))
 

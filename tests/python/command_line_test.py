@@ -1,4 +1,4 @@
-"""The commands that the C++ program hands to the Python package, as a user types them."""
+"""Commands that the C++ program passes to the Python package, as a user types them."""
 import csv
 import io
 import json

@@ -239,10 +239,10 @@ class CellsTest(unittest.TestCase):
 
 
 class GainTest(unittest.TestCase):
-    """Numbers of a text that follow from a table."""
+    """Numbers in a paper's text that follow from its table."""
 
     def compared(self, key, measured):
-        """With `measured` by row and column; the others were not run."""
+        """Compares with `measured` by row and column; the other cells were not run."""
         table = published.find(key)
         cells = [
             [ComparisonCell(measured.get((row.task, column.key)), table.cells.get((r, c)))
@@ -569,7 +569,7 @@ class PublishedTableTest(unittest.TestCase):
 
 
 class ResolvedTest(unittest.TestCase):
-    """With a server, which resolves."""
+    """Tests that resolve specifications with a server."""
 
     @classmethod
     def setUpClass(cls):
@@ -824,7 +824,7 @@ OWN = {
 
 
 class EveryPairTest(ResolvedTest):
-    """Every full specification beside every published table."""
+    """Compares every full specification with every published table."""
 
     def test_only_its_own_table_is_as_printed(self):
         specifications = {
@@ -851,7 +851,8 @@ class EveryPairTest(ResolvedTest):
                         self.assertNotEqual(one.here, one.published)
 
     def test_known_differences_are_among_them(self):
-        """What was wrong or silent when every table was held against its paper's base protocol."""
+        """Regression test: differences that were missed when every table was compared with its paper's base protocol.
+        """
         expected = {
             ("latin_square/table2.yaml", "lst_pe_init/table_5"): ["optimizer: adam | adamw"],
             ("positional_attention/figure5.yaml", "positional_attention/figure_3_5000"): [
@@ -875,7 +876,7 @@ class EveryPairTest(ResolvedTest):
             self.assertEqual([f"{one.what}: {one.here} | {one.published}" for one in found.differences], lines)
 
     def test_every_open_field_exists(self):
-        """A misspelt path would say nothing."""
+        """A misspelt path would silently match nothing."""
         for table in published.tables():
             paper = protocol.resolve_protocol(self.connection, table)
             found = protocol.compare(paper, paper, table)
@@ -898,11 +899,11 @@ PAPERS = {
 
 
 class PapersTablesTest(ResolvedTest):
-    """The tables that hold specifications against their papers, line by line."""
+    """The tables that compare specifications with their papers, line by line."""
 
     @staticmethod
     def rows(folder):
-        """The cells of each row."""
+        """Returns the cells of each row."""
         lines = (SPECIFICATIONS / folder / "README.md").read_text().split("\n")
         first = next(i for i, line in enumerate(lines) if line.startswith("| of the paper |")) + 2
         rows = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines[first:] if line[:1] == "|"]
@@ -911,7 +912,7 @@ class PapersTablesTest(ResolvedTest):
 
     @staticmethod
     def of_paper(cell):
-        """ "Figures 3, F.1 to F.3; Table 1" one by one."""
+        """Splits "Figures 3, F.1 to F.3; Table 1" into single references."""
         found = set()
         for part in cell.split("; "):
             kind, _, numbers = part.partition(" ")
@@ -940,7 +941,7 @@ class PapersTablesTest(ResolvedTest):
         return ", ".join(f"{int(value):,}" for value in sorted(values)) if values else None
 
     def value(self, specification, name):
-        """As the tables write it; None where the specification has no such thing."""
+        """Formats a value as the tables do; None if the specification lacks it."""
         training, evaluation = specification.training, specification.evaluation
         if name in ("tasks", "networks", "encodings"):
             return str(len(getattr(specification, name)))
@@ -1009,7 +1010,7 @@ class PapersTablesTest(ResolvedTest):
 
 
 class PapersPageTest(unittest.TestCase):
-    """The commands of docs/papers.md, whose experiments take too long for a test."""
+    """The commands of docs/papers.md, whose experiments take too long to run in a test."""
 
     def test_commands_name_what_exists(self):
         files = [path for path in SPECIFICATIONS.glob("**/*.yaml") if path.parent.name != "quick"]
@@ -1036,7 +1037,7 @@ class PapersPageTest(unittest.TestCase):
 
 
 class PapersProtocolTest(ResolvedTest):
-    """Values of full specifications that a paper prints for all of them."""
+    """Values that a paper prints for all of its full specifications."""
 
     def resolved(self, pattern):
         return {

@@ -1,4 +1,4 @@
-"""Distances between encodings, learned and fixed, against numbers worked by hand."""
+"""Compares distances between encodings, learned and fixed, with numbers worked by hand."""
 import math
 import unittest
 
@@ -13,7 +13,7 @@ from lengthwise.plots.catalogue import Catalogue
 
 
 def model(tables):
-    """With these tables, one for each block."""
+    """A model with these tables, one for each block."""
     tensors = {f"parameters/blocks.{b}.encoding.table": numpy.array(table, "<f4") for b, table in enumerate(tables)}
     tensors["parameters/embedding"] = numpy.array([[1], [2]], "<f4")
     return safetensors.numpy.save(tensors)

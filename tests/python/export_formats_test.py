@@ -1,4 +1,6 @@
-"""What each format of `lengthwise export` holds of given trials. What other tools' packages read of it: export_test.py."""
+"""The contents of each format of `lengthwise export` for given trials. export_test.py reads them with other tools'
+packages.
+"""
 import hashlib
 import json
 import math
@@ -41,7 +43,7 @@ class TestOfFiles(unittest.TestCase):
         return (self.directory / name).read_text().splitlines()
 
     def assert_refused(self, code, *words):
-        """A context in which an error of the code has the words, on one line."""
+        """Expects an error with the code and the words, on one line."""
         test = self
 
         class Refused:
@@ -67,7 +69,7 @@ class ExportTest(TestOfFiles):
         self.server.add_experiment("e-1", ["none", "sin_cos"])
 
     def add_history(self, trial, metric="", scores=None):
-        """Two points, and one evaluation, with this metric beside accuracy and loss, and these scores."""
+        """Adds two points and one evaluation, which has `metric` beside accuracy and loss, and `scores`."""
         points = event_pb2.Event(trial=trial)
         points.time.seconds = 1_700_000_001
         columns = points.training_points
@@ -397,7 +399,7 @@ class ExportTest(TestOfFiles):
         )  # fmt: skip
 
     def outcome(self, process):
-        """Exit code, output and errors, with the line ends that they have."""
+        """Returns exit code, output and errors, with unchanged line ends."""
         out, err = process.communicate(timeout=service.DEADLINE)
         return process.returncode, out.decode(), err.decode()
 
@@ -442,7 +444,7 @@ class _Endless:
 
 class OutputTest(TestOfFiles):
     def write(self, name, kind, text, replace=False):
-        """`text` as a file, or into "data.txt" of a directory with a manifest."""
+        """Writes `text` as a file, or into "data.txt" of a directory with a manifest."""
         with Output(self.path(name), kind, replace) as out:
             out.write("" if kind is Kind.FILE else "data.txt", text)
             if kind is Kind.DIRECTORY:
@@ -601,7 +603,7 @@ class NumbersTest(unittest.TestCase):
 
 
 class AccuracyTableTest(unittest.TestCase):
-    """As the C++ program prints it (client/display/accuracy_summary_test.cc)."""
+    """Same layout as the C++ program (client/display/accuracy_summary_test.cc)."""
 
     def setUp(self):
         self.specification = specification_pb2.ExperimentSpecification()
@@ -609,7 +611,9 @@ class AccuracyTableTest(unittest.TestCase):
         self.response = experiment_service_pb2.SummarizeExperimentResponse()
 
     def add_cell(self, encoding, trials, accuracies):
-        """As the server sums up trials with these mean accuracies at lengths 1, 2, 3, ..., of which two are seen."""
+        """Adds a cell as the server sums it up, for trials with these mean accuracies at lengths 1, 2, 3, ..., of which
+        two are seen.
+        """
         cell = self.response.cells.add(task="bucket_sort", network="encoder", encoding=encoding, learning_rate=0.001)
         cell.trials.succeeded = trials
         cell.lengths[:], cell.mean_accuracies[:] = range(1, len(accuracies) + 1), accuracies

@@ -1,4 +1,4 @@
-"""What `lengthwise export` writes, read by the packages that people open it with."""
+"""Reads the output of `lengthwise export` with the packages that people open it with."""
 import csv
 import io
 import json

@@ -1,4 +1,4 @@
-"""From messages of the API to what figures show: the points of lines, titles and captions, and why there is no figure."""
+"""From API messages to figures: the points of lines, titles and captions, and errors for figures without data."""
 import csv
 import io
 import json
@@ -30,7 +30,7 @@ CATALOGUE = catalogue.Catalogue()
 
 
 def setUpModule():
-    """The names and facts of a real server."""
+    """Reads names and facts from a real server."""
     global CATALOGUE
     server = service.Server()
     connection = Connection(Settings(server=server.address), timeout=service.DEADLINE)
@@ -44,7 +44,7 @@ def plotted(name="e-1", trials=()):
 
 
 def make_trial(encoding, randomized=False, rate=0.1, seed=0, experiment="e-1", task="bucket_sort"):
-    """Of bucket sort, trained on lengths 1 to 2."""
+    """Makes a trial of bucket sort, trained on lengths 1 to 2."""
     trial = experiment_service_pb2.Trial()
     specification = trial.specification
     specification.task.name = specification.task.label = task
@@ -75,7 +75,7 @@ def evaluation(trial, lengths, accuracies, step=9, final=True, losses=(), **metr
 
 
 def add(experiment, trial, accuracies):
-    """A trial with final accuracies at the lengths 1, 2, 3, ..."""
+    """Adds a trial with final accuracies at the lengths 1, 2, 3, ..."""
     experiment.trials.append(trial)
     experiment.finals.append(evaluation(trial, range(1, len(accuracies) + 1), accuracies))
 
@@ -96,7 +96,7 @@ def add_curve(experiment, trial, losses, accuracies=(), every=100):
 
 class FigureCase(unittest.TestCase):
     def figure(self, name, *experiments, **options):
-        """Described and drawn: what the axes have is what was described."""
+        """Describes and draws a figure, and checks that the axes show the description."""
         picture = plots.describe(name, experiments, plots.Options(**options))
         self.check_drawn(picture, drawing.draw(picture))
         return picture
@@ -255,7 +255,7 @@ class MetricsCase(FigureCase):
         return trial
 
     def evaluate(self, step, final, accuracy, loss=(), **metrics):
-        """Of the trial that was added last, at the lengths 2 and 3."""
+        """Adds an evaluation of the latest trial at the lengths 2 and 3."""
         one = evaluation(self.experiment.trials[-1], [2, 3], accuracy, step, final, loss, **metrics)
         self.experiment.all_evaluations.append(one)
         if final:
@@ -484,7 +484,7 @@ class AccuracyOverTimeTest(FigureCase):
 
 
 class MeanAccuraciesTest(unittest.TestCase):
-    """Servers before 0.2.0 send none."""
+    """Servers before 0.2.0 send no mean accuracies."""
 
     def test_are_set_where_a_server_sends_none(self):
         measured = event_pb2.LengthAccuracies(lengths=[1, 2, 3, 4], accuracies=[1, 0.5, 0.2, 0.1])
@@ -885,7 +885,7 @@ def grid(panels, columns):
 
 class LayoutTest(unittest.TestCase):
     def boxes(self, figure):
-        """What must not lie over each other: texts, frames and entries of the legend."""
+        """Boxes that must not overlap: texts, frames and entries of the legend."""
         drawn = []
         draw_text = Text.draw
 

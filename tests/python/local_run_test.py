@@ -1,4 +1,5 @@
-"""lengthwise.run: a whole experiment with a server and workers of the Python process, which leaves nothing running."""
+"""lengthwise.run: a whole experiment with a server and workers of the Python process, which leaves no process behind.
+"""
 import gc
 import json
 import os
@@ -32,7 +33,7 @@ def specification(name: str, steps: int = 20, **more) -> dict:
 
 
 def processes(mark: str) -> list[str]:
-    """Command lines of the programs that have the mark."""
+    """Returns the command lines of programs with the mark."""
     found = []
     for directory in pathlib.Path("/proc").iterdir():
         try:

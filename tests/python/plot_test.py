@@ -1,4 +1,4 @@
-"""`lengthwise plot` as a user types it, and `experiment.plot`, against a real server."""
+"""`lengthwise plot` as a user types it, and `experiment.plot`, with a real server."""
 import csv
 import io
 import json

@@ -1,4 +1,4 @@
-"""The Python client against the real server."""
+"""The Python client with the real server."""
 import json
 import os
 import pathlib
@@ -309,7 +309,7 @@ class RestartTest(unittest.TestCase):
         clock = mock.Mock(monotonic=lambda: time.monotonic() + 3600 * hours, sleep=time.sleep)
 
         class Quiet:
-            """A stream on which nothing comes for two hours before it breaks."""
+            """A stream that stays silent for two hours before it breaks."""
 
             def __init__(self, *arguments):
                 self._stream = connect(*arguments)
@@ -351,7 +351,7 @@ class SettingsTest(unittest.TestCase):
         self.file = directory / "config.yaml"
 
     def command_line(self, environment, flags):
-        """As the command line understands the same."""
+        """Returns the settings as the command line reads them."""
         done = subprocess.run(
             [service.CLIENT, "config", "--output", "json", *flags],
             capture_output=True, text=True, check=False,
@@ -454,7 +454,7 @@ class SettingsTest(unittest.TestCase):
 
 
 class RefusingServer(grpc.GenericRpcHandler):
-    """Refuses the first calls, then answers with as many messages as a call has had attempts."""
+    """Rejects the first calls, then answers with as many messages as the call had attempts."""
 
     def __init__(self, refusals, retry_delay, after_first_answer=False):
         self.attempts = 0
@@ -518,7 +518,7 @@ class RetryTest(unittest.TestCase):
         return server
 
     def calls(self, connection):
-        """Each kind of call; returns the index of its first answer."""
+        """Makes each kind of call; returns the index of its first answer."""
         return {
             "call": lambda: connection.call("S/Call", self.Trial(), self.Trial).index,
             "send": lambda: connection.send("S/Send", lambda: iter([self.Trial()] * 3), self.Trial).index,

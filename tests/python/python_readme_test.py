@@ -1,4 +1,4 @@
-"""What python/README.md shows, run against a real server and worker."""
+"""Runs the examples of python/README.md with a real server and worker."""
 import contextlib
 import os
 import re
@@ -36,7 +36,7 @@ def run_python(arguments, directory, **environment):
 
 class PythonReadmeTest(unittest.TestCase):
     def run_block(self, block, **environment):
-        """With fewer steps; what it says of the results."""
+        """Runs a block with fewer steps and checks the printed results."""
         directory = service.new_directory()
         quickstart = (service.ROOT / "experiments/quickstart.yaml").read_text()
         (directory / "experiments").mkdir()

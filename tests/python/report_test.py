@@ -1,4 +1,4 @@
-"""What `lengthwise report` writes, of given trials, of text that others chose and of a real server; and that it shows."""
+"""`lengthwise report` for given trials, for hostile text and with a real server, including how a browser shows it."""
 import base64
 import hashlib
 import json
@@ -47,7 +47,7 @@ def make_trial(name, state):
 
 
 def make_map(probabilities, length=1, sequence=0):
-    """One layer and head; a token of input and one of output."""
+    """A map of one layer and head, with one input and one output token."""
     return AttentionMap(
         length=length, input_number=0, sequence=sequence, tokens=numpy.array([3, 9], numpy.int32), numbers=numpy.array([]),
         positions=numpy.arange(2), probabilities=numpy.array(probabilities, numpy.float32).reshape(1, 1, 2, 2),
@@ -59,7 +59,7 @@ def entry(kind, name, title):
 
 
 def make_data(description="Does it sort?", owner="ada"):
-    """One trial that has succeeded, of accuracies 1.0 at length 1 and 0.625 at length 3."""
+    """One succeeded trial with accuracies 1.0 at length 1 and 0.625 at length 3."""
     experiment = experiment_service_pb2.Experiment(name="experiments/e-1", owner=owner)
     specification = experiment.specification
     specification.description = description
@@ -94,7 +94,7 @@ def evaluation(trial):
 
 
 class TestOfHtml(unittest.TestCase):
-    """Says what is missing, and not the whole file."""
+    """Fails with the missing text instead of the whole file."""
 
     def assert_has(self, html, *texts):
         for text in texts:
@@ -152,7 +152,7 @@ class ReportTest(TestOfHtml):
         self.assert_has_not(html, 'attention-viewer"')
 
     def test_networks_with_one_encoding_have_separate_maps(self):
-        """As in experiments/positional_attention/quick/figure5.yaml, whose networks have one encoding."""
+        """As in experiments/positional_attention/quick/figure5.yaml, whose networks share one encoding."""
         data = make_data()
         other = "experiments/e-1/trials/bucket_sort-wide-relative"
         data.plotted.trials.append(make_trial(other, event_pb2.SUCCEEDED))
@@ -382,14 +382,14 @@ class BrowserTest(unittest.TestCase):
         self.variables = {"PATH": str(self.directory)}
 
     def add_program(self, name):
-        """Writes what it was given to the pipe "shown"."""
+        """Adds a program that writes its arguments to the pipe "shown"."""
         path = self.directory / name
         path.write_text(f"#!/bin/sh\nprintf %s \"$1\" > '{self.directory}/shown'\n")
         path.chmod(0o755)
         os.mkfifo(self.directory / "shown")
 
     def shown(self):
-        """Waits for the program."""
+        """Waits for the program and returns its arguments."""
         found = []
         reader = threading.Thread(target=lambda: found.append((self.directory / "shown").read_text()), daemon=True)
         reader.start()
@@ -422,7 +422,7 @@ class BrowserTest(unittest.TestCase):
 
 
 class ReportOfServerTest(TestOfHtml):
-    """The command and the method, of trials that have everything."""
+    """The command and the method, for trials with every kind of data."""
 
     @classmethod
     def setUpClass(cls):
@@ -556,7 +556,7 @@ class ReportOfServerTest(TestOfHtml):
 
     @unittest.skipUnless(chromium.PROGRAM, chromium.WHY_NOT)
     def test_chromium_runs_no_foreign_script(self):
-        """Even where an escape were missing: the policy refuses it, and Chromium says so."""
+        """Even without escaping, the policy must block scripts. Chromium reports the violation."""
         path = service.new_directory() / "r.html"
         html = report.render(make_data())
         path.write_text(html.replace("Does it sort?", "<script>window.ran = true</script><img src='http://127.0.0.1:9/x'>"))

@@ -1,4 +1,4 @@
-"""The real server, the Python client as pip installs it, and a worker whose numbers are known."""
+"""The real server, the Python client as pip installs it, and a worker with known numbers."""
 import hashlib
 import importlib
 import os
@@ -47,7 +47,7 @@ os.environ["LENGTHWISE_CONFIG"] = ""
 
 
 class Server:
-    """A server that can be killed and started again on its port."""
+    """A server that can be killed and restarted on its port."""
 
     def __init__(self, largest_file_kib: int = 0) -> None:
         self.directory = new_directory()
@@ -97,7 +97,8 @@ def specification(name: str, **more) -> dict:
 
 
 class Numbers:
-    """What a trial of an index in the grid measures: functions of the index, so that tests can tell trials apart."""
+    """The measurements of a trial by its index in the grid. They differ by index, so that tests can tell trials apart.
+    """
 
     STEPS = [50, 100, 150, 200]
     LENGTHS = [2, 4, 6, 8]
@@ -117,7 +118,7 @@ class Numbers:
         return self.accuracy(length, step) / 2
 
     def attention(self) -> numpy.ndarray:
-        """[layers, heads, tokens, tokens] of length 3 and its 3 output tokens; rows add up to 1."""
+        """[layers, heads, tokens, tokens] at length 3, with 3 output tokens; rows sum to 1."""
         raw = numpy.arange(1, 1 + 2 * 2 * 6 * 6, dtype=numpy.float32).reshape(2, 2, 6, 6) + self.index
         return (raw / raw.sum(axis=3, keepdims=True)).astype("<f4")
 
@@ -136,7 +137,7 @@ class Numbers:
 
 
 class Worker:
-    """Runs the trials that a server has, each in one go, on a thread of its own if so asked."""
+    """Runs a server's trials, each in one go, optionally on a background thread."""
 
     def __init__(self, server: Server, worker_id: str = "python-1") -> None:
         self._connection = Connection(settings.Settings(server=server.address), timeout=30)
@@ -161,7 +162,7 @@ class Worker:
         return answer.lease if answer.HasField("lease") else None
 
     def run_all(self) -> int:
-        """Until nothing is queued; how many."""
+        """Runs until the queue is empty. Returns the number of trials."""
         done = 0
         while lease := self.acquire():
             for trial in lease.trials:
@@ -171,7 +172,7 @@ class Worker:
         return done
 
     def train(self, lease, leased) -> None:
-        """Everything but the end."""
+        """Sends everything except the end."""
         numbers = Numbers(self.index_of(leased))
         model = numbers.model()
         checkpoint = event_pb2.Checkpoint(sha256=hashlib.sha256(model).hexdigest(), size_bytes=len(model))
@@ -254,7 +255,7 @@ class Worker:
 
     @staticmethod
     def index_of(leased) -> int:
-        """In the grid of `specification`."""
+        """The trial's index in the grid of `specification`."""
         return 2 * (leased.specification.encoding.name == "sin_cos") + leased.specification.weight_seed
 
     @staticmethod
