@@ -48,22 +48,22 @@ def row(name, seconds, ours):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", default=ROOT / "bazel-bin/benchmarks/training_step")
-    parser.add_argument("--peer", default=ROOT / "benchmarks/pytorch_step.py", help="without --packs")
-    parser.add_argument("--python", default="python3", help="of an environment with PyTorch, and JAX for its mode")
+    parser.add_argument("--peer", default=ROOT / "benchmarks/pytorch_step.py", help="script of the PyTorch peer; without --packs")
+    parser.add_argument("--python", default="python3", help="Python with PyTorch, and with JAX for --modes jax")
     parser.add_argument("--modes", nargs="+", default=["eager", "compile"],
                         choices=["eager", "sdpa", "compile", "max-autotune", "jax"],
-                        help="of PyTorch, sdpa without --packs only; with --packs also max-autotune, and jax instead of PyTorch")
+                        help="PyTorch modes. Without --packs also sdpa; with --packs also max-autotune, and jax instead of PyTorch")
     parser.add_argument("--encodings", nargs="+",
                         default=["none", "sin_cos", "rope", "alibi", "relative", "randomized_relative"])
     parser.add_argument("--lengths", nargs="+", default=["10", "20", "40"],
-                        help="40, or 1..40 to draw each step's length")
+                        help="length, such as 40, or range, such as 1..40, to draw each step's length")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--steps", type=int, default=10, help="in a round, after some that do not count")
+    parser.add_argument("--steps", type=int, default=10, help="measured steps of a round, after the warm-up")
     parser.add_argument("--clock", default="wall", choices=["wall", "cpu"])
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
     parser.add_argument("--packs", nargs="+", type=int,
-                        help="models that train as one here, beside ensembles of as many")
+                        help="pack sizes, compared with ensembles of equal size")
     parser.add_argument("--precisions", nargs="+", default=["float32"], choices=["float32", "bfloat16"])
     options = parser.parse_args()
     wrong = set(options.modes) & ({"sdpa"} if options.packs else {"max-autotune", "jax"})

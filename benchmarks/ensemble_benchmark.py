@@ -53,11 +53,11 @@ def parse_options(description: str | None, modes: list[str]) -> argparse.Namespa
     parser.add_argument("--mode", default=modes[0], choices=modes)
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
     parser.add_argument("--precision", nargs="+", default=["float32"], choices=["float32", "bfloat16"],
-                        help="of products")
-    parser.add_argument("--packs", nargs="+", type=int, default=[1], help="models of an ensemble")
+                        help="precision of products")
+    parser.add_argument("--packs", nargs="+", type=int, default=[1], help="ensemble sizes")
     parser.add_argument("--lengths", nargs="+", type=length_range, default=[(40, 40)],
-                        help="of the input, which has half of the tokens: 40, or 1..40 to draw each step's length")
-    parser.add_argument("--steps", type=int, default=20, help="measured steps, after those that compile")
+                        help="input lengths, half of the tokens: 40, or 1..40 to draw each step's length")
+    parser.add_argument("--steps", type=int, default=20, help="measured steps, after compilation")
     return parser.parse_args()
 
 

@@ -3,7 +3,7 @@
 # the JAX cases.
 set -euo pipefail
 if [ -z "${LENGTHWISE_PEER_PYTHON:-}" ]; then
-  reason="LENGTHWISE_PEER_PYTHON names no Python with torch"
+  reason="LENGTHWISE_PEER_PYTHON is not set to a Python with torch"
   echo "skipped: $reason"
   echo "<testsuites><testsuite name=\"benchmarks\"><testcase classname=\"benchmarks\" name=\"ensemble_steps_test\">
 <skipped message=\"$reason\"/></testcase></testsuite></testsuites>" >"${XML_OUTPUT_FILE:-/dev/null}"

@@ -27,7 +27,7 @@ measure() {
   timeout "$seconds" "$@" >>"$results" || status=$?
   case $status in
     0) passed=$((passed + 1)) && echo "ok: $name ($((SECONDS - started)) s)" ;;
-    124) echo "$name: stopped after $seconds s; the cases that were measured count" ;;
+    124) echo "$name: stopped after $seconds s; its measured cases count" ;;
     *) failed=$((failed + 1)) && echo "FAILED: $name ended with status $status ($((SECONDS - started)) s)" ;;
   esac
 }
@@ -52,12 +52,12 @@ if "$PYTHON" -c 'import jax' 2>/dev/null; then
   measure "JAX" 70 env XLA_PYTHON_CLIENT_PREALLOCATE=false "$PYTHON" benchmarks/jax_ensemble_step.py \
     --device $device --packs $largest --lengths "${fixed[@]}" --precision "${precisions[@]}" --steps $steps
 else
-  echo "$PYTHON has no jax: JAX is left out"
+  echo "$PYTHON has no jax: skipping JAX"
 fi
 
 step "Nsight Compute, the six kernels that take longest"
 if [ $device = cpu ]; then
-  echo "left out in a rehearsal"
+  echo "skipped in a rehearsal"
 elif ! command -v ncu >/dev/null; then
   echo "not installed here"
 else

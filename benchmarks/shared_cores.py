@@ -105,7 +105,7 @@ class Worker:
         deadline = time.monotonic() + START_TIMEOUT
         while self.steps() == 0:
             if self.process.poll() is not None or time.monotonic() > deadline:
-                raise SystemExit(f"a worker does not train; its log:\n{self.log.read_text()}")
+                raise SystemExit(f"a worker did not train; its log:\n{self.log.read_text()}")
             time.sleep(0.05)
 
     def end(self) -> None:
@@ -160,7 +160,7 @@ def serve(programs: Programs, directory: pathlib.Path) -> Iterator[str]:
         deadline = time.monotonic() + START_TIMEOUT
         while not ready.exists() or not ready.read_text().endswith("\n"):
             if server.poll() is not None or time.monotonic() > deadline:
-                raise SystemExit(f"the server does not start; its log:\n{(directory / 'server.log').read_text()}")
+                raise SystemExit(f"the server did not start; its log:\n{(directory / 'server.log').read_text()}")
             time.sleep(0.05)
         address = ready.read_text().splitlines()[0]
         (directory / "endless.yaml").write_text(endless_quickstart())
@@ -206,9 +206,9 @@ def main() -> int:
                         "the default one is compared with on idle cores; default: the same worker with "
                         "OMP_WAIT_POLICY=ACTIVE")
     parser.add_argument("--programs", type=pathlib.Path, help="folder of installed programs; default: bazel-bin")
-    parser.add_argument("--rounds", type=int, default=3, help="default %(default)s")
-    parser.add_argument("--settle", type=float, default=12, help="seconds before a turn is measured; default %(default)s")
-    parser.add_argument("--seconds", type=float, default=4, help="of a turn that are measured; default %(default)s")
+    parser.add_argument("--rounds", type=int, default=3, help="rounds of turns; default %(default)s")
+    parser.add_argument("--settle", type=float, default=12, help="seconds of a turn before measuring; default %(default)s")
+    parser.add_argument("--seconds", type=float, default=4, help="measured seconds of a turn; default %(default)s")
     parser.add_argument("--short", action="store_true", help="one round of turns of half a second")
     options = parser.parse_args()
     cpus = len(os.sched_getaffinity(0))

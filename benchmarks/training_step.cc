@@ -182,20 +182,21 @@ int Main(int argc, char** argv) {
   Options options;
   CLI::App app("Times the training step");
   app.add_option("--encoding", options.encoding,
-                 "randomized_NAME: with positions drawn from 0 .. 2047");
-  app.add_option("--logits", options.logits, "of the encoding formula");
-  app.add_option("--formula_parameters", options.parameters,
-                 "of the encoding formula, such as \"a per head = 1; b per head = 0.1\"");
+                 "Encoding. randomized_NAME draws positions from 0 .. 2047");
+  app.add_option("--logits", options.logits, "Formula of the encoding formula");
+  app.add_option(
+      "--formula_parameters", options.parameters,
+      "Parameters of the encoding formula, such as \"a per head = 1; b per head = 0.1\"");
   app.add_option("--length,--lengths", options.lengths,
-                 "Lengths of the input, which has half of the tokens: 40, or 1..40 to draw each "
-                 "step's length as training does")
+                 "Input lengths, half of the tokens: 40, or 1..40 to draw each step's length as "
+                 "training does")
       ->check(CheckLengths);
   app.add_option("--device", options.device, "cpu, cuda or auto");
   app.add_option("--precision,--precisions", options.precisions, "float32 or bfloat16");
   app.add_option("--steps", options.steps)->check(CLI::PositiveNumber);
   app.add_option("--threads", options.threads);
-  app.add_option("--pack,--packs", options.packs, "models in the pack")->check(CLI::PositiveNumber);
-  app.add_flag("--roofline", options.roofline, "measure products and a copy instead");
+  app.add_option("--pack,--packs", options.packs, "Models of a pack")->check(CLI::PositiveNumber);
+  app.add_flag("--roofline", options.roofline, "Measure products and a copy instead");
   CLI11_PARSE(app, argc, argv);
   return MeasureAll(options);
 }

@@ -68,7 +68,7 @@ def main() -> int:
         elif cases == 0:
             failed.append(f"{label}: ran no test case")
     if interrupted:
-        skipped.append(f"{interrupted} targets, which were not finished")
+        skipped.append(f"{interrupted} targets that did not finish")
     for name in failed:
         print(f"failed: {name}")
     for name in skipped:

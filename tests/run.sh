@@ -1,21 +1,21 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds everything and runs every test. Ends with the line "N passed, N failed[, N skipped]".
+# Installs missing packages, builds everything and runs every test. Ends with the line "N passed, N failed[, N skipped]".
 #
 #   tests/run.sh [--strict] [--long[=PART,...]] [--within=MINUTES] [Bazel targets]
 #
 # --strict makes the compiler's warnings errors in this checkout, from now on (deploy/install.sh --strict). CI does.
-# --long adds what takes longer than a change should wait for; --long=PART adds one part of it:
+# --long adds long tests; --long=PART adds one part of them:
 #   asan           unit tests without LibTorch under AddressSanitizer and UndefinedBehaviorSanitizer
 #   asan_libtorch  those with LibTorch under the same
 #   tsan           unit tests without LibTorch under ThreadSanitizer
 #   fuzz           libFuzzer on every target of tests/fuzz, $LENGTHWISE_FUZZ_SECONDS each (60)
-#   faults         tests tagged "long_part": hundreds of kills, crashes at the third time that a failpoint is reached
-#   benchmarks     load on the service and the scheduler, a watch and the results of a large experiment, shortened: that
-#                  they run, and every answer is right
-#   releases       this build's programs with those of 0.1.0, which are built from the history
-#   wheel          the wheel, made of this build and tried in a fresh Debian 12 and 13, for which root and a network are needed
-# --within=MINUTES is for all of it together: a part that would not get far in what is left is not started, and one that
-# is not done by then is stopped. What did not run because of it is said, and counts as skipped.
+#   faults         tests tagged "long_part": hundreds of kills, crashes at the third hit of a failpoint
+#   benchmarks     short benchmarks of the service, the scheduler, a watch and a large experiment's results: they must run
+#                  and give right answers
+#   releases       this build's programs with those of 0.1.0, built from the history
+#   wheel          the wheel of this build in a fresh Debian 12 and 13; needs root and a network
+# --within=MINUTES limits the total time. Does not start a part that needs more than the time left, and stops the running one at
+# the limit. Reports what did not run and counts it as skipped.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -59,7 +59,7 @@ packages=(chromium curl fish groff-base man-db prometheus zsh)
 [[ ! " ${parts[*]} " =~ " fuzz " ]] || packages+=(clang libclang-rt-dev)
 [[ ! " ${parts[*]} " =~ " wheel " ]] || packages+=(debootstrap qemu-user)
 
-step "1/4 installing what is missing (nothing to do the second time)"
+step "1/4 installing missing packages (nothing to do the second time)"
 (. /etc/os-release && echo "on $PRETTY_NAME ($(cat /etc/debian_version 2>/dev/null || echo "no Debian"), $(uname -m))")
 deploy/install.sh "${strict[@]}" "${packages[@]}"
 # The Python package's dependencies, the packages that read models and exports, and the formatter.
@@ -88,7 +88,7 @@ else
     "commands will be skipped" >&2
 fi
 
-step "2/4 checking the formatting, the Python package's style, and that the documents link to pages and name tests that there are, and show what was trained"
+step "2/4 checking formatting, Python style, and the documents' links, proofs and numbers"
 # Each version of clang-format formats differently. This one is the same on every system.
 formatter=$test_tools/bin/clang-format
 [ ! -x "$formatter" ] || git ls-files '*.h' '*.cc' '*.cu' | xargs "$formatter" --dry-run --Werror
@@ -106,14 +106,14 @@ printf 'took %s s so far\n' "$((built - started))"
 
 results=$(mktemp -d)
 trap 'rm -rf "$results"' EXIT
-[ -x "$formatter" ] || echo "the formatting was not checked: there is no $formatter" | tee -a "$results/skipped.txt"
+[ -x "$formatter" ] || echo "the formatting was not checked: $formatter is not installed" | tee -a "$results/skipped.txt"
 status=0
 limit=0 # seconds that a command of a long part may take; 0: as long as it takes
 # Runs a command for at most $limit seconds. Exits with 124 if it was stopped.
 bounded() {
   if [ $limit = 0 ]; then "$@"; else timeout --signal=INT --kill-after=60 $limit "$@"; fi
 }
-stopped() { echo "$1 was stopped at the time limit: not all of it ran" | tee -a "$results/skipped.txt"; }
+stopped() { echo "$1 was stopped at the time limit: it did not run completely" | tee -a "$results/skipped.txt"; }
 # run_tests NAME FLAG... TARGET...: continues after failures, which are counted at the end.
 run_tests() {
   local name=$1 ended=0
@@ -123,7 +123,7 @@ run_tests() {
     0) return ;;
     124) stopped "$name"; return ;;
     3) ;; # tests failed
-    *) echo "bazel test ended with status $ended: something did not run" >&2 ;;
+    *) echo "bazel test exited with status $ended: something did not run" >&2 ;;
   esac
   status=1
 }
@@ -189,7 +189,7 @@ for part in "${parts[@]}"; do
       run_part results_benchmark bazel run //client/commands:results_benchmark
       ;;
     releases)
-      step "long: with the programs of 0.1.0"
+      step "long: compatibility with 0.1.0"
       run_part build_release tests/end_to_end/build_release.sh "$EARLIER_RELEASE"
       programs=$(tail -n 1 "$results/build_release.output")
       if [ -x "$programs/lengthwise" ]; then

@@ -110,15 +110,16 @@ int Measure(const Options& options) {
 
 int Main(int argc, char** argv) {
   Options options;
-  CLI::App app("Times decoding with a cache and without one");
+  CLI::App app("Compares decoding with and without a cache");
   app.add_option("--encoding", options.encoding);
   app.add_option("--size", options.size, "1M, 2M, 5M, 25M or 268M");
-  app.add_option("--prompt", options.prompt, "tokens")->check(CLI::PositiveNumber);
-  app.add_option("--answer", options.answer, "tokens")->check(CLI::PositiveNumber);
+  app.add_option("--prompt", options.prompt, "Tokens of a prompt")->check(CLI::PositiveNumber);
+  app.add_option("--answer", options.answer, "Tokens of an answer")->check(CLI::PositiveNumber);
   app.add_option("--sequences", options.sequences)->check(CLI::PositiveNumber);
-  app.add_option("--batch", options.batch, "sequences at a time")->check(CLI::PositiveNumber);
+  app.add_option("--batch", options.batch, "Sequences decoded together")
+      ->check(CLI::PositiveNumber);
   app.add_option("--recomputed", options.recomputed,
-                 "sequences, the first, that are also decoded without the cache; 0: all")
+                 "Number of sequences, the first ones, to decode also without the cache; 0: all")
       ->check(CLI::NonNegativeNumber);
   app.add_option("--rounds", options.rounds)->check(CLI::PositiveNumber);
   app.add_option("--threads", options.threads);

@@ -392,21 +392,21 @@ void MeasureDrain(const Flags& flags) {
 
 int Main(int argc, char** argv) {
   Flags flags;
-  CLI::App app("Measures a server of its own as a fleet uses it, on loopback; stops by itself.",
+  CLI::App app("Measures a server under a fleet, on loopback. Starts and stops its own server.",
                "fleet");
   app.add_option("--server_program", flags.server, "Path of lengthwise_server")->required();
-  app.add_option("--workers", flags.workers, "That send heartbeats")
+  app.add_option("--workers", flags.workers, "Workers that send heartbeats")
       ->check(CLI::Range(1, 20'000))
       ->capture_default_str();
   app.add_option("--connections", flags.connections,
-                 "Of these workers; the server takes three descriptors for each")
+                 "Connections of the workers; the server uses three descriptors for each")
       ->check(CLI::Range(1, 20'000))
       ->capture_default_str();
-  app.add_option("--seconds", flags.seconds, "Of heartbeats")
+  app.add_option("--seconds", flags.seconds, "Duration of the heartbeats")
       ->check(CLI::Range(1, 600))
       ->capture_default_str();
   app.add_option("--uploads", flags.uploads)->check(CLI::Range(1, 10'000))->capture_default_str();
-  app.add_option("--checkpoint_mb", flags.checkpoint_mb, "Of the checkpoint that is drained")
+  app.add_option("--checkpoint_mb", flags.checkpoint_mb, "Size of the drained checkpoint, MB")
       ->check(CLI::Range(1, 1'000))
       ->capture_default_str();
   CLI11_PARSE(app, argc, argv);

@@ -24,7 +24,7 @@ try:
     from mlflow.entities import Metric
     from mlflow.tracking import MlflowClient
 except ImportError:
-    print("mlflow: not installed for this Python; README.md says how, without it this is skipped")
+    print("mlflow: not installed for this Python, so this part is skipped; README.md explains how to install it")
     sys.exit(0)
 
 
@@ -55,7 +55,7 @@ def wait_until_ready(server, directory, port):
                 return
         except (urllib.error.URLError, OSError):
             time.sleep(0.2)
-    sys.exit("mlflow server does not start:\n"
+    sys.exit("mlflow server did not start:\n"
              + (pathlib.Path(directory) / "server.log").read_text())
 
 
@@ -117,7 +117,7 @@ def list_seconds(client, experiment):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--seconds", type=float, default=8, help="of each part")
+    parser.add_argument("--seconds", type=float, default=8, help="duration of each part")
     arguments = parser.parse_args()
     # Turns SIGTERM into an exit, so that the server does not outlive this program.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))

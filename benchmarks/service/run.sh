@@ -74,5 +74,5 @@ python=${MLFLOW_PYTHON:-${XDG_CACHE_HOME:-$HOME/.cache}/lengthwise/mlflow/bin/py
 if [ -x "$python" ]; then
   "$python" benchmarks/service/mlflow_comparison.py
 else
-  echo "mlflow: there is no $python; benchmarks/service/README.md says how to install it"
+  echo "mlflow: $python does not exist; benchmarks/service/README.md explains how to install it"
 fi

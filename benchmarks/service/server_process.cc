@@ -38,7 +38,7 @@ ServerProcess::ServerProcess(const std::string& program) {
   const absl::Time deadline = absl::Now() + absl::Seconds(30);
   while (!std::filesystem::exists(ready)) {
     if (process_->WaitFor(absl::Milliseconds(10)) || absl::Now() > deadline) {
-      Fail(absl::StrCat("the server does not get ready; see ", directory_, "/server.log"));
+      Fail(absl::StrCat("the server did not become ready; see ", directory_, "/server.log"));
     }
   }
   std::ifstream file(ready);
@@ -69,7 +69,7 @@ int64_t ServerProcess::MemoryLine(const std::string& name) const {
         absl::StrSplit(line, absl::ByAnyChar("\t "), absl::SkipEmpty());
     if (columns.size() > 1 && absl::SimpleAtoi(columns[1], &kibibytes)) return kibibytes << 10;
   }
-  Fail("the server has ended");
+  Fail("the server ended");
 }
 
 double ServerProcess::CpuSeconds() const {
@@ -101,7 +101,7 @@ std::string SubmitTrials(const ServerProcess& server, const std::string& name, i
   v1::CreateExperimentResponse response;
   const auto stub = v1::ExperimentService::NewStub(server.Connect());
   const grpc::Status status = stub->CreateExperiment(&context, request, &response);
-  if (!status.ok()) Fail("submission refused: " + status.error_message());
+  if (!status.ok()) Fail("the submission was rejected: " + status.error_message());
   return response.experiment().name();
 }
 

@@ -261,7 +261,7 @@ void MeasureSubmissions(const Flags& flags) {
 
 int Main(int argc, char** argv) {
   Flags flags;
-  CLI::App app("Measures a server of its own through gRPC, on loopback; stops by itself.",
+  CLI::App app("Measures a server through gRPC, on loopback. Starts and stops its own server.",
                "throughput");
   app.add_option("--server_program", flags.server, "Path of lengthwise_server")->required();
   app.add_option("--points", flags.points)

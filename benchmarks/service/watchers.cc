@@ -110,7 +110,7 @@ class Watchers {
     }
     const absl::Time deadline = absl::Now() + absl::Seconds(60);
     while (tally_.caught_up < flags.watchers - silent) {
-      if (absl::Now() > deadline) Fail("the watchers do not catch up with the history");
+      if (absl::Now() > deadline) Fail("the watchers did not catch up with the history");
       absl::SleepFor(absl::Milliseconds(10));
     }
   }
@@ -129,7 +129,8 @@ class Watchers {
 double Mebibytes(int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
 
 void FailOnGaps(const Tally& tally) {
-  if (tally.gaps > 0) Fail(absl::StrCat(tally.gaps.load(), " gaps in what watchers were given"));
+  if (tally.gaps > 0)
+    Fail(absl::StrCat(tally.gaps.load(), " gaps in the events that watchers received"));
 }
 
 void MeasureLatency(const Flags& flags) {
@@ -245,8 +246,9 @@ void MeasureMemory(const Flags& flags) {
 
 int Main(int argc, char** argv) {
   Flags flags;
-  CLI::App app("Loads a server of its own with watchers, on loopback; stops by itself.",
-               "watchers");
+  CLI::App app(
+      "Measures a server with many watchers, on loopback. Starts and stops its own server.",
+      "watchers");
   app.add_option("--server_program", flags.server, "Path of lengthwise_server")->required();
   app.add_option("--watchers", flags.watchers)->check(CLI::Range(1, 10'000))->capture_default_str();
   app.add_option("--channels", flags.channels)->check(CLI::Range(1, 1'000))->capture_default_str();
@@ -256,14 +258,14 @@ int Main(int argc, char** argv) {
   app.add_option("--rate", flags.rate, "Events per second, in the first part")
       ->check(CLI::Range(1, 1'000))
       ->capture_default_str();
-  app.add_option("--seconds", flags.seconds, "Length of the first part; 0 leaves it out")
+  app.add_option("--seconds", flags.seconds, "Duration of the first part; 0 skips it")
       ->check(CLI::Range(0, 600))
       ->capture_default_str();
-  app.add_option("--events", flags.events, "Events of the second part; 0 leaves it out")
+  app.add_option("--events", flags.events, "Events of the second part; 0 skips it")
       ->check(CLI::Range(0, 10'000'000))
       ->capture_default_str();
   app.add_option("--memory", flags.memory,
-                 "Megabytes that the server may take in the second part; 0: any")
+                 "Memory limit of the server in the second part, MB; 0: none")
       ->check(CLI::Range(0, 1'000'000))
       ->capture_default_str();
   CLI11_PARSE(app, argc, argv);

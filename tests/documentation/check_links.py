@@ -30,7 +30,7 @@ def main() -> int:
             path, _, anchor = (link[1] or link[2]).partition("#")
             target = document.parent / path if path else document
             if not target.exists():
-                wrong = "there is no such file"
+                wrong = "no such file"
             elif anchor and target.suffix == ".md" and anchor not in anchors(target):
                 wrong = f"{target.name} has no such heading or anchor"
             else:

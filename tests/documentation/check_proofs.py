@@ -62,7 +62,7 @@ def check(document, files):
             elif line.startswith("|"):
                 found = package is not None and has_test(package, reference)
             if not found:
-                yield f"{document}:{number}: there is no {reference}"
+                yield f"{document}:{number}: {reference} does not exist"
 
 
 def main():

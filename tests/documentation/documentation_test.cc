@@ -17,8 +17,9 @@ class DocumentationTest : public testing::TestWithParam<const char*> {};
 
 TEST_P(DocumentationTest, ItsCommandsDoWhatItSays) {
   if (std::getenv("LENGTHWISE_TEST_PYTHON") == nullptr) {
-    GTEST_SKIP() << "LENGTHWISE_TEST_PYTHON names no Python with the packages of the command line; "
-                    "tests/run.sh installs one";
+    GTEST_SKIP()
+        << "LENGTHWISE_TEST_PYTHON is not set to a Python with the packages of the command line; "
+           "tests/run.sh installs one";
   }
   const std::string log = testing::TempDir() + "/log";
   std::ofstream(log, std::ios::trunc).close();

@@ -157,7 +157,7 @@ class Runner:
                                       input=given.encode(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=SECONDS,
                                       check=False)
             except subprocess.TimeoutExpired:
-                return self.failures.append(f"$ {command}\nhas not ended after {SECONDS} s")
+                return self.failures.append(f"$ {command}\ndid not end within {SECONDS} s")
             printed = self.documented(done.stdout.decode("utf-8", "replace"))
             as_said = expected is None or same(expected, printed, other_numbers)
             if (done.returncode == code and as_said) or time.time() > began + seconds:
@@ -167,7 +167,7 @@ class Runner:
         if done.returncode != code:
             self.failures.append(f"$ {command}\nended with {done.returncode} instead of {code}:\n{printed}")
         elif not as_said:
-            self.failures.append(f"$ {command}\nis documented to print\n{expected}\nand prints\n{printed}")
+            self.failures.append(f"$ {command}\nshould print\n{expected}\nbut prints\n{printed}")
 
     def printed(self, command):
         """Returns a command's output in a checkout; None if it fails."""
@@ -241,11 +241,11 @@ def commands_of(text):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("document", type=pathlib.Path)
-    parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path.cwd(), help="of the source tree")
+    parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path.cwd(), help="root of the source tree")
     for name in ("lengthwise", "lengthwise_server", "lengthwise_worker"):
         parser.add_argument(f"--{name}", type=pathlib.Path, required=True)
     parser.add_argument("--rewrite", action="store_true",
-                        help="only run \"input of\" and \"printed by\" commands, and put in what the latter print")
+                        help="run only \"input of\" and \"printed by\" commands, and insert the output of the latter")
     options = parser.parse_args()
     text = options.document.read_text()
     programs = {name: getattr(options, name).absolute() for name in ("lengthwise", "lengthwise_server", "lengthwise_worker")}
@@ -261,7 +261,7 @@ def main():
                     continue
                 if not kind:
                     line = text[:block.start()].count("\n") + 1
-                    runner.failures.append(f"line {line}: no comment says whether the block runs, or why it does not")
+                    runner.failures.append(f"line {line}: the block needs a comment on how it runs, or why it does not")
                 if not kind or kind.startswith("not run"):
                     continue
                 run += 1
@@ -275,8 +275,8 @@ def main():
                         mark = f"<!-- printed by `{shown['command']}`, numbers of {processor()} -->\n"
                         rewritten = rewritten.replace(block[0], f"{mark}```\n{as_block(printed)}\n```")
                     elif printed is not None and not same(block["text"], printed, shown["processor"] != processor()):
-                        runner.failures.append(f"$ {shown['command']}\nis documented to print\n{block['text']}\nand prints\n"
-                                               f"{printed}\ndocs/refresh_numbers.sh puts new numbers in")
+                        runner.failures.append(f"$ {shown['command']}\nshould print\n{block['text']}\nbut prints\n"
+                                               f"{printed}\ndocs/refresh_numbers.sh inserts new numbers")
                     continue
                 if "few steps" in how:
                     runner.cut("*.yaml")

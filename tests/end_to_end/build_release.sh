@@ -13,7 +13,7 @@ directory=${XDG_CACHE_HOME:-$HOME/.cache}/lengthwise/releases/$revision
 
 if [ ! -e "$directory/bin/complete" ]; then
   if ! git rev-parse --quiet --verify "$revision^{commit}" >/dev/null; then
-    echo "other releases were not tried: this clone has no revision $revision"
+    echo "other releases were not tested: this clone has no revision $revision"
     exit 77
   fi
   rm -rf "$directory"

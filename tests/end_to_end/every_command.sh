@@ -21,7 +21,7 @@ beside() {
 server=${2:-$(beside server)}
 worker=${3:-$(beside worker)}
 for path in "$program" "$server" "$worker"; do
-  [ -x "$path" ] || { echo "there is no program ${path:-beside $program}; see $0" >&2; exit 2; }
+  [ -x "$path" ] || { echo "no program ${path:-beside $program}; see $0" >&2; exit 2; }
 done
 
 work=$(mktemp -d)
@@ -64,7 +64,7 @@ try_for() {
 }
 # made FILE...: the last command must have created these files.
 made() {
-  for path in "$@"; do [ -s "$path" ] || fail "there is no $path"; done
+  for path in "$@"; do [ -s "$path" ] || fail "$path was not written"; done
 }
 
 cat >strings.yaml <<'YAML'
@@ -255,7 +255,7 @@ formats=$("$program" export --help | sed -nE 's/^ *--format FORMAT:\{([a-z,]+)\}
 [ "$(wc -w <<<"$formats")" -gt 3 ] || fail "the help of export lists few formats: $formats"
 for format in $formats; do
   try export strings --format "$format" -o "export-$format"
-  [ -e "export-$format" ] || fail "there is no export-$format"
+  [ -e "export-$format" ] || fail "export-$format was not written"
 done
 try_for report.html report strings -o report.html
 made report.html
@@ -271,7 +271,7 @@ try delete numbers-2 --yes
 commands=$("$program" --help | sed -nE 's/^  ([a-z]+)  +[A-Z].*/\1/p')
 [ "$(wc -w <<<"$commands")" -gt 30 ] || fail "the help lists few commands: $commands"
 for command in $commands; do
-  [ -n "${ran[$command]:-}" ] || fail "lengthwise --help has the command $command, which was not run"
+  [ -n "${ran[$command]:-}" ] || fail "lengthwise --help lists the command $command, which was not run"
 done
 echo "$count commands were run, $failures failed"
 [ "$failures" = 0 ]

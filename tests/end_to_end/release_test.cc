@@ -35,8 +35,8 @@ class ReleaseTest : public testing::Test {
   void SetUp() override {
     const char* folder = std::getenv("LENGTHWISE_OTHER_RELEASE");
     if (folder == nullptr || *folder == '\0') {
-      GTEST_SKIP() << "LENGTHWISE_OTHER_RELEASE names no folder with the programs of an earlier "
-                      "release; tests/run.sh --long=releases builds them";
+      GTEST_SKIP() << "LENGTHWISE_OTHER_RELEASE is not set to a folder with an earlier release's "
+                      "programs; tests/run.sh --long=releases builds them";
     }
     old_ = {.server = absl::StrCat(folder, "/lengthwise_server"),
             .worker = absl::StrCat(folder, "/lengthwise_worker"),

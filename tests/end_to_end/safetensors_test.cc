@@ -75,7 +75,7 @@ std::vector<std::string> ByPython(const std::string& python, const std::string& 
 TEST(SafetensorsPackageTest, MatchesThisReader) {
   const char* python = std::getenv("LENGTHWISE_TEST_PYTHON");
   if (python == nullptr || *python == '\0') {
-    GTEST_SKIP() << "LENGTHWISE_TEST_PYTHON names no Python with the package safetensors; "
+    GTEST_SKIP() << "LENGTHWISE_TEST_PYTHON is not set to a Python with the package safetensors; "
                     "tests/run.sh installs one";
   }
   for (const std::string& bytes : {Checkpoint<float>(), Checkpoint<double>()}) {

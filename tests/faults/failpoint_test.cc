@@ -146,18 +146,19 @@ bool AnyRuns(const std::vector<v1::Trial>& trials, int64_t checkpoint_step,
 std::vector<std::string> Scenario::Play() {
   fleet_.StartServer(server_environment_);  // if it dies here, Submit revives it
   const std::string experiment = fleet_.Submit(kSpecification, "first");
-  Expect(fleet_.Submit(kSpecification, "first") == experiment, "a repeated request made another");
+  Expect(fleet_.Submit(kSpecification, "first") == experiment,
+         "a repeated request created another experiment");
   DisturbWorkers(experiment);
-  Expect(fleet_.AwaitTrials(experiment, AllEnded), "not all trials end");
+  Expect(fleet_.AwaitTrials(experiment, AllEnded), "not all trials ended");
   CheckHistory(experiment);
   if (!problems_.empty()) return problems_;
 
   const std::string evaluation = Evaluate(fleet_.Trials(experiment).front().name());
-  Expect(fleet_.AwaitTrials(evaluation, AllEnded), "the evaluation does not end");
+  Expect(fleet_.AwaitTrials(evaluation, AllEnded), "the evaluation did not end");
   CheckHistory(evaluation);
   CancelAndDelete();
   Expect(fleet_.Experiments() == std::vector<std::string>({evaluation, experiment}),
-         "there are other experiments: " + absl::StrJoin(fleet_.Experiments(), ", "));
+         "unexpected experiments: " + absl::StrJoin(fleet_.Experiments(), ", "));
   MakeBackup();
 
   // Startup removes what a crash left behind.
@@ -177,14 +178,14 @@ void Scenario::DisturbWorkers(const std::string& experiment) {
   StartWorker(0);
   Expect(
       fleet_.AwaitTrials(experiment, [](const auto& trials) { return AnyRuns(trials, 12, "w0"); }),
-      "the first worker stores no checkpoint");
+      "the first worker stored no checkpoint");
   fleet_.Revive();
   fleet_.TerminateWorker(0);
   // ... one is killed, so that its leases expire ...
   StartWorker(1);
   Expect(
       fleet_.AwaitTrials(experiment, [](const auto& trials) { return AnyRuns(trials, 12, "w1"); }),
-      "the second worker stores no checkpoint");
+      "the second worker stored no checkpoint");
   fleet_.KillWorker(1);
   std::filesystem::remove(hold_file_);
   // ... and one finishes.
@@ -207,7 +208,7 @@ std::string Scenario::Evaluate(const std::string& trial) {
 void Scenario::CancelAndDelete() {
   const std::string endless = fleet_.Submit(kEndless, "endless");
   Expect(fleet_.AwaitTrials(endless, [](const auto& trials) { return AnyRuns(trials, 0, "w2"); }),
-         "the endless trial does not begin");
+         "the endless trial did not start");
   v1::CancelTrialRequest cancel;
   cancel.set_name(fleet_.Trials(endless).front().name());
   v1::Trial cancelled;
@@ -315,7 +316,7 @@ TEST(FailpointTest, UndisturbedScenarioReachesEveryFailpoint) {
   EXPECT_EQ(scenario.deaths(), 0);
   std::set<std::string> names;
   for (const Failpoint& failpoint : AllFailpoints()) {
-    EXPECT_TRUE(names.insert(failpoint.name).second) << failpoint.name << " is there twice";
+    EXPECT_TRUE(names.insert(failpoint.name).second) << failpoint.name << " occurs twice";
   }
   EXPECT_GE(names.size(), 30U);
   const std::vector<std::string> lines =
@@ -358,7 +359,7 @@ std::vector<std::string> PlayOne(const std::string& action, const Failpoint& fai
     std::filesystem::remove_all(directory);
     if (acts) return {};
   }
-  return {failpoint.name + " is not reached by the process that is to act there"};
+  return {failpoint.name + " was not reached by the process in which it should act"};
 }
 
 // Runs a scenario for each failpoint, four at a time, since they mostly wait.

@@ -107,12 +107,12 @@ class KillLoop {
     }
     for (const std::string& experiment : submitted_) {
       if (!fleet_.AwaitTrials(experiment, AllEnded, absl::Minutes(5))) {
-        report_.problems.push_back(experiment + " does not end");
+        report_.problems.push_back(experiment + " did not end");
       }
     }
     report_.duration = absl::Now() - start;
     if (fleet_.deaths() > 0) {
-      report_.problems.push_back(absl::StrCat(fleet_.deaths(), " processes died by themselves"));
+      report_.problems.push_back(absl::StrCat(fleet_.deaths(), " processes died on their own"));
     }
     for (const std::string& experiment : submitted_) Check(experiment);
     report_.experiments = static_cast<int>(submitted_.size());

@@ -95,7 +95,7 @@ absl::StatusOr<std::unique_ptr<SlurmCluster>> SlurmCluster::Start() {
     if (!absl::StrContains(logs, "already in use")) break;
     std::filesystem::remove_all(run);
   }
-  const std::string why = absl::StrCat("Debian's Slurm does not start: ", launched.message());
+  const std::string why = absl::StrCat("Debian's Slurm did not start: ", launched.message());
   // Not every container lets slurmd create control groups: it then logs an "error" or "fatal" line
   // and ends. Anything else is a failure of this test.
   for (const absl::string_view line : absl::StrSplit(logs, '\n')) {
@@ -139,7 +139,7 @@ absl::Status SlurmCluster::Launch() {
              "--seed-file=" + munge + "/seed", "--log-file=" + munge + "/log"},
             "munged.err");
   if (!status.ok()) return status;
-  status = Await("munged does not listen",
+  status = Await("munged is not listening",
                  [&] { return std::filesystem::exists(run + "/socket/munge"); });
   if (!status.ok()) return status;
   status = start({root + "/usr/sbin/slurmctld-wlm", "-D", "-c"}, "slurmctld.err");
@@ -150,7 +150,7 @@ absl::Status SlurmCluster::Launch() {
         absl::StrCat("slurmd.", node, ".err"));
     if (!status.ok()) return status;
   }
-  return Await("there are no two idle nodes", [&] {
+  return Await("fewer than two nodes are idle", [&] {
     const end_to_end::Result idle = end_to_end::RunProgram(
         {root + "/usr/bin/sinfo", "-h", "-o", "%D", "-t", "idle", "-p", "gpu"}, run + "/sinfo.log",
         environment_);
@@ -179,7 +179,7 @@ SlurmCluster::~SlurmCluster() {
   for (const auto& [name, value] : environment_) {
     if (name != "SLURM_CONF") continue;
     for (const std::string& left : end_to_end::ProcessesWithVariable(name, value)) {
-      ADD_FAILURE() << "a process is left: " << left;
+      ADD_FAILURE() << "a process is left over: " << left;
     }
   }
   std::error_code error;

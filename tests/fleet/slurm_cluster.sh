@@ -15,14 +15,14 @@ case "$1" in
   unpack)
     root=$2
     mkdir -p "$root/debs"
-    command -v dpkg >/dev/null || { echo "there is no dpkg: Slurm is unpacked from Debian's packages"; exit 1; }
+    command -v dpkg >/dev/null || { echo "dpkg is not installed; it unpacks Slurm from Debian's packages"; exit 1; }
     (cd "$root/debs" && apt-get download -qq "${packages[@]}" >../download.log 2>&1) ||
       { echo "Debian's Slurm packages cannot be downloaded: $(tail -n 1 "$root/download.log")"; exit 1; }
     for package in "$root"/debs/*.deb; do dpkg -x "$package" "$root"; done
     libraries=$(echo "$root"/usr/lib/*/slurm-wlm)
     for program in slurmctld-wlm slurmd-wlm munged; do
       said=$(LD_LIBRARY_PATH=$(dirname "$libraries"):$libraries "$root/usr/sbin/$program" -V 2>&1) ||
-        { echo "$program of Debian's packages does not run here: $said"; exit 1; }
+        { echo "$program from Debian's packages does not run here: $said"; exit 1; }
     done
     ;;
   configure)

@@ -78,7 +78,7 @@ class SlurmTest : public testing::Test {
 
   void SetUp() override {
     if (missing_ != nullptr && absl::IsUnavailable(*missing_)) {
-      GTEST_SKIP() << "there is no Slurm here: " << missing_->message();
+      GTEST_SKIP() << "Slurm is not available: " << missing_->message();
     }
     ASSERT_EQ(missing_, nullptr) << missing_->message();
     server_.Start();
@@ -177,7 +177,7 @@ TEST_F(SlurmTest, FleetFollowsTheQueue) {
   const auto up = StartUp({"--max", "2"});
   const absl::Time submitted = absl::Now();
   const std::string experiment = Submit(server_, kSpecification);
-  ASSERT_TRUE(Await([&] { return AliveWorkers() == 2; })) << "a worker for each pack";
+  ASSERT_TRUE(Await([&] { return AliveWorkers() == 2; })) << "one worker for each pack";
   Print("two workers alive after the submission", submitted);
 
   Watcher watcher(server_, experiment);

@@ -439,14 +439,14 @@ def run(target: Target, name: str, scale: float) -> dict[str, object]:
 def main() -> int:
     """Runs the floods named on the command line. Exits with 1 if one exceeds the limits."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("floods", nargs="*", metavar="FLOOD", help=f"of {', '.join(FLOODS)}; all by default")
-    parser.add_argument("--server", required=True, help="address of the server, on this machine")
-    parser.add_argument("--pid", type=int, required=True, help="the server's process, whose memory is read")
+    parser.add_argument("floods", nargs="*", metavar="FLOOD", help=f"one or more of {', '.join(FLOODS)}; default: all")
+    parser.add_argument("--server", required=True, help="server address, on this machine")
+    parser.add_argument("--pid", type=int, required=True, help="process id of the server, to read its memory")
     parser.add_argument("--tls", action="store_true", help="speak TLS; the certificate is not checked")
-    parser.add_argument("--token_file", help="what the probe shows; the floods show nothing")
+    parser.add_argument("--token_file", help="file with the probe's token; floods send no token")
     parser.add_argument("--scale", type=float, default=1.0, help="size of the floods; 1 is the full size")
-    parser.add_argument("--max_mb", type=float, default=500, help="most memory that the server may use")
-    parser.add_argument("--max_seconds", type=float, default=2, help="longest that the probe may wait for an answer")
+    parser.add_argument("--max_mb", type=float, default=500, help="limit for the server's memory, in MB")
+    parser.add_argument("--max_seconds", type=float, default=2, help="limit for the probe's longest wait, in seconds")
     arguments = parser.parse_args()
     host, port = arguments.server.rsplit(":", 1)
     if not host.startswith("127."):
@@ -461,7 +461,7 @@ def main() -> int:
         answered = float(str(result["probe_worst_seconds"])) <= arguments.max_seconds
         if not within or not answered or result["probe_failures"] or target.memory("VmRSS") == 0:
             failed = True
-            print(f"{name}: beyond the bars", file=sys.stderr)
+            print(f"{name}: exceeds the limits", file=sys.stderr)
     return 1 if failed else 0
 
 

@@ -36,7 +36,7 @@ std::string WhyNothingIsIn(const std::string& name) {
   for (const auto& file : std::filesystem::recursive_directory_iterator(Folder(name), absent)) {
     if (file.path().extension() == ".json") return "";
   }
-  return absl::StrCat("there is no .json file in ", Folder(name),
+  return absl::StrCat("no .json file in ", Folder(name),
                       " or below; LENGTHWISE_GOLDEN_DIR must be the absolute path of a folder that "
                       "holds ",
                       name, "/, laid out as tests/golden/README.md says");

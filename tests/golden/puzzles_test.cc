@@ -111,7 +111,7 @@ class PublishedPuzzlesTest : public ::testing::Test {
     training_file_ = folder + "/" + kTraining;
     validation_file_ = folder + "/" + kValidation;
     if (folder.empty() || !std::ifstream(training_file_) || !std::ifstream(validation_file_)) {
-      GTEST_SKIP() << "skipped: lst_generated_9000.json and lst_validation_108.json are neither in "
+      GTEST_SKIP() << "lst_generated_9000.json and lst_validation_108.json are neither in "
                       "$LENGTHWISE_DATA_DIR nor in ../shared/data";
     }
     setenv("LENGTHWISE_PUZZLE_DIR", folder.c_str(), 1);

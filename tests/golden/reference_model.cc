@@ -117,7 +117,7 @@ ReferenceModel::ReferenceModel(const std::string& folder, const std::string& nam
     : folder_(Folder(folder)), name_(name) {
   const std::string path = absl::StrCat(folder_, "/", name, ".json");
   if (!std::filesystem::exists(path)) {
-    unsupported_ = absl::StrCat("there is no ", path);
+    unsupported_ = absl::StrCat("missing file: ", path);
     return;
   }
   exists_ = true;
@@ -243,7 +243,7 @@ std::string SlotName(const std::string& reference_name, bool relative) {
         return prefix + "attention.output";
     }
   }
-  throw std::runtime_error("a parameter of no known place: " + reference_name);
+  throw std::runtime_error("unknown parameter: " + reference_name);
 }
 
 at::Tensor ReferenceModel::Row(const json& values_by_name) const {

@@ -60,12 +60,12 @@ YAML
   --ready_file "$scratch/ready" --exit_with_parent >"$scratch/server.log" 2>&1 &
 server=$!
 until [ -s "$scratch/ready" ]; do
-  ! out_of_time && kill -0 $server 2>/dev/null || give_up "the server does not start"
+  ! out_of_time && kill -0 $server 2>/dev/null || give_up "the server did not start"
   sleep 0.1
 done
 address=$(head -1 "$scratch/ready")
 name=$(command_line submit "$scratch/cell.yaml" --output json | "$PYTHON" -c 'import json, sys
-print(json.load(sys.stdin)[0]["name"])') || give_up "the specification was not taken"
+print(json.load(sys.stdin)[0]["name"])') || give_up "the specification was rejected"
 trials() { command_line show "$name" --output csv; }
 # count COLUMN CONDITION: counts the trials that meet it, as "attempt" '== "2"'.
 count() {
@@ -91,7 +91,7 @@ echo "trials ended after $SECONDS s"
 trials >"$scratch/trials.csv"
 command_line results "$name" --output csv >"$scratch/results.csv"
 check "30 trials succeeded" [ "$(count state '== "succeeded"')" = 30 ]
-check "every loss curve is whole" "$PYTHON" - "$scratch/events.jsonl" $((checkpoints / 10)) $steps <<'PYTHON'
+check "every loss curve is complete" "$PYTHON" - "$scratch/events.jsonl" $((checkpoints / 10)) $steps <<'PYTHON'
 import collections, json, sys
 steps = collections.defaultdict(dict)
 for line in open(sys.argv[1]):

@@ -75,7 +75,7 @@ done
 
 step "compute-sanitizer"
 if [ $rehearse = yes ]; then
-  echo "left out in a rehearsal"
+  echo "skipped in a rehearsal"
 elif ! command -v compute-sanitizer >/dev/null; then
   echo "not installed here"
 else

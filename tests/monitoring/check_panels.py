@@ -85,7 +85,7 @@ def main() -> int:
             time.sleep(0.5)
     for name, target, values in waiting:
         print(f"{name}: no data for {fill(target['expr'], values)}")
-    print(f"{asked - len(waiting)} of {asked} queries returned data" + ("" if has_gpu else ", or are of a GPU"))
+    print(f"{asked - len(waiting)} of {asked} queries returned data" + ("" if has_gpu else ", or need a GPU"))
     return 1 if waiting or not asked else 0
 
 

@@ -36,8 +36,7 @@ TEST(DashboardsTest, FollowGrafanasModelAndLinter) {
 
 TEST(DashboardsTest, EveryPanelShowsDataOfARealRun) {
   if (FindProgram("prometheus").empty()) {
-    GTEST_SKIP()
-        << "there is no prometheus: it is a package of Debian, and tests/run.sh installs it";
+    GTEST_SKIP() << "prometheus is not installed; tests/run.sh installs Debian's package";
   }
   const SmallRun run(testing::TempDir());
   const Prometheus prometheus(testing::TempDir(), run.server_metrics(), run.worker_metrics());

@@ -44,7 +44,7 @@ std::vector<std::string> Options(const std::string& text) {
 }
 
 TEST(SystemdTest, TheUnitsAreValid) {
-  if (FindProgram("systemd-analyze").empty()) GTEST_SKIP() << "there is no systemd-analyze";
+  if (FindProgram("systemd-analyze").empty()) GTEST_SKIP() << "systemd-analyze is not installed";
   // It checks that the programs exist; any executable will do.
   const std::string directory = testing::TempDir() + "/units";
   std::filesystem::create_directories(directory);
@@ -175,13 +175,13 @@ TEST(CollectTest, CollectedProgramsAreSelfContained) {
                  absl::StartsWith(name, "libgrpc"))
         << name << " is Debian's";
   }
-  EXPECT_FALSE(std::filesystem::exists(directory + "/etc")) << "other programs would see them";
+  EXPECT_FALSE(std::filesystem::exists(directory + "/etc")) << "other programs would load them";
   EXPECT_THAT(ReadText(directory + "/usr/local/share/lengthwise/packages"), HasSubstr("libssl3"));
   std::filesystem::remove_all(directory);
 }
 
 TEST(ComposeTest, TheFileIsValid) {
-  if (FindProgram("docker-compose").empty()) GTEST_SKIP() << "there is no docker-compose";
+  if (FindProgram("docker-compose").empty()) GTEST_SKIP() << "docker-compose is not installed";
   const CommandResult result =
       RunCommand({FindProgram("docker-compose"), "-f", "deploy/compose.yaml", "config", "--quiet"});
   EXPECT_TRUE(result.ok) << result.output;

@@ -47,7 +47,7 @@ std::map<std::string, ExportedFamily> ParseExposition(absl::string_view text) {
       if (!families.contains(name) && families.contains(base)) name = base;
     }
     if (!families.contains(name)) {
-      ADD_FAILURE() << "no type is told of " << line;
+      ADD_FAILURE() << "no type is declared for " << line;
       continue;
     }
     ExportedFamily& family = families[name];

@@ -47,7 +47,7 @@ std::map<std::string, std::map<std::string, Documented>> ReadPage() {
       row.labels.emplace(absl::StripSuffix(absl::StripPrefix(label, "`"), "`"));
     }
     const std::string name = absl::StrReplaceAll(cells[1], {{"`", ""}});
-    EXPECT_TRUE(sections[section].emplace(name, row).second) << name << " is there twice";
+    EXPECT_TRUE(sections[section].emplace(name, row).second) << name << " occurs twice";
   }
   return sections;
 }
@@ -68,10 +68,10 @@ class MetricsPageTest : public testing::Test {
       ASSERT_TRUE(page.contains(section)) << section;
       for (const auto& [name, row] : page.at(section)) {
         documented.insert(name);
-        EXPECT_GT(row.meaning.size(), 10u) << name << " is not explained";
+        EXPECT_GT(row.meaning.size(), 10u) << name << " has no explanation";
         const auto found = exported.find(name);
         if (found == exported.end()) {
-          ADD_FAILURE() << name << " is on the page and not exported by " << address;
+          ADD_FAILURE() << name << " is documented but not exported by " << address;
           continue;
         }
         EXPECT_EQ(found->second.type, row.type) << name;
@@ -82,7 +82,7 @@ class MetricsPageTest : public testing::Test {
       }
     }
     for (const auto& [name, family] : exported) {
-      EXPECT_TRUE(documented.contains(name)) << name << " is exported and not on the page";
+      EXPECT_TRUE(documented.contains(name)) << name << " is exported but not documented";
     }
   }
 

@@ -51,7 +51,7 @@ Prometheus::Prometheus(const std::string& directory, const std::string& server_m
     process_ = *std::move(process);
     return;
   }
-  std::fprintf(stderr, "Prometheus does not get ready: %s\n", text.c_str());
+  std::fprintf(stderr, "Prometheus did not become ready: %s\n", text.c_str());
   std::abort();
 }
 

@@ -24,8 +24,8 @@ class PrometheusRulesTest : public testing::Test {
  protected:
   void SetUp() override {
     if (FindProgram("promtool").empty()) {
-      GTEST_SKIP() << "there is no promtool: Debian's package prometheus has it, and tests/run.sh "
-                      "installs it";
+      GTEST_SKIP() << "promtool is not installed; it is in Debian's package prometheus, which "
+                      "tests/run.sh installs";
     }
   }
 

@@ -83,7 +83,7 @@ SmallRun::SmallRun(const std::string& directory)
     worker_metrics_ = text.substr(start + before.size(), end - start - before.size());
     return true;
   });
-  Await("an evaluation of the trial that goes on", [&] {
+  Await("an evaluation of the running trial", [&] {
     const std::string text = monitoring::Scrape(server_metrics());
     return absl::StrContains(
                text, absl::StrCat("lengthwise_trial_accuracy{experiment=\"", experiment_)) &&
@@ -97,7 +97,7 @@ void SmallRun::Await(const std::string& what, const std::function<bool()>& done)
   while (!done()) {
     if (absl::Now() > deadline) Fail(absl::StrCat("waited too long for ", what));
     // Waits; returns early only if the worker has ended.
-    if (worker_->WaitFor(absl::Milliseconds(50))) Fail("the worker has ended");
+    if (worker_->WaitFor(absl::Milliseconds(50))) Fail("the worker ended");
   }
 }
 

@@ -13,11 +13,11 @@ suites=("$@")
 [ $# -gt 0 ] || suites=(bookworm trixie)
 
 cannot() { echo "$*"; exit 77; }
-[ "$(id -u)" = 0 ] || cannot "the wheel was not tried: only root can make a fresh root of Debian"
-command -v debootstrap >/dev/null || cannot "the wheel was not tried: there is no debootstrap"
+[ "$(id -u)" = 0 ] || cannot "the wheel was not tested: only root can make a fresh root of Debian"
+command -v debootstrap >/dev/null || cannot "the wheel was not tested: debootstrap is not installed"
 mirror=$(find /etc/apt -name '*.list' -o -name '*.sources' | sort | xargs cat |
   sed -nE 's#^(URIs:|deb( \[[^]]*\])?) (https?://[^ ]+/debian)/?( .*)?$#\3#p' | head -1)
-[ -n "$mirror" ] || cannot "the wheel was not tried: apt has no source of Debian's packages here"
+[ -n "$mirror" ] || cannot "the wheel was not tested: apt has no source of Debian's packages here"
 
 work=$(mktemp -d "${TMPDIR:-/var/tmp}/lengthwise-wheel-XXXXXX")
 mounted=()
@@ -63,9 +63,9 @@ for suite in "${suites[@]}"; do
   root=$work/$suite
   begin "making a root with python3-venv"
   debootstrap --variant=minbase --include=python3-venv,ca-certificates "$suite" "$root" "$mirror" >"$work/log" 2>&1 ||
-    { tail -5 "$work/log"; cannot "the wheel was not tried: debootstrap could not make $suite of $mirror"; }
+    { tail -5 "$work/log"; cannot "the wheel was not tested: debootstrap could not make $suite from $mirror"; }
   for directory in dev proc sys; do
-    mount --rbind "/$directory" "$root/$directory" || cannot "the wheel was not tried: root may not mount here"
+    mount --rbind "/$directory" "$root/$directory" || cannot "the wheel was not tested: root may not mount here"
     mount --make-rslave "$root/$directory"
     mounted=("$root/$directory" "${mounted[@]}")
   done
@@ -124,7 +124,7 @@ PYTHON
 
   site=$(echo "$root"/home/ada/lengthwise/lib/python3*/site-packages)
   if ! command -v qemu-x86_64 >/dev/null; then
-    echo "$suite: no qemu-x86_64, so the programs were not tried on old processors"
+    echo "$suite: no qemu-x86_64, so the programs were not tested on old processors"
   else
     # x86-64-v2 exactly, and less than that: without SSE 4.2 and POPCNT.
     for processor in Nehalem Conroe; do
