@@ -15,9 +15,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const absl::string_view text(reinterpret_cast<const char*>(data), size);
   Line line;
   const auto read = [&](int64_t number, absl::string_view one, bool too_long) {
-    Must(number >= 1 && (!too_long || one.empty()), "a line that is too long is not shown");
+    Must(number >= 1 && (!too_long || one.empty()), "a line that is too long has no text");
     if (too_long) return;
-    Must(one.find('\n') == absl::string_view::npos, "a line is one line");
+    Must(one.find('\n') == absl::string_view::npos, "a line has no newline");
     const absl::Status status = ParseLine(one, line);
     if (!status.ok()) {
       Must(status.code() == absl::StatusCode::kInvalidArgument, "a line is read or refused");

@@ -22,13 +22,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const size_t before = to_server.size();
     const auto taken = guard.FromClient(rest, now, to_server);
     if (!taken.ok()) return 0;
-    Must(*taken <= rest.size(), "no more is taken than there is");
-    Must(to_server.size() - before >= *taken, "what is taken is passed on");
+    Must(*taken <= rest.size(), "no more is taken than given");
+    Must(to_server.size() - before >= *taken, "taken bytes are forwarded");
     rest.erase(0, *taken);
     guard.FromServer(bytes.substr(at, part), to_client);
-    Must(guard.incomplete_bytes() >= 0, "no message has less than nothing");
+    Must(guard.incomplete_bytes() >= 0, "message sizes are not negative");
     Must(guard.incomplete_bytes() <= static_cast<int64_t>(bytes.size()),
-         "no message has more than was sent");
+         "no message exceeds the bytes sent");
     Must(guard.open_streams() <= server::FrameGuard::Limits().streams, "the limit holds");
   }
   return 0;

@@ -21,7 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto records = server::ParseTokenRecords(text);
   if (records.ok()) {
     Must(server::ParseTokenRecords(server::FormatTokenRecords(*records)).value() == *records,
-         "records are read as they were written");
+         "records read back as written");
   } else {
     Must(records.status().code() == absl::StatusCode::kDataLoss, "damage is DATA_LOSS");
   }
