@@ -207,8 +207,8 @@ void CheckTraining(const v1::Training& training, Findings& findings) {
   }
 }
 
-// Checks the optional records of the final evaluation: attention maps, projections, noise and
-// scores.
+// Checks the optional analyses of the final evaluation: sequences with attention maps, embedding
+// noise, and scored training examples.
 void CheckAnalyses(const v1::Evaluation& evaluation, const v1::Training& training,
                    Findings& findings) {
   if (evaluation.has_attention_sequences()) {

@@ -19,8 +19,8 @@ v1::ExperimentSpecification ReevaluationSpecification(const v1::ExperimentSpecif
                                                       const v1::Evaluation& changes);
 
 // Turns the resolved grid of ReevaluationSpecification into a re-evaluation: its only trial equals
-// `trial`, named `evaluated_trial`, in everything except the evaluation. Also drops defaults that
-// were added since `trial` was resolved, so that the specification describes the stored model.
+// `trial`, named `evaluated_trial`, in everything except the evaluation. Defaults added since
+// `trial` was resolved do not apply, because the specification must describe the stored model.
 void MakeReevaluation(const v1::TrialSpecification& trial, absl::string_view evaluated_trial,
                       Grid& grid);
 

@@ -4,16 +4,14 @@
 // The linker puts this library's functions (write, pwrite, fsync, rename, ...) before the C
 // library's, also for SQLite, so the code under test runs unmodified. The model is POSIX's, which
 // is stricter than most file systems:
-// - Bytes are durable after fsync of their file. Of later writes, any may survive, whole or torn.
-// - Names are durable after fsync of their directory. A file whose name is not durable is lost; a
-//   removed
-// name comes back.
-// - A failed sync loses what it should have synced, and later syncs report success. Pages written
-//   since the
-// last sync never reach the disk, even if they are written again, until
-// posix_fadvise(POSIX_FADV_DONTNEED) drops them from memory; then reads show the disk. ext4 behaves
-// like this on a thin volume that ran out of space. Names created since the last sync of their
-// directory stay volatile until they are created again.
+//   - Bytes are durable after fsync of their file. Of later writes, any may survive, whole or torn.
+//   - Names are durable after fsync of their directory. A file whose name is not durable is lost; a
+//     removed name comes back.
+//   - A failed sync loses what it should have synced, and later syncs report success. Pages written
+//     since the last sync never reach the disk, even if they are written again, until
+//     posix_fadvise(POSIX_FADV_DONTNEED) drops them from memory; then reads show the disk. ext4
+//     behaves like this on a thin volume that ran out of space. Names created since the last sync
+//     of their directory stay volatile until they are created again.
 //
 // Memory-mapped files (SQLite's "-shm") are not modelled and are gone after a power loss.
 #ifndef LENGTHWISE_TESTS_FAULTS_UNRELIABLE_DISK_H_
