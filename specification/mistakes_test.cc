@@ -280,7 +280,7 @@ learning_rates: 0.001
 
 class OneMistakeTest : public testing::TestWithParam<Mistake> {};
 
-TEST_P(OneMistakeTest, IsNamedWithWhatIsAccepted) {
+TEST_P(OneMistakeTest, ErrorNamesFieldAndAcceptedValues) {
   EXPECT_EQ(MessageOf(With(GetParam().line)), GetParam().message) << With(GetParam().line);
 }
 

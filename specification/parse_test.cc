@@ -37,7 +37,7 @@ std::string Refusal(const std::string& text, v1::SpecificationText::Format forma
   return absl::StrCat(parsed.problems[0].field, ": ", parsed.problems[0].description);
 }
 
-TEST(ParseTest, AComponentMayBeItsNameAlone) {
+TEST(ParseTest, ComponentMayBeOnlyAName) {
   const auto specification = Read("encodings: [none, sin_cos]");
   ASSERT_THAT(specification.encodings(), SizeIs(2));
   EXPECT_EQ(specification.encodings(1).name(), "sin_cos");
@@ -183,7 +183,7 @@ TEST(ParseTest, LongListsOfRangesDoNotGrow) {
 }
 
 // A short mutation test; tests/fuzz searches longer.
-TEST(ParseTest, MutilatedTextsNeverCrash) {
+TEST(ParseTest, MutatedTextsNeverCrash) {
   const std::string texts[] = {
       "name: x\ntraining: {steps: &a 10, lengths: 1..20, clip_norm: *a}\nencodings:\n  - none\n"
       "  - {name: 'sin_cos', randomized: true}\nseeds: [0..9, 3e1]\ndescription: |\n  text\n",

@@ -345,7 +345,7 @@ training: {steps: 1000, lengths: {min: 5}}
   EXPECT_EQ(trial.encoding().parameters().at("max_position").number_value(), 2048);
 }
 
-TEST(ResolveTest, EveryProtocolResolvesByItsNameAlone) {
+TEST(ResolveTest, EveryProtocolResolvesByName) {
   for (const ProtocolEntry* protocol : ProtocolEntries()) {
     const absl::StatusOr<Grid> grid =
         ResolveText(absl::StrCat("{name: x, protocol: ", protocol->name, "}"));
@@ -369,7 +369,7 @@ TEST(ResolveTest, QuickstartComparesRandomizedPositions) {
 }
 
 // Specifications stored before text tasks existed have no packing and must keep their meaning.
-TEST(ResolveTest, TextAloneHasAPacking) {
+TEST(ResolveTest, OnlyTextHasAPacking) {
   const auto packing_of = [](const std::string& packing) {
     const auto text = ResolveText(R"yaml(name: t
 tasks: decimal_addition
@@ -534,7 +534,7 @@ TEST(ResolveTest, ProtocolHasThePapersTasksAndEncodings) {
 // Differences between the paper's code and its text, except random number generators: a draw in
 // each block, drawn distances, the half step of ALiBi, dropout (also at evaluation), and the
 // embedding's extra column.
-TEST(ResolveTest, FollowsTheReferenceCodeWhereAsked) {
+TEST(ResolveTest, CompatibilityFollowsTheReferenceCode) {
   const std::string text =
       "{name: x, protocol: randomized_positional_encodings, tasks: bucket_sort, seeds: 0, "
       "learning_rates: 1e-3, encodings: [alibi, rope, relative, {name: alibi, randomized: true}, "

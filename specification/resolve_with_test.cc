@@ -128,7 +128,7 @@ evaluation: {lengths: 1..8}
   ProtocolEntry protocol_;
 };
 
-TEST_F(ResolveWithTest, AProtocolGivesWhatIsNotSet) {
+TEST_F(ResolveWithTest, ProtocolFillsUnsetFields) {
   const absl::StatusOr<Grid> grid = ResolveYaml("{name: x, protocol: paper}");
   ASSERT_TRUE(grid.ok()) << grid.status();
   ASSERT_EQ(grid->trials.size(), 4u);  // two networks, two weight seeds

@@ -107,7 +107,7 @@ TEST_F(PackingTest, PositionsCanRunOn) {
   }
 }
 
-TEST_F(PackingTest, TheLossCanCountAnswersAlone) {
+TEST_F(PackingTest, LossCanCountOnlyAnswers) {
   PackingOptions options = options_;
   options.answers_only = true;
   const PackedBatch all = PackTrainingBatch(task(), data_, 3, options_);

@@ -112,7 +112,7 @@ TEST_F(ExampleSetTest, FractionsMakeAllValuesNumbers) {
   EXPECT_THAT(loaded->set->symbols, IsEmpty());
 }
 
-TEST_F(ExampleSetTest, MasksHoldForTheirLinesAlone) {
+TEST_F(ExampleSetTest, MasksApplyToTheirLineOnly) {
   const auto loaded = LoadText(
       "{\"input\": [1], \"target\": [1]}\n"
       "{\"input\": [1, 0], \"target\": [1, 0], \"mask\": [0, 1]}\n"

@@ -47,7 +47,7 @@ TEST(ExampleLineTest, FractionsAndHugeIntegersAreNotWhole) {
   EXPECT_FALSE(line.target.whole);
 }
 
-TEST(ExampleLineTest, RefusalsSayWhereAndWhatIsAccepted) {
+TEST(ExampleLineTest, ErrorsNamePlaceAndAcceptedValues) {
   EXPECT_THAT(Refusal(R"({"input": [3, 1], "tar)"), HasSubstr("column 23: not JSON"));
   EXPECT_THAT(Refusal(absl::string_view("{\"input\": [\0", 12)),
               HasSubstr("NUL byte at column 12"));

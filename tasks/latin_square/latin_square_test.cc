@@ -117,7 +117,7 @@ TEST_F(LatinSquareTest, ValidationPuzzlesHaveFiveToNineClues) {
   EXPECT_THAT(clues, ElementsAre(5, 6, 7, 8, 9));
 }
 
-TEST_F(LatinSquareTest, NoPuzzleIsTwiceInTheData) {
+TEST_F(LatinSquareTest, PuzzlesAreDistinct) {
   std::set<Puzzle> all = Puzzles(data_->training);
   EXPECT_EQ(all.size(), 8000U);
   all.merge(Puzzles(data_->held_out));

@@ -51,7 +51,7 @@ TEST(PuzzleFileTest, ErrorsNameFileAndPlace) {
   EXPECT_THAT(Problem(R"({"binary": [["2000500234001000"]]})"), HasSubstr("\"puzzle\" is missing"));
 }
 
-TEST(PuzzleFileTest, RefusesWhatContradictsTheRules) {
+TEST(PuzzleFileTest, RefusesContradictions) {
   EXPECT_THAT(Problem(R"({"binary": [["2000500234001000", 3]]})"), HasSubstr("is 4, not 3"));
   EXPECT_THAT(Problem(R"({"ternary": [["2000500234001000", 4]]})"),
               HasSubstr("a condition of 1 vectors, not 2"));

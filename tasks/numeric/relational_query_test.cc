@@ -74,7 +74,7 @@ double Answer(const Reading& reading) {
 
 class EveryVariantTest : public ::testing::TestWithParam<catalogue::Parameters> {};
 
-TEST_P(EveryVariantTest, TheTargetIsWhatTheTextAsksFor) {
+TEST_P(EveryVariantTest, TargetAnswersTheText) {
   const EntryTask task(RelationalQuery(), GetParam());
   for (const bool unseen : {false, true}) {
     for (uint32_t i = 0; i < 300; ++i) {

@@ -15,7 +15,7 @@ namespace {
 
 class DocumentationTest : public testing::TestWithParam<const char*> {};
 
-TEST_P(DocumentationTest, ItsCommandsDoWhatItSays) {
+TEST_P(DocumentationTest, CommandsPrintTheDocumentedOutput) {
   if (std::getenv("LENGTHWISE_TEST_PYTHON") == nullptr) {
     GTEST_SKIP()
         << "LENGTHWISE_TEST_PYTHON is not set to a Python with the packages of the command line; "

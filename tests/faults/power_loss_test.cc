@@ -327,7 +327,7 @@ TEST(FailedSyncTest, StoreKeepsEveryAcknowledgedCommit) {
   EXPECT_GT(stops, 10);
 }
 
-TEST(FailedSyncTest, StoreThatStoppedTakesNothing) {
+TEST(FailedSyncTest, StoppedStoreRejectsCommands) {
   UnreliableDisk disk(NewDirectory());
   absl::Status reason;
   server::SqliteOptions options;
@@ -461,7 +461,7 @@ TEST(FailedSyncTest, RecreatesFilesAndDirectories) {
 }
 
 // SQLite reports a database that it could not read as malformed.
-TEST(FailedReadTest, PassingReadErrorIsNoDamage) {
+TEST(FailedReadTest, TransientReadErrorIsNoDamage) {
   UnreliableDisk disk(NewDirectory());
   const std::string path = disk.directory() + "/lengthwise.db";
   {

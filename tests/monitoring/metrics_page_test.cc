@@ -91,12 +91,12 @@ class MetricsPageTest : public testing::Test {
 
 std::unique_ptr<SmallRun> MetricsPageTest::run_;
 
-TEST_F(MetricsPageTest, IsWhatTheServerExports) {
+TEST_F(MetricsPageTest, DocumentsTheServersMetrics) {
   ExpectExported(run_->server_metrics(), {"Scheduler", "Store", "Calls and watchers", "Workers",
                                           "Running trials", "Every program"});
 }
 
-TEST_F(MetricsPageTest, IsWhatAWorkerExports) {
+TEST_F(MetricsPageTest, DocumentsAWorkersMetrics) {
   ExpectExported(run_->worker_metrics(), {"Workers", "Every program"});
 }
 

@@ -45,7 +45,7 @@ TEST_F(PrometheusRulesTest, TheRulesAreValid) {
             std::string(kDirectory) + "alerts.yml"});
 }
 
-TEST_F(PrometheusRulesTest, TheRulesDoWhatTheirCasesSay) {
+TEST_F(PrometheusRulesTest, RulesPassTheirCases) {
   ExpectOk({"test", "rules", std::string(kDirectory) + "rules_test.yml"});
 }
 

@@ -207,7 +207,7 @@ class FiguresTest(unittest.TestCase):
         self.assertEqual((last.errors, last.with_carry), (3, 0), "those at place 99")
 
     # Values stated in appendix D and section 6, as in tasks/numeric/in_domain_probability_test.cc.
-    def test_the_bound_is_what_the_paper_says(self):
+    def test_bound_matches_the_paper(self):
         self.assertLess(domain_bound.domain_bound(8, 3), 0.05)
         self.assertAlmostEqual(domain_bound.domain_bound(8, 10), 0.0034, delta=0.00005)
         self.assertLessEqual(domain_bound.domain_bound(2, 2, printed=True), 0.4375)

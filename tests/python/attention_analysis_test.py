@@ -153,7 +153,7 @@ class GroundTruthTest(AnalysisTest):
         )  # fmt: skip
 
     # The cases of tasks/latin_square/deduction_test.cc and latin_square_test.cc.
-    def test_evidence_is_what_the_rules_relate(self):
+    def test_evidence_matches_the_rules(self):
         def of(puzzle):
             return latin_square.evidence_of([int(digit) for digit in puzzle])
 

@@ -105,7 +105,7 @@ class CommandLineTest(unittest.TestCase):
         self.assertEqual(done.stderr.count("\n"), 1, done)
         self.assertIn(text, done.stderr)
 
-    def test_results_stand_beside_a_published_table(self):
+    def test_results_are_compared_with_a_table(self):
         text = self.output("results", "tiny", "--compare", "randomized_pe/table_1")
         self.assertTrue(text.startswith("tiny-1 beside Table 1 of Ruoss et al. 2023 (ACL): accuracy on unseen lengths"), text)
         # The best of two seeds over lengths 6 and 8, and the paper's 23.7 and 24.3 for bucket sort.
@@ -164,7 +164,7 @@ class CommandLineTest(unittest.TestCase):
         self.assertEqual((rows[0]["first_trials"], float(rows[0]["difference"])), ("2", 0))
         self.assertIn("Both were trained and scored alike.", self.output("compare", "tiny", "tiny"))
 
-    def test_analyses_are_of_what_the_server_keeps(self):
+    def test_analyses_read_stored_data(self):
         def rows(analysis, *more):
             return list(csv.DictReader(io.StringIO(self.output("analyze", analysis, "tiny", *more, "--output", "csv"))))
 

@@ -166,7 +166,7 @@ class CellsTest(unittest.TestCase):
         self.add("even_pairs", "random", 1, 0.9999, 0.9999)
         self.assertEqual([cell.best_measured for cell in self.beside(self.table()).cells[0]], [True, True])
 
-    def test_counts_what_it_leaves_out(self):
+    def test_counts_omissions(self):
         waiting = self.add("even_pairs", "none", 0, 0, 0)
         waiting.trials.failed, waiting.trials.queued = 2, 1
         self.add("even_pairs", "plain", 1, 1, 1)
@@ -455,7 +455,7 @@ class PublishedTableTest(unittest.TestCase):
         self.assertEqual(keys, sorted(keys))
         self.assertEqual({key.replace("/", "_") for key in keys}, set(files))
 
-    def test_holds_what_the_papers_print(self):
+    def test_holds_the_papers_values(self):
         # Ruoss et al., Table 1: missing duplicate, relative 54.0, randomized relative 100.0.
         first = published.find("randomized_pe/table_1")
         self.assertEqual(len(first.cells), 15 * 11)
@@ -604,7 +604,7 @@ class ProtocolTest(ResolvedTest):
         yaml = "tasks: bucket_sort\ntraining: {report_every_steps: 7}\nevaluation: {every_steps: 1000}"
         self.assertEqual(self.table_1(yaml), [])
 
-    def test_says_what_was_scaled_down(self):
+    def test_names_scaled_down_settings(self):
         self.assertEqual(
             self.table_1(
                 "tasks: bucket_sort\n"

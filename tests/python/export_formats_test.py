@@ -236,7 +236,7 @@ class ExportTest(TestOfFiles):
         )  # fmt: skip
         self.assertNotIn("sequence_scores", trials[1])
 
-    def test_trial_alone_is_its_experiment_with_one_trial(self):
+    def test_single_trial_exports_as_an_experiment(self):
         self.add_history(SECOND)
         self.export("e-1/1", "json", "t.json")
         trials = json.loads((self.directory / "t.json").read_text())["trials"]
@@ -503,7 +503,7 @@ class OutputTest(TestOfFiles):
         ):
             self.write("file", Kind.DIRECTORY, "x", replace=True)
 
-    def test_link_leads_to_what_is_replaced(self):
+    def test_replacing_follows_links(self):
         self.write("target", Kind.FILE, "first")
         (self.directory / "link").symlink_to("target")
         self.write("link", Kind.FILE, "second", replace=True)
@@ -635,7 +635,7 @@ class AccuracyTableTest(unittest.TestCase):
         self.assertEqual(len(accuracy_summary.group_lengths(range(3), 8)), 3)
         self.assertEqual(len(accuracy_summary.group_lengths(range(13), 5)), 5)  # a prime number: the most groups possible
 
-    def test_takes_what_the_server_summed_up(self):
+    def test_uses_the_servers_summary(self):
         self.add_cell("sin_cos", 2, [1.0, 0.7, 0.3, 0.1]).unseen_accuracy.deviation = 0.14
         self.add_cell("none", 0, []).trials.running = 1
         summary = self.summary()

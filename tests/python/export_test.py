@@ -226,7 +226,7 @@ class ExportTest(unittest.TestCase):
         described = "; ".join(f"{name}: {form.description}" for name, form in exports.FORMATS.items())
         self.assertIn(described, text)
 
-    def test_json_is_what_the_python_client_gets(self):
+    def test_json_matches_the_python_client(self):
         document = json.loads(self.export("sort", "json", ".json").read_text())
         self.assertEqual(document["specification"], self.experiment.specification)
         table = self.experiment.accuracies(intervals=True)
@@ -266,7 +266,7 @@ class ExportTest(unittest.TestCase):
         self.assertEqual([path.name for path in directory.iterdir()], ["there.json"])
         self.assertEqual(there.read_text(), "mine")
 
-    def test_a_full_disk_is_told_and_leaves_nothing(self):
+    def test_full_disk_is_reported_and_leaves_nothing(self):
         directory = service.new_directory()
         mounted = subprocess.run(
             ["unshare", "--mount", "--map-root-user", "sh", "-c",

@@ -199,7 +199,7 @@ class AccuracyByLengthTest(FigureCase):
         add(experiment, make_trial("none", seed=1), [1, 1, 1])
         self.assertIn("1 of 2 trials has no final evaluation.", self.figure("accuracy_by_length", experiment).caption)
 
-    def test_experiments_are_told_apart(self):
+    def test_experiments_are_distinguished(self):
         a, b = plotted("a-1"), plotted("b-1")
         add(a, make_trial("none", experiment="a-1"), [1, 1, 1])
         add(b, make_trial("none", experiment="b-1"), [1, 1, 1])
@@ -209,7 +209,7 @@ class AccuracyByLengthTest(FigureCase):
         self.assertNotEqual(panel.series[0].style, panel.series[1].style)
         self.assertEqual(picture.title, "Accuracy by length: a-1 and b-1")
 
-    def test_best_seed_stands_before_all_others(self):
+    def test_best_seed_is_drawn_in_front(self):
         experiment = plotted()
         add(experiment, make_trial("rope", seed=0), [1, 1, 0.3])
         add(experiment, make_trial("rope", seed=1), [0.5, 0.5, 0.9])
@@ -524,7 +524,7 @@ class LengthSweepTest(FigureCase):
         experiment.trials = [trial for trial in experiment.trials if trial.specification.weight_seed == 0]
         self.assertNotIn("Points", self.figure("length_sweep", experiment).caption)
 
-    def test_says_what_a_sweep_is(self):
+    def test_explains_sweeps(self):
         experiment = plotted()
         add(experiment, self.sweep_trial(2048, 0), [1, 1, 0.5])
         self.assertIn("encodings: [{name:", self.message("length_sweep", experiment))
@@ -1063,7 +1063,7 @@ class NumbersTest(unittest.TestCase):
         self.assertEqual(rows[0], ["panel", "query", "key", "value"])
         self.assertEqual(rows[2], ["layer 1", "0", "1", "0.75"])
 
-    def test_json_has_what_is_drawn(self):
+    def test_json_has_the_drawn_data(self):
         data = json.loads(json.dumps(numbers.to_dictionary(grid(1, 1))))
         self.assertEqual(data["panels"][0]["series"][10]["y"], [1.0, 0.5])
         self.assertEqual(data["y"]["range"], [0.0, 1.0])
@@ -1081,7 +1081,7 @@ class NumbersTest(unittest.TestCase):
 
 
 class OptionsTest(unittest.TestCase):
-    def test_a_figure_takes_its_own_alone(self):
+    def test_figures_accept_only_their_options(self):
         with self.assertRaisesRegex(LengthwiseError, "--layer is for the figure attention alone"):
             plots.describe("loss", [], plots.Options(layer=1))
         with self.assertRaisesRegex(LengthwiseError, 'unknown figure "atention"; did you mean "attention"?'):

@@ -369,7 +369,7 @@ class SettingsTest(unittest.TestCase):
             return None
         return found.__dict__
 
-    def test_the_command_line_understands_the_same(self):
+    def test_command_line_reads_the_same_settings(self):
         other = self.home / "other.yaml"
         other.write_text("server: other:1\ntls_ca: system\n")
         for text in (

@@ -114,7 +114,7 @@ def shown_maps(html):
 
 
 class ReportTest(TestOfHtml):
-    def test_it_shows_what_the_experiment_found(self):
+    def test_report_shows_results(self):
         html = report.render(make_data())
         self.assert_has(html, "<h1>e-1</h1>")
         self.assert_has(html, "<p>Does it sort?</p>")
@@ -456,7 +456,7 @@ class ReportOfServerTest(TestOfHtml):
         self.assertEqual((done.returncode, done.stdout), (code, ""), done)
         self.assertEqual(done.stderr, f"lengthwise: {text}\n")
 
-    def test_it_holds_what_the_experiment_has(self):
+    def test_report_has_every_section(self):
         directory = service.new_directory()
         done = self.run_program("tiny", directory=directory)
         self.assertEqual((done.returncode, done.stdout, done.stderr), (SUCCESS, "tiny-1.html\n", ""))
