@@ -244,8 +244,8 @@ learning_rates: 0.001
   EXPECT_EQ(with("evaluation: {lengths: 1..10, sequence_scores: true}"), "");
   EXPECT_EQ(with("tasks: [decimal_addition, parity_check]"),
             "tasks[1]: \"parity_check\" and \"decimal_addition\" are different kinds of task; "
-            "write a specification for each\nnetworks[0]: \"causal_decoder\" cannot learn "
-            "\"parity_check\" (tasks[1])");
+            "write a specification for each\n"
+            "networks[0]: \"causal_decoder\" cannot learn \"parity_check\" (tasks[1])");
   // 10 digits take 6 * 11 + 3 tokens. Packed sequences with attention across examples use all
   // tokens.
   EXPECT_EQ(with("encodings: {name: rope, randomized: true, max_position: 69}"), "");
@@ -624,8 +624,9 @@ TEST(MistakesTest, TypedMessageIsCheckedTheSame) {
   specification.add_encodings()->set_name("none");
   (*specification.mutable_encodings(0)->mutable_parameters())["x"].mutable_list_value();
   EXPECT_EQ(Resolve(specification, Limits()).status().message(),
-            "name: required: the experiment's name\nlearning_rates[0]: got nan, expected a finite "
-            "number above 0\nencodings[0].x: expected a number, true, false or text");
+            "name: required: the experiment's name\n"
+            "learning_rates[0]: got nan, expected a finite number above 0\n"
+            "encodings[0].x: expected a number, true, false or text");
 }
 
 TEST(MistakesTest, FormulasHaveAFieldAndAColumn) {

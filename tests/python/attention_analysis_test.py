@@ -52,7 +52,7 @@ class AttentionTest(AnalysisTest):
             self.assertAlmostEqual(found["ground", "near"][name], of_alike, 12)
             self.assertEqual(found["near", "ground"]["pairs"], 2)
             self.assertEqual(found["ground", "ground"]["pairs"], 1)
-            self.assertIsNone(found["far", "far"][name], "one model has nobody to be paired with")
+            self.assertIsNone(found["far", "far"][name], "a single model has no pair")
             beside = self.by_encoding("attention", EXPERIMENT, "--reference", "near", "--measure", measure)
             self.assertAlmostEqual(found["far", "near"][name], beside["far"][name], 12)
         self.assertEqual(self.run_command("attention_matrix", EXPERIMENT), 0)
