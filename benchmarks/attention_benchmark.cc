@@ -54,7 +54,7 @@ AttentionTerms Terms(int64_t kind, int64_t n) {
   return terms;
 }
 
-// As the formula is written with operators; R for every pair.
+// The formula with plain operators. Materializes R for every pair.
 at::Tensor PlainAttention(const at::Tensor& qkv, const AttentionTerms& terms) {
   const int64_t n = qkv.size(2);
   const auto parts = qkv.unflatten(3, {3, kHeads, kHeadSize}).permute({3, 0, 1, 4, 2, 5});
@@ -62,7 +62,7 @@ at::Tensor PlainAttention(const at::Tensor& qkv, const AttentionTerms& terms) {
   at::Tensor q = parts[0].mul(scale);
   at::Tensor term = terms.additive.defined() ? terms.additive.unsqueeze(1) : at::Tensor();
   if (terms.relative.defined()) {
-    // [n, B, H, dh] by [n, H, dh, n], each query place by itself.
+    // Multiplies [n, B, H, dh] by [n, H, dh, n], each query position separately.
     const at::Tensor queries = q.add(terms.position_bias.mul(scale).unsqueeze(1).unsqueeze(3));
     term = at::matmul(queries.squeeze(0).permute({2, 1, 0, 3}),
                       terms.relative.squeeze(0).permute({2, 0, 1, 3}))

@@ -28,7 +28,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
 def measure(command, threads):
-    """The JSON lines that a program prints; with --roofline there is one."""
+    """Runs a program and returns the JSON lines that it prints; with --roofline there is one."""
     environment = dict(os.environ, OMP_NUM_THREADS=str(threads))
     command = [str(part) for part in command]
     result = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
@@ -38,7 +38,7 @@ def measure(command, threads):
 
 
 def row(name, seconds, ours):
-    """One model's share of a step's time; `ours` is our median, None for our own row."""
+    """Formats one model's share of a step's time. `ours` is our median; None for our own row."""
     median = statistics.median(seconds)
     spread = f"{1e3 * min(seconds):8.3g} .. {1e3 * max(seconds):8.3g}"
     ratio = "" if ours is None else f"{median / ours:5.2f} x"
@@ -48,22 +48,22 @@ def row(name, seconds, ours):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", default=ROOT / "bazel-bin/benchmarks/training_step")
-    parser.add_argument("--peer", default=ROOT / "benchmarks/pytorch_step.py", help="without --packs")
-    parser.add_argument("--python", default="python3", help="of an environment with PyTorch, and JAX for its mode")
+    parser.add_argument("--peer", default=ROOT / "benchmarks/pytorch_step.py", help="script of the PyTorch peer; without --packs")
+    parser.add_argument("--python", default="python3", help="Python with PyTorch, and with JAX for --modes jax")
     parser.add_argument("--modes", nargs="+", default=["eager", "compile"],
                         choices=["eager", "sdpa", "compile", "max-autotune", "jax"],
-                        help="of PyTorch, sdpa without --packs only; with --packs also max-autotune, and jax instead of PyTorch")
+                        help="PyTorch modes. Without --packs also sdpa; with --packs also max-autotune, and jax instead of PyTorch")
     parser.add_argument("--encodings", nargs="+",
                         default=["none", "sin_cos", "rope", "alibi", "relative", "randomized_relative"])
     parser.add_argument("--lengths", nargs="+", default=["10", "20", "40"],
-                        help="40, or 1..40 to draw each step's length")
+                        help="length, such as 40, or range, such as 1..40, to draw each step's length")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--steps", type=int, default=10, help="in a round, after some that do not count")
+    parser.add_argument("--steps", type=int, default=10, help="measured steps of a round, after the warm-up")
     parser.add_argument("--clock", default="wall", choices=["wall", "cpu"])
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
     parser.add_argument("--packs", nargs="+", type=int,
-                        help="models that train as one here, beside ensembles of as many")
+                        help="pack sizes, compared with ensembles of equal size")
     parser.add_argument("--precisions", nargs="+", default=["float32"], choices=["float32", "bfloat16"])
     options = parser.parse_args()
     wrong = set(options.modes) & ({"sdpa"} if options.packs else {"max-autotune", "jax"})
@@ -81,20 +81,20 @@ def main():
 
 
 def seconds_of(options, result):
-    # Steps of different lengths have no typical one.
+    # Steps of different lengths have no typical duration, so their mean counts.
     several = result.get("shortest", result["length"]) != result["length"]
     return result[f"{'step' if options.clock == 'wall' else 'cpu'}_seconds_{'mean' if several else 'median'}"]
 
 
 def common_options(options, encoding, precision):
-    # Programs of other models take the first two alone.
+    # The language model's programs accept only the first two options.
     return ["--encoding", encoding, "--steps", options.steps,
             *(["--device", options.device] if options.device != "cpu" else []),
             *(["--precision", precision] if precision != "float32" else [])]
 
 
 def compare(options, encoding, precision):
-    """One model here and in PyTorch, alternately, one length after another."""
+    """Compares one model here and in PyTorch, alternately, one length after another."""
     for length in options.lengths:
         common = [*common_options(options, encoding, precision), "--length", length]
         commands = {"lengthwise": [options.program, *common, "--threads", options.threads]}
@@ -109,7 +109,9 @@ def compare(options, encoding, precision):
 
 
 def compare_packs(options, encoding, precision):
-    """Packs here and ensembles of as many models, alternately. A program measures all packs and lengths while it is up."""
+    """Compares packs here with ensembles of as many models, alternately. Each program measures all packs and lengths in
+    one run.
+    """
     common = [*common_options(options, encoding, precision), "--lengths", *options.lengths, "--packs", *options.packs]
     commands = {"lengthwise": [options.program, *common, "--threads", options.threads]}
     for mode in options.modes:

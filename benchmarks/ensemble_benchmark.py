@@ -1,7 +1,8 @@
-"""Options, timing and output that pytorch_ensemble_step.py and jax_ensemble_step.py share.
+"""Options, timing and output shared by pytorch_ensemble_step.py and jax_ensemble_step.py.
 
-A peer gives `run` a function that builds an ensemble for a case. The ensemble is a function that makes one training step of
-all models at a length and returns their losses. Reading the losses waits for the device, as training does that reports them.
+A peer gives `run` a function that builds an ensemble for a case. The ensemble is a function that makes one training
+step of all models at a length and returns their losses. Reading the losses waits for the device, as training does
+when it reports them.
 """
 from __future__ import annotations
 
@@ -23,10 +24,10 @@ Step = Callable[[int], Sequence[float]]
 class Case:
     """One measurement. `shortest` equals `longest` unless each step draws its length."""
 
-    encoding: str  # of ENCODINGS
+    encoding: str  # a key of ENCODINGS
     randomized: bool
     device: str  # "cpu" or "cuda"
-    precision: str  # "float32" or "bfloat16", of products; "float64" in tests
+    precision: str  # precision of products: "float32" or "bfloat16"; "float64" in tests
     mode: str
     pack: int
     shortest: int
@@ -34,7 +35,7 @@ class Case:
 
 
 def length_range(text: str) -> tuple[int, int]:
-    """(40, 40) for "40", (1, 40) for "1..40"."""
+    """Parses "40" as (40, 40) and "1..40" as (1, 40)."""
     first, dots, last = text.partition("..")
     try:
         shortest, longest = int(first), int(last if dots else first)
@@ -52,11 +53,11 @@ def parse_options(description: str | None, modes: list[str]) -> argparse.Namespa
     parser.add_argument("--mode", default=modes[0], choices=modes)
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
     parser.add_argument("--precision", nargs="+", default=["float32"], choices=["float32", "bfloat16"],
-                        help="of products")
-    parser.add_argument("--packs", nargs="+", type=int, default=[1], help="models of an ensemble")
+                        help="precision of products")
+    parser.add_argument("--packs", nargs="+", type=int, default=[1], help="ensemble sizes")
     parser.add_argument("--lengths", nargs="+", type=length_range, default=[(40, 40)],
-                        help="of the input, which has half of the tokens: 40, or 1..40 to draw each step's length")
-    parser.add_argument("--steps", type=int, default=20, help="measured steps, after those that compile")
+                        help="input lengths, half of the tokens: 40, or 1..40 to draw each step's length")
+    parser.add_argument("--steps", type=int, default=20, help="measured steps, after compilation")
     return parser.parse_args()
 
 
@@ -76,7 +77,7 @@ def run(program: str, options: argparse.Namespace, build: Callable[[Case], Step]
 
 def measure(step: Step, case: Case, steps: int) -> dict[str, float]:
     preparation = time.perf_counter()
-    # The second step of a length finds everything compiled and recorded; the third is like all others.
+    # At a length's second step everything is compiled and recorded; the third step is typical.
     for length in range(case.shortest, case.longest + 1):
         for _ in range(3):
             losses = step(length)

@@ -1,8 +1,8 @@
-"""The ensembles' steps against those of single models, trained by PyTorch one after another.
+"""Compares the ensembles' steps with those of single models, which PyTorch trains one after another.
 
   PYTHON benchmarks/ensemble_steps_test.py
 
-PYTHON has torch; the cases of JAX are skipped where it has no jax. Bazel: set LENGTHWISE_PEER_PYTHON to PYTHON.
+PYTHON must have torch; without jax the JAX cases are skipped. With Bazel, set LENGTHWISE_PEER_PYTHON to PYTHON.
 """
 from __future__ import annotations
 
@@ -20,11 +20,13 @@ from ensemble_benchmark import CLIP_NORM, ENCODINGS, LEARNING_RATE, Case
 from pytorch_step import Encoder
 
 MODELS, BATCH, LENGTHS = 3, 4, [5, 3, 5]
-# In float64 rounding is far below it, any other formula far above.
+# float64 rounding is far below this, the effect of a wrong formula far above.
 TOLERANCE = 1e-9
-# In float32. Adam divides a gradient by its size, so one near 0 keeps few digits, and its parameter is known to a step.
+# For float32. Adam divides a gradient by its magnitude. A gradient near 0 keeps few digits, so its
+# parameter is known only to within one step.
 FLOAT32_LOSS, FLOAT32_PARAMETER = 1e-5, LEARNING_RATE
-# Of the models' last features: the first one's gradients are not clipped, the others' are.
+# Scales of the models' last features, chosen so that the first model's gradients are not clipped
+# and the others' are.
 FEATURE_SCALES = [0.1, 1.0, 8.0]
 
 
@@ -33,7 +35,7 @@ def case_of(encoding: str, precision: str = "float64", mode: str = "eager") -> C
 
 
 def samples(dtype: torch.dtype) -> list[tuple[torch.Tensor, torch.Tensor]]:
-    """Texts [P, B, n] and positions [P, 2 n] of each step; every model has its own."""
+    """Texts [P, B, n] and positions [P, 2 n] of each step, different for every model."""
     torch.manual_seed(1)
     return [(torch.randint(0, 2, (MODELS, BATCH, n)),
              torch.stack([torch.randperm(2048)[: 2 * n].sort().values for _ in range(MODELS)]).to(dtype))

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Runs ensemble_steps_test.py with $LENGTHWISE_PEER_PYTHON, a Python with torch, and jax for all of it.
+# Runs ensemble_steps_test.py with $LENGTHWISE_PEER_PYTHON: a Python with torch, and with jax for
+# the JAX cases.
 set -euo pipefail
 if [ -z "${LENGTHWISE_PEER_PYTHON:-}" ]; then
-  reason="LENGTHWISE_PEER_PYTHON names no Python with torch"
+  reason="LENGTHWISE_PEER_PYTHON is not set to a Python with torch"
   echo "skipped: $reason"
   echo "<testsuites><testsuite name=\"benchmarks\"><testcase classname=\"benchmarks\" name=\"ensemble_steps_test\">
 <skipped message=\"$reason\"/></testcase></testsuite></testsuites>" >"${XML_OUTPUT_FILE:-/dev/null}"

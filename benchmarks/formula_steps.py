@@ -11,7 +11,7 @@ import statistics
 
 import compare_training_step
 
-# The formula and its parameters for each built-in encoding.
+# The equivalent formula and its parameters for each built-in encoding.
 FORMULAS = {
     "kerple_log": ("-max(r1, 0.01) * log1p(max(r2, 0.01) * abs(q - k))", "r1 per head = 1; r2 per head = 0.5"),
     "alibi": ("-2^(-8 * (h + 1) / H) * abs(q - k)", ""),
@@ -24,13 +24,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", default=compare_training_step.ROOT / "bazel-bin/benchmarks/training_step")
     parser.add_argument("--encodings", nargs="+", default=list(FORMULAS), choices=list(FORMULAS))
-    parser.add_argument("--randomized", action="store_true", help="positions drawn from 0 .. 2047")
-    parser.add_argument("--lengths", nargs="+", default=["40"], help="40, or 1..40 to draw each step's length")
+    parser.add_argument("--randomized", action="store_true", help="draw positions from 0 .. 2047")
+    parser.add_argument("--lengths", nargs="+", default=["40"], help="length, such as 40, or range, such as 1..40, to draw each step's length")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--steps", type=int, default=10, help="in a round, after some that do not count")
+    parser.add_argument("--steps", type=int, default=10, help="measured steps of a round, after the warm-up")
     parser.add_argument("--clock", default="wall", choices=["wall", "cpu"],
-                        help="cpu: processor time, for machines that other programs use as well; with one thread")
+                        help="cpu: processor time, for busy machines; with one thread")
     options = parser.parse_args()
     drawn = "randomized_" if options.randomized else ""
     for encoding in options.encodings:

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Speed on a CUDA device, in at most nine minutes: rooflines, our packs, ensembles of PyTorch and JAX, and Nsight Compute's
-# counters of six kernels. Runs in a bundle (tests/gpu/bundle.sh) or in a checkout that is built. Says "skipped: no CUDA device"
-# where there is none.
+# Measures speed on a CUDA device in at most nine minutes: rooflines, our packs, ensembles of
+# PyTorch and JAX, and Nsight Compute's counters for six kernels. Runs in a bundle
+# (tests/gpu/bundle.sh) or in a built checkout. Prints "skipped: no CUDA device" without one.
 #
 #   benchmarks/gpu.sh [--rehearse]
 #
-# $OUT gets steps.jsonl, a line for each measurement, and kernels.csv. --rehearse: everything once, tiny and on the CPU.
+# Writes steps.jsonl, with a line for each measurement, and kernels.csv to $OUT. --rehearse runs
+# everything once, tiny and on the CPU.
 set -uo pipefail
 device=cuda packs=(1 10 30) lengths=(20 40 1..40) fixed=(40 20) precisions=(float32 bfloat16) steps=200 largest=30 compiling=max-autotune
 timing=(--benchmark_min_time=0.2)
@@ -20,14 +21,15 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 results=$scratch/steps.jsonl
 : >"$results"
-# measure NAME SECONDS COMMAND...: adds the lines that the command prints, a case each, and stops it when its time is up.
+# measure NAME SECONDS COMMAND...: appends the lines that the command prints, one for each case.
+# Stops it after SECONDS.
 measure() {
   local name=$1 seconds=$2 status=0 started=$SECONDS
   shift 2
   timeout "$seconds" "$@" >>"$results" || status=$?
   case $status in
     0) passed=$((passed + 1)) && echo "ok: $name ($((SECONDS - started)) s)" ;;
-    124) echo "$name: stopped after $seconds s; the cases that were measured count" ;;
+    124) echo "$name: stopped after $seconds s; its measured cases count" ;;
     *) failed=$((failed + 1)) && echo "FAILED: $name ended with status $status ($((SECONDS - started)) s)" ;;
   esac
 }
@@ -53,26 +55,27 @@ for kernels in fused plain; do
 done
 
 step "ensembles"
-# Recording forty lengths takes seconds; compiling one takes most of a minute, so only the largest ensemble is compiled.
+# Recording forty lengths takes seconds. Compiling one takes most of a minute, so only the largest
+# ensemble is compiled.
 measure "PyTorch, recorded" 60 "$PYTHON" benchmarks/pytorch_ensemble_step.py --device $device --mode eager \
   --packs "${packs[@]}" --lengths "${lengths[@]}" --precision "${precisions[@]}" --steps $steps
 measure "PyTorch, $compiling" 190 "$PYTHON" benchmarks/pytorch_ensemble_step.py --device $device --mode $compiling \
   --packs $largest --lengths "${fixed[@]}" --precision "${precisions[@]}" --steps $steps
 if "$PYTHON" -c 'import jax' 2>/dev/null; then
-  # JAX takes three quarters of the device's memory otherwise.
+  # By default JAX reserves three quarters of the device's memory.
   measure "JAX" 70 env XLA_PYTHON_CLIENT_PREALLOCATE=false "$PYTHON" benchmarks/jax_ensemble_step.py \
     --device $device --packs $largest --lengths "${fixed[@]}" --precision "${precisions[@]}" --steps $steps
 else
-  echo "$PYTHON has no jax: JAX is left out"
+  echo "$PYTHON has no jax: skipping JAX"
 fi
 
 step "Nsight Compute, the six kernels that take longest"
 if [ $device = cpu ]; then
-  echo "left out in a rehearsal"
+  echo "skipped in a rehearsal"
 elif ! command -v ncu >/dev/null; then
   echo "not installed here"
 else
-  # Of a step of ten models, not recorded yet: kernels of our own, each at its first launches.
+  # A step of ten models before it is recorded: the first launches of our own kernels.
   limit=60
   check "counters" bash -c '"${@:2}" >"$1"' _ "$scratch/kernels.csv" "${native[@]}" ncu --clock-control none --csv \
     --kernel-name "regex:lengthwise" --kernel-name-base demangled --launch-skip 6 --launch-count 30 \

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""What a CUDA device can do at best: a copy, and products in float32, TF32 and bfloat16. One line of JSON.
+"""Measures a CUDA device's limits: a copy, and products in float32, TF32 and bfloat16. Prints one line of JSON.
 
-The sizes are those of a large product and of the feed-forward of 30 models at 80 tokens. Times are medians by CUDA events.
+The sizes are those of a large product and of the feed-forward of 30 models at 80 tokens. Times are medians by CUDA
+events.
 """
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def product_rate(shape: tuple[int, int, int, int], dtype: torch.dtype, tf32: bool) -> float:
-    """Operations a second of [models, rows, inner] x [models, inner, columns]."""
+    """Returns the operations per second of [models, rows, inner] x [models, inner, columns]."""
     models, rows, inner, columns = shape
     torch.backends.cuda.matmul.allow_tf32 = tf32
     left = torch.randn(models, rows, inner, device="cuda", dtype=dtype)

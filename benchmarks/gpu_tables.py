@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Tables of what benchmarks/gpu.sh measured: model-steps a second of each program, and Nsight Compute's counters by kernel.
+"""Tabulates the results of benchmarks/gpu.sh: model-steps a second of each program, and Nsight Compute's counters by
+kernel.
 
   benchmarks/gpu_tables.py steps.jsonl [kernels.csv]
 """
@@ -18,7 +19,7 @@ COUNTERS = {"Duration": "duration", "Compute (SM) Throughput": "SM", "DRAM Throu
 
 
 def print_rates(lines: list[str]) -> None:
-    """A row for each precision, length and pack; each program's model-steps a second, and its share of ours."""
+    """Prints a row for each precision, length and pack: each program's model-steps a second, and its ratio to ours."""
     rates: dict[tuple[str, str, int], dict[str, float]] = collections.defaultdict(dict)
     for line in lines:
         result = json.loads(line)
@@ -40,7 +41,7 @@ def print_rates(lines: list[str]) -> None:
 
 
 def print_kernels(lines: list[str]) -> None:
-    """Means of the counters, of the kernels that took longest."""
+    """Prints the means of the counters for the kernels that took longest."""
     start = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), None)
     if start is None:
         print("Nsight Compute counted nothing: no kernel was found, or its counters are not readable here")

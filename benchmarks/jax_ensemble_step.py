@@ -29,7 +29,7 @@ Arrays = dict[str, Array]
 
 
 def shapes(encoding: str) -> dict[str, tuple[int, ...]]:
-    """Shapes of one model's parameters, by PyTorch's names."""
+    """The shapes of one model's parameters, by PyTorch's names."""
     result: dict[str, tuple[int, ...]] = {"embedding.weight": (3, WIDTH)}
     for block in (f"blocks.{i}." for i in range(BLOCKS)):
         for name in ("query", "key", "value", "output"):
@@ -73,7 +73,7 @@ def layer_norm(x: Array, weight: Array, bias: Array) -> Array:
 
 
 def attention(p: Arrays, h: Array, positions: Array, encoding: str, precision: str) -> Array:
-    """Of one model: h [B, n, d_model], positions [n]."""
+    """The attention of one model: h [B, n, d_model], positions [n]."""
     multiply = functools.partial(product, precision=precision)
     n = h.shape[1]
     q, k, v = (multiply("bnd,ed->bne", h, p[f"{name}.weight"]).reshape(-1, n, HEADS, HEAD).transpose(0, 2, 1, 3)
@@ -115,7 +115,8 @@ def loss_of(parameters: Arrays, text: Array, positions: Array, encoding: str, pr
 
 
 def make_train(encoding: str, precision: str) -> Callable[..., tuple[Arrays, Arrays, Arrays, Array]]:
-    """A step of stacked models: (parameters, means, squares, number of the step, texts [P, B, n], positions [P, 2 n])."""
+    """Returns a step of stacked models: (parameters, means, squares, step number, texts [P, B, n], positions [P, 2 n]).
+    """
 
     def train(parameters: Arrays, means: Arrays, squares: Arrays, step: Array, text: Array,
               positions: Array) -> tuple[Arrays, Arrays, Arrays, Array]:
@@ -135,7 +136,7 @@ def make_train(encoding: str, precision: str) -> Callable[..., tuple[Arrays, Arr
 
 
 class Ensemble:
-    """P models that train together. Calling it makes a step at a length, with fresh samples."""
+    """P models that train together. Calling it makes a step at a length with fresh samples."""
 
     def __init__(self, parameters: Arrays, case: Case) -> None:
         self.case = case
@@ -148,7 +149,7 @@ class Ensemble:
         self.draw = jax.jit(self.draw_samples, static_argnums=1)
 
     def train(self, text: Array, positions: Array) -> Array:
-        """A step on texts [P, B, n] and positions [P, 2 n]. Returns the losses [P] before the update."""
+        """Makes a step on texts [P, B, n] and positions [P, 2 n]. Returns the losses [P] before the update."""
         self.steps += 1
         number = jnp.asarray(self.steps, positions.dtype)
         self.parameters, self.means, self.squares, losses = self.compiled(
@@ -174,7 +175,7 @@ class Ensemble:
 def build(case: Case) -> Ensemble:
     parameters = {}
     for i, (name, shape) in enumerate(shapes(case.encoding).items()):
-        # Speed depends on no weight; these only keep the numbers in range.
+        # Weights do not affect speed. These keep the numbers in range.
         noise = jax.random.normal(jax.random.key(i), (case.pack, *shape)) / math.sqrt(shape[-1])
         parameters[name] = jnp.ones((case.pack, *shape)) if "norm.weight" in name else noise
     return Ensemble(parameters, case)

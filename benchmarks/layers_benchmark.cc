@@ -49,7 +49,7 @@ at::Tensor Features(const Size& size) {
   return Leaf({1, size.sequences, size.tokens, size.features});
 }
 
-// x W + b of one model, as LibTorch has it.
+// x W + b for one model, as LibTorch computes it.
 at::Tensor Product(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
   const at::Tensor rows = x.flatten(0, 2);
   const at::Tensor y = bias.defined() ? at::addmm(bias.squeeze(0), rows, weight.squeeze(0))
@@ -137,7 +137,7 @@ void PlainGatedFeedForward(benchmark::State& state) {
   });
 }
 
-// 40 outputs of two classes, and how many of them are right.
+// 40 outputs of two classes, and the number of right ones.
 constexpr int64_t kOutputs = 40, kClasses = 2;
 struct Answers {
   at::Tensor classes = at::randint(kClasses, {1, kEncoder.sequences, kOutputs},

@@ -1,6 +1,6 @@
-// What training as a pack gains: steps of all models of a pack a second, one model after another,
-// as a CPU trains them so that a pack is bit for bit its members, and all through the kernels
-// together, as a GPU does.
+// Measures the gain from training as a pack: model-steps per second of a pack, training one model
+// after another against all together. A CPU trains one after another, so that a pack equals its
+// members bit for bit; a GPU trains all together.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -15,7 +15,7 @@
 namespace lengthwise::worker::training {
 namespace {
 
-// The first trial of a protocol, whose other values are the paper's.
+// The first trial of a protocol, with the paper's values.
 v1::TrialSpecification TrialOf(const std::string& protocol) {
   v1::SpecificationText text;
   text.set_format(v1::SpecificationText::YAML);

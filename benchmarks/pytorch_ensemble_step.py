@@ -33,7 +33,9 @@ Tensors = dict[str, torch.Tensor]
 
 
 def losses_of(model: torch.nn.Module, precision: str) -> Callable[[Tensors, torch.Tensor, torch.Tensor], torch.Tensor]:
-    """A function of stacked parameters [P, ...], texts [P, B, n] and positions [P, 2 n] that returns losses [P]."""
+    """Returns a function of stacked parameters [P, ...], texts [P, B, n] and positions [P, 2 n] that computes losses
+    [P].
+    """
 
     def loss(parameters: Tensors, text: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
         tokens = torch.cat([text, torch.full_like(text, 2)], 1)
@@ -42,7 +44,7 @@ def losses_of(model: torch.nn.Module, precision: str) -> Callable[[Tensors, torc
         return functional.cross_entropy(logits.flatten(0, 1), text.flip(1).flatten())
 
     def losses(parameters: Tensors, text: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
-        # A cache of converted weights would belong to one recording.
+        # A cache of converted weights would belong to a single recording.
         with torch.autocast(text.device.type, torch.bfloat16, enabled=precision == "bfloat16", cache_enabled=False):
             result: torch.Tensor = vmap(loss)(parameters, text, positions)
             return result
@@ -51,26 +53,27 @@ def losses_of(model: torch.nn.Module, precision: str) -> Callable[[Tensors, torc
 
 
 def clip_each(gradients: list[torch.Tensor]) -> list[torch.Tensor]:
-    """Each model's gradient, scaled to a norm of at most CLIP_NORM as nn.utils.clip_grad_norm_ does."""
+    """Scales each model's gradient to a norm of at most CLIP_NORM, like nn.utils.clip_grad_norm_."""
     norms = torch.stack([gradient.square().flatten(1).sum(1) for gradient in gradients]).sum(0).sqrt()
     scales = (CLIP_NORM / (norms + 1e-6)).clamp(max=1.0)
-    # Fused Adam reads a gradient in its parameter's order of memory, and vmap leaves some transposed.
+    # Fused Adam expects a gradient in its parameter's memory layout, and vmap leaves some
+    # transposed.
     return [(gradient * scales.view(-1, *[1] * (gradient.dim() - 1))).contiguous() for gradient in gradients]
 
 
 class Ensemble:
-    """P models that train together. Calling it makes a step at a length, with fresh samples."""
+    """P models that train together. Calling it makes a step at a length with fresh samples."""
 
     def __init__(self, models: list[Encoder], case: Case) -> None:
         self.case = case
         parameters, _ = stack_module_state(models)
         self.parameters: Tensors = {name: value.detach().to(case.device).requires_grad_()
                                     for name, value in parameters.items()}
-        # Only the structure is used: functional_call brings the parameters.
+        # Only the structure is used: functional_call supplies the parameters.
         self.losses = losses_of(models[0].to("meta"), case.precision)
         self.clip = clip_each
         if case.mode in ("compile", "max-autotune"):
-            # The whole step is recorded here, so that the compiler need not record its parts.
+            # The whole step is recorded here, so the compiler must not record parts of it.
             mode = "max-autotune-no-cudagraphs" if case.mode == "max-autotune" else None
             torch._dynamo.config.recompile_limit = case.longest - case.shortest + 2
             self.losses = torch.compile(self.losses, mode=mode, dynamic=False)
@@ -81,9 +84,10 @@ class Ensemble:
         self.pool = torch.cuda.graph_pool_handle() if case.device == "cuda" else None
 
     def train(self, text: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
-        """A step on texts [P, B, n] and positions [P, 2 n]. Returns the losses [P] before the update."""
+        """Makes a step on texts [P, B, n] and positions [P, 2 n]. Returns the losses [P] before the update."""
         losses = self.losses(self.parameters, text, positions)
-        # A model's parameters change its own loss alone, so the sum's gradient is each model's.
+        # A model's parameters affect only its own loss, so the gradient of the sum is each model's
+        # gradient.
         gradients = torch.autograd.grad(losses.sum(), list(self.parameters.values()))
         for parameter, gradient in zip(self.parameters.values(), self.clip(list(gradients))):
             parameter.grad = gradient
@@ -113,7 +117,7 @@ class Ensemble:
         return losses.tolist()
 
     def record(self, length: int, text: torch.Tensor, positions: torch.Tensor) -> None:
-        # Compiles, and makes Adam's state, outside the recordings' memory.
+        # Compiles and creates Adam's state outside the recordings' memory.
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
@@ -121,7 +125,8 @@ class Ensemble:
                 self.train(text, positions)
         torch.cuda.current_stream().wait_stream(stream)
         graph = torch.cuda.CUDAGraph()
-        # Recordings may share memory: no two replay at a time, and losses are read before the next one does.
+        # Recordings may share memory: replays never overlap, and losses are read before the next
+        # replay.
         with torch.cuda.graph(graph, pool=self.pool):
             losses = self.train(text, positions)
         self.recordings[length] = graph, text, positions, losses

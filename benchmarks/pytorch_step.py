@@ -101,16 +101,16 @@ def main():
                         choices=encodings + [f"randomized_{name}" for name in encodings[1:]])
     parser.add_argument("--mode", default="eager", choices=["eager", "sdpa", "compile"])
     parser.add_argument("--length", type=length_range, default=(40, 40),
-                        help="of the input, which has half of the tokens: 40, or 1..40 to draw each step's length")
+                        help="input length, half of the tokens: 40, or 1..40 to draw each step's length")
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
-    parser.add_argument("--precision", default="float32", choices=["float32", "bfloat16"], help="of products (autocast)")
+    parser.add_argument("--precision", default="float32", choices=["float32", "bfloat16"], help="precision of products (autocast)")
     parser.add_argument("--steps", type=int, default=20)
     options = parser.parse_args()
     torch.manual_seed(0)
     random.seed(0)
     device = options.device
     shortest, longest = options.length
-    # Compiling for each length would take longer than what is measured.
+    # Compiling for each length would take longer than the measurement.
     dynamic = None if shortest == longest else True
     name = options.encoding.removeprefix("randomized_")
     model = Encoder(name, options.mode != "eager").to(device)

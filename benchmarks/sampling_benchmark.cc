@@ -1,5 +1,5 @@
-// Sequences per second that one thread samples, by task, at the longest training length of Ruoss
-// et al. 2023. Rows are independent, so threads share nothing.
+// Sequences per second that one thread samples, by task, at the longest training length of Ruoss et
+// al. 2023. Rows are independent, so throughput scales with threads.
 //
 //   bazel run //benchmarks:sampling
 #include <cstddef>

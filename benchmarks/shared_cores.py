@@ -4,16 +4,17 @@
   bazel build //server:lengthwise_server //worker:lengthwise_worker //client:lengthwise
   benchmarks/shared_cores.py
 
-Workers take turns: each scenario has workers of its own, and all but one scenario's are stopped (SIGSTOP). So a scenario
-and its reference see the same minutes. Printed are training steps per second, medians of the rounds, and the ratios that
-have bars:
+Workers take turns: each scenario has its own workers, and the workers of all other scenarios are stopped (SIGSTOP).
+A scenario and its reference therefore run under the same conditions. Prints training steps per second, medians of
+the rounds, and the ratios that have a lower bound:
 
   idle       default worker over one whose threads always spin (OMP_WAIT_POLICY=ACTIVE, or that of --before);  0.95
   busy       default worker over one with --threads 1, beside one busy loop a CPU, and beside ten;                 0.8
   two        two default workers together over one alone;                                                          0.9
 
-Ratios need a machine on which nothing else runs; the load average is printed. Takes about six minutes, since a default
-worker first tries how many threads are fastest; --short takes one round of short turns, to see that it runs. Exits 1 if a bar is missed, except with --short.
+Ratios need an idle machine; the load average is printed. Takes about six minutes, because a default worker first
+tries how many threads are fastest. --short runs one round of short turns as a smoke test. Exits 1 if a ratio is
+below its bound, except with --short.
 """
 from __future__ import annotations
 
@@ -36,13 +37,13 @@ from collections.abc import Iterator
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BIN = ROOT / "bazel-bin"
 START_TIMEOUT = 120.0
-# Busy loops end by themselves if this program is killed.
+# Ends the busy loops even if this program is killed.
 LOAD_TIMEOUT = 60
 
 
 @dataclasses.dataclass(frozen=True)
 class Programs:
-    """The programs of one build: a worker needs a server of its own release."""
+    """The programs of one build. A worker needs a server of its own release."""
 
     worker: pathlib.Path = BIN / "worker/lengthwise_worker"
     server: pathlib.Path = BIN / "server/lengthwise_server"
@@ -50,7 +51,7 @@ class Programs:
 
     @classmethod
     def of(cls, directory: pathlib.Path) -> Programs:
-        """The installed programs of a folder."""
+        """Returns the installed programs of a folder."""
         return cls(directory / "lengthwise_worker", directory / "lengthwise_server", directory / "lengthwise")
 
 
@@ -67,7 +68,7 @@ class Scenario:
 
 
 def endless_quickstart() -> str:
-    """One encoding of the quickstart, for as many workers as there may be, without end and without evaluations."""
+    """Returns the quickstart with one encoding, endless and without evaluations, for any number of workers."""
     text = (ROOT / "experiments/quickstart.yaml").read_text()
     for line, replacement in [
         ("  steps: 2000\n", "  steps: 1000000000\n"),
@@ -104,7 +105,7 @@ class Worker:
         deadline = time.monotonic() + START_TIMEOUT
         while self.steps() == 0:
             if self.process.poll() is not None or time.monotonic() > deadline:
-                raise SystemExit(f"a worker does not train; its log:\n{self.log.read_text()}")
+                raise SystemExit(f"a worker did not train; its log:\n{self.log.read_text()}")
             time.sleep(0.05)
 
     def end(self) -> None:
@@ -127,7 +128,7 @@ def busy_loops(count: int) -> Iterator[None]:
 
 
 def take_turn(scenario: Scenario, workers: list[Worker], settle: float, seconds: float) -> float:
-    """Steps per second of the scenario's workers together."""
+    """Returns the steps per second of all workers of the scenario together."""
     with busy_loops(scenario.busy_loops):
         for worker in workers:
             worker.process.send_signal(signal.SIGCONT)
@@ -146,20 +147,20 @@ def take_turn(scenario: Scenario, workers: list[Worker], settle: float, seconds:
 
 @contextlib.contextmanager
 def serve(programs: Programs, directory: pathlib.Path) -> Iterator[str]:
-    """Starts a server with the endless quickstart; gives its address."""
+    """Starts a server with the endless quickstart and yields its address."""
     directory.mkdir()
     ready = directory / "ready"
     with (directory / "server.log").open("w") as log:
         server = subprocess.Popen(
             [programs.server, "--data_dir", directory / "data", "--listen", "127.0.0.1:0", "--metrics_listen",
              "127.0.0.1:0", "--ready_file", ready, "--exit_with_parent",
-             # Workers are silent while they are stopped.
+             # Stopped workers send no heartbeats.
              "--lease_duration", "1h"], stdout=log, stderr=log)
     try:
         deadline = time.monotonic() + START_TIMEOUT
         while not ready.exists() or not ready.read_text().endswith("\n"):
             if server.poll() is not None or time.monotonic() > deadline:
-                raise SystemExit(f"the server does not start; its log:\n{(directory / 'server.log').read_text()}")
+                raise SystemExit(f"the server did not start; its log:\n{(directory / 'server.log').read_text()}")
             time.sleep(0.05)
         address = ready.read_text().splitlines()[0]
         (directory / "endless.yaml").write_text(endless_quickstart())
@@ -172,7 +173,7 @@ def serve(programs: Programs, directory: pathlib.Path) -> Iterator[str]:
 
 
 def measure(scenarios: list[Scenario], rounds: int, settle: float, seconds: float) -> dict[str, list[float]]:
-    """For each scenario its rates, one a round."""
+    """Returns for each scenario its rates, one for each round."""
     rates: dict[str, list[float]] = {scenario.name: [] for scenario in scenarios}
     with contextlib.ExitStack() as stack:
         directory = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -205,9 +206,9 @@ def main() -> int:
                         "the default one is compared with on idle cores; default: the same worker with "
                         "OMP_WAIT_POLICY=ACTIVE")
     parser.add_argument("--programs", type=pathlib.Path, help="folder of installed programs; default: bazel-bin")
-    parser.add_argument("--rounds", type=int, default=3, help="default %(default)s")
-    parser.add_argument("--settle", type=float, default=12, help="seconds before a turn is measured; default %(default)s")
-    parser.add_argument("--seconds", type=float, default=4, help="of a turn that are measured; default %(default)s")
+    parser.add_argument("--rounds", type=int, default=3, help="rounds of turns; default %(default)s")
+    parser.add_argument("--settle", type=float, default=12, help="seconds of a turn before measuring; default %(default)s")
+    parser.add_argument("--seconds", type=float, default=4, help="measured seconds of a turn; default %(default)s")
     parser.add_argument("--short", action="store_true", help="one round of turns of half a second")
     options = parser.parse_args()
     cpus = len(os.sched_getaffinity(0))
@@ -242,7 +243,7 @@ def main() -> int:
         (f"{cpus} busy loops, default", f"{cpus} busy loops, --threads 1", 0.8),
         ("10 busy loops, default", "10 busy loops, --threads 1", 0.8),
     ]:
-        # Of each round, because other programs come and go between rounds.
+        # Compares within each round, because other programs come and go between rounds.
         ratios = [value / of for value, of in zip(rates[name], rates[reference], strict=True) if of > 0]
         ratio = statistics.median(ratios) if ratios else 0.0
         missed = missed or ratio < bar

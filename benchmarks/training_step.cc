@@ -1,5 +1,5 @@
-// Time of the product's training step: reverse string, batch 128, 5 blocks of 8 heads and d_model
-// 64, Adam with clipping to norm 1 (Ruoss et al. 2023, appendix B). One line of JSON for each
+// Times the product's training step: reverse string, batch 128, 5 blocks of 8 heads and d_model 64,
+// Adam with clipping to norm 1 (Ruoss et al. 2023, appendix B). Prints one line of JSON for each
 // precision, length and pack size.
 //
 //   bazel run -c opt //benchmarks:training_step -- --encoding randomized_relative --length 40
@@ -42,7 +42,7 @@ constexpr int kWarmUp = 3;
 
 struct Options {
   std::string encoding = "randomized_relative";
-  // Of the encoding `formula`.
+  // For the encoding `formula`.
   std::string logits, parameters;
   std::string device = "cpu";
   std::vector<std::string> precisions = {"float32"};
@@ -62,7 +62,7 @@ struct Case {
   int pack = 0;
 };
 
-// "40" or "1..40"; false for anything else.
+// Accepts "40" or "1..40"; returns false for anything else.
 bool ParseLengths(absl::string_view text, Case& result) {
   const std::pair<absl::string_view, absl::string_view> ends =
       absl::StrSplit(text, absl::MaxSplits("..", 1));
@@ -72,7 +72,7 @@ bool ParseLengths(absl::string_view text, Case& result) {
          result.shortest >= 1 && result.longest >= result.shortest;
 }
 
-// CLI11's convention: what is wrong, or nothing.
+// CLI11's validator convention: an error message, or empty.
 std::string CheckLengths(const std::string& text) {
   Case ignored;
   if (ParseLengths(text, ignored)) return "";
@@ -97,7 +97,7 @@ v1::TrialSpecification Trial(const Options& options, const Case& measured) {
     encoding["parameters"].set_string_value(options.parameters);
   }
   v1::Training& training = *trial.mutable_training();
-  training.set_steps(1000000);  // more than are made
+  training.set_steps(1000000);  // more than are measured
   training.set_report_every_steps(1);
   training.set_batch_size(128);
   training.mutable_lengths()->set_min(measured.shortest);
@@ -133,8 +133,8 @@ absl::Status Measure(const Options& options, const Case& measured, const Device&
   const int64_t base = PeakBytes();
   std::vector<double> wall, cpu;
   float loss = 0;
-  // A GPU records each length when it comes up first and looks at the recording the next time: of
-  // eight draws for each, hardly one has fewer than two.
+  // A GPU records a length at its first step and verifies the recording at its second. With eight
+  // draws for each length, hardly any length has fewer than two.
   const int distinct = measured.longest - measured.shortest + 1;
   const int warm_up = device.cuda ? kWarmUp + 8 * distinct : kWarmUp;
   for (int step = 1; step <= warm_up + options.steps; ++step) {
@@ -156,7 +156,7 @@ absl::Status Measure(const Options& options, const Case& measured, const Device&
       measured.pack, device.threads, Median(wall), Mean(wall),
       *std::min_element(wall.begin(), wall.end()), Median(cpu), Mean(cpu),
       static_cast<long long>(PeakBytes() - base), loss);
-  std::fflush(stdout);  // what was measured stays if a later case fails
+  std::fflush(stdout);  // keeps this result if a later case fails
   return absl::OkStatus();
 }
 
@@ -200,21 +200,22 @@ int Main(int argc, char** argv) {
   Options options;
   CLI::App app("Times the training step");
   app.add_option("--encoding", options.encoding,
-                 "randomized_NAME: with positions drawn from 0 .. 2047");
-  app.add_option("--logits", options.logits, "of the encoding formula");
-  app.add_option("--formula_parameters", options.parameters,
-                 "of the encoding formula, such as \"a per head = 1; b per head = 0.1\"");
+                 "Encoding. randomized_NAME draws positions from 0 .. 2047");
+  app.add_option("--logits", options.logits, "Formula of the encoding formula");
+  app.add_option(
+      "--formula_parameters", options.parameters,
+      "Parameters of the encoding formula, such as \"a per head = 1; b per head = 0.1\"");
   app.add_option("--length,--lengths", options.lengths,
-                 "Lengths of the input, which has half of the tokens: 40, or 1..40 to draw each "
-                 "step's length as training does")
+                 "Input lengths, half of the tokens: 40, or 1..40 to draw each step's length as "
+                 "training does")
       ->check(CheckLengths);
   app.add_option("--device", options.device, "cpu, cuda or auto");
   app.add_option("--kernels", options.kernels, "auto, fused or plain, as of the worker");
   app.add_option("--precision,--precisions", options.precisions, "float32 or bfloat16");
   app.add_option("--steps", options.steps)->check(CLI::PositiveNumber);
   app.add_option("--threads", options.threads);
-  app.add_option("--pack,--packs", options.packs, "models in the pack")->check(CLI::PositiveNumber);
-  app.add_flag("--roofline", options.roofline, "measure products and a copy instead");
+  app.add_option("--pack,--packs", options.packs, "Models of a pack")->check(CLI::PositiveNumber);
+  app.add_flag("--roofline", options.roofline, "Measure products and a copy instead");
   CLI11_PARSE(app, argc, argv);
   return MeasureAll(options);
 }

@@ -1,4 +1,4 @@
-// Everything that a specification can name.
+// Every catalogue that a specification refers to by name. Tests substitute their own.
 #ifndef LENGTHWISE_SPECIFICATION_CATALOGUES_H_
 #define LENGTHWISE_SPECIFICATION_CATALOGUES_H_
 
@@ -12,7 +12,7 @@
 
 namespace lengthwise::specification {
 
-// What the spans view outlives this.
+// A set of catalogues. The viewed entries must outlive it.
 struct Catalogues {
   absl::Span<const tasks::TaskEntry* const> tasks;
   absl::Span<const models::NetworkEntry* const> networks;
@@ -22,7 +22,7 @@ struct Catalogues {
   absl::Span<const ProtocolEntry* const> protocols;
 };
 
-// The catalogues of this program.
+// The catalogues compiled into this program.
 Catalogues AllCatalogues();
 
 }  // namespace lengthwise::specification

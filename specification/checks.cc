@@ -26,9 +26,9 @@ constexpr int64_t kMostSteps = 1'000'000'000'000;
 constexpr int64_t kMostExamples = 1'000'000'000;
 constexpr int kMostNoise = 1'000;
 
-// "1,000,000".
+// Formats with thousands separators: "1,000,000".
 std::string Grouped(absl::uint128 number) {
-  std::string digits;  // the last first
+  std::string digits;  // least significant digit first
   int count = 0;
   do {
     if (count > 0 && count % 3 == 0) digits.push_back(',');
@@ -53,7 +53,7 @@ void CheckAtLeast(absl::string_view field, int64_t value, int64_t min, Findings&
                absl::StrCat("got ", value, ", expected an integer of at least ", min));
 }
 
-// The first value that stands twice.
+// Reports the first duplicate value.
 template <typename Values, typename Format>
 void CheckDistinct(absl::string_view field, const Values& values, Format format,
                    Findings& findings) {
@@ -79,7 +79,7 @@ void CheckLengths(absl::string_view field, const Values& values, int32_t max, Fi
 
 void CheckName(const std::string& name, Findings& findings) {
   if (name.empty()) {
-    findings.AddMissing("name", "required: what the experiment is called");
+    findings.AddMissing("name", "required: the experiment's name");
     return;
   }
   bool valid = name.size() <= kMostName && name[0] != '-' && name[0] != '_';
@@ -111,7 +111,9 @@ void CheckSeeds(const v1::ExperimentSpecification& specification, Findings& find
   const bool weights = specification.weight_seeds_size() > 0;
   const bool data = specification.data_seeds_size() > 0;
   if (specification.seeds_size() > 0 && (weights || data)) {
-    findings.Add("seeds", "exclusive with weight_seeds and data_seeds: set seeds, or both others");
+    findings.Add(
+        "seeds",
+        "cannot be combined with weight_seeds and data_seeds: set seeds, or the other two");
   } else if (weights != data) {
     findings.AddMissing(weights ? "data_seeds" : "weight_seeds",
                         absl::StrCat("required with ", weights ? "weight_seeds" : "data_seeds"));
@@ -122,13 +124,13 @@ void CheckSeeds(const v1::ExperimentSpecification& specification, Findings& find
   CheckDistinct("data_seeds", specification.data_seeds(), text, findings);
 }
 
-// Epochs stand for steps.
+// Exactly one of epochs and steps may be set; epochs are converted to steps.
 void CheckEpochs(const v1::Training& training, Findings& findings) {
   if (training.has_steps()) {
-    findings.Add("training.epochs", "exclusive with training.steps: set one of them");
+    findings.Add("training.epochs", "cannot be combined with training.steps: set one of them");
   }
   if (training.examples() == 0) {
-    findings.Add("training.epochs", "needs a data set to go through: set training.examples");
+    findings.Add("training.epochs", "epochs need a fixed data set: set training.examples");
   }
   if (training.epochs() < 1 || training.epochs() > kMostEpochs) {
     CheckInteger("training.epochs", training.epochs(), 1, kMostEpochs, findings);
@@ -136,7 +138,7 @@ void CheckEpochs(const v1::Training& training, Findings& findings) {
              steps > kMostSteps / training.epochs()) {
     findings.Add("training.epochs",
                  absl::StrCat("got ", training.epochs(), " epochs of ", steps,
-                              " steps; expected at most ", kMostSteps, " steps in all"));
+                              " steps; expected at most ", kMostSteps, " steps in total"));
   }
 }
 
@@ -198,14 +200,15 @@ void CheckTraining(const v1::Training& training, Findings& findings) {
                  absl::StrCat("got ", training.stop_after_seconds(),
                               ", expected a finite number of at least 0"));
   }
-  // The comparison is false for not-a-number, too.
+  // Written so that NaN is rejected.
   if (!(training.stop_at_accuracy() >= 0 && training.stop_at_accuracy() <= 1)) {
     findings.Add("training.stop_at_accuracy", absl::StrCat("got ", training.stop_at_accuracy(),
                                                            ", expected a number from 0 to 1"));
   }
 }
 
-// What is recorded of the final evaluation beside its accuracies by length.
+// Checks the optional analyses of the final evaluation: sequences with attention maps, embedding
+// noise, and scored training examples.
 void CheckAnalyses(const v1::Evaluation& evaluation, const v1::Training& training,
                    Findings& findings) {
   if (evaluation.has_attention_sequences()) {
@@ -218,7 +221,7 @@ void CheckAnalyses(const v1::Evaluation& evaluation, const v1::Training& trainin
   }
   for (int i = 0; i < evaluation.embedding_noise_size(); ++i) {
     const double deviation = evaluation.embedding_noise(i);
-    // The comparison is false for not-a-number, too.
+    // Written so that NaN is rejected.
     if (deviation > 0 && deviation <= kMostNoise) continue;
     findings.Add(absl::StrCat("evaluation.embedding_noise[", i, "]"),
                  absl::StrCat("got ", deviation,
@@ -242,7 +245,7 @@ void CheckInput(const std::string& field, const v1::TokenSequence& input, Findin
     return;
   }
   if (!input.tokens().empty()) {
-    findings.Add(field, "has tokens and numbers: give the one that the task's inputs are made of");
+    findings.Add(field, "has both tokens and numbers: give only the kind that the task reads");
     return;
   }
   CheckInteger(field + ".numbers", input.numbers_size(), 1, kMostAttentionLength, findings);
@@ -309,7 +312,7 @@ void CheckFields(const v1::ExperimentSpecification& specification, Findings& fin
   }
   if (!specification.evaluated_trial().empty()) {
     findings.Add("evaluated_trial",
-                 "set by the server; evaluate a trial with `lengthwise evaluate TRIAL`");
+                 "only the server sets this; use `lengthwise evaluate TRIAL` to evaluate a trial");
   }
 }
 
@@ -329,7 +332,8 @@ void CheckGridSize(const v1::ExperimentSpecification& specification, int64_t max
       {"weight_seeds", specification.weight_seeds_size(), false},
       {"data_seeds", specification.data_seeds_size(), false},
   };
-  // Saturates far above every limit and far below overflow: an axis has less than 2^31 values.
+  // Saturates instead of overflowing. The bound exceeds every limit, and an axis has fewer than
+  // 2^31 values, so a saturated product times an axis still fits.
   const absl::uint128 saturated = absl::uint128(1) << 90;
   absl::uint128 product = 1;
   std::vector<std::string> factors;

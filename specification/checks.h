@@ -1,4 +1,5 @@
-// The limits of every field that is no component, and what must fit together.
+// Validates the fields of a specification that are not components (tasks, networks, encodings,
+// optimizer, schedule), and the size of its grid.
 #ifndef LENGTHWISE_SPECIFICATION_CHECKS_H_
 #define LENGTHWISE_SPECIFICATION_CHECKS_H_
 
@@ -9,15 +10,16 @@
 
 namespace lengthwise::specification {
 
-// Limits that proto/specification.proto states.
+// Limits documented in proto/specification.proto.
 inline constexpr int32_t kMostLength = 100'000;
 inline constexpr int32_t kMostAttentionLength = 1'000;
 
-// Checks name, description, priority, seeds, learning rates, training and evaluation of a
-// specification with its defaults filled in.
+// Checks name, description, priority, seeds, learning rates, training and evaluation. Expects a
+// specification with defaults filled in.
 void CheckFields(const v1::ExperimentSpecification& specification, Findings& findings);
 
-// Finds axes without a value, and more trials than allowed: counted, not expanded.
+// Reports empty axes, and a grid of more than `max_trials` trials. Multiplies the axes' sizes; does
+// not expand the grid.
 void CheckGridSize(const v1::ExperimentSpecification& specification, int64_t max_trials,
                    Findings& findings);
 

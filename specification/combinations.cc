@@ -18,23 +18,23 @@
 namespace lengthwise::specification {
 namespace {
 
-// What all checks of encodings at sample positions may take together: under a second.
+// Budget for all checks of encodings at sample positions. Keeps a check below a second.
 constexpr int64_t kMostOperations = int64_t{1} << 26;
 
-// Their lengths are read by the server for each task anew.
+// The server reads the example lengths of these files again for each task.
 constexpr int kMostFilesOfExamples = 64;
 
-// The sequences that a task makes of the specification's lengths.
+// Adds the input and output lengths that the task produces for the specification's lengths.
 void TakeSequences(const tasks::TransductionTask& task,
                    const v1::ExperimentSpecification& specification, SequenceRange& range) {
   const auto take = [&](int32_t n) {
-    if (n < 1) return;  // a problem of its own
+    if (n < 1) return;  // reported elsewhere
     range.Take(task.InputLength(n) + task.OutputLength(n));
   };
   const v1::LengthRange& lengths = specification.training().lengths();
   take(lengths.min());
   take(lengths.max());
-  // Some tasks shorten every second length.
+  // Some tasks shorten every second length, so both the longest and the one before it count.
   if (lengths.min() < lengths.max()) take(lengths.max() - 1);
   const v1::Evaluation& evaluation = specification.evaluation();
   for (const int32_t n : evaluation.lengths()) take(n);
@@ -58,16 +58,16 @@ void CheckTokens(const std::string& field, const Tokens& tokens, const std::stri
   }
 }
 
-// Whether the input, to which `field` leads, has tokens, as the inputs of the task.
+// Reports an input given as numbers to a task that reads tokens. `field` is the input's path.
 bool CheckHasTokens(const std::string& field, const v1::TokenSequence& input,
                     const std::string& task, Findings& findings) {
   if (input.numbers().empty()) return true;
   findings.Add(field + ".numbers",
-               absl::StrCat("\"", task, "\" has inputs of tokens: give tokens instead"));
+               absl::StrCat("\"", task, "\" reads tokens: give tokens instead"));
   return false;
 }
 
-// The inputs whose attention is wanted must be inputs of every task.
+// Every input that attention is recorded for must be a valid input of every task.
 void CheckInputs(const v1::Evaluation& evaluation, const std::string& task,
                  const tasks::TransductionTask& definition, Findings& findings) {
   for (int i = 0; i < evaluation.attention_inputs_size(); ++i) {
@@ -84,7 +84,7 @@ void CheckInputs(const v1::Evaluation& evaluation, const std::string& task,
   }
 }
 
-// "evaluation.lengths" and its like of puzzles are numbers of conditions.
+// For puzzles, "evaluation.lengths" and the other evaluated lengths count conditions.
 template <typename Lengths>
 void CheckConditions(absl::string_view field, const Lengths& lengths, const std::string& task,
                      const tasks::PuzzleTask& puzzles, Findings& findings) {
@@ -134,8 +134,7 @@ void CheckPuzzles(const v1::ExperimentSpecification& specification, const std::s
   }
 }
 
-// "evaluation.lengths" and its like of regressions are scales, "training.lengths" how many numbers
-// there are.
+// For regressions, "evaluation.lengths" are scales and "training.lengths" counts numbers.
 void CheckRegression(const v1::ExperimentSpecification& specification, const std::string& task,
                      const tasks::RegressionTask& regression, Findings& findings) {
   const v1::Training& training = specification.training();
@@ -148,7 +147,7 @@ void CheckRegression(const v1::ExperimentSpecification& specification, const std
     return status.ok();
   };
   for (const int32_t n : {training.lengths().min(), training.lengths().max()}) {
-    if (n < 1) return;  // a problem of its own
+    if (n < 1) return;  // reported elsewhere
     if (!check("training.lengths", n, 1)) return;
   }
   for (const int32_t scale : evaluation.lengths()) {
@@ -157,23 +156,24 @@ void CheckRegression(const v1::ExperimentSpecification& specification, const std
   const int64_t rows = regression.Rows(training.lengths().max());
   for (int i = 0; i < evaluation.attention_inputs_size(); ++i) {
     const v1::TokenSequence& input = evaluation.attention_inputs(i);
-    // Tokens are whole numbers here.
+    // For regressions, tokens are read as whole numbers.
     const bool has_numbers = !input.numbers().empty();
     const std::string field =
         absl::StrCat("evaluation.attention_inputs[", i, "].", has_numbers ? "numbers" : "tokens");
     const int given = has_numbers ? input.numbers_size() : input.tokens_size();
     if (regression.vocabulary() > 0) {
       findings.Add(field, absl::StrCat("\"", task,
-                                       "\" has inputs of words and numbers; ask for maps of "
-                                       "samples, evaluation.attention_lengths"));
+                                       "\" reads words and numbers, so inputs cannot be given; set "
+                                       "evaluation.attention_lengths to record maps of samples"));
     } else if (given != rows) {
       findings.Add(field, absl::StrCat("got ", given, " numbers, \"", task, "\" has inputs of ",
-                                       rows, ", a scratchpad's 0 among them"));
+                                       rows, " numbers, including the scratchpad's 0"));
     }
   }
 }
 
-// Each task with the rest of the specification; returns the tokens of its sequences.
+// Checks each task against the rest of the specification. Returns the range of its sequence
+// lengths.
 SequenceRange CheckTasks(const Catalogues& catalogues,
                          const v1::ExperimentSpecification& specification, const Choices& tasks,
                          Findings& findings) {
@@ -187,14 +187,15 @@ SequenceRange CheckTasks(const Catalogues& catalogues,
     if (entry.kind != catalogues.tasks[first->index]->kind) {
       findings.Add(absl::StrCat("tasks[", t, "]"),
                    absl::StrCat("\"", entry.name, "\" and \"", catalogues.tasks[first->index]->name,
-                                "\" are trained in different ways; give each a specification"));
+                                "\" are different kinds of task; write a specification for each"));
       continue;
     }
     if (tasks::examples::IsExamples(entry.name)) {
       if (++files_of_examples > kMostFilesOfExamples) {
-        findings.Add("tasks", absl::StrCat("more than ", kMostFilesOfExamples,
-                                           " tasks with files of examples; give each a "
-                                           "specification"));
+        findings.Add(
+            "tasks",
+            absl::StrCat("more than ", kMostFilesOfExamples,
+                         " tasks with files of examples; split them over several specifications"));
         break;
       }
       range.Take(CheckExamples(specification, absl::StrCat("tasks[", t, "]"), entry,
@@ -236,15 +237,16 @@ SequenceRange CheckTasks(const Catalogues& catalogues,
   return range;
 }
 
-// Whether tokens that attend to each other have the positions of one sequence.
+// Returns true if tokens that attend to each other are numbered as one sequence.
 bool HasOneRowOfPositions(const v1::Training& training) {
   return !training.has_packing() ||
          training.packing().attend_across() != RestartsPositions(training.packing());
 }
 
-// Whether an encoding tells tokens apart by how many places lie between them: where it has one term
-// for all tokens that are as far apart, up to a "max_distance" or, unless positions are drawn, in a
-// table that can be clamped; and where drawn distances are "offsets".
+// Returns true if the encoding depends on the number of tokens between two tokens rather than on
+// their positions: it shares one term among all pairs at the same distance, up to a "max_distance";
+// or it looks distances up in a clamped table and positions are not randomized; or it draws
+// distances as "offsets".
 bool CountsPlaces(const models::EncodingEntry& entry, const catalogue::Parameters& parameters) {
   const auto has = [&](absl::string_view name) { return parameters.values().contains(name); };
   if (!entry.uses_positions) return has("max_distance");
@@ -268,9 +270,8 @@ void CheckNetworkWithEncoding(const Catalogues& catalogues,
     problems.push_back(
         {.field = field,
          .description =
-             "tells tokens apart by how many places lie between them, not by positions that "
-             "restart where attention does not, or run on where it does not; leave "
-             "training.packing.reset_positions out or use another encoding"});
+             "uses the distance between tokens, so positions must restart exactly where attention "
+             "does; remove training.packing.reset_positions or use another encoding"});
   }
   findings.AddAll(problems);
 }
@@ -299,7 +300,7 @@ bool AreAll(tasks::TaskKind kind, const Catalogues& catalogues, const Choices& t
 
 void CheckSchedule(const models::ScheduleEntry& entry, const Choice& choice,
                    const v1::Training& training, Findings& findings) {
-  // A number of steps that is missing or wrong is a problem of its own.
+  // A missing or wrong number of steps is reported elsewhere.
   if (entry.check == nullptr || training.steps() < 1) return;
   std::vector<catalogue::Problem> problems;
   entry.check(choice.parameters,
@@ -334,10 +335,9 @@ void CheckCombinations(const Catalogues& catalogues,
       if (SeesWholePrompts(choice.parameters) && training.has_packing() &&
           !CountsAnswersApart(training.packing())) {
         problems.push_back({.field = absl::StrCat(field, ".prompt_attention"),
-                            .description =
-                                "the loss must count answers alone, of examples of their own: set "
-                                "training.packing.answers_only: true, and leave attend_across and "
-                                "reset_positions out"});
+                            .description = "bidirectional prompts need a loss on answers only and "
+                                           "separate examples: set training.packing.answers_only: "
+                                           "true, and remove attend_across and reset_positions"});
       }
       findings.AddAll(problems);
       return problems.empty();

@@ -1,4 +1,5 @@
-// What must fit together: tasks, networks, encodings and the fields that they are used with.
+// Validates how components combine: each task with each network and encoding, and all of them with
+// the fields of training and evaluation.
 #ifndef LENGTHWISE_SPECIFICATION_COMBINATIONS_H_
 #define LENGTHWISE_SPECIFICATION_COMBINATIONS_H_
 
@@ -15,23 +16,23 @@
 
 namespace lengthwise::specification {
 
-// What ResolveComponents made of an axis.
+// The result of ResolveComponents for one axis.
 using Choices = std::vector<std::optional<Choice>>;
 
-// The smallest TaskEntry::seen_up_to where all tasks have one.
+// The smallest TaskEntry::seen_up_to of the tasks; absent unless every task has one.
 std::optional<int32_t> SeenUpTo(const Catalogues& catalogues, const Choices& tasks);
 
-// Whether there are tasks, all of this kind.
+// Returns true if there is at least one task and all are of this kind.
 bool AreAll(tasks::TaskKind kind, const Catalogues& catalogues, const Choices& tasks);
 
-// Finds what does not fit across the axes: every task with every network and encoding, and the
-// lengths and inputs with every task. For a grid of sensible size.
+// Checks every task with every network and encoding, and lengths and inputs with every task. Its
+// cost grows with the product of the axes: call it only after CheckGridSize found no problem.
 void CheckCombinations(const Catalogues& catalogues,
                        const v1::ExperimentSpecification& specification, const Choices& tasks,
                        const Choices& networks, const Choices& encodings,
                        const OverriddenNetworks& overridden, Findings& findings);
 
-// The schedule with the rest of the training.
+// Checks the schedule against the rest of the training.
 void CheckSchedule(const models::ScheduleEntry& entry, const Choice& choice,
                    const v1::Training& training, Findings& findings);
 

@@ -1,4 +1,4 @@
-// The parameters of a component as catalogues take them.
+// Converts a component's parameters to the catalogues' representation.
 #ifndef LENGTHWISE_SPECIFICATION_COMPONENT_PARAMETERS_H_
 #define LENGTHWISE_SPECIFICATION_COMPONENT_PARAMETERS_H_
 
@@ -7,8 +7,8 @@
 
 namespace lengthwise::specification {
 
-// Of a component that was resolved before. Numbers are doubles, which catalogue::Resolve takes for
-// integers where a parameter is one; what is no number, text or flag is passed over.
+// Expects a component that was resolved before. Numbers become doubles; catalogue::Resolve accepts
+// them for integer parameters. Values other than numbers, text and booleans are skipped.
 catalogue::Parameters ParametersOf(const v1::Component& component);
 
 }  // namespace lengthwise::specification

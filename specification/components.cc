@@ -33,7 +33,7 @@ google::protobuf::Value ToValue(const catalogue::ParameterValue& parameter) {
   return value;
 }
 
-// What the user set, in the catalogue's terms.
+// Converts the user's parameters to the catalogue's types and reports values that do not convert.
 catalogue::Parameters Given(const v1::Component& component, absl::string_view path,
                             Findings& findings) {
   catalogue::Parameters given;
@@ -99,7 +99,7 @@ std::string BaseLabel(const catalogue::Entry& entry, const catalogue::Parameters
   return absl::StrCat(is_randomized != nullptr && *is_randomized ? "randomized_" : "", entry.name);
 }
 
-// A value as a label may contain it.
+// Formats a value with the characters that a label may contain.
 std::string LabelText(const catalogue::ParameterValue& value) {
   std::string text = absl::AsciiStrToLower(catalogue::FormatValue(value));
   for (char& c : text) {
@@ -108,8 +108,8 @@ std::string LabelText(const catalogue::ParameterValue& value) {
   return text;
 }
 
-// The labels of the components that have none: of those that share one, the parameters in which
-// they differ are appended.
+// Labels the components that have no label. Components that would share a label get the parameters
+// in which they differ appended.
 void FillLabels(absl::Span<const catalogue::Entry* const> entries,
                 const std::vector<std::optional<Choice>>& choices, Components& components) {
   std::map<std::string, std::vector<int>> groups;
@@ -138,7 +138,7 @@ void FillLabels(absl::Span<const catalogue::Entry* const> entries,
     int number = 0;
     for (const auto& [i, label] : labels) {
       ++number;
-      // Formulas are too long for a label.
+      // A label with a formula in it would exceed kMostLabel.
       components[i].set_label(label.size() <= kMostLabel || members.size() == 1
                                   ? label
                                   : absl::StrCat(base, "_", number));
@@ -146,7 +146,7 @@ void FillLabels(absl::Span<const catalogue::Entry* const> entries,
   }
 }
 
-// What distinguishes two components of a kind.
+// Two components of a kind with the same identity are duplicates.
 std::string Identity(const v1::Component& component, const catalogue::Parameters& parameters) {
   std::string identity = component.name();
   for (const auto& [name, value] : parameters.values()) {
@@ -172,8 +172,8 @@ void CheckLabels(const std::vector<std::string>& paths, const std::set<int>& rep
     }
     const auto [found, is_new] = first.emplace(label, i);
     if (!is_new) {
-      findings.Add(field, absl::StrCat("\"", label, "\" is the label of ", paths[found->second],
-                                       ", too; set another one"));
+      findings.Add(field, absl::StrCat("\"", label, "\" is also the label of ",
+                                       paths[found->second], "; set a different one"));
     }
   }
 }
@@ -197,7 +197,7 @@ std::vector<std::optional<Choice>> ResolveComponents(
         identities.emplace(Identity(components[i], choices[i]->parameters), i);
     if (is_new) continue;
     repeated.insert(i);
-    findings.Add(paths[i], absl::StrCat("the same as ", paths[found->second]));
+    findings.Add(paths[i], absl::StrCat("duplicate of ", paths[found->second]));
   }
   FillLabels(entries, choices, components);
   CheckLabels(paths, repeated, components, findings);

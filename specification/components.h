@@ -1,4 +1,4 @@
-// Components: from a name and some parameters to a catalogue's entry and all parameters.
+// Resolves components: looks a name up in its catalogue and completes the parameters.
 #ifndef LENGTHWISE_SPECIFICATION_COMPONENTS_H_
 #define LENGTHWISE_SPECIFICATION_COMPONENTS_H_
 
@@ -16,7 +16,7 @@
 
 namespace lengthwise::specification {
 
-// What a component names.
+// A catalogue entry with complete parameters.
 struct Choice {
   size_t index = 0;  // of the entry in its catalogue
   catalogue::Parameters parameters;
@@ -24,15 +24,17 @@ struct Choice {
 
 using Components = google::protobuf::RepeatedPtrField<v1::Component>;
 
-// Resolves components of one kind ("encoding") that stand at `path` ("encodings"), and writes all
-// parameters and the labels into them. The result has one place for each component, empty where the
-// name is unknown. Finds unknown names and parameters, wrong values, control characters in text,
-// components that are the same, labels that are malformed or the same.
+// Resolves the components of one kind ("encoding") at the field `path` ("encodings"). Writes all
+// parameters and the labels into them. The result has one element for each component, empty if the
+// name is unknown.
+//
+// Reports unknown names and parameters, wrong values, control characters in text, duplicate
+// components, and malformed or duplicate labels.
 std::vector<std::optional<Choice>> ResolveComponents(
     absl::Span<const catalogue::Entry* const> entries, absl::string_view kind,
     absl::string_view path, Components& components, Findings& findings);
 
-// The same for a field that holds one component.
+// ResolveComponents for a field that holds a single component.
 std::optional<Choice> ResolveComponent(absl::Span<const catalogue::Entry* const> entries,
                                        absl::string_view kind, absl::string_view path,
                                        v1::Component& component, Findings& findings);

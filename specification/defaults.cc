@@ -19,7 +19,7 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
-// As the comments of proto/specification.proto say.
+// The defaults that the comments of proto/specification.proto document.
 constexpr absl::string_view kStatedDefaults = R"yaml(
 networks: encoder
 seeds: 0
@@ -56,7 +56,7 @@ v1::ExperimentSpecification MustParse(absl::string_view yaml) {
 
 void FillParameters(const v1::Component& defaults, v1::Component& component) {
   for (const auto& [name, value] : defaults.parameters()) {
-    component.mutable_parameters()->insert({name, value});  // keeps what is there
+    component.mutable_parameters()->insert({name, value});  // does not overwrite
   }
 }
 
@@ -72,8 +72,8 @@ void FillAxis(const google::protobuf::RepeatedPtrField<v1::Component>& defaults,
   }
 }
 
-// Moves into `message` what it lacks of `defaults`, at any depth. Lists of components are FillAxis'
-// affair.
+// Moves fields that `message` does not set from `defaults`, at any depth. Skips lists of
+// components, which FillAxis merges by name.
 void FillFields(Message& defaults, Message& message) {
   const Reflection& reflection = *message.GetReflection();
   std::vector<const FieldDescriptor*> moved;
@@ -83,7 +83,7 @@ void FillFields(Message& defaults, Message& message) {
     if (field->is_repeated()) {
       if (!is_message && reflection.FieldSize(message, field) == 0) moved.push_back(field);
     } else if (!field->has_presence() || !reflection.HasField(defaults, field)) {
-      // The user's alone, or nothing to give.
+      // Kept as it is: only the user sets it, or there is no default.
     } else if (!reflection.HasField(message, field)) {
       moved.push_back(field);
     } else if (is_message) {
@@ -110,7 +110,7 @@ void Fill(const v1::ExperimentSpecification& defaults, v1::ExperimentSpecificati
     own.clear_weight_seeds();
     own.clear_data_seeds();
   }
-  // The two say the same in different ways.
+  // Steps and epochs express the same quantity, so setting one replaces the protocol's other.
   if (specification.training().has_epochs()) own.mutable_training()->clear_steps();
   if (specification.training().has_steps()) own.mutable_training()->clear_epochs();
   FillAxis(own.tasks(), *specification.mutable_tasks());
@@ -119,8 +119,8 @@ void Fill(const v1::ExperimentSpecification& defaults, v1::ExperimentSpecificati
   FillFields(own, specification);
 }
 
-// Whether a reading is meant for a component: the same name, and randomized or not as the reading
-// says, where it says so.
+// Returns true if a reading applies to a component: it has the same name and, if the reading sets
+// `randomized`, the same value of it.
 bool IsMeantFor(const v1::Component& reading, const v1::Component& component) {
   if (reading.name() != component.name()) return false;
   const auto wanted = reading.parameters().find("randomized");
@@ -139,7 +139,8 @@ void FillMatching(const google::protobuf::RepeatedPtrField<v1::Component>& readi
   }
 }
 
-// At most kMostDefaultIntervals of the sorted lengths, first and last among them, evenly spread.
+// Selects at most kMostDefaultIntervals of the sorted lengths, evenly spread, including the first
+// and the last.
 void FillIntervalLengths(v1::Evaluation& evaluation) {
   if (evaluation.interval_lengths_size() > 0) return;
   const std::set<int32_t> distinct(evaluation.lengths().begin(), evaluation.lengths().end());
@@ -199,8 +200,8 @@ void FillDependent(v1::ExperimentSpecification& specification) {
     training.set_steps(training.epochs() * StepsPerEpoch(training));
     training.clear_epochs();
   }
-  // A specification that sets either is complete: one that was resolved before checkpoints could go
-  // by time keeps its bytes, by which its trials are known.
+  // A specification that sets either field is complete. Specifications resolved before time-based
+  // checkpoints existed must keep their bytes, which identify their trials.
   if (!training.has_checkpoint_every_steps() && !training.has_checkpoint_every_seconds()) {
     training.set_checkpoint_every_seconds(kDefaultCheckpointSeconds);
   }

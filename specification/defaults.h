@@ -1,5 +1,5 @@
-// What a specification has where its author says nothing: the protocol's values, then those that
-// proto/specification.proto states.
+// Fills in defaults: first those of the specification's protocol, then those documented in
+// proto/specification.proto.
 #ifndef LENGTHWISE_SPECIFICATION_DEFAULTS_H_
 #define LENGTHWISE_SPECIFICATION_DEFAULTS_H_
 
@@ -11,39 +11,39 @@
 
 namespace lengthwise::specification {
 
-// A protocol's values as a message. Aborts where the protocol's text has a mistake (a test reads
-// them all).
+// A protocol's defaults as a message. Aborts if the protocol's text is invalid; a test reads every
+// protocol.
 v1::ExperimentSpecification ProtocolSpecification(const ProtocolEntry& protocol);
 
-// The same of the parts of its ReferenceCode.
+// The parts of a protocol's ReferenceCode as messages.
 struct CodeReadings {
   v1::ExperimentSpecification components;
   std::vector<v1::ExperimentSpecification> networks_with_encodings;
   v1::ExperimentSpecification several_lengths;
 };
-// Absent where there is no released code.
+// Absent if the authors released no code.
 std::optional<CodeReadings> ReferenceCodeReadings(const ProtocolEntry& protocol);
 
-// Sets every unset field that `protocol` or the stated defaults have; a component's unset
-// parameters get the values of the protocol's first component of that name in the same place.
+// Sets each unset field that `protocol` or the documented defaults provide. A component's unset
+// parameters come from the protocol's first component of the same name on the same axis.
 void FillDefaults(const v1::ExperimentSpecification& protocol,
                   v1::ExperimentSpecification& specification);
 
-// Sets what the released code has where training.lengths, the user's or else the protocol's, has
-// several lengths. Before FillDefaults, since the protocol has the text's values.
+// Sets the values that the released code uses when training.lengths covers several lengths.
+// training.lengths is the user's, or else the protocol's. Call before FillDefaults, which sets the
+// values of the paper's text.
 void FillCodeOfSeveralLengths(const CodeReadings& readings,
                               const v1::ExperimentSpecification& protocol,
                               v1::ExperimentSpecification& specification);
 
-// Sets the parameters of networks and encodings that the user and the protocol left unset to those
-// of the readings of the same name; a reading with `randomized` is for encodings that are, or are
-// not.
+// Sets network and encoding parameters that neither user nor protocol set, from the readings of the
+// same name. A reading that sets `randomized` applies only to encodings with that value.
 void FillCompatibility(const v1::ExperimentSpecification& readings,
                        v1::ExperimentSpecification& specification);
 
-// Sets what depends on other fields, where it is not set: interval_lengths, interval_sequences,
-// seen_up_to and what a projection lacks. Called after the checks, so that a mistake is not derived
-// again.
+// Sets unset fields that depend on other fields: interval_lengths, interval_sequences, seen_up_to
+// and the missing fields of a projection. Call after the checks: a value derived from a wrong one
+// would be reported as a second mistake.
 void FillDependent(v1::ExperimentSpecification& specification);
 
 }  // namespace lengthwise::specification

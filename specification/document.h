@@ -1,4 +1,5 @@
-// A YAML or JSON text as a tree of maps, lists and scalars: what both formats have in common.
+// A YAML or JSON text as a tree of maps, lists and scalars. Hides the two parsers from the code
+// that reads specifications.
 #ifndef LENGTHWISE_SPECIFICATION_DOCUMENT_H_
 #define LENGTHWISE_SPECIFICATION_DOCUMENT_H_
 
@@ -14,17 +15,17 @@
 
 namespace lengthwise::specification {
 
-// Limits of what is built, whatever the text says.
+// Limits on the tree, which bound memory for any input.
 inline constexpr int64_t kMaxNodes = 200'000;
 inline constexpr int kMaxDepth = 32;
 
 struct Node {
   enum class Kind {
     kNull,
-    kPlain,   // a number, a boolean, or an unquoted word of YAML: `text` says which
-    kQuoted,  // certainly a string
+    kPlain,   // a number, a boolean or an unquoted YAML word, as in `text`
+    kQuoted,  // always a string
     kList,    // children without names
-    kMap,     // children with names, in the order of the text; a name may occur twice
+    kMap,     // children with names, in document order; names may repeat
   };
   Kind kind = Kind::kNull;
   std::string text;
@@ -33,8 +34,8 @@ struct Node {
   bool IsScalar() const { return kind == Kind::kPlain || kind == Kind::kQuoted; }
 };
 
-// Owns its nodes. A YAML alias is the node of its anchor and not a copy, so the tree may be a
-// graph, even with cycles: who walks it must bound the steps.
+// Owns its nodes. A YAML alias refers to its anchor's node instead of copying it, so the tree may
+// be a graph, even a cyclic one. Code that walks it must bound the number of steps.
 class Document {
  public:
   Document() = default;
@@ -42,7 +43,7 @@ class Document {
   Document& operator=(const Document&) = delete;
   Document(Document&&) = default;
 
-  // Null for an empty text.
+  // Null for an empty document.
   const Node* root = nullptr;
 
   Node& Add(Node::Kind kind, std::string text = "") {
@@ -55,8 +56,8 @@ class Document {
   std::deque<Node> nodes_;
 };
 
-// The document, or what is wrong with the text: a syntax error, more than kMaxNodes nodes, nesting
-// deeper than kMaxDepth. The problem's field is its place, "line 3, column 5". `text` is valid
+// The document, or the first error: a syntax error, more than kMaxNodes nodes, or nesting deeper
+// than kMaxDepth. The problem's field is the location, "line 3, column 5". `text` must be valid
 // UTF-8 without control characters.
 using DocumentOrProblem = std::variant<Document, catalogue::Problem>;
 DocumentOrProblem ReadYaml(absl::string_view text);

@@ -18,7 +18,7 @@ namespace {
 using tasks::examples::Contents;
 using tasks::examples::Form;
 
-// The first of `lengths` that has no test examples.
+// Reports the first of `lengths` that has no test examples.
 template <typename Lengths>
 void CheckTested(const std::string& field, const Lengths& lengths, const std::string& file,
                  const Contents& contents, Findings& findings) {
@@ -41,12 +41,12 @@ void CheckTraining(const v1::Training& training, const std::string& file, const 
   }
   if (training.examples() > 0) {
     findings.Add("training.examples",
-                 "not of a file's examples, of which every step draws; leave it out and set "
-                 "training.steps");
+                 "does not apply to a file's examples, from which every step draws; remove it and "
+                 "set training.steps");
   }
 }
 
-// Tokens of the longest example of a length from `smallest` to `largest`.
+// Tokens of the longest example with a length from `smallest` to `largest`.
 int64_t LongestOf(const Contents::OfPart& part, int32_t smallest, int32_t largest) {
   if (part.longest_by_length.empty()) return part.longest;
   int64_t longest = 0;
@@ -69,13 +69,13 @@ std::set<int32_t> EvaluatedLengths(const v1::Evaluation& evaluation) {
   return lengths;
 }
 
-// Of a network that reads examples whole: those of both parts at each length that is trained on or
-// evaluated.
+// Sequences of a network that reads whole examples: training and test examples of each length that
+// is trained on or evaluated.
 SequenceRange SequencesOf(const v1::ExperimentSpecification& specification,
                           const Contents& contents) {
   const v1::LengthRange& trained = specification.training().lengths();
   const std::set<int32_t> evaluated = EvaluatedLengths(specification.evaluation());
-  // An input of the user's may be of any length that has as many values.
+  // Attention inputs may have any length with the matching number of values.
   const bool any = specification.evaluation().attention_inputs_size() > 0;
   const int64_t values = contents.form == Form::kNumbers && contents.same_length ? 2 : 1;
   SequenceRange range;
@@ -90,13 +90,13 @@ SequenceRange SequencesOf(const v1::ExperimentSpecification& specification,
   return range;
 }
 
-// Of a language model; returns the tokens of the longest sequence.
+// Checks a file used by a language model. Returns the tokens of its longest sequence.
 int64_t CheckFileText(const v1::ExperimentSpecification& specification, const std::string& file,
                       const Contents& contents, Findings& findings) {
   CheckTextEvaluation(specification.evaluation(), findings);
   const v1::Training& training = specification.training();
-  if (!training.has_packing()) return 0;  // not all tasks are text, a problem of its own
-  // With the end token.
+  if (!training.has_packing()) return 0;  // mixed task kinds, reported elsewhere
+  // One more for the end token.
   const v1::LengthRange& lengths = training.lengths();
   const int64_t longest_training = LongestOf(contents.training, lengths.min(), lengths.max()) + 1;
   if (const int64_t tokens = training.packing().tokens(); tokens < longest_training) {
@@ -105,7 +105,7 @@ int64_t CheckFileText(const v1::ExperimentSpecification& specification, const st
                               ", the tokens of the longest training example of ", file));
   }
   const std::set<int32_t> evaluated = EvaluatedLengths(specification.evaluation());
-  // A longer example may have a smaller length.
+  // Length and tokens are independent: a shorter length may have the longest example.
   const int32_t largest =
       evaluated.empty() ? lengths.max() : std::max(lengths.max(), *evaluated.rbegin());
   const int64_t longest =
@@ -119,7 +119,7 @@ void CheckInputs(const v1::Evaluation& evaluation, const std::string& file,
   for (int i = 0; i < evaluation.attention_inputs_size(); ++i) {
     const v1::TokenSequence& input = evaluation.attention_inputs(i);
     const std::string field = absl::StrCat("evaluation.attention_inputs[", i, "]");
-    if (contents.form == Form::kNumbers) continue;  // whole numbers may stand as tokens
+    if (contents.form == Form::kNumbers) continue;  // whole numbers are accepted as tokens
     if (!input.numbers().empty()) {
       findings.Add(field + ".numbers", absl::StrCat(file, " has symbols: give tokens instead"));
       continue;
@@ -147,9 +147,9 @@ SequenceRange CheckExamples(const v1::ExperimentSpecification& specification,
   const std::string& text = parameters.String("contents");
   if (text.empty()) {
     findings.Add(path + ".train",
-                 absl::StrCat("nothing is known of the file ", train,
-                              "; submit the specification with `lengthwise submit`, which brings "
-                              "it, or train it with `lengthwise run`"));
+                 absl::StrCat("the file ", train,
+                              " was not uploaded; submit the specification with `lengthwise "
+                              "submit`, which uploads it, or train with `lengthwise run`"));
     return {};
   }
   const absl::StatusOr<Contents> contents = tasks::examples::ParseContents(text);
@@ -164,7 +164,7 @@ SequenceRange CheckExamples(const v1::ExperimentSpecification& specification,
     if (platform::IsSha256Hex(parameters.String(field)) == wanted) continue;
     findings.Add(absl::StrCat(path, ".", field),
                  wanted ? "expected 64 lower-case hexadecimal digits, or nothing"
-                        : absl::StrCat("is of no file: set `", file, "`, or leave it out"));
+                        : absl::StrCat("belongs to no file: set `", file, "`, or remove this"));
   }
   const bool numbers = contents->form == Form::kNumbers;
   const bool is_text = entry.kind == tasks::TaskKind::kText;
@@ -202,7 +202,7 @@ std::vector<DataFile> DataFilesOf(const v1::ExperimentSpecification& specificati
       return found == task.parameters().end() ? "" : found->second.string_value();
     };
     const auto bytes = tasks::examples::ParseFileBytes(text("contents"));
-    if (!bytes.ok()) continue;  // of a specification that was never resolved
+    if (!bytes.ok()) continue;  // the specification was never resolved
     for (const DataFile& file : {DataFile{text("train_sha256"), bytes->train},
                                  DataFile{text("test_sha256"), bytes->test}}) {
       const bool known = std::find(files.begin(), files.end(), file) != files.end();

@@ -1,4 +1,5 @@
-// Tasks that are files of examples: what a specification asks of what the files hold.
+// Validates tasks backed by files of examples against what the files contain, and lists the files
+// that a specification needs.
 #ifndef LENGTHWISE_SPECIFICATION_EXAMPLES_H_
 #define LENGTHWISE_SPECIFICATION_EXAMPLES_H_
 
@@ -14,7 +15,7 @@
 
 namespace lengthwise::specification {
 
-// Fewest and most tokens of a sequence, input and output; 0 where they are not known.
+// Fewest and most tokens of a sequence, input and output together. 0 if unknown.
 struct SequenceRange {
   int64_t shortest = 0;
   int64_t longest = 0;
@@ -28,14 +29,14 @@ struct SequenceRange {
   }
 };
 
-// Checks the task at `path` ("tasks[0]"), of an entry of tasks/examples/entries.h, with the rest of
-// the specification, by its parameter `contents` alone. Returns the sequences of the lengths that
-// the specification names.
+// Checks the task at `path` ("tasks[0]") against the rest of the specification. `entry` is one of
+// tasks/examples/entries.h. Reads only the task's parameter `contents`, never the file. Returns the
+// sequence lengths for the lengths that the specification names.
 SequenceRange CheckExamples(const v1::ExperimentSpecification& specification,
                             const std::string& path, const tasks::TaskEntry& entry,
                             const catalogue::Parameters& parameters, Findings& findings);
 
-// A file of examples that trials of a specification need.
+// A file of examples that the trials of a specification read.
 struct DataFile {
   std::string sha256;
   int64_t bytes = 0;
@@ -43,7 +44,7 @@ struct DataFile {
   bool operator==(const DataFile&) const = default;
 };
 
-// Of all tasks, each file once.
+// The files of all tasks, without duplicates.
 std::vector<DataFile> DataFilesOf(const v1::ExperimentSpecification& specification);
 
 }  // namespace lengthwise::specification

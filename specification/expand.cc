@@ -14,7 +14,7 @@ namespace {
 struct Seeds {
   uint64_t weights;
   uint64_t data;
-  std::string id;  // its part of the trial's id
+  std::string id;  // its part of the trial id
 };
 
 std::vector<Seeds> SeedsOf(const v1::ExperimentSpecification& specification) {
@@ -36,7 +36,7 @@ std::string PackKey(v1::TrialSpecification trial) {
   trial.clear_learning_rate();
   trial.clear_weight_seed();
   trial.clear_data_seed();
-  trial.clear_keep();  // changes nothing of how it is trained
+  trial.clear_keep();  // retention does not affect training
   return Digest(trial);
 }
 

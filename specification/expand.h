@@ -1,4 +1,4 @@
-// The grid's points, in order.
+// Expands a resolved specification into its trials.
 #ifndef LENGTHWISE_SPECIFICATION_EXPAND_H_
 #define LENGTHWISE_SPECIFICATION_EXPAND_H_
 
@@ -11,14 +11,14 @@
 
 namespace lengthwise::specification {
 
-// Expands a specification that is resolved and free of problems.
+// Expects a resolved specification without problems. Order: see Grid::trials.
 std::vector<GridTrial> Expand(const v1::ExperimentSpecification& specification);
 
-// The pack of a trial, whose seeds and learning rate are dropped.
+// The pack that a trial belongs to. Drops the trial's seeds and learning rate.
 std::shared_ptr<const GridPack> MakePack(v1::TrialSpecification trial);
 
-// Digest (proto/digest.h) of what the trials of a pack share: all of a trial but its seeds, its
-// learning rate and `keep`. The server leases trials of one key together, the worker trains them in
+// Digest (proto/digest.h) of the fields that the trials of a pack share: all except seeds, learning
+// rate and `keep`. The server leases trials with equal keys together; the worker trains them in
 // lockstep.
 std::string PackKey(v1::TrialSpecification trial);
 

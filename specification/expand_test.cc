@@ -22,11 +22,11 @@ v1::TrialSpecification Trial(bool reversed) {
   return trial;
 }
 
-TEST(PackKeyTest, DoesNotDependOnTheOrderInWhichParametersWereSet) {
+TEST(PackKeyTest, IgnoresTheOrderOfParameters) {
   EXPECT_EQ(PackKey(Trial(false)), PackKey(Trial(true)));
 }
 
-TEST(PackKeyTest, IgnoresSeedsAndLearningRateAndNothingElse) {
+TEST(PackKeyTest, IgnoresOnlySeedsAndLearningRate) {
   v1::TrialSpecification other = Trial(false);
   other.set_learning_rate(3);
   other.set_weight_seed(3);
@@ -36,7 +36,7 @@ TEST(PackKeyTest, IgnoresSeedsAndLearningRateAndNothingElse) {
   EXPECT_NE(PackKey(other), PackKey(Trial(false)));
 }
 
-TEST(PackKeyTest, TellsEvaluationsFromTrainingAndFromOneAnother) {
+TEST(PackKeyTest, DistinguishesEvaluations) {
   v1::TrialSpecification evaluated = Trial(false);
   evaluated.set_evaluated_trial("experiments/e/trials/1");
   EXPECT_NE(PackKey(evaluated), PackKey(Trial(false)));

@@ -1,4 +1,4 @@
-// The names of fields, as paths and in messages about misspelt ones.
+// Field paths and "did you mean" suggestions for misspelt fields.
 #ifndef LENGTHWISE_SPECIFICATION_FIELD_NAMES_H_
 #define LENGTHWISE_SPECIFICATION_FIELD_NAMES_H_
 
@@ -9,13 +9,13 @@
 
 namespace lengthwise::specification {
 
-// "parent.name", or "name" without a parent.
+// Joins a field path: "parent.name", or "name" if `parent` is empty.
 std::string Below(absl::string_view parent, absl::string_view name);
 
 struct UnknownField {
-  // `; did you mean "steps"?`, or the accepted names.
+  // Text to append to the error: `; did you mean "steps"?`, or the accepted names.
   std::string suggestion;
-  // The field that was probably meant; empty where none is near.
+  // The closest field name; empty if none is close.
   std::string probably;
 };
 UnknownField DescribeUnknownField(const google::protobuf::Descriptor& message,

@@ -1,4 +1,4 @@
-// What is wrong with a specification, gathered by all checks.
+// Collects the problems of a specification across all checks.
 #ifndef LENGTHWISE_SPECIFICATION_FINDINGS_H_
 #define LENGTHWISE_SPECIFICATION_FINDINGS_H_
 
@@ -12,26 +12,26 @@
 
 namespace lengthwise::specification {
 
-// One mistake gives one problem: what could not be read is not reported missing or wrong again. Not
-// thread-safe.
+// Reports each mistake once: a field that could not be read is not reported again as missing or
+// wrong. Not thread-safe.
 class Findings {
  public:
   Findings() = default;
-  // Starts with what the parser found.
+  // Starts with the parser's problems.
   explicit Findings(const Parsed& parsed);
 
-  // Drops the problem if its field, or something that the field is in, could not be read.
+  // Ignored if the field, or a field that contains it, could not be read.
   void Add(std::string field, std::string description);
   void AddAll(const std::vector<catalogue::Problem>& problems);
-  // A required field that nobody set. Dropped also if a part of the field could not be read, and
-  // after IgnoreMissing().
+  // Reports an unset required field. Ignored if a part of the field could not be read, and after
+  // IgnoreMissing().
   void AddMissing(std::string field, std::string description);
-  // The protocol is unknown, so what it would have set is not the user's mistake.
+  // Call for an unknown protocol: fields that it would have set are not the user's mistake.
   void IgnoreMissing() { ignore_missing_ = true; }
 
   const std::vector<catalogue::Problem>& problems() const { return problems_; }
   bool empty() const { return problems_.empty(); }
-  // There are more than anybody reads: looking for others is a waste.
+  // True at kEnoughProblems: checks may stop looking for more.
   bool enough() const { return problems_.size() >= kEnoughProblems; }
 
  private:

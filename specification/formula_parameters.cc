@@ -21,7 +21,7 @@ using models::FormulaParameter;
 
 constexpr char kParameters[] = "parameters";
 
-// Reads the settings of one parameter.
+// Reads the settings of one parameter of a formula.
 class Reader {
  public:
   Reader(std::string path, Findings& findings) : path_(std::move(path)), findings_(findings) {}
@@ -126,7 +126,7 @@ void FoldFormulaParameters(const std::string& path, v1::Component& encoding, Fin
   for (const auto& [name, value] : encoding.parameters()) {
     const Value::KindCase kind = value.kind_case();
     if (name == kParameters && kind == Value::kStructValue) {
-      // From a caller of the API, who gives them together.
+      // API clients may send all parameters in one map.
       own.insert(value.struct_value().fields().begin(), value.struct_value().fields().end());
     } else if ((kind == Value::kNumberValue || kind == Value::kListValue ||
                 kind == Value::kStructValue) &&
@@ -150,7 +150,7 @@ void FoldFormulaParameters(const std::string& path, v1::Component& encoding, Fin
       parameters.push_back(*std::move(parameter));
     } else if (FormulaParameter unknown = {.name = name};
                models::FormulaParameterMistake(unknown).empty()) {
-      // So that a formula with it has no second mistake.
+      // Declares the parameter although it is wrong, so that the formula is not reported as well.
       parameters.push_back(std::move(unknown));
     }
   }

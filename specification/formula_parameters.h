@@ -1,4 +1,4 @@
-// The parameters of a formula, as a user writes them.
+// Reads the named parameters of a user's formula encoding.
 #ifndef LENGTHWISE_SPECIFICATION_FORMULA_PARAMETERS_H_
 #define LENGTHWISE_SPECIFICATION_FORMULA_PARAMETERS_H_
 
@@ -9,9 +9,10 @@
 
 namespace lengthwise::specification {
 
-// Moves every value of an encoding `formula` that is a number, a list or a map, and no parameter of
-// the catalogue's entry, into the entry's parameter "parameters", in the form of
-// models/encodings/formula_definition.h. `path` is the encoding's. Leaves other components alone.
+// Applies to the encoding `formula`; other components stay unchanged. Moves each value that is a
+// number, a list or a map, and is not a catalogue parameter, into the entry's parameter
+// "parameters", in the format of models/encodings/formula_definition.h. `path` is the encoding's
+// field.
 void FoldFormulaParameters(const std::string& path, v1::Component& encoding, Findings& findings);
 
 }  // namespace lengthwise::specification

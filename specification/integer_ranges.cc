@@ -10,7 +10,7 @@ namespace lengthwise::specification {
 std::optional<absl::int128> ParseInteger(absl::string_view text) {
   if (int64_t number; absl::SimpleAtoi(text, &number)) return number;
   if (uint64_t number; absl::SimpleAtoi(text, &number)) return number;
-  // Beyond 2^53 a double no longer says which integer was meant.
+  // Above 2^53, adjacent integers share a double, so the value would be ambiguous.
   double number;
   if (absl::SimpleAtod(text, &number) && std::trunc(number) == number &&
       std::abs(number) <= 0x1p53) {

@@ -7,7 +7,7 @@
 namespace lengthwise::specification {
 namespace {
 
-TEST(ParseIntegerTest, TakesWhatA64BitFieldHolds) {
+TEST(ParseIntegerTest, AcceptsTheRangeOf64BitFields) {
   EXPECT_EQ(ParseInteger("-9223372036854775808"), std::numeric_limits<int64_t>::min());
   EXPECT_EQ(ParseInteger("18446744073709551615"), std::numeric_limits<uint64_t>::max());
   EXPECT_EQ(ParseInteger("18446744073709551616"), std::nullopt);
@@ -42,7 +42,7 @@ TEST(ParseRangeTest, CountsWithoutOverflow) {
             absl::int128(std::numeric_limits<uint64_t>::max()) + (absl::int128(1) << 63) + 1);
 }
 
-TEST(ParseRangeTest, RefusesWhatIsNoRange) {
+TEST(ParseRangeTest, RefusesTextThatIsNoRange) {
   for (const char* text : {"", "..", "1..", "..1", "1...3", "9..0", "1..3 step 0", "1..3 step -1",
                            "1..3 step", "1..3 by 2", "a..b", "1..2..3"}) {
     EXPECT_FALSE(ParseRange(text)) << text;

@@ -10,8 +10,8 @@
 namespace lengthwise::specification {
 namespace {
 
-// Builds a document from nlohmann's parser, which reports through return values and calls, not by
-// recursion.
+// Builds a document from nlohmann's SAX parser. SAX reports errors through return values and does
+// not recurse, so deep nesting cannot overflow the stack.
 class Builder : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit Builder(Document& document) : document_(document) {}
@@ -49,12 +49,12 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
 
   bool parse_error(std::size_t, const std::string&,
                    const nlohmann::detail::exception& error) override {
-    // "[json.exception.parse_error.101] parse error at line 1, column 5: syntax error ..."
+    // Example: "[json.exception.parse_error.101] parse error at line 1, column 5: syntax error ..."
     absl::string_view message = error.what();
     const size_t place = message.find(" at line ");
     const size_t colon = place == message.npos ? message.npos : message.find(": ", place);
     if (colon == message.npos) {
-      // A number that no double holds comes without a place.
+      // nlohmann reports a number too large for a double without a location.
       problem_ = {"",
                   absl::StrCat("not readable as JSON: ", message.substr(message.find("] ") + 2))};
     } else {

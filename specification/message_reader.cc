@@ -22,7 +22,7 @@
 namespace lengthwise::specification {
 namespace {
 
-// A number, also as YAML writes those that are not finite: ".nan", "-.inf".
+// Also accepts YAML's non-finite numbers: ".nan", "-.inf". Later checks reject them by field.
 std::optional<double> ParseNumber(const std::string& text) {
   absl::string_view word = text;
   if (word == ".nan" || word == ".NaN" || word == ".NAN") word = "nan";
@@ -33,14 +33,14 @@ std::optional<double> ParseNumber(const std::string& text) {
   return number;
 }
 
-// "true" and "false", also capitalized, as in YAML 1.2.
+// Accepts the spellings of YAML 1.2: "true", "True", "TRUE".
 std::optional<bool> ParseBool(absl::string_view text) {
   if (text == "true" || text == "True" || text == "TRUE") return true;
   if (text == "false" || text == "False" || text == "FALSE") return false;
   return std::nullopt;
 }
 
-// What was given, as a message shows it: `3`, `"many"`, `a list`; long texts are cut.
+// Formats a value for an error: `3`, `"many"`, `a list`. Truncates long text.
 std::string Shown(const Node& node) {
   constexpr size_t kMostShown = 60;
   switch (node.kind) {
@@ -59,7 +59,7 @@ std::string Shown(const Node& node) {
       break;
   }
   if (node.text.size() <= kMostShown) return absl::StrCat("\"", node.text, "\"");
-  size_t cut = kMostShown;  // not within a character
+  size_t cut = kMostShown;  // never inside a UTF-8 character
   while (cut > 0 && (static_cast<unsigned char>(node.text[cut]) & 0xC0) == 0x80) --cut;
   return absl::StrCat("\"", node.text.substr(0, cut), "...\"");
 }
@@ -67,7 +67,7 @@ std::string Shown(const Node& node) {
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
-// An axis that is written as an empty list is an empty grid, not a wish for the default.
+// An axis written as an empty list is an empty grid, not a request for the default.
 bool MustNotBeEmpty(absl::string_view path) {
   static constexpr absl::string_view kAxes[] = {"tasks",          "networks", "encodings",
                                                 "learning_rates", "seeds",    "evaluation.lengths"};
@@ -138,7 +138,7 @@ class Reader {
   }
 
  private:
-  // False when the budget of values is spent.
+  // Counts a value. Returns false when the budget of values is exhausted.
   bool Visit() {
     if (++visits_ == kMaxNodes + 1) {
       Unread("", absl::StrCat("more than ", kMaxNodes, " values, counting those of aliases"));
@@ -171,7 +171,7 @@ class Reader {
     }
   }
 
-  // One value of a field; a repeated field gets it appended.
+  // Reads one value of a field. Appends to repeated fields.
   void ReadValue(const Node& node, const std::string& path, const FieldDescriptor& field,
                  Message& message) {
     if (!Visit()) return;
@@ -284,7 +284,7 @@ class Reader {
              absl::StrCat("got ", Shown(node), ", expected a name, or a name with parameters"));
       return;
     }
-    // The parameters of a formula have settings of their own.
+    // Only a formula's parameters may be maps or lists.
     const bool nested = absl::c_any_of(node.children, [](const auto& child) {
       return child.first == "name" && child.second->text == "formula";
     });
@@ -295,7 +295,7 @@ class Reader {
       if (!seen.insert(name).second) {
         Unread(field, "given twice");
       } else if (value->kind == Node::Kind::kNull) {
-        // As if it were not there.
+        // Treated as unset.
       } else if (name == "parameters") {
         ReadParameters(*value, path, nested, component);
       } else if (name != "name" && name != "label") {
@@ -333,13 +333,14 @@ class Reader {
       return;
     }
     google::protobuf::Value value;
-    // A parameter's settings, of which one may be a list.
+    // Settings of a formula's parameter may contain one list.
     if (ReadScalars(node, path, nested ? 2 : 0, value)) {
       (*component.mutable_parameters())[name] = std::move(value);
     }
   }
 
-  // A scalar, or a map or list of such that is at most `depth` deep. False where it was not read.
+  // Reads a scalar, or maps and lists of scalars nested at most `depth` deep. Returns false if it
+  // reported a problem.
   bool ReadScalars(const Node& node, const std::string& path, int depth,
                    google::protobuf::Value& value) {
     if (!Visit()) return false;

@@ -1,4 +1,4 @@
-// What users are told about their mistakes, word for word.
+// Error messages for users' mistakes, word for word.
 #include <limits>
 #include <string>
 #include <vector>
@@ -36,8 +36,8 @@ std::string MessageOf(std::string text,
   return std::string(status.message());
 }
 
-// Messages that list what is accepted follow the catalogue and the API; the tests of Suggestion say
-// what such a list looks like.
+// Lists of accepted names follow the catalogues and the API. The tests of Suggestion pin their
+// format.
 template <typename Entry>
 std::vector<std::string> Names(absl::Span<const Entry* const> entries,
                                bool (*is_listed)(const Entry&) = nullptr) {
@@ -59,7 +59,7 @@ std::vector<std::string> FieldNames() {
 
 struct Mistake {
   std::string name;
-  // Replaces the line of kRight that begins with the same field, or comes after its last line.
+  // Replaces the line of kRight for the same field, or appends the line.
   std::string line;
   std::string message;
 };
@@ -85,14 +85,14 @@ std::string With(const std::string& line) {
   return text.replace(start + 1, end - start - 1, line);
 }
 
-// "training: {...}" and "training: {}" are of one field.
+// True for two lines that set one field, such as "training: {...}" and "training: {}".
 bool AreOfOneField(const std::string& line, const std::string& other) {
   return line.substr(0, line.find(':')) == other.substr(0, other.find(':'));
 }
 
-TEST(MistakesTest, TheBaseOfTheseTestsHasNone) { EXPECT_EQ(MessageOf(kRight), ""); }
+TEST(MistakesTest, BaseOfTheseTestsIsValid) { EXPECT_EQ(MessageOf(kRight), ""); }
 
-TEST(MistakesTest, PuzzlesHaveALengthADataSetAndConditions) {
+TEST(MistakesTest, PuzzlesNeedLengthDataSetAndConditions) {
   const auto message = [](const std::string& lines) {
     return MessageOf(absl::StrCat("name: right\nprotocol: latin_square\nseeds: 0\n", lines));
   };
@@ -108,15 +108,15 @@ TEST(MistakesTest, PuzzlesHaveALengthADataSetAndConditions) {
   EXPECT_EQ(message("evaluation: {attention_inputs: [{tokens: [1, 2]}]}"),
             "evaluation.attention_inputs[0].tokens: got 2 tokens, \"latin_square\" has puzzles of "
             "16, row by row");
-  EXPECT_EQ(message("evaluation: {attention_inputs: [{numbers: [0.5]}]}"),
-            "evaluation.attention_inputs[0].numbers: \"latin_square\" has inputs of tokens: give "
-            "tokens instead");
+  EXPECT_EQ(
+      message("evaluation: {attention_inputs: [{numbers: [0.5]}]}"),
+      "evaluation.attention_inputs[0].numbers: \"latin_square\" reads tokens: give tokens instead");
   EXPECT_EQ(message("tasks: [latin_square, reverse_string]"),
-            "tasks[1]: \"reverse_string\" and \"latin_square\" are trained in different ways; give "
-            "each a specification");
+            "tasks[1]: \"reverse_string\" and \"latin_square\" are different kinds of task; write "
+            "a specification for each");
 }
 
-TEST(MistakesTest, RegressionsHaveScalesAndAsManyNumbersAsTrainingSays) {
+TEST(MistakesTest, RegressionsNeedValidScalesAndInputs) {
   const auto message = [](const std::string& lines) {
     return MessageOf(
         absl::StrCat("name: right\nprotocol: positional_attention\nseeds: 0\n"
@@ -125,15 +125,15 @@ TEST(MistakesTest, RegressionsHaveScalesAndAsManyNumbersAsTrainingSays) {
   };
   EXPECT_EQ(message(""), "");
   EXPECT_EQ(message("evaluation: {attention_inputs: [{tokens: [4, -4, 0]}]}"),
-            "evaluation.attention_inputs[0].tokens: got 3 numbers, \"sorting\" has inputs of 9, a "
-            "scratchpad's 0 among them");
+            "evaluation.attention_inputs[0].tokens: got 3 numbers, \"sorting\" has inputs of 9 "
+            "numbers, including the scratchpad's 0");
   const auto of_input = [&](const std::string& input) {
     return message("evaluation: {attention_inputs: [" + input + "]}");
   };
   EXPECT_EQ(of_input("{numbers: [1.75, 1.25, 0.75, 0.25, -0.25, -0.75, -1.25, -1.75, 0]}"), "");
   EXPECT_EQ(of_input("{numbers: [1.5, -0.25, 0]}"),
-            "evaluation.attention_inputs[0].numbers: got 3 numbers, \"sorting\" has inputs of 9, a "
-            "scratchpad's 0 among them");
+            "evaluation.attention_inputs[0].numbers: got 3 numbers, \"sorting\" has inputs of 9 "
+            "numbers, including the scratchpad's 0");
   EXPECT_EQ(of_input("{numbers: [1, 2, 3, 4, 5, 6, 7, .inf, 0]}"),
             "evaluation.attention_inputs[0].numbers: got inf, expected finite numbers");
   EXPECT_EQ(of_input("{tokens: [1, 2, 3, 4, 5, 6, 7, 8, 0], numbers: [1, 2, 3, 4, 5, 6, 7, 8, 0]}"),
@@ -168,7 +168,7 @@ TEST(MistakesTest, RegressionsHaveScalesAndAsManyNumbersAsTrainingSays) {
                               ", "));
 }
 
-TEST(MistakesTest, TextHasSizesThatItsTaskHasExamplesOfAndSequencesThatHoldThem) {
+TEST(MistakesTest, TextNeedsValidSizesAndLongEnoughSequences) {
   const auto message = [](const std::string& lines) {
     return MessageOf(absl::StrCat(R"yaml(name: right
 networks: {name: causal_decoder, blocks: 1, heads: 2, d_model: 16}
@@ -189,8 +189,8 @@ learning_rates: 0.001
   };
   EXPECT_EQ(with("tasks: decimal_addition"), "");
   const std::string limits =
-      "operands have 1 to 101 digits with index hints, of which there are 102 and one more is used "
-      "for the carry, not 102";
+      "operands have 1 to 101 digits with index hints (102 symbols, one of them for the carry), "
+      "not 102";
   EXPECT_EQ(with("evaluation: {lengths: [101, 102], interval_lengths: 5}"),
             absl::StrCat("evaluation.lengths: ", limits));
   EXPECT_EQ(with("evaluation: {lengths: [0, 5], interval_lengths: 5}"),
@@ -207,20 +207,20 @@ learning_rates: 0.001
             "training.packing.tokens: got 0, expected an integer from 1 to 1048576");
   EXPECT_EQ(with("training: {steps: 10, packing: {answers_only: 1}}"),
             "training.packing.answers_only: got 1, expected true or false");
-  EXPECT_EQ(with("training: {epochs: 2, examples: 1000}"),
-            "training.epochs: a step of text has as many examples as its sequences hold: set "
-            "training.steps");
+  EXPECT_EQ(
+      with("training: {epochs: 2, examples: 1000}"),
+      "training.epochs: the number of text examples in a step varies: set training.steps instead");
   EXPECT_EQ(with("tasks: {name: decimal_addition, order: paired}"),
             "tasks[0]: paired digits have no index hints: set index_hints to false or another "
             "order");
   EXPECT_EQ(with("tasks: {name: decimal_addition, order: paired, index_hints: false}"), "");
   EXPECT_EQ(with("tasks: {name: decimal_addition, order: paired, index_hints: false, "
                  "zero_padding: false}"),
-            "tasks[0]: paired digits always have a place for the carry: leave zero_padding out or "
-            "set another order");
+            "tasks[0]: the paired order always pads for the carry: remove zero_padding or set "
+            "another order");
   EXPECT_EQ(with("tasks: {name: decimal_addition, index_hints: false, hints_wrap: true}"),
-            "tasks[0]: hints_wrap is about index hints, of which there are none: set index_hints "
-            "to true or leave hints_wrap out");
+            "tasks[0]: hints_wrap has no effect without index hints: set index_hints to true or "
+            "remove hints_wrap");
   // 5 digits take 6 * 6 + 3 tokens.
   const auto spaces = [&](int tokens) {
     return message(absl::StrCat("tasks: {name: decimal_addition, random_space: 0.1}\n",
@@ -240,18 +240,18 @@ learning_rates: 0.001
     EXPECT_NE(with(line), "") << line;
   }
   EXPECT_EQ(with("evaluation: {lengths: 1..10, projection: {}}"),
-            "evaluation.projection: not of text tasks; leave it out");
+            "evaluation.projection: does not apply to text tasks; remove it");
   EXPECT_EQ(with("evaluation: {lengths: 1..10, sequence_scores: true}"), "");
   EXPECT_EQ(with("tasks: [decimal_addition, parity_check]"),
-            "tasks[1]: \"parity_check\" and \"decimal_addition\" are trained in different ways; "
-            "give each a specification\n"
+            "tasks[1]: \"parity_check\" and \"decimal_addition\" are different kinds of task; "
+            "write a specification for each\n"
             "networks[0]: \"causal_decoder\" cannot learn \"parity_check\" (tasks[1])");
-  // 10 digits take 6 * 11 + 3 tokens, and packed sequences that attend across examples all of
-  // theirs.
+  // 10 digits take 6 * 11 + 3 tokens. Packed sequences with attention across examples use all
+  // tokens.
   EXPECT_EQ(with("encodings: {name: rope, randomized: true, max_position: 69}"), "");
   EXPECT_THAT(with("encodings: {name: rope, randomized: true, max_position: 68}"),
               StartsWith("encodings[0].max_position: "));
-  // Positions that restart where attention does not, or run on where it does not.
+  // Positions must restart exactly where attention does.
   for (const std::string packing : {"{attend_across: true, reset_positions: true}",
                                     "{attend_across: false, reset_positions: false}"}) {
     const auto encoded = [&](const std::string& encoding) {
@@ -260,9 +260,8 @@ learning_rates: 0.001
                                   "}\nevaluation: {lengths: 1..10}\n"));
     };
     const std::string refusal =
-        "encodings[0]: tells tokens apart by how many places lie between them, not by positions "
-        "that restart where attention does not, or run on where it does not; leave "
-        "training.packing.reset_positions out or use another encoding";
+        "encodings[0]: uses the distance between tokens, so positions must restart exactly where "
+        "attention does; remove training.packing.reset_positions or use another encoding";
     for (const char* encoding :
          {"relative", "shaw", "{name: relative, randomized: true, distances: offsets}",
           "{name: alibi, randomized: true, distances: offsets}"}) {
@@ -276,17 +275,17 @@ learning_rates: 0.001
         << "2,048 tokens of a sequence";
   }
   EXPECT_EQ(MessageOf(With("training: {steps: 10, packing: {tokens: 64}}")),
-            "training.packing: of text tasks alone; leave it out");
+            "training.packing: applies to text tasks only; remove it");
 }
 
 class OneMistakeTest : public testing::TestWithParam<Mistake> {};
 
-TEST_P(OneMistakeTest, IsNamedWithWhatIsAccepted) {
+TEST_P(OneMistakeTest, ErrorNamesFieldAndAcceptedValues) {
   EXPECT_EQ(MessageOf(With(GetParam().line)), GetParam().message) << With(GetParam().line);
 }
 
 const Mistake kMistakes[] = {
-    {"MissingName", "name:", "name: required: what the experiment is called"},
+    {"MissingName", "name:", "name: required: the experiment's name"},
     {"BadName", "name: Über uns",
      "name: got \"Über uns\", expected at most 40 characters of a-z, 0-9, \"_\" and \"-\", first a "
      "letter or digit"},
@@ -343,16 +342,15 @@ const Mistake kMistakes[] = {
     {"UnknownSchedule", "training: {steps: 1, schedule: constnat}",
      "training.schedule: unknown schedule \"constnat\"; did you mean \"constant\"?"},
     {"EpochsOfNothing", "training: {epochs: 3}",
-     "training.epochs: needs a data set to go through: set training.examples"},
+     "training.epochs: epochs need a fixed data set: set training.examples"},
     {"EpochsAndSteps", "training: {steps: 1, epochs: 3, examples: 1000}",
-     "training.epochs: exclusive with training.steps: set one of them"},
+     "training.epochs: cannot be combined with training.steps: set one of them"},
     {"NegativeEpochs", "training: {epochs: -3, examples: 1000}",
      "training.epochs: got -3, expected an integer from 1 to 1000000000"},
     {"TooManyEpochs",
      "training: {epochs: 1000000000, examples: 1000000, batch_size: 1, lengths: 1..2}",
      "training.epochs: got 1000000000 epochs of 1000000 steps; expected at most 1000000000000 "
-     "steps "
-     "in all"},
+     "steps in total"},
     {"FewerExamplesThanLengths", "training: {steps: 1, examples: 19, lengths: 1..20}",
      "training.examples: got 19, expected at least one for each of 20 lengths (training.lengths)"},
     {"PlateauWithoutEpochs", "training: {steps: 1, schedule: plateau}",
@@ -382,9 +380,9 @@ const Mistake kMistakes[] = {
     {"HeadsThatDoNotDivide", "networks: [{name: encoder, heads: 3, d_model: 16}]",
      "networks[0].heads: 3 heads do not divide d_model = 16; use a divisor of it"},
     {"SameComponentTwice", "encodings: [sin_cos, none, {name: sin_cos, randomized: false}]",
-     "encodings[2]: the same as encodings[0]"},
+     "encodings[2]: duplicate of encodings[0]"},
     {"SameLabelTwice", "encodings: [{name: none, label: x}, {name: sin_cos, label: x}]",
-     "encodings[1].label: \"x\" is the label of encodings[0], too; set another one"},
+     "encodings[1].label: \"x\" is also the label of encodings[0]; set a different one"},
     {"BadLabel", "encodings: [{name: none, label: No Encoding}]",
      "encodings[0].label: got \"No Encoding\", expected at most 48 characters of a-z, 0-9, \"_\", "
      "\".\" and \"=\""},
@@ -399,7 +397,7 @@ const Mistake kMistakes[] = {
     {"LearningRateTwice", "learning_rates: [0.1, 1e-1]", "learning_rates: 0.1 is given twice"},
     {"SeedTwice", "seeds: [0..9, 5]", "seeds: 5 is given twice"},
     {"SeedsAndDataSeeds", "data_seeds: 1",
-     "seeds: exclusive with weight_seeds and data_seeds: set seeds, or both others"},
+     "seeds: cannot be combined with weight_seeds and data_seeds: set seeds, or the other two"},
     {"RangeBackwards", "seeds: 9..0",
      "seeds: got \"9..0\", expected a range such as \"0..9\" or \"5..60 step 5\""},
     {"RangeWithoutEnd", "seeds: [1, 5..]",
@@ -480,8 +478,7 @@ const Mistake kMistakes[] = {
      "evaluation.attention_inputs[0].tokens: got 5, \"bucket_sort\" has input tokens from 0 to 4"},
     {"AttentionToNumbersOfATaskOfTokens",
      "evaluation: {lengths: 5, attention_inputs: [{numbers: [0.5, 1]}]}",
-     "evaluation.attention_inputs[0].numbers: \"bucket_sort\" has inputs of tokens: give tokens "
-     "instead"},
+     "evaluation.attention_inputs[0].numbers: \"bucket_sort\" reads tokens: give tokens instead"},
     {"AttentionForNoInput", "evaluation: {lengths: 5, attention_inputs: [{}]}",
      "evaluation.attention_inputs[0].tokens: got 0, expected an integer from 1 to 1000"},
     {"UnsortedWithoutPositions", "encodings: [{name: none, sorted: false}]",
@@ -514,11 +511,12 @@ const Mistake kMistakes[] = {
      "none, network: {name: encoder, blocks: 2}}]",
      "network_overrides[1]: the network \"encoder\" with the encoding \"none\" is given twice"},
     {"EpochsOfTextWithoutText", "training: {steps: 1, examples: 400, without_replacement: true}",
-     "training.without_replacement: of text tasks alone; leave it out"},
+     "training.without_replacement: applies to text tasks only; remove it"},
     {"SeedOfNoDataSet", "training: {steps: 1, data_set_seed: 3}",
      "training.data_set_seed: needs a data set; set training.examples"},
     {"EvaluatedTrialInASubmission", "evaluated_trial: experiments/e-1/trials/t",
-     "evaluated_trial: set by the server; evaluate a trial with `lengthwise evaluate TRIAL`"},
+     "evaluated_trial: only the server sets this; use `lengthwise evaluate TRIAL` to evaluate a "
+     "trial"},
     {"PriorityOutOfRange", "priority: 1001",
      "priority: got 1001, expected an integer from -1000 to 1000"},
 };
@@ -541,8 +539,9 @@ TEST(MistakesTest, WholePromptsNeedALossOfAnswers) {
       "{name: x, protocol: decimal_addition, encodings: fire, "
       "networks: {name: causal_decoder, prompt_attention: bidirectional}, training: {packing: {";
   constexpr char kNeeds[] =
-      "networks[0].prompt_attention: the loss must count answers alone, of examples of their own: "
-      "set training.packing.answers_only: true, and leave attend_across and reset_positions out";
+      "networks[0].prompt_attention: bidirectional prompts need a loss on answers only and "
+      "separate examples: set training.packing.answers_only: true, and remove attend_across and "
+      "reset_positions";
   EXPECT_EQ(MessageOf(text + "}}}"), kNeeds);
   EXPECT_EQ(MessageOf(text + "answers_only: true, attend_across: true}}}"), kNeeds);
   EXPECT_EQ(MessageOf(text + "answers_only: true}}}"), "");
@@ -554,14 +553,14 @@ TEST(MistakesTest, EpochsOfTextNeedADataSet) {
             "training.without_replacement: needs a data set; set training.examples");
 }
 
-TEST(MistakesTest, NoCodeOfAdditionsIsKnown) {
+TEST(MistakesTest, AdditionsHaveNoReleasedCode) {
   EXPECT_EQ(MessageOf("{name: x, protocol: decimal_addition, compatibility: reference_code, "
                       "training: {packing: {tokens: 2048}}}"),
             "compatibility: the authors of protocol \"decimal_addition\" have released no code; "
             "leave it out");
 }
 
-TEST(MistakesTest, FiveMistakesGetOneAnswerThatNamesAllFive) {
+TEST(MistakesTest, OneAnswerNamesAllMistakes) {
   const absl::Status status = StatusOf(R"yaml(
 name: five
 taskz: bucket_sort
@@ -588,7 +587,7 @@ evaluation: {lengths: 1..10}
   EXPECT_EQ(details.field_violations(1).description(), "got \"many\", expected an integer");
 }
 
-TEST(MistakesTest, AGridOfTenMillionTrialsIsCountedAndNotExpanded) {
+TEST(MistakesTest, HugeGridIsCountedNotExpanded) {
   EXPECT_EQ(MessageOf("{name: x, protocol: randomized_positional_encodings, tasks: bucket_sort, "
                       "learning_rates: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10], encodings: none, "
                       "weight_seeds: 1..1000, data_seeds: 1..1000}"),
@@ -596,14 +595,14 @@ TEST(MistakesTest, AGridOfTenMillionTrialsIsCountedAndNotExpanded) {
             "trials; at most 100,000: give the grid fewer values or submit it in parts");
 }
 
-TEST(MistakesTest, AProductBeyond64BitsIsTooManyToo) {
+TEST(MistakesTest, ProductBeyond64BitsIsTooMany) {
   EXPECT_THAT(MessageOf("{name: x, protocol: randomized_positional_encodings, tasks: bucket_sort, "
                         "learning_rates: [1, 2, 3, 4, 5, 6, 7, 8], encodings: none, "
                         "weight_seeds: 1..1000000, data_seeds: 1..1000000}"),
               HasSubstr("= 8,000,000,000,000 trials; at most 100,000"));
 }
 
-TEST(MistakesTest, TheLimitOfTrialsIsTheCallers) {
+TEST(MistakesTest, CallerSetsTheTrialLimit) {
   v1::SpecificationText text;
   text.set_format(v1::SpecificationText::YAML);
   text.set_text(kRight);
@@ -612,19 +611,19 @@ TEST(MistakesTest, TheLimitOfTrialsIsTheCallers) {
               HasSubstr("2 encodings = 2 trials; at most 1:"));
 }
 
-TEST(MistakesTest, ATextOfFiveMegabytesIsRefusedUnread) {
+TEST(MistakesTest, OversizedTextIsRefusedUnread) {
   EXPECT_EQ(MessageOf(std::string(5 << 20, '[')),
             "text: got 5242880 bytes, expected at most 1048576");
 }
 
-TEST(MistakesTest, AMessageWithoutTextIsCheckedTheSame) {
+TEST(MistakesTest, TypedMessageIsCheckedTheSame) {
   v1::ExperimentSpecification specification;
   specification.set_protocol("randomized_positional_encodings");
   specification.add_learning_rates(std::numeric_limits<double>::quiet_NaN());
   specification.add_encodings()->set_name("none");
   (*specification.mutable_encodings(0)->mutable_parameters())["x"].mutable_list_value();
   EXPECT_EQ(Resolve(specification, Limits()).status().message(),
-            "name: required: what the experiment is called\n"
+            "name: required: the experiment's name\n"
             "learning_rates[0]: got nan, expected a finite number above 0\n"
             "encodings[0].x: expected a number, true, false or text");
 }
@@ -659,7 +658,7 @@ TEST(MistakesTest, FormulasHaveAFieldAndAColumn) {
             "encodings[1].logits: expected a number, true, false or text");
 }
 
-TEST(MistakesTest, ThousandsOfMistakesStillFitIntoAnAnswer) {
+TEST(MistakesTest, ThousandsOfMistakesFitAnAnswer) {
   std::string text = "name: x\n";
   for (int i = 0; i < 5'000; ++i) absl::StrAppend(&text, "unknown", i, ": 1\n");
   const absl::Status status = StatusOf(text);
@@ -668,7 +667,7 @@ TEST(MistakesTest, ThousandsOfMistakesStillFitIntoAnAnswer) {
   EXPECT_LT(status.message().size(), 3'000);
 }
 
-TEST(MistakesTest, TextProtoNamesAllUnknownFieldsWithTheirPlace) {
+TEST(MistakesTest, TextFormatNamesAllUnknownFields) {
   EXPECT_EQ(MessageOf("name: \"x\"\nprotocol: \"randomized_positional_encodings\"\n"
                       "training {\n  stepz: 10\n  batchsize: 3\n}\n",
                       v1::SpecificationText::TEXT_PROTO),

@@ -17,7 +17,7 @@ const std::string& LabelOf(const v1::Component& network) {
   return network.label().empty() ? network.name() : network.label();
 }
 
-// Whether `component` has the name and the parameters of `wanted`.
+// Returns true if `component` has the name and all parameters of `wanted`.
 bool Has(const v1::Component& component, const v1::Component& wanted) {
   if (component.name() != wanted.name()) return false;
   const catalogue::Parameters own = ParametersOf(component), expected = ParametersOf(wanted);
@@ -28,7 +28,7 @@ bool Has(const v1::Component& component, const v1::Component& wanted) {
   return true;
 }
 
-// Whether the network's parameter has another value than the catalogue's default.
+// Returns true if the network's parameter differs from the catalogue's default.
 bool IsChosen(const models::NetworkEntry& entry, const v1::Component& network,
               const std::string& parameter) {
   std::vector<catalogue::Problem> problems;
@@ -40,7 +40,7 @@ bool IsChosen(const models::NetworkEntry& entry, const v1::Component& network,
 
 using Labels = std::pair<std::string, std::string>;  // of network and encoding
 
-// The places of an axis' labels.
+// Maps the labels of an axis to their indices.
 std::map<std::string, size_t> PlacesOf(const Components& components) {
   std::map<std::string, size_t> places;
   for (int i = 0; i < components.size(); ++i) {
@@ -67,7 +67,7 @@ void Set(const v1::Component& parameters, v1::Component& component) {
   }
 }
 
-// What released code adds.
+// Collects the overrides that the released code implies.
 class Additions {
  public:
   explicit Additions(v1::ExperimentSpecification& specification) : specification_(specification) {
@@ -83,8 +83,7 @@ class Additions {
     for (const auto& [name, value] : reading.parameters()) {
       if (IsChosen(entry, network, name)) continue;
       if (target == nullptr) target = &Of(network, encoding);
-      target->mutable_network()->mutable_parameters()->insert(
-          {name, value});  // keeps what is there
+      target->mutable_network()->mutable_parameters()->insert({name, value});  // does not overwrite
     }
   }
 

@@ -1,4 +1,5 @@
-// Networks whose parameters depend on the encoding: ExperimentSpecification.network_overrides.
+// Resolves ExperimentSpecification.network_overrides: network parameters that depend on the
+// encoding.
 #ifndef LENGTHWISE_SPECIFICATION_OVERRIDES_H_
 #define LENGTHWISE_SPECIFICATION_OVERRIDES_H_
 
@@ -18,37 +19,35 @@ namespace lengthwise::specification {
 
 struct OverriddenNetwork {
   Choice choice;
-  std::string path;  // of the override's network, for what is found wrong with it
+  std::string path;  // field of the override's network, for errors
 };
 
-// By the places of a network and an encoding on their axes: the network with that encoding, where
-// an override changes it.
+// Networks changed by an override, keyed by the indices of network and encoding on their axes.
 using OverriddenNetworks = std::map<std::pair<size_t, size_t>, OverriddenNetwork>;
 
-// Adds the released code's overrides. A reading is a specification of encodings and networks: every
-// network of its networks' names gets their parameters with every encoding that has its encodings'
-// name and parameters. A parameter that the network has with another value than the catalogue's
-// default stays, and so does an override that is there. The axes of `specification` are resolved.
+// Adds overrides that the released code implies. A reading names encodings and networks: each
+// network with a name in the reading gets the reading's parameters, in combination with each
+// encoding that has the name and parameters of one of the reading's. Keeps network parameters that
+// differ from the catalogue's default, and existing overrides. Expects resolved axes.
 void AddCodeOverrides(absl::Span<const models::NetworkEntry* const> entries,
                       absl::Span<const v1::ExperimentSpecification> readings,
                       v1::ExperimentSpecification& specification);
 
-// Resolves the overrides, writes their labels into them, and finds unknown labels, names and
-// parameters, wrong values, and overrides that stand twice. The axes of `specification` are
-// resolved.
+// Resolves the overrides and writes their labels into them. Reports unknown labels, names and
+// parameters, wrong values, and duplicate overrides. Expects resolved axes.
 OverriddenNetworks ResolveOverrides(absl::Span<const models::NetworkEntry* const> entries,
                                     v1::ExperimentSpecification& specification, Findings& findings);
 
-// Finds the override of a network with an encoding. The specification outlives it, unchanged.
+// Looks up overrides by network and encoding. The specification must outlive it and stay unchanged.
 class NetworkOverrides {
  public:
   explicit NetworkOverrides(const v1::ExperimentSpecification& specification);
 
-  // The network as the trials with the encoding have it.
+  // The network as trained with this encoding.
   v1::Component Applied(const v1::Component& network, const v1::Component& encoding) const;
 
  private:
-  // By the labels of network and encoding.
+  // Keys are the labels of network and encoding.
   std::map<std::pair<absl::string_view, absl::string_view>, const v1::NetworkOverride*> by_labels_;
 };
 

@@ -24,8 +24,8 @@ Parsed Unreadable(catalogue::Problem problem) {
   return parsed;
 }
 
-// The first line that no format allows. Checked before any library sees the text: yaml-cpp takes
-// some control characters for the end of the file.
+// Finds the first line that is not valid in any format. Runs before any parser sees the text,
+// because yaml-cpp treats some control characters as the end of the file.
 std::optional<catalogue::Problem> FindForbiddenText(absl::string_view text) {
   size_t number = 1;
   for (absl::string_view line : absl::StrSplit(text, '\n')) {
@@ -49,7 +49,7 @@ std::optional<catalogue::Problem> FindForbiddenText(absl::string_view text) {
 }  // namespace
 
 Parsed Parse(v1::SpecificationText::Format format, absl::string_view text) {
-  absl::ConsumePrefix(&text, "\xEF\xBB\xBF");  // a byte order mark
+  absl::ConsumePrefix(&text, "\xEF\xBB\xBF");  // byte order mark
   if (auto problem = FindForbiddenText(text)) return Unreadable(*std::move(problem));
   if (format == v1::SpecificationText::TEXT_PROTO) return ReadTextFormat(text);
   if (format != v1::SpecificationText::YAML && format != v1::SpecificationText::JSON) {

@@ -1,5 +1,5 @@
-// From a text to the message it describes, with the conveniences that proto/specification.proto
-// states.
+// Parses the text of a specification into its message, including the shorthands that
+// proto/specification.proto documents.
 #ifndef LENGTHWISE_SPECIFICATION_PARSE_H_
 #define LENGTHWISE_SPECIFICATION_PARSE_H_
 
@@ -13,26 +13,26 @@
 
 namespace lengthwise::specification {
 
-// Nobody reads more, and finding suggestions for a hundred thousand misspelt names takes long.
+// Enough for any reader. Also bounds the cost of suggestions for a text with a hundred thousand
+// misspelt names.
 inline constexpr size_t kEnoughProblems = 100;
 
 struct Parsed {
-  // What could be read; only as much as was written, without defaults. Values that could not be
-  // read are left out, or stand as empty elements in lists, so that indices stay.
+  // The readable part of the text, without defaults. Unreadable values are left out; in lists they
+  // become empty elements, so that indices stay valid.
   v1::ExperimentSpecification specification;
-  // All that could not be read; after kEnoughProblems the search may end.
+  // Every part that could not be read. Parsing may stop after kEnoughProblems.
   std::vector<catalogue::Problem> problems;
-  // Paths that later checks should not speak about again: what could not be read, and the fields
-  // that misspelt names were probably meant for.
+  // Fields that later checks must not report again: fields that could not be read, and the likely
+  // targets of misspelt names.
   std::vector<std::string> unread;
-  // False when the text as a whole is not readable: a syntax error, invalid UTF-8, control
-  // characters, too deep or too large. Then `problems` says why and the specification is empty.
+  // False if the text as a whole is unreadable: a syntax error, invalid UTF-8, control characters,
+  // too deep or too large. Then `problems` holds the reason and the specification is empty.
   bool readable = true;
 };
 
-// Never fails otherwise, whatever bytes `text` has; memory is bounded by a constant and the text's
-// size. YAML and JSON give all problems at once; text format all unknown fields and the first other
-// mistake.
+// Accepts any bytes. Memory is bounded by a constant and the size of `text`. YAML and JSON report
+// all problems at once; text format reports all unknown fields and the first other problem.
 Parsed Parse(v1::SpecificationText::Format format, absl::string_view text);
 
 }  // namespace lengthwise::specification

@@ -29,7 +29,7 @@ v1::ExperimentSpecification Read(const std::string& text,
   return parsed.specification;
 }
 
-// "field: description" of the only problem of an unreadable text.
+// Returns "field: description" of the only problem of an unreadable text.
 std::string Refusal(const std::string& text, v1::SpecificationText::Format format = kYaml) {
   const Parsed parsed = Parse(format, text);
   EXPECT_FALSE(parsed.readable);
@@ -37,13 +37,13 @@ std::string Refusal(const std::string& text, v1::SpecificationText::Format forma
   return absl::StrCat(parsed.problems[0].field, ": ", parsed.problems[0].description);
 }
 
-TEST(ParseTest, AComponentMayBeItsNameAlone) {
+TEST(ParseTest, ComponentMayBeOnlyAName) {
   const auto specification = Read("encodings: [none, sin_cos]");
   ASSERT_THAT(specification.encodings(), SizeIs(2));
   EXPECT_EQ(specification.encodings(1).name(), "sin_cos");
 }
 
-TEST(ParseTest, ParametersMayStandBesideTheName) {
+TEST(ParseTest, ParametersMayFollowTheName) {
   const auto beside = Read("encodings: {name: e, a: true, b: 3, c: text, d: '3', label: x}");
   const auto apart =
       Read("encodings: {name: e, label: x, parameters: {a: true, b: 3, c: text, d: '3'}}");
@@ -58,7 +58,7 @@ TEST(ParseTest, ParametersMayStandBesideTheName) {
   }
 }
 
-TEST(ParseTest, IntegersMayComeAsRangesWithBothEnds) {
+TEST(ParseTest, IntegerRangesIncludeBothEnds) {
   EXPECT_THAT(Read("seeds: 0..3").seeds(), ElementsAre(0, 1, 2, 3));
   EXPECT_THAT(Read("seeds: [7, 1..10 step 4, 20]").seeds(), ElementsAre(7, 1, 5, 9, 20));
   EXPECT_THAT(Read("seeds: ['18446744073709551614..18446744073709551615']").seeds(),
@@ -73,7 +73,7 @@ TEST(ParseTest, ALengthRangeMayBeARange) {
   EXPECT_EQ(specification.training().lengths().max(), 20);
 }
 
-TEST(ParseTest, AnIntegerMayBeWrittenWithAnExponent) {
+TEST(ParseTest, IntegersMayHaveExponents) {
   EXPECT_EQ(Read("training: {steps: 2e6}").training().steps(), 2'000'000);
 }
 
@@ -101,7 +101,7 @@ TEST(ParseTest, AByteOrderMarkIsSkipped) { EXPECT_EQ(Read("\xEF\xBB\xBFname: x")
 
 TEST(ParseTest, SyntaxErrorsSayWhere) {
   EXPECT_EQ(Refusal("name: x\ntasks: [a,\n"), "line 3, column 1: end of sequence flow not found");
-  // yaml-cpp 0.8 adds its name.
+  // yaml-cpp 0.8 appends the anchor's name.
   EXPECT_THAT(Refusal("name: x\ntraining: {steps: *n}"),
               MatchesRegex("line 2, column 19: the referenced anchor is not defined(: n)?"));
   EXPECT_THAT(Refusal("{\"name\": \"x\",\n  }", kJson),
@@ -131,7 +131,7 @@ TEST(ParseTest, BytesThatAreNoTextAreRefused) {
   EXPECT_EQ(Refusal("name: x\ntasks: \xff\xfe"), "line 2: not valid UTF-8");
   EXPECT_EQ(Refusal(std::string("name: x\0", 8)),
             "line 1: a control character (byte 0x00), expected text");
-  // yaml-cpp takes this byte for the end of the file.
+  // yaml-cpp treats this byte as the end of the file.
   EXPECT_EQ(Refusal("name: x\n\x04\nseeds: [-1]"),
             "line 2: a control character (byte 0x04), expected text");
 }
@@ -150,8 +150,8 @@ TEST(ParseTest, DeepNestingIsRefusedInEveryFormat) {
   EXPECT_FALSE(parsed.readable);
 }
 
-TEST(ParseTest, AliasesThatMultiplyAreNotFollowed) {
-  // Ten values, each ten times the one before.
+TEST(ParseTest, ExponentialAliasesAreNotExpanded) {
+  // Ten levels of aliases, each ten times the size of the one before.
   std::string text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
   for (int i = 1; i < 10; ++i) {
     absl::StrAppend(&text, "a", i, ": &a", i, " [");
@@ -160,7 +160,7 @@ TEST(ParseTest, AliasesThatMultiplyAreNotFollowed) {
   }
   EXPECT_THAT(Parse(kYaml, text).problems, SizeIs(10)) << "ten unknown fields";
 
-  // A thousand times the same component with a thousand parameters.
+  // A thousand aliases of one component with a thousand parameters.
   text = "a: &a {name: x";
   for (int i = 0; i < 1'000; ++i) absl::StrAppend(&text, ", p", i, ": 1");
   absl::StrAppend(&text, "}\nencodings: [");
@@ -182,8 +182,8 @@ TEST(ParseTest, LongListsOfRangesDoNotGrow) {
   EXPECT_EQ(parsed.specification.seeds_size(), 1'000'000);
 }
 
-// A stand-in for a fuzzer: what it finds in a moment.
-TEST(ParseTest, MutilatedTextsNeverCrash) {
+// A short mutation test; tests/fuzz searches longer.
+TEST(ParseTest, MutatedTextsNeverCrash) {
   const std::string texts[] = {
       "name: x\ntraining: {steps: &a 10, lengths: 1..20, clip_norm: *a}\nencodings:\n  - none\n"
       "  - {name: 'sin_cos', randomized: true}\nseeds: [0..9, 3e1]\ndescription: |\n  text\n",
@@ -223,7 +223,7 @@ TEST(ParseTest, MutilatedTextsNeverCrash) {
   EXPECT_GT(readable, 500) << "the mutations are too coarse to reach the inner parts";
 }
 
-TEST(ParseTest, IndicesStayWhereAValueCannotBeRead) {
+TEST(ParseTest, UnreadableValuesKeepIndices) {
   const Parsed parsed = Parse(kYaml, "{learning_rates: [1, x, 3], encodings: [a, [], c]}");
   EXPECT_THAT(parsed.specification.learning_rates(), ElementsAre(1, 0, 3));
   EXPECT_EQ(parsed.specification.encodings(2).name(), "c");

@@ -1,5 +1,5 @@
-// Protocols by name: what a paper fixes for its experiments, as defaults of a specification. A new
-// protocol is one file in protocols/ and one line in protocols.cc. No LibTorch.
+// A protocol is a paper's experimental setup: defaults for a specification, by name. A new protocol
+// is a file in protocols/ and a line in protocols.cc. Does not depend on LibTorch.
 #ifndef LENGTHWISE_SPECIFICATION_PROTOCOLS_H_
 #define LENGTHWISE_SPECIFICATION_PROTOCOLS_H_
 
@@ -12,29 +12,30 @@
 
 namespace lengthwise::specification {
 
-// What a paper's released code does where its text says otherwise, each part written as a
-// specification. Used by `compatibility: reference_code`.
+// The paper's released code where it differs from the text. Each part is written as a
+// specification. Used for `compatibility: reference_code`.
 struct ReferenceCode {
-  // Parameters of networks and encodings. A component with `randomized` is for those that are, or
-  // are not.
+  // Parameters of networks and encodings. A component that sets `randomized` applies only to
+  // encodings with that value.
   absl::string_view components = {};
-  // Parameters of networks that hold with some encodings alone (overrides.h), one text for each.
+  // Network parameters that apply with certain encodings only (overrides.h), one text for each
+  // group.
   std::vector<absl::string_view> networks_with_encodings = {};
-  // Learning rates, training and evaluation where training.lengths has several lengths.
+  // Learning rates, training and evaluation when training.lengths covers several lengths.
   absl::string_view several_lengths = {};
 };
 
-// Its `parameters` are empty: what a protocol sets is overridden by setting it.
+// Has no `parameters`: to override a protocol's value, a user sets the field.
 struct ProtocolEntry : catalogue::Entry {
-  // The defaults, written as users write specifications, without name and protocol. Where several
-  // components of an axis have the same name, the first gives the defaults for the users'
-  // components of that name.
+  // The defaults, written as a user's specification without name and protocol. If an axis names a
+  // component several times, the first one provides the defaults for users' components of that
+  // name.
   absl::string_view yaml;
-  // Absent where the authors have released no code.
+  // Absent if the authors released no code.
   std::optional<ReferenceCode> reference_code = std::nullopt;
 };
 
-// Sorted by name. Lives forever.
+// Sorted by name. Static lifetime.
 absl::Span<const ProtocolEntry* const> ProtocolEntries();
 
 }  // namespace lengthwise::specification

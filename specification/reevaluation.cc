@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kMostName = 40;
 constexpr absl::string_view kSuffix = "_evaluation";
 
-// Moves the fields that are set, each as a whole.
+// Copies each field that is set in `from`, replacing the whole field.
 void Replace(google::protobuf::Message& from, google::protobuf::Message& to) {
   std::vector<const google::protobuf::FieldDescriptor*> set;
   from.GetReflection()->ListFields(from, &set);
@@ -23,12 +23,13 @@ void Replace(google::protobuf::Message& from, google::protobuf::Message& to) {
 }
 
 v1::Evaluation Changed(v1::Evaluation evaluation, v1::Evaluation changes) {
-  // There is no training, so nothing during it; what the trial has of these stays, since other
-  // fields may need it.
+  // Fields about evaluations during training have no effect, since there is no training. The
+  // trial's own values stay, since other fields may depend on them.
   changes.clear_every_steps();
   changes.clear_interval_lengths();
   changes.clear_interval_sequences();
-  // Maps, projections and other analyses are there already: only what is asked for is made.
+  // The trial's maps, projections and other analyses are stored already. Repeat only those
+  // requested.
   evaluation.clear_attention_lengths();
   evaluation.clear_attention_inputs();
   evaluation.clear_attention_sequences();
@@ -54,7 +55,7 @@ v1::ExperimentSpecification ReevaluationSpecification(const v1::ExperimentSpecif
   specification.set_name(
       absl::StrCat(experiment.name().substr(0, kMostName - kSuffix.size()), kSuffix));
   specification.set_priority(experiment.priority());
-  // No protocol: the trial says everything.
+  // No protocol: the trial's fields are complete.
   *specification.add_tasks() = trial.task();
   *specification.add_networks() = trial.network();
   *specification.add_encodings() = trial.encoding();

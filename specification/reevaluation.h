@@ -1,5 +1,5 @@
-// The evaluation of a trained model as an experiment of its own: of one trial, which trains
-// nothing.
+// Builds the specification of a re-evaluation: an experiment of one trial that evaluates a trained
+// model and does not train.
 #ifndef LENGTHWISE_SPECIFICATION_REEVALUATION_H_
 #define LENGTHWISE_SPECIFICATION_REEVALUATION_H_
 
@@ -9,17 +9,18 @@
 
 namespace lengthwise::specification {
 
-// What must be resolved: `trial` of `experiment`, with the fields of its evaluation and projection
-// that `changes` sets, each as a whole, but for those about evaluations during training; attention
-// maps, projections and other analyses only where `changes` asks for them. Called "<the
-// experiment's name>_evaluation", with the name cut so that all has at most 40 characters.
+// The specification to resolve. Starts from `trial` of `experiment` and replaces, as a whole, each
+// field of evaluation and projection that `changes` sets, except fields about evaluations during
+// training. Attention maps, projections and other analyses are made only if `changes` requests
+// them. Its name is "<experiment name>_evaluation", truncated to 40 characters by cutting the
+// experiment's name.
 v1::ExperimentSpecification ReevaluationSpecification(const v1::ExperimentSpecification& experiment,
                                                       const v1::TrialSpecification& trial,
                                                       const v1::Evaluation& changes);
 
-// Makes a re-evaluation of the grid that ReevaluationSpecification was resolved to: its trial is
-// `trial`, named `evaluated_trial`, in all but the evaluation. Also where this program's defaults
-// set more than the one's that trained it: the stored model is that trial's and no other's.
+// Turns the resolved grid of ReevaluationSpecification into a re-evaluation: its only trial equals
+// `trial`, named `evaluated_trial`, in everything except the evaluation. Defaults added since
+// `trial` was resolved do not apply, because the specification must describe the stored model.
 void MakeReevaluation(const v1::TrialSpecification& trial, absl::string_view evaluated_trial,
                       Grid& grid);
 

@@ -50,7 +50,7 @@ evaluation:
   v1::TrialSpecification source_;
 };
 
-TEST_F(ReevaluationTest, IsTheSameTrialWithWhatWasSetOfTheEvaluation) {
+TEST_F(ReevaluationTest, ChangesOnlyTheEvaluation) {
   v1::Evaluation changes;
   for (const int32_t length : {40, 30}) changes.add_lengths(length);
   changes.set_sequences(7);
@@ -74,7 +74,7 @@ TEST_F(ReevaluationTest, IsTheSameTrialWithWhatWasSetOfTheEvaluation) {
   EXPECT_NE(grid->trials[0].pack->key, grid_.trials.back().pack->key);
 }
 
-TEST_F(ReevaluationTest, WithoutChangesTheScoresAreTheTrialsOwn) {
+TEST_F(ReevaluationTest, NoChangesKeepTheTrialsEvaluation) {
   const absl::StatusOr<Grid> grid = Reevaluate({});
   ASSERT_TRUE(grid.ok()) << grid.status();
   v1::Evaluation expected = source_.evaluation();
@@ -83,7 +83,7 @@ TEST_F(ReevaluationTest, WithoutChangesTheScoresAreTheTrialsOwn) {
   EXPECT_EQ(grid->trials[0].pack->specification.evaluation().DebugString(), expected.DebugString());
 }
 
-TEST_F(ReevaluationTest, AProjectionKeepsWhatIsNotSetOfIt) {
+TEST_F(ReevaluationTest, ProjectionKeepsUnsetFields) {
   v1::ProjectionSettings& own = *source_.mutable_evaluation()->mutable_projection();
   own.set_fitted_length(6);
   own.set_sequences(9);
@@ -99,7 +99,7 @@ TEST_F(ReevaluationTest, AProjectionKeepsWhatIsNotSetOfIt) {
   EXPECT_THAT(projection.lengths(), ElementsAre(20));
 }
 
-TEST_F(ReevaluationTest, AnalysesAreMadeWhereTheyAreAskedFor) {
+TEST_F(ReevaluationTest, MakesOnlyRequestedAnalyses) {
   v1::Evaluation& own = *source_.mutable_evaluation();
   own.set_attention_sequences(9);
   own.set_sequence_scores(true);
@@ -125,7 +125,7 @@ TEST_F(ReevaluationTest, AnalysesAreMadeWhereTheyAreAskedFor) {
               HasSubstr("evaluation.training_examples: needs a data set"));
 }
 
-TEST_F(ReevaluationTest, EvaluationsDuringTrainingMeanNothing) {
+TEST_F(ReevaluationTest, IgnoresEvaluationsDuringTraining) {
   v1::Evaluation changes;
   changes.set_every_steps(1);
   changes.add_interval_lengths(2);
@@ -150,15 +150,15 @@ TEST_F(ReevaluationTest, MistakesAreThoseOfASubmission) {
   EXPECT_THAT(std::string(Reevaluate(changes).status().message()), HasSubstr("encodings[0]"));
 }
 
-TEST_F(ReevaluationTest, TheStoredModelsTrialKeepsFieldsThatDefaultsWouldSet) {
-  // As an older program would have resolved it.
+TEST_F(ReevaluationTest, LaterDefaultsDoNotChangeTheStoredTrial) {
+  // As an older release would have resolved it.
   source_.mutable_training()->clear_schedule();
   const absl::StatusOr<Grid> grid = Reevaluate({});
   ASSERT_TRUE(grid.ok()) << grid.status();
   EXPECT_FALSE(grid->trials[0].pack->specification.training().has_schedule());
 }
 
-TEST_F(ReevaluationTest, ALongNameIsCutAndPlainSeedsStayPlain) {
+TEST_F(ReevaluationTest, LongNameIsTruncated) {
   grid_.specification.set_name(std::string(38, 'n'));
   grid_.specification.clear_weight_seeds();
   source_.set_data_seed(4);

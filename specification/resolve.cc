@@ -28,7 +28,7 @@ constexpr size_t kMostDescriptionBytes = 400;
 
 std::string Shortened(const std::string& text, size_t most) {
   if (text.size() <= most) return text;
-  size_t cut = most;  // not within a character
+  size_t cut = most;  // never inside a UTF-8 character
   while (cut > 0 && (static_cast<unsigned char>(text[cut]) & 0xC0) == 0x80) --cut;
   return absl::StrCat(text.substr(0, cut), "...");
 }
@@ -44,7 +44,7 @@ std::vector<const catalogue::Entry*> Entries(absl::Span<const T* const> entries)
   return {entries.begin(), entries.end()};
 }
 
-// Lengths in ascending order, so that the order in which they were written makes no other trial.
+// Sorts lengths, so that the order in which they are written does not change the trial.
 void SortLengths(v1::Evaluation& evaluation) {
   for (auto* lengths : {evaluation.mutable_lengths(), evaluation.mutable_interval_lengths(),
                         evaluation.mutable_attention_lengths()}) {
@@ -131,10 +131,10 @@ absl::StatusOr<Grid> ResolveWith(const Catalogues& catalogues, Parsed parsed,
     CheckPacking(training, findings);
     if (counts_epochs) {
       findings.Add("training.epochs",
-                   "a step of text has as many examples as its sequences hold: set training.steps");
+                   "the number of text examples in a step varies: set training.steps instead");
     }
   } else {
-    constexpr char kOfText[] = "of text tasks alone; leave it out";
+    constexpr char kOfText[] = "applies to text tasks only; remove it";
     if (training.has_packing()) findings.Add("training.packing", kOfText);
     if (training.has_without_replacement()) {
       findings.Add("training.without_replacement", kOfText);
@@ -149,7 +149,7 @@ absl::StatusOr<Grid> ResolveWith(const Catalogues& catalogues, Parsed parsed,
   }
   const size_t before = findings.problems().size();
   CheckGridSize(specification, limits.max_trials, findings);
-  // Every combination is looked at only where there are not too many.
+  // Its cost grows with the grid, so only a grid without problems is checked.
   if (findings.problems().size() == before) {
     CheckCombinations(catalogues, specification, tasks, networks, encodings, overridden, findings);
   }

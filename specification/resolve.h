@@ -1,5 +1,5 @@
-// From what a user wrote to trials: parse, fill defaults, validate, expand. `lengthwise validate`
-// and the server call the same functions and so give the same answer.
+// Turns a user's specification into trials: parses, fills in defaults, validates, expands.
+// `lengthwise validate` and the server share these functions, so they always agree.
 #ifndef LENGTHWISE_SPECIFICATION_RESOLVE_H_
 #define LENGTHWISE_SPECIFICATION_RESOLVE_H_
 
@@ -17,23 +17,23 @@
 
 namespace lengthwise::specification {
 
-// What the text of problems may take in a status: gRPC allows headers of 8 KiB in all, and the
-// problems are in it twice.
+// Byte budget for problems in a gRPC status. gRPC limits all headers to 8 KiB, and a status carries
+// the problems twice: in its message and in its details.
 inline constexpr size_t kStatusProblemBytes = 2'400;
 
 struct Limits {
   int64_t max_trials = 100'000;
   int64_t max_text_bytes = 1 << 20;
-  // Of the text of all problems.
+  // Limit for the text of all problems together.
   size_t max_problem_bytes = kStatusProblemBytes;
 };
 
-// What trials that can train in one pack have in common: all but weight seed, data seed and
+// The fields shared by trials that can train in one pack: all except weight seed, data seed and
 // learning rate.
 struct GridPack {
-  // Lower-case hexadecimal SHA-256 of the specification but `keep`.
+  // Lower-case hexadecimal SHA-256 of the specification without `keep`.
   std::string key;
-  // Without seeds and learning rate.
+  // Has no seeds and no learning rate.
   v1::TrialSpecification specification;
 };
 
@@ -45,11 +45,11 @@ struct GridTrial {
   double learning_rate = 0;
   uint64_t weight_seed = 0;
   uint64_t data_seed = 0;
-  // Shared by the trials of the grid that have the same; copying it for each would take longer than
-  // all else that a submission costs.
+  // Shared by all trials of the pack: copying it for each trial would dominate the cost of a
+  // submission.
   std::shared_ptr<const GridPack> pack;
 
-  // All of it, in a message of its own.
+  // The trial's complete specification.
   v1::TrialSpecification Specification() const {
     v1::TrialSpecification specification = pack->specification;
     specification.set_learning_rate(learning_rate);
@@ -62,28 +62,28 @@ struct GridTrial {
 struct Grid {
   // As given, with every default filled in.
   v1::ExperimentSpecification specification;
-  // In the order tasks, networks, encodings, learning rates, weight seeds, data seeds (last changes
-  // fastest).
+  // Ordered by tasks, networks, encodings, learning rates, weight seeds, data seeds; the last
+  // changes fastest.
   std::vector<GridTrial> trials;
 };
 
-// Parses, resolves and expands. All problems come together in one INVALID_ARGUMENT whose message
-// has a line for each, "field: description", and whose payload kBadRequestTypeUrl is a serialized
-// google.rpc.BadRequest. Of very many problems the first are named and the rest counted
-// (Limits::max_problem_bytes).
+// Parses, resolves and expands. Reports all problems in one INVALID_ARGUMENT. Its message has a
+// line for each problem, "field: description"; its payload kBadRequestTypeUrl is a serialized
+// google.rpc.BadRequest. Past Limits::max_problem_bytes, further problems are only counted.
 //
-// What a text may cost is bounded whatever it says: its size, its nesting, its values (also through
-// YAML's aliases) and the trials, which are counted before they are made. Any thread may call.
+// The cost is bounded for any text: size, nesting, values (including YAML aliases) and trials,
+// which are counted before they are created. Thread-safe.
 absl::StatusOr<Grid> Resolve(const v1::SpecificationText& text, const Limits& limits);
 absl::StatusOr<Grid> Resolve(const v1::ExperimentSpecification& specification,
                              const Limits& limits);
 
-// By the file's ending: .yaml, .yml, .json, .textproto, .txtpb; INVALID_ARGUMENT otherwise.
+// Derives the format from the extension: .yaml, .yml, .json, .textproto or .txtpb. INVALID_ARGUMENT
+// otherwise.
 absl::StatusOr<v1::SpecificationText::Format> FormatOfFile(absl::string_view path);
 
 inline constexpr absl::string_view kBadRequestTypeUrl = "type.googleapis.com/google.rpc.BadRequest";
 
-// An INVALID_ARGUMENT made of problems, as described at Resolve. OK for no problems.
+// Builds the INVALID_ARGUMENT that Resolve describes. OK if there are no problems.
 absl::Status ToStatus(const std::vector<catalogue::Problem>& problems,
                       size_t most_bytes = kStatusProblemBytes);
 

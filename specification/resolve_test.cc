@@ -68,7 +68,7 @@ void ExpectSame(const Grid& a, const Grid& b) {
   }
 }
 
-TEST(ResolveTest, NamesTrialsByTheirPointOfTheGridInTheGridsOrder) {
+TEST(ResolveTest, NamesTrialsByGridPointInOrder) {
   const absl::StatusOr<Grid> grid = ResolveText(kSmall);
   ASSERT_TRUE(grid.ok()) << grid.status();
   EXPECT_THAT(Ids(*grid),
@@ -82,7 +82,7 @@ TEST(ResolveTest, NamesTrialsByTheirPointOfTheGridInTheGridsOrder) {
                           "bucket_sort-encoder-randomized_sin_cos-lr0.0003-weights7-data4"));
 }
 
-TEST(ResolveTest, TrialsOfAPackDifferOnlyInSeedsAndLearningRate) {
+TEST(ResolveTest, PackMembersDifferInSeedsAndLearningRate) {
   const absl::StatusOr<Grid> grid = ResolveText(kSmall);
   ASSERT_TRUE(grid.ok()) << grid.status();
   for (int i = 1; i < 4; ++i) EXPECT_EQ(grid->trials[i].pack->key, grid->trials[0].pack->key);
@@ -96,7 +96,7 @@ TEST(ResolveTest, TrialsOfAPackDifferOnlyInSeedsAndLearningRate) {
 }
 
 TEST(ResolveTest, EpochsBecomeSteps) {
-  // 8,000 puzzles in batches of 128: 62 whole ones and one of 64 (relational reasoning).
+  // 8,000 puzzles in batches of 128: 62 full batches and one of 64 (Ito et al.).
   const absl::StatusOr<Grid> grid = ResolveText(
       "{name: x, tasks: even_pairs, encodings: none, learning_rates: 1e-4, evaluation: {lengths: "
       "5}, "
@@ -106,13 +106,13 @@ TEST(ResolveTest, EpochsBecomeSteps) {
   EXPECT_EQ(training.steps(), 4001 * 63);
   EXPECT_EQ(training.examples(), 8000);
   EXPECT_FALSE(training.has_epochs());
-  // What was resolved resolves to itself, as where seeds are added.
+  // Resolving is idempotent. Adding seeds relies on it.
   const absl::StatusOr<Grid> again = Resolve(grid->specification, Limits());
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(again->trials[0].pack->key, grid->trials[0].pack->key);
 }
 
-TEST(ResolveTest, PuzzlesAreAllUnseenUnlessSaidOtherwise) {
+TEST(ResolveTest, PuzzlesAreUnseenByDefault) {
   const std::string puzzles = "{name: x, protocol: latin_square, seeds: 0, encodings: none";
   const absl::StatusOr<Grid> grid = ResolveText(puzzles + "}");
   ASSERT_TRUE(grid.ok()) << grid.status();
@@ -124,7 +124,7 @@ TEST(ResolveTest, PuzzlesAreAllUnseenUnlessSaidOtherwise) {
   EXPECT_EQ(said->trials[0].Specification().evaluation().seen_up_to(), 1);
 }
 
-TEST(ResolveTest, ScalesAboveThatOfTrainingAreUnseenOfRegressions) {
+TEST(ResolveTest, LargerScalesAreUnseenInRegressions) {
   const absl::StatusOr<Grid> grid =
       ResolveText("{name: x, protocol: positional_attention, seeds: 0, training: {lengths: 2..4}}");
   ASSERT_TRUE(grid.ok()) << grid.status();
@@ -133,7 +133,7 @@ TEST(ResolveTest, ScalesAboveThatOfTrainingAreUnseenOfRegressions) {
   EXPECT_EQ(grid->trials[0].Specification().evaluation().seen_up_to(), 1);
   // 10,000 vectors of each length in batches of 1,000.
   EXPECT_EQ(grid->trials[0].Specification().training().steps(), 2001 * 30);
-  // Questions about names have other names in evaluations, at scale 1, too.
+  // Evaluations draw other names than training, at scale 1 too.
   const absl::StatusOr<Grid> with_names = ResolveText(
       "{name: x, protocol: positional_attention, seeds: 0, tasks: [sorting, relational_query]}");
   ASSERT_TRUE(with_names.ok()) << with_names.status();
@@ -141,7 +141,7 @@ TEST(ResolveTest, ScalesAboveThatOfTrainingAreUnseenOfRegressions) {
 }
 
 TEST(ResolveTest, EveryNetworkLearnsEveryTask) {
-  // What neither paper has.
+  // Combinations that neither paper runs.
   for (const std::string network : {"encoder", "layerwise_encoder"}) {
     EXPECT_TRUE(ResolveText(absl::StrCat("{name: x, protocol: latin_square, seeds: 0, networks: ",
                                          network, "}"))
@@ -166,7 +166,7 @@ TEST(ResolveTest, SetsEveryFieldOfATrial) {
   const absl::StatusOr<Grid> grid = ResolveText(kSmall);
   ASSERT_TRUE(grid.ok()) << grid.status();
   v1::TrialSpecification trial = grid->trials[7].Specification();
-  // The catalogues' defaults are theirs; here it matters that they are set.
+  // The catalogues' tests check the values. Here only their presence matters.
   EXPECT_FALSE(trial.network().parameters().empty());
   EXPECT_FALSE(trial.training().optimizer().parameters().empty());
   EXPECT_EQ(trial.encoding().parameters().at("randomized").bool_value(), true);
@@ -220,7 +220,7 @@ TEST(ResolveTest, SetsEveryFieldOfATrial) {
   EXPECT_TRUE(differencer.Compare(expected, trial)) << difference;
 }
 
-TEST(ResolveTest, WhatIsKeptIsSaidInEveryTrialAndChangesNoPack) {
+TEST(ResolveTest, KeepIsInEveryTrialButNotInThePack) {
   const absl::StatusOr<Grid> usual = ResolveText(kSmall);
   ASSERT_TRUE(usual.ok()) << usual.status();
   EXPECT_EQ(usual->specification.keep(), "weights");
@@ -275,7 +275,7 @@ TEST(ResolveTest, GivesTheSameGridForYamlJsonAndTextProto) {
   ExpectSame(*yaml, *text);
 }
 
-TEST(ResolveTest, ResolvingTheResultAgainChangesNothing) {
+TEST(ResolveTest, ResolvingIsIdempotent) {
   for (const std::string& yaml :
        {std::string(kSmall),
         std::string("{name: p, protocol: randomized_positional_encodings, seeds: 0..1}"),
@@ -287,7 +287,7 @@ TEST(ResolveTest, ResolvingTheResultAgainChangesNothing) {
     const absl::StatusOr<Grid> twice = Resolve(once->specification, Limits());
     ASSERT_TRUE(twice.ok()) << twice.status();
     ExpectSame(*once, *twice);
-    // And as JSON, as `show --output json` prints it.
+    // Also as JSON, which `show --output json` prints.
     std::string json;
     ASSERT_TRUE(google::protobuf::util::MessageToJsonString(once->specification, &json).ok());
     const absl::StatusOr<Grid> printed = ResolveText(json, v1::SpecificationText::JSON);
@@ -296,7 +296,7 @@ TEST(ResolveTest, ResolvingTheResultAgainChangesNothing) {
   }
 }
 
-TEST(ResolveTest, DistinguishesComponentsByTheParametersInWhichTheyDiffer) {
+TEST(ResolveTest, LabelsNameDifferingParameters) {
   const absl::StatusOr<Grid> grid = ResolveText(R"yaml(
 name: labels
 tasks: bucket_sort
@@ -345,7 +345,7 @@ training: {steps: 1000, lengths: {min: 5}}
   EXPECT_EQ(trial.encoding().parameters().at("max_position").number_value(), 2048);
 }
 
-TEST(ResolveTest, EveryProtocolResolvesByItsNameAlone) {
+TEST(ResolveTest, EveryProtocolResolvesByName) {
   for (const ProtocolEntry* protocol : ProtocolEntries()) {
     const absl::StatusOr<Grid> grid =
         ResolveText(absl::StrCat("{name: x, protocol: ", protocol->name, "}"));
@@ -360,7 +360,7 @@ absl::StatusOr<Grid> ResolveFile(const std::string& path) {
   return ResolveText(text.str());
 }
 
-TEST(ResolveTest, TheQuickstartComparesPlainWithRandomizedPositions) {
+TEST(ResolveTest, QuickstartComparesRandomizedPositions) {
   const absl::StatusOr<Grid> grid = ResolveFile("experiments/quickstart.yaml");
   ASSERT_TRUE(grid.ok()) << grid.status();
   EXPECT_THAT(Ids(*grid), ElementsAre("bucket_sort-encoder-sin_cos-lr0.001-seed0",
@@ -368,8 +368,8 @@ TEST(ResolveTest, TheQuickstartComparesPlainWithRandomizedPositions) {
   EXPECT_EQ(grid->trials[0].pack->specification.evaluation().lengths_size(), 12);
 }
 
-// What was stored before there was text must mean the same trials as ever: they have no packing.
-TEST(ResolveTest, TextAloneHasAPacking) {
+// Specifications stored before text tasks existed have no packing and must keep their meaning.
+TEST(ResolveTest, OnlyTextHasAPacking) {
   const auto packing_of = [](const std::string& packing) {
     const auto text = ResolveText(R"yaml(name: t
 tasks: decimal_addition
@@ -403,8 +403,8 @@ evaluation: {lengths: 1..3}
   EXPECT_FALSE(other->trials[0].Specification().training().has_packing());
 }
 
-// Every file under experiments/, with the number of trials that the paper, or for the quick ones
-// the comment in the file, says: a new file is a line here.
+// Lists every file under experiments/ with its number of trials, from the paper or, for the quick
+// ones, from the file's comment. A new file needs a line here.
 TEST(ResolveTest, EveryExperimentHasTheTrialsItSays) {
   const std::map<std::string, size_t> trials = {
       {"decimal_addition/figure1.yaml", 10},
@@ -517,7 +517,7 @@ TEST(ResolveTest, EveryExperimentHasTheTrialsItSays) {
   EXPECT_EQ(found.size(), trials.size());
 }
 
-TEST(ResolveTest, ThePapersProtocolHasItsTasksAndEncodings) {
+TEST(ResolveTest, ProtocolHasThePapersTasksAndEncodings) {
   const absl::StatusOr<Grid> grid =
       ResolveText("{name: x, protocol: randomized_positional_encodings, seeds: 0}");
   ASSERT_TRUE(grid.ok()) << grid.status();
@@ -531,9 +531,10 @@ TEST(ResolveTest, ThePapersProtocolHasItsTasksAndEncodings) {
   EXPECT_THAT(grid->specification.tasks(), SizeIs(15));
 }
 
-// The paper's code against its text (random number generators aside): a draw in each block, drawn
-// distances, the half step of ALiBi, dropout, also at evaluation, and the embedding's extra column.
-TEST(ResolveTest, FollowsTheReferenceCodeWhereAsked) {
+// Differences between the paper's code and its text, except random number generators: a draw in
+// each block, drawn distances, the half step of ALiBi, dropout (also at evaluation), and the
+// embedding's extra column.
+TEST(ResolveTest, CompatibilityFollowsTheReferenceCode) {
   const std::string text =
       "{name: x, protocol: randomized_positional_encodings, tasks: bucket_sort, seeds: 0, "
       "learning_rates: 1e-3, encodings: [alibi, rope, relative, {name: alibi, randomized: true}, "
@@ -584,7 +585,7 @@ std::string Shown(const google::protobuf::Value& value) {
   }
 }
 
-// The parameters in which two components differ, as the second has them: "temperature=0.01".
+// The parameters in which two components differ, with the second one's values: "temperature=0.01".
 std::vector<std::string> Changed(const v1::Component& from, const v1::Component& to) {
   std::vector<std::string> changed;
   for (const auto& [name, value] : from.parameters()) {
@@ -595,7 +596,7 @@ std::vector<std::string> Changed(const v1::Component& from, const v1::Component&
   return changed;
 }
 
-// By encoding, what the first trial of `changed` has otherwise than that of `base`.
+// By encoding: the differences between the first trial of `base` and that of `changed`.
 std::map<std::string, std::vector<std::string>> ChangedByEncoding(const Grid& base,
                                                                   const Grid& changed) {
   std::map<std::string, std::vector<std::string>> found;
@@ -613,8 +614,8 @@ std::map<std::string, std::vector<std::string>> ChangedByEncoding(const Grid& ba
   return found;
 }
 
-// Ito et al.'s code runs these, which tests/golden/latin_square_models_test.cc compares with what
-// it computed.
+// The settings of Ito et al.'s code. tests/golden/latin_square_models_test.cc compares them with
+// its results.
 TEST(ResolveTest, LatinSquareCodeDependsOnTheEncoding) {
   const std::string folder = "experiments/latin_square/";
   const absl::StatusOr<Grid> text = ResolveFile(folder + "table1.yaml");
@@ -635,7 +636,7 @@ TEST(ResolveTest, LatinSquareCodeDependsOnTheEncoding) {
   EXPECT_THAT(code->specification.network_overrides(), SizeIs(5));
 }
 
-TEST(ResolveTest, AResolvedOverrideResolvesToItself) {
+TEST(ResolveTest, OverridesResolveIdempotently) {
   const absl::StatusOr<Grid> once =
       ResolveFile("experiments/latin_square/table1_released_code.yaml");
   ASSERT_TRUE(once.ok()) << once.status();
@@ -644,7 +645,7 @@ TEST(ResolveTest, AResolvedOverrideResolvesToItself) {
   ExpectSame(*once, *again);
 }
 
-TEST(ResolveTest, WhatTheUserSetsStaysWithReferenceCode) {
+TEST(ResolveTest, UserValuesOverrideReferenceCode) {
   const std::string text =
       "{name: x, protocol: latin_square, encodings: [rope, {name: none, causal: true}], seeds: 0, "
       "networks: {name: layerwise_encoder, temperature: 0.5}";
@@ -660,7 +661,7 @@ TEST(ResolveTest, WhatTheUserSetsStaysWithReferenceCode) {
   EXPECT_EQ(ChangedByEncoding(*paper, *code), expected);
 }
 
-TEST(ResolveTest, PositionalCodeDependsOnTheLengths) {
+TEST(ResolveTest, PositionalReferenceCodeDependsOnLengths) {
   const std::string text =
       "{name: x, protocol: positional_attention, compatibility: reference_code, seeds: 0";
   const absl::StatusOr<Grid> one_length = ResolveText(text + "}");
@@ -757,7 +758,7 @@ TEST(ResolveTest, AProjectionHasItsDefaults) {
   EXPECT_FALSE(ResolveText(kSmall)->specification.evaluation().has_projection());
 }
 
-TEST(ResolveTest, AnalysesHaveDefaultsOnlyWhereTheyAreMade) {
+TEST(ResolveTest, OnlyRequestedAnalysesHaveDefaults) {
   const auto evaluation = [](const std::string& fields) {
     const absl::StatusOr<Grid> grid = ResolveText(std::string(kSmall).replace(
         std::string(kSmall).find("sequences: 20}"), 14, "sequences: 20" + fields + "}"));

@@ -1,4 +1,4 @@
-// Resolve with given catalogues.
+// Resolve with substituted catalogues, for tests.
 #ifndef LENGTHWISE_SPECIFICATION_RESOLVE_WITH_H_
 #define LENGTHWISE_SPECIFICATION_RESOLVE_WITH_H_
 
@@ -9,7 +9,7 @@
 
 namespace lengthwise::specification {
 
-// As Resolve; `parsed` may have problems already.
+// Like Resolve. `parsed` may already contain problems.
 absl::StatusOr<Grid> ResolveWith(const Catalogues& catalogues, Parsed parsed, const Limits& limits);
 
 }  // namespace lengthwise::specification

@@ -1,4 +1,4 @@
-// Resolution with catalogues that are made for the test.
+// Resolves specifications with catalogues defined in this test.
 #include "specification/resolve_with.h"
 
 #include <memory>
@@ -16,7 +16,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// Its output is as long as `copies` inputs; inputs of even length are one shorter.
+// Its output repeats the input `copies` times. Inputs of even length are one token shorter.
 class CopyTask : public tasks::TransductionTask {
  public:
   explicit CopyTask(int64_t copies) : copies_(copies) {}
@@ -35,7 +35,7 @@ std::unique_ptr<tasks::Task> CreateCopy(const catalogue::Parameters& parameters)
   return std::make_unique<CopyTask>(parameters.Int("copies"));
 }
 
-// Text whose vocabulary is to be found sound or not.
+// A text task with a configurable vocabulary.
 class WordTask : public tasks::TextTask {
  public:
   WordTask(int32_t vocabulary, int32_t end, int32_t padding)
@@ -128,7 +128,7 @@ evaluation: {lengths: 1..8}
   ProtocolEntry protocol_;
 };
 
-TEST_F(ResolveWithTest, AProtocolGivesWhatIsNotSet) {
+TEST_F(ResolveWithTest, ProtocolFillsUnsetFields) {
   const absl::StatusOr<Grid> grid = ResolveYaml("{name: x, protocol: paper}");
   ASSERT_TRUE(grid.ok()) << grid.status();
   ASSERT_EQ(grid->trials.size(), 4u);  // two networks, two weight seeds
@@ -136,14 +136,14 @@ TEST_F(ResolveWithTest, AProtocolGivesWhatIsNotSet) {
   EXPECT_EQ(grid->trials[0].pack->specification.training().clip_norm(), 0) << "0 is a value, too";
 }
 
-TEST_F(ResolveWithTest, SeedsReplaceTheProtocolsWeightAndDataSeeds) {
+TEST_F(ResolveWithTest, SeedsReplaceTheProtocolSeeds) {
   const absl::StatusOr<Grid> grid = ResolveYaml("{name: x, protocol: paper, seeds: 9}");
   ASSERT_TRUE(grid.ok()) << grid.status();
   EXPECT_EQ(grid->trials[0].id, "copy-net_width=16-code-lr0.5-seed9");
   EXPECT_EQ(grid->specification.weight_seeds_size(), 0);
 }
 
-TEST_F(ResolveWithTest, AParameterComesFromTheUserThenTheProtocolThenTheCatalogue) {
+TEST_F(ResolveWithTest, UserOverridesProtocolOverridesCatalogue) {
   const absl::StatusOr<Grid> grid = ResolveYaml(
       "{name: x, protocol: paper, networks: {name: net, depth: 4}, "
       "training: {optimizer: {name: adam, beta2: 0.8}}}");
@@ -156,8 +156,8 @@ TEST_F(ResolveWithTest, AParameterComesFromTheUserThenTheProtocolThenTheCatalogu
   EXPECT_EQ(trial.task().parameters().at("copies").number_value(), 3);
 }
 
-TEST_F(ResolveWithTest, EncodingsAreCheckedAgainstTheLongestSequenceOfAnyUse) {
-  // Lengths up to 10; an input of 10 has 9 tokens, as one of 9 has.
+TEST_F(ResolveWithTest, EncodingsMustFitTheLongestSequence) {
+  // Lengths up to 10. Inputs of length 10 have 9 tokens, as those of length 9.
   ASSERT_TRUE(ResolveYaml("{name: x, protocol: paper, tasks: {name: copy, copies: 2}}").ok());
   EXPECT_EQ(longest_seen, 9 + 18);
   EXPECT_EQ(width_seen, 32);
@@ -175,13 +175,14 @@ TEST_F(ResolveWithTest, ANetworkMustKnowTheTasksKind) {
             "networks[0]: \"net\" cannot learn \"copy\" (tasks[0])");
 }
 
-TEST_F(ResolveWithTest, AnUnknownProtocolIsOneMistakeAndNotTen) {
+TEST_F(ResolveWithTest, UnknownProtocolIsOneMistake) {
   EXPECT_EQ(ResolveYaml("{name: x, protocol: papre, networks: net}").status().message(),
             "protocol: unknown protocol \"papre\"; did you mean \"paper\"?");
 }
 
-// A model could not write an end that is no token of it, or would take padding for one.
-TEST_F(ResolveWithTest, AVocabularyThatClashesIsRefused) {
+// A model could not emit an end token outside its vocabulary, and would confuse it with equal
+// padding.
+TEST_F(ResolveWithTest, ClashingVocabularyIsRefused) {
   task_.name = "words";
   task_.kind = tasks::TaskKind::kText;
   task_.parameters = {{.name = "vocabulary", .default_value = int64_t{12}, .documentation = ""},
@@ -198,7 +199,7 @@ TEST_F(ResolveWithTest, AVocabularyThatClashesIsRefused) {
   EXPECT_EQ(resolve(""), "");
   EXPECT_EQ(resolve(", end: 12"),
             "tasks[0]: the task's vocabulary clashes: its end token 12 and its padding 11 must be "
-            "two of its 12 tokens, 0 to 11");
+            "two different ones of its 12 tokens, 0 to 11");
   for (const char* clash : {", padding: 12", ", padding: 10", ", end: -1", ", vocabulary: 11"}) {
     EXPECT_NE(resolve(clash), "") << clash;
   }

@@ -15,8 +15,8 @@
 namespace lengthwise::specification {
 namespace {
 
-// Where the fields of a message type stand in a specification. A component may stand in several
-// places; the line says which is meant.
+// The path of each message type in a specification. Components occur in several places; the
+// reported line number tells them apart.
 std::string PathOf(absl::string_view type) {
   if (type == "lengthwise.v1.Training") return "training";
   if (type == "lengthwise.v1.Evaluation") return "evaluation";
@@ -32,8 +32,8 @@ class Collector : public google::protobuf::io::ErrorCollector {
     parsed_.problems.push_back({absl::StrCat("line ", line + 1, ", column ", column + 1), message});
   }
 
-  // With unknown fields allowed the parser goes on and warns:
-  // Message type "lengthwise.v1.Training" has no field named "stepz".
+  // The parser tolerates unknown fields and warns: Message type "lengthwise.v1.Training" has no
+  // field named "stepz".
   void AddWarning(int line, int column, const std::string& message) override {
     if (parsed_.problems.size() >= kEnoughProblems) return;
     const std::vector<std::string> parts = absl::StrSplit(message, '"');

@@ -1,4 +1,4 @@
-// Specifications in protocol buffers' text format.
+// Reads specifications in protocol buffers' text format.
 #ifndef LENGTHWISE_SPECIFICATION_TEXT_FORMAT_H_
 #define LENGTHWISE_SPECIFICATION_TEXT_FORMAT_H_
 
@@ -7,7 +7,7 @@
 
 namespace lengthwise::specification {
 
-// Reports all unknown fields, and the first other mistake: protobuf's parser stops there.
+// Reports all unknown fields but only the first other problem, where protobuf's parser stops.
 Parsed ReadTextFormat(absl::string_view text);
 
 }  // namespace lengthwise::specification

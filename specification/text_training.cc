@@ -11,15 +11,16 @@ namespace {
 
 constexpr int32_t kDefaultTokens = 2'048;
 constexpr int32_t kMostTokens = 1 << 20;
-// Of a step, which is made in memory: 64 times the 128 sequences of 2,048 tokens that are usual.
+// Limit for the tokens of a step, which a worker holds in memory: 64 times the usual 128 sequences
+// of 2,048 tokens.
 constexpr int64_t kMostStepTokens = int64_t{1} << 24;
 
-// The first of `sizes` that the task has no examples of.
+// Reports the first of `sizes` for which the task has no examples.
 template <typename Sizes>
 void CheckSizes(absl::string_view field, const Sizes& sizes, const tasks::TextTask& task,
                 Findings& findings) {
   for (const int32_t size : sizes) {
-    if (size < 1) continue;  // a problem of its own
+    if (size < 1) continue;  // reported elsewhere
     const absl::Status status = task.Check(size);
     if (status.ok()) continue;
     findings.Add(std::string(field), std::string(status.message()));
@@ -27,14 +28,14 @@ void CheckSizes(absl::string_view field, const Sizes& sizes, const tasks::TextTa
   }
 }
 
-// A model could not write an end that is no token, and would stop at padding that is the end.
+// A model could not emit an end token outside its vocabulary, and would stop at equal padding.
 absl::Status CheckVocabulary(const tasks::TextTask& task) {
   const int32_t tokens = task.vocabulary(), end = task.end_token(), padding = task.padding_token();
   const auto is_token = [tokens](int32_t token) { return token >= 0 && token < tokens; };
   if (is_token(end) && is_token(padding) && end != padding) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("the task's vocabulary clashes: its end token ", end, " and its padding ",
-                   padding, " must be two of its ", tokens, " tokens, 0 to ", tokens - 1));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the task's vocabulary clashes: its end token ", end, " and its padding ", padding,
+      " must be two different ones of its ", tokens, " tokens, 0 to ", tokens - 1));
 }
 
 }  // namespace
@@ -60,7 +61,7 @@ void CheckPacking(const v1::Training& training, Findings& findings) {
 }
 
 void CheckTextEvaluation(const v1::Evaluation& evaluation, Findings& findings) {
-  constexpr char kNotOfText[] = "not of text tasks; leave it out";
+  constexpr char kNotOfText[] = "does not apply to text tasks; remove it";
   if (evaluation.has_projection()) findings.Add("evaluation.projection", kNotOfText);
   if (evaluation.attention_inputs_size() > 0) {
     findings.Add("evaluation.attention_inputs", kNotOfText);
@@ -71,7 +72,7 @@ void CheckTextEvaluation(const v1::Evaluation& evaluation, Findings& findings) {
 
 int64_t CheckText(const v1::ExperimentSpecification& specification, const std::string& path,
                   const tasks::TextTask& task, Findings& findings) {
-  // A parameter that fits no size is wrong itself.
+  // A parameter that is wrong for every size is reported as the parameter's problem.
   if (const absl::Status status = task.Check(1); !status.ok()) {
     findings.Add(path, std::string(status.message()));
     return 0;
@@ -82,7 +83,7 @@ int64_t CheckText(const v1::ExperimentSpecification& specification, const std::s
   }
   const v1::Training& training = specification.training();
   const v1::Evaluation& evaluation = specification.evaluation();
-  if (!training.has_packing()) return 0;  // not all tasks are text, a problem of its own
+  if (!training.has_packing()) return 0;  // mixed task kinds, reported elsewhere
   CheckSizes("training.lengths", std::initializer_list<int32_t>{training.lengths().max()}, task,
              findings);
   CheckSizes("evaluation.lengths", evaluation.lengths(), task, findings);
@@ -99,7 +100,7 @@ int64_t CheckText(const v1::ExperimentSpecification& specification, const std::s
                               ", the tokens of an example of ", training.lengths().max(),
                               " (training.lengths.max)"));
   }
-  // An example that is longer than a sequence is left out of training.
+  // Training skips examples longer than a sequence, so they must fit.
   if (const int64_t augmented = tasks::LongestContinued(task, training.lengths().max());
       longest_example <= packing.tokens() && augmented > packing.tokens()) {
     findings.Add("training.packing.tokens",

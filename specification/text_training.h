@@ -1,4 +1,4 @@
-// What training and evaluation say of text tasks.
+// Validates training and evaluation of text tasks.
 #ifndef LENGTHWISE_SPECIFICATION_TEXT_TRAINING_H_
 #define LENGTHWISE_SPECIFICATION_TEXT_TRAINING_H_
 
@@ -11,17 +11,17 @@
 
 namespace lengthwise::specification {
 
-// Fills what `packing` lacks. Of text alone: other trials have none.
+// Fills in unset fields of `packing`. Only trials of text have a packing.
 void FillPacking(v1::Packing& packing);
 
-// The limits of a filled training.packing with the rest of the training.
+// Checks a filled training.packing against the rest of the training.
 void CheckPacking(const v1::Training& training, Findings& findings);
 
-// Refuses what evaluation does for other kinds of task alone.
+// Rejects evaluation fields that text tasks do not support.
 void CheckTextEvaluation(const v1::Evaluation& evaluation, Findings& findings);
 
-// The sizes and the rest of the specification with a task whose problems have the field `path`;
-// returns the tokens of the longest sequence, or 0 where something is wrong.
+// Checks sizes and the rest of the specification against a task. `path` is the task's field.
+// Returns the tokens of the longest sequence, or 0 if there are problems.
 int64_t CheckText(const v1::ExperimentSpecification& specification, const std::string& path,
                   const tasks::TextTask& task, Findings& findings);
 

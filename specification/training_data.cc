@@ -5,7 +5,7 @@
 namespace lengthwise::specification {
 
 int64_t StepsPerEpoch(const v1::Training& training) {
-  // As many examples of text are in a step as fit.
+  // The number of text examples in a step varies with how many fit its sequences.
   if (training.has_packing()) return 0;
   const v1::LengthRange& lengths = training.lengths();
   const int64_t count = int64_t{lengths.max()} - lengths.min() + 1;

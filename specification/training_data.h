@@ -1,5 +1,5 @@
-// What a specification's training says of its data: whose fixed data set it is and how long an
-// epoch takes, and how examples of text are packed, also where fields are not there.
+// Derives facts about training data from a specification: data set seed, steps per epoch, and how
+// text is packed. Handles fields that older stored specifications lack.
 #ifndef LENGTHWISE_SPECIFICATION_TRAINING_DATA_H_
 #define LENGTHWISE_SPECIFICATION_TRAINING_DATA_H_
 
@@ -12,38 +12,38 @@ namespace lengthwise::specification {
 
 inline constexpr int64_t kMostEpochs = 1'000'000'000;
 
-// Of the data set of a trial with this data seed.
+// Seed of the data set of a trial with this data seed.
 inline uint64_t DataSetSeed(const v1::Training& training, uint64_t data_seed) {
   return training.has_data_set_seed() ? training.data_set_seed() : data_seed;
 }
 
-// Whether the data set is of text and gone through in epochs.
+// Returns true if training goes through a fixed data set of text in epochs.
 inline bool GoesThroughText(const v1::Training& training) {
   return training.has_packing() && training.examples() > 0 && training.without_replacement();
 }
 
-// 0 where every step draws new examples, and where the fields that say how many steps there are are
-// wrong.
+// 0 if training draws new examples at every step, or if the fields it is computed from are invalid.
 int64_t StepsPerEpoch(const v1::Training& training);
 
-// Whether positions start again in each example. What was stored before that could be asked for
-// lacks the field.
+// Returns true if positions restart at each example. Specifications stored before this was
+// configurable lack the field.
 inline bool RestartsPositions(const v1::Packing& packing) {
   return packing.has_reset_positions() ? packing.reset_positions() : !packing.attend_across();
 }
 
-// Whether the examples of a sequence are one to attention or to positions, and so as long as it.
+// Returns true if attention or positions treat the examples of a sequence as one. Encodings must
+// then support the whole sequence's length.
 inline bool JoinsExamples(const v1::Packing& packing) {
   return packing.attend_across() || !RestartsPositions(packing);
 }
 
-// Whether prompts may see themselves whole: no loss is of a prompt's tokens, and every example is
-// one of its own.
+// Returns true if prompts may attend to themselves in both directions: no loss counts a prompt's
+// tokens, and examples do not share attention or positions.
 inline bool CountsAnswersApart(const v1::Packing& packing) {
   return packing.answers_only() && !JoinsExamples(packing);
 }
 
-// Whether a network with these parameters lets prompts see themselves whole.
+// Returns true if a network with these parameters attends bidirectionally within prompts.
 inline bool SeesWholePrompts(const catalogue::Parameters& network) {
   return network.values().contains("prompt_attention") &&
          network.String("prompt_attention") == "bidirectional";

@@ -17,8 +17,8 @@ bool IsNullWord(const std::string& text) {
   return text.empty() || text == "~" || text == "null" || text == "Null" || text == "NULL";
 }
 
-// Builds a document from yaml-cpp's events. Refuses by throwing YAML::ParserException, as the
-// parser itself does.
+// Builds a document from yaml-cpp's events. Reports errors by throwing YAML::ParserException, as
+// the parser does.
 class Builder : public YAML::EventHandler {
  public:
   explicit Builder(Document& document) : document_(document) {}
@@ -45,7 +45,7 @@ class Builder : public YAML::EventHandler {
     const bool plain = tag == "?" || tag.empty();
     if (!plain && tag != "!" && tag != "tag:yaml.org,2002:str") RefuseTag(mark, tag);
     if (plain && IsNullWord(value)) {
-      // A plain "null" as a key is a name.
+      // A plain "null" used as a key is a name.
       Leaf(mark, anchor, Node::Kind::kNull, value);
     } else {
       Leaf(mark, anchor, plain ? Node::Kind::kPlain : Node::Kind::kQuoted, value);
@@ -128,7 +128,7 @@ class Builder : public YAML::EventHandler {
 DocumentOrProblem ReadYaml(absl::string_view text) {
   Document document;
   Builder builder(document);
-  // The one place where yaml-cpp's exceptions become values.
+  // Converts yaml-cpp's exceptions to values, so that none leaves this function.
   try {
     std::istringstream stream{std::string(text)};
     YAML::Parser parser(stream);

@@ -1,5 +1,4 @@
-// All tasks by name. A new task is one file and one line in catalogue.cc (CONTRIBUTING.md has the
-// recipe).
+// All tasks by name. A new task is one file and one line in catalogue.cc (recipe: CONTRIBUTING.md).
 #ifndef LENGTHWISE_TASKS_CATALOGUE_H_
 #define LENGTHWISE_TASKS_CATALOGUE_H_
 
@@ -14,15 +13,15 @@
 
 namespace lengthwise::tasks {
 
-// Sorted by level (regular, deterministic context-free, context-sensitive, none), then name. Lives
-// forever.
+// Sorted by level (regular, deterministic context-free, context-sensitive, none), then name. Static
+// lifetime.
 absl::Span<const TaskEntry* const> TaskEntries();
 
-// These and the tasks that are files of examples (tasks/examples/entries.h), which nothing can
-// create without their files. Lives forever.
+// TaskEntries() and the tasks backed by files of examples (tasks/examples/entries.h), which
+// CreateTask cannot create. Static lifetime.
 absl::Span<const TaskEntry* const> EveryTaskEntry();
 
-// Among all of them; null for an unknown name.
+// Searches EveryTaskEntry(). Null for an unknown name.
 const TaskEntry* FindTask(absl::string_view name);
 
 // NOT_FOUND with a suggestion for an unknown name; INVALID_ARGUMENT for wrong parameters.

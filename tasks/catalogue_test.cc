@@ -28,7 +28,7 @@ TEST(TaskCatalogueTest, CreatesEveryEntryWithItsDefaults) {
   }
 }
 
-TEST(TaskCatalogueTest, EveryEntryHasANameOfItsOwnATitleAndDocumentation) {
+TEST(TaskCatalogueTest, EntriesAreNamedAndDocumented) {
   std::set<std::string> names, titles;
   for (const TaskEntry* entry : TaskEntries()) {
     EXPECT_TRUE(names.insert(entry->name).second) << entry->name;
@@ -37,9 +37,9 @@ TEST(TaskCatalogueTest, EveryEntryHasANameOfItsOwnATitleAndDocumentation) {
   }
 }
 
-// Table 1 of Ruoss et al. 2023: its labels, levels (R, DCF, CS), random accuracies and daggers. The
-// catalogue may have tasks of other papers between them.
-TEST(TaskCatalogueTest, ListsTheTasksOfThePapersFirstTableByLevel) {
+// Table 1 of Ruoss et al. 2023: labels, levels (R, DCF, CS), random accuracies and daggers. The
+// catalogue may list tasks of other papers in between.
+TEST(TaskCatalogueTest, ListsTheTasksOfThePapersTable) {
   struct Row {
     std::string name, title, level;
     double random_accuracy;
@@ -77,27 +77,27 @@ TEST(TaskCatalogueTest, ListsTheTasksOfThePapersFirstTableByLevel) {
   }
 }
 
-TEST(TaskCatalogueTest, FindsEveryEntryByItsNameAndNoOther) {
+TEST(TaskCatalogueTest, FindsEveryEntryByName) {
   for (const TaskEntry* entry : TaskEntries()) EXPECT_EQ(FindTask(entry->name), entry);
   EXPECT_EQ(FindTask("bucket"), nullptr);
 }
 
 TEST(TaskCatalogueTest, ParametersReachTheTask) {
   catalogue::Parameters parameters;
-  parameters.Set("vocabulary", 7.0);  // as JSON would give it
+  parameters.Set("vocabulary", 7.0);  // as a JSON parser returns it
   const absl::StatusOr<std::unique_ptr<Task>> task = CreateTask("reverse_string", parameters);
   ASSERT_TRUE(task.ok()) << task.status();
   EXPECT_EQ(AsTransduction(**task).input_size(), 7);
   EXPECT_EQ(AsTransduction(**task).output_size(), 7);
 }
 
-TEST(TaskCatalogueTest, AnUnknownNameIsNotFoundAndTheNearestIsSuggested) {
+TEST(TaskCatalogueTest, UnknownNameGetsASuggestion) {
   const absl::Status status = CreateTask("bucket_srot", {}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(status.message()), HasSubstr("did you mean \"bucket_sort\"?"));
 }
 
-TEST(TaskCatalogueTest, AParameterOutsideItsLimitsIsRefusedByName) {
+TEST(TaskCatalogueTest, OutOfRangeParameterIsNamed) {
   catalogue::Parameters parameters;
   parameters.Set("vocabulary", int64_t{1});
   const absl::Status status = CreateTask("bucket_sort", parameters).status();
@@ -105,7 +105,7 @@ TEST(TaskCatalogueTest, AParameterOutsideItsLimitsIsRefusedByName) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("bucket_sort.vocabulary"));
 }
 
-TEST(TaskCatalogueTest, AnUnknownParameterIsRefusedByName) {
+TEST(TaskCatalogueTest, UnknownParameterIsNamed) {
   catalogue::Parameters parameters;
   parameters.Set("modulus", int64_t{5});
   const absl::Status status = CreateTask("even_pairs", parameters).status();

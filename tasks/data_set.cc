@@ -8,7 +8,7 @@
 namespace lengthwise::tasks {
 namespace {
 
-// An epoch and a length as one number below 2^56, for the address of an order.
+// Packs epoch and length into one number below 2^56, the address of an order.
 uint64_t OrderStep(int64_t epoch, int64_t length) {
   constexpr int kLengthBits = 20;  // a length is at most 100,000
   return (static_cast<uint64_t>(epoch) << kLengthBits) | static_cast<uint64_t>(length);
@@ -31,7 +31,7 @@ DataSet::Batch DataSet::BatchOfStep(uint64_t schedule_seed, int64_t step) const 
   const random::Permutation order(schedule_seed, random::Purpose::kBatchOrder,
                                   static_cast<uint64_t>(batch.epoch),
                                   static_cast<uint64_t>(batches));
-  // Batches are numbered by length, the lengths with one more example first.
+  // Batches are numbered by length, the lengths with an extra example first.
   auto number = static_cast<int64_t>(order(static_cast<uint64_t>((step - 1) % batches)));
   const int64_t examples = shape_.examples / lengths();
   const int64_t in_longer = longer() * BatchesOf(examples + 1);

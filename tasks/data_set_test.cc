@@ -11,7 +11,7 @@
 namespace lengthwise::tasks {
 namespace {
 
-// How often each example, a length and a number, is seen in an epoch.
+// Counts how often an epoch visits each example, keyed by length and number.
 std::map<std::pair<int64_t, uint32_t>, int> Seen(const DataSet& data_set, int64_t epoch,
                                                  uint64_t data_seed) {
   std::map<std::pair<int64_t, uint32_t>, int> seen;
@@ -40,7 +40,7 @@ TEST(DataSetTest, AnEpochSeesEveryExampleOnce) {
 }
 
 TEST(DataSetTest, TheLastBatchOfALengthMayBeSmaller) {
-  // The 8,000 puzzles and batches of 128 of relational reasoning: 62 whole ones and one of 64.
+  // Ito et al.: 8,000 puzzles in batches of 128 make 62 full batches and one of 64.
   const DataSet data_set({.examples = 8000, .batch_size = 128, .min_length = 16, .max_length = 16});
   EXPECT_EQ(data_set.Batches(), 63);
   std::multiset<int64_t> rows;
@@ -63,14 +63,14 @@ TEST(DataSetTest, EveryEpochHasAnotherOrder) {
   EXPECT_NE(data_set.Examples(batch, 1), first);
 }
 
-TEST(DataSetTest, MembersOfAPackShareBatchesButNotExamples) {
+TEST(DataSetTest, PackMembersShareBatchesNotExamples) {
   const DataSet data_set({.examples = 1000, .batch_size = 10, .min_length = 1, .max_length = 2});
   const DataSet::Batch batch = data_set.BatchOfStep(1, 17);
   EXPECT_EQ(data_set.Examples(batch, 1), data_set.Examples(batch, 1));
   EXPECT_NE(data_set.Examples(batch, 1), data_set.Examples(batch, 2));
 }
 
-TEST(DataSetTest, StandsWhereAStepIsWithoutTheStepsBefore) {
+TEST(DataSetTest, StepsAreAddressableInAnyOrder) {
   const DataSet data_set(
       {.examples = 100'000'000, .batch_size = 1000, .min_length = 1, .max_length = 40});
   const DataSet::Batch batch = data_set.BatchOfStep(3, 999'999'999'999);

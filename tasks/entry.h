@@ -1,4 +1,4 @@
-// What the catalogue says of one task, beyond its name, documentation and parameters.
+// A task's catalogue entry: facts about the task beyond name, documentation and parameters.
 #ifndef LENGTHWISE_TASKS_ENTRY_H_
 #define LENGTHWISE_TASKS_ENTRY_H_
 
@@ -14,28 +14,28 @@ namespace lengthwise::tasks {
 
 struct TaskEntry : catalogue::Entry {
   TaskKind kind = TaskKind::kTransduction;
-  // "regular", "deterministic context-free", "context-sensitive"; empty where the hierarchy does
-  // not apply.
+  // "regular", "deterministic context-free" or "context-sensitive". Empty if the hierarchy does not
+  // apply.
   std::string chomsky_level;
-  // Token accuracy of random guessing with the default parameters, 0 to 1, as the task's paper
-  // states it.
+  // Token accuracy of random guessing with the default parameters, 0 to 1, as stated in the task's
+  // paper.
   double random_accuracy = 0;
-  // Whether the target is the same for every order of the input: such a task needs no positional
+  // True if reordering the input never changes the target. Such a task needs no positional
   // information.
   bool permutation_invariant = false;
   // `parameters` come from catalogue::Resolve with this entry.
   std::unique_ptr<Task> (*create)(const catalogue::Parameters& parameters) = nullptr;
-  // What the lengths of its evaluation are, in a table's heading and on a figure's axis.
+  // The axis of generalization: its name in a table's heading, and its label on a figure.
   std::string axis = "length";
   std::string axis_title = "input length";
-  // What the accuracy of an evaluation is, in a table's title and on a figure's axis.
+  // Name of the accuracy in a table's title and on a figure's axis.
   std::string accuracy_title = "token accuracy";
-  // What of that axis training shows unless a specification says otherwise
-  // (Evaluation.seen_up_to); absent where that is training.lengths.
+  // Default of Evaluation.seen_up_to: the largest value of the axis that training covers. Absent if
+  // that is the maximum of training.lengths.
   std::optional<int32_t> seen_up_to;
-  // Whether results are losses, of which lower ones are better, and not accuracies.
+  // True if results are compared by loss (lower is better) instead of accuracy.
   bool compared_by_loss = false;
-  // What a loss is.
+  // Name of the loss.
   std::string loss_title = "cross-entropy";
 };
 

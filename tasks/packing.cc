@@ -7,7 +7,7 @@
 namespace lengthwise::tasks {
 namespace {
 
-// Writes the example into one sequence of the batch, from place `start` of all.
+// Writes an example into one sequence of the batch. `start` indexes the tokens of the whole batch.
 void Place(const TextExample& example, size_t start, int64_t first_position, int32_t segment,
            bool answers_only, PackedBatch& batch) {
   const size_t length = example.tokens.size();
@@ -23,8 +23,8 @@ void Place(const TextExample& example, size_t start, int64_t first_position, int
 size_t LengthOf(const TextExample& example) { return example.tokens.size(); }
 size_t LengthOf(size_t length) { return length; }
 
-// Gives examples next(0), next(1), ..., or their lengths, to put(example, place, first position,
-// segment) until one does not fit; returns its number.
+// Passes examples next(0), next(1), ..., or their lengths, to put(example, place, first position,
+// segment) until one does not fit. Returns the number of that one.
 template <typename Next, typename Put>
 int64_t Fill(const PackingOptions& options, Next next, Put put) {
   const auto length = static_cast<size_t>(options.length);
@@ -37,7 +37,7 @@ int64_t Fill(const PackingOptions& options, Next next, Put put) {
     const auto example = next(number);
     const size_t tokens = LengthOf(example);
     if (tokens > length) {
-      // Without this a task of such examples alone would never end.
+      // Guarantees termination if every example is too long.
       if (static_cast<size_t>(number) >= sequences * length) break;
       continue;
     }
@@ -54,7 +54,7 @@ int64_t Fill(const PackingOptions& options, Next next, Put put) {
   return number;
 }
 
-// `end` is the number of the first example that did not fit.
+// Sets `end` to the number of the first example that did not fit.
 template <typename Next>
 PackedBatch Pack(const TextTask& task, const PackingOptions& options, Next next, int64_t& end) {
   const size_t places =

@@ -1,5 +1,5 @@
-// Examples of different lengths in sequences of one length, for training a language model without
-// much padding.
+// Packs examples of different lengths into sequences of one length, so that training a language
+// model wastes little on padding.
 #ifndef LENGTHWISE_TASKS_PACKING_H_
 #define LENGTHWISE_TASKS_PACKING_H_
 
@@ -13,42 +13,41 @@ namespace lengthwise::tasks {
 struct PackingOptions {
   int64_t sequences = 128;
   int64_t length = 2048;  // tokens of a sequence
-  // Positions start again at 0 in each example; false: they run through the sequence.
+  // Restarts positions at 0 for each example. False: positions run through the sequence.
   bool positions_restart = true;
-  // The loss counts the tokens of answers alone, not those of prompts.
+  // Counts only answer tokens in the loss, not prompt tokens.
   bool answers_only = false;
 };
 
-// All row-major [sequences, length]. An example is never cut, so with attention within examples
-// and positions that restart its loss is what it is alone.
+// All arrays are row-major [sequences, length]. Examples are never cut. With attention within
+// examples and restarting positions, an example's loss is therefore the same as without packing.
 struct PackedBatch {
   std::vector<int32_t> tokens;     // padding_token() after the last example
   std::vector<int32_t> positions;  // 0 at padding
-  // Number of the example within its sequence, from 0; kNoExample at padding. A token may look at
-  // those before it with its own number, which makes the mask block-diagonal and causal.
+  // Index of the example within its sequence, from 0; kNoExample at padding. A token attends to
+  // earlier tokens with its own index: a block-diagonal causal mask.
   std::vector<int32_t> segments;
-  // The token to be predicted here: the next one of the same example. kNoTarget at an example's
-  // last token, at padding, and where the loss does not count.
+  // The token to predict: the next token of the same example. kNoTarget at an example's last token,
+  // at padding, and where the loss does not count.
   std::vector<int32_t> targets;
 };
 
 inline constexpr int32_t kNoExample = -1;
 inline constexpr int32_t kNoTarget = -1;
 
-// Packs the examples 0, 1, 2, ... of (data, step) into sequences, each filled until the next
-// example does not fit, which then starts the sequence after it. A function of its arguments. An
-// example that is longer than a sequence is left out.
+// Packs the examples 0, 1, 2, ... of (data, step). The first example that does not fit starts the
+// next sequence. Skips examples longer than a sequence. A function of its arguments.
 PackedBatch PackTrainingBatch(const TextTask& task, const TextData& data, uint64_t step,
                               const PackingOptions& options);
 
-// Where the first example of a step and that of the step after it stand (EpochExamples::At).
+// Places of the first example of a step and of the next step (EpochExamples::At).
 struct EpochRange {
   int64_t first = 0;
   int64_t end = 0;
 };
 
-// The same of the examples that stand at `first` and after in the epochs of a data set. Each step
-// begins where the one before it ends, so that no example is left out.
+// PackTrainingBatch for a data set that is gone through in epochs, starting at the place `first`.
+// Each step begins where the previous one ends, so no example is left out.
 struct EpochBatch {
   PackedBatch batch;
   EpochRange range;
@@ -56,7 +55,7 @@ struct EpochBatch {
 EpochBatch PackEpochBatch(const TextTask& task, const TextData& data, int64_t first,
                           const PackingOptions& options);
 
-// The range of that batch alone.
+// Computes only the range of that batch, without its tokens.
 EpochRange RangeOfEpochBatch(const TextTask& task, const TextData& data, int64_t first,
                              const PackingOptions& options);
 

@@ -29,7 +29,7 @@ class PackingTest : public ::testing::Test {
   std::unique_ptr<Task> owner_;
 };
 
-// The examples of a batch as its sequences show them.
+// A batch's examples, read back from its sequences.
 struct Unpacked {
   std::vector<TextExample> examples;
   std::vector<size_t> starts;
@@ -48,7 +48,7 @@ Unpacked Unpack(const PackedBatch& batch) {
   return unpacked;
 }
 
-TEST_F(PackingTest, HasTheStepsExamplesInOrderWithoutCuttingOne) {
+TEST_F(PackingTest, KeepsExamplesWholeAndInOrder) {
   const Unpacked unpacked = Unpack(PackTrainingBatch(task(), data_, 3, options_));
   ASSERT_GT(unpacked.examples.size(), 12U);
   for (size_t i = 0; i < unpacked.examples.size(); ++i) {
@@ -57,7 +57,7 @@ TEST_F(PackingTest, HasTheStepsExamplesInOrderWithoutCuttingOne) {
   }
 }
 
-TEST_F(PackingTest, ASequenceIsFilledUntilTheNextExampleDoesNotFit) {
+TEST_F(PackingTest, SequencesAreFilledGreedily) {
   const PackedBatch batch = PackTrainingBatch(task(), data_, 3, options_);
   const Unpacked unpacked = Unpack(batch);
   const auto last = static_cast<uint32_t>(unpacked.examples.size());
@@ -69,9 +69,9 @@ TEST_F(PackingTest, ASequenceIsFilledUntilTheNextExampleDoesNotFit) {
   }
 }
 
-// With these two and attention within segments, what an example's tokens see is what they see
-// alone: the same tokens at the same positions with the same targets.
-TEST_F(PackingTest, PositionsAndTargetsAreThoseOfTheExamplesAlone) {
+// With restarting positions and attention within segments, an example's tokens see exactly what
+// they would see alone: the same tokens at the same positions with the same targets.
+TEST_F(PackingTest, PackingKeepsPositionsAndTargets) {
   const PackedBatch batch = PackTrainingBatch(task(), data_, 3, options_);
   const Unpacked unpacked = Unpack(batch);
   for (size_t i = 0; i < unpacked.examples.size(); ++i) {
@@ -107,7 +107,7 @@ TEST_F(PackingTest, PositionsCanRunOn) {
   }
 }
 
-TEST_F(PackingTest, TheLossCanCountAnswersAlone) {
+TEST_F(PackingTest, LossCanCountOnlyAnswers) {
   PackingOptions options = options_;
   options.answers_only = true;
   const PackedBatch all = PackTrainingBatch(task(), data_, 3, options_);
@@ -138,7 +138,7 @@ class EpochsTest : public PackingTest {
  protected:
   static constexpr int64_t kExamples = 100;
 
-  // The examples of epoch `epoch`, from 0, in its order.
+  // The examples of epoch `epoch`, counted from 0, in that epoch's order.
   std::vector<std::vector<int32_t>> Epoch(const TextData& data, int64_t epoch) const {
     EpochExamples examples(task(), data);
     std::vector<std::vector<int32_t>> found;
@@ -160,7 +160,7 @@ TEST_F(EpochsTest, EveryEpochHasEachExampleOnce) {
   const auto first = Epoch(set_, 0), second = Epoch(set_, 1);
   EXPECT_NE(first, second) << "an order of its own";
   EXPECT_EQ(Sorted(first), Sorted(second));
-  // The set's examples are those that are drawn with replacement.
+  // The same examples are drawn with replacement.
   const auto sorted = Sorted(first);
   for (uint32_t i = 0; i < 50; ++i) {
     EXPECT_TRUE(std::binary_search(sorted.begin(), sorted.end(),
@@ -168,7 +168,7 @@ TEST_F(EpochsTest, EveryEpochHasEachExampleOnce) {
   }
 }
 
-TEST_F(EpochsTest, OneSetSeedIsOneSetInManyOrders) {
+TEST_F(EpochsTest, SetSeedFixesTheSetNotItsOrder) {
   TextData one = set_, other = set_;
   other.seed = 6;
   EXPECT_NE(Sorted(Epoch(one, 0)), Sorted(Epoch(other, 0)));
@@ -177,7 +177,7 @@ TEST_F(EpochsTest, OneSetSeedIsOneSetInManyOrders) {
   EXPECT_EQ(Sorted(Epoch(one, 0)), Sorted(Epoch(other, 0)));
 }
 
-TEST_F(EpochsTest, StepsFollowEachOtherWithoutAGap) {
+TEST_F(EpochsTest, StepsAreContiguous) {
   EpochExamples examples(task(), set_);
   int64_t place = 0;
   while (place < 2 * kExamples) {
@@ -192,7 +192,7 @@ TEST_F(EpochsTest, StepsFollowEachOtherWithoutAGap) {
   }
 }
 
-TEST_F(PackingTest, ExamplesLongerThanASequenceAreLeftOut) {
+TEST_F(PackingTest, SkipsExamplesLongerThanASequence) {
   const PackedBatch batch = PackTrainingBatch(task(), data_, 3, {.sequences = 4, .length = 32});
   // 12 hinted digits have 3 * 2 * 13 + 3 tokens; up to 3 digits fit in 32.
   EXPECT_GT(std::count(batch.segments.begin(), batch.segments.end(), 0), 0);

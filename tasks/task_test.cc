@@ -22,7 +22,7 @@ Batch Draw(const TransductionTask& task, uint64_t seed, random::Purpose purpose,
            int64_t n, uint32_t first_row, uint32_t rows) {
   const auto inputs = static_cast<size_t>(task.InputLength(n)) * rows;
   const auto targets = static_cast<size_t>(task.OutputLength(n)) * rows;
-  // Poisoned, so that a place that is not written shows.
+  // Poisoned, so that elements left unwritten show.
   Batch batch{std::vector<int32_t>(inputs, -1), std::vector<int32_t>(targets, -1),
               std::vector<uint8_t>(targets, 77)};
   SampleBatch(
@@ -41,7 +41,7 @@ class SampleBatchTest : public ::testing::TestWithParam<std::string> {
   std::unique_ptr<Task> owner_;
 };
 
-TEST_P(SampleBatchTest, MadeInPartsIsTheBatchMadeAtOnce) {
+TEST_P(SampleBatchTest, PartsMakeTheWholeBatch) {
   for (const int64_t n : {1, 2, 9, 40}) {
     const Batch whole = Draw(task(), 3, random::Purpose::kTrainingSamples, 11, n, 0, 10);
     Batch parts = Draw(task(), 3, random::Purpose::kTrainingSamples, 11, n, 0, 4);
@@ -55,7 +55,7 @@ TEST_P(SampleBatchTest, MadeInPartsIsTheBatchMadeAtOnce) {
   }
 }
 
-TEST_P(SampleBatchTest, SeedPurposeStepAndRowEachChangeTheSamples) {
+TEST_P(SampleBatchTest, SeedPurposeStepAndRowMatter) {
   const auto inputs = [this](uint64_t seed, random::Purpose purpose, uint64_t step, uint32_t row) {
     return Draw(task(), seed, purpose, step, 40, row, 8).inputs;
   };
@@ -67,7 +67,7 @@ TEST_P(SampleBatchTest, SeedPurposeStepAndRowEachChangeTheSamples) {
   EXPECT_NE(base, inputs(3, random::Purpose::kTrainingSamples, 11, 8));
 }
 
-TEST_P(SampleBatchTest, WritesEveryPlaceOfTheBuffersWithTokensInRange) {
+TEST_P(SampleBatchTest, FillsItsBuffersWithValidTokens) {
   for (const int64_t n : {1, 2, 3, 7, 40}) {
     const Batch batch = Draw(task(), 0, random::Purpose::kPreview, 0, n, 0, 100);
     for (const int32_t token : batch.inputs) {

@@ -8,7 +8,7 @@ TextExample Draw(const TextTask& task, const TextData& data, random::Stream stre
   return task.Sample(size, /*augmented=*/true, stream);
 }
 
-// Of a set's example of this number.
+// The stream of a data set's example with this number.
 random::Stream StreamOf(const TextData& data, uint64_t number) {
   return random::Stream(data.set_seed.value_or(data.seed), random::Purpose::kDataSet, number);
 }

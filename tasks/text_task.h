@@ -1,4 +1,5 @@
-// Text: questions with answers, as tokens for a causal language model. No LibTorch, no gRPC.
+// Text tasks: questions with answers, as tokens for a causal language model. Does not depend on
+// LibTorch or gRPC.
 #ifndef LENGTHWISE_TASKS_TEXT_TASK_H_
 #define LENGTHWISE_TASKS_TEXT_TASK_H_
 
@@ -22,43 +23,43 @@ struct TextExample {
   size_t prompt = 0;  // number of tokens of the prompt
 
   absl::Span<const int32_t> Prompt() const { return absl::MakeSpan(tokens).first(prompt); }
-  // With the end token.
+  // Includes the end token.
   absl::Span<const int32_t> Answer() const { return absl::MakeSpan(tokens).subspan(prompt); }
 
   bool operator==(const TextExample&) const = default;
 };
 
-// A model's answer beside the right one.
+// Result of comparing a model's answer with the correct one.
 struct AnswerComparison {
-  // All tokens up to and with the end token are right; blanks count for nothing.
+  // True if all tokens up to and including the end token are right. Blanks are ignored.
   bool is_exact = false;
-  // The digits are right, whatever stands between them.
+  // True if the digits are right, whatever tokens stand between them.
   bool has_right_digits = false;
-  // Places of wrong or missing digits, 0 for the least significant one; ascending.
+  // Places of wrong or missing digits, ascending. 0 is the least significant digit.
   std::vector<int32_t> wrong_digits;
-  // Whether there is a carry into the first of wrong_digits; absent where none is wrong, and where
-  // the task knows no carries.
+  // True if there is a carry into the first of wrong_digits. Absent if no digit is wrong, or if the
+  // task has no carries.
   std::optional<bool> first_wrong_has_carry;
-  // Of sums, by place: how many places below the carry into it arose; 0 without a carry. Right
-  // answers have it, too.
+  // For sums, for each place: the distance to the place where the carry into it arose; 0 without a
+  // carry. Set for right answers, too.
   std::vector<int32_t> carry_distances;
 };
 
-// Immutable after construction; all methods may be called from any thread.
+// Immutable after construction. Thread-safe.
 class TextTask : public Task {
  public:
   TaskKind kind() const final { return TaskKind::kText; }
 
-  // Tokens are {0, ..., vocabulary() - 1}, the two below among them.
+  // Tokens are {0, ..., vocabulary() - 1}, including end_token() and padding_token().
   virtual int32_t vocabulary() const = 0;
   virtual int32_t end_token() const = 0;
   virtual int32_t padding_token() const = 0;
 
-  // INVALID_ARGUMENT, with the limits, for a size that the task has no examples of. The size is
-  // what is generalized over: the number of digits of an operand.
+  // INVALID_ARGUMENT, with the limits, for a size without examples. The size is the axis of
+  // generalization, such as the number of digits of an operand.
   virtual absl::Status Check(int64_t size) const = 0;
 
-  // INVALID_ARGUMENT where no training examples have sizes from `smallest` to `largest`.
+  // INVALID_ARGUMENT if no training example has a size from `smallest` to `largest`.
   virtual absl::Status CheckTraining(int64_t smallest, int64_t largest) const {
     return Check(largest);
   }
@@ -66,77 +67,77 @@ class TextTask : public Task {
   // Tokens of the longest example of `size` without augmentation.
   virtual int64_t LongestExample(int64_t size) const = 0;
 
-  // The same of the examples that are trained on, of sizes from `smallest` to `largest`.
+  // LongestExample for training examples of sizes from `smallest` to `largest`.
   virtual int64_t LongestTrainingExample(int64_t /*smallest*/, int64_t largest) const {
     return LongestExample(largest);
   }
 
-  // Whether every training example of a size has LongestExample(size) tokens.
+  // True if every training example of a size has LongestExample(size) tokens.
   virtual bool has_fixed_lengths() const { return false; }
 
-  // Whether training examples are augmented, which makes them longer.
+  // True if training examples are augmented. Augmentation makes them longer.
   virtual bool augments() const { return false; }
 
-  // Draws the size of a training example, both ends included.
+  // Draws the size of a training example from the inclusive range.
   virtual int64_t DrawSize(int64_t smallest, int64_t largest, random::Stream& stream) const {
     return stream.Between(smallest, largest);
   }
 
-  // Draws one example. `augmented` is for training: what the task's parameters add to it then.
+  // Draws one example. `augmented` adds the task's augmentation; training only.
   virtual TextExample Sample(int64_t size, bool augmented, random::Stream& stream) const = 0;
 
-  // Of `asked` questions of an evaluation, how many there are of `size`.
+  // Number of questions of `size` for an evaluation that requests `asked`.
   virtual int64_t Questions(int64_t size, int64_t asked) const { return asked; }
-  // The question of this number, whose stream is given.
+  // Question `number`, drawn from its own stream.
   virtual TextExample Question(int64_t size, int64_t number, random::Stream& stream) const {
     return Sample(size, /*augmented=*/false, stream);
   }
 
-  // Compares what a model wrote after the prompt of `example`, up to and with its first end token
-  // or as far as it came.
+  // Compares a model's answer to the prompt of `example`. `given` ends with its first end token, or
+  // where the model was stopped.
   virtual AnswerComparison Compare(const TextExample& example,
                                    absl::Span<const int32_t> given) const = 0;
 
   virtual std::string Format(absl::Span<const int32_t> tokens) const = 0;
 };
 
-// Where a training example's numbers come from.
+// The source of training examples.
 struct TextData {
   uint64_t seed = 0;
-  // Of TextTask::DrawSize.
+  // Range for TextTask::DrawSize.
   int64_t smallest_size = 1;
   int64_t largest_size = 1;
-  // Number of different examples, below 2^32; 0: a new one every time. A set is its seed and size:
-  // nothing is stored.
+  // Number of distinct examples in the data set, below 2^32. 0: every example is new. A set is
+  // defined by its seed and size; it is not stored.
   int64_t examples = 0;
-  // Seed of the set. Where it is given, `seed` decides the order of its examples alone.
+  // Seed of the data set. If set, `seed` determines only the order of its examples.
   std::optional<uint64_t> set_seed = std::nullopt;
 };
 
-// Example `index` of the training step `step`, a set's drawn with replacement: a function of (data,
-// step, index) alone.
+// Example `index` of the training step `step`: a function of (data, step, index) only. Draws from a
+// data set with replacement.
 TextExample TrainingExample(const TextTask& task, const TextData& data, uint64_t step,
                             uint32_t index);
 
-// A set's examples in epochs: each once in every epoch, and every epoch in an order of its own,
-// from `data.seed`. Not thread-safe; the task outlives it.
+// Goes through a data set in epochs: each epoch has every example once, in an order of its own that
+// follows from `data.seed`. Not thread-safe. The task must outlive it.
 class EpochExamples {
  public:
   EpochExamples(const TextTask& task, const TextData& data) : task_(task), data_(data) {}
 
-  // The example at a place of the epochs, one behind the other: place 0 is the first of the first
-  // epoch, place data.examples the first of the second.
+  // The example at a place, counted across epochs: place 0 is the first of the first epoch, place
+  // data.examples the first of the second.
   TextExample At(int64_t place);
-  // Its tokens, for less than it costs to make it where the task has fixed lengths.
+  // Number of tokens of At(place). Cheaper than At if the task has fixed lengths.
   size_t LengthAt(int64_t place);
 
  private:
-  // The number of the example in the set.
+  // The number in the data set of the example at `place`.
   uint64_t NumberAt(int64_t place);
 
   const TextTask& task_;
   const TextData data_;
-  int64_t epoch_ = -1;  // of order_
+  int64_t epoch_ = -1;  // the epoch of order_
   std::optional<random::Permutation> order_;
 };
 
@@ -145,8 +146,8 @@ class EpochExamples {
 int64_t LongestTraining(const TextTask& task, int64_t largest_size, int64_t packed,
                         bool attend_across);
 
-// Tokens that a question of `size` and a model's answer may have: those of the longest example, and
-// as many again where a model was shown augmented ones and may write what was added.
+// Upper bound for the tokens of a question of `size` with a model's answer: the longest example's,
+// doubled for tasks with augmentation, where a model may imitate what was added.
 int64_t LongestContinued(const TextTask& task, int64_t size);
 
 }  // namespace lengthwise::tasks

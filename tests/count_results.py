@@ -3,9 +3,9 @@
 
   count_results.py FILE...
 
-A FILE.json has the build events of a run: each test's JUnit XML is read for its cases, and a test that failed without a
-failed case in its XML (a crash, a time-out, no build) counts as one failure. A failed.txt or skipped.txt has a line for each
-other thing that failed or did not run. Exits with 1 when something failed or nothing ran.
+A FILE.json has the build events of a run. Each test's cases are read from its JUnit XML. A test that failed without
+a failed case in its XML (a crash, a time-out, no build) counts as one failure. A failed.txt or skipped.txt has a
+line for each other thing that failed or did not run. Exits with 1 if something failed or nothing ran.
 """
 
 import json
@@ -68,7 +68,7 @@ def main() -> int:
         elif cases == 0:
             failed.append(f"{label}: ran no test case")
     if interrupted:
-        skipped.append(f"{interrupted} targets, which were not finished")
+        skipped.append(f"{interrupted} targets that did not finish")
     for name in failed:
         print(f"failed: {name}")
     for name in skipped:

@@ -52,7 +52,7 @@ class CountResultsTest(unittest.TestCase):
         aborted = {"id": {"testResult": {"label": "//:a"}}, "aborted": {"reason": "INTERNAL"}}
         self.assertEqual(self.count(result("//:b", "PASSED", self.xml), aborted), (1, "1 passed, 1 failed"))
 
-    def test_targets_that_were_not_built_fail(self) -> None:
+    def test_unbuilt_targets_fail(self) -> None:
         broken = {"id": {"targetCompleted": {"label": "//:broken"}}, "completed": {}}
         self.assertEqual(self.count(result("//:a", "PASSED", self.xml), broken), (1, "1 passed, 1 failed"))
 

@@ -1,29 +1,29 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds everything and runs every test. Ends with the line "N passed, N failed[, N skipped]".
+# Installs missing packages, builds everything and runs every test. Ends with the line "N passed, N failed[, N skipped]".
 #
 #   tests/run.sh [--strict] [--long[=PART,...]] [--within=MINUTES] [Bazel targets]
 #
 # --strict makes the compiler's warnings errors in this checkout, from now on (deploy/install.sh --strict). CI does.
-# --long adds what takes longer than a change should wait for; --long=PART adds one part of it:
+# --long adds long tests; --long=PART adds one part of them:
 #   asan           unit tests without LibTorch under AddressSanitizer and UndefinedBehaviorSanitizer
 #   asan_libtorch  those with LibTorch under the same
 #   tsan           unit tests without LibTorch under ThreadSanitizer
 #   fuzz           libFuzzer on every target of tests/fuzz, $LENGTHWISE_FUZZ_SECONDS each (60)
-#   faults         tests tagged "long_part": hundreds of kills, crashes at the third time that a failpoint is reached
-#   benchmarks     load on the service and the scheduler, a watch and the results of a large experiment, shortened: that
-#                  they run, and every answer is right
-#   releases       this build's programs with those of 0.1.0, which are built from the history
-#   wheel          the wheel, made of this build and tried in a fresh Debian 12 and 13, for which root and a network are needed
-# --within=MINUTES is for all of it together: a part that would not get far in what is left is not started, and one that
-# is not done by then is stopped. What did not run because of it is said, and counts as skipped.
+#   faults         tests tagged "long_part": hundreds of kills, crashes at the third hit of a failpoint
+#   benchmarks     short benchmarks of the service, the scheduler, a watch and a large experiment's results: they must run
+#                  and give right answers
+#   releases       this build's programs with those of 0.1.0, built from the history
+#   wheel          the wheel of this build in a fresh Debian 12 and 13; needs root and a network
+# --within=MINUTES limits the total time. Does not start a part that needs more than the time left, and stops the running one at
+# the limit. Reports what did not run and counts it as skipped.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 FUZZ_SECONDS="${LENGTHWISE_FUZZ_SECONDS:-60}"
-# 0.1.0: which releases work together is in docs/releasing.md.
+# 0.1.0. docs/releasing.md states which releases work together.
 EARLIER_RELEASE=4ad12fe
 
-# Minutes that a part needs at least on two cores, with most of its objects in the disk cache.
+# Minutes that each part needs on two cores, with most of its objects in the disk cache.
 declare -A needs=([asan]=10 [asan_libtorch]=15 [tsan]=10 [fuzz]=14 [faults]=5 [benchmarks]=5 [releases]=12 [wheel]=15)
 
 started=$SECONDS
@@ -53,17 +53,17 @@ for argument in "$@"; do
 done
 [ ${#targets[@]} -gt 0 ] || targets=(//...)
 filter=(--build_tag_filters=-manual --test_tag_filters=-long_part,-manual)
-# Users of Lengthwise need none of these; without them the tests of monitoring, completion, manual pages and reports in a
-# browser are skipped.
+# Test tools only; users of Lengthwise need none of these. Without them the tests of monitoring,
+# completion, manual pages and reports in a browser are skipped.
 packages=(chromium curl fish groff-base man-db prometheus zsh)
 [[ ! " ${parts[*]} " =~ " fuzz " ]] || packages+=(clang libclang-rt-dev)
 [[ ! " ${parts[*]} " =~ " wheel " ]] || packages+=(debootstrap qemu-user)
 
-step "1/4 installing what is missing (nothing to do the second time)"
+step "1/4 installing missing packages (nothing to do the second time)"
 (. /etc/os-release && echo "on $PRETTY_NAME ($(cat /etc/debian_version 2>/dev/null || echo "no Debian"), $(uname -m))")
 deploy/install.sh "${strict[@]}" "${packages[@]}"
-# The packages that other people open models and exports with, those of the Python package, and the formatter; the C++
-# programs do not need them. Without them their tests are skipped.
+# The Python package's dependencies, the packages that read models and exports, and the formatter.
+# The C++ programs do not need them; without them their tests are skipped.
 test_tools="${XDG_CACHE_HOME:-$HOME/.cache}/lengthwise/test-tools"
 requirements=tests/python/requirements.txt
 install_test_tools() {
@@ -72,7 +72,7 @@ install_test_tools() {
     /usr/bin/python3 -m venv "$test_tools" && "${pip[@]}" --requirement "$requirements" || return
     cp "$requirements" "$test_tools/requirements.txt"
   fi
-  # Beside the one of the requirements.
+  # Installed beside the version of the requirements.
   for version in $(sed -n 's/^protobuf==\([0-9.]*\).*/\1/p' tests/python/protobuf_versions.txt); do
     [ -d "$test_tools/protobuf-$version" ] && continue
     rm -rf "$test_tools/new" &&
@@ -88,11 +88,12 @@ else
     "commands will be skipped" >&2
 fi
 
-step "2/4 checking the formatting, the Python package's style, and that the documents link to pages and name tests that there are, and show what was trained"
-# Each version of clang-format has its own idea of a format: this one is the same on every system.
+step "2/4 checking formatting, Python style, and the documents' links, proofs and numbers"
+# Each version of clang-format formats differently. This one is the same on every system.
 formatter=$test_tools/bin/clang-format
 [ ! -x "$formatter" ] || git ls-files '*.h' '*.cc' '*.cu' | xargs "$formatter" --dry-run --Werror
-# Its types are checked by //tests/python:python_client_test, with the messages that are generated when it is built.
+# //tests/python:python_client_test checks its types, because the messages are generated when it is
+# built.
 [ -z "${LENGTHWISE_TEST_PYTHON:-}" ] || "$LENGTHWISE_TEST_PYTHON" -m ruff check --quiet python experiments/reproduced
 tests/documentation/check_proofs.py
 tests/documentation/check_links.py
@@ -105,15 +106,15 @@ printf 'took %s s so far\n' "$((built - started))"
 
 results=$(mktemp -d)
 trap 'rm -rf "$results"' EXIT
-[ -x "$formatter" ] || echo "the formatting was not checked: there is no $formatter" | tee -a "$results/skipped.txt"
+[ -x "$formatter" ] || echo "the formatting was not checked: $formatter is not installed" | tee -a "$results/skipped.txt"
 status=0
 limit=0 # seconds that a command of a long part may take; 0: as long as it takes
-# Runs a command for no longer than that. 124: it was stopped.
+# Runs a command for at most $limit seconds. Exits with 124 if it was stopped.
 bounded() {
   if [ $limit = 0 ]; then "$@"; else timeout --signal=INT --kill-after=60 $limit "$@"; fi
 }
-stopped() { echo "$1 was stopped at the time limit: not all of it ran" | tee -a "$results/skipped.txt"; }
-# run_tests NAME FLAG... TARGET...: goes on after failures, which are counted at the end.
+stopped() { echo "$1 was stopped at the time limit: it did not run completely" | tee -a "$results/skipped.txt"; }
+# run_tests NAME FLAG... TARGET...: continues after failures, which are counted at the end.
 run_tests() {
   local name=$1 ended=0
   shift
@@ -122,11 +123,12 @@ run_tests() {
     0) return ;;
     124) stopped "$name"; return ;;
     3) ;; # tests failed
-    *) echo "bazel test ended with status $ended: something did not run" >&2 ;;
+    *) echo "bazel test exited with status $ended: something did not run" >&2 ;;
   esac
   status=1
 }
-# run_part NAME COMMAND...: a part that is no Bazel test. One that ends with 77 was skipped, and its last line says why.
+# run_part NAME COMMAND...: a part that is not a Bazel test. Exit code 77 means skipped; its last
+# line is the reason.
 run_part() {
   local name=$1 ended=0
   shift
@@ -143,9 +145,9 @@ step "4/4 testing"
 run_tests plain "${filter[@]}" "${targets[@]}"
 printf 'tests took %s s, everything %s s\n' "$((SECONDS - built))" "$((SECONDS - started))"
 
-# unit_tests PART: those that a sanitizer runs. Tests of processes (end_to_end, faults, monitoring, documentation, python) do
-# not get other code to see by it; the tags no-asan and no-tsan leave a test out where one of them has nothing to find and
-# would take long.
+# unit_tests PART: the tests that a sanitizer runs. Excludes tests of processes (end_to_end, faults,
+# monitoring, documentation, python), which would show it no further code. The tags no-asan and
+# no-tsan exclude tests in which a sanitizer finds nothing and takes long.
 unit_tests() {
   local libtorch='rdeps(//..., @libtorch//:libtorch)' which sanitizer=${1%_libtorch}
   which="except $libtorch"
@@ -187,7 +189,7 @@ for part in "${parts[@]}"; do
       run_part results_benchmark bazel run //client/commands:results_benchmark
       ;;
     releases)
-      step "long: with the programs of 0.1.0"
+      step "long: compatibility with 0.1.0"
       run_part build_release tests/end_to_end/build_release.sh "$EARLIER_RELEASE"
       programs=$(tail -n 1 "$results/build_release.output")
       if [ -x "$programs/lengthwise" ]; then
@@ -196,7 +198,7 @@ for part in "${parts[@]}"; do
       ;;
     wheel)
       step "long: the wheel on a fresh Debian 12 and 13"
-      # Other parts leave other configurations' programs in bazel-bin.
+      # Other parts leave the programs of other configurations in bazel-bin.
       run_part wheel_programs bazel build //client:lengthwise //server:lengthwise_server //worker:lengthwise_worker
       run_part wheel tests/wheel/try_wheel.sh
       ;;

@@ -1,4 +1,4 @@
-// A language model with initial weights, to be timed.
+// A language model with initial weights, for benchmarks.
 #ifndef LENGTHWISE_BENCHMARKS_LANGUAGE_MODEL_DECODER_H_
 #define LENGTHWISE_BENCHMARKS_LANGUAGE_MODEL_DECODER_H_
 
@@ -14,18 +14,18 @@
 
 namespace lengthwise::benchmarks {
 
-// Decimal addition's.
+// The vocabulary of decimal addition.
 inline constexpr int64_t kVocabulary = 116;
 
-// Of the paper's sizes by number of parameters (Zhou et al. 2024, Table E.1).
+// The paper's model sizes, by number of parameters (Zhou et al. 2024, Table E.1).
 struct DecoderSize {
   int64_t blocks = 6, heads = 8, d_model = 512;
 };
 
-// "1M" (2 blocks of d_model 192), "2M", "5M", "25M" or "268M".
+// Accepts "1M" (2 blocks of d_model 192), "2M", "5M", "25M" or "268M".
 DecoderSize SizeOf(const std::string& name);
 
-// The defaults of the entry of this name, with what is given.
+// Resolves an entry's parameters: its defaults, overridden by `given`.
 template <typename Entry>
 catalogue::Parameters Resolved(absl::Span<const Entry* const> entries, const std::string& name,
                                const catalogue::Parameters& given) {
@@ -37,8 +37,8 @@ catalogue::Parameters Resolved(absl::Span<const Entry* const> entries, const std
 }
 
 struct Decoder {
-  // Positions are plain, or drawn from 2,048 where the encoding takes them and `randomized`.
-  // `network` may set parameters beside the size.
+  // Positions are consecutive, or drawn from 2,048 if `randomized` and the encoding supports it.
+  // `network` sets further parameters.
   Decoder(const DecoderSize& size, const std::string& encoding, bool randomized, int64_t tokens,
           catalogue::Parameters network = {});
 

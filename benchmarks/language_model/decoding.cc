@@ -1,5 +1,5 @@
-// Greedy decoding with a cache of keys and values beside decoding that computes all tokens again
-// for each, alternately, on the same prompts, batch by batch. One line of JSON.
+// Compares greedy decoding with a cache of keys and values against decoding that recomputes every
+// token. Alternates between them, batch by batch, on the same prompts. Prints one line of JSON.
 //
 //   bazel run -c opt //benchmarks/language_model:decoding -- --size 1M --prompt 406 --answer 202
 #include <algorithm>
@@ -21,13 +21,13 @@ namespace {
 struct Options {
   std::string encoding = "fire";
   std::string size = "1M";
-  // Additions of 100 digits with hints: 2 * 2 * 101 tokens, '+' and '='; 2 * 101.
+  // Additions of 100 digits with hints: 2 * 2 * 101 tokens, '+' and '='; answers have 2 * 101.
   int prompt = 406;
   int answer = 202;
   int sequences = 8;
   int batch = 8;
-  // Of the sequences, the first so many; 0: all. What takes a minute with the cache takes an hour
-  // without.
+  // Number of sequences, the first ones, to decode also without the cache; 0: all. A minute with
+  // the cache is an hour without.
   int recomputed = 0;
   int rounds = 1;
   int threads = 2;
@@ -35,7 +35,7 @@ struct Options {
 
 at::Tensor Best(const at::Tensor& logits) { return logits.argmax(-1).unsqueeze(-1); }
 
-// The answers of prompts [1, B, n], [1, B, answer].
+// Decodes the answers of prompts [1, B, n]. Returns [1, B, answer].
 at::Tensor DecodeWithCache(const Decoder& decoder, const at::Tensor& prompts, int answer) {
   const models::ParameterSet parameters = decoder.arena->Members(0, 1);
   const auto cache = decoder.model->StartDecoding(parameters, prompts.size(1), decoder.positions);
@@ -72,7 +72,7 @@ int Measure(const Options& options) {
   const at::Tensor prompts =
       at::randint(kVocabulary, {1, options.sequences, options.prompt}, at::kLong);
   const int recomputed = options.recomputed == 0 ? options.sequences : options.recomputed;
-  // Seconds a sequence.
+  // Seconds for each sequence.
   std::vector<double> cached, again;
   double same = 0;
   for (int round = 0; round < options.rounds; ++round) {
@@ -110,15 +110,16 @@ int Measure(const Options& options) {
 
 int Main(int argc, char** argv) {
   Options options;
-  CLI::App app("Times decoding with a cache and without one");
+  CLI::App app("Compares decoding with and without a cache");
   app.add_option("--encoding", options.encoding);
   app.add_option("--size", options.size, "1M, 2M, 5M, 25M or 268M");
-  app.add_option("--prompt", options.prompt, "tokens")->check(CLI::PositiveNumber);
-  app.add_option("--answer", options.answer, "tokens")->check(CLI::PositiveNumber);
+  app.add_option("--prompt", options.prompt, "Tokens of a prompt")->check(CLI::PositiveNumber);
+  app.add_option("--answer", options.answer, "Tokens of an answer")->check(CLI::PositiveNumber);
   app.add_option("--sequences", options.sequences)->check(CLI::PositiveNumber);
-  app.add_option("--batch", options.batch, "sequences at a time")->check(CLI::PositiveNumber);
+  app.add_option("--batch", options.batch, "Sequences decoded together")
+      ->check(CLI::PositiveNumber);
   app.add_option("--recomputed", options.recomputed,
-                 "sequences, the first, that are also decoded without the cache; 0: all")
+                 "Number of sequences, the first ones, to decode also without the cache; 0: all")
       ->check(CLI::NonNegativeNumber);
   app.add_option("--rounds", options.rounds)->check(CLI::PositiveNumber);
   app.add_option("--threads", options.threads);

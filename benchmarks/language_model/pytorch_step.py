@@ -26,7 +26,7 @@ def rotate(features, sin, cos):
 
 
 class Fire(nn.Module):
-    """One module for all blocks; the term [heads, n, n], minus infinity behind the query."""
+    """One module for all blocks. Its term is [heads, n, n], with minus infinity after the query."""
 
     def __init__(self, heads):
         super().__init__()

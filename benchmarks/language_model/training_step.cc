@@ -1,6 +1,6 @@
-// Time of a language model's training step: the decoder of decimal addition, AdamW with decay of
-// matrices and clipping to norm 1, on examples of one length (Zhou et al. 2024, Table E.1). One
-// line of JSON.
+// Times a language model's training step: the decoder of decimal addition, AdamW with decay of
+// matrices and clipping to norm 1, on examples of one length (Zhou et al. 2024, Table E.1). Prints
+// one line of JSON.
 //
 //   bazel run -c opt //benchmarks/language_model:training_step -- --encoding rope --length 128
 //
@@ -96,12 +96,13 @@ int Main(int argc, char** argv) {
   CLI::App app("Times a language model's training step");
   app.add_option("--encoding", options.encoding);
   app.add_option("--size", options.size, "1M, 2M, 5M, 25M or 268M");
-  app.add_option("--length", options.length, "tokens of an example")->check(CLI::PositiveNumber);
-  app.add_option("--tokens", options.tokens, "of a step")->check(CLI::PositiveNumber);
+  app.add_option("--length", options.length, "Tokens of an example")->check(CLI::PositiveNumber);
+  app.add_option("--tokens", options.tokens, "Tokens of a step")->check(CLI::PositiveNumber);
   app.add_option("--steps", options.steps)->check(CLI::PositiveNumber);
   app.add_option("--threads", options.threads);
-  app.add_flag("--recompute", options.recompute, "activations, in the backward pass");
-  app.add_flag("--roofline", options.roofline, "measure products and a copy instead");
+  app.add_flag("--recompute", options.recompute,
+               "Gradient checkpointing: recompute activations in the backward pass");
+  app.add_flag("--roofline", options.roofline, "Measure products and a copy instead");
   CLI11_PARSE(app, argc, argv);
   return Measure(options);
 }

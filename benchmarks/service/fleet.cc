@@ -1,6 +1,5 @@
-// What a fleet does to the server, and what the server does to a fleet: heartbeats of thousands of
-// workers, a checkpoint that is stored beside slow downloads, and a drain over a slow link.
-// README.md beside this says what each figure means.
+// Measures the server under a fleet: heartbeats of thousands of workers, a checkpoint upload during
+// slow downloads, and a drain over a slow link. README.md in this folder explains each figure.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -67,7 +66,7 @@ sockaddr_in Loopback(uint32_t host, int port) {
   return address;
 }
 
-// Of "127.0.0.1:PORT".
+// Parses "127.0.0.1:PORT".
 int PortOf(const std::string& address) {
   int port = 0;
   if (!absl::SimpleAtoi(address.substr(address.rfind(':') + 1), &port)) Fail("no port: " + address);
@@ -76,8 +75,8 @@ int PortOf(const std::string& address) {
 
 // --- Heartbeats ---------------------------------------------------------------------------------
 
-// A connection from an address of its own, as of a machine of its own: the server gives one address
-// half of all connections.
+// Connects from a separate loopback address, like a separate machine: the server limits one address
+// to half of all connections.
 std::shared_ptr<grpc::Channel> ConnectFrom(uint32_t host, const std::string& server) {
   const int descriptor = socket(AF_INET, SOCK_STREAM, 0);
   const sockaddr_in from = Loopback(host, 0);
@@ -423,7 +422,7 @@ void MeasureUploads(const Flags& flags) {
 
 // --- A drain over a slow link -------------------------------------------------------------------
 
-// Relays one connection after another to the server; what clients send passes at `rate` bytes a
+// Relays one connection at a time to the server. Limits what clients send to `rate` bytes per
 // second.
 class SlowLink {
  public:
@@ -459,7 +458,7 @@ class SlowLink {
     for (std::thread& connection : connections) connection.join();
   }
 
-  // A small receive buffer: what waits there has passed the link.
+  // Small, because bytes waiting in the receive buffer have already passed the link.
   void Relay(int client) {
     const int size = 64 << 10;
     setsockopt(client, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
@@ -503,7 +502,7 @@ class SlowLink {
   std::thread thread_;
 };
 
-// Trains until it is told to drain, and has one checkpoint then.
+// Trains until it is told to drain, then has one checkpoint to store.
 class DrainedRunner final : public worker::PackRunner {
  public:
   explicit DrainedRunner(std::string checkpoint) : checkpoint_(std::move(checkpoint)) {}
@@ -547,7 +546,7 @@ void MeasureDrain(const Flags& flags) {
   const double seconds = absl::ToDoubleSeconds(absl::Now() - start);
   const bool in_time = ended;
   running.join();
-  // What the next worker is leased says what was stored.
+  // The next worker's lease shows which checkpoint was stored.
   WorkerStub next(server, "next");
   const int64_t stored = next.lease().trials(0).checkpoint().size_bytes();
   std::printf(
@@ -558,30 +557,30 @@ void MeasureDrain(const Flags& flags) {
 
 int Main(int argc, char** argv) {
   Flags flags;
-  CLI::App app("Measures a server of its own as a fleet uses it, on loopback; stops by itself.",
+  CLI::App app("Measures a server under a fleet, on loopback. Starts and stops its own server.",
                "fleet");
   app.add_option("--server_program", flags.server, "Path of lengthwise_server")->required();
   app.add_option("--workers", flags.workers, "That send heartbeats")
       ->check(CLI::Range(1'000, 20'000))
       ->capture_default_str();
   app.add_option("--connections", flags.connections,
-                 "Of these workers; the server takes three descriptors for each")
+                 "Connections of the workers; the server uses three descriptors for each")
       ->check(CLI::Range(1, 20'000))
       ->capture_default_str();
-  app.add_option("--seconds", flags.seconds, "Of heartbeats")
+  app.add_option("--seconds", flags.seconds, "Duration of the heartbeats")
       ->check(CLI::Range(1, 600))
       ->capture_default_str();
   app.add_option("--cancellations", flags.cancellations, "Of workers' trials, meanwhile")
       ->check(CLI::Range(0, 1'000))
       ->capture_default_str();
   app.add_option("--uploads", flags.uploads)->check(CLI::Range(1, 10'000))->capture_default_str();
-  app.add_option("--checkpoint_mb", flags.checkpoint_mb, "Of the checkpoint that is drained")
+  app.add_option("--checkpoint_mb", flags.checkpoint_mb, "Size of the drained checkpoint, MB")
       ->check(CLI::Range(1, 1'000))
       ->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   platform::KeepGrpcInitialized();
   platform::RaiseDescriptorLimit();
-  // The workers' log.
+  // Silences the workers' log.
   if (freopen("/dev/null", "w", stderr) == nullptr) return 1;
   MeasureUploads(flags);
   MeasureHeartbeats(flags);

@@ -1,7 +1,7 @@
-"""The work of throughput.cc through MLflow, for a line beside each of its lines.
+"""Runs the work of throughput.cc through MLflow, to compare line by line.
 
-A tracking server of its own on loopback (SQLite, as `mlflow server` sets up by default), each part
-for --seconds at most. Prints rates in the same units.
+Starts its own tracking server on loopback (SQLite, the default of `mlflow server`). Each part takes at most
+--seconds. Prints rates in the same units.
 """
 
 import argparse
@@ -24,7 +24,7 @@ try:
     from mlflow.entities import Metric
     from mlflow.tracking import MlflowClient
 except ImportError:
-    print("mlflow: not installed for this Python; README.md says how, without it this is skipped")
+    print("mlflow: not installed for this Python, so this part is skipped; README.md explains how to install it")
     sys.exit(0)
 
 
@@ -40,7 +40,7 @@ def start_server(directory, port):
         "--backend-store-uri", f"sqlite:///{directory}/mlflow.db",
         "--default-artifact-root", f"{directory}/artifacts", "--workers", "2",
     ]
-    # Jobs are of no use here and would only take the cores.
+    # Jobs are not needed here and would only take processor time.
     environment = dict(os.environ, MLFLOW_SERVER_ENABLE_JOB_EXECUTION="false")
     with open(pathlib.Path(directory) / "server.log", "w") as log:
         return subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=environment,
@@ -55,12 +55,12 @@ def wait_until_ready(server, directory, port):
                 return
         except (urllib.error.URLError, OSError):
             time.sleep(0.2)
-    sys.exit("mlflow server does not start:\n"
+    sys.exit("mlflow server did not start:\n"
              + (pathlib.Path(directory) / "server.log").read_text())
 
 
 def stop_server(server):
-    """With all that it has started, which is its process group."""
+    """Stops the server's whole process group."""
     for signal_number in (signal.SIGTERM, signal.SIGKILL):
         try:
             os.killpg(server.pid, signal_number)
@@ -82,7 +82,7 @@ def points_per_second(client, run, seconds, batch):
 
 
 def runs_per_second(client, experiment, seconds):
-    """A run from its creation to its end, with accuracies at 20 lengths."""
+    """Creates and ends runs with accuracies at 20 lengths."""
     runs = []
     start = time.monotonic()
     while time.monotonic() - start < seconds:
@@ -117,9 +117,9 @@ def list_seconds(client, experiment):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--seconds", type=float, default=8, help="of each part")
+    parser.add_argument("--seconds", type=float, default=8, help="duration of each part")
     arguments = parser.parse_args()
-    # So that the server does not outlive this, whoever ends it.
+    # Turns SIGTERM into an exit, so that the server does not outlive this program.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     sys.stdout.reconfigure(line_buffering=True)
     directory = tempfile.mkdtemp(prefix="mlflow_comparison.")

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# All load measurements of the service, on this machine, in some minutes, and in the end the
-# figures that the service must reach, beside what they must be. For figures that mean
-# something nothing else should run.
+# Runs all load measurements of the service on this machine, in some minutes. At the end it prints
+# the figures with required values beside the requirements. Run nothing else meanwhile, or the
+# figures mean little.
 #
 #   benchmarks/service/run.sh [--short]
 #
-# --short: a tenth of the work and no comparison with MLflow, to see that everything runs and that
-# nothing is lost on the way. Each program ends with an error where an answer is wrong, a watcher
-# missed an event or the server took more than 300 MB for watchers; so does this.
+# --short: a tenth of the work, without the comparison with MLflow, to check that everything runs
+# and nothing is lost. Each program fails if an answer is wrong, a watcher missed an event, or the
+# server took more than 300 MB for watchers; this script then fails too.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 throughput=() watchers=() benchmark=() fleet=() simulated=(--workers=10000 --events=6000000)
@@ -35,7 +35,7 @@ measure bazel-bin/benchmarks/service/fleet --server_program "$server" "${fleet[@
 measure bazel-bin/server/simulation/simulate --storms --seeds=1 "${simulated[@]}"
 measure bazel-bin/server/scheduling/scheduler_benchmark "${benchmark[@]}"
 awk '
-  # The number before or behind some words.
+  # The number before or after the given words.
   function Behind(words) { return match($0, words) ? substr($0, RSTART + RLENGTH) + 0 : "missing" }
   function Row(what, figure, bound) { printf "%-66s %14s   %s\n", what, figure, bound }
   /^points stored, 100 / { points = Behind("an event +") }
@@ -76,5 +76,5 @@ python=${MLFLOW_PYTHON:-${XDG_CACHE_HOME:-$HOME/.cache}/lengthwise/mlflow/bin/py
 if [ -x "$python" ]; then
   "$python" benchmarks/service/mlflow_comparison.py
 else
-  echo "mlflow: there is no $python; benchmarks/service/README.md says how to install it"
+  echo "mlflow: $python does not exist; benchmarks/service/README.md explains how to install it"
 fi

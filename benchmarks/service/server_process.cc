@@ -38,7 +38,7 @@ ServerProcess::ServerProcess(const std::string& program) {
   const absl::Time deadline = absl::Now() + absl::Seconds(30);
   while (!std::filesystem::exists(ready)) {
     if (process_->WaitFor(absl::Milliseconds(10)) || absl::Now() > deadline) {
-      Fail(absl::StrCat("the server does not get ready; see ", directory_, "/server.log"));
+      Fail(absl::StrCat("the server did not become ready; see ", directory_, "/server.log"));
     }
   }
   std::ifstream file(ready);
@@ -64,19 +64,19 @@ int64_t ServerProcess::MemoryLine(const std::string& name) const {
   int64_t kibibytes = 0;
   while (std::getline(file, line)) {
     if (!absl::StartsWith(line, name)) continue;
-    // "VmRSS:\t  12345 kB"
+    // Example: "VmRSS:\t  12345 kB".
     const std::vector<std::string> columns =
         absl::StrSplit(line, absl::ByAnyChar("\t "), absl::SkipEmpty());
     if (columns.size() > 1 && absl::SimpleAtoi(columns[1], &kibibytes)) return kibibytes << 10;
   }
-  Fail("the server has ended");
+  Fail("the server ended");
 }
 
 double ServerProcess::CpuSeconds() const {
   std::ifstream file(absl::StrCat("/proc/", process_->pid(), "/stat"));
   std::string text;
   std::getline(file, text);
-  // The program's name, in parentheses, may have spaces; utime and stime are fields 14 and 15.
+  // The program's name, in parentheses, may contain spaces. utime and stime are fields 14 and 15.
   const std::vector<std::string> fields = absl::StrSplit(text.substr(text.rfind(')') + 2), ' ');
   int64_t user = 0, system = 0;
   if (fields.size() < 13 || !absl::SimpleAtoi(fields[11], &user) ||
@@ -101,7 +101,7 @@ std::string SubmitTrials(const ServerProcess& server, const std::string& name, i
   v1::CreateExperimentResponse response;
   const auto stub = v1::ExperimentService::NewStub(server.Connect());
   const grpc::Status status = stub->CreateExperiment(&context, request, &response);
-  if (!status.ok()) Fail("submission refused: " + status.error_message());
+  if (!status.ok()) Fail("the submission was rejected: " + status.error_message());
   return response.experiment().name();
 }
 

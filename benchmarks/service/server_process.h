@@ -1,4 +1,4 @@
-// The real server as a process of its own, on loopback and a directory that goes with it.
+// Runs the real server as a child process, on loopback, with a temporary data directory.
 #ifndef LENGTHWISE_BENCHMARKS_SERVICE_SERVER_PROCESS_H_
 #define LENGTHWISE_BENCHMARKS_SERVICE_SERVER_PROCESS_H_
 
@@ -12,23 +12,23 @@
 
 namespace lengthwise::benchmarks {
 
-// For the main thread. Failures end the program with a message.
+// Use from the main thread only. A failure ends the program with a message.
 class ServerProcess {
  public:
-  // Starts `program` on a new directory below $TMPDIR (a disk that is a disk: what is acknowledged
-  // is synced) and waits until it serves.
+  // Starts `program` on a new directory below $TMPDIR and waits until it serves. $TMPDIR should be
+  // on a real disk, because the server syncs what it acknowledges.
   explicit ServerProcess(const std::string& program);
-  // Kills it and deletes the directory.
+  // Kills the server and deletes the directory.
   ~ServerProcess();
 
   const std::string& address() const { return address_; }
-  // A connection of its own.
+  // Opens a separate connection.
   std::shared_ptr<grpc::Channel> Connect() const;
 
-  // Of the process, bytes: now, and the most so far.
+  // Resident memory of the process in bytes: current, and peak.
   int64_t ResidentBytes() const { return MemoryLine("VmRSS:"); }
   int64_t MostResidentBytes() const { return MemoryLine("VmHWM:"); }
-  // CPU time that it has used.
+  // CPU time consumed so far.
   double CpuSeconds() const;
 
  private:
@@ -39,13 +39,13 @@ class ServerProcess {
   std::unique_ptr<platform::ChildProcess> process_;
 };
 
-// Ends the program with a message.
+// Prints the message and ends the program.
 [[noreturn]] void Fail(const std::string& message);
 
-// Submits `trials` trials of one step that differ in their seeds; returns the experiment's name.
+// Submits `trials` trials of one step that differ in their seeds. Returns the experiment's name.
 std::string SubmitTrials(const ServerProcess& server, const std::string& name, int trials);
 
-// The value below which so many (0 to 1) of the values lie.
+// The quantile of `values` at `fraction`, 0 to 1. Reorders them.
 double Quantile(std::vector<double>& values, double fraction);
 
 }  // namespace lengthwise::benchmarks

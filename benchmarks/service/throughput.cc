@@ -1,6 +1,6 @@
-// What the server takes through gRPC, everything durable when it is acknowledged: points of loss
-// curves, trials from queue to outcome, submissions; and how soon 10,000 trials are listed and
-// summed up. README.md beside this says what each figure means.
+// Measures the server through gRPC, with every acknowledgement durable: points of loss curves,
+// trials from queue to outcome, and submissions; and the time to list and summarize 10,000 trials.
+// README.md in this folder explains each figure.
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -34,7 +34,7 @@ struct Flags {
   int submissions = 50;
 };
 
-// Runs packs as a function says, without training.
+// Runs packs with a given function instead of training.
 class Runner final : public worker::PackRunner {
  public:
   using Run_ = std::function<void(const v1::Lease&, PackSession&)>;
@@ -51,7 +51,7 @@ class Runner final : public worker::PackRunner {
   const Run_ run_;
 };
 
-// What ends a trial at a step: its model, and its outcome.
+// The end of a trial at a step: its model and its outcome.
 void Complete(PackSession& session, int64_t trial, int64_t step) {
   session.EmitCheckpoint(trial, step, "model");
   v1::Event event;
@@ -60,7 +60,7 @@ void Complete(PackSession& session, int64_t trial, int64_t step) {
   session.Emit(trial, std::move(event));
 }
 
-// So many workers work until there is nothing more to lease; seconds from the first lease on.
+// Runs workers until no lease is left. Returns the seconds since the first lease.
 double RunWorkers(const ServerProcess& server, int workers, int32_t pack_size,
                   const Runner::Run_& run) {
   std::atomic<int64_t> first_nanos = 0, last_nanos = 0;
@@ -84,7 +84,7 @@ double RunWorkers(const ServerProcess& server, int workers, int32_t pack_size,
     });
   }
   for (std::thread& thread : threads) thread.join();
-  // The last one waited so long for another lease.
+  // Excludes the last worker's wait for another lease.
   return static_cast<double>(last_nanos - first_nanos) * 1e-9 - 0.3;
 }
 
@@ -106,7 +106,7 @@ Response Call(v1::ExperimentService::Stub& stub,
   return response;
 }
 
-// Points stored in events of `packing` points; each is read back and counted afterwards.
+// Stores points in events of `packing` points, then reads back and counts all of them.
 void MeasurePoints(const Flags& flags, int packing) {
   ServerProcess server(flags.server);
   const std::string experiment = SubmitTrials(server, "points", flags.workers);
@@ -152,8 +152,7 @@ void MeasurePoints(const Flags& flags, int packing) {
       packing, static_cast<double>(sent) / seconds, static_cast<long long>(sent), seconds);
 }
 
-// Trials that do nothing but store a model and end, in packs of `pack_size`, each with accuracies
-// at 20 lengths.
+// Runs trials that only store a model and accuracies at 20 lengths, in packs of `pack_size`.
 void RunTrials(const Flags& flags, const ServerProcess& server, int pack_size) {
   const std::string experiment = SubmitTrials(server, "empty", flags.trials);
   const double seconds = RunWorkers(
@@ -262,7 +261,7 @@ void MeasureSubmissions(const Flags& flags) {
 
 int Main(int argc, char** argv) {
   Flags flags;
-  CLI::App app("Measures a server of its own through gRPC, on loopback; stops by itself.",
+  CLI::App app("Measures a server through gRPC, on loopback. Starts and stops its own server.",
                "throughput");
   app.add_option("--server_program", flags.server, "Path of lengthwise_server")->required();
   app.add_option("--points", flags.points)
@@ -280,7 +279,7 @@ int Main(int argc, char** argv) {
       ->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   platform::KeepGrpcInitialized();
-  // Their log would be a line a lease.
+  // Silences the workers' log, which has a line for each lease.
   if (freopen("/dev/null", "w", stderr) == nullptr) return 1;
   MeasurePoints(flags, 100);
   MeasurePoints(flags, 10);

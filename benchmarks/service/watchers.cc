@@ -1,6 +1,6 @@
-// 1,000 watchers over 50 channels: how soon an event is with all of them, and what they cost the
-// server, a hundred of them that never read included. README.md beside this says what each figure
-// means. Ends with an error where a watcher missed an event or the server took too much memory.
+// Measures 1,000 watchers on 50 connections: the delay until all have an event, and the server's
+// cost, with a hundred watchers that never read. README.md in this folder explains each figure.
+// Fails if a watcher missed an event or the server took too much memory.
 #include <atomic>
 #include <cstdio>
 #include <memory>
@@ -32,10 +32,10 @@ struct Flags {
   int memory = 300;
 };
 
-// What all watchers have seen.
+// Totals over all watchers.
 struct Tally {
   std::mutex mutex;
-  std::vector<double> latencies;  // seconds, while `measuring`
+  std::vector<double> latencies;  // in seconds, only while `measuring`
   std::atomic<bool> measuring = false;
   std::atomic<int> caught_up = 0;
   std::atomic<int64_t> events = 0;
@@ -44,7 +44,7 @@ struct Tally {
 
 class Watcher final : public grpc::ClientReadReactor<v1::WatchExperimentResponse> {
  public:
-  // One that does not read takes nothing but what its connection takes unasked.
+  // A watcher with `reads` false receives only what its connection buffers.
   Watcher(v1::ExperimentService::Stub& stub, const std::string& experiment, bool reads,
           Tally& tally)
       : tally_(tally) {
@@ -52,7 +52,7 @@ class Watcher final : public grpc::ClientReadReactor<v1::WatchExperimentResponse
     request_.set_follow(true);
     stub.async()->WatchExperiment(&context_, &request_, this);
     if (reads) StartRead(&response_);
-    AddHold();  // nothing ends before Cancel
+    AddHold();  // keeps the call open until Cancel
     StartCall();
   }
   void Cancel() {
@@ -68,7 +68,7 @@ class Watcher final : public grpc::ClientReadReactor<v1::WatchExperimentResponse
     const absl::Time now = absl::Now();
     if (response_.events_size() > 0) {
       tally_.events += response_.events_size();
-      // Sequence numbers of the one trial's one attempt ascend by one.
+      // Sequence numbers of the only trial's only attempt increase by one.
       std::vector<double> latencies;
       for (const v1::Event& event : response_.events()) {
         if (event.sequence() == 0) continue;
@@ -110,7 +110,7 @@ class Watchers {
     }
     const absl::Time deadline = absl::Now() + absl::Seconds(60);
     while (tally_.caught_up < flags.watchers - silent) {
-      if (absl::Now() > deadline) Fail("the watchers do not catch up with the history");
+      if (absl::Now() > deadline) Fail("the watchers did not catch up with the history");
       absl::SleepFor(absl::Milliseconds(10));
     }
   }
@@ -129,7 +129,8 @@ class Watchers {
 double Mebibytes(int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
 
 void FailOnGaps(const Tally& tally) {
-  if (tally.gaps > 0) Fail(absl::StrCat(tally.gaps.load(), " gaps in what watchers were given"));
+  if (tally.gaps > 0)
+    Fail(absl::StrCat(tally.gaps.load(), " gaps in the events that watchers received"));
 }
 
 void MeasureLatency(const Flags& flags) {
@@ -223,7 +224,7 @@ void MeasureMemory(const Flags& flags) {
   }
   while (acknowledged < flags.events) absl::SleepFor(absl::Milliseconds(5));
   const double seconds = absl::ToDoubleSeconds(absl::Now() - start);
-  absl::SleepFor(absl::Seconds(3));  // the watchers go on reading
+  absl::SleepFor(absl::Seconds(3));  // lets the watchers read on
   std::printf("%d watchers, %d of which never read, %d events written at full speed in %.1f s\n",
               flags.watchers, flags.silent, flags.events, seconds);
   std::printf(
@@ -245,8 +246,9 @@ void MeasureMemory(const Flags& flags) {
 
 int Main(int argc, char** argv) {
   Flags flags;
-  CLI::App app("Loads a server of its own with watchers, on loopback; stops by itself.",
-               "watchers");
+  CLI::App app(
+      "Measures a server with many watchers, on loopback. Starts and stops its own server.",
+      "watchers");
   app.add_option("--server_program", flags.server, "Path of lengthwise_server")->required();
   app.add_option("--watchers", flags.watchers)->check(CLI::Range(1, 10'000))->capture_default_str();
   app.add_option("--channels", flags.channels)->check(CLI::Range(1, 1'000))->capture_default_str();
@@ -256,14 +258,14 @@ int Main(int argc, char** argv) {
   app.add_option("--rate", flags.rate, "Events per second, in the first part")
       ->check(CLI::Range(1, 1'000))
       ->capture_default_str();
-  app.add_option("--seconds", flags.seconds, "Length of the first part; 0 leaves it out")
+  app.add_option("--seconds", flags.seconds, "Duration of the first part; 0 skips it")
       ->check(CLI::Range(0, 600))
       ->capture_default_str();
-  app.add_option("--events", flags.events, "Events of the second part; 0 leaves it out")
+  app.add_option("--events", flags.events, "Events of the second part; 0 skips it")
       ->check(CLI::Range(0, 10'000'000))
       ->capture_default_str();
   app.add_option("--memory", flags.memory,
-                 "Megabytes that the server may take in the second part; 0: any")
+                 "Memory limit of the server in the second part, MB; 0: none")
       ->check(CLI::Range(0, 1'000'000))
       ->capture_default_str();
   CLI11_PARSE(app, argc, argv);

@@ -15,7 +15,7 @@ WorkerStub::WorkerStub(const ServerProcess& server, const std::string& worker_id
   v1::RegisterWorkerResponse registered;
   grpc::ClientContext register_context;
   grpc::Status status = stub_->RegisterWorker(&register_context, registration, &registered);
-  if (!status.ok()) Fail("registration refused: " + status.error_message());
+  if (!status.ok()) Fail("the registration was rejected: " + status.error_message());
   v1::AcquireLeaseRequest acquire;
   acquire.set_worker_id(worker_id);
   acquire.mutable_wait()->set_seconds(10);

@@ -1,4 +1,4 @@
-// A worker reduced to its calls: for what the load programs do to the server without training.
+// A worker reduced to its calls, for load programs that need no training.
 #ifndef LENGTHWISE_BENCHMARKS_SERVICE_WORKER_STUB_H_
 #define LENGTHWISE_BENCHMARKS_SERVICE_WORKER_STUB_H_
 
@@ -10,7 +10,7 @@
 
 namespace lengthwise::benchmarks {
 
-// Registers and leases one pack; keeps the lease alive by Heartbeat.
+// Registers and leases one pack. Heartbeat keeps the lease alive.
 class WorkerStub {
  public:
   WorkerStub(const ServerProcess& server, const std::string& worker_id);
@@ -18,7 +18,7 @@ class WorkerStub {
   v1::WorkerService::Stub& stub() { return *stub_; }
   const v1::Lease& lease() const { return lease_; }
   void Heartbeat();
-  // An event of the lease's first trial with the next sequence number and the time it is now.
+  // An event of the lease's first trial with the next sequence number and the current time.
   v1::Event NextEvent();
   // A request without events.
   v1::StreamEventsRequest Request() const;

@@ -90,7 +90,8 @@ TEST_F(CoreResolvingTest, AnExtensionKeepsToTheLimitsOfASubmission) {
   request.add_seeds(3);
   absl::Status status = coordinator_.Extend(request).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("seeds: exclusive with weight_seeds"));
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("seeds: cannot be combined with weight_seeds"));
   EXPECT_TRUE(status.GetPayload(specification::kBadRequestTypeUrl).has_value());
   request.clear_seeds();
   for (const uint64_t seed : {6, 7}) request.add_data_seeds(seed);

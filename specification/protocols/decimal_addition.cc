@@ -7,11 +7,11 @@ const ProtocolEntry& DecimalAddition() {
   static const ProtocolEntry& entry = *new ProtocolEntry{
       {.name = "decimal_addition",
        .title = "Length Generalization in Decimal Addition",
-       .documentation =
-           "Zhou et al. 2024, \"Transformers Can Achieve Length Generalization But Not Robustly\", "
-           "sections 2 and 3 and Table E.1: causal language models of 25M parameters trained on "
-           "additions of up to 40 digits, 128 sequences of 2,048 tokens a step, and asked for 1 to "
-           "100 digits. Ten trials of each setting; the paper reports the best and shows all."},
+       .documentation = "Zhou et al. 2024, \"Transformers Can Achieve Length Generalization But "
+                        "Not Robustly\", sections 2 and 3 and Table E.1. Causal language models of "
+                        "25M parameters are trained on additions of up to 40 digits, with 128 "
+                        "sequences of 2,048 tokens a step, and tested on 1 to 100 digits. Ten "
+                        "trials of each setting; the paper reports the best and shows all."},
       R"yaml(
 tasks: decimal_addition
 networks: {name: causal_decoder, blocks: 6, heads: 8, d_model: 512, d_ff: 2048}

@@ -9,9 +9,9 @@ const ProtocolEntry& LatinSquare() {
        .title = "Relational Reasoning on Latin Squares",
        .documentation =
            "Ito et al., \"The Importance of Positional Encoding Initialization in Transformers for "
-           "Relational Reasoning\", sections 2 and 3: 8,000 puzzles, gone through 4,001 times in "
+           "Relational Reasoning\", sections 2 and 3. Trained on 8,000 puzzles for 4,001 epochs in "
            "batches of 128, validated on 108 puzzles that differ from all of them; fifteen seeds. "
-           "Learned encodings differ in the standard deviation that they start from. The paper "
+           "Learned encodings differ in the standard deviation of their initial values. The paper "
            "reports mean and standard deviation over the seeds."},
       // The encodings of Table 1, then those of Table 2.
       R"yaml(
@@ -59,7 +59,7 @@ evaluation:
   lengths: 1..3
   sequences: 36
 )yaml",
-      // ljhearne/LSTNN_public, d139c51.
+      // Repository ljhearne/LSTNN_public, commit d139c51.
       ReferenceCode{
           .components = "encodings: {name: shaw, causal: true}",
           .networks_with_encodings = {

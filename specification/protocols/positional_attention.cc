@@ -10,12 +10,12 @@ const ProtocolEntry& PositionalAttention() {
        .title = "Positional Attention",
        .documentation =
            "\"Positional Attention: Out-of-Distribution Generalization and Expressivity for Neural "
-           "Algorithmic Reasoning\", section 6 and appendix C: 30,000 vectors of 8 numbers, gone "
-           "through 2,001 times in batches of 1,000 (the paper does not say how many), a learning "
-           "rate that falls by a tenth when the loss stays for 50 epochs, and 1,000 vectors at "
-           "each scale of the numbers from 1 to 10; ten runs, of which the paper shows median and "
-           "10th and 90th percentile."},
-      // Positional attention, then what it is compared with.
+           "Algorithmic Reasoning\", section 6 and appendix C. Trained on 30,000 vectors of 8 "
+           "numbers for 2,001 epochs in batches of 1,000 (the paper does not state the batch "
+           "size). The learning rate is reduced by 10 % after 50 epochs without improvement. "
+           "Tested on 1,000 vectors at each scale of the numbers from 1 to 10. Ten runs; the paper "
+           "shows their median and 10th and 90th percentiles."},
+      // Positional attention, then its baselines.
       R"yaml(
 tasks: [cumulative_sum, cumulative_min, cumulative_median, sorting, cumulative_max_sum_subarray]
 networks:
@@ -36,7 +36,8 @@ evaluation:
   lengths: [1..10]
   sequences: 1000
 )yaml",
-      // opallab/positional_attention, 21170fa, and the parameters beside its result files.
+      // Repository opallab/positional_attention, commit 21170fa, and the parameters stored with its
+      // results.
       ReferenceCode{.components = "encodings: {name: rope, turned_by: heads}",
                     .several_lengths = R"yaml(
 learning_rates: 1e-4

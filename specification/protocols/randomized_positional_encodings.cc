@@ -9,10 +9,9 @@ const ProtocolEntry& RandomizedPositionalEncodings() {
        .title = "Randomized Positional Encodings",
        .documentation =
            "Ruoss et al., \"Randomized Positional Encodings Boost Length Generalization of "
-           "Transformers\", ACL 2023, section 4: fifteen tasks and eleven encodings, "
-           "trained on lengths 1 to 40 for 2,000,000 steps, evaluated on lengths up to 500, three "
-           "learning rates, ten seeds. The paper reports the "
-           "best over learning rates and seeds."},
+           "Transformers\", ACL 2023, section 4. Fifteen tasks and eleven encodings, trained on "
+           "lengths 1 to 40 for 2,000,000 steps and evaluated on lengths up to 500; three learning "
+           "rates, ten seeds. The paper reports the best over learning rates and seeds."},
       R"yaml(
 tasks:
   - even_pairs
@@ -56,7 +55,7 @@ evaluation:
   lengths: 1..500
   sequences: 500
 )yaml",
-      // google-deepmind/randomized_positional_encodings of 2023-06-21.
+      // Repository google-deepmind/randomized_positional_encodings as of 2023-06-21.
       ReferenceCode{.components = R"yaml(
 networks: {name: encoder, dropout: 0.1, dropout_at_evaluation: true, extra_input_columns: 1}
 encodings:

@@ -57,29 +57,28 @@ class AdditionTask final : public TextTask {
     }
     if (!settings_.format.zero_padding && settings_.format.order == Order::kPaired) {
       return absl::InvalidArgumentError(
-          "paired digits always have a place for the carry: leave zero_padding out or set another "
-          "order");
+          "the paired order always pads for the carry: remove zero_padding or set another order");
     }
     if (settings_.hints_wrap && !hints) {
       return absl::InvalidArgumentError(
-          "hints_wrap is about index hints, of which there are none: set index_hints to true or "
-          "leave hints_wrap out");
+          "hints_wrap has no effect without index hints: set index_hints to true or remove "
+          "hints_wrap");
     }
     if (settings_.random_space_decay != 1 && settings_.random_space == 0) {
       return absl::InvalidArgumentError(
-          "random_space_decay is about random spaces, of which there are none: set random_space or "
-          "leave random_space_decay out");
+          "random_space_decay has no effect without random spaces: set random_space or remove "
+          "random_space_decay");
     }
     const int32_t symbols = settings_.format.hint_symbols;
     if (symbols != kHints && !hints) {
       return absl::InvalidArgumentError(
-          "hint_symbols is about index hints, of which there are none: set index_hints to true or "
-          "leave hint_symbols out");
+          "hint_symbols has no effect without index hints: set index_hints to true or remove "
+          "hint_symbols");
     }
     const int64_t largest = hints ? symbols - 1 : kLargestSizeWithoutHints;
     if (size < 1 || size > largest) {
-      const std::string why = hints ? absl::StrCat(" with index hints, of which there are ",
-                                                   symbols, " and one more is used for the carry")
+      const std::string why = hints ? absl::StrCat(" with index hints (", symbols,
+                                                   " symbols, one of them for the carry)")
                                     : "";
       return absl::InvalidArgumentError(
           absl::StrCat("operands have 1 to ", largest, " digits", why, ", not ", size));
@@ -132,7 +131,7 @@ class AdditionTask final : public TextTask {
     return digits;
   }
 
-  // The problem that a prompt asks.
+  // Parses the operands from a prompt.
   Problem Read(absl::Span<const int32_t> prompt) const;
 
   const Settings settings_;
@@ -165,11 +164,12 @@ AnswerComparison AdditionTask::Compare(const TextExample& example,
       .is_exact = ended && Kept(given, false) == Kept(example.Answer(), false),
       .has_right_digits = digits == expected,
       .carry_distances = CarryDistances(Read(example.Prompt()))};
-  // Without zero padding a sum has no place for a last carry that is none.
+  // Without zero padding a sum has no digit for a final carry of 0.
   comparison.carry_distances.resize(expected.size());
   if (comparison.has_right_digits) return comparison;
   if (settings_.format.order == Order::kStandard) {
-    // The most significant digit is written first: digits are compared as they stand from there.
+    // The standard order writes the most significant digit first, so digits are compared by place
+    // from the right.
     std::reverse(expected.begin(), expected.end());
     digits.resize(expected.size(), kPadding);
     std::reverse(digits.begin(), digits.end());
@@ -207,11 +207,10 @@ const TaskEntry& DecimalAddition() {
   static const auto& entry = *new TaskEntry{
       {.name = "decimal_addition",
        .title = "Decimal Addition",
-       .documentation =
-           "The sum of two numbers with as many digits, digit by digit as text: a question up to "
-           "\"=\", an answer, an end. Zhou et al. 2024, \"Transformers Can Achieve Length "
-           "Generalization But Not Robustly\", section 2; by default reversed, with index hints "
-           "and zero padding, which generalize best there.",
+       .documentation = "Adds two numbers with equally many digits, written as text: a question up "
+                        "to \"=\", the answer, an end token. Zhou et al. 2024, \"Transformers Can "
+                        "Achieve Length Generalization But Not Robustly\", section 2; the defaults "
+                        "(reversed, index hints, zero padding) generalize best there.",
        .parameters =
            {{.name = "order",
              .default_value = std::string("reversed"),
@@ -221,40 +220,37 @@ const TaskEntry& DecimalAddition() {
              .allowed = {"standard", "reversed", "paired"}},
             {.name = "index_hints",
              .default_value = true,
-             .documentation = "A symbol of an ordered set of 102 before every digit, consecutive "
-                              "from a random one and the same in all three numbers."},
+             .documentation = "Writes a hint before every digit: consecutive symbols of an ordered "
+                              "set of 102, from a random start, the same in all three numbers."},
             {.name = "hint_symbols",
              .default_value = int64_t{kHints},
-             .documentation = "How many of these symbols are used, one more than the most digits "
-                              "that can be asked. With few, each is met often in little training.",
+             .documentation = "Number of hint symbols in use. Operands can have one digit fewer. A "
+                              "small number shows each symbol often in short training.",
              .minimum = 2,
              .maximum = kHints},
             {.name = "zero_padding",
              .default_value = true,
-             .documentation = "Writes all numbers with one digit more than the operands have, for "
-                              "the carry."},
+             .documentation =
+                 "Pads all numbers to one digit more than the operands, for the carry."},
             {.name = "hints_wrap",
              .default_value = false,
-             .documentation = "Lets the first hint be any of them and goes on with the first "
-                              "symbol after the last one. False: consecutive symbols alone."},
+             .documentation = "Starts hints at any symbol and wraps around after the last one. "
+                              "False: hints never wrap."},
             {.name = "leading_zeros",
              .default_value = false,
-             .documentation =
-                 "Draws all digits of operands from 0 to 9. False: the most significant "
-                 "of two or more is 1 to 9."},
+             .documentation = "Draws all operand digits from 0 to 9. False: the most significant "
+                              "of several digits is 1 to 9."},
             {.name = "random_space",
              .default_value = 0.0,
              .documentation =
-                 "Random-space augmentation in training: before every token a blank follows with "
-                 "this probability, and again after each. The paper does not say which; 0.1 is "
-                 "usual.",
+                 "Random-space augmentation in training: probability of a blank before each token, "
+                 "and of another one after each blank. The paper does not state it; 0.1 is common.",
              .minimum = 0,
              .maximum = 0.5},
             {.name = "random_space_decay",
              .default_value = 1.0,
-             .documentation =
-                 "What the probability of a further blank is multiplied by after each one before a "
-                 "token; 0.1 is that of a published reimplementation (McLeish et al. 2024).",
+             .documentation = "Factor on the probability after each blank in a row. A published "
+                              "reimplementation uses 0.1 (McLeish et al. 2024).",
              .minimum = 0,
              .maximum = 1}}},
       TaskKind::kText,

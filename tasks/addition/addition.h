@@ -1,4 +1,5 @@
-// Decimal addition as text.
+// Decimal addition as text (Zhou et al. 2024, "Transformers Can Achieve Length Generalization But
+// Not Robustly").
 #ifndef LENGTHWISE_TASKS_ADDITION_ADDITION_H_
 #define LENGTHWISE_TASKS_ADDITION_ADDITION_H_
 
@@ -6,7 +7,7 @@
 
 namespace lengthwise::tasks::addition {
 
-// Of kind TaskKind::kText.
+// The task has the kind TaskKind::kText.
 const TaskEntry& DecimalAddition();
 
 }  // namespace lengthwise::tasks::addition

@@ -57,7 +57,7 @@ AdditionTask Plain(const std::string& order, bool zero_padding = true) {
   return AdditionTask({{"order", order}, {"index_hints", false}, {"zero_padding", zero_padding}});
 }
 
-// The answer of `text`, "0123+0456=0579<eos>".
+// Reads the answer of a text such as "0123+0456=0579<eos>".
 unsigned long long Value(std::string digits, bool reversed) {
   if (reversed) std::reverse(digits.begin(), digits.end());
   return std::stoull(digits);
@@ -156,11 +156,11 @@ TEST(DecimalAdditionTest, FewHintSymbolsCanBeUsed) {
     EXPECT_EQ(starts.size(), wrap ? 6U : 4U);
     EXPECT_TRUE(task->Check(5).ok());
     EXPECT_THAT(std::string(task->Check(6).message()),
-                HasSubstr("1 to 5 digits with index hints, of which there are 6"));
+                HasSubstr("1 to 5 digits with index hints (6"));
     EXPECT_EQ(task->vocabulary(), 117) << "a model can go on with more";
   }
   const AdditionTask none({{"hint_symbols", int64_t{6}}, {"index_hints", false}});
-  EXPECT_THAT(std::string(none->Check(3).message()), HasSubstr("of which there are none"));
+  EXPECT_THAT(std::string(none->Check(3).message()), HasSubstr("has no effect without"));
 }
 
 TEST(DecimalAdditionTest, TheVocabularyHas116TokensAndPadding) {
@@ -172,7 +172,7 @@ TEST(DecimalAdditionTest, TheVocabularyHas116TokensAndPadding) {
   EXPECT_EQ(static_cast<int64_t>(task.Draw(100, 0).tokens.size()), 609);
 }
 
-TEST(DecimalAdditionTest, RefusesWhatItHasNoExamplesOf) {
+TEST(DecimalAdditionTest, RefusesSizesWithoutExamples) {
   const AdditionTask hinted;
   EXPECT_TRUE(hinted->Check(101).ok());
   EXPECT_THAT(std::string(hinted->Check(102).message()), HasSubstr("1 to 101 digits with index"));
@@ -182,7 +182,7 @@ TEST(DecimalAdditionTest, RefusesWhatItHasNoExamplesOf) {
   EXPECT_THAT(std::string(paired->Check(3).message()), HasSubstr("paired digits have no index"));
 }
 
-TEST(RandomSpaceTest, BlanksComeInTrainingAloneAndTakeNothingAway) {
+TEST(RandomSpaceTest, BlanksAreInsertedInTrainingOnly) {
   const AdditionTask task({{"random_space", 0.2}});
   int64_t blanks = 0, places = 0;
   for (uint32_t row = 0; row < 500; ++row) {
@@ -200,12 +200,12 @@ TEST(RandomSpaceTest, BlanksComeInTrainingAloneAndTakeNothingAway) {
   EXPECT_NEAR(static_cast<double>(blanks) / static_cast<double>(places), 0.25, 0.02);
 }
 
-TEST(RandomSpaceTest, ABlankCanMakeTheNextLessLikely) {
+TEST(RandomSpaceTest, BlankProbabilityCanDecay) {
   const AdditionTask lasting({{"random_space", 0.4}});
   const AdditionTask decaying({{"random_space", 0.4}, {"random_space_decay", 0.1}});
   EXPECT_TRUE(decaying->augments());
   int64_t places = 0;
-  std::vector<int64_t> runs(4);  // places with at least so many blanks
+  std::vector<int64_t> runs(4);  // by number of consecutive blanks: places with at least as many
   for (uint32_t row = 0; row < 500; ++row) {
     EXPECT_EQ(decaying.Draw(5, row), lasting.Draw(5, row)) << "the same questions";
     const TextExample augmented = decaying.Draw(5, row, true);
@@ -227,10 +227,10 @@ TEST(RandomSpaceTest, ABlankCanMakeTheNextLessLikely) {
   EXPECT_NEAR(share(2), 0.4 * 0.04, 0.004);
   EXPECT_NEAR(share(3), 0.4 * 0.04 * 0.004, 0.0005);
   const AdditionTask none({{"random_space_decay", 0.1}});
-  EXPECT_THAT(std::string(none->Check(3).message()), HasSubstr("of which there are none"));
+  EXPECT_THAT(std::string(none->Check(3).message()), HasSubstr("has no effect without"));
 }
 
-// 42 + 39 = 81: a carry into the tens.
+// 42 + 39 = 81, with a carry into the tens.
 const TextExample kSum = Write({{2, 4}, {9, 3}}, {.index_hints = false}, 0);  // 240+930=180
 Tokens Written(const std::string& digits, bool end = true) {
   Tokens tokens;
@@ -252,7 +252,7 @@ TEST(CompareTest, AnAnswerIsExactWithItsEnd) {
   EXPECT_TRUE(task->Compare(kSum, after_the_end).is_exact);
 }
 
-TEST(CompareTest, NamesWrongDigitsFromTheLeastSignificantAndTheCarryIntoTheFirst) {
+TEST(CompareTest, NamesWrongDigitsAndTheFirstCarry) {
   const AdditionTask task = Plain("reversed");
   const AnswerComparison tens = task->Compare(kSum, Written("170"));
   EXPECT_THAT(tens.wrong_digits, ElementsAre(1));
@@ -265,7 +265,7 @@ TEST(CompareTest, NamesWrongDigitsFromTheLeastSignificantAndTheCarryIntoTheFirst
   EXPECT_EQ(task->Compare(kSum, Written("180")).first_wrong_has_carry, std::nullopt);
 }
 
-TEST(CompareTest, CountsDigitsFromTheRightInTheStandardOrder) {
+TEST(CompareTest, StandardOrderCountsFromTheRight) {
   const AdditionTask task = Plain("standard");
   const TextExample sum =
       Write({{2, 4}, {9, 3}}, {.order = Order::kStandard, .index_hints = false}, 0);  // 081
@@ -274,8 +274,8 @@ TEST(CompareTest, CountsDigitsFromTheRightInTheStandardOrder) {
   EXPECT_THAT(task->Compare(sum, Written("08")).wrong_digits, ElementsAre(0));
 }
 
-TEST(CompareTest, KnowsHowFarCarriesHaveComeToRightAndWrongAnswers) {
-  // 0 6 4 5 7 2 + 1 3 5 5 8 9: 2 + 9 make a carry, 7 + 8 and 5 + 5 the next ones, which comes
+TEST(CompareTest, KnowsCarryDistances) {
+  // 0 6 4 5 7 2 + 1 3 5 5 8 9: 2 + 9 carries, and so do 7 + 8 and 5 + 5. The last carry propagates
   // through 4 + 5 and 6 + 3.
   const TextExample sum =
       Write({{2, 7, 5, 4, 6, 0}, {9, 8, 5, 5, 3, 1}}, {.index_hints = false}, 0);
@@ -285,7 +285,7 @@ TEST(CompareTest, KnowsHowFarCarriesHaveComeToRightAndWrongAnswers) {
   EXPECT_THAT(task->Compare(sum, Written("0")).carry_distances, ElementsAre(0, 1, 1, 1, 2, 3, 0));
 }
 
-TEST(CompareTest, WrongHintsAreNotExactButDigitsCanBeRight) {
+TEST(CompareTest, WrongHintsCanHaveRightDigits) {
   const AdditionTask task;
   const TextExample example = task.Draw(4, 0);
   Tokens answer(example.Answer().begin(), example.Answer().end());
@@ -305,7 +305,7 @@ TEST(TrainingExampleTest, SizesAreUniformUpToTheLargest) {
   EXPECT_TRUE(chomsky::FitsUniform(sizes));
 }
 
-TEST(TrainingExampleTest, ASetOfFixedSizeHasNoMoreExamplesThanThat) {
+TEST(TrainingExampleTest, FixedSetRepeatsItsExamples) {
   const AdditionTask task;
   const TextData data{.seed = 3, .largest_size = 20, .examples = 50};
   std::set<Tokens> different;

@@ -1,4 +1,4 @@
-// The tokens of additions: one for each character.
+// The vocabulary of additions: one token for each character.
 #ifndef LENGTHWISE_TASKS_ADDITION_VOCABULARY_H_
 #define LENGTHWISE_TASKS_ADDITION_VOCABULARY_H_
 
@@ -22,18 +22,18 @@ inline constexpr int32_t kEnd = kFirstHint + kHints;
 // 116 tokens, then padding.
 inline constexpr int32_t kPadding = kEnd + 1;
 static_assert(kPadding == 116, "ten digits, three signs, 102 hints and the end");
-// Only of the paired format, which is not one of the 116.
+// Used by the paired format only; not one of the 116.
 inline constexpr int32_t kComma = kPadding + 1;
 inline constexpr int32_t kTokens = kComma + 1;
 
 constexpr bool IsDigit(int32_t token) { return token >= 0 && token <= 9; }
 constexpr bool IsHint(int32_t token) { return token >= kFirstHint && token < kEnd; }
 
-// "<h7>9<h8>0+": hints by number from 0, "<eos>" and "<pad>" as such, everything else as a
-// character; "?" for what is no token.
+// Formats tokens: "<h7>9<h8>0+". Hints show their number, counted from 0; "<eos>" and "<pad>" stand
+// for themselves; an invalid token becomes "?".
 std::string FormatTokens(absl::Span<const int32_t> tokens);
 
-// The token that FormatTokens writes so; NOT_FOUND for other text.
+// Inverse of FormatTokens for a single token. NOT_FOUND for other text.
 absl::StatusOr<int32_t> ParseToken(absl::string_view text);
 
 }  // namespace lengthwise::tasks::addition

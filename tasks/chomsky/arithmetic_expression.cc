@@ -25,7 +25,7 @@ class Parser {
   }
 
  private:
-  // A closing bracket after the last token, so that malformed input ends, too.
+  // Returns a closing bracket past the end, so that parsing malformed input terminates.
   int32_t Next() { return place_ < tokens_.size() ? tokens_[place_++] : alphabet_.close(); }
 
   LinearValue Leaf(int32_t token) const {
@@ -35,7 +35,7 @@ class Parser {
   LinearValue Combine(int32_t operation, LinearValue a, LinearValue b) const {
     const int32_t m = alphabet_.modulus();
     if (operation == alphabet_.times()) {
-      // x occurs on one side only, so there is no square of it.
+      // x occurs on one side at most, so the product has no x^2 term.
       return {Residue(a.constant * b.constant, m),
               Residue(a.constant * b.coefficient + a.coefficient * b.constant, m)};
     }

@@ -14,19 +14,19 @@
 
 namespace lengthwise::tasks::chomsky {
 
-// The tokens: the digits 0 to modulus - 1, then + and -, then * if `multiplication`, then
-// ( ) x =. The reference code's ids for modulus 5.
+// Tokens: the digits 0 to modulus - 1, then + and -, then * if `multiplication`, then ( ) x =. For
+// modulus 5 these are the reference code's ids.
 class ExpressionAlphabet {
  public:
   ExpressionAlphabet(int32_t modulus, bool multiplication)
       : modulus_(modulus), operators_(multiplication ? 3 : 2) {}
 
   int32_t modulus() const { return modulus_; }
-  // Number of operators; their tokens are plus() to plus() + operators() - 1.
+  // Number of operators. Their tokens are plus() to plus() + operators() - 1.
   int32_t operators() const { return operators_; }
   int32_t plus() const { return modulus_; }
   int32_t minus() const { return modulus_ + 1; }
-  // No token of the alphabet where there is no multiplication.
+  // Not a token of the alphabet unless it has multiplication.
   int32_t times() const { return operators_ == 3 ? modulus_ + 2 : -1; }
   int32_t open() const { return modulus_ + operators_; }
   int32_t close() const { return open() + 1; }
@@ -38,9 +38,9 @@ class ExpressionAlphabet {
   int32_t operators_;
 };
 
-// Fills all of `expression`, at least one place, with an expression of exactly that length. Of two
-// joined expressions the left one's length is uniform over all that leave room for the right one;
-// digits and operators are uniform.
+// Fills `expression`, which must not be empty, with an expression of exactly its length. When two
+// expressions are joined, the left one's length is uniform over all possible lengths. Digits and
+// operators are uniform.
 void DrawExpression(const ExpressionAlphabet& alphabet, random::Stream& stream,
                     absl::Span<int32_t> expression);
 
@@ -50,7 +50,7 @@ struct LinearValue {
   int32_t coefficient = 0;
 };
 
-// The value of `expression`, in which x occurs at most once. The value of what is no expression is
+// Evaluates `expression`, in which x occurs at most once. The result for malformed input is
 // unspecified.
 LinearValue Evaluate(const ExpressionAlphabet& alphabet, absl::Span<const int32_t> expression);
 

@@ -19,7 +19,8 @@ std::vector<int32_t> Draw(const ExpressionAlphabet& alphabet, size_t length, uin
   return expression;
 }
 
-// The value by a stack of operands and one of operators, another way than the recursive descent.
+// Evaluates with an operand stack and an operator stack: an independent check of the recursive
+// descent.
 int32_t ValueByStacks(const ExpressionAlphabet& alphabet, const std::vector<int32_t>& tokens) {
   const int32_t m = alphabet.modulus();
   std::vector<int64_t> values;
@@ -66,7 +67,7 @@ TEST(ArithmeticExpressionTest, EvaluatesAsWithTwoStacks) {
   }
 }
 
-TEST(ArithmeticExpressionTest, TheUnknownsCoefficientTellsTheValueForEveryDigitInItsPlace) {
+TEST(ArithmeticExpressionTest, LinearValueHoldsForEveryDigit) {
   const ExpressionAlphabet alphabet(7, /*multiplication=*/true);
   for (uint32_t row = 0; row < 200; ++row) {
     std::vector<int32_t> expression = Draw(alphabet, 40, row);
@@ -82,8 +83,8 @@ TEST(ArithmeticExpressionTest, TheUnknownsCoefficientTellsTheValueForEveryDigitI
   }
 }
 
-TEST(ArithmeticExpressionTest, WithoutMultiplicationAnEquationHasOneSolution) {
-  const ExpressionAlphabet alphabet(6, /*multiplication=*/false);  // 6 is not a prime
+TEST(ArithmeticExpressionTest, LinearEquationsHaveOneSolution) {
+  const ExpressionAlphabet alphabet(6, /*multiplication=*/false);  // not a prime
   for (uint32_t row = 0; row < 200; ++row) {
     std::vector<int32_t> expression = Draw(alphabet, 41, row);
     size_t place = row % expression.size();

@@ -30,7 +30,7 @@ void Trim(Bits& bits) {
   while (!bits.empty() && bits.back() == 0) bits.pop_back();
 }
 
-// Pencil and paper, one bit at a time.
+// Schoolbook addition, one bit at a time.
 Bits Added(const Bits& a, const Bits& b) {
   Bits sum(std::max(a.size(), b.size()) + 1);
   int32_t carry = 0;
@@ -54,7 +54,7 @@ Bits Multiplied(const Bits& a, const Bits& b) {
   return product;
 }
 
-// Whether a < b, both without leading zeros.
+// Returns true if a < b. Neither has leading zeros.
 bool Less(const Bits& a, const Bits& b) {
   if (a.size() != b.size()) return a.size() < b.size();
   return std::lexicographical_compare(a.rbegin(), a.rend(), b.rbegin(), b.rend());
@@ -62,7 +62,7 @@ bool Less(const Bits& a, const Bits& b) {
 
 constexpr size_t kLengths[] = {1, 2, 31, 63, 64, 65, 127, 128, 129, 250, 499, 500, 1100};
 
-TEST(BinaryNumberTest, SumsAndProductsAreThoseOfPencilAndPaper) {
+TEST(BinaryNumberTest, SumsAndProductsMatchSchoolbook) {
   for (const size_t length : kLengths) {
     for (const size_t other : {size_t{1}, size_t{64}, length}) {
       const Bits a = Draw(0, length);
@@ -80,7 +80,7 @@ TEST(BinaryNumberTest, CarriesRunThroughAllLimbs) {
   EXPECT_EQ(ToBits(Sum(FromLowFirst(ones), FromLowFirst(Bits{1}))), power);
 }
 
-TEST(BinaryNumberTest, TheSquareRootIsTheLargestNumberWhoseSquareIsNotLarger) {
+TEST(BinaryNumberTest, SquareRootIsRoundedDown) {
   for (const size_t length : kLengths) {
     for (uint32_t row = 0; row < 8; ++row) {
       Bits number = Draw(row, length);
@@ -93,7 +93,7 @@ TEST(BinaryNumberTest, TheSquareRootIsTheLargestNumberWhoseSquareIsNotLarger) {
   }
 }
 
-TEST(BinaryNumberTest, TheSquareRootIsExactAroundSquares) {
+TEST(BinaryNumberTest, SquareRootIsExactAroundSquares) {
   Bits root(250, 1);
   const Limbs square = Product(FromLowFirst(root), FromLowFirst(root));
   EXPECT_EQ(ToBits(SquareRoot(square)), root);

@@ -38,8 +38,8 @@ class BinaryOperationTask : public TransductionTask {
     // Without an operator the second number is 0.
     const Limbs second = found == input.end() ? Limbs() : FromLowFirst(input.subspan(place + 1));
     const Limbs result = Calculate(FromLowFirst(input.first(place)), second);
-    // 0 is written as one bit where that leaves room for the terminator (a product of length 1 has
-    // none); every other result has room.
+    // Zero is written as one bit if the target has room for it beside the terminator, which a
+    // product of length 1 lacks. Every other result fits.
     const size_t length = std::min(target.size() - 1, std::max<size_t>(BitLength(result), 1));
     for (size_t i = 0; i < length; ++i) target[i] = Bit(result, i);
     Terminate(target, target.begin() + static_cast<ptrdiff_t>(length));
@@ -83,11 +83,11 @@ const TaskEntry& BinaryAddition() {
       {.name = "binary_addition",
        .title = "Binary Addition",
        .documentation =
-           "The sum of two positive binary numbers joined by + (2), lowest bit first, then the "
-           "terminator 2, then zeros that do not count for accuracy. Ruoss et al. 2023, Table 1, "
-           "which puts guessing at 50 %: one of the two bits. The + is at a uniform place and the "
-           "numbers are uniform and exact at any length; at lengths 1 and 2 there is one number "
-           "and nothing is added."},
+           "Adds two positive binary numbers joined by + (2), lowest bit first. The target is the "
+           "sum, the terminator 2, then zeros that do not count for accuracy. Ruoss et al. 2023, "
+           "Table 1, where guessing scores 50 %: one of two bits. The position of the + is "
+           "uniform, and so are the numbers; arithmetic is exact at any length. Lengths 1 and 2 "
+           "hold a single number, which is the sum."},
       TaskKind::kTransduction,
       "context-sensitive",
       0.5,
@@ -103,11 +103,11 @@ const TaskEntry& BinaryMultiplication() {
       {.name = "binary_multiplication",
        .title = "Binary Multiplication",
        .documentation =
-           "The product of two positive binary numbers joined by * (2), lowest bit first, then the "
-           "terminator 2, then zeros that do not count for accuracy. Ruoss et al. 2023, Table 1, "
-           "which puts guessing at 50 %: one of the two bits. The * is at a uniform place and the "
-           "numbers are uniform and exact at any length; at lengths 1 and 2 there is one number "
-           "and the product is 0."},
+           "Multiplies two positive binary numbers joined by * (2), lowest bit first. The target "
+           "is the product, the terminator 2, then zeros that do not count for accuracy. Ruoss et "
+           "al. 2023, Table 1, where guessing scores 50 %: one of two bits. The position of the * "
+           "is uniform, and so are the numbers; arithmetic is exact at any length. Lengths 1 and 2 "
+           "hold a single number, and the product is 0."},
       TaskKind::kTransduction,
       "context-sensitive",
       0.5,

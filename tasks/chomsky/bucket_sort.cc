@@ -32,20 +32,19 @@ class BucketSortTask final : public UniformInputTask {
 }  // namespace
 
 const TaskEntry& BucketSort() {
-  static const auto& entry = *new TaskEntry{
-      {.name = "bucket_sort",
-       .title = "Bucket Sort",
-       .documentation =
-           "The input's tokens in ascending order. Ruoss et al. 2023, Table 1; the input is "
-           "independent uniform tokens.",
-       .parameters = {VocabularyParameter(5)}},
-      TaskKind::kTransduction,
-      "context-sensitive",
-      0.2,
-      /*permutation_invariant=*/true,
-      [](const catalogue::Parameters& parameters) -> std::unique_ptr<Task> {
-        return std::make_unique<BucketSortTask>(Vocabulary(parameters));
-      }};
+  static const auto& entry =
+      *new TaskEntry{{.name = "bucket_sort",
+                      .title = "Bucket Sort",
+                      .documentation = "Sorts the input's tokens in ascending order. Ruoss et al. "
+                                       "2023, Table 1. Input tokens are independent and uniform.",
+                      .parameters = {VocabularyParameter(5)}},
+                     TaskKind::kTransduction,
+                     "context-sensitive",
+                     0.2,
+                     /*permutation_invariant=*/true,
+                     [](const catalogue::Parameters& parameters) -> std::unique_ptr<Task> {
+                       return std::make_unique<BucketSortTask>(Vocabulary(parameters));
+                     }};
   return entry;
 }
 

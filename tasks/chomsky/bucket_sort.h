@@ -1,4 +1,4 @@
-// Sorting by counting: the tokens in ascending order.
+// Sorts the input's tokens in ascending order.
 #ifndef LENGTHWISE_TASKS_CHOMSKY_BUCKET_SORT_H_
 #define LENGTHWISE_TASKS_CHOMSKY_BUCKET_SORT_H_
 

@@ -1,4 +1,4 @@
-// Pearson's test that counts come from given probabilities, for tests of distributions.
+// Pearson's chi-squared test, for tests of distributions.
 #ifndef LENGTHWISE_TASKS_CHOMSKY_CHI_SQUARED_H_
 #define LENGTHWISE_TASKS_CHOMSKY_CHI_SQUARED_H_
 
@@ -12,14 +12,15 @@
 
 namespace lengthwise::tasks::chomsky {
 
-// The value that a chi-squared variable exceeds with p = 0.001 (Wilson and Hilferty's
-// approximation: at 4 degrees of freedom 18.7 for 18.5, and nearer with more).
+// Critical value at p = 0.001, by Wilson and Hilferty's approximation: 18.7 instead of 18.5 at 4
+// degrees of freedom, and closer with more.
 inline double CriticalChiSquared(double degrees_of_freedom) {
   const double spread = 2.0 / (9.0 * degrees_of_freedom);
   return degrees_of_freedom * std::pow(1.0 - spread + 3.0902 * std::sqrt(spread), 3);
 }
 
-// Whether `counts` are what draws with `probabilities` (proportional; none 0) give, at p = 0.001.
+// Succeeds if `counts` are consistent with draws from `probabilities` at p = 0.001. Probabilities
+// need not sum to 1; none may be 0.
 inline ::testing::AssertionResult Fits(const std::vector<int64_t>& counts,
                                        const std::vector<double>& probabilities) {
   const auto draws = static_cast<double>(std::accumulate(counts.begin(), counts.end(), int64_t{0}));

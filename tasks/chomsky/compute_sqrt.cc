@@ -33,10 +33,10 @@ const TaskEntry& ComputeSqrt() {
   static const auto& entry = *new TaskEntry{
       {.name = "compute_sqrt",
        .title = "Compute Sqrt",
-       .documentation =
-           "The square root, rounded down, of a binary number; both have the highest bit first, "
-           "the root with zeros in front up to half the input's length, rounded up. Ruoss et al. "
-           "2023, Table 1; the number is uniform from 1 to 2^n - 1, and exact at any length."},
+       .documentation = "Computes the square root of a binary number, rounded down. Both have the "
+                        "highest bit first; leading zeros extend the root to half the input's "
+                        "length, rounded up. Ruoss et al. 2023, Table 1. The number is uniform "
+                        "from 1 to 2^n - 1; arithmetic is exact at any length."},
       TaskKind::kTransduction,
       "context-sensitive",
       0.5,

@@ -1,4 +1,4 @@
-// The integer square root of a binary number of any length.
+// Computes the integer square root of a binary number.
 #ifndef LENGTHWISE_TASKS_CHOMSKY_COMPUTE_SQRT_H_
 #define LENGTHWISE_TASKS_CHOMSKY_COMPUTE_SQRT_H_
 

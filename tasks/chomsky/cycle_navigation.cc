@@ -32,12 +32,12 @@ const TaskEntry& CycleNavigation() {
   static const auto& entry = *new TaskEntry{
       {.name = "cycle_navigation",
        .title = "Cycle Navigation",
-       .documentation = "The place where a walk from place 0 of a cycle ends; the moves are 0: a "
-                        "step back, 1: stay, 2: a step forward. Ruoss et al. 2023, Table 1; the "
-                        "input is independent uniform moves.",
+       .documentation =
+           "Finds where a walk from position 0 of a cycle ends. Moves: 0 a step back, 1 stay, 2 a "
+           "step forward. Ruoss et al. 2023, Table 1. Moves are independent and uniform.",
        .parameters = {{.name = "modulus",
                        .default_value = int64_t{5},
-                       .documentation = "Number of places on the cycle.",
+                       .documentation = "Number of positions on the cycle.",
                        .minimum = 2,
                        .maximum = 1000}}},
       TaskKind::kTransduction,

@@ -1,4 +1,4 @@
-// Where a walk on a cycle ends.
+// Finds the position at which a walk on a cycle ends.
 #ifndef LENGTHWISE_TASKS_CHOMSKY_CYCLE_NAVIGATION_H_
 #define LENGTHWISE_TASKS_CHOMSKY_CYCLE_NAVIGATION_H_
 

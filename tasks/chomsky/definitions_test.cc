@@ -1,5 +1,5 @@
-// Every task on inputs worked by hand, among them the short lengths at which the reference code has
-// rules of its own, and parameters other than the paper's.
+// Checks every task on inputs worked by hand, including the short lengths that the reference code
+// treats specially and parameters that differ from the paper's.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -92,11 +92,11 @@ TEST(MaskTest, CountsThroughTheFirstTerminator) {
   }
 }
 
-TEST(MaskTest, CountsEverythingOfATaskWithoutTerminator) {
+TEST(MaskTest, CountsEverythingWithoutATerminator) {
   EXPECT_EQ(CatalogueTask("bucket_sort").Mask({2, 2, 0}), (std::vector<uint8_t>{1, 1, 1}));
 }
 
-TEST(ParametersTest, AnotherModulusMovesTheOperatorTokens) {
+TEST(ParametersTest, ModulusShiftsTheOperatorTokens) {
   catalogue::Parameters parameters;
   parameters.Set("modulus", int64_t{7});
   // 3 * 4 - 6 = 6, with + = 7, - = 8, * = 9
@@ -123,7 +123,7 @@ TEST(ParametersTest, TheLargestModulusDoesNotOverflow) {
   EXPECT_EQ(CatalogueTask("modular_arithmetic", parameters).Solve({999, 1002, 999}, 1), Tokens{1});
 }
 
-TEST(ParametersTest, WithoutMultiplicationTheBracketsAreOneTokenLower) {
+TEST(ParametersTest, WithoutMultiplicationBracketsShift) {
   catalogue::Parameters parameters;
   parameters.Set("multiplication", false);
   const CatalogueTask task("modular_arithmetic_brackets", parameters);

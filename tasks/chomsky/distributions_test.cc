@@ -1,5 +1,5 @@
-// The distributions of the reference code, its quirks included, by Pearson's test at p = 0.001. The
-// seeds are fixed, so a test that passes goes on passing.
+// Checks the distributions of the reference code, including its quirks, with Pearson's test at p =
+// 0.001. Fixed seeds keep the tests deterministic.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -51,9 +51,9 @@ TEST(ModularArithmeticTest, DigitsAndOperatorsAreUniform) {
   EXPECT_TRUE(FitsUniform(Values(counts)));
 }
 
-TEST(ModularArithmeticBracketsTest, TheLeftExpressionsLengthIsUniform) {
-  // "(" left operator right ")" of length 8: left has 1 to 4 tokens. Which one it is shows at the
-  // first operator outside inner brackets that does not follow an opening one.
+TEST(ModularArithmeticBracketsTest, LeftExpressionLengthIsUniform) {
+  // "(" left operator right ")" of length 8: left has 1 to 4 tokens. The first operator outside
+  // inner brackets that does not follow an opening bracket marks its end.
   const CatalogueTask task("modular_arithmetic_brackets");
   std::vector<int64_t> lengths(4), operators(3);
   for (uint32_t row = 0; row < kDraws; ++row) {
@@ -72,7 +72,7 @@ TEST(ModularArithmeticBracketsTest, TheLeftExpressionsLengthIsUniform) {
   EXPECT_TRUE(FitsUniform(operators));
 }
 
-TEST(ModularArithmeticBracketsTest, ShortExpressionsAreTheFourForms) {
+TEST(ModularArithmeticBracketsTest, ShortExpressionsHaveFourForms) {
   const CatalogueTask task("modular_arithmetic_brackets");
   for (const auto& [n, form] : std::vector<std::pair<int64_t, Tokens>>{
            {1, {-1}}, {2, {6, -1}}, {3, {8, -1, 9}}, {4, {8, 6, -1, 9}}}) {
@@ -87,9 +87,9 @@ TEST(ModularArithmeticBracketsTest, ShortExpressionsAreTheFourForms) {
   }
 }
 
-TEST(SolveEquationTest, TheUnknownIsTheNextDigitFromAUniformPlace) {
-  // Length 8 leaves 6 places for the expression. In (d+-d) the places before the second digit and
-  // after the first are 3, 4 and the digit's own; the others lead to the first.
+TEST(SolveEquationTest, UnknownFollowsAUniformPlace) {
+  // Length 8 leaves 6 places for the expression. In (d+-d), the places 3, 4 and the second digit's
+  // own lead to the second digit; the others lead to the first.
   const CatalogueTask task("solve_equation");
   std::map<std::vector<bool>, std::vector<int64_t>> counts;
   for (uint32_t row = 0; row < kDraws; ++row) {
@@ -100,8 +100,8 @@ TEST(SolveEquationTest, TheUnknownIsTheNextDigitFromAUniformPlace) {
     which.resize(2);
     ++which[input[first] == 9 ? 0 : 1];
   }
-  // (d o -d): digits at 1 and 4; places 5, 0, 1 lead to the first and 2, 3, 4 to the second.
-  // (-d o d): digits at 2 and 4; places 5, 0, 1, 2 lead to the first and 3, 4 to the second.
+  // (d o -d): digits at 1 and 4; places 5, 0, 1 lead to the first and 2, 3, 4 to the second. (-d o
+  // d): digits at 2 and 4; places 5, 0, 1, 2 lead to the first and 3, 4 to the second.
   ASSERT_EQ(counts.size(), 2U);
   EXPECT_TRUE(Fits(counts[{false}], {3, 3}));
   EXPECT_TRUE(Fits(counts[{true}], {4, 2}));
@@ -116,7 +116,7 @@ TEST(SolveEquationTest, TheUnknownIsUniform) {
   EXPECT_TRUE(FitsUniform(targets));
 }
 
-TEST(StackManipulationTest, TheStacksHeightAndTheActionsAreUniform) {
+TEST(StackManipulationTest, StackHeightAndActionsAreUniform) {
   const CatalogueTask task("stack_manipulation");
   std::vector<int64_t> heights(9), bits(2), actions(3);
   for (uint32_t row = 0; row < kDraws; ++row) {
@@ -145,7 +145,7 @@ TEST(MissingDuplicateStringTest, StringAndMissingPlaceAreUniform) {
 
 class BinaryOperandsTest : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(BinaryOperandsTest, ALoneNumberIsNeverAllOnes) {
+TEST_P(BinaryOperandsTest, SingleNumberIsNeverAllOnes) {
   const CatalogueTask task(GetParam());
   EXPECT_EQ(CountInputs(task, 1).size(), 1U);
   EXPECT_EQ(CountInputs(task, 1).begin()->first, Tokens{0});
@@ -155,7 +155,7 @@ TEST_P(BinaryOperandsTest, ALoneNumberIsNeverAllOnes) {
   EXPECT_TRUE(FitsUniform(Values(counts)));
 }
 
-TEST_P(BinaryOperandsTest, TheOperatorsPlaceIsUniformAndBothNumbersAreUniformAndPositive) {
+TEST_P(BinaryOperandsTest, OperatorPlaceAndNumbersAreUniform) {
   const CatalogueTask task(GetParam());
   // Length 5: operator at 1, 2 or 3; then 1 * 7, 3 * 3 and 7 * 1 pairs of positive numbers.
   std::vector<int64_t> counts;

@@ -1,4 +1,4 @@
-// One sample of a task of the catalogue in vectors, for tests.
+// Draws single samples of a catalogue task into vectors, for tests.
 #ifndef LENGTHWISE_TASKS_CHOMSKY_DRAWN_SAMPLE_H_
 #define LENGTHWISE_TASKS_CHOMSKY_DRAWN_SAMPLE_H_
 
@@ -30,7 +30,7 @@ class CatalogueTask {
   const TransductionTask& operator*() const { return task_; }
   const TransductionTask* operator->() const { return &task_; }
 
-  // Row `row` of length `n`; places that are not written stay -1.
+  // Row `row` of length `n`. Elements that the task does not write stay -1.
   DrawnSample Draw(int64_t n, uint32_t row, uint64_t seed = 0) const {
     DrawnSample sample{std::vector<int32_t>(static_cast<size_t>(task_.InputLength(n)), -1),
                        std::vector<int32_t>(static_cast<size_t>(task_.OutputLength(n)), -1)};

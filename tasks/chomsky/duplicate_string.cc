@@ -29,8 +29,8 @@ const TaskEntry& DuplicateString() {
   static const auto& entry =
       *new TaskEntry{{.name = "duplicate_string",
                       .title = "Duplicate String",
-                      .documentation = "The input twice, one copy after the other. Ruoss et al. "
-                                       "2023, Table 1; the input is independent uniform tokens.",
+                      .documentation = "Writes the input twice. Ruoss et al. 2023, Table 1. Input "
+                                       "tokens are independent and uniform.",
                       .parameters = {VocabularyParameter(2)}},
                      TaskKind::kTransduction,
                      "context-sensitive",

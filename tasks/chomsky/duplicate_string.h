@@ -1,4 +1,4 @@
-// The string written twice.
+// Writes the input string twice.
 #ifndef LENGTHWISE_TASKS_CHOMSKY_DUPLICATE_STRING_H_
 #define LENGTHWISE_TASKS_CHOMSKY_DUPLICATE_STRING_H_
 

@@ -29,10 +29,9 @@ const TaskEntry& EvenPairs() {
   static const auto& entry = *new TaskEntry{
       {.name = "even_pairs",
        .title = "Even Pairs",
-       .documentation =
-           "0 where the number of neighbouring bits that differ (01 or 10) is even, 1 where it is "
-           "odd; the same as whether the first bit differs from the last. Ruoss et al. 2023, "
-           "Table 1; the input is independent uniform bits."},
+       .documentation = "Counts unequal neighbours (01 or 10): 0 if their number is even, 1 if it "
+                        "is odd. Equivalently, 1 if the first bit differs from the last. Ruoss et "
+                        "al. 2023, Table 1. Input bits are independent and uniform."},
       TaskKind::kTransduction,
       "regular",
       0.5,

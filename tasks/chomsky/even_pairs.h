@@ -1,4 +1,4 @@
-// Whether a string has an even number of unequal neighbours.
+// Decides if a bit string has an even number of unequal neighbours.
 #ifndef LENGTHWISE_TASKS_CHOMSKY_EVEN_PAIRS_H_
 #define LENGTHWISE_TASKS_CHOMSKY_EVEN_PAIRS_H_
 

@@ -22,7 +22,7 @@ class MissingDuplicateStringTask final : public TransductionTask {
 
   void Sample(int64_t n, random::Stream& stream, absl::Span<int32_t> input,
               absl::Span<int32_t> target) const override {
-    if (n == 1) {  // No room for two copies; the reference code's constant.
+    if (n == 1) {  // No room for two copies; the reference code uses this constant.
       input[0] = target[0] = 1;
       return;
     }
@@ -44,7 +44,7 @@ class MissingDuplicateStringTask final : public TransductionTask {
     } else if (missing < 2 * half) {
       target[0] = input[missing - half];
     } else {
-      target[0] = 1;  // One token, and nothing missing.
+      target[0] = 1;  // A single token; nothing is missing.
     }
   }
 };
@@ -55,12 +55,11 @@ const TaskEntry& MissingDuplicateString() {
   static const auto& entry = *new TaskEntry{
       {.name = "missing_duplicate_string",
        .title = "Missing Duplicate",
-       .documentation =
-           "The input is a string of bits written twice, with one bit replaced by 2 (and a 3 at "
-           "the end where the length is odd); the target is that bit. Ruoss et al. 2023, Table 1; "
-           "string and place are uniform, and at length 1 input and target are always 1. The "
-           "parity of the ones gives the bit away without their order, though the paper does not "
-           "count the task as permutation-invariant."},
+       .documentation = "Finds the bit that was replaced by 2 in a bit string written twice. "
+                        "Inputs of odd length end with a 3. Ruoss et al. 2023, Table 1. String and "
+                        "position are uniform; at length 1 input and target are always 1. The "
+                        "parity of the ones determines the bit, so order does not matter, although "
+                        "the paper does not list the task as permutation-invariant."},
       TaskKind::kTransduction,
       "context-sensitive",
       0.5,

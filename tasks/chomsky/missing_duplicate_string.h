@@ -1,4 +1,4 @@
-// The bit that was struck out of a string written twice.
+// Finds the masked bit of a string that is written twice.
 #ifndef LENGTHWISE_TASKS_CHOMSKY_MISSING_DUPLICATE_STRING_H_
 #define LENGTHWISE_TASKS_CHOMSKY_MISSING_DUPLICATE_STRING_H_
 

@@ -13,10 +13,11 @@ class ModularArithmeticTask final : public TransductionTask {
  public:
   explicit ModularArithmeticTask(int32_t modulus) : modulus_(modulus) {}
 
-  // The digits, +, -, * and a padding token that the reference code counts and never uses.
+  // The digits, +, -, * and a padding token, which the reference code counts but never uses.
   int32_t input_size() const override { return modulus_ + 4; }
   int32_t output_size() const override { return modulus_; }
-  // Digits and operators alternate, so an even length has no expression and gets the next shorter.
+  // Digits and operators alternate, so expressions have odd lengths. An even length is rounded
+  // down.
   int64_t InputLength(int64_t n) const override { return n - (n + 1) % 2; }
   int64_t OutputLength(int64_t n) const override { return 1; }
 
@@ -31,7 +32,7 @@ class ModularArithmeticTask final : public TransductionTask {
   }
 
   void Solve(absl::Span<const int32_t> input, absl::Span<int32_t> target) const override {
-    int32_t sum = 0;          // of the products that are complete
+    int32_t sum = 0;          // of the completed products
     int32_t term = input[0];  // the product being read, with its sign
     for (size_t i = 1; i + 1 < input.size(); i += 2) {
       const int32_t operation = input[i] - modulus_;
@@ -56,10 +57,9 @@ const TaskEntry& ModularArithmetic() {
   static const auto& entry = *new TaskEntry{
       {.name = "modular_arithmetic",
        .title = "Modular Arithmetic (Simple)",
-       .documentation =
-           "The value, modulo 5, of digits joined by + (5), - (6) and * (7), products first. Ruoss "
-           "et al. 2023, Table 1; digits and operators are uniform. An even length gives samples "
-           "that are one token shorter.",
+       .documentation = "Evaluates digits joined by + (5), - (6) and * (7), modulo 5; products "
+                        "first. Ruoss et al. 2023, Table 1. Digits and operators are uniform. "
+                        "Samples of even lengths are one token shorter.",
        .parameters = {ModulusParameter()}},
       TaskKind::kTransduction,
       "regular",

@@ -1,4 +1,4 @@
-// The value of an expression without brackets, modulo a number.
+// Evaluates an expression without brackets, modulo a number.
 #ifndef LENGTHWISE_TASKS_CHOMSKY_MODULAR_ARITHMETIC_H_
 #define LENGTHWISE_TASKS_CHOMSKY_MODULAR_ARITHMETIC_H_
 

@@ -14,7 +14,7 @@ class ModularArithmeticBracketsTask final : public TransductionTask {
   ModularArithmeticBracketsTask(int32_t modulus, bool multiplication)
       : alphabet_(modulus, multiplication) {}
 
-  // As the reference code counts; 10 never occurs with modulus 5.
+  // The reference code's count. Token 10 never occurs with modulus 5.
   int32_t input_size() const override { return alphabet_.modulus() + 6; }
   int32_t output_size() const override { return alphabet_.modulus(); }
   int64_t OutputLength(int64_t n) const override { return 1; }
@@ -40,14 +40,15 @@ const TaskEntry& ModularArithmeticBrackets() {
       {.name = "modular_arithmetic_brackets",
        .title = "Modular Arithmetic",
        .documentation =
-           "The value, modulo 5, of an expression of digits, + (5), - (6), * (7) and brackets (8 "
-           "and 9) around every operation. Ruoss et al. 2023, Table 1; of two joined expressions "
-           "the left one's length is uniform, as are digits and operators.",
-       .parameters = {ModulusParameter(),
-                      {.name = "multiplication",
-                       .default_value = true,
-                       .documentation = "Whether * is among the operators; without it the brackets "
-                                        "are one token lower."}}},
+           "Evaluates an expression modulo 5: digits, + (5), - (6), * (7) and brackets (8 and 9) "
+           "around every operation. Ruoss et al. 2023, Table 1. The length of an operation's left "
+           "operand is uniform, and so are digits and operators.",
+       .parameters =
+           {ModulusParameter(),
+            {.name = "multiplication",
+             .default_value = true,
+             .documentation =
+                 "Includes the operator *. Without it the brackets' tokens are lower by one."}}},
       TaskKind::kTransduction,
       "deterministic context-free",
       0.2,

@@ -1,4 +1,4 @@
-// The value of a bracketed expression, modulo a number.
+// Evaluates a bracketed expression, modulo a number.
 #ifndef LENGTHWISE_TASKS_CHOMSKY_MODULAR_ARITHMETIC_BRACKETS_H_
 #define LENGTHWISE_TASKS_CHOMSKY_MODULAR_ARITHMETIC_BRACKETS_H_
 

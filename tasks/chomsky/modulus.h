@@ -1,4 +1,4 @@
-// The parameter of the tasks that calculate modulo a number.
+// The parameter `modulus`, shared by the modular arithmetic tasks.
 #ifndef LENGTHWISE_TASKS_CHOMSKY_MODULUS_H_
 #define LENGTHWISE_TASKS_CHOMSKY_MODULUS_H_
 
@@ -12,7 +12,7 @@ namespace lengthwise::tasks::chomsky {
 inline catalogue::ParameterEntry ModulusParameter() {
   return {.name = "modulus",
           .default_value = int64_t{5},
-          .documentation = "All values are modulo this number; its digits are the first tokens.",
+          .documentation = "Modulus of all values. Its digits are the first tokens.",
           .minimum = 2,
           .maximum = 1000};
 }

@@ -30,9 +30,9 @@ const TaskEntry& OddsFirst() {
   static const auto& entry = *new TaskEntry{
       {.name = "odds_first",
        .title = "Odds First",
-       .documentation = "The tokens at odd places, then the tokens at even places, counted from 0. "
-                        "Ruoss et al. 2023, Table 1 (the reference code counts so; its description "
-                        "counts from 1); the input is independent uniform tokens.",
+       .documentation = "Writes the tokens at odd positions, then those at even positions, counted "
+                        "from 0. Ruoss et al. 2023, Table 1 (follows the reference code; its "
+                        "description counts from 1). Input tokens are independent and uniform.",
        .parameters = {VocabularyParameter(2)}},
       TaskKind::kTransduction,
       "context-sensitive",

@@ -1,4 +1,4 @@
-// The tokens at odd places, then those at even places.
+// Writes the tokens at odd positions, then those at even positions.
 #ifndef LENGTHWISE_TASKS_CHOMSKY_ODDS_FIRST_H_
 #define LENGTHWISE_TASKS_CHOMSKY_ODDS_FIRST_H_
 

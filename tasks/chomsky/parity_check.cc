@@ -27,8 +27,8 @@ const TaskEntry& ParityCheck() {
   static const auto& entry =
       *new TaskEntry{{.name = "parity_check",
                       .title = "Parity Check",
-                      .documentation = "The number of ones modulo 2. Ruoss et al. 2023, Table 1; "
-                                       "the input is independent uniform bits."},
+                      .documentation = "Counts the ones modulo 2. Ruoss et al. 2023, Table 1. "
+                                       "Input bits are independent and uniform."},
                      TaskKind::kTransduction,
                      "regular",
                      0.5,

@@ -1,4 +1,4 @@
-// Whether a bit string has an odd number of ones.
+// Decides if a bit string has an odd number of ones.
 #ifndef LENGTHWISE_TASKS_CHOMSKY_PARITY_CHECK_H_
 #define LENGTHWISE_TASKS_CHOMSKY_PARITY_CHECK_H_
 

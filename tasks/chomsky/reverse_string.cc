@@ -25,19 +25,19 @@ class ReverseStringTask final : public UniformInputTask {
 }  // namespace
 
 const TaskEntry& ReverseString() {
-  static const auto& entry = *new TaskEntry{
-      {.name = "reverse_string",
-       .title = "Reverse String",
-       .documentation = "The input read from its end to its start. Ruoss et al. 2023, Table 1; the "
-                        "input is independent uniform tokens.",
-       .parameters = {VocabularyParameter(2)}},
-      TaskKind::kTransduction,
-      "deterministic context-free",
-      0.5,
-      /*permutation_invariant=*/false,
-      [](const catalogue::Parameters& parameters) -> std::unique_ptr<Task> {
-        return std::make_unique<ReverseStringTask>(Vocabulary(parameters));
-      }};
+  static const auto& entry =
+      *new TaskEntry{{.name = "reverse_string",
+                      .title = "Reverse String",
+                      .documentation = "Reverses the input. Ruoss et al. 2023, Table 1. Input "
+                                       "tokens are independent and uniform.",
+                      .parameters = {VocabularyParameter(2)}},
+                     TaskKind::kTransduction,
+                     "deterministic context-free",
+                     0.5,
+                     /*permutation_invariant=*/false,
+                     [](const catalogue::Parameters& parameters) -> std::unique_ptr<Task> {
+                       return std::make_unique<ReverseStringTask>(Vocabulary(parameters));
+                     }};
   return entry;
 }
 

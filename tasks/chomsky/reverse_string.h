@@ -1,4 +1,4 @@
-// The string read backwards.
+// Reverses the input string.
 #ifndef LENGTHWISE_TASKS_CHOMSKY_REVERSE_STRING_H_
 #define LENGTHWISE_TASKS_CHOMSKY_REVERSE_STRING_H_
 

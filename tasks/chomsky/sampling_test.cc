@@ -1,5 +1,5 @@
-// What holds for every task of Ruoss et al. 2023: samples agree with the task's definition at every
-// length of the paper's evaluation, and with what the catalogue says of the task.
+// Checks every task of Ruoss et al. 2023 at each length of the paper's evaluation: samples agree
+// with the task's definition and with its catalogue entry.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -28,14 +28,14 @@ bool AreTokens(const std::vector<int32_t>& tokens, int32_t size) {
 }
 
 bool HasTerminator(const TransductionTask& task) {
-  // The others count all places.
+  // Tasks without a terminator count every output token.
   const std::vector<int32_t> target = {2, 0};
   std::vector<uint8_t> mask(2);
   task.Mask(target, absl::MakeSpan(mask));
   return mask[1] == 0;
 }
 
-TEST_P(EveryTaskTest, SamplesAreSolvedByTheTaskAtEveryLengthTo500) {
+TEST_P(EveryTaskTest, SamplesAreSolvedAtEveryLengthTo500) {
   for (int64_t n = 1; n <= 500; ++n) {
     for (uint32_t row = 0; row < 4; ++row) {
       const DrawnSample sample = task_.Draw(n, row);
@@ -46,7 +46,7 @@ TEST_P(EveryTaskTest, SamplesAreSolvedByTheTaskAtEveryLengthTo500) {
   }
 }
 
-TEST_P(EveryTaskTest, InputsAreAsLongAsAskedForOrOneShorter) {
+TEST_P(EveryTaskTest, InputLengthIsExactOrOneShorter) {
   for (int64_t n = 1; n <= 500; ++n) {
     EXPECT_LE(task_->InputLength(n), n);
     EXPECT_GE(task_->InputLength(n), std::max<int64_t>(n - 1, 1));
@@ -63,9 +63,9 @@ TEST_P(EveryTaskTest, EveryOutputTokenOccurs) {
   EXPECT_EQ(static_cast<int32_t>(seen.size()), task_->output_size());
 }
 
-// Samples whose inputs are the same tokens in different orders have the same target exactly where
-// the entry says so.
-TEST_P(EveryTaskTest, TheTargetDependsOnTheOrderUnlessTheEntrySaysOtherwise) {
+// Compares samples whose inputs are permutations of each other. Their targets must all agree
+// exactly for the tasks that the entry declares permutation-invariant.
+TEST_P(EveryTaskTest, PermutationInvarianceIsAsTheEntrySays) {
   std::map<std::vector<int32_t>, std::set<std::vector<int32_t>>> targets_by_tokens;
   size_t orders = 0;
   for (uint32_t row = 0; row < 3000; ++row) {
@@ -77,12 +77,13 @@ TEST_P(EveryTaskTest, TheTargetDependsOnTheOrderUnlessTheEntrySaysOtherwise) {
   ASSERT_GT(orders, 0U);
   bool depends = false;
   for (const auto& [tokens, targets] : targets_by_tokens) depends |= targets.size() > 1;
-  // The paper does not count this task, whose definition needs the order; see the test below.
+  // By its definition this task depends on the order, so the paper does not list it as invariant.
+  // The test below shows that it reduces to a parity.
   const bool is_a_parity = entry().name == "missing_duplicate_string";
   EXPECT_EQ(entry().permutation_invariant || is_a_parity, !depends);
 }
 
-TEST_P(EveryTaskTest, GuessingIsRightAsOftenAsTheEntrySays) {
+TEST_P(EveryTaskTest, GuessingAccuracyIsAsTheEntrySays) {
   const bool terminated = HasTerminator(*task_);
   random::Stream guesses(1, random::Purpose::kPreview, 0);
   int64_t right = 0, places = 0;
@@ -90,8 +91,8 @@ TEST_P(EveryTaskTest, GuessingIsRightAsOftenAsTheEntrySays) {
     const DrawnSample sample = task_.Draw(40, row);
     const std::vector<uint8_t> mask = task_.Mask(sample.target);
     for (size_t i = 0; i < sample.target.size(); ++i) {
-      // Where answers end with a terminator the paper's 50 % are a guess among bits, at their
-      // places.
+      // For tasks with a terminator, the paper's 50 % is the chance of guessing a bit, not a
+      // terminator.
       if (mask[i] == 0 || (terminated && sample.target[i] == 2)) continue;
       const uint32_t choices = terminated ? 2 : static_cast<uint32_t>(task_->output_size());
       right += static_cast<int32_t>(guesses.Below(choices)) == sample.target[i];
@@ -103,7 +104,7 @@ TEST_P(EveryTaskTest, GuessingIsRightAsOftenAsTheEntrySays) {
               0.01);
 }
 
-TEST(MissingDuplicateStringTest, TheMissingBitIsTheParityOfTheOthers) {
+TEST(MissingDuplicateStringTest, MissingBitIsTheParityOfTheOthers) {
   const CatalogueTask task("missing_duplicate_string");
   for (int64_t n = 1; n <= 40; ++n) {
     for (uint32_t row = 0; row < 50; ++row) {

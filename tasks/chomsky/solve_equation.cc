@@ -22,7 +22,7 @@ class SolveEquationTask final : public TransductionTask {
 
   void Sample(int64_t n, random::Stream& stream, absl::Span<int32_t> input,
               absl::Span<int32_t> target) const override {
-    if (n < 3) {  // No room for an equation; the reference code's constant.
+    if (n < 3) {  // No room for an equation; the reference code uses this constant.
       std::fill(input.begin(), input.end(), 0);
       target[0] = 0;
       return;
@@ -31,8 +31,8 @@ class SolveEquationTask final : public TransductionTask {
     DrawExpression(alphabet_, stream, expression);
     input[input.size() - 2] = alphabet_.equals();
     input.back() = Evaluate(alphabet_, expression).constant;
-    // The digit at a uniform place, or the next to its right, cyclically: digits after many
-    // brackets are drawn more often, as in the reference code.
+    // Picks the first digit at or, cyclically, to the right of a uniform place. As in the reference
+    // code, digits after several brackets are more likely.
     size_t place = stream.Below(static_cast<uint32_t>(expression.size()));
     while (expression[place] >= alphabet_.modulus()) place = (place + 1) % expression.size();
     target[0] = expression[place];
@@ -60,9 +60,9 @@ const TaskEntry& SolveEquation() {
       {.name = "solve_equation",
        .title = "Solve Equation",
        .documentation =
-           "The digit for x (9) that makes an equation modulo 5 true: an expression of digits, x, "
-           "+ (5), - (6) and brackets (7 and 8) around every operation, then = (10) and its value. "
-           "Ruoss et al. 2023, Table 1. At lengths 1 and 2 input and target are zeros.",
+           "Solves an equation modulo 5 for x (9). The left side has digits, x, + (5), - (6) and "
+           "brackets (7 and 8) around every operation; = (10) and the value follow. Ruoss et al. "
+           "2023, Table 1. At lengths 1 and 2 input and target are zeros.",
        .parameters = {ModulusParameter()}},
       TaskKind::kTransduction,
       "deterministic context-free",

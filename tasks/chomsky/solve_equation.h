@@ -1,4 +1,4 @@
-// The value of the unknown in a bracketed equation, modulo a number.
+// Finds the unknown in a bracketed equation, modulo a number.
 #ifndef LENGTHWISE_TASKS_CHOMSKY_SOLVE_EQUATION_H_
 #define LENGTHWISE_TASKS_CHOMSKY_SOLVE_EQUATION_H_
 

@@ -33,7 +33,8 @@ class StackManipulationTask final : public TransductionTask {
   }
 
   void Solve(absl::Span<const int32_t> input, absl::Span<int32_t> target) const override {
-    // The target has a place for every token of the input and serves as the stack, bottom first.
+    // The target has an element for every token of the input, so it can hold the stack, bottom
+    // first.
     size_t height = 0;
     for (const int32_t token : input) {
       if (token == kPop) {
@@ -59,10 +60,10 @@ const TaskEntry& StackManipulation() {
       {.name = "stack_manipulation",
        .title = "Stack Manipulation",
        .documentation =
-           "The input is a stack of bits, bottom first, then actions (2: pop, 3: push 0, 4: push "
-           "1; popping an empty stack does nothing). The target is the resulting stack, top first, "
-           "then the terminator 2, then zeros that do not count for accuracy. Ruoss et al. 2023, "
-           "Table 1, which puts guessing at 50 %: one of the two bits."},
+           "Applies actions to a stack. The input is a stack of bits, bottom first, then actions: "
+           "2 pop, 3 push 0, 4 push 1. Popping an empty stack does nothing. The target is the "
+           "resulting stack, top first, the terminator 2, then zeros that do not count for "
+           "accuracy. Ruoss et al. 2023, Table 1, where guessing scores 50 %: one of two bits."},
       TaskKind::kTransduction,
       "deterministic context-free",
       0.5,

@@ -1,4 +1,4 @@
-// A stack after a series of pushes and pops.
+// Applies pushes and pops to a stack.
 #ifndef LENGTHWISE_TASKS_CHOMSKY_STACK_MANIPULATION_H_
 #define LENGTHWISE_TASKS_CHOMSKY_STACK_MANIPULATION_H_
 

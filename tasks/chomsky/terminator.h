@@ -1,5 +1,5 @@
-// Answers whose length is not known from the input's: they end with a terminator, and what follows
-// it is zeros that do not count for accuracy (but count for the loss, as in the reference code).
+// Answers whose length does not follow from the input's. A terminator ends them; zeros fill the
+// rest. The zeros do not count for accuracy but count for the loss, as in the reference code.
 #ifndef LENGTHWISE_TASKS_CHOMSKY_TERMINATOR_H_
 #define LENGTHWISE_TASKS_CHOMSKY_TERMINATOR_H_
 
@@ -20,7 +20,7 @@ inline void Terminate(absl::Span<int32_t> target, absl::Span<int32_t>::iterator 
   std::fill(end + 1, target.end(), 0);
 }
 
-// Marks the places up to the first terminator, which counts too.
+// Marks the elements up to and including the first terminator.
 inline void MaskThroughTerminator(absl::Span<const int32_t> target, absl::Span<uint8_t> mask) {
   bool counts = true;
   for (size_t i = 0; i < target.size(); ++i) {

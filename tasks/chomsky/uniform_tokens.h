@@ -10,14 +10,13 @@
 
 namespace lengthwise::tasks::chomsky {
 
-// Fills `tokens` with bits; 32 of them cost one random word.
+// Fills `tokens` with bits. 32 bits share one random word.
 void DrawBits(random::Stream& stream, absl::Span<int32_t> tokens);
 
 // Fills `tokens` with numbers of {0, ..., size - 1}.
 void DrawTokens(random::Stream& stream, int32_t size, absl::Span<int32_t> tokens);
 
-// A task whose input is independent uniform tokens and whose target is a function of it: Solve is
-// all that is left to say.
+// Base class for tasks with independent uniform input tokens. Subclasses implement Solve.
 class UniformInputTask : public TransductionTask {
  public:
   int32_t input_size() const final { return input_size_; }

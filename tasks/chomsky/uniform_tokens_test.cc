@@ -16,7 +16,7 @@ random::Stream Stream(uint32_t row) {
 }
 
 TEST(UniformTokensTest, EveryPlaceOfALongStringIsUniform) {
-  constexpr size_t kLength = 70;  // more than two random words of bits
+  constexpr size_t kLength = 70;  // spans more than two random words of bits
   for (const int32_t size : {2, 3, 5}) {
     std::vector<std::vector<int64_t>> counts(kLength,
                                              std::vector<int64_t>(static_cast<size_t>(size)));
@@ -30,7 +30,7 @@ TEST(UniformTokensTest, EveryPlaceOfALongStringIsUniform) {
   }
 }
 
-TEST(UniformTokensTest, NeighbouringBitsAreIndependentAlsoAcrossRandomWords) {
+TEST(UniformTokensTest, NeighbouringBitsAreIndependent) {
   std::vector<int64_t> pairs(4);
   std::vector<int32_t> tokens(34);
   for (uint32_t row = 0; row < 20000; ++row) {
@@ -41,7 +41,7 @@ TEST(UniformTokensTest, NeighbouringBitsAreIndependentAlsoAcrossRandomWords) {
   EXPECT_TRUE(FitsUniform(pairs));
 }
 
-TEST(UniformTokensTest, AStringIsThePrefixOfALongerOne) {
+TEST(UniformTokensTest, LongerStringsExtendShorterOnes) {
   std::vector<int32_t> shorter(33), longer(64);
   random::Stream a = Stream(0), b = Stream(0);
   DrawBits(a, absl::MakeSpan(shorter));

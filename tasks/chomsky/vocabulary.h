@@ -1,4 +1,4 @@
-// The parameter of the tasks that work on strings over any vocabulary.
+// The parameter `vocabulary`, shared by the string tasks.
 #ifndef LENGTHWISE_TASKS_CHOMSKY_VOCABULARY_H_
 #define LENGTHWISE_TASKS_CHOMSKY_VOCABULARY_H_
 
@@ -11,7 +11,7 @@ namespace lengthwise::tasks::chomsky {
 inline catalogue::ParameterEntry VocabularyParameter(int64_t default_value) {
   return {.name = "vocabulary",
           .default_value = default_value,
-          .documentation = "Number of different tokens.",
+          .documentation = "Number of distinct tokens.",
           .minimum = 2,
           .maximum = 1000};
 }

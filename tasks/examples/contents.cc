@@ -17,10 +17,10 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 absl::Status Refused() {
-  return absl::InvalidArgumentError("is filled in by `lengthwise`; leave it out");
+  return absl::InvalidArgumentError("is filled in by `lengthwise`; remove it");
 }
 
-// -1 for what is none: the library would cut it.
+// -1 if `json` is not an integer; the library would truncate a fraction.
 int64_t WholeNumber(const nlohmann::json& json) {
   return json.is_number_integer() ? json.get<int64_t>() : -1;
 }
@@ -54,7 +54,7 @@ Contents::OfPart OfPartOf(const Part& part) {
   return summary;
 }
 
-// "5x100,6-20x10": runs of neighbouring lengths with the same number each.
+// Run-length encoding of neighbouring lengths with equal counts: "5x100,6-20x10".
 std::string LengthsText(const std::map<int32_t, int64_t>& lengths) {
   std::string text;
   for (auto run = lengths.begin(); run != lengths.end();) {
@@ -93,7 +93,7 @@ Json PartJson(const Contents::OfPart& part) {
   Json json = {{"examples", part.examples},
                {"longest", part.longest},
                {"lengths", LengthsText(part.lengths)}};
-  if (part.longest_by_length.empty()) return json;  // of release 0.2.0
+  if (part.longest_by_length.empty()) return json;  // read from release 0.2.0
   json["longest_by_length"] = LengthsText(part.longest_by_length);
   if (part.shortest_by_length != part.longest_by_length) {
     json["shortest_by_length"] = LengthsText(part.shortest_by_length);
@@ -101,7 +101,7 @@ Json PartJson(const Contents::OfPart& part) {
   return json;
 }
 
-// Tokens of the examples of each of `lengths`.
+// Reads the token count of each length in `lengths`.
 bool ParseTokens(const nlohmann::json& json, const std::map<int32_t, int64_t>& lengths,
                  std::map<int32_t, int64_t>& tokens) {
   return ParseLengths(json.get<std::string>(), tokens) &&
@@ -118,7 +118,7 @@ bool ParsePart(const nlohmann::json& json, Contents::OfPart& part) {
       part.longest > 2 * kMostLength) {
     return false;
   }
-  if (!json.contains("longest_by_length")) return true;  // of release 0.2.0
+  if (!json.contains("longest_by_length")) return true;  // written by release 0.2.0
   if (!ParseTokens(json.at("longest_by_length"), part.lengths, part.longest_by_length)) {
     return false;
   }
@@ -175,7 +175,7 @@ absl::StatusOr<FileBytes> ParseFileBytes(absl::string_view text) {
 
 absl::StatusOr<Contents> ParseContents(absl::string_view text) {
   const absl::Status refused = Refused();
-  // The library throws for what is not there or of another type; nothing of it leaves here.
+  // The library throws for missing values and wrong types. No exception leaves this function.
   try {
     const auto json = nlohmann::json::parse(text.begin(), text.end());
     Contents contents;

@@ -1,4 +1,5 @@
-// What files of examples hold, in brief: all that a specification is checked against without them.
+// Summary of the files of examples, stored in a specification. It suffices to validate the
+// specification without the files.
 #ifndef LENGTHWISE_TASKS_EXAMPLES_CONTENTS_H_
 #define LENGTHWISE_TASKS_EXAMPLES_CONTENTS_H_
 
@@ -15,11 +16,12 @@ namespace lengthwise::tasks::examples {
 struct Contents {
   struct OfPart {
     int64_t examples = 0;
-    // Examples by length.
+    // Number of examples by length.
     std::map<int32_t, int64_t> lengths;
-    // Inputs and targets of the longest example together.
+    // Tokens of the longest example, input and target together.
     int64_t longest = 0;
-    // The same by length, and of the shortest. Empty in specifications of release 0.2.0.
+    // Tokens of the longest and the shortest example of each length. Empty in specifications of
+    // release 0.2.0.
     std::map<int32_t, int64_t> longest_by_length;
     std::map<int32_t, int64_t> shortest_by_length;
 
@@ -40,22 +42,23 @@ struct Contents {
 
 Contents ContentsOf(const Loaded& loaded);
 
-// Whether the files hold what a specification says of them, which may be less than `held`.
+// Returns true if the files (`held`) agree with a specification's summary (`said`), which may lack
+// newer fields.
 bool Agrees(const Contents& said, Contents held);
 
-// The parameter `contents`: JSON of at most a few hundred bytes for each thousand lengths.
+// Serializes to the parameter `contents`: JSON of a few hundred bytes for each thousand lengths.
 std::string ToText(const Contents& contents);
-// INVALID_ARGUMENT for what ToText does not write.
+// INVALID_ARGUMENT for text that ToText did not write.
 absl::StatusOr<Contents> ParseContents(absl::string_view text);
 
 struct FileBytes {
   int64_t train = 0;
   int64_t test = 0;  // 0 without a test file
 };
-// These of it alone, without the lengths. The same errors.
+// Reads only the file sizes. Same errors as ParseContents.
 absl::StatusOr<FileBytes> ParseFileBytes(absl::string_view text);
 
-// "1–20, 25": lengths for a message, with at most eight ranges.
+// Formats lengths for a message: "1–20, 25". Shows at most eight ranges.
 std::string ShowLengths(const std::map<int32_t, int64_t>& lengths);
 
 }  // namespace lengthwise::tasks::examples

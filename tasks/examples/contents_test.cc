@@ -33,7 +33,7 @@ TEST(ContentsTest, TextReadsBackTheSame) {
   EXPECT_THAT(ToText(Some()), ::testing::HasSubstr("\"1-3x10,9x1\""));
 }
 
-// What release 0.2.0 wrote.
+// The format of release 0.2.0.
 TEST(ContentsTest, ContentsWithoutTokensByLengthAgree) {
   std::string text = ToText(Some());
   for (const std::string added :
@@ -54,7 +54,7 @@ TEST(ContentsTest, ContentsWithoutTokensByLengthAgree) {
   EXPECT_FALSE(Agrees(others, Some()));
 }
 
-TEST(ContentsTest, WhatNobodyWroteIsRefused) {
+TEST(ContentsTest, ForeignTextIsRefused) {
   for (const std::string text :
        {"", "{}", "[]", "null", "{\"form\": 3}", "{\"form\":\"symbols\",\"input_symbols\":-1}"}) {
     EXPECT_FALSE(ParseContents(text).ok()) << text;

@@ -12,43 +12,42 @@ std::vector<catalogue::ParameterEntry> FileParameters() {
   return {
       {.name = "train",
        .default_value = std::string(),
-       .documentation = "The file of training examples, JSON lines, beside the specification. "
-                        "Required."},
+       .documentation =
+           "File of training examples in JSON lines, relative to the specification. Required."},
       {.name = "test",
        .default_value = std::string(),
-       .documentation = "The file of test examples. Empty: a part of `train` is held out."},
+       .documentation = "File of test examples. Empty: holds out a part of `train`."},
       {.name = "held_out_above",
        .default_value = int64_t{0},
-       .documentation =
-           "Without `test`: examples longer than this are tested and never trained on. 0: none.",
+       .documentation = "Without `test`: holds out examples longer than this for testing. 0: none.",
        .minimum = 0,
        .maximum = 100'000},
       {.name = "held_out",
        .default_value = 0.1,
-       .documentation = "Without `test`: fraction of the other examples that is tested and never "
-                        "trained on. Equal inputs go together.",
+       .documentation = "Without `test`: fraction of the other examples held out for testing. "
+                        "Equal inputs stay together.",
        .minimum = 0,
        .maximum = 0.9},
       {.name = "symbols",
        .default_value = std::string("characters"),
-       .documentation = "What a symbol of text is: \"characters\", or \"words\" between spaces.",
+       .documentation = "Symbols of text: \"characters\", or \"words\" between spaces.",
        .allowed = {"characters", "words"}},
       {.name = "target_length",
        .default_value = std::string("auto"),
-       .documentation = "\"auto\": where most targets are as long as their inputs, all must be. "
-                        "\"any\": they need not.",
+       .documentation = "\"auto\": if most targets are as long as their inputs, all must be. "
+                        "\"any\": targets have any length.",
        .allowed = {"auto", "any"}},
       {.name = "train_sha256",
        .default_value = std::string(),
-       .documentation =
-           "SHA-256 of the file `train`. Filled in by `lengthwise`; where it is given, "
-           "the file must have it."},
+       .documentation = "SHA-256 of the file `train`. `lengthwise` fills it in. If you set it, the "
+                        "file must match."},
       {.name = "test_sha256",
        .default_value = std::string(),
-       .documentation = "SHA-256 of the file `test`, as train_sha256."},
+       .documentation = "SHA-256 of the file `test`; see train_sha256."},
       {.name = "contents",
        .default_value = std::string(),
-       .documentation = "What the files hold, as JSON. Filled in by `lengthwise`; leave it out."},
+       .documentation =
+           "Summary of the files' contents, as JSON. `lengthwise` fills it in; do not set it."},
   };
 }
 
@@ -59,9 +58,9 @@ const TaskEntry& Examples() {
       {.name = "examples",
        .title = "Examples (file)",
        .documentation =
-           "Your own examples, from a file with a line such as {\"input\": [3, 1, 2], \"target\": "
-           "[1, 2, 3]} for each: integers, or text (docs/your_own_data.md). The length is the "
-           "input's, or the line's \"length\".",
+           "Your own examples, from a file with one line each, such as {\"input\": [3, 1, 2], "
+           "\"target\": [1, 2, 3]}: integers, or text (docs/your_own_data.md). The length is the "
+           "input's, unless the line has a \"length\".",
        .parameters = FileParameters()},
       TaskKind::kTransduction};
   return entry;
@@ -73,9 +72,8 @@ const TaskEntry& ExamplesNumbers() {
         {.name = "examples_numbers",
          .title = "Examples (numbers)",
          .documentation =
-             "What `examples` becomes where the file has real numbers: "
-             "{\"input\": [0.5, 1.25], \"target\": [1.75]}. Named itself, it takes integers for "
-             "numbers.",
+             "Your own examples with real numbers: {\"input\": [0.5, 1.25], \"target\": [1.75]}. "
+             "`examples` selects it for such files. Set it yourself to treat integers as numbers.",
          .parameters = FileParameters()},
         TaskKind::kRegression};
     made->compared_by_loss = true;
@@ -90,9 +88,10 @@ const TaskEntry& ExamplesText() {
     auto* made = new TaskEntry{
         {.name = "examples_text",
          .title = "Examples (text)",
-         .documentation = "What `examples` becomes for causal_decoder, which reads the input and "
-                          "continues it with the target: {\"input\": \"12+7=\", \"target\": "
-                          "\"19\"}. Targets have any length.",
+         .documentation =
+             "Your own examples for causal_decoder, which reads the input and continues it with "
+             "the target: {\"input\": \"12+7=\", \"target\": \"19\"}. `examples` selects it for "
+             "that network. Targets have any length.",
          .parameters = FileParameters()},
         TaskKind::kText};
     made->accuracy_title = "exact match";

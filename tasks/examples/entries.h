@@ -1,5 +1,5 @@
-// The tasks that are files. A specification names `examples`; what the files hold and which
-// networks are asked decide which of the entries stands for it. No LibTorch, no gRPC.
+// Tasks backed by files. A user's specification names `examples`; the files' contents and the
+// networks then select one of the entries. Does not depend on LibTorch or gRPC.
 #ifndef LENGTHWISE_TASKS_EXAMPLES_ENTRIES_H_
 #define LENGTHWISE_TASKS_EXAMPLES_ENTRIES_H_
 
@@ -11,13 +11,13 @@
 namespace lengthwise::tasks::examples {
 
 // `examples`: symbols in, symbols out. `examples_numbers`: numbers in, numbers out.
-// `examples_text`: symbols that a causal language model continues. None can be created of its
-// parameters alone: TaskEntry::create is null.
+// `examples_text`: symbols that a causal language model continues. They need files, not only
+// parameters, so TaskEntry::create is null.
 const TaskEntry& Examples();
 const TaskEntry& ExamplesNumbers();
 const TaskEntry& ExamplesText();
 
-// Whether a task's name is that of a file of examples.
+// Returns true if the task is backed by files of examples.
 bool IsExamples(absl::string_view name);
 
 }  // namespace lengthwise::tasks::examples

@@ -23,7 +23,7 @@
 namespace lengthwise::tasks::examples {
 namespace {
 
-// FNV-1a with a last mix: the same on every machine, since it decides what is held out.
+// FNV-1a with a final mix. Equal on every machine, because it selects the held-out examples.
 class Fingerprint {
  public:
   void Add(absl::string_view bytes) {
@@ -42,7 +42,7 @@ class Fingerprint {
   uint64_t hash_ = 0xcbf29ce484222325;
 };
 
-// Calls `take` with the symbols of a text: its words, or its characters.
+// Calls `take` with each symbol of a text: its words, or its characters.
 template <typename Take>
 void ForEachSymbol(absl::string_view text, bool words, const Take& take) {
   if (words) {
@@ -57,7 +57,7 @@ void ForEachSymbol(absl::string_view text, bool words, const Take& take) {
   }
 }
 
-// The same for inputs of the same symbols.
+// Equal for inputs with equal symbols.
 uint64_t FingerprintOf(const LineValues& input, bool words) {
   Fingerprint print;
   if (!input.is_text) {
@@ -76,10 +76,10 @@ uint64_t FingerprintOf(const LineValues& input, bool words) {
   return print.value();
 }
 
-// Symbols of text in the order in which they come, until all are known.
+// Numbers the symbols of text in order of appearance, until all are known.
 class Vocabulary {
  public:
-  // -1 for one that is not there, once the vocabulary is complete.
+  // With `complete`, returns -1 for an unknown symbol instead of adding it.
   int32_t Find(absl::string_view symbol, bool complete) {
     const auto found = numbers_.find(symbol);
     if (found != numbers_.end()) return found->second;
@@ -90,7 +90,7 @@ class Vocabulary {
   }
   size_t size() const { return numbers_.size(); }
 
-  // The symbols in the order of their bytes, and the place there of each number.
+  // The symbols in byte order. `places` maps each number to its index there.
   std::vector<std::string> Sorted(std::vector<int32_t>& places) const {
     std::vector<std::pair<std::string, int32_t>> all(numbers_.begin(), numbers_.end());
     std::sort(all.begin(), all.end());
@@ -113,7 +113,7 @@ struct ReadExample {
   uint64_t fingerprint = 0;
 };
 
-// A line that would be wrong if most others are as they are.
+// A line that is wrong only if most other lines differ from it.
 struct Suspect {
   std::string field;
   std::string description;
@@ -132,19 +132,19 @@ class Loader {
  private:
   struct Source {
     std::string name;
-    // Values are held against those of training, which are all known.
+    // Test values are checked against the training file's, which are all known by then.
     bool is_test = false;
   };
 
   absl::Status Read(const File& file, bool is_test, std::vector<ReadExample>& examples,
                     std::string& sha256, int64_t& bytes);
   void Take(const Source& source, int64_t number, absl::string_view text, bool too_long);
-  // Appends the values; returns how many there are, or nullopt where they are wrong.
+  // Appends the values. Returns their number, or nullopt if they are wrong.
   std::optional<uint32_t> Append(const std::string& field, const Source& source,
                                  absl::string_view what, const LineValues& values,
                                  Vocabulary& vocabulary, int32_t& most);
   void AppendNumber(double value, bool whole);
-  // From here on values are real numbers.
+  // Converts everything read so far to real numbers.
   void BecomeNumbers(const std::string& field, double value);
   void CheckTargetLengths(const std::string& name, size_t count);
   void CheckSymbols(const File& train);
@@ -158,10 +158,10 @@ class Loader {
   std::optional<bool> is_text_;
   bool is_numbers_ = false;
   ExampleSet set_;
-  std::vector<uint8_t> mask_;  // in use once a line has a mask
+  std::vector<uint8_t> mask_;  // unused until a line has a mask
   Vocabulary inputs_, targets_;
   int32_t most_input_ = -1, most_target_ = -1;
-  // The first value beyond what symbols may be, and where it stands.
+  // The first value beyond the largest symbol, and its location.
   std::string beyond_field_, beyond_;
   std::vector<ReadExample>* examples_ = nullptr;
   int64_t as_long_ = 0;
@@ -189,7 +189,7 @@ std::optional<uint32_t> Loader::Append(const std::string& field, const Source& s
         known = false;
         problems_.Add(field,
                       absl::StrCat(what, " has the symbol \"", platform::PrintableLine(symbol),
-                                   "\", which no ", what, " of the training file has"));
+                                   "\", which occurs in no ", what, " of the training file has"));
       }
       set_.symbols.push_back(number);
       ++count;
@@ -206,7 +206,7 @@ std::optional<uint32_t> Loader::Append(const std::string& field, const Source& s
     if (!is_numbers_ && (options_.as_numbers || !values.whole || value < 0)) {
       if (source.is_test) {
         problems_.Add(field, absl::StrCat(what, " has the number ", value,
-                                          ", and the training file has symbols, integers from 0"));
+                                          ", but the training file has symbols, integers from 0"));
         return std::nullopt;
       }
       BecomeNumbers(field, value);
@@ -217,7 +217,7 @@ std::optional<uint32_t> Loader::Append(const std::string& field, const Source& s
     }
     const auto symbol = static_cast<int32_t>(value);
     if (source.is_test && symbol > most) {
-      problems_.Add(field, absl::StrCat(what, " has the symbol ", symbol, ", and each ", what,
+      problems_.Add(field, absl::StrCat(what, " has the symbol ", symbol, ", but each ", what,
                                         " of the training file has symbols from 0 to ", most));
       return std::nullopt;
     }
@@ -245,7 +245,7 @@ void Loader::Take(const Source& source, int64_t number, absl::string_view text, 
   if (is_text_.has_value() && *is_text_ != line_.input.is_text) {
     problems_.Add(field,
                   absl::StrCat("has ", line_.input.is_text ? "text" : "lists",
-                               ", and the lines before it have ", *is_text_ ? "text" : "lists"));
+                               ", but the lines before it have ", *is_text_ ? "text" : "lists"));
     return;
   }
   is_text_ = line_.input.is_text;
@@ -254,7 +254,7 @@ void Loader::Take(const Source& source, int64_t number, absl::string_view text, 
   const size_t symbols = set_.symbols.size(), numbers = set_.numbers.size();
   const auto drop = [&] {
     if (is_numbers_) {
-      // What was converted on the way had `symbols` values before.
+      // Values that were converted while reading counted as symbols before.
       set_.numbers.resize(std::max(symbols, numbers));
     } else {
       set_.symbols.resize(symbols);
@@ -303,7 +303,7 @@ absl::Status Loader::Read(const File& file, bool is_test, std::vector<ReadExampl
     return absl::OkStatus();
   }
   examples_ = &examples;
-  // Of a training file with mistakes not all symbols are known.
+  // After mistakes in the training file, its vocabulary is incomplete.
   const Source source = {.name = file.name, .is_test = is_test && problems_.all == 0};
   Lines lines(kMostLineBytes, [&](int64_t number, absl::string_view text, bool too_long) {
     Take(source, number, text, too_long);
@@ -324,7 +324,7 @@ absl::Status Loader::Read(const File& file, bool is_test, std::vector<ReadExampl
   }
   ASSIGN_OR_RETURN(const platform::FileStatus after, platform::GetFileStatus(file.path));
   if (after.size != before.size || after.modified != before.modified || bytes != after.size) {
-    problems_.Add(file.name, "changed while it was read; try again when it is written");
+    problems_.Add(file.name, "changed while it was being read; try again when it is complete");
   } else if (examples.empty() && problems_.all == 0) {
     problems_.Add(file.name,
                   "has no examples; expected a line for each, such as {\"input\": [1, 0], "
@@ -341,14 +341,14 @@ void Loader::CheckTargetLengths(const std::string& name, size_t count) {
   }
   for (const Suspect& suspect : not_as_long_) problems_.Add(suspect.field, suspect.description);
   problems_.all += all_not_as_long_ - static_cast<int64_t>(not_as_long_.size());
-  problems_.Add(name, "set target_length: any where targets may have any length");
+  problems_.Add(name, "if targets may have any length, set target_length: any");
 }
 
 void Loader::CheckSymbols(const File& train) {
   if (*is_text_) {
     const size_t most = std::max(inputs_.size(), targets_.size());
     if (most > static_cast<size_t>(kMostSymbols)) {
-      problems_.Add(train.name, absl::StrCat("has ", most, " different symbols, expected at most ",
+      problems_.Add(train.name, absl::StrCat("has ", most, " distinct symbols, expected at most ",
                                              kMostSymbols));
     }
   } else if (!is_numbers_ && !beyond_.empty()) {
@@ -386,7 +386,7 @@ void Loader::Finish() {
   set_.input_symbols = most_input_ + 1;
   set_.target_symbols = most_target_ + 1;
   if (!*is_text_) return;
-  // The order in which symbols come must not matter.
+  // Symbols are renumbered in byte order, so that the file's line order does not matter.
   std::vector<int32_t> of_inputs, of_targets;
   set_.input_vocabulary = inputs_.Sorted(of_inputs);
   set_.target_vocabulary = targets_.Sorted(of_targets);
@@ -428,9 +428,9 @@ absl::StatusOr<Loaded> Loader::Load(const File& train, const File& test) {
     }
     if (known > 0) {
       loaded.warnings.push_back(absl::StrCat(
-          test.name, ":", first, ": ", known == 1 ? "this input stands" : "this input and ",
-          known == 1 ? "" : absl::StrCat(known - 1, " more of the file stand"), " in ", train.name,
-          ", too: accuracy at their lengths may be remembered, not generalized"));
+          test.name, ":", first, ": ", known == 1 ? "this input also occurs" : "this input and ",
+          known == 1 ? "" : absl::StrCat(known - 1, " more of this file also occur"), " in ",
+          train.name, ": accuracy at their lengths may show memorization, not generalization"));
     }
     Sort(
         training, [](size_t) { return true; }, set_.training);
@@ -449,11 +449,9 @@ absl::StatusOr<Loaded> Loader::Load(const File& train, const File& test) {
     Sort(training, is_held_out, set_.test);
     if (set_.training.empty()) {
       problems_.Add(train.name,
-                    "leaves no examples to train on; lower held_out or raise "
-                    "held_out_above");
+                    "leaves no training examples; lower held_out or raise held_out_above");
     } else if (set_.test.empty()) {
-      problems_.Add(train.name,
-                    "leaves no examples to test on; raise held_out, or name a file, test");
+      problems_.Add(train.name, "leaves no test examples; raise held_out, or set test to a file");
     }
     RETURN_IF_ERROR(problems_.ToStatus());
   }

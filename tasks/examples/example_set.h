@@ -1,9 +1,9 @@
-// Examples that a user brings in files of JSON lines: read, checked, and held in memory. No
-// LibTorch, no gRPC.
+// Reads and checks a user's examples from files of JSON lines, and holds them in memory. Does not
+// depend on LibTorch or gRPC.
 //
-// A line is {"input": [3, 1, 2], "target": [1, 2, 3]}, with text or numbers in their place, and
-// optionally "mask" (which values of the target count) and "length" (where the example stands on
-// the axis of generalization; the size of the input unless a line says otherwise).
+// A line is {"input": [3, 1, 2], "target": [1, 2, 3]}, with lists of numbers or text as values. It
+// may also have "mask" (which target values count) and "length" (the example's place on the axis of
+// generalization; default: the input's size).
 #ifndef LENGTHWISE_TASKS_EXAMPLES_EXAMPLE_SET_H_
 #define LENGTHWISE_TASKS_EXAMPLES_EXAMPLE_SET_H_
 
@@ -24,37 +24,38 @@ namespace lengthwise::tasks::examples {
 inline constexpr int64_t kMostFileBytes = int64_t{1} << 30;
 inline constexpr int64_t kMostLineBytes = int64_t{4} << 20;
 inline constexpr int32_t kMostSymbols = 65'536;
-// Bad lines that are named; the others are counted.
+// Number of bad lines that are reported; further ones are only counted.
 inline constexpr size_t kMostProblems = 20;
 
-// What the values of a file are.
+// The type of a file's values.
 enum class Form {
   kSymbols,     // integers from 0
-  kCharacters,  // text whose symbols are characters
-  kWords,       // text whose symbols are words between spaces
+  kCharacters,  // text; its symbols are characters
+  kWords,       // text; its symbols are words between spaces
   kNumbers,     // real numbers
 };
 
-// How a file is read: the parameters of a task's entry.
+// How to read a file: the parameters of a task's entry.
 struct Options {
-  // Text is words.
+  // Splits text into words instead of characters.
   bool words = false;
-  // Integers are numbers, too.
+  // Treats integers as numbers, not symbols.
   bool as_numbers = false;
-  // Targets need not be as long as their inputs where most are.
+  // Accepts targets of any length. Otherwise, if most targets are as long as their inputs, all must
+  // be.
   bool any_target_length = false;
-  // Without a test file: examples of more than this length are for testing alone; 0 for none.
+  // Without a test file: holds out examples longer than this for testing. 0: none.
   int64_t held_out_above = 0;
-  // Without a test file: the fraction of the other examples that is for testing.
+  // Without a test file: the fraction of the other examples held out for testing.
   double held_out = 0.1;
 };
 
 // `parameters` come from catalogue::Resolve with an entry of entries.h.
 Options OptionsOf(const catalogue::Parameters& parameters);
 
-// One example; its values stand in the set's arrays.
+// One example. Its values are in the set's arrays.
 struct Example {
-  uint64_t first = 0;  // place of the input's first value; the target's follow the input's
+  uint64_t first = 0;  // index of the input's first value; the target follows the input
   uint32_t inputs = 0;
   uint32_t targets = 0;
   int32_t length = 0;
@@ -65,12 +66,12 @@ struct Example {
   }
 };
 
-// Examples of one length, those of one shape side by side, otherwise in the files' order.
+// Examples of one length, grouped by shape, otherwise in file order.
 struct LengthGroup {
   std::vector<Example> examples;
-  // Place of the first example of each shape, ascending; the first is 0.
+  // Index of the first example of each shape, ascending. The first is 0.
   std::vector<uint32_t> shapes;
-  // Inputs and targets of the longest example together.
+  // Tokens of the longest example, input and target together.
   int64_t longest = 0;
 };
 using Part = std::map<int32_t, LengthGroup>;
@@ -80,19 +81,19 @@ int64_t Count(const Part& part);
 // Immutable after Load; any thread may read it.
 struct ExampleSet {
   Form form = Form::kSymbols;
-  // Symbols of inputs and of targets are below these; 0 for numbers.
+  // Exclusive upper bounds of the symbols of inputs and targets; 0 for numbers.
   int32_t input_symbols = 0;
   int32_t target_symbols = 0;
-  // By symbol, for text; empty otherwise.
+  // Text of each symbol; empty unless the form is text.
   std::vector<std::string> input_vocabulary;
   std::vector<std::string> target_vocabulary;
-  // Every target is as long as its input.
+  // True if every target is as long as its input.
   bool same_length = false;
 
-  // Symbols or numbers, whichever the form has.
+  // Holds the values of all examples in one of the two arrays, depending on the form.
   std::vector<int32_t> symbols;
   std::vector<double> numbers;
-  // By the place of the target's values; empty where all count.
+  // Indexed like the target's values; empty if every value counts.
   std::vector<uint8_t> mask;
 
   Part training;
@@ -107,17 +108,17 @@ struct ExampleSet {
   bool Counts(const Example& example, uint32_t target) const {
     return mask.empty() || mask[example.first + example.inputs + target] != 0;
   }
-  // Values as people write them: text as it stands in the file, with numbers as lists.
+  // Formats values for people: text as in the file, numbers and symbols as lists.
   std::string ShowInput(const Example& example) const;
   std::string ShowTarget(const Example& example) const;
 };
 
-// A file on this machine, and how messages call it.
+// A file on this machine, and its name in messages.
 struct File {
   std::string path;
   std::string name;
-  // Where it is given, the bytes must have this SHA-256, UNAVAILABLE otherwise; that another
-  // process touches or replaces the file meanwhile does not matter then.
+  // If set, the bytes read must have this SHA-256 (UNAVAILABLE otherwise). Then it does no harm if
+  // another process replaces the file meanwhile.
   std::string sha256 = {};
 };
 
@@ -128,26 +129,26 @@ struct Loaded {
   std::string test_sha256;  // empty without a test file
   int64_t train_bytes = 0;
   int64_t test_bytes = 0;
-  // What a user may want to know and that is no mistake.
+  // Notes for the user that are not errors.
   std::vector<std::string> warnings;
-  // The value that made all values numbers; empty where the options did, or none.
+  // The value that made all values numbers; empty if none did, or if the options required numbers.
   catalogue::Problem first_number;
 };
 
-// What is wrong with files: `field` is "my_train.jsonl:17".
+// Problems of the files. A problem's field is the location: "my_train.jsonl:17".
 struct Problems {
   std::vector<catalogue::Problem> named;  // at most kMostProblems
   int64_t all = 0;
 
   void Add(std::string field, std::string description);
-  // One INVALID_ARGUMENT with a line for each; OK where there are none.
+  // One INVALID_ARGUMENT with a line for each problem. OK if there are none.
   absl::Status ToStatus() const;
 };
 
-// Reads and checks the files. `test.path` may be empty. The symbols of test examples must be those
-// of training. Returns INVALID_ARGUMENT, with all of `problems`, for files that are not as they
-// should be; errors of platform/files.h for those that cannot be read. A file is read once, in
-// chunks: memory is bounded by its values, whatever its lines look like.
+// Reads and checks the files. `test.path` may be empty. Test examples may use only the symbols of
+// training examples. Returns INVALID_ARGUMENT with all of `problems` for invalid files, and the
+// errors of platform/files.h for unreadable ones. Reads each file once, in chunks: memory is
+// bounded by the number of values, not by the length of lines.
 absl::StatusOr<Loaded> Load(const File& train, const File& test, const Options& options,
                             Problems& problems);
 

@@ -50,7 +50,7 @@ class ExampleSetTest : public ::testing::Test {
                 test.empty() ? File() : Write("my_test.jsonl", test), options, problems);
   }
 
-  // Of a training file, tested on itself.
+  // The error for a training file.
   std::string Refusal(const std::string& train, const std::string& test = kTest) {
     return std::string(LoadText(train, test).status().message());
   }
@@ -58,7 +58,7 @@ class ExampleSetTest : public ::testing::Test {
   static constexpr char kTest[] = "{\"input\": [0], \"target\": [0]}\n";
 };
 
-TEST_F(ExampleSetTest, SymbolsAreThoseOfTheTrainingFile) {
+TEST_F(ExampleSetTest, TrainingFileDefinesTheSymbols) {
   const auto loaded =
       LoadText("{\"input\": [3, 1, 2], \"target\": [1, 2, 3]}\n{\"input\": [0], \"target\": [0]}\n",
                "{\"input\": [2, 1], \"target\": [1, 2], \"length\": 9}\n");
@@ -77,7 +77,7 @@ TEST_F(ExampleSetTest, SymbolsAreThoseOfTheTrainingFile) {
   EXPECT_THAT(loaded->warnings, IsEmpty());
 }
 
-TEST_F(ExampleSetTest, TextIsCharactersOrWordsInTheOrderOfTheirBytes) {
+TEST_F(ExampleSetTest, TextSymbolsAreInByteOrder) {
   const std::string train = "{\"input\": \"jump twice\", \"target\": \"JUMP JUMP\"}\n";
   const auto words = LoadText(train, train, {.words = true});
   ASSERT_TRUE(words.ok()) << words.status();
@@ -89,12 +89,13 @@ TEST_F(ExampleSetTest, TextIsCharactersOrWordsInTheOrderOfTheirBytes) {
   EXPECT_EQ(characters->set->ShowInput(characters->set->test.at(10).examples.at(0)), "jump twice");
 }
 
-TEST_F(ExampleSetTest, SpacesBetweenWordsMakeNoOtherInput) {
+TEST_F(ExampleSetTest, SpacesDoNotDistinguishInputs) {
   const std::string train = "{\"input\": \"jump twice\", \"target\": \"JUMP JUMP\"}\n";
   const std::string test = "{\"input\": \" jump   twice\", \"target\": \"JUMP JUMP\"}\n";
   const auto words = LoadText(train, test, {.words = true});
   ASSERT_TRUE(words.ok()) << words.status();
-  EXPECT_THAT(words->warnings, ElementsAre(HasSubstr("my_test.jsonl:1: this input stands in")));
+  EXPECT_THAT(words->warnings,
+              ElementsAre(HasSubstr("my_test.jsonl:1: this input also occurs in")));
   const auto characters = LoadText(train, test, {.any_target_length = true});
   ASSERT_TRUE(characters.ok()) << characters.status();
   EXPECT_THAT(characters->warnings, IsEmpty());
@@ -111,7 +112,7 @@ TEST_F(ExampleSetTest, FractionsMakeAllValuesNumbers) {
   EXPECT_THAT(loaded->set->symbols, IsEmpty());
 }
 
-TEST_F(ExampleSetTest, MasksHoldForTheirLinesAlone) {
+TEST_F(ExampleSetTest, MasksApplyToTheirLineOnly) {
   const auto loaded = LoadText(
       "{\"input\": [1], \"target\": [1]}\n"
       "{\"input\": [1, 0], \"target\": [1, 0], \"mask\": [0, 1]}\n"
@@ -129,7 +130,7 @@ TEST_F(ExampleSetTest, MasksHoldForTheirLinesAlone) {
   EXPECT_TRUE(set.Counts(set.test.at(1).examples.at(0), 0));
 }
 
-TEST_F(ExampleSetTest, CarriageReturnsAByteOrderMarkAndBlankLinesDoNotMatter) {
+TEST_F(ExampleSetTest, IgnoresByteOrderMarkAndBlankLines) {
   const auto plain = LoadText("{\"input\": [1], \"target\": [1]}\n", kTest);
   const auto other = LoadText("\xEF\xBB\xBF{\"input\": [1], \"target\": [1]}\r\n\r\n   \n", kTest);
   ASSERT_TRUE(other.ok()) << other.status();
@@ -154,7 +155,7 @@ TEST_F(ExampleSetTest, EveryBadLineIsNamedUpToTwenty) {
   EXPECT_EQ(lines[20], "and 10 more");
 }
 
-TEST_F(ExampleSetTest, ATargetThatIsNotAsLongAsTheOthersIsNamed) {
+TEST_F(ExampleSetTest, UnequalTargetLengthIsNamed) {
   std::string train;
   for (int i = 0; i < 16; ++i) train += "{\"input\": [3, 1, 2], \"target\": [1, 2, 3]}\n";
   train += "{\"input\": [3, 1, 2], \"target\": [1, 2, 3, 3]}\n";
@@ -163,7 +164,7 @@ TEST_F(ExampleSetTest, ATargetThatIsNotAsLongAsTheOthersIsNamed) {
   EXPECT_TRUE(LoadText(train, kTest, {.any_target_length = true}).ok());
 }
 
-TEST_F(ExampleSetTest, SymbolsThatTrainingNeverShowsAreNamed) {
+TEST_F(ExampleSetTest, UnseenSymbolsAreNamed) {
   const std::string train = "{\"input\": [1], \"target\": [0]}\n";
   EXPECT_THAT(Refusal(train, "{\"input\": [2], \"target\": [0]}\n"),
               HasSubstr("my_test.jsonl:1: input has the symbol 2"));
@@ -183,21 +184,21 @@ TEST_F(ExampleSetTest, FilesThatAreNotExamplesAreRefused) {
   EXPECT_THAT(Refusal("{\"input\": [1], \"target\": [1]}\n{\"input\": [1], \"tar"),
               AllOf(HasSubstr("my_train.jsonl:2: column "), Not(HasSubstr("jsonl:1"))));
   EXPECT_THAT(Refusal("{\"input\": [1], \"target\": [1]}\n{\"input\": \"a\", \"target\": \"b\"}\n"),
-              HasSubstr("my_train.jsonl:2: has text, and the lines before it have lists"));
+              HasSubstr("my_train.jsonl:2: has text, but the lines before it have lists"));
   EXPECT_THAT(Refusal(std::string("{\"input\": [1], \"target\": [1]}\0\n", 32)),
               HasSubstr("my_train.jsonl:1: has a NUL byte at column 30"));
 }
 
-// Memory stays bounded: the line is read in chunks and dropped when it is too long.
-TEST_F(ExampleSetTest, AnEndlessLineIsNamedAndSkipped) {
+// Memory stays bounded: the line is read in chunks and dropped once it is too long.
+TEST_F(ExampleSetTest, EndlessLineIsNamedAndSkipped) {
   const std::string endless = "{\"input\": [" + std::string(5 << 20, '1');
   const std::string message = Refusal(endless + "\n{\"input\": [1]}\n");
   EXPECT_THAT(message, HasSubstr("my_train.jsonl:1: has more than 4194304 bytes"));
   EXPECT_THAT(message, HasSubstr("my_train.jsonl:2: has no \"target\""));
 }
 
-// What comes out of a pipe is written while it is read.
-TEST_F(ExampleSetTest, AFileThatChangesWhileItIsReadIsRefused) {
+// A file may still be growing while it is read, such as the output of a running program.
+TEST_F(ExampleSetTest, FileThatChangesMeanwhileIsRefused) {
   const std::string path = absl::StrCat(::testing::TempDir(), "/growing.jsonl");
   ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
   std::thread writer([&] { std::ofstream(path) << kTest; });
@@ -205,7 +206,7 @@ TEST_F(ExampleSetTest, AFileThatChangesWhileItIsReadIsRefused) {
   const auto loaded = Load({path, "growing.jsonl"}, {}, {}, problems);
   writer.join();
   EXPECT_EQ(loaded.status().message(),
-            "growing.jsonl: changed while it was read; try again when it is written");
+            "growing.jsonl: changed while it was being read; try again when it is complete");
 }
 
 TEST_F(ExampleSetTest, AFileWithAKnownHashMustHaveIt) {
@@ -224,7 +225,7 @@ TEST_F(ExampleSetTest, AMissingFileIsNotFound) {
   EXPECT_EQ(loaded.status().code(), absl::StatusCode::kNotFound);
 }
 
-TEST_F(ExampleSetTest, TestExamplesInTheTrainingFileAreWarnedOf) {
+TEST_F(ExampleSetTest, WarnsOfTestExamplesInTraining) {
   const auto loaded = LoadText("{\"input\": [1, 0], \"target\": [0, 1]}\n" + std::string(kTest),
                                "{\"input\": [1], \"target\": [1]}\n" + std::string(kTest));
   ASSERT_TRUE(loaded.ok()) << loaded.status();
@@ -233,7 +234,7 @@ TEST_F(ExampleSetTest, TestExamplesInTheTrainingFileAreWarnedOf) {
               AllOf(HasSubstr("my_test.jsonl:2: this input"), HasSubstr("my_train.jsonl")));
 }
 
-TEST_F(ExampleSetTest, AFractionIsHeldOutTheSameWhateverTheOrder) {
+TEST_F(ExampleSetTest, HoldOutIgnoresTheOrder) {
   const std::string text = Counting(2000);
   const auto loaded = LoadText(text, "", {.held_out = 0.25});
   ASSERT_TRUE(loaded.ok()) << loaded.status();
@@ -252,10 +253,10 @@ TEST_F(ExampleSetTest, LongExamplesAreHeldOut) {
   EXPECT_EQ(loaded->set->training.rbegin()->first, 15);
   EXPECT_EQ(loaded->set->test.begin()->first, 16);
   EXPECT_THAT(std::string(LoadText(Counting(40), "", {.held_out = 0}).status().message()),
-              HasSubstr("leaves no examples to test on"));
+              HasSubstr("leaves no test examples"));
 }
 
-TEST_F(ExampleSetTest, ExamplesOfOneShapeStandTogether) {
+TEST_F(ExampleSetTest, ExamplesAreGroupedByShape) {
   const auto loaded = LoadText(
       "{\"input\": \"ab\", \"target\": \"x\", \"length\": 5}\n"
       "{\"input\": \"a\", \"target\": \"x\", \"length\": 5}\n"

@@ -12,7 +12,7 @@
 namespace lengthwise::tasks::examples {
 namespace {
 
-// The value at the last key up to `key`; 0 where there is none.
+// The value of the last key up to `key`; 0 if there is none.
 int64_t UpTo(const std::map<int32_t, int64_t>& values, int64_t key) {
   const auto next = values.upper_bound(static_cast<int32_t>(key));
   return next == values.begin() ? 0 : std::prev(next)->second;
@@ -59,13 +59,14 @@ FileText::FileText(std::shared_ptr<const ExampleSet> set) : set_(std::move(set))
 absl::Status FileText::Check(int64_t size) const {
   if (Questions(size, 1) > 0) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("got ", size, ", a length without test examples in the task's file"));
+      absl::StrCat("got ", size, ", but the task's file has no test examples of this length"));
 }
 
 absl::Status FileText::CheckTraining(int64_t smallest, int64_t largest) const {
   if (TrainingUpTo(largest) > TrainingUpTo(smallest - 1)) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "got ", smallest, "..", largest, ", lengths without training examples in the task's file"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("got ", smallest, "..", largest,
+                   ", but the task's file has no training examples of these lengths"));
 }
 
 int64_t FileText::LongestExample(int64_t size) const { return UpTo(longest_, size); }

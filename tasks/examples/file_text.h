@@ -1,5 +1,5 @@
-// Examples of a user's file as text for a causal language model, which reads an input and continues
-// it with the target and an end token. No LibTorch, no gRPC.
+// A user's examples as text for a causal language model: it reads the input and continues it with
+// the target and an end token. Does not depend on LibTorch or gRPC.
 #ifndef LENGTHWISE_TASKS_EXAMPLES_FILE_TEXT_H_
 #define LENGTHWISE_TASKS_EXAMPLES_FILE_TEXT_H_
 
@@ -17,11 +17,11 @@
 
 namespace lengthwise::tasks::examples {
 
-// Inputs and targets share one vocabulary: the symbols of both in the order of their bytes, or the
-// integers up to the largest; then the end token and padding. The size is the examples' length.
+// Inputs and targets share one vocabulary: the symbols of both in byte order, or the integers up to
+// the largest; then the end token and padding. An example's size is its length.
 class FileText : public TextTask {
  public:
-  // `set` has symbols and no mask.
+  // `set` must have symbols, not numbers, and no mask.
   explicit FileText(std::shared_ptr<const ExampleSet> set);
 
   int32_t vocabulary() const override { return symbols_ + 2; }
@@ -31,18 +31,18 @@ class FileText : public TextTask {
   // INVALID_ARGUMENT for a size without test examples.
   absl::Status Check(int64_t size) const override;
   absl::Status CheckTraining(int64_t smallest, int64_t largest) const override;
-  // Of all examples up to `size`, since a longer example may have a smaller size.
+  // Covers all examples up to `size`, since a shorter example may have more tokens.
   int64_t LongestExample(int64_t size) const override;
   int64_t LongestTrainingExample(int64_t smallest, int64_t largest) const override;
-  // Each training example of the sizes is equally likely.
+  // Makes each training example of these sizes equally likely.
   int64_t DrawSize(int64_t smallest, int64_t largest, random::Stream& stream) const override;
-  // A training example.
+  // Draws a training example.
   TextExample Sample(int64_t size, bool augmented, random::Stream& stream) const override;
-  // Test examples come in an order that is the same for all trials.
+  // Test examples come in the same order for all trials.
   int64_t Questions(int64_t size, int64_t asked) const override;
   TextExample Question(int64_t size, int64_t number, random::Stream& stream) const override;
 
-  // The answer is right as a whole. Places count from the target's last symbol.
+  // An answer is exact only as a whole. Places count from the target's last symbol.
   AnswerComparison Compare(const TextExample& example,
                            absl::Span<const int32_t> given) const override;
   std::string Format(absl::Span<const int32_t> tokens) const override;
@@ -50,15 +50,15 @@ class FileText : public TextTask {
   TextExample TextOf(const Example& example) const;
 
  private:
-  // Training examples of all sizes up to `size`.
+  // Number of training examples of all sizes up to `size`.
   int64_t TrainingUpTo(int64_t size) const;
 
   const std::shared_ptr<const ExampleSet> set_;
   int32_t symbols_ = 0;
-  // Of text: the shared vocabulary, and the places there of the input's and the target's symbols.
+  // For text: the shared vocabulary, and in it the index of each input and target symbol.
   std::vector<std::string> vocabulary_;
   std::vector<int32_t> inputs_, targets_;
-  // By size: tokens of the longest example, and training examples, up to it.
+  // Cumulative by size: tokens of the longest example, and number of training examples.
   std::map<int32_t, int64_t> longest_, training_;
 };
 

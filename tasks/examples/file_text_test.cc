@@ -34,8 +34,8 @@ std::string Line(const std::string& input, const std::string& target, int length
                       "\", \"length\": ", length, "}\n");
 }
 
-// Symbols in the order of their bytes: + 1 2 7 9 =, which are + 0x2B, digits, = 0x3D.
-TEST(FileTextTest, InputsAndTargetsShareAVocabularyWithAnEndAndPadding) {
+// Symbols in byte order: + 1 2 7 9 =, with + at 0x2B, then digits, and = at 0x3D.
+TEST(FileTextTest, InputsAndTargetsShareAVocabulary) {
   const FileText text = TextOfFiles(Line("12+7=", "19", 2), Line("1+1=", "9", 1));
   EXPECT_EQ(text.vocabulary(), 8);
   EXPECT_EQ(text.end_token(), 6);
@@ -72,7 +72,7 @@ TEST(FileTextTest, EveryTestExampleIsAskedOnce) {
   EXPECT_THAT(asked, UnorderedElementsAre("a", "bb", "ccc", "d"));
 }
 
-// A third of the examples has length 1, and no example has length 2.
+// A third of the examples has length 1; none has length 2.
 TEST(FileTextTest, EachTrainingExampleIsEquallyLikely) {
   const FileText text =
       TextOfFiles(Line("a", "b", 1) + Line("a", "b", 3) + Line("b", "b", 3), Line("a", "b", 1));
@@ -97,7 +97,7 @@ TEST(FileTextTest, LongestExampleGrowsWithTheSize) {
   EXPECT_EQ(text.LongestExample(3), 10);
 }
 
-TEST(FileTextTest, TrainingExamplesAreThoseOfTheirSizesAlone) {
+TEST(FileTextTest, TrainingDrawsOnlyTheGivenSizes) {
   const FileText text =
       TextOfFiles(Line("aaaaaaaa", "b", 1) + Line("a", "b", 3), Line("aaaaaaaaaaaa", "b", 2));
   EXPECT_EQ(text.LongestTrainingExample(1, 3), 10);
@@ -105,7 +105,7 @@ TEST(FileTextTest, TrainingExamplesAreThoseOfTheirSizesAlone) {
   EXPECT_EQ(text.LongestTrainingExample(2, 2), 0);
 }
 
-TEST(FileTextTest, AnAnswerIsRightAsAWhole) {
+TEST(FileTextTest, AnswersAreExactOnlyAsAWhole) {
   const FileText text = TextOfFiles(Line("ab", "abc", 2), Line("ab", "abc", 2));
   random::Stream stream(0, random::Purpose::kTrainingSamples, 1, 0);
   const TextExample example = text.Sample(2, true, stream);  // a b | a b c end

@@ -28,8 +28,8 @@ std::string Shown(absl::string_view text) {
                                      : std::string(text));
 }
 
-// Takes the line's parts as they are read; returns false, with the reason in `problem`, at the
-// first one that does not belong there. Nothing nests deeper than a list in the object.
+// SAX handler for one line. Returns false at the first unexpected part, with the reason in
+// `problem`. Accepts only lists inside the object, so nesting is bounded.
 class Handler {
  public:
   explicit Handler(Line& line) : line_(line) {}
@@ -92,7 +92,7 @@ class Handler {
   }
   bool parse_error(size_t column, const std::string& /*token*/,
                    const nlohmann::detail::exception& error) {
-    // The library's own text begins with its number and place.
+    // The library's message begins with its error number and location.
     const absl::string_view text = error.what();
     const size_t reason = text.find(": ");
     return Problem(
@@ -105,7 +105,7 @@ class Handler {
  private:
   static constexpr int64_t kMostWhole = int64_t{1} << 31;
 
-  // Up to what was read last and what was expected, which the column says more briefly.
+  // Truncates the message after the reason: the rest repeats the input, which the column locates.
   static std::string Reason(absl::string_view text) {
     constexpr size_t kMostReason = 120;
     return platform::PrintableLine(text.substr(0, std::min(text.find(';'), kMostReason)));

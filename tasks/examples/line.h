@@ -1,4 +1,4 @@
-// One line of a file of examples: {"input": ..., "target": ..., "mask": ..., "length": ...}.
+// Parses one line of a file of examples: {"input": ..., "target": ..., "mask": ..., "length": ...}.
 #ifndef LENGTHWISE_TASKS_EXAMPLES_LINE_H_
 #define LENGTHWISE_TASKS_EXAMPLES_LINE_H_
 
@@ -11,12 +11,12 @@
 
 namespace lengthwise::tasks::examples {
 
-// Values of one list, or text. Reused from line to line, so that a line costs no allocation.
+// A list of values, or text. Reused for every line to avoid allocations.
 struct LineValues {
   bool is_text = false;
   std::string text;
   std::vector<double> numbers;
-  // Every number is an integer of less than 2^31 in magnitude.
+  // True if every number is an integer with magnitude below 2^31.
   bool whole = true;
 
   void Clear();
@@ -25,19 +25,19 @@ struct LineValues {
 struct Line {
   LineValues input;
   LineValues target;
-  // 0 or 1 for each value of the target; empty where all count.
+  // 0 or 1 for each target value; empty if every value counts.
   std::vector<uint8_t> mask;
-  // 0 where the line does not say.
+  // 0 if the line does not set it.
   int64_t length = 0;
 
   void Clear();
 };
 
-// Lengths are at most this (specification/checks.h has the same limit).
+// Largest length; the same limit as in specification/checks.h.
 inline constexpr int64_t kMostLength = 100'000;
 
-// Reads one line without its newline. INVALID_ARGUMENT says what is wrong, without the line's
-// number. Text is valid UTF-8 without NUL.
+// Parses one line without its newline. INVALID_ARGUMENT names the mistake, without the line number.
+// The resulting text is valid UTF-8 without NUL.
 absl::Status ParseLine(absl::string_view text, Line& line);
 
 }  // namespace lengthwise::tasks::examples

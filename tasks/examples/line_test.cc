@@ -47,7 +47,7 @@ TEST(ExampleLineTest, FractionsAndHugeIntegersAreNotWhole) {
   EXPECT_FALSE(line.target.whole);
 }
 
-TEST(ExampleLineTest, RefusalsSayWhereAndWhatIsAccepted) {
+TEST(ExampleLineTest, ErrorsNamePlaceAndAcceptedValues) {
   EXPECT_THAT(Refusal(R"({"input": [3, 1], "tar)"), HasSubstr("column 23: not JSON"));
   EXPECT_THAT(Refusal(absl::string_view("{\"input\": [\0", 12)),
               HasSubstr("NUL byte at column 12"));
@@ -69,7 +69,7 @@ TEST(ExampleLineTest, RefusalsSayWhereAndWhatIsAccepted) {
   EXPECT_THAT(Refusal("{\"input\": \"\xff\", \"target\": \"a\"}"), HasSubstr("not JSON"));
 }
 
-// A hundred thousand brackets must not use up the stack.
+// A hundred thousand brackets must not exhaust the stack.
 TEST(ExampleLineTest, DeepNestingIsRefusedAtOnce) {
   EXPECT_THAT(Refusal("{\"input\": " + std::string(100'000, '[')), HasSubstr("got a list"));
 }

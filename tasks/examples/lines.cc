@@ -22,7 +22,7 @@ void Lines::Add(absl::string_view chunk) {
     const bool ends = end != absl::string_view::npos;
     const absl::string_view part = chunk.substr(0, end);
     if (skipping_) {
-      // The rest of a line that was refused.
+      // Skips the rest of a rejected line.
     } else if (!ends || !begun_.empty()) {
       begun_.append(part.data(), part.size());
       if (static_cast<int64_t>(begun_.size()) > most_bytes_ + 4) {

@@ -1,5 +1,4 @@
-// The full Latin squares that a puzzle leaves possible, by trying all: for tests, where it is the
-// truth that rules are compared with.
+// Enumerates the full Latin squares that complete a puzzle: ground truth for tests of the rules.
 #ifndef LENGTHWISE_TASKS_LATIN_SQUARE_COMPLETIONS_H_
 #define LENGTHWISE_TASKS_LATIN_SQUARE_COMPLETIONS_H_
 

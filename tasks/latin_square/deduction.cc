@@ -28,14 +28,14 @@ Lines SymbolsOfLines(const Puzzle& puzzle) {
   return lines;
 }
 
-// The symbol that is missing in `seen`, which lacks one; 0 where it lacks more.
+// The symbol missing from `seen`, if exactly one is missing; otherwise 0.
 uint8_t OnlyMissing(SymbolSet seen) {
   const auto missing = static_cast<SymbolSet>(kAllSymbols & ~seen);
   return std::popcount(missing) == 1 ? static_cast<uint8_t>(std::countr_zero(missing) + 1) : 0;
 }
 
-// The smallest symbol that the line of the target lacks and that all the lines crossing it at its
-// `blanks` other blanks hold; 0 without one. `crossing` are the symbols that those lines share.
+// The smallest symbol that the target's line lacks and that every line crossing it at its `blanks`
+// other blanks holds; 0 if there is none. `crossing` are the symbols that those lines share.
 uint8_t Excluded(SymbolSet line, SymbolSet crossing, int blanks) {
   const int clues = std::popcount(line);
   if (clues > 1 || blanks != kSymbols - 1 - clues) return 0;
@@ -43,7 +43,7 @@ uint8_t Excluded(SymbolSet line, SymbolSet crossing, int blanks) {
   return symbols == 0 ? 0 : static_cast<uint8_t>(std::countr_zero(symbols) + 1);
 }
 
-// What the rules say without a look at whether the puzzle contradicts itself.
+// Applies the rules without checking the puzzle for contradictions.
 std::optional<Deduction> ApplyRules(const Puzzle& puzzle, size_t target, const Lines& lines) {
   const size_t row = target / kSide;
   const size_t column = target % kSide;

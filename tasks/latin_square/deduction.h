@@ -1,4 +1,4 @@
-// Which value a puzzle's target has, and how many rows and columns must be related to see it.
+// Solves a puzzle's target by rule, and counts the rows and columns that must be related to do so.
 #ifndef LENGTHWISE_TASKS_LATIN_SQUARE_DEDUCTION_H_
 #define LENGTHWISE_TASKS_LATIN_SQUARE_DEDUCTION_H_
 
@@ -9,19 +9,19 @@
 
 namespace lengthwise::tasks::latin_square {
 
-// The rules in the order in which they are tried.
+// The rules, in the order of application.
 enum class Rule : uint8_t {
   kRow,                  // the target's row holds the three other symbols
-  kColumn,               // its column does
-  kRowAndColumn,         // the two together do
+  kColumn,               // its column holds them
+  kRowAndColumn,         // row and column together hold them
   kRowWithTwoColumns,    // one clue in the row; the columns of its two blanks hold the symbol
-  kRowWithThreeColumns,  // no clue in the row; the columns of its three blanks hold it
+  kRowWithThreeColumns,  // no clue in the row; the columns of its three blanks hold the symbol
   kColumnWithTwoRows,    // the same with rows and columns exchanged
   kColumnWithThreeRows,  //
 };
 
 struct Deduction {
-  // 1, 2 or 3: the puzzle's condition, "one-, two- and three-vector" (binary, ternary, quaternary).
+  // 1, 2 or 3. The puzzle's condition: "one-, two- and three-vector" (binary, ternary, quaternary).
   int vectors = 0;
   uint8_t symbol = 0;
   Rule rule = Rule::kRow;
@@ -29,10 +29,10 @@ struct Deduction {
   bool operator==(const Deduction&) const = default;
 };
 
-// The first rule that settles the target's symbol; nullopt where none does, be the symbol ambiguous
-// or only seen by a longer argument, or where that symbol is already in the target's row or column.
-// A row with two clues and one other blank
-// has no rule of its own, as in the Latin square task's published classifier.
+// Applies the first rule that settles the target. Nullopt if no rule does, because the symbol is
+// ambiguous or needs a longer argument, or if the symbol already occurs in the target's row or
+// column. As in the published classifier of the Latin square task, no rule covers a row with two
+// clues and one other blank.
 std::optional<Deduction> Deduce(const Puzzle& puzzle);
 
 }  // namespace lengthwise::tasks::latin_square

@@ -16,7 +16,7 @@ namespace {
 
 std::optional<Deduction> Of(absl::string_view text) { return Deduce(ParsePuzzle(text).value()); }
 
-TEST(DeductionTest, OneVectorIsARowOrAColumnWithTheOtherThreeSymbols) {
+TEST(DeductionTest, OneVectorSettlesARowOrColumn) {
   EXPECT_EQ(Of("5124"
                "0000"
                "0000"
@@ -35,7 +35,7 @@ TEST(DeductionTest, OneVectorIsARowOrAColumnWithTheOtherThreeSymbols) {
             (Deduction{1, 3, Rule::kRow}));
 }
 
-TEST(DeductionTest, TwoVectorsAreARowAndAColumnTogether) {
+TEST(DeductionTest, TwoVectorsRelateRowAndColumn) {
   EXPECT_EQ(Of("0000"
                "0500"
                "0000"
@@ -53,7 +53,7 @@ TEST(DeductionTest, TwoVectorsAreARowAndAColumnTogether) {
             (Deduction{2, 1, Rule::kRowAndColumn}));
 }
 
-TEST(DeductionTest, ThreeVectorsAreALineAndTheLinesThatCrossItsBlanks) {
+TEST(DeductionTest, ThreeVectorsRelateCrossingLines) {
   // Row 1 has the clue 1; both columns of its blanks have a 2.
   EXPECT_EQ(Of("1500"
                "0020"
@@ -84,8 +84,9 @@ TEST(DeductionTest, ThreeVectorsAreALineAndTheLinesThatCrossItsBlanks) {
       << "the target's own column holds the 3 already";
 }
 
-TEST(DeductionTest, AColumnWithoutCluesIsTriedAfterTheRow) {
-  // The row's clue 4 and one blank column of 3 do not settle it; the three rows do.
+TEST(DeductionTest, ColumnIsTriedAfterTheRow) {
+  // First puzzle: the columns of the row's two blanks hold 3, so the row settles the target. Second
+  // puzzle: no rule covers a row with two clues and one blank, but the three other rows hold 3.
   EXPECT_EQ(Of("5400"
                "0300"
                "0030"
@@ -98,8 +99,8 @@ TEST(DeductionTest, AColumnWithoutCluesIsTriedAfterTheRow) {
             (Deduction{3, 3, Rule::kColumnWithThreeRows}));
 }
 
-TEST(DeductionTest, TwoCluesAndOneBlankInALineAreNotARule) {
-  // 3 or 4, and the blank's column has a 3, so it is 3: a longer argument than the rules make.
+TEST(DeductionTest, TwoCluesAndOneBlankMatchNoRule) {
+  // It is 3 or 4, and the blank's column has a 3, so it is 3: an argument longer than any rule.
   const Puzzle puzzle = ParsePuzzle(
                             "5120"
                             "0003"
@@ -110,9 +111,9 @@ TEST(DeductionTest, TwoCluesAndOneBlankInALineAreNotARule) {
   EXPECT_EQ(Deduce(puzzle), std::nullopt);
 }
 
-// What is deduced is the only symbol in any full square that agrees with the clues: checked on
-// puzzles with few clues and many, of which rules settle some.
-TEST(DeductionTest, IsTheOnlySymbolThatAnyFullSquareHas) {
+// A deduced symbol must occur in every full square that completes the clues. The puzzles have few
+// and many clues; rules settle some of them.
+TEST(DeductionTest, DeducedSymbolIsTheOnlyPossibleOne) {
   std::array<int, 4> found = {};
   for (uint64_t i = 0; i < 20000; ++i) {
     random::Stream stream(3, random::Purpose::kPreview, i);
@@ -132,8 +133,8 @@ TEST(DeductionTest, IsTheOnlySymbolThatAnyFullSquareHas) {
   for (const int count : found) EXPECT_GT(count, 1000);
 }
 
-// Turning and mirroring a puzzle and renaming its symbols keeps its condition.
-TEST(DeductionTest, TheConditionIsThatOfTheMirroredAndRenamedPuzzle) {
+// Rotating or mirroring a puzzle and renaming its symbols keeps its condition.
+TEST(DeductionTest, SymmetriesKeepTheCondition) {
   for (uint64_t i = 0; i < 3000; ++i) {
     random::Stream stream(4, random::Purpose::kPreview, i);
     const std::optional<SolvedPuzzle> drawn = DrawPuzzle({}, stream);

@@ -14,14 +14,15 @@ namespace lengthwise::tasks::latin_square {
 namespace {
 
 constexpr size_t kConditions = 3;
-// About one candidate in 500 is kept at the paper's dissimilarity; this is twenty times as many.
+// The paper's dissimilarity keeps about one candidate in 500. This limit allows twenty times as
+// many.
 constexpr int64_t kCandidatesPerPuzzle = 10000;
 
 CellSet With(CellSet cells, size_t cell) { return static_cast<CellSet>(cells | Cell(cell)); }
 CellSet Without(CellSet cells, size_t cell) { return static_cast<CellSet>(cells & ~Cell(cell)); }
 
-// Calls `take` with each cell of the set, in ascending order, until it returns true; returns
-// whether it did.
+// Calls `take` with each cell of the set, in ascending order, until it returns true. Returns true
+// if it did.
 template <typename Take>
 bool AnyOf(CellSet cells, const Take& take) {
   for (; cells != 0; cells = static_cast<CellSet>(cells & (cells - 1))) {
@@ -30,8 +31,9 @@ bool AnyOf(CellSet cells, const Take& take) {
   return false;
 }
 
-// Whether the symbol of `cell` is settled by its row or by its column: no blank there could hold
-// it, because the line that crosses there has it already. `same` are the cells with that symbol.
+// Returns true if the row or the column of `cell` settles its symbol: no other blank there could
+// hold the symbol, because the line crossing at that blank has it already. `same` are the cells
+// with that symbol.
 bool IsDeducible(size_t cell, CellSet same, CellSet blanks) {
   const bool elsewhere_in_column =
       AnyOf(static_cast<CellSet>(blanks & ColumnOf(cell)),
@@ -41,8 +43,8 @@ bool IsDeducible(size_t cell, CellSet same, CellSet blanks) {
                 [same](size_t blank) { return (same & ColumnOf(blank)) == 0; });
 }
 
-// All Latin squares, each as often as filling cell by cell ends there: in proportion to the product
-// of one over the number of choices at each cell.
+// All Latin squares with the distribution of filling cell by cell: the weight of a square is the
+// product, over its cells, of one divided by the number of choices.
 class SquareTable {
  public:
   SquareTable() {
@@ -59,7 +61,7 @@ class SquareTable {
 
  private:
   static constexpr uint32_t kAll = 0b11110;  // symbol s is bit s
-  // The least common multiple of these products' denominators: 288, 864, 1152 and 3456.
+  // The least common multiple of the weights' denominators: 288, 864, 1152 and 3456.
   static constexpr uint32_t kScale = 3456;
 
   void Fill(size_t cell, uint32_t row, std::array<uint32_t, kSide>& columns, uint32_t weight,
@@ -83,7 +85,7 @@ class SquareTable {
   }
 
   std::vector<Puzzle> squares_;
-  std::vector<uint32_t> ends_;  // sums of the weights up to and with each square
+  std::vector<uint32_t> ends_;  // cumulative weights, including each square
 };
 
 bool MayBlank(Blanking blanking, size_t cell, CellSet same, CellSet blanks) {
@@ -91,8 +93,9 @@ bool MayBlank(Blanking blanking, size_t cell, CellSet same, CellSet blanks) {
   return IsDeducible(cell, same, blanks);
 }
 
-// Blanks cells in random order until `clues` are left or all were tried; returns the blanks. A cell
-// that could not be blanked once cannot be later, when less is left.
+// Blanks cells in random order until `clues` are left or every cell was tried. Returns the blanks.
+// One pass suffices: a cell that cannot be blanked now cannot be blanked later, when fewer clues
+// are left.
 CellSet BlankCells(Blanking blanking, size_t clues, random::Stream& stream, Puzzle& square) {
   std::array<CellSet, kCellValues> holders = {};
   for (size_t cell = 0; cell < kCells; ++cell) {
@@ -163,13 +166,13 @@ absl::StatusOr<std::vector<SolvedPuzzle>> GeneratePuzzles(const Wanted& wanted, 
     if (candidate == candidates) {
       return absl::ResourceExhaustedError(absl::StrCat(
           candidates, " candidates gave ", puzzles.size(), " of ", wanted.count,
-          " different puzzles (missing with one, two and three vectors: ", missing[0], ", ",
-          missing[1], ", ", missing[2], "); ask for fewer, or for a smaller dissimilarity than ",
+          " distinct puzzles (missing with one, two and three vectors: ", missing[0], ", ",
+          missing[1], ", ", missing[2], "); request fewer, or a dissimilarity below ",
           wanted.minimum_dissimilarity));
     }
     random::Stream stream(seed, random::Purpose::kPuzzles, static_cast<uint64_t>(candidate),
                           static_cast<uint32_t>(part));
-    // Most candidates are too near to a puzzle, so that is looked at before the rules.
+    // Most candidates are too similar to another puzzle, so this cheap check precedes the rules.
     const Puzzle puzzle = BlankAndAsk(wanted.style, stream);
     if (!IsApart(puzzle, others, wanted.minimum_dissimilarity)) continue;
     const std::optional<Deduction> deduction = Deduce(puzzle);
@@ -194,7 +197,7 @@ SolvedPuzzle TurnAndRename(const SolvedPuzzle& solved, int quarters,
   for (uint8_t& value : puzzle) {
     if (value != kBlank && value != kTarget) value = names[value - 1U];
   }
-  // Turning and renaming keep the number of vectors, but may exchange row and column.
+  // Rotating and renaming keep the number of vectors but may exchange row and column.
   return {puzzle, Deduce(puzzle).value_or(solved.deduction)};
 }
 
@@ -208,7 +211,7 @@ std::vector<SolvedPuzzle> WithVariants(const std::vector<SolvedPuzzle>& puzzles,
     random::Stream stream(seed, random::Purpose::kPuzzles, i,
                           static_cast<uint32_t>(Part::kVariants));
     for (const int64_t turn : random::SampleWithoutReplacement(stream, 3, 2, /*sorted=*/false)) {
-      // A variant that is there already is rare; renamed otherwise it is another puzzle.
+      // A duplicate variant is rare; another renaming makes a different puzzle.
       SolvedPuzzle variant;
       do {
         std::array<uint8_t, kSide> names = {};

@@ -1,8 +1,7 @@
-// Makes Latin-square puzzles, as the published generator does.
+// Generates Latin square puzzles the way the published generator does.
 //
-// A Latin square is filled cell by cell, cells are blanked in random order until a number of clues
-// drawn for the puzzle is left, one blank becomes the target, and puzzles whose target no rule
-// settles are dropped.
+// It fills a Latin square cell by cell, blanks cells in random order down to a number of clues
+// drawn for the puzzle, makes one blank the target, and drops puzzles whose target no rule settles.
 #ifndef LENGTHWISE_TASKS_LATIN_SQUARE_GENERATOR_H_
 #define LENGTHWISE_TASKS_LATIN_SQUARE_GENERATOR_H_
 
@@ -19,21 +18,21 @@
 
 namespace lengthwise::tasks::latin_square {
 
-// Which cells may be blanked. A cell can be deduced in its row (or column) where no other blank of
-// the row (or column) could take its symbol.
+// Selects the cells that may be blanked. A cell is deducible in its row (or column) if no other
+// blank of the row (or column) could hold its symbol.
 enum class Blanking : uint8_t {
-  // Those of the first column only while they can be deduced, all others always. What the published
-  // generator does (its test of a cell compares a row with a quotient that is a whole number in the
-  // first column alone), and what its 9,000 puzzles look like: some have three clues, and the first
-  // column has more clues than the others.
+  // Blanks cells of the first column only while they are deducible, and all others freely. The
+  // published generator does this, because its test compares a row with a quotient that is a whole
+  // number only in the first column. Its 9,000 puzzles show it: some have three clues, and the
+  // first column has more clues than the others.
   kPublished,
-  // All only while they can be deduced, as its comments say.
+  // Blanks every cell only while it is deducible, as the published generator's comments describe.
   kDeducible,
 };
 
 struct PuzzleStyle {
   Blanking blanking = Blanking::kPublished;
-  // The number of clues that blanking aims at is uniform between these, both included.
+  // The target number of clues is uniform between these, inclusive.
   int fewest_clues = 3;
   int most_clues = 11;
 };
@@ -45,39 +44,39 @@ struct SolvedPuzzle {
   bool operator==(const SolvedPuzzle&) const = default;
 };
 
-// A Latin square by filling cells in order with a random symbol that is still possible, and
-// starting again where none is. (Drawn from the table of all squares with that distribution.)
+// Draws a Latin square. Distribution: fill cells in order with a random possible symbol, and
+// restart if none is possible. Implemented as one draw from the table of all squares.
 Puzzle DrawLatinSquare(random::Stream& stream);
 
-// One attempt; nullopt where no rule settles the target.
+// One attempt. Nullopt if no rule settles the target.
 std::optional<SolvedPuzzle> DrawPuzzle(const PuzzleStyle& style, random::Stream& stream);
 
-// What numbers are drawn for: the `row` of Purpose::kPuzzles. Calls for different parts draw
-// different puzzles.
+// Purpose of the random numbers: the `row` of Purpose::kPuzzles. Different parts draw different
+// puzzles.
 enum class Part : uint32_t { kPool = 0, kValidation = 1, kVariants = 2, kSplit = 3 };
 
 struct Wanted {
   PuzzleStyle style;
-  // Shared evenly by the conditions: the first get one more where it does not divide by three.
+  // Divided evenly among the conditions. The first ones get the remainder.
   int64_t count = 0;
-  // Puzzles from which each must differ by more than minimum_dissimilarity (Features), which is
-  // below 1.
+  // The dissimilarity (Features) to each of these puzzles must exceed minimum_dissimilarity, which
+  // is below 1.
   absl::Span<const Puzzle> apart_from;
   double minimum_dissimilarity = 0;
 };
 
-// Different puzzles in the order in which they were found, a function of (seed, part, wanted).
-// RESOURCE_EXHAUSTED where they are too rare to be found.
+// Distinct puzzles in the order found: a function of (seed, part, wanted). RESOURCE_EXHAUSTED if
+// they are too rare to find.
 absl::StatusOr<std::vector<SolvedPuzzle>> GeneratePuzzles(const Wanted& wanted, uint64_t seed,
                                                           Part part);
 
-// The puzzle turned clockwise by `quarters` right angles, with symbol s renamed to names[s - 1].
+// Rotates the puzzle clockwise by `quarters` right angles and renames symbol s to names[s - 1].
 SolvedPuzzle TurnAndRename(const SolvedPuzzle& solved, int quarters,
                            const std::array<uint8_t, kSide>& names);
 
-// Each of the puzzles followed by two variants of it, turned by different angles and with renamed
-// symbols: how the 108 puzzles of the study with people were made of 36. All differ, as the given
-// ones do. A function of (seed, puzzles).
+// Follows each puzzle with two variants: rotated by different angles, with renamed symbols. The 108
+// puzzles of the human study were made from 36 this way. All results are distinct if the given
+// puzzles are. A function of (seed, puzzles).
 std::vector<SolvedPuzzle> WithVariants(const std::vector<SolvedPuzzle>& puzzles, uint64_t seed);
 
 }  // namespace lengthwise::tasks::latin_square

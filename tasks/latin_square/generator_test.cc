@@ -27,9 +27,9 @@ std::vector<SolvedPuzzle> Draw(Blanking blanking, int count) {
   return puzzles;
 }
 
-// Filling cell by cell with uniform choices makes a square as likely as the product of one over the
-// number of choices at each of its cells; starting again keeps these proportions.
-TEST(DrawLatinSquareTest, HasTheDistributionOfFillingCellByCell) {
+// Filling cell by cell with uniform choices gives a square the probability of the product, over its
+// cells, of one divided by the number of choices. Restarts keep these proportions.
+TEST(DrawLatinSquareTest, MatchesFillingCellByCell) {
   std::map<Puzzle, int64_t> counts;
   constexpr uint64_t kDraws = 60000;
   for (uint64_t i = 0; i < kDraws; ++i) {
@@ -55,7 +55,7 @@ TEST(DrawLatinSquareTest, HasTheDistributionOfFillingCellByCell) {
   EXPECT_TRUE(chomsky::Fits(drawn, probabilities));
 }
 
-TEST(DrawPuzzleTest, ThePuzzleIsUniquelySolvedAndKeepsTheNumberOfClues) {
+TEST(DrawPuzzleTest, PuzzlesAreUniqueWithTheDrawnClues) {
   for (const Blanking blanking : {Blanking::kPublished, Blanking::kDeducible}) {
     for (const SolvedPuzzle& solved : Draw(blanking, 2000)) {
       ASSERT_TRUE(ParsePuzzle(FormatPuzzle(solved.puzzle)).ok()) << FormatPuzzle(solved.puzzle);
@@ -67,15 +67,14 @@ TEST(DrawPuzzleTest, ThePuzzleIsUniquelySolvedAndKeepsTheNumberOfClues) {
   }
 }
 
-// A square all of whose blanks could be deduced, in the reverse order of blanking, has one
-// completion.
+// If every blank is deducible in the reverse order of blanking, the square has one completion.
 TEST(DrawPuzzleTest, DeducibleBlankingLeavesOneCompletion) {
   for (const SolvedPuzzle& solved : Draw(Blanking::kDeducible, 1000)) {
     EXPECT_EQ(Complete(solved.puzzle).count, 1) << FormatPuzzle(solved.puzzle);
   }
 }
 
-TEST(DrawPuzzleTest, PublishedBlankingLeavesMoreCluesInTheFirstColumn) {
+TEST(DrawPuzzleTest, PublishedBlankingFavoursTheFirstColumn) {
   const auto clues_by_column = [](Blanking blanking) {
     std::array<int, kSide> counts = {};
     for (const SolvedPuzzle& solved : Draw(blanking, 6000)) {
@@ -120,7 +119,7 @@ TEST(GeneratePuzzlesTest, KeepsApartFromOtherPuzzles) {
       {.count = 60, .apart_from = {&other, 1}, .minimum_dissimilarity = 0.95}, 5, Part::kPool);
   ASSERT_TRUE(puzzles.ok()) << puzzles.status();
   for (const SolvedPuzzle& solved : *puzzles) {
-    // At most one cell in twenty in common; and 1 - 1/20 is not above 0.95.
+    // At most one cell in twenty in common; 1 - 1/20 is not above 0.95.
     int same = 0, any = 0;
     for (size_t cell = 0; cell < kCells; ++cell) {
       const uint8_t a = solved.puzzle[cell], b = other[cell];
@@ -131,13 +130,14 @@ TEST(GeneratePuzzlesTest, KeepsApartFromOtherPuzzles) {
   }
 }
 
-TEST(GeneratePuzzlesTest, SaysThatPuzzlesAreTooRareInsteadOfSearchingForEver) {
-  // Two clues or more of the square's 16 and a target: at least 2/17 in common with one of them.
+TEST(GeneratePuzzlesTest, GivesUpWhenPuzzlesAreTooRare) {
+  // Each square's 16 cells hold two clues or more and a target: at least 2/17 in common with one of
+  // them.
   const std::vector<Puzzle>& everything = AllLatinSquares();
   const auto puzzles = GeneratePuzzles(
       {.count = 3, .apart_from = everything, .minimum_dissimilarity = 0.9}, 5, Part::kPool);
   EXPECT_EQ(puzzles.status().code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(std::string(puzzles.status().message()), HasSubstr("0 of 3 different puzzles"));
+  EXPECT_THAT(std::string(puzzles.status().message()), HasSubstr("0 of 3 distinct puzzles"));
 }
 
 TEST(WithVariantsTest, TurnsAndRenamesEachPuzzleTwice) {
@@ -159,7 +159,7 @@ TEST(WithVariantsTest, TurnsAndRenamesEachPuzzleTwice) {
     different.insert(all[i].puzzle);
     EXPECT_EQ(Deduce(all[i].puzzle), all[i].deduction);
     EXPECT_EQ(all[i].deduction.vectors, original.deduction.vectors);
-    // Some turn of the original has the same cells blank, and each symbol where one symbol was.
+    // Some rotation of the original has the same blank cells and a consistent renaming of symbols.
     bool is_a_turn = false;
     Puzzle candidate = original.puzzle;
     for (int quarters = 0; quarters < 4; ++quarters, candidate = turned(candidate)) {
@@ -177,8 +177,8 @@ TEST(WithVariantsTest, TurnsAndRenamesEachPuzzleTwice) {
   EXPECT_EQ(different.size(), 108U);
 }
 
-// The published validation set has a puzzle and this variant of it.
-TEST(WithVariantsTest, TurningIsThatOfThePublishedPuzzles) {
+// The published validation set contains a puzzle and this variant of it.
+TEST(WithVariantsTest, RotationMatchesThePublishedPuzzles) {
   const Puzzle original = ParsePuzzle("0040405210200030").value();
   const SolvedPuzzle variant = TurnAndRename({original, *Deduce(original)}, 1, {2, 3, 4, 1});
   EXPECT_EQ(FormatPuzzle(variant.puzzle), "0210000043510030");

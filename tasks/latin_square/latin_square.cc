@@ -35,11 +35,11 @@ struct Settings {
   std::string validation_file;
 };
 
-// Like the puzzles that people were given: all cells can be worked out, with up to 9 clues.
+// Like the puzzles of the human study: every cell is deducible, with up to 9 clues.
 constexpr PuzzleStyle kValidationStyle = {
     .blanking = Blanking::kDeducible, .fewest_clues = 3, .most_clues = 9};
 
-// What all seeds share.
+// The part of the data that all seeds share.
 struct Puzzles {
   std::vector<SolvedPuzzle> pool;  // training and held-out puzzles together
   std::vector<SolvedPuzzle> validation;
@@ -56,15 +56,16 @@ PuzzleSet AsSet(absl::Span<const SolvedPuzzle* const> puzzles) {
   return set;
 }
 
-// Where the worker's owner put puzzle files. A specification comes from whoever may submit, who
-// must not read anything else on that machine by it.
+// The folder of puzzle files, set by the worker's operator. Specifications come from anybody who
+// may submit, so they must not name any other file on the worker's machine.
 constexpr char kFolderVariable[] = "LENGTHWISE_PUZZLE_DIR";
 
 absl::StatusOr<std::string> PathOf(const std::string& name) {
   const bool leaves = name.find('/') != std::string::npos || name == "." || name == "..";
   if (leaves) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "\"", name, "\" is no file of the worker's puzzle folder: give its name alone"));
+        "\"", name,
+        "\" is not in the worker's puzzle folder: give the file's name without a path"));
   }
   const char* folder = std::getenv(kFolderVariable);
   if (folder == nullptr || *folder == '\0') {
@@ -103,7 +104,7 @@ class LatinSquareTask final : public PuzzleTask {
 
   absl::StatusOr<PuzzleData> Data(uint64_t seed) const override {
     ASSIGN_OR_RETURN(const Puzzles* puzzles, SharedPuzzles());
-    // The published split: a random one of the pool for each seed.
+    // The published split: random for each seed.
     const std::vector<SolvedPuzzle>& pool = puzzles->pool;
     random::Stream stream(seed, random::Purpose::kPuzzles, /*step=*/0,
                           static_cast<uint32_t>(Part::kSplit));
@@ -150,8 +151,8 @@ class LatinSquareTask final : public PuzzleTask {
     if (!settings_.validation_file.empty()) return FromFile(settings_.validation_file);
     if (!settings_.training_file.empty()) {
       return absl::InvalidArgumentError(
-          "training_file needs a validation_file: puzzles that differ from given ones as much as "
-          "minimum_dissimilarity asks are too rare to be made");
+          "training_file needs a validation_file: puzzles that differ from given ones by "
+          "minimum_dissimilarity are too rare to generate");
     }
     ASSIGN_OR_RETURN(const std::vector<SolvedPuzzle> originals,
                      GeneratePuzzles({.style = kValidationStyle,
@@ -179,7 +180,7 @@ class LatinSquareTask final : public PuzzleTask {
       return absl::InvalidArgumentError(absl::StrCat(
           settings_.training_file, " has ", pool.size(), " puzzles; training_puzzles (",
           settings_.training_puzzles, ") and held_out_puzzles (", settings_.held_out_puzzles,
-          ") must not be more together"));
+          ") must not sum to more"));
     }
     const absl::flat_hash_set<Puzzle> held_back(apart_from.begin(), apart_from.end());
     for (const SolvedPuzzle& solved : pool) {
@@ -219,63 +220,54 @@ const TaskEntry& LatinSquare() {
       {.name = "latin_square",
        .title = "Latin Square Task",
        .documentation =
-           "A 4 x 4 grid with some of the symbols 1 to 4, no symbol twice in a row or column: "
-           "which "
-           "symbol belongs in the cell asked for? One row or column settles it, or a row with a "
-           "column, or three lines: the conditions of one, two and three vectors. Ito et al., "
-           "\"The "
-           "Importance of Positional Encoding Initialization in Transformers for Relational "
-           "Reasoning\", section 2.1; trained on some puzzles, validated on others that differ "
-           "from "
-           "all of them.",
+           "Fills in the target cell of a 4 x 4 grid in which no symbol from 1 to 4 occurs twice "
+           "in a row or column. One row or column settles it, or a row with a column, or three "
+           "lines: the conditions of one, two and three vectors. Ito et al., \"The Importance of "
+           "Positional Encoding Initialization in Transformers for Relational Reasoning\", section "
+           "2.1. Validation puzzles differ from all training puzzles.",
        .parameters =
            {{.name = "training_puzzles",
              .default_value = int64_t{8000},
-             .documentation = "Puzzles that are trained on, about as many of each condition.",
+             .documentation = "Number of training puzzles, about equally many of each condition.",
              .minimum = 1,
              .maximum = 20000},
             {.name = "held_out_puzzles",
              .default_value = int64_t{1000},
              .documentation =
-                 "Puzzles of the same making that are not trained on. The paper's 9,000 are split "
-                 "into 8,000 and 1,000 at random for each data seed.",
+                 "Number of puzzles generated like the training puzzles but not trained on. The "
+                 "paper splits 9,000 into 8,000 and 1,000 at random for each data seed.",
              .minimum = 0,
              .maximum = 20000},
             {.name = "validation_puzzles",
              .default_value = int64_t{108},
-             .documentation =
-                 "Puzzles that differ from all those, equally many of each condition; a third "
-                 "of them turned and renamed twice, as the 108 of the study with "
-                 "people were.",
+             .documentation = "Number of puzzles that differ from all others, equally many of each "
+                              "condition. A third of them are originals; the rest are rotated and "
+                              "renamed variants, as in the human study's 108.",
              .minimum = 3,
              .maximum = 300},
             {.name = "puzzle_seed",
              .default_value = int64_t{0},
-             .documentation = "Which puzzles are made. Trials that differ in their data seed alone "
-                              "have the same "
-                              "puzzles, split differently, and the same validation puzzles.",
+             .documentation = "Seed of the puzzles. Trials that differ only in their data seed "
+                              "share the puzzles, split differently, and the validation puzzles.",
              .minimum = 0},
             {.name = "minimum_dissimilarity",
              .default_value = 0.8,
-             .documentation =
-                 "Training puzzles have a Jaccard dissimilarity above this from every validation "
-                 "puzzle, over the 80 one-hot features of the cells, the target's among them "
-                 "(section 2.2).",
+             .documentation = "Minimum Jaccard dissimilarity of training puzzles to every "
+                              "validation puzzle, exclusive, over the cells' 80 one-hot features, "
+                              "including the target's (section 2.2).",
              .minimum = 0,
              .maximum = 0.85},
             {.name = "blanking",
              .default_value = std::string("published"),
              .documentation =
-                 "Which cells of a full square become blank. \"deducible\": only those whose "
-                 "symbol "
-                 "their row or column still settles. \"published\": as the authors' program did, "
-                 "which asks that of the first column alone; their puzzles have this distribution.",
+                 "Cells that may be blanked. \"deducible\": only cells whose symbol their row or "
+                 "column still settles. \"published\": like the authors' program, which requires "
+                 "that of the first column only; their puzzles have this distribution.",
              .allowed = {"published", "deducible"}},
             {.name = "fewest_clues",
              .default_value = int64_t{3},
-             .documentation = "Blanking stops at a number of clues drawn between this one and "
-                              "most_clues. The paper does not say how many; its puzzles have 3 to "
-                              "11.",
+             .documentation = "Blanking stops at a number of clues drawn between this and "
+                              "most_clues. The paper does not state it; its puzzles have 3 to 11.",
              .minimum = 0,
              .maximum = 7},
             {.name = "most_clues",
@@ -286,14 +278,13 @@ const TaskEntry& LatinSquare() {
             {.name = "training_file",
              .default_value = std::string(),
              .documentation =
-                 "The name of a JSON file of puzzles in the folder that the worker's environment "
-                 "variable LENGTHWISE_PUZZLE_DIR names, from which training and held-out puzzles "
-                 "are "
-                 "drawn; needs a validation_file. Empty: they are made."},
+                 "Name of a JSON file of puzzles, from which training and held-out puzzles are "
+                 "drawn. The worker's environment variable LENGTHWISE_PUZZLE_DIR names its folder. "
+                 "Needs a validation_file. Empty: generates puzzles."},
             {.name = "validation_file",
              .default_value = std::string(),
-             .documentation = "Such a file whose puzzles are the validation puzzles, all of them "
-                              "and in its order. Empty: they are made."}}},
+             .documentation = "Name of a file of validation puzzles in the same folder; all are "
+                              "used, in the file's order. Empty: generates puzzles."}}},
       TaskKind::kPuzzle,
       "",
       0.25,
@@ -302,7 +293,7 @@ const TaskEntry& LatinSquare() {
       /*axis=*/"vectors",
       /*axis_title=*/"number of vectors",
       /*accuracy_title=*/"accuracy",
-      // Validation puzzles are others than those of training, whatever their number of vectors.
+      // Validation puzzles differ from all training puzzles, so none of the axis counts as seen.
       /*seen_up_to=*/0};
   return entry;
 }

@@ -1,4 +1,4 @@
-// The Latin square task: which of four symbols belongs in the cell asked for.
+// The Latin square task: determine which of four symbols belongs in the target cell.
 #ifndef LENGTHWISE_TASKS_LATIN_SQUARE_LATIN_SQUARE_H_
 #define LENGTHWISE_TASKS_LATIN_SQUARE_LATIN_SQUARE_H_
 
@@ -6,7 +6,7 @@
 
 namespace lengthwise::tasks::latin_square {
 
-// Of kind TaskKind::kPuzzle.
+// The task has the kind TaskKind::kPuzzle.
 const TaskEntry& LatinSquare();
 
 }  // namespace lengthwise::tasks::latin_square

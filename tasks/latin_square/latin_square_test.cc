@@ -1,5 +1,5 @@
-// What the paper says of its data (sections 2.1 and 2.2) holds for the sets that are made, with its
-// sizes.
+// Checks the generated sets, at the paper's sizes, against the paper's description of its data
+// (sections 2.1 and 2.2).
 #include "tasks/latin_square/latin_square.h"
 
 #include <algorithm>
@@ -81,7 +81,7 @@ TEST_F(LatinSquareTest, HasThePapersSizes) {
   EXPECT_EQ(AsPuzzles(*task_).conditions().size(), 3U);
 }
 
-TEST_F(LatinSquareTest, EveryTargetHasOneSymbolInAllFullSquares) {
+TEST_F(LatinSquareTest, EveryTargetIsUnambiguous) {
   for (const PuzzleSet* set : {&data_->held_out, &data_->validation}) {
     for (int64_t i = 0; i < set->size(); ++i) {
       const Puzzle puzzle = At(*set, i);
@@ -107,7 +107,7 @@ TEST_F(LatinSquareTest, ConditionsAreBalanced) {
   }
 }
 
-// What comparisons with the paper's tables say of these puzzles (experiments/published).
+// The comparisons with the paper's tables state this about the puzzles (experiments/published).
 TEST_F(LatinSquareTest, ValidationPuzzlesHaveFiveToNineClues) {
   std::set<int64_t> clues;
   for (const Puzzle& puzzle : Puzzles(data_->validation)) {
@@ -117,7 +117,7 @@ TEST_F(LatinSquareTest, ValidationPuzzlesHaveFiveToNineClues) {
   EXPECT_THAT(clues, ElementsAre(5, 6, 7, 8, 9));
 }
 
-TEST_F(LatinSquareTest, NoPuzzleIsTwiceInTheData) {
+TEST_F(LatinSquareTest, PuzzlesAreDistinct) {
   std::set<Puzzle> all = Puzzles(data_->training);
   EXPECT_EQ(all.size(), 8000U);
   all.merge(Puzzles(data_->held_out));
@@ -126,8 +126,8 @@ TEST_F(LatinSquareTest, NoPuzzleIsTwiceInTheData) {
   EXPECT_EQ(all.size(), 9108U);
 }
 
-// On the flattened one-hot vectors of 16 x 5, as an outer program would compute it.
-TEST_F(LatinSquareTest, TrainingPuzzlesDifferFromValidationPuzzlesByMoreThanTheBound) {
+// Computed directly on the flattened one-hot vectors of 16 x 5.
+TEST_F(LatinSquareTest, TrainingPuzzlesKeepTheirDissimilarity) {
   double smallest = 1;
   for (const PuzzleSet* set : {&data_->training, &data_->held_out}) {
     for (int64_t i = 0; i < set->size(); ++i) {
@@ -147,7 +147,7 @@ TEST_F(LatinSquareTest, TrainingPuzzlesDifferFromValidationPuzzlesByMoreThanTheB
   EXPECT_LT(smallest, 0.85) << "the bound binds";
 }
 
-TEST_F(LatinSquareTest, SeedsSplitTheSamePuzzlesDifferentlyAndShareTheValidationPuzzles) {
+TEST_F(LatinSquareTest, SeedsDifferOnlyInTheSplit) {
   const PuzzleData other = AsPuzzles(*task_).Data(2).value();
   EXPECT_NE(other.training.tokens, data_->training.tokens);
   EXPECT_EQ(other.validation.tokens, data_->validation.tokens);
@@ -158,7 +158,7 @@ TEST_F(LatinSquareTest, SeedsSplitTheSamePuzzlesDifferentlyAndShareTheValidation
   EXPECT_EQ(pool, others);
 }
 
-// Parameters that make few puzzles fast.
+// Parameters for a small, fast set.
 catalogue::Parameters Few(int64_t puzzle_seed) {
   catalogue::Parameters parameters;
   parameters.Set("puzzle_seed", puzzle_seed);
@@ -167,7 +167,7 @@ catalogue::Parameters Few(int64_t puzzle_seed) {
   return parameters;
 }
 
-TEST(LatinSquareSeedsTest, TheDataIsAFunctionOfParametersAndSeed) {
+TEST(LatinSquareSeedsTest, DataIsAFunctionOfParametersAndSeed) {
   const auto task = Create(Few(1)), again = Create(Few(1)), other = Create(Few(2));
   const PuzzleData data = AsPuzzles(*task).Data(1).value();
   EXPECT_EQ(data.training.size(), 60);
@@ -221,7 +221,7 @@ TEST_F(PuzzleFilesTest, TrainsAndValidatesOnPuzzlesFromFiles) {
   EXPECT_EQ(data.validation.classes, (std::vector<int32_t>{2, 0}));
 }
 
-TEST_F(PuzzleFilesTest, SaysWhatDoesNotFit) {
+TEST_F(PuzzleFilesTest, NamesIncompatibleFiles) {
   const auto problem = [](const catalogue::Parameters& parameters) {
     const auto task = Create(parameters);
     return std::string(AsPuzzles(*task).Data(1).status().message());
@@ -234,13 +234,13 @@ TEST_F(PuzzleFilesTest, SaysWhatDoesNotFit) {
   EXPECT_THAT(problem(Files("nowhere.json", validation_, 2)), HasSubstr("nowhere.json"));
 }
 
-TEST_F(PuzzleFilesTest, ReadsNothingOutsideTheWorkersFolder) {
+TEST_F(PuzzleFilesTest, ReadsOnlyTheWorkersFolder) {
   const auto status = [](const std::string& name) {
     const auto task = Create(Files(name, name, 2));
     return AsPuzzles(*task).Data(1).status();
   };
   for (const std::string name : {"/etc/passwd", "../validation.json", "..", "a/b.json"}) {
-    EXPECT_THAT(status(name).message(), HasSubstr("no file of the worker's puzzle folder")) << name;
+    EXPECT_THAT(status(name).message(), HasSubstr("not in the worker's puzzle folder")) << name;
   }
   unsetenv("LENGTHWISE_PUZZLE_DIR");
   EXPECT_THAT(status("validation.json").message(), HasSubstr("has no puzzle folder"));

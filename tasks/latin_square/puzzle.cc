@@ -28,7 +28,7 @@ absl::StatusOr<Puzzle> ParsePuzzle(absl::string_view text) {
     if (puzzle[cell] == kBlank) continue;
     for (size_t other = 0; other < cell; ++other) {
       if (puzzle[other] == puzzle[cell] && (Cell(other) & (RowOf(cell) | ColumnOf(cell))) != 0) {
-        return problem(absl::StrCat("symbol ", puzzle[cell], " is twice in a row or column"));
+        return problem(absl::StrCat("symbol ", puzzle[cell], " occurs twice in a row or column"));
       }
     }
   }

@@ -22,10 +22,10 @@ using Json = nlohmann::json;
 
 constexpr std::array<const char*, 3> kConditionLists = {"binary", "ternary", "quaternary"};
 
-// Some 300 times the published set of 9,000.
+// About 300 times the published set of 9,000 puzzles.
 constexpr size_t kLargestFile = 64 << 20;
 
-// What a file says of one puzzle.
+// One puzzle's fields in a file.
 struct Record {
   const Json* puzzle = nullptr;
   const Json* solution = nullptr;
@@ -38,14 +38,15 @@ const Json* Member(const Json& object, const char* name) {
   return found == object.end() ? nullptr : &*found;
 }
 
-// A value for a message: a number as it stands, anything else, which may be long, by its type.
+// Formats a value for a message. Shows numbers; shows only the type of other values, which may be
+// long.
 std::string Shown(const Json& value) {
   return value.is_number() ? value.dump() : absl::StrCat("a value of type ", value.type_name());
 }
 
 absl::StatusOr<FiledPuzzle> Check(const Record& record) {
   if (record.puzzle == nullptr || !record.puzzle->is_string()) {
-    return absl::InvalidArgumentError("there is no puzzle, a string of 16 digits");
+    return absl::InvalidArgumentError("\"puzzle\" is missing; expected a string of 16 digits");
   }
   const auto& text = record.puzzle->get_ref<const std::string&>();
   ASSIGN_OR_RETURN(const Puzzle puzzle, ParsePuzzle(text));
@@ -99,12 +100,12 @@ class Reader {
  public:
   explicit Reader(absl::string_view name) : name_(name) {}
 
-  // `list` is what the file calls the list that entry `index` is of.
+  // `list` and `index` locate the entry in the file.
   absl::Status Add(const char* list, size_t index, const Record& record) {
     absl::StatusOr<FiledPuzzle> filed = Check(record);
     if (filed.ok() && !seen_.insert(filed->solved.puzzle).second) {
       filed = absl::InvalidArgumentError(
-          absl::StrCat(FormatPuzzle(filed->solved.puzzle), " is there twice"));
+          absl::StrCat(FormatPuzzle(filed->solved.puzzle), " occurs twice"));
     }
     if (!filed.ok()) {
       return absl::InvalidArgumentError(
@@ -157,7 +158,7 @@ absl::StatusOr<std::vector<FiledPuzzle>> ParsePuzzleFile(absl::string_view text,
 
 absl::StatusOr<std::vector<FiledPuzzle>> ReadPuzzleFile(const std::string& path) {
   RETURN_IF_ERROR(platform::GetFileStatus(path).status());
-  // Whoever submits an experiment names the file: a device or pipe may have no end.
+  // A submitted specification names the file, and a device or pipe may never end.
   std::error_code unknown;
   if (!std::filesystem::is_regular_file(path, unknown)) {
     return absl::InvalidArgumentError(absl::StrCat(path, " is not a regular file"));

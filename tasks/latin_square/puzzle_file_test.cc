@@ -15,7 +15,7 @@ std::string Problem(absl::string_view text) {
   return std::string(ParsePuzzleFile(text, "set.json").status().message());
 }
 
-TEST(PuzzleFileTest, ReadsAListOfPuzzlesWithPeoplesAccuracy) {
+TEST(PuzzleFileTest, ReadsPuzzlesWithHumanAccuracy) {
   const auto puzzles = ParsePuzzleFile(
       R"({"what": "two", "puzzles": [
         {"id": 0, "puzzle": "0040405210200030", "solution": 1, "vectors": 1,
@@ -41,17 +41,17 @@ TEST(PuzzleFileTest, ReadsListsByCondition) {
   EXPECT_EQ((*puzzles)[1].solved.deduction.vectors, 3);
 }
 
-TEST(PuzzleFileTest, NamesTheFileAndThePlaceOfWhatIsWrong) {
+TEST(PuzzleFileTest, ErrorsNameFileAndPlace) {
   EXPECT_THAT(Problem("[]"), HasSubstr("set.json is not a JSON object"));
   EXPECT_THAT(Problem(R"({"puzzles")"), HasSubstr("set.json is not a JSON object"));
   EXPECT_THAT(Problem(R"({"puzzles": {}})"), HasSubstr("set.json has no puzzles"));
   EXPECT_THAT(Problem(R"({"puzzles": [{"puzzle": "0040405210200030"}, 7]})"),
-              HasSubstr("set.json: puzzles[1]: there is no puzzle"));
+              HasSubstr("set.json: puzzles[1]: \"puzzle\" is missing"));
   EXPECT_THAT(Problem(R"({"ternary": [["123", 4]]})"), HasSubstr("ternary[0]: \"123\""));
-  EXPECT_THAT(Problem(R"({"binary": [["2000500234001000"]]})"), HasSubstr("there is no puzzle"));
+  EXPECT_THAT(Problem(R"({"binary": [["2000500234001000"]]})"), HasSubstr("\"puzzle\" is missing"));
 }
 
-TEST(PuzzleFileTest, RefusesWhatContradictsTheRules) {
+TEST(PuzzleFileTest, RefusesContradictions) {
   EXPECT_THAT(Problem(R"({"binary": [["2000500234001000", 3]]})"), HasSubstr("is 4, not 3"));
   EXPECT_THAT(Problem(R"({"ternary": [["2000500234001000", 4]]})"),
               HasSubstr("a condition of 1 vectors, not 2"));
@@ -60,7 +60,7 @@ TEST(PuzzleFileTest, RefusesWhatContradictsTheRules) {
   EXPECT_THAT(Problem(R"({"puzzles": [{"puzzle": "5000000000000000"}]})"),
               HasSubstr("no rule of one, two or three vectors"));
   EXPECT_THAT(Problem(R"({"binary": [["2000500234001000", 4], ["2000500234001000", 4]]})"),
-              HasSubstr("binary[1]: 2000500234001000 is there twice"));
+              HasSubstr("binary[1]: 2000500234001000 occurs twice"));
   EXPECT_THAT(Problem(R"({"puzzles": [{"puzzle": "2000500234001000", "human_accuracy": 97}]})"),
               HasSubstr("human_accuracy 97"));
 }
@@ -71,7 +71,7 @@ TEST(PuzzleFileTest, AnAbsentFileIsNotFound) {
   EXPECT_THAT(std::string(puzzles.status().message()), HasSubstr("/nowhere/puzzles.json"));
 }
 
-TEST(PuzzleFileTest, WhatHasNoEndIsNotRead) {
+TEST(PuzzleFileTest, EndlessFilesAreNotRead) {
   for (const char* path : {"/dev/zero", "/"}) {
     EXPECT_EQ(ReadPuzzleFile(path).status().code(), absl::StatusCode::kInvalidArgument) << path;
   }

@@ -18,7 +18,7 @@ TEST(PuzzleTest, IsSixteenDigitsRowByRow) {
   EXPECT_EQ(NumberOfClues(puzzle), 11U);
 }
 
-TEST(PuzzleTest, SaysWhatIsWrongWithOtherText) {
+TEST(PuzzleTest, NamesTheMistakeInOtherText) {
   const auto problem = [](absl::string_view text) {
     return std::string(ParsePuzzle(text).status().message());
   };
@@ -26,19 +26,19 @@ TEST(PuzzleTest, SaysWhatIsWrongWithOtherText) {
   EXPECT_THAT(problem("5241010024101326"), HasSubstr("character 16"));
   EXPECT_THAT(problem("0241010024101324"), HasSubstr("0 targets"));
   EXPECT_THAT(problem("5241010025101324"), HasSubstr("2 targets"));
-  EXPECT_THAT(problem("5242010000100000"), HasSubstr("symbol 2 is twice"));
-  EXPECT_THAT(problem("5200020000000000"), HasSubstr("symbol 2 is twice"));
+  EXPECT_THAT(problem("5242010000100000"), HasSubstr("symbol 2 occurs twice"));
+  EXPECT_THAT(problem("5200020000000000"), HasSubstr("symbol 2 occurs twice"));
 }
 
 TEST(PuzzleTest, ThereAre576LatinSquares) { EXPECT_EQ(AllLatinSquares().size(), 576U); }
 
-TEST(FeaturesTest, DissimilarityCountsCellsThatHoldTheSameOfThoseThatHoldAnything) {
+TEST(FeaturesTest, DissimilarityIsJaccards) {
   const auto dissimilarity = [](absl::string_view a, absl::string_view b) {
     return Features(ParsePuzzle(a).value()).DissimilarityTo(Features(ParsePuzzle(b).value()));
   };
   EXPECT_DOUBLE_EQ(dissimilarity("5241010024101324", "5241010024101324"), 0);
   EXPECT_DOUBLE_EQ(dissimilarity("5100000000000000", "0050000000000001"), 1);
-  // One of three: both hold the target; each has a clue of its own.
+  // One feature of three is shared, the target; each puzzle has a clue of its own.
   EXPECT_DOUBLE_EQ(dissimilarity("5100000000000000", "5000000000000001"), 1 - 1.0 / 3);
   // Different values in one cell are two features, none shared.
   EXPECT_DOUBLE_EQ(dissimilarity("5100000000000000", "5200000000000000"), 1 - 1.0 / 3);

@@ -19,7 +19,7 @@
 namespace lengthwise::tasks::numeric {
 namespace {
 
-// Fills `y` with the task's answer for `x`, which is as long.
+// Fills `y` with the task's answer for `x`, which has the same size.
 using Function = void (*)(absl::Span<const double> x, absl::Span<double> y);
 
 struct Settings {
@@ -44,8 +44,8 @@ class AlgorithmicTask final : public RegressionTask {
           absl::StrCat("scales are finite and 1 or more, not ", domain.scale));
     }
     if (domain.integers && settings_.bound * domain.scale < 1) {
-      return absl::InvalidArgumentError(absl::StrCat("there are no whole numbers to draw below ",
-                                                     settings_.bound * domain.scale));
+      return absl::InvalidArgumentError(
+          absl::StrCat("no whole number lies below ", settings_.bound * domain.scale));
     }
     return absl::OkStatus();
   }
@@ -62,7 +62,7 @@ class AlgorithmicTask final : public RegressionTask {
     const auto n = static_cast<size_t>(domain.n);
     std::fill(sample.inputs.begin(), sample.inputs.end(), 0.0);
     if (domain.integers && !settings_.integers_have_bounds) {
-      // As a half-open range of the reference's: {-2c, ..., 2c - 1}.
+      // The reference's half-open range: {-2c, ..., 2c - 1}.
       const auto limit = static_cast<int64_t>(std::floor(settings_.bound * domain.scale));
       for (double& x : sample.inputs.first(n)) {
         x = static_cast<double>(stream.Between(-limit, limit - 1));
@@ -71,7 +71,7 @@ class AlgorithmicTask final : public RegressionTask {
       const ValueRange range = DrawRange({-settings_.bound, settings_.bound}, domain.scale, stream);
       for (double& x : sample.inputs.first(n)) {
         x = range.At(stream.NextDouble());
-        // Adding 0 makes -0 a 0.
+        // Adding 0 turns -0 into 0.
         if (domain.integers) x = std::nearbyint(x) + 0.0;
       }
     }
@@ -115,7 +115,7 @@ void Median(absl::Span<const double> x, absl::Span<double> y) {
   }
 }
 
-// Kadane's algorithm; the empty subarray does not count.
+// Kadane's algorithm. Subarrays are not empty.
 void MaxSumSubarray(absl::Span<const double> x, absl::Span<double> y) {
   double best = x[0];
   double ending_here = 0;
@@ -148,24 +148,24 @@ const TaskEntry* Entry(std::string name, std::string title, const std::string& w
        .documentation = absl::StrCat(
            what,
            " \"Positional Attention: Out-of-Distribution Generalization and Expressivity for "
-           "Neural Algorithmic Reasoning\", section 6: real numbers from bounds drawn for "
-           "each sample within [-2, 2] in training and [-2c, 2c] at scale c."),
+           "Neural Algorithmic Reasoning\", section 6. Each sample draws bounds within [-2, 2] in "
+           "training and [-2c, 2c] at scale c, and uniform real numbers between them."),
        .parameters =
            {{.name = "bound",
              .default_value = 2.0,
-             .documentation = "Training values lie between minus this and this.",
+             .documentation = "Training values lie between -bound and bound.",
              .minimum = 0.001,
              .maximum = 1e6},
             {.name = "scratchpad",
              .default_value = true,
-             .documentation = "Ends a sample with a row of input 0 that is not in the loss, which "
-                              "the network may write to."},
+             .documentation = "Appends a row of input 0, which the network may write to. It does "
+                              "not count in the loss."},
             {.name = "integer_inputs",
              .default_value = std::string("uniform"),
              .documentation =
-                 "How whole numbers are drawn for the accuracy by rounding: \"uniform\" from {-2c, "
-                 "..., 2c - 1}, as the authors' program does, or \"bounded\": as real numbers are, "
-                 "bounds and rejection included, and rounded.",
+                 "Distribution of whole numbers, for the accuracy by rounding. \"uniform\": from "
+                 "{-2c, ..., 2c - 1}, as in the authors' program. \"bounded\": drawn like real "
+                 "numbers, with bounds and rejection, then rounded.",
              .allowed = {"uniform", "bounded"}}}},
       TaskKind::kRegression,
       "",
@@ -184,23 +184,23 @@ const TaskEntry* Entry(std::string name, std::string title, const std::string& w
 
 const TaskEntry& CumulativeSum() {
   static const TaskEntry& entry =
-      *Entry<Sum>("cumulative_sum", "Cumulative Sum", "The sums of the first 1, 2, ..., n numbers.",
+      *Entry<Sum>("cumulative_sum", "Cumulative Sum", "Sums of the first 1, 2, ..., n numbers.",
                   /*permutation_invariant=*/false);
   return entry;
 }
 
 const TaskEntry& CumulativeMin() {
-  static const TaskEntry& entry = *Entry<Min>("cumulative_min", "Cumulative Min",
-                                              "The smallest of the first 1, 2, ..., n numbers.",
-                                              /*permutation_invariant=*/false);
+  static const TaskEntry& entry =
+      *Entry<Min>("cumulative_min", "Cumulative Min", "Minima of the first 1, 2, ..., n numbers.",
+                  /*permutation_invariant=*/false);
   return entry;
 }
 
 const TaskEntry& CumulativeMedian() {
   static const TaskEntry& entry =
       *Entry<Median>("cumulative_median", "Cumulative Median",
-                     "The medians of the first 1, 2, ..., n numbers; of an even number of them the "
-                     "mean of the two in the middle.",
+                     "Medians of the first 1, 2, ..., n numbers. An even count takes the mean of "
+                     "the two middle numbers.",
                      /*permutation_invariant=*/false);
   return entry;
 }
@@ -208,14 +208,14 @@ const TaskEntry& CumulativeMedian() {
 const TaskEntry& CumulativeMaxSumSubarray() {
   static const TaskEntry& entry = *Entry<MaxSumSubarray>(
       "cumulative_max_sum_subarray", "Cumulative Max Sum Subarray",
-      "The largest sum of neighbours, one or more, among the first 1, 2, ..., n numbers.",
+      "Largest sums of a contiguous, non-empty subarray of the first 1, 2, ..., n numbers.",
       /*permutation_invariant=*/false);
   return entry;
 }
 
 const TaskEntry& Sorting() {
   static const TaskEntry& entry =
-      *Entry<Sort>("sorting", "Sorting", "The n numbers in ascending order.",
+      *Entry<Sort>("sorting", "Sorting", "Sorts n numbers in ascending order.",
                    /*permutation_invariant=*/true);
   return entry;
 }

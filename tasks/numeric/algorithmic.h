@@ -6,7 +6,7 @@
 
 namespace lengthwise::tasks::numeric {
 
-// All of kind TaskKind::kRegression.
+// All have the kind TaskKind::kRegression.
 const TaskEntry& CumulativeSum();
 const TaskEntry& CumulativeMin();
 const TaskEntry& CumulativeMedian();

@@ -23,7 +23,7 @@ catalogue::Parameters With(const std::string& name, catalogue::ParameterValue va
   return parameters;
 }
 
-// The last place is the scratchpad.
+// The last element is the scratchpad.
 TEST(AlgorithmicTest, ComputesExamplesWorkedByHand) {
   const Numbers x = {3, -1, 2, -7, 4, 4, 0};
   EXPECT_EQ(EntryTask(CumulativeSum()).Solve(x), (Numbers{3, 2, 4, -3, 1, 5, 0}));
@@ -42,7 +42,7 @@ class EveryAlgorithmTest : public ::testing::TestWithParam<const TaskEntry*> {
   const EntryTask task_{*GetParam()};
 };
 
-// By the definition, with every subarray and every prefix looked at.
+// Follows the definition: enumerates every prefix and subarray.
 Numbers ByDefinition(const std::string& name, const Numbers& x) {
   Numbers y;
   for (size_t end = 1; end <= x.size(); ++end) {
@@ -68,7 +68,7 @@ Numbers ByDefinition(const std::string& name, const Numbers& x) {
   return y;
 }
 
-TEST_P(EveryAlgorithmTest, SamplesHaveTheTargetsOfTheDefinitionAtEveryLength) {
+TEST_P(EveryAlgorithmTest, SamplesMatchTheDefinition) {
   for (int64_t n = 1; n <= 32; ++n) {
     for (const double scale : {1.0, 3.0}) {
       DrawnVector drawn = task_.Draw({.n = n, .scale = scale}, 5);
@@ -84,7 +84,7 @@ TEST_P(EveryAlgorithmTest, SamplesHaveTheTargetsOfTheDefinitionAtEveryLength) {
   }
 }
 
-TEST_P(EveryAlgorithmTest, TheScratchpadDoesNotCountAndCanBeLeftOut) {
+TEST_P(EveryAlgorithmTest, ScratchpadIsOptionalAndUnscored) {
   EXPECT_EQ(task_.Mask(3), (std::vector<uint8_t>{1, 1, 1, 0}));
   const EntryTask without(*GetParam(), With("scratchpad", false));
   EXPECT_EQ(without.Mask(3), (std::vector<uint8_t>{1, 1, 1}));
@@ -110,7 +110,7 @@ TEST_P(EveryAlgorithmTest, ABatchMadeInPartsIsTheBatch) {
   EXPECT_NE(whole.inputs[0], whole.inputs[5]);
 }
 
-TEST_P(EveryAlgorithmTest, RefusesWhatItHasNoSamplesOf) {
+TEST_P(EveryAlgorithmTest, RefusesDomainsWithoutSamples) {
   EXPECT_TRUE(task_->Check({.n = 1, .scale = 10}).ok());
   EXPECT_FALSE(task_->Check({.n = 0}).ok());
   EXPECT_FALSE(task_->Check({.n = 8, .scale = 0.5}).ok());
@@ -118,7 +118,7 @@ TEST_P(EveryAlgorithmTest, RefusesWhatItHasNoSamplesOf) {
   EXPECT_FALSE(task_->Check({.n = 8, .scale = HUGE_VAL}).ok());
 }
 
-TEST_P(EveryAlgorithmTest, RoundsToWholeNumbersOrForMediansToHalves) {
+TEST_P(EveryAlgorithmTest, RoundingUnitIsOneOrHalf) {
   EXPECT_EQ(task_->rounding_unit(), GetParam()->name == "cumulative_median" ? 0.5 : 1);
 }
 
@@ -127,10 +127,9 @@ INSTANTIATE_TEST_SUITE_P(AllTasks, EveryAlgorithmTest,
                                            &CumulativeMaxSumSubarray(), &Sorting()),
                          [](const auto& info) { return info.param->name; });
 
-// Elements of one sample share its bounds: given them, they are uniform and independent. The
-// largest and smallest of many elements are nearly the bounds, and the place of another between
-// them is uniform.
-TEST(AlgorithmicSamplingTest, ElementsAreUniformBetweenTheSamplesBounds) {
+// Given the sample's bounds, its elements are uniform and independent. The largest and the smallest
+// of many elements approximate the bounds, and another element's place between them is uniform.
+TEST(AlgorithmicSamplingTest, ElementsAreUniformWithinBounds) {
   const EntryTask task(CumulativeSum());
   std::vector<int64_t> places(10);
   for (uint32_t i = 0; i < 2000; ++i) {
@@ -142,7 +141,7 @@ TEST(AlgorithmicSamplingTest, ElementsAreUniformBetweenTheSamplesBounds) {
   EXPECT_TRUE(chomsky::FitsUniform(places));
 }
 
-TEST(AlgorithmicSamplingTest, WholeNumbersAreUniformFromMinusTwoCToTwoCMinusOne) {
+TEST(AlgorithmicSamplingTest, UniformWholeNumbersHaveTheirRange) {
   const EntryTask task(CumulativeSum());
   std::vector<int64_t> counts(12);
   for (uint32_t i = 0; i < 3000; ++i) {
@@ -155,7 +154,7 @@ TEST(AlgorithmicSamplingTest, WholeNumbersAreUniformFromMinusTwoCToTwoCMinusOne)
   EXPECT_TRUE(chomsky::FitsUniform(counts));
 }
 
-TEST(AlgorithmicSamplingTest, WholeNumbersWithBoundsAreTheRealNumbersRounded) {
+TEST(AlgorithmicSamplingTest, BoundedWholeNumbersAreRounded) {
   const EntryTask task(CumulativeSum(), With("integer_inputs", std::string("bounded")));
   for (uint32_t i = 0; i < 500; ++i) {
     const Numbers real = task.Draw({.n = 8, .scale = 3}, i).inputs;

@@ -1,4 +1,4 @@
-// One sample of a regression task in vectors, for tests.
+// Draws single samples of a regression task into vectors, for tests.
 #ifndef LENGTHWISE_TASKS_NUMERIC_DRAWN_VECTOR_H_
 #define LENGTHWISE_TASKS_NUMERIC_DRAWN_VECTOR_H_
 
@@ -35,7 +35,7 @@ class EntryTask {
   const RegressionTask& operator*() const { return *task_; }
   const RegressionTask* operator->() const { return task_; }
 
-  // Sample `i`; places that are not written stay -77.
+  // Sample `i`. Elements that the task does not write stay -77.
   DrawnVector Draw(const Domain& domain, uint32_t i, uint64_t seed = 0) const {
     DrawnVector drawn = Blank(domain.n);
     random::Stream stream(seed, random::Purpose::kPreview, 0, i);

@@ -14,7 +14,7 @@ absl::StatusOr<double> InDomainProbabilityBound(int64_t n, double c, PairEquatio
         "the bound is for 2 numbers or more and a finite scale above 1, not for ", n, " and ", c));
   }
   const auto m = static_cast<double>(n);
-  // One of the two bounds of the sample's range lies in training's range (equation 8).
+  // One bound of the sample's range lies in the training range (equation 8).
   const double one_inside = 3 * (1 - std::pow(c, 1 - m)) + 1;
   double bound = 0;
   if (n == 2) {
@@ -22,7 +22,7 @@ absl::StatusOr<double> InDomainProbabilityBound(int64_t n, double c, PairEquatio
     const double none_inside = factor * std::log((c + 1) * (c + 1) / (4 * c));
     bound = (one_inside + none_inside) / (2 * (c * c - 1));
   } else {
-    // They lie on both sides of it (equation 10).
+    // The training range lies between the bounds (equation 10).
     const double none_inside = 2 - 4 * std::pow(2 / (1 + c), m - 2) + 2 * std::pow(c, 2 - m);
     bound =
         one_inside / (2 * (c * c - 1) * (m - 1)) + none_inside / ((m - 1) * (m - 2) * (c * c - 1));

@@ -11,15 +11,15 @@
 namespace lengthwise::tasks::numeric {
 namespace {
 
-// What appendix D and section 6 say of their equations.
-TEST(InDomainProbabilityTest, IsWhatThePaperSays) {
+// Values stated in appendix D and section 6.
+TEST(InDomainProbabilityTest, MatchesThePaper) {
   EXPECT_LT(*InDomainProbabilityBound(8, 3), 0.05);
   EXPECT_NEAR(*InDomainProbabilityBound(8, 10), 0.0034, 0.00005);
   EXPECT_LE(*InDomainProbabilityBound(2, 2, PairEquation::kPrinted), 0.4375);
   EXPECT_GT(*InDomainProbabilityBound(2, 2, PairEquation::kPrinted), 0.43);
 }
 
-TEST(InDomainProbabilityTest, BoundsTheShareOfSamplesWithinTrainingsRange) {
+TEST(InDomainProbabilityTest, BoundsTheFractionInTrainingRange) {
   const EntryTask task(CumulativeSum());
   constexpr int kSamples = 20000;
   for (const int64_t n : {2, 4, 8}) {
@@ -37,8 +37,8 @@ TEST(InDomainProbabilityTest, BoundsTheShareOfSamplesWithinTrainingsRange) {
   }
 }
 
-// The two integrals of appendix D for n = 2, without its estimates.
-TEST(InDomainProbabilityTest, TheCorrectedBoundForPairsHoldsWhereThePrintedOneDoesNot) {
+// The two integrals of appendix D for n = 2, evaluated exactly.
+TEST(InDomainProbabilityTest, CorrectedPairBoundHoldsThePrintedDoesNot) {
   const double exact = (1 - std::log(2.0)) / 2 + std::log(4.0 / 3) / 4;
   EXPECT_LT(*InDomainProbabilityBound(2, 3, PairEquation::kPrinted), exact);
   EXPECT_GT(*InDomainProbabilityBound(2, 3), exact);
@@ -48,7 +48,7 @@ TEST(InDomainProbabilityTest, IsAProbabilityNearScaleOne) {
   EXPECT_EQ(*InDomainProbabilityBound(2, 1.001), 1);
 }
 
-TEST(InDomainProbabilityTest, RefusesWhatTheEquationsAreNotFor) {
+TEST(InDomainProbabilityTest, RefusesArgumentsOutOfRange) {
   EXPECT_FALSE(InDomainProbabilityBound(1, 3).ok());
   EXPECT_FALSE(InDomainProbabilityBound(8, 1).ok());
   EXPECT_FALSE(InDomainProbabilityBound(8, std::nan("")).ok());

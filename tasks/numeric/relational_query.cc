@@ -65,7 +65,7 @@ class Writer {
   void Text(absl::string_view text) {
     for (const char character : text) sample_.tokens[row_++] = TokenOf(character);
   }
-  // `mark` is what makes a category irrelevant; empty for one that is not.
+  // `mark` marks the category as a distractor; empty for a named one.
   void Category(int64_t category, absl::string_view mark = "") {
     Text(kCategoryPrefix);
     Text(mark);
@@ -164,7 +164,7 @@ class RelationalQueryTask final : public RegressionTask {
   void Solve(RegressionSample sample) const override;
 
  private:
-  // The list, with what does not matter at random places of it, also between a category and its
+  // Writes the list with the distractors at random places, possibly between a category and its
   // number.
   void WriteList(const Domain& domain, const std::vector<int64_t>& categories,
                  const std::vector<double>& values, random::Stream& stream, Writer& writer) const {
@@ -226,8 +226,8 @@ double ReadDigits(absl::Span<const int32_t> tokens) {
   return static_cast<double>(hundredths) / 100;
 }
 
-// Reads the list, then the query, as a person would: a category that follows "Cat" at once is
-// named, any other is marked as irrelevant; a number belongs to the last named one.
+// Reads the list, then the query. A category directly after "Cat" is named; any other is a
+// distractor. A number belongs to the named category before it.
 void RelationalQueryTask::Solve(RegressionSample sample) const {
   const absl::Span<const int32_t> tokens = sample.tokens;
   std::map<int32_t, double> values;
@@ -305,19 +305,19 @@ const TaskEntry& RelationalQuery() {
       {.name = "relational_query",
        .title = "Relational Query",
        .documentation =
-           "A list of n named numbers and a question about k of them: their smallest, largest or "
-           "sum, as in \"Cat2 3.45 Cat5 1.23 ... Find min of categories Cat5 and Cat20\". "
-           "\"Positional Attention: Out-of-Distribution Generalization and Expressivity for Neural "
-           "Algorithmic Reasoning\", appendices C.6 and C.7: names 1 to 20 in training and in "
-           "evaluations during it at scale 1; names 21 to 40 and other distractors in all other "
-           "evaluations, the final one at scale 1, too. A row is a character, a name's one token, "
+           "Answers a question about k of n named numbers: their minimum, maximum or sum, as in "
+           "\"Cat2 3.45 Cat5 1.23 ... Find min of categories Cat5 and Cat20\". \"Positional "
+           "Attention: Out-of-Distribution Generalization and Expressivity for Neural Algorithmic "
+           "Reasoning\", appendices C.6 and C.7. Training, and evaluations during training at "
+           "scale 1, use names 1 to 20. All other evaluations, including the final one at scale 1, "
+           "use names 21 to 40 and other distractors. A row is a character, a name's single token, "
            "or a number.",
        .parameters =
            {{.name = "operation",
              .default_value = std::string("min"),
-             .documentation = "What is asked for; \"min_or_max\" draws one for each sample (the "
-                              "paper's multitasking). C.6 has min, sum and min_or_max; C.7's text "
-                              "names max where its figures say sum.",
+             .documentation = "The question. \"min_or_max\" draws one for each sample (the paper's "
+                              "multitasking). C.6 has min, sum and min_or_max; C.7's text says max "
+                              "where its figures say sum.",
              .allowed = {"min", "max", "sum", "min_or_max"}},
             {.name = "query_categories",
              .default_value = int64_t{4},
@@ -326,30 +326,30 @@ const TaskEntry& RelationalQuery() {
              .maximum = 20},
             {.name = "distractors",
              .default_value = int64_t{0},
-             .documentation =
-                 "m, the number of marked names without a number (\"Cat+7\") at random "
-                 "places of the list; C.7 has 2.",
+             .documentation = "m, the number of distractors: marked names without a number "
+                              "(\"Cat+7\") at random places in the list. C.7 has 2.",
              .minimum = 0,
              .maximum = 20},
             {
                 .name = "tokenize_numbers",
                 .default_value = false,
-                .documentation =
-                    "Writes numbers as five characters, \"07.28\", instead of as one row "
-                    "with the number (C.7, second setting).",
+                .documentation = "Writes a number as five characters, \"07.28\", instead of as a "
+                                 "single row (C.7, second setting).",
             },
             {.name = "query_says_categories",
              .default_value = true,
-             .documentation = "\"Find min of categories Cat5 and ...\", as the authors' program "
-                              "writes; false: \"Find min of Cat5 and ...\", as the paper prints."},
+             .documentation =
+                 "Writes \"Find min of categories Cat5 and ...\", like the authors' program. "
+                 "False: \"Find min of Cat5 and ...\", as printed in the paper."},
             {.name = "unseen_marks",
              .default_value = std::string("*_"),
-             .documentation = "The two marks of distractors in tests; training has + and -. \"*_\" "
-                              "is the program's and the paper's example, \"-*\" the paper's text.",
+             .documentation =
+                 "The two distractor marks in tests; training uses + and -. \"*_\" follows the "
+                 "authors' program and the paper's example, \"-*\" the paper's text.",
              .allowed = {"*_", "-*"}},
             {.name = "scratchpad",
              .default_value = true,
-             .documentation = "Ends a sample with an empty row, which the network may write to."},
+             .documentation = "Appends an empty row, which the network may write to."},
             {.name = "bound",
              .default_value = 5.0,
              .documentation = "Training values lie between 0 and this.",
@@ -363,7 +363,7 @@ const TaskEntry& RelationalQuery() {
       /*axis=*/"scale",
       /*axis_title=*/"scale of the numbers",
       /*accuracy_title=*/"accuracy by closeness",
-      // Not even scale 1 has names of training.
+      // Names are unseen even at scale 1.
       /*seen_up_to=*/0,
       /*compared_by_loss=*/true,
       /*loss_title=*/"mean squared error"};

@@ -1,4 +1,4 @@
-// A question about some of the named numbers in a list: text and numbers in one input.
+// Queries over a list of named numbers: inputs mix text and numbers.
 #ifndef LENGTHWISE_TASKS_NUMERIC_RELATIONAL_QUERY_H_
 #define LENGTHWISE_TASKS_NUMERIC_RELATIONAL_QUERY_H_
 
@@ -10,11 +10,11 @@
 
 namespace lengthwise::tasks::numeric {
 
-// Of kind TaskKind::kRegression; its samples have tokens.
+// The task has the kind TaskKind::kRegression. Its samples have tokens.
 const TaskEntry& RelationalQuery();
 
-// A sample's rows as people write them: "Cat2 3.45 Cat5 1.23 ... Find min of categories Cat5 and
-// Cat20". A category's name after "Cat" is one token, here its number; the scratchpad is left out.
+// Formats a sample's rows: "Cat2 3.45 Cat5 1.23 ... Find min of categories Cat5 and Cat20". The
+// category after "Cat" is a single token, shown as its number. Omits the scratchpad.
 std::string RelationalText(absl::Span<const double> inputs, absl::Span<const int32_t> tokens);
 
 }  // namespace lengthwise::tasks::numeric

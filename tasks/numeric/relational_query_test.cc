@@ -31,7 +31,7 @@ catalogue::Parameters Noisy(const std::string& operation = "min") {
 
 std::string Text(const DrawnVector& drawn) { return RelationalText(drawn.inputs, drawn.tokens); }
 
-// What a sample says, read from its text and not from its tokens.
+// A sample's meaning, parsed from its text instead of its tokens.
 struct Reading {
   std::map<int, double> values;
   std::vector<int> listed, asked;
@@ -74,7 +74,7 @@ double Answer(const Reading& reading) {
 
 class EveryVariantTest : public ::testing::TestWithParam<catalogue::Parameters> {};
 
-TEST_P(EveryVariantTest, TheTargetIsWhatTheTextAsksFor) {
+TEST_P(EveryVariantTest, TargetAnswersTheText) {
   const EntryTask task(RelationalQuery(), GetParam());
   for (const bool unseen : {false, true}) {
     for (uint32_t i = 0; i < 300; ++i) {
@@ -131,8 +131,8 @@ TEST(RelationalQueryTest, ReadsAsThePapersExamples) {
 }
 
 // 8 names of 4 characters and 8 numbers, "Find min of categories ", 4 names, 2 commas with a blank,
-// " and " and the scratchpad; a distractor has 5 characters.
-TEST(RelationalQueryTest, HasARowForEachCharacterNameAndNumber) {
+// " and " and the scratchpad. A distractor has 5 characters.
+TEST(RelationalQueryTest, RowsAreCharactersNamesAndNumbers) {
   EXPECT_EQ(EntryTask(RelationalQuery())->Rows(8), 8 * 4 + 8 + 23 + 4 * 4 + 2 * 2 + 5 + 1);
   EXPECT_EQ(EntryTask(RelationalQuery(), Noisy())->Rows(8),
             EntryTask(RelationalQuery())->Rows(8) + 2 * 5);
@@ -149,7 +149,7 @@ TEST(RelationalQueryTest, OnlyTheFirstOutputCounts) {
             static_cast<std::ptrdiff_t>(mask.size()) - 1);
 }
 
-TEST(RelationalQueryTest, DistractorsAreMarkedNamesOfTheListAtAnyPlace) {
+TEST(RelationalQueryTest, DistractorsAreMarkedAtAnyPlace) {
   for (const bool unseen : {false, true}) {
     const EntryTask task(RelationalQuery(), Noisy());
     std::set<char> marks;
@@ -167,12 +167,12 @@ TEST(RelationalQueryTest, DistractorsAreMarkedNamesOfTheListAtAnyPlace) {
       places.insert(text.find_first_of("+-*_"));
     }
     EXPECT_EQ(marks, unseen ? (std::set<char>{'*', '_'}) : (std::set<char>{'+', '-'}));
-    // The first of two among 18 elements has 17 places; names of one and two digits give more.
+    // The first of two among 18 elements has 17 places; names of one and two digits add more.
     EXPECT_GE(places.size(), 17U);
   }
 }
 
-TEST(RelationalQueryTest, UnseenMarksCanBeThoseOfThePapersText) {
+TEST(RelationalQueryTest, UnseenMarksFollowThePapersText) {
   catalogue::Parameters parameters = Noisy();
   parameters.Set("unseen_marks", std::string("-*"));
   const EntryTask task(RelationalQuery(), parameters);
@@ -212,7 +212,7 @@ TEST(RelationalQueryTest, QueriesAndOperationsAreUniform) {
   EXPECT_TRUE(chomsky::FitsUniform(first_asked));
 }
 
-TEST(RelationalQueryTest, RefusesWhatItHasNoSamplesOf) {
+TEST(RelationalQueryTest, RefusesDomainsWithoutSamples) {
   catalogue::Parameters parameters;
   parameters.Set("tokenize_numbers", true);
   const EntryTask task(RelationalQuery()), tokens(RelationalQuery(), parameters);

@@ -1,6 +1,6 @@
-// How right an output of a regression task is: errors, and the two accuracies of the
-// positional-attention paper (appendix "Accuracy measures"). A sample's places where `mask` is 0 do
-// not count; spans are of one length.
+// Errors and accuracies of regression outputs, including both accuracies of the
+// positional-attention paper (appendix "Accuracy measures"). Elements with `mask` 0 do not count;
+// spans have equal length.
 #ifndef LENGTHWISE_TASKS_NUMERIC_SCORES_H_
 #define LENGTHWISE_TASKS_NUMERIC_SCORES_H_
 
@@ -10,7 +10,7 @@
 
 namespace lengthwise::tasks::numeric {
 
-// Sums over places, so that batches can be added up: the mean is sum / count.
+// A sum over elements, so that batches add up: the mean is sum / count.
 struct ErrorSum {
   double sum = 0;
   int64_t count = 0;
@@ -26,20 +26,20 @@ struct ErrorSum {
 ErrorSum SquaredErrors(absl::Span<const double> predictions, absl::Span<const double> targets,
                        absl::Span<const uint8_t> mask);
 
-// |prediction - target| / max(|target|, 1.17e-6), a fraction and not a percentage. The limit keeps
-// a target of 0 finite; it is TorchMetrics' and scikit-learn's way, with the former's value.
+// |prediction - target| / max(|target|, 1.17e-6), as a fraction. The limit keeps the error finite
+// for a target of 0, as in TorchMetrics, whose value it is, and scikit-learn.
 ErrorSum AbsolutePercentageErrors(absl::Span<const double> predictions,
                                   absl::Span<const double> targets, absl::Span<const uint8_t> mask);
 
-// Whether every prediction, rounded to the nearest multiple of `unit` (the even one where two are
-// as near), is its target.
+// Returns true if every prediction, rounded to the nearest multiple of `unit`, equals its target.
+// Ties round to even.
 bool AllRoundToTarget(absl::Span<const double> predictions, absl::Span<const double> targets,
                       absl::Span<const uint8_t> mask, double unit);
 
-// What "within an absolute precision of 0.05 and a relative precision of 5 %" means for an error e
-// of a target y.
+// Readings of "within an absolute precision of 0.05 and a relative precision of 5 %", for an error
+// e and a target y.
 enum class Closeness : uint8_t {
-  kSum,     // |e| <= 0.05 + 0.05 |y|: torch.isclose, which the authors' program calls
+  kSum,     // |e| <= 0.05 + 0.05 |y|: torch.isclose, as in the authors' program
   kBoth,    // |e| <= 0.05 and |e| <= 0.05 |y|: the paper's words
   kEither,  // |e| <= 0.05 or |e| <= 0.05 |y|
 };
@@ -51,7 +51,7 @@ struct Tolerance {
 
 bool IsClose(double prediction, double target, Closeness closeness, const Tolerance& tolerance);
 
-// Whether every prediction is close to its target.
+// Returns true if every prediction is close to its target.
 bool AllClose(absl::Span<const double> predictions, absl::Span<const double> targets,
               absl::Span<const uint8_t> mask, Closeness closeness, const Tolerance& tolerance);
 

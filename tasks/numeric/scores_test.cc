@@ -11,7 +11,7 @@ namespace {
 
 const std::vector<uint8_t> kMask = {1, 1, 0};
 
-TEST(ScoresTest, ErrorsAreMeansOverThePlacesThatCount) {
+TEST(ScoresTest, ErrorsAreMeansOverUnmaskedElements) {
   const std::vector<double> predictions = {1, 5, 100}, targets = {3, 4, 0};
   EXPECT_DOUBLE_EQ(SquaredErrors(predictions, targets, kMask).Mean(), (4.0 + 1.0) / 2);
   EXPECT_DOUBLE_EQ(AbsolutePercentageErrors(predictions, targets, kMask).Mean(),
@@ -25,11 +25,11 @@ TEST(ScoresTest, SumsOfBatchesAddUp) {
   EXPECT_DOUBLE_EQ(all.Mean(), (4.0 + 1.0 + 9.0) / 3);
 }
 
-TEST(ScoresTest, ATargetOfZeroHasAFinitePercentageError) {
+TEST(ScoresTest, ZeroTargetHasAFinitePercentageError) {
   EXPECT_DOUBLE_EQ(AbsolutePercentageErrors({0.5}, {0}, {1}).Mean(), 0.5 / 1.17e-6);
 }
 
-TEST(ScoresTest, RoundingTakesTheNearestMultipleOfTheUnit) {
+TEST(ScoresTest, RoundsToTheNearestMultiple) {
   EXPECT_TRUE(AllRoundToTarget({2.6, -1.4, 9}, {3, -1, 0}, kMask, 1));
   EXPECT_FALSE(AllRoundToTarget({2.6, -1.6, 9}, {3, -1, 0}, kMask, 1));
   EXPECT_TRUE(AllRoundToTarget({2.6, -1.7, 9}, {2.5, -1.5, 0}, kMask, 0.5));
@@ -47,13 +47,13 @@ TEST(ScoresTest, ClosenessHasThreeReadings) {
   EXPECT_FALSE(IsClose(10.06, 10, Closeness::kBoth, tolerance));
   EXPECT_TRUE(IsClose(10.49, 10, Closeness::kEither, tolerance));
   EXPECT_FALSE(IsClose(10.51, 10, Closeness::kEither, tolerance));
-  // Near 0 the relative precision is the smaller one.
+  // Near 0 the relative tolerance is the smaller one.
   EXPECT_FALSE(IsClose(0.13, 0.1, Closeness::kBoth, tolerance));
   EXPECT_TRUE(IsClose(0.13, 0.1, Closeness::kEither, tolerance));
   EXPECT_FALSE(IsClose(std::nan(""), 0.1, Closeness::kEither, tolerance));
 }
 
-TEST(ScoresTest, OnePlaceThatIsNotCloseMakesTheListWrong) {
+TEST(ScoresTest, OneWrongElementMakesTheListWrong) {
   EXPECT_TRUE(AllClose({1, 2, 9}, {1, 2, 0}, kMask, Closeness::kSum, {}));
   EXPECT_FALSE(AllClose({1, 3, 9}, {1, 2, 0}, kMask, Closeness::kSum, {}));
 }

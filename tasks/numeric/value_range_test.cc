@@ -19,7 +19,7 @@ ValueRange Draw(double scale, uint32_t i) {
   return DrawRange(kTraining, scale, stream);
 }
 
-TEST(ValueRangeTest, LiesBetweenTwoPlacesInEitherOrder) {
+TEST(ValueRangeTest, OrdersItsTwoBounds) {
   const ValueRange range = RangeBetween({-6, 6}, 0.75, 0.25);
   EXPECT_DOUBLE_EQ(range.low, -3);
   EXPECT_DOUBLE_EQ(range.high, 3);
@@ -28,7 +28,7 @@ TEST(ValueRangeTest, LiesBetweenTwoPlacesInEitherOrder) {
 }
 
 // The smaller of two uniform numbers is below t with probability 1 - (1 - t)^2.
-TEST(DrawRangeTest, AtScaleOneIsTheOrderOfTwoUniformNumbers) {
+TEST(DrawRangeTest, ScaleOneOrdersTwoUniformNumbers) {
   std::vector<int64_t> low(10), high(10);
   std::vector<double> probabilities, mirrored;
   for (size_t bin = 0; bin < 10; ++bin) {
@@ -45,9 +45,9 @@ TEST(DrawRangeTest, AtScaleOneIsTheOrderOfTwoUniformNumbers) {
   EXPECT_TRUE(chomsky::Fits(high, mirrored));
 }
 
-// Equation (7) of the paper: of the pairs that are left, 2 (c - 1) / (c^2 - 1) have one bound
-// within training's range and the others none.
-TEST(DrawRangeTest, AboveScaleOneDrawsPairsWithinTrainingsRangeAgain) {
+// Equation (7) of the paper: of the remaining pairs, a fraction 2 (c - 1) / (c^2 - 1) has one bound
+// within the training range, and the others have none.
+TEST(DrawRangeTest, AboveScaleOneRedrawsTrainingRanges) {
   for (const double c : {1.5, 3.0, 10.0}) {
     std::vector<int64_t> counts(2);
     for (uint32_t i = 0; i < kDraws; ++i) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that the links between the documents lead to a file of the repository and, behind "#", to a place in it.
+"""Checks that links in the documents lead to existing files of the repository and, after "#", to existing anchors.
 
     tests/documentation/check_links.py        (from the root of the source tree; tests/run.sh does it)
 """
@@ -15,7 +15,7 @@ CODE = re.compile(r"^```.*?^```$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 
 
 def anchors(document: pathlib.Path) -> set[str]:
-    """The names that GitHub gives to headings, and those that the document gives."""
+    """The anchors that GitHub derives from headings, and those that the document defines."""
     text = re.sub(r"^```.*?^```$", "", document.read_text(), flags=re.MULTILINE | re.DOTALL)
     of_headings = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in HEADING.findall(text)}
     return of_headings | set(re.findall(r'<a id="([^"]+)">', text))
@@ -30,7 +30,7 @@ def main() -> int:
             path, _, anchor = (link[1] or link[2]).partition("#")
             target = document.parent / path if path else document
             if not target.exists():
-                wrong = "there is no such file"
+                wrong = "no such file"
             elif anchor and target.suffix == ".md" and anchor not in anchors(target):
                 wrong = f"{target.name} has no such heading or anchor"
             else:

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Checks that the tests which GUARANTEES.md and THREAT_MODEL.md name as proof are there.
+"""Checks that every test named as proof in GUARANTEES.md and THREAT_MODEL.md exists.
 
     tests/documentation/check_proofs.py        (from the root of the source tree; tests/run.sh does it)
 
-Of `//folder:target`, the target; of a test's or suite's name behind it, a test in that folder; of `folder/name_test.cc` or
-`name_test.cc`, the file; of `name_test`, a target of any folder. Prints what is not there, and fails.
+For `//folder:target` it looks for the target; for a test or suite named after it, for the test in that folder; for
+`folder/name_test.cc` or `name_test.cc`, for the file; for `name_test`, for a target in any folder. Prints what is
+missing and fails.
 """
 import pathlib
 import re
@@ -25,7 +26,7 @@ def has_target(package, name):
     if not build_file.exists():
         return False
     text = build_file.read_text()
-    # A target of its own, or of a list: as a pattern, or by its source.
+    # Matches a target declared by name, as a pattern in a list comprehension, or by its source.
     patterns = [re.escape(word).replace("%s", r"\w+") for word in re.findall(r'name = "([\w%]+)"', text)]
     listed = f'"{name}"' in text or f'"{name.removesuffix("_test")}"' in text
     return (any(re.fullmatch(pattern, name) for pattern in patterns)
@@ -33,7 +34,7 @@ def has_target(package, name):
 
 
 def has_test(package, name):
-    """Whether some test of the folder, or some suite, is called so."""
+    """Returns True if the folder has a test or suite of this name."""
     test = re.compile(r"TEST(?:_[FP])?\(\s*(?:\w+,\s*%s|%s,\s*\w+)\s*\)" % (name, name))
     return any(test.search(source.read_text()) for source in pathlib.Path(package).glob("*.cc"))
 
@@ -61,7 +62,7 @@ def check(document, files):
             elif line.startswith("|"):
                 found = package is not None and has_test(package, reference)
             if not found:
-                yield f"{document}:{number}: there is no {reference}"
+                yield f"{document}:{number}: {reference} does not exist"
 
 
 def main():

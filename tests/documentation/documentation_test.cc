@@ -1,5 +1,5 @@
-// What the documents say is what happens: runs the commands that they show (run_documented.py says
-// which), and compares what is printed.
+// Runs the commands that the documents show (run_documented.py selects them) and compares their
+// output.
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -15,10 +15,11 @@ namespace {
 
 class DocumentationTest : public testing::TestWithParam<const char*> {};
 
-TEST_P(DocumentationTest, ItsCommandsDoWhatItSays) {
+TEST_P(DocumentationTest, CommandsPrintTheDocumentedOutput) {
   if (std::getenv("LENGTHWISE_TEST_PYTHON") == nullptr) {
-    GTEST_SKIP() << "LENGTHWISE_TEST_PYTHON names no Python with the packages of the command line; "
-                    "tests/run.sh installs one";
+    GTEST_SKIP()
+        << "LENGTHWISE_TEST_PYTHON is not set to a Python with the packages of the command line; "
+           "tests/run.sh installs one";
   }
   const std::string log = testing::TempDir() + "/log";
   std::ofstream(log, std::ios::trunc).close();
@@ -36,7 +37,7 @@ TEST_P(DocumentationTest, ItsCommandsDoWhatItSays) {
   EXPECT_TRUE(exit->ok()) << said;
 }
 
-// "docs/using.md" is docs_using.
+// Turns "docs/using.md" into docs_using.
 std::string NameOf(const testing::TestParamInfo<const char*>& document) {
   return absl::StrReplaceAll(document.param, {{"/", "_"}, {".md", ""}});
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the commands that a document shows, and compares what they print with what it says.
+"""Runs the commands that a document shows and compares their output with the document.
 
   run_documented.py DOCUMENT --lengthwise PROGRAM --lengthwise_server PROGRAM --lengthwise_worker PROGRAM [--rewrite]
 
@@ -7,22 +7,22 @@ Before every block stands a comment, which readers do not see:
 
   <!-- runs -->                      every line is a command and must end with 0
   <!-- runs, ends with 0 2 -->       the first must end with 0, the others with 2
-  <!-- runs after `COMMAND` -->      COMMAND is run before, and is not shown; there may be several
-  <!-- runs, other numbers -->       what is printed has other numbers than the document, and columns of other widths
-  <!-- runs, within 60 s -->         each command is run until it prints what it should, for so long
+  <!-- runs after `COMMAND` -->      COMMAND runs first and is not shown; there may be several
+  <!-- runs, other numbers -->       the output has other numbers than the document, and columns of other widths
+  <!-- runs, within 60 s -->         repeats each command for up to 60 s, until it prints what it should
   <!-- runs, few steps -->           from here on the specifications of experiments/ take a few steps, like those in quick/
-  <!-- input of `COMMAND` -->         COMMAND is run with the block as its standard input, and must end with 0
+  <!-- input of `COMMAND` -->        COMMAND runs with the block as its standard input, and must end with 0
   <!-- printed by `COMMAND`, numbers of PROCESSOR -->
-                                     COMMAND, in a directory with experiments/ as they are, prints the block: to the letter on
-                                     such a processor, elsewhere with other numbers; --rewrite puts in what it prints here
+                                     COMMAND, in a directory with experiments/ unchanged, prints the block: exactly on such
+                                     a processor, elsewhere with other numbers; --rewrite inserts the output of this run
   <!-- not run: WHY -->
 
-Where lines of a block begin with "$ ", they are the commands, and the others are what they print, to the letter; "..." on a
-line of its own stands for any lines. What ends in "&" goes on in the background to the end, and none of it may end before:
-servers, workers and Prometheus, whose addresses take the place of 127.0.0.1:7070 (API), 127.0.0.1:9464 (metrics) and
-127.0.0.1:9090 (Prometheus). What a line exports holds for those after it. Everything happens in an empty directory with bazel-bin/,
-deploy/, docs/*.yaml and experiments/. The quick/ specifications are cut to a few steps, the others beside them are
-evaluated more often, and Prometheus scrapes each second.
+If lines of a block begin with "$ ", they are the commands, and the other lines are their exact output; "..." on a
+line of its own stands for any lines. A command that ends in "&" runs in the background and must run until the end of
+the document. The addresses of background servers, workers and Prometheus replace 127.0.0.1:7070 (API),
+127.0.0.1:9464 (metrics) and 127.0.0.1:9090 (Prometheus). Exported variables apply to all later commands. Everything
+runs in an empty directory with bazel-bin/, deploy/, docs/*.yaml and experiments/. The quick/ specifications are cut
+to a few steps, the others beside them are evaluated more often, and Prometheus scrapes each second.
 """
 
 import argparse
@@ -83,7 +83,7 @@ class Runner:
             LC_ALL="C.UTF-8",
         )
         if python := os.environ.get("LENGTHWISE_TEST_PYTHON"):
-            # What the command line starts of Python.
+            # The Python that the command line starts.
             site = directory / ".site"
             sys.path.insert(0, str(root / "tests" / "python"))
             import installed_package
@@ -92,7 +92,7 @@ class Runner:
             self.environment.update(LENGTHWISE_PYTHON=python, PYTHONPATH=str(site))
 
     def cut(self, specifications):
-        """To a few steps."""
+        """Cuts specifications to a few steps."""
         for path in (self.directory / "experiments").glob(specifications):
             path.chmod(0o644)
             text = re.sub(r"\b(steps|epochs): \d+", "steps: 5", path.read_text())
@@ -100,7 +100,7 @@ class Runner:
             path.write_text(re.sub(r"\bsequences: \d+", "sequences: 4", text))
 
     def start(self, command):
-        """A server, a worker or Prometheus; of those that serve waits until they do."""
+        """Starts a server, a worker or Prometheus, and waits until it serves."""
         ready = self.directory / f"ready{len(self.background)}"
         log = self.directory / f"background{len(self.background)}.log"
         if command.startswith("lengthwise_server"):
@@ -157,7 +157,7 @@ class Runner:
                                       input=given.encode(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=SECONDS,
                                       check=False)
             except subprocess.TimeoutExpired:
-                return self.failures.append(f"$ {command}\nhas not ended after {SECONDS} s")
+                return self.failures.append(f"$ {command}\ndid not end within {SECONDS} s")
             printed = self.documented(done.stdout.decode("utf-8", "replace"))
             as_said = expected is None or same(expected, printed, other_numbers)
             if (done.returncode == code and as_said) or time.time() > began + seconds:
@@ -167,10 +167,10 @@ class Runner:
         if done.returncode != code:
             self.failures.append(f"$ {command}\nended with {done.returncode} instead of {code}:\n{printed}")
         elif not as_said:
-            self.failures.append(f"$ {command}\nis documented to print\n{expected}\nand prints\n{printed}")
+            self.failures.append(f"$ {command}\nshould print\n{expected}\nbut prints\n{printed}")
 
     def printed(self, command):
-        """What a command prints in a checkout; None where it fails."""
+        """Returns a command's output in a checkout; None if it fails."""
         self.commands += 1
         began = time.time()
         done = subprocess.run(["bash", "-c", command], cwd=self.checkout, env=self.environment, stdin=subprocess.DEVNULL,
@@ -195,7 +195,9 @@ class Runner:
 
 
 def processor():
-    """What decides the last bits of numbers: the processor's maker and its vector instructions, as LibTorch tells them apart."""
+    """Identifies the processors with bit-identical numbers: the maker and the vector instructions, as LibTorch selects
+    them.
+    """
     about = pathlib.Path("/proc/cpuinfo").read_text()
     vendor = re.search(r"^vendor_id\s*: (\S+)", about, re.M)
     flags = set((re.search(r"^flags\s*: (.*)", about, re.M) or ["", ""])[1].split())
@@ -204,12 +206,12 @@ def processor():
 
 
 def as_block(printed):
-    """What was printed as a document holds it: without spaces at the ends of lines."""
+    """Returns output as it stands in a document: without trailing spaces."""
     return "\n".join(line.rstrip() for line in printed.strip("\n").split("\n"))
 
 
 def without_numbers(text):
-    """Nor the widths of columns, which are those of their numbers, nor a chart of them, which comes last."""
+    """Removes numbers, the widths of columns, which depend on them, and a trailing chart."""
     text = text[:text.rfind("\n", 0, chart.start()) + 1].rstrip("\n") if (chart := CURVE.search(text)) else text
     return re.sub(r" +", " ", re.sub(r"─+", "─", NUMBER.sub("0", text)))
 
@@ -223,7 +225,7 @@ def same(expected, printed, other_numbers):
 
 
 def commands_of(text):
-    """Pairs of a command and what it is to print; None where the block does not say."""
+    """Returns pairs of a command and its expected output; None if the block does not show it."""
     lines = text.rstrip("\n").split("\n")
     if not any(line.startswith("$ ") for line in lines):
         return [(line, None) for line in lines if line.strip() and not line.startswith("#")]
@@ -239,11 +241,11 @@ def commands_of(text):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("document", type=pathlib.Path)
-    parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path.cwd(), help="of the source tree")
+    parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path.cwd(), help="root of the source tree")
     for name in ("lengthwise", "lengthwise_server", "lengthwise_worker"):
         parser.add_argument(f"--{name}", type=pathlib.Path, required=True)
     parser.add_argument("--rewrite", action="store_true",
-                        help="only run \"input of\" and \"printed by\" commands, and put in what the latter print")
+                        help="run only \"input of\" and \"printed by\" commands, and insert the output of the latter")
     options = parser.parse_args()
     text = options.document.read_text()
     programs = {name: getattr(options, name).absolute() for name in ("lengthwise", "lengthwise_server", "lengthwise_worker")}
@@ -259,7 +261,7 @@ def main():
                     continue
                 if not kind:
                     line = text[:block.start()].count("\n") + 1
-                    runner.failures.append(f"line {line}: no comment says whether the block runs, or why it does not")
+                    runner.failures.append(f"line {line}: the block needs a comment on how it runs, or why it does not")
                 if not kind or kind.startswith("not run"):
                     continue
                 run += 1
@@ -273,8 +275,8 @@ def main():
                         mark = f"<!-- printed by `{shown['command']}`, numbers of {processor()} -->\n"
                         rewritten = rewritten.replace(block[0], f"{mark}```\n{as_block(printed)}\n```")
                     elif printed is not None and not same(block["text"], printed, shown["processor"] != processor()):
-                        runner.failures.append(f"$ {shown['command']}\nis documented to print\n{block['text']}\nand prints\n"
-                                               f"{printed}\ndocs/refresh_numbers.sh puts new numbers in")
+                        runner.failures.append(f"$ {shown['command']}\nshould print\n{block['text']}\nbut prints\n"
+                                               f"{printed}\ndocs/refresh_numbers.sh inserts new numbers")
                     continue
                 if "few steps" in how:
                     runner.cut("*.yaml")

@@ -1,5 +1,5 @@
-// Tokens, certificates and what is refused without them, with the real programs: an encrypted
-// server, clients of several people, a worker.
+// Authentication and encryption with the real programs: an encrypted server, clients of several
+// people and a worker, with and without valid tokens and certificates.
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -38,7 +38,7 @@ using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Everything that the programs of these tests have printed, and the command lines of all that ran.
+// Collects everything the programs of these tests printed, and their command lines.
 std::string& Seen() {
   static std::string& seen = *new std::string;
   return seen;
@@ -53,7 +53,7 @@ void LookAtCommandLine(const platform::ChildProcess& process) {
   absl::StrAppend(&Seen(), line, "\n");
 }
 
-// One encrypted server that asks for tokens, for all tests.
+// One encrypted server that requires tokens, shared by all tests.
 class AccessTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -84,7 +84,7 @@ class AccessTest : public testing::Test {
     std::ifstream ready(File("ready"));
     address_ = new std::string;
     std::getline(ready, *address_);
-    // What everyone in the house has.
+    // The configuration that all users share.
     std::ofstream(File("home/.config/lengthwise/config.yaml"))
         << "server: " << *address_ << "\ntls_ca: " << house_->ca() << "\n";
     MakeToken("ada", "submitter");
@@ -99,7 +99,7 @@ class AccessTest : public testing::Test {
 
   static std::string File(const std::string& name) { return absl::StrCat(*directory_, "/", name); }
 
-  // Runs a program to its end, as a user whose home is ours.
+  // Runs a program to its end as a user whose home is the test's.
   static Result Run(std::vector<std::string> arguments,
                     std::vector<std::pair<std::string, std::string>> environment = {}) {
     environment.insert(environment.end(), {{"HOME", File("home")}, {"XDG_CONFIG_HOME", ""}});
@@ -109,7 +109,7 @@ class AccessTest : public testing::Test {
     absl::StrAppend(&Seen(), result.output);
     return result;
   }
-  // `lengthwise ...` with the token of somebody; without one for an empty name.
+  // Runs `lengthwise ...` with the token of `who`; without a token if `who` is empty.
   static Result Client(const std::string& who, std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), kClient);
     if (!who.empty()) {
@@ -122,13 +122,13 @@ class AccessTest : public testing::Test {
                                          File(principal + ".token")});
     ASSERT_EQ(made.code, 0) << made.output;
   }
-  // A client that fails, with one line.
+  // Expects a client's failure with a one-line message and returns it.
   static std::string Refusal(const Result& result) {
     EXPECT_NE(result.code, 0) << result.output;
     EXPECT_EQ(std::count(result.output.begin(), result.output.end(), '\n'), 1) << result.output;
     return result.output;
   }
-  // A worker that ends when it had nothing to do for `idle`, or is refused.
+  // Runs a worker until it was idle for `idle` or is rejected.
   static Result Worker(const std::vector<std::string>& more, const std::string& idle = "60s") {
     std::vector<std::string> arguments = {kWorker, "--device",         "cpu", "--threads",
                                           "1",     "--exit_when_idle", idle};
@@ -149,7 +149,7 @@ rpc::TestAuthority* AccessTest::house_ = nullptr;
 rpc::TestAuthority* AccessTest::stranger_ = nullptr;
 platform::ChildProcess* AccessTest::server_ = nullptr;
 
-TEST_F(AccessTest, EverybodyDoesTheirPartOfAnExperiment) {
+TEST_F(AccessTest, RolesSufficeForAnExperiment) {
   EXPECT_THAT(Client("ada", {"auth", "whoami"}).output,
               HasSubstr(absl::StrCat("ada (submitter) at ", *address_, ", until 20")));
   const std::string specification = File("tiny.yaml");
@@ -176,8 +176,8 @@ TEST_F(AccessTest, EverybodyDoesTheirPartOfAnExperiment) {
   EXPECT_THAT(shown.output, AllOf(HasSubstr("\"owner\":\"ada\""), HasSubstr("\"succeeded\":1")));
 }
 
-TEST_F(AccessTest, WhoIsRefusedIsToldInOneLineWhatToDo) {
-  // No token, one of another server, a revoked one, one whose time is over.
+TEST_F(AccessTest, RejectedCallersGetOneLineOfAdvice) {
+  // No token, an unknown token, a revoked one and an expired one.
   EXPECT_THAT(Refusal(Client("", {"list"})),
               AllOf(HasSubstr("asks for a token"), HasSubstr("--token_file")));
   const std::string other = rpc::FormatTokenText({std::string(12, '0'), std::string(64, '0')});
@@ -203,12 +203,12 @@ TEST_F(AccessTest, WhoIsRefusedIsToldInOneLineWhatToDo) {
   }
   EXPECT_THAT(Refusal(Client("late", {"list"})),
               AllOf(HasSubstr("of late expired at 20"), HasSubstr("ask an administrator")));
-  // A file that others may read.
+  // A token file that other users can read.
   std::filesystem::copy_file(File("ada.token"), File("open.token"));
   chmod(File("open.token").c_str(), 0644);
   EXPECT_THAT(Refusal(Client("open", {"list"})), HasSubstr("chmod 600"));
 
-  // A server that is not the house's, and one that is not asked to prove it.
+  // A server with another authority's certificate, and a connection without TLS.
   EXPECT_THAT(Refusal(Client("ada", {"list", "--tls_ca", stranger_->ca()})),
               HasSubstr("is not the authority that signed it"));
   const Result plain = Run({kClient, "list", "--server", *address_}, {{"LENGTHWISE_CONFIG", ""}});
@@ -219,7 +219,7 @@ TEST_F(AccessTest, WhoIsRefusedIsToldInOneLineWhatToDo) {
               HasSubstr("in plain text"));
 }
 
-TEST_F(AccessTest, AWorkerNeedsItsTokenAndItsCertificate) {
+TEST_F(AccessTest, WorkerNeedsTokenAndCertificate) {
   const auto refusal = [](const Result& result) {
     EXPECT_EQ(result.code, 1) << result.output;
     const size_t error = result.output.find("ERROR");
@@ -245,7 +245,7 @@ TEST_F(AccessTest, AWorkerNeedsItsTokenAndItsCertificate) {
               HasSubstr("expired at"));
 }
 
-TEST_F(AccessTest, TheConfigurationIsShownWithItsOrigins) {
+TEST_F(AccessTest, ShowsConfigurationWithOrigins) {
   const Result shown = Client("ada", {"config", "--output", "csv"});
   EXPECT_EQ(shown.code, 0);
   EXPECT_THAT(shown.output,
@@ -253,7 +253,7 @@ TEST_F(AccessTest, TheConfigurationIsShownWithItsOrigins) {
                     HasSubstr(absl::StrCat("token_file,", File("ada.token"), ",--token_file"))));
 }
 
-// Names that would lead out of the directory of artifacts, or of experiments, if they were paths.
+// Names that would leave the directory of artifacts or experiments if they were used as paths.
 TEST_F(AccessTest, NamesCannotLeaveTheirDirectory) {
   const rpc::TestAuthority::Pair pair = house_->Issue("me");
   const auto right = rpc::CreateChannel({.server = *address_,
@@ -305,7 +305,7 @@ TEST_F(AccessTest, NamesCannotLeaveTheirDirectory) {
       refused(writer->Finish());
     }
   }
-  // A name of the right form for a trial that is not there, and a checksum that is a path.
+  // A well-formed name of a missing trial, and a checksum that is a path.
   grpc::ClientContext context;
   v1::DownloadArtifactRequest request;
   request.set_trial("experiments/tiny-1/trials/x");
@@ -316,8 +316,8 @@ TEST_F(AccessTest, NamesCannotLeaveTheirDirectory) {
   EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
 }
 
-// The last of these tests, over all that the others have made the programs say.
-TEST_F(AccessTest, ZNoSecretIsInALogACommandLineOrAFileOfTheServer) {
+// Runs last: searches everything that the other tests made the programs print.
+TEST_F(AccessTest, ZSecretsDoNotLeak) {
   server_->Terminate(kDeadline);
   const std::string log = Contents(File("server.log"));
   EXPECT_THAT(log, AllOf(HasSubstr("with TLS"), HasSubstr("stopped")));

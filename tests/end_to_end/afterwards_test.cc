@@ -1,5 +1,5 @@
-// What one does with an experiment that has ended, with the real programs: evaluate a stored model
-// again, look at its attention and activations, add seeds, sum it up.
+// Work on a finished experiment with the real programs: re-evaluating a stored model, looking at
+// attention and activations, adding seeds, and summarizing.
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -65,7 +65,7 @@ class AfterwardsTest : public testing::TestWithParam<Encoding> {
     Watcher(server_, experiment_).WatchUntil([](const v1::Event&) { return false; });
   }
 
-  // The trials of an experiment after it has ended.
+  // Waits for the experiment's end and returns its trials.
   std::vector<v1::Trial> EndedTrials(const std::string& experiment) {
     Watcher(server_, experiment).WatchUntil([](const v1::Event&) { return false; });
     v1::ListTrialsRequest request;
@@ -105,7 +105,7 @@ class AfterwardsTest : public testing::TestWithParam<Encoding> {
     return response.experiment().name();
   }
 
-  // Runs the command line to its end; its output.
+  // Runs the command line to its end and returns its output.
   std::string Client(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), kClient);
     arguments.push_back("--server=" + server_.address());
@@ -122,7 +122,7 @@ class AfterwardsTest : public testing::TestWithParam<Encoding> {
   int calls_ = 0;
 };
 
-TEST_P(AfterwardsTest, AStoredModelScoresAsItDidAfterItsTraining) {
+TEST_P(AfterwardsTest, StoredModelScoresAsAfterTraining) {
   const std::vector<v1::Trial> trials = EndedTrials(experiment_);
   ASSERT_EQ(trials.size(), 1u);
   const std::string evaluated = Evaluate(trials[0].name(), {});
@@ -140,7 +140,7 @@ TEST_P(AfterwardsTest, AStoredModelScoresAsItDidAfterItsTraining) {
   }
   EXPECT_EQ(again[0].outcome().unseen_accuracy(), trials[0].outcome().unseen_accuracy());
 
-  // Other lengths; and the first experiment is not needed any more.
+  // Evaluates other lengths after the first experiment was deleted.
   v1::DeleteExperimentRequest deletion;
   deletion.set_name(experiment_);
   v1::DeleteExperimentResponse deleted;
@@ -154,7 +154,7 @@ TEST_P(AfterwardsTest, AStoredModelScoresAsItDidAfterItsTraining) {
   EXPECT_THAT(FinalAccuracies(third).begin()->second.lengths(), ElementsAre(20));
 }
 
-TEST_P(AfterwardsTest, AnExtensionTrainsOnlyWhatIsNew) {
+TEST_P(AfterwardsTest, ExtensionTrainsOnlyNewSeeds) {
   const auto before = FinalAccuracies(experiment_);
   const std::vector<v1::Trial> old = EndedTrials(experiment_);
   EXPECT_THAT(Client({"extend", "tiny", "--seeds", "0..2"}), HasSubstr("Added 2 trials to tiny-1"));
@@ -173,7 +173,7 @@ TEST_P(AfterwardsTest, AnExtensionTrainsOnlyWhatIsNew) {
   EXPECT_EQ(after.at(before.begin()->first).losses(0), before.begin()->second.losses(0));
 }
 
-TEST_P(AfterwardsTest, ASummaryIsTheMeanOfTheTrials) {
+TEST_P(AfterwardsTest, SummaryIsTheMeanOfTheTrials) {
   Client({"extend", "tiny", "--seeds", "1..2", "--watch"});
   v1::SummarizeExperimentRequest request;
   request.set_name(experiment_);
@@ -202,7 +202,7 @@ TEST_P(AfterwardsTest, ASummaryIsTheMeanOfTheTrials) {
   EXPECT_GT(cell.training_seconds().mean(), 0);
 }
 
-TEST_P(AfterwardsTest, AttentionIsShownForRecordedAndForGivenInputs) {
+TEST_P(AfterwardsTest, ShowsAttentionOfAnyInput) {
   const nlohmann::json recorded =
       nlohmann::json::parse(Client({"attention", "tiny/0", "--output=json"}));
   ASSERT_EQ(recorded["maps"].size(), 1u);
@@ -210,7 +210,8 @@ TEST_P(AfterwardsTest, AttentionIsShownForRecordedAndForGivenInputs) {
   EXPECT_EQ(map["length"], 5);
   EXPECT_EQ(map["tokens"].size(), 10u);
   EXPECT_EQ(map["probabilities"].size(), 2u);
-  // The recorded input, given by hand, has the same map: the same positions are drawn for a length.
+  // The recorded input, given explicitly, has the same map: positions are drawn for a length, not
+  // an input.
   std::string input;
   for (int i = 0; i < 5; ++i) {
     input += (i > 0 ? "," : "") + std::to_string(map["tokens"][i].get<int>());

@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# Builds the programs of an earlier release from this repository's history, once, and prints the folder that holds them.
+# Builds the programs of an earlier release from this repository's history, once, and prints the
+# folder that holds them.
 #
 #   tests/end_to_end/build_release.sh REVISION
 #
-# Exits with 77 and the reason as its last line where the history lacks the revision, as in a shallow clone.
+# Exits with 77 and the reason as its last line if the history lacks the revision, as in a shallow
+# clone.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 revision=${1:?usage: tests/end_to_end/build_release.sh REVISION}
@@ -11,13 +13,14 @@ directory=${XDG_CACHE_HOME:-$HOME/.cache}/lengthwise/releases/$revision
 
 if [ ! -e "$directory/bin/complete" ]; then
   if ! git rev-parse --quiet --verify "$revision^{commit}" >/dev/null; then
-    echo "other releases were not tried: this clone has no revision $revision"
+    echo "other releases were not tested: this clone has no revision $revision"
     exit 77
   fi
   rm -rf "$directory"
   mkdir -p "$directory/source" "$directory/bin"
   git archive "$revision" | tar -x -C "$directory/source"
-  # Where LibTorch is. A newer compiler than the release's has other warnings.
+  # Points to LibTorch. A compiler newer than the release's has other warnings, so they are no
+  # errors.
   { grep -v -e '--config=' user.bazelrc && echo "build --copt=-Wno-error"; } >"$directory/source/user.bazelrc"
   (
     cd "$directory/source"

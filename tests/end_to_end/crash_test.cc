@@ -1,6 +1,5 @@
-// What survives when processes die: the real server and worker, killed with SIGKILL in the middle
-// of an experiment, end with exactly the history and the weights of an experiment that nothing
-// disturbed.
+// Kills the real server and worker with SIGKILL in the middle of an experiment. The history and the
+// weights must equal those of an undisturbed run exactly.
 #include <chrono>
 #include <csignal>
 #include <cstdint>
@@ -53,7 +52,7 @@ evaluation:
   attention_lengths: [12]
 )yaml";
 
-// An addition is trained in well under a second a hundred steps; its answers take seconds.
+// A hundred steps of addition take well under a second; evaluating its answers takes seconds.
 constexpr char kTextSpecification[] = R"(
 name: crash_text
 tasks: decimal_addition
@@ -76,7 +75,7 @@ evaluation:
   attention_lengths: [2]
 )";
 
-// The whole history as a late joiner reads it.
+// Reads the whole history as a late watcher.
 std::vector<v1::Event> ReadAll(Server& server, const std::string& experiment) {
   Watcher watcher(server, experiment);
   EXPECT_FALSE(watcher.WatchUntil([](const v1::Event&) { return false; }));
@@ -94,7 +93,7 @@ v1::Experiment Get(Server& server, const std::string& experiment) {
   return response;
 }
 
-// How often a trial was given out, and from which steps it went on.
+// The starting step of each attempt of a trial.
 std::vector<int64_t> StartsOf(const std::vector<v1::Event>& events) {
   std::vector<int64_t> steps;
   for (const v1::Event& event : events) {
@@ -111,7 +110,7 @@ void ExpectPositionsAscend(const std::vector<v1::Event>& events) {
   }
 }
 
-// Uploads a file of examples and submits an experiment that is trained on it.
+// Uploads a file of examples and submits an experiment that trains on it.
 std::string SubmitExamples(Server& server) {
   std::string text;
   for (int i = 0; i < 4000; ++i) {
@@ -158,7 +157,7 @@ std::string SubmitExamples(Server& server) {
   return Submit(server, specification);
 }
 
-// Of an experiment of three trials, trained for 1,200 steps.
+// Expects an experiment of three trials with 1,200 steps each.
 void ExpectKillsLeaveTheUndisturbedHistory(const std::string& directory,
                                            const std::function<std::string(Server&)>& submit) {
   Server undisturbed(directory + "/undisturbed", absl::Seconds(60));
@@ -201,7 +200,7 @@ void ExpectKillsLeaveTheUndisturbedHistory(const std::string& directory,
   EXPECT_FALSE(watcher.WatchUntil([](const v1::Event&) { return false; }));
   EXPECT_EQ(Get(disturbed, name).trials().succeeded(), 3);
 
-  // The disturbance happened, and it went on from a checkpoint.
+  // The disturbance took place, and training resumed from a checkpoint.
   int64_t resumed_from = 0;
   for (const v1::Event& event : watcher.events()) {
     if (event.has_state_change() && event.trial() == first_trial && event.attempt() == 2) {
@@ -210,13 +209,13 @@ void ExpectKillsLeaveTheUndisturbedHistory(const std::string& directory,
   }
   EXPECT_GE(resumed_from, 100);
 
-  // Who was there all the time, and who comes now, have the history of the undisturbed run.
+  // A watcher from the start and a late one both see the history of the undisturbed run.
   EXPECT_TRUE(Fold(watcher.events()) == expected);
   ExpectPositionsAscend(watcher.events());
   const std::vector<v1::Event> late = ReadAll(disturbed, name);
   ExpectPositionsAscend(late);
   EXPECT_TRUE(Fold(late) == expected);
-  // Nothing that was replaced is still there: as many measurements as in the undisturbed run.
+  // Replaced events are gone: there are exactly as many measurements as in the undisturbed run.
   auto measurements = [](const std::vector<v1::Event>& events) {
     int64_t count = 0;
     for (const v1::Event& event : events) {
@@ -228,18 +227,18 @@ void ExpectKillsLeaveTheUndisturbedHistory(const std::string& directory,
   EXPECT_EQ(measurements(late), measurements(expected_events));
 }
 
-TEST(CrashTest, KilledWorkerAndServerLeaveTheHistoryOfAnUndisturbedRun) {
+TEST(CrashTest, KillsLeaveTheUndisturbedHistory) {
   ExpectKillsLeaveTheUndisturbedHistory(
       ::testing::TempDir(), [](Server& server) { return Submit(server, kSpecification); });
 }
 
-TEST(CrashTest, KillsLeaveTheUndisturbedHistoryOfAFileOfExamples) {
-  // Where the workers keep the file.
+TEST(CrashTest, KillsWithExamplesLeaveTheUndisturbedHistory) {
+  // The workers' cache of files.
   setenv("XDG_CACHE_HOME", ::testing::TempDir().c_str(), 1);
   ExpectKillsLeaveTheUndisturbedHistory(::testing::TempDir() + "/examples", SubmitExamples);
 }
 
-TEST(CrashTest, ALanguageModelKilledInTrainingAndWhileItAnswersHasTheHistoryOfAnUndisturbedRun) {
+TEST(CrashTest, KilledLanguageModelHasTheUndisturbedHistory) {
   const std::string directory = ::testing::TempDir() + "/text";
   Server undisturbed(directory + "/undisturbed", absl::Seconds(60));
   undisturbed.Start();
@@ -267,7 +266,7 @@ TEST(CrashTest, ALanguageModelKilledInTrainingAndWhileItAnswersHasTheHistoryOfAn
     return event.has_training_points() && event.step() > 100 && event.step() < 500;
   }));
   kill_worker();
-  // Behind the last checkpoint there is the final evaluation alone.
+  // Only the final evaluation follows the last checkpoint.
   ASSERT_TRUE(watcher.WatchUntil(
       [](const v1::Event& event) { return event.has_checkpoint() && event.step() == 600; }));
   kill_worker();
@@ -323,7 +322,7 @@ TEST(CrashTest, TwoWatchersAndALateOneSeeTheSameEvents) {
   const std::string name = Submit(server, kSpecification);
   Watcher first(server, name);
   Watcher second(server, name);
-  // The first leaves and joins again in the middle.
+  // The first watcher leaves and rejoins in the middle.
   ASSERT_TRUE(first.WatchUntil([](const v1::Event& event) { return event.has_training_points(); }));
   EXPECT_FALSE(second.WatchUntil([](const v1::Event&) { return false; }));
   EXPECT_FALSE(first.WatchUntil([](const v1::Event&) { return false; }));

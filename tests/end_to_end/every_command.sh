@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# Runs every command that `lengthwise --help` prints, every analysis, figure and export format among them, on an installation:
-# a few small experiments are trained, drawn, analysed and exported. A command that the help prints and this script does not
-# run is a failure, too.
+# Runs every command that `lengthwise --help` lists, with every analysis, figure and export format,
+# on an installation. Trains, draws, analyses and exports a few small experiments. A listed command
+# that this script does not run is a failure.
 #
 #   tests/end_to_end/every_command.sh [LENGTHWISE [SERVER [WORKER]]]
 #
-# LENGTHWISE is the program, by default bazel-bin/client/lengthwise of this checkout. The server and the worker stand beside it,
-# or in the folders of a build, unless they are named. The last line says how many commands were run; it exits with 1 after
-# a failure.
+# LENGTHWISE is the program, by default bazel-bin/client/lengthwise of this checkout. Server and
+# worker are looked up beside it, or in a build's folders, unless they are given. The last line
+# counts the commands that were run. Exits with 1 after a failure.
 set -uo pipefail
 checkout=$(cd "$(dirname "$0")/../.." && pwd)
 program=$(realpath "${1:-$checkout/bazel-bin/client/lengthwise}")
-# beside NAME: lengthwise_NAME of an installation, or of a build.
+# beside NAME: prints the path of lengthwise_NAME in an installation or a build.
 beside() {
   local path
   for path in "$(dirname "$program")/lengthwise_$1" "$(dirname "$program")/../$1/lengthwise_$1"; do
@@ -21,7 +21,7 @@ beside() {
 server=${2:-$(beside server)}
 worker=${3:-$(beside worker)}
 for path in "$program" "$server" "$worker"; do
-  [ -x "$path" ] || { echo "there is no program ${path:-beside $program}; see $0" >&2; exit 2; }
+  [ -x "$path" ] || { echo "no program ${path:-beside $program}; see $0" >&2; exit 2; }
 done
 
 work=$(mktemp -d)
@@ -32,14 +32,14 @@ stop() {
 }
 trap stop EXIT
 cd "$work" || exit
-# Nothing of the caller's settings.
+# Removes the caller's settings.
 for variable in $(compgen -e LENGTHWISE_); do
   [ "$variable" = LENGTHWISE_PYTHON ] || unset "$variable"
 done
 export LENGTHWISE_CONFIG="" LC_ALL=C.UTF-8
 export LENGTHWISE_SERVER_BINARY=$server LENGTHWISE_WORKER_BINARY=$worker
 
-# Commands that were run, and those that failed.
+# The commands that were run, and the number of failures.
 declare -A ran=()
 count=0
 failures=0
@@ -55,16 +55,16 @@ try() {
     fail "lengthwise $* prints nothing"
   fi
 }
-# try_for TEXT COMMAND...: what it prints has TEXT.
+# try_for TEXT COMMAND...: its output must contain TEXT.
 try_for() {
   local text=$1
   shift
   try "$@"
   grep -qF -- "$text" output || fail "lengthwise $* does not print \"$text\""
 }
-# made FILE...: the last command made them.
+# made FILE...: the last command must have created these files.
 made() {
-  for path in "$@"; do [ -s "$path" ] || fail "there is no $path"; done
+  for path in "$@"; do [ -s "$path" ] || fail "$path was not written"; done
 }
 
 cat >strings.yaml <<'YAML'
@@ -128,7 +128,7 @@ training:
   report_every_steps: 2
 evaluation: {lengths: 1..6, sequences: 40, sequence_scores: true, every_steps: 5, interval_lengths: [2, 6]}
 YAML
-# On this machine alone.
+# On this machine, without a running server.
 try_for "by length" run strings.yaml --data_dir alone --workers 1
 for command in list storage backup; do try "$command" --data_dir alone; done
 for command in results report; do try "$command" strings --data_dir alone; done
@@ -144,7 +144,7 @@ try man --out pages
 made pages/lengthwise-analyze-noise.1
 for shell in bash zsh fish; do try_for lengthwise completion "$shell"; done
 
-# With a server that has tokens, and a worker.
+# With a server that requires tokens, and a worker.
 "$server" --data_dir data --create_admin_token admin.token >server.log 2>&1 || { cat server.log; exit 1; }
 "$server" --data_dir data --listen 127.0.0.1:0 --metrics_listen 127.0.0.1:0 --ready_file ready >>server.log 2>&1 &
 started+=($!)
@@ -189,7 +189,7 @@ try storage --token_file admin.token
 try backup --token_file admin.token
 try doctor --token_file admin.token
 
-# Each analysis, and each kind of output of one.
+# Each analysis, and each output format.
 "$program" sample latin_square --validation --length 1 --count 1000 --output csv | awk -F , '
   BEGIN { printf "{\"puzzles\": [" }
   NR > 1 { printf "%s{\"puzzle\": \"%s\", \"human_accuracy\": %.2f}", (NR > 2 ? ", " : ""), $1, (NR % 5) / 4 }
@@ -213,7 +213,7 @@ for analysis in $("$program" analyze --help | sed -nE 's/^  lengthwise analyze (
 done
 for kind in json csv markdown latex; do try analyze noise puzzles --output "$kind"; done
 
-# Each figure, and each file that one can be.
+# Each figure, and each file format.
 declare -A figures=(
   [accuracy_by_length]="sums --seeds best --together"
   [accuracy_of_trials]="sums"
@@ -255,13 +255,13 @@ formats=$("$program" export --help | sed -nE 's/^ *--format FORMAT:\{([a-z,]+)\}
 [ "$(wc -w <<<"$formats")" -gt 3 ] || fail "the help of export lists few formats: $formats"
 for format in $formats; do
   try export strings --format "$format" -o "export-$format"
-  [ -e "export-$format" ] || fail "there is no export-$format"
+  [ -e "export-$format" ] || fail "export-$format was not written"
 done
 try_for report.html report strings -o report.html
 made report.html
 try report puzzles --compare lst_pe_init/table_1 -o puzzles.html
 
-# What changes an experiment comes last.
+# Commands that change an experiment come last.
 try submit numbers.yaml --request_id again
 try cancel numbers-2 --reason "not needed"
 try retry numbers-2 --cancelled
@@ -271,7 +271,7 @@ try delete numbers-2 --yes
 commands=$("$program" --help | sed -nE 's/^  ([a-z]+)  +[A-Z].*/\1/p')
 [ "$(wc -w <<<"$commands")" -gt 30 ] || fail "the help lists few commands: $commands"
 for command in $commands; do
-  [ -n "${ran[$command]:-}" ] || fail "lengthwise --help has the command $command, which was not run"
+  [ -n "${ran[$command]:-}" ] || fail "lengthwise --help lists the command $command, which was not run"
 done
 echo "$count commands were run, $failures failed"
 [ "$failures" = 0 ]

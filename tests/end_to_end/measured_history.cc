@@ -16,7 +16,7 @@ History Fold(const std::vector<v1::Event>& events) {
     std::vector<v1::Event>& kept = by_trial[TrialId(event.trial())];
     if (event.has_state_change()) {
       if (event.state_change().to() != v1::RUNNING) continue;
-      // What came after the checkpoint of that step, comes again; with no checkpoint, all does.
+      // Events after that step's checkpoint are sent again; without a checkpoint, all events are.
       const int64_t step = event.state_change().resumed_from_step();
       size_t keep = 0;
       for (size_t i = 0; i < kept.size(); ++i) {

@@ -1,6 +1,5 @@
-// A server that is away for a while, the real one: the worker trains on, keeps what it cannot hand
-// in on the disk, and hands in everything afterwards, in the same attempt. And what is said about a
-// trial can be read from the command line.
+// An outage of the real server: the worker trains on, spools unsent events to disk, and delivers
+// everything afterwards in the same attempt. Also checks that the command line shows a trial's log.
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -58,8 +57,7 @@ std::unique_ptr<platform::ChildProcess> Start(std::vector<std::string> arguments
   return *std::move(process);
 }
 
-// Bytes in the nameless files that a worker has open in its spool, which the test puts in a folder
-// "spool".
+// Bytes in the unnamed files that a worker holds open in its spool, a folder named "spool" here.
 int64_t SpooledBytes(pid_t process) {
   int64_t bytes = 0;
   std::error_code gone;
@@ -73,7 +71,7 @@ int64_t SpooledBytes(pid_t process) {
   return bytes;
 }
 
-TEST(OutageTest, AWorkerTrainsOnWithoutTheServerAndHandsInEverythingAfterwards) {
+TEST(OutageTest, WorkerTrainsThroughAnOutage) {
   const std::string directory = NewDirectory("outage");
   const std::string spool = directory + "/cache/spool";
   Server server(directory, absl::Seconds(60));
@@ -85,7 +83,7 @@ TEST(OutageTest, AWorkerTrainsOnWithoutTheServerAndHandsInEverythingAfterwards) 
   Watcher watcher(server, experiment);
   ASSERT_TRUE(watcher.WatchUntil([](const v1::Event& event) { return event.has_checkpoint(); }));
   server.Kill();
-  // Memory is full soon; what is on the disk can only be trained after the server was gone.
+  // Memory fills up soon. Events on disk prove training without the server.
   const absl::Time deadline = absl::Now() + kDeadline;
   while (SpooledBytes(worker->pid()) < 60'000) {
     ASSERT_LT(absl::Now(), deadline) << Contents(directory + "/worker.log");
@@ -112,7 +110,7 @@ TEST(OutageTest, AWorkerTrainsOnWithoutTheServerAndHandsInEverythingAfterwards) 
   EXPECT_EQ(SpooledBytes(worker->pid()), 0);
 }
 
-TEST(OutageTest, WhyATrialFailedIsInItsLogAlsoAfterARestart) {
+TEST(OutageTest, FailureReasonSurvivesARestart) {
   const std::string directory = NewDirectory("logs");
   Server server(directory, absl::Seconds(30));
   server.Start();
@@ -131,7 +129,7 @@ TEST(OutageTest, WhyATrialFailedIsInItsLogAlsoAfterARestart) {
   EXPECT_THAT(Contents(log), HasSubstr("the loss was"));
 }
 
-TEST(OutageTest, ABackupOfAWorkingServerGoesOnElsewhere) {
+TEST(OutageTest, LiveBackupResumesElsewhere) {
   const std::string directory = NewDirectory("backup");
   Server server(directory, absl::Seconds(5));
   server.Start();

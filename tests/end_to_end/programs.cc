@@ -78,7 +78,7 @@ void Server::Start() {
     if (auto exit = process_->WaitFor(absl::Milliseconds(10))) {
       Fail(absl::StrCat("the server ", exit->ToString(), ":\n", Contents(log)));
     }
-    if (absl::Now() > deadline) Fail("the server does not get ready:\n" + Contents(log));
+    if (absl::Now() > deadline) Fail("the server did not become ready:\n" + Contents(log));
   }
   std::ifstream ready(ready_file);
   std::getline(ready, address_);
@@ -89,7 +89,7 @@ void Server::Start() {
 
 void Server::Kill() {
   process_->Signal(SIGKILL);
-  if (!process_->WaitFor(kDeadline)) Fail("the server survives SIGKILL");
+  if (!process_->WaitFor(kDeadline)) Fail("the server survived SIGKILL");
 }
 
 void Server::MoveTo(const std::string& host) {
@@ -130,7 +130,7 @@ std::string Submit(Server& server, const std::string& yaml) {
   request.mutable_specification_text()->set_text(yaml);
   v1::CreateExperimentResponse response;
   const grpc::Status status = server.experiments().CreateExperiment(&context, request, &response);
-  if (!status.ok()) Fail("submission refused: " + status.error_message());
+  if (!status.ok()) Fail("the submission was rejected: " + status.error_message());
   return response.experiment().name();
 }
 
@@ -139,7 +139,7 @@ bool Watcher::WatchUntil(const std::function<bool(const v1::Event&)>& enough) {
   while (absl::Now() < deadline) {
     grpc::ClientContext context;
     context.set_deadline(absl::ToChronoTime(deadline));
-    // A server that was killed comes back: wait for it.
+    // A killed server comes back, so wait for it.
     context.set_wait_for_ready(true);
     v1::WatchExperimentRequest request;
     request.set_name(experiment_);

@@ -1,4 +1,4 @@
-// The real programs, as tests start, kill and ask them: on loopback, in the test's own directory.
+// Starts, kills and queries the real programs, on loopback and in the test's own directory.
 #ifndef LENGTHWISE_TESTS_END_TO_END_PROGRAMS_H_
 #define LENGTHWISE_TESTS_END_TO_END_PROGRAMS_H_
 
@@ -20,20 +20,19 @@ inline constexpr char kServer[] = "server/lengthwise_server";
 inline constexpr char kWorker[] = "worker/lengthwise_worker";
 inline constexpr char kClient[] = "client/lengthwise";
 
-// Every wait of these tests ends here at the latest, and fails the test.
+// Upper bound for every wait of these tests. Exceeding it fails the test.
 inline constexpr absl::Duration kDeadline = absl::Seconds(120);
 
-// A server on a data directory that survives its kills. Failures end the test program with a
-// message.
+// A server on a data directory that survives kills. Failures end the test program with a message.
 class Server {
  public:
-  // `directory` is made if it is missing. Leases last `lease_duration`. `flags` are added to the
-  // command line; where they do not set --heartbeat_interval, it is 200 ms. `program` is the
-  // server's path.
+  // Creates `directory` if necessary. Leases expire after `lease_duration`. `flags` are appended to
+  // the command line; unless they set --heartbeat_interval, it is 200 ms. `program` is the server's
+  // path.
   Server(std::string directory, absl::Duration lease_duration, std::vector<std::string> flags = {},
          std::string program = kServer);
 
-  // Starts the process and waits until it serves; a second start listens on the first one's port.
+  // Starts the process and waits until it serves. A restart listens on the same port.
   void Start();
   void Kill();
   // The next start listens on this host, on the same port.
@@ -62,7 +61,7 @@ std::unique_ptr<platform::ChildProcess> StartWorker(const Server& server,
                                                     const std::string& directory,
                                                     const std::string& program = kWorker);
 
-// A specification of one trial that takes no time. Called "tiny".
+// A specification named "tiny" with one trial that finishes at once.
 inline constexpr char kTinySpecification[] = R"yaml(name: tiny
 tasks: bucket_sort
 networks: {name: encoder, blocks: 1, heads: 2, d_model: 16}
@@ -72,14 +71,14 @@ training: {steps: 10, batch_size: 4, lengths: {min: 1, max: 8}}
 evaluation: {lengths: [4, 8], sequences: 8}
 )yaml";
 
-// How a program ended, and what it wrote.
+// A program's exit code and output.
 struct Result {
-  int code = -1;  // -1: it could not be started, or has not ended by kDeadline
+  int code = -1;  // -1: it could not be started, or was still running at kDeadline
   std::string output;
 };
 
-// Runs a program to its end; its output goes through `output_file`. `environment` is added to ours.
-// `started` is called with the running process.
+// Runs a program to its end; its output goes through `output_file`. `environment` extends this
+// process's. Calls `started` with the running process.
 Result RunProgram(std::vector<std::string> arguments, const std::string& output_file,
                   std::vector<std::pair<std::string, std::string>> environment = {},
                   const std::function<void(const platform::ChildProcess&)>& started = nullptr);
@@ -87,17 +86,17 @@ Result RunProgram(std::vector<std::string> arguments, const std::string& output_
 // Submits a specification in YAML and returns the experiment's name.
 std::string Submit(Server& server, const std::string& yaml);
 
-// A watcher that survives the server's kills: it reconnects where it stopped.
+// A watcher that survives the server's kills: it reconnects and resumes its position.
 class Watcher {
  public:
   Watcher(Server& server, std::string experiment)
       : server_(server), experiment_(std::move(experiment)) {}
 
-  // Watches until `enough` says so of an event, or the experiment has ended; returns which of the
-  // two (true: enough).
+  // Watches until `enough` returns true for an event, or the experiment ends. Returns true in the
+  // first case.
   bool WatchUntil(const std::function<bool(const v1::Event&)>& enough);
 
-  // All events so far, in the order of their arrival.
+  // All events so far, in order of arrival.
   const std::vector<v1::Event>& events() const { return events_; }
 
  private:
@@ -107,8 +106,7 @@ class Watcher {
   int64_t next_position_ = 0;
 };
 
-// Command lines of the processes that have the environment variable `name` set to `value`,
-// themselves or inherited.
+// Command lines of all processes whose environment sets the variable `name` to `value`.
 std::vector<std::string> ProcessesWithVariable(const std::string& name, const std::string& value);
 
 }  // namespace lengthwise::end_to_end

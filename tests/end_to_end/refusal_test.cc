@@ -1,5 +1,5 @@
-// What the real server answers to requests that it does not carry out, and that `lengthwise
-// validate` says the same.
+// Checks the real server's answers to invalid requests, and that `lengthwise validate` gives the
+// same ones.
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -32,7 +32,7 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
 
-// kTinySpecification with another line in the place of the one of the same field.
+// kTinySpecification with `line` in place of the line of the same field.
 std::string With(const std::string& line) {
   std::string text;
   for (absl::string_view old : absl::StrSplit(kTinySpecification, '\n', absl::SkipEmpty())) {
@@ -79,8 +79,8 @@ std::vector<std::string> Violations(const grpc::Status& status) {
   return lines;
 }
 
-// One server for all tests: a refusal leaves nothing behind, and a test that starts from "no
-// experiment" finds out when one did.
+// One server for all tests. A rejected request must leave nothing behind; tests that expect no
+// experiments would notice.
 class RefusalTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -99,7 +99,7 @@ class RefusalTest : public testing::Test {
     return server_->experiments().CreateExperiment(&context, request, response);
   }
 
-  // Submits what must be refused, and returns the lines of the answer.
+  // Submits an invalid request and returns the lines of the answer.
   static std::vector<std::string> Refused(const v1::CreateExperimentRequest& request) {
     v1::CreateExperimentResponse response;
     const grpc::Status status = Create(request, &response);
@@ -128,7 +128,7 @@ class RefusalTest : public testing::Test {
 
 Server* RefusalTest::server_ = nullptr;
 
-// What `lengthwise validate` prints about a file with this text, after its first line.
+// The output of `lengthwise validate` for a file with this text, after the first line.
 std::vector<std::string> ValidatedLines(const std::string& text) {
   const std::string directory = absl::StrCat(
       testing::TempDir(), "/", testing::UnitTest::GetInstance()->current_test_info()->name());
@@ -154,7 +154,7 @@ void PrintTo(const WrongText& wrong, std::ostream* out) { *out << wrong.name; }
 
 class WrongTextTest : public RefusalTest, public testing::WithParamInterface<WrongText> {};
 
-TEST_P(WrongTextTest, IsRefusedByServerAndValidateInTheSameWords) {
+TEST_P(WrongTextTest, ServerAndValidateAgree) {
   EXPECT_EQ(Refused(TextRequest(GetParam().text)), GetParam().lines);
   EXPECT_EQ(ValidatedLines(GetParam().text), GetParam().lines);
 }
@@ -207,7 +207,7 @@ TEST_F(RefusalTest, ATypedRequestIsCheckedTheSame) {
                                 "evaluation.lengths: got -5, expected lengths from 1 to 100000"}));
 }
 
-TEST_F(RefusalTest, AFieldNumberThatTheServerDoesNotKnowIsNamedWithItsPlace) {
+TEST_F(RefusalTest, UnknownFieldNumberIsNamedWithItsPath) {
   v1::CreateExperimentRequest request = TypedRequest();
   v1::Training& training = *request.mutable_specification()->mutable_training();
   training.GetReflection()->MutableUnknownFields(&training)->AddVarint(7777, 1);
@@ -253,8 +253,8 @@ TEST_F(RefusalTest, PrometheusReadsTheNumberOfTrials) {
                     HasSubstr("\nlengthwise_trials{state=\"queued\"} 0\n")));
 }
 
-// Has a server of its own: it leaves an experiment.
-TEST(RequestIdTest, MakesCreateExperimentRepeatableForTheSameSpecificationAlone) {
+// Uses its own server, because it leaves an experiment.
+TEST(RequestIdTest, RequestIdIsBoundToItsSpecification) {
   Server server(absl::StrCat(testing::TempDir(), "/request_id"), absl::Seconds(5));
   server.Start();
   const auto create = [&](const std::string& text, v1::CreateExperimentResponse& response) {

@@ -1,6 +1,6 @@
-// Programs of this build with those of an earlier release, which the folder
-// $LENGTHWISE_OTHER_RELEASE holds (tests/end_to_end/build_release.sh builds one): every pair of
-// them works, as docs/releasing.md promises. Skipped without the variable.
+// Compatibility with an earlier release, whose programs are in $LENGTHWISE_OTHER_RELEASE
+// (tests/end_to_end/build_release.sh builds them): every pair that docs/releasing.md promises must
+// work. Skipped without the variable.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 
 constexpr absl::Duration kLease = absl::Seconds(10);
 
-// Their paths.
+// Paths of one release's programs.
 struct Programs {
   std::string server;
   std::string worker;
@@ -35,8 +35,8 @@ class ReleaseTest : public testing::Test {
   void SetUp() override {
     const char* folder = std::getenv("LENGTHWISE_OTHER_RELEASE");
     if (folder == nullptr || *folder == '\0') {
-      GTEST_SKIP() << "LENGTHWISE_OTHER_RELEASE names no folder with the programs of an earlier "
-                      "release; tests/run.sh --long=releases builds them";
+      GTEST_SKIP() << "LENGTHWISE_OTHER_RELEASE is not set to a folder with an earlier release's "
+                      "programs; tests/run.sh --long=releases builds them";
     }
     old_ = {.server = absl::StrCat(folder, "/lengthwise_server"),
             .worker = absl::StrCat(folder, "/lengthwise_worker"),
@@ -47,7 +47,7 @@ class ReleaseTest : public testing::Test {
     std::filesystem::create_directories(directory_);
   }
 
-  // What the client prints; it must succeed.
+  // Returns the client's output. The command must succeed.
   std::string Ask(const std::string& client, const Server& server,
                   std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), client);
@@ -57,7 +57,7 @@ class ReleaseTest : public testing::Test {
     return result.output;
   }
 
-  // Submits an experiment, has it trained, and looks at it; its results as CSV.
+  // Submits an experiment, trains it and returns its results as CSV.
   std::string Train(const Programs& programs) {
     Server server(directory_, kLease, {}, programs.server);
     server.Start();
@@ -75,7 +75,7 @@ class ReleaseTest : public testing::Test {
     return results;
   }
 
-  // What a worker prints that the server refuses.
+  // Returns the message of a worker that the server rejects.
   std::string RefusalOf(const std::string& worker, const std::string& server_program) {
     Server server(directory_, kLease, {}, server_program);
     server.Start();
@@ -112,12 +112,12 @@ TEST_F(ReleaseTest, OldServerRefusesThisWorkerWithBothVersions) {
                                      " of the worker API, the server with 1")));
 }
 
-TEST_F(ReleaseTest, DataDirectoryOfAnOldReleaseOpens) {
+TEST_F(ReleaseTest, OldDataDirectoryOpens) {
   const std::string before = Train({old_.server, old_.worker, kClient});
   Server server(directory_, kLease);
   server.Start();
   EXPECT_EQ(Ask(kClient, server, {"results", "tiny", "--output", "csv"}), before);
-  // And is written to.
+  // Writes to it, too.
   Ask(kClient, server, {"submit", directory_ + "/tiny.yaml"});
   EXPECT_THAT(Ask(kClient, server, {"list"}), HasSubstr("tiny-2"));
   server.Kill();

@@ -1,5 +1,5 @@
-// `lengthwise run`: a whole experiment with one command, which leaves nothing running however it
-// ends.
+// `lengthwise run`: a whole experiment with one command. It must leave no process behind, however
+// it ends.
 #include <algorithm>
 #include <csignal>
 #include <filesystem>
@@ -24,13 +24,13 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// An environment variable that `run` and all its children have.
+// An environment variable that `run` passes to all its children.
 constexpr char kMark[] = "LENGTHWISE_TEST_RUN";
 
 // More steps than a test lasts.
 constexpr int kForEver = 1'000'000;
 
-// A specification of two trials of `steps` training steps in a file.
+// Writes a specification of two trials with `steps` training steps to a file.
 std::string WriteSpecification(const std::string& directory, int steps,
                                const std::string& name = "tiny") {
   std::filesystem::create_directories(directory);
@@ -48,8 +48,8 @@ std::string WriteSpecification(const std::string& directory, int steps,
   return path;
 }
 
-// Starts a command of the client `program` with `directory`/data; its output replaces that of the
-// one before.
+// Starts a command of the client `program` with `directory`/data. Overwrites the previous command's
+// output.
 std::unique_ptr<platform::ChildProcess> StartProgram(const std::string& program,
                                                      const std::string& directory,
                                                      std::vector<std::string> arguments) {
@@ -80,8 +80,7 @@ std::string Output(const std::string& directory) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-// Waits until no process of the run is left, and returns those that still do at
-// the deadline.
+// Waits until no process of the run is left. Returns the processes that are left at the deadline.
 std::vector<std::string> LeftRunning(const std::string& directory) {
   const absl::Time deadline = absl::Now() + absl::Seconds(30);
   std::vector<std::string> left = ProcessesWithVariable(kMark, directory);
@@ -92,7 +91,7 @@ std::vector<std::string> LeftRunning(const std::string& directory) {
   return left;
 }
 
-// Waits until the worker that `run` starts after the server is there.
+// Waits for the worker, which `run` starts after the server.
 void WaitForWorker(const std::string& directory) {
   const absl::Time deadline = absl::Now() + kDeadline;
   while (absl::StrJoin(ProcessesWithVariable(kMark, directory), "\n").find("lengthwise_worker") ==
@@ -102,7 +101,7 @@ void WaitForWorker(const std::string& directory) {
   }
 }
 
-// Runs a command to its end and expects the exit code; its output.
+// Runs a command to its end, expects the exit code and returns the output.
 std::string RunClient(const std::string& directory, const std::vector<std::string>& arguments,
                       int code = 0) {
   const auto exit = StartClient(directory, arguments)->WaitFor(kDeadline);
@@ -110,7 +109,7 @@ std::string RunClient(const std::string& directory, const std::vector<std::strin
   return Output(directory);
 }
 
-// Lines of a command's output that say of a trial that it has begun, or goes on.
+// Counts the lines of a command's output that report a started or resumed trial.
 int Started(const std::string& output) {
   const std::vector<std::string> lines = absl::StrSplit(output, '\n');
   return static_cast<int>(std::count_if(lines.begin(), lines.end(), [](const std::string& line) {
@@ -118,8 +117,7 @@ int Started(const std::string& output) {
   }));
 }
 
-// Starts a command that trains, interrupts it when a trial has started, and waits for its end; its
-// output.
+// Starts a training command, interrupts it once a trial has started, and returns its output.
 std::string RunAndInterrupt(const std::string& directory,
                             const std::vector<std::string>& arguments) {
   auto run = StartClient(directory, arguments);
@@ -137,7 +135,7 @@ std::string RunAndInterrupt(const std::string& directory,
   return Output(directory);
 }
 
-// The checkpoints' steps of all trials of an experiment, added up.
+// The sum of the checkpoint steps of all trials of an experiment.
 int64_t Steps(const std::string& directory, const std::string& experiment) {
   const auto shown = nlohmann::json::parse(
       RunClient(directory, {"show", experiment, "--output", "json"}), nullptr, false);
@@ -148,14 +146,14 @@ int64_t Steps(const std::string& directory, const std::string& experiment) {
   return steps;
 }
 
-TEST(RunTest, RegressionTrainsWhatWasAskedFor) {
+TEST(RunTest, TrainsOnlyTheRequestedExperiment) {
   const std::string directory = ::testing::TempDir() + "/asked";
   const std::vector<std::string> big = {"run", WriteSpecification(directory, kForEver, "big"),
                                         "--workers", "1"};
   const std::vector<std::string> mid = {"run", WriteSpecification(directory, kForEver, "mid"),
                                         "--workers", "1"};
   const absl::Time deadline = absl::Now() + kDeadline;
-  // Trains until the experiment has more steps than `before`: what is interrupted before its first
+  // Trains until the experiment has more steps than `before`. A trial interrupted before its first
   // step has none.
   const auto train = [&](const std::vector<std::string>& command, const std::string& experiment,
                          int64_t before) {
@@ -175,13 +173,13 @@ TEST(RunTest, RegressionTrainsWhatWasAskedFor) {
   EXPECT_EQ(Started(output), 1) << output;
   const std::string go_on = "lengthwise run mid-1 --data_dir " + directory + "/data\n";
   EXPECT_THAT(output, HasSubstr("go on with it afterwards: " + go_on));
-  // The command that was told.
+  // Runs the command that the output suggested.
   const int64_t big_steps = Steps(directory, "big-1");
   EXPECT_THAT(train({"run", "mid-1", "--workers", "1"}, "mid-1", mid_steps), HasSubstr(go_on));
   EXPECT_EQ(Steps(directory, "big-1"), big_steps);
 }
 
-TEST(RunTest, ExtensionTrainsAndShowsWhatIsNew) {
+TEST(RunTest, ExtensionTrainsOnlyNewTrials) {
   const std::string directory = ::testing::TempDir() + "/extended";
   const std::string other = WriteSpecification(directory, kForEver, "other");
   RunAndInterrupt(directory, {"run", other, "--workers", "1"});
@@ -193,11 +191,11 @@ TEST(RunTest, ExtensionTrainsAndShowsWhatIsNew) {
   EXPECT_THAT(output, HasSubstr("other-1 waits here, too"));
   EXPECT_EQ(Started(output), 2) << "the first two were shown before\n" << output;
   EXPECT_EQ(Steps(directory, "other-1"), others);
-  // Nothing is left of it.
+  // No trial is left to train.
   EXPECT_THAT(RunClient(directory, {"run", "tiny-1"}), HasSubstr("all of which have ended"));
 }
 
-TEST(RunTest, InterruptedExtensionSaysHowToGoOn) {
+TEST(RunTest, InterruptedExtensionSaysHowToResume) {
   const std::string directory = ::testing::TempDir() + "/interrupted_extension";
   RunAndInterrupt(directory, {"run", WriteSpecification(directory, kForEver), "--workers", "1"});
   const std::string output =
@@ -206,7 +204,7 @@ TEST(RunTest, InterruptedExtensionSaysHowToGoOn) {
   EXPECT_THAT(output, HasSubstr("lengthwise run tiny-1 --data_dir " + directory + "/data\n"));
 }
 
-TEST(RunTest, LargeExtensionIsNotStartedWithoutAYes) {
+TEST(RunTest, LargeExtensionNeedsConfirmation) {
   const std::string directory = ::testing::TempDir() + "/large_extension";
   RunClient(directory, {"run", WriteSpecification(directory, 10)});
   const std::string refused = RunClient(directory, {"extend", "tiny-1", "--seeds", "1..11"}, 1);
@@ -217,11 +215,11 @@ TEST(RunTest, LargeExtensionIsNotStartedWithoutAYes) {
               HasSubstr("Added 22 trials to tiny-1"));
 }
 
-TEST(RunTest, CancelledExperimentIsNoSuccess) {
+TEST(RunTest, CancelledExperimentIsAFailure) {
   const std::string directory = ::testing::TempDir() + "/cancelled";
   auto run = StartRun(directory, kForEver);
   WaitForWorker(directory);
-  // As the worker was told it.
+  // The server's address, as on the worker's command line.
   const std::string processes = absl::StrJoin(ProcessesWithVariable(kMark, directory), "\n");
   const std::string option = "--server ";
   const size_t at = processes.find(option);
@@ -236,7 +234,7 @@ TEST(RunTest, CancelledExperimentIsNoSuccess) {
   EXPECT_EQ(exit->code, 1) << Output(directory);
 }
 
-TEST(RunTest, PrintsTheResultsOfBothEncodingsAndLeavesNothingRunning) {
+TEST(RunTest, PrintsResultsAndLeavesNoProcess) {
   const std::string directory = ::testing::TempDir() + "/complete";
   auto run = StartRun(directory, 40);
   const auto exit = run->WaitFor(kDeadline);
@@ -249,7 +247,7 @@ TEST(RunTest, PrintsTheResultsOfBothEncodingsAndLeavesNothingRunning) {
 }
 
 TEST(RunTest, InstalledSpecificationRunsByItsName) {
-  // As deploy/wheel.sh lays an installation out.
+  // The layout of an installation, as deploy/wheel.sh creates it.
   const std::string directory = testing::TempDir() + "/installed";
   std::filesystem::create_directories(directory + "/bin");
   const std::string client = directory + "/bin/lengthwise";

@@ -43,7 +43,7 @@ std::string Checkpoint() {
       {all.subspan(0, size), all.subspan(size, size), all.subspan(2 * size, size)});
 }
 
-// What the script prints, by this implementation's reader.
+// The script's expected output, computed with this implementation's reader.
 std::vector<std::string> ByOurReader(const std::string& bytes) {
   const auto file = models::ReadSafetensors(bytes);
   EXPECT_TRUE(file.ok()) << file.status();
@@ -72,10 +72,10 @@ std::vector<std::string> ByPython(const std::string& python, const std::string& 
   return absl::StrSplit(printed, '\n', absl::SkipEmpty());
 }
 
-TEST(SafetensorsPackageTest, ReadsACheckpointAsThisReaderDoes) {
+TEST(SafetensorsPackageTest, MatchesThisReader) {
   const char* python = std::getenv("LENGTHWISE_TEST_PYTHON");
   if (python == nullptr || *python == '\0') {
-    GTEST_SKIP() << "LENGTHWISE_TEST_PYTHON names no Python with the package safetensors; "
+    GTEST_SKIP() << "LENGTHWISE_TEST_PYTHON is not set to a Python with the package safetensors; "
                     "tests/run.sh installs one";
   }
   for (const std::string& bytes : {Checkpoint<float>(), Checkpoint<double>()}) {

@@ -1,5 +1,5 @@
-// Who goes first, with the real programs: a higher priority takes the worker by checkpoint, a
-// cancellation frees it at once, and what was cancelled can be had after all.
+// Scheduling with the real programs: a higher priority preempts at a checkpoint, a cancellation
+// frees the worker at once, and a cancelled trial can be retried.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -19,7 +19,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Of one trial that takes a moment, or longer than the test.
+// One trial that takes a moment, or longer than the test.
 std::string Specification(const std::string& name, int64_t steps, int priority) {
   return absl::StrCat(
       "name: ", name, "\npriority: ", priority, "\n", R"yaml(
@@ -50,7 +50,7 @@ absl::Time TimeOf(const v1::Event& event) {
   return absl::FromUnixSeconds(event.time().seconds()) + absl::Nanoseconds(event.time().nanos());
 }
 
-TEST(SchedulingTest, APriorityTakesTheWorkerByCheckpointAndWhatWasCancelledGoesOnFromThere) {
+TEST(SchedulingTest, PriorityPreemptsAtACheckpoint) {
   const std::string directory = testing::TempDir() + "/scheduling";
   Server server(directory, absl::Seconds(60), {"--preempt_after", "300ms"});
   server.Start();
@@ -95,12 +95,12 @@ TEST(SchedulingTest, APriorityTakesTheWorkerByCheckpointAndWhatWasCancelledGoesO
             resumed.state_change().resumed_from_step());
 }
 
-// From the cancellation, on the server's clock, until the only worker has stopped and runs the next
-// trial: while it trains, and in an evaluation of minutes. Two seconds are what is promised; of a
-// machine with much else to do it is asked once in five times.
-TEST(SchedulingTest, ACancellationReachesARunningTrialWithinTwoSeconds) {
+// Measures, on the server's clock, the time from a cancellation until the only worker has stopped
+// and runs the next trial: during training, and during an evaluation of minutes. The promise is two
+// seconds. On a busy machine it must hold in one of five attempts.
+TEST(SchedulingTest, CancellationTakesEffectWithinTwoSeconds) {
   const std::string directory = testing::TempDir() + "/cancellation";
-  // The usual interval; a cancellation that waited for the lease's end would be noticed.
+  // The default interval. The long lease would show a cancellation that waits for its expiry.
   Server server(directory, absl::Seconds(60), {"--heartbeat_interval", "1s"});
   server.Start();
   const std::unique_ptr<platform::ChildProcess> worker = StartWorker(server, directory);
@@ -116,7 +116,7 @@ TEST(SchedulingTest, ACancellationReachesARunningTrialWithinTwoSeconds) {
     for (int tries = 0; tries < 5 && quickest >= absl::Seconds(2); ++tries) {
       const std::string cancelled = Submit(server, specification);
       Watcher watcher(server, cancelled);
-      // The evaluation is a moment away, and begins before the worker can hear of anything.
+      // The evaluation starts within moments, before the worker can receive the cancellation.
       ASSERT_TRUE(watcher.WatchUntil([](const v1::Event& event) {
         return event.has_training_points() && event.step() >= 900;
       }));

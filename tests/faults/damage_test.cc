@@ -1,5 +1,5 @@
-// Damaged and hostile files in a data directory: an answer that names the file, or work that goes
-// on, and never a crash.
+// Damaged and hostile files in a data directory. The server must name the file or go on working; it
+// must never crash.
 #include <cstdint>
 #include <filesystem>
 #include <random>
@@ -20,7 +20,7 @@ using testing::AnyOf;
 using testing::Eq;
 using testing::HasSubstr;
 
-// Lives through everything that reads and writes the store.
+// Exercises everything that reads and writes the store.
 void UseEverything(TestCoordinator& coordinator, const std::string& experiment) {
   const auto expect_status = [](const absl::Status& status) {
     EXPECT_THAT(status.code(),
@@ -49,7 +49,7 @@ void UseEverything(TestCoordinator& coordinator, const std::string& experiment) 
   expect_status(coordinator.Delete(experiment));
 }
 
-// A data directory with an experiment of a bit of everything, and its experiment's name.
+// Fills a data directory with an experiment that uses every feature. Returns the experiment's name.
 std::string Fill(const std::string& directory) {
   TestCoordinator coordinator(directory);
   EXPECT_EQ(coordinator.Open(), absl::OkStatus());
@@ -64,11 +64,11 @@ std::string Fill(const std::string& directory) {
   return experiment;
 }
 
-TEST(DamageTest, ADatabaseWithWrongBytesIsNamedOrLivedWith) {
+TEST(DamageTest, DamagedDatabaseNeverCrashesTheServer) {
   const std::string directory = testing::TempDir() + "/database";
   const std::string experiment = Fill(directory + "/whole");
   const std::string path = "/lengthwise.db";
-  // With the log merged into it, as the last connection leaves it.
+  // The write-ahead log is merged into it, as the last connection leaves it.
   const std::string whole = *platform::ReadFile(directory + "/whole" + path);
   int refused = 0;
   for (uint64_t seed = 1; seed <= 60; ++seed) {
@@ -76,10 +76,10 @@ TEST(DamageTest, ADatabaseWithWrongBytesIsNamedOrLivedWith) {
     std::mt19937_64 random(seed);
     std::string bytes = whole;
     switch (seed % 3) {
-      case 0:  // cut off
+      case 0:  // truncated
         bytes.resize(random() % bytes.size());
         break;
-      case 1:  // a page that is another's
+      case 1:  // a page of another file
         bytes.replace(random() % (bytes.size() / 4096) * 4096, 4096,
                       bytes.substr(random() % (bytes.size() / 4096) * 4096, 4096));
         break;
@@ -108,14 +108,14 @@ TEST(DamageTest, ADatabaseWithWrongBytesIsNamedOrLivedWith) {
   EXPECT_GT(refused, 0);
 }
 
-TEST(DamageTest, FilesThatAreNotOursAmongTheArtifactsAreLeftAlone) {
+TEST(DamageTest, ForeignFilesAmongArtifactsAreKept) {
   const std::string directory = testing::TempDir() + "/artifacts";
   const std::string experiment = Fill(directory);
   ASSERT_EQ(platform::WriteFileAtomically(directory + "/artifacts/README", "mine"),
             absl::OkStatus());
   ASSERT_EQ(platform::WriteFileAtomically(directory + "/artifacts/sort-1/note", "mine"),
             absl::OkStatus());
-  // A link out of the directory is neither followed nor its target deleted.
+  // A link out of the directory is neither followed nor is its target deleted.
   const std::string outside = testing::TempDir() + "/outside";
   ASSERT_EQ(platform::CreateDirectories(outside), absl::OkStatus());
   ASSERT_EQ(platform::WriteFileAtomically(outside + "/kept", "kept"), absl::OkStatus());

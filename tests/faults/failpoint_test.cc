@@ -1,9 +1,9 @@
-// A crash at every named failpoint of server and worker, and the promise afterwards.
+// Crashes server and worker at every named failpoint and checks the promises afterwards.
 //
-// One experiment goes through everything that moves a lease or a commit: submission, leases,
-// points, checkpoints, a worker that drains, one that is killed, the end; then a stored model is
-// evaluated again, a third experiment is cancelled and deleted, and a backup is made. At the
-// failpoint under test, one process kills itself with SIGKILL and is started again.
+// One experiment exercises everything that moves a lease or a commit: submission, leases, points,
+// checkpoints, a draining worker, a killed worker, the end. Then a stored model is re-evaluated, a
+// third experiment is cancelled and deleted, and a backup is made. At the failpoint under test, one
+// process kills itself with SIGKILL and is restarted.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -66,10 +66,10 @@ evaluation: {lengths: [5], sequences: 8}
 struct Failpoint {
   std::string name;
   bool of_worker = false;
-  bool can_fail = false;  // LENGTHWISE_FAILPOINT_OR_RETURN
+  bool can_fail = false;  // declared with LENGTHWISE_FAILPOINT_OR_RETURN
 };
 
-// From the sources of the programs under test.
+// Collects them from the sources of the programs under test.
 std::vector<Failpoint> AllFailpoints() {
   const std::regex use("LENGTHWISE_FAILPOINT(_OR_RETURN)?\\(\"([^\"]+)\"\\)");
   std::vector<Failpoint> all;
@@ -94,7 +94,8 @@ std::string Only(const std::string& action, const std::string& name, int hit) {
 
 class Scenario {
  public:
-  // Environments of the first server and of the workers until the first of them has died.
+  // `server` and `worker` are the environments of the first server and of the workers until the
+  // first death.
   Scenario(const std::string& name, Environment server, Environment worker)
       : fleet_({.directory = testing::TempDir() + "/" + name,
                 .server_program = "tests/faults/server_with_failpoints",
@@ -105,7 +106,7 @@ class Scenario {
         server_environment_(std::move(server)),
         worker_environment_(std::move(worker)) {}
 
-  // Plays it through and returns what is wrong.
+  // Runs the scenario and returns the broken promises.
   std::vector<std::string> Play();
   int deaths() const { return fleet_.deaths(); }
 
@@ -143,23 +144,24 @@ bool AnyRuns(const std::vector<v1::Trial>& trials, int64_t checkpoint_step,
 }
 
 std::vector<std::string> Scenario::Play() {
-  fleet_.StartServer(server_environment_);  // where it dies, Submit revives it
+  fleet_.StartServer(server_environment_);  // if it dies here, Submit revives it
   const std::string experiment = fleet_.Submit(kSpecification, "first");
-  Expect(fleet_.Submit(kSpecification, "first") == experiment, "a repeated request made another");
+  Expect(fleet_.Submit(kSpecification, "first") == experiment,
+         "a repeated request created another experiment");
   DisturbWorkers(experiment);
-  Expect(fleet_.AwaitTrials(experiment, AllEnded), "not all trials end");
+  Expect(fleet_.AwaitTrials(experiment, AllEnded), "not all trials ended");
   CheckHistory(experiment);
   if (!problems_.empty()) return problems_;
 
   const std::string evaluation = Evaluate(fleet_.Trials(experiment).front().name());
-  Expect(fleet_.AwaitTrials(evaluation, AllEnded), "the evaluation does not end");
+  Expect(fleet_.AwaitTrials(evaluation, AllEnded), "the evaluation did not end");
   CheckHistory(evaluation);
   CancelAndDelete();
   Expect(fleet_.Experiments() == std::vector<std::string>({evaluation, experiment}),
-         "there are other experiments: " + absl::StrJoin(fleet_.Experiments(), ", "));
+         "unexpected experiments: " + absl::StrJoin(fleet_.Experiments(), ", "));
   MakeBackup();
 
-  // What a crash left behind goes at a start.
+  // Startup removes what a crash left behind.
   fleet_.Revive();
   const auto exit = fleet_.TerminateServer();
   Expect(exit.ok(), "the server " + exit.ToString());
@@ -170,22 +172,23 @@ std::vector<std::string> Scenario::Play() {
 }
 
 void Scenario::DisturbWorkers(const std::string& experiment) {
-  // No trial ends before both are gone, however late they are looked at. One drains ...
+  // The hold file keeps trials from ending before both workers are gone, however slow the test is.
+  // One worker drains ...
   std::ofstream hold(hold_file_);
   StartWorker(0);
   Expect(
       fleet_.AwaitTrials(experiment, [](const auto& trials) { return AnyRuns(trials, 12, "w0"); }),
-      "the first worker stores no checkpoint");
+      "the first worker stored no checkpoint");
   fleet_.Revive();
   fleet_.TerminateWorker(0);
   // ... one is killed, so that its leases expire ...
   StartWorker(1);
   Expect(
       fleet_.AwaitTrials(experiment, [](const auto& trials) { return AnyRuns(trials, 12, "w1"); }),
-      "the second worker stores no checkpoint");
+      "the second worker stored no checkpoint");
   fleet_.KillWorker(1);
   std::filesystem::remove(hold_file_);
-  // ... and one ends it.
+  // ... and one finishes.
   StartWorker(2);
 }
 
@@ -205,7 +208,7 @@ std::string Scenario::Evaluate(const std::string& trial) {
 void Scenario::CancelAndDelete() {
   const std::string endless = fleet_.Submit(kEndless, "endless");
   Expect(fleet_.AwaitTrials(endless, [](const auto& trials) { return AnyRuns(trials, 0, "w2"); }),
-         "the endless trial does not begin");
+         "the endless trial did not start");
   v1::CancelTrialRequest cancel;
   cancel.set_name(fleet_.Trials(endless).front().name());
   v1::Trial cancelled;
@@ -221,7 +224,7 @@ void Scenario::CancelAndDelete() {
   status = fleet_.Call([&](v1::ExperimentService::Stub& stub, grpc::ClientContext& context) {
     return stub.DeleteExperiment(&context, request, &response);
   });
-  // A deletion whose answer was lost has taken place.
+  // NOT_FOUND means that an earlier attempt deleted it and its answer was lost.
   Expect(status.ok() || status.error_code() == grpc::StatusCode::NOT_FOUND,
          "deleting: " + status.error_message());
 }
@@ -240,14 +243,14 @@ void Scenario::MakeBackup() {
     });
   };
   grpc::Status status = back_up();
-  // What a full disk refuses is asked for again when there is space.
+  // After a full disk, the backup is requested again once there is space.
   if (status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED) status = back_up();
-  // One whose answer was lost has been made.
+  // ALREADY_EXISTS means that an earlier attempt made it and its answer was lost.
   Expect(status.ok() || status.error_code() == grpc::StatusCode::ALREADY_EXISTS,
          "backing up: " + status.error_message());
 }
 
-// There is the backup, whole, and nothing else.
+// The complete backup exists, and nothing else.
 void Scenario::CheckBackup() {
   const std::string backups = fleet_.data_directory() + "/backups";
   const auto found = platform::ListDirectory(backups);
@@ -275,7 +278,7 @@ void Scenario::CheckHistory(const std::string& experiment) {
   }
 }
 
-// On disk there is the last model of each trial that the log names, and nothing else.
+// The disk holds the last model of each trial that the log names, and nothing else.
 void Scenario::CheckArtifacts(const std::vector<std::string>& experiments) {
   std::set<std::string> expected;
   for (const std::string& experiment : experiments) {
@@ -304,7 +307,7 @@ void Scenario::CheckArtifacts(const std::vector<std::string>& experiments) {
   }
 }
 
-TEST(FailpointTest, TheUndisturbedScenarioReachesEveryFailpoint) {
+TEST(FailpointTest, UndisturbedScenarioReachesEveryFailpoint) {
   const std::string reached = testing::TempDir() + "/reached";
   std::filesystem::remove(reached);
   const Environment environment = {{"LENGTHWISE_FAILPOINTS_REACHED", reached}};
@@ -313,7 +316,7 @@ TEST(FailpointTest, TheUndisturbedScenarioReachesEveryFailpoint) {
   EXPECT_EQ(scenario.deaths(), 0);
   std::set<std::string> names;
   for (const Failpoint& failpoint : AllFailpoints()) {
-    EXPECT_TRUE(names.insert(failpoint.name).second) << failpoint.name << " is there twice";
+    EXPECT_TRUE(names.insert(failpoint.name).second) << failpoint.name << " occurs twice";
   }
   EXPECT_GE(names.size(), 30U);
   const std::vector<std::string> lines =
@@ -321,7 +324,7 @@ TEST(FailpointTest, TheUndisturbedScenarioReachesEveryFailpoint) {
   EXPECT_EQ(std::set<std::string>(lines.begin(), lines.end()), names);
 }
 
-TEST(FailpointTest, TheInstalledServerHasNothingOfThem) {
+TEST(FailpointTest, InstalledServerHasNoFailpoints) {
   const std::string installed = *platform::ReadFile("server/lengthwise_server");
   const std::string tested = *platform::ReadFile("tests/faults/server_with_failpoints");
   for (const Failpoint& failpoint : AllFailpoints()) {
@@ -331,9 +334,9 @@ TEST(FailpointTest, TheInstalledServerHasNothingOfThem) {
   }
 }
 
-// Plays the scenario in which the failpoint does `action` the `hit`-th time that its process
-// reaches it; where that is never, at half as many times and so on. Returns what is wrong, not
-// doing anything included.
+// Runs the scenario in which the failpoint performs `action` the `hit`-th time its process reaches
+// it. If it is not reached that often, halves `hit` and tries again. Returns the problems found;
+// never acting is one.
 std::vector<std::string> PlayOne(const std::string& action, const Failpoint& failpoint, int hit,
                                  bool dies) {
   for (; hit > 0; hit /= 2) {
@@ -356,10 +359,10 @@ std::vector<std::string> PlayOne(const std::string& action, const Failpoint& fai
     std::filesystem::remove_all(directory);
     if (acts) return {};
   }
-  return {failpoint.name + " is not reached by the process that is to act there"};
+  return {failpoint.name + " was not reached by the process in which it should act"};
 }
 
-// Plays a scenario for each failpoint, four at a time: they mostly wait.
+// Runs a scenario for each failpoint, four at a time, since they mostly wait.
 void PlayAll(const std::string& action, const std::vector<Failpoint>& failpoints, int hit,
              bool dies) {
   std::atomic<size_t> next = 0;
@@ -380,23 +383,23 @@ void PlayAll(const std::string& action, const std::vector<Failpoint>& failpoints
   EXPECT_THAT(wrong, IsEmpty());
 }
 
-// Which time of reaching the place is the bad one: 1, and in long runs later ones, too.
+// The hit at which the failpoint acts: 1, and in long runs also later ones.
 int Hit() {
   const char* hit = std::getenv("LENGTHWISE_FAILPOINT_HIT");
   return hit == nullptr ? 1 : std::atoi(hit);
 }
 
-TEST(FailpointTest, ACrashAtAnyFailpointBreaksNoPromise) {
+TEST(FailpointTest, CrashAtAnyFailpointBreaksNoPromise) {
   PlayAll("crash", AllFailpoints(), Hit(), /*dies=*/true);
 }
 
-TEST(FailpointTest, AFullDiskAtAnyFailpointBreaksNoPromise) {
+TEST(FailpointTest, FullDiskAtAnyFailpointBreaksNoPromise) {
   std::vector<Failpoint> failpoints;
   for (const Failpoint& failpoint : AllFailpoints()) {
     if (failpoint.can_fail && !failpoint.of_worker) failpoints.push_back(failpoint);
   }
-  // The second time where there is one: the first is on the way to the ready file, where a full
-  // disk ends the server, and the next one starts.
+  // Uses the second hit where there is one. The first is on the way to the ready file, where a full
+  // disk ends the server and the restarted one succeeds.
   PlayAll("full", failpoints, 2 * Hit(), /*dies=*/false);
 }
 

@@ -32,7 +32,7 @@ std::unique_ptr<platform::ChildProcess> Start(std::vector<std::string> arguments
   return *std::move(process);
 }
 
-// Of a file; nothing where there is none.
+// The contents of a file; empty if it does not exist.
 std::string Contents(const std::string& path) {
   std::ifstream file(path);
   return {std::istreambuf_iterator<char>(file), {}};
@@ -70,10 +70,10 @@ bool Fleet::StartServer(const Environment& environment) {
     bool has_ended = false;
     while (!has_ended && !std::filesystem::exists(ready_file)) {
       has_ended = server_->WaitFor(absl::Milliseconds(5)).has_value();
-      if (absl::Now() > deadline) Fail("the server does not get ready; see its log, " + log);
+      if (absl::Now() > deadline) Fail("the server did not become ready; see its log, " + log);
     }
     if (!has_ended) break;
-    // While no server had the port, a connection of somebody else's may have been given it.
+    // While no server held the port, the kernel may have given it to another connection.
     if (Contents(log).find("cannot listen on", logged) == std::string::npos) return false;
     absl::SleepFor(absl::Milliseconds(100));
   }
@@ -84,7 +84,7 @@ bool Fleet::StartServer(const Environment& environment) {
     arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 20);
     arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 20);
     arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 100);
-    // Fleets of one program share nothing.
+    // Fleets of one test program must not share connections.
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
     const auto channel =
         grpc::CreateCustomChannel(address_, grpc::InsecureChannelCredentials(), arguments);
@@ -107,7 +107,7 @@ void Fleet::StartWorker(int index, const Environment& environment) {
 
 void Fleet::KillServer() {
   server_->Signal(SIGKILL);
-  if (!server_->WaitFor(kPatience)) Fail("the server survives SIGKILL");
+  if (!server_->WaitFor(kPatience)) Fail("the server survived SIGKILL");
   server_.reset();
 }
 
@@ -131,7 +131,7 @@ int Fleet::Revive(absl::Duration pace) {
   int found = 0;
   if (server_ == nullptr || server_->WaitFor(pace).has_value()) {
     if (server_ != nullptr) ++found;
-    if (!StartServer()) Fail("the server does not start again; see " + options_.directory);
+    if (!StartServer()) Fail("the server did not restart; see " + options_.directory);
   }
   for (size_t i = 0; i < workers_.size(); ++i) {
     if (workers_[i] == nullptr || !workers_[i]->Poll().has_value()) continue;
@@ -154,7 +154,8 @@ grpc::Status Fleet::Call(
     }
     Revive();
   }
-  return grpc::Status(grpc::StatusCode::DEADLINE_EXCEEDED, "unavailable for too long");
+  return grpc::Status(grpc::StatusCode::DEADLINE_EXCEEDED,
+                      "the server was unavailable for too long");
 }
 
 std::vector<v1::Trial> Fleet::Trials(const std::string& experiment) {
@@ -196,7 +197,7 @@ std::string Fleet::Submit(const std::string& yaml, const std::string& request_id
       Call([&](v1::ExperimentService::Stub& stub, grpc::ClientContext& context) {
         return stub.CreateExperiment(&context, request, &response);
       });
-  if (!status.ok()) Fail("submission refused: " + status.error_message());
+  if (!status.ok()) Fail("the submission was rejected: " + status.error_message());
   return response.experiment().name();
 }
 

@@ -1,5 +1,5 @@
-// A server and its workers as processes that tests kill, start again and ask: on loopback, in one
-// directory. What dies is noticed by Revive alone.
+// A server and its workers as processes that tests kill, restart and query, on loopback and in one
+// directory. Only Revive detects deaths.
 #ifndef LENGTHWISE_TESTS_FAULTS_FLEET_H_
 #define LENGTHWISE_TESTS_FAULTS_FLEET_H_
 
@@ -19,17 +19,17 @@
 
 namespace lengthwise::faults {
 
-// The environment that a process is started with, beside this one's.
+// Environment variables added to this process's environment.
 using Environment = std::vector<std::pair<std::string, std::string>>;
 
-// Not thread-safe: one thread owns a fleet. Failures to start a process end the program.
+// Not thread-safe: a single thread owns a fleet. Failing to start a process ends the program.
 class Fleet {
  public:
   struct Options {
-    // Made if it is missing; has logs and the server's data.
+    // Created if necessary. Holds the logs and the server's data.
     std::string directory;
     std::string server_program;
-    // The arguments behind the program get "--server" and "--worker_id" added.
+    // The worker program and its arguments. "--server" and "--worker_id" are appended.
     std::vector<std::string> worker_command;
     absl::Duration lease_duration = absl::Seconds(1);
     absl::Duration heartbeat_interval = absl::Milliseconds(100);
@@ -37,39 +37,40 @@ class Fleet {
 
   explicit Fleet(Options options);
 
-  // Starts the server and waits until it serves; false when it died before. Always the same port.
+  // Starts the server and waits until it serves. Returns false if it died first. The port never
+  // changes.
   bool StartServer(const Environment& environment = {});
-  // Starts worker number `index`, 0 to 99; one that runs under this number is killed before.
+  // Starts worker number `index`, 0 to 99. Kills a running worker with this number first.
   void StartWorker(int index, const Environment& environment = {});
-  // SIGKILL.
+  // Sends SIGKILL.
   void KillServer();
   void KillWorker(int index);
-  // SIGTERM; waits for the end. One that dies of SIGKILL instead counts as a death.
+  // Sends SIGTERM and waits for the end. A process that dies of SIGKILL instead counts as a death.
   platform::ChildProcess::Exit TerminateServer();
   platform::ChildProcess::Exit TerminateWorker(int index);
 
-  // Starts again, without an environment, what has died by itself since it was started or killed.
-  // Waits for up to `pace` where everything lives. Returns how many had died.
+  // Restarts, without an environment, each process that died on its own since it was started or
+  // killed. Waits up to `pace` if all are alive. Returns the number of deaths.
   int Revive(absl::Duration pace = absl::Milliseconds(10));
-  // Deaths of processes that nobody killed.
+  // Deaths of processes that no test killed.
   int deaths() const { return deaths_; }
 
-  // Repeats a call, with Revive in between, until it is not UNAVAILABLE, and returns what it
-  // returned then; DEADLINE_EXCEEDED after two minutes.
+  // Repeats a call, with Revive in between, while it returns UNAVAILABLE. Returns the last status;
+  // DEADLINE_EXCEEDED after two minutes.
   grpc::Status Call(
       const std::function<grpc::Status(v1::ExperimentService::Stub&, grpc::ClientContext&)>& call);
-  // Revives and asks again until `done` says so; false after `timeout`. `done` is asked with the
-  // trials of the experiment.
+  // Revives and polls the experiment's trials until `done` returns true for them. Returns false
+  // after `timeout`.
   bool AwaitTrials(const std::string& experiment,
                    const std::function<bool(const std::vector<v1::Trial>&)>& done,
                    absl::Duration timeout = absl::Minutes(2));
-  // All that follow end the program when the server refuses them.
+  // The methods below end the program if the server rejects them.
   std::vector<v1::Trial> Trials(const std::string& experiment);
   std::string Submit(const std::string& yaml, const std::string& request_id);
   std::vector<v1::Event> Log(const std::string& experiment);
   std::vector<std::string> Experiments();
 
-  // To the server, for other services; null before it first served.
+  // The channel to the server, for other services. Null before it first served.
   const std::shared_ptr<grpc::ChannelInterface>& channel() const { return channel_; }
   const std::string& address() const { return address_; }
   const std::string& directory() const { return options_.directory; }
@@ -81,13 +82,13 @@ class Fleet {
   const Options options_;
   std::string address_;
   Process server_;
-  std::vector<Process> workers_;  // by index; null where none was started, or was ended on purpose
+  std::vector<Process> workers_;  // by index; null if never started or stopped on purpose
   std::shared_ptr<grpc::ChannelInterface> channel_;
   std::unique_ptr<v1::ExperimentService::Stub> stub_;
   int deaths_ = 0;
 };
 
-// Whether all have ended.
+// Returns true if all trials have ended.
 bool AllEnded(const std::vector<v1::Trial>& trials);
 
 }  // namespace lengthwise::faults

@@ -36,7 +36,7 @@ Measurements Scripted(const v1::TrialSpecification& specification) {
     }
   }
   if (!specification.evaluated_trial().empty()) {
-    // Nothing was trained here: the log begins with the model that is evaluated.
+    // A re-evaluation does not train: its log begins with the evaluated model.
     points.Clear();
     expected.accuracies.clear();
     expected.checkpoints.erase(expected.checkpoints.begin(), std::prev(expected.checkpoints.end()));
@@ -83,16 +83,17 @@ std::vector<std::string> Problems(const std::string& trial, const std::vector<v1
     if (event.position() <= last_position) wrong(event, "positions do not ascend");
     last_position = event.position();
     for (const int64_t step : event.training_points().steps()) {
-      if (step <= last_point) wrong(event, "a point is there twice or out of order");
+      if (step <= last_point) wrong(event, "a duplicate point, or one out of order");
       last_point = step;
     }
     if (event.has_checkpoint()) {
-      if (event.step() <= last_checkpoint) wrong(event, "a checkpoint is there twice");
+      if (event.step() <= last_checkpoint) wrong(event, "a duplicate checkpoint");
       last_checkpoint = event.step();
     }
     if (event.has_state_change()) {
-      if (event.state_change().from() != state) wrong(event, "a change of state from nowhere");
-      if (event.state_change().reason().empty()) wrong(event, "a change of state without a reason");
+      if (event.state_change().from() != state)
+        wrong(event, "a state change that does not follow the previous state");
+      if (event.state_change().reason().empty()) wrong(event, "a state change without a reason");
       state = event.state_change().to();
     }
     if (event.has_outcome()) ++outcomes;
@@ -107,13 +108,13 @@ std::vector<std::string> Problems(const std::string& trial, const std::vector<v1
                        checkpoint->first < expected.checkpoints.rbegin()->first;
     checkpoint = added ? measured.checkpoints.erase(checkpoint) : std::next(checkpoint);
   }
-  if (measured.curve != expected.curve) problems.push_back(trial + ": has another loss curve");
+  if (measured.curve != expected.curve) problems.push_back(trial + ": the loss curve differs");
   if (measured.accuracies != expected.accuracies) {
-    problems.push_back(absl::StrCat(trial, ": has other accuracies (", measured.accuracies.size(),
+    problems.push_back(absl::StrCat(trial, ": the accuracies differ (", measured.accuracies.size(),
                                     " instead of ", expected.accuracies.size(), ")"));
   }
   if (measured.checkpoints != expected.checkpoints) {
-    problems.push_back(trial + ": has other checkpoints");
+    problems.push_back(trial + ": the checkpoints differ");
   }
   return problems;
 }

@@ -18,11 +18,11 @@ namespace lengthwise::faults {
 namespace {
 
 constexpr int kWorkers = 3;
-// Experiments that are under way at once: enough trials for all workers.
+// Experiments in flight at a time: enough trials for all workers.
 constexpr size_t kExperimentsAtOnce = 2;
 
-// Watches an experiment from its submission to its end, and after each death of the server goes on
-// where it stopped.
+// Watches an experiment from submission to end. Resumes its position after each death of the
+// server.
 class LiveWatcher {
  public:
   LiveWatcher(const std::string& address, std::string experiment)
@@ -35,7 +35,7 @@ class LiveWatcher {
   void Join() {
     if (thread_.joinable()) thread_.join();
   }
-  // After Join.
+  // Call after Join.
   const std::vector<int64_t>& positions() const { return positions_; }
   const grpc::Status& status() const { return status_; }
 
@@ -67,7 +67,7 @@ class LiveWatcher {
   std::thread thread_;
 };
 
-// Measurements by trial id of a run that nothing disturbs.
+// Measurements of an undisturbed run, by trial id.
 std::map<std::string, Measurements> MeasureUndisturbed(const KillLoopOptions& options) {
   Fleet fleet({.directory = options.directory + "/undisturbed",
                .server_program = options.server_program,
@@ -107,12 +107,12 @@ class KillLoop {
     }
     for (const std::string& experiment : submitted_) {
       if (!fleet_.AwaitTrials(experiment, AllEnded, absl::Minutes(5))) {
-        report_.problems.push_back(experiment + " does not end");
+        report_.problems.push_back(experiment + " did not end");
       }
     }
     report_.duration = absl::Now() - start;
     if (fleet_.deaths() > 0) {
-      report_.problems.push_back(absl::StrCat(fleet_.deaths(), " processes died by themselves"));
+      report_.problems.push_back(absl::StrCat(fleet_.deaths(), " processes died on their own"));
     }
     for (const std::string& experiment : submitted_) Check(experiment);
     report_.experiments = static_cast<int>(submitted_.size());
@@ -169,7 +169,8 @@ class KillLoop {
     CheckWatcher(experiment, log);
   }
 
-  // Who watched all the time saw everything that is in the log, once and in order.
+  // A watcher that was there from the start must have seen every event of the log, once and in
+  // order.
   void CheckWatcher(const std::string& experiment, const std::vector<v1::Event>& log) {
     LiveWatcher& watcher = *watchers_[experiment];
     watcher.Join();
@@ -196,7 +197,7 @@ class KillLoop {
   const KillLoopOptions options_;
   Fleet fleet_;
   std::mt19937_64 random_;
-  std::map<std::string, Measurements> expected_;  // by trial id; unless scripted
+  std::map<std::string, Measurements> expected_;  // by trial id; empty if scripted
   std::vector<std::string> submitted_;
   std::map<std::string, std::unique_ptr<LiveWatcher>> watchers_;
   KillLoopReport report_;

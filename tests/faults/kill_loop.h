@@ -1,4 +1,4 @@
-// kill -9, again and again: a server and three workers die at random while experiments run.
+// Repeated kill -9: a server and three workers die at random while experiments run.
 #ifndef LENGTHWISE_TESTS_FAULTS_KILL_LOOP_H_
 #define LENGTHWISE_TESTS_FAULTS_KILL_LOOP_H_
 
@@ -12,17 +12,17 @@ namespace lengthwise::faults {
 
 struct KillLoopOptions {
   int kills = 20;
-  // Decides who dies, and how long each time is until then.
+  // Determines which process dies, and when.
   uint64_t seed = 1;
   absl::Duration longest_pause = absl::Milliseconds(500);
-  // Made if it is missing.
+  // Created if necessary.
   std::string directory;
   std::string server_program;
   std::vector<std::string> worker_command;
-  // Whether the workers are scripted_worker: then the expected history is computed, and otherwise
-  // measured in a run that nothing disturbs.
+  // True if the workers are scripted_worker. Then the expected history is computed; otherwise it is
+  // measured in an undisturbed run.
   bool scripted = true;
-  // YAML; submitted as often as it takes to have work until the last kill.
+  // YAML. Submitted as often as needed to have work until the last kill.
   std::string specification;
 };
 
@@ -31,13 +31,13 @@ struct KillLoopReport {
   int worker_kills = 0;
   int experiments = 0;
   int64_t trials = 0;
-  // Leases beyond the first of each trial: how often the kills cost one its worker.
+  // Leases of a trial after its first: how often a kill took its worker.
   int64_t repeated_attempts = 0;
   int64_t resumed_from_checkpoint = 0;
   int64_t events = 0;  // in the log at the end
   absl::Duration duration;
-  // What breaks the promise; see Problems of history.h. Also what a watcher who was there all the
-  // time missed or saw twice.
+  // Broken promises (see Problems of history.h), including events that a watcher missed or saw
+  // twice.
   std::vector<std::string> problems;
 };
 

@@ -1,4 +1,4 @@
-// The kill loop by hand, for as many kills as one likes:
+// Runs the kill loop by hand, with any number of kills:
 //
 //   bazel run //tests/faults:kill_loop -- --kills=200 [--real] [--seed=1] [--directory=DIR]
 #include <cstdio>
@@ -13,8 +13,7 @@
 #include "tests/faults/kill_loop_specification.h"
 
 int main(int argc, char** argv) {
-  CLI::App app("Kills a server and its workers at random and checks what they promised.",
-               "kill_loop");
+  CLI::App app("Kills a server and its workers at random and checks their promises.", "kill_loop");
   lengthwise::faults::KillLoopOptions options;
   const char* test_directory = std::getenv("TEST_TMPDIR");
   options.directory = absl::StrCat(test_directory == nullptr ? "/tmp" : test_directory,
@@ -23,12 +22,13 @@ int main(int argc, char** argv) {
   options.specification = lengthwise::faults::kKillLoopSpecification;
   bool real = false;
   int64_t longest_pause = 0;
-  app.add_option("--kills", options.kills, "How many")->capture_default_str();
-  app.add_option("--seed", options.seed, "Decides who dies and when")->capture_default_str();
-  app.add_option("--directory", options.directory, "For logs and data; stays where it is");
+  app.add_option("--kills", options.kills, "Number of kills")->capture_default_str();
+  app.add_option("--seed", options.seed, "Determines which process dies, and when")
+      ->capture_default_str();
+  app.add_option("--directory", options.directory, "Directory for logs and data. Not deleted");
   app.add_option("--longest_pause", longest_pause,
-                 "Between two kills, milliseconds; default 500, with --real 1500");
-  app.add_flag("--real", real, "lengthwise_worker, which trains, instead of scripted_worker");
+                 "Longest pause between kills, in milliseconds. Default 500; with --real 1500");
+  app.add_flag("--real", real, "Run lengthwise_worker, which trains, instead of scripted_worker");
   CLI11_PARSE(app, argc, argv);
   // A real worker needs a second before it trains.
   if (real) options.longest_pause = absl::Milliseconds(1500);

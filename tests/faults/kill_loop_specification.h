@@ -1,11 +1,11 @@
-// What the kill loop submits.
+// The specification that the kill loop submits.
 #ifndef LENGTHWISE_TESTS_FAULTS_KILL_LOOP_SPECIFICATION_H_
 #define LENGTHWISE_TESTS_FAULTS_KILL_LOOP_SPECIFICATION_H_
 
 namespace lengthwise::faults {
 
-// Eight trials; a real worker trains one of them in about a second, a scripted one in as many
-// milliseconds as it is told for each of its 150 steps.
+// Eight trials of 150 steps. A real worker trains one in about a second; a scripted one takes its
+// configured milliseconds for each step.
 inline constexpr char kKillLoopSpecification[] = R"(
 name: killed
 tasks: bucket_sort

@@ -7,7 +7,7 @@
 namespace lengthwise::faults {
 namespace {
 
-TEST(KillLoopTest, TwentyKillsAtRandomLeaveTheHistoryOfAnUndisturbedRun) {
+TEST(KillLoopTest, RandomKillsLeaveTheUndisturbedHistory) {
   const KillLoopReport report = RunKillLoop(
       {.kills = 20,
        .seed = 20261121,
@@ -18,7 +18,7 @@ TEST(KillLoopTest, TwentyKillsAtRandomLeaveTheHistoryOfAnUndisturbedRun) {
   EXPECT_THAT(report.problems, testing::IsEmpty());
   EXPECT_EQ(report.server_kills + report.worker_kills, 20);
   EXPECT_GT(report.server_kills, 0);
-  // The kills hit: trials lost their workers and went on from their checkpoints.
+  // The kills had an effect: trials lost their workers and resumed from checkpoints.
   EXPECT_GT(report.repeated_attempts, 0);
   EXPECT_GT(report.resumed_from_checkpoint, 0);
 }

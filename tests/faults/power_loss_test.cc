@@ -1,5 +1,5 @@
-// What was acknowledged survives a loss of power at any moment, also on a disk whose syncs fail;
-// and full and read-only disks damage nothing.
+// Acknowledged data survives a power loss at any moment, also on a disk whose syncs fail. Full and
+// read-only disks damage nothing.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -45,8 +45,8 @@ std::string NewDirectory() {
   return testing::TempDir() + "/" + testing::UnitTest::GetInstance()->current_test_info()->name();
 }
 
-// The model loses what it should: without this, the tests below would say nothing.
-TEST(UnreliableDiskTest, WhatWasNotSyncedIsGone) {
+// Tests the model itself: the tests below prove nothing unless it loses data.
+TEST(UnreliableDiskTest, UnsyncedDataIsLost) {
   UnreliableDisk disk(NewDirectory());
   std::mt19937_64 random(1);
   const std::string path = disk.directory() + "/file";
@@ -70,7 +70,7 @@ TEST(UnreliableDiskTest, WhatWasNotSyncedIsGone) {
   EXPECT_FALSE(std::filesystem::exists(disk.directory() + "/renamed"));
 }
 
-TEST(UnreliableDiskTest, FailedSyncForgetsUntilThePagesAreDropped) {
+TEST(UnreliableDiskTest, FailedSyncLosesPagesUntilDropped) {
   UnreliableDisk disk(NewDirectory());
   std::mt19937_64 random(1);
   const std::string path = disk.directory() + "/file";
@@ -97,7 +97,7 @@ TEST(UnreliableDiskTest, FailedSyncForgetsUntilThePagesAreDropped) {
   disk.Restore(random);
   EXPECT_EQ(*platform::ReadFile(path), "durable");
 
-  // Names: what a failed sync of the directory has lost stays lost until it is made again.
+  // Names: after a failed sync of the directory, a lost name stays lost until it is created again.
   disk.FailSyncs(EIO, 1, 1);
   std::filesystem::create_directory(disk.directory() + "/lost");
   EXPECT_FALSE(platform::SyncDirectory(disk.directory()).ok());
@@ -109,7 +109,7 @@ TEST(UnreliableDiskTest, FailedSyncForgetsUntilThePagesAreDropped) {
   EXPECT_TRUE(std::filesystem::exists(disk.directory() + "/kept"));
 }
 
-TEST(PowerLossTest, AnAtomicFileIsTheOldOneOrTheNewOneAndDurableAfterCommit) {
+TEST(PowerLossTest, AtomicFileIsOldOrNew) {
   UnreliableDisk disk(NewDirectory());
   const std::string path = disk.directory() + "/file";
   int committed = 0;
@@ -154,12 +154,12 @@ absl::Status StoreExperiment(StorageWriter& writer, int index, size_t spacing = 
   return writer.Commit();
 }
 
-TEST(PowerLossTest, TheStoreKeepsEveryCommitAndNothingOfTheOthers) {
+TEST(PowerLossTest, StoreKeepsExactlyTheCommits) {
   UnreliableDisk disk(NewDirectory());
   int64_t lost_transactions = 0;
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     std::mt19937_64 random(seed);
-    // All losses of a seed hit one database.
+    // All power losses of a seed hit one database.
     std::filesystem::create_directory(disk.directory() + "/data");
     ASSERT_EQ(platform::SyncDirectory(disk.directory()), absl::OkStatus());
     const std::string path = disk.directory() + "/data/lengthwise.db";
@@ -184,7 +184,7 @@ TEST(PowerLossTest, TheStoreKeepsEveryCommitAndNothingOfTheOthers) {
       ASSERT_TRUE(reader.ok());
       const auto experiments = (*reader)->ListExperiments(0, "", 1'000'000);
       ASSERT_TRUE(experiments.ok()) << experiments.status();
-      // The one whose commit was cut off may be there, but then whole.
+      // A transaction whose commit was cut off may be there, but only as a whole.
       const int found = static_cast<int>(experiments->size());
       EXPECT_GE(found, committed) << "seed " << seed;
       EXPECT_LE(found, committed + 1) << "seed " << seed;
@@ -204,7 +204,7 @@ TEST(PowerLossTest, TheStoreKeepsEveryCommitAndNothingOfTheOthers) {
   EXPECT_GT(lost_transactions, 0);
 }
 
-// A worker's day: points, a checkpoint every fifth event, until the power goes. Returns the last
+// Sends points, and a checkpoint every fifth event, until the power goes. Returns the last
 // acknowledged sequence number.
 int64_t WorkUntilPowerGoes(TestCoordinator& coordinator, const v1::Lease& lease, int64_t sequence) {
   int64_t acknowledged = sequence - 1;
@@ -224,7 +224,7 @@ int64_t WorkUntilPowerGoes(TestCoordinator& coordinator, const v1::Lease& lease,
   }
 }
 
-TEST(PowerLossTest, ASubmissionAnEventAndACheckpointThatWereAcknowledgedAreThere) {
+TEST(PowerLossTest, AcknowledgedDataSurvives) {
   UnreliableDisk disk(NewDirectory());
   for (uint64_t seed = 1; seed <= 30; ++seed) {
     std::mt19937_64 random(seed);
@@ -263,7 +263,7 @@ TEST(PowerLossTest, ASubmissionAnEventAndACheckpointThatWereAcknowledgedAreThere
     EXPECT_GE(stored, acknowledged) << "seed " << seed;
     EXPECT_LE(stored, acknowledged + 1) << "seed " << seed;
     if (lease.trials_size() == 0) continue;
-    // The checkpoint is usable: the next attempt goes on from it.
+    // The checkpoint is usable: the next attempt resumes from it.
     ASSERT_EQ(coordinator.Register("v"), absl::OkStatus());
     coordinator.Advance(absl::Minutes(1));
     const v1::Lease next = coordinator.Acquire("v");
@@ -272,7 +272,7 @@ TEST(PowerLossTest, ASubmissionAnEventAndACheckpointThatWereAcknowledgedAreThere
   }
 }
 
-// A store under a supervisor: one that stops on a failed sync is opened again.
+// A store under a supervisor: after a failed sync stopped it, it is opened again.
 TEST(FailedSyncTest, StoreKeepsEveryAcknowledgedCommit) {
   UnreliableDisk disk(NewDirectory());
   int64_t stops = 0;
@@ -282,9 +282,9 @@ TEST(FailedSyncTest, StoreKeepsEveryAcknowledgedCommit) {
     const std::string data = absl::StrCat(disk.directory(), "/data", seed);
     ASSERT_EQ(platform::CreateDirectories(data), absl::OkStatus());
     const std::string path = data + "/lengthwise.db";
-    // Some have transactions that are large enough for checkpoints of the log.
+    // Some seeds have transactions large enough for checkpoints of the write-ahead log.
     const int64_t spacing = seed % 10 == 0 ? 400'000 : 1000;
-    // Each of the first syncs, which make the files, and later ones.
+    // Fails each of the first syncs, which create the files, and later ones.
     disk.FailSyncs(ENOSPC, seed <= 12 ? seed : 13 + static_cast<int64_t>(random() % 50),
                    1 + static_cast<int64_t>(random() % 6));
     bool stopped = false;
@@ -327,7 +327,7 @@ TEST(FailedSyncTest, StoreKeepsEveryAcknowledgedCommit) {
   EXPECT_GT(stops, 10);
 }
 
-TEST(FailedSyncTest, StoreThatStoppedTakesNothing) {
+TEST(FailedSyncTest, StoppedStoreRejectsCommands) {
   UnreliableDisk disk(NewDirectory());
   absl::Status reason;
   server::SqliteOptions options;
@@ -344,7 +344,7 @@ TEST(FailedSyncTest, StoreThatStoppedTakesNothing) {
   EXPECT_EQ((*storage)->writer().Begin(), reason) << "later syncs succeed, and are not believed";
 }
 
-TEST(FailedSyncTest, ServerEndsWithALineThatSaysWhatToDo) {
+TEST(FailedSyncTest, ServerExitSaysWhatToDo) {
   UnreliableDisk disk(NewDirectory());
   auto storage = server::OpenSqliteStorage(disk.directory() + "/lengthwise.db");
   ASSERT_TRUE(storage.ok()) << storage.status();
@@ -354,14 +354,14 @@ TEST(FailedSyncTest, ServerEndsWithALineThatSaysWhatToDo) {
               "start the server again\n$");
 }
 
-TEST(FailedSyncTest, AcknowledgedSubmissionsEventsAndCheckpointsAreThere) {
+TEST(FailedSyncTest, AcknowledgedDataSurvivesFailedSyncs) {
   UnreliableDisk disk(NewDirectory());
   int64_t stops = 0;
   for (uint64_t seed = 1; seed <= 8; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937_64 random(seed);
     TestCoordinator coordinator(absl::StrCat(disk.directory(), "/data", seed));
-    // Opens it again after it has stopped, as a supervisor does.
+    // Reopens the store after it stopped, as a supervisor does.
     const auto supervise = [&] {
       if (coordinator.failed_sync().ok()) return;
       ++stops;
@@ -398,7 +398,7 @@ TEST(FailedSyncTest, AcknowledgedSubmissionsEventsAndCheckpointsAreThere) {
       }
       const auto response = coordinator.Send(lease, {event});
       if (!response.ok()) continue;
-      // One whose acknowledgement was lost may be there already.
+      // An upload whose acknowledgement was lost may be stored already.
       EXPECT_EQ(response->refusal(), v1::StreamEventsResponse::REFUSAL_UNSPECIFIED)
           << response->detail();
       acknowledged = response->acknowledged_sequence();
@@ -421,7 +421,7 @@ TEST(FailedSyncTest, AcknowledgedSubmissionsEventsAndCheckpointsAreThere) {
       if (event.has_checkpoint()) checkpoint = event.step();
     }
     EXPECT_GE(stored, acknowledged);
-    // The checkpoint is usable: the next attempt goes on from it.
+    // The checkpoint is usable: the next attempt resumes from it.
     ASSERT_TRUE(coordinator.Cancel(experiment).ok());
     ASSERT_TRUE(coordinator.Retry(experiment, {v1::CANCELLED}).ok());
     coordinator.Close();
@@ -429,7 +429,7 @@ TEST(FailedSyncTest, AcknowledgedSubmissionsEventsAndCheckpointsAreThere) {
   EXPECT_GT(stops, 5);
 }
 
-TEST(FailedSyncTest, FilesAndDirectoriesAreMadeAgain) {
+TEST(FailedSyncTest, RecreatesFilesAndDirectories) {
   UnreliableDisk disk(NewDirectory());
   for (int64_t first = 1; first <= 12; ++first) {
     SCOPED_TRACE(first);
@@ -460,8 +460,8 @@ TEST(FailedSyncTest, FilesAndDirectoriesAreMadeAgain) {
   }
 }
 
-// SQLite calls a database malformed that it could not read.
-TEST(FailedReadTest, PassingReadErrorIsNoDamage) {
+// SQLite reports a database that it could not read as malformed.
+TEST(FailedReadTest, TransientReadErrorIsNoDamage) {
   UnreliableDisk disk(NewDirectory());
   const std::string path = disk.directory() + "/lengthwise.db";
   {
@@ -476,7 +476,7 @@ TEST(FailedReadTest, PassingReadErrorIsNoDamage) {
   for (const int error : {EIO, ENXIO}) {
     const auto reader = (*storage)->Read();
     ASSERT_TRUE(reader.ok()) << reader.status();
-    // Reads the schema and prepares the statement: later only pages of e6-1 are missing.
+    // Reads the schema and prepares the statement, so that later only pages of e6-1 are missing.
     ASSERT_TRUE((*(*reader)->FindExperiment("e0-1")).has_value());
     disk.FailReads(error);
     const absl::Status status = (*reader)->FindExperiment("e6-1").status();
@@ -493,7 +493,7 @@ TEST(FailedReadTest, PassingReadErrorIsNoDamage) {
   EXPECT_TRUE((*(*reader)->FindExperiment("e6-1")).has_value());
 }
 
-TEST(FullDiskTest, NothingStoredIsDamagedAndWorkGoesOnWhenThereIsSpaceAgain) {
+TEST(FullDiskTest, WorkResumesUndamagedWithSpace) {
   for (const int error : {ENOSPC, EDQUOT, EROFS, EIO}) {
     UnreliableDisk disk(NewDirectory());
     TestCoordinator coordinator(disk.directory() + "/data");
@@ -509,7 +509,8 @@ TEST(FullDiskTest, NothingStoredIsDamagedAndWorkGoesOnWhenThereIsSpaceAgain) {
         coordinator.Send(lease, {server::PointsEvent(lease, 0, 2, 2)}).status();
     EXPECT_EQ(sent.code(), absl::StatusCode::kUnavailable) << sent;
     EXPECT_THAT(std::string(sent.message()), HasSubstr("lengthwise.db")) << sent;
-    // SQLite calls them all a disk I/O error; what to do, the operating system's word tells.
+    // SQLite reports a disk I/O error for all of them. The operating system's message implies the
+    // next step.
     EXPECT_THAT(
         std::string(sent.message()),
         HasSubstr(error == ENOSPC   ? "free some space"
@@ -517,7 +518,7 @@ TEST(FullDiskTest, NothingStoredIsDamagedAndWorkGoesOnWhenThereIsSpaceAgain) {
                   : error == EROFS  ? "Read-only file system; make the data directory writable"
                                     : "Input/output error"))
         << sent;
-    // A worker that is told so tries again, and does not give its trial up.
+    // The worker retries after this status and keeps its trial.
     const absl::Status uploaded = coordinator.Upload(lease, 0, 2, "weights");
     EXPECT_EQ(uploaded.code(), absl::StatusCode::kUnavailable) << uploaded;
     v1::CreateExperimentRequest request;
@@ -525,7 +526,7 @@ TEST(FullDiskTest, NothingStoredIsDamagedAndWorkGoesOnWhenThereIsSpaceAgain) {
     request.mutable_specification()->add_learning_rates(0.1);
     request.mutable_specification()->add_seeds(1);
     EXPECT_EQ(coordinator.TryCreate(request).status().code(), absl::StatusCode::kUnavailable);
-    // Reading goes on.
+    // Reads still work.
     EXPECT_EQ(coordinator->reads().GetExperiment(experiment)->trials().running(), 1);
 
     disk.FailWrites(0);
@@ -543,7 +544,7 @@ TEST(FullDiskTest, NothingStoredIsDamagedAndWorkGoesOnWhenThereIsSpaceAgain) {
 
 constexpr absl::Duration kPatience = absl::Minutes(1);
 
-// Rows of experiments and what they have.
+// Counts the rows of all experiments and their data.
 int64_t CountRows(const std::string& database) {
   const auto connection = server::SqliteConnection::Open(database, /*read_only=*/true);
   if (!connection.ok()) return -1;
@@ -555,7 +556,7 @@ int64_t CountRows(const std::string& database) {
   return query.Step() ? query.Int(0) : -1;
 }
 
-TEST(FullDiskTest, AnIdleServerGoesOnWithADeletionWhenThereIsSpaceAgain) {
+TEST(FullDiskTest, IdleServerResumesADeletionWithSpace) {
   UnreliableDisk disk(NewDirectory());
   TestCoordinator coordinator(disk.directory() + "/data");
   ASSERT_EQ(coordinator.Open(), absl::OkStatus());
@@ -566,7 +567,7 @@ TEST(FullDiskTest, AnIdleServerGoesOnWithADeletionWhenThereIsSpaceAgain) {
   const int64_t rows = CountRows(database);
   ASSERT_GT(rows, 20);
 
-  // By the machine's clock.
+  // Uses the machine's clock.
   const auto core = server::Core::Open(coordinator.options(), {.resolve = server::ResolveSimply});
   ASSERT_TRUE(core.ok()) << core.status();
   std::promise<absl::Status> deleted;
@@ -577,12 +578,12 @@ TEST(FullDiskTest, AnIdleServerGoesOnWithADeletionWhenThereIsSpaceAgain) {
         return (*core)->experiments().Delete(request);
       },
       [&](const absl::StatusOr<v1::DeleteExperimentResponse>& response) {
-        // From the commit on, before anything else is deleted.
+        // Fails every write after the commit, before the files are deleted.
         disk.FailWrites(ENOSPC);
         deleted.set_value(response.status());
       });
   ASSERT_EQ(deleted.get_future().get(), absl::OkStatus());
-  (*core)->loop().Flush();  // behind the first part, which fails
+  (*core)->loop().Flush();  // after the first part, which fails
   EXPECT_EQ(CountRows(database), rows);
 
   disk.FailWrites(0);
@@ -593,7 +594,7 @@ TEST(FullDiskTest, AnIdleServerGoesOnWithADeletionWhenThereIsSpaceAgain) {
   EXPECT_EQ(CountRows(database), 0);
 }
 
-TEST(FullDiskTest, FilesOfADeletedExperimentGoWhenThereIsSpaceAgain) {
+TEST(FullDiskTest, DeletedFilesGoOnceThereIsSpace) {
   UnreliableDisk disk(NewDirectory());
   TestCoordinator coordinator(disk.directory() + "/data");
   ASSERT_EQ(coordinator.Open(), absl::OkStatus());
@@ -605,8 +606,8 @@ TEST(FullDiskTest, FilesOfADeletedExperimentGoWhenThereIsSpaceAgain) {
     std::filesystem::create_directories(absl::StrCat(artifacts, "/trial", i));
   }
 
-  // Queued together: the deletion, whose commit is the last one to reach the disk, and a command in
-  // whose group the second part of the files is.
+  // Queues together: the deletion, whose commit is the last write to reach the disk, and a command
+  // whose group includes the second part of the files.
   server::Core& core = *coordinator;
   std::latch queued(1);
   const auto group_of_its_own = [&](std::function<void()> apply) {

@@ -18,7 +18,7 @@ uint64_t Mix(uint64_t value) {
   return value ^ (value >> 31);
 }
 
-// In [0, 1), with 20 bits: exact in float and double.
+// Returns a number in [0, 1) with 20 bits: exact in float and double.
 float Fraction(uint64_t value) { return static_cast<float>(value >> 44) / (1 << 20); }
 
 uint64_t InitialState(const v1::TrialSpecification& specification) {

@@ -1,6 +1,6 @@
-// A trial without a model: its loss, accuracies and checkpoints are a pure function of its
-// specification and the step, as a real trial's are, and like there each step needs the one before.
-// Whoever loses a step, makes one twice or goes on from another trial's checkpoint has other
+// A trial without a model. Its loss, accuracies and checkpoints are a pure function of its
+// specification and the step, as for a real trial, and each step depends on the previous one. A
+// worker that skips or repeats a step, or resumes from another trial's checkpoint, produces other
 // numbers from then on.
 #ifndef LENGTHWISE_TESTS_FAULTS_SCRIPTED_TRIAL_H_
 #define LENGTHWISE_TESTS_FAULTS_SCRIPTED_TRIAL_H_
@@ -22,7 +22,7 @@ class ScriptedTrial {
   int64_t step() const { return step_; }
   int64_t steps() const { return specification_.training().steps(); }
 
-  // Makes a step and adds its point where one is due.
+  // Makes a step, and adds its point if one is due.
   void Advance(v1::TrainingPoints& points);
   // The accuracies of this step, as `final` or as an evaluation during training.
   v1::LengthAccuracies Evaluate(bool final) const;
@@ -33,7 +33,7 @@ class ScriptedTrial {
 
   // About 2 KB.
   std::string Checkpoint() const;
-  // False, and nothing changes, for bytes that are no checkpoint of this specification.
+  // Returns false and changes nothing if the bytes are not a checkpoint of this specification.
   bool Resume(absl::string_view checkpoint);
 
  private:

@@ -1,5 +1,5 @@
-// A worker that runs ScriptedTrials: everything of lengthwise_worker but the training, and started
-// in milliseconds.
+// A worker that runs ScriptedTrials: lengthwise_worker without the training. Starts in
+// milliseconds.
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -49,12 +49,13 @@ class Member {
     first_step_ = last_checkpoint_ = trial_.step();
   }
 
-  // Two steps after the first checkpoint of this lease: a drain has something to store then.
+  // Holds only two steps after the lease's first checkpoint, so that a drain has something to
+  // store.
   bool MayHold() const {
     return last_checkpoint_ > first_step_ && trial_.step() >= last_checkpoint_ + 2;
   }
 
-  // A step, or after the last one the end.
+  // Makes a step, or ends the trial after the last one.
   void Advance() {
     if (session_.GetDirective(index_) == Directive::kCancelled) {
       running_ = false;
@@ -118,7 +119,7 @@ class Member {
 
 class ScriptedRunner : public worker::PackRunner {
  public:
-  // While the file `hold` exists, trials stand still where they may; empty: none does.
+  // While the file `hold` exists, trials pause where they may hold. An empty path disables this.
   ScriptedRunner(int32_t max_pack_size, absl::Duration step_time, std::string hold)
       : max_pack_size_(max_pack_size), step_time_(step_time), hold_(std::move(hold)) {}
 
@@ -179,7 +180,7 @@ int Main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error);
   }
-  // Tests restart servers often and wait for none of it.
+  // Tests restart servers often and must not wait for long backoffs.
   options.backoff = {.initial = absl::Milliseconds(20), .maximum = absl::Milliseconds(200)};
   ScriptedRunner runner(max_pack_size, absl::Microseconds(step_microseconds), hold);
   worker::Connection connection(options, runner);

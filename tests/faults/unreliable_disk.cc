@@ -44,13 +44,13 @@ void Apply(const Change& change, std::string& bytes) {
 struct File {
   std::string synced;
   std::vector<Change> pending;
-  // Pages that a failed sync has lost: what is written to them stays in memory.
+  // Pages that a failed sync lost. Later writes to them stay in memory.
   std::set<int64_t> forgotten;
-  // Keeps the inode from being given to another file.
+  // Keeps the inode from being reused.
   int descriptor = -1;
 };
 
-// The durable content of a file, which was `synced`, after changes.
+// The durable content of a file: `synced` with the changes applied.
 std::string AfterSync(std::string synced, const std::set<int64_t>& forgotten,
                       const std::vector<Change>& changes) {
   const std::string before = forgotten.empty() ? "" : synced;
@@ -66,7 +66,7 @@ std::string AfterSync(std::string synced, const std::set<int64_t>& forgotten,
   return bytes;
 }
 
-// A sync failed: what waited for it is lost, but for sizes.
+// After a failed sync, the pending data is lost; sizes are kept.
 void Forget(File& file) {
   for (const Change& change : file.pending) {
     if (change.truncates) {
@@ -87,14 +87,14 @@ struct Disk {
   int write_error = 0;
   int read_error = 0;
   int sync_error = 0;
-  // Syncs until the first that fails, and of those that fail.
+  // Number of syncs until the first failure, and number of failing syncs.
   int64_t syncs_before = 0;
   int64_t syncs_to_fail = 0;
   int64_t failed_syncs = 0;
   std::map<ino_t, File> files;
-  // Durable names by directory; a directory's inode is 0.
+  // Durable names by directory. A directory's inode is 0.
   std::map<std::string, std::map<std::string, ino_t>> names;
-  // Names that a failed sync has lost, with their inodes; a path is in it until it is made again.
+  // Names that a failed sync lost, with their inodes. A path stays here until it is created again.
   std::map<std::string, ino_t> forgotten_names;
 };
 
@@ -107,7 +107,7 @@ bool EndsWith(const std::string& text, const std::string& end) {
   return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
 }
 
-// The path that a descriptor was opened with, where it is on the disk; otherwise empty.
+// The path that a descriptor was opened with if it is on the disk; otherwise empty.
 std::string PathOnDisk(const Disk& disk, int descriptor) {
   if (disk.root.empty()) return "";
   std::array<char, 32> link;
@@ -129,7 +129,7 @@ File& FileOf(Disk& disk, int descriptor) {
   return file;
 }
 
-// Whether an operation may take place; otherwise sets errno.
+// Returns true if an operation may take place; otherwise sets errno.
 bool MayOperate(Disk& disk, bool writes) {
   if (disk.power && --disk.operations_left <= 0) disk.power = false;
   if (!disk.power) {
@@ -143,7 +143,7 @@ bool MayOperate(Disk& disk, bool writes) {
   return true;
 }
 
-// `offset` below 0: where the descriptor stands.
+// `offset` below 0: write at the descriptor's position.
 ssize_t Write(int descriptor, const void* data, size_t size, int64_t offset) {
   Disk& disk = TheDisk();
   const std::lock_guard<std::mutex> lock(disk.mutex);
@@ -168,14 +168,14 @@ int Truncate(int descriptor, int64_t size) {
   if (on_disk && result == 0) {
     File& file = FileOf(disk, descriptor);
     file.pending.push_back({size, "", /*truncates=*/true});
-    // A page that is freed is another one when it is written again.
+    // A freed page becomes a new one when it is written again.
     file.forgotten.erase(file.forgotten.lower_bound((size + kPage - 1) / kPage),
                          file.forgotten.end());
   }
   return result;
 }
 
-// The names of a directory become durable.
+// Makes the names of a directory durable.
 void SyncNames(Disk& disk, const std::string& directory) {
   const std::map<std::string, ino_t> before = std::exchange(disk.names[directory], {});
   std::map<std::string, ino_t>& names = disk.names[directory];
@@ -192,7 +192,7 @@ void SyncNames(Disk& disk, const std::string& directory) {
   }
 }
 
-// The names of a directory that are not durable never will be.
+// Marks the names of a directory that are not durable as lost.
 void ForgetNames(Disk& disk, const std::string& directory) {
   const std::map<std::string, ino_t>& durable = disk.names[directory];
   for (const auto& entry : std::filesystem::directory_iterator(directory)) {
@@ -205,14 +205,14 @@ void ForgetNames(Disk& disk, const std::string& directory) {
   }
 }
 
-// A name is made, perhaps again, or taken away.
+// Records that a name was created (perhaps again) or removed.
 void ChangedName(const char* path) {
   Disk& disk = TheDisk();
   const std::lock_guard<std::mutex> lock(disk.mutex);
   disk.forgotten_names.erase(std::filesystem::absolute(path).lexically_normal().string());
 }
 
-// Whether this sync fails; otherwise counts it.
+// Returns true if this sync fails; otherwise counts it.
 bool SyncFails(Disk& disk) {
   if (disk.syncs_to_fail == 0) return false;
   if (disk.syncs_before > 0) {
@@ -229,7 +229,7 @@ int Sync(int descriptor) {
   const std::lock_guard<std::mutex> lock(disk.mutex);
   const std::string path = PathOnDisk(disk, descriptor);
   if (path.empty()) return static_cast<int>(syscall(SYS_fsync, descriptor));
-  // The real disk is not waited for: it keeps its power.
+  // Does not sync the real disk: it keeps its power.
   if (!MayOperate(disk, /*writes=*/false)) return -1;
   struct stat status;
   if (fstat(descriptor, &status) != 0) return -1;
@@ -253,13 +253,13 @@ int Sync(int descriptor) {
   return 0;
 }
 
-// As posix_fadvise(POSIX_FADV_DONTNEED): memory has no more of a file than what waits for a sync.
+// Implements posix_fadvise(POSIX_FADV_DONTNEED): memory keeps only what waits for a sync.
 void DropPages(Disk& disk, int descriptor) {
   struct stat status;
   if (fstat(descriptor, &status) != 0 || S_ISDIR(status.st_mode)) return;
   File& file = FileOf(disk, descriptor);
   if (!file.pending.empty()) return;
-  // The descriptor may be for reading alone.
+  // The descriptor may be read-only, so the file is opened again.
   std::array<char, 32> path;
   std::snprintf(path.data(), path.size(), "/proc/self/fd/%d", descriptor);
   const int writable = open(path.data(), O_WRONLY | O_CLOEXEC);
@@ -287,7 +287,7 @@ int Advise(int descriptor, int64_t offset, int64_t size, int advice) {
   return result == 0 ? 0 : errno;
 }
 
-// Whether a read fails; sets errno then.
+// Returns true and sets errno if a read fails.
 bool ReadFails(int descriptor) {
   Disk& disk = TheDisk();
   const std::lock_guard<std::mutex> lock(disk.mutex);
@@ -296,7 +296,7 @@ bool ReadFails(int descriptor) {
   return true;
 }
 
-// What the loss of power left of a file.
+// What remains of a file after a power loss.
 std::string Remains(const File& file, std::mt19937_64& random) {
   std::vector<Change> survivors;
   for (const Change& change : file.pending) {
@@ -319,7 +319,7 @@ std::string Remains(const File& file, std::mt19937_64& random) {
 }
 
 void RestoreDirectory(Disk& disk, const std::string& directory, std::mt19937_64& random) {
-  // Not mkdir(): the mutex is held.
+  // The system call, because mkdir() is replaced here and the mutex is held.
   syscall(SYS_mkdirat, AT_FDCWD, directory.c_str(), 0755);
   for (const auto& [name, inode] : disk.names[directory]) {
     const std::string path = directory + "/" + name;
@@ -346,7 +346,7 @@ void ForgetFiles(Disk& disk) {
   disk.forgotten_names.clear();
 }
 
-// What lies on the directory is durable.
+// Everything in the directory becomes durable.
 void TakeAsDurable(Disk& disk, const std::string& directory) {
   SyncNames(disk, directory);
   for (const auto& [name, inode] : disk.names[directory]) {
@@ -445,7 +445,7 @@ void UnreliableDisk::Restore(std::mt19937_64& random) {
 
 }  // namespace lengthwise::faults
 
-// In the place of the C library's.
+// These replace the C library's functions.
 extern "C" {
 
 ssize_t write(int descriptor, const void* data, size_t size) {

@@ -1,7 +1,7 @@
-"""The manifests of deploy/kubernetes: they fit Kubernetes' schema, and a worker stores its checkpoint before it is killed.
+"""The manifests of deploy/kubernetes fit Kubernetes' schema and let a worker store its checkpoint before it is killed.
 
-The schema has neither KEDA's ScaledJob nor Prometheus' ServiceMonitor. The pod of the ScaledJob is held against it as the
-pod of a Job.
+The schema lacks KEDA's ScaledJob and Prometheus' ServiceMonitor. The ScaledJob's pod is validated as the pod of a
+Job.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import unittest
 from typing import Any
 
 _DIRECTORY = pathlib.Path("deploy/kubernetes")
-# Of other projects than Kubernetes.
+# Kinds defined by projects other than Kubernetes.
 _FOREIGN = {"ServiceMonitor", "Kustomization"}
 
 
 def read_manifests() -> dict[str, dict[str, Any]]:
-    """Every manifest by its path below deploy/kubernetes."""
+    """Returns every manifest by its path below deploy/kubernetes."""
     import yaml
 
     paths = sorted(_DIRECTORY.glob("*/*.yaml"))
@@ -24,12 +24,12 @@ def read_manifests() -> dict[str, dict[str, Any]]:
 
 
 def seconds(duration: str) -> int:
-    """Of "90s" or "5m"."""
+    """Parses "90s" or "5m"."""
     return int(duration[:-1]) * {"s": 1, "m": 60, "h": 3600}[duration[-1]]
 
 
 def worker_pods(manifests: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """The pods that run workers, by their manifest's path."""
+    """Returns the pods that run workers, by their manifest's path."""
     pods = {}
     for name, manifest in manifests.items():
         if manifest["kind"] == "Job":
@@ -66,7 +66,7 @@ class KubernetesTest(unittest.TestCase):
         self.assertEqual(kinds, {"StatefulSet", "Service", "PodDisruptionBudget", "Job", "ScaledJob"})
         print(f"valid for Kubernetes {version}")
 
-    def test_kustomizations_name_files_that_are_there(self) -> None:
+    def test_kustomizations_name_existing_files(self) -> None:
         for name, manifest in self.manifests.items():
             if manifest["kind"] == "Kustomization":
                 for resource in manifest["resources"]:
@@ -76,7 +76,7 @@ class KubernetesTest(unittest.TestCase):
         for name, pod in worker_pods(self.manifests).items():
             arguments = dict(argument.lstrip("-").split("=", 1) for argument in pod["spec"]["containers"][0]["args"])
             self.assertGreater(pod["spec"]["terminationGracePeriodSeconds"], seconds(arguments["drain_timeout"]), name)
-            # A worker that ended because nothing waits would be started again.
+            # Kubernetes would restart a worker that ended because the queue was empty.
             self.assertEqual(pod["spec"]["restartPolicy"], "Never", name)
 
     def test_both_kinds_of_workers_are_the_same(self) -> None:
@@ -85,7 +85,7 @@ class KubernetesTest(unittest.TestCase):
         self.assertEqual(pods["workers/job.yaml"], pods["autoscaled_workers/scaled_job.yaml"])
 
     def test_nothing_scales_a_deployment(self) -> None:
-        # To scale down, it would kill any pod, also one that trains.
+        # Scaling one down kills any pod, including one that trains.
         kinds = {manifest["kind"] for manifest in self.manifests.values()}
         self.assertFalse(kinds & {"Deployment", "HorizontalPodAutoscaler", "ScaledObject"})
 

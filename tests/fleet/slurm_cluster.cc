@@ -27,10 +27,10 @@ namespace {
 constexpr char kScript[] = "tests/fleet/slurm_cluster.sh";
 // The folder of the unpacked packages.
 constexpr char kUnpacked[] = "/unpacked";
-// Of a machine with much else to do.
+// Long, for a busy machine.
 constexpr absl::Duration kStartTimeout = absl::Minutes(5);
 
-// Three that are free now.
+// Three free ports.
 std::array<int, 3> FreePorts() {
   std::array<int, 3> ports = {};
   std::array<int, 3> sockets = {};
@@ -91,13 +91,13 @@ absl::StatusOr<std::unique_ptr<SlurmCluster>> SlurmCluster::Start() {
     logs = cluster->Logs();
     std::cout << logs;
     cluster->StopDaemons();
-    // Another program may take a port before a daemon has it.
+    // Another program may take a port before a daemon does.
     if (!absl::StrContains(logs, "already in use")) break;
     std::filesystem::remove_all(run);
   }
-  const std::string why = absl::StrCat("Debian's Slurm does not start: ", launched.message());
-  // Not every container lets slurmd make control groups: it writes an "error", or that it is
-  // "fatal", and ends. Anything else is a fault of ours.
+  const std::string why = absl::StrCat("Debian's Slurm did not start: ", launched.message());
+  // Not every container lets slurmd create control groups: it then logs an "error" or "fatal" line
+  // and ends. Anything else is a failure of this test.
   for (const absl::string_view line : absl::StrSplit(logs, '\n')) {
     if ((absl::StrContains(line, "fatal") || absl::StrContains(line, "error")) &&
         absl::StrContains(line, "cgroup")) {
@@ -139,7 +139,7 @@ absl::Status SlurmCluster::Launch() {
              "--seed-file=" + munge + "/seed", "--log-file=" + munge + "/log"},
             "munged.err");
   if (!status.ok()) return status;
-  status = Await("munged does not listen",
+  status = Await("munged is not listening",
                  [&] { return std::filesystem::exists(run + "/socket/munge"); });
   if (!status.ok()) return status;
   status = start({root + "/usr/sbin/slurmctld-wlm", "-D", "-c"}, "slurmctld.err");
@@ -150,7 +150,7 @@ absl::Status SlurmCluster::Launch() {
         absl::StrCat("slurmd.", node, ".err"));
     if (!status.ok()) return status;
   }
-  return Await("there are no two idle nodes", [&] {
+  return Await("fewer than two nodes are idle", [&] {
     const end_to_end::Result idle = end_to_end::RunProgram(
         {root + "/usr/bin/sinfo", "-h", "-o", "%D", "-t", "idle", "-p", "gpu"}, run + "/sinfo.log",
         environment_);
@@ -168,7 +168,7 @@ void SlurmCluster::StopDaemons() {
 SlurmCluster::~SlurmCluster() {
   if (daemons_.size() == 4) {
     Run({"scancel", "--me"});
-    // The steps' managers are no children of this process: they end with their jobs.
+    // The step managers are not children of this process. They end with their jobs.
     const absl::Time deadline = absl::Now() + absl::Seconds(30);
     while (Run({"squeue", "--noheader"}).find_first_not_of(" \n") != std::string::npos &&
            absl::Now() < deadline) {
@@ -179,7 +179,7 @@ SlurmCluster::~SlurmCluster() {
   for (const auto& [name, value] : environment_) {
     if (name != "SLURM_CONF") continue;
     for (const std::string& left : end_to_end::ProcessesWithVariable(name, value)) {
-      ADD_FAILURE() << "a process is left: " << left;
+      ADD_FAILURE() << "a process is left over: " << left;
     }
   }
   std::error_code error;

@@ -18,21 +18,21 @@ namespace lengthwise::fleet {
 class SlurmCluster {
  public:
   // Starts it in a new directory and waits until both nodes are idle. UNAVAILABLE, with the reason,
-  // where this machine cannot have it, because its packages or control groups are missing: the test
-  // is to be skipped. Other errors are failures.
+  // if this machine lacks the packages or control groups; skip the test then. Other errors are
+  // failures.
   static absl::StatusOr<std::unique_ptr<SlurmCluster>> Start();
-  // Cancels all jobs, waits until they are gone, ends the daemons and deletes the directory.
+  // Cancels all jobs, waits until they are gone, stops the daemons and deletes the directory.
   ~SlurmCluster();
 
-  // What a process needs to use this cluster.
+  // Environment variables that a process needs to use this cluster.
   const std::vector<std::pair<std::string, std::string>>& environment() const {
     return environment_;
   }
-  // Runs one of Slurm's commands and returns what it wrote. A test fails where the command does.
+  // Runs a Slurm command and returns its output. A failing command fails the test.
   std::string Run(std::vector<std::string> command) const;
-  // "JOB STATE" of the jobs of one name that wait or run, each with a newline behind it.
+  // "JOB STATE" of each pending or running job with this name, one a line.
   std::string JobsLeft(const std::string& name) const;
-  // The daemons' logs, for a test that fails.
+  // The daemons' logs, for a failing test.
   std::string Logs() const;
 
  private:
@@ -42,7 +42,7 @@ class SlurmCluster {
   // Fails as soon as a daemon ends.
   absl::Status Await(const std::string& what, const std::function<bool()>& condition) const;
 
-  // Short: munge's socket is in it.
+  // Short, because the path of munge's socket is limited.
   std::string directory_;
   std::vector<std::pair<std::string, std::string>> environment_;
   std::vector<std::unique_ptr<platform::ChildProcess>> daemons_;

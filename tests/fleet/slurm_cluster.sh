@@ -1,28 +1,28 @@
 #!/usr/bin/env bash
-# A Slurm of two nodes on this machine's loopback, from Debian's packages: they are unpacked into a
-# folder, and nothing is installed.
+# A Slurm of two nodes on this machine's loopback, from Debian's packages, which are unpacked into a
+# folder. Installs nothing.
 #
-#   slurm_cluster.sh unpack ROOT          downloads the packages (apt-get) and unpacks them; exits 1
-#                                         and says why where they cannot be had, or do not run here
+#   slurm_cluster.sh unpack ROOT          downloads the packages (apt-get) and unpacks them. Exits 1 with the
+#                                         reason if they are unavailable or do not run here.
 #   slurm_cluster.sh configure ROOT DIR PORT1 PORT2 PORT3
-#                                         writes DIR/slurm.conf and munge's key; no daemon is started
+#                                         writes DIR/slurm.conf and munge's key. Starts no daemon.
 #
-# Partitions: gpu (default, may be preempted, 5 s of grace) and urgent. There is no accounting, so
-# sacct has nothing to say; jobacct_gather/linux needs cgroups that a container may not have.
+# Partitions: gpu (default, preemptible, 5 s of grace) and urgent. There is no accounting, so sacct
+# reports nothing; jobacct_gather/linux needs cgroups, which a container may lack.
 set -euo pipefail
 packages=(libhwloc15 liblua5.1-0 libmunge2 munge slurm-client slurm-wlm-basic-plugins slurmctld slurmd)
 case "$1" in
   unpack)
     root=$2
     mkdir -p "$root/debs"
-    command -v dpkg >/dev/null || { echo "there is no dpkg: Slurm is unpacked from Debian's packages"; exit 1; }
+    command -v dpkg >/dev/null || { echo "dpkg is not installed; it unpacks Slurm from Debian's packages"; exit 1; }
     (cd "$root/debs" && apt-get download -qq "${packages[@]}" >../download.log 2>&1) ||
       { echo "Debian's Slurm packages cannot be downloaded: $(tail -n 1 "$root/download.log")"; exit 1; }
     for package in "$root"/debs/*.deb; do dpkg -x "$package" "$root"; done
     libraries=$(echo "$root"/usr/lib/*/slurm-wlm)
     for program in slurmctld-wlm slurmd-wlm munged; do
       said=$(LD_LIBRARY_PATH=$(dirname "$libraries"):$libraries "$root/usr/sbin/$program" -V 2>&1) ||
-        { echo "$program of Debian's packages does not run here: $said"; exit 1; }
+        { echo "$program from Debian's packages does not run here: $said"; exit 1; }
     done
     ;;
   configure)

@@ -1,8 +1,8 @@
-// Workers on a real Slurm, which this test starts: the fleet grows by what waits, makes room for
-// others within its grace, is filled up again, goes when there is nothing to do, and leaves the
-// history of a run that nothing disturbed.
+// Workers on a real Slurm, which this test starts. The fleet grows with the queue, makes room for
+// other jobs within its grace, is filled up again, and shrinks to nothing when the queue is empty.
+// The history must equal that of an undisturbed run.
 //
-// Figures are printed, not asserted: deadlines are those of a machine with much else to do.
+// Durations are printed, not asserted: deadlines allow for a busy machine.
 #include <algorithm>
 #include <csignal>
 #include <filesystem>
@@ -78,7 +78,7 @@ class SlurmTest : public testing::Test {
 
   void SetUp() override {
     if (missing_ != nullptr && absl::IsUnavailable(*missing_)) {
-      GTEST_SKIP() << "there is no Slurm here: " << missing_->message();
+      GTEST_SKIP() << "Slurm is not available: " << missing_->message();
     }
     ASSERT_EQ(missing_, nullptr) << missing_->message();
     server_.Start();
@@ -102,7 +102,7 @@ class SlurmTest : public testing::Test {
     return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   }
 
-  // The command line of `lengthwise workers COMMAND`, with its own jobs' name.
+  // The command line of `lengthwise workers COMMAND`, with the test's own job name.
   std::vector<std::string> Workers(const std::string& command,
                                    const std::vector<std::string>& more) const {
     std::vector<std::string> arguments = {kClient,   "workers",    command,
@@ -124,7 +124,7 @@ class SlurmTest : public testing::Test {
     return Workers("up", all);
   }
 
-  // `workers up`, until it is signalled; what it says is in up.log.
+  // Runs `workers up` until it is signalled. Its output goes to up.log.
   std::unique_ptr<platform::ChildProcess> StartUp(const std::vector<std::string>& more,
                                                   const std::string& worker = kWorker) const {
     auto process = platform::ChildProcess::Start({.arguments = Up(more, worker),
@@ -143,7 +143,7 @@ class SlurmTest : public testing::Test {
     return alive;
   }
 
-  // Whether it came true before the deadline.
+  // Returns true if the condition became true before the deadline.
   static bool Await(const std::function<bool()>& condition) {
     const absl::Time deadline = absl::Now() + kDeadline;
     while (!condition()) {
@@ -173,11 +173,11 @@ absl::Time TimeOf(const v1::Event& event) {
   return absl::FromUnixSeconds(event.time().seconds()) + absl::Nanoseconds(event.time().nanos());
 }
 
-TEST_F(SlurmTest, FleetGrowsMakesRoomFillsUpAndGoes) {
+TEST_F(SlurmTest, FleetFollowsTheQueue) {
   const auto up = StartUp({"--max", "2"});
   const absl::Time submitted = absl::Now();
   const std::string experiment = Submit(server_, kSpecification);
-  ASSERT_TRUE(Await([&] { return AliveWorkers() == 2; })) << "a worker for each pack";
+  ASSERT_TRUE(Await([&] { return AliveWorkers() == 2; })) << "one worker for each pack";
   Print("two workers alive after the submission", submitted);
 
   Watcher watcher(server_, experiment);
@@ -186,7 +186,7 @@ TEST_F(SlurmTest, FleetGrowsMakesRoomFillsUpAndGoes) {
     if (event.has_training_points()) training.insert(event.trial());
     return training.size() == 2;
   }));
-  // Another job takes a node; its worker gives its lease back before it is killed.
+  // Another job takes a node. Its worker returns its lease before it is killed.
   const std::string urgent = directory_ + "/urgent.sh";
   std::ofstream(urgent) << "#!/bin/sh\nsleep 3\n";
   const absl::Time preempted = absl::Now();
@@ -216,7 +216,7 @@ TEST_F(SlurmTest, FleetGrowsMakesRoomFillsUpAndGoes) {
   up->Signal(SIGINT);
   EXPECT_TRUE(up->WaitFor(kDeadline)->ok());
 
-  // The same on a machine of its own.
+  // The same experiment without disturbance.
   Server undisturbed(directory_ + "/undisturbed", absl::Seconds(60));
   undisturbed.Start();
   const auto worker = end_to_end::StartWorker(undisturbed, directory_ + "/undisturbed");
@@ -227,7 +227,7 @@ TEST_F(SlurmTest, FleetGrowsMakesRoomFillsUpAndGoes) {
   EXPECT_TRUE(end_to_end::Fold(watcher.events()) == history);
 }
 
-TEST_F(SlurmTest, NothingIsSubmittedThatNoNodeCanRun) {
+TEST_F(SlurmTest, SubmitsNothingThatNoNodeCanRun) {
   Submit(server_, kSpecification);
   const end_to_end::Result result =
       end_to_end::RunProgram(Up({"--once", "--", "--cpus-per-task=1000"}), directory_ + "/once.log",
@@ -238,8 +238,8 @@ TEST_F(SlurmTest, NothingIsSubmittedThatNoNodeCanRun) {
   EXPECT_TRUE(NoJobIsLeft());
 }
 
-// Slurm takes a job that asks for more time than the partition gives, and never runs it.
-TEST_F(SlurmTest, AJobThatWaitsForEverHoldsTheOthersBack) {
+// Slurm accepts a job that exceeds the partition's time limit, and never runs it.
+TEST_F(SlurmTest, UnrunnableJobHoldsFurtherOnesBack) {
   Submit(server_, kSpecification);
   const auto up = StartUp({"--backlog", "1", "--", "--time=2:00:00"});
   ASSERT_TRUE(Await([&] {
@@ -256,7 +256,7 @@ TEST_F(SlurmTest, AJobThatWaitsForEverHoldsTheOthersBack) {
   EXPECT_TRUE(NoJobIsLeft());
 }
 
-TEST_F(SlurmTest, NothingIsSubmittedWhileNothingWaits) {
+TEST_F(SlurmTest, SubmitsNothingForAnEmptyQueue) {
   const end_to_end::Result result =
       end_to_end::RunProgram(Up({"--once"}), directory_ + "/once.log", cluster_->environment());
   EXPECT_EQ(result.code, 0) << result.output;
@@ -264,7 +264,7 @@ TEST_F(SlurmTest, NothingIsSubmittedWhileNothingWaits) {
   EXPECT_TRUE(NoJobIsLeft());
 }
 
-TEST_F(SlurmTest, StartsThatFailPauseTheFleetWithTheirReason) {
+TEST_F(SlurmTest, FailedStartsPauseTheFleet) {
   const std::string broken = directory_ + "/broken_worker";
   std::ofstream(broken)
       << "#!/bin/sh\necho 'libtorch.so: cannot open shared object file'\nexit 1\n";
@@ -281,7 +281,7 @@ TEST_F(SlurmTest, StartsThatFailPauseTheFleetWithTheirReason) {
   EXPECT_TRUE(up->WaitFor(kDeadline)->ok());
 }
 
-// Each of these workers reaches the server and dies of its first lease.
+// Each of these workers reaches the server and dies during its first lease.
 TEST_F(SlurmTest, WorkersThatCrashPauseTheFleet) {
   const std::string crashing = directory_ + "/crashing_worker";
   std::ofstream(crashing) << "#!/bin/sh\nlog=$0.$SLURM_JOB_ID\n"
@@ -303,7 +303,7 @@ TEST_F(SlurmTest, WorkersThatCrashPauseTheFleet) {
   EXPECT_TRUE(up->WaitFor(kDeadline)->ok());
 }
 
-TEST_F(SlurmTest, DownDrainsWorkersAndCancelsWhatWaits) {
+TEST_F(SlurmTest, DownDrainsWorkersAndCancelsPendingJobs) {
   const std::string experiment = Submit(server_, absl::StrCat(kSpecification, "priority: 1\n"));
   ASSERT_EQ(
       end_to_end::RunProgram(Up({"--once"}), directory_ + "/once.log", cluster_->environment())

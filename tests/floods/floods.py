@@ -1,7 +1,7 @@
-"""Floods a Lengthwise server on this machine and reports what that cost it.
+"""Floods a Lengthwise server on this machine and reports what that costs the server.
 
-Each flood speaks HTTP/2 on raw sockets, needs no token, and stops by itself. A probe makes one valid call after another
-meanwhile. Only servers on the loopback are flooded:
+Each flood speaks HTTP/2 on raw sockets, needs no token, and stops by itself. Meanwhile a probe makes one valid call
+after another. Only servers on the loopback are flooded:
 
     floods.py --server 127.0.0.1:7070 --pid PID [--tls] [--scale 0.1] [FLOOD ...]
 """
@@ -24,7 +24,7 @@ DATA, HEADERS, RST_STREAM, SETTINGS, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION =
 END_STREAM, ACK, END_HEADERS = 1, 1, 4
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 METHOD = "/lengthwise.v1.ExperimentService/ListExperiments"
-# The flood comes from another address than the probe, as it would from another machine.
+# Differs from the probe's address, as for a flood from another machine.
 FLOOD_ADDRESS = "127.0.0.2"
 
 
@@ -84,10 +84,10 @@ class Target:
 
 
 class Connection:
-    """An HTTP/2 connection that knows what it may send."""
+    """An HTTP/2 connection that tracks its flow-control windows."""
 
     def __init__(self, target: Target, source: str = FLOOD_ADDRESS, timeout: float = 3) -> None:
-        """Connects and sends the preface, with windows that hold every answer."""
+        """Connects and sends the preface, with windows large enough for every answer."""
         self.socket: socket.socket = socket.create_connection((target.host, target.port), timeout, (source, 0))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if target.tls:
@@ -119,10 +119,10 @@ class Connection:
         return min(self.connection_window, self.windows.get(stream, self.initial_window))
 
     def read(self, timeout: float) -> bool:
-        """Takes what has come; waits for something at most `timeout` seconds. False when nothing came."""
+        """Reads what has arrived, waiting at most `timeout` seconds. Returns False if nothing arrived."""
         pending = isinstance(self.socket, ssl.SSLSocket) and self.socket.pending() > 0
         if not pending:
-            # Not select(), which takes no descriptor above 1,023.
+            # Not select(), which does not accept descriptors above 1,023.
             waiting = select.poll()
             waiting.register(self.socket, select.POLLIN)
             if not waiting.poll(1000 * timeout):
@@ -145,7 +145,7 @@ class Connection:
         return True
 
     def take(self, kind: int, flags: int, stream: int, payload: bytes) -> None:
-        """Keeps what a frame says."""
+        """Updates the connection's state from a frame."""
         if kind == SETTINGS and not flags & ACK:
             for at in range(0, len(payload), 6):
                 key, value = struct.unpack(">HI", payload[at : at + 6])
@@ -170,7 +170,7 @@ class Connection:
             self.closed = True
 
     def send_data(self, stream: int, size: int, first: bytes, deadline: float) -> int:
-        """Sends `first` and zeros, `size` bytes in all, as flow control lets it; returns how many were sent."""
+        """Sends `first` and zeros, `size` bytes in total, as flow control permits. Returns the number of bytes sent."""
         sent = 0
         while sent < size and not self.closed and stream not in self.ended and time.monotonic() < deadline:
             part = min(16384, size - sent, self.window(stream))
@@ -188,12 +188,12 @@ class Connection:
         return sent
 
     def close(self) -> None:
-        """Hangs up."""
+        """Closes the connection."""
         self.socket.close()
 
 
 class Probe:
-    """Makes valid calls until stopped, some on one connection and some on new ones; keeps the longest answer's time."""
+    """Makes valid calls until stopped, alternately on a kept and on a new connection. Records the slowest answer."""
 
     def __init__(self, target: Target) -> None:
         """Starts the thread."""
@@ -219,7 +219,7 @@ class Probe:
             raise TimeoutError("hung up" if connection.closed else "no answer for 10 s")
 
     def run(self) -> None:
-        """Calls on a connection that stays and on a new one in turn."""
+        """Calls alternately on a kept connection and on a new one."""
         kept: Connection | None = None
         stream = 1
         while not self.stopping.is_set():
@@ -272,7 +272,7 @@ def gzip_bomb(target: Target, scale: float) -> str:
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)
     start = packer.compress(bytes(1 << 20)) + packer.flush(zlib.Z_FULL_FLUSH)
     block = packer.compress(bytes(1 << 24)) + packer.flush(zlib.Z_FULL_FLUSH)
-    packed = start + block * int(188 * scale)  # without a checksum, which stands behind the zeros
+    packed = start + block * int(188 * scale)  # without the checksum, which would follow the zeros
     connection = Connection(target)
     connection.read(1)
     connection.send(frame(HEADERS, END_HEADERS, 1, request_headers(METHOD, {"grpc-encoding": "gzip"})))
@@ -343,7 +343,7 @@ def continuation(target: Target, scale: float) -> str:
 
 
 def many(target: Target, count: int, each: Callable[[Connection, int], int], per_connection: int) -> int:
-    """Runs `each` on `count` streams, keeps all open until the end; returns the sum of what `each` returned."""
+    """Runs `each` on `count` streams and keeps all open until the end. Returns the sum of its results."""
     connections: list[Connection] = []
     total = done = 0
     deadline = time.monotonic() + 40
@@ -368,7 +368,7 @@ def many(target: Target, count: int, each: Callable[[Connection, int], int], per
 
 
 def half_messages(target: Target, scale: float) -> str:
-    """Sends most of the 4 MiB of 300 messages, and leaves the calls open."""
+    """Sends most of the 4 MiB of 300 messages and leaves the calls open."""
     size = 4 << 20
 
     def half(connection: Connection, stream: int) -> int:
@@ -380,7 +380,7 @@ def half_messages(target: Target, scale: float) -> str:
 
 
 def open_streams(target: Target, scale: float) -> str:
-    """Opens 50,000 streams and says nothing on them."""
+    """Opens 50,000 streams and sends nothing on them."""
     block = request_headers(METHOD)
 
     def one(connection: Connection, stream: int) -> int:
@@ -403,7 +403,7 @@ FLOODS: dict[str, Callable[[Target, float], str]] = {
 
 
 def run(target: Target, name: str, scale: float) -> dict[str, object]:
-    """Runs one flood beside the probe; returns what it cost."""
+    """Runs one flood beside the probe. Returns its cost."""
     peak = 0.0
     done = threading.Event()
 
@@ -437,16 +437,16 @@ def run(target: Target, name: str, scale: float) -> dict[str, object]:
 
 
 def main() -> int:
-    """Runs the floods that the command line names; exits 1 where one costs more than the bars."""
+    """Runs the floods named on the command line. Exits with 1 if one exceeds the limits."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("floods", nargs="*", metavar="FLOOD", help=f"of {', '.join(FLOODS)}; all by default")
-    parser.add_argument("--server", required=True, help="address of the server, on this machine")
-    parser.add_argument("--pid", type=int, required=True, help="the server's process, whose memory is read")
+    parser.add_argument("floods", nargs="*", metavar="FLOOD", help=f"one or more of {', '.join(FLOODS)}; default: all")
+    parser.add_argument("--server", required=True, help="server address, on this machine")
+    parser.add_argument("--pid", type=int, required=True, help="process id of the server, to read its memory")
     parser.add_argument("--tls", action="store_true", help="speak TLS; the certificate is not checked")
-    parser.add_argument("--token_file", help="what the probe shows; the floods show nothing")
+    parser.add_argument("--token_file", help="file with the probe's token; floods send no token")
     parser.add_argument("--scale", type=float, default=1.0, help="size of the floods; 1 is the full size")
-    parser.add_argument("--max_mb", type=float, default=500, help="most memory that the server may use")
-    parser.add_argument("--max_seconds", type=float, default=2, help="longest that the probe may wait for an answer")
+    parser.add_argument("--max_mb", type=float, default=500, help="limit for the server's memory, in MB")
+    parser.add_argument("--max_seconds", type=float, default=2, help="limit for the probe's longest wait, in seconds")
     arguments = parser.parse_args()
     host, port = arguments.server.rsplit(":", 1)
     if not host.startswith("127."):
@@ -461,7 +461,7 @@ def main() -> int:
         answered = float(str(result["probe_worst_seconds"])) <= arguments.max_seconds
         if not within or not answered or result["probe_failures"] or target.memory("VmRSS") == 0:
             failed = True
-            print(f"{name}: beyond the bars", file=sys.stderr)
+            print(f"{name}: exceeds the limits", file=sys.stderr)
     return 1 if failed else 0
 
 

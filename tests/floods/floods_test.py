@@ -1,7 +1,7 @@
-"""Floods without a token, shortened: the server's memory stays bounded and a valid client is answered.
+"""Short floods without a token: the server's memory stays bounded and a valid client gets answers.
 
-floods.py says what the full ones cost. What is tested is bounds of memory and that every valid call is answered, not how
-fast: the probe has much time.
+floods.py measures the full cost. This test checks memory bounds and that every valid call is answered, not how fast:
+the probe has a long timeout.
 """
 
 import os
@@ -19,10 +19,10 @@ DEADLINE = 60
 
 
 class FloodsTest(unittest.TestCase):
-    """Each test floods a server of its own."""
+    """Each test floods its own server."""
 
     def flood(self, floods: list[str], *, tls: bool = False, scale: float = 0.5, descriptors: int = 0) -> None:
-        """Starts a server that asks for tokens, floods it, and stops it."""
+        """Starts a server that requires tokens, floods it, and stops it."""
         with tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR")) as directory:
             path = pathlib.Path(directory)
             token, ready = path / "token", path / "ready"

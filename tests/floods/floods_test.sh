@@ -1,4 +1,4 @@
 #!/usr/bin/env bash
-# Python's standard library is all that it needs.
+# Needs only Python's standard library.
 set -euo pipefail
 exec python3 -B tests/floods/floods_test.py

@@ -16,7 +16,7 @@ namespace {
 // Deleted at the end of the process.
 const std::string& Directory() {
   static const std::string* const directory = [] {
-    // In memory where there is such a place: thousands of inputs a second pass through the file.
+    // In memory if possible: thousands of inputs a second pass through the file.
     const std::string parent = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
     std::string name = parent + "/manifest_XXXXXX";
     lengthwise::Must(mkdtemp(name.data()) != nullptr, "a directory for the manifest");
@@ -31,7 +31,7 @@ const std::string& Directory() {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace lengthwise;
   std::FILE* file = std::fopen((Directory() + "/manifest.json").c_str(), "wb");
-  Must(file != nullptr, "the manifest is opened");
+  Must(file != nullptr, "the manifest opens");
   // An empty input may have no address.
   Must(size == 0 || std::fwrite(data, 1, size, file) == size, "the manifest is written");
   std::fclose(file);
@@ -44,7 +44,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const std::string path = server::RelativePath(artifact.id);
     Must(path.find("/../") == std::string::npos && path.find("//") == std::string::npos,
          "an artifact lies within the backup");
-    Must(artifact.size_bytes >= 0, "a size is one");
+    Must(artifact.size_bytes >= 0, "sizes are not negative");
   }
   return 0;
 }

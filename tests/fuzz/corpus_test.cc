@@ -1,5 +1,5 @@
-// Runs a fuzz target on its corpus and on a few thousand mutations of it, the same ones each time.
-// What libFuzzer found once goes into the corpus and never comes back.
+// Runs a fuzz target on its corpus and on a few thousand reproducible mutations. Add inputs that
+// libFuzzer finds to the corpus, as regression tests.
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -17,7 +17,7 @@ namespace lengthwise {
 namespace {
 
 void Try(const std::string& input) {
-  // A copy of its very size, so that the address sanitizer sees a byte too far.
+  // Copies to an exact-size buffer, so that AddressSanitizer detects reads past the end.
   const std::vector<uint8_t> bytes(input.begin(), input.end());
   LLVMFuzzerTestOneInput(bytes.data(), bytes.size());
 }
@@ -83,7 +83,7 @@ class Mutator {
   std::mt19937_64 random_;
 };
 
-TEST(CorpusTest, SurvivesItsCorpusAndMutationsOfIt) {
+TEST(CorpusTest, SurvivesCorpusAndMutations) {
   const std::vector<std::string> corpus = Corpus();
   ASSERT_GE(corpus.size(), 3U) << "no corpus in " << LENGTHWISE_CORPUS;
   Try("");

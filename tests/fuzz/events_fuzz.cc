@@ -1,5 +1,5 @@
-// The intake of workers' events: bytes as a StreamEventsRequest, checked, and on their way into the
-// store and out again.
+// The intake of workers' events: parses bytes as a StreamEventsRequest, checks them, and passes
+// them into the store and out again.
 #include <cstddef>
 #include <cstdint>
 
@@ -9,7 +9,7 @@
 #include "server/coordination/messages.h"
 #include "tests/fuzz/must.h"
 
-// Of text that is not UTF-8, a line for nearly every input.
+// Silences protobuf's warning about invalid UTF-8, which nearly every input triggers.
 [[maybe_unused]] google::protobuf::LogHandler* const kLoud =
     google::protobuf::SetLogHandler(nullptr);
 
@@ -22,12 +22,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (const v1::Event& event : request.events()) {
     Must(event.sequence() == sequence++, "sequence numbers are consecutive");
     Must(event.fact_case() != v1::Event::FACT_NOT_SET, "an event has a fact");
-    Must(!event.has_state_change(), "workers tell no changes of state");
+    Must(!event.has_state_change(), "workers send no state changes");
     const server::EventRecord record = server::ToEventRecord(event);
     const absl::StatusOr<v1::Event> read = server::ToEvent(record, "e", "t", "the store");
     Must(read.ok() && read->sequence() == event.sequence() && read->step() == event.step() &&
              read->attempt() == event.attempt() && read->fact_case() == event.fact_case(),
-         "an event is read as it was stored");
+         "an event reads back as stored");
   }
   return 0;
 }

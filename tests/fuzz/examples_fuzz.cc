@@ -1,4 +1,4 @@
-// Files of examples, and what is said of them in a specification.
+// Files of examples, and their summary in a specification.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -15,9 +15,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const absl::string_view text(reinterpret_cast<const char*>(data), size);
   Line line;
   const auto read = [&](int64_t number, absl::string_view one, bool too_long) {
-    Must(number >= 1 && (!too_long || one.empty()), "a line that is too long is not shown");
+    Must(number >= 1 && (!too_long || one.empty()), "a line that is too long has no text");
     if (too_long) return;
-    Must(one.find('\n') == absl::string_view::npos, "a line is one line");
+    Must(one.find('\n') == absl::string_view::npos, "a line has no newline");
     const absl::Status status = ParseLine(one, line);
     if (!status.ok()) {
       Must(status.code() == absl::StatusCode::kInvalidArgument, "a line is read or refused");
@@ -28,7 +28,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
          "an example has an input");
     Must(line.length >= 0 && line.length <= kMostLength, "a length is in its range");
   };
-  // However the bytes are cut, the lines are the same.
+  // Lines must not depend on how the bytes are chunked.
   int64_t whole = 0, cut = 0;
   Lines at_once(1000, [&](int64_t number, absl::string_view one, bool too_long) {
     whole = 31 * whole + number + static_cast<int64_t>(one.size()) + (too_long ? 7 : 0);

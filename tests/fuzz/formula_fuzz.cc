@@ -1,5 +1,5 @@
-// The encoding `formula`: the first line is its parameters, the second byte of the rest chooses the
-// place of the formula that follows.
+// The encoding `formula`. The first line is its parameters; the second byte of the rest selects
+// which formula the remaining bytes are.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -34,13 +34,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Must(models::FormatFormulaParameters(models::ParseFormulaParameters(written, "e", problems)) ==
                written &&
            problems.empty(),
-       "parameters are read as they are written");
+       "parameters read back as written");
   for (const auto* nodes : {&definition.logits, &definition.embedding, &definition.angle}) {
     if (!*nodes) continue;
     Must((*nodes)->size() <= models::kMaxFormulaNodes, "a formula is bounded");
     for (size_t i = 0; i < (*nodes)->size(); ++i) {
       for (const size_t operand : (**nodes)[i].operands) {
-        Must(operand < i, "operands stand before what is computed of them");
+        Must(operand < i, "operands precede their results");
       }
     }
   }
@@ -50,7 +50,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (problems.empty() && definition.logits) {
     models::FormulaEvaluator evaluator(*definition.logits, definition.parameters);
     Must(std::isfinite(evaluator.At(std::vector<double>{0, 8, 1, 2, 9}, 1, 1)),
-         "what was checked is finite");
+         "checked formulas are finite");
   }
   return 0;
 }

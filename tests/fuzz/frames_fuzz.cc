@@ -1,4 +1,4 @@
-// HTTP/2 frames of both directions, as they come to the server's edge.
+// HTTP/2 frames of both directions, as they arrive at the server's edge.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -15,20 +15,20 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   server::FrameGuard guard({});
   const absl::Time now = absl::UnixEpoch();
   std::string rest = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", to_server, to_client;
-  // In parts of a size that the input chooses; each goes both ways.
+  // Split into parts of a size that the input chooses. Each part goes both ways.
   const size_t part = 1 + data[0];
   for (size_t at = 0; at < bytes.size(); at += part) {
     rest += std::string(bytes.substr(at, part));
     const size_t before = to_server.size();
     const auto taken = guard.FromClient(rest, now, to_server);
     if (!taken.ok()) return 0;
-    Must(*taken <= rest.size(), "no more is taken than there is");
-    Must(to_server.size() - before >= *taken, "what is taken is passed on");
+    Must(*taken <= rest.size(), "no more is taken than given");
+    Must(to_server.size() - before >= *taken, "taken bytes are forwarded");
     rest.erase(0, *taken);
     guard.FromServer(bytes.substr(at, part), to_client);
-    Must(guard.incomplete_bytes() >= 0, "no message has less than nothing");
+    Must(guard.incomplete_bytes() >= 0, "message sizes are not negative");
     Must(guard.incomplete_bytes() <= static_cast<int64_t>(bytes.size()),
-         "no message has more than was sent");
+         "no message exceeds the bytes sent");
     Must(guard.open_streams() <= server::FrameGuard::Limits().streams, "the limit holds");
   }
   return 0;

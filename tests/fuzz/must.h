@@ -1,4 +1,4 @@
-// What a fuzz target says of its input: a property that does not hold ends the process.
+// Asserts a property of a fuzz target's input. A violation ends the process.
 #ifndef LENGTHWISE_TESTS_FUZZ_MUST_H_
 #define LENGTHWISE_TESTS_FUZZ_MUST_H_
 

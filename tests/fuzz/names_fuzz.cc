@@ -12,20 +12,20 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const absl::string_view text(reinterpret_cast<const char*>(data), size);
   const auto path = server::ParseExperimentOrTrialName(text);
   if (path.ok()) {
-    Must(server::IsResourceId(path->experiment), "an experiment's id is one");
-    Must(path->trial.empty() || server::IsResourceId(path->trial), "a trial's id is one");
+    Must(server::IsResourceId(path->experiment), "experiment ids are valid");
+    Must(path->trial.empty() || server::IsResourceId(path->trial), "trial ids are valid");
     Must(text == (path->trial.empty() ? server::ExperimentName(path->experiment)
                                       : server::TrialName(path->experiment, path->trial)),
-         "a name that was parsed is made again");
+         "a parsed name formats back");
   }
-  // A line is the scope, the rest the token.
+  // The first line is the scope, the rest the token.
   const size_t end = text.find('\n');
   if (end == absl::string_view::npos) return 0;
   const absl::string_view scope = text.substr(0, end);
   const auto start = server::DecodePageToken(scope, text.substr(end + 1));
-  Must(!start.ok() || *start >= 0, "a page starts somewhere");
+  Must(!start.ok() || *start >= 0, "a page starts at 0 or later");
   const std::string token = server::EncodePageToken(scope, static_cast<int64_t>(size));
-  Must(*server::DecodePageToken(scope, token) == static_cast<int64_t>(size), "a token is read");
-  Must(!server::DecodePageToken("another scope", token).ok(), "a token is of its list");
+  Must(*server::DecodePageToken(scope, token) == static_cast<int64_t>(size), "a token decodes");
+  Must(!server::DecodePageToken("another scope", token).ok(), "a token is valid for its list only");
   return 0;
 }

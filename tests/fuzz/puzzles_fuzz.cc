@@ -21,10 +21,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   for (const FiledPuzzle& filed : *puzzles) {
     const auto again = ParsePuzzle(FormatPuzzle(filed.solved.puzzle));
-    Must(again.ok() && *again == filed.solved.puzzle, "what is read is a puzzle");
+    Must(again.ok() && *again == filed.solved.puzzle, "puzzles format and parse back");
     Must(Deduce(filed.solved.puzzle) == filed.solved.deduction, "a puzzle has its solution");
     Must(filed.human_accuracy.value_or(0) >= 0 && filed.human_accuracy.value_or(1) <= 1,
-         "an accuracy is a share");
+         "an accuracy is from 0 to 1");
   }
   return 0;
 }

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# Searches with libFuzzer, AddressSanitizer and UndefinedBehaviorSanitizer; needs clang and libclang-rt.
+# Searches with libFuzzer, AddressSanitizer and UndefinedBehaviorSanitizer. Needs clang and
+# libclang-rt.
 #
 #   tests/fuzz/run.sh SECONDS [TARGET...]
 #
-# TARGET is a folder of tests/fuzz/corpus; default: all, one after another, SECONDS each. An input that is found stays as
-# fuzz-TARGET-crash-... in the current directory: add it to the corpus with the repair.
+# TARGET is a folder of tests/fuzz/corpus; default: all, one after another, SECONDS each. A failing
+# input is saved as fuzz-TARGET-crash-... in the current directory. Add it to the corpus together
+# with the fix.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -19,7 +21,7 @@ for target in "${targets[@]}"; do
     "//tests/fuzz:${target}_fuzz" 2>/dev/null)
   found=$(mktemp -d)
   echo "== $target"
-  # The first folder takes what is found on the way.
+  # New inputs go to the first folder.
   "$binary" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=4096 -print_final_stats=1 -verbosity=0 \
     -artifact_prefix="fuzz-$target-" "$found" "tests/fuzz/corpus/$target" || { echo "failed: fuzzing $target"; status=1; }
   rm -rf "$found"

@@ -29,6 +29,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto again = models::ReadSafetensors(written);
   Must(again.ok() && again->metadata == file->metadata &&
            again->tensors.size() == file->tensors.size(),
-       "what was read can be written and read");
+       "a file that was read can be rewritten");
   return 0;
 }

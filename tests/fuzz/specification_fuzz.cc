@@ -1,4 +1,4 @@
-// The specification parser: the first byte says which format the rest is in.
+// The specification parser. The first byte selects the format of the rest.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -20,10 +20,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   Must(!grid->trials.empty() && grid->trials.size() <= 100, "a grid has 1 to max_trials trials");
   for (const specification::GridTrial& trial : grid->trials) {
-    Must(server::IsResourceId(trial.id), "a trial's id is one that the server accepts");
+    Must(server::IsResourceId(trial.id), "the server accepts trial ids");
   }
-  // What was resolved resolves to itself.
+  // Resolving is idempotent.
   const auto again = specification::Resolve(grid->specification, {.max_trials = 100});
-  Must(again.ok() && again->trials.size() == grid->trials.size(), "resolving again is the same");
+  Must(again.ok() && again->trials.size() == grid->trials.size(), "resolving is idempotent");
   return 0;
 }

@@ -1,4 +1,4 @@
-// A token as a caller shows it, and the server's file of tokens.
+// Tokens as callers send them, and the server's token file.
 #include <cstddef>
 #include <cstdint>
 
@@ -15,13 +15,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     Must(rpc::FormatTokenText(*token) == text, "a token has one text");
   } else {
     Must(token.status().code() == absl::StatusCode::kInvalidArgument, "a wrong token is refused");
-    // As that of any other text: what may be a secret is not repeated, not even in part.
+    // The error is the same for any text, because it must not repeat any part of a possible secret.
     Must(token.status() == rpc::ParseTokenText("").status(), "all refusals are the same");
   }
   const auto records = server::ParseTokenRecords(text);
   if (records.ok()) {
     Must(server::ParseTokenRecords(server::FormatTokenRecords(*records)).value() == *records,
-         "records are read as they were written");
+         "records read back as written");
   } else {
     Must(records.status().code() == absl::StatusCode::kDataLoss, "damage is DATA_LOSS");
   }

@@ -1,4 +1,4 @@
-// Additions are written in every format as in the reference's samples.
+// Additions are written in every format exactly as in the reference's samples.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -30,7 +30,7 @@ class GoldenAdditionTest : public ::testing::Test {
   Json golden_;
 };
 
-// `n` digits, the least significant first.
+// `n` digits, least significant first.
 Digits Operand(const Json& text, size_t n) {
   const auto written = text.get<std::string>();
   Digits digits;
@@ -47,7 +47,7 @@ Tokens Parse(const std::vector<std::string>& texts) {
   return tokens;
 }
 
-TEST_F(GoldenAdditionTest, EveryFormatIsTheReferences) {
+TEST_F(GoldenAdditionTest, EveryFormatMatchesTheReference) {
   for (const Json& sample : golden_.at("samples")) {
     const auto n = sample.at("n").get<size_t>();
     const auto first_hint = sample.at("hint_start").get<int32_t>();
@@ -78,18 +78,18 @@ TEST_F(GoldenAdditionTest, EveryFormatIsTheReferences) {
   EXPECT_FALSE(golden_.at("samples").empty());
 }
 
-TEST_F(GoldenAdditionTest, CarriesAreTheReferences) {
+TEST_F(GoldenAdditionTest, CarriesMatchTheReference) {
   for (const Json& sample : golden_.at("samples")) {
     const auto n = sample.at("n").get<size_t>();
     Digits into = CarriesInto({Operand(sample.at("a"), n), Operand(sample.at("b"), n)});
-    // What goes out of a digit goes into the next; nothing goes out of the added one.
+    // The carry out of a digit goes into the next. The added digit has none.
     into.erase(into.begin());
     into.push_back(0);
     EXPECT_EQ(into, sample.at("carry_out_lsd_first").get<Digits>());
   }
 }
 
-TEST_F(GoldenAdditionTest, BlanksAreInsertedAsTheReferenceDoes) {
+TEST_F(GoldenAdditionTest, BlanksMatchTheReference) {
   for (const Json& sample : golden_.at("random_space")) {
     TextExample example;
     for (const char c : sample.at("text").get<std::string>()) {
@@ -102,7 +102,7 @@ TEST_F(GoldenAdditionTest, BlanksAreInsertedAsTheReferenceDoes) {
   }
 }
 
-TEST_F(GoldenAdditionTest, ThereAreAsManyHintsAsInTheReference) {
+TEST_F(GoldenAdditionTest, HintCountMatchesTheReference) {
   EXPECT_EQ(kHints, golden_.at("hint_symbols").get<int32_t>());
 }
 

@@ -1,4 +1,4 @@
-// FIRE, KerpleLog, T5's buckets, ALiBi and RoPE agree with values computed by their formulas.
+// FIRE, KerpleLog, T5's buckets, ALiBi and RoPE agree with values computed from their formulas.
 #include <cmath>
 #include <string>
 #include <vector>
@@ -43,9 +43,8 @@ TEST(AdditiveEncodingsTest, FireIsTheFormula) {
   }
 }
 
-// What a network that sees both directions has for keys before the query is the same; so it is in
-// the other direction.
-TEST(AdditiveEncodingsTest, FireInBothDirectionsIsTheSameForKeysBeforeTheQuery) {
+// The bidirectional form agrees with the causal one for keys before the query, and is symmetric.
+TEST(AdditiveEncodingsTest, BidirectionalFireExtendsTheCausalForm) {
   const at::Tensor positions = at::arange(0, 4000, 100, at::kLong);
   const EncodingSubject causal("fire", {}, Causal(2));
   models::EncodingShape shape = Causal(2);
@@ -83,7 +82,7 @@ TEST(AdditiveEncodingsTest, T5HasTheBucketsOfItsDefinition) {
       EXPECT_EQ(models::T5Bucket(table.at("distance")[i], buckets, max_distance),
                 table.at("bucket_causal")[i].get<int64_t>());
     }
-    // With its number for the value of each bucket, the bias is the bucket.
+    // With each bucket's number as its value, the bias is the bucket.
     EncodingSubject both("t5", {{"buckets", buckets}, {"max_distance", max_distance}},
                          {.blocks = 1, .heads = 1, .d_model = 8});
     both.Set("encoding.table", at::arange(buckets, at::kDouble));
@@ -91,7 +90,7 @@ TEST(AdditiveEncodingsTest, T5HasTheBucketsOfItsDefinition) {
     const int64_t last = differences.back();
     const at::Tensor bias = both.Bias(at::arange(last + 1, at::kLong)).squeeze(0);
     for (size_t i = 0; i < differences.size(); ++i) {
-      const int64_t difference = differences[i];  // key less query
+      const int64_t difference = differences[i];  // key minus query
       const at::Tensor row = bias[difference < 0 ? last : 0];
       EXPECT_EQ(row[difference < 0 ? last + difference : difference].item<double>(),
                 table.at("bucket_bidirectional")[i].get<double>())
@@ -135,9 +134,9 @@ TEST(AdditiveEncodingsTest, AlibiIsTheFormula) {
   }
 }
 
-// Compares what RoPE makes of the golden queries and keys with the values under `form`. `to_pairs`
-// brings features [.., n, d] of that form into the order in which neighbours are turned together,
-// `from_pairs` back; logits do not depend on it.
+// Compares RoPE of the golden queries and keys with the values under `form`. `to_pairs` reorders
+// features [.., n, d] of that form so that neighbours rotate together; `from_pairs` is its inverse.
+// Logits do not depend on the order.
 template <typename ToPairs, typename FromPairs>
 void ExpectRope(const std::string& form, ToPairs to_pairs, FromPairs from_pairs) {
   const json golden = ReadGolden("rope.json");
@@ -167,9 +166,9 @@ TEST(AdditiveEncodingsTest, RopeIsTheFormula) {
   ExpectRope("interleaved", same, same);
 }
 
-// Rotating the features k and k + d/2 together is rotating 2k and 2k + 1 of vectors in another
-// order, which weights learn or are permuted to: logits are the same.
-TEST(AdditiveEncodingsTest, RopeIsTheHalfSplitFormulaOfFeaturesInAnotherOrder) {
+// Rotating features k and k + d/2 together equals rotating 2k and 2k + 1 of permuted vectors.
+// Learned weights absorb the permutation, so logits are the same.
+TEST(AdditiveEncodingsTest, RopeIsTheHalfSplitFormulaPermuted) {
   ExpectRope(
       "half_split",
       [](const at::Tensor& features) {

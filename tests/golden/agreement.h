@@ -1,4 +1,4 @@
-// How closely a formula's golden values are reproduced.
+// Compares computed values with a formula's golden values.
 #ifndef LENGTHWISE_TESTS_GOLDEN_AGREEMENT_H_
 #define LENGTHWISE_TESTS_GOLDEN_AGREEMENT_H_
 
@@ -7,11 +7,11 @@
 
 namespace lengthwise::golden {
 
-// What formulas are computed in.
+// The types in which formulas are evaluated.
 inline constexpr at::ScalarType kFormulaTypes[] = {at::kDouble, at::kFloat};
 
-// A test fails where a value is off by more than 1e-9 in float64, or 1e-5 in float32, of the
-// largest of the expected ones in magnitude, or where there are not as many values.
+// Fails the test if a value differs by more than 1e-9 (float64) or 1e-5 (float32) of the largest
+// expected magnitude, or if the number of values differs.
 void ExpectAgreement(const at::Tensor& actual, const nlohmann::json& expected,
                      at::ScalarType dtype);
 

@@ -1,5 +1,5 @@
-// Shaw's relative encoding, causal attention and fixed tables of sines agree with values computed
-// by their formulas.
+// Shaw's relative encoding, causal attention and fixed sinusoidal tables agree with values computed
+// from their formulas.
 #include <cmath>
 #include <cstddef>
 #include <string>
@@ -34,7 +34,7 @@ at::Tensor Vectors(const json& rows, at::ScalarType dtype) {
   return Float64Values(rows).to(dtype).view({1, 1, 1, static_cast<int64_t>(rows.size()), -1});
 }
 
-// q k^T / sqrt(d) and the term of Shaw's encoding with this table, [1, 1, 1, n, n].
+// q k^T / sqrt(d) plus the term of Shaw's encoding with this table, [1, 1, 1, n, n].
 at::Tensor ShawLogits(const json& reference, const Given& values, const at::Tensor& table,
                       at::ScalarType dtype) {
   const int64_t n = reference.at("n"), d = reference.at("d");
@@ -61,9 +61,9 @@ TEST(AttentionTermsTest, ShawsTermIsTheFormula) {
   }
 }
 
-// The authors' program has a vector Er[max_len - 1 - (i - j)] for each distance back, of which a
-// table of all distances holds a copy; keys behind the query are not seen.
-TEST(AttentionTermsTest, CausalShawIsTheAuthorsSkewedForm) {
+// The authors' program has a vector Er[max_len - 1 - (i - j)] for each distance backwards. The
+// table of all distances used here holds a copy; keys after the query are masked.
+TEST(AttentionTermsTest, CausalShawMatchesTheAuthorsCode) {
   const json golden = ReadGolden("shaw_relative.json");
   if (golden.is_null()) GTEST_SKIP() << "no shaw_relative.json";
   for (const json& reference : golden.at("causal_skew")) {
@@ -85,7 +85,7 @@ TEST(AttentionTermsTest, CausalShawIsTheAuthorsSkewedForm) {
   }
 }
 
-TEST(AttentionTermsTest, CausalAttentionIsTheFormulaAtBothTemperatures) {
+TEST(AttentionTermsTest, CausalAttentionIsTheFormula) {
   const json golden = ReadGolden("cnope_attention.json");
   if (golden.is_null()) GTEST_SKIP() << "no cnope_attention.json";
   for (const json& reference : golden.at("cases")) {
@@ -95,7 +95,7 @@ TEST(AttentionTermsTest, CausalAttentionIsTheFormulaAtBothTemperatures) {
       const auto causal = models::MakeCausal(std::move(none.encoding));
       for (const std::string temperature : {"1", "0p01"}) {
         const double divisor = temperature == "1" ? 1 : 0.01;
-        // The file's values are narrower than its queries: the rest are zeros.
+        // The file's values are narrower than its queries; the rest is padded with zeros.
         const at::Tensor values = Vectors(reference.at("v"), dtype);
         const int64_t width = values.size(-1);
         const at::Tensor qkv = at::cat({Vectors(reference.at("q"), dtype).div(divisor),
@@ -115,7 +115,7 @@ TEST(AttentionTermsTest, CausalAttentionIsTheFormulaAtBothTemperatures) {
   }
 }
 
-TEST(AttentionTermsTest, FixedTablesAreTheFormulas) {
+TEST(AttentionTermsTest, FixedTablesMatchTheFormulas) {
   for (const std::string name : {"1d", "2d"}) {
     const json golden = ReadGolden("pe_" + name + "_fixed_16x160.json");
     if (golden.is_null()) GTEST_SKIP() << "no pe_" << name << "_fixed_16x160.json";

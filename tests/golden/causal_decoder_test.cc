@@ -1,5 +1,5 @@
-// The decoder's norms and feed-forward layers agree with values computed by their formulas, and its
-// sizes with the paper's.
+// The decoder's norms and feed-forward layers agree with values computed from their formulas, and
+// its sizes with the paper's.
 #include <map>
 #include <string>
 
@@ -33,7 +33,7 @@ void ExpectClose(const at::Tensor& actual, const json& expected) {
             tolerance * values.abs().max().item<double>());
 }
 
-// A feed-forward sub-layer of the file, one model in `dtype`.
+// A feed-forward sub-layer from the file: one model in `dtype`.
 class SubLayer {
  public:
   SubLayer(const json& golden, at::ScalarType dtype) : golden_(golden), dtype_(dtype) {}
@@ -56,7 +56,7 @@ class SubLayer {
         .detach();
   }
 
-  // A matrix, or a vector, of the file.
+  // Reads a matrix or a vector from the file.
   at::Tensor Values(const char* name) const {
     const json& rows = golden_.at(name);
     const at::Tensor flat = Float64Values(rows).to(dtype_);
@@ -68,7 +68,7 @@ class SubLayer {
   at::ScalarType dtype_;
 };
 
-TEST(CausalDecoderPiecesTest, NormsAndFeedForwardLayersAreTheFormulas) {
+TEST(CausalDecoderPiecesTest, NormsAndFeedForwardMatchTheFormulas) {
   const json golden = ReadGolden("norm_ffn_schedule.json");
   if (golden.is_null()) GTEST_SKIP() << "no norm_ffn_schedule.json";
   for (const at::ScalarType dtype : kTypes) {
@@ -87,7 +87,7 @@ TEST(CausalDecoderPiecesTest, NormsAndFeedForwardLayersAreTheFormulas) {
   }
 }
 
-TEST(CausalDecoderSizesTest, AreThePapers) {
+TEST(CausalDecoderSizesTest, MatchThePaper) {
   const json golden = ReadGolden("param_counts.json");
   if (golden.is_null()) GTEST_SKIP() << "no param_counts.json";
   const std::map<std::string, int64_t> in_blocks = {

@@ -10,7 +10,7 @@ EncodingSubject::EncodingSubject(const std::string& name, const Given& values,
   encoding =
       models::CreateEncoding(name, Resolve(models::EncodingEntries(), name, values), shape, layout)
           .value();
-  // A parameter that tells the type where the encoding has none.
+  // A placeholder parameter that carries the type, for encodings without parameters.
   if (layout.slots().empty()) layout.Add("any", {1}, {});
   arena = std::make_unique<models::ParameterArena>(layout, 1, dtype, at::kCPU);
 }
@@ -23,7 +23,7 @@ void EncodingSubject::Set(const std::string& parameter, const at::Tensor& values
 }
 
 at::Tensor EncodingSubject::Bias(const at::Tensor& positions) const {
-  // It depends on neither queries nor keys.
+  // These terms depend on neither queries nor keys.
   const at::Tensor none = at::zeros({1, 1, 1, positions.size(0), 1}, arena->parameters().options());
   return encoding
       ->LogitTerm(arena->Members(0, 1), 0, positions.to(at::kLong).unsqueeze(0), none, none)

@@ -1,4 +1,4 @@
-// An encoding of one block with its parameters, to be compared with a golden file.
+// An encoding of one block with its parameters, for comparison with a golden file.
 #ifndef LENGTHWISE_TESTS_GOLDEN_ENCODING_SUBJECT_H_
 #define LENGTHWISE_TESTS_GOLDEN_ENCODING_SUBJECT_H_
 
@@ -20,8 +20,8 @@ struct EncodingSubject {
   // Sets the parameter of this name to the values, row-major.
   void Set(const std::string& parameter, const at::Tensor& values);
 
-  // What the encoding adds to the logits of its only head, or of all heads: [H, n, n], in double
-  // precision.
+  // The term that the encoding adds to the logits of its only head, or of all heads: [H, n, n], in
+  // double precision.
   at::Tensor Bias(const at::Tensor& positions) const;
 
   models::ParameterLayout layout;

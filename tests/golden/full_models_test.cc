@@ -1,4 +1,4 @@
-// Networks of the paper's size, 5 blocks, 8 heads and d_model 64, agree with the reference
+// Networks of the paper's size (5 blocks, 8 heads, d_model 64) agree with the reference
 // implementation's in float32.
 
 #include <string>
@@ -14,8 +14,8 @@ namespace {
 using nlohmann::json;
 
 constexpr char kFolder[] = "randomized_positional_encodings/model_full";
-// Both sides round to float32, in different orders. Of gradients, whose norms go up to 28, it is
-// the relative error.
+// Both sides round to float32, in different orders. For gradients, whose norms reach 28, this
+// bounds the relative error.
 constexpr double kTolerance = 1e-4;
 
 class FullModelTest : public ::testing::TestWithParam<std::string> {

@@ -1,4 +1,4 @@
-// Geometric attention agrees with values computed by independent formulas.
+// Geometric attention agrees with values computed from independent formulas.
 
 #include <string>
 
@@ -17,7 +17,7 @@ using nlohmann::json;
 
 constexpr double kTolerance = 1e-9;
 
-// Logits with 0 for "-inf", which only the diagonal is.
+// Logits with 0 in place of "-inf", which occurs only on the diagonal.
 at::Tensor Logits(const json& rows) {
   json numbers = rows;
   for (json& row : numbers) {
@@ -42,7 +42,7 @@ TEST(GeometricAttentionTest, ProbabilitiesMatch) {
   }
 }
 
-// One head, whose directions are given: its features are [back, front, 0, ...], projected by a unit
+// One head with given directions: its features are [back, front, 0, ...], projected by an identity
 // matrix.
 TEST(GeometricAttentionTest, AttentionWithDirectionsMatches) {
   const json golden = ReadGolden("geometric_attention.json");

@@ -36,7 +36,7 @@ std::string WhyNothingIsIn(const std::string& name) {
   for (const auto& file : std::filesystem::recursive_directory_iterator(Folder(name), absent)) {
     if (file.path().extension() == ".json") return "";
   }
-  return absl::StrCat("there is no .json file in ", Folder(name),
+  return absl::StrCat("no .json file in ", Folder(name),
                       " or below; LENGTHWISE_GOLDEN_DIR must be the absolute path of a folder that "
                       "holds ",
                       name, "/, laid out as tests/golden/README.md says");
@@ -48,7 +48,7 @@ std::string DataFolder() {
   if (const char* given = std::getenv("LENGTHWISE_DATA_DIR"); given != nullptr && *given != '\0') {
     return fs::is_directory(given, absent) ? given : "";
   }
-  // A test sees links to the files of the checkout.
+  // A test sees symbolic links to the checkout's files.
   const fs::path file = fs::canonical("tests/golden/golden_folder.h", absent);
   if (absent) return "";
   const fs::path folder = file.parent_path() / "../../../shared/data";

@@ -1,4 +1,4 @@
-// Values of the golden files as tensors, and catalogue entries as tests name them.
+// Reads golden files as tensors, and resolves catalogue entries for tests.
 #ifndef LENGTHWISE_TESTS_GOLDEN_GOLDEN_VALUES_H_
 #define LENGTHWISE_TESTS_GOLDEN_GOLDEN_VALUES_H_
 
@@ -14,23 +14,23 @@
 
 namespace lengthwise::golden {
 
-// The file `name` of the folder encodings_and_networks; null where there is none, and then the test
-// is skipped and says so.
+// The file `name` of the folder encodings_and_networks. Null if it is absent; skip the test then.
 nlohmann::json ReadGolden(const std::string& name);
 
-// The numbers of a (nested) array, flat, in double precision. Those that the reference computed in
-// float32 are printed with as many digits as tell them apart; they are read as float32.
+// The numbers of a (nested) array, flattened, in double precision. Float32Values is for numbers
+// that the reference computed in float32: they are printed with just enough digits, and are read as
+// float32.
 at::Tensor Float32Values(const nlohmann::json& array);
 at::Tensor Float64Values(const nlohmann::json& array);
 
-// Of the absolute differences, in double precision; a test fails where there are not as many
-// values.
+// The largest absolute difference, in double precision. Fails the test if the number of values
+// differs.
 double LargestDifference(const at::Tensor& actual, const at::Tensor& expected);
 double LargestDifference(const at::Tensor& actual, const nlohmann::json& expected);
 
 using Given = std::map<std::string, catalogue::ParameterValue>;
 
-// The parameters of the entry `name` with these values; a test fails where they do not fit.
+// Resolves the parameters of the entry `name`. Fails the test if they are invalid.
 template <typename Entry>
 catalogue::Parameters Resolve(absl::Span<const Entry* const> entries, const std::string& name,
                               const Given& given) {

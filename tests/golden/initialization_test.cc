@@ -1,4 +1,4 @@
-// New networks have the reference's number of parameters, and initial weights of its distribution.
+// New networks have the reference's number of parameters and its distribution of initial weights.
 
 #include <cmath>
 #include <fstream>
@@ -36,7 +36,7 @@ catalogue::Parameters Defaults(absl::Span<const Entry* const> entries, const std
   return {};
 }
 
-// The paper's encoder, 5 blocks, 8 heads, d_model 64.
+// The paper's encoder: 5 blocks, 8 heads, d_model 64.
 models::ParameterLayout PaperLayout(const std::string& encoding, int64_t inputs, int64_t outputs,
                                     int64_t extra_inputs = 0) {
   models::ParameterLayout layout;
@@ -51,7 +51,7 @@ models::ParameterLayout PaperLayout(const std::string& encoding, int64_t inputs,
 
 TEST(InitializationTest, ThereAreGoldenFiles) { EXPECT_EQ(WhyNothingIsIn(kFolder), ""); }
 
-TEST(InitializationTest, NetworksHaveTheReferencesNumberOfParameters) {
+TEST(InitializationTest, NetworksHaveTheReferenceSize) {
   const json counts = ReadIfThere("param_counts.json");
   if (counts.is_null()) GTEST_SKIP() << "no " << kFolder << "/param_counts.json";
   for (const auto& [task, entry] : counts.at("counts").items()) {
@@ -71,12 +71,12 @@ TEST(InitializationTest, NetworksHaveTheReferencesNumberOfParameters) {
   }
 }
 
-TEST(InitializationTest, AnExtraColumnGivesTheNumbersThatThePaperPrints) {
+TEST(InitializationTest, ExtraColumnGivesThePrintedSizes) {
   EXPECT_EQ(PaperLayout("sin_cos", 3, 2, 1).parameter_count(), 249'026);
   EXPECT_EQ(PaperLayout("relative", 3, 2, 1).parameter_count(), 270'146);
 }
 
-TEST(InitializationTest, WeightsAreDistributedAsTheReferences) {
+TEST(InitializationTest, WeightsHaveTheReferenceDistribution) {
   const json statistics = ReadIfThere("init_stats.json");
   if (statistics.is_null()) GTEST_SKIP() << "no " << kFolder << "/init_stats.json";
   const auto layout = PaperLayout("relative", 3, 2);
@@ -85,7 +85,7 @@ TEST(InitializationTest, WeightsAreDistributedAsTheReferences) {
 
   std::map<std::string, json> expected;
   for (const auto& [name, values] : statistics.items()) {
-    // Beside the network's parameters there are statistics of a learned encoding's table.
+    // The file also has statistics of a learned encoding's table, which is not a network parameter.
     if (absl::StrContains(name, '/')) expected[SlotName(name, true)] = values;
   }
   ASSERT_EQ(expected.size(), layout.slots().size());
@@ -108,7 +108,7 @@ TEST(InitializationTest, WeightsAreDistributedAsTheReferences) {
       EXPECT_EQ(largest, std::abs(reference.at("mean").get<double>()));
       continue;
     }
-    // Both are samples of `size`: four times the standard error of the difference of their standard
+    // Both are samples of `size`: allows four standard errors of the difference of their standard
     // deviations.
     EXPECT_NEAR(stddev / reference_stddev, 1, 4 / std::sqrt(size));
     EXPECT_NEAR(sum / size, 0, 4 * reference_stddev / std::sqrt(size));

@@ -1,5 +1,5 @@
-// The network of relational reasoning on Latin squares agrees with its authors' code, which was run
-// on three puzzles with every encoding.
+// The network for Latin squares agrees with its authors' code, which was run on three puzzles with
+// every encoding.
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -28,8 +28,8 @@ using nlohmann::json;
 constexpr double kTolerance = 1e-6;
 constexpr int64_t kCells = 16;
 
-// What this implementation calls what the authors' code calls an encoding: their code changes the
-// network with it.
+// Maps an encoding of the authors' code to this implementation. Their code also changes the network
+// with the encoding.
 struct Counterpart {
   std::string encoding;
   Given parameters;
@@ -71,12 +71,12 @@ std::unique_ptr<models::Network> Create(const Counterpart& counterpart, int64_t 
   return created.ok() ? *std::move(created) : nullptr;
 }
 
-// A matrix of the file as this implementation has it: [in, out] instead of [out, in].
+// A matrix of the file, transposed from [out, in] to this implementation's [in, out].
 at::Tensor Matrix(const json& rows) {
   return Float64Values(rows).view({static_cast<int64_t>(rows.size()), -1}).t().contiguous();
 }
 
-// The values of one of this implementation's parameters; nothing where the file has none.
+// The values of one of this implementation's parameters. Empty if the file has none.
 std::optional<at::Tensor> Values(const std::string& slot, const json& state) {
   const std::string theirs =
       absl::StrReplaceAll(slot, {{"attention.norm.scale", "layernorm0.weight"},
@@ -107,7 +107,7 @@ std::optional<at::Tensor> Values(const std::string& slot, const json& state) {
   for (const std::string& name : matrices) {
     if (state.contains(name)) return Matrix(state.at(name));
   }
-  // Queries, keys and values apart.
+  // Queries, keys and values are separate here.
   std::vector<at::Tensor> parts;
   for (const std::string part : {"query", "key", "value"}) {
     if (!state.contains(attention + part + ".weight")) break;
@@ -152,7 +152,7 @@ at::Tensor Tokens(const json& puzzles) {
   return tokens;
 }
 
-TEST(LatinSquareModelsTest, EveryEncodingsNetworkIsTheAuthors) {
+TEST(LatinSquareModelsTest, EveryEncodingMatchesTheAuthors) {
   const json golden = ReadGolden("lst_tiny_models.json");
   if (golden.is_null()) GTEST_SKIP() << "no lst_tiny_models.json";
   size_t cases = 0;
@@ -166,7 +166,7 @@ TEST(LatinSquareModelsTest, EveryEncodingsNetworkIsTheAuthors) {
     ASSERT_NE(network, nullptr);
     const auto arena = Arena(layout, reference.at("state_dict"));
     const at::Tensor positions = at::arange(kCells, at::kLong).view({1, 1, kCells});
-    // With the maps, which take the plain way, and without, as training goes.
+    // Keeping the maps uses plain operators; without them, the fused kernels of training run.
     for (const bool keep_attention : {true, false}) {
       models::Capture capture{.keep_attention = keep_attention};
       const at::Tensor logits = network->Forward(
@@ -187,14 +187,14 @@ TEST(LatinSquareModelsTest, EveryEncodingsNetworkIsTheAuthors) {
   EXPECT_GT(cases, 0U);
 }
 
-TEST(LatinSquareModelsTest, HasTheAuthorsNumberOfParameters) {
+TEST(LatinSquareModelsTest, HasTheAuthorsParameterCount) {
   const json golden = ReadGolden("param_counts.json");
   if (golden.is_null()) GTEST_SKIP() << "no param_counts.json";
   for (const auto& [name, counterpart] : Counterparts()) {
     models::ParameterLayout layout;
     ASSERT_NE(Create(counterpart, 160, 4, layout), nullptr);
-    // The authors' relative encoding has no vectors for keys behind the query, which causal
-    // attention does not see.
+    // The authors' relative encoding has no vectors for keys after the query, which causal
+    // attention masks.
     const int64_t unseen = counterpart.encoding == "shaw" ? 4 * (kCells - 1) * 160 : 0;
     EXPECT_EQ(layout.parameter_count() - unseen, golden.at("lst").at(name).at("all").get<int64_t>())
         << name;

@@ -47,8 +47,8 @@ std::vector<std::string> RequiredFiles() {
           "noisy_relative_fixed_shared"};
 }
 
-// The reference rounds rotary angles to float32, which at positions near 2,047 turns features by up
-// to 2e-5. (With angles so rounded the first block's logits agree to 1e-7.)
+// The reference rounds rotary angles to float32. At positions near 2,047 this rotates features by
+// up to 2e-5. (With angles rounded this way, the first block's logits agree to 1e-7.)
 constexpr double kRotaryLogitTolerance = 2e-5;
 
 class ModelTest : public ::testing::TestWithParam<std::tuple<std::string, at::ScalarType>> {
@@ -56,7 +56,7 @@ class ModelTest : public ::testing::TestWithParam<std::tuple<std::string, at::Sc
   void SetUp() override {
     model_.emplace(kFolder, std::get<0>(GetParam()));
     if (!model_->unsupported().empty()) {
-      // What the paper needs must run where its file is there; another set may have more.
+      // Files that the paper needs must run if they exist. Another set of files may contain more.
       const std::vector<std::string> required = RequiredFiles();
       const bool needed =
           std::find(required.begin(), required.end(), std::get<0>(GetParam())) != required.end();
@@ -74,7 +74,7 @@ class ModelTest : public ::testing::TestWithParam<std::tuple<std::string, at::Sc
                                      model_->output_length(), nullptr, capture);
   }
 
-  // Gradients of the loss are in the arena afterwards.
+  // Leaves the gradients of the loss in the arena.
   double LossAndGradients(const ParameterSet& parameters) {
     arena_->ZeroGradients();
     const at::Tensor loss = model_->Loss(Forward(parameters));
@@ -113,12 +113,12 @@ TEST_P(ModelTest, LogitsLossAndGradientsMatch) {
   EXPECT_NEAR(norm.item<double>(), reference().at("grad_global_norm").get<double>(), kTolerance);
 }
 
-// For at::kDouble alone.
+// Instantiated for at::kDouble only.
 class Float64ModelTest : public ModelTest {};
 
 TEST_P(Float64ModelTest, MatchesTheReferenceInFloat64) {
   if (!reference().contains("float64")) GTEST_SKIP() << "the file has no float64 run";
-  // Angles and sinusoids are float32 in some of the reference's float64 runs.
+  // Some of the reference's float64 runs have angles and sinusoids in float32.
   constexpr double kFloat64Tolerance = 1e-6;
   const json& expected = reference().at("float64");
   const ParameterSet parameters = arena_->Members(0, 1);
@@ -159,8 +159,8 @@ TEST_P(ModelTest, AdamStepsMatch) {
   }
   EXPECT_NEAR(LossAndGradients(parameters), losses.at(steps).get<double>(), kTolerance);
 
-  // Where a gradient is nearly 0, Adam divides rounding by rounding; there a parameter may be
-  // anywhere within three steps.
+  // Where a gradient is nearly 0, Adam divides rounding error by rounding error; the parameter may
+  // then be anywhere within three steps.
   const at::Tensor difference =
       arena_->parameters().to(at::kDouble).sub(model_->Row(adam.at("params_after"))).abs();
   const at::Tensor firm = smallest_gradient.ge(1e-6);

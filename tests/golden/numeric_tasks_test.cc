@@ -1,4 +1,5 @@
-// The tasks on vectors of real numbers, their sampling and their accuracies, against the reference.
+// Compares the tasks on vectors of real numbers, their sampling and their accuracies with the
+// reference.
 #include <cstddef>
 #include <cstdint>
 #include <fstream>
@@ -38,7 +39,7 @@ class GoldenNumericTasksTest : public ::testing::Test {
   Json golden_;
 };
 
-TEST_F(GoldenNumericTasksTest, TargetsAreTheReferences) {
+TEST_F(GoldenNumericTasksTest, TargetsMatchTheReference) {
   for (const TaskEntry* entry : {&CumulativeSum(), &CumulativeMin(), &CumulativeMedian(),
                                  &CumulativeMaxSumSubarray(), &Sorting()}) {
     catalogue::Parameters given;
@@ -60,8 +61,8 @@ TEST_F(GoldenNumericTasksTest, TargetsAreTheReferences) {
   EXPECT_FALSE(golden_.at("cases").empty());
 }
 
-// Bounds and elements are those uniform numbers' places.
-TEST_F(GoldenNumericTasksTest, BoundsAndElementsAreTheReferencesForTheSameUniformNumbers) {
+// Bounds and elements interpolate the same uniform numbers.
+TEST_F(GoldenNumericTasksTest, SamplingMatchesTheReference) {
   for (const Json& expected : golden_.at("sampling")) {
     const auto u = expected.at("u").get<Numbers>();
     const ValueRange range = RangeBetween(
@@ -75,7 +76,7 @@ TEST_F(GoldenNumericTasksTest, BoundsAndElementsAreTheReferencesForTheSameUnifor
   }
 }
 
-TEST_F(GoldenNumericTasksTest, PairsAreRejectedAsTheReferenceDoes) {
+TEST_F(GoldenNumericTasksTest, RejectionMatchesTheReference) {
   for (const Json& expected : golden_.at("rejection")) {
     const ValueRange range{expected.at("gamma_l").get<double>(),
                            expected.at("gamma_u").get<double>()};
@@ -84,7 +85,7 @@ TEST_F(GoldenNumericTasksTest, PairsAreRejectedAsTheReferenceDoes) {
   }
 }
 
-TEST_F(GoldenNumericTasksTest, ClosenessIsTheReferencesInItsThreeReadings) {
+TEST_F(GoldenNumericTasksTest, ClosenessMatchesTheReference) {
   for (const Json& expected : golden_.at("accuracy_closeness")) {
     const auto target = expected.at("target").get<Numbers>();
     const auto prediction = expected.at("prediction").get<Numbers>();
@@ -98,7 +99,7 @@ TEST_F(GoldenNumericTasksTest, ClosenessIsTheReferencesInItsThreeReadings) {
   }
 }
 
-TEST_F(GoldenNumericTasksTest, RoundingIsTheReferences) {
+TEST_F(GoldenNumericTasksTest, RoundingMatchesTheReference) {
   for (const Json& expected : golden_.at("accuracy_rounding")) {
     const auto target = expected.at("target").get<Numbers>();
     const auto prediction = expected.at("prediction").get<Numbers>();

@@ -34,8 +34,8 @@ at::Tensor QueriesOrKeys(const at::Tensor& stacked, int64_t heads, int64_t part)
       .flatten(0, 1);
 }
 
-// The values of one of this implementation's parameters in the authors' state dictionary, matrices
-// as [in, out].
+// The values of one of this implementation's parameters in the authors' state dictionary, with
+// matrices as [in, out].
 at::Tensor Values(const std::string& slot, const json& state, int64_t heads) {
   const bool is_bias = absl::EndsWith(slot, "_bias");
   const std::string layer = is_bias ? slot.substr(0, slot.size() - 5) : slot;
@@ -64,7 +64,7 @@ Given NetworkOf(const std::string& kind) {
              : Given{};
 }
 
-TEST(PositionalAttentionTest, TinyNetworksAreTheAuthors) {
+TEST(PositionalAttentionTest, TinyNetworksMatchTheAuthors) {
   const json golden = ReadGolden("positional_tiny_models.json");
   if (golden.is_null()) GTEST_SKIP() << "no positional_tiny_models.json";
   size_t examples = 0;
@@ -104,11 +104,11 @@ TEST(PositionalAttentionTest, TinyNetworksAreTheAuthors) {
   EXPECT_GT(examples, 0U);
 }
 
-// The block alone, whose matrices the file has as [in, out], heads apart.
-TEST(PositionalAttentionTest, ALayerIsTheFormula) {
+// Only the block. The file has its matrices as [in, out], with separate heads.
+TEST(PositionalAttentionTest, LayerMatchesTheFormula) {
   const json golden = ReadGolden("positional_attention.json");
   if (golden.is_null()) GTEST_SKIP() << "no positional_attention.json";
-  // A head's columns stand behind those of the head before it.
+  // Concatenates the heads' columns in order.
   const auto columns = [](const json& heads, int64_t rows) {
     std::vector<at::Tensor> parts;
     for (const json& head : heads) parts.push_back(Float64Values(head).view({rows, -1}));
@@ -178,12 +178,12 @@ at::Tensor Vectors(const std::string& name, const Given& given, int64_t longest_
       name, Resolve(models::EncodingEntries(), name, given),
       {.blocks = 1, .heads = 1, .d_model = 64, .longest_sequence = longest_sequence}, layout);
   EXPECT_TRUE(encoding.ok());
-  layout.Add("any", {1}, {});  // tells the type
+  layout.Add("any", {1}, {});  // carries the type
   models::ParameterArena arena(layout, 1, dtype, at::kCPU);
   return (*encoding)->Vectors(arena.Members(0, 1), at::arange(tokens, at::kLong).view({1, tokens}));
 }
 
-TEST(PositionalAttentionTest, VectorsOfPositionsAreThePapers) {
+TEST(PositionalAttentionTest, PositionVectorsMatchThePaper) {
   const json golden = ReadGolden("paper3_positional_encodings.json");
   if (golden.is_null()) GTEST_SKIP() << "no paper3_positional_encodings.json";
   for (const at::ScalarType dtype : kFormulaTypes) {
@@ -197,7 +197,7 @@ TEST(PositionalAttentionTest, VectorsOfPositionsAreThePapers) {
       ExpectAgreement(Vectors("sin_cos", {{"interleaved", true}}, n + 1, n, dtype), expected,
                       dtype);
     }
-    // Rows of shorter inputs: the first ones and, for the scratchpad, the last.
+    // Shorter inputs use the first rows and, for the scratchpad, the last.
     for (const auto& [numbers, expected] : golden.at("variable_length_rows").items()) {
       const int64_t tokens = std::stoll(numbers) + 1;
       const at::Tensor columns = Vectors("one_hot", {}, 9, tokens, dtype).argmax(-1);
@@ -206,7 +206,7 @@ TEST(PositionalAttentionTest, VectorsOfPositionsAreThePapers) {
   }
 }
 
-TEST(PositionalAttentionTest, HasTheAuthorsNumberOfParameters) {
+TEST(PositionalAttentionTest, HasTheAuthorsParameterCount) {
   const json golden = ReadGolden("param_counts.json");
   if (golden.is_null()) GTEST_SKIP() << "no param_counts.json";
   for (const auto& [numbers, counts] : golden.at("positional_attention").items()) {

@@ -1,5 +1,5 @@
-// Puzzles are classified as by the reference implementation and by counting completions; where the
-// published puzzles are at hand, those too, and what is made here is like them.
+// Puzzles are classified as by the reference implementation and by counting completions. If the
+// published puzzles are available, checks those, too, and that generated puzzles resemble them.
 #include "tasks/puzzles.h"
 
 #include <algorithm>
@@ -43,7 +43,7 @@ class GoldenPuzzlesTest : public ::testing::Test {
   Json golden_;
 };
 
-TEST_F(GoldenPuzzlesTest, AreSolvedAndClassifiedAsTheReferenceDoes) {
+TEST_F(GoldenPuzzlesTest, MatchTheReferenceClassifier) {
   const std::map<std::string, Rule> rules = {{"row", Rule::kRow},
                                              {"col", Rule::kColumn},
                                              {"row+col", Rule::kRowAndColumn},
@@ -79,7 +79,7 @@ TEST_F(GoldenPuzzlesTest, WithoutARuleHaveNoCondition) {
   }
 }
 
-TEST_F(GoldenPuzzlesTest, TokensHaveTheFeaturesThatPuzzleTaskDescribes) {
+TEST_F(GoldenPuzzlesTest, TokenFeaturesMatchPuzzleTask) {
   for (const Json& expected : golden_.at("one_hot_examples")) {
     const Puzzle puzzle = Parse(expected.at("puzzle"));
     for (size_t cell = 0; cell < kCells; ++cell) {
@@ -93,7 +93,7 @@ TEST_F(GoldenPuzzlesTest, TokensHaveTheFeaturesThatPuzzleTaskDescribes) {
   }
 }
 
-TEST_F(GoldenPuzzlesTest, DissimilaritiesAreTheReferences) {
+TEST_F(GoldenPuzzlesTest, DissimilaritiesMatchTheReference) {
   for (const Json& expected : golden_.at("jaccard")) {
     EXPECT_NEAR(
         Features(Parse(expected.at("a"))).DissimilarityTo(Features(Parse(expected.at("b")))),
@@ -111,7 +111,7 @@ class PublishedPuzzlesTest : public ::testing::Test {
     training_file_ = folder + "/" + kTraining;
     validation_file_ = folder + "/" + kValidation;
     if (folder.empty() || !std::ifstream(training_file_) || !std::ifstream(validation_file_)) {
-      GTEST_SKIP() << "skipped: lst_generated_9000.json and lst_validation_108.json are neither in "
+      GTEST_SKIP() << "lst_generated_9000.json and lst_validation_108.json are neither in "
                       "$LENGTHWISE_DATA_DIR nor in ../shared/data";
     }
     setenv("LENGTHWISE_PUZZLE_DIR", folder.c_str(), 1);
@@ -132,7 +132,7 @@ class PublishedPuzzlesTest : public ::testing::Test {
 };
 
 // Reading a file checks its solutions and conditions.
-TEST_F(PublishedPuzzlesTest, AreAllClassifiedAsTheirAuthorsDid) {
+TEST_F(PublishedPuzzlesTest, AreClassifiedAsByTheirAuthors) {
   const auto training = ReadPuzzleFile(training_file_);
   ASSERT_TRUE(training.ok()) << training.status();
   EXPECT_EQ(training->size(), 9000U);
@@ -160,7 +160,7 @@ TEST_F(PublishedPuzzlesTest, CanBeTrainedAndValidatedOn) {
   EXPECT_EQ(data.validation.size(), 108);
 }
 
-// Shares of the puzzles of one condition by number of clues.
+// Fraction of the puzzles of one condition, by number of clues.
 using Shares = std::array<double, kCells>;
 
 std::array<Shares, 3> SharesByClues(const PuzzleData& data) {
@@ -182,11 +182,11 @@ std::array<Shares, 3> SharesByClues(const PuzzleData& data) {
   return shares;
 }
 
-TEST_F(PublishedPuzzlesTest, MadePuzzlesHaveAsManyCluesAsThePublishedOnes) {
+TEST_F(PublishedPuzzlesTest, GeneratedPuzzlesHaveThePublishedClues) {
   const std::array<Shares, 3> published = SharesByClues(Data(kTraining));
   const std::array<Shares, 3> made = SharesByClues(Data(""));
   for (size_t condition = 0; condition < 3; ++condition) {
-    double moved = 0;  // half the sum of differences: the share that would have to change
+    double moved = 0;  // half the sum of differences: the fraction that would have to change
     for (size_t clues = 0; clues < kCells; ++clues) {
       moved += std::abs(published[condition][clues] - made[condition][clues]) / 2;
     }

@@ -37,7 +37,7 @@ at::Tensor TokenRows(const json& rows) {
   return Float64Values(rows).to(at::kLong).view({static_cast<int64_t>(rows.size()), -1});
 }
 
-// What this implementation calls an encoding of the reference.
+// Maps an encoding of the reference to this implementation's.
 struct Counterpart {
   std::string name;
   std::map<std::string, catalogue::ParameterValue> parameters;
@@ -100,8 +100,8 @@ catalogue::Parameters ResolveOrThrow(const catalogue::Entry& entry,
   return resolved;
 }
 
-// "multi_head_dot_product_attention_2" -> 2 for stem "multi_head_dot_product_attention", without a
-// suffix 0; -1 for others.
+// Returns 2 for "multi_head_dot_product_attention_2" and the stem
+// "multi_head_dot_product_attention", 0 without a suffix, -1 for other names.
 int Index(absl::string_view place, absl::string_view stem) {
   if (place == stem) return 0;
   int index = -1;
@@ -117,7 +117,7 @@ ReferenceModel::ReferenceModel(const std::string& folder, const std::string& nam
     : folder_(Folder(folder)), name_(name) {
   const std::string path = absl::StrCat(folder_, "/", name, ".json");
   if (!std::filesystem::exists(path)) {
-    unsupported_ = absl::StrCat("there is no ", path);
+    unsupported_ = absl::StrCat("missing file: ", path);
     return;
   }
   exists_ = true;
@@ -153,7 +153,7 @@ void ReferenceModel::ReadNetwork() {
   network_given.Set("d_ff", config.value("widening_factor", int64_t{4}) *
                                 config.at("embedding_dim").get<int64_t>());
 
-  // A list of names with the shapes in `params`, or of names with shapes.
+  // Either a list of names with the shapes in `params`, or a list of names with shapes.
   std::map<std::string, std::vector<int64_t>> shapes;
   for (const json& parameter : file_.at("param_order")) {
     const bool named = parameter.is_string();
@@ -183,7 +183,7 @@ void ReferenceModel::ReadSequences() {
   targets_ = targets.flatten();
   output_length_ = targets.size(1);
   if (!file_.at("task").is_null()) {
-    // The wrapper's empty tokens have the last input column.
+    // The wrapper's empty tokens use the last input column.
     tokens_ = at::cat({tokens_, at::full({tokens_.size(0), output_length_}, input_columns_ - 1,
                                          tokens_.options())},
                       1);
@@ -202,7 +202,7 @@ void ReferenceModel::ReadSequences() {
   } else {
     positions_ = at::arange(n, at::kLong).unsqueeze(0);
   }
-  // What the file's description calls shared is printed for each layer.
+  // The file repeats positions for each layer even if all layers share them.
   if (positions_.eq(positions_[0]).all().item<bool>()) positions_ = positions_.narrow(0, 0, 1);
   positions_ = positions_.unsqueeze(0);
 }
@@ -243,7 +243,7 @@ std::string SlotName(const std::string& reference_name, bool relative) {
         return prefix + "attention.output";
     }
   }
-  throw std::runtime_error("a parameter of no known place: " + reference_name);
+  throw std::runtime_error("unknown parameter: " + reference_name);
 }
 
 at::Tensor ReferenceModel::Row(const json& values_by_name) const {

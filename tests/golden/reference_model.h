@@ -1,7 +1,6 @@
-// A run of the reference implementation (a file of randomized_positional_encodings/model or
-// model_full) as inputs of this implementation. The parameters of a model_full file lie in the .f32
-// file beside it. Files are read as they are found: shapes, encodings
-// and positions come from them.
+// Converts a run of the reference implementation (a file of randomized_positional_encodings/model
+// or model_full) to inputs of this implementation. A model_full file has its parameters in the .f32
+// file beside it. Shapes, encodings and positions come from the files.
 #ifndef LENGTHWISE_TESTS_GOLDEN_REFERENCE_MODEL_H_
 #define LENGTHWISE_TESTS_GOLDEN_REFERENCE_MODEL_H_
 
@@ -28,18 +27,18 @@ class ReferenceModel {
   // Reads Folder(folder)/name.json.
   ReferenceModel(const std::string& folder, const std::string& name);
 
-  // False where there is no such file; unsupported() says so, too.
+  // False if there is no such file; unsupported() then says so, too.
   bool exists() const { return exists_; }
 
-  // Why this build does not run it ("no encoding rope"); empty if it does. Then nothing below may
-  // be called.
+  // The reason why this build cannot run it ("no encoding rope"); empty if it can. Otherwise the
+  // methods below must not be called.
   const std::string& unsupported() const { return unsupported_; }
 
   const nlohmann::json& file() const { return file_; }
   const models::Network& network() const { return *network_; }
   const models::ParameterLayout& layout() const { return layout_; }
   bool relative() const { return relative_; }
-  // [1, B, n], with the empty tokens that ask for outputs.
+  // [1, B, n], including the empty tokens that request outputs.
   const at::Tensor& tokens() const { return tokens_; }
   // [1, S, n], S is 1 or the number of blocks
   const at::Tensor& positions() const { return positions_; }
@@ -50,17 +49,16 @@ class ReferenceModel {
   // An arena of one model with the file's parameters.
   std::unique_ptr<models::ParameterArena> Arena(at::ScalarType dtype) const;
 
-  // The loss of logits [1, B, m, O] as the reference defines it: mean cross-entropy of all output
-  // tokens.
+  // The reference's loss for logits [1, B, m, O]: mean cross-entropy of all output tokens.
   at::Tensor Loss(const at::Tensor& logits) const;
 
-  // Arranges values by the reference's parameter names, each an array, as a row of the arena, in
+  // Arranges values, given as arrays by the reference's parameter names, as a row of the arena, in
   // double precision.
   at::Tensor Row(const nlohmann::json& values_by_name) const;
 
  private:
   at::Tensor RowOfBinaryFile() const;
-  // Values in the order of parameter_names_.
+  // Takes values in the order of parameter_names_.
   at::Tensor Row(const std::vector<at::Tensor>& values) const;
   void ReadNetwork();
   void ReadSequences();

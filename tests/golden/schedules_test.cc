@@ -1,4 +1,4 @@
-// Learning-rate schedules agree with values computed by their formulas.
+// Learning-rate schedules agree with values computed from their formulas.
 
 #include <fstream>
 
@@ -10,7 +10,7 @@
 namespace lengthwise::golden {
 namespace {
 
-TEST(SchedulesTest, WarmUpAndCosineIsDecimalAdditions) {
+TEST(SchedulesTest, WarmUpAndCosineMatchTheFormula) {
   std::ifstream file(Folder("encodings_and_networks") + "/norm_ffn_schedule.json");
   if (!file) GTEST_SKIP() << "no norm_ffn_schedule.json";
   const nlohmann::json golden = nlohmann::json::parse(file);

@@ -1,4 +1,5 @@
-// Every sample that the reference implementation made is solved and masked here as it was there.
+// Solves and masks every sample of the reference implementation, and expects the reference's
+// results.
 #include <cstddef>
 #include <cstdint>
 #include <fstream>
@@ -25,7 +26,7 @@ TEST(GoldenTasksTest, ThereAreGoldenFiles) {
 
 class GoldenTaskTest : public ::testing::TestWithParam<std::string> {};
 
-// Those of the catalogue and of the folder.
+// The names in the catalogue and in the folder.
 std::vector<std::string> EveryName() {
   std::vector<std::string> names;
   for (const TaskEntry* entry : TaskEntries()) {

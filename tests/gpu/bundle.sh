@@ -1,21 +1,24 @@
 #!/usr/bin/env bash
-# Packs what tests and benchmarks on a lent GPU need into one archive of at most 50 MB: stripped programs and tests, the
-# libraries that no Python environment with PyTorch brings, and the scripts.
+# Packs what tests and benchmarks on a lent GPU need into one archive of at most 50 MB: stripped
+# programs and tests, the scripts, and the libraries that a Python environment with PyTorch does not
+# provide.
 #
 #   bazel build //server:lengthwise_server //worker:lengthwise_worker //client:lengthwise //benchmarks:training_step //benchmarks:attention //benchmarks:layers \
 #     //models/attention:fused_cuda_test //models/layers:fused_layers_cuda_test //models/optimizers:adam_cuda_test \
 #     //worker/training:pack_model_cuda_test //tests/golden:device_models_test //models/networks:pack_precision_test
 #   tests/gpu/bundle.sh ARCHIVE [BIN]
 #
-# BIN is where Bazel puts programs: bazel-bin. On a machine with a GPU, and a Python that has the torch that the programs
-# were built with, each of these takes at most nine minutes; GPU_PYTHON names that Python (python3):
+# BIN is the folder with Bazel's programs; default bazel-bin. Each script takes at most nine minutes
+# on a machine with a GPU and a Python with the torch release that the programs were built with.
+# GPU_PYTHON names that Python; default python3.
 #
 #   tar -xzf ARCHIVE && cd lengthwise-gpu
 #   tests/gpu/run.sh        the CUDA tests
-#   benchmarks/gpu.sh       speed, beside ensembles of PyTorch and JAX
-#   tests/gpu/cell.sh       30 trials of a published cell, by a server and a worker that is killed once
+#   benchmarks/gpu.sh       speed, compared with ensembles of PyTorch and JAX
+#   tests/gpu/cell.sh       30 trials of a published cell, with a server and a worker that is killed once
 #
-# $OUT, where it is set, gets what is worth keeping: at most eight files. Without a CUDA device each script says so and exits 0.
+# If $OUT is set, results are copied there: at most eight files. Without a CUDA device each script
+# says so and exits 0.
 set -euo pipefail
 archive=$(realpath -m "${1:?usage: tests/gpu/bundle.sh ARCHIVE [BIN]}")
 bin=$(realpath -m "${2:-$(dirname "$0")/../../bazel-bin}")
@@ -44,8 +47,9 @@ cp -r tests/golden/randomized_positional_encodings/model{,_full} "$bundle/tests/
 for file in "${texts[@]}"; do
   install -D -m "$([ -x "$file" ] && echo 755 || echo 644)" "$file" "$bundle/$file"
 done
-# LibTorch and CUDA's libraries come from the environment with PyTorch, the C and C++ libraries from the system: a newer C
-# library does not work below an older loader, nor PyTorch's part of a process with an older C++ library.
+# LibTorch and CUDA's libraries come from the environment with PyTorch, the C and C++ libraries from
+# the system. A newer C library does not work with an older loader, nor PyTorch's libraries with an
+# older C++ library in the same process.
 (cd "$bin" && ldd "${programs[@]}" "${tests[@]}") | sed -n 's/.* => \(\/[^ ]*\) (.*/\1/p' | sort -u |
   while read -r library; do
     case $(basename "$library") in

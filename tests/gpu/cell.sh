@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# One cell of a published table (Ruoss et al. 2023, table 1: reverse string, randomized relative positions; three learning
-# rates, ten seeds, so 30 trials) by a server and a worker on a CUDA device. The worker is killed once the trials have
-# checkpoints; a second one finishes them. The paper's 2,000,000 steps are cut to what nine minutes allow.
+# Trains one cell of a published table (Ruoss et al. 2023, table 1: reverse string, randomized
+# relative positions; three learning rates, ten seeds, so 30 trials) with a server and a worker on a
+# CUDA device. Kills the worker once all trials have checkpoints; a second one finishes them. Cuts
+# the paper's 2,000,000 steps to what nine minutes allow.
 #
 #   tests/gpu/cell.sh [--steps N] [--rehearse]
 #
-# $OUT gets the events with all loss curves, the results and the programs' logs. --rehearse: a tiny network on the CPU.
+# $OUT gets the events with all loss curves, the results and the programs' logs. --rehearse: a tiny
+# network on the CPU.
 set -uo pipefail
 steps=8000 checkpoints=1000 device=cuda network=''
 while [ $# -gt 0 ]; do
@@ -21,7 +23,7 @@ find_libraries
 
 scratch=$(mktemp -d)
 server='' worker=''
-# kill -9 for what is left; both end with this script in any case (--exit_with_parent).
+# Kills what is left. Both also end with this script on their own (--exit_with_parent).
 trap 'kill -9 $server $worker 2>/dev/null; rm -rf "$scratch"' EXIT
 end_by=$((SECONDS + 450))
 out_of_time() { [ $SECONDS -ge $end_by ]; }
@@ -58,14 +60,14 @@ YAML
   --ready_file "$scratch/ready" --exit_with_parent >"$scratch/server.log" 2>&1 &
 server=$!
 until [ -s "$scratch/ready" ]; do
-  ! out_of_time && kill -0 $server 2>/dev/null || give_up "the server does not start"
+  ! out_of_time && kill -0 $server 2>/dev/null || give_up "the server did not start"
   sleep 0.1
 done
 address=$(head -1 "$scratch/ready")
 name=$(command_line submit "$scratch/cell.yaml" --output json | "$PYTHON" -c 'import json, sys
-print(json.load(sys.stdin)[0]["name"])') || give_up "the specification was not taken"
+print(json.load(sys.stdin)[0]["name"])') || give_up "the specification was rejected"
 trials() { command_line show "$name" --output csv; }
-# count COLUMN CONDITION: trials of which it holds, as "attempt" '== "2"'.
+# count COLUMN CONDITION: counts the trials that meet it, as "attempt" '== "2"'.
 count() {
   trials | "$PYTHON" -c 'import csv, sys
 print(sum(eval("value " + sys.argv[2], {"value": row[sys.argv[1]]}) for row in csv.DictReader(sys.stdin)))' "$1" "$2"
@@ -89,14 +91,14 @@ echo "trials ended after $SECONDS s"
 trials >"$scratch/trials.csv"
 command_line results "$name" --output csv >"$scratch/results.csv"
 check "30 trials succeeded" [ "$(count state '== "succeeded"')" = 30 ]
-check "every loss curve is whole" "$PYTHON" - "$scratch/events.jsonl" $((checkpoints / 10)) $steps <<'PYTHON'
+check "every loss curve is complete" "$PYTHON" - "$scratch/events.jsonl" $((checkpoints / 10)) $steps <<'PYTHON'
 import collections, json, sys
 steps = collections.defaultdict(dict)
 for line in open(sys.argv[1]):
     event = json.loads(line)
     points = event.get("training_points", {})
     for step, loss in zip(points.get("steps", []), points.get("losses", [])):
-        # What the second worker computed again has to be what the first one had.
+        # Steps that the second worker repeats must have the first one's losses.
         if steps[event["trial"]].setdefault(int(step), loss) != loss:
             sys.exit(f"{event['trial']}: two losses at step {step}")
 every, last = int(sys.argv[2]), int(sys.argv[3])

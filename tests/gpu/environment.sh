@@ -1,21 +1,22 @@
 # shellcheck shell=bash disable=SC2034
-# Sourced by run.sh, cell.sh and benchmarks/gpu.sh, in a checkout or in an unpacked bundle (bundle.sh). Goes to its root; sets
-# PYTHON and BIN; has functions that count checks. The caller has `set -uo pipefail`.
+# Sourced by run.sh, cell.sh and benchmarks/gpu.sh, in a checkout or an unpacked bundle (bundle.sh). Changes to its root, sets
+# PYTHON and BIN, and defines functions that run and count checks. The caller sets `set -uo pipefail`.
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 PYTHON=${GPU_PYTHON:-python3}
 BIN=$PWD/bazel-bin
 OUT=${OUT:-}
 failed=0 passed=0
 
-# skip_without_cuda: ends the script, with 0, where there is no CUDA device.
+# skip_without_cuda: exits with 0 if there is no CUDA device.
 skip_without_cuda() {
   nvidia-smi --list-gpus 2>/dev/null | grep -q . && return
   echo "skipped: no CUDA device"
   exit 0
 }
 
-# find_libraries: sets `native`, the start of every command that runs a program of ours: it lets the program find LibTorch and
-# CUDA's libraries in $PYTHON's packages, and the bundle's own. Python keeps its own libraries.
+# find_libraries: sets `native`, the prefix of every command that runs one of our programs. It lets
+# the program find LibTorch and CUDA's libraries in $PYTHON's packages, and the bundle's own. Python
+# keeps its own libraries.
 find_libraries() {
   local packages
   packages=$("$PYTHON" -c 'import importlib.util as u; print(u.find_spec("torch").submodule_search_locations[0])' 2>/dev/null) ||
@@ -25,7 +26,7 @@ find_libraries() {
 
 step() { printf '\n== %s (%s s so far)\n' "$*" "$SECONDS"; }
 
-# check NAME COMMAND...: runs it, for at most $limit seconds, and counts.
+# check NAME COMMAND...: runs the command for at most $limit seconds and counts the result.
 check() {
   local name=$1 started=$SECONDS status=0
   shift
@@ -39,7 +40,7 @@ check() {
   fi
 }
 
-# keep FILE...: into $OUT.
+# keep FILE...: copies the files to $OUT.
 keep() { [ -z "$OUT" ] || cp "$@" "$OUT/"; }
 
 finish() {

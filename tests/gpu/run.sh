@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# The tests that need a CUDA device, and the same training with and without recorded steps. At most nine minutes. Runs in a
-# bundle (tests/gpu/bundle.sh) or in a checkout that is built. Says "skipped: no CUDA device" where there is none.
+# Runs the tests that need a CUDA device, and compares training with and without recorded steps. At
+# most nine minutes. Runs in a bundle (tests/gpu/bundle.sh) or in a built checkout. Prints "skipped:
+# no CUDA device" without one.
 #
 #   tests/gpu/run.sh [--rehearse]
 #
-# --rehearse: also without a CUDA device: libraries are checked, and every test has to start and to skip.
+# --rehearse: runs without a CUDA device, too. Checks libraries, and that every test starts and
+# skips.
 set -uo pipefail
 rehearse=no
 [ "${1:-}" != --rehearse ] || rehearse=yes
@@ -16,7 +18,7 @@ trap 'rm -rf "$scratch"' EXIT
 log=$scratch/cuda_tests.log
 
 step "libraries"
-# In a bundle also: no library is one of this system's, but for those of C and C++.
+# In a bundle, also checks that only the C and C++ libraries come from this system.
 no_library_is_missing() {
   local found
   found=$(ldd "$1") || return
@@ -38,7 +40,7 @@ check "the worker was built with CUDA kernels and has no warning" bash -c with_k
 
 step "CUDA tests"
 export OMP_NUM_THREADS=1
-# Names what was skipped. On a device, a skipped test is a failure: it shows nothing.
+# Lists skipped tests. On a device a skipped test is a failure, because it shows nothing.
 ran_all() {
   "$1" 2>&1 | tee -a "$3" | grep -E '^\[  (PASSED|FAILED|SKIPPED) |^skipped|Failure' | sort | uniq -c
   local status=${PIPESTATUS[0]}
@@ -65,14 +67,14 @@ no_warning() {
 }
 export -f no_warning
 for precision in float32 bfloat16; do
-  [ $rehearse = no ] || [ $precision = float32 ] || continue  # bfloat16 is for CUDA
+  [ $rehearse = no ] || [ $precision = float32 ] || continue  # bfloat16 needs CUDA
   check "lengths $lengths in $precision" "${native[@]}" bash -c 'no_warning "$@"' _ "$scratch/warnings" "$BIN/benchmarks/training_step" \
     --device $device --precision $precision --lengths $lengths --packs $packs --steps $steps
 done
 
 step "compute-sanitizer"
 if [ $rehearse = yes ]; then
-  echo "left out in a rehearsal"
+  echo "skipped in a rehearsal"
 elif ! command -v compute-sanitizer >/dev/null; then
   echo "not installed here"
 else

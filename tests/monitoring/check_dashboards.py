@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""Checks Grafana dashboards without Grafana: what its JSON model requires, and the rules of its dashboard-linter.
+"""Checks Grafana dashboards without Grafana, against its JSON model and the rules of its dashboard-linter.
 
   check_dashboards.py METRICS.md RECORDING_RULES.yml DASHBOARD.json...
 
-Prints a line for each fault and ends with 1 where there was one.
+Prints a line for each fault and exits with 1 if there is one.
 """
 
 import itertools
@@ -17,10 +17,10 @@ REQUIRED = {"uid": str, "title": str, "tags": list, "schemaVersion": int, "versi
             "annotations": dict, "panels": list, "links": list, "refresh": str, "timezone": str, "graphTooltip": int,
             "editable": bool, "description": str}
 PANELS = {"row", "timeseries", "stat", "bargauge", "heatmap", "table"}
-# Of packages/grafana-data/src/valueFormats/categories.ts.
+# From packages/grafana-data/src/valueFormats/categories.ts.
 UNITS = {"none", "short", "percent", "percentunit", "s", "ms", "bytes", "Bps", "ops", "reqps"}
 GRID_WIDTH = 24
-# Not of Lengthwise, but of Prometheus itself.
+# Exported by Prometheus, not by Lengthwise.
 OF_PROMETHEUS = {"up", "ALERTS"}
 FUNCTIONS = {"sum", "max", "min", "avg", "count", "rate", "increase", "histogram_quantile", "vector", "avg_over_time", "by",
              "on", "group_left", "or", "label_values", "changes", "and"}
@@ -35,7 +35,7 @@ def metric_names(metrics_page: str) -> set[str]:
 
 
 def names_in(expr: str) -> set[str]:
-    """Names outside of strings, label matchers and lists of labels."""
+    """Returns the names outside strings, label matchers and lists of labels."""
     expr = re.sub(r'"[^"]*"', '""', expr)
     expr = re.sub(r"\{[^}]*\}", "", expr)
     expr = re.sub(r"\b(by|on|group_left)\s*\([^)]*\)", "", expr)
@@ -51,12 +51,12 @@ def overlap(a: dict, b: dict) -> bool:
 def check_query(expr: str, known: set[str], rules: set[str], description: str):
     unknown = names_in(expr) - known - rules - OF_PROMETHEUS
     if unknown:
-        yield f"asks for {', '.join(sorted(unknown))}, which METRICS.md and the recording rules do not know"
+        yield f"asks for {', '.join(sorted(unknown))}, which neither METRICS.md nor the recording rules define"
     for name, matchers in re.findall(r"([a-zA-Z_:][\w:]*)\{([^}]*)\}", expr):
         if name == "ALERTS":
             continue
         if 'instance=~"$instance"' not in matchers:
-            yield f"{name} is not of the chosen servers (target-instance-rule)"
+            yield f"{name} is not filtered by the chosen servers (target-instance-rule)"
         if name not in rules and 'job="lengthwise"' not in matchers:
             yield f"{name} has no job (target-job-rule)"
     for name in sorted(names_in(expr) & (known | rules)):
@@ -70,7 +70,7 @@ def check_query(expr: str, known: set[str], rules: set[str], description: str):
         if window != "$__rate_interval" and not hour:
             yield f"{function} over {window} (target-rate-interval-rule)"
     if expr.count("(") != expr.count(")") or expr.count("{") != expr.count("}"):
-        yield "has brackets that do not close (target-promql-rule)"
+        yield "has unbalanced brackets (target-promql-rule)"
 
 
 def check(dashboard: dict, known: set[str], rules: set[str]):
@@ -78,7 +78,7 @@ def check(dashboard: dict, known: set[str], rules: set[str]):
         if not isinstance(dashboard.get(field), kind) or dashboard[field] == "":
             yield f"{field} is missing, or not a {kind.__name__}"
     if dashboard.get("id") is not None:
-        yield "has an id, which is the database's: files have a uid alone"
+        yield "has an id, which the database assigns; files only have a uid"
     if not 1 <= len(dashboard["uid"]) <= 40:
         yield "the uid has more than 40 characters"
     variables = {v["name"]: v for v in dashboard["templating"]["list"]}
@@ -89,7 +89,7 @@ def check(dashboard: dict, known: set[str], rules: set[str]):
         yield "has no variable for the server (template-instance-rule)"
     for name, variable in variables.items():
         if variable["type"] == "query" and variable["refresh"] != 2:
-            yield f"${name} is not read again when the time changes (template-on-time-change-reload-rule)"
+            yield f"${name} is not refreshed when the time range changes (template-on-time-change-reload-rule)"
         if variable["type"] == "query":
             found = re.fullmatch(r"label_values\((\w+)\{.*\}, (\w+)\)", variable["query"]["query"])
             if not found or found[1] not in known:
@@ -102,13 +102,13 @@ def check(dashboard: dict, known: set[str], rules: set[str]):
             yield f"{a['title']} and {b['title']} overlap"
     titles = [panel["title"] for panel in dashboard["panels"]]
     for title in {t for t in titles if titles.count(t) > 1}:
-        yield f"{title} is there twice"
+        yield f"{title} occurs twice"
     everything = json.dumps([dashboard["panels"], dashboard["templating"], dashboard["annotations"]])
     used = set(re.findall(r"\$\{?(\w+)", everything)) - OF_GRAFANA
     for name in sorted(used - variables.keys()):
-        yield f"${name} is used and not declared"
+        yield f"${name} is used but not declared"
     for name in sorted(variables.keys() - used):
-        yield f"${name} is declared and not used"
+        yield f"${name} is declared but not used"
     for panel in dashboard["panels"]:
         where = panel["title"]
         position = panel["gridPos"]
@@ -126,7 +126,7 @@ def check(dashboard: dict, known: set[str], rules: set[str]):
         if panel["fieldConfig"]["defaults"].get("unit") not in UNITS:
             yield f"{where}: has no unit, or an unknown one (panel-units-rule)"
         if not panel["targets"]:
-            yield f"{where}: asks for nothing (panel-no-targets-rule)"
+            yield f"{where}: has no query (panel-no-targets-rule)"
         refs = [target["refId"] for target in panel["targets"]]
         if len(set(refs)) != len(refs):
             yield f"{where}: queries share a refId"
@@ -147,7 +147,7 @@ def main() -> int:
         uids.append(dashboard["uid"])
         faults += [f"{path.name}: {fault}" for fault in check(dashboard, known, rules)]
         links = re.findall(r"/d/([\w-]+)", path.read_text())
-        faults += [f"{path.name}: links to {uid}, which is none of these" for uid in links
+        faults += [f"{path.name}: links to {uid}, which is not one of these dashboards" for uid in links
                    if uid not in [json.loads(pathlib.Path(p).read_text())["uid"] for p in sys.argv[3:]]]
     if len(set(uids)) != len(uids):
         faults.append("dashboards share a uid")

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""Asks Prometheus for what every panel of Grafana's dashboards shows, as Grafana does; each query must return data.
+"""Asks Prometheus for the data of every panel of Grafana's dashboards, as Grafana does. Each query must return data.
 
   check_panels.py PROMETHEUS_URL DASHBOARD.json...
 
-The variables are filled as Grafana fills them: one that takes several values with .*, one that takes one with the first that
-its query finds. Queries whose metrics are of a GPU must be understood, and return data where a worker has one. Ends with 1
-where a query has not returned data within the time; prints how many were asked.
+Fills in variables as Grafana does: one that takes several values with .*, one that takes a single value with the
+first result of its query. Queries for GPU metrics must be valid, and must return data if a worker has a GPU. Prints
+the number of queries. Exits with 1 if a query returned no data in time.
 """
 
 import json
@@ -38,7 +38,7 @@ def fill(text: str, values: dict[str, str]) -> str:
 
 
 def variables(url: str, dashboard: dict, end: float) -> dict[str, str]:
-    """Values by name, in the order in which the variables depend on each other; waits for the first scrape."""
+    """Returns values by name, in the variables' order of dependency. Waits for the first scrape."""
     values = dict(INTERVALS)
     for variable in dashboard["templating"]["list"]:
         if variable["type"] != "query":
@@ -49,13 +49,13 @@ def variables(url: str, dashboard: dict, end: float) -> dict[str, str]:
                 time.sleep(0.2)
                 continue
             raise SystemExit(f"{dashboard['uid']}: ${variable['name']} has no values")
-        # Names have no characters that mean something in a regular expression.
+        # Names have no characters that are special in a regular expression.
         values[variable["name"]] = ".*" if variable["multi"] else found[0]
     return values
 
 
 def data(url: str, target: dict, values: dict[str, str]) -> int:
-    """Samples that are numbers."""
+    """Counts the samples that are numbers."""
     expr = fill(target["expr"], values)
     now = time.time()
     if target["instant"]:
@@ -85,7 +85,7 @@ def main() -> int:
             time.sleep(0.5)
     for name, target, values in waiting:
         print(f"{name}: no data for {fill(target['expr'], values)}")
-    print(f"{asked - len(waiting)} of {asked} queries returned data" + ("" if has_gpu else ", or are of a GPU"))
+    print(f"{asked - len(waiting)} of {asked} queries returned data" + ("" if has_gpu else ", or need a GPU"))
     return 1 if waiting or not asked else 0
 
 

@@ -1,4 +1,4 @@
-// Programs of other people that tests of this folder ask.
+// Runs third-party programs for the tests of this folder.
 #ifndef LENGTHWISE_TESTS_MONITORING_COMMAND_H_
 #define LENGTHWISE_TESTS_MONITORING_COMMAND_H_
 
@@ -7,22 +7,21 @@
 
 namespace lengthwise::monitoring_test {
 
-// The path of a program in the usual places, or nothing.
+// The path of a program in the usual places; empty if it is not installed.
 std::string FindProgram(const std::string& name);
 
 struct CommandResult {
-  bool ok = false;     // ended with 0
-  std::string output;  // and what went to stderr
+  bool ok = false;     // exited with 0
+  std::string output;  // stdout and stderr
 };
 
-// Runs a command to its end, which is waited for as long as for anything in these tests. Not for
-// two threads at once.
+// Runs a command to its end, for at most these tests' usual deadline. Not thread-safe.
 CommandResult RunCommand(const std::vector<std::string>& arguments);
 
-// The whole file; fails the test where it cannot be read.
+// Reads the whole file. Fails the test if it cannot be read.
 std::string ReadText(const std::string& path);
 
-// The words behind any of these beginnings of lines.
+// The words that follow any of these beginnings of lines.
 std::vector<std::string> NamesBehind(const std::string& text,
                                      const std::vector<std::string>& beginnings);
 

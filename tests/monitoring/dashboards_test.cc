@@ -1,6 +1,6 @@
-// Grafana's dashboards, without Grafana: they are what their description says, they keep to its
-// JSON model and its linter's rules, and every query returns data from a real Prometheus that
-// scrapes the real server while it trains.
+// Checks Grafana's dashboards without Grafana: they match their generator, follow Grafana's JSON
+// model and its linter's rules, and every query returns data from a real Prometheus that scrapes
+// the real server during training.
 #include <string>
 #include <vector>
 
@@ -29,15 +29,14 @@ TEST(DashboardsTest, AreGeneratedFromTheirDescription) {
   ExpectOk({"/usr/bin/python3", "-B", "deploy/grafana/dashboards.py", "--check"});
 }
 
-TEST(DashboardsTest, KeepToGrafanasModelAndItsLintersRules) {
+TEST(DashboardsTest, FollowGrafanasModelAndLinter) {
   ExpectOk(WithDashboards({"/usr/bin/python3", "tests/monitoring/check_dashboards.py", "METRICS.md",
                            "deploy/prometheus/recording_rules.yml"}));
 }
 
 TEST(DashboardsTest, EveryPanelShowsDataOfARealRun) {
   if (FindProgram("prometheus").empty()) {
-    GTEST_SKIP()
-        << "there is no prometheus: it is a package of Debian, and tests/run.sh installs it";
+    GTEST_SKIP() << "prometheus is not installed; tests/run.sh installs Debian's package";
   }
   const SmallRun run(testing::TempDir());
   const Prometheus prometheus(testing::TempDir(), run.server_metrics(), run.worker_metrics());

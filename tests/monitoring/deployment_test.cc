@@ -1,5 +1,4 @@
-// The files that start Lengthwise elsewhere, checked by the tools that read them where these are
-// installed.
+// Validates the deployment files with the tools that read them, if these are installed.
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -30,10 +29,10 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Options of a program, from its --help.
+// A program's options, from its --help.
 std::string HelpOf(const std::string& program) { return RunCommand({program, "--help"}).output; }
 
-// Every "--name" of a text.
+// Every "--name" in a text.
 std::vector<std::string> Options(const std::string& text) {
   std::vector<std::string> options;
   for (size_t start = text.find("--"); start != std::string::npos; start = text.find("--", start)) {
@@ -45,8 +44,8 @@ std::vector<std::string> Options(const std::string& text) {
 }
 
 TEST(SystemdTest, TheUnitsAreValid) {
-  if (FindProgram("systemd-analyze").empty()) GTEST_SKIP() << "there is no systemd-analyze";
-  // It wants to see the programs; any will do.
+  if (FindProgram("systemd-analyze").empty()) GTEST_SKIP() << "systemd-analyze is not installed";
+  // It checks that the programs exist; any executable will do.
   const std::string directory = testing::TempDir() + "/units";
   std::filesystem::create_directories(directory);
   std::vector<std::string> command = {FindProgram("systemd-analyze"), "verify", "--man=no"};
@@ -65,7 +64,7 @@ TEST(SystemdTest, TheUnitsAreValid) {
   EXPECT_EQ(result.output, "");
 }
 
-// A service manager that hears what one program tells it.
+// Plays systemd: receives one program's notifications.
 class ServiceManager {
  public:
   explicit ServiceManager(std::vector<std::string> command)
@@ -73,8 +72,8 @@ class ServiceManager {
         socket_(socket(AF_UNIX, SOCK_DGRAM, 0)) {
     sockaddr_un address = {};
     address.sun_family = AF_UNIX;
-    // An abstract name, which systemd gives to some services: Bazel's directories are too long for
-    // a socket's path.
+    // An abstract socket name, as systemd sometimes uses: Bazel's directories are too long for a
+    // socket's path.
     std::memcpy(address.sun_path + 1, name_.data() + 1, name_.size() - 1);
     const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name_.size());
     EXPECT_EQ(bind(socket_, reinterpret_cast<const sockaddr*>(&address), size), 0);
@@ -104,7 +103,7 @@ class ServiceManager {
   std::unique_ptr<platform::ChildProcess> process_;
 };
 
-TEST(SystemdTest, TheServerTellsWhenItServesAndWhenItStops) {
+TEST(SystemdTest, ServerReportsReadinessAndStop) {
   ServiceManager manager({end_to_end::kServer, "--listen", "127.0.0.1:0", "--metrics_listen", "",
                           "--data_dir", testing::TempDir() + "/data"});
   EXPECT_THAT(manager.Read(), testing::StartsWith("READY=1\nSTATUS=serving on 127.0.0.1:"));
@@ -113,7 +112,7 @@ TEST(SystemdTest, TheServerTellsWhenItServesAndWhenItStops) {
   EXPECT_TRUE(manager.process().WaitFor(end_to_end::kDeadline)->ok());
 }
 
-TEST(SystemdTest, AWorkerTellsThatItWorksAlsoWhileTheServerIsAway) {
+TEST(SystemdTest, WorkerIsReadyWithoutAServer) {
   ServiceManager manager({end_to_end::kWorker, "--server", "127.0.0.1:1", "--device", "cpu",
                           "--worker_id", "w", "--spool_dir", testing::TempDir() + "/spool"});
   EXPECT_EQ(manager.Read(), "READY=1\nSTATUS=w on cpu for 127.0.0.1:1");
@@ -122,7 +121,7 @@ TEST(SystemdTest, AWorkerTellsThatItWorksAlsoWhileTheServerIsAway) {
   EXPECT_TRUE(manager.process().WaitFor(end_to_end::kDeadline)->ok());
 }
 
-TEST(DeploymentTest, EveryOptionThatIsGivenIsOneOfTheProgram) {
+TEST(DeploymentTest, DeploymentUsesExistingOptions) {
   const std::string server = HelpOf("server/lengthwise_server");
   const std::string worker = HelpOf("worker/lengthwise_worker");
   int options = 0;
@@ -134,7 +133,7 @@ TEST(DeploymentTest, EveryOptionThatIsGivenIsOneOfTheProgram) {
       const bool names_server = absl::StrContains(line, "lengthwise_server");
       const bool names_worker = absl::StrContains(line, "lengthwise_worker");
       if (names_server || names_worker) of_server = names_server;
-      // Lists of the server's service go on over lines.
+      // The arguments of the server's service continue on further lines.
       const bool listed = of_server && absl::StartsWith(line, "      - --");
       if (!names_server && !names_worker && !listed) continue;
       for (const std::string& option : Options(line)) {
@@ -146,8 +145,8 @@ TEST(DeploymentTest, EveryOptionThatIsGivenIsOneOfTheProgram) {
   EXPECT_GE(options, 8);
 }
 
-// A service sees no home, where install.sh has put LibTorch.
-TEST(CollectTest, WhatIsCollectedNeedsNothingOfWhereItWasBuiltAndHidesNothingOfDebians) {
+// A service has no access to the home directory, where install.sh puts LibTorch.
+TEST(CollectTest, CollectedProgramsAreSelfContained) {
   const std::string directory = testing::TempDir() + "/collected";
   std::filesystem::remove_all(directory);
   const CommandResult collected = RunCommand({"deploy/collect.sh", directory, "."});
@@ -176,20 +175,20 @@ TEST(CollectTest, WhatIsCollectedNeedsNothingOfWhereItWasBuiltAndHidesNothingOfD
                  absl::StartsWith(name, "libgrpc"))
         << name << " is Debian's";
   }
-  EXPECT_FALSE(std::filesystem::exists(directory + "/etc")) << "other programs would see them";
+  EXPECT_FALSE(std::filesystem::exists(directory + "/etc")) << "other programs would load them";
   EXPECT_THAT(ReadText(directory + "/usr/local/share/lengthwise/packages"), HasSubstr("libssl3"));
   std::filesystem::remove_all(directory);
 }
 
 TEST(ComposeTest, TheFileIsValid) {
-  if (FindProgram("docker-compose").empty()) GTEST_SKIP() << "there is no docker-compose";
+  if (FindProgram("docker-compose").empty()) GTEST_SKIP() << "docker-compose is not installed";
   const CommandResult result =
       RunCommand({FindProgram("docker-compose"), "-f", "deploy/compose.yaml", "config", "--quiet"});
   EXPECT_TRUE(result.ok) << result.output;
 }
 
-// Each file of this tree that a container is given is there.
-TEST(ComposeTest, WhatIsMountedIsThere) {
+// Every file that a container mounts from this tree must exist.
+TEST(ComposeTest, MountedFilesExist) {
   int mounts = 0;
   for (const std::string& line :
        NamesBehind(ReadText("deploy/compose.yaml"), {"- ./", "dockerfile: "})) {
@@ -202,13 +201,13 @@ TEST(ComposeTest, WhatIsMountedIsThere) {
   EXPECT_EQ(mounts, 5);
 }
 
-TEST(GrafanaTest, ProvisioningFindsPrometheusAndTheDashboardsInTheContainers) {
+TEST(GrafanaTest, ProvisioningMatchesTheContainers) {
   const std::string directory = "deploy/grafana/provisioning/";
   const YAML::Node source = YAML::LoadFile(directory + "datasources/prometheus.yml");
   EXPECT_EQ(source["apiVersion"].as<int>(), 1);
   EXPECT_EQ(source["datasources"][0]["type"].as<std::string>(), "prometheus");
   EXPECT_EQ(source["datasources"][0]["url"].as<std::string>(), "$PROMETHEUS_URL");
-  // Rates are over windows that fit the scrape interval.
+  // The windows of rates must fit the scrape interval.
   EXPECT_EQ(source["datasources"][0]["jsonData"]["timeInterval"].as<std::string>(),
             YAML::LoadFile("deploy/prometheus/prometheus.yml")["global"]["scrape_interval"]
                 .as<std::string>());
@@ -228,7 +227,7 @@ TEST(GrafanaTest, ProvisioningFindsPrometheusAndTheDashboardsInTheContainers) {
   EXPECT_THAT(mounts, testing::Contains("./grafana/provisioning:/etc/grafana/provisioning:ro"));
   EXPECT_EQ(environment["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"].as<std::string>(),
             absl::StrCat(dashboards, "/overview.json"));
-  // Prometheus scrapes the server where it listens.
+  // Prometheus must scrape the address on which the server listens.
   const YAML::Node targets = YAML::LoadFile("deploy/prometheus/targets.compose.yml");
   const auto target = targets[0]["targets"][0].as<std::string>();
   ASSERT_TRUE(services[target.substr(0, target.find(':'))].IsDefined()) << target;

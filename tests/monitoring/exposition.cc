@@ -10,14 +10,14 @@
 namespace lengthwise::monitoring_test {
 namespace {
 
-// Of "name{a="x",b="y"} 1"; values have no quotes in them.
+// The label names of a line such as "name{a="x",b="y"} 1". Values must not contain quotes.
 std::set<std::string> LabelNames(absl::string_view line) {
   std::set<std::string> names;
   const size_t open = line.find('{');
   if (open == absl::string_view::npos) return names;
   const std::vector<absl::string_view> parts =
       absl::StrSplit(line.substr(open + 1, line.rfind('}') - open - 1), '"');
-  // Names stand before the values: parts 0, 2, 4, ...
+  // Names precede the values: parts 0, 2, 4, ...
   for (size_t i = 0; i + 1 < parts.size(); i += 2) {
     absl::string_view name = absl::StripSuffix(absl::StripPrefix(parts[i], ","), "=");
     if (name != "le") names.emplace(name);
@@ -36,7 +36,7 @@ std::map<std::string, ExportedFamily> ParseExposition(absl::string_view text) {
       if (words.size() == 2) (help ? families[words[0]].help : families[words[0]].type) = words[1];
       continue;
     }
-    // Lines of HTTP's head have no such names.
+    // Skips the lines of the HTTP header.
     if (!absl::StartsWith(line, "lengthwise_") && !absl::StartsWith(line, "process_") &&
         !absl::StartsWith(line, "exposer_")) {
       continue;
@@ -47,7 +47,7 @@ std::map<std::string, ExportedFamily> ParseExposition(absl::string_view text) {
       if (!families.contains(name) && families.contains(base)) name = base;
     }
     if (!families.contains(name)) {
-      ADD_FAILURE() << "no type is told of " << line;
+      ADD_FAILURE() << "no type is declared for " << line;
       continue;
     }
     ExportedFamily& family = families[name];

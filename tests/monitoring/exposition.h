@@ -1,4 +1,4 @@
-// Prometheus' text format, as far as tests look at it.
+// Parses the parts of Prometheus' text format that tests need.
 #ifndef LENGTHWISE_TESTS_MONITORING_EXPOSITION_H_
 #define LENGTHWISE_TESTS_MONITORING_EXPOSITION_H_
 
@@ -13,11 +13,11 @@ namespace lengthwise::monitoring_test {
 struct ExportedFamily {
   std::string type;
   std::string help;
-  // The names of the labels of each series, without a histogram's `le`.
+  // The label names of each series, without a histogram's `le`.
   std::set<std::set<std::string>> labels;
 };
 
-// By name. `text` may have the head of an HTTP answer. Fails the test for a series without a type.
+// Families by name. `text` may include the HTTP header. Fails the test for a series without a type.
 std::map<std::string, ExportedFamily> ParseExposition(absl::string_view text);
 
 }  // namespace lengthwise::monitoring_test

@@ -1,4 +1,4 @@
-// METRICS.md and what the real programs export are the same.
+// METRICS.md documents exactly what the real programs export.
 #include <fstream>
 #include <map>
 #include <memory>
@@ -47,7 +47,7 @@ std::map<std::string, std::map<std::string, Documented>> ReadPage() {
       row.labels.emplace(absl::StripSuffix(absl::StripPrefix(label, "`"), "`"));
     }
     const std::string name = absl::StrReplaceAll(cells[1], {{"`", ""}});
-    EXPECT_TRUE(sections[section].emplace(name, row).second) << name << " is there twice";
+    EXPECT_TRUE(sections[section].emplace(name, row).second) << name << " occurs twice";
   }
   return sections;
 }
@@ -57,7 +57,8 @@ class MetricsPageTest : public testing::Test {
   static void SetUpTestSuite() { run_ = std::make_unique<SmallRun>(testing::TempDir()); }
   static void TearDownTestSuite() { run_.reset(); }
 
-  // Every family of the sections is exported with the page's type and labels, and no other is.
+  // Expects the endpoint to export exactly the families of these sections, with the page's types
+  // and labels.
   static void ExpectExported(const std::string& address, const std::vector<std::string>& sections) {
     const std::map<std::string, ExportedFamily> exported =
         ParseExposition(monitoring::Scrape(address));
@@ -67,10 +68,10 @@ class MetricsPageTest : public testing::Test {
       ASSERT_TRUE(page.contains(section)) << section;
       for (const auto& [name, row] : page.at(section)) {
         documented.insert(name);
-        EXPECT_GT(row.meaning.size(), 10u) << name << " is not explained";
+        EXPECT_GT(row.meaning.size(), 10u) << name << " has no explanation";
         const auto found = exported.find(name);
         if (found == exported.end()) {
-          ADD_FAILURE() << name << " is on the page and not exported by " << address;
+          ADD_FAILURE() << name << " is documented but not exported by " << address;
           continue;
         }
         EXPECT_EQ(found->second.type, row.type) << name;
@@ -81,7 +82,7 @@ class MetricsPageTest : public testing::Test {
       }
     }
     for (const auto& [name, family] : exported) {
-      EXPECT_TRUE(documented.contains(name)) << name << " is exported and not on the page";
+      EXPECT_TRUE(documented.contains(name)) << name << " is exported but not documented";
     }
   }
 
@@ -90,16 +91,16 @@ class MetricsPageTest : public testing::Test {
 
 std::unique_ptr<SmallRun> MetricsPageTest::run_;
 
-TEST_F(MetricsPageTest, IsWhatTheServerExports) {
+TEST_F(MetricsPageTest, DocumentsTheServersMetrics) {
   ExpectExported(run_->server_metrics(), {"Scheduler", "Store", "Calls and watchers", "Workers",
                                           "Running trials", "Every program"});
 }
 
-TEST_F(MetricsPageTest, IsWhatAWorkerExports) {
+TEST_F(MetricsPageTest, DocumentsAWorkersMetrics) {
   ExpectExported(run_->worker_metrics(), {"Workers", "Every program"});
 }
 
-TEST_F(MetricsPageTest, EveryLabelValueThatIsListedThereIsExported) {
+TEST_F(MetricsPageTest, EveryListedLabelValueIsExported) {
   const std::string text = monitoring::Scrape(run_->server_metrics());
   const auto page = ReadPage();
   for (const auto& [metric, label] : std::vector<std::pair<std::string, std::string>>{
@@ -119,16 +120,16 @@ TEST_F(MetricsPageTest, EveryLabelValueThatIsListedThereIsExported) {
   }
 }
 
-TEST_F(MetricsPageTest, TheNumbersAreThoseOfTheRun) {
+TEST_F(MetricsPageTest, NumbersMatchTheRun) {
   const std::string text = monitoring::Scrape(run_->server_metrics());
   EXPECT_THAT(text, testing::HasSubstr("\nlengthwise_trials{state=\"running\"} 1\n"));
   EXPECT_THAT(text, testing::HasSubstr("\nlengthwise_trials{state=\"succeeded\"} 1\n"));
-  // As the worker's sentence says it; the server knows it by that.
+  // The server recognizes this reason in the worker's message.
   EXPECT_THAT(text, testing::HasSubstr(
                         "\nlengthwise_trial_failures_total{reason=\"loss_not_finite\"} 1\n"));
   EXPECT_THAT(text, testing::HasSubstr("\nlengthwise_workers_alive 1\n"));
   EXPECT_THAT(text, testing::HasSubstr("length_bucket=\"09-10\"}"));
-  // Ids of what has ended are not there any more.
+  // The ids of finished trials are gone.
   EXPECT_THAT(text, testing::Not(testing::HasSubstr("experiment=\"short-1\"")));
 }
 

@@ -15,7 +15,7 @@
 namespace lengthwise::monitoring_test {
 namespace {
 
-// Jobs and rules as in deploy/prometheus/prometheus.yml, in less time.
+// Jobs and rules as in deploy/prometheus/prometheus.yml, with shorter intervals.
 constexpr char kConfiguration[] = R"(
 global: {scrape_interval: 500ms, evaluation_interval: 500ms}
 rule_files: ["%s/recording_rules.yml", "%s/alerts.yml"]
@@ -51,7 +51,7 @@ Prometheus::Prometheus(const std::string& directory, const std::string& server_m
     process_ = *std::move(process);
     return;
   }
-  std::fprintf(stderr, "Prometheus does not get ready: %s\n", text.c_str());
+  std::fprintf(stderr, "Prometheus did not become ready: %s\n", text.c_str());
   std::abort();
 }
 

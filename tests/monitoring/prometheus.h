@@ -11,7 +11,7 @@ namespace lengthwise::monitoring_test {
 
 class Prometheus {
  public:
-  // Returns when it serves; its files go to `directory`. Failures end the test program with a
+  // Returns when it serves. Its files go to `directory`. Failures end the test program with a
   // message.
   Prometheus(const std::string& directory, const std::string& server_metrics,
              const std::string& worker_metrics);

@@ -1,6 +1,6 @@
-// What Prometheus' own tool says of the configuration, the rules and their test cases.
+// Runs Prometheus' own tool on the configuration, the rules and their test cases.
 //
-// promtool is of Debian's package prometheus; tests/run.sh installs it.
+// promtool is in Debian's package prometheus; tests/run.sh installs it.
 #include <regex>
 #include <string>
 #include <vector>
@@ -24,8 +24,8 @@ class PrometheusRulesTest : public testing::Test {
  protected:
   void SetUp() override {
     if (FindProgram("promtool").empty()) {
-      GTEST_SKIP() << "there is no promtool: Debian's package prometheus has it, and tests/run.sh "
-                      "installs it";
+      GTEST_SKIP() << "promtool is not installed; it is in Debian's package prometheus, which "
+                      "tests/run.sh installs";
     }
   }
 
@@ -45,20 +45,20 @@ TEST_F(PrometheusRulesTest, TheRulesAreValid) {
             std::string(kDirectory) + "alerts.yml"});
 }
 
-TEST_F(PrometheusRulesTest, TheRulesDoWhatTheirCasesSay) {
+TEST_F(PrometheusRulesTest, RulesPassTheirCases) {
   ExpectOk({"test", "rules", std::string(kDirectory) + "rules_test.yml"});
 }
 
-TEST_F(PrometheusRulesTest, EveryAlertAndEveryRecordingRuleHasACase) {
+TEST_F(PrometheusRulesTest, EveryRuleHasACase) {
   const std::string cases = ReadText(std::string(kDirectory) + "rules_test.yml");
   int names = 0;
   for (const char* file : {"alerts.yml", "recording_rules.yml"}) {
     for (const std::string& name :
          NamesBehind(ReadText(std::string(kDirectory) + file), {"- alert: ", "- record: "})) {
       ++names;
-      // Those that have a threshold are tested through their alert.
+      // Rules with a threshold are tested through their alert.
       const bool through_alert = name == "instance:lengthwise_disk_free:ratio";
-      // The latency of calls has the shape of that of commits.
+      // The latency of calls has the same form as that of commits.
       const bool alike = name == "instance_method:lengthwise_rpc_seconds:p99_5m";
       if (through_alert || alike) continue;
       EXPECT_NE(cases.find(name), std::string::npos) << name;
@@ -67,7 +67,7 @@ TEST_F(PrometheusRulesTest, EveryAlertAndEveryRecordingRuleHasACase) {
   EXPECT_GE(names, 15);
 }
 
-TEST(RecordingRulesTest, LatenciesAreThoseOfCallsThatAnswerAtOnce) {
+TEST(RecordingRulesTest, LatenciesExcludeLongCalls) {
   const std::string rules = ReadText(std::string(kDirectory) + "recording_rules.yml");
   std::smatch found;
   ASSERT_TRUE(std::regex_search(rules, found, std::regex("method!~\"([^\"]*)\"")));

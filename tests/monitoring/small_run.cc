@@ -14,7 +14,7 @@
 namespace lengthwise::monitoring_test {
 namespace {
 
-// Two trials: one trains in a second, and one as long as it is let.
+// Two trials: one trains for a second, the other until the test stops it.
 constexpr char kSpecification[] = R"(
 name: NAME
 tasks: bucket_sort
@@ -83,7 +83,7 @@ SmallRun::SmallRun(const std::string& directory)
     worker_metrics_ = text.substr(start + before.size(), end - start - before.size());
     return true;
   });
-  Await("an evaluation of the trial that goes on", [&] {
+  Await("an evaluation of the running trial", [&] {
     const std::string text = monitoring::Scrape(server_metrics());
     return absl::StrContains(
                text, absl::StrCat("lengthwise_trial_accuracy{experiment=\"", experiment_)) &&
@@ -96,8 +96,8 @@ void SmallRun::Await(const std::string& what, const std::function<bool()>& done)
   const absl::Time deadline = absl::Now() + end_to_end::kDeadline;
   while (!done()) {
     if (absl::Now() > deadline) Fail(absl::StrCat("waited too long for ", what));
-    // Waits, and returns early only when the worker has ended.
-    if (worker_->WaitFor(absl::Milliseconds(50))) Fail("the worker has ended");
+    // Waits; returns early only if the worker has ended.
+    if (worker_->WaitFor(absl::Milliseconds(50))) Fail("the worker ended");
   }
 }
 

@@ -1,5 +1,5 @@
-// A small real experiment that runs for as long as a test looks at it: the real server and the real
-// worker with their metrics.
+// A small real experiment that runs for the whole test: the real server and worker with their
+// metrics.
 #ifndef LENGTHWISE_TESTS_MONITORING_SMALL_RUN_H_
 #define LENGTHWISE_TESTS_MONITORING_SMALL_RUN_H_
 
@@ -13,8 +13,8 @@
 
 namespace lengthwise::monitoring_test {
 
-// A worker trains a trial that does not end before the test; another one has succeeded, a third has
-// failed for its loss was not finite, more wait. Failures end the test program with a message.
+// One trial trains until the end of the test, one has succeeded, one has failed because its loss
+// was not finite, and more are queued. Failures end the test program with a message.
 class SmallRun {
  public:
   // Files go to `directory`.
@@ -23,10 +23,10 @@ class SmallRun {
   // "HOST:PORT".
   const std::string& server_metrics() const { return server_.metrics_address(); }
   const std::string& worker_metrics() const { return worker_metrics_; }
-  // The id of the experiment that has a running trial.
+  // The id of the experiment with a running trial.
   const std::string& experiment() const { return experiment_; }
 
-  // Waits until `done` says so.
+  // Waits until `done` returns true. `what` names it in a failure.
   void Await(const std::string& what, const std::function<bool()>& done);
 
  private:

@@ -37,7 +37,7 @@ class NoiseTest(AnalysisTest):
         self.assertEqual(self.run_command("noise", EXPERIMENT), 0)
         self.assertIn("70.0 ± 14.1", self.out)
 
-    def test_a_model_that_was_evaluated_again_counts_once(self):
+    def test_reevaluated_model_counts_once(self):
         self.add([("small", 1, {"accuracy": 0.9})], "a-1")
         self.add([("small", 1, {"accuracy": 0.9})], "a_evaluation-1")
         self.add_noise("small1", [0.1], [0.5], "a_evaluation-1")
@@ -47,7 +47,7 @@ class NoiseTest(AnalysisTest):
         self.assertEqual(row["models"], 1)
         self.assertEqual(row["accuracy"], 0.25, "that of the experiment that is named first")
 
-    def test_encodings_of_one_label_with_other_parameters_are_not_averaged(self):
+    def test_one_label_does_not_merge_encodings(self):
         self.add([("learned", 1, {"stddev": 0.2})], "narrow-1")
         self.add([("learned", 2, {"stddev": 2.0})], "wide-1")
         self.add_noise("learned1", [0.1], [0.5], "narrow-1")
@@ -57,7 +57,7 @@ class NoiseTest(AnalysisTest):
         self.assertIn("wide-1      learned", self.out)
         self.assertNotIn("±", self.out)
 
-    def test_what_has_not_succeeded_is_not_analyzed(self):
+    def test_only_succeeded_trials_are_analyzed(self):
         self.add([("small", 1)])
         self.server.trials[self.name("small1")].state = event_pb2.RUNNING
         self.assert_refused(
@@ -67,7 +67,8 @@ class NoiseTest(AnalysisTest):
 
 class SeedsTest(AnalysisTest):
     def test_seeds_are_tested_in_pairs(self):
-        # The differences 0.2, 0.2 and 0.1 of one seed each give no t; 0.1, 0.2 and 0.3 have t = 2 sqrt(3).
+        # Differences of 0.2, 0.2 and 0.1 with one seed each allow no t; 0.1, 0.2 and 0.3 have t = 2
+        # sqrt(3).
         self.add([
             ("ground", 1, {"name": "sin_cos_2d", "accuracy": 0.6}),
             ("ground", 2, {"name": "sin_cos_2d", "accuracy": 0.8}),
@@ -80,7 +81,7 @@ class SeedsTest(AnalysisTest):
         rows = self.by_encoding("t_test", EXPERIMENT, "--reference", "ground")
         self.assertAlmostEqual(rows["small"]["t"], 2 * math.sqrt(3), 9)
         self.assertEqual((rows["small"]["degrees_of_freedom"], rows["small"]["pairs"]), (2, 3))
-        # 0.2 with t of 0.975 and 2 degrees of freedom, 4.30265, times 0.1 / sqrt(3).
+        # 0.2, with the 0.975 quantile of t at 2 degrees of freedom, 4.30265, times 0.1 / sqrt(3).
         self.assertAlmostEqual(rows["small"]["difference"], 0.2, 12)
         self.assertAlmostEqual(rows["small"]["difference_low"], 0.2 - 4.302652729911275 * 0.1 / math.sqrt(3), 9)
         self.assertAlmostEqual(rows["small"]["difference_high"], 0.2 + 4.302652729911275 * 0.1 / math.sqrt(3), 9)
@@ -102,14 +103,14 @@ class SeedsTest(AnalysisTest):
         with self.assertRaises(LengthwiseError):
             self.analyses(EXPERIMENT).t_test(reference="ground")
 
-    # As a loop of `lengthwise evaluate` over an experiment's trials makes them.
+    # As made by a loop of `lengthwise evaluate` over an experiment's trials.
     def test_several_experiments_are_analyzed_as_one(self):
         self.add([("ground", 1, {"name": "sin_cos_2d"})], "a-1")
         self.add([("small", 1)], "b-1")
         self.assertEqual(list(self.by_encoding("t_test", "a-1", "b-1", "--reference", "ground")), ["small"])
 
-    # As experiments/latin_square/table1.yaml and table6.yaml: the same labels, rate and seeds.
-    def test_what_was_trained_otherwise_under_the_same_labels_has_its_own_row(self):
+    # As in experiments/latin_square/table1.yaml and table6.yaml: equal labels, rate and seeds.
+    def test_other_training_has_its_own_row(self):
         for experiment, optimizer, shift in (("adam-1", "adam", 0.4), ("adamw-1", "adamw", 0.0)):
             self.add(
                 [
@@ -133,7 +134,7 @@ class SeedsTest(AnalysisTest):
         self.assertEqual(self.run_command("t_test", "adam-1", "--reference", "ground"), 0)
         self.assertNotIn("experiment", self.out)
 
-    def test_how_often_something_was_written_down_makes_no_other_set(self):
+    def test_recording_frequency_makes_no_other_set(self):
         self.add([("small", 1), ("small", 2)])
         self.specification("small2").training.report_every_steps = 7
         self.specification("small2").training.checkpoint_every_steps = 9
@@ -143,7 +144,7 @@ class SeedsTest(AnalysisTest):
 
 class SpeedTest(AnalysisTest):
     def add_times(self, trial, steps, seconds, reached):
-        """Accuracies on an unseen length by the seconds of training."""
+        """Adds accuracies on an unseen length by the seconds of training."""
         message = self.server.trials[self.name(trial)]
         message.outcome.training_steps, message.outcome.training_seconds = steps, seconds
         message.specification.task.name, message.specification.network.name = "missing_duplicate_string", "encoder"
@@ -189,7 +190,7 @@ class SpeedTest(AnalysisTest):
         self.assertIsNone(rows["rand"]["times_sooner"])
         self.assert_refused(USAGE, "speed", EXPERIMENT, "--accuracy", "90", saying="--accuracy: got 90, expected a number")
 
-    def test_trials_of_other_lengths_are_not_the_papers(self):
+    def test_other_lengths_have_no_published_times(self):
         self.add([("rand", 1)])
         self.add_times("rand1", 1684, 10, {10: 0.91})
         self.specification("rand1").training.lengths.max = 20
@@ -251,7 +252,7 @@ class LossRatiosTest(AnalysisTest):
         )
 
     # "400 to 3,000 times", and 1,000 on average.
-    def test_the_papers_table_gives_what_its_text_says(self):
+    def test_the_papers_table_reproduces_its_text(self):
         table = published.find("positional_attention/figure_2")
         cells = {(table.rows[r].label, table.columns[c].length): value.value for (r, c), value in table.cells.items()}
         tasks = {row.label.rpartition(", ")[0] for row in table.rows}

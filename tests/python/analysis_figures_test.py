@@ -1,4 +1,4 @@
-"""What the figures of analyses draw: data, not pixels."""
+"""Figures of analyses: checks the drawn data, not pixels."""
 import math
 import unittest
 
@@ -72,7 +72,7 @@ class FiguresTest(unittest.TestCase):
         self.assertIn("up to 2 models", picture.caption)
 
     def test_only_the_best_learning_rate_is_drawn(self):
-        # Of "small", rates with means 0.8 (there already) and 0.95; of "large", 0.3 and 0.1.
+        # For "small", rates with means 0.8 (added above) and 0.95; for "large", 0.3 and 0.1.
         self.add("small", 3, 0.95, 0.01)
         self.add("large", 2, 0.1, 0.01)
         subject = self.subject()
@@ -83,7 +83,8 @@ class FiguresTest(unittest.TestCase):
         )
         noise = figures.noise_picture(subject, curves)
         similarity = figures.similarity_picture(subject, comparison, "ground")
-        # In the order of the sets: small, large and ground at the first rate, then small and large at the second.
+        # In the order of the sets: small, large and ground at the first rate, then small and large
+        # at the second.
         drawn = [(one.name, one.y[0]) for one in noise.panels[0].series]
         self.assertEqual(drawn, [("large", 1), ("ground", 2), ("small", 3)])
         self.assertEqual([(one.name, one.x[0]) for one in similarity.panels[0].series], [("large", 1), ("small", 3)])
@@ -114,7 +115,7 @@ class FiguresTest(unittest.TestCase):
         self.assertAlmostEqual(picture.x.range[0], 0.8, 12, "a twentieth beyond the points")
         self.assertAlmostEqual(picture.x.range[1], 5.2, 12)
 
-    def test_the_ground_truth_stands_before_the_layers_of_each_encoding(self):
+    def test_ground_truth_precedes_the_layers(self):
         subject = self.subject()
 
         def row(one, layers):
@@ -136,7 +137,7 @@ class FiguresTest(unittest.TestCase):
         with self.assertRaises(UsageError):
             figures.ground_truth_picture(subject, [row(subject.sets[0], 2)] * 17)
 
-    def test_the_reference_is_not_compared_with_itself_in_the_picture(self):
+    def test_reference_is_not_compared_with_itself(self):
         subject = self.subject()
         rows = [AttentionSimilarity(one, means=[(trial, 0.8) for trial in one.trials]) for one in subject.sets]
         picture = figures.similarity_picture(subject, AttentionComparison(rows, 108, 4), "ground")
@@ -155,12 +156,12 @@ class FiguresTest(unittest.TestCase):
         picture = figures.noise_average([self.experiment], Options())
         ((bars,),) = [panel.series for panel in picture.panels]
         self.assertEqual(bars.kind, "bars")
-        # The means of 0.7 and 0.5, and one of 0.25; without noise nothing is counted.
+        # The means of 0.7 and 0.5, and one of 0.25. Evaluations without noise do not count.
         numpy.testing.assert_allclose(bars.y, [0.6, 0.25])
         numpy.testing.assert_allclose(bars.high, [0.6 + 0.1 * math.sqrt(2), 0.25])
         self.assertEqual(len(subject.sets), 3)
 
-    def test_people_and_models_are_a_panel_for_each_encoding(self):
+    def test_human_scores_have_a_panel_for_each_encoding(self):
         subject = self.subject()
         rows = [
             HumanComparison(one, 2, ["a", "b", "c"], [1, 0.5, 0], [1, 0.5, 0.25]) for one in subject.sets[:2]
@@ -193,7 +194,7 @@ class FiguresTest(unittest.TestCase):
         picture = figures.carries_picture(subject, [row])
         small, rate = picture.panels[0].series
         self.assertEqual((small.name, small.x, small.y), ("small", [1], [1]), "two errors at place 1, and none at 2")
-        # Wilson's of two of two: 2 / (2 + 1.96^2) to 1.
+        # Wilson's interval for two of two: 2 / (2 + 1.96^2) to 1.
         self.assertAlmostEqual(small.low[0], 2 / (2 + 1.959963984540054**2), 9)
         self.assertEqual((rate.x, rate.y), ([1, 2], base[1:].tolist()))
         self.assertIn("small 67 % (by chance 30 %)", picture.caption)
@@ -205,13 +206,13 @@ class FiguresTest(unittest.TestCase):
         self.assertEqual((first.place, first.errors, first.with_carry, len(others)), (5.5, 4, 4, 8))
         self.assertEqual((last.errors, last.with_carry), (3, 0), "those at place 99")
 
-    # What appendix D and section 6 say of their equations, as of tasks/numeric/in_domain_probability_test.cc.
-    def test_the_bound_is_what_the_paper_says(self):
+    # Values stated in appendix D and section 6, as in tasks/numeric/in_domain_probability_test.cc.
+    def test_bound_matches_the_paper(self):
         self.assertLess(domain_bound.domain_bound(8, 3), 0.05)
         self.assertAlmostEqual(domain_bound.domain_bound(8, 10), 0.0034, delta=0.00005)
         self.assertLessEqual(domain_bound.domain_bound(2, 2, printed=True), 0.4375)
         self.assertGreater(domain_bound.domain_bound(2, 2, printed=True), 0.43)
-        # The two integrals of appendix D for n = 2, without its estimates.
+        # The two integrals of appendix D for n = 2, evaluated exactly.
         exact = (1 - math.log(2)) / 2 + math.log(4 / 3) / 4
         self.assertLess(domain_bound.domain_bound(2, 3, printed=True), exact)
         self.assertGreater(domain_bound.domain_bound(2, 3), exact)
@@ -220,7 +221,7 @@ class FiguresTest(unittest.TestCase):
             with self.assertRaises(UsageError):
                 domain_bound.domain_bound(n, scale)
 
-    def test_the_bound_is_drawn_where_trials_are_evaluated(self):
+    def test_bound_is_drawn_at_evaluated_scales(self):
         with self.assertRaises(LengthwiseError):
             domain_bound.picture([self.experiment], Options())
         self.experiment.catalogue.tasks["latin_square"].facts["axis"] = "scale"

@@ -1,4 +1,4 @@
-"""`lengthwise analyze` of trials whose maps, models and scores a test gives, for tests of the analyses."""
+"""Runs `lengthwise analyze` on trials with given maps, models and scores, for tests of the analyses."""
 import io
 import json
 import unittest
@@ -46,7 +46,7 @@ class AnalysisTest(unittest.TestCase):
         self.out = ""
 
     def add(self, trials, experiment=EXPERIMENT):
-        """Trials that have succeeded: (label, seed, and more), of latin_square with nine validation puzzles."""
+        """Adds succeeded trials, each (label, seed, options), of latin_square with nine validation puzzles."""
         self.server.add_experiment(experiment, [])
         for index, (label, seed, *more) in enumerate(trials):
             given = {"name": "learned", "accuracy": 0.5, "optimizer": "adam", "stddev": 1.0, **(more[0] if more else {})}
@@ -78,7 +78,7 @@ class AnalysisTest(unittest.TestCase):
         return self.server.trials[self.name(trial)].specification
 
     def add_map(self, trial, probabilities, first_token=1):
-        """Of two tokens in one layer with one head; rows are queries."""
+        """Adds a map of two tokens in one layer with one head; rows are queries."""
         self.server.maps.setdefault(self.name(trial), []).append(
             event_pb2.AttentionMap(
                 length=1, layers=1, heads=1, tokens=[first_token, 5],
@@ -87,8 +87,8 @@ class AnalysisTest(unittest.TestCase):
         )  # fmt: skip
 
     def add_puzzle_map(self, trial, puzzle, length, asked, attention):
-        """Of a puzzle in two layers with one head. Every cell attends to all alike, but the cell `asked` in the second
-        layer, whose attention is given.
+        """Adds a puzzle's map in two layers with one head. Every cell attends uniformly, except that the cell `asked`
+        has the given attention in the second layer.
         """
         probabilities = numpy.full((2, 16, 16), 1 / 16, "<f4")
         probabilities[1, asked] = [attention.get(key, 0) for key in range(16)]
@@ -110,7 +110,7 @@ class AnalysisTest(unittest.TestCase):
         self.assertEqual(self.err.count("\n"), 1)
 
     def rows(self, *arguments):
-        """As JSON."""
+        """Runs the analysis and returns its rows as JSON."""
         self.assertEqual(self.run_command(*arguments, "--output", "json"), 0, self.err)
         return json.loads(self.out)
 

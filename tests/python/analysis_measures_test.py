@@ -1,4 +1,6 @@
-"""The measures of analyses, against formulas and scipy.stats, scipy.spatial and scipy.linalg of SciPy 1.17.1."""
+"""Compares the measures of analyses with formulas, and with scipy.stats, scipy.spatial and scipy.linalg of SciPy
+1.17.1.
+"""
 import math
 import unittest
 
@@ -45,7 +47,7 @@ class MeasuresTest(unittest.TestCase):
         with self.assertRaises(ValueError):
             measures.paired_t_test([1, 2], [1])
 
-    def test_differences_that_are_the_same_but_for_rounding_give_no_test(self):
+    def test_equal_differences_give_no_test(self):
         self.assertIsNone(measures.paired_t_test([0.1, 0.2, 0.3], [0.0, 0.1, 0.2]))
 
     def test_procrustes_distance(self):
@@ -86,7 +88,7 @@ class MeasuresTest(unittest.TestCase):
             with self.assertRaises(ValueError):
                 measures.jensen_shannon_divergence(first, second)
 
-    # 2 * scipy.stats.t.sf(0.962, 14), what Ito et al. print.
+    # 2 * scipy.stats.t.sf(0.962, 14), as Ito et al. print.
     def test_the_papers_t_has_its_p(self):
         import scipy.stats
 

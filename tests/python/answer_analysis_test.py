@@ -1,4 +1,4 @@
-"""Analyses of single answers: people and models puzzle by puzzle, and the carries of sums."""
+"""Analyses of single answers: people and models puzzle by puzzle, and carries in sums."""
 import json
 import math
 import os
@@ -43,7 +43,7 @@ class HumansTest(AnalysisTest):
         self.assertEqual(len(easy), 3)
         for puzzle in easy:
             self.assertEqual(latin_square.evidence_of([int(digit) for digit in puzzle]).vectors, 1)
-        # People on the three puzzles of one vector, in another order.
+        # Human accuracies on the three one-vector puzzles, in another order.
         human = [1, 0.5, 0.25]
         people = self.people("people.json", [{"puzzle": easy[i], "human_accuracy": human[i]} for i in (2, 0, 1)])
         self.assert_refused(
@@ -97,7 +97,7 @@ class HumansTest(AnalysisTest):
             FAILURE, "humans", EXPERIMENT, "--file", people, saying="files of puzzles must be within this command's reach"
         )
 
-    # The file of the 108 puzzles that people solved, which is no part of this repository.
+    # The file of the 108 puzzles that people solved. It is not in this repository.
     def test_the_published_file_is_read(self):
         name = "lst_validation_108.json"
         folders = [service.DATA_DIRECTORY, "../shared/data"]
@@ -110,7 +110,7 @@ class HumansTest(AnalysisTest):
         parameters = self.specification("small1").task.parameters
         del parameters["validation_puzzles"]
         parameters["validation_file"].string_value = name
-        # A model that solves the puzzles which more than four in five people do.
+        # A model that solves exactly the puzzles that more than four in five people solve.
         published = json.loads(path.read_text())["puzzles"]
         scores = {}
         for puzzle in published:
@@ -128,9 +128,9 @@ class HumansTest(AnalysisTest):
 
 
 class CarriesTest(AnalysisTest):
-    def test_probabilities_are_those_of_random_operands(self):
+    def test_probabilities_match_random_operands(self):
         self.assertEqual(carries.carry_probabilities(1, False).tolist(), [0, 0.45])
-        # Of the second of two digits, 1 to 9: 45 of 81 pairs make ten or more, 8 make nine.
+        # The second of two digits, 1 to 9: 45 of 81 pairs make ten or more, 8 make nine.
         two = carries.carry_probabilities(2, False)
         self.assertAlmostEqual(two[2], 45 / 81 + 8 / 81 * 0.45, 12)
         free = carries.carry_probabilities(30, True)
@@ -158,14 +158,14 @@ class CarriesTest(AnalysisTest):
                 )
             )
 
-    def test_errors_are_held_against_what_chance_gives(self):
+    def test_errors_are_compared_with_chance(self):
         self.add_sums()
         rows = self.rows("carries", EXPERIMENT)
         self.assertEqual([row["place"] for row in rows], [0, 1, 2])
         self.assertEqual([row["first_wrong_with_carry"] for row in rows], [0, 2, 0])
         self.assertEqual([row["first_wrong_without_carry"] for row in rows], [1, 0, 0])
         self.assertEqual(rows[0]["answers"], 20)
-        # 19 of 20 are right up to place 1, of which 0.45 have a carry into it.
+        # 19 of 20 are right up to place 1; a fraction of 0.45 has a carry into it.
         self.assertAlmostEqual(rows[1]["accuracy_with_carry"], 1 - 2 / (19 * 0.45), 12)
         self.assertEqual(rows[1]["accuracy_without_carry"], 1)
         self.assertIsNone(rows[0]["accuracy_with_carry"], "no carry comes into the least significant place")
@@ -190,7 +190,7 @@ class CarriesTest(AnalysisTest):
             errors = event_pb2.AnswerErrors(length=2, answers=10, places_by_carry=places, wrong_by_carry=wrong)
             self.server.analyses.append(event_pb2.Event(trial=self.name(f"fire{seed}"), answer_errors=errors))
 
-    def test_accuracy_by_the_way_of_the_carry_is_beside_its_base_rate(self):
+    def test_carry_chains_have_a_base_rate(self):
         self.add_chains()
         rows = self.rows("carry_chains", EXPERIMENT)
         self.assertEqual([row["distance"] for row in rows], [0, 1, 2])
@@ -199,7 +199,8 @@ class CarriesTest(AnalysisTest):
         for row, accuracy, base_rate in zip(rows, (21 / 22, 8 / 11, 0), (22 / 34, 11 / 34, 1 / 34)):
             self.assertAlmostEqual(row["accuracy"], accuracy, 12)
             self.assertAlmostEqual(row["base_rate"], base_rate, 12)
-        # Wilson's interval of 8 of 11, by hand: (8 + z^2 / 2 -+ z sqrt(8 * 3 / 11 + z^2 / 4)) / (11 + z^2), z = 1.95996.
+        # Wilson's interval of 8 of 11, by hand: (8 + z^2 / 2 -+ z sqrt(8 * 3 / 11 + z^2 / 4)) / (11
+        # + z^2), z = 1.95996.
         self.assertAlmostEqual(rows[1]["accuracy_low"], 0.43435, 4)
         self.assertAlmostEqual(rows[1]["accuracy_high"], 0.90254, 4)
         self.assertEqual(self.run_command("carry_chains", EXPERIMENT), 0)
@@ -212,7 +213,7 @@ class CarriesTest(AnalysisTest):
             saying="no answers at 7 digits are recorded; there are those at 2 digits",
         )  # fmt: skip
 
-    def test_the_picture_of_carries_ways_has_the_base_rate(self):
+    def test_carry_chain_figure_has_the_base_rate(self):
         self.add_chains()
         subject = trial_sets.subject_of(data.fetch(self.server.connection, [EXPERIMENT]))
         picture = figures.chains_picture(subject, carries.measure_chains(subject))
@@ -222,7 +223,7 @@ class CarriesTest(AnalysisTest):
         numpy.testing.assert_allclose(share.y, [22 / 34, 11 / 34, 1 / 34])
         self.assertEqual((accuracy.name, share.name, share.faint), ("fire", "share of all places", True))
 
-    def test_earlier_workers_have_not_recorded_carries_ways(self):
+    def test_old_workers_have_no_carry_distances(self):
         self.add_sums()
         event = event_pb2.Event(trial=self.name("fire1"), answer_errors=event_pb2.AnswerErrors(length=2, answers=10))
         self.server.analyses.append(event)

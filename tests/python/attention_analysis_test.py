@@ -1,4 +1,4 @@
-"""Analyses of attention maps, against numbers worked by hand."""
+"""Compares analyses of attention maps with numbers worked by hand."""
 import csv
 import io
 import math
@@ -28,7 +28,7 @@ class AttentionTest(AnalysisTest):
         self.assertAlmostEqual(rows["ground"]["cosine"], 1, 12)
 
         rows = self.by_encoding("attention", EXPERIMENT, "--reference", "ground", "--measure", "js")
-        # Of the rows (1, 0) and (0.25, 0.75) from (0.5, 0.5), by the definition.
+        # The rows (1, 0) and (0.25, 0.75) against (0.5, 0.5), by the definition.
         first = 0.5 * math.log(4 / 3) + 0.25 * math.log(2 / 3) + 0.25 * math.log(2)
         second = (
             0.125 * math.log(2 / 3) + 0.375 * math.log(1.2) + 0.25 * math.log(4 / 3) + 0.25 * math.log(0.8)
@@ -52,13 +52,13 @@ class AttentionTest(AnalysisTest):
             self.assertAlmostEqual(found["ground", "near"][name], of_alike, 12)
             self.assertEqual(found["near", "ground"]["pairs"], 2)
             self.assertEqual(found["ground", "ground"]["pairs"], 1)
-            self.assertIsNone(found["far", "far"][name], "one model has nobody to be paired with")
+            self.assertIsNone(found["far", "far"][name], "a single model has no pair")
             beside = self.by_encoding("attention", EXPERIMENT, "--reference", "near", "--measure", measure)
             self.assertAlmostEqual(found["far", "near"][name], beside["far"][name], 12)
         self.assertEqual(self.run_command("attention_matrix", EXPERIMENT), 0)
         self.assertIn("far      │  0.784  0.784      –", self.out)
 
-    def test_models_of_the_reference_alone_are_no_comparison(self):
+    def test_comparison_needs_another_encoding(self):
         self.add([("ground", 1), ("other", 1)])
         ask = ("attention", EXPERIMENT, "--reference", "ground")
         self.assert_refused(
@@ -77,14 +77,14 @@ class AttentionTest(AnalysisTest):
             saying='did you mean "ground"?; there are ground, other',
         )  # fmt: skip
 
-    def test_a_damaged_map_is_told(self):
+    def test_damaged_map_is_reported(self):
         self.add([("ground", 1), ("other", 1)])
         self.add_map("ground1", [1, 0, 0])
         self.assert_refused(
             FAILURE, "attention", EXPERIMENT, "--reference", "ground", saying="do not have the size of their shape"
         )
 
-    def test_published_values_stand_beside(self):
+    def test_published_values_are_shown(self):
         self.add([("ground", 1, {"name": "sin_cos_2d"}), ("learn_0.2", 1, {"stddev": 0.2})])
         for trial in ("ground1", "learn_0.21"):
             self.add_map(trial, [1, 0, 0, 1])
@@ -111,7 +111,7 @@ class GroundTruthTest(AnalysisTest):
     # Settled by cells 1 to 3, and by 1, 4, 6, 7, 9 and 13.
     ROW, CROSS = "5124000000000000", "0400250300000000"
 
-    def test_attention_is_held_against_the_cells_that_settle_a_puzzle(self):
+    def test_attention_is_compared_with_the_evidence(self):
         self.add([("near", 1, {"accuracy": 0.75}), ("near", 2, {"accuracy": 0.25}), ("blind", 1)])
         self.assert_refused(
             FAILURE, "ground_truth", EXPERIMENT, saying="has attention maps; record them with evaluation."
@@ -132,7 +132,7 @@ class GroundTruthTest(AnalysisTest):
         self.assertAlmostEqual(rows[3]["share"], 0.5, 7, "1 and 0")
         self.assertEqual((rows[3]["models"], rows[3]["puzzles"]), (2, 1))
         self.assertEqual(self.run_command("ground_truth", EXPERIMENT), 0)
-        # Of the models' means over both puzzles, 0.875 and 0.125.
+        # From the models' means over both puzzles, 0.875 and 0.125.
         self.assertIn("50.0 ± 35.4 │ 28.1 │ 28.1 ± 0.0  50.0 ± 53.0 │      2\n", self.out)
         self.assertIn("(2 puzzles)", self.out)
 
@@ -143,7 +143,7 @@ class GroundTruthTest(AnalysisTest):
             FAILURE, "ground_truth", EXPERIMENT, saying="learns bucket_sort, which has no puzzles"
         )
 
-    def test_seeds_that_saw_other_puzzles_are_not_averaged(self):
+    def test_seeds_with_other_puzzles_are_not_averaged(self):
         self.add([("near", 1), ("near", 2)])
         self.add_puzzle_map("near1", "5124000000000000", 1, 0, {0: 1})
         self.add_puzzle_map("near2", "1524000000000000", 1, 1, {0: 1})
@@ -152,8 +152,8 @@ class GroundTruthTest(AnalysisTest):
             saying="are of other puzzles or layers than those of other seeds of near",
         )  # fmt: skip
 
-    # As of tasks/latin_square/deduction_test.cc and latin_square_test.cc.
-    def test_evidence_is_what_the_rules_relate(self):
+    # The cases of tasks/latin_square/deduction_test.cc and latin_square_test.cc.
+    def test_evidence_matches_the_rules(self):
         def of(puzzle):
             return latin_square.evidence_of([int(digit) for digit in puzzle])
 
@@ -173,7 +173,7 @@ class GroundTruthTest(AnalysisTest):
         ):
             found = of(puzzle)
             self.assertEqual((found.vectors, found.symbol, len(found.cells)), (vectors, symbol, cells), puzzle)
-        # The columns of the row's two blanks, and not that of its clue.
+        # The columns of the row's two blanks, but not that of its clue.
         for puzzle, read in (
             ("5124000000000000", "0111000000000000"),
             ("0400250300000000", "0100101101000100"),
@@ -192,7 +192,7 @@ class GroundTruthTest(AnalysisTest):
             of("5110000000000000")
 
 
-    def test_rules_are_those_that_puzzles_are_made_by(self):
+    def test_rules_agree_with_the_generator(self):
         done = subprocess.run(
             [pathlib.Path(service.CLIENT).resolve(), "sample", "latin_square", "--count", "600", "--output", "csv",
              "--set", "training_puzzles=600", "--set", "held_out_puzzles=0"],
@@ -203,10 +203,11 @@ class GroundTruthTest(AnalysisTest):
         for puzzle in puzzles:
             found = latin_square.evidence_of([int(digit) for digit in puzzle["puzzle"]])
             self.assertEqual((found.symbol, found.vectors), (int(puzzle["answer"]), int(puzzle["condition"])), puzzle)
-            # Nothing else has to be read.
+            # The evidence alone suffices for the deduction.
             read = [int(puzzle["puzzle"][cell]) if cell in (*found.cells, found.asked) else 0 for cell in range(16)]
             self.assertEqual(latin_square.evidence_of(read).symbol, found.symbol)
-            # Three cells of one line, six of two, and of a line with two or three that cross it.
+            # Three cells of one line, six of two, or those of a line and of two or three lines that
+            # cross it.
             self.assertIn(len(found.cells), {1: (3,), 2: (6,), 3: (9, 12)}[found.vectors])
 
 

@@ -1,4 +1,4 @@
-"""Opens a page in headless Chromium, offline, and says what came of it: over the DevTools protocol through pipes.
+"""Opens a page in headless Chromium, offline, and reports on it, over the DevTools protocol through pipes.
 
     chromium.py FILE PICTURE.png WIDTH HEIGHT
 """
@@ -19,12 +19,13 @@ _DEADLINE = 60.0
 
 
 class Page:
-    """A window of a size in CSS pixels."""
+    """A window with a size in CSS pixels."""
 
     def __init__(self, url: str, width: int, height: int = 1400) -> None:
-        # What the page said: exceptions, console messages and the browser's own, such as refusals of the security policy.
+        # The page's messages: exceptions, console output, and the browser's own, such as violations
+        # of the security policy.
         self.messages: list[str] = []
-        # What it asked for beside itself and what it carries, and its policy let through.
+        # Requests that the policy allowed, except for the page itself and embedded data.
         self.requests: list[str] = []
         self._answers: dict[int, dict] = {}
         self._events: list[dict] = []
@@ -41,7 +42,7 @@ class Page:
         self._call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
         self._call("Page.navigate", url=url)
         self._wait(lambda: any(event["method"] == "Page.loadEventFired" for event in self._events))
-        # Pictures of data: URLs are decoded before anybody looks.
+        # Pictures in data: URLs are decoded lazily, so wait for them.
         self.evaluate("Promise.allSettled([...document.images].map((image) => image.decode()))")
         self.messages += [message for event in self._events for message in self._message(event)]
         refused = {
@@ -90,14 +91,14 @@ class Page:
         self.close()
 
     def evaluate(self, expression: str):
-        """Of JavaScript; promises are waited for."""
+        """Evaluates JavaScript and waits for promises."""
         found = self._call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in found:
             raise RuntimeError(f"{expression}: {found['exceptionDetails']}")
         return found["result"].get("value")
 
     def screenshot(self, path) -> None:
-        """Of the window, as PNG."""
+        """Saves the window as PNG."""
         data = self._call("Page.captureScreenshot", format="png")["data"]
         pathlib.Path(path).write_bytes(base64.b64decode(data))
 

@@ -1,4 +1,4 @@
-"""The commands that the C++ program hands to the Python package, as a user types them."""
+"""Commands that the C++ program passes to the Python package, as a user types them."""
 import csv
 import io
 import json
@@ -20,7 +20,7 @@ SUCCESS, FAILURE, USAGE, UNREACHABLE = 0, 1, 2, 3
 
 class RenderingTest(unittest.TestCase):
     def test_numbers_have_the_fewest_digits_that_read_back(self):
-        # As std::to_chars writes them.
+        # As std::to_chars formats them.
         expected = {
             0.0: "0", 1.0: "1", 0.001: "0.001", 1e-4: "1e-04", 3e-4: "3e-04", 2048.0: "2048", 3e7: "3e+07", 0.1: "0.1",
             -2.5: "-2.5", 1e-8: "1e-08", 123456.75: "123456.75", 100000.0: "1e+05", 0.00015: "0.00015",
@@ -29,7 +29,7 @@ class RenderingTest(unittest.TestCase):
             self.assertEqual(rendering.format_exact(value), text)
             self.assertEqual(float(rendering.format_exact(value)), value)
 
-    def test_integers_are_told_as_ranges(self):
+    def test_integers_are_shown_as_ranges(self):
         cases = {
             "none": [], "7": [7], "1..40": range(1, 41), "25..100 step 5": range(25, 101, 5), "10, 12, 40": [10, 12, 40],
             "37 lengths from 3 to 99": [3, *range(20, 55), 99],
@@ -37,7 +37,7 @@ class RenderingTest(unittest.TestCase):
         for text, values in cases.items():
             self.assertEqual(rendering.format_integers(list(values)), text)
 
-    def test_wide_text_is_cut_and_wrapped_by_its_columns(self):
+    def test_text_is_wrapped_by_display_width(self):
         self.assertEqual(rendering.display_width("a漢e\u0301"), 4)
         self.assertEqual(rendering.truncate("漢字漢字", 5), "漢字…")
         self.assertEqual(rendering.wrap("one two three", 8, 2), "one two\n  three")
@@ -105,10 +105,10 @@ class CommandLineTest(unittest.TestCase):
         self.assertEqual(done.stderr.count("\n"), 1, done)
         self.assertIn(text, done.stderr)
 
-    def test_results_stand_beside_a_published_table(self):
+    def test_results_are_compared_with_a_table(self):
         text = self.output("results", "tiny", "--compare", "randomized_pe/table_1")
         self.assertTrue(text.startswith("tiny-1 beside Table 1 of Ruoss et al. 2023 (ACL): accuracy on unseen lengths"), text)
-        # The best of two seeds, over lengths 6 and 8; the paper's 23.7 and 24.3 for bucket sort.
+        # The best of two seeds over lengths 6 and 8, and the paper's 23.7 and 24.3 for bucket sort.
         best = 100 * max((Numbers(index).accuracy(6) + Numbers(index).accuracy(8)) / 2 for index in (0, 1))
         self.assertRegex(text, rf"CS +Bucket Sort † │ +{best:.1f} +23\.7")
         self.assertIn("2 of 165 cells run", text)
@@ -164,7 +164,7 @@ class CommandLineTest(unittest.TestCase):
         self.assertEqual((rows[0]["first_trials"], float(rows[0]["difference"])), ("2", 0))
         self.assertIn("Both were trained and scored alike.", self.output("compare", "tiny", "tiny"))
 
-    def test_analyses_are_of_what_the_server_keeps(self):
+    def test_analyses_read_stored_data(self):
         def rows(analysis, *more):
             return list(csv.DictReader(io.StringIO(self.output("analyze", analysis, "tiny", *more, "--output", "csv"))))
 
@@ -196,7 +196,7 @@ class CommandLineTest(unittest.TestCase):
             client.submit(service.specification("kept"))
         server.kill()
         (server.directory / "data").rename(copy)
-        # A token for another server is not for this one.
+        # A token for another server must not be used for this one.
         environment = {
             "LENGTHWISE_SERVER_BINARY": str(pathlib.Path(service.SERVER).resolve()), "LENGTHWISE_TOKEN_FILE": "/no",
         }  # fmt: skip
@@ -229,13 +229,13 @@ class CommandLineTest(unittest.TestCase):
             "run deploy/install.sh\n",
         )
 
-    def test_modules_of_the_current_directory_are_not_imported(self):
+    def test_current_directory_is_not_imported(self):
         directory = service.new_directory()
         for name in ("json.py", "lengthwise.py"):
             (directory / name).write_text("raise SystemExit('of the current directory')\n")
         self.assertIn("randomized_pe/table_1 ", self.output("results", "--compare", "list", directory=directory))
 
-    def test_reader_that_goes_away_is_no_mistake(self):
+    def test_closed_pipe_is_no_error(self):
         read, write = os.pipe()
         os.close(read)
         done = subprocess.run(

@@ -45,7 +45,7 @@ def table_of(rows, columns, cells, quantity=Quantity.UNSEEN_ACCURACY, **more):
 
 
 class AggregationTest(unittest.TestCase):
-    def test_nothing_is_no_number(self):
+    def test_empty_group_has_no_value(self):
         for statistic in Statistic:
             self.assertIsNone(aggregate([], statistic))
             self.assertIsNone(aggregate([SeedStatistic()], statistic))
@@ -62,14 +62,14 @@ class AggregationTest(unittest.TestCase):
         found = aggregate([SeedStatistic(1, 42, 0, 42)], Statistic.MEAN_AT_BEST_RATE)
         self.assertEqual(found, Measurement(42, None, 1))
 
-    def test_mean_of_all_is_that_of_the_trials_together(self):
+    def test_mean_of_all_pools_the_trials(self):
         # 1, 3 and 5, 7, 9 by hand: mean 5, squares 16 + 4 + 0 + 4 + 16 = 40 over 4.
         groups = [SeedStatistic(2, 2, math.sqrt(2), 3), SeedStatistic(), SeedStatistic(3, 7, 2, 9)]
         found = aggregate(groups, Statistic.MEAN_OF_ALL)
         self.assertEqual((found.value, found.trials), (5, 5))
         self.assertAlmostEqual(found.deviation, math.sqrt(10), 12)
 
-    def test_median_is_that_of_the_lowest_configuration(self):
+    def test_median_is_of_the_lowest_configuration(self):
         found = aggregate([SeedStatistic(10, 0.5), SeedStatistic(3, 0.25)], Statistic.MEDIAN)
         self.assertEqual(found, Measurement(0.25, None, 3))
 
@@ -124,7 +124,7 @@ class CellsTest(unittest.TestCase):
     def beside(self, table, at_lengths=None):
         return comparison.compare(table, self.specification, self.paper, self.summary, at_lengths)
 
-    def test_best_trial_stands_beside_the_published_number(self):
+    def test_best_trial_is_compared_with_the_paper(self):
         self.add("even_pairs", "none", 1, 0.512, 0.512)
         self.add("even_pairs", "none", 1, 0.503, 0.503)
         self.add("even_pairs", "random", 1, 0.878, 0.878)
@@ -137,7 +137,7 @@ class CellsTest(unittest.TestCase):
         self.assertTrue(random.best_measured)
         self.assertTrue(random.best_published)
 
-    def test_column_with_a_length_takes_the_accuracy_there(self):
+    def test_column_takes_the_accuracy_at_its_length(self):
         self.add("even_pairs", "none", 3, 0.6, 0.7)
         self.add("bucket_sort", "none", 2, 0.6, 0.7)
         found = self.beside(self.table(lengths=(100, 0)), {(0, 100): SeedStatistic(trials=3, max=0.25)})
@@ -145,7 +145,7 @@ class CellsTest(unittest.TestCase):
         self.assertIsNone(found.cells[1][0].measured, "not evaluated there")
         self.assertEqual(found.without_value, 2)
 
-    def test_cells_that_were_not_run_are_empty_and_counted(self):
+    def test_unrun_cells_are_empty_and_counted(self):
         self.add("even_pairs", "random", 1, 1, 1)
         found = self.beside(self.table())
         self.assertEqual((found.cells_run, found.cell_count), (1, 4))
@@ -155,18 +155,18 @@ class CellsTest(unittest.TestCase):
         self.assertEqual([found.column_was_run(column) for column in (0, 1)], [False, True])
         self.assertFalse(found.cells[0][1].best_measured, "one number alone is not the best of anything")
 
-    def test_number_without_a_published_one_has_no_difference(self):
+    def test_unpublished_cell_has_no_difference(self):
         self.add("bucket_sort", "random", 1, 0.9, 0.9)
         found = self.beside(self.table())
         self.assertIsNotNone(found.cells[1][1].measured)
         self.assertIsNone(found.cells[1][1].difference(Quantity.UNSEEN_ACCURACY))
 
-    def test_what_prints_the_same_is_best_together(self):
+    def test_equal_printed_values_are_best_together(self):
         self.add("even_pairs", "none", 1, 0.99981, 0.99981)
         self.add("even_pairs", "random", 1, 0.9999, 0.9999)
         self.assertEqual([cell.best_measured for cell in self.beside(self.table()).cells[0]], [True, True])
 
-    def test_counts_what_it_leaves_out(self):
+    def test_counts_omissions(self):
         waiting = self.add("even_pairs", "none", 0, 0, 0)
         waiting.trials.failed, waiting.trials.queued = 2, 1
         self.add("even_pairs", "plain", 1, 1, 1)
@@ -207,7 +207,7 @@ class CellsTest(unittest.TestCase):
         found = self.beside(self.table(statistics=(Statistic.MAXIMUM, Statistic.MEAN_AT_BEST_RATE)))
         self.assertEqual([cell.best_published for cell in found.cells[0]], [False, False])
 
-    def test_times_are_scaled_to_the_papers_steps_and_the_shortest_is_best(self):
+    def test_times_are_scaled_to_the_papers_steps(self):
         # 18 s for 1,000 steps are 36,000 s, 10 hours, for 2,000,000.
         table = self.table(Quantity.TRAINING_HOURS, (Statistic.MEAN_OF_ALL,) * 2, cells={(0, 0): 0.86, (0, 1): 1.66})
         for encoding, seconds in (("none", 18), ("random", 36)):
@@ -223,7 +223,7 @@ class CellsTest(unittest.TestCase):
         with self.assertRaisesRegex(UsageError, "stop early"):
             self.beside(table)
 
-    def test_steps_per_second_are_as_measured_and_may_be_of_trials_that_stop_early(self):
+    def test_steps_per_second_are_not_scaled(self):
         self.specification.training.stop_after_seconds = 60
         speed = self.add("even_pairs", "random", 2, 1, 1).steps_per_second
         speed.trials, speed.mean, speed.deviation = 2, 336.8, 4
@@ -239,10 +239,10 @@ class CellsTest(unittest.TestCase):
 
 
 class GainTest(unittest.TestCase):
-    """Numbers of a text that follow from a table."""
+    """Numbers in a paper's text that follow from its table."""
 
     def compared(self, key, measured):
-        """With `measured` by row and column; the others were not run."""
+        """Compares with `measured` by row and column; the other cells were not run."""
         table = published.find(key)
         cells = [
             [ComparisonCell(measured.get((row.task, column.key)), table.cells.get((r, c)))
@@ -251,7 +251,7 @@ class GainTest(unittest.TestCase):
         ]  # fmt: skip
         return Comparison("e-1", table, cells)
 
-    def test_printed_cells_give_the_numbers_of_the_text(self):
+    def test_table_reproduces_the_text(self):
         """Section 4: "by 12.0% on average and up to 43.5%"; B.1: 15.7 and 76.3; B.2: 9.7."""
         for key in ("randomized_pe/table_1", "randomized_pe/table_3", "randomized_pe/table_5"):
             table = published.find(key)
@@ -267,7 +267,7 @@ class GainTest(unittest.TestCase):
                 self.assertEqual(round(gain.largest, 1), gain.published.largest)
         self.assertIsNone(gain.published.largest, "B.2 says none")
 
-    def test_is_of_the_rows_and_columns_that_were_run(self):
+    def test_covers_the_rows_and_columns_run(self):
         def measured(value):
             return Measurement(value, None, 1)
 
@@ -281,7 +281,8 @@ class GainTest(unittest.TestCase):
             },
         )  # fmt: skip
         (gain,) = found.gains()
-        # Here 95 - 52 and 55 - 60; the paper's 100.0 - 91.9 and 100.0 - 50.9, not its relative's 96.4 on even pairs.
+        # Here 95 - 52 and 55 - 60; the paper's 100.0 - 91.9 and 100.0 - 50.9, not its relative's
+        # 96.4 on even pairs.
         self.assertEqual((gain.rows, gain.mean, gain.largest), (2, 19.0, 43.0))
         self.assertAlmostEqual(gain.published_mean, (8.1 + 49.1) / 2)
         self.assertAlmostEqual(gain.published_largest, 49.1)
@@ -293,7 +294,7 @@ class GainTest(unittest.TestCase):
         (written,) = display.as_dictionary(found)["gains"]
         self.assertEqual((written["rows"], written["mean"], written["printed_mean"]), (2, 19.0, 12.0))
 
-    def test_there_is_none_before_both_sides_of_a_row_were_run(self):
+    def test_needs_both_sides_of_a_row(self):
         one_side = {("bucket_sort", "rand_relative"): Measurement(95.0, None, 1)}
         self.assertEqual(self.compared("randomized_pe/table_1", one_side).gains(), [])
 
@@ -329,7 +330,7 @@ class LengthStatisticsTest(unittest.TestCase):
     def sum_up(self):
         return comparison.length_statistics(self.table, self.summary, self.trials, self.accuracies.evaluations)
 
-    def test_sums_up_the_trials_of_each_cell_at_the_tables_lengths(self):
+    def test_sums_up_cells_at_the_tables_lengths(self):
         self.add("1", "fire", 0.2)
         self.add("2", "fire", 0.98)
         self.add("3", "none", 0)
@@ -341,7 +342,7 @@ class LengthStatisticsTest(unittest.TestCase):
         self.assertAlmostEqual(fire.deviation, 0.78 / math.sqrt(2))
         self.assertEqual((found[1, 100].trials, found[1, 100].deviation), (1, 0))
 
-    def test_only_final_evaluations_of_succeeded_trials_count(self):
+    def test_only_final_evaluations_count(self):
         self.add("1", "fire", 0.2, final=False)
         self.add("2", "fire", 0.3, state=event_pb2.RUNNING)
         self.add("3", "rope", 0.4)
@@ -382,7 +383,7 @@ class DisplayTest(unittest.TestCase):
         write(self.comparison, whole_table, out)
         return out.getvalue()
 
-    def test_terminal_shows_both_numbers_and_their_difference(self):
+    def test_terminal_shows_numbers_and_difference(self):
         text = self.terminal(100)
         self.assertIn(
             "                     │ None                     │ RoPE & co\n"
@@ -403,12 +404,12 @@ class DisplayTest(unittest.TestCase):
         self.assertIn("\ntask        │ ", self.terminal(100))
         self.assertIn("| Even Pairs | 50.3 / 50.4 / −0.1 |", self.written(display.write_markdown))
 
-    def test_narrow_terminal_gets_as_many_tables_as_it_takes(self):
+    def test_narrow_terminal_splits_the_table(self):
         text = self.terminal(60)
         self.assertIn("│ None\n", text)
         self.assertIn("│ RoPE & co\n", text)
 
-    def test_whole_table_has_rows_of_which_nothing_was_run(self):
+    def test_whole_table_has_empty_rows(self):
         self.assertNotIn("| Odds First |", self.written(display.write_markdown))
         self.assertIn("|  | Odds First |  |  |\n", self.written(display.write_markdown, whole_table=True))
 
@@ -432,7 +433,7 @@ class DisplayTest(unittest.TestCase):
         self.assertIn('<td class="right ruled"><strong>87.8</strong></td>', text)
         self.assertIn('<tr class="after-rule"><td>CS</td>', text)
 
-    def test_json_has_every_cell_and_nulls_where_nothing_was_run(self):
+    def test_json_has_every_cell(self):
         out = io.StringIO()
         display.write_json(self.comparison, out)
         found = json.loads(out.getvalue())
@@ -454,7 +455,7 @@ class PublishedTableTest(unittest.TestCase):
         self.assertEqual(keys, sorted(keys))
         self.assertEqual({key.replace("/", "_") for key in keys}, set(files))
 
-    def test_holds_what_the_papers_print(self):
+    def test_holds_the_papers_values(self):
         # Ruoss et al., Table 1: missing duplicate, relative 54.0, randomized relative 100.0.
         first = published.find("randomized_pe/table_1")
         self.assertEqual(len(first.cells), 15 * 11)
@@ -462,7 +463,8 @@ class PublishedTableTest(unittest.TestCase):
         self.assertEqual((first.cells[9, 2].value, first.cells[9, 7]), (54.0, PublishedValue(100.0)))
         invariant = {row.task for row in first.rows if row.permutation_invariant}
         self.assertEqual(invariant, {"bucket_sort", "cycle_navigation", "parity_check"})
-        # Table 4: bucket sort, learned 20.7 ± 2.9; Table 2: reverse string, randomized relative 2.75 ± 0.41.
+        # Table 4: bucket sort, learned 20.7 ± 2.9; Table 2: reverse string, randomized relative
+        # 2.75 ± 0.41.
         fourth = published.find("randomized_pe/table_4")
         self.assertEqual((fourth.columns[5].key, fourth.columns[5].statistic), ("learned", Statistic.MEAN_AT_BEST_RATE))
         self.assertEqual(fourth.cells[14, 5], PublishedValue(20.7, 2.9))
@@ -470,14 +472,15 @@ class PublishedTableTest(unittest.TestCase):
         self.assertEqual((second.quantity, second.columns[0].statistic), (Quantity.TRAINING_HOURS, Statistic.MEAN_OF_ALL))
         self.assertEqual((second.rows[1].task, second.columns[7].key), ("reverse_string", "rand_relative"))
         self.assertEqual(second.cells[1, 7], PublishedValue(2.75, 0.41))
-        # Ito et al., Table 3: 0.600 0.722 0.016; Table 4, 0.010: Adam 0.588 and 0.186, SGD 0.885 and 0.101.
+        # Ito et al., Table 3: 0.600 0.722 0.016; Table 4, 0.010: Adam 0.588 and 0.186, SGD 0.885
+        # and 0.101.
         maps = published.find("lst_pe_init/table_3")
         self.assertEqual((maps.quantity, len(maps.columns)), (Quantity.ATTENTION_COSINE, 20))
         self.assertEqual((maps.columns[5].key, maps.cells[0, 5]), ("learn_0.6", PublishedValue(0.722, 0.016)))
         self.assertEqual(published.find("lst_pe_init/table_4_adam").cells[0, 0], PublishedValue(58.8, 18.6))
         self.assertEqual(published.find("lst_pe_init/table_4_sgd").cells[0, 0], PublishedValue(88.5, 10.1))
 
-    def test_holds_what_a_text_says_without_a_table(self):
+    def test_holds_the_papers_statements(self):
         # Zhou et al. 2024, Figure 1: "more than 98% of accuracy" at 100 digits, with FIRE and randomized positions; section
         # 3: "the 5M model remarkably achieves 80% accuracy in 100 digit addition".
         table = published.find("addition_length_gen/statements")
@@ -490,7 +493,7 @@ class PublishedTableTest(unittest.TestCase):
         self.assertEqual([row.matches(component("decimal_addition"), small) for row in table.rows], [False, True])
         self.assertEqual([row.seeds for row in table.rows], [None, 5])
 
-    def test_encoding_belongs_to_the_column_of_its_name_and_flags(self):
+    def test_name_and_flags_select_the_column(self):
         table = published.find("randomized_pe/table_1")
         self.assertEqual(self.columns(table, component("none")), ["none"])
         self.assertEqual(self.columns(table, component("rope", randomized=False, sorted=True)), ["rope"])
@@ -503,8 +506,9 @@ class PublishedTableTest(unittest.TestCase):
         self.assertEqual(self.columns(third, unsorted), ["rand_sin_cos_unsorted"])
         self.assertEqual(self.columns(third, component("sin_cos", randomized=True, sorted=True)), ["rand_sin_cos"])
 
-    def test_learned_encodings_differ_in_the_deviation_that_they_start_from(self):
-        # Ito et al., Table 1: learn-0.2 0.956, 0.039; training 1.000 0.000; nope 0.509 0.002 in training.
+    def test_learned_encodings_differ_in_initial_deviation(self):
+        # Ito et al., Table 1: learn-0.2 0.956, 0.039; training 1.000 0.000; nope 0.509 0.002 in
+        # training.
         table = published.find("lst_pe_init/table_1")
         self.assertEqual([row.task for row in table.rows], ["latin_square"] * 2)
         self.assertEqual(table.cells[0, 1], PublishedValue(95.6, 3.9))
@@ -517,7 +521,7 @@ class PublishedTableTest(unittest.TestCase):
         self.assertEqual(self.columns(table, component("none", causal=True)), ["c_nope"])
         self.assertEqual(self.columns(table, component("none")), ["nope"])
 
-    def test_geometric_attention_stands_beside_the_best_randomized_encoding(self):
+    def test_geometric_attention_has_its_column(self):
         table = published.find("randomized_pe/table_5")
         geometric = component("", attention="geometric")
         self.assertEqual(self.columns(table, component("none"), geometric), ["max_geometric", "avg_geometric"])
@@ -527,7 +531,8 @@ class PublishedTableTest(unittest.TestCase):
         self.assertEqual([table.columns[c].statistic for c in (1, 3)], [Statistic.MAXIMUM, Statistic.MEAN_AT_BEST_RATE])
 
     def test_figure_9_is_of_rope_over_heads(self):
-        # The authors' result files: the sum at c = 3, 1.767 with RoPE over heads, 0.0006977 with positional attention.
+        # The authors' result files: the sum at c = 3 is 1.767 with RoPE over heads and 0.0006977
+        # with positional attention.
         table = published.find("positional_attention/figure_9")
         sums = component("cumulative_sum")
 
@@ -543,7 +548,7 @@ class PublishedTableTest(unittest.TestCase):
         self.assertEqual(self.columns(table, component("rope")), [])
         self.assertEqual((table.cells[0, 2].value, table.cells[1, 2].value), (1.767, 0.0006977))
 
-    def test_wrong_key_is_told_with_the_nearest(self):
+    def test_unknown_key_gets_a_suggestion(self):
         for wrong in ("randomized_pe/tabel_1", "randomised_pe/table_1"):
             with self.assertRaisesRegex(UsageError, 'did you mean "randomized_pe/table_1"\\?'):
                 published.find(wrong)
@@ -564,7 +569,7 @@ class PublishedTableTest(unittest.TestCase):
 
 
 class ResolvedTest(unittest.TestCase):
-    """With a server, which resolves."""
+    """Tests that resolve specifications with a server."""
 
     @classmethod
     def setUpClass(cls):
@@ -595,11 +600,11 @@ class ProtocolTest(ResolvedTest):
     def test_part_of_the_grid_is_no_difference(self):
         self.assertEqual(self.table_1("tasks: bucket_sort\nencodings: [none, {name: rope, randomized: true}]"), [])
 
-    def test_how_often_something_is_recorded_is_no_difference(self):
+    def test_recording_frequency_is_no_difference(self):
         yaml = "tasks: bucket_sort\ntraining: {report_every_steps: 7}\nevaluation: {every_steps: 1000}"
         self.assertEqual(self.table_1(yaml), [])
 
-    def test_says_what_was_scaled_down(self):
+    def test_names_scaled_down_settings(self):
         self.assertEqual(
             self.table_1(
                 "tasks: bucket_sort\n"
@@ -626,12 +631,12 @@ class ProtocolTest(ResolvedTest):
     SMALL = "networks: {name: causal_decoder, blocks: 4, heads: 4, d_model: 256, d_ff: 1024}\n"
     STORED = "training: {examples: 30000000, without_replacement: true, data_set_seed: 5}\n"
 
-    def test_lengths_that_the_columns_name_are_no_difference(self):
+    def test_the_columns_lengths_are_no_difference(self):
         for lengths in ("100", "1..100"):
             yaml = f"encodings: {{name: fire, randomized: true}}\n{self.STORED}evaluation: {{lengths: {lengths}}}"
             self.assertEqual(self.addition(yaml), [])
 
-    def test_network_and_seeds_that_the_row_names_are_no_difference(self):
+    def test_the_rows_network_and_seeds_are_no_difference(self):
         small = self.SMALL + self.STORED + "encodings: fire\n"
         self.assertEqual(self.addition(small + "seeds: 0..4"), [])
         self.assertEqual(self.addition(small + "seeds: 0..9"), ["seeds: 10 | 5"])
@@ -651,7 +656,7 @@ class ProtocolTest(ResolvedTest):
             ["task random_space: 0.1 | 0"],
         )
 
-    def test_another_packing_is_a_difference_or_left_open(self):
+    def test_other_packing_is_reported(self):
         packed = self.STORED.replace("}", ", packing: {%s}}") + "encodings: fire"
         self.assertEqual(
             self.addition(packed % "tokens: 1024, answers_only: true"),
@@ -663,7 +668,7 @@ class ProtocolTest(ResolvedTest):
         self.assertEqual(left_open["packing attend_across"], "true")
         self.assertEqual(left_open["packing reset_positions"], "false")
 
-    def test_examples_that_are_not_stored_are_a_difference(self):
+    def test_unstored_examples_are_a_difference(self):
         self.assertEqual(
             self.addition("encodings: fire"),
             ["training examples: new ones at every step | 30,000,000", "examples without replacement: false | true",
@@ -683,7 +688,7 @@ class ProtocolTest(ResolvedTest):
         self.assertIn("compatibility: reference_code | paper", found)
         self.assertIn("network dropout: 0.1 | 0", found)
 
-    def test_puzzles_of_people_are_said_to_be_missing_until_a_file_has_them(self):
+    def test_missing_human_puzzles_are_reported(self):
         ours = self.compare("lst_pe_init/table_2", "encodings: {name: learned, stddev: 0.2}")
         (puzzles,) = ours.substitutes
         self.assertEqual(puzzles.what, "validation puzzles")
@@ -703,7 +708,7 @@ class ProtocolTest(ResolvedTest):
             remarks,
         )
 
-    def test_which_of_text_and_code_a_column_is_follows_from_its_parameters(self):
+    def test_parameters_tell_text_from_code(self):
         table = published.find("lst_pe_init/table_1")
         followed = {}
         columns = {}
@@ -734,7 +739,7 @@ class ProtocolTest(ResolvedTest):
             "rope has the biases of inputs there, which is neither",
         )  # fmt: skip
 
-    def test_overrides_of_released_code_are_differences_of_their_encoding(self):
+    def test_code_overrides_are_differences(self):
         encodings = "encodings: [rope, {name: none, causal: true, label: c_nope}]\n"
         more = "evaluation: {training_examples: 8000}\ncompatibility: reference_code"
         self.assertEqual(
@@ -744,7 +749,7 @@ class ProtocolTest(ResolvedTest):
              "network temperature with encoding c_nope: 0.01 | 1", "compatibility: reference_code | paper"],
         )  # fmt: skip
 
-    def test_settings_of_released_code_are_told_from_the_texts(self):
+    def test_code_settings_differ_from_the_texts(self):
         (settings,) = [
             one for one in published.find("positional_attention/figure_2").released_code if one.code_if is not None
         ]
@@ -761,7 +766,8 @@ class ProtocolTest(ResolvedTest):
         self.assertEqual(left_open["seeds"], "3")
 
     def test_field_of_a_new_api_is_compared(self):
-        # `precision` stands for it: a field that no rule names is told under its own name.
+        # Removes the rule for `precision`, to stand for a new field: a field without a rule is
+        # reported under its own name.
         names = dict(protocol._NAMES)
         del protocol._NAMES["training.precision"]
         self.addCleanup(protocol._NAMES.update, names)
@@ -769,9 +775,9 @@ class ProtocolTest(ResolvedTest):
         self.assertEqual(self.table_1(yaml), ["precision: float64 | float32"])
 
 
-# What each full specification under experiments/ is the specification of. A table is of the same trials as another one
-# where the paper shows them twice: maximum, mean and hours of the randomized paper, and Figure 5 of the positional one,
-# whose vectors of 8 numbers and 30,000 examples are a point of Figures 3 and 4.
+# The table that each full specification under experiments/ reproduces. Several tables share trials
+# where the paper shows them twice: maximum, mean and hours of the randomized paper; and Figure 5 of
+# the positional one, whose vectors of 8 numbers and 30,000 examples are a point of Figures 3 and 4.
 RANDOMIZED = {"randomized_pe/table_1", "randomized_pe/table_2", "randomized_pe/table_4"}
 FIGURE_5 = {"positional_attention/figure_5", "positional_attention/figure_3_30000", "positional_attention/figure_4_8"}
 OWN = {
@@ -818,9 +824,9 @@ OWN = {
 
 
 class EveryPairTest(ResolvedTest):
-    """Every full specification beside every published table."""
+    """Compares every full specification with every published table."""
 
-    def test_its_own_table_is_as_printed_and_every_other_names_a_true_difference(self):
+    def test_only_its_own_table_is_as_printed(self):
         specifications = {
             str(path.relative_to(SPECIFICATIONS)): protocol.resolve(self.connection, path.read_text())
             for path in SPECIFICATIONS.glob("*/*.yaml")
@@ -845,7 +851,8 @@ class EveryPairTest(ResolvedTest):
                         self.assertNotEqual(one.here, one.published)
 
     def test_known_differences_are_among_them(self):
-        """What was wrong or silent when every table was held against its paper's base protocol."""
+        """Regression test: differences that were missed when every table was compared with its paper's base protocol.
+        """
         expected = {
             ("latin_square/table2.yaml", "lst_pe_init/table_5"): ["optimizer: adam | adamw"],
             ("positional_attention/figure5.yaml", "positional_attention/figure_3_5000"): [
@@ -868,8 +875,8 @@ class EveryPairTest(ResolvedTest):
             found = protocol.compare(here, protocol.resolve_protocol(self.connection, table), table)
             self.assertEqual([f"{one.what}: {one.here} | {one.published}" for one in found.differences], lines)
 
-    def test_every_field_that_a_paper_leaves_open_exists(self):
-        """A misspelt path would say nothing."""
+    def test_every_open_field_exists(self):
+        """A misspelt path would silently match nothing."""
         for table in published.tables():
             paper = protocol.resolve_protocol(self.connection, table)
             found = protocol.compare(paper, paper, table)
@@ -878,7 +885,7 @@ class EveryPairTest(ResolvedTest):
             self.assertEqual(paths, set(table.unknown), table.key)
 
 
-# The figures and tables of each paper, as the tables in the README.md of its folder under experiments/ call them.
+# The figures and tables of each paper, as named in the README.md of its folder under experiments/.
 def _numbered(kind, *ranges):
     return {f"{kind} {prefix}{number}" for prefix, last in ranges for number in range(1, last + 1)}
 
@@ -892,11 +899,11 @@ PAPERS = {
 
 
 class PapersTablesTest(ResolvedTest):
-    """The tables that hold specifications against their papers, line by line."""
+    """The tables that compare specifications with their papers, line by line."""
 
     @staticmethod
     def rows(folder):
-        """The cells of each row."""
+        """Returns the cells of each row."""
         lines = (SPECIFICATIONS / folder / "README.md").read_text().split("\n")
         first = next(i for i, line in enumerate(lines) if line.startswith("| of the paper |")) + 2
         rows = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines[first:] if line[:1] == "|"]
@@ -905,7 +912,7 @@ class PapersTablesTest(ResolvedTest):
 
     @staticmethod
     def of_paper(cell):
-        """ "Figures 3, F.1 to F.3; Table 1" one by one."""
+        """Splits "Figures 3, F.1 to F.3; Table 1" into single references."""
         found = set()
         for part in cell.split("; "):
             kind, _, numbers = part.partition(" ")
@@ -934,7 +941,7 @@ class PapersTablesTest(ResolvedTest):
         return ", ".join(f"{int(value):,}" for value in sorted(values)) if values else None
 
     def value(self, specification, name):
-        """As the tables write it; None where the specification has no such thing."""
+        """Formats a value as the tables do; None if the specification lacks it."""
         training, evaluation = specification.training, specification.evaluation
         if name in ("tasks", "networks", "encodings"):
             return str(len(getattr(specification, name)))
@@ -972,7 +979,7 @@ class PapersTablesTest(ResolvedTest):
                         self.assertEqual(row[1], "none")
                         self.assertTrue(row[5])
 
-    def test_specifications_are_those_of_the_folder(self):
+    def test_specifications_match_the_folder(self):
         for folder in PAPERS:
             with self.subTest(paper=folder):
                 named = [link for row in self.rows(folder) for link in self.links(row[1])]
@@ -980,7 +987,7 @@ class PapersTablesTest(ResolvedTest):
                 self.assertEqual(set(named), there)
                 self.assertEqual(len(named), len(set(named)))
 
-    def test_resolved_values_are_those_that_were_held_against_the_paper(self):
+    def test_resolved_values_match_the_tables(self):
         for folder in PAPERS:
             rows = self.rows(folder)
             self.assertTrue(rows[0][0].startswith("All of them"))
@@ -1003,7 +1010,7 @@ class PapersTablesTest(ResolvedTest):
 
 
 class PapersPageTest(unittest.TestCase):
-    """The commands of docs/papers.md, whose experiments take too long for a test."""
+    """The commands of docs/papers.md, whose experiments take too long to run in a test."""
 
     def test_commands_name_what_exists(self):
         files = [path for path in SPECIFICATIONS.glob("**/*.yaml") if path.parent.name != "quick"]
@@ -1030,7 +1037,7 @@ class PapersPageTest(unittest.TestCase):
 
 
 class PapersProtocolTest(ResolvedTest):
-    """Values of full specifications that a paper prints for all of them."""
+    """Values that a paper prints for all of its full specifications."""
 
     def resolved(self, pattern):
         return {
@@ -1038,8 +1045,9 @@ class PapersProtocolTest(ResolvedTest):
             for path in SPECIFICATIONS.glob(pattern)
         }
 
-    def test_additions_are_trained_on_sets_of_the_papers_sizes(self):
-        # Zhou et al. 2024, E.1: "30M, 40M, 60M, and 120M examples ... for number lengths 1-40, 1-30, 1-20, and 1-10".
+    def test_additions_have_the_papers_set_sizes(self):
+        # Zhou et al. 2024, E.1: "30M, 40M, 60M, and 120M examples ... for number lengths 1-40,
+        # 1-30, 1-20, and 1-10".
         examples = {40: 30_000_000, 30: 40_000_000, 20: 60_000_000, 10: 120_000_000}
         found = self.resolved("decimal_addition/*.yaml")
         self.assertGreaterEqual(len(found), 22)
@@ -1047,7 +1055,7 @@ class PapersProtocolTest(ResolvedTest):
             with self.subTest(specification=name):
                 self.assertEqual(one.training.examples, examples[one.training.lengths.max])
 
-    def test_positional_networks_are_as_deep_as_their_vectors_ask(self):
+    def test_positional_networks_have_the_papers_depth(self):
         # Section 6: ceil(log2 n) + 1 layers.
         found = self.resolved("positional_attention/figure[34]_*.yaml")
         self.assertEqual(len(found), 15)
@@ -1082,7 +1090,7 @@ class SideBySideTest(unittest.TestCase):
         experiment_difference.as_records(pairs).write_csv(out)
         self.assertIn("\nbucket_sort,encoder,none,0.001,0.5,0.05,3,0.875,,1,0.375\n", out.getvalue())
 
-    def test_cell_of_one_experiment_alone_has_no_difference(self):
+    def test_unmatched_cell_has_no_difference(self):
         only = experiment_service_pb2.SummarizeExperimentResponse.Cell(task="t", network="n", encoding="e")
         (pair,) = experiment_difference.match([], [only])
         self.assertIsNone(pair.first)

@@ -1,4 +1,4 @@
-"""Distances between encodings, learned and fixed, against numbers worked by hand."""
+"""Compares distances between encodings, learned and fixed, with numbers worked by hand."""
 import math
 import unittest
 
@@ -13,7 +13,7 @@ from lengthwise.plots.catalogue import Catalogue
 
 
 def model(tables):
-    """With these tables, one for each block."""
+    """A model with these tables, one for each block."""
     tensors = {f"parameters/blocks.{b}.encoding.table": numpy.array(table, "<f4") for b, table in enumerate(tables)}
     tensors["parameters/embedding"] = numpy.array([[1], [2]], "<f4")
     return safetensors.numpy.save(tensors)
@@ -28,21 +28,21 @@ class EncodingsTest(AnalysisTest):
 
     def test_learned_tables_are_measured_up_to_a_rotation(self):
         self.add([("small", 1), ("small", 2), ("rope", 1, {"name": "rope"}), ("2d", 1, {"name": "sin_cos_2d"})])
-        # Rows 0 to 2 of sin_cos with d = 4, with features exchanged and one turned round.
+        # Rows 0 to 2 of sin_cos with d = 4, with two features exchanged and one negated.
         turned = [[math.cos(p / 100), -math.sin(p), math.cos(p), math.sin(p / 100)] for p in range(3)]
         zeros = numpy.zeros((3, 4))
         self.set_model("small1", [turned, zeros])
         self.set_model("small2", [zeros, zeros])
         rows = self.by_encoding("encodings", EXPERIMENT, "--reference", "sin_cos")
         self.assertEqual(list(rows), ["small"])
-        # A row of sines and cosines has the norm sqrt(2): from zeros the distance is sqrt(3 2).
+        # A row of sines and cosines has the norm sqrt(2), so the distance from zeros is sqrt(3 2).
         far = math.sqrt(6)
         self.assertAlmostEqual(rows["small"]["first_block"], far / 2, delta=2e-3)
         self.assertAlmostEqual(rows["small"]["all_blocks"], (far / 2 + far) / 2, delta=1e-3)
         self.assertEqual(rows["small"]["models"], 2)
         self.assertEqual(self.run_command("encodings", EXPERIMENT, "--reference", "sin_cos"), 0)
         self.assertIn("Without a learned table: 2d, rope.", self.out)
-        # Of 12 numbers.
+        # From 12 numbers.
         self.assertIn("learned ones before training 0.00 ± 0.29", " ".join(self.out.split()))
         self.assert_refused(
             USAGE, "encodings", EXPERIMENT, "--reference", "rope",
@@ -51,7 +51,7 @@ class EncodingsTest(AnalysisTest):
 
     def test_blocks_are_taken_in_their_order(self):
         self.add([("small", 1)])
-        # The third of eleven, which stands behind the eleventh in the alphabet.
+        # The third of eleven blocks, which sorts after the eleventh alphabetically.
         tables = [numpy.zeros((3, 4)) for _ in range(11)]
         tables[2] = FixedEncoding("sin_cos").table(3, 4)
         self.set_model("small1", tables)
@@ -64,16 +64,16 @@ class EncodingsTest(AnalysisTest):
         self.assertAlmostEqual(row["first_block"], far, 6)
         self.assertIsNone(row["cosine"], "zeros have no direction")
 
-    def test_a_model_that_is_not_kept_is_said_to_be_missing(self):
+    def test_missing_model_is_reported(self):
         self.add([("small", 1)])
         self.assert_refused(FAILURE, "encodings", EXPERIMENT, "--reference", "sin_cos", saying=self.name("small1"))
 
     # The baseline that the paper states: sixteen cells, d = 160.
-    def test_one_and_two_dimensions_are_as_alike_as_the_paper_says(self):
+    def test_baseline_distance_matches_the_paper(self):
         line, grid = FixedEncoding("sin_cos", interleaved=True), FixedEncoding("sin_cos_2d")
         self.assertAlmostEqual(measures.cosine_similarity(line.table(16, 160), grid.table(16, 160)), 0.72, delta=0.006)
 
-    # //tests/golden holds the encodings themselves against them.
+    # //tests/golden compares the encodings themselves with these formulas.
     def test_fixed_tables_are_the_formulas(self):
         def feature(position, i, d, interleaved):
             frequency = i // 2 if interleaved else i % (d // 2)

@@ -1,4 +1,4 @@
-"""Every command of the command line on the real programs, with the Python package as pip installs it."""
+"""Every command of the command line with the real programs and the Python package as pip installs it."""
 import os
 import subprocess
 import unittest

@@ -1,4 +1,4 @@
-"""The scripts of python/examples, run: what they print is what their README shows, and what they write opens."""
+"""Runs the scripts of python/examples: their output matches their README, and the files that they write open."""
 import contextlib
 import json
 import os
@@ -18,15 +18,16 @@ import run_documented
 WORKER = os.environ.get("WORKER", "worker/lengthwise_worker")
 EXAMPLES = service.ROOT / "python/examples"
 README = EXAMPLES / "README.md"
-# In front of what a script prints.
+# The comment before a script's output in the README.
 SHOWN = r"<!-- printed by {script}, numbers of (?P<processor>[^\n]+) -->\n```\n(?P<printed>.*?)```"
 PAPERS = ["decimal_addition.py", "latin_square.py", "positional_attention.py", "randomized_positional_encodings.py"]
 
 
 class ExamplesTest(unittest.TestCase):
     def run_example(self, script, **environment):
-        """In a directory of its own, which is returned. To the letter on a processor like the one that the README was made
-        on, else with other numbers; REWRITE=1 writes what it prints here into the README.
+        """Runs the script in a new directory and returns that directory. The output must match the README: exactly on a
+        processor like the README's, elsewhere except for numbers. REWRITE=1 writes the output of this run into the
+        README.
         """
         directory = service.new_directory()
         done = subprocess.run(
@@ -58,7 +59,7 @@ class ExamplesTest(unittest.TestCase):
         return directory
 
     def assert_written(self, directory, *names):
-        """Pictures and reports are whole."""
+        """Checks that pictures and reports are complete."""
         for name in names:
             data = (directory / name).read_bytes()
             if name.endswith(".svg"):

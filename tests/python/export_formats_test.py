@@ -1,4 +1,6 @@
-"""What each format of `lengthwise export` holds of given trials. What other tools' packages read of it: export_test.py."""
+"""The contents of each format of `lengthwise export` for given trials. export_test.py reads them with other tools'
+packages.
+"""
 import hashlib
 import json
 import math
@@ -41,7 +43,7 @@ class TestOfFiles(unittest.TestCase):
         return (self.directory / name).read_text().splitlines()
 
     def assert_refused(self, code, *words):
-        """A context in which an error of the code has the words, on one line."""
+        """Expects an error with the code and the words, on one line."""
         test = self
 
         class Refused:
@@ -67,7 +69,7 @@ class ExportTest(TestOfFiles):
         self.server.add_experiment("e-1", ["none", "sin_cos"])
 
     def add_history(self, trial, metric="", scores=None):
-        """Two points, and one evaluation, with this metric beside accuracy and loss, and these scores."""
+        """Adds two points and one evaluation, which has `metric` beside accuracy and loss, and `scores`."""
         points = event_pb2.Event(trial=trial)
         points.time.seconds = 1_700_000_001
         columns = points.training_points
@@ -112,7 +114,7 @@ class ExportTest(TestOfFiles):
             self.assertEqual(exports.export(connection, exports.find_subject(connection, name), form).path, path)
             self.assertIn(path, self.names())
 
-    def test_csv_has_a_table_of_each_kind_with_its_columns_explained(self):
+    def test_csv_has_every_table_and_explains_columns(self):
         self.add_history(FIRST)
         self.add_history(SECOND)
         self.assertEqual(self.export("e", "csv", "tables").trials, 2)
@@ -164,7 +166,7 @@ class ExportTest(TestOfFiles):
         self.assertIsNone(trial["seen_accuracy"])
         self.assertNotIn("sequence_scores", trial)
 
-    def test_what_is_not_a_number_is_null_and_parameters_are_sorted(self):
+    def test_nan_is_null_and_parameters_are_sorted(self):
         self.add_history(FIRST)
         self.server.histories[FIRST][0].training_points.losses[0] = math.nan
         parameters = self.server.trials[FIRST].specification.task.parameters
@@ -197,7 +199,7 @@ class ExportTest(TestOfFiles):
         (events,) = (self.directory / "logs" / "bucket_sort-none").iterdir()
         self.assertIn(b"final/digits_accuracy_by_length", events.read_bytes())
 
-    def test_metric_that_an_evaluation_lacks_is_no_number_there(self):
+    def test_missing_metric_is_nan(self):
         self.add_history(FIRST, "digits_accuracy")
         history = self.server.histories[FIRST]
         for step, metric in ((50, False), (100, True), (150, False)):
@@ -213,7 +215,7 @@ class ExportTest(TestOfFiles):
             nan = math.nan
             numpy.testing.assert_array_equal(npz["interval_digits_accuracy"], [[nan, nan], [0.75, 0.125], [nan, nan]])
 
-    def test_json_has_the_scores_of_single_sequences_where_they_were_asked_for(self):
+    def test_json_has_requested_sequence_scores(self):
         scores = event_pb2.SequenceScores(
             length=4, accuracies=[1, 0], losses=[0.5, 0.5],
             wrong_answers=[event_pb2.SequenceScores.WrongAnswer(sequence=1, places=[0, 3], carry_into_first=True)],
@@ -234,13 +236,13 @@ class ExportTest(TestOfFiles):
         )  # fmt: skip
         self.assertNotIn("sequence_scores", trials[1])
 
-    def test_trial_alone_is_its_experiment_with_one_trial(self):
+    def test_single_trial_exports_as_an_experiment(self):
         self.add_history(SECOND)
         self.export("e-1/1", "json", "t.json")
         trials = json.loads((self.directory / "t.json").read_text())["trials"]
         self.assertEqual([trial["trial"] for trial in trials], [SECOND])
 
-    def test_models_are_written_as_they_are_stored_and_missing_ones_are_told(self):
+    def test_models_are_copied_and_missing_ones_reported(self):
         data = b"m" * 1234
         self.server.set_model(SECOND, data, hashlib.sha256(data).hexdigest())
         result = self.export("e-1", "safetensors", "models")
@@ -253,7 +255,7 @@ class ExportTest(TestOfFiles):
         with self.assert_refused(grpc.StatusCode.NOT_FOUND):
             self.export("e-1/0", "safetensors", "none")
 
-    def test_damaged_model_is_left_out_and_told(self):
+    def test_damaged_model_is_left_out_and_reported(self):
         self.server.set_model(FIRST, b"m" * 1000, "0" * 64)
         self.server.set_model(SECOND, b"whole", hashlib.sha256(b"whole").hexdigest())
         result = self.export("e-1", "safetensors", "models")
@@ -264,7 +266,7 @@ class ExportTest(TestOfFiles):
             self.export("e-1/0", "safetensors", "one")
         self.assertEqual(self.names(), ["models"])
 
-    def test_damaged_history_and_maps_are_left_out_and_told(self):
+    def test_damaged_history_and_maps_are_reported(self):
         self.add_history(FIRST)
         self.add_history(SECOND)
         self.server.histories[FIRST][0].training_points.losses.append(1)
@@ -288,7 +290,7 @@ class ExportTest(TestOfFiles):
         self.assertEqual(self.names("logs"), ["bucket_sort-none", "bucket_sort-sin_cos", "export.json"])
         self.assertEqual(self.names("logs/bucket_sort-none"), ["events.out.tfevents.1700000000.lengthwise"])
 
-    def test_every_format_is_the_same_the_second_time(self):
+    def test_every_format_is_deterministic(self):
         scores = event_pb2.SequenceScores(length=4, accuracies=[1, 0], losses=[0.5, 0.5])
         for trial in (FIRST, SECOND):
             self.add_history(trial, "digits_accuracy", scores)
@@ -313,7 +315,7 @@ class ExportTest(TestOfFiles):
         cell.training_accuracy.trials, cell.training_accuracy.mean = 2, 0.75
         cell.lengths[:], cell.mean_accuracies[:] = [2, 4], [0.5, 0.25]
 
-    def test_latex_is_of_experiments_that_have_results(self):
+    def test_latex_needs_results(self):
         with self.assert_refused(
             grpc.StatusCode.NOT_FOUND, "no trial of e-1 has been evaluated in full, so there is no table"
         ):
@@ -360,14 +362,14 @@ class ExportTest(TestOfFiles):
             self.export("nothing", "csv", "x")
         self.assertEqual(self.names(), [])
 
-    def test_what_is_there_is_not_replaced_unasked(self):
+    def test_existing_files_are_not_replaced(self):
         self.add_history(FIRST)
         self.export("e-1/0", "json", "t.json")
         with self.assert_refused(grpc.StatusCode.FAILED_PRECONDITION, "--force"):
             self.export("e-1/0", "json", "t.json")
         self.export("e-1/0", "json", "t.json", replace=True)
 
-    def test_trials_cannot_be_named_out_of_the_directory(self):
+    def test_trial_names_cannot_leave_the_directory(self):
         self.server.add_experiment("hostile-1", ["/.."])
         for form in exports.FORMATS:
             with self.assert_refused(
@@ -377,7 +379,7 @@ class ExportTest(TestOfFiles):
                 self.export("hostile-1", form, "inside")
             self.assertEqual(self.names(), [], form)
 
-    def test_control_characters_are_written_out(self):
+    def test_control_characters_are_escaped(self):
         self.add_history(FIRST)
         trial = self.server.trials[FIRST]
         trial.reason = trial.worker = trial.specification.encoding.label = HOSTILE
@@ -397,11 +399,11 @@ class ExportTest(TestOfFiles):
         )  # fmt: skip
 
     def outcome(self, process):
-        """Exit code, output and errors, with the line ends that they have."""
+        """Returns exit code, output and errors, with unchanged line ends."""
         out, err = process.communicate(timeout=service.DEADLINE)
         return process.returncode, out.decode(), err.decode()
 
-    def test_progress_and_what_is_left_out_are_told(self):
+    def test_reports_progress_and_omissions(self):
         self.server.set_model(SECOND, b"whole", hashlib.sha256(b"whole").hexdigest())
         process = self.run_module("e-1", "--format", "safetensors", "--out", self.path("models"), "--progress")
         code, out, err = self.outcome(process)
@@ -418,7 +420,7 @@ class ExportTest(TestOfFiles):
         module, program = (sys.executable, "-m", "lengthwise"), (service.CLIENT,)
         numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
         for started, number in [(started, number) for started in (module, program) for number in numbers]:
-            # The server holds the model's end back.
+            # The server never finishes sending the model.
             part = experiment_service_pb2.DownloadModelResponse(data=b"m" * (3 << 20))
             self.server.models[FIRST] = _Endless(part)
             process = self.run_module("e-1/0", "--format", "safetensors", "--out", self.path("model"), program=started)
@@ -442,7 +444,7 @@ class _Endless:
 
 class OutputTest(TestOfFiles):
     def write(self, name, kind, text, replace=False):
-        """`text` as a file, or into "data.txt" of a directory with a manifest."""
+        """Writes `text` as a file, or into "data.txt" of a directory with a manifest."""
         with Output(self.path(name), kind, replace) as out:
             out.write("" if kind is Kind.FILE else "data.txt", text)
             if kind is Kind.DIRECTORY:
@@ -467,7 +469,7 @@ class OutputTest(TestOfFiles):
                 file.write(b"half")
             self.assertEqual(self.names(), [])
 
-    def test_file_of_a_directory_is_deleted_by_an_exception(self):
+    def test_exception_deletes_the_files(self):
         with Output(self.path("x"), Kind.DIRECTORY, False) as out:
             with self.assertRaises(KeyError), out.open("a") as file:
                 file.write(b"half")
@@ -475,7 +477,7 @@ class OutputTest(TestOfFiles):
             out.commit()
         self.assertEqual(self.names("x"), [])
 
-    def test_what_is_there_is_replaced_only_when_asked(self):
+    def test_replaces_files_only_when_asked(self):
         for kind, name, data in ((Kind.FILE, "file", "file"), (Kind.DIRECTORY, "directory", "directory/data.txt")):
             self.write(name, kind, "first")
             with self.assert_refused(grpc.StatusCode.FAILED_PRECONDITION, "is there already", "--force", "-o PATH"):
@@ -485,7 +487,7 @@ class OutputTest(TestOfFiles):
             self.assertEqual(self.text(data), "third")
         self.assertEqual(self.names(), ["directory", "file"])
 
-    def test_directory_of_other_files_is_never_replaced(self):
+    def test_foreign_directory_is_never_replaced(self):
         (self.directory / "home").mkdir()
         (self.directory / "home" / "thesis.tex").write_text("years")
         with self.assert_refused(grpc.StatusCode.FAILED_PRECONDITION, "has files that are not an export's"):
@@ -501,7 +503,7 @@ class OutputTest(TestOfFiles):
         ):
             self.write("file", Kind.DIRECTORY, "x", replace=True)
 
-    def test_link_leads_to_what_is_replaced(self):
+    def test_replacing_follows_links(self):
         self.write("target", Kind.FILE, "first")
         (self.directory / "link").symlink_to("target")
         self.write("link", Kind.FILE, "second", replace=True)
@@ -516,15 +518,15 @@ class OutputTest(TestOfFiles):
             os.umask(before)
         self.assertEqual((self.directory / "a").stat().st_mode & 0o777, 0o640)
 
-    def test_says_what_to_do_where_nothing_can_be_written(self):
+    def test_unwritable_place_says_what_to_do(self):
         with self.assert_refused(
             grpc.StatusCode.FAILED_PRECONDITION, "none/a.json: No such file or directory", "make its directory first"
         ):
             self.write("none/a.json", Kind.FILE, "x")
 
-    def test_file_that_cannot_be_written_in_full_is_not_there(self):
+    def test_incomplete_file_is_removed(self):
         self.write("a", Kind.FILE, "first")
-        # The process may write files of 1,000 bytes, as if the disk had no more.
+        # Limits the process to files of 1,000 bytes, as if the disk were full.
         ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         before = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
@@ -544,7 +546,7 @@ class OutputTest(TestOfFiles):
 
 
 class NamesTest(unittest.TestCase):
-    def test_trials_are_found_by_id_beginning_and_index(self):
+    def test_trials_are_found_by_id_prefix_and_index(self):
         server = FakeServer()
         self.addCleanup(server.close)
         server.add_experiment("e-1", ["none", "sin_cos"])
@@ -558,7 +560,7 @@ class NamesTest(unittest.TestCase):
         with self.assertRaisesRegex(LengthwiseError, 'no trial "bucket_sort-nine" in e-1; did you mean "bucket_sort-none"'):
             names.find_trial(server.connection, "e-1/bucket_sort-nine")
 
-    def test_no_file_is_called_after_what_is_no_name(self):
+    def test_invalid_names_make_no_files(self):
         self.assertEqual(names.file_name("experiments/e-1/trials/a b=0.1"), "a b=0.1")
         for name in ("trials/..", "trials/.hidden", "trials/-o", "trials/", "trials/a\nb", "trials/\u202eb", "trials/a\x7f"):
             with self.assertRaises(LengthwiseError) as caught:
@@ -568,11 +570,11 @@ class NamesTest(unittest.TestCase):
 
 
 class PrintableTest(unittest.TestCase):
-    def test_keeps_what_prints_as_it_is(self):
+    def test_keeps_printable_text(self):
         for text in ("", "loss 0.5", "two\nlines\tand a tab", "é ß 猫 🐈 ± ┊ \\x1b", "a\u200db\u200b"):
             self.assertEqual(printable.printable_text(text), text)
 
-    def test_writes_out_what_steers_a_terminal(self):
+    def test_escapes_terminal_control(self):
         for text, expected in {
             "\x1b]0;title\x07": "\\x1b]0;title\\x07", "\x1b[2J\x1b[31mred": "\\x1b[2J\\x1b[31mred",
             "100 %\rdone": "100 %\\x0ddone", "a\0b": "a\\x00b", "\x7f": "\\x7f", "\u009b31m": "\\u009b31m",
@@ -582,7 +584,7 @@ class PrintableTest(unittest.TestCase):
             self.assertEqual(printable.printable_text(text), expected)
             self.assertEqual(printable.printable_text(expected), expected)
 
-    def test_of_messages_every_string_is_written_out(self):
+    def test_escapes_every_string_of_a_message(self):
         trial = experiment_service_pb2.Trial(name=HOSTILE)
         trial.specification.task.parameters["x"].string_value = HOSTILE
         trial.specification.task.parameters["y"].list_value.values.add().string_value = HOSTILE
@@ -593,7 +595,7 @@ class PrintableTest(unittest.TestCase):
 
 
 class NumbersTest(unittest.TestCase):
-    def test_floats_have_the_digits_that_they_were_written_with(self):
+    def test_floats_keep_their_digits(self):
         self.assertEqual(short_floats([numpy.float32(0.1), numpy.float32(-1.17549435e-38)]), [0.1, -1.1754944e-38])
         third = numpy.float32(2) / numpy.float32(3)
         self.assertEqual(numpy.float32(short_floats([third])[0]), third)
@@ -601,7 +603,7 @@ class NumbersTest(unittest.TestCase):
 
 
 class AccuracyTableTest(unittest.TestCase):
-    """As the C++ program prints it (client/display/accuracy_summary_test.cc)."""
+    """Same layout as the C++ program (client/display/accuracy_summary_test.cc)."""
 
     def setUp(self):
         self.specification = specification_pb2.ExperimentSpecification()
@@ -609,7 +611,9 @@ class AccuracyTableTest(unittest.TestCase):
         self.response = experiment_service_pb2.SummarizeExperimentResponse()
 
     def add_cell(self, encoding, trials, accuracies):
-        """As the server sums up trials with these mean accuracies at lengths 1, 2, 3, ..., of which two are seen."""
+        """Adds a cell as the server sums it up, for trials with these mean accuracies at lengths 1, 2, 3, ..., of which
+        two are seen.
+        """
         cell = self.response.cells.add(task="bucket_sort", network="encoder", encoding=encoding, learning_rate=0.001)
         cell.trials.succeeded = trials
         cell.lengths[:], cell.mean_accuracies[:] = range(1, len(accuracies) + 1), accuracies
@@ -629,9 +633,9 @@ class AccuracyTableTest(unittest.TestCase):
         self.assertEqual((len(groups), groups[1]), (5, [5, 6, 7, 8]))
         self.assertEqual(len(accuracy_summary.group_lengths(range(20), 6)), 5)
         self.assertEqual(len(accuracy_summary.group_lengths(range(3), 8)), 3)
-        self.assertEqual(len(accuracy_summary.group_lengths(range(13), 5)), 5)  # a prime number: as many as there may be
+        self.assertEqual(len(accuracy_summary.group_lengths(range(13), 5)), 5)  # a prime number: the most groups possible
 
-    def test_takes_what_the_server_summed_up(self):
+    def test_uses_the_servers_summary(self):
         self.add_cell("sin_cos", 2, [1.0, 0.7, 0.3, 0.1]).unseen_accuracy.deviation = 0.14
         self.add_cell("none", 0, []).trials.running = 1
         summary = self.summary()
@@ -651,7 +655,7 @@ class AccuracyTableTest(unittest.TestCase):
             "sin_cos    │ 100.0  90.0  95.0 │ 20.0  10.0  15.0\n"
             "randomized │  90.0  80.0  85.0 │ 80.0  70.0  75.0\n",
         )
-        # One group is the mean, and stands once.
+        # A single group is the mean and appears once.
         self.assertEqual(
             self.table(30),
             "           │ seen │ not seen\n"
@@ -661,14 +665,14 @@ class AccuracyTableTest(unittest.TestCase):
             "randomized │ 85.0 │     75.0\n",
         )
 
-    def test_best_means_are_marked_and_missing_ones_are_not(self):
+    def test_best_means_are_marked(self):
         self.add_cell("sin_cos", 1, [1.0, 0.9, 0.2, 0.1])
         self.add_cell("randomized", 1, [0.9, 0.8])
         latex = accuracy_summary.as_table(self.summary(), 80).render_latex()
         self.assertIn("sin\\_cos & 100.0 & 90.0 & \\textbf{95.0} & 20.0 & 10.0 & \\textbf{15.0} \\\\", latex)
         self.assertIn("randomized & 90.0 & 80.0 & 85.0 & -- & -- & -- \\\\", latex)
 
-    def test_training_accuracies_stand_before_the_others_where_they_were_measured(self):
+    def test_training_accuracies_come_first(self):
         measured = self.add_cell("sin_cos", 2, [1, 1, 0.5])
         self.add_cell("randomized", 1, [1, 1, 1])
         self.assertNotIn("training set", self.table(100))
@@ -679,13 +683,13 @@ class AccuracyTableTest(unittest.TestCase):
         for part in ("│ training set     ± │", "│         75.0  12.5 │", "│            –     – │"):
             self.assertIn(part, table)
 
-    def test_encoding_that_all_rows_share_takes_no_room_where_tasks_tell_them_apart(self):
+    def test_shared_encoding_is_not_repeated(self):
         self.add_cell("none", 1, [1.0, 0.9, 0.2])
         self.add_cell("none", 1, [0.9, 0.8, 0.8]).task = "odds_first"
         self.assertNotIn("encoding", self.table(80))
         self.assertIn("odds_first", self.table(80))
 
-    def test_losses_have_three_digits_and_the_lowest_is_best(self):
+    def test_lowest_loss_is_best(self):
         for encoding, losses in (("none", [0.5, 0.00012345]), ("sin_cos", [0.25, 12.0])):
             cell = self.add_cell(encoding, 1, [])
             cell.lengths[:] = [1, 4]

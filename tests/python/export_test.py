@@ -1,4 +1,4 @@
-"""What `lengthwise export` writes, read by the packages that people open it with."""
+"""Reads the output of `lengthwise export` with the packages that people open it with."""
 import csv
 import io
 import json
@@ -25,7 +25,7 @@ class ExportTest(unittest.TestCase):
         worker = service.Worker(cls.server)
         assert worker.run_all() == 4
         cls.trials = [trial.id for trial in cls.experiment.trials()]
-        # Nothing is stored of these yet.
+        # An experiment without stored results.
         cls.unfinished = cls.client.submit(service.specification("waiting"))
 
     @classmethod
@@ -102,7 +102,7 @@ class ExportTest(unittest.TestCase):
             end = metadata.parse_session_end_info_plugin_data(contents[metadata.SESSION_END_INFO_TAG])
             self.assertEqual(end.status, 1)  # STATUS_SUCCESS
 
-    def test_every_record_passes_the_checksums_of_tensorboard(self):
+    def test_tensorboard_accepts_every_checksum(self):
         from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import PyRecordReader_New
 
         path = next((self.export("sort", "tensorboard") / self.trials[0]).iterdir())
@@ -195,14 +195,14 @@ class ExportTest(unittest.TestCase):
             self.assertAlmostEqual(
                 trials["unseen_accuracy"][index], (numbers.accuracy(6) + numbers.accuracy(8)) / 2
             )
-        # The same by the strict reader of the standard library, and every column explained.
+        # Also with the standard library's strict reader; every column is explained.
         columns = json.loads((tables / "columns.json").read_text())
         for name, meanings in columns.items():
             rows = list(csv.reader(io.StringIO((tables / name).read_text()), strict=True))
             self.assertEqual(rows[0], list(meanings))
             self.assertEqual({len(row) for row in rows}, {len(meanings)})
 
-    def test_experiment_exports_from_a_notebook_what_the_command_does(self):
+    def test_notebook_exports_what_the_command_does(self):
         def content(path):
             if path.is_file():
                 return path.read_bytes()
@@ -226,7 +226,7 @@ class ExportTest(unittest.TestCase):
         described = "; ".join(f"{name}: {form.description}" for name, form in exports.FORMATS.items())
         self.assertIn(described, text)
 
-    def test_json_is_what_the_python_client_gets(self):
+    def test_json_matches_the_python_client(self):
         document = json.loads(self.export("sort", "json", ".json").read_text())
         self.assertEqual(document["specification"], self.experiment.specification)
         table = self.experiment.accuracies(intervals=True)
@@ -244,7 +244,7 @@ class ExportTest(unittest.TestCase):
         numbers = [Numbers(2).accuracy(8), Numbers(3).accuracy(8)]
         self.assertIn(f"{100 * sum(numbers) / 2:.1f}", text)
 
-    def test_what_goes_wrong_is_one_line_that_says_what_to_do(self):
+    def test_errors_are_one_line_with_advice(self):
         directory = service.new_directory()
         there = directory / "there.json"
         there.write_text("mine")
@@ -266,7 +266,7 @@ class ExportTest(unittest.TestCase):
         self.assertEqual([path.name for path in directory.iterdir()], ["there.json"])
         self.assertEqual(there.read_text(), "mine")
 
-    def test_a_full_disk_is_told_and_leaves_nothing(self):
+    def test_full_disk_is_reported_and_leaves_nothing(self):
         directory = service.new_directory()
         mounted = subprocess.run(
             ["unshare", "--mount", "--map-root-user", "sh", "-c",

@@ -1,4 +1,4 @@
-"""A server that answers with what tests set: for what a real one never says."""
+"""A server with answers set by tests, for answers that a real server never gives."""
 from concurrent import futures
 
 import grpc
@@ -36,7 +36,7 @@ class FakeServer(grpc.GenericRpcHandler):
         self.maps: dict[str, list[event_pb2.AttentionMap]] = {}
         self.evaluations: list[experiment_service_pb2.QueryLengthAccuraciesResponse.Evaluation] = []
         self.analyses: list[event_pb2.Event] = []
-        # Of the catalogue.
+        # The catalogue's entries.
         self.entries = [catalogue_service_pb2.CatalogueEntry(kind=catalogue_service_pb2.TASK, name="bucket_sort")]
         self.summary = experiment_service_pb2.SummarizeExperimentResponse()
         self._server = grpc.server(futures.ThreadPoolExecutor(4))
@@ -51,7 +51,7 @@ class FakeServer(grpc.GenericRpcHandler):
         self._server.stop(None).wait()
 
     def add_experiment(self, name: str, encodings: list) -> None:
-        """Trials of bucket sort, one of each encoding, trained on lengths up to 2."""
+        """Adds trials of bucket sort, one for each encoding, trained on lengths up to 2."""
         experiment = experiment_service_pb2.Experiment(name=f"experiments/{name}", owner="ada")
         experiment.specification.name = name.rpartition("-")[0]
         experiment.specification.evaluation.seen_up_to = 2

@@ -1,4 +1,4 @@
-"""From messages of the API to what figures show: the points of lines, titles and captions, and why there is no figure."""
+"""From API messages to figures: the points of lines, titles and captions, and errors for figures without data."""
 import csv
 import io
 import json
@@ -30,7 +30,7 @@ CATALOGUE = catalogue.Catalogue()
 
 
 def setUpModule():
-    """The names and facts of a real server."""
+    """Reads names and facts from a real server."""
     global CATALOGUE
     server = service.Server()
     connection = Connection(Settings(server=server.address), timeout=service.DEADLINE)
@@ -44,7 +44,7 @@ def plotted(name="e-1", trials=()):
 
 
 def make_trial(encoding, randomized=False, rate=0.1, seed=0, experiment="e-1", task="bucket_sort"):
-    """Of bucket sort, trained on lengths 1 to 2."""
+    """Makes a trial of bucket sort, trained on lengths 1 to 2."""
     trial = experiment_service_pb2.Trial()
     specification = trial.specification
     specification.task.name = specification.task.label = task
@@ -75,7 +75,7 @@ def evaluation(trial, lengths, accuracies, step=9, final=True, losses=(), **metr
 
 
 def add(experiment, trial, accuracies):
-    """A trial with final accuracies at the lengths 1, 2, 3, ..."""
+    """Adds a trial with final accuracies at the lengths 1, 2, 3, ..."""
     experiment.trials.append(trial)
     experiment.finals.append(evaluation(trial, range(1, len(accuracies) + 1), accuracies))
 
@@ -96,7 +96,7 @@ def add_curve(experiment, trial, losses, accuracies=(), every=100):
 
 class FigureCase(unittest.TestCase):
     def figure(self, name, *experiments, **options):
-        """Described and drawn: what the axes have is what was described."""
+        """Describes and draws a figure, and checks that the axes show the description."""
         picture = plots.describe(name, experiments, plots.Options(**options))
         self.check_drawn(picture, drawing.draw(picture))
         return picture
@@ -123,7 +123,7 @@ class FigureCase(unittest.TestCase):
 
 
 class AccuracyByLengthTest(FigureCase):
-    def test_seeds_of_the_best_rate_on_unseen_lengths_are_averaged(self):
+    def test_seeds_of_the_best_rate_are_averaged(self):
         experiment = plotted()
         # 0.001 is better on unseen lengths, 0.1 on seen ones.
         add(experiment, make_trial("sin_cos", rate=0.1), [1.0, 1.0, 0.2])
@@ -159,7 +159,7 @@ class AccuracyByLengthTest(FigureCase):
         guesses = [line for line in axes.get_lines() if str(line.get_label()).startswith("_random guess")]
         self.assertEqual([list(line.get_ydata()) for line in guesses], [[0.2, 0.2]])
 
-    def test_randomized_encoding_has_its_plain_ones_colour_dashed(self):
+    def test_randomized_encoding_is_dashed(self):
         experiment = plotted()
         for encoding, randomized in [("rope", False), ("alibi", False), ("rope", True)]:
             add(experiment, make_trial(encoding, randomized), [1, 1, 1])
@@ -186,20 +186,20 @@ class AccuracyByLengthTest(FigureCase):
             looks.append(next(one.style for one in series if one.name == "RoPE"))
         self.assertEqual(looks[0], looks[1])
 
-    def test_guessing_is_not_drawn_where_it_is_not_known(self):
+    def test_unknown_guess_is_not_drawn(self):
         experiment = plotted()
         trial = make_trial("none")
         trial.specification.task.parameters["vocabulary"].number_value = 7
         add(experiment, trial, [1, 1, 1])
         self.assertEqual(self.figure("accuracy_by_length", experiment).panels[0].references, [])
 
-    def test_missing_evaluations_are_told(self):
+    def test_missing_evaluations_are_reported(self):
         experiment = plotted(trials=[make_trial("none")])
         self.assertIn("no trial of e-1 has been evaluated in full yet", self.message("accuracy_by_length", experiment))
         add(experiment, make_trial("none", seed=1), [1, 1, 1])
         self.assertIn("1 of 2 trials has no final evaluation.", self.figure("accuracy_by_length", experiment).caption)
 
-    def test_experiments_are_told_apart(self):
+    def test_experiments_are_distinguished(self):
         a, b = plotted("a-1"), plotted("b-1")
         add(a, make_trial("none", experiment="a-1"), [1, 1, 1])
         add(b, make_trial("none", experiment="b-1"), [1, 1, 1])
@@ -209,7 +209,7 @@ class AccuracyByLengthTest(FigureCase):
         self.assertNotEqual(panel.series[0].style, panel.series[1].style)
         self.assertEqual(picture.title, "Accuracy by length: a-1 and b-1")
 
-    def test_best_seed_stands_before_all_others(self):
+    def test_best_seed_is_drawn_in_front(self):
         experiment = plotted()
         add(experiment, make_trial("rope", seed=0), [1, 1, 0.3])
         add(experiment, make_trial("rope", seed=1), [0.5, 0.5, 0.9])
@@ -255,7 +255,7 @@ class MetricsCase(FigureCase):
         return trial
 
     def evaluate(self, step, final, accuracy, loss=(), **metrics):
-        """Of the trial that was added last, at the lengths 2 and 3."""
+        """Adds an evaluation of the latest trial at the lengths 2 and 3."""
         one = evaluation(self.experiment.trials[-1], [2, 3], accuracy, step, final, loss, **metrics)
         self.experiment.all_evaluations.append(one)
         if final:
@@ -263,7 +263,7 @@ class MetricsCase(FigureCase):
 
 
 class AccuracyByLengthMetricTest(MetricsCase):
-    def test_regression_is_the_median_of_the_rate_with_the_lowest_loss(self):
+    def test_regression_shows_the_best_rates_median(self):
         for seed in range(3):
             self.add_trial("cumulative_sum", "one_hot", seed, 0.1)
             self.evaluate(9, True, [1, 0], [0, 2], rounding_accuracy=[1, 0.25 * seed])
@@ -294,7 +294,7 @@ class AccuracyByLengthMetricTest(MetricsCase):
         digits = self.figure("accuracy_by_length", self.experiment, metric="digits_accuracy")
         self.assertEqual(digits.panels[0].series[0].y, [1, 0.625])
 
-    def test_unknown_metric_is_answered_with_those_there_are(self):
+    def test_unknown_metric_lists_the_known_ones(self):
         self.add_trial("decimal_addition", "rope", 0)
         self.evaluate(9, True, [1, 0], [0, 1], digits_accuracy=[1, 0.5])
         self.assertEqual(
@@ -316,7 +316,7 @@ class AccuracyByLengthMetricTest(MetricsCase):
 
 
 class AccuracyOverStepsTest(MetricsCase):
-    def test_has_a_panel_a_length_with_every_trial_and_their_mean(self):
+    def test_has_a_panel_a_length(self):
         # Two seeds that learn length 3 at different steps.
         for seed in range(2):
             self.add_trial("decimal_addition", "rope", seed)
@@ -339,7 +339,7 @@ class AccuracyOverStepsTest(MetricsCase):
         self.assertEqual(thick.style, first.style)
         self.assertIn("Thick lines: their mean", picture.caption)
 
-    def test_shows_the_length_and_the_metric_that_are_asked_for(self):
+    def test_shows_the_requested_length_and_metric(self):
         self.add_trial("decimal_addition", "rope", 0)
         self.evaluate(10, False, [0.5, 0], digits_accuracy=[0.75, 0.25])
         picture = self.figure("accuracy_over_steps", self.experiment, metric="digits_accuracy", length=3)
@@ -386,7 +386,7 @@ class AccuracyOverStepsTest(MetricsCase):
 
 
 class LossFigureTest(FigureCase):
-    def test_seeds_are_averaged_as_far_as_all_have_come(self):
+    def test_seeds_are_averaged_over_common_steps(self):
         experiment = plotted(trials=[make_trial("none"), make_trial("none", seed=1)])
         add_curve(experiment, experiment.trials[0], [2, 1, 0.5, 0.25])
         add_curve(experiment, experiment.trials[1], [2, 0.5])
@@ -395,7 +395,7 @@ class LossFigureTest(FigureCase):
         self.assertEqual((line.x, line.y), ([100, 200], [2, 0.75]))
         self.assertEqual((picture.y.scale, picture.y.label), ("linear", "cross-entropy, nats"))
 
-    def test_losses_over_decades_get_a_logarithmic_axis_that_holds_zeros(self):
+    def test_losses_over_decades_get_a_logarithmic_axis(self):
         experiment = plotted(trials=[make_trial("none")])
         add_curve(experiment, experiment.trials[0], [2, 0.1, 0.0001, 0])
         picture = self.figure("loss", experiment)
@@ -405,7 +405,7 @@ class LossFigureTest(FigureCase):
         for value in (*picture.panels[0].series[0].y, *picture.panels[0].series[0].low):
             self.assertGreaterEqual(value, lowest)
 
-    def test_many_points_are_smoothed_without_moving_their_mean(self):
+    def test_smoothing_keeps_the_mean(self):
         experiment = plotted(trials=[make_trial("none")])
         add_curve(experiment, experiment.trials[0], [1.5 if i % 2 == 0 else 0.5 for i in range(100)])
         picture = self.figure("loss", experiment)
@@ -428,7 +428,7 @@ class LossFigureTest(FigureCase):
         smoothed = self.figure("loss", experiment, seeds="all", smooth=11).panels[0].series[0].y
         self.assertGreater(len([y for y in smoothed if 0.02 < y < 1.9]), 5)
 
-    def test_without_evaluations_the_lowest_loss_chooses_the_rate(self):
+    def test_loss_chooses_the_rate_without_evaluations(self):
         experiment = plotted(trials=[make_trial("none", rate=0.1), make_trial("none", rate=0.01)])
         add_curve(experiment, experiment.trials[0], [2, 1])
         add_curve(experiment, experiment.trials[1], [2, 0.5])
@@ -436,7 +436,7 @@ class LossFigureTest(FigureCase):
         experiment.curves.clear()
         self.assertIn("training.report_every_steps", self.message("loss", experiment))
 
-    def test_accuracy_in_training_is_of_the_rate_that_the_loss_shows(self):
+    def test_training_accuracy_uses_the_losses_rate(self):
         experiment = plotted(trials=[make_trial("rope", rate=0.1), make_trial("rope", rate=0.01)])
         add_curve(experiment, experiment.trials[0], [0.1, 0.1], [1, 1])
         add_curve(experiment, experiment.trials[1], [0.01, 0.01], [0.25, 0.5])
@@ -484,7 +484,7 @@ class AccuracyOverTimeTest(FigureCase):
 
 
 class MeanAccuraciesTest(unittest.TestCase):
-    """Servers before 0.2.0 send none."""
+    """Servers before 0.2.0 send no mean accuracies."""
 
     def test_are_set_where_a_server_sends_none(self):
         measured = event_pb2.LengthAccuracies(lengths=[1, 2, 3, 4], accuracies=[1, 0.5, 0.2, 0.1])
@@ -507,11 +507,11 @@ class LengthSweepTest(FigureCase):
         trial.name += f"-{max_position}"
         return trial
 
-    def test_draws_the_highest_and_all_trials_behind(self):
+    def test_draws_the_best_and_all_trials(self):
         experiment = plotted()
         for positions, seed, unseen in [(2048, 0, 0.5), (2048, 1, 0.7), (1024, 0, 0.9), (1024, 1, 0.6)]:
             add(experiment, self.sweep_trial(positions, seed), [1, 1, unseen])
-        # It draws no positions: nothing of it belongs here.
+        # It draws no positions, so it is not part of the sweep.
         add(experiment, make_trial("relative"), [1, 1, 1])
         picture = self.figure("length_sweep", experiment)
         (panel,) = picture.panels
@@ -524,7 +524,7 @@ class LengthSweepTest(FigureCase):
         experiment.trials = [trial for trial in experiment.trials if trial.specification.weight_seed == 0]
         self.assertNotIn("Points", self.figure("length_sweep", experiment).caption)
 
-    def test_says_what_a_sweep_is(self):
+    def test_explains_sweeps(self):
         experiment = plotted()
         add(experiment, self.sweep_trial(2048, 0), [1, 1, 0.5])
         self.assertIn("encodings: [{name:", self.message("length_sweep", experiment))
@@ -549,7 +549,7 @@ class LengthSweepTest(FigureCase):
             experiments.append(experiment)
         return experiments
 
-    def test_error_by_training_examples_is_a_median_with_its_band(self):
+    def test_error_by_examples_is_a_median_with_a_band(self):
         picture = self.figure("length_sweep", *self.of_examples())
         (panel,) = picture.panels
         self.assertEqual((panel.title, picture.x.label, picture.y.label), (
@@ -562,7 +562,7 @@ class LengthSweepTest(FigureCase):
         self.assertAlmostEqual(positional.high[0], 8.2)
         self.assertIn("Median over up to 3 seeds.", picture.caption)
 
-    def test_training_validation_and_test_stand_beside_each_other(self):
+    def test_training_validation_and_test_have_panels(self):
         picture = self.figure("length_sweep", *self.of_examples(), splits=True)
         self.assertEqual(
             [panel.title for panel in picture.panels],
@@ -603,9 +603,10 @@ def addition(weight_seed, data_seed):
 
 
 class AccuracyOfTrialsTest(FigureCase):
-    def test_has_a_line_a_trial_and_the_spread_of_each_kind_of_seed(self):
+    def test_has_a_line_a_trial_and_the_seeds_spread(self):
         experiment = plotted()
-        # Of the length not seen: means 0.9 and 0.3 by weight seed, 0.1 and 0.2 around them by data seed.
+        # For the unseen length: means 0.9 and 0.3 by weight seed, 0.1 and 0.2 around them by data
+        # seed.
         add(experiment, addition(4, 0), [1, 1, 0.8])
         add(experiment, addition(4, 1), [1, 1, 1.0])
         add(experiment, addition(7, 0), [1, 1, 0.1])
@@ -625,7 +626,7 @@ class AccuracyOfTrialsTest(FigureCase):
         # sqrt((0.1^2 + 0.2^2) / 2) = 0.158
         self.assertIn("FIRE: 30.0 points between weight seeds, 15.8 between data seeds", picture.caption)
 
-    def test_seeds_that_go_together_have_one_colour(self):
+    def test_paired_seeds_share_a_colour(self):
         experiment = plotted()
         add(experiment, addition(0, 0), [1, 1, 0.8])
         add(experiment, addition(1, 0), [1, 1, 0.2])
@@ -634,7 +635,7 @@ class AccuracyOfTrialsTest(FigureCase):
         self.assertEqual(len({series.style for series in picture.panels[0].series if series.faint}), 1)
         self.message("accuracy_of_trials", plotted())
 
-    def test_a_weight_seed_of_one_data_seed_has_no_spread_around_it(self):
+    def test_one_data_seed_has_no_spread(self):
         experiment = plotted()
         for seed in range(3):  # `seeds: 0..2`
             add(experiment, addition(seed, seed), [1, 1, 0.3 * seed])
@@ -655,7 +656,7 @@ class AnswerErrorsTest(FigureCase):
             )
         )  # fmt: skip
 
-    def test_are_of_the_longest_size_and_all_seeds_together(self):
+    def test_show_the_longest_size_and_all_seeds(self):
         experiment = plotted()
         add(experiment, addition(0, 0), [1, 1, 0.8])
         add(experiment, addition(1, 0), [1, 1, 0.4])
@@ -692,7 +693,7 @@ class AnswerErrorsTest(FigureCase):
             self.message("error_counts", experiment, length=7),
         )
 
-    def test_are_missed_where_there_are_none(self):
+    def test_missing_errors_are_reported(self):
         experiment = plotted()
         add(experiment, addition(0, 0), [1, 1, 0.8])
         self.assertIn(
@@ -726,7 +727,7 @@ class AttentionFigureTest(FigureCase):
     def values(self, picture, panel=0):
         return picture.panels[panel].map.values.ravel().tolist()
 
-    def test_shows_the_maximum_over_heads_of_each_layer_of_the_best_trial(self):
+    def test_shows_the_best_trials_maximum_over_heads(self):
         self.experiment.maps[self.experiment.trials[0].name] = [attention_map(numpy.ones((1, 1, 2, 2)), [3, 5])]
         self.add_map(self.MAP)
         picture = self.figure("attention", self.experiment)
@@ -775,7 +776,7 @@ class AttentionFigureTest(FigureCase):
         del self.experiment.maps[trial.name][2:]
         self.assertEqual(self.figure("attention", self.experiment).row_titles, ["None\ninput 1", "None\ninput 2"])
 
-    def test_says_what_is_wrong(self):
+    def test_names_the_mistake(self):
         self.assertIn("has recorded attention yet", self.message("attention", self.experiment))
         self.add_map(self.MAP)
         self.assertIn("there is no layer 3: these networks have 2", self.message("attention", self.experiment, layer=3))
@@ -800,7 +801,7 @@ class ProjectionFigureTest(FigureCase):
         experiment.projected[trial.name] = projections
         return experiment
 
-    def test_has_a_panel_a_depth_and_the_fitted_length_on_top(self):
+    def test_has_a_panel_a_depth(self):
         self.assertIn("recorded projections yet", self.message("projection", self.experiment([])))
         picture = self.figure("projection", self.experiment([self.projection(2, 3), self.projection(4, 1)]))
         self.assertEqual(
@@ -812,7 +813,7 @@ class ProjectionFigureTest(FigureCase):
         # [depths, sequences, tokens, 2]: the second depth begins at 12.
         self.assertEqual((len(fitted.x), fitted.x[1], fitted.y[1]), (6, 14, 15))
 
-    def test_draws_whole_sequences_up_to_an_amount_that_can_be_read(self):
+    def test_draws_a_readable_number_of_sequences(self):
         picture = self.figure("projection", self.experiment([self.projection(150, 30)]))
         self.assertEqual(len(picture.panels[0].series[0].x), 1500)
         self.assertIn("up to 1500 tokens", picture.caption)
@@ -851,7 +852,7 @@ class TicksTest(unittest.TestCase):
         expected = ["0 %", "20 %", "40 %", "60 %", "80 %", "100 %"]
         self.assertEqual(self.labels(Axis(ticks="percent"), 0, 1, 6), expected)
 
-    def test_logarithmic_axes_have_decades_and_few_of_them_twos_and_fives(self):
+    def test_logarithmic_axes_have_decades(self):
         axis = Axis(scale="log10")
         self.assertEqual(self.labels(axis, 0.04, 2.5, 8), ["0.05", "0.1", "0.2", "0.5", "1", "2"])
         self.assertEqual(self.labels(axis, 1e-5, 2, 8), ["1e-05", "0.0001", "0.001", "0.01", "0.1", "1"])
@@ -861,7 +862,7 @@ class TicksTest(unittest.TestCase):
         self.assertEqual(self.labels(axis, 1024, 16384, 8), ["1024", "2048", "4096", "8192", "16384"])
         self.assertEqual(self.labels(axis, 1024, 16384, 3), ["1024", "4096", "16384"])
 
-    def test_there_are_none_where_they_would_mean_nothing(self):
+    def test_meaningless_ticks_are_omitted(self):
         self.assertEqual(self.labels(Axis(ticks="none"), 0, 1, 5), [])
 
 
@@ -884,7 +885,7 @@ def grid(panels, columns):
 
 class LayoutTest(unittest.TestCase):
     def boxes(self, figure):
-        """What must not lie over each other: texts, frames and entries of the legend."""
+        """Boxes that must not overlap: texts, frames and entries of the legend."""
         drawn = []
         draw_text = Text.draw
 
@@ -893,7 +894,7 @@ class LayoutTest(unittest.TestCase):
             draw_text(text, renderer)
 
         canvas = FigureCanvasAgg(figure)
-        canvas.draw()  # which lays it out
+        canvas.draw()  # computes the layout
         with unittest.mock.patch.object(Text, "draw", remember):
             canvas.draw()
         renderer = canvas.get_renderer()
@@ -972,7 +973,7 @@ class LayoutTest(unittest.TestCase):
         self.assertAlmostEqual(first.width, first.height, delta=1)
         self.assertGreater(bar.x0, second.x1)
 
-    def test_says_what_a_figure_that_does_not_fit_needs(self):
+    def test_too_small_figure_says_what_it_needs(self):
         for size in (drawing.Size(300, 0), drawing.Size(0, 200)):
             with self.assertRaises(LengthwiseError) as raised:
                 drawing.draw(grid(15, 4), size=size)
@@ -983,7 +984,7 @@ class LayoutTest(unittest.TestCase):
         looks = {tuple(map(str, numbered_style(number).line().values())) for number in range(28)}
         self.assertEqual(len(looks), 28)
 
-    def test_a_plain_figure_has_no_title_and_no_caption(self):
+    def test_plain_figure_has_no_title_or_caption(self):
         figure = drawing.draw(grid(1, 1), decorated=False)
         texts = [text.get_text() for text in figure.findobj(Text)]
         self.assertNotIn("A title", texts)
@@ -1033,7 +1034,7 @@ class AxesOfTheCallerTest(unittest.TestCase):
         figure = Figure()
         axes = figure.add_subplot()
         self.assertIs(drawing.draw(grid(1, 1), axes), figure)
-        self.assertEqual(len(axes.get_lines()), 12)  # with the guess
+        self.assertEqual(len(axes.get_lines()), 12)  # including the guess
         self.assertEqual((axes.get_xlabel(), axes.get_ylabel()), ("input length", "token accuracy"))
         self.assertEqual(len(axes.get_legend().get_texts()), 13)
 
@@ -1062,7 +1063,7 @@ class NumbersTest(unittest.TestCase):
         self.assertEqual(rows[0], ["panel", "query", "key", "value"])
         self.assertEqual(rows[2], ["layer 1", "0", "1", "0.75"])
 
-    def test_json_has_what_is_drawn(self):
+    def test_json_has_the_drawn_data(self):
         data = json.loads(json.dumps(numbers.to_dictionary(grid(1, 1))))
         self.assertEqual(data["panels"][0]["series"][10]["y"], [1.0, 0.5])
         self.assertEqual(data["y"]["range"], [0.0, 1.0])
@@ -1080,7 +1081,7 @@ class NumbersTest(unittest.TestCase):
 
 
 class OptionsTest(unittest.TestCase):
-    def test_a_figure_takes_its_own_alone(self):
+    def test_figures_accept_only_their_options(self):
         with self.assertRaisesRegex(LengthwiseError, "--layer is for the figure attention alone"):
             plots.describe("loss", [], plots.Options(layer=1))
         with self.assertRaisesRegex(LengthwiseError, 'unknown figure "atention"; did you mean "attention"?'):

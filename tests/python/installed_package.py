@@ -1,4 +1,4 @@
-"""The Python package as pip installs it, from the sources of a test's runfiles or of a checkout."""
+"""Installs the Python package with pip, from the sources of a test's runfiles or of a checkout."""
 import os
 import pathlib
 import shutil
@@ -6,7 +6,9 @@ import subprocess
 
 
 def install(python: str, root: pathlib.Path, build: pathlib.Path, site: pathlib.Path) -> None:
-    """Into `site`, with the packages of `python`; from a copy in `build`: what is built beside it stays there."""
+    """Installs into `site`, with the packages of `python`. Builds in a copy below `build`, so that the sources stay
+    clean.
+    """
     ignored = shutil.ignore_patterns("build", "*.egg-info", "_proto", "_published")
     shutil.copytree(root / "python", build / "python", ignore=ignored)
     shutil.copytree(root / "proto", build / "proto")

@@ -1,4 +1,5 @@
-"""lengthwise.run: a whole experiment with a server and workers of the Python process, which leaves nothing running."""
+"""lengthwise.run: a whole experiment with a server and workers of the Python process, which leaves no process behind.
+"""
 import gc
 import json
 import os
@@ -21,7 +22,7 @@ PROGRAMS = {
     "LENGTHWISE_SERVER_BINARY": str(service.ROOT / service.SERVER),
     "LENGTHWISE_WORKER_BINARY": str(service.ROOT / WORKER),
 }
-# An environment variable that every process of a test has.
+# An environment variable that every process of a test inherits.
 MARK = "LENGTHWISE_TEST_MARK"
 FOR_EVER = 1_000_000
 
@@ -32,7 +33,7 @@ def specification(name: str, steps: int = 20, **more) -> dict:
 
 
 def processes(mark: str) -> list[str]:
-    """Command lines of the programs that have the mark."""
+    """Returns the command lines of programs with the mark."""
     found = []
     for directory in pathlib.Path("/proc").iterdir():
         try:
@@ -71,8 +72,8 @@ class LocalRunTest(unittest.TestCase):
             text=True,
         )
 
-    def test_wheel_runs_a_specification_by_its_name_with_its_own_programs(self):
-        # As deploy/wheel.sh lays the package out.
+    def test_wheel_runs_a_named_specification(self):
+        # The package's layout, as deploy/wheel.sh creates it.
         wheel = self.directory / "_programs"
         (wheel / "bin").mkdir(parents=True)
         for path in PROGRAMS.values():
@@ -99,7 +100,8 @@ class LocalRunTest(unittest.TestCase):
         self.await_processes("lengthwise_server", 1)
         self.assertEqual(list(experiment.results()["succeeded"]), [1, 1])
         self.assertEqual(len(experiment.trial(0).model()) > 0, True)
-        # In the same directory, while the first one is there; and read without a run.
+        # A second run in the same directory while the first result is open, then reading without a
+        # run.
         again = lengthwise.run(specification("again"), data_dir=self.directory / "data", device="cpu")
         self.assertEqual(again.counts.succeeded, 2)
         self.await_processes("lengthwise_server", 1)
@@ -110,7 +112,7 @@ class LocalRunTest(unittest.TestCase):
         gc.collect()
         self.await_processes("lengthwise_server", 0)
 
-    def test_an_interrupt_leaves_nothing_running_and_the_next_run_goes_on(self):
+    def test_interrupted_run_can_be_resumed(self):
         for _ in range(2):
             script = self.start_script("kept", FOR_EVER)
             self.await_processes("lengthwise_worker", 1)
@@ -132,7 +134,7 @@ class LocalRunTest(unittest.TestCase):
         script.communicate()
         self.await_processes("lengthwise_", 0)
 
-    def test_a_worker_that_dies_is_told_with_its_log(self):
+    def test_dead_worker_is_reported_with_its_log(self):
         dying = self.directory / "worker"
         dying.write_text("#!/bin/sh\necho no such device\nexit 3\n")
         dying.chmod(0o755)
@@ -143,12 +145,12 @@ class LocalRunTest(unittest.TestCase):
             lengthwise.run(specification("dies"), data_dir=self.directory / "data")
         self.assertEqual(processes(self.mark), [])
 
-    def test_a_specification_with_mistakes_leaves_nothing_running(self):
+    def test_wrong_specification_leaves_nothing_running(self):
         with self.assertRaisesRegex(lengthwise.LengthwiseError, "rotery"):
             lengthwise.run(specification("wrong", encodings=["rotery"]), data_dir=self.directory / "data")
         self.assertEqual(processes(self.mark), [])
 
-    def test_another_server_on_the_directory_is_told(self):
+    def test_other_server_on_the_directory_is_reported(self):
         server = service.Server()
         try:
             with self.assertRaisesRegex(lengthwise.LengthwiseError, "the private server exited with code"):
@@ -156,7 +158,7 @@ class LocalRunTest(unittest.TestCase):
         finally:
             server.kill()
 
-    def test_programs_are_found_beside_the_command_line_and_on_the_path(self):
+    def test_programs_are_found(self):
         places = self.directory / "programs"
         for path in ("client/lengthwise", "server/lengthwise_server", "path/lengthwise_worker"):
             (places / path).parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""`lengthwise plot` as a user types it, and `experiment.plot`, against a real server."""
+"""`lengthwise plot` as a user types it, and `experiment.plot`, with a real server."""
 import csv
 import io
 import json
@@ -71,7 +71,7 @@ class PlotTest(PlotCase):
         listed = dict(re.findall(r"^ {4}(\w+) +(.+)$", self.output("--help").partition("Figures:\n")[2], re.MULTILINE))
         self.assertEqual(listed, {name: kind.description for name, kind in plots.FIGURES.items()})
 
-    def test_mistakes_are_told_before_a_server_is_asked(self):
+    def test_mistakes_are_reported_without_a_server(self):
         def told(*arguments):
             return self.refused(USAGE, "e-1", *arguments, server="127.0.0.1:1")
 
@@ -99,7 +99,7 @@ class PlotTest(PlotCase):
             "127.0.0.1:1", self.refused(UNREACHABLE, "e-1", "--figure", "loss", server="127.0.0.1:1"), "the server is asked"
         )
 
-    def test_names_that_are_not_there_get_a_suggestion(self):
+    def test_unknown_names_get_a_suggestion(self):
         def told(*arguments):
             return self.refused(FAILURE, "--figure", "loss", *arguments)
 
@@ -139,7 +139,7 @@ class PlotTest(PlotCase):
         self.output("tiny", "--figure", "loss", "-o", "a.pdf")
         self.assertTrue((self.directory / "a.pdf").read_bytes().startswith(b"%PDF-"))
 
-    def test_every_figure_that_there_is_data_for_is_drawn(self):
+    def test_every_figure_with_data_is_drawn(self):
         text = {
             "accuracy_by_length": "Accuracy by length: tiny-1",
             "accuracy_of_trials": "Every trial's token accuracy by input length: tiny-1",
@@ -172,7 +172,7 @@ class PlotTest(PlotCase):
         refusal = self.refused(USAGE, "tiny", "--figure", "attention", "--terminal")
         self.assertIn("a terminal cannot show the figure attention", refusal)
 
-    def test_what_was_not_recorded_is_told(self):
+    def test_missing_records_are_reported(self):
         self.assertIn("recorded: 3", self.refused(USAGE, "tiny", "--figure", "attention", "--length", "41"))
         self.assertIn("do not differ in a number", self.refused(FAILURE, "tiny", "--figure", "length_sweep"))
         refusal = self.refused(USAGE, "tiny", "--figure", "accuracy_by_length", "--metric", "digits")
@@ -208,7 +208,7 @@ class NotebookTest(PlotCase):
         self.assertIs(experiment.plot.accuracy_by_length(ax=axes, encodings=["none"]), own)
         self.assertEqual(len([line for line in axes.get_lines() if len(line.get_xdata()) == 4]), 1)
 
-    def test_one_that_is_not_there_is_told(self):
+    def test_unknown_figure_is_reported(self):
         experiment = self.client.experiment("tiny-1")
         self.assertIn("accuracy_over_epochs", dir(experiment.plot))
         with self.assertRaisesRegex(AttributeError, "there are accuracy_by_length, "):

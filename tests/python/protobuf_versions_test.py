@@ -1,4 +1,4 @@
-"""The Python client's tests with the first and the last protobuf that its package allows."""
+"""Runs the Python client's tests with the first and the last protobuf release that its package allows."""
 import os
 import pathlib
 import re
@@ -12,7 +12,7 @@ VERSIONS = re.findall(r"^protobuf==([\d.]+) ", (HERE / "protobuf_versions.txt").
 
 
 def directory_of(version: str) -> pathlib.Path:
-    """Where tests/run.sh installs it."""
+    """The folder into which tests/run.sh installs it."""
     return pathlib.Path(sys.prefix) / f"protobuf-{version}"
 
 

@@ -1,4 +1,4 @@
-"""The Python client against the real server."""
+"""The Python client with the real server."""
 import json
 import os
 import pathlib
@@ -39,7 +39,7 @@ class ClientTest(unittest.TestCase):
         self.assertEqual(self.worker.run_all(), 4)
         return experiment.refresh()
 
-    def test_submits_a_task_that_is_a_file_of_examples(self):
+    def test_submits_a_file_of_examples(self):
         os.environ["LENGTHWISE_CLIENT_BINARY"] = str(pathlib.Path(service.CLIENT).resolve())
         self.addCleanup(os.environ.pop, "LENGTHWISE_CLIENT_BINARY", None)
         directory = service.new_directory()
@@ -67,7 +67,7 @@ class ClientTest(unittest.TestCase):
         with self.assertRaisesRegex(lengthwise.LengthwiseError, "mine.jsonl:2: column 11: not JSON"):
             self.client.submit(path)
 
-    def test_submits_a_dictionary_or_a_file_and_finds_it_again(self):
+    def test_submits_a_dictionary_or_a_file(self):
         by_dictionary = self.client.submit(service.specification("both"), owner="ada")
         path = service.new_directory() / "both.yaml"
         path.write_text(json.dumps(service.specification("both")))  # which is YAML
@@ -89,7 +89,7 @@ class ClientTest(unittest.TestCase):
         self.assertEqual(self.client.submit(service.specification("once"), request_id="r1").name, first.name)
         first.cancel()
 
-    def test_all_mistakes_of_a_specification_are_told(self):
+    def test_all_mistakes_are_reported(self):
         wrong = service.specification("wrong", encodings=["none", "rotery"], learning_rates=-1)
         with self.assertRaises(lengthwise.LengthwiseError) as caught:
             self.client.submit(wrong)
@@ -127,7 +127,8 @@ class ClientTest(unittest.TestCase):
             list(accuracies[:4]["digits_accuracy"]), [Numbers(0).digits_accuracy(length) for length in Numbers.LENGTHS]
         )
         self.assertEqual(len(experiment.accuracies(intervals=True)), 24)
-        # Unseen are 6 and 8: 0.267 at 1 s and 0.346 at 2 s, and 0.01 more with each trial.
+        # The unseen lengths are 6 and 8: 0.267 at 1 s and 0.346 at 2 s, and 0.01 more with each
+        # trial.
         for accuracy, seconds in ((0.28, [2, 2, 1, 1]), (0.37, [None, None, None, 2])):
             reached = experiment.seconds_to_accuracy(accuracy)
             self.assertEqual(list(reached["trial"]), [trial.name for trial in experiment.trials()])
@@ -152,7 +153,7 @@ class ClientTest(unittest.TestCase):
         experiment = self.submit_and_run("maps")
         for index, trial in enumerate(experiment.trials()):
             numbers = Numbers(index)
-            (map,) = trial.attention_maps()  # that came in two parts
+            (map,) = trial.attention_maps()  # received in two parts
             self.assertEqual((map.length, map.input_number, list(map.tokens)), (3, 0, [4, 2, 3, 5, 5, 5]))
             numpy.testing.assert_array_equal(map.probabilities, numbers.attention())
             numpy.testing.assert_allclose(map.probabilities.sum(axis=-1), 1, rtol=1e-6)
@@ -179,7 +180,7 @@ class ClientTest(unittest.TestCase):
             self.assertEqual(trial.specification["encoding"]["name"], trial.encoding)
             self.assertAlmostEqual(trial.unseen_accuracy, (numbers.accuracy(6) + numbers.accuracy(8)) / 2)
 
-    def test_what_is_not_there_is_told(self):
+    def test_missing_data_is_reported(self):
         experiment = self.client.submit(service.specification("missing"))
         with self.assertRaisesRegex(lengthwise.NotFoundError, "has stored no checkpoint yet"):
             experiment.trial(0).model()
@@ -197,7 +198,7 @@ class ClientTest(unittest.TestCase):
             with self.assertRaisesRegex(lengthwise.UnavailableError, "cannot reach a server at 127.0.0.1:1"):
                 nobody.experiments()
 
-    def test_a_server_whose_disk_is_full_is_not_taken_for_absent(self):
+    def test_full_disk_is_not_an_absent_server(self):
         full = service.Server(largest_file_kib=512)
         large = service.specification("large", seeds=list(range(5000)))
         try:
@@ -213,7 +214,7 @@ class ClientTest(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stderr, "^lengthwise: nothing was stored: .*; try again\n$")
 
-    def test_trials_are_cancelled_tried_again_and_added(self):
+    def test_cancels_retries_and_extends(self):
         experiment = self.client.submit(service.specification("changes"))
         self.assertEqual(experiment.trial(0).cancel("not this one").state, "CANCELLED")
         self.assertEqual(experiment.refresh().counts.cancelled, 1)
@@ -261,7 +262,7 @@ class ClientTest(unittest.TestCase):
 
 
 class RestartTest(unittest.TestCase):
-    def test_a_watch_goes_on_over_restarts_of_the_server(self):
+    def test_watch_survives_server_restarts(self):
         server = service.Server()
         self.addCleanup(server.kill)
         experiment = lengthwise.Client(server.address).submit(service.specification("restarts"))
@@ -293,13 +294,13 @@ class RestartTest(unittest.TestCase):
             again.finish(lease, lease.trials[0])
         watcher.join(service.DEADLINE)
         self.assertFalse(watcher.is_alive())
-        # As if nothing had happened.
+        # The watch must look as if nothing had happened.
         after = list(lengthwise.Client(server.address).experiment("restarts").watch())
         self.assertEqual([event.position for event in seen], [event.position for event in after])
         self.assertEqual([type(event) for event in seen], [type(event) for event in after])
         self.assertEqual(experiment.refresh().counts.succeeded, 4)
 
-    def test_quiet_hours_are_no_hours_without_a_server(self):
+    def test_quiet_stream_is_no_outage(self):
         server = service.Server()
         self.addCleanup(server.kill)
         lengthwise.Client(server.address).submit(service.specification("quiet")).trial(0).cancel()
@@ -308,7 +309,7 @@ class RestartTest(unittest.TestCase):
         clock = mock.Mock(monotonic=lambda: time.monotonic() + 3600 * hours, sleep=time.sleep)
 
         class Quiet:
-            """A stream on which nothing comes for two hours before it breaks."""
+            """A stream that stays silent for two hours before it breaks."""
 
             def __init__(self, *arguments):
                 self._stream = connect(*arguments)
@@ -331,7 +332,7 @@ class RestartTest(unittest.TestCase):
             lengthwise.Client(server.address).experiment("quiet").cancel()
             self.assertEqual([event.new for event in watch], ["CANCELLED"] * 3)
 
-    def test_a_watch_gives_up_when_there_is_no_server_for_long(self):
+    def test_watch_gives_up_without_a_server(self):
         server = service.Server()
         # Of two addresses, the first of which nobody listens at.
         experiment = lengthwise.Client(f"127.0.0.1:1, {server.address}").submit(service.specification("gone"))
@@ -351,7 +352,7 @@ class SettingsTest(unittest.TestCase):
         self.file = directory / "config.yaml"
 
     def command_line(self, environment, flags):
-        """As the command line understands the same."""
+        """Returns the settings as the command line reads them."""
         done = subprocess.run(
             [service.CLIENT, "config", "--output", "json", *flags],
             capture_output=True, text=True, check=False,
@@ -369,7 +370,7 @@ class SettingsTest(unittest.TestCase):
             return None
         return found.__dict__
 
-    def test_the_command_line_understands_the_same(self):
+    def test_command_line_reads_the_same_settings(self):
         other = self.home / "other.yaml"
         other.write_text("server: other:1\ntls_ca: system\n")
         for text in (
@@ -465,7 +466,7 @@ class SettingsTest(unittest.TestCase):
                 experiment = client.submit(service.specification("secret"))
                 self.assertEqual([event.new for event in experiment.cancel().watch()], ["CANCELLED"] * 4)
             with lengthwise.Client(token_file="") as client:
-                self.assertEqual(len(client.experiments()), 1)  # empty is not given: the file's
+                self.assertEqual(len(client.experiments()), 1)  # empty means unset: the file's value applies
         with lengthwise.Client(address, tls_ca=certificate, tls_server_name="house.example") as stranger:
             with self.assertRaisesRegex(lengthwise.LengthwiseError, "token") as caught:
                 stranger.experiments()
@@ -473,7 +474,7 @@ class SettingsTest(unittest.TestCase):
 
 
 class RefusingServer(grpc.GenericRpcHandler):
-    """Refuses the first calls, then answers with as many messages as a call has had attempts."""
+    """Rejects the first calls, then answers with as many messages as the call had attempts."""
 
     def __init__(self, refusals, retry_delay, after_first_answer=False):
         self.attempts = 0
@@ -537,14 +538,14 @@ class RetryTest(unittest.TestCase):
         return server
 
     def calls(self, connection):
-        """Each kind of call; returns the index of its first answer."""
+        """Makes each kind of call; returns the index of its first answer."""
         return {
             "call": lambda: connection.call("S/Call", self.Trial(), self.Trial).index,
             "send": lambda: connection.send("S/Send", lambda: iter([self.Trial()] * 3), self.Trial).index,
             "stream": lambda: next(connection.stream("S/Stream", self.Trial(), self.Trial)).index,
         }
 
-    def test_repeats_a_call_after_the_delay_that_the_server_asks_for(self):
+    def test_retries_after_the_servers_delay(self):
         for kind in ("call", "send", "stream"):
             server = self.serve(refusals=2, retry_delay=0.01)
             self.assertEqual(self.calls(server.connection)[kind](), 3, kind)
@@ -556,7 +557,7 @@ class RetryTest(unittest.TestCase):
                 self.calls(server.connection)[kind]()
             self.assertEqual(server.attempts, 1, kind)
 
-    def test_gives_up_before_a_delay_beyond_its_patience(self):
+    def test_gives_up_on_a_long_delay(self):
         with mock.patch("lengthwise.connection._PATIENCE_SECONDS", 0.0):
             for kind in ("call", "send", "stream"):
                 server = self.serve(refusals=1, retry_delay=0.5)
@@ -564,7 +565,7 @@ class RetryTest(unittest.TestCase):
                     self.calls(server.connection)[kind]()
                 self.assertEqual(server.attempts, 1, kind)
 
-    def test_does_not_repeat_a_stream_that_has_answered(self):
+    def test_does_not_retry_an_answered_stream(self):
         server = self.serve(refusals=1, retry_delay=0.01, after_first_answer=True)
         answers = server.connection.stream("S/Stream", self.Trial(), self.Trial)
         self.assertEqual(next(answers).index, 1)
@@ -590,7 +591,7 @@ class PackageTest(unittest.TestCase):
         self.assertIn(f'\nversion = "{lengthwise.__version__}"\n', project)
 
     def test_lives_with_the_modules_of_others(self):
-        # google.rpc's messages of another package, in the same process.
+        # Another package's google.rpc messages, in the same process.
         done = subprocess.run(
             [sys.executable, "-c",
              "import lengthwise\n"

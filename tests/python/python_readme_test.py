@@ -1,4 +1,4 @@
-"""What python/README.md shows, run against a real server and worker."""
+"""Runs the examples of python/README.md with a real server and worker."""
 import contextlib
 import os
 import re
@@ -36,7 +36,7 @@ def run_python(arguments, directory, **environment):
 
 class PythonReadmeTest(unittest.TestCase):
     def run_block(self, block, **environment):
-        """With fewer steps; what it says of the results."""
+        """Runs a block with fewer steps and checks the printed results."""
         directory = service.new_directory()
         quickstart = (service.ROOT / "experiments/quickstart.yaml").read_text()
         (directory / "experiments").mkdir()
@@ -49,7 +49,7 @@ class PythonReadmeTest(unittest.TestCase):
         code, printed, error = run_python(["-c", "\n".join(lines)], directory, **environment)
         self.assertEqual((code, printed), (0, "encoding,succeeded\nsin_cos,1\nrandomized_sin_cos,1\n"), error)
 
-    def test_its_first_lines_submit_wait_and_have_results(self):
+    def test_first_lines_give_results(self):
         block, _ = re.findall(r"^```python\n(.*?)^```$", README, re.M | re.S)
         self.assertIn("127.0.0.1:7070", block)
         with server_and_worker() as server:

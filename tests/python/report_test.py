@@ -1,4 +1,4 @@
-"""What `lengthwise report` writes, of given trials, of text that others chose and of a real server; and that it shows."""
+"""`lengthwise report` for given trials, for hostile text and with a real server, including how a browser shows it."""
 import base64
 import hashlib
 import json
@@ -28,7 +28,7 @@ from service import CLIENT, lengthwise
 
 SUCCESS, FAILURE, USAGE = 0, 1, 2
 TRIAL = "experiments/e-1/trials/bucket_sort-relative"
-# What a terminal, a browser, and a reader of a table could take for something else.
+# Text that could be misread by a terminal, a browser or a reader of a table.
 HOSTILE = "</script><script>alert(1)</script>\"&"
 STEERING = "\x1b]0;title\x07\x1b[2J\rover\u009b2J\u202etxt"
 
@@ -47,7 +47,7 @@ def make_trial(name, state):
 
 
 def make_map(probabilities, length=1, sequence=0):
-    """One layer and head; a token of input and one of output."""
+    """A map of one layer and head, with one input and one output token."""
     return AttentionMap(
         length=length, input_number=0, sequence=sequence, tokens=numpy.array([3, 9], numpy.int32), numbers=numpy.array([]),
         positions=numpy.arange(2), probabilities=numpy.array(probabilities, numpy.float32).reshape(1, 1, 2, 2),
@@ -59,7 +59,7 @@ def entry(kind, name, title):
 
 
 def make_data(description="Does it sort?", owner="ada"):
-    """One trial that has succeeded, of accuracies 1.0 at length 1 and 0.625 at length 3."""
+    """One succeeded trial with accuracies 1.0 at length 1 and 0.625 at length 3."""
     experiment = experiment_service_pb2.Experiment(name="experiments/e-1", owner=owner)
     specification = experiment.specification
     specification.description = description
@@ -94,7 +94,7 @@ def evaluation(trial):
 
 
 class TestOfHtml(unittest.TestCase):
-    """Says what is missing, and not the whole file."""
+    """Fails with the missing text instead of the whole file."""
 
     def assert_has(self, html, *texts):
         for text in texts:
@@ -114,7 +114,7 @@ def shown_maps(html):
 
 
 class ReportTest(TestOfHtml):
-    def test_it_shows_what_the_experiment_found(self):
+    def test_report_shows_results(self):
         html = report.render(make_data())
         self.assert_has(html, "<h1>e-1</h1>")
         self.assert_has(html, "<p>Does it sort?</p>")
@@ -123,7 +123,7 @@ class ReportTest(TestOfHtml):
         self.assert_has(between(html, "<tbody>", "</tbody>"), ">62.5<")
         self.assert_has(html, '<img alt="Accuracy by length: e-1"')
 
-    def test_it_needs_nothing_beside_the_file(self):
+    def test_file_is_self_contained(self):
         html = report.render(make_data())
         for loads in ('src="http', 'href="http', "url(", "@import", "<link"):
             self.assert_has_not(html, loads)
@@ -131,7 +131,7 @@ class ReportTest(TestOfHtml):
     def test_pictures_are_whole_svg_documents(self):
         html = report.render(make_data())
         sources = re.findall(r'(?:src|srcset)="data:image/svg\+xml;base64,([^"]*)"', html)
-        # Of accuracy by length, for a desk and for a phone.
+        # Accuracy by length, for a wide screen and for a phone.
         self.assertEqual(len(sources), 2)
         for source in sources:
             svg = base64.b64decode(source).decode()
@@ -146,13 +146,13 @@ class ReportTest(TestOfHtml):
         # 1, 0, 0.25 and 0.75 in steps of 1/255.
         self.assertEqual(base64.b64decode(one["probabilities"]), b"\xff\x00\x40\xbf")
 
-    def test_maps_that_would_make_the_file_too_large_are_counted(self):
+    def test_maps_beyond_the_size_limit_are_counted(self):
         html = report.render(make_data(), max_attention_bytes=3)
         self.assert_has(html, "1 map is left out")
         self.assert_has_not(html, 'attention-viewer"')
 
-    def test_maps_of_networks_that_share_an_encoding_are_models_of_their_own(self):
-        """As in experiments/positional_attention/quick/figure5.yaml, whose networks have one encoding."""
+    def test_networks_with_one_encoding_have_separate_maps(self):
+        """As in experiments/positional_attention/quick/figure5.yaml, whose networks share one encoding."""
         data = make_data()
         other = "experiments/e-1/trials/bucket_sort-wide-relative"
         data.plotted.trials.append(make_trial(other, event_pb2.SUCCEEDED))
@@ -165,7 +165,7 @@ class ReportTest(TestOfHtml):
         )
         self.assert_has(html, "Of each task, network and encoding the trial that is best")
 
-    def test_no_length_goes_without_a_map_before_another_has_two(self):
+    def test_every_length_gets_a_map_first(self):
         data = make_data()
         data.plotted.maps[TRIAL] = [
             make_map([1, 0, 0, 1], length, sequence) for length in (1, 3) for sequence in (0, 1, 2)
@@ -182,13 +182,13 @@ class ReportTest(TestOfHtml):
         self.assertEqual(names(small), ["length 1/1", "length 3/1", "length 1/2"])
         self.assert_has(small, "3 maps are left out")
 
-    def test_numbers_of_a_regression_are_told(self):
+    def test_regression_shows_its_numbers(self):
         data = make_data()
         one = make_map([1, 0, 0, 1])
         one.tokens[:] = -1
         object.__setattr__(one, "numbers", numpy.array([0.25, 2.0]))
         data.plotted.maps[TRIAL] = [one]
-        # Its outputs stand in the places of the inputs.
+        # Its outputs take the places of the inputs.
         data.plotted.catalogue.tasks["bucket_sort"].facts["kind"] = "regression"
         (shown,) = shown_maps(report.render(data))
         self.assertEqual((shown["numbers"], shown["first_output"]), ([0.25, 2.0], 2))
@@ -203,7 +203,7 @@ class ReportTest(TestOfHtml):
         self.assert_has(html, "&lt;script&gt;alert(1)&lt;/script&gt;&#34;&amp;")
         self.assertIn(HOSTILE, shown_maps(html)[0]["model"])
 
-    def test_trials_that_failed_for_one_reason_stand_together(self):
+    def test_failures_are_grouped_by_reason(self):
         data = make_data()
         for i in range(60):
             data.plotted.trials.append(make_trial(f"experiments/e-1/trials/t{i}", event_pb2.FAILED))
@@ -212,7 +212,7 @@ class ReportTest(TestOfHtml):
         self.assert_has(failures, ">the loss is not a number at step 7</h3>\n<p>t0, t1, ")
         self.assert_has(failures, "t49 and 10 more</p>")
 
-    def test_sections_with_nothing_to_show_are_left_out(self):
+    def test_empty_sections_are_left_out(self):
         data = make_data()
         data.summary = accuracy_summary.AccuracySummary()
         data.plotted.all_evaluations = []
@@ -223,7 +223,7 @@ class ReportTest(TestOfHtml):
             self.assert_has_not(html, f'id="{section}"')
             self.assert_has_not(html, f'href="#{section}"')
 
-    def test_its_policy_allows_its_own_script_and_style_and_no_network(self):
+    def test_its_policy_allows_no_network(self):
         html = report.render(make_data())
         policy = between(html, 'http-equiv="Content-Security-Policy" content="', '"')
         self.assert_has(policy, "default-src 'none'")
@@ -235,7 +235,7 @@ class ReportTest(TestOfHtml):
             digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
             self.assert_has(policy, f"{directive} 'sha256-{digest}'")
 
-    def test_control_characters_are_written_out(self):
+    def test_control_characters_are_escaped(self):
         html = report.render(make_data("\x1b]0;title\x07 \u202etxt"))
         self.assert_has(html, "\\x1b]0;title\\x07 \\u202etxt")
         self.assert_has_not(html, "\x1b")
@@ -252,7 +252,7 @@ class ReportTest(TestOfHtml):
         png = base64.b64decode(between(html, 'src="data:image/png;base64,', '"'))
         self.assertEqual(png[:8], b"\x89PNG\r\n\x1a\n")
 
-    def test_more_tasks_than_a_picture_has_room_for_are_told(self):
+    def test_tasks_beyond_a_pictures_room_are_reported(self):
         data = make_data()
         for i in range(20):
             name = f"experiments/e-1/trials/t{i}"
@@ -292,7 +292,7 @@ class ReportOfFakeServerTest(TestOfHtml):
     def write(self):
         return report.write(self.server.connection, self.experiment, self.path)
 
-    def test_text_of_others_is_written_out(self):
+    def test_foreign_text_is_escaped(self):
         self.experiment.owner = self.experiment.specification.description = STEERING
         self.trial.state, self.trial.reason = event_pb2.FAILED, STEERING
         self.trial.specification.encoding.label = STEERING
@@ -303,7 +303,7 @@ class ReportOfFakeServerTest(TestOfHtml):
         self.assertEqual(printable.printable_text(html), html)
         self.assert_has(html, "\\x1b]0;title")
 
-    def test_damaged_maps_are_told_and_not_shown(self):
+    def test_damaged_maps_are_reported_and_not_shown(self):
         self.trial.specification.evaluation.attention_lengths.append(1)
         self.server.evaluations.append(evaluation(self.trial.name))
         self.server.maps[self.trial.name] = [
@@ -336,7 +336,7 @@ class UserFileTest(unittest.TestCase):
         self.assertEqual(stat.S_IMODE(self.path.stat().st_mode), 0o640)
         self.assertEqual(self.files(), 1)
 
-    def test_a_file_that_was_there_keeps_its_permissions_and_its_links(self):
+    def test_replaced_file_keeps_permissions_and_links(self):
         self.path.write_text("before")
         self.path.chmod(0o600)
         link = self.directory / "link.html"
@@ -347,9 +347,9 @@ class UserFileTest(unittest.TestCase):
         self.assertEqual(self.path.read_text(), "after")
         self.assertEqual(stat.S_IMODE(self.path.stat().st_mode), 0o600)
 
-    def test_what_was_there_stays_where_the_new_has_no_room(self):
+    def test_full_disk_keeps_the_old_file(self):
         self.path.write_text("before")
-        # No file may grow beyond a page, as on a full disk.
+        # Limits files to a page, as on a full disk.
         self.addCleanup(signal.signal, signal.SIGXFSZ, signal.signal(signal.SIGXFSZ, signal.SIG_IGN))
         limit = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limit[1]))
@@ -362,7 +362,7 @@ class UserFileTest(unittest.TestCase):
         self.assertEqual(self.path.read_text(), "before")
         self.assertEqual(self.files(), 1)
 
-    def test_it_says_what_to_do_and_also_before_the_work(self):
+    def test_unwritable_file_is_reported_before_the_work(self):
         def write(path):
             user_file.write_for_user(path, b"text")
 
@@ -382,14 +382,14 @@ class BrowserTest(unittest.TestCase):
         self.variables = {"PATH": str(self.directory)}
 
     def add_program(self, name):
-        """Writes what it was given to the pipe "shown"."""
+        """Adds a program that writes its arguments to the pipe "shown"."""
         path = self.directory / name
         path.write_text(f"#!/bin/sh\nprintf %s \"$1\" > '{self.directory}/shown'\n")
         path.chmod(0o755)
         os.mkfifo(self.directory / "shown")
 
     def shown(self):
-        """Waits for the program."""
+        """Waits for the program and returns its arguments."""
         found = []
         reader = threading.Thread(target=lambda: found.append((self.directory / "shown").read_text()), daemon=True)
         reader.start()
@@ -401,7 +401,7 @@ class BrowserTest(unittest.TestCase):
             browser.open_in_browser("x.svg", self.variables)
         self.assertIn(text, str(raised.exception))
 
-    def test_it_starts_the_first_browser_that_is_there(self):
+    def test_starts_the_first_installed_browser(self):
         self.variables["BROWSER"] = "not-there:looker"
         self.add_program("looker")
         browser.open_in_browser("a picture.svg", self.variables)
@@ -414,7 +414,7 @@ class BrowserTest(unittest.TestCase):
         browser.open_in_browser("x.svg", self.variables)
         self.assertEqual(self.shown(), ["x.svg"])
 
-    def test_it_says_what_to_do_where_nothing_shows_pictures(self):
+    def test_missing_browser_says_what_to_do(self):
         self.variables["DISPLAY"] = ":0"
         self.assert_refused("apt-get install xdg-utils")
         self.variables["BROWSER"] = "/nowhere/firefox"
@@ -422,7 +422,7 @@ class BrowserTest(unittest.TestCase):
 
 
 class ReportOfServerTest(TestOfHtml):
-    """The command and the method, of trials that have everything."""
+    """The command and the method, for trials with every kind of data."""
 
     @classmethod
     def setUpClass(cls):
@@ -456,7 +456,7 @@ class ReportOfServerTest(TestOfHtml):
         self.assertEqual((done.returncode, done.stdout), (code, ""), done)
         self.assertEqual(done.stderr, f"lengthwise: {text}\n")
 
-    def test_it_holds_what_the_experiment_has(self):
+    def test_report_has_every_section(self):
         directory = service.new_directory()
         done = self.run_program("tiny", directory=directory)
         self.assertEqual((done.returncode, done.stdout, done.stderr), (SUCCESS, "tiny-1.html\n", ""))
@@ -469,13 +469,13 @@ class ReportOfServerTest(TestOfHtml):
         # Numbers(index).accuracy over lengths 6 and 8, the mean over both seeds.
         unseen = numpy.mean([service.Numbers(index).accuracy(length) for index in (0, 1) for length in (6, 8)])
         self.assert_has(between(html, "<tbody>", "</tbody>"), f">{100 * unseen:.1f}<")
-        # The best of each encoding: the second seed, whose map is a function of its index.
+        # The best of each encoding is the second seed, whose map is a function of its index.
         found = shown_maps(html)
         self.assertEqual([one["model"] for one in found], ["Bucket Sort, None", "Bucket Sort, sin / cos"])
         rounded = numpy.frombuffer(base64.b64decode(found[1]["probabilities"]), numpy.uint8)
         self.assertEqual(rounded.tolist(), numpy.rint(255 * service.Numbers(3).attention()).astype(int).ravel().tolist())
 
-    def test_tables_that_are_named_are_those_it_stands_beside(self):
+    def test_named_tables_are_compared(self):
         path = service.new_directory() / "r.html"
         done = self.run_program("tiny-1", "-o", path, "--compare", "randomized_pe/table_2")
         self.assertEqual((done.returncode, done.stdout), (SUCCESS, f"{path}\n"), done.stderr)
@@ -530,13 +530,14 @@ class ReportOfServerTest(TestOfHtml):
         for width in (1280, 390):
             with self.subTest(width=width), chromium.Page(path.as_uri(), width) as page:
                 self.assertEqual((page.messages, page.requests), ([], []))
-                # Tables scroll in themselves, not the page.
+                # Tables scroll by themselves; the page does not.
                 self.assertEqual(page.evaluate("document.documentElement.scrollWidth"), width)
                 self.assertEqual(
                     page.evaluate("[...document.images].filter((image) => image.naturalWidth < 100).length"), 0
                 )
                 self.assertGreaterEqual(page.evaluate("document.images.length"), 4)
-                # The viewer has drawn a map of more than one colour, and tells what a pointer is on.
+                # The viewer has drawn a map of more than one colour, and shows the value under the
+                # pointer.
                 colours = page.evaluate(
                     "(() => { const canvas = document.querySelector('canvas'); const seen = new Set();"
                     "const data = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;"
@@ -554,8 +555,8 @@ class ReportOfServerTest(TestOfHtml):
                 self.assertEqual(reading, f"input 1 (symbol 4) looks at input 1 (symbol 4): {100 * largest:.1f} %")
 
     @unittest.skipUnless(chromium.PROGRAM, chromium.WHY_NOT)
-    def test_chromium_runs_nothing_that_others_wrote(self):
-        """Even where an escape were missing: the policy refuses it, and Chromium says so."""
+    def test_chromium_runs_no_foreign_script(self):
+        """Even without escaping, the policy must block scripts. Chromium reports the violation."""
         path = service.new_directory() / "r.html"
         html = report.render(make_data())
         path.write_text(html.replace("Does it sort?", "<script>window.ran = true</script><img src='http://127.0.0.1:9/x'>"))

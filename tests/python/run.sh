@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Runs unittest modules with the packages of $LENGTHWISE_TEST_PYTHON, which tests/run.sh installs; each is skipped without.
+# Runs unittest modules with the packages of $LENGTHWISE_TEST_PYTHON, which tests/run.sh installs.
+# Skips them without it.
 #   run.sh MODULE.py...
 set -euo pipefail
 if [ -z "${LENGTHWISE_TEST_PYTHON:-}" ]; then
-  reason="LENGTHWISE_TEST_PYTHON names no Python with the packages that exports are read by; tests/run.sh installs one"
+  reason="LENGTHWISE_TEST_PYTHON is not set to a Python with the packages that read exports; tests/run.sh installs one"
   echo "skipped: $reason"
   {
     echo '<testsuites><testsuite name="python">'

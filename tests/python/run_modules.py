@@ -1,4 +1,4 @@
-"""Runs unittest modules and writes JUnit XML to $XML_OUTPUT_FILE, where Bazel and tests/count_results.py look for it."""
+"""Runs unittest modules and writes JUnit XML to $XML_OUTPUT_FILE for Bazel and tests/count_results.py."""
 import os
 import pathlib
 import sys
@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ElementTree
 
 
 class Recorder(unittest.TextTestResult):
-    """Keeps an element for each case."""
+    """Records an XML element for each case."""
 
     def __init__(self, *arguments, **keywords):
         super().__init__(*arguments, **keywords)

@@ -1,4 +1,4 @@
-"""The real server, the Python client as pip installs it, and a worker whose numbers are known."""
+"""The real server, the Python client as pip installs it, and a worker with known numbers."""
 import hashlib
 import importlib
 import os
@@ -15,7 +15,7 @@ ROOT = pathlib.Path.cwd()  # the runfiles of the Bazel test, or the checkout wit
 SERVER = os.environ.get("SERVER", "server/lengthwise_server")
 CLIENT = os.environ.get("CLIENT", "client/lengthwise")
 DEADLINE = 60.0
-# With files that are no part of this repository.
+# Third-party data files, which are not in this repository.
 DATA_DIRECTORY = os.environ.get("LENGTHWISE_DATA_DIR", "")
 
 
@@ -35,10 +35,10 @@ from lengthwise import settings  # noqa: E402
 from lengthwise._proto import event_pb2, worker_service_pb2  # noqa: E402
 from lengthwise.connection import Connection  # noqa: E402
 
-# Nothing of the user's.
+# Excludes the user's settings.
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("LENGTHWISE_")}
 ENVIRONMENT["LENGTHWISE_CONFIG"] = ""
-# What the command line starts of Python is the package of the test.
+# Makes the command line start the package under test.
 ENVIRONMENT["LENGTHWISE_PYTHON"] = sys.executable
 ENVIRONMENT["PYTHONPATH"] = str(SITE)
 for name in [name for name in os.environ if name.startswith("LENGTHWISE_")]:
@@ -47,13 +47,13 @@ os.environ["LENGTHWISE_CONFIG"] = ""
 
 
 class Server:
-    """A server that can be killed and started again on its port."""
+    """A server that can be killed and restarted on its port."""
 
     def __init__(self, largest_file_kib: int = 0) -> None:
         self.directory = new_directory()
         self.address = "127.0.0.1:0"
         self._limit: list[str] = []
-        if largest_file_kib > 0:  # where a write fails in the middle, as on a full disk
+        if largest_file_kib > 0:  # makes a write fail in the middle, as on a full disk
             limit = f"trap '' XFSZ; ulimit -f {largest_file_kib}; exec \"$@\""
             self._limit = ["bash", "-c", limit, "bash"]
         self.start()
@@ -97,7 +97,8 @@ def specification(name: str, **more) -> dict:
 
 
 class Numbers:
-    """What a trial of an index in the grid measures: functions of the index, so that tests can tell trials apart."""
+    """The measurements of a trial by its index in the grid. They differ by index, so that tests can tell trials apart.
+    """
 
     STEPS = [50, 100, 150, 200]
     LENGTHS = [2, 4, 6, 8]
@@ -117,7 +118,7 @@ class Numbers:
         return self.accuracy(length, step) / 2
 
     def attention(self) -> numpy.ndarray:
-        """[layers, heads, tokens, tokens] of length 3 and its 3 output tokens; rows add up to 1."""
+        """[layers, heads, tokens, tokens] at length 3, with 3 output tokens; rows sum to 1."""
         raw = numpy.arange(1, 1 + 2 * 2 * 6 * 6, dtype=numpy.float32).reshape(2, 2, 6, 6) + self.index
         return (raw / raw.sum(axis=3, keepdims=True)).astype("<f4")
 
@@ -136,7 +137,7 @@ class Numbers:
 
 
 class Worker:
-    """Runs the trials that a server has, each in one go, on a thread of its own if so asked."""
+    """Runs a server's trials, each in one go, optionally on a background thread."""
 
     def __init__(self, server: Server, worker_id: str = "python-1") -> None:
         self._connection = Connection(settings.Settings(server=server.address), timeout=30)
@@ -161,7 +162,7 @@ class Worker:
         return answer.lease if answer.HasField("lease") else None
 
     def run_all(self) -> int:
-        """Until nothing is queued; how many."""
+        """Runs until the queue is empty. Returns the number of trials."""
         done = 0
         while lease := self.acquire():
             for trial in lease.trials:
@@ -171,7 +172,7 @@ class Worker:
         return done
 
     def train(self, lease, leased) -> None:
-        """Everything but the end."""
+        """Sends everything except the end."""
         numbers = Numbers(self.index_of(leased))
         model = numbers.model()
         checkpoint = event_pb2.Checkpoint(sha256=hashlib.sha256(model).hexdigest(), size_bytes=len(model))
@@ -254,7 +255,7 @@ class Worker:
 
     @staticmethod
     def index_of(leased) -> int:
-        """In the grid of `specification`."""
+        """The trial's index in the grid of `specification`."""
         return 2 * (leased.specification.encoding.name == "sin_cos") + leased.specification.weight_seed
 
     @staticmethod

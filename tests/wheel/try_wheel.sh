@@ -1,23 +1,23 @@
 #!/usr/bin/env bash
-# Makes the wheel of a built tree and tries it as somebody new does: in a fresh root of each release of Debian, with python3-venv
-# and no compiler, a user without rights installs it and runs the quickstart. Then the worker trains on emulated old processors.
-# Prints the seconds of each step.
+# Builds the wheel of a built tree and tries it as a new user: in a fresh root of each release of
+# Debian with python3-venv and no compiler, an unprivileged user installs it and runs the
+# quickstart. Then the worker trains on emulated old processors. Prints the seconds of each step.
 #
 #   tests/wheel/try_wheel.sh [SUITE...]        bookworm (Debian 12) and trixie (Debian 13)
 #
-# It needs root, debootstrap and network, and 7 GB for each release while it runs. Exits with 77 and the reason as its last
-# line where it cannot be tried.
+# Needs root, debootstrap, a network, and 7 GB for each release while it runs. If it cannot run,
+# exits with 77 and the reason as its last line.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 suites=("$@")
 [ $# -gt 0 ] || suites=(bookworm trixie)
 
 cannot() { echo "$*"; exit 77; }
-[ "$(id -u)" = 0 ] || cannot "the wheel was not tried: only root can make a fresh root of Debian"
-command -v debootstrap >/dev/null || cannot "the wheel was not tried: there is no debootstrap"
+[ "$(id -u)" = 0 ] || cannot "the wheel was not tested: only root can make a fresh root of Debian"
+command -v debootstrap >/dev/null || cannot "the wheel was not tested: debootstrap is not installed"
 mirror=$(find /etc/apt -name '*.list' -o -name '*.sources' | sort | xargs cat |
   sed -nE 's#^(URIs:|deb( \[[^]]*\])?) (https?://[^ ]+/debian)/?( .*)?$#\3#p' | head -1)
-[ -n "$mirror" ] || cannot "the wheel was not tried: apt has no source of Debian's packages here"
+[ -n "$mirror" ] || cannot "the wheel was not tested: apt has no source of Debian's packages here"
 
 work=$(mktemp -d "${TMPDIR:-/var/tmp}/lengthwise-wheel-XXXXXX")
 mounted=()
@@ -36,7 +36,7 @@ deploy/wheel.sh "$work/dist"
 wheel=$(basename "$work"/dist/*.whl)
 [ "$(stat -c %s "$work/dist/$wheel")" -lt 40000000 ] || fail "$wheel is larger than 40 MB"
 
-# As the user, in the root, with nothing of this shell but what reaches the network.
+# Runs a command as the user in the root. Keeps only this shell's network settings.
 as_user() {
   env --ignore-environment HOME=/home/ada LANG=C.UTF-8 PATH=/usr/bin:/bin "${network[@]}" "$(command -v chroot)" --userspec=ada:ada "$root" \
     /bin/sh -c 'cd ~ && exec "$@"' sh "$@"
@@ -52,7 +52,7 @@ learning_rates: 0.001
 training: {steps: 20, batch_size: 16, lengths: {min: 1, max: 8}}
 evaluation: {lengths: [4, 8, 12], sequences: 32}
 YAML
-# train_something WHERE: with the programs in the root, on this machine.
+# train_something WHERE: trains with the programs in the root, on this machine.
 train_something() {
   "$site/lengthwise/_programs/bin/lengthwise" run "$work/tiny.yaml" --device cpu --workers 1 --data_dir "$work/$suite-$1" \
     >"$work/table" || { cat "$work/table"; fail "no training: $1"; }
@@ -63,13 +63,13 @@ for suite in "${suites[@]}"; do
   root=$work/$suite
   begin "making a root with python3-venv"
   debootstrap --variant=minbase --include=python3-venv,ca-certificates "$suite" "$root" "$mirror" >"$work/log" 2>&1 ||
-    { tail -5 "$work/log"; cannot "the wheel was not tried: debootstrap could not make $suite of $mirror"; }
+    { tail -5 "$work/log"; cannot "the wheel was not tested: debootstrap could not make $suite from $mirror"; }
   for directory in dev proc sys; do
-    mount --rbind "/$directory" "$root/$directory" || cannot "the wheel was not tried: root may not mount here"
+    mount --rbind "/$directory" "$root/$directory" || cannot "the wheel was not tested: root may not mount here"
     mount --make-rslave "$root/$directory"
     mounted=("$root/$directory" "${mounted[@]}")
   done
-  # How this machine reaches the network.
+  # Copies this machine's network configuration.
   cp --dereference --remove-destination /etc/resolv.conf /etc/hosts "$root/etc/"
   cp --dereference --remove-destination /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
   [ ! -e /etc/pip.conf ] || cp /etc/pip.conf "$root/etc/"
@@ -115,7 +115,8 @@ PYTHON
   done
   libraries=$(as_user sh -c 'ldd lengthwise/lib/python3*/site-packages/lengthwise/_programs/bin/lengthwise_worker')
   ! grep "not found" <<<"$libraries" || fail "the worker lacks libraries"
-  # PyTorch's own: two OpenMPs would wait for each other's threads, and two LibTorches are two sets of kernels.
+  # The libraries must be PyTorch's own: two OpenMP runtimes wait for each other's threads, and two
+  # LibTorches are two sets of kernels.
   grep -q libtorch_cpu <<<"$libraries" || fail "the worker loads no LibTorch"
   ! grep -E "lib(torch|c10|cudart|gomp)[^ ]* =>" <<<"$libraries" | grep -vE "=> /home/ada/.*/(torch|nvidia)/" ||
     fail "the worker loads libraries in place of PyTorch's"
@@ -123,9 +124,9 @@ PYTHON
 
   site=$(echo "$root"/home/ada/lengthwise/lib/python3*/site-packages)
   if ! command -v qemu-x86_64 >/dev/null; then
-    echo "$suite: no qemu-x86_64, so the programs were not tried on old processors"
+    echo "$suite: no qemu-x86_64, so the programs were not tested on old processors"
   else
-    # x86-64-v2 and nothing more; and less than that, without SSE 4.2 and POPCNT.
+    # x86-64-v2 exactly, and less than that: without SSE 4.2 and POPCNT.
     for processor in Nehalem Conroe; do
       begin "training on an emulated $processor"
       emulated="qemu-x86_64 -L $root -cpu $processor $site/lengthwise/_programs/bin"
@@ -140,7 +141,8 @@ PYTHON
 
   if [ -d "$site/lengthwise/_programs/no_cuda" ]; then
     begin "training with a PyTorch that has no CUDA"
-    # As one for the CPU: without the libraries of CUDA that a worker with kernels for it is linked to.
+    # Like a CPU-only installation: without the CUDA libraries to which a worker with kernels is
+    # linked.
     rm "$site"/torch/lib/libc10_cuda.so "$site"/nvidia/cu13/lib/libcudart.so.*
     train_something CPU
     took
