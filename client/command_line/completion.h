@@ -60,10 +60,10 @@ Completion Complete(const CommandDescription& program, const std::vector<std::st
 // Completion scripts that shells load. They are short and ask the program itself, so that they
 // always know its commands and the server's names. The first line of the answer to `lengthwise
 // __complete -- WORD...` says how to complete:
-//   :words      one of the words below, each on a line with a tab and its description
-//   :words/     the same, without a space after the word, because the value continues
-//   :files      a file name
-//   :directories a directory name
+//   :words        one of the words below, each on a line with a tab and its description
+//   :words/       the same, without a space after the word, because the value continues
+//   :files        a file name
+//   :directories  a directory name
 extern const char kBashCompletion[];
 extern const char kZshCompletion[];
 extern const char kFishCompletion[];
