@@ -15,7 +15,8 @@
 namespace lengthwise::client {
 namespace {
 
-// Text as it is: a backslash, a hyphen that can be copied, and no line that looks like a request.
+// Escapes text so that roff prints it verbatim: backslashes, hyphens that can be copied, and lines
+// that look like roff requests.
 std::string Escape(absl::string_view text) {
   std::string escaped = absl::StrReplaceAll(text, {{"\\", "\\e"}, {"-", "\\-"}});
   if (absl::StartsWith(escaped, ".") || absl::StartsWith(escaped, "'")) escaped.insert(0, "\\&");
@@ -98,7 +99,7 @@ void Options(std::string& page, const CommandDescription& command) {
   }
 }
 
-// "Examples:" and the like become headings, what is indented stays as it is.
+// Lines such as "Examples:" become headings; indented lines stay verbatim.
 void Footer(std::string& page, const std::string& footer) {
   bool verbatim = false;
   const std::vector<std::string> lines = absl::StrSplit(footer, '\n');

@@ -1,4 +1,4 @@
-// `lengthwise analyze ANALYSIS EXPERIMENT...`: what can be asked of stored maps, models and scores.
+// `lengthwise analyze ANALYSIS EXPERIMENT...`: analyzes stored maps, models and scores.
 #include <memory>
 #include <string>
 #include <utility>

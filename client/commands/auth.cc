@@ -27,7 +27,7 @@ std::string FormatDay(const google::protobuf::Timestamp& time) {
   return absl::FormatTime("%Y-%m-%d", absl::FromUnixSeconds(time.seconds()), absl::UTCTimeZone());
 }
 
-// "90d", and what absl::ParseDuration takes ("12h").
+// Accepts "90d" and the formats of absl::ParseDuration ("12h").
 absl::StatusOr<absl::Duration> ParseLifetime(const std::string& text) {
   absl::string_view days = text;
   double number = 0;
@@ -66,7 +66,7 @@ absl::StatusOr<int> CreateToken(Program& program, const CreateOptions& options) 
     return kSuccess;
   }
   if (absl::Status status = rpc::WriteTokenFile(options.out, created.text()); !status.ok()) {
-    // Nobody has its secret: it is of no use.
+    // The secret was not stored, so nobody can use the token.
     connection->RevokeToken(token.token_id()).IgnoreError();
     return status;
   }

@@ -23,7 +23,7 @@
 namespace lengthwise::client {
 namespace {
 
-// An entry with what only its kind has.
+// An entry with the properties that only its kind has.
 struct Listed {
   const catalogue::Entry* entry;
   std::vector<std::pair<std::string, std::string>> facts;
@@ -56,7 +56,8 @@ std::vector<Listed> Plain(const Entries& entries) {
   return listed;
 }
 
-// A sentence ends before a capital letter, "Zhou et al. 2024" and "Su et al. In" do not.
+// Returns the first sentence. A period ends it only before a capital letter and not after "et al",
+// as in "Zhou et al. 2024" and "Su et al. In".
 std::string FirstSentence(const std::string& text) {
   for (size_t end = text.find(". "); end != std::string::npos; end = text.find(". ", end + 1)) {
     const absl::string_view before = absl::string_view(text).substr(0, end);
@@ -209,7 +210,7 @@ CLI::App* AddKind(CLI::App& app, Program& program, const std::string& command,
   return added;
 }
 
-// `lengthwise encodings` also draws those that a specification writes as formulas.
+// `lengthwise encodings` also draws a specification's formula encodings.
 void AddEncodings(CLI::App& app, Program& program) {
   auto drawing = std::make_shared<FormulaDrawing>();
   CLI::App* command = AddKind(app, program, "encodings", "encoding",

@@ -1,4 +1,4 @@
-// `lengthwise compare A B`: two experiments side by side.
+// `lengthwise compare A B`: prints two experiments side by side.
 #include <memory>
 #include <string>
 #include <utility>

@@ -1,4 +1,4 @@
-// `lengthwise config`: which settings are in effect, and where they come from.
+// `lengthwise config`: shows the settings in effect and their sources.
 #include <cstdlib>
 
 #include "client/commands/commands.h"

@@ -19,8 +19,8 @@ struct TimeEstimate {
 };
 
 // Uses the seconds per step of succeeded trials in the server's newest experiments that have the
-// same task, network, encoding, batch size and lengths. Assumes that each of `workers` runs one
-// trial at a time. 0 stands for the number of live workers of the server.
+// same task, network, encoding, batch size, lengths and precision. Assumes that each of `workers`
+// runs one trial at a time. 0 stands for the number of live workers of the server.
 TimeEstimate EstimateTime(Connection& connection, const specification::Grid& grid, int workers = 0);
 
 // The part that needs no server: returns the seconds that the grid's trials take in sequence, or a

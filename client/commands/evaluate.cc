@@ -1,4 +1,4 @@
-// `lengthwise evaluate TRIAL`: a stored model on other lengths.
+// `lengthwise evaluate TRIAL`: evaluates a stored model on other lengths.
 #include <memory>
 
 #include "absl/strings/str_cat.h"

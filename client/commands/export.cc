@@ -1,4 +1,4 @@
-// `lengthwise export NAME --format FORMAT`: what was measured, for other tools.
+// `lengthwise export NAME --format FORMAT`: writes results for other tools.
 #include <memory>
 #include <string>
 #include <utility>
@@ -12,11 +12,11 @@ namespace {
 
 struct ExportFormat {
   const char* name;
-  // What is in it, in a line.
+  // Contents in one line.
   const char* description;
 };
 
-// FORMATS of python/lengthwise/exports, which write them, for the help and the completion.
+// FORMATS of python/lengthwise/exports, repeated here for help and completion.
 constexpr ExportFormat kFormats[] = {
     {"csv",
      "tables trials.csv, loss_curves.csv and length_accuracies.csv, and columns.json about them"},
@@ -30,9 +30,9 @@ constexpr ExportFormat kFormats[] = {
 struct ExportOptions {
   std::string name;
   std::string format;
-  // Empty: the name and the format, here.
+  // Empty: the name and the format, in the current directory.
   std::string path;
-  // Replace what an export wrote before.
+  // Replaces the output of an earlier export.
   bool replace = false;
 };
 

@@ -1,4 +1,4 @@
-// `lengthwise extend EXPERIMENT --seeds 10..19`: more seeds for an experiment that is there.
+// `lengthwise extend EXPERIMENT --seeds 10..19`: adds seeds to an existing experiment.
 #include <algorithm>
 #include <memory>
 #include <set>
@@ -28,7 +28,7 @@ struct ExtendOptions {
   bool yes = false;
 };
 
-// What is started without a question.
+// Maximum number of trials that are added without confirmation.
 constexpr size_t kMostTrials = 20;
 constexpr absl::Duration kLongest = absl::Minutes(10);
 
@@ -40,8 +40,8 @@ void Append(const Seeds& added, Seeds& seeds) {
   }
 }
 
-// The trials that the server would add. Without trials where this program cannot tell: the server
-// knows more, or refuses the request with its reason.
+// Returns the trials that the server would add. Empty if this program cannot tell; the server then
+// adds them or rejects the request with its reason.
 specification::Grid AddedTrials(const v1::Experiment& experiment,
                                 const v1::ExtendExperimentRequest& request) {
   v1::ExperimentSpecification extended = experiment.specification();
@@ -58,7 +58,7 @@ specification::Grid AddedTrials(const v1::Experiment& experiment,
   return *std::move(after);
 }
 
-// Says how much is added, and asks where it is much.
+// Prints how much work is added, and asks for confirmation if it is much.
 absl::Status ConfirmExtension(Program& program, Connection& connection,
                               const v1::Experiment& experiment,
                               const v1::ExtendExperimentRequest& request,

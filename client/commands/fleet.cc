@@ -1,4 +1,4 @@
-// `lengthwise workers up` and `down`: workers on a cluster that lends machines.
+// `lengthwise workers up` and `down`: starts and drains workers on a cluster.
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -25,9 +25,9 @@ struct FleetOptions {
   bool slurm = false;
   std::string job_name = "lengthwise-worker";
   std::string log_dir;
-  // Of `up`.
+  // Options of `up`.
   FleetPlanner::Options plan;
-  int32_t pack_size = 0;  // 0: by what sbatch is asked for
+  int32_t pack_size = 0;  // 0: depends on the sbatch arguments
   std::string experiment;
   std::string idle = "60s";
   std::string interval = "3s";
@@ -35,11 +35,11 @@ struct FleetOptions {
   std::string worker_token_file;
   bool once = false;
   std::vector<std::string> sbatch_arguments;
-  // Of `down`.
+  // Options of `down`.
   bool no_wait = false;
 };
 
-// On a file system that the nodes share, as homes mostly are.
+// In the home directory, which nodes usually share.
 std::string DefaultLogDirectory() {
   return platform::StateDirectory().value_or("./.local/state/lengthwise") + "/workers";
 }
@@ -56,7 +56,7 @@ absl::Status CheckCluster(const FleetOptions& options) {
       "say which cluster: --slurm (Kubernetes needs no command: deploy/kubernetes)");
 }
 
-// Sleeps, or less when interrupted.
+// Sleeps for `duration`, or until interrupted.
 void Sleep(absl::Duration duration, const InterruptGuard& interrupts) {
   const absl::Time end = absl::Now() + duration;
   while (interrupts.count() == 0 && absl::Now() < end) {
@@ -74,7 +74,7 @@ class SlurmFleet {
         planner_(options.plan),
         job_(std::move(job)) {}
 
-  // Looks once and submits what is missing.
+  // Checks the server and the cluster once and submits the missing jobs.
   absl::Status Round() {
     v1::GetWantedWorkersRequest request;
     request.set_max_pack_size(job_.max_pack_size);
@@ -82,7 +82,7 @@ class SlurmFleet {
     ASSIGN_OR_RETURN(const v1::GetWantedWorkersResponse wanted,
                      connection_.GetWantedWorkers(request));
     if (wanted.runnable_packs() <= wanted.idle_workers()) {
-      // The cluster need not be asked. Idle workers exit by themselves.
+      // No need to ask the cluster. Idle workers exit by themselves.
       Say(Describe(wanted));
       return absl::OkStatus();
     }
@@ -101,7 +101,7 @@ class SlurmFleet {
     return absl::OkStatus();
   }
 
-  // Says it with the time, if it is not what was said last.
+  // Prints `text` with the time, unless it repeats the last line.
   void Say(const std::string& text) {
     if (text == said_) return;
     said_ = text;
@@ -173,7 +173,7 @@ absl::StatusOr<int> Up(Program& program, const FleetOptions& options) {
                      FindExperiment(*connection, options.experiment));
     job.experiment = experiment.name();
   }
-  // Jobs do not start in this directory.
+  // Paths must be absolute, because jobs do not start in this directory.
   for (std::string* path : {&job.channel.token_file, &job.channel.tls_ca,
                             &job.channel.tls_certificate, &job.channel.tls_key}) {
     if (!path->empty() && *path != "system") *path = std::filesystem::absolute(*path).string();
@@ -185,7 +185,7 @@ absl::StatusOr<int> Up(Program& program, const FleetOptions& options) {
   absl::ParseDuration(options.interval, &interval);
   SlurmFleet fleet(program, *connection, options, std::move(job));
   const InterruptGuard interrupts;
-  // What is wrong from the start ends the program; what goes wrong later passes.
+  // An error in the first round ends the program. Later errors may be temporary.
   RETURN_IF_ERROR(fleet.Round());
   while (!options.once) {
     Sleep(interval, interrupts);
@@ -221,7 +221,7 @@ absl::StatusOr<int> Down(Program& program, const FleetOptions& options) {
     before = left;
     Sleep(absl::Seconds(1), interrupts);
     if (interrupts.count() > 0) return kInterrupted;
-    // A job that was just starting had no step yet that the first signal could reach.
+    // A job that was starting had no step yet to receive the first signal.
     if (++looks % 10 == 0) slurm.Drain().IgnoreError();
   }
 }

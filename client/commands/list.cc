@@ -1,4 +1,4 @@
-// `lengthwise list`: experiments, newest first.
+// `lengthwise list`: lists experiments, newest first.
 #include <memory>
 
 #include "absl/strings/str_cat.h"

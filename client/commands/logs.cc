@@ -1,4 +1,4 @@
-// `lengthwise logs TRIAL`: what workers and server wrote about a trial.
+// `lengthwise logs TRIAL`: shows the log lines of workers and server about a trial.
 #include <deque>
 #include <memory>
 #include <optional>
@@ -32,7 +32,7 @@ std::string LowerCase(v1::TrialState state) {
   return absl::AsciiStrToLower(v1::TrialState_Name(state));
 }
 
-// What a line says of a change of state: "failed (attempt 2): the loss was nan at step 12".
+// Describes a state change: "failed (attempt 2): the loss was nan at step 12".
 std::string Describe(const v1::StateChange& change, int32_t attempt) {
   std::string text = LowerCase(change.to());
   if (!change.worker().empty()) absl::StrAppend(&text, " on ", change.worker());
@@ -79,7 +79,7 @@ class Writer {
                         : line.severity == "warning" ? Paint::kYellow
                         : line.severity == "state"   ? Paint::kCyan
                                                      : Paint::kPlain;
-    // A text of several lines stays one entry: what follows is indented.
+    // Indents continuation lines, so that a multi-line text stays one entry.
     program_.out() << absl::FormatTime("%Y-%m-%d %H:%M:%S", line.time, absl::LocalTimeZone())
                    << "  " << palette_(paint, PadRight(line.severity, 7)) << "  "
                    << absl::StrReplaceAll(line.text, {{"\n", "\n    "}}) << "\n";
@@ -97,7 +97,7 @@ absl::StatusOr<int> Logs(Program& program, const Options& options) {
   Follower follower(*connection,
                     {.experiment = trial.name(), .include_progress = false, .log_only = true});
   Writer writer(program);
-  std::deque<Line> history;  // until it is known to be all
+  std::deque<Line> history;  // buffered until it is complete
   bool caught_up = false;
   while (interrupt.count() == 0) {
     const Follower::Update update = follower.Next(absl::Milliseconds(100));

@@ -1,4 +1,4 @@
-// `lengthwise man [COMMAND]`: manual pages, made from the definition of the command line.
+// `lengthwise man [COMMAND]`: manual pages, generated from the definition of the command line.
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>

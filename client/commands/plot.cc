@@ -1,4 +1,4 @@
-// `lengthwise plot EXPERIMENT --figure KIND`: pictures of results.
+// `lengthwise plot EXPERIMENT --figure KIND`: draws figures of results.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -18,7 +18,7 @@ struct FigureKind {
   const char* description;
 };
 
-// FIGURES of python/lengthwise/plots, which draw them, for the help and the completion.
+// FIGURES of python/lengthwise/plots, repeated here for help and completion.
 constexpr FigureKind kFigures[] = {
     {"accuracy_by_length", "accuracy at each length after training, a panel a task"},
     {"accuracy_of_trials", "the same of every single trial, to see what seeds make of it"},
@@ -45,7 +45,7 @@ constexpr FigureKind kFigures[] = {
     {"domain_bound", "how likely vectors of evaluation lie within the range of training, at most"},
 };
 
-// "    accuracy_by_length     accuracy at ...", a line each.
+// Returns one line per figure: "    accuracy_by_length     accuracy at ...".
 std::string FigureList() {
   size_t widest = 0;
   for (const FigureKind& kind : kFigures) widest = std::max(widest, std::string(kind.name).size());
@@ -61,7 +61,7 @@ std::string FigureList() {
 struct PlotOptions {
   std::vector<std::string> experiments;
   std::vector<std::string> tasks, networks, encodings, learning_rates, trials;
-  // Of the Python command, as typed; an empty one was not given.
+  // Options of the Python command as typed; empty if not given.
   std::string figure, out, metric, seeds, parameter, reference, people, title, data, script;
   int layer = 0, head = 0, length = 0, sequence = 0, smooth = 0, width = 0, height = 0;
   bool splits = false;
@@ -74,7 +74,7 @@ struct PlotOptions {
 std::vector<std::string> PythonArguments(const PlotOptions& options) {
   std::vector<std::string> arguments = {"plot"};
   const auto add = [&](const char* name, const std::string& value) {
-    // As one word: a value may begin with a hyphen.
+    // One word, because a value may begin with a hyphen.
     if (!value.empty()) arguments.push_back(absl::StrCat("--", name, "=", value));
   };
   const auto add_number = [&](const char* name, int value) {

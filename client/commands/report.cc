@@ -1,4 +1,4 @@
-// `lengthwise report EXPERIMENT -o report.html`: everything about an experiment in one file.
+// `lengthwise report EXPERIMENT -o report.html`: writes everything about an experiment to one file.
 #include <memory>
 #include <string>
 #include <utility>

@@ -1,4 +1,4 @@
-// `lengthwise results EXPERIMENT`: accuracy by length, or beside a published table.
+// `lengthwise results EXPERIMENT`: prints accuracy by length, or next to a published table.
 #include <memory>
 #include <string>
 #include <utility>

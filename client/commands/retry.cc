@@ -1,4 +1,4 @@
-// `lengthwise retry EXPERIMENT|TRIAL`: what has failed, or was cancelled, runs again.
+// `lengthwise retry EXPERIMENT|TRIAL`: requeues failed or cancelled trials.
 #include <memory>
 
 #include "absl/strings/str_cat.h"
@@ -17,7 +17,7 @@ struct Options {
   bool cancelled = false;
 };
 
-// Of one trial any state is meant, of an experiment its failures, unless the options say more.
+// Default for one trial: both states. Default for an experiment: failed.
 std::vector<v1::TrialState> StatesOf(const Options& options, bool one_trial) {
   const bool unsaid = !options.failed && !options.cancelled;
   std::vector<v1::TrialState> states;

@@ -1,4 +1,4 @@
-// `lengthwise storage` and `lengthwise backup`: the server's disk.
+// `lengthwise storage` and `lengthwise backup`: show and back up the server's data.
 #include <memory>
 
 #include "absl/strings/str_cat.h"

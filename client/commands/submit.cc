@@ -53,7 +53,7 @@ absl::StatusOr<int> DryRun(Program& program, const specification::Grid& grid) {
 
 absl::StatusOr<int> Submit(Program& program, SubmitOptions options) {
   ASSIGN_OR_RETURN(auto text, ReadSpecification(options.path));
-  // Mistakes are told without a server, too.
+  // Validates first, so that mistakes are reported without a server.
   ASSIGN_OR_RETURN(auto resolved, ResolveFile(options.path, text));
   for (const std::string& warning : resolved.examples.warnings) {
     program.err() << "warning: " << warning << "\n";
@@ -62,7 +62,7 @@ absl::StatusOr<int> Submit(Program& program, SubmitOptions options) {
 
   ASSIGN_OR_RETURN(auto connection, program.Connect());
   v1::CreateExperimentRequest request;
-  // So that the call may be repeated when its answer is lost.
+  // Makes the call idempotent, so that it can be repeated when its answer is lost.
   request.set_request_id(options.request_id.empty() ? RandomRequestId() : options.request_id);
   request.set_owner(options.owner.empty() ? connection->DefaultOwner() : options.owner);
   if (resolved.examples.files.empty()) {

@@ -1,4 +1,4 @@
-// `lengthwise watch EXPERIMENT`: live, from the beginning.
+// `lengthwise watch EXPERIMENT`: shows an experiment live.
 #include <memory>
 
 #include "client/commands/commands.h"

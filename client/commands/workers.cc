@@ -1,4 +1,4 @@
-// `lengthwise workers`: who trains.
+// `lengthwise workers`: lists workers.
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
@@ -74,7 +74,7 @@ void AddWorkers(CLI::App& app, Program& program) {
       [&program] { return Workers(program); });
   program.AddServerOption(command);
   program.AddOutputOption(command);
-  // Its callback comes behind the subcommand's, which goes before it.
+  // CLI11 runs this callback after the subcommand's, whose command must win.
   command->callback([command, &program] {
     if (command->get_subcommands().empty()) program.SetCommand([&] { return Workers(program); });
   });

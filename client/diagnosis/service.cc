@@ -14,9 +14,9 @@
 namespace lengthwise::client {
 namespace {
 
-// A token that ends so soon is worth a warning.
+// A token that expires within this time gets a warning.
 constexpr absl::Duration kSoon = absl::Hours(7 * 24);
-// Clocks further apart make times in tables, and tokens' ends, misleading.
+// With a larger difference, times in tables and expiry times of tokens mislead.
 constexpr absl::Duration kMostClockDifference = absl::Seconds(5);
 constexpr int64_t kLittleDisk = int64_t{10} << 30;
 constexpr int64_t kNoDisk = int64_t{1} << 30;
@@ -54,8 +54,8 @@ Finding Caller(const v1::Caller& caller, absl::Time now) {
   return {Verdict::kOk, "access", until};
 }
 
-// How far the server's clock is ahead of this one: it answered at some moment between question and
-// answer.
+// Compares the server's clock with this machine's. The server read its clock at some moment between
+// request and answer.
 Finding Clock(const ServiceAnswers& answers) {
   const absl::Duration uncertain = (answers.answered - answers.asked) / 2;
   const absl::Duration ahead = ToTime(answers.server->time()) - (answers.asked + uncertain);

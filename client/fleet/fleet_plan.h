@@ -19,7 +19,7 @@ struct FleetJob {
   enum class State {
     kPending,
     kRunning,
-    // Ended without an error. The cluster forgets it after some minutes.
+    // Completed, or ended by its time limit. The cluster forgets it after some minutes.
     kEnded,
     // Ended by a crash of its worker, lack of memory or a node failure.
     kFailed,
