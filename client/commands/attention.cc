@@ -209,22 +209,22 @@ void AddAttention(CLI::App& app, Program& program) {
       ->type_name("");
   command
       ->add_option("--input", options->input,
-                   "Tokens of your own or, of tasks on real numbers, numbers, a scratchpad's 0 "
-                   "among them; a worker runs the model on them")
+                   "Your own input, on which a worker runs the model: tokens or, for tasks on "
+                   "real numbers, numbers including a scratchpad's 0")
       ->type_name("TOKENS");
-  command->add_option("--length", options->length, "Only recorded maps of this length")
+  command->add_option("--length", options->length, "Shows only recorded maps of this length")
       ->check(CLI::NonNegativeNumber)
       ->type_name("N");
   command
       ->add_option("--sequence", options->sequence,
-                   "Of the sequences recorded of a length this one, from 1; default the first, in "
+                   "Sequence among those recorded for a length, from 1; default: the first, in "
                    "json and csv all")
       ->check(CLI::PositiveNumber)
       ->type_name("S");
-  command->add_option("--layer", options->layer, "One layer, from 1; default all")
+  command->add_option("--layer", options->layer, "Layer, from 1; default: all")
       ->check(CLI::NonNegativeNumber)
       ->type_name("L");
-  command->add_option("--head", options->head, "One head, from 1; default the maximum over heads")
+  command->add_option("--head", options->head, "Head, from 1; default: the maximum over heads")
       ->check(CLI::NonNegativeNumber)
       ->type_name("H");
   AddWorkerOptions(command, options->workers);

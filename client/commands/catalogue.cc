@@ -165,7 +165,7 @@ void PrintOne(Program& program, const Listed& listed) {
   }
   if (!listed.facts.empty()) program.out() << "\n";
   if (listed.entry->parameters.empty()) {
-    program.out() << "  It has no parameters.\n";
+    program.out() << "  No parameters.\n";
     return;
   }
   for (const catalogue::ParameterEntry& parameter : listed.entry->parameters) {
@@ -221,20 +221,20 @@ void AddEncodings(CLI::App& app, Program& program) {
   CLI::Option* draw =
       command
           ->add_option("--draw", drawing->specification,
-                       "Draws the encodings that this specification writes as formulas, with the "
-                       "initial values of their parameters")
+                       "Draws the formula encodings of this specification with the initial "
+                       "values of their parameters")
           ->type_name("FILE");
   command
       ->add_option("-o,--out", drawing->out,
-                   "File for the drawing, of all heads, as SVG; default: the terminal")
+                   "SVG file for the drawing of all heads; default: the terminal")
       ->needs(draw)
       ->type_name("FILE");
-  command->add_option("--head", drawing->head, "Head of the terminal's drawing, from 1; default 1")
+  command->add_option("--head", drawing->head, "Head to draw in the terminal, from 1; default 1")
       ->needs(draw)
       ->type_name("N");
   command
       ->add_option("--length", drawing->tokens,
-                   "Tokens of the drawing, 1 to 512; default: training.lengths.max")
+                   "Tokens to draw, 1 to 512; default: training.lengths.max")
       ->needs(draw)
       ->type_name("N");
 }

@@ -158,19 +158,19 @@ int PrintCompletion(const CLI::App& app, Program& program, std::vector<std::stri
 void AddCompletion(CLI::App& app, Program& program) {
   auto shell = std::make_shared<std::string>();
   CLI::App* command = program.AddCommand(
-      app, "completion", "Prints what makes a shell complete commands, options and names",
-      kOfflineGroup,
+      app, "completion", "Prints a shell completion script", kOfflineGroup,
       "lengthwise completion bash > ~/.local/share/bash-completion/completions/lengthwise\n"
-      "lengthwise completion zsh > ~/.zfunc/_lengthwise    # with fpath+=~/.zfunc before compinit\n"
+      "lengthwise completion zsh > ~/.zfunc/_lengthwise    # with fpath+=~/.zfunc before "
+      "compinit\n"
       "lengthwise completion fish > ~/.config/fish/completions/lengthwise.fish\n"
-      "source <(lengthwise completion bash)                # in this shell alone",
+      "source <(lengthwise completion bash)                # in this shell only",
       [&program, shell]() -> absl::StatusOr<int> {
         program.out() << (*shell == "bash"  ? kBashCompletion
                           : *shell == "zsh" ? kZshCompletion
                                             : kFishCompletion);
         return kSuccess;
       });
-  command->add_option("shell", *shell, "Which shell")
+  command->add_option("shell", *shell, "Shell to complete for")
       ->required()
       ->check(CLI::IsMember({"bash", "zsh", "fish"}))
       ->type_name("");

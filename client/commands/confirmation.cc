@@ -30,7 +30,7 @@ std::string ReadLine(const InterruptGuard& interrupts) {
 }  // namespace
 
 void AddYesOption(CLI::App* command, bool& yes) {
-  command->add_flag("--yes", yes, "Do not ask, for scripts");
+  command->add_flag("--yes", yes, "Skips the confirmation, for scripts");
 }
 
 absl::Status Confirm(Program& program, const std::string& deed, const std::string& command) {

@@ -62,11 +62,11 @@ absl::StatusOr<int> Delete(Program& program, const DeleteOptions& options) {
 void AddDelete(CLI::App& app, Program& program) {
   auto options = std::make_shared<DeleteOptions>();
   CLI::App* command = program.AddCommand(
-      app, "delete", "Deletes an experiment with all that it recorded", kServerGroup,
+      app, "delete", "Deletes an experiment with its models and histories", kServerGroup,
       "lengthwise delete quickstart-1\n"
       "lengthwise delete quickstart-1 --yes",
       [&program, options] { return Delete(program, *options); });
-  command->add_option("experiment", options->experiment, "Its full name")
+  command->add_option("experiment", options->experiment, "Full name of the experiment")
       ->required()
       ->type_name("");
   AddYesOption(command, options->yes);

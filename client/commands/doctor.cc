@@ -122,7 +122,7 @@ absl::StatusOr<int> Doctor(Program& program) {
   if (failures > 0) totals.push_back(Counted(failures, "failure"));
   if (warnings > 0) totals.push_back(Counted(warnings, "warning"));
   program.out() << "\n"
-                << (totals.empty() ? "Nothing is wrong." : absl::StrJoin(totals, ", ") + ".")
+                << (totals.empty() ? "No faults found." : absl::StrJoin(totals, ", ") + ".")
                 << "\n";
   return failures > 0 ? kFailure : kSuccess;
 }
@@ -131,13 +131,13 @@ absl::StatusOr<int> Doctor(Program& program) {
 
 void AddDoctor(CLI::App& app, Program& program) {
   CLI::App* command = program.AddCommand(
-      app, "doctor", "Says what is wrong with an installation, and what to do about it",
+      app, "doctor", "Checks the installation and the server, and says how to fix faults",
       kServerGroup,
       "lengthwise doctor\n"
       "lengthwise doctor --server gpu-head.example.org:7070 --token_file ada.token\n"
       "lengthwise doctor --output json\n"
       "\n"
-      "It ends with 1 where something fails, and with 0 where there are warnings at most.",
+      "Exits with 1 if a check fails, and with 0 if there are at most warnings.",
       [&program] { return Doctor(program); });
   program.AddServerOption(command);
   program.AddOutputOption(command);

@@ -97,7 +97,7 @@ TimeEstimate EstimateTime(Connection& connection, const specification::Grid& gri
       .time = time,
       .text = absl::StrCat(
           "about ", FormatClock(time), " with ",
-          workers == 0 ? "one worker (none is there now)" : Counted(workers, "worker"),
+          workers == 0 ? "one worker (none is alive now)" : Counted(workers, "worker"),
           ", by the measured times of ", Counted(based_on, "earlier trial"), " of the same kind")};
 }
 

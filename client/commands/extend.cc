@@ -99,7 +99,8 @@ absl::StatusOr<int> Extend(Program& program, const ExtendOptions& options) {
   status.Update(ReadNumbers("--data_seeds", options.data_seeds, *request.mutable_data_seeds()));
   RETURN_IF_ERROR(status);
   if (request.seeds().empty() && request.weight_seeds().empty() && request.data_seeds().empty()) {
-    return absl::InvalidArgumentError("extend needs new seeds, such as --seeds 10..19");
+    return absl::InvalidArgumentError(
+        "extend: got no seeds, expected new ones such as --seeds 10..19");
   }
   std::optional<InterruptGuard> interrupts(std::in_place);
   ASSIGN_OR_RETURN(auto connection, program.Connect());
@@ -137,23 +138,24 @@ absl::StatusOr<int> Extend(Program& program, const ExtendOptions& options) {
 void AddExtend(CLI::App& app, Program& program) {
   auto options = std::make_shared<ExtendOptions>();
   CLI::App* command = program.AddCommand(
-      app, "extend", "Adds trials with more seeds; those that are there do not run again",
-      kServerGroup,
+      app, "extend", "Adds trials with more seeds; existing trials do not run again", kServerGroup,
       "lengthwise extend table1-1 --seeds 10..19\n"
       "lengthwise extend quickstart --seeds 1,2 --data_dir ~/.local/share/lengthwise/runs",
       [&program, options] { return Extend(program, *options); });
-  command->add_option("experiment", options->experiment, "Its name, or its specification's")
+  command
+      ->add_option("experiment", options->experiment,
+                   "Name of the experiment, or of its specification")
       ->required()
       ->type_name("");
   command->add_option("--seeds", options->seeds, "New seeds: 10..19, or 1,2,5")->type_name("LIST");
   command
       ->add_option("--weight_seeds", options->weight_seeds,
-                   "The same for an experiment with weight_seeds and data_seeds")
+                   "New weight seeds of an experiment with weight_seeds and data_seeds")
       ->type_name("LIST");
-  command->add_option("--data_seeds", options->data_seeds, "The seeds of its training data")
+  command->add_option("--data_seeds", options->data_seeds, "Its new seeds of the training data")
       ->type_name("LIST");
   command->add_flag("--watch", options->watch,
-                    "Wait and show it; with --data_dir it is trained here in any case");
+                    "Waits and shows the experiment; with --data_dir it always trains here");
   AddYesOption(command, options->yes);
   AddWorkerOptions(command, options->workers);
   program.AddServerOption(command);

@@ -53,7 +53,7 @@ bool AsksForGpu(const std::vector<std::string>& arguments) {
 absl::Status CheckCluster(const FleetOptions& options) {
   if (options.slurm) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      "say which cluster: --slurm (Kubernetes needs no command: deploy/kubernetes)");
+      "no cluster given: pass --slurm (Kubernetes needs no command: deploy/kubernetes)");
 }
 
 // Sleeps for `duration`, or until interrupted.
@@ -232,23 +232,23 @@ void AddFleetCommands(CLI::App& workers, Program& program) {
   const auto options = std::make_shared<FleetOptions>();
   options->log_dir = DefaultLogDirectory();
   const auto add_common = [&options](CLI::App* command) {
-    command->add_flag("--slurm", options->slurm, "On the Slurm cluster of this login node");
+    command->add_flag("--slurm", options->slurm, "Uses the Slurm cluster of this login node");
     command
         ->add_option("--job_name", options->job_name,
-                     "Name of the jobs, by which they are found again; default lengthwise-worker")
+                     "Name of the jobs, which identifies them later; default lengthwise-worker")
         ->type_name("NAME");
   };
   CLI::App* up = program.AddCommand(
       workers, "up", "Starts workers on a cluster while packs wait, until interrupted", "",
       "lengthwise workers up --slurm --max 8 -- --partition=gpu --gres=gpu:1 --time=12:00:00\n"
-      "lengthwise workers up --slurm --once -- --cpus-per-task=8    # one look, for cron",
+      "lengthwise workers up --slurm --once -- --cpus-per-task=8    # one check, for cron",
       [&program, options] { return Up(program, *options); });
   add_common(up);
-  up->add_option("--max", options->plan.max_jobs, "Jobs that run or wait at once; default 10")
+  up->add_option("--max", options->plan.max_jobs,
+                 "Maximum number of running and pending jobs; default 10")
       ->check(CLI::PositiveNumber)
       ->type_name("N");
-  up->add_option("--backlog", options->plan.backlog,
-                 "Jobs that wait in the cluster's queue at once; default 4")
+  up->add_option("--backlog", options->plan.backlog, "Maximum number of pending jobs; default 4")
       ->check(CLI::PositiveNumber)
       ->type_name("N");
   up->add_option("--pack_size", options->pack_size,
@@ -257,14 +257,13 @@ void AddFleetCommands(CLI::App& workers, Program& program) {
       ->check(CLI::PositiveNumber)
       ->type_name("N");
   up->add_option("--experiment", options->experiment,
-                 "Experiment whose trials alone the workers train; default: all")
+                 "Experiment that the workers are dedicated to; default: all")
       ->type_name("NAME");
   up->add_option("--idle", options->idle,
                  "A worker exits after this long without a pack; default 60s")
       ->check(CLI::Validator(platform::CheckDuration, ""))
       ->type_name("TIME");
-  up->add_option("--interval", options->interval,
-                 "Time between two looks at the server; default 3s")
+  up->add_option("--interval", options->interval, "Polling interval; default 3s")
       ->check(CLI::Validator(platform::CheckDuration, ""))
       ->type_name("TIME");
   up->add_option("--worker", options->worker_program,
@@ -277,17 +276,17 @@ void AddFleetCommands(CLI::App& workers, Program& program) {
                  "Directory for the jobs' logs, which the nodes must reach; default "
                  "~/.local/state/lengthwise/workers")
       ->type_name("DIR");
-  up->add_flag("--once", options->once, "Look once, submit what is missing and exit");
+  up->add_flag("--once", options->once, "Checks once, submits the missing jobs and exits");
   up->add_option("sbatch_args", options->sbatch_arguments,
-                 "Behind --: what sbatch is told of each job, such as --time, --partition, --gres")
+                 "Arguments of sbatch after --, such as --time, --partition, --gres")
       ->type_name("");
   program.AddServerOption(up);
 
   CLI::App* down = program.AddCommand(
-      workers, "down", "Drains the workers that `up` started, and cancels jobs that wait", "",
+      workers, "down", "Drains the workers that `up` started, and cancels pending jobs", "",
       "lengthwise workers down --slurm", [&program, options] { return Down(program, *options); });
   add_common(down);
-  down->add_flag("--no_wait", options->no_wait, "Exit before the workers have stored checkpoints");
+  down->add_flag("--no_wait", options->no_wait, "Exits before the workers have stored checkpoints");
 }
 
 }  // namespace lengthwise::client

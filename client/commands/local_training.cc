@@ -42,19 +42,19 @@ std::string WhatElseWaits(Connection& connection, const std::string& experiment,
 }  // namespace
 
 void AddWorkerOptions(CLI::App* command, LocalWorkers& workers) {
-  command->add_option("--device", workers.device, "Where workers run: auto, cpu or cuda:N")
+  command->add_option("--device", workers.device, "Device of the workers: auto, cpu or cuda:N")
       ->check(CLI::Validator(platform::CheckDevice, "auto, cpu or cuda:N"))
       ->capture_default_str()
       ->type_name("DEVICE");
   command
       ->add_option("--workers", workers.count,
-                   "Worker processes; by default one for each usable CPU (see `lengthwise_worker "
-                   "--help`) divided by --threads, or one for a GPU")
+                   "Number of worker processes; by default one for each usable CPU (see "
+                   "`lengthwise_worker --help`) divided by --threads, or one for a GPU")
       ->check(CLI::Range(size_t{1}, kMostWorkers))
       ->type_name("N");
   command
       ->add_option("--threads", workers.threads,
-                   "Threads of each worker on the CPU. Results do not depend on it")
+                   "Threads per worker on the CPU. Results do not depend on it")
       ->check(CLI::Range(1, 256))
       ->capture_default_str()
       ->type_name("N");
@@ -108,8 +108,8 @@ absl::StatusOr<int> TrainHere(Program& program, PrivateService& service, Connect
     service.Stop(kGrace);
     if (talks) {
       const std::string name = ShortName(training.experiment);
-      program.out() << "What was done is kept. Go on with it, or look at it:\n  lengthwise run "
-                    << name << " --data_dir " << data_dir << "\n  lengthwise show " << name
+      program.out() << "Progress is kept. Resume or show it:\n  lengthwise run " << name
+                    << " --data_dir " << data_dir << "\n  lengthwise show " << name
                     << " --data_dir " << data_dir << "\n";
     }
   }

@@ -132,16 +132,15 @@ absl::StatusOr<int> Logs(Program& program, const Options& options) {
 
 void AddLogs(CLI::App& app, Program& program) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = program.AddCommand(
-      app, "logs", "Shows what workers and server wrote about a trial", kServerGroup,
-      "lengthwise logs quickstart-1/0\n"
-      "lengthwise logs quickstart-1/0 --tail 20 --follow",
-      [&program, options] { return Logs(program, *options); });
+  CLI::App* command = program.AddCommand(app, "logs", "Shows the log of a trial", kServerGroup,
+                                         "lengthwise logs quickstart-1/0\n"
+                                         "lengthwise logs quickstart-1/0 --tail 20 --follow",
+                                         [&program, options] { return Logs(program, *options); });
   command->add_option("trial", options->trial, "EXPERIMENT/TRIAL or EXPERIMENT/INDEX of the trial")
       ->required()
       ->type_name("");
-  command->add_flag("--follow,-f", options->follow, "Go on until the trial has ended");
-  command->add_option("--tail", options->tail, "Only the last N lines of what is there")
+  command->add_flag("--follow,-f", options->follow, "Follows the log until the trial ends");
+  command->add_option("--tail", options->tail, "Shows only the last N existing lines")
       ->check(CLI::NonNegativeNumber)
       ->type_name("N");
   program.AddServerOption(command);

@@ -131,7 +131,7 @@ CLI::App* Program::AddCommand(CLI::App& app, const std::string& name,
   added->group(group);
   added->footer(absl::StrCat("Examples:\n  ", absl::StrReplaceAll(examples, {{"\n", "\n  "}})));
   added->callback([this, command = std::move(command)] { SetCommand(command); });
-  added->add_option("--color", color, "auto, always or never")
+  added->add_option("--color", color, "Colours: auto, always or never")
       ->check(CLI::IsMember({"auto", "always", "never"}))
       ->type_name("WHEN");
   return added;
@@ -147,14 +147,14 @@ void Program::AddServerOption(CLI::App* command) {
             ->add_option(absl::StrCat("--", kind.name), value,
                          absl::StrCat(kind.help, "; default $", kind.variable, fallback))
             ->type_name(kind.type);
-    if (!is_server) option->group("Access (see `lengthwise config`)");
+    if (!is_server) option->group("Credentials (see `lengthwise config`)");
   }
 }
 
 void Program::AddDataDirOption(CLI::App* command) {
   command
       ->add_option("--data_dir", data_dir,
-                   "Ask a private server on this directory of `lengthwise run` instead")
+                   "Directory of `lengthwise run`; uses a private server on it instead of --server")
       ->type_name("DIR");
 }
 

@@ -62,18 +62,18 @@ absl::StatusOr<int> Retry(Program& program, const Options& options) {
 
 void AddRetry(CLI::App& app, Program& program) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = program.AddCommand(
-      app, "retry", "Runs trials again that have failed or were cancelled", kServerGroup,
-      "lengthwise retry quickstart-1\n"
-      "lengthwise retry quickstart-1 --failed --cancelled\n"
-      "lengthwise retry quickstart-1/0",
-      [&program, options] { return Retry(program, *options); });
+  CLI::App* command =
+      program.AddCommand(app, "retry", "Requeues failed or cancelled trials", kServerGroup,
+                         "lengthwise retry quickstart-1\n"
+                         "lengthwise retry quickstart-1 --failed --cancelled\n"
+                         "lengthwise retry quickstart-1/0",
+                         [&program, options] { return Retry(program, *options); });
   command->add_option("name", options->name, "EXPERIMENT, EXPERIMENT/TRIAL or EXPERIMENT/INDEX")
       ->required()
       ->type_name("");
-  command->add_flag("--failed", options->failed, "Those that have failed (the default)");
+  command->add_flag("--failed", options->failed, "Requeues failed trials (the default)");
   command->add_flag("--cancelled", options->cancelled,
-                    "Those that were cancelled; for one trial a default, too");
+                    "Requeues cancelled trials; also the default for one trial");
   program.AddServerOption(command);
   program.AddDataDirOption(command);
 }

@@ -183,11 +183,10 @@ void AddRun(CLI::App& app, Program& program) {
   auto options = std::make_shared<RunOptions>();
   options->data_dir = DefaultDataDirectory();
   CLI::App* command = program.AddCommand(
-      app, "run", "Trains an experiment here, with a private server and worker, and prints results",
-      kEmbeddedGroup,
+      app, "run", "Trains an experiment on this machine and prints its results", kEmbeddedGroup,
       "lengthwise run experiments/quickstart.yaml\n"
       "lengthwise run experiments/quickstart.yaml --device cuda:0 --data_dir /tmp/runs\n"
-      "lengthwise run quickstart-1    # goes on with what was interrupted",
+      "lengthwise run quickstart-1    # resumes an interrupted experiment",
       [&program, options] { return Run(program, *options); });
   command
       ->add_option("spec", options->specification,
@@ -198,12 +197,12 @@ void AddRun(CLI::App& app, Program& program) {
       ->type_name("");
   AddWorkerOptions(command, options->workers);
   command
-      ->add_option("--data_dir", options->data_dir, "Where experiments and logs are kept")
+      ->add_option("--data_dir", options->data_dir, "Directory for experiments and logs")
       // Not the user's home, because manual pages are generated once for all users.
       ->default_str("~/.local/share/lengthwise/runs")
       ->type_name("DIR");
   command->add_flag("--fresh", options->fresh,
-                    "Start a new experiment, even if the same one was interrupted here");
+                    "Starts a new experiment, even if the same one was interrupted here");
   program.AddOutputOption(command);
 }
 

@@ -340,25 +340,27 @@ void AddSample(CLI::App& app, Program& program) {
                    "examples")
       ->required()
       ->type_name("");
-  command->add_option("--length", options->length, "Input length; of text, digits of an operand")
+  command
+      ->add_option("--length", options->length, "Input length; for text, the digits of an operand")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str()
       ->type_name("N");
   command
       ->add_option("--scale", options->scale,
-                   "Of real numbers: what evaluation asks, up to so many times what they are in "
-                   "training; default what training shows")
+                   "Real numbers only: scale of an evaluation, a multiple of training's; "
+                   "default: training's samples")
       ->type_name("C");
-  command->add_option("--count", options->count, "How many")
+  command->add_option("--count", options->count, "Number of examples")
       ->check(CLI::Range(0, 10'000'000))
       ->capture_default_str()
       ->type_name("K");
   command->add_flag("--validation", options->validation,
-                    "Of puzzles: those that models are validated on, the same for every seed");
-  command->add_option("--seed", options->seed, "The same seed gives the same examples")
+                    "Puzzles only: prints those of the validation, the same for every seed");
+  command
+      ->add_option("--seed", options->seed, "Seed of the examples; equal seeds give equal examples")
       ->capture_default_str()
       ->type_name("S");
-  command->add_option("--set", options->settings, "A parameter of the task; may be repeated")
+  command->add_option("--set", options->settings, "Parameter of the task; may be repeated")
       ->type_name("NAME=VALUE");
   program.AddOutputOption(command);
 }

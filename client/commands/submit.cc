@@ -112,15 +112,16 @@ void AddSubmit(CLI::App& app, Program& program) {
       ->required()
       ->type_name("");
   command->add_flag("--dry_run", options->dry_run,
-                    "Submit nothing; show trials, packs and estimated time");
-  command->add_flag("--watch", options->watch, "Then watch it");
+                    "Shows trials, packs and estimated time without submitting");
+  command->add_flag("--watch", options->watch, "Watches the experiment afterwards");
   command
       ->add_option("--request_id", options->request_id,
-                   "Submitting again with the same id gives the same experiment; default random")
+                   "Idempotency key: submitting again with the same id returns the same "
+                   "experiment; default: random")
       ->type_name("ID");
   command
       ->add_option("--owner", options->owner,
-                   "Who submits; default whom the token stands for, or $USER")
+                   "Owner of the experiment; default: the token's principal, or $USER")
       ->type_name("NAME");
   program.AddServerOption(command);
   program.AddOutputOption(command);

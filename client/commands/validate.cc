@@ -61,7 +61,7 @@ void AddValidate(CLI::App& app, Program& program) {
   auto path = std::make_shared<std::string>();
   auto resolved = std::make_shared<bool>(false);
   CLI::App* command = program.AddCommand(
-      app, "validate", "Checks a specification and names every mistake", kOfflineGroup,
+      app, "validate", "Checks a specification and lists every mistake", kOfflineGroup,
       "lengthwise validate experiments/quickstart.yaml",
       [&program, path, resolved]() -> absl::StatusOr<int> {
         ASSIGN_OR_RETURN(auto text, ReadSpecification(*path));

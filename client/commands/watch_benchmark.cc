@@ -113,18 +113,18 @@ size_t Count(const std::string& text, const std::string& part) {
 }
 
 int Main(int argc, char** argv) {
-  CLI::App app("Measures what a live watch costs.", "watch_benchmark");
+  CLI::App app("Measures the cost of a live watch.", "watch_benchmark");
   int trials = 300;
   int seconds = 20;
   int rows = 60;
   int columns = 160;
   std::string program = "client/lengthwise";
   app.add_option("--trials", trials)->capture_default_str();
-  app.add_option("--seconds", seconds, "Measured, after three of warming up")
+  app.add_option("--seconds", seconds, "Measured seconds, after three seconds of warm-up")
       ->capture_default_str();
   app.add_option("--rows", rows)->capture_default_str();
   app.add_option("--columns", columns)->capture_default_str();
-  app.add_option("--program", program, "The program to measure")->capture_default_str();
+  app.add_option("--program", program, "Program to measure")->capture_default_str();
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

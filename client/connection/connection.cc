@@ -100,16 +100,18 @@ absl::Status ToStatus(const grpc::Status& answer, const rpc::ChannelOptions& cha
     }
     case grpc::StatusCode::CANCELLED:
       // Calls cancelled here do not get this far, so the server ended the call.
-      return Unreachable(absl::UnavailableError(
-          absl::StrCat("the server at ", address, " broke the call off; it may be stopping")));
+      return Unreachable(
+          absl::UnavailableError(absl::StrCat("the server at ", address,
+                                              " ended the call early; it may be stopping, try "
+                                              "again")));
     case grpc::StatusCode::DEADLINE_EXCEEDED:
       return Unreachable(absl::DeadlineExceededError(absl::StrCat(
           "the server at ", address, " did not answer within ", absl::FormatDuration(timeout))));
     case grpc::StatusCode::UNIMPLEMENTED:
       return absl::UnimplementedError(absl::StrCat(
           "the server at ", address,
-          " is of an older release, which does not know this call; upgrade the server, "
-          "or use a client of its release (`lengthwise doctor` names both)"));
+          " is of an older release without this call; upgrade the server, or use a client of its "
+          "release (`lengthwise doctor` names both)"));
     default: {
       std::string message = platform::PrintableText(FieldViolations(answer));
       if (message.empty()) message = said;
@@ -458,8 +460,8 @@ absl::StatusOr<Connection::Model> Connection::DownloadModel(
   RETURN_IF_ERROR(taken);
   RETURN_IF_ERROR(status);
   if (bytes != model.checkpoint.size_bytes() || hash.Finish() != model.checkpoint.sha256()) {
-    return absl::DataLossError(absl::StrCat("the model of ", trial, " was damaged on its way from ",
-                                            address(), ": its SHA-256 is another; try again"));
+    return absl::DataLossError(absl::StrCat("the model of ", trial, " was damaged in transit from ",
+                                            address(), ": its SHA-256 does not match; try again"));
   }
   return model;
 }

@@ -45,7 +45,7 @@ absl::StatusOr<std::string> FileNameOf(const std::string& name) {
   if (!printable || file.empty() || file[0] == '.' || file[0] == '-') {
     return absl::FailedPreconditionError(
         absl::StrCat("the server names \"", absl::CHexEscape(name),
-                     "\", which no file is called after; is it a lengthwise_server?"));
+                     "\", which is not a safe file name; is it a lengthwise_server?"));
   }
   return file;
 }

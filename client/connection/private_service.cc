@@ -75,7 +75,7 @@ absl::StatusOr<std::unique_ptr<PrivateService>> PrivateService::Start(const Opti
   std::error_code error;
   std::filesystem::create_directories(service->log_directory(), error);
   if (error) {
-    return absl::FailedPreconditionError(absl::StrCat("cannot make ", service->log_directory(),
+    return absl::FailedPreconditionError(absl::StrCat("cannot create ", service->log_directory(),
                                                       " (", error.message(),
                                                       "); choose another with --data_dir"));
   }

@@ -89,7 +89,7 @@ Findings InspectSettings(const absl::StatusOr<rpc::Settings>& settings,
   const std::string file = rpc::SettingsFile(environment);
   if (!settings.ok()) {
     return {Failed("settings", settings.status(),
-                   "correct it; `lengthwise config` shows what is in effect then")};
+                   "correct it; then `lengthwise config` shows the settings in effect")};
   }
   Findings findings;
   if (!settings->file.empty()) {
@@ -122,7 +122,7 @@ Findings InspectCredentials(const rpc::Settings& settings, absl::Time now) {
   Findings findings;
   const std::string& server = settings.Value("server");
   if (const std::string& token = settings.Value("token_file"); token.empty()) {
-    findings.push_back({Verdict::kOk, "token file", "none is set, so no token is shown"});
+    findings.push_back({Verdict::kOk, "token file", "none is set; calls carry no token"});
   } else if (const auto text = rpc::ReadTokenFile(token); !text.ok()) {
     findings.push_back(Failed("token file", text.status()));
   } else {
@@ -132,11 +132,12 @@ Findings InspectCredentials(const rpc::Settings& settings, absl::Time now) {
   const std::string& authority = settings.Value("tls_ca");
   if (authority.empty()) {
     if (rpc::IsLoopback(server)) {
-      findings.push_back({Verdict::kOk, "encryption", "none, and none is needed on this machine"});
+      findings.push_back({Verdict::kOk, "encryption", "none, and not needed on this machine"});
     } else {
-      findings.push_back({Verdict::kWarning, "encryption",
-                          absl::StrCat("none: everyone on the way to ", server, " reads along"),
-                          "set tls_ca to the authority of the server's certificate"});
+      findings.push_back(
+          {Verdict::kWarning, "encryption",
+           absl::StrCat("none: anyone on the network path to ", server, " can read the traffic"),
+           "set tls_ca to the authority (CA) of the server's certificate"});
     }
     return findings;
   }
@@ -218,7 +219,7 @@ Finding InspectLocale(const rpc::Environment& environment) {
             "run `export LC_ALL=C.UTF-8`"};
   }
   return {Verdict::kWarning, "terminal", "no locale is set; tables and charts are drawn in UTF-8",
-          "run `export LC_ALL=C.UTF-8` where they look wrong"};
+          "run `export LC_ALL=C.UTF-8` if they look wrong"};
 }
 
 }  // namespace lengthwise::client

@@ -129,7 +129,7 @@ void Workers(const ServiceAnswers& answers, const ProgramVersion& client, Findin
     }
   }
   if (alive == 0) {
-    findings.push_back({Verdict::kWarning, "workers", "none is alive: what is submitted waits",
+    findings.push_back({Verdict::kWarning, "workers", "none is alive: submitted trials wait",
                         absl::StrCat("start one: `lengthwise_worker --server ", answers.address,
                                      " --device auto`")});
   }
@@ -138,8 +138,8 @@ void Workers(const ServiceAnswers& answers, const ProgramVersion& client, Findin
   }
   if (!silent.empty()) {
     findings.push_back({Verdict::kWarning, "workers",
-                        absl::StrCat("nothing was heard of ", Names(silent), " of late"),
-                        "look at their logs, or start them again; their trials go on elsewhere"});
+                        absl::StrCat("no heartbeat from ", Names(silent), " recently"),
+                        "check their logs or restart them; other workers take over their trials"});
   }
   if (!different.empty()) {
     findings.push_back(
@@ -151,14 +151,15 @@ void Workers(const ServiceAnswers& answers, const ProgramVersion& client, Findin
 
 Finding Disk(const absl::StatusOr<v1::Storage>& storage) {
   if (absl::IsPermissionDenied(storage.status())) {
-    return {Verdict::kSkipped, "server's disk", "only an administrator may ask for it"};
+    return {Verdict::kSkipped, "server's disk", "only administrators may see it"};
   }
   if (!storage.ok()) return {Verdict::kWarning, "server's disk", Message(storage.status())};
   const std::string text =
       absl::StrCat(FormatBytes(storage->free_bytes()), " free at ", storage->data_dir(), ", ",
                    FormatBytes(storage->database_bytes() + storage->artifact_bytes()), " used");
   const std::string advice =
-      "delete experiments that nobody needs: `lengthwise delete EXPERIMENT`, or old backups there";
+      "delete experiments that are not needed (`lengthwise delete EXPERIMENT`) or old backups "
+      "there";
   if (storage->free_bytes() < kNoDisk) return {Verdict::kFailure, "server's disk", text, advice};
   if (storage->free_bytes() < kLittleDisk)
     return {Verdict::kWarning, "server's disk", text, advice};
