@@ -8,7 +8,7 @@
 #include "client/display/terminal.h"
 
 int main(int argc, char** argv) {
-  // gRPC's own log speaks of handshakes where our errors say what to do.
+  // gRPC's own log describes handshakes; our errors say what to do.
   setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   lengthwise::client::Program program(std::cout, std::cerr);
   program.is_terminal = lengthwise::client::OutputIsTerminal();

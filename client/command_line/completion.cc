@@ -9,7 +9,7 @@
 namespace lengthwise::client {
 namespace {
 
-// "--data-dir" is "--data_dir", as the program takes it.
+// Accepts "--data-dir" for "--data_dir", as the program does.
 std::string OptionName(const std::string& word) {
   std::string name = word.substr(0, word.find('='));
   if (!absl::StartsWith(name, "--")) return name;
@@ -53,7 +53,7 @@ void AddOptions(const CommandDescription& command, Completion& completion) {
   }
 }
 
-// Where no more can stand, nothing is added.
+// Adds nothing if the command takes no more positional arguments.
 void AddPositional(const CommandDescription& command, size_t index, bool or_options,
                    Completion& completion) {
   size_t i = 0;
@@ -69,7 +69,7 @@ void AddPositional(const CommandDescription& command, size_t index, bool or_opti
 
 ValueKind KindOf(const std::string& full_name, const OptionDescription& option) {
   if (!option.takes_value || !option.choices.empty()) return ValueKind::kFree;
-  // What an argument's name alone does not tell.
+  // Arguments whose name alone does not determine their kind.
   static const auto& kOfCommand = *new std::map<std::string, std::map<std::string, ValueKind>>{
       {"lengthwise tasks", {{"name", ValueKind::kTask}}},
       {"lengthwise encodings", {{"name", ValueKind::kEncoding}}},
@@ -167,7 +167,7 @@ Completion Complete(const CommandDescription& program, const std::vector<std::st
       AddValue(*command, *option, completion);
     }
   } else if (!command->commands.empty()) {
-    // Behind a command that is not there, nothing is known.
+    // An unknown command has no completions.
     if (positionals > 0) return completion;
     for (const CommandDescription& one : command->commands) {
       if (absl::StartsWith(one.name, completion.prefix)) {

@@ -1,4 +1,4 @@
-// What may come next on a command line.
+// Shell completion: computes the candidates for the last word of a command line.
 #ifndef LENGTHWISE_CLIENT_COMMAND_LINE_COMPLETION_H_
 #define LENGTHWISE_CLIENT_COMMAND_LINE_COMPLETION_H_
 
@@ -10,9 +10,9 @@
 
 namespace lengthwise::client {
 
-// What a value is, where there is no list of it in the definition.
+// The kind of value that an option or argument takes, if its definition does not list the choices.
 enum class ValueKind {
-  // Nobody knows: a test fails for an option of this kind.
+  // Not declared. A test fails for an option of this kind.
   kUnknown,
   // A number, a text, an address.
   kFree,
@@ -34,7 +34,7 @@ enum class ValueKind {
   kExperimentOrTrial,
 };
 
-// Of an option of the command `full_name`.
+// Returns the kind of value that `option` of the command `full_name` takes.
 ValueKind KindOf(const std::string& full_name, const OptionDescription& option);
 
 struct Candidate {
@@ -43,27 +43,27 @@ struct Candidate {
 };
 
 struct Completion {
-  // Commands, options or an option's choices that begin with what is there.
+  // Commands, options or an option's choices that begin with the last word.
   std::vector<Candidate> candidates;
-  // Where it is a value without choices: what, and what of it is there.
+  // For a value without choices: its kind, and the part that has been typed.
   ValueKind kind = ValueKind::kFree;
   std::string prefix;
-  // To put before it: "--figure=".
+  // Text to put before each candidate: "--figure=".
   std::string lead;
-  // The values of options that come before, by their first names.
+  // Values of the options given earlier on the line, by the options' first names.
   std::map<std::string, std::string> given;
 };
 
-// `words` come after the program's name; the last one, perhaps empty, is to be completed.
+// Completes the last of `words`, which may be empty. `words` excludes the program's name.
 Completion Complete(const CommandDescription& program, const std::vector<std::string>& words);
 
-// What shells load to complete this program's command lines: short scripts that ask the program
-// itself, so that they know its newest commands and the server's names.
-// The program answers `lengthwise __complete -- WORD...` with a line that says how to complete:
-//   :words      with the lines that follow, each a word, a tab and what it is
-//   :words/     the same, and no space after the word: more comes
-//   :files      with the files that are there
-//   :directories
+// Completion scripts that shells load. They are short and ask the program itself, so that they
+// always know its commands and the server's names. The first line of the answer to `lengthwise
+// __complete -- WORD...` says how to complete:
+//   :words        one of the words below, each on a line with a tab and its description
+//   :words/       the same, without a space after the word, because the value continues
+//   :files        a file name
+//   :directories  a directory name
 extern const char kBashCompletion[];
 extern const char kZshCompletion[];
 extern const char kFishCompletion[];

@@ -10,7 +10,8 @@
 namespace lengthwise::client {
 namespace {
 
-// CLI11 writes "FORMAT:{table,json}" and "N:INT in [1 - 64]": a value's name, and what is accepted.
+// CLI11 writes "FORMAT:{table,json}" and "N:INT in [1 - 64]": a value's name and the accepted
+// values.
 void ReadTypeName(const std::string& text, OptionDescription& option) {
   const size_t colon = text.find(':');
   option.value = text.substr(0, colon);

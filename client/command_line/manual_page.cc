@@ -15,7 +15,8 @@
 namespace lengthwise::client {
 namespace {
 
-// Text as it is: a backslash, a hyphen that can be copied, and no line that looks like a request.
+// Escapes text so that roff prints it verbatim: backslashes, hyphens that can be copied, and lines
+// that look like roff requests.
 std::string Escape(absl::string_view text) {
   std::string escaped = absl::StrReplaceAll(text, {{"\\", "\\e"}, {"-", "\\-"}});
   if (absl::StartsWith(escaped, ".") || absl::StartsWith(escaped, "'")) escaped.insert(0, "\\&");
@@ -98,7 +99,7 @@ void Options(std::string& page, const CommandDescription& command) {
   }
 }
 
-// "Examples:" and the like become headings, what is indented stays as it is.
+// Lines such as "Examples:" become headings; indented lines stay verbatim.
 void Footer(std::string& page, const std::string& footer) {
   bool verbatim = false;
   const std::vector<std::string> lines = absl::StrSplit(footer, '\n');
@@ -130,20 +131,22 @@ void Program(std::string& page) {
   for (const rpc::SettingKind& kind : rpc::kSettings) {
     Item(page, Bold(kind.variable), Escape(kind.help));
   }
-  Item(page, Bold("LENGTHWISE_CONFIG"), "Another configuration file; none where it is empty.");
-  Item(page, Bold("NO_COLOR"), "Where it is set, nothing is coloured.");
-  Item(page, Bold("BROWSER"), "What shows pictures.");
+  Item(page, Bold("LENGTHWISE_CONFIG"),
+       "Path of another configuration file. Empty: no configuration file.");
+  Item(page, Bold("NO_COLOR"), "If set, output has no colours.");
+  Item(page, Bold("BROWSER"), "Program that shows pictures and reports.");
   Heading(page, "Files");
   Item(page, Bold("~/.config/lengthwise/config.yaml"),
-       Escape("Settings: server, token_file, tls_ca, tls_certificate, tls_key and tls_server_name. "
-              "`lengthwise config` says which are in effect."));
-  Item(page, Bold("~/.local/share/lengthwise/runs"), Escape("What `lengthwise run` keeps."));
+       Escape("Settings: server, token_file, tls_ca, tls_certificate, tls_key and "
+              "tls_server_name. `lengthwise config` shows the settings in effect."));
+  Item(page, Bold("~/.local/share/lengthwise/runs"),
+       Escape("Experiments and logs of `lengthwise run`."));
   Heading(page, "Exit status");
-  Item(page, Bold("0"), "Done.");
+  Item(page, Bold("0"), "Success.");
   Item(page, Bold("1"),
-       "It failed, or an experiment that was run or watched has failed or cancelled trials.");
-  Item(page, Bold("2"), "The command line or the specification is not valid.");
-  Item(page, Bold("3"), "The server cannot be reached.");
+       "Failure, or an experiment that was run or watched has failed or cancelled trials.");
+  Item(page, Bold("2"), "Invalid command line or specification.");
+  Item(page, Bold("3"), "The server is unreachable.");
   Item(page, Bold("130"), "Interrupted.");
 }
 

@@ -1,4 +1,4 @@
-// Manual pages, in roff.
+// Generates manual pages in roff.
 #ifndef LENGTHWISE_CLIENT_COMMAND_LINE_MANUAL_PAGE_H_
 #define LENGTHWISE_CLIENT_COMMAND_LINE_MANUAL_PAGE_H_
 
@@ -8,11 +8,11 @@
 
 namespace lengthwise::client {
 
-// "lengthwise-auth-create-token" of "lengthwise auth create-token".
+// Returns "lengthwise-auth-create-token" for "lengthwise auth create-token".
 std::string ManualPageName(const CommandDescription& command);
 
-// The page of a command, for man(1); of the program itself it also lists the commands, the
-// environment, files and exit codes. `version` is that of the program.
+// Returns the page of a command for man(1). The program's own page also lists the commands, the
+// environment, files and exit codes. `version` is the program's version.
 std::string ManualPage(const CommandDescription& command, const std::string& version);
 
 }  // namespace lengthwise::client

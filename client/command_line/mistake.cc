@@ -32,7 +32,7 @@ std::vector<std::string> CommandNames(const CLI::App& app) {
   return names;
 }
 
-// What the user probably meant by the first argument that nobody expected.
+// Explains the first unexpected argument and suggests what the user probably meant.
 std::string ExplainUnexpected(const CLI::App& app, const std::vector<std::string>& unexpected) {
   const CLI::App& command = Chosen(app);
   std::string given = unexpected[0];
@@ -54,8 +54,8 @@ std::string ExplainUnexpected(const CLI::App& app, const std::vector<std::string
   return absl::StrCat("unknown command \"", given, "\"", catalogue::Suggestion(given, accepted));
 }
 
-// The option or positional argument that the error is about: its name begins CLI11's message, or
-// stands behind "Could not convert: ".
+// Returns the option or positional argument that the error is about. CLI11's message begins with
+// its name, or has it after "Could not convert: ".
 const CLI::Option* Culprit(const CLI::App& app, const std::string& message) {
   std::vector<const CLI::Option*> options = Chosen(app).get_options();
   for (const CLI::Option* option : app.get_options()) options.push_back(option);
@@ -85,7 +85,7 @@ std::string ExplainValue(const CLI::Option& option) {
   if (option.results().empty()) {
     return absl::StrCat(name, " needs a value: ", Expected(described));
   }
-  // Of several values the wrong one is not known; it is the last that was added, as a rule.
+  // CLI11 does not say which of several values is wrong. It is usually the last.
   const std::string& given = option.results().back();
   std::string text = absl::StrCat(name, ": got \"", given, "\"");
   if (!described.choices.empty()) {
@@ -124,7 +124,7 @@ std::string ExplainMistake(const CLI::App& app, const CLI::ParseError& error) {
                                    dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr)) {
     text = ExplainValue(*option);
   } else if (absl::StartsWith(message, ": ")) {
-    // CLI11 does not name an option that help texts do not show.
+    // CLI11 does not name hidden options.
     text = "the option before the command needs a value";
   } else {
     text = message;

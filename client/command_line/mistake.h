@@ -1,4 +1,4 @@
-// What a mistake on the command line gets: one line that says what to do instead.
+// Explains a mistake on the command line in one line that says what to do instead.
 #ifndef LENGTHWISE_CLIENT_COMMAND_LINE_MISTAKE_H_
 #define LENGTHWISE_CLIENT_COMMAND_LINE_MISTAKE_H_
 
@@ -8,8 +8,9 @@
 
 namespace lengthwise::client {
 
-// Of a command line that `app` has just refused with `error`. Without the program's name and
-// without a line end. CLI11's own words name neither what was given nor, often, what is accepted.
+// Returns the explanation of `error`, with which `app` has just refused a command line. It has
+// neither the program's name nor a line end. CLI11's own messages do not name the value given and
+// often not the accepted values.
 std::string ExplainMistake(const CLI::App& app, const CLI::ParseError& error);
 
 }  // namespace lengthwise::client

@@ -1,4 +1,4 @@
-// `lengthwise analyze ANALYSIS EXPERIMENT...`: what can be asked of stored maps, models and scores.
+// `lengthwise analyze ANALYSIS EXPERIMENT...`: analyzes stored maps, models and scores.
 #include <memory>
 #include <string>
 #include <utility>
@@ -50,7 +50,7 @@ void AddReference(CLI::App* command, AnalyzeOptions& options, const std::string&
 }
 
 void AddDigits(CLI::App* command, AnalyzeOptions& options) {
-  command->add_option("--length", options.length, "This number of digits instead of the largest")
+  command->add_option("--length", options.length, "Number of digits; default: the largest")
       ->check(CLI::PositiveNumber)
       ->type_name("N");
 }
@@ -67,7 +67,7 @@ void AddMeasure(CLI::App* command, AnalyzeOptions& options) {
 
 void AddAnalyze(CLI::App& app, Program& program) {
   CLI::App* analyze = app.add_subcommand(
-      "analyze", "Analyzes stored attention maps, models and scores of single sequences");
+      "analyze", "Analyzes stored attention maps, models and per-sequence scores");
   analyze->group(kServerGroup);
   analyze->require_subcommand(1);
   analyze->footer(
@@ -83,7 +83,7 @@ void AddAnalyze(CLI::App& app, Program& program) {
       "  lengthwise analyze speed figure2_long figure2_randomized\n"
       "  lengthwise analyze loss_ratios figure2-1 --reference standard\n"
       "  lengthwise analyze t_test table1-1 --reference 2d_fixed\n"
-      "Several experiments are analyzed as one: trials that differ in nothing but seeds make a "
+      "Several experiments are analyzed as one: trials that differ only in their seeds make a "
       "row.\n"
       "What was trained otherwise under the same labels has a row of its own, with its "
       "experiment.");
@@ -109,22 +109,22 @@ void AddAnalyze(CLI::App& app, Program& program) {
 
   {
     const auto [command, options] =
-        add("attention", "How alike attention maps are to those of an encoding",
+        add("attention", "Similarity of attention maps to those of one encoding",
             "lengthwise analyze attention table3-1 --reference 2d_fixed\n"
             "lengthwise analyze attention table3-1 --reference 2d_fixed --compare "
             "lst_pe_init/table_3\n"
             "lengthwise analyze attention table3-1 --reference 2d_fixed --measure js");
-    AddReference(command, *options, "The encoding whose maps the others are compared with");
+    AddReference(command, *options, "Encoding to compare the other maps with");
     AddMeasure(command, *options);
     command
         ->add_option("--compare", options->compare,
-                     "Beside this published table, such as lst_pe_init/table_3")
+                     "Published table to compare with, such as lst_pe_init/table_3")
         ->type_name("KEY");
     finish(command);
   }
   {
     const auto [command, options] =
-        add("attention_matrix", "How alike the attention maps of any two encodings are",
+        add("attention_matrix", "Similarity of attention maps for every pair of encodings",
             "lengthwise analyze attention_matrix table3-1\n"
             "lengthwise analyze attention_matrix table3-1 --output csv > similarities.csv");
     AddMeasure(command, *options);
@@ -132,30 +132,29 @@ void AddAnalyze(CLI::App& app, Program& program) {
   }
   {
     const auto [command, options] =
-        add("ground_truth", "How much of attention goes to what the answers of puzzles depend on",
+        add("ground_truth", "Share of attention on the cells that puzzle answers depend on",
             "lengthwise analyze ground_truth table3-1\n"
             "lengthwise analyze ground_truth table3-1 --output csv > shares.csv");
     finish(command);
   }
   {
     const auto [command, options] =
-        add("encodings", "How far learned tables of positions are from a fixed encoding's",
+        add("encodings", "Distance of learned position tables from a fixed encoding",
             "lengthwise analyze encodings table2-1 --reference sin_cos_2d");
     AddReference(command, *options,
-                 "The fixed encoding: a label of the experiment, or sin_cos or sin_cos_2d");
+                 "Fixed encoding: a label of the experiment, or sin_cos or sin_cos_2d");
     finish(command);
   }
   {
     const auto [command, options] =
-        add("noise", "Accuracy when noise is added to the embeddings of tokens",
+        add("noise", "Accuracy under noise on the token embeddings",
             "lengthwise analyze noise table3-1\n"
             "lengthwise analyze noise table3-1 --output csv > noise.csv");
     finish(command);
   }
   {
-    const auto [command, options] =
-        add("humans", "Puzzle by puzzle beside people's accuracies from a file",
-            "lengthwise analyze humans table3-1 --file people.json");
+    const auto [command, options] = add("humans", "Models and people compared puzzle by puzzle",
+                                        "lengthwise analyze humans table3-1 --file people.json");
     command
         ->add_option("--file", options->file,
                      "JSON: {\"puzzles\": [{\"puzzle\": \"0040405210200030\", "
@@ -166,7 +165,7 @@ void AddAnalyze(CLI::App& app, Program& program) {
   }
   {
     const auto [command, options] =
-        add("carries", "Whether sums go wrong where a carry comes in, beside chance",
+        add("carries", "Share of wrong digits with an incoming carry, against chance",
             "lengthwise analyze carries figure4-1\n"
             "lengthwise analyze carries figure4-1 --length 100 --output csv > places.csv");
     AddDigits(command, *options);
@@ -174,39 +173,36 @@ void AddAnalyze(CLI::App& app, Program& program) {
   }
   {
     const auto [command, options] =
-        add("carry_chains", "How often digits of sums are right by how far the carry has come",
+        add("carry_chains", "Accuracy of the digits of sums by length of the carry chain",
             "lengthwise analyze carry_chains figure4-1 --length 50");
     AddDigits(command, *options);
     finish(command);
   }
   {
-    const auto [command, options] =
-        add("speed", "Steps a second, and how soon an accuracy is reached",
-            "lengthwise analyze speed figure2_long figure2_randomized");
+    const auto [command, options] = add("speed", "Steps per second, and time to reach an accuracy",
+                                        "lengthwise analyze speed figure2_long figure2_randomized");
     command
         ->add_option("--accuracy", options->accuracy,
-                     "Mean accuracy on unseen lengths, above 0 and below 1; default 0.9")
+                     "Mean accuracy on unseen lengths to reach, above 0 and below 1; default 0.9")
         ->type_name("SHARE");
     finish(command);
   }
   {
     const auto [command, options] =
-        add("loss_ratios", "How many times larger one network's losses are beyond training",
+        add("loss_ratios", "Ratio of one network's losses to others' on unseen lengths",
             "lengthwise analyze loss_ratios figure2-1 --reference standard --compare "
             "positional_attention/figure_2");
-    AddReference(command, *options, "The network whose losses are divided by the others'",
-                 "NETWORK");
+    AddReference(command, *options, "Network whose losses are divided by the others'", "NETWORK");
     command
         ->add_option("--compare", options->compare,
-                     "Beside this published table, such as positional_attention/figure_2")
+                     "Published table to compare with, such as positional_attention/figure_2")
         ->type_name("KEY");
     finish(command);
   }
   {
-    const auto [command, options] =
-        add("t_test", "Whether encodings differ, seed by seed: paired t-tests",
-            "lengthwise analyze t_test table1-1 --reference 2d_fixed");
-    AddReference(command, *options, "The encoding that the others are tested against");
+    const auto [command, options] = add("t_test", "Paired t-tests between encodings, seed by seed",
+                                        "lengthwise analyze t_test table1-1 --reference 2d_fixed");
+    AddReference(command, *options, "Encoding to test the others against");
     finish(command);
   }
 }

@@ -1,4 +1,5 @@
-// `lengthwise attention TRIAL`: what a model attends to, recorded or for one's own input.
+// `lengthwise attention TRIAL`: shows attention maps, recorded ones or those of the user's own
+// input.
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -28,11 +29,11 @@ struct AttentionOptions {
   LocalWorkers workers;
 };
 
-// One's own input as a trial's task takes it: numbers where it is on real numbers, else tokens.
+// Parses the user's own input for a trial's task: real numbers for numeric tasks, else tokens.
 absl::StatusOr<v1::TokenSequence> ReadInput(const std::string& typed,
                                             const tasks::TaskEntry* task) {
   v1::TokenSequence input;
-  // Also as `lengthwise sample` prints it: [0, 1, 1].
+  // Accepts the format that `lengthwise sample` prints, too: [0, 1, 1].
   const std::string text = absl::StrReplaceAll(typed, {{"[", ""}, {"]", ""}});
   const bool of_numbers = task != nullptr && task->kind == tasks::TaskKind::kRegression;
   RETURN_IF_ERROR(of_numbers ? ReadNumbers("--input", text, *input.mutable_numbers())
@@ -43,8 +44,8 @@ absl::StatusOr<v1::TokenSequence> ReadInput(const std::string& typed,
   return input;
 }
 
-// Has a worker record the map of one's own input. Returns the maps of the evaluation that was made
-// for it.
+// Creates an evaluation in which a worker records the maps of the user's own input, and returns its
+// maps.
 absl::StatusOr<std::vector<v1::AttentionMap>> MapsOfInput(Program& program, Connection& connection,
                                                           const AttentionOptions& options,
                                                           const v1::Trial& trial) {
@@ -56,11 +57,11 @@ absl::StatusOr<std::vector<v1::AttentionMap>> MapsOfInput(Program& program, Conn
   request.set_request_id(RandomRequestId());
   v1::Evaluation& evaluation = *request.mutable_evaluation();
   *evaluation.add_attention_inputs() = input;
-  // The maps are wanted, not the scores: of those the least that there is.
+  // Only the maps are wanted, so the evaluation computes as few scores as possible.
   const bool has_lengths = task == nullptr || task->kind == tasks::TaskKind::kTransduction;
   const auto& evaluated = trial.specification().evaluation().lengths();
   if (task != nullptr && tasks::examples::IsExamples(task->name) && !evaluated.empty()) {
-    evaluation.add_lengths(evaluated.Get(0));  // a file need not have examples of others
+    evaluation.add_lengths(evaluated.Get(0));  // a file task may have no examples of other lengths
   } else {
     evaluation.add_lengths(has_lengths ? input.tokens_size() : 1);
   }
@@ -119,7 +120,7 @@ void WriteJson(const v1::Trial& trial, const std::vector<v1::AttentionMap>& maps
   out << json.dump() << "\n";
 }
 
-// Long maps are millions of numbers: written as they are made.
+// Streams the rows, because long maps have millions of numbers.
 void WriteCsv(const std::vector<v1::AttentionMap>& maps, std::ostream& out) {
   out << "length,sequence,input,layer,head,query,key,probability\n";
   for (const v1::AttentionMap& map : maps) {
@@ -156,7 +157,7 @@ absl::StatusOr<int> Attention(Program& program, const AttentionOptions& options)
   ASSIGN_OR_RETURN(auto maps, options.input.empty()
                                   ? connection->QueryAttentionMaps(trial.name(), options.length)
                                   : MapsOfInput(program, *connection, options, trial));
-  // To look at, one of each length is enough.
+  // A table shows only one sequence of each length.
   const int sequence = options.sequence == 0 && program.output_is_table() ? 1 : options.sequence;
   if (sequence > 0) {
     std::erase_if(maps,
@@ -208,22 +209,22 @@ void AddAttention(CLI::App& app, Program& program) {
       ->type_name("");
   command
       ->add_option("--input", options->input,
-                   "Tokens of your own or, of tasks on real numbers, numbers, a scratchpad's 0 "
-                   "among them; a worker runs the model on them")
+                   "Your own input, on which a worker runs the model: tokens or, for tasks on "
+                   "real numbers, numbers including a scratchpad's 0")
       ->type_name("TOKENS");
-  command->add_option("--length", options->length, "Only recorded maps of this length")
+  command->add_option("--length", options->length, "Shows only recorded maps of this length")
       ->check(CLI::NonNegativeNumber)
       ->type_name("N");
   command
       ->add_option("--sequence", options->sequence,
-                   "Of the sequences recorded of a length this one, from 1; default the first, in "
+                   "Sequence among those recorded for a length, from 1; default: the first, in "
                    "json and csv all")
       ->check(CLI::PositiveNumber)
       ->type_name("S");
-  command->add_option("--layer", options->layer, "One layer, from 1; default all")
+  command->add_option("--layer", options->layer, "Layer, from 1; default: all")
       ->check(CLI::NonNegativeNumber)
       ->type_name("L");
-  command->add_option("--head", options->head, "One head, from 1; default the maximum over heads")
+  command->add_option("--head", options->head, "Head, from 1; default: the maximum over heads")
       ->check(CLI::NonNegativeNumber)
       ->type_name("H");
   AddWorkerOptions(command, options->workers);

@@ -27,7 +27,7 @@ std::string FormatDay(const google::protobuf::Timestamp& time) {
   return absl::FormatTime("%Y-%m-%d", absl::FromUnixSeconds(time.seconds()), absl::UTCTimeZone());
 }
 
-// "90d", and what absl::ParseDuration takes ("12h").
+// Accepts "90d" and the formats of absl::ParseDuration ("12h").
 absl::StatusOr<absl::Duration> ParseLifetime(const std::string& text) {
   absl::string_view days = text;
   double number = 0;
@@ -66,13 +66,14 @@ absl::StatusOr<int> CreateToken(Program& program, const CreateOptions& options) 
     return kSuccess;
   }
   if (absl::Status status = rpc::WriteTokenFile(options.out, created.text()); !status.ok()) {
-    // Nobody has its secret: it is of no use.
+    // The secret was not stored, so nobody can use the token.
     connection->RevokeToken(token.token_id()).IgnoreError();
     return status;
   }
   program.out() << "Wrote the token " << token.token_id() << " of " << token.principal() << " ("
                 << RoleName(token.role()) << ", until " << FormatDay(token.expire_time()) << ") to "
-                << options.out << "; it is named with --token_file or in the configuration file.\n";
+                << options.out
+                << "; pass it with --token_file or name it in the configuration file.\n";
   return kSuccess;
 }
 
@@ -137,25 +138,27 @@ absl::StatusOr<int> WhoAmI(Program& program) {
 }  // namespace
 
 void AddAuth(CLI::App& app, Program& program) {
-  CLI::App* auth = app.add_subcommand("auth", "Makes, lists and revokes tokens; says who you are");
+  CLI::App* auth =
+      app.add_subcommand("auth", "Creates, lists and revokes tokens; shows your identity");
   auth->group(kServerGroup);
   auth->require_subcommand(1);
   auth->footer(
       "Examples:\n"
       "  lengthwise auth create-token ada --role submitter --out ada.token\n"
       "  lengthwise auth whoami --token_file ada.token\n"
-      "The first token of a server is made on its machine: `lengthwise_server --data_dir DIR "
+      "Create the first token of a server on its machine: `lengthwise_server --data_dir DIR "
       "--create_admin_token PATH`.");
 
   auto create = std::make_shared<CreateOptions>();
   CLI::App* command = program.AddCommand(
-      *auth, "create-token", "Makes a token and writes it to a new file that only you may read", "",
+      *auth, "create-token", "Creates a token and writes it to a new file that only you may read",
+      "",
       "lengthwise auth create-token ada --role submitter --out ada.token\n"
       "lengthwise auth create-token gpu-cluster --role worker --lifetime 365d --out worker.token",
       [&program, create] { return CreateToken(program, *create); });
   command
       ->add_option("principal", create->principal,
-                   "Whom it stands for: the owner of what is submitted")
+                   "Identity of the token: the owner of submitted experiments")
       ->required()
       ->type_name("");
   command
@@ -165,30 +168,33 @@ void AddAuth(CLI::App& app, Program& program) {
       ->required()
       ->check(CLI::IsMember({"viewer", "submitter", "worker", "admin"}))
       ->type_name("ROLE");
-  command->add_option("--lifetime", create->lifetime, "From a minute to ten years; default 90d")
+  command
+      ->add_option("--lifetime", create->lifetime,
+                   "Lifetime, from a minute to ten years; default 90d")
       ->type_name("TIME");
-  command->add_option("--out", create->out, "The new file; - prints the token")
+  command->add_option("--out", create->out, "New file for the token; - prints it")
       ->required()
       ->type_name("PATH");
   program.AddServerOption(command);
 
   command =
-      program.AddCommand(*auth, "list-tokens", "Lists tokens, the newest first", "",
+      program.AddCommand(*auth, "list-tokens", "Lists tokens, newest first", "",
                          "lengthwise auth list-tokens", [&program] { return ListTokens(program); });
   program.AddServerOption(command);
   program.AddOutputOption(command);
 
   auto token_id = std::make_shared<std::string>();
-  command = program.AddCommand(*auth, "revoke-token", "Refuses a token from now on", "",
+  command = program.AddCommand(*auth, "revoke-token", "Revokes a token at once", "",
                                "lengthwise auth revoke-token 3f0c9a51b2d7",
                                [&program, token_id] { return RevokeToken(program, *token_id); });
-  command->add_option("token", *token_id, "Its id, as list-tokens shows it")
+  command->add_option("token", *token_id, "Id of the token, as list-tokens shows it")
       ->required()
       ->type_name("");
   program.AddServerOption(command);
 
-  command = program.AddCommand(*auth, "whoami", "Says whom the server takes you for", "",
-                               "lengthwise auth whoami", [&program] { return WhoAmI(program); });
+  command =
+      program.AddCommand(*auth, "whoami", "Shows the identity and role that the server sees", "",
+                         "lengthwise auth whoami", [&program] { return WhoAmI(program); });
   program.AddServerOption(command);
   program.AddOutputOption(command);
 }

@@ -38,7 +38,7 @@ void AddCancel(CLI::App& app, Program& program) {
   command->add_option("name", options->name, "EXPERIMENT, EXPERIMENT/TRIAL or EXPERIMENT/INDEX")
       ->required()
       ->type_name("");
-  command->add_option("--reason", options->reason, "Recorded in the trials' histories")
+  command->add_option("--reason", options->reason, "Reason to record in the trials' histories")
       ->type_name("TEXT");
   program.AddServerOption(command);
   program.AddDataDirOption(command);

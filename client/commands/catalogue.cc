@@ -23,7 +23,7 @@
 namespace lengthwise::client {
 namespace {
 
-// An entry with what only its kind has.
+// An entry with the properties that only its kind has.
 struct Listed {
   const catalogue::Entry* entry;
   std::vector<std::pair<std::string, std::string>> facts;
@@ -56,7 +56,8 @@ std::vector<Listed> Plain(const Entries& entries) {
   return listed;
 }
 
-// A sentence ends before a capital letter, "Zhou et al. 2024" and "Su et al. In" do not.
+// Returns the first sentence. A period ends it only before a capital letter and not after "et al",
+// as in "Zhou et al. 2024" and "Su et al. In".
 std::string FirstSentence(const std::string& text) {
   for (size_t end = text.find(". "); end != std::string::npos; end = text.find(". ", end + 1)) {
     const absl::string_view before = absl::string_view(text).substr(0, end);
@@ -164,7 +165,7 @@ void PrintOne(Program& program, const Listed& listed) {
   }
   if (!listed.facts.empty()) program.out() << "\n";
   if (listed.entry->parameters.empty()) {
-    program.out() << "  It has no parameters.\n";
+    program.out() << "  No parameters.\n";
     return;
   }
   for (const catalogue::ParameterEntry& parameter : listed.entry->parameters) {
@@ -209,7 +210,7 @@ CLI::App* AddKind(CLI::App& app, Program& program, const std::string& command,
   return added;
 }
 
-// `lengthwise encodings` also draws those that a specification writes as formulas.
+// `lengthwise encodings` also draws a specification's formula encodings.
 void AddEncodings(CLI::App& app, Program& program) {
   auto drawing = std::make_shared<FormulaDrawing>();
   CLI::App* command = AddKind(app, program, "encodings", "encoding",
@@ -220,20 +221,20 @@ void AddEncodings(CLI::App& app, Program& program) {
   CLI::Option* draw =
       command
           ->add_option("--draw", drawing->specification,
-                       "Draws the encodings that this specification writes as formulas, with the "
-                       "initial values of their parameters")
+                       "Draws the formula encodings of this specification with the initial "
+                       "values of their parameters")
           ->type_name("FILE");
   command
       ->add_option("-o,--out", drawing->out,
-                   "File for the drawing, of all heads, as SVG; default: the terminal")
+                   "SVG file for the drawing of all heads; default: the terminal")
       ->needs(draw)
       ->type_name("FILE");
-  command->add_option("--head", drawing->head, "Head of the terminal's drawing, from 1; default 1")
+  command->add_option("--head", drawing->head, "Head to draw in the terminal, from 1; default 1")
       ->needs(draw)
       ->type_name("N");
   command
       ->add_option("--length", drawing->tokens,
-                   "Tokens of the drawing, 1 to 512; default: training.lengths.max")
+                   "Tokens to draw, 1 to 512; default: training.lengths.max")
       ->needs(draw)
       ->type_name("N");
 }

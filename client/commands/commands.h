@@ -1,5 +1,5 @@
-// All commands. A new command is one file in this folder and its function here, declared and
-// listed.
+// Lists all commands. A new command is a file in this folder and a function that is declared and
+// listed here.
 #ifndef LENGTHWISE_CLIENT_COMMANDS_COMMANDS_H_
 #define LENGTHWISE_CLIENT_COMMANDS_COMMANDS_H_
 
@@ -54,7 +54,7 @@ inline constexpr void (*kCommands[])(CLI::App&, Program&) = {
     AddCompletion,
 };
 
-// The figures that `lengthwise plot` draws.
+// Names of the figures that `lengthwise plot` draws.
 std::vector<std::string> FigureNames();
 
 }  // namespace lengthwise::client

@@ -1,5 +1,5 @@
-// The commands as a user types them, against a server in this process: the real one on a temporary
-// data directory, or client/connection/fake_server.h for what a real one never says.
+// Runs commands as a user types them against a server in this process: a real one on a temporary
+// data directory, or client/connection/fake_server.h for answers that a real one never gives.
 #ifndef LENGTHWISE_CLIENT_COMMANDS_COMMANDS_FIXTURE_H_
 #define LENGTHWISE_CLIENT_COMMANDS_COMMANDS_FIXTURE_H_
 
@@ -27,7 +27,7 @@ inline constexpr char kSpecification[] =
 template <typename Server>
 class CommandsTestOn : public testing::Test {
  protected:
-  // The exit code; what was written is in out_ and err_.
+  // Returns the exit code. The output is in out_ and err_.
   int Run(const std::vector<std::string>& arguments) {
     std::ostringstream out;
     std::ostringstream err;
@@ -48,7 +48,7 @@ class CommandsTestOn : public testing::Test {
   }
 
   Server server_;
-  // Where output goes; a width of 0 is none.
+  // The terminal that output goes to. A width of 0 means no terminal.
   TerminalSize terminal_ = {.width = 0, .height = 0};
   std::string out_;
   std::string err_;

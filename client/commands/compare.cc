@@ -1,4 +1,4 @@
-// `lengthwise compare A B`: two experiments side by side.
+// `lengthwise compare A B`: prints two experiments side by side.
 #include <memory>
 #include <string>
 #include <utility>
@@ -16,10 +16,10 @@ void AddCompare(CLI::App& app, Program& program) {
                          [&program, names] {
                            return program.RunPython({"compare", names->first, names->second});
                          });
-  command->add_option("first", names->first, "An experiment's name, or its specification's")
+  command->add_option("first", names->first, "Name of an experiment, or of its specification")
       ->required()
       ->type_name("");
-  command->add_option("second", names->second, "The one to hold against it")
+  command->add_option("second", names->second, "Name of the experiment to compare it with")
       ->required()
       ->type_name("");
   program.AddServerOption(command);

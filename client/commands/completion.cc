@@ -1,4 +1,4 @@
-// `lengthwise completion bash|zsh|fish`, and the hidden command that its scripts ask.
+// `lengthwise completion bash|zsh|fish`, and the hidden command that its scripts call.
 #include "client/commands/completion.h"
 
 #include <memory>
@@ -20,7 +20,7 @@
 namespace lengthwise::client {
 namespace {
 
-// Somebody waits at the prompt.
+// Short, because a user waits at the prompt.
 constexpr absl::Duration kTimeout = absl::Milliseconds(800);
 constexpr size_t kMostExperiments = 200;
 
@@ -30,7 +30,7 @@ void AddEntries(const Entries& entries, std::vector<Candidate>& candidates) {
 }
 
 std::unique_ptr<Connection> Connect(const Completion& completion, const Program& program) {
-  // An experiment of a private server would have to start it.
+  // Reading names from a data directory would start a private server.
   if (completion.given.count("--data_dir") > 0) return nullptr;
   std::map<std::string, std::string> flags;
   flags["server"] = program.server;
@@ -56,7 +56,7 @@ void AddExperiments(Connection& connection, const char* end, std::vector<Candida
   }
 }
 
-// "E/0" and so on where `prefix` is "E/" and perhaps digits; else by the trials' ids.
+// Adds "E/0" and so on if `prefix` is "E/" with optional digits; otherwise the trials' ids.
 void AddTrials(Connection& connection, const std::string& prefix,
                std::vector<Candidate>& candidates) {
   const std::string experiment = prefix.substr(0, prefix.find('/'));
@@ -74,7 +74,7 @@ void AddTrials(Connection& connection, const std::string& prefix,
   }
 }
 
-// `more` is set where a candidate is the beginning of a value.
+// Sets `more` if a candidate is only the beginning of a value.
 std::vector<Candidate> LookUp(const Completion& completion, const CLI::App& app,
                               const Program& program, bool& more) {
   std::vector<Candidate> candidates;
@@ -158,19 +158,19 @@ int PrintCompletion(const CLI::App& app, Program& program, std::vector<std::stri
 void AddCompletion(CLI::App& app, Program& program) {
   auto shell = std::make_shared<std::string>();
   CLI::App* command = program.AddCommand(
-      app, "completion", "Prints what makes a shell complete commands, options and names",
-      kOfflineGroup,
+      app, "completion", "Prints a shell completion script", kOfflineGroup,
       "lengthwise completion bash > ~/.local/share/bash-completion/completions/lengthwise\n"
-      "lengthwise completion zsh > ~/.zfunc/_lengthwise    # with fpath+=~/.zfunc before compinit\n"
+      "lengthwise completion zsh > ~/.zfunc/_lengthwise    # with fpath+=~/.zfunc before "
+      "compinit\n"
       "lengthwise completion fish > ~/.config/fish/completions/lengthwise.fish\n"
-      "source <(lengthwise completion bash)                # in this shell alone",
+      "source <(lengthwise completion bash)                # in this shell only",
       [&program, shell]() -> absl::StatusOr<int> {
         program.out() << (*shell == "bash"  ? kBashCompletion
                           : *shell == "zsh" ? kZshCompletion
                                             : kFishCompletion);
         return kSuccess;
       });
-  command->add_option("shell", *shell, "Which shell")
+  command->add_option("shell", *shell, "Shell to complete for")
       ->required()
       ->check(CLI::IsMember({"bash", "zsh", "fish"}))
       ->type_name("");

@@ -1,4 +1,4 @@
-// What shells ask when Tab is pressed.
+// The hidden command that completion scripts call when a user presses Tab.
 #ifndef LENGTHWISE_CLIENT_COMMANDS_COMPLETION_H_
 #define LENGTHWISE_CLIENT_COMMANDS_COMPLETION_H_
 
@@ -9,11 +9,11 @@
 
 namespace lengthwise::client {
 
-// The hidden command, `lengthwise __complete -- WORD...`.
+// Called as `lengthwise __complete -- WORD...`.
 inline constexpr char kCompleteCommand[] = "__complete";
 
-// Answers as command_line/completion_scripts.h says. Names that the server knows are asked for with
-// a short deadline; where it does not answer, there are none, and no error.
+// Answers in the format of command_line/completion_scripts.h. Names from the server are requested
+// with a short deadline. If the server does not answer, they are left out without an error.
 int PrintCompletion(const CLI::App& app, Program& program, std::vector<std::string> words);
 
 }  // namespace lengthwise::client

@@ -1,4 +1,4 @@
-// `lengthwise config`: which settings are in effect, and where they come from.
+// `lengthwise config`: shows the settings in effect and their sources.
 #include <cstdlib>
 
 #include "client/commands/commands.h"
@@ -32,7 +32,7 @@ absl::StatusOr<int> Config(Program& program) {
   const std::string file =
       rpc::SettingsFile([](const char* name) -> const char* { return std::getenv(name); });
   if (settings.file.empty() && !file.empty()) {
-    program.out() << "There is no configuration file; it would be " << file << ".\n";
+    program.out() << "There is no configuration file; its place is " << file << ".\n";
   }
   return kSuccess;
 }
@@ -41,9 +41,8 @@ absl::StatusOr<int> Config(Program& program) {
 
 void AddConfig(CLI::App& app, Program& program) {
   CLI::App* command = program.AddCommand(
-      app, "config", "Shows how the server is reached, and where each setting comes from",
-      kServerGroup, "lengthwise config\nlengthwise config --output json",
-      [&program] { return Config(program); });
+      app, "config", "Shows the settings in effect and their sources", kServerGroup,
+      "lengthwise config\nlengthwise config --output json", [&program] { return Config(program); });
   program.AddServerOption(command);
   program.AddOutputOption(command);
 }

@@ -10,10 +10,10 @@
 namespace lengthwise::client {
 namespace {
 
-// Between two looks for Ctrl-C, which the caller may have kept from ending the process.
+// Poll interval for Ctrl-C, because a guard of the caller may keep it from ending the process.
 constexpr int kTickMilliseconds = 100;
 
-// The line without its end; empty at the end of the input and after Ctrl-C.
+// Returns a line without its line end; empty at the end of the input and after Ctrl-C.
 std::string ReadLine(const InterruptGuard& interrupts) {
   std::string line;
   while (interrupts.count() == 0) {
@@ -30,7 +30,7 @@ std::string ReadLine(const InterruptGuard& interrupts) {
 }  // namespace
 
 void AddYesOption(CLI::App* command, bool& yes) {
-  command->add_flag("--yes", yes, "Do not ask, for scripts");
+  command->add_flag("--yes", yes, "Skips the confirmation, for scripts");
 }
 
 absl::Status Confirm(Program& program, const std::string& deed, const std::string& command) {
@@ -39,7 +39,7 @@ absl::Status Confirm(Program& program, const std::string& deed, const std::strin
         absl::StrCat("this ", deed, "; there is no terminal to ask at: `", command, "` does it"));
   }
   program.out().flush();
-  const InterruptGuard interrupts;  // before the question: Ctrl-C may be the answer at once
+  const InterruptGuard interrupts;  // before the question, which Ctrl-C may answer at once
   program.err() << "This " << deed << ". Go on? [y/N] " << std::flush;
   const std::string answer =
       absl::AsciiStrToLower(absl::StripAsciiWhitespace(ReadLine(interrupts)));

@@ -1,4 +1,4 @@
-// The question that commands ask before they do what cannot be undone, or start much work.
+// Asks for confirmation before a command does something irreversible or starts much work.
 #ifndef LENGTHWISE_CLIENT_COMMANDS_CONFIRMATION_H_
 #define LENGTHWISE_CLIENT_COMMANDS_CONFIRMATION_H_
 
@@ -13,11 +13,11 @@ namespace lengthwise::client {
 void AddYesOption(CLI::App* command, bool& yes);
 
 // Asks on standard error and reads the answer from standard input. `deed` completes "This ...":
-// "deletes sort-1: 72 trials, 17 MiB". `command` does it without a question: "lengthwise delete
-// sort-1 --yes".
+// "deletes sort-1: 72 trials, 17 MiB". `command` is the command that skips the question:
+// "lengthwise delete sort-1 --yes".
 //
-// OK: the answer is yes. CANCELLED: it is another, or Ctrl-C. FAILED_PRECONDITION: standard input
-// is not a terminal; the message names `command`.
+// OK: the answer is yes. CANCELLED: any other answer, or Ctrl-C. FAILED_PRECONDITION: standard
+// input is not a terminal; the message names `command`.
 absl::Status Confirm(Program& program, const std::string& deed, const std::string& command);
 
 }  // namespace lengthwise::client

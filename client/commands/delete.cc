@@ -16,7 +16,7 @@ struct DeleteOptions {
   bool yes = false;
 };
 
-// "deletes sort-1: 72 trials with their models and histories, 17 MiB".
+// Returns "deletes sort-1: 72 trials with their models and histories, 17 MiB".
 std::string Deed(const v1::Experiment& experiment) {
   const v1::TrialCounts& counts = experiment.trials();
   const int64_t trials = int64_t{counts.queued()} + counts.running() + counts.succeeded() +
@@ -30,7 +30,7 @@ std::string Deed(const v1::Experiment& experiment) {
 
 absl::StatusOr<int> Delete(Program& program, const DeleteOptions& options) {
   ASSIGN_OR_RETURN(auto connection, program.Connect());
-  // What is deleted must be named in full: no prefix, no "the newest".
+  // Deletion requires the full name: no prefix and no specification's name.
   const std::string full = options.experiment.rfind("experiments/", 0) == 0
                                ? options.experiment
                                : absl::StrCat("experiments/", options.experiment);
@@ -46,7 +46,7 @@ absl::StatusOr<int> Delete(Program& program, const DeleteOptions& options) {
   }
   if (status.ok()) status = connection->DeleteExperiment(full);
   if (absl::IsNotFound(status)) {
-    // Says what is there instead, where something similar is.
+    // Suggests an experiment with a similar name.
     ASSIGN_OR_RETURN(const auto similar, FindExperiment(*connection, options.experiment));
     return absl::NotFoundError(absl::StrCat("there is no experiment \"", options.experiment,
                                             "\"; did you mean \"", ShortName(similar.name()),
@@ -62,11 +62,11 @@ absl::StatusOr<int> Delete(Program& program, const DeleteOptions& options) {
 void AddDelete(CLI::App& app, Program& program) {
   auto options = std::make_shared<DeleteOptions>();
   CLI::App* command = program.AddCommand(
-      app, "delete", "Deletes an experiment with all that it recorded", kServerGroup,
+      app, "delete", "Deletes an experiment with its models and histories", kServerGroup,
       "lengthwise delete quickstart-1\n"
       "lengthwise delete quickstart-1 --yes",
       [&program, options] { return Delete(program, *options); });
-  command->add_option("experiment", options->experiment, "Its full name")
+  command->add_option("experiment", options->experiment, "Full name of the experiment")
       ->required()
       ->type_name("");
   AddYesOption(command, options->yes);

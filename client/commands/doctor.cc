@@ -1,4 +1,4 @@
-// `lengthwise doctor`: what is wrong with an installation, and what to do about it.
+// `lengthwise doctor`: checks an installation and says how to fix it.
 #include <cstdlib>
 #include <utility>
 
@@ -16,7 +16,7 @@
 namespace lengthwise::client {
 namespace {
 
-// Who asks what is wrong does not wait for what does not answer.
+// Short, because the user is looking for a fault and should not wait for a dead server.
 constexpr absl::Duration kTimeout = absl::Seconds(5);
 
 struct Look {
@@ -52,7 +52,7 @@ Findings AskServer(const rpc::Settings& settings) {
   auto connection = Connection::Open(
       rpc::ToChannelOptions(settings),
       {.timeout = kTimeout, .create_timeout = kTimeout, .patience = absl::ZeroDuration()});
-  // What the credentials lack was told with them; this says what that means.
+  // The findings on credentials give the cause; this one gives the consequence.
   if (!connection.ok()) {
     return {{Verdict::kFailure, "server",
              absl::StrCat("not asked: ", std::string(connection.status().message())),
@@ -107,7 +107,7 @@ absl::StatusOr<int> Doctor(Program& program) {
   for (const Finding& finding : findings) {
     widest = std::max(widest, DisplayWidth(finding.subject));
   }
-  // The sign, the word, the subject.
+  // Widths of sign, word and subject.
   const int indent = 2 + 7 + 2 + widest + 2;
   for (const Finding& finding : findings) {
     const Look look = LookOf(finding.verdict);
@@ -122,7 +122,7 @@ absl::StatusOr<int> Doctor(Program& program) {
   if (failures > 0) totals.push_back(Counted(failures, "failure"));
   if (warnings > 0) totals.push_back(Counted(warnings, "warning"));
   program.out() << "\n"
-                << (totals.empty() ? "Nothing is wrong." : absl::StrJoin(totals, ", ") + ".")
+                << (totals.empty() ? "No faults found." : absl::StrJoin(totals, ", ") + ".")
                 << "\n";
   return failures > 0 ? kFailure : kSuccess;
 }
@@ -131,13 +131,13 @@ absl::StatusOr<int> Doctor(Program& program) {
 
 void AddDoctor(CLI::App& app, Program& program) {
   CLI::App* command = program.AddCommand(
-      app, "doctor", "Says what is wrong with an installation, and what to do about it",
+      app, "doctor", "Checks the installation and the server, and says how to fix faults",
       kServerGroup,
       "lengthwise doctor\n"
       "lengthwise doctor --server gpu-head.example.org:7070 --token_file ada.token\n"
       "lengthwise doctor --output json\n"
       "\n"
-      "It ends with 1 where something fails, and with 0 where there are warnings at most.",
+      "Exits with 1 if a check fails, and with 0 if there are at most warnings.",
       [&program] { return Doctor(program); });
   program.AddServerOption(command);
   program.AddOutputOption(command);

@@ -19,12 +19,12 @@
 namespace lengthwise::client {
 namespace {
 
-// More tokens are neither seen in a terminal nor quick to open in a browser.
+// More tokens are not visible in a terminal and open slowly in a browser.
 constexpr int64_t kMaxTokens = 512;
-// Of a task without lengths.
+// Default for tasks without lengths.
 constexpr int64_t kTokens = 20;
 
-// Sizes of the first network that takes encodings.
+// Returns the sizes of the first network that takes encodings.
 models::EncodingContext ContextOf(const v1::ExperimentSpecification& specification) {
   std::vector<catalogue::Problem> problems;
   for (const v1::Component& network : specification.networks()) {
@@ -37,7 +37,7 @@ models::EncodingContext ContextOf(const v1::ExperimentSpecification& specificati
   return {};
 }
 
-// The grids of one encoding: a bias for each head, then features.
+// Returns the grids of one encoding: a bias for each head, then features.
 std::vector<NumberGrid> GridsOf(const v1::Component& encoding,
                                 const models::EncodingContext& context, int64_t tokens) {
   std::vector<catalogue::Problem> problems;

@@ -1,4 +1,4 @@
-// `lengthwise encodings --draw SPEC`: what the formulas of a specification look like.
+// `lengthwise encodings --draw SPEC`: draws the formula encodings of a specification.
 #ifndef LENGTHWISE_CLIENT_COMMANDS_DRAW_FORMULA_H_
 #define LENGTHWISE_CLIENT_COMMANDS_DRAW_FORMULA_H_
 
@@ -12,15 +12,15 @@ namespace lengthwise::client {
 
 struct FormulaDrawing {
   std::string specification;  // as ReadSpecification takes it
-  // An SVG file instead of the terminal; empty for none.
+  // SVG file to write. Empty: draw in the terminal.
   std::string out;
   int64_t head = 1;    // from 1, of the terminal's picture
   int64_t tokens = 0;  // 0: training.lengths.max
 };
 
 // Draws every encoding `formula` with its parameters' initial values, at the positions 0, 1, 2, ...
-// and in the sizes of the first network. INVALID_ARGUMENT where the specification is not valid, has
-// no formula or not so many heads.
+// and with the sizes of the first network. INVALID_ARGUMENT if the specification is invalid, has no
+// formula or has fewer heads than `head`.
 absl::StatusOr<int> DrawFormulas(Program& program, const FormulaDrawing& drawing);
 
 }  // namespace lengthwise::client

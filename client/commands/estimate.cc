@@ -12,12 +12,12 @@ namespace {
 
 constexpr size_t kExperimentsAsked = 10;
 
-// What decides the time of a step: everything but learning rate, seeds and how often something is
-// written down.
+// Key of everything that affects the time of a step. Learning rate, seeds and recording intervals
+// do not.
 std::string CostKey(const v1::TrialSpecification& specification) {
   const auto component = [](const v1::Component& one) {
     std::string text = one.name();
-    // A protobuf map has no order.
+    // Sorted, because a protobuf map has no order.
     std::map<std::string, std::string> parameters;
     for (const auto& [name, value] : one.parameters()) {
       parameters[name] = value.SerializeAsString();
@@ -44,7 +44,7 @@ double EstimateSeconds(const specification::Grid& grid, const std::vector<v1::Tr
   std::map<std::string, Cost> costs;
   for (const v1::Trial& trial : earlier) {
     const int64_t steps = trial.specification().training().steps();
-    // A resumed trial's seconds are of its last attempt alone.
+    // A resumed trial's seconds cover its last attempt only.
     if (trial.state() != v1::SUCCEEDED || trial.attempt() != 1 || steps < 1) continue;
     Cost& cost = costs[CostKey(trial.specification())];
     cost.step_seconds += trial.outcome().training_seconds() / static_cast<double>(steps);
@@ -97,7 +97,7 @@ TimeEstimate EstimateTime(Connection& connection, const specification::Grid& gri
       .time = time,
       .text = absl::StrCat(
           "about ", FormatClock(time), " with ",
-          workers == 0 ? "one worker (none is there now)" : Counted(workers, "worker"),
+          workers == 0 ? "one worker (none is alive now)" : Counted(workers, "worker"),
           ", by the measured times of ", Counted(based_on, "earlier trial"), " of the same kind")};
 }
 

@@ -1,4 +1,4 @@
-// How long a grid will take, judged by trials that were measured before.
+// Estimates how long a grid will take from the measured times of earlier trials.
 #ifndef LENGTHWISE_CLIENT_COMMANDS_ESTIMATE_H_
 #define LENGTHWISE_CLIENT_COMMANDS_ESTIMATE_H_
 
@@ -12,19 +12,19 @@
 namespace lengthwise::client {
 
 struct TimeEstimate {
-  // Infinite where it is unknown.
+  // Infinite if unknown.
   absl::Duration time = absl::InfiniteDuration();
-  // A line for people that says the time and what it is based on, or why there is none.
+  // One line for people: the time and its basis, or the reason why there is no estimate.
   std::string text;
 };
 
-// Of the server's newest experiments it takes the succeeded trials with the same task, network,
-// encoding, batch size and lengths, and their seconds per step; trials are taken to run one after
-// the other on each of `workers`. 0: on each live worker of the server.
+// Uses the seconds per step of succeeded trials in the server's newest experiments that have the
+// same task, network, encoding, batch size, lengths and precision. Assumes that each of `workers`
+// runs one trial at a time. 0 stands for the number of live workers of the server.
 TimeEstimate EstimateTime(Connection& connection, const specification::Grid& grid, int workers = 0);
 
-// The part without a server: seconds that the grid's trials take together, one after the other;
-// negative where a trial has no counterpart among `earlier`. `based_on` is set to the number of
+// The part that needs no server: returns the seconds that the grid's trials take in sequence, or a
+// negative number if a trial has no counterpart among `earlier`. Sets `based_on` to the number of
 // counterparts.
 double EstimateSeconds(const specification::Grid& grid, const std::vector<v1::Trial>& earlier,
                        int& based_on);

@@ -1,4 +1,4 @@
-// `lengthwise evaluate TRIAL`: a stored model on other lengths.
+// `lengthwise evaluate TRIAL`: evaluates a stored model on other lengths.
 #include <memory>
 
 #include "absl/strings/str_cat.h"
@@ -94,38 +94,39 @@ void AddEvaluate(CLI::App& app, Program& program) {
       ->type_name("");
   command
       ->add_option("--lengths", options->lengths,
-                   "41..500, or 10,20,50; default those of the trial")
+                   "Lengths, such as 41..500 or 10,20,50; default: the trial's")
       ->type_name("LIST");
-  command->add_option("--sequences", options->sequences, "Sequences a length; default the trial's")
+  command
+      ->add_option("--sequences", options->sequences, "Sequences per length; default: the trial's")
       ->type_name("N");
-  command->add_option("--seed", options->seed, "Of the sequences; default the trial's")
+  command->add_option("--seed", options->seed, "Seed of the sequences; default: the trial's")
       ->type_name("S");
   command
       ->add_option("--attention_lengths", options->attention_lengths,
-                   "Also record attention maps at these lengths")
+                   "Also records attention maps at these lengths")
       ->type_name("LIST");
   command
       ->add_option("--attention_sequences", options->attention_sequences,
-                   "Of how many sequences of each of these lengths; default 1")
+                   "Sequences with attention maps per length; default 1")
       ->type_name("N");
   command->add_flag("--sequence_scores", options->sequence_scores,
-                    "Also record the score of every single sequence");
+                    "Also records the score of every sequence");
   command
       ->add_option("--embedding_noise", options->embedding_noise,
-                   "Evaluate again with noise of these standard deviations on the embeddings of "
+                   "Also evaluates with noise of these standard deviations on the embeddings of "
                    "tokens: 0.02,0.04,0.1")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("LIST");
   command
       ->add_option("--training_examples", options->training_examples,
-                   "Also score so many examples of the trial's own data set")
+                   "Also scores this many examples of the trial's own data set")
       ->type_name("N");
   command
       ->add_option("--projection_lengths", options->projection_lengths,
-                   "Also record projections of activations at these lengths")
+                   "Also records projections of activations at these lengths")
       ->type_name("LIST");
-  command->add_flag("--detach", options->detach, "Submit it and do not wait");
+  command->add_flag("--detach", options->detach, "Submits the evaluation without waiting for it");
   AddWorkerOptions(command, options->workers);
   program.AddServerOption(command);
   program.AddDataDirOption(command);

@@ -20,7 +20,7 @@ namespace {
 using tasks::examples::Contents;
 using tasks::examples::File;
 
-// More lengths than this are not evaluated unasked.
+// Maximum number of lengths evaluated by default.
 constexpr size_t kMostDefaultLengths = 100;
 
 File FileOf(const std::string& specification_path, const std::string& name) {
@@ -30,7 +30,7 @@ File FileOf(const std::string& specification_path, const std::string& name) {
   return {.path = (directory / name).string(), .name = name};
 }
 
-// Whether any of the specification's networks is as `is` says.
+// Returns true if any of the specification's networks satisfies `is`.
 template <typename Predicate>
 bool AnyNetwork(const v1::ExperimentSpecification& specification, const Predicate& is) {
   return std::any_of(specification.networks().begin(), specification.networks().end(),
@@ -43,14 +43,14 @@ bool AnyNetwork(const v1::ExperimentSpecification& specification, const Predicat
                      });
 }
 
-// Whether a network continues text, and learns nothing else.
+// Returns true if any network is a language model, which learns nothing but text.
 bool AreLanguageModels(const v1::ExperimentSpecification& specification) {
   return AnyNetwork(specification, [](const models::NetworkEntry& entry) {
     return entry.task_kinds == std::vector<tasks::TaskKind>{tasks::TaskKind::kText};
   });
 }
 
-// Whether no network that the specification names learns numbers.
+// Returns true if no network of the specification learns numbers.
 bool LearnSymbolsAlone(const v1::ExperimentSpecification& specification) {
   return !specification.networks().empty() &&
          !AnyNetwork(specification, [](const models::NetworkEntry& entry) {
@@ -63,15 +63,15 @@ void Set(v1::Component& component, const std::string& name, const std::string& v
   (*component.mutable_parameters())[name].set_string_value(value);
 }
 
-// The task keeps its label.
+// Turns the task into one of `entry` and keeps its label.
 void Become(const tasks::TaskEntry& entry, v1::Component& task) {
   if (task.name() == entry.name) return;
   if (task.label().empty()) task.set_label(task.name());
   task.set_name(entry.name);
 }
 
-// Completes the task of a file; returns its examples, or null where it cannot be read, which is
-// then a problem.
+// Completes a file task and returns its examples. Returns null if the file cannot be read, and adds
+// a problem.
 std::shared_ptr<const tasks::examples::ExampleSet> Attach(const std::string& specification_path,
                                                           const std::string& field,
                                                           v1::Component& task,
@@ -81,7 +81,7 @@ std::shared_ptr<const tasks::examples::ExampleSet> Attach(const std::string& spe
   std::vector<catalogue::Problem> wrong;
   const catalogue::Parameters parameters =
       catalogue::Resolve(entry, specification::ParametersOf(task), field, wrong);
-  // What is wrong with parameters is told by whoever resolves the specification.
+  // Resolving the specification reports wrong parameters.
   if (!wrong.empty() || parameters.String("train").empty()) return nullptr;
   const File train = FileOf(specification_path, parameters.String("train"));
   const File test = FileOf(specification_path, parameters.String("test"));
@@ -137,7 +137,7 @@ std::shared_ptr<const tasks::examples::ExampleSet> Attach(const std::string& spe
   return loaded->set;
 }
 
-// What a specification that does not say trains on and evaluates: what there is.
+// Fills in missing lengths from the file: those of its examples.
 void FillLengths(const tasks::examples::ExampleSet& set,
                  v1::ExperimentSpecification& specification) {
   if (!specification.protocol().empty()) return;
@@ -160,7 +160,8 @@ void FillLengths(const tasks::examples::ExampleSet& set,
   for (const auto& [length, group] : set.test) evaluation.add_lengths(length);
 }
 
-// Epochs, which others are refused for want of training.examples.
+// Rejects training.epochs for file tasks. Other tasks are rejected elsewhere, for lack of
+// training.examples.
 void RefuseEpochs(const tasks::examples::ExampleSet& set, specification::Parsed& parsed) {
   const v1::Training& training = parsed.specification.training();
   if (!training.has_epochs()) return;
@@ -203,7 +204,7 @@ AttachedExamples AttachExamples(const std::string& specification_path,
     FillLengths(*attached.sets[0], specification);
     RefuseEpochs(*attached.sets[0], parsed);
   } else {
-    // The file would say.
+    // The file would have provided the default.
     parsed.unread.push_back("evaluation.lengths");
   }
   return attached;

@@ -1,4 +1,4 @@
-// The files of examples that a specification names: found beside it, read, checked.
+// Finds, reads and checks the example files that a specification names.
 #ifndef LENGTHWISE_CLIENT_COMMANDS_EXAMPLE_FILES_H_
 #define LENGTHWISE_CLIENT_COMMANDS_EXAMPLE_FILES_H_
 
@@ -25,19 +25,19 @@ struct ExampleFile {
 struct AttachedExamples {
   std::vector<ExampleFile> files;
   std::vector<std::string> warnings;
-  // By task; null for tasks that are no files.
+  // By task; null for tasks that are not files.
   std::vector<std::shared_ptr<const tasks::examples::ExampleSet>> sets;
 };
 
-// Reads the files of all tasks that are files and completes these tasks: which entry they are of,
-// hashes and contents of their files, and, where the specification does not say, the lengths to
-// train on and to evaluate. `specification_path` is where the specification stands; its files'
-// names count from there. What is wrong with files joins `parsed.problems`.
+// Reads the files of all file tasks and completes these tasks: their catalogue entry, and the
+// hashes and contents of their files. Fills in the lengths for training and evaluation if the
+// specification leaves them out. File names are relative to the folder of `specification_path`.
+// Problems with files are added to `parsed.problems`.
 AttachedExamples AttachExamples(const std::string& specification_path,
                                 specification::Parsed& parsed);
 
-// Creates the experiment; files that the server does not have are uploaded first. The request may
-// be repeated when its answer is lost where it has an id.
+// Uploads the files that the server lacks, then creates the experiment. A request with an id is
+// idempotent: it may be repeated when its answer is lost.
 absl::StatusOr<v1::CreateExperimentResponse> CreateExperiment(
     Connection& connection, const v1::CreateExperimentRequest& request,
     const std::vector<ExampleFile>& files);

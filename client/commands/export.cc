@@ -1,4 +1,4 @@
-// `lengthwise export NAME --format FORMAT`: what was measured, for other tools.
+// `lengthwise export NAME --format FORMAT`: writes results for other tools.
 #include <memory>
 #include <string>
 #include <utility>
@@ -12,27 +12,27 @@ namespace {
 
 struct ExportFormat {
   const char* name;
-  // What is in it, in a line.
+  // Contents in one line.
   const char* description;
 };
 
-// FORMATS of python/lengthwise/exports, which write them, for the help and the completion.
+// FORMATS of python/lengthwise/exports, repeated here for help and completion.
 constexpr ExportFormat kFormats[] = {
     {"csv",
-     "tables trials.csv, loss_curves.csv and length_accuracies.csv, and columns.json about them"},
-    {"json", "one document with the same and the specifications"},
-    {"tensorboard", "event files, one run a trial, for `tensorboard --logdir PATH`"},
-    {"safetensors", "the newest stored model of each trial, as it is stored"},
+     "tables trials.csv, loss_curves.csv and length_accuracies.csv, described by columns.json"},
+    {"json", "one document with the same data and the specifications"},
+    {"tensorboard", "event files, one run per trial, for `tensorboard --logdir PATH`"},
+    {"safetensors", "the newest stored model of each trial, unchanged"},
     {"npz", "NumPy arrays of each trial: losses, accuracies, attention maps, projections"},
-    {"latex", "tables of an experiment, also beside published ones"},
+    {"latex", "tables of an experiment, also next to published ones"},
 };
 
 struct ExportOptions {
   std::string name;
   std::string format;
-  // Empty: the name and the format, here.
+  // Empty: the name and the format, in the current directory.
   std::string path;
-  // Replace what an export wrote before.
+  // Replaces the output of an earlier export.
   bool replace = false;
 };
 
@@ -49,7 +49,7 @@ absl::StatusOr<int> RunExport(Program& program, const ExportOptions& options) {
 void AddExport(CLI::App& app, Program& program) {
   auto options = std::make_shared<ExportOptions>();
   CLI::App* command = program.AddCommand(
-      app, "export", "Writes what was measured, or the models, for other tools", kServerGroup,
+      app, "export", "Writes results or models for other tools", kServerGroup,
       "lengthwise export quickstart-1 --format csv\n"
       "lengthwise export quickstart-1 --format tensorboard -o logs/quickstart\n"
       "lengthwise export quickstart-1/0 --format safetensors -o model.safetensors",
@@ -69,9 +69,9 @@ void AddExport(CLI::App& app, Program& program) {
       ->type_name("FORMAT");
   command
       ->add_option("-o,--out", options->path,
-                   "The file or directory to make; default: the name and the format, here")
+                   "File or directory to create; default: named after NAME and the format, here")
       ->type_name("PATH");
-  command->add_flag("--force", options->replace, "Replace what an export wrote there before");
+  command->add_flag("--force", options->replace, "Replaces the output of an earlier export");
   program.AddServerOption(command);
   program.AddDataDirOption(command);
 }

@@ -1,4 +1,4 @@
-// `lengthwise extend EXPERIMENT --seeds 10..19`: more seeds for an experiment that is there.
+// `lengthwise extend EXPERIMENT --seeds 10..19`: adds seeds to an existing experiment.
 #include <algorithm>
 #include <memory>
 #include <set>
@@ -28,7 +28,7 @@ struct ExtendOptions {
   bool yes = false;
 };
 
-// What is started without a question.
+// Maximum number of trials that are added without confirmation.
 constexpr size_t kMostTrials = 20;
 constexpr absl::Duration kLongest = absl::Minutes(10);
 
@@ -40,8 +40,8 @@ void Append(const Seeds& added, Seeds& seeds) {
   }
 }
 
-// The trials that the server would add. Without trials where this program cannot tell: the server
-// knows more, or refuses the request with its reason.
+// Returns the trials that the server would add. Empty if this program cannot tell; the server then
+// adds them or rejects the request with its reason.
 specification::Grid AddedTrials(const v1::Experiment& experiment,
                                 const v1::ExtendExperimentRequest& request) {
   v1::ExperimentSpecification extended = experiment.specification();
@@ -58,7 +58,7 @@ specification::Grid AddedTrials(const v1::Experiment& experiment,
   return *std::move(after);
 }
 
-// Says how much is added, and asks where it is much.
+// Prints how much work is added, and asks for confirmation if it is much.
 absl::Status ConfirmExtension(Program& program, Connection& connection,
                               const v1::Experiment& experiment,
                               const v1::ExtendExperimentRequest& request,
@@ -99,7 +99,8 @@ absl::StatusOr<int> Extend(Program& program, const ExtendOptions& options) {
   status.Update(ReadNumbers("--data_seeds", options.data_seeds, *request.mutable_data_seeds()));
   RETURN_IF_ERROR(status);
   if (request.seeds().empty() && request.weight_seeds().empty() && request.data_seeds().empty()) {
-    return absl::InvalidArgumentError("extend needs new seeds, such as --seeds 10..19");
+    return absl::InvalidArgumentError(
+        "extend: got no seeds, expected new ones such as --seeds 10..19");
   }
   std::optional<InterruptGuard> interrupts(std::in_place);
   ASSIGN_OR_RETURN(auto connection, program.Connect());
@@ -137,23 +138,24 @@ absl::StatusOr<int> Extend(Program& program, const ExtendOptions& options) {
 void AddExtend(CLI::App& app, Program& program) {
   auto options = std::make_shared<ExtendOptions>();
   CLI::App* command = program.AddCommand(
-      app, "extend", "Adds trials with more seeds; those that are there do not run again",
-      kServerGroup,
+      app, "extend", "Adds trials with more seeds; existing trials do not run again", kServerGroup,
       "lengthwise extend table1-1 --seeds 10..19\n"
       "lengthwise extend quickstart --seeds 1,2 --data_dir ~/.local/share/lengthwise/runs",
       [&program, options] { return Extend(program, *options); });
-  command->add_option("experiment", options->experiment, "Its name, or its specification's")
+  command
+      ->add_option("experiment", options->experiment,
+                   "Name of the experiment, or of its specification")
       ->required()
       ->type_name("");
   command->add_option("--seeds", options->seeds, "New seeds: 10..19, or 1,2,5")->type_name("LIST");
   command
       ->add_option("--weight_seeds", options->weight_seeds,
-                   "The same for an experiment with weight_seeds and data_seeds")
+                   "New weight seeds of an experiment with weight_seeds and data_seeds")
       ->type_name("LIST");
-  command->add_option("--data_seeds", options->data_seeds, "The seeds of its training data")
+  command->add_option("--data_seeds", options->data_seeds, "Its new seeds of the training data")
       ->type_name("LIST");
   command->add_flag("--watch", options->watch,
-                    "Wait and show it; with --data_dir it is trained here in any case");
+                    "Waits and shows the experiment; with --data_dir it always trains here");
   AddYesOption(command, options->yes);
   AddWorkerOptions(command, options->workers);
   program.AddServerOption(command);

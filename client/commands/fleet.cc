@@ -1,4 +1,4 @@
-// `lengthwise workers up` and `down`: workers on a cluster that lends machines.
+// `lengthwise workers up` and `down`: starts and drains workers on a cluster.
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -25,9 +25,9 @@ struct FleetOptions {
   bool slurm = false;
   std::string job_name = "lengthwise-worker";
   std::string log_dir;
-  // Of `up`.
+  // Options of `up`.
   FleetPlanner::Options plan;
-  int32_t pack_size = 0;  // 0: by what sbatch is asked for
+  int32_t pack_size = 0;  // 0: depends on the sbatch arguments
   std::string experiment;
   std::string idle = "60s";
   std::string interval = "3s";
@@ -35,11 +35,11 @@ struct FleetOptions {
   std::string worker_token_file;
   bool once = false;
   std::vector<std::string> sbatch_arguments;
-  // Of `down`.
+  // Options of `down`.
   bool no_wait = false;
 };
 
-// On a file system that the nodes share, as homes mostly are.
+// In the home directory, which nodes usually share.
 std::string DefaultLogDirectory() {
   return platform::StateDirectory().value_or("./.local/state/lengthwise") + "/workers";
 }
@@ -53,10 +53,10 @@ bool AsksForGpu(const std::vector<std::string>& arguments) {
 absl::Status CheckCluster(const FleetOptions& options) {
   if (options.slurm) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      "say which cluster: --slurm (Kubernetes needs no command: deploy/kubernetes)");
+      "no cluster given: pass --slurm (Kubernetes needs no command: deploy/kubernetes)");
 }
 
-// Sleeps, or less when interrupted.
+// Sleeps for `duration`, or until interrupted.
 void Sleep(absl::Duration duration, const InterruptGuard& interrupts) {
   const absl::Time end = absl::Now() + duration;
   while (interrupts.count() == 0 && absl::Now() < end) {
@@ -74,7 +74,7 @@ class SlurmFleet {
         planner_(options.plan),
         job_(std::move(job)) {}
 
-  // Looks once and submits what is missing.
+  // Checks the server and the cluster once and submits the missing jobs.
   absl::Status Round() {
     v1::GetWantedWorkersRequest request;
     request.set_max_pack_size(job_.max_pack_size);
@@ -82,7 +82,7 @@ class SlurmFleet {
     ASSIGN_OR_RETURN(const v1::GetWantedWorkersResponse wanted,
                      connection_.GetWantedWorkers(request));
     if (wanted.runnable_packs() <= wanted.idle_workers()) {
-      // The cluster need not be asked. Idle workers exit by themselves.
+      // No need to ask the cluster. Idle workers exit by themselves.
       Say(Describe(wanted));
       return absl::OkStatus();
     }
@@ -101,7 +101,7 @@ class SlurmFleet {
     return absl::OkStatus();
   }
 
-  // Says it with the time, if it is not what was said last.
+  // Prints `text` with the time, unless it repeats the last line.
   void Say(const std::string& text) {
     if (text == said_) return;
     said_ = text;
@@ -173,7 +173,7 @@ absl::StatusOr<int> Up(Program& program, const FleetOptions& options) {
                      FindExperiment(*connection, options.experiment));
     job.experiment = experiment.name();
   }
-  // Jobs do not start in this directory.
+  // Paths must be absolute, because jobs do not start in this directory.
   for (std::string* path : {&job.channel.token_file, &job.channel.tls_ca,
                             &job.channel.tls_certificate, &job.channel.tls_key}) {
     if (!path->empty() && *path != "system") *path = std::filesystem::absolute(*path).string();
@@ -185,7 +185,7 @@ absl::StatusOr<int> Up(Program& program, const FleetOptions& options) {
   absl::ParseDuration(options.interval, &interval);
   SlurmFleet fleet(program, *connection, options, std::move(job));
   const InterruptGuard interrupts;
-  // What is wrong from the start ends the program; what goes wrong later passes.
+  // An error in the first round ends the program. Later errors may be temporary.
   RETURN_IF_ERROR(fleet.Round());
   while (!options.once) {
     Sleep(interval, interrupts);
@@ -221,7 +221,7 @@ absl::StatusOr<int> Down(Program& program, const FleetOptions& options) {
     before = left;
     Sleep(absl::Seconds(1), interrupts);
     if (interrupts.count() > 0) return kInterrupted;
-    // A job that was just starting had no step yet that the first signal could reach.
+    // A job that was starting had no step yet to receive the first signal.
     if (++looks % 10 == 0) slurm.Drain().IgnoreError();
   }
 }
@@ -232,23 +232,23 @@ void AddFleetCommands(CLI::App& workers, Program& program) {
   const auto options = std::make_shared<FleetOptions>();
   options->log_dir = DefaultLogDirectory();
   const auto add_common = [&options](CLI::App* command) {
-    command->add_flag("--slurm", options->slurm, "On the Slurm cluster of this login node");
+    command->add_flag("--slurm", options->slurm, "Uses the Slurm cluster of this login node");
     command
         ->add_option("--job_name", options->job_name,
-                     "Name of the jobs, by which they are found again; default lengthwise-worker")
+                     "Name of the jobs, which identifies them later; default lengthwise-worker")
         ->type_name("NAME");
   };
   CLI::App* up = program.AddCommand(
       workers, "up", "Starts workers on a cluster while packs wait, until interrupted", "",
       "lengthwise workers up --slurm --max 8 -- --partition=gpu --gres=gpu:1 --time=12:00:00\n"
-      "lengthwise workers up --slurm --once -- --cpus-per-task=8    # one look, for cron",
+      "lengthwise workers up --slurm --once -- --cpus-per-task=8    # one check, for cron",
       [&program, options] { return Up(program, *options); });
   add_common(up);
-  up->add_option("--max", options->plan.max_jobs, "Jobs that run or wait at once; default 10")
+  up->add_option("--max", options->plan.max_jobs,
+                 "Maximum number of running and pending jobs; default 10")
       ->check(CLI::PositiveNumber)
       ->type_name("N");
-  up->add_option("--backlog", options->plan.backlog,
-                 "Jobs that wait in the cluster's queue at once; default 4")
+  up->add_option("--backlog", options->plan.backlog, "Maximum number of pending jobs; default 4")
       ->check(CLI::PositiveNumber)
       ->type_name("N");
   up->add_option("--pack_size", options->pack_size,
@@ -257,14 +257,13 @@ void AddFleetCommands(CLI::App& workers, Program& program) {
       ->check(CLI::PositiveNumber)
       ->type_name("N");
   up->add_option("--experiment", options->experiment,
-                 "Experiment whose trials alone the workers train; default: all")
+                 "Experiment that the workers are dedicated to; default: all")
       ->type_name("NAME");
   up->add_option("--idle", options->idle,
                  "A worker exits after this long without a pack; default 60s")
       ->check(CLI::Validator(platform::CheckDuration, ""))
       ->type_name("TIME");
-  up->add_option("--interval", options->interval,
-                 "Time between two looks at the server; default 3s")
+  up->add_option("--interval", options->interval, "Polling interval; default 3s")
       ->check(CLI::Validator(platform::CheckDuration, ""))
       ->type_name("TIME");
   up->add_option("--worker", options->worker_program,
@@ -277,17 +276,17 @@ void AddFleetCommands(CLI::App& workers, Program& program) {
                  "Directory for the jobs' logs, which the nodes must reach; default "
                  "~/.local/state/lengthwise/workers")
       ->type_name("DIR");
-  up->add_flag("--once", options->once, "Look once, submit what is missing and exit");
+  up->add_flag("--once", options->once, "Checks once, submits the missing jobs and exits");
   up->add_option("sbatch_args", options->sbatch_arguments,
-                 "Behind --: what sbatch is told of each job, such as --time, --partition, --gres")
+                 "Arguments of sbatch after --, such as --time, --partition, --gres")
       ->type_name("");
   program.AddServerOption(up);
 
   CLI::App* down = program.AddCommand(
-      workers, "down", "Drains the workers that `up` started, and cancels jobs that wait", "",
+      workers, "down", "Drains the workers that `up` started, and cancels pending jobs", "",
       "lengthwise workers down --slurm", [&program, options] { return Down(program, *options); });
   add_common(down);
-  down->add_flag("--no_wait", options->no_wait, "Exit before the workers have stored checkpoints");
+  down->add_flag("--no_wait", options->no_wait, "Exits before the workers have stored checkpoints");
 }
 
 }  // namespace lengthwise::client

@@ -120,7 +120,7 @@ TEST_F(LifecycleTest, ExtendsAnExperimentBySeeds) {
   EXPECT_EQ(Run({"show", "e-1"}), kSuccess);
   EXPECT_THAT(out_, HasSubstr("bucket_sort-encoder-sin_cos-lr0.001-seed20"));
   EXPECT_EQ(Run({"extend", "e"}), kUsage);
-  EXPECT_THAT(err_, HasSubstr("extend needs new seeds, such as --seeds 10..19"));
+  EXPECT_THAT(err_, HasSubstr("extend: got no seeds, expected new ones such as --seeds 10..19"));
   EXPECT_EQ(Run({"extend", "e", "--seeds", "ten"}), kUsage);
   EXPECT_THAT(err_, HasSubstr("--seeds: got \"ten\""));
 }

@@ -1,4 +1,4 @@
-// `lengthwise list`: experiments, newest first.
+// `lengthwise list`: lists experiments, newest first.
 #include <memory>
 
 #include "absl/strings/str_cat.h"
@@ -76,11 +76,11 @@ void AddList(CLI::App& app, Program& program) {
       app, "list", "Lists experiments, newest first", kServerGroup,
       "lengthwise list\nlengthwise list --owner ada\nlengthwise list --limit 0 --output json",
       [&program, limit, owner] { return List(program, *limit, *owner); });
-  command->add_option("--limit", *limit, "At most so many; 0 lists all")
+  command->add_option("--limit", *limit, "Maximum number of experiments; 0 lists all")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str()
       ->type_name("N");
-  command->add_option("--owner", *owner, "Only experiments of this owner")->type_name("NAME");
+  command->add_option("--owner", *owner, "Lists only experiments of this owner")->type_name("NAME");
   program.AddServerOption(command);
   program.AddDataDirOption(command);
   program.AddOutputOption(command);

@@ -15,11 +15,11 @@
 namespace lengthwise::client {
 namespace {
 
-// For a worker to finish its step and hand over its checkpoint.
+// Time for a worker to finish its step and upload its checkpoint.
 constexpr absl::Duration kGrace = absl::Seconds(20);
 constexpr size_t kMostWorkers = 64;
 
-// A line about the other experiments of the directory that have trials to train; empty for none.
+// Returns a line about other experiments of the directory with unfinished trials; empty for none.
 std::string WhatElseWaits(Connection& connection, const std::string& experiment,
                           const std::string& data_dir) {
   const auto experiments = connection.ListExperiments(0);
@@ -42,19 +42,19 @@ std::string WhatElseWaits(Connection& connection, const std::string& experiment,
 }  // namespace
 
 void AddWorkerOptions(CLI::App* command, LocalWorkers& workers) {
-  command->add_option("--device", workers.device, "Where workers run: auto, cpu or cuda:N")
+  command->add_option("--device", workers.device, "Device of the workers: auto, cpu or cuda:N")
       ->check(CLI::Validator(platform::CheckDevice, "auto, cpu or cuda:N"))
       ->capture_default_str()
       ->type_name("DEVICE");
   command
       ->add_option("--workers", workers.count,
-                   "Worker processes; by default one for each usable CPU (see `lengthwise_worker "
-                   "--help`) divided by --threads, or one for a GPU")
+                   "Number of worker processes; by default one for each usable CPU (see "
+                   "`lengthwise_worker --help`) divided by --threads, or one for a GPU")
       ->check(CLI::Range(size_t{1}, kMostWorkers))
       ->type_name("N");
   command
       ->add_option("--threads", workers.threads,
-                   "Threads of each worker on the CPU. Results do not depend on it")
+                   "Threads per worker on the CPU. Results do not depend on it")
       ->check(CLI::Range(1, 256))
       ->capture_default_str()
       ->type_name("N");
@@ -80,21 +80,20 @@ absl::StatusOr<int> TrainHere(Program& program, PrivateService& service, Connect
     }
     return started;
   };
-  // Only the results go to the output of a program that wants JSON or CSV.
+  // With JSON or CSV the output contains only the results.
   const bool talks = program.output_is_table() && !training.quiet;
   std::ostream discarded(nullptr);
   Program silent(discarded, program.err());
   const std::string data_dir = service.data_dir();
   if (talks) program.out() << WhatElseWaits(connection, training.experiment, data_dir);
-  // The workers start when the stored history was read, so that all they do is news.
+  // Workers start after the stored history was read, so that all of their events are new.
   const absl::StatusOr<int> watched = WatchExperiment(talks ? program : silent, connection,
                                                       {.experiment = training.experiment,
                                                        .news_only = true,
                                                        .caught_up = start_workers,
                                                        .check = [&] { return service.Check(); }});
   if (!watched.ok()) {
-    // The connection breaks when the server dies: the dead process is the reason, not the broken
-    // connection.
+    // When the server dies, the connection breaks. Report the dead process, which is the cause.
     RETURN_IF_ERROR(service.Check());
     return absl::AbortedError(watched.status().message());
   }
@@ -104,13 +103,13 @@ absl::StatusOr<int> TrainHere(Program& program, PrivateService& service, Connect
                        "without)"
                     << std::endl;
     }
-    // A second Ctrl-C ends the client at once, and the kernel its children with it.
+    // From here on Ctrl-C ends the client at once, and the kernel ends its children with it.
     interrupts.reset();
     service.Stop(kGrace);
     if (talks) {
       const std::string name = ShortName(training.experiment);
-      program.out() << "What was done is kept. Go on with it, or look at it:\n  lengthwise run "
-                    << name << " --data_dir " << data_dir << "\n  lengthwise show " << name
+      program.out() << "Progress is kept. Resume or show it:\n  lengthwise run " << name
+                    << " --data_dir " << data_dir << "\n  lengthwise show " << name
                     << " --data_dir " << data_dir << "\n";
     }
   }

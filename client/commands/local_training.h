@@ -1,4 +1,4 @@
-// Training on this machine, with workers of the client's own.
+// Trains an experiment on this machine with workers that the client starts.
 #ifndef LENGTHWISE_CLIENT_COMMANDS_LOCAL_TRAINING_H_
 #define LENGTHWISE_CLIENT_COMMANDS_LOCAL_TRAINING_H_
 
@@ -12,7 +12,7 @@
 
 namespace lengthwise::client {
 
-// What the command line says of the workers.
+// The worker options of the command line.
 struct LocalWorkers {
   std::string device = "auto";
   int count = 0;  // 0: as many as are useful
@@ -21,29 +21,31 @@ struct LocalWorkers {
 
 void AddWorkerOptions(CLI::App* command, LocalWorkers& workers);
 
-// The number that was asked for, or: on the CPU as many workers as its usable CPUs
-// (platform/usable_cpus.h) have room for, but at most one a trial; one where there is a GPU, which
-// trains many trials at once.
+// Returns the requested number. By default: on a GPU one worker, which trains many trials at once;
+// on the CPU as many workers as the usable CPUs (platform/usable_cpus.h) have room for, at most one
+// per trial.
 int WorkerCount(const LocalWorkers& workers, size_t trials);
 
 struct LocalTraining {
   std::string experiment;  // full name
   int workers = 1;
   LocalWorkers options;
-  // Shows nothing on the way.
+  // Shows no progress.
   bool quiet = false;
 };
 
-// Starts workers for this experiment alone and shows what they do to its end; says before what else
-// waits in the directory. Returns what WatchExperiment returns; after Ctrl-C the workers have
-// written checkpoints, `service` is stopped, and the user was told how to go on. `interrupts` must
-// have been there before the service was, so that Ctrl-C does not end the client before its
-// children; a second Ctrl-C while they stop ends all.
+// Starts workers dedicated to this experiment and shows its progress until it ends. Prints first
+// which other experiments of the directory wait. Returns the result of WatchExperiment. After
+// Ctrl-C the workers have written checkpoints, `service` is stopped and the user has been told how
+// to resume.
+//
+// `interrupts` must be older than the service, so that Ctrl-C does not end the client before its
+// children. A second Ctrl-C during the stop ends all of them.
 absl::StatusOr<int> TrainHere(Program& program, PrivateService& service, Connection& connection,
                               const LocalTraining& training,
                               std::optional<InterruptGuard>& interrupts);
 
-// Shows an experiment of a server, or with --data_dir trains it here first, to its end.
+// Watches an experiment of a server until it ends, or with --data_dir trains it here.
 absl::StatusOr<int> TrainOrWatch(Program& program, Connection& connection,
                                  const v1::Experiment& experiment, const LocalWorkers& workers,
                                  std::optional<InterruptGuard>& interrupts, bool quiet = false);

@@ -1,4 +1,4 @@
-// `lengthwise logs TRIAL`: what workers and server wrote about a trial.
+// `lengthwise logs TRIAL`: shows the log lines of workers and server about a trial.
 #include <deque>
 #include <memory>
 #include <optional>
@@ -32,7 +32,7 @@ std::string LowerCase(v1::TrialState state) {
   return absl::AsciiStrToLower(v1::TrialState_Name(state));
 }
 
-// What a line says of a change of state: "failed (attempt 2): the loss was nan at step 12".
+// Describes a state change: "failed (attempt 2): the loss was nan at step 12".
 std::string Describe(const v1::StateChange& change, int32_t attempt) {
   std::string text = LowerCase(change.to());
   if (!change.worker().empty()) absl::StrAppend(&text, " on ", change.worker());
@@ -79,7 +79,7 @@ class Writer {
                         : line.severity == "warning" ? Paint::kYellow
                         : line.severity == "state"   ? Paint::kCyan
                                                      : Paint::kPlain;
-    // A text of several lines stays one entry: what follows is indented.
+    // Indents continuation lines, so that a multi-line text stays one entry.
     program_.out() << absl::FormatTime("%Y-%m-%d %H:%M:%S", line.time, absl::LocalTimeZone())
                    << "  " << palette_(paint, PadRight(line.severity, 7)) << "  "
                    << absl::StrReplaceAll(line.text, {{"\n", "\n    "}}) << "\n";
@@ -97,7 +97,7 @@ absl::StatusOr<int> Logs(Program& program, const Options& options) {
   Follower follower(*connection,
                     {.experiment = trial.name(), .include_progress = false, .log_only = true});
   Writer writer(program);
-  std::deque<Line> history;  // until it is known to be all
+  std::deque<Line> history;  // buffered until it is complete
   bool caught_up = false;
   while (interrupt.count() == 0) {
     const Follower::Update update = follower.Next(absl::Milliseconds(100));
@@ -132,16 +132,15 @@ absl::StatusOr<int> Logs(Program& program, const Options& options) {
 
 void AddLogs(CLI::App& app, Program& program) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = program.AddCommand(
-      app, "logs", "Shows what workers and server wrote about a trial", kServerGroup,
-      "lengthwise logs quickstart-1/0\n"
-      "lengthwise logs quickstart-1/0 --tail 20 --follow",
-      [&program, options] { return Logs(program, *options); });
+  CLI::App* command = program.AddCommand(app, "logs", "Shows the log of a trial", kServerGroup,
+                                         "lengthwise logs quickstart-1/0\n"
+                                         "lengthwise logs quickstart-1/0 --tail 20 --follow",
+                                         [&program, options] { return Logs(program, *options); });
   command->add_option("trial", options->trial, "EXPERIMENT/TRIAL or EXPERIMENT/INDEX of the trial")
       ->required()
       ->type_name("");
-  command->add_flag("--follow,-f", options->follow, "Go on until the trial has ended");
-  command->add_option("--tail", options->tail, "Only the last N lines of what is there")
+  command->add_flag("--follow,-f", options->follow, "Follows the log until the trial ends");
+  command->add_option("--tail", options->tail, "Shows only the last N existing lines")
       ->check(CLI::NonNegativeNumber)
       ->type_name("N");
   program.AddServerOption(command);

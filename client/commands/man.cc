@@ -1,4 +1,4 @@
-// `lengthwise man [COMMAND]`: manual pages, made from the definition of the command line.
+// `lengthwise man [COMMAND]`: manual pages, generated from the definition of the command line.
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -58,7 +58,8 @@ absl::StatusOr<int> Man(const CLI::App& app, Program& program, const ManOptions&
   const CommandDescription whole = Describe(app);
   if (!options.out.empty()) {
     if (!options.command.empty()) {
-      return absl::InvalidArgumentError("--out writes the pages of all commands; name none");
+      return absl::InvalidArgumentError(
+          "--out writes the pages of all commands; leave out the command");
     }
     std::error_code error;
     std::filesystem::create_directories(options.out, error);
@@ -92,9 +93,10 @@ void AddMan(CLI::App& app, Program& program) {
       "lengthwise man --out ~/.local/share/man/man1    # for `man lengthwise-watch`; all users: "
       "/usr/local/share/man/man1",
       [&app, &program, options] { return Man(app, program, *options); });
-  command->add_option("command", options->command, "Which command; default: the program itself")
+  command
+      ->add_option("command", options->command, "Command to explain; default: the program itself")
       ->type_name("");
-  command->add_option("--out", options->out, "Write the pages of all commands to this directory")
+  command->add_option("--out", options->out, "Writes the pages of all commands to this directory")
       ->type_name("DIR");
 }
 

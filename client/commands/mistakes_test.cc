@@ -59,7 +59,7 @@ TEST_F(MistakesTest, OfWordsAndOptions) {
        "--help`"},
       {{"workers", "up"},
        kUsage,
-       "say which cluster: --slurm (Kubernetes needs no command: deploy/kubernetes)"},
+       "no cluster given: pass --slurm (Kubernetes needs no command: deploy/kubernetes)"},
       {{"workers", "up", "--slurm", "--max", "0"},
        kUsage,
        "--max: got \"0\", expected a number above 0; see `lengthwise workers up --help`"},
@@ -69,14 +69,15 @@ TEST_F(MistakesTest, OfWordsAndOptions) {
        "carries, carry_chains, speed, loss_ratios or t_test; see `lengthwise analyze --help`"},
       {{"analyze", "attention", "e-1"},
        kUsage,
-       "--reference is missing: The encoding whose maps the others are compared with; see "
-       "`lengthwise analyze attention --help`"},
+       "--reference is missing: Encoding to compare the other maps with; see `lengthwise analyze "
+       "attention --help`"},
       {{"sample", "bucket_sort", "--lenght", "4"},
        kUsage,
        "unknown option \"--lenght\"; did you mean \"--length\"?; see `lengthwise sample --help`"},
       {{"watch"},
        kUsage,
-       "EXPERIMENT is missing: Its name, or its specification's; see `lengthwise watch --help`"},
+       "EXPERIMENT is missing: Name of the experiment, or of its specification; see `lengthwise "
+       "watch --help`"},
       {{"auth", "create-token", "ada", "--out", "x"},
        kUsage,
        "--role is missing: viewer reads, submitter also submits and changes what it owns, worker "

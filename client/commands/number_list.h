@@ -1,5 +1,5 @@
-// Lists of numbers on the command line: whole ones, "41..500", "1,2,5", "5..60 step 5,100", or real
-// ones, "1.75,-0.25,0".
+// Parses lists of numbers on the command line: integers such as "41..500", "1,2,5" and "5..60 step
+// 5,100", or real numbers such as "1.75,-0.25,0".
 #ifndef LENGTHWISE_CLIENT_COMMANDS_NUMBER_LIST_H_
 #define LENGTHWISE_CLIENT_COMMANDS_NUMBER_LIST_H_
 
@@ -11,15 +11,15 @@
 
 namespace lengthwise::client {
 
-// Appends what the text says; empty text says nothing. INVALID_ARGUMENT, which names the option,
-// for anything that is no such list, does not fit the numbers' type, or has more than 1,000,000
-// values; nothing is appended then.
+// Appends the numbers of `text`, which may be empty. INVALID_ARGUMENT names the option if the text
+// is not such a list, a value does not fit the numbers' type, or there are more than 1,000,000
+// values. Nothing is appended after an error.
 absl::Status ReadNumbers(const std::string& option, const std::string& text,
                          google::protobuf::RepeatedField<uint64_t>& numbers);
 absl::Status ReadNumbers(const std::string& option, const std::string& text,
                          google::protobuf::RepeatedField<int32_t>& numbers);
 
-// Likewise, of finite numbers without ranges.
+// The same for finite real numbers, without ranges.
 absl::Status ReadNumbers(const std::string& option, const std::string& text,
                          google::protobuf::RepeatedField<double>& numbers);
 

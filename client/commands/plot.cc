@@ -1,4 +1,4 @@
-// `lengthwise plot EXPERIMENT --figure KIND`: pictures of results.
+// `lengthwise plot EXPERIMENT --figure KIND`: draws figures of results.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -18,34 +18,34 @@ struct FigureKind {
   const char* description;
 };
 
-// FIGURES of python/lengthwise/plots, which draw them, for the help and the completion.
+// FIGURES of python/lengthwise/plots, repeated here for help and completion.
 constexpr FigureKind kFigures[] = {
-    {"accuracy_by_length", "accuracy at each length after training, a panel a task"},
-    {"accuracy_of_trials", "the same of every single trial, to see what seeds make of it"},
-    {"error_places", "where digits of answers are wrong; of text"},
-    {"error_counts", "how many digits of wrong answers are wrong; of text"},
+    {"accuracy_by_length", "accuracy at each length after training, one panel per task"},
+    {"accuracy_of_trials", "the same for every trial, to show the effect of seeds"},
+    {"error_places", "positions of wrong digits; needs a task on text"},
+    {"error_counts", "number of wrong digits per wrong answer; needs a task on text"},
     {"loss", "training loss over the steps"},
-    {"attention", "which token looks at which; needs evaluation.attention_lengths"},
+    {"attention", "attention maps; needs evaluation.attention_lengths"},
     {"projection", "activations in two dimensions; needs evaluation.projection"},
     {"length_sweep", "results by a parameter of encodings, training examples, length or rate"},
-    {"accuracy_over_steps", "accuracy at single lengths over training's steps, of every trial"},
+    {"accuracy_over_steps", "accuracy at single lengths over training steps, for every trial"},
     {"accuracy_over_epochs",
-     "mean accuracy over epochs, of every trial; needs evaluation.every_steps"},
-    {"accuracy_over_time", "accuracy over training's wall clock; needs evaluation.every_steps"},
+     "mean accuracy over epochs, for every trial; needs evaluation.every_steps"},
+    {"accuracy_over_time", "accuracy over training time; needs evaluation.every_steps"},
     {"noise", "accuracy under noise; needs evaluation.embedding_noise"},
-    {"attention_ground_truth", "attention beside the cells that puzzles' answers depend on"},
-    {"attention_similarity", "accuracy by the likeness of attention to --reference's"},
-    {"encoding_distance", "accuracy by the distance of learned tables from --reference's"},
-    {"noise_average", "accuracy averaged over the noise, a bar for each encoding"},
-    {"attention_matrix", "the likeness of attention between any two encodings"},
-    {"human_scores", "how alike models and people are, puzzle by puzzle; needs --people"},
-    {"human_scatter", "accuracy of models by people's, a point a puzzle; needs --people"},
-    {"error_carries", "errors with a carry into the wrong digit, beside chance; of sums"},
-    {"carry_chains", "accuracy of digits by how far the carry into them has come; of sums"},
-    {"domain_bound", "how likely vectors of evaluation lie within the range of training, at most"},
+    {"attention_ground_truth", "attention next to the cells that puzzle answers depend on"},
+    {"attention_similarity", "accuracy by similarity of attention to --reference's"},
+    {"encoding_distance", "accuracy by distance of learned tables from --reference's"},
+    {"noise_average", "accuracy averaged over the noise, one bar per encoding"},
+    {"attention_matrix", "similarity of attention for every pair of encodings"},
+    {"human_scores", "similarity of models and people, puzzle by puzzle; needs --people"},
+    {"human_scatter", "accuracy of models by people's, one point per puzzle; needs --people"},
+    {"error_carries", "errors with a carry into the wrong digit, against chance; needs sums"},
+    {"carry_chains", "accuracy of digits by length of the carry chain; needs sums"},
+    {"domain_bound", "upper bound on the probability that inputs lie within the training range"},
 };
 
-// "    accuracy_by_length     accuracy at ...", a line each.
+// Returns one line per figure: "    accuracy_by_length     accuracy at ...".
 std::string FigureList() {
   size_t widest = 0;
   for (const FigureKind& kind : kFigures) widest = std::max(widest, std::string(kind.name).size());
@@ -61,7 +61,7 @@ std::string FigureList() {
 struct PlotOptions {
   std::vector<std::string> experiments;
   std::vector<std::string> tasks, networks, encodings, learning_rates, trials;
-  // Of the Python command, as typed; an empty one was not given.
+  // Options of the Python command as typed; empty if not given.
   std::string figure, out, metric, seeds, parameter, reference, people, title, data, script;
   int layer = 0, head = 0, length = 0, sequence = 0, smooth = 0, width = 0, height = 0;
   bool splits = false;
@@ -74,7 +74,7 @@ struct PlotOptions {
 std::vector<std::string> PythonArguments(const PlotOptions& options) {
   std::vector<std::string> arguments = {"plot"};
   const auto add = [&](const char* name, const std::string& value) {
-    // As one word: a value may begin with a hyphen.
+    // One word, because a value may begin with a hyphen.
     if (!value.empty()) arguments.push_back(absl::StrCat("--", name, "=", value));
   };
   const auto add_number = [&](const char* name, int value) {
@@ -153,7 +153,7 @@ void AddPlot(CLI::App& app, Program& program) {
           "\n"
           "Lines are means over seeds, with a band from the lowest to the highest, at the "
           "learning\n"
-          "rate that is best on lengths not seen in training. --data keeps what is drawn as "
+          "rate that is best on lengths not seen in training. --data saves the drawn values as "
           "numbers,\n"
           "--script a Python program that draws it again with matplotlib, to be changed at will."),
       [&program, options] { return Plot(program, *options); });
@@ -162,11 +162,11 @@ void AddPlot(CLI::App& app, Program& program) {
                    "Experiments, or single trials as EXPERIMENT/TRIAL")
       ->required()
       ->type_name("");
-  command->add_option("--figure", options->figure, "What to draw, of the figures below")
+  command->add_option("--figure", options->figure, "Figure to draw, from the list below")
       ->type_name("KIND");
   command
       ->add_option("-o,--out", options->out,
-                   "The file, .svg, .pdf or .png; default: EXPERIMENT-KIND.svg and .png here")
+                   "File ending in .svg, .pdf or .png; default: EXPERIMENT-KIND.svg and .png here")
       ->type_name("FILE");
   const auto add_filter = [&](const std::string& name, std::vector<std::string>& values,
                               const std::string& description, const std::string& type) {
@@ -192,7 +192,7 @@ void AddPlot(CLI::App& app, Program& program) {
              "largest",
              "N");
   add_number("--sequence", options->sequence,
-             "attention: of the sequences of a length this one, from 1; default the first", "S");
+             "attention: sequence among those of a length, from 1; default: the first", "S");
   command
       ->add_option(
           "--metric", options->metric,
@@ -229,9 +229,10 @@ void AddPlot(CLI::App& app, Program& program) {
           "--people", options->people,
           "human_scores, human_scatter: people's answers, as of `lengthwise analyze humans`")
       ->type_name("FILE");
-  command->add_option("--title", options->title, "Instead of the picture's own")->type_name("TEXT");
+  command->add_option("--title", options->title, "Title that replaces the picture's own")
+      ->type_name("TEXT");
   command->add_flag("--plain", options->plain,
-                    "Without title and caption, as a paper that has its own");
+                    "Leaves out title and caption, for papers with their own");
   command->add_option("--width", options->width, "Of the picture; default: what suits it")
       ->type_name("PIXELS");
   command->add_option("--height", options->height, "Of the picture; default: what suits it")

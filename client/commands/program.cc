@@ -27,7 +27,7 @@
 namespace lengthwise::client {
 namespace {
 
-// "--data-dir=x" is "--data_dir=x".
+// Returns "--data_dir=x" for "--data-dir=x".
 std::string WithUnderscores(const std::string& argument) {
   if (!absl::StartsWith(argument, "--")) return argument;
   const size_t end = std::min(argument.find('='), argument.size());
@@ -51,7 +51,7 @@ int Program::width() const { return is_terminal ? terminal_size().width : 110; }
 absl::StatusOr<Connection*> Program::Connect() {
   if (connection_ != nullptr) return connection_.get();
   if (!data_dir.empty()) {
-    // A private server would make it, and say that it is empty.
+    // A private server would create the directory and report that it is empty.
     std::error_code error;
     if (!std::filesystem::exists(data_dir, error)) {
       return absl::NotFoundError(absl::StrCat(
@@ -82,7 +82,7 @@ absl::StatusOr<int> Program::RunPython(std::vector<std::string> arguments, bool 
     ASSIGN_OR_RETURN(const auto connection, Connect());
     channel = connection->channel_options();
   }
-  // Behind "--" there are names alone.
+  // Options must come before "--".
   const auto names = std::find(arguments.begin(), arguments.end(), "--");
   arguments.insert(names, {"--output", output, "--width", absl::StrCat(width()), "--color",
                            palette().enabled() ? "always" : "never"});
@@ -113,7 +113,7 @@ int Program::Run() {
 }
 
 int Program::Fail(const absl::Status& status) {
-  // It may quote a file that somebody else wrote.
+  // The message may quote a file that somebody else wrote.
   err_ << "lengthwise: " << platform::PrintableText(status.message());
   if (NothingListens(status)) {
     err_ << "; start `lengthwise_server`, pass --server HOST:PORT, or train here with "
@@ -131,7 +131,7 @@ CLI::App* Program::AddCommand(CLI::App& app, const std::string& name,
   added->group(group);
   added->footer(absl::StrCat("Examples:\n  ", absl::StrReplaceAll(examples, {{"\n", "\n  "}})));
   added->callback([this, command = std::move(command)] { SetCommand(command); });
-  added->add_option("--color", color, "auto, always or never")
+  added->add_option("--color", color, "Colours: auto, always or never")
       ->check(CLI::IsMember({"auto", "always", "never"}))
       ->type_name("WHEN");
   return added;
@@ -147,14 +147,14 @@ void Program::AddServerOption(CLI::App* command) {
             ->add_option(absl::StrCat("--", kind.name), value,
                          absl::StrCat(kind.help, "; default $", kind.variable, fallback))
             ->type_name(kind.type);
-    if (!is_server) option->group("Access (see `lengthwise config`)");
+    if (!is_server) option->group("Credentials (see `lengthwise config`)");
   }
 }
 
 void Program::AddDataDirOption(CLI::App* command) {
   command
       ->add_option("--data_dir", data_dir,
-                   "Ask a private server on this directory of `lengthwise run` instead")
+                   "Directory of `lengthwise run`; uses a private server on it instead of --server")
       ->type_name("DIR");
 }
 
@@ -206,15 +206,15 @@ int Execute(const std::vector<std::string>& arguments, Program& program) {
   if (arguments[0] == kCompleteCommand) {
     return PrintCompletion(app, program, {arguments.begin() + 1, arguments.end()});
   }
-  // CLI11 takes them from the back.
+  // CLI11 reads the arguments from the back.
   std::vector<std::string> reversed;
-  // What stands behind "--" is another program's.
+  // Arguments after "--" belong to another program.
   const auto others = std::find(arguments.begin(), arguments.end(), "--");
   for (auto argument = arguments.end(); argument != arguments.begin();) {
     const bool ours = --argument < others;
     reversed.push_back(ours ? WithUnderscores(*argument) : *argument);
   }
-  // `help COMMAND` is what others call `COMMAND --help`.
+  // `help COMMAND` stands for `COMMAND --help`.
   if (reversed.back() == "help") {
     reversed.pop_back();
     reversed.insert(reversed.begin(), "--help");
@@ -231,10 +231,10 @@ int Execute(const std::vector<std::string>& arguments, Program& program) {
   return program.Run();
 }
 
-// The exit code is no success where not all of the output could be written, as on a full disk.
+// Returns a failure if not all of the output could be written, as on a full disk.
 int FinishOutput(Program& program, int code) {
   if (program.out().flush().good()) return code;
-  // Why, is known of a write that has just failed: the end of a line that is not whole is tried.
+  // errno is only valid right after a failed write, so provoke another one with a line end.
   program.out().clear();
   errno = 0;
   program.out() << "\n" << std::flush;

@@ -14,7 +14,7 @@ std::vector<PublishedKey> PublishedKeys() {
                                              /*allow_exceptions=*/false);
     if (!table.is_object()) continue;
     const std::string paper = table.value("paper", "");
-    // A file is called after its paper and its table.
+    // A file's name consists of its paper and its table.
     if (file.name.size() <= paper.size() + 1) continue;
     const absl::string_view own = file.name.substr(paper.size() + 1);
     keys.push_back({absl::StrCat(paper, "/", std::string(own)), table.value("title", "")});

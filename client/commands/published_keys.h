@@ -1,4 +1,4 @@
-// What the published tables are called, for completion. The Python package reads and compares them.
+// Keys of the published tables, for completion. The Python package reads and compares the tables.
 #ifndef LENGTHWISE_CLIENT_COMMANDS_PUBLISHED_KEYS_H_
 #define LENGTHWISE_CLIENT_COMMANDS_PUBLISHED_KEYS_H_
 
@@ -18,7 +18,7 @@ struct PublishedKey {
 // Sorted by key.
 std::vector<PublishedKey> PublishedKeys();
 
-// A file of experiments/published, which the build makes a part of the program.
+// A file of experiments/published, which the build embeds in the program.
 struct PublishedFile {
   // Without its ending: "randomized_pe_table_1".
   absl::string_view name;

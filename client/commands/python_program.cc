@@ -25,7 +25,7 @@ namespace lengthwise::client {
 namespace {
 
 constexpr int kInterrupted = 130;
-// How soon a signal is passed on.
+// Maximum delay of a forwarded signal.
 constexpr int kPollMilliseconds = 100;
 
 std::string Variable(const char* name) {
@@ -38,7 +38,7 @@ std::filesystem::path ThisProgram() {
   return std::filesystem::read_symlink("/proc/self/exe", error);
 }
 
-// Both ends of a pipe; closed when it goes.
+// Both ends of a pipe, closed by the destructor.
 class Pipe {
  public:
   static absl::StatusOr<std::unique_ptr<Pipe>> Open() {
@@ -65,7 +65,7 @@ class Pipe {
   std::array<int, 2> ends_ = {-1, -1};
 };
 
-// Gives what comes through the pipes to their takers until both have ended, and signals to the
+// Passes the data of both pipes to their takers until both have ended, and forwards signals to the
 // process.
 void Forward(const Pipe& out, const TakeText& take_out, const Pipe& err, const TakeText& take_err,
              const InterruptGuard& interrupts, platform::ChildProcess& process) {
@@ -86,7 +86,7 @@ void Forward(const Pipe& out, const TakeText& take_out, const Pipe& err, const T
       if (got > 0) {
         (i == 0 ? take_out : take_err)({buffer.data(), static_cast<size_t>(got)});
       } else if (got == 0 || errno != EINTR) {
-        ends[i].fd = -1;  // poll leaves it out
+        ends[i].fd = -1;  // poll ignores it
       }
     }
   }
@@ -118,8 +118,8 @@ absl::StatusOr<int> RunPython(const std::vector<std::string>& arguments,
   ASSIGN_OR_RETURN(auto err_pipe, Pipe::Open());
   platform::ChildProcess::Options options{
       .arguments = {python, "-m", "lengthwise"},
-      // The settings are resolved: what else there is about a server is not for this one. Nor are
-      // modules that lie where the user happens to be.
+      // The settings are resolved, so the environment and the configuration file must not add to
+      // them. Nor may Python import modules from the current directory.
       .environment = {{"LENGTHWISE_CONFIG", ""},
                       {"LENGTHWISE_SERVER", channel.server},
                       {"LENGTHWISE_TOKEN_FILE", channel.token_file},
@@ -127,7 +127,7 @@ absl::StatusOr<int> RunPython(const std::vector<std::string>& arguments,
                       {"LENGTHWISE_TLS_CERTIFICATE", channel.tls_certificate},
                       {"LENGTHWISE_TLS_KEY", channel.tls_key},
                       {"LENGTHWISE_TLS_SERVER_NAME", channel.tls_server_name},
-                      // Where it needs `lengthwise`, it runs this one.
+                      // If it needs `lengthwise`, it runs this program.
                       {"LENGTHWISE_CLIENT_BINARY", ThisProgram().string()},
                       {"PYTHONSAFEPATH", "1"},
                       {"PYTHONUTF8", "1"}},

@@ -1,4 +1,4 @@
-// `lengthwise report EXPERIMENT -o report.html`: everything about an experiment in one file.
+// `lengthwise report EXPERIMENT -o report.html`: writes everything about an experiment to one file.
 #include <memory>
 #include <string>
 #include <utility>
@@ -32,7 +32,7 @@ absl::StatusOr<int> RunReport(Program& program, const ReportOptions& options) {
 void AddReport(CLI::App& app, Program& program) {
   auto options = std::make_shared<ReportOptions>();
   CLI::App* command = program.AddCommand(
-      app, "report", "Writes everything about an experiment into one HTML file", kServerGroup,
+      app, "report", "Writes everything about an experiment to one HTML file", kServerGroup,
       "lengthwise report quickstart-1\n"
       "lengthwise report table1 --compare randomized_pe/table_1 -o table1.html\n"
       "\n"
@@ -40,10 +40,12 @@ void AddReport(CLI::App& app, Program& program) {
       "experiment follows a paper's protocol, figures, attention maps with a choice of layers and\n"
       "heads, failures and their reasons, and the whole specification.",
       [&program, options] { return RunReport(program, *options); });
-  command->add_option("experiment", options->experiment, "Its name, or its specification's")
+  command
+      ->add_option("experiment", options->experiment,
+                   "Name of the experiment, or of its specification")
       ->required()
       ->type_name("");
-  command->add_option("-o,--out", options->out, "The file; default: EXPERIMENT.html here")
+  command->add_option("-o,--out", options->out, "HTML file to write; default: EXPERIMENT.html here")
       ->type_name("FILE");
   command
       ->add_option("--compare", options->tables,

@@ -1,4 +1,4 @@
-// `lengthwise results EXPERIMENT`: accuracy by length, or beside a published table.
+// `lengthwise results EXPERIMENT`: prints accuracy by length, or next to a published table.
 #include <memory>
 #include <string>
 #include <utility>
@@ -44,24 +44,26 @@ absl::StatusOr<int> Results(Program& program, const ResultsOptions& options) {
 void AddResults(CLI::App& app, Program& program) {
   auto options = std::make_shared<ResultsOptions>();
   CLI::App* command = program.AddCommand(
-      app, "results", "Prints accuracy by length, or beside a paper's table", kServerGroup,
+      app, "results", "Prints accuracy by length, or next to a paper's table", kServerGroup,
       "lengthwise results quickstart-1\n"
       "lengthwise results quickstart --data_dir ~/.local/share/lengthwise/runs\n"
       "lengthwise results quickstart-1 --intervals --output csv > accuracies.csv\n"
       "lengthwise results table1 --compare randomized_pe/table_1\n"
       "lengthwise results table1 --compare randomized_pe/table_4 --output latex > table4.tex",
       [&program, options] { return Results(program, *options); });
-  command->add_option("experiment", options->experiment, "Its name, or its specification's")
+  command
+      ->add_option("experiment", options->experiment,
+                   "Name of the experiment, or of its specification")
       ->type_name("");
   command->add_flag("--intervals", options->intervals,
-                    "In json and csv also the evaluations during training");
+                    "Includes the evaluations during training, in json and csv");
   command
       ->add_option("--compare", options->compare,
                    "Beside this published table, PAPER/TABLE; \"list\" prints which there are, "
                    "\"all\" compares with each of the experiment's paper")
       ->type_name("KEY");
   command->add_flag("--whole_table", options->whole_table,
-                    "With --compare also tasks and encodings of which nothing was run");
+                    "With --compare: includes tasks and encodings that were not run");
   program.AddServerOption(command);
   program.AddDataDirOption(command);
   program.AddOutputOption(command, {"table", "json", "csv", "markdown", "latex"});

@@ -1,4 +1,4 @@
-// Prints what an experiment found.
+// Prints an experiment's results.
 #ifndef LENGTHWISE_CLIENT_COMMANDS_RESULTS_DISPLAY_H_
 #define LENGTHWISE_CLIENT_COMMANDS_RESULTS_DISPLAY_H_
 
@@ -8,8 +8,8 @@
 
 namespace lengthwise::client {
 
-// A table of accuracies by length and a chart; with --output markdown or latex the table alone,
-// with json or csv every length of every trial.
+// Prints a table of accuracies by length and a chart. --output markdown and latex print the table
+// alone; json and csv print every length of every trial.
 absl::Status PrintResults(Program& program, Connection& connection,
                           const v1::Experiment& experiment, bool with_intervals);
 

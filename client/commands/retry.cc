@@ -1,4 +1,4 @@
-// `lengthwise retry EXPERIMENT|TRIAL`: what has failed, or was cancelled, runs again.
+// `lengthwise retry EXPERIMENT|TRIAL`: requeues failed or cancelled trials.
 #include <memory>
 
 #include "absl/strings/str_cat.h"
@@ -17,7 +17,7 @@ struct Options {
   bool cancelled = false;
 };
 
-// Of one trial any state is meant, of an experiment its failures, unless the options say more.
+// Default for one trial: both states. Default for an experiment: failed.
 std::vector<v1::TrialState> StatesOf(const Options& options, bool one_trial) {
   const bool unsaid = !options.failed && !options.cancelled;
   std::vector<v1::TrialState> states;
@@ -62,18 +62,18 @@ absl::StatusOr<int> Retry(Program& program, const Options& options) {
 
 void AddRetry(CLI::App& app, Program& program) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = program.AddCommand(
-      app, "retry", "Runs trials again that have failed or were cancelled", kServerGroup,
-      "lengthwise retry quickstart-1\n"
-      "lengthwise retry quickstart-1 --failed --cancelled\n"
-      "lengthwise retry quickstart-1/0",
-      [&program, options] { return Retry(program, *options); });
+  CLI::App* command =
+      program.AddCommand(app, "retry", "Requeues failed or cancelled trials", kServerGroup,
+                         "lengthwise retry quickstart-1\n"
+                         "lengthwise retry quickstart-1 --failed --cancelled\n"
+                         "lengthwise retry quickstart-1/0",
+                         [&program, options] { return Retry(program, *options); });
   command->add_option("name", options->name, "EXPERIMENT, EXPERIMENT/TRIAL or EXPERIMENT/INDEX")
       ->required()
       ->type_name("");
-  command->add_flag("--failed", options->failed, "Those that have failed (the default)");
+  command->add_flag("--failed", options->failed, "Requeues failed trials (the default)");
   command->add_flag("--cancelled", options->cancelled,
-                    "Those that were cancelled; for one trial a default, too");
+                    "Requeues cancelled trials; also the default for one trial");
   program.AddServerOption(command);
   program.AddDataDirOption(command);
 }

@@ -1,4 +1,4 @@
-// `lengthwise run SPEC`: a whole experiment on this machine, with a server and workers of its own.
+// `lengthwise run SPEC`: runs an experiment on this machine, with a private server and workers.
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -23,15 +23,15 @@ namespace lengthwise::client {
 namespace {
 
 struct RunOptions {
-  // A file, an installed specification, or the name of an experiment.
+  // A file, an installed specification or the name of an experiment.
   std::string specification;
   LocalWorkers workers;
   std::string data_dir;
   bool fresh = false;
 };
 
-// The same experiment, whatever its priority. Hashes tell files of examples apart; what is said of
-// their contents grew with releases.
+// Returns true if both are the same experiment, priority aside. Compares example files by their
+// hashes, because later releases describe their contents in more detail.
 bool SameExperiment(const v1::ExperimentSpecification& resolved,
                     const v1::ExperimentSpecification& other) {
   auto grid = specification::Resolve(other, specification::Limits());
@@ -55,7 +55,8 @@ int Total(const v1::Experiment& experiment) {
   return Unended(experiment) + counts.succeeded() + counts.failed() + counts.cancelled();
 }
 
-// Neither a file, nor what only a file can be called, nor a ready specification.
+// Returns true if `text` is neither a file, nor a name that only a file can have, nor an installed
+// specification.
 bool NamesExperiment(const std::string& text) {
   std::error_code error;
   return text != "-" && !absl::StrContains(text, '/') && !specification::FormatOfFile(text).ok() &&
@@ -67,7 +68,7 @@ struct Found {
   bool resumed = false;
 };
 
-// An interrupted experiment of the same specification, or a new one.
+// Returns an interrupted experiment of the same specification, or a new one.
 absl::StatusOr<Found> FindOrCreate(Connection& connection, const ResolvedFile& read, bool fresh) {
   const specification::Grid& grid = read.grid;
   if (!fresh) {
@@ -86,7 +87,7 @@ absl::StatusOr<Found> FindOrCreate(Connection& connection, const ResolvedFile& r
   return Found{.experiment = created.experiment()};
 }
 
-// One that is in the directory, by its name.
+// Returns an existing experiment of the directory by name.
 absl::StatusOr<Found> FindByName(Connection& connection, const RunOptions& options) {
   auto experiment = FindExperiment(connection, options.specification);
   if (!experiment.ok()) {
@@ -115,7 +116,7 @@ std::string Headline(const Found& found, int workers) {
 absl::StatusOr<int> Run(Program& program, const RunOptions& options) {
   std::error_code error;
   const std::string data_dir = std::filesystem::absolute(options.data_dir, error).string();
-  // A private server would make the directory, to say that it is empty.
+  // A private server would create the directory and report that it is empty.
   const bool named =
       NamesExperiment(options.specification) && std::filesystem::exists(data_dir, error);
   ResolvedFile read;
@@ -134,7 +135,7 @@ absl::StatusOr<int> Run(Program& program, const RunOptions& options) {
   std::ostream& out = program.out();
   const Palette palette = program.palette();
 
-  // From here on Ctrl-C must not end the client before its children.
+  // From here on, Ctrl-C must not end the client before its children.
   std::optional<InterruptGuard> interrupts(std::in_place);
   ASSIGN_OR_RETURN(auto service, PrivateService::Start({.data_dir = data_dir}),
                    absl::AbortedError(_.message()));
@@ -182,11 +183,10 @@ void AddRun(CLI::App& app, Program& program) {
   auto options = std::make_shared<RunOptions>();
   options->data_dir = DefaultDataDirectory();
   CLI::App* command = program.AddCommand(
-      app, "run", "Trains an experiment here, with a private server and worker, and prints results",
-      kEmbeddedGroup,
+      app, "run", "Trains an experiment on this machine and prints its results", kEmbeddedGroup,
       "lengthwise run experiments/quickstart.yaml\n"
       "lengthwise run experiments/quickstart.yaml --device cuda:0 --data_dir /tmp/runs\n"
-      "lengthwise run quickstart-1    # goes on with what was interrupted",
+      "lengthwise run quickstart-1    # resumes an interrupted experiment",
       [&program, options] { return Run(program, *options); });
   command
       ->add_option("spec", options->specification,
@@ -197,12 +197,12 @@ void AddRun(CLI::App& app, Program& program) {
       ->type_name("");
   AddWorkerOptions(command, options->workers);
   command
-      ->add_option("--data_dir", options->data_dir, "Where experiments and logs are kept")
-      // Not whose home this is: manual pages are made once for everybody.
+      ->add_option("--data_dir", options->data_dir, "Directory for experiments and logs")
+      // Not the user's home, because manual pages are generated once for all users.
       ->default_str("~/.local/share/lengthwise/runs")
       ->type_name("DIR");
   command->add_flag("--fresh", options->fresh,
-                    "Start a new experiment, even if the same one was interrupted here");
+                    "Starts a new experiment, even if the same one was interrupted here");
   program.AddOutputOption(command);
 }
 

@@ -1,4 +1,4 @@
-// `lengthwise sample TASK`: what a task is, by examples.
+// `lengthwise sample TASK`: prints examples of a task.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -30,10 +30,10 @@ namespace {
 struct SampleOptions {
   std::string task;
   int64_t length = 8;
-  // Absent for what training shows.
+  // Absent: the scale of training.
   std::optional<double> scale;
   int64_t count = 5;
-  // Of puzzles: those that trials are validated on, instead of those that they train on.
+  // Puzzles only: those that trials are validated on instead of those that they train on.
   bool validation = false;
   uint64_t seed = 0;
   std::vector<std::string> settings;  // "name=value"
@@ -47,8 +47,8 @@ catalogue::ParameterValue ParseValue(const std::string& text) {
   return text;
 }
 
-// The first puzzles that the trials of a data seed train on, or are validated on, in the order in
-// which each condition is evaluated.
+// Prints the first puzzles that the trials of a data seed train on or are validated on, in the
+// order of the conditions in an evaluation.
 absl::StatusOr<int> SamplePuzzles(Program& program, const SampleOptions& options,
                                   const tasks::PuzzleTask& task) {
   ASSIGN_OR_RETURN(const tasks::PuzzleData data, task.Data(options.seed));
@@ -76,7 +76,7 @@ absl::StatusOr<int> SamplePuzzles(Program& program, const SampleOptions& options
   return kSuccess;
 }
 
-// Samples of `options.length` numbers: of training or, at a scale that is given, of evaluation.
+// Prints samples of `options.length` numbers: of training or, with a scale, of evaluation.
 absl::StatusOr<int> SampleNumbers(Program& program, const SampleOptions& options,
                                   const tasks::RegressionTask& task) {
   const tasks::Domain domain = {
@@ -121,7 +121,7 @@ absl::StatusOr<int> SampleNumbers(Program& program, const SampleOptions& options
   if (program.output_is_table()) {
     program.out() << table.Render(program.width(), program.palette());
     if (const std::optional<double> bound = task.InDomainProbabilityBound(domain)) {
-      // Rounded up, as a bound is.
+      // Rounded up, because it is an upper bound.
       const double unit = std::pow(10, std::floor(std::log10(*bound)) - 1);
       program.out() << absl::StreamFormat(
           "training could have drawn such a sample with a probability of at most %.2g\n",
@@ -160,7 +160,7 @@ absl::StatusOr<int> SampleText(Program& program, const SampleOptions& options,
   return kSuccess;
 }
 
-// Examples of a part, the shortest first and as many of each length as there is room for.
+// Returns examples of a part, shortest first, spread evenly over the lengths.
 std::vector<const tasks::examples::Example*> Spread(const tasks::examples::Part& part,
                                                     int64_t count) {
   std::vector<const tasks::examples::Example*> chosen;
@@ -176,9 +176,8 @@ std::vector<const tasks::examples::Example*> Spread(const tasks::examples::Part&
   return chosen;
 }
 
-// Examples of the files that a specification names, as people write them and as a network reads
-// them: an empty token stands for each value that it is to answer; a language model answers with an
-// end token, too.
+// Prints examples of the files that a specification names, as written and as a network reads them.
+// An empty token stands for each value to predict; a language model also predicts an end token.
 absl::StatusOr<int> SampleFiles(Program& program, const SampleOptions& options) {
   ASSIGN_OR_RETURN(const auto text, ReadSpecification(options.task));
   ASSIGN_OR_RETURN(const auto resolved, ResolveFile(options.task, text));
@@ -315,7 +314,7 @@ absl::StatusOr<int> Sample(Program& program, const SampleOptions& options) {
   }
   if (!program.output_is_table()) return kSuccess;
   if (all_count) {
-    // A column of ones tells nothing.
+    // A column in which every value is 1 is left out.
     table = Table({{.header = "input", .shrinks_to = 10}, {.header = "target", .shrinks_to = 10}});
     for (auto& row : rows) row.pop_back();
   }
@@ -341,25 +340,27 @@ void AddSample(CLI::App& app, Program& program) {
                    "examples")
       ->required()
       ->type_name("");
-  command->add_option("--length", options->length, "Input length; of text, digits of an operand")
+  command
+      ->add_option("--length", options->length, "Input length; for text, the digits of an operand")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str()
       ->type_name("N");
   command
       ->add_option("--scale", options->scale,
-                   "Of real numbers: what evaluation asks, up to so many times what they are in "
-                   "training; default what training shows")
+                   "Real numbers only: scale of an evaluation, a multiple of training's; "
+                   "default: training's samples")
       ->type_name("C");
-  command->add_option("--count", options->count, "How many")
+  command->add_option("--count", options->count, "Number of examples")
       ->check(CLI::Range(0, 10'000'000))
       ->capture_default_str()
       ->type_name("K");
   command->add_flag("--validation", options->validation,
-                    "Of puzzles: those that models are validated on, the same for every seed");
-  command->add_option("--seed", options->seed, "The same seed gives the same examples")
+                    "Puzzles only: prints those of the validation, the same for every seed");
+  command
+      ->add_option("--seed", options->seed, "Seed of the examples; equal seeds give equal examples")
       ->capture_default_str()
       ->type_name("S");
-  command->add_option("--set", options->settings, "A parameter of the task; may be repeated")
+  command->add_option("--set", options->settings, "Parameter of the task; may be repeated")
       ->type_name("NAME=VALUE");
   program.AddOutputOption(command);
 }

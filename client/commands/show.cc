@@ -1,4 +1,4 @@
-// `lengthwise show EXPERIMENT|TRIAL`: everything known of one.
+// `lengthwise show EXPERIMENT|TRIAL`: shows everything known about one of them.
 #include <map>
 #include <memory>
 #include <optional>
@@ -30,7 +30,7 @@ std::string StateWord(v1::TrialState state) {
   return word;
 }
 
-// "sin_cos (max_position=2048, randomized=true)": by name, so that trials can be compared.
+// Returns "sin_cos (max_position=2048, randomized=true)", sorted by name to make trials comparable.
 std::string Describe(const v1::Component& component) {
   const std::map<std::string, google::protobuf::Value> sorted(component.parameters().begin(),
                                                               component.parameters().end());
@@ -68,7 +68,7 @@ Records TrialRecords(const std::vector<v1::Trial>& trials) {
 absl::StatusOr<int> ShowExperiment(Program& program, Connection& connection,
                                    const std::string& name) {
   auto experiment = FindExperiment(connection, name);
-  // A list, in which it may have been found, has not all of it.
+  // FindExperiment may have found it in a list, which omits some fields.
   if (experiment.ok() && !experiment->has_disk_use()) {
     experiment = connection.GetExperiment(experiment->name());
   }
@@ -131,7 +131,7 @@ absl::StatusOr<int> ShowExperiment(Program& program, Connection& connection,
   return kSuccess;
 }
 
-// One line for each change of state: when, what, by whom and why.
+// Prints one line for each state change: time, state, worker and reason.
 void ShowHistory(Program& program, Connection& connection, const v1::Trial& trial) {
   const auto changes = connection.ListStateChanges(trial.name());
   if (!changes.ok()) {

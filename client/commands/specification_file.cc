@@ -24,7 +24,7 @@
 namespace lengthwise::client {
 namespace {
 
-// What to do next: a file beside `path` whose name is nearly the same.
+// Suggests a file in the folder of `path` with a similar name, or another next step.
 std::string DidYouMean(const std::string& path) {
   const std::filesystem::path given(path);
   std::vector<std::string> names;
@@ -85,12 +85,12 @@ absl::StatusOr<v1::SpecificationText> ReadSpecification(const std::string& given
 
 absl::StatusOr<ResolvedFile> ResolveFile(const std::string& path,
                                          const v1::SpecificationText& text) {
-  // No status that travels: room for every problem that is named.
+  // The status is not sent over the network, so every problem can be listed.
   const specification::Limits limits{.max_problem_bytes = 1 << 20};
   ResolvedFile resolved;
   absl::StatusOr<specification::Grid> grid;
   if (static_cast<int64_t>(text.text().size()) > limits.max_text_bytes) {
-    grid = specification::Resolve(text, limits);  // says so
+    grid = specification::Resolve(text, limits);  // reports the error
   } else {
     specification::Parsed parsed = specification::Parse(text.format(), text.text());
     const std::string ready = ReadySpecification(path);

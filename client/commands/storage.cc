@@ -1,4 +1,4 @@
-// `lengthwise storage` and `lengthwise backup`: the server's disk.
+// `lengthwise storage` and `lengthwise backup`: show and back up the server's data.
 #include <memory>
 
 #include "absl/strings/str_cat.h"
@@ -71,7 +71,7 @@ absl::StatusOr<int> BackUp(Program& program, const std::string& name) {
 
 void AddStorage(CLI::App& app, Program& program) {
   CLI::App* command =
-      program.AddCommand(app, "storage", "Shows what is on the server's disk", kServerGroup,
+      program.AddCommand(app, "storage", "Shows the server's disk usage", kServerGroup,
                          "lengthwise storage\nlengthwise storage --output json",
                          [&program] { return ShowStorage(program); });
   program.AddServerOption(command);
@@ -82,10 +82,10 @@ void AddStorage(CLI::App& app, Program& program) {
 void AddBackup(CLI::App& app, Program& program) {
   auto name = std::make_shared<std::string>();
   CLI::App* command =
-      program.AddCommand(app, "backup", "Copies the server's data while it works", kServerGroup,
+      program.AddCommand(app, "backup", "Backs up the server's data while it runs", kServerGroup,
                          "lengthwise backup\nlengthwise backup before-upgrade",
                          [&program, name] { return BackUp(program, *name); });
-  command->add_option("name", *name, "What it is to be called; default: the time")->type_name("");
+  command->add_option("name", *name, "Backup name (default: timestamp)")->type_name("");
   program.AddServerOption(command);
   program.AddDataDirOption(command);
 }

@@ -53,7 +53,7 @@ absl::StatusOr<int> DryRun(Program& program, const specification::Grid& grid) {
 
 absl::StatusOr<int> Submit(Program& program, SubmitOptions options) {
   ASSIGN_OR_RETURN(auto text, ReadSpecification(options.path));
-  // Mistakes are told without a server, too.
+  // Validates first, so that mistakes are reported without a server.
   ASSIGN_OR_RETURN(auto resolved, ResolveFile(options.path, text));
   for (const std::string& warning : resolved.examples.warnings) {
     program.err() << "warning: " << warning << "\n";
@@ -62,7 +62,7 @@ absl::StatusOr<int> Submit(Program& program, SubmitOptions options) {
 
   ASSIGN_OR_RETURN(auto connection, program.Connect());
   v1::CreateExperimentRequest request;
-  // So that the call may be repeated when its answer is lost.
+  // Makes the call idempotent, so that it can be repeated when its answer is lost.
   request.set_request_id(options.request_id.empty() ? RandomRequestId() : options.request_id);
   request.set_owner(options.owner.empty() ? connection->DefaultOwner() : options.owner);
   if (resolved.examples.files.empty()) {
@@ -112,15 +112,16 @@ void AddSubmit(CLI::App& app, Program& program) {
       ->required()
       ->type_name("");
   command->add_flag("--dry_run", options->dry_run,
-                    "Submit nothing; show trials, packs and estimated time");
-  command->add_flag("--watch", options->watch, "Then watch it");
+                    "Shows trials, packs and estimated time without submitting");
+  command->add_flag("--watch", options->watch, "Watches the experiment afterwards");
   command
       ->add_option("--request_id", options->request_id,
-                   "Submitting again with the same id gives the same experiment; default random")
+                   "Idempotency key: submitting again with the same id returns the same "
+                   "experiment; default: random")
       ->type_name("ID");
   command
       ->add_option("--owner", options->owner,
-                   "Who submits; default whom the token stands for, or $USER")
+                   "Owner of the experiment; default: the token's principal, or $USER")
       ->type_name("NAME");
   program.AddServerOption(command);
   program.AddOutputOption(command);

@@ -1,4 +1,4 @@
-// `lengthwise validate SPEC`: the server's answer without a server.
+// `lengthwise validate SPEC`: checks a specification as the server would, without a server.
 #include <memory>
 #include <set>
 #include <string>
@@ -18,7 +18,7 @@
 namespace lengthwise::client {
 namespace {
 
-// Networks that differ by encoding: "network encoder with encoding rope: dropout 0.1".
+// Prints overrides of networks by encoding: "network encoder with encoding rope: dropout 0.1".
 void WriteOverrides(const specification::Grid& grid, std::ostream& out) {
   for (const v1::NetworkOverride& one : grid.specification.network_overrides()) {
     std::vector<std::string> values;
@@ -31,7 +31,7 @@ void WriteOverrides(const specification::Grid& grid, std::ostream& out) {
   }
 }
 
-// What the files of examples hold, and what their user may want to know.
+// Prints the contents of the example files, with warnings.
 void WriteExamples(const specification::Grid& grid, const AttachedExamples& examples,
                    std::ostream& out) {
   for (size_t i = 0; i < examples.sets.size(); ++i) {
@@ -61,7 +61,7 @@ void AddValidate(CLI::App& app, Program& program) {
   auto path = std::make_shared<std::string>();
   auto resolved = std::make_shared<bool>(false);
   CLI::App* command = program.AddCommand(
-      app, "validate", "Checks a specification and names every mistake", kOfflineGroup,
+      app, "validate", "Checks a specification and lists every mistake", kOfflineGroup,
       "lengthwise validate experiments/quickstart.yaml",
       [&program, path, resolved]() -> absl::StatusOr<int> {
         ASSIGN_OR_RETURN(auto text, ReadSpecification(*path));

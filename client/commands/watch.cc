@@ -1,4 +1,4 @@
-// `lengthwise watch EXPERIMENT`: live, from the beginning.
+// `lengthwise watch EXPERIMENT`: shows an experiment live.
 #include <memory>
 
 #include "client/commands/commands.h"
@@ -28,13 +28,19 @@ void AddWatch(CLI::App& app, Program& program) {
                                 .from = options->from,
                                 .until_running = options->until == "running"});
       });
-  command->add_option("experiment", options->experiment, "Its name, or its specification's")
+  command
+      ->add_option("experiment", options->experiment,
+                   "Name of the experiment, or of its specification")
       ->required()
       ->type_name("");
-  command->add_option("--from", options->from, "First event, by its position; default the first")
+  command
+      ->add_option("--from", options->from,
+                   "Position of the first event to show; default: the first")
       ->check(CLI::NonNegativeNumber)
       ->type_name("N");
-  command->add_option("--until", options->until, "done: all trials have ended; running: one runs")
+  command
+      ->add_option("--until", options->until,
+                   "done: until all trials have ended; running: until one runs")
       ->check(CLI::IsMember({"done", "running"}))
       ->capture_default_str()
       ->type_name("STATE");

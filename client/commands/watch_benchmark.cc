@@ -1,10 +1,10 @@
-// What a live watch costs: the real program in a pseudo-terminal, watching an experiment whose
-// trials all train, against a server in this process that sends what a fleet sends.
+// Measures the cost of a live watch. The real program runs in a pseudo-terminal and watches an
+// experiment whose trials all train; a server in this process sends the events of a fleet.
 //
 //   bazel run //client/commands:watch_benchmark -- --trials 300 --seconds 20
 //
-// Prints the share of a core that the program took, how much it wrote, and how often it cleared
-// more than the end of a line, which is what flickers.
+// Prints the program's CPU share of a core, its output volume, and how often it cleared more than
+// the end of a line, which causes flicker.
 #include <signal.h>
 #include <unistd.h>
 
@@ -25,11 +25,12 @@
 namespace lengthwise::client {
 namespace {
 
-constexpr int kTotalSteps = 200;  // of FakeServer's trials
-// Workers report each second, not all at once: so many parts of the trials one after the other.
+constexpr int kTotalSteps = 200;  // the steps of FakeServer's trials
+// Workers report once a second at different times. Each second is divided into this many reports,
+// each of a part of the trials.
 constexpr int kReportsPerSecond = 10;
 
-// Sends the start of every trial, then each second for each trial its progress and a loss point.
+// Sends the start of every trial, then once a second a progress report and a loss point per trial.
 class TrainingServer : public FakeServer {
  public:
   explicit TrainingServer(int trials) {
@@ -92,7 +93,7 @@ class TrainingServer : public FakeServer {
   int64_t position_ = 0;
 };
 
-// Seconds of processor time that the process took so far, in user and in kernel mode.
+// Returns the CPU time of the process so far in seconds, user and kernel mode together.
 double ProcessorSeconds(pid_t pid) {
   std::ifstream file(absl::StrCat("/proc/", pid, "/stat"));
   std::string text((std::istreambuf_iterator<char>(file)), {});
@@ -112,18 +113,18 @@ size_t Count(const std::string& text, const std::string& part) {
 }
 
 int Main(int argc, char** argv) {
-  CLI::App app("Measures what a live watch costs.", "watch_benchmark");
+  CLI::App app("Measures the cost of a live watch.", "watch_benchmark");
   int trials = 300;
   int seconds = 20;
   int rows = 60;
   int columns = 160;
   std::string program = "client/lengthwise";
   app.add_option("--trials", trials)->capture_default_str();
-  app.add_option("--seconds", seconds, "Measured, after three of warming up")
+  app.add_option("--seconds", seconds, "Measured seconds, after three seconds of warm-up")
       ->capture_default_str();
   app.add_option("--rows", rows)->capture_default_str();
   app.add_option("--columns", columns)->capture_default_str();
-  app.add_option("--program", program, "The program to measure")->capture_default_str();
+  app.add_option("--program", program, "Program to measure")->capture_default_str();
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -22,19 +22,19 @@
 namespace lengthwise::client {
 namespace {
 
-// How often the live view is drawn, and Ctrl-C and the children are looked at.
+// Interval for redrawing the live view and for checking Ctrl-C and child processes.
 constexpr absl::Duration kTick = absl::Milliseconds(100);
-// Between two lines of one trial in training, where lines are printed.
+// Line mode: minimum interval between two training lines of a trial.
 constexpr absl::Duration kPlainInterval = absl::Seconds(10);
 
 absl::Time ToTime(const google::protobuf::Timestamp& time) {
   return absl::FromUnixSeconds(time.seconds()) + absl::Nanoseconds(time.nanos());
 }
 
-// Between two looks for trials that were added, while all that are known have ended.
+// Interval for checking for added trials once all known trials have ended.
 constexpr absl::Duration kListInterval = absl::Seconds(2);
 
-// One of the three ways to show what comes.
+// One of the three output modes.
 class Display {
  public:
   virtual ~Display() = default;
@@ -98,12 +98,12 @@ class LiveDisplay : public Display {
     last_event_ = std::max(last_event_, ToTime(event.time()));
   }
   void Tick(bool caught_up, const absl::Status& connection) override {
-    // The past is not a film: show it when it is complete.
+    // Do not animate the history: draw once it is complete.
     if (!caught_up && connection.ok()) return;
     const TerminalSize size = program_.terminal_size();
     const absl::Time now = absl::Now();
     link_.Update(connection, now);
-    // One line stays free for the cursor, and one column for terminals that wrap at the last.
+    // Leaves one line free for the cursor, and one column for terminals that wrap at the last one.
     region_.Update(LiveLines(view_,
                              {.title = title_,
                               .width = std::max(1, size.width - 1),
@@ -132,8 +132,8 @@ std::unique_ptr<Display> MakeDisplay(Program& program, const ExperimentView& vie
   return std::make_unique<PlainDisplay>(program, view, news_only);
 }
 
-// Asks for the trials again where a response is of one that the view does not know: it was added
-// meanwhile. An error leaves the view as it was.
+// Lists the trials again if a response is about one that the view does not know, because it was
+// added in the meantime. An error leaves the view unchanged.
 absl::Status LearnTrials(Connection& connection, const std::string& experiment,
                          const v1::WatchExperimentResponse& response, ExperimentView& view) {
   const auto& events = response.events();
@@ -163,13 +163,13 @@ absl::StatusOr<int> WatchExperiment(Program& program, Connection& connection,
   Follower follower(connection, {.experiment = options.experiment, .start_position = options.from});
   bool caught_up = false;
   std::optional<absl::Status> end;
-  // Came, and waits to be shown until its trials are known.
+  // Received, but not shown until its trials are known.
   std::optional<v1::WatchExperimentResponse> response;
   absl::Time listed = absl::Now();
   while (!end.has_value()) {
     const absl::Time next_tick = absl::Now() + kTick;
     absl::Status broken;
-    // Everything that is there already, then at most until the next tick.
+    // Takes all buffered responses, then waits until the next tick at most.
     for (absl::Duration left = kTick; left > absl::ZeroDuration() && !end.has_value();
          left = next_tick - absl::Now()) {
       if (!response.has_value()) {
@@ -180,7 +180,7 @@ absl::StatusOr<int> WatchExperiment(Program& program, Connection& connection,
         if (!response.has_value()) continue;
       }
       broken = LearnTrials(connection, options.experiment, *response, view);
-      // The stream will break, too, and come back.
+      // The stream will also break and reconnect.
       if (absl::IsUnavailable(broken) || absl::IsDeadlineExceeded(broken)) {
         absl::SleepFor(next_tick - absl::Now());
         break;
@@ -199,7 +199,7 @@ absl::StatusOr<int> WatchExperiment(Program& program, Connection& connection,
       response.reset();
       if (interrupts.count() > 0) break;
     }
-    // A stream stays open for trials that were added and have not begun: nothing comes of them.
+    // The stream stays open while added trials are queued, but sends nothing about them.
     if (caught_up && !end.has_value() && view.all_ended() && absl::Now() - listed > kListInterval) {
       listed = absl::Now();
       if (const auto all = connection.ListTrials(options.experiment, ""); all.ok()) {

@@ -1,4 +1,4 @@
-// Shows an experiment to its end.
+// Watches an experiment until it ends.
 #ifndef LENGTHWISE_CLIENT_COMMANDS_WATCH_DISPLAY_H_
 #define LENGTHWISE_CLIENT_COMMANDS_WATCH_DISPLAY_H_
 
@@ -14,18 +14,19 @@ struct WatchOptions {
   // Full name.
   std::string experiment;
   int64_t from = 0;
-  // End as soon as a trial runs.
+  // Ends the watch as soon as a trial runs.
   bool until_running = false;
-  // Where lines are printed: none of what is stored, only of what follows.
+  // In line mode: prints new events only, no stored ones.
   bool news_only = false;
-  // Called once, when what is stored has come; an error ends the watch with it.
+  // Called once, after the stored events were received. An error ends the watch and is returned.
   std::function<absl::Status()> caught_up;
-  // Asked a few times a second; an error ends the watch with it.
+  // Called a few times a second. An error ends the watch and is returned.
   std::function<absl::Status()> check;
 };
 
-// Draws a live view on a terminal, lines elsewhere, or with --output json one event a line. Returns
-// kSuccess, kFailure when a trial has failed or was cancelled, kInterrupted after Ctrl-C.
+// Draws a live view on a terminal and prints lines elsewhere; with --output json prints one event
+// per line. Returns kSuccess, kFailure if a trial failed or was cancelled, kInterrupted after
+// Ctrl-C.
 absl::StatusOr<int> WatchExperiment(Program& program, Connection& connection,
                                     const WatchOptions& options);
 

@@ -82,13 +82,13 @@ absl::StatusOr<int> Workers(Program& program) {
 
 void AddWorkers(CLI::App& app, Program& program) {
   CLI::App* command = program.AddCommand(
-      app, "workers", "Lists workers and what they do, or starts and stops them", kServerGroup,
+      app, "workers", "Lists workers and their trials, or starts and stops them", kServerGroup,
       "lengthwise workers\nlengthwise workers --output json\n"
       "lengthwise workers up --slurm -- --gres=gpu:1 --time=12:00:00",
       [&program] { return Workers(program); });
   program.AddServerOption(command);
   program.AddOutputOption(command);
-  // Its callback comes behind the subcommand's, which goes before it.
+  // CLI11 runs this callback after the subcommand's, whose command must win.
   command->callback([command, &program] {
     if (command->get_subcommands().empty()) program.SetCommand([&] { return Workers(program); });
   });

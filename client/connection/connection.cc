@@ -24,17 +24,18 @@
 namespace lengthwise::client {
 namespace {
 
-// Answers may hold a million accuracies.
+// An answer may hold a million accuracies.
 constexpr int kMaxMessageBytes = 1 << 30;
 constexpr int kPageSize = 1000;
-// Where a status keeps the delay of its RetryInfo.
+// Payload key of the delay of a status's RetryInfo.
 constexpr char kRetryDelay[] = "lengthwise/retry_delay";
-// Marks a status that no server has sent,
+// Payload key of a status that no server sent.
 constexpr char kUnreachable[] = "lengthwise/unreachable";
-// and one that says that nothing listens at the address.
+// Payload key of a status for an address at which nothing listens.
 constexpr char kNothingListens[] = "lengthwise/nothing_listens";
 
-// The mistakes in a BadRequest of the details, "field: description", one a line; empty without one.
+// Returns the violations of the BadRequest in the details, one "field: description" per line; empty
+// without one.
 std::string FieldViolations(const grpc::Status& status) {
   google::rpc::Status details;
   if (!details.ParseFromString(status.error_details())) return "";
@@ -50,8 +51,8 @@ std::string FieldViolations(const grpc::Status& status) {
   return lines;
 }
 
-// gRPC's "failed to connect to all addresses; last error: UNKNOWN: ipv4:127.0.0.1:7070: Failed to
-// connect to remote host: Connection refused" says one thing: "Connection refused".
+// Reduces gRPC's "failed to connect to all addresses; last error: UNKNOWN: ipv4:127.0.0.1:7070:
+// Failed to connect to remote host: Connection refused" to its cause, "Connection refused".
 std::string ConnectFailure(const std::string& message) {
   if (message.find("onnect") == std::string::npos && message.find("DNS") == std::string::npos) {
     return message;
@@ -60,7 +61,7 @@ std::string ConnectFailure(const std::string& message) {
   return last == std::string::npos ? message : message.substr(last + 2);
 }
 
-// Of a RetryInfo in the details; zero without one.
+// Returns the delay of the RetryInfo in the details; zero without one.
 absl::Duration RetryDelayOf(const grpc::Status& status) {
   google::rpc::Status details;
   if (!details.ParseFromString(status.error_details())) return absl::ZeroDuration();
@@ -78,7 +79,7 @@ absl::Status Unreachable(absl::Status status) {
   return status;
 }
 
-// In words that are fit to be printed, whoever wrote them.
+// Converts an answer. The message is printable, whoever wrote it.
 absl::Status ToStatus(const grpc::Status& answer, const rpc::ChannelOptions& channel,
                       absl::Duration timeout) {
   const std::string& address = channel.server;
@@ -87,7 +88,7 @@ absl::Status ToStatus(const grpc::Status& answer, const rpc::ChannelOptions& cha
     case grpc::StatusCode::OK:
       return absl::OkStatus();
     case grpc::StatusCode::UNAVAILABLE: {
-      // gRPC's own has no details, a server's has (server/status.h).
+      // A status from gRPC itself has no details; one from a server has (server/status.h).
       if (!answer.error_details().empty()) return absl::UnavailableError(said);
       absl::Status explained = rpc::ExplainRefusedConnection(said, channel);
       if (absl::IsUnavailable(explained)) return Unreachable(explained);
@@ -98,17 +99,19 @@ absl::Status ToStatus(const grpc::Status& answer, const rpc::ChannelOptions& cha
       return status;
     }
     case grpc::StatusCode::CANCELLED:
-      // Nobody asks for the status of what was cancelled here: the server broke the call off.
-      return Unreachable(absl::UnavailableError(
-          absl::StrCat("the server at ", address, " broke the call off; it may be stopping")));
+      // Calls cancelled here do not get this far, so the server ended the call.
+      return Unreachable(
+          absl::UnavailableError(absl::StrCat("the server at ", address,
+                                              " ended the call early; it may be stopping, try "
+                                              "again")));
     case grpc::StatusCode::DEADLINE_EXCEEDED:
       return Unreachable(absl::DeadlineExceededError(absl::StrCat(
           "the server at ", address, " did not answer within ", absl::FormatDuration(timeout))));
     case grpc::StatusCode::UNIMPLEMENTED:
       return absl::UnimplementedError(absl::StrCat(
           "the server at ", address,
-          " is of an older release, which does not know this call; upgrade the server, "
-          "or use a client of its release (`lengthwise doctor` names both)"));
+          " is of an older release without this call; upgrade the server, or use a client of its "
+          "release (`lengthwise doctor` names both)"));
     default: {
       std::string message = platform::PrintableText(FieldViolations(answer));
       if (message.empty()) message = said;
@@ -124,7 +127,7 @@ absl::Status ToStatus(const grpc::Status& answer, const rpc::ChannelOptions& cha
 grpc::ChannelArguments Arguments() {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
-  // After a lost connection, try again soon: a restarted server is back within seconds.
+  // Retry soon after a lost connection: a restarted server is back within seconds.
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 200);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 3000);
   // In spite of its name, how long one attempt to connect may take: after a failover the first
@@ -133,7 +136,7 @@ grpc::ChannelArguments Arguments() {
   return arguments;
 }
 
-// Which can fail only for what a plain channel does not have.
+// Cannot fail: only credentials can make CreateChannel fail, and a plain channel has none.
 std::shared_ptr<grpc::Channel> PlainChannel(const std::string& address) {
   return rpc::CreateChannel({.server = address}, Arguments()).value();
 }
@@ -142,7 +145,7 @@ std::chrono::system_clock::time_point Deadline(absl::Duration timeout) {
   return std::chrono::system_clock::now() + absl::ToChronoMilliseconds(timeout);
 }
 
-// The next response of a stream, fit to be printed; false at its end.
+// Reads the next response of a stream and makes it printable; false at its end.
 template <typename Response>
 bool Read(grpc::ClientReader<Response>& reader, Response& response) {
   if (!reader.Read(&response)) return false;
@@ -183,7 +186,8 @@ struct Connection::Stubs {
   const std::unique_ptr<v1::AccessService::Stub> access;
   const std::unique_ptr<v1::AdministrationService::Stub> administration;
 
-  // Calls `once` until the server takes the call, as often as it asks to come again.
+  // Calls `once` and retries after the server's delay while the server asks for a retry, within
+  // Options::patience.
   template <typename Once>
   static absl::Status Patiently(const Connection& connection, absl::Duration timeout,
                                 const Once& once) {
@@ -211,7 +215,8 @@ struct Connection::Stubs {
     return response;
   }
 
-  // A query of all trials of `request.name`, or of each trial apart where one answer has no room.
+  // Queries all trials of `request.name` at once, or trial by trial if the answer is too large for
+  // one message.
   template <typename Request, typename Response>
   static absl::StatusOr<Response> WholeOrByTrial(
       Connection& connection,
@@ -221,7 +226,7 @@ struct Connection::Stubs {
     v1::ExperimentService::Stub& stub = *connection.stubs_->experiments;
     const absl::Duration timeout = connection.options_.create_timeout;
     auto whole = Call(stub, method, request, connection, timeout);
-    // A server that is busy says when to come again.
+    // A busy server sends a retry delay; an answer that is too large has none.
     const bool too_large = absl::IsResourceExhausted(whole.status()) &&
                            RetryDelay(whole.status()) == absl::ZeroDuration() &&
                            !absl::StrContains(request.name(), "/trials/");
@@ -236,7 +241,7 @@ struct Connection::Stubs {
     return all;
   }
 
-  // Events of a watch up to now.
+  // Returns the events of a watch up to now.
   static absl::StatusOr<std::vector<v1::Event>> History(const Connection& connection,
                                                         const v1::WatchExperimentRequest& request) {
     std::vector<v1::Event> events;
@@ -248,7 +253,7 @@ struct Connection::Stubs {
           while (Read(*reader, response)) {
             for (v1::Event& event : *response.mutable_events()) events.push_back(std::move(event));
             if (!response.caught_up()) continue;
-            // What comes from now on is not asked for.
+            // Later events are not wanted.
             context.TryCancel();
             reader->Finish();
             return grpc::Status::OK;
@@ -258,7 +263,7 @@ struct Connection::Stubs {
     return events;
   }
 
-  // Makes one call that is answered by a stream, and waits for all of it.
+  // Makes one call with a streaming answer and waits for all of it.
   template <typename Stub, typename Request, typename Response>
   static absl::StatusOr<std::vector<Response>> Collect(
       Stub& stub,
@@ -458,8 +463,8 @@ absl::StatusOr<Connection::Model> Connection::DownloadModel(
   RETURN_IF_ERROR(taken);
   RETURN_IF_ERROR(status);
   if (bytes != model.checkpoint.size_bytes() || hash.Finish() != model.checkpoint.sha256()) {
-    return absl::DataLossError(absl::StrCat("the model of ", trial, " was damaged on its way from ",
-                                            address(), ": its SHA-256 is another; try again"));
+    return absl::DataLossError(absl::StrCat("the model of ", trial, " was damaged in transit from ",
+                                            address(), ": its SHA-256 does not match; try again"));
   }
   return model;
 }
@@ -474,7 +479,7 @@ absl::Status Connection::UploadData(const std::string& path, const std::string& 
         v1::UploadDataRequest request;
         request.mutable_header()->set_sha256(sha256);
         request.mutable_header()->set_size_bytes(bytes);
-        // A write fails when the call is over; Finish then says why.
+        // A write fails once the call has ended; Finish then says why.
         bool writable = writer->Write(request);
         platform::Sha256 hash;
         read = platform::ReadFileInChunks(path, [&](absl::string_view chunk) {

@@ -1,4 +1,4 @@
-// The client's end of the API: calls with deadlines that return values, without gRPC in sight.
+// The client side of the API: calls with deadlines that return values and hide gRPC.
 #ifndef LENGTHWISE_CLIENT_CONNECTION_CONNECTION_H_
 #define LENGTHWISE_CLIENT_CONNECTION_CONNECTION_H_
 
@@ -19,27 +19,27 @@
 
 namespace lengthwise::client {
 
-// Thread-safe. Errors are those that each rpc documents, in the server's words, and, with the
-// address in the message and IsUnreachable,
-//  UNAVAILABLE: nobody serves at the address, or the connection broke;
-//  DEADLINE_EXCEEDED: it did not answer in time.
-// INVALID_ARGUMENT has one line "field: description" for each mistake.
+// Thread-safe. Errors are those that each rpc documents, with the server's message. Two more have
+// the address in the message, and IsUnreachable is true for them:
+//  UNAVAILABLE: no server listens at the address, or the connection broke;
+//  DEADLINE_EXCEEDED: the server did not answer in time. INVALID_ARGUMENT has one line "field:
+//  description" for each mistake.
 //
-// Text that a server sent, in responses and errors, is fit to be printed when a Connection returns
-// it (platform::PrintableText): a submitter cannot steer the terminal of whoever lists experiments.
+// A Connection makes all text of responses and errors printable (platform::PrintableText), so that
+// a submitter cannot inject terminal escape sequences into another user's listing.
 class Connection {
  public:
   struct Options {
-    // For an answer to a call.
+    // Deadline of a call.
     absl::Duration timeout = absl::Seconds(15);
-    // For an answer to calls that may have a large grid to expand or much to read.
+    // Deadline of calls that may expand a large grid or read much data.
     absl::Duration create_timeout = absl::Seconds(60);
-    // How long a call that the server refuses for now (RESOURCE_EXHAUSTED with a delay) is
-    // repeated, after the delays that the server asks for.
+    // How long a call is retried while the server rejects it with RESOURCE_EXHAUSTED and a delay.
+    // Each retry waits for the delay that the server asks for.
     absl::Duration patience = absl::Seconds(60);
   };
 
-  // Connects when the first call is made. Errors are those of rpc/channel.h.
+  // Connects on the first call. Errors are those of rpc/channel.h.
   static absl::StatusOr<std::unique_ptr<Connection>> Open(const rpc::ChannelOptions& channel,
                                                           const Options& options);
   // In plain text and without a token; `address` is HOST:PORT.
@@ -48,10 +48,10 @@ class Connection {
   ~Connection();
 
   const std::string& address() const { return channel_options_.server; }
-  // How the server is reached.
+  // Server address and credentials.
   const rpc::ChannelOptions& channel_options() const { return channel_options_; }
-  // Whom to submit for, unless a user says otherwise: $USER; empty, which is whom the token stands
-  // for, where calls show one.
+  // Default owner of submitted experiments: $USER, or empty if calls present a token. The server
+  // then uses the token's principal.
   std::string DefaultOwner() const;
 
   absl::StatusOr<v1::CreateExperimentResponse> CreateExperiment(
@@ -61,22 +61,21 @@ class Connection {
   absl::StatusOr<v1::CreateExperimentResponse> EvaluateTrial(
       const v1::EvaluateTrialRequest& request);
   absl::StatusOr<v1::Experiment> GetExperiment(const std::string& name);
-  // All pages, newest first, of `owner` or, where it is empty, of everybody; at most `limit`, where
-  // 0 means all.
+  // Reads all pages, newest first. An empty `owner` means all owners, a `limit` of 0 no limit.
   absl::StatusOr<std::vector<v1::Experiment>> ListExperiments(size_t limit,
                                                               const std::string& owner = "");
   absl::StatusOr<v1::Experiment> CancelExperiment(const std::string& name,
                                                   const std::string& reason);
   absl::Status DeleteExperiment(const std::string& name);
   absl::StatusOr<v1::Trial> GetTrial(const std::string& name);
-  // All pages, in the order of the grid.
+  // Reads all pages, in grid order.
   absl::StatusOr<std::vector<v1::Trial>> ListTrials(const std::string& experiment,
                                                     const std::string& filter);
   absl::StatusOr<v1::Trial> CancelTrial(const std::string& name, const std::string& reason);
-  // Of an experiment or a trial.
+  // `name` is an experiment or a trial.
   absl::StatusOr<v1::RetryTrialsResponse> RetryTrials(const std::string& name,
                                                       const std::vector<v1::TrialState>& states);
-  // A trial's changes of state up to now, in their order.
+  // Returns a trial's state changes up to now, oldest first.
   absl::StatusOr<std::vector<v1::Event>> ListStateChanges(const std::string& trial);
   absl::StatusOr<v1::SummarizeExperimentResponse> SummarizeExperiment(const std::string& name,
                                                                       bool omit_lengths);
@@ -84,31 +83,31 @@ class Connection {
                                                                           bool include_intervals);
   absl::StatusOr<v1::QueryLossCurvesResponse> QueryLossCurves(const std::string& name,
                                                               int max_points);
-  // Of one trial, each with all its layers; `length` 0 stands for all. None for a trial that has
-  // recorded none.
+  // Returns a trial's attention maps, each with all layers. A `length` of 0 means all lengths.
+  // Empty if the trial recorded none.
   absl::StatusOr<std::vector<v1::AttentionMap>> QueryAttentionMaps(const std::string& trial,
                                                                    int length);
   absl::StatusOr<std::vector<v1::Projection>> QueryProjections(const std::string& trial);
-  // Of an experiment or a trial.
+  // `name` is an experiment or a trial.
   absl::StatusOr<std::vector<v1::Event>> QueryAnalyses(const std::string& name);
   struct Model {
     v1::Checkpoint checkpoint;
-    // Training steps that it has had.
+    // Training steps completed when it was stored.
     int64_t step = 0;
   };
-  // Calls `take` with the bytes of a trial's newest stored model, in their order; an error of it
-  // ends the download and is returned. However long it takes. NOT_FOUND: nothing is stored;
-  // DATA_LOSS: damaged in the store or on the way.
+  // Downloads a trial's newest stored model and passes its bytes to `take` in order. An error of
+  // `take` ends the download and is returned. Has no deadline. NOT_FOUND: no model is stored;
+  // DATA_LOSS: the model is damaged in the store or was damaged in transit.
   absl::StatusOr<Model> DownloadModel(const std::string& trial,
                                       const std::function<absl::Status(absl::string_view)>& take);
-  // Stores the file at `path`, which must have this SHA-256 and size; however long it takes.
-  // FAILED_PRECONDITION: the file changed; errors of platform/files.h where it cannot be read.
+  // Uploads the file at `path`, which must have this SHA-256 and size. Has no deadline.
+  // FAILED_PRECONDITION: the file changed; errors of platform/files.h: it cannot be read.
   absl::Status UploadData(const std::string& path, const std::string& sha256, int64_t bytes);
   absl::StatusOr<v1::ListWorkersResponse> ListWorkers();
   absl::StatusOr<v1::GetWantedWorkersResponse> GetWantedWorkers(
       const v1::GetWantedWorkersRequest& request);
-  // Waits for the backup, however long it takes, and returns its path on the server. `progress`
-  // hears of each response.
+  // Waits for the backup without a deadline and returns its path on the server. Calls `progress`
+  // with each response.
   absl::StatusOr<std::string> BackUp(
       const std::string& name, const std::function<void(const v1::BackUpResponse&)>& progress);
   absl::StatusOr<v1::Storage> GetStorage();
@@ -119,17 +118,17 @@ class Connection {
   absl::Status RevokeToken(const std::string& token_id);
   absl::StatusOr<v1::Caller> GetCaller();
 
-  // One call of WatchExperiment. Next and Finish are for one thread; Cancel may come from any.
+  // One call of WatchExperiment. Next and Finish are for one thread; Cancel is thread-safe.
   class Stream {
    public:
     virtual ~Stream() = default;
     // False at the end.
     virtual bool Next(v1::WatchExperimentResponse& response) = 0;
-    // Why it ended; call it after Next was false.
+    // Returns why the stream ended. Call it after Next returned false.
     virtual absl::Status Finish() = 0;
     virtual void Cancel() = 0;
   };
-  // Ends with DEADLINE_EXCEEDED after `lifetime`: call again from the last next_position.
+  // Ends with DEADLINE_EXCEEDED after `lifetime`; resume from the last next_position.
   std::unique_ptr<Stream> Watch(const v1::WatchExperimentRequest& request, absl::Duration lifetime);
 
  private:
@@ -142,15 +141,14 @@ class Connection {
   std::unique_ptr<Stubs> stubs_;
 };
 
-// Whether an error of a Connection says that no answer came from a server. A server that answers
-// may be UNAVAILABLE, too: it is stopping, or its disk is full.
+// Returns true if an error of a Connection means that no server answered. A server may also answer
+// UNAVAILABLE, when it is stopping or its disk is full; this is false then.
 bool IsUnreachable(const absl::Status& status);
 
-// Whether such an error says that nothing answers at the address: no server was started there, or
-// the address is wrong.
+// Returns true if nothing listens at the address: no server runs there, or the address is wrong.
 bool NothingListens(const absl::Status& status);
 
-// For how long the server refuses a call that it refuses for now; zero for other errors.
+// The delay after which the server asks the caller to retry; zero for other errors.
 absl::Duration RetryDelay(const absl::Status& status);
 
 }  // namespace lengthwise::client

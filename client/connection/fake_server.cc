@@ -19,7 +19,7 @@ grpc::Status NotFound(const std::string& name) {
   return {grpc::StatusCode::NOT_FOUND, absl::StrCat("no such resource: ", name)};
 }
 
-// As the server answers a specification with two mistakes.
+// The answer of a real server to a specification with two mistakes.
 grpc::Status TwoMistakes() {
   google::rpc::BadRequest bad_request;
   auto* first = bad_request.add_field_violations();
@@ -298,7 +298,7 @@ grpc::Status FakeServer::GetTrial(Context*, const v1::GetTrialRequest* request,
 grpc::Status FakeServer::ListTrials(Context*, const v1::ListTrialsRequest* request,
                                     v1::ListTrialsResponse* response) {
   MutexLock lock(mutex_);
-  // Pages of one, so that every test pages.
+  // One experiment per page, so that every test needs several pages.
   int skip = request->page_token().empty() ? 0 : std::stoi(request->page_token());
   const int wanted = skip;
   for (const v1::Trial& trial : trials_) {

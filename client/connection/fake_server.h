@@ -1,6 +1,6 @@
-// A server in the test's own process, on 127.0.0.1 and a free port, for what real_server.h never
-// says: streams that break where a test wants, answers that are damaged or full, hostile text,
-// releases that lack a call; and for the requests that a command sent.
+// A scripted server in the test's process, on 127.0.0.1 and a free port. It gives answers that
+// real_server.h never gives: streams that break at a chosen point, damaged or oversized answers,
+// hostile text, releases that lack a call. It also records the requests that a command sent.
 #ifndef LENGTHWISE_CLIENT_CONNECTION_FAKE_SERVER_H_
 #define LENGTHWISE_CLIENT_CONNECTION_FAKE_SERVER_H_
 
@@ -19,7 +19,7 @@
 
 namespace lengthwise::client {
 
-// Answers from what the test has put into it. Thread-safe.
+// Answers from the data that the test added. Thread-safe.
 class FakeServer : public v1::ExperimentService::Service,
                    public v1::FleetService::Service,
                    public v1::AdministrationService::Service,
@@ -30,44 +30,44 @@ class FakeServer : public v1::ExperimentService::Service,
 
   const std::string& address() const { return address_; }
 
-  // An experiment of the given trials' ids, all queued; "e-1" becomes "experiments/e-1".
+  // Adds an experiment with a queued trial for each encoding. "e-1" becomes "experiments/e-1".
   void AddExperiment(const std::string& id, const std::vector<std::string>& encodings);
-  // Adds queued trials to an experiment, by its full name, as an extension does.
+  // Adds queued trials to an experiment (full name), as an extension does.
   void AddTrials(const std::string& experiment, const std::vector<std::string>& encodings);
-  // Everything that people and workers wrote about an experiment, by its full name, and its trials.
+  // Sets every free-text field of an experiment (full name) and its trials.
   void SetText(const std::string& experiment, const std::string& text);
   // Sets the state of a trial and its experiment's counts.
   void SetState(const std::string& trial, v1::TrialState state);
   void AddEvaluation(const v1::QueryLengthAccuraciesResponse::Evaluation& evaluation);
-  // Of the trial, by its full name.
+  // The curve names its trial by full name.
   void AddLossCurve(const v1::QueryLossCurvesResponse::Curve& curve);
   void AddProjection(const std::string& trial, const v1::Projection& projection);
-  // Of `event`'s trial.
+  // Adds an analysis to the trial of `event`.
   void AddAnalysis(const v1::Event& event);
   // Replaces the trial's specification.
   void SetSpecification(const std::string& trial, const v1::TrialSpecification& specification);
   void AddWorker(const v1::Worker& worker);
   void SetWantedWorkers(const v1::GetWantedWorkersResponse& wanted);
   void SetStorage(const v1::Storage& storage);
-  // Its times are seconds from now, at the moment when it is asked.
+  // Its times are seconds relative to the time of the call.
   void SetServer(const v1::Server& server);
-  // What GetCaller and GetServer answer; without it, the anonymous administrator.
+  // Sets the answer of GetCaller and GetServer. Default: the anonymous administrator.
   void SetCaller(const grpc::Status& status, const v1::Caller& caller);
   void SetSummary(const std::string& experiment, v1::SummarizeExperimentResponse summary);
-  // Damaged on its way where `sha256` is not that of the bytes; empty: that of the bytes.
+  // A `sha256` that does not match the bytes simulates damage in transit. Empty: the matching one.
   void SetModel(const std::string& trial, int64_t step, const std::string& bytes,
                 const std::string& sha256 = "");
   void AddAttentionMap(const std::string& trial, const v1::AttentionMap& map);
 
-  // What the next calls of WatchExperiment answer, one script a call: responses, then the status.
+  // One answer of WatchExperiment: the responses, then the status. Each call consumes one script.
   struct WatchScript {
     std::vector<v1::WatchExperimentResponse> responses;
     grpc::Status status;
-    // Of trials that are added to the experiment first.
+    // Encodings of trials that are added to the experiment first.
     std::vector<std::string> added = {};
   };
   void AddWatchScript(WatchScript script);
-  // What was asked.
+  // The requests received.
   std::vector<v1::WatchExperimentRequest> watch_requests();
   std::vector<v1::CreateExperimentRequest> create_requests();
   std::vector<v1::EvaluateTrialRequest> evaluate_requests();
@@ -76,7 +76,7 @@ class FakeServer : public v1::ExperimentService::Service,
   using Context = grpc::ServerContext;
   grpc::Status CreateExperiment(Context*, const v1::CreateExperimentRequest* request,
                                 v1::CreateExperimentResponse* response) override;
-  // Answers with "experiments/e_evaluation-1", which the test has added.
+  // Answers with "experiments/e_evaluation-1", which the test must have added.
   grpc::Status EvaluateTrial(Context*, const v1::EvaluateTrialRequest* request,
                              v1::CreateExperimentResponse* response) override;
   grpc::Status SummarizeExperiment(Context*, const v1::SummarizeExperimentRequest* request,

@@ -23,8 +23,8 @@ std::string WithoutCollection(const std::string& text) {
   return absl::StartsWith(text, kExperiments) ? text.substr(sizeof(kExperiments) - 1) : text;
 }
 
-// Experiment and trial of "experiments/E/trials/T" and its short forms; the trial is empty where
-// there is none.
+// Returns experiment and trial of "experiments/E/trials/T" and its short forms. The trial is empty
+// if the text has none.
 std::pair<std::string, std::string> Split(const std::string& text) {
   std::vector<std::string> parts = absl::StrSplit(WithoutCollection(text), '/');
   if (parts.size() == 3 && parts[1] == "trials") return {parts[0], parts[2]};
@@ -41,11 +41,11 @@ absl::StatusOr<std::string> FileNameOf(const std::string& name) {
   const bool printable = std::all_of(file.begin(), file.end(), [](char c) {
     return absl::ascii_isprint(static_cast<unsigned char>(c));
   });
-  // A first dot hides a file, a first hyphen makes it an option.
+  // A leading dot would hide the file; programs would read a leading hyphen as an option.
   if (!printable || file.empty() || file[0] == '.' || file[0] == '-') {
     return absl::FailedPreconditionError(
         absl::StrCat("the server names \"", absl::CHexEscape(name),
-                     "\", which no file is called after; is it a lengthwise_server?"));
+                     "\", which is not a safe file name; is it a lengthwise_server?"));
   }
   return file;
 }

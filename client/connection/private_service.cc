@@ -28,7 +28,7 @@ std::string Environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// The log's last lines, indented, below a line that says whose they are.
+// Returns the log's last lines below a line that names the log.
 std::string LogExcerpt(const std::string& log) {
   const std::string tail = Tail(log, kLogLines);
   if (tail.empty()) return absl::StrCat("; its log ", log, " is empty");
@@ -75,11 +75,12 @@ absl::StatusOr<std::unique_ptr<PrivateService>> PrivateService::Start(const Opti
   std::error_code error;
   std::filesystem::create_directories(service->log_directory(), error);
   if (error) {
-    return absl::FailedPreconditionError(absl::StrCat("cannot make ", service->log_directory(),
+    return absl::FailedPreconditionError(absl::StrCat("cannot create ", service->log_directory(),
                                                       " (", error.message(),
                                                       "); choose another with --data_dir"));
   }
-  // Of this process alone, so that two at the same directory do not read each other's.
+  // Named after this process, so that two clients at the same directory do not read each other's
+  // file.
   const std::string ready_file = absl::StrCat(options.data_dir, "/ready-", getpid());
   std::filesystem::remove(ready_file, error);
   RETURN_IF_ERROR(service->Launch(
@@ -108,13 +109,13 @@ PrivateService::~PrivateService() { Stop(absl::Seconds(5)); }
 
 absl::Status PrivateService::Launch(const std::string& name, std::vector<std::string> arguments) {
   const std::string log = absl::StrCat(log_directory(), "/", name, ".log");
-  // One run, one log.
+  // The log covers one run only.
   std::error_code error;
   std::filesystem::remove(log, error);
   ASSIGN_OR_RETURN(auto process,
                    platform::ChildProcess::Start({.arguments = std::move(arguments),
-                                                  // It is told everything; the user's settings are
-                                                  // for another server.
+                                                  // All settings are passed as flags; the user's
+                                                  // settings are for another server.
                                                   .environment = rpc::EmptySettingsEnvironment(),
                                                   .output_file = log}));
   children_.push_back({.name = name, .log = log, .process = std::move(process)});
@@ -141,13 +142,15 @@ absl::Status PrivateService::Check() {
 }
 
 void PrivateService::Stop(absl::Duration grace) {
-  // All workers at once, and each only once: a second signal ends a worker without its checkpoint.
+  // Signals all workers at once, and each only once: a second signal makes a worker exit without a
+  // checkpoint.
   for (size_t i = 1; i < children_.size(); ++i) children_[i].process->Signal(SIGTERM);
   const absl::Time deadline = absl::Now() + grace;
   while (!children_.empty()) {
     platform::ChildProcess& process = *children_.back().process;
     if (children_.size() == 1) {
-      // The server has seconds of its own: what the workers handed over must reach the disk.
+      // The server has a grace period of its own, because the workers' checkpoints must reach the
+      // disk.
       process.Terminate(grace);
     } else if (!process.WaitFor(std::max(deadline - absl::Now(), absl::ZeroDuration()))) {
       process.Signal(SIGKILL);

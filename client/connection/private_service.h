@@ -1,4 +1,4 @@
-// A server and workers of the client's own, as child processes.
+// Runs a private server and workers as child processes of the client.
 #ifndef LENGTHWISE_CLIENT_CONNECTION_PRIVATE_SERVICE_H_
 #define LENGTHWISE_CLIENT_CONNECTION_PRIVATE_SERVICE_H_
 
@@ -13,33 +13,31 @@
 
 namespace lengthwise::client {
 
-// Where `lengthwise run` keeps its experiments when nothing else is said:
-// $XDG_DATA_HOME/lengthwise/runs, or
+// Default data directory of `lengthwise run`: $XDG_DATA_HOME/lengthwise/runs, or
 // ~/.local/share/lengthwise/runs.
 std::string DefaultDataDirectory();
 
-// The path of another of the programs: the environment variable `variable` where it is set;
-// otherwise beside this program, or in ../`folder` as in Bazel's output. NOT_FOUND says where it
-// was looked for.
+// Returns the path of another program of the product: the value of the environment variable
+// `variable` if it is set, else the file beside this program or in ../`folder`, as in Bazel's
+// output. NOT_FOUND names the places searched.
 absl::StatusOr<std::string> FindProgram(const std::string& name, const std::string& folder,
                                         const std::string& variable);
 
-// The last `lines` lines of a file; empty where there is none.
+// Returns the last `lines` lines of a file; empty if there is no file.
 std::string Tail(const std::string& path, int lines);
 
 // For one thread, which must live as long as the service (see ChildProcess).
 class PrivateService {
  public:
   struct Options {
-    // Made where it is missing. Logs go to its folder logs/.
+    // Created if missing. Logs go to its folder logs/.
     std::string data_dir;
-    // For the server to get ready.
+    // Time for the server to become ready.
     absl::Duration start_timeout = absl::Seconds(30);
   };
 
-  // Starts a server on a free port of the loopback and waits until it serves. FAILED_PRECONDITION
-  // when another server has the directory open; errors of the server come with the last lines of
-  // its log.
+  // Starts a server on a free loopback port and waits until it serves. FAILED_PRECONDITION if
+  // another server has the directory open. Errors of the server include the last lines of its log.
   static absl::StatusOr<std::unique_ptr<PrivateService>> Start(const Options& options);
 
   // Stops workers and server.
@@ -49,15 +47,15 @@ class PrivateService {
   const std::string& data_dir() const { return options_.data_dir; }
   std::string log_directory() const { return options_.data_dir + "/logs"; }
 
-  // Starts a worker for `device` ("cpu", "cuda:N", "auto") with so many threads of CPU kernels,
-  // which trains one experiment only, by its full name. It does not wait for its registration.
+  // Starts a worker dedicated to one experiment (full name) on `device` ("cpu", "cuda:N", "auto")
+  // with `threads` threads for CPU kernels. Does not wait for its registration.
   absl::Status StartWorker(const std::string& device, int threads, const std::string& experiment);
 
-  // An error as soon as one of the processes has ended, which they never do by themselves: which
-  // one, how, and the last lines of its log.
+  // Returns an error if one of the processes has ended, which none does by itself. The message
+  // names the process, its exit and the last lines of its log.
   absl::Status Check();
 
-  // Lets the workers write checkpoints and give back their leases, then stops the server. A process
+  // Lets the workers write checkpoints and return their leases, then stops the server. A process
   // that takes longer than its `grace` is killed.
   void Stop(absl::Duration grace);
 

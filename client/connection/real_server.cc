@@ -6,7 +6,7 @@
 namespace lengthwise::client {
 namespace {
 
-// As server/process.cc does.
+// The same as in server/process.cc.
 absl::StatusOr<specification::Grid> Resolve(const v1::CreateExperimentRequest& request) {
   return request.has_specification_text()
              ? specification::Resolve(request.specification_text(), specification::Limits())

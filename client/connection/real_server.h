@@ -1,4 +1,4 @@
-// The real server with nothing left out but what trains: tests call as its workers through calls().
+// The real server without workers: tests make the calls of workers through calls().
 #ifndef LENGTHWISE_CLIENT_CONNECTION_REAL_SERVER_H_
 #define LENGTHWISE_CLIENT_CONNECTION_REAL_SERVER_H_
 
@@ -13,8 +13,8 @@ class RealServer : public server::TestServer {
  public:
   RealServer();
 
-  // Leases trials to the worker, which registers first, and completes each with these accuracies
-  // at the lengths 1, 2, ... Returns the lease.
+  // Registers the worker, leases `trials` trials to it and completes each with these accuracies at
+  // the lengths 1, 2, ... Returns the lease.
   v1::Lease Train(const std::string& worker, int trials, const std::vector<double>& accuracies);
 };
 

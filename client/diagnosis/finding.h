@@ -1,4 +1,4 @@
-// What a look at an installation found.
+// Results of the checks of `lengthwise doctor`.
 #ifndef LENGTHWISE_CLIENT_DIAGNOSIS_FINDING_H_
 #define LENGTHWISE_CLIENT_DIAGNOSIS_FINDING_H_
 
@@ -9,29 +9,29 @@ namespace lengthwise::client {
 
 enum class Verdict {
   kOk,
-  // It could not be looked at, and nothing follows from that.
+  // Could not be checked. This implies nothing.
   kSkipped,
-  // It works, but not as it should, or not for everything.
+  // Works, but not as it should or not for everything.
   kWarning,
   kFailure,
 };
 
 struct Finding {
   Verdict verdict = Verdict::kOk;
-  // What was looked at, a word or two.
+  // Subject of the check, a word or two.
   std::string subject;
-  // What was found, in one line.
+  // Result in one line.
   std::string found;
-  // What to do about it, in one line; empty where there is nothing to do.
+  // Next step in one line; empty if there is nothing to do.
   std::string advice = {};
 };
 
 using Findings = std::vector<Finding>;
 
-// Which build a program is.
+// Identifies the build of a program.
 struct ProgramVersion {
   std::string version;
-  // Empty where unknown.
+  // Empty if unknown.
   std::string revision = {};
 };
 
@@ -40,7 +40,7 @@ inline std::string VersionText(const ProgramVersion& program) {
   return program.version + (program.revision.empty() ? "" : " (" + program.revision + ")");
 }
 
-// As far as is known.
+// Unknown revisions count as equal.
 inline bool SameBuild(const ProgramVersion& a, const ProgramVersion& b) {
   return a.version == b.version &&
          (a.revision.empty() || b.revision.empty() || a.revision == b.revision);

@@ -21,7 +21,7 @@
 namespace lengthwise::client {
 namespace {
 
-// The worker loads half a gigabyte of LibTorch, from a cold disk at worst.
+// The worker loads half a gigabyte of LibTorch, possibly from a cold disk.
 constexpr absl::Duration kProgramTimeout = absl::Seconds(60);
 
 std::string Of(const char* text) { return text == nullptr ? "" : text; }
@@ -30,12 +30,12 @@ std::string FirstLine(const std::string& text) {
   return std::string(absl::StripAsciiWhitespace(text.substr(0, text.find('\n'))));
 }
 
-// What a status says to do is a part of its message already.
+// A finding for an error. Its message usually contains the advice already.
 Finding Failed(const std::string& subject, const absl::Status& status, std::string advice = {}) {
   return {Verdict::kFailure, subject, FirstLine(std::string(status.message())), std::move(advice)};
 }
 
-// Of "lengthwise_worker 0.1.0 (3b42ce7)".
+// Parses "lengthwise_worker 0.1.0 (3b42ce7)".
 ProgramVersion ParseVersion(absl::string_view line) {
   const std::vector<std::string> words = absl::StrSplit(line, ' ');
   if (words.size() < 2) return {words[0]};
@@ -43,8 +43,8 @@ ProgramVersion ParseVersion(absl::string_view line) {
   return {words[1], std::string(absl::StripSuffix(absl::StripPrefix(words[2], "("), ")"))};
 }
 
-// What `PROGRAM --version` prints. The error says why a program cannot, such as a worker that lacks
-// LibTorch.
+// Returns the output of `PROGRAM --version`. The error says why the program cannot run, such as a
+// worker that lacks LibTorch.
 absl::StatusOr<std::string> AskVersion(const std::string& path) {
   ASSIGN_OR_RETURN(const platform::ChildProcess::Output said,
                    platform::ChildProcess::Run({path, "--version"}, kProgramTimeout));
@@ -55,7 +55,7 @@ absl::StatusOr<std::string> AskVersion(const std::string& path) {
                                                                            : FirstLine(said.text)));
 }
 
-// Of what a program that works says of itself.
+// Interprets the output of `--version`.
 Finding InspectVersion(const std::string& name, const std::string& path, const std::string& said,
                        const ProgramVersion& client) {
   const std::vector<std::string> lines = absl::StrSplit(said, '\n', absl::SkipWhitespace());
@@ -89,7 +89,7 @@ Findings InspectSettings(const absl::StatusOr<rpc::Settings>& settings,
   const std::string file = rpc::SettingsFile(environment);
   if (!settings.ok()) {
     return {Failed("settings", settings.status(),
-                   "correct it; `lengthwise config` shows what is in effect then")};
+                   "correct it; then `lengthwise config` shows the settings in effect")};
   }
   Findings findings;
   if (!settings->file.empty()) {
@@ -109,7 +109,7 @@ Findings InspectSettings(const absl::StatusOr<rpc::Settings>& settings,
   for (const rpc::SettingKind& kind : rpc::kSettings) {
     const rpc::Setting& setting = (*settings)[kind.name];
     if (setting.value.empty()) continue;
-    // The file was named once.
+    // The finding above has named the file.
     const std::string origin =
         setting.origin == settings->file && !settings->file.empty() ? "file" : setting.origin;
     given.push_back(absl::StrCat(kind.name, " ", setting.value, " (", origin, ")"));
@@ -122,7 +122,7 @@ Findings InspectCredentials(const rpc::Settings& settings, absl::Time now) {
   Findings findings;
   const std::string& server = settings.Value("server");
   if (const std::string& token = settings.Value("token_file"); token.empty()) {
-    findings.push_back({Verdict::kOk, "token file", "none is set, so no token is shown"});
+    findings.push_back({Verdict::kOk, "token file", "none is set; calls carry no token"});
   } else if (const auto text = rpc::ReadTokenFile(token); !text.ok()) {
     findings.push_back(Failed("token file", text.status()));
   } else {
@@ -132,11 +132,12 @@ Findings InspectCredentials(const rpc::Settings& settings, absl::Time now) {
   const std::string& authority = settings.Value("tls_ca");
   if (authority.empty()) {
     if (rpc::IsLoopback(server)) {
-      findings.push_back({Verdict::kOk, "encryption", "none, and none is needed on this machine"});
+      findings.push_back({Verdict::kOk, "encryption", "none, and not needed on this machine"});
     } else {
-      findings.push_back({Verdict::kWarning, "encryption",
-                          absl::StrCat("none: everyone on the way to ", server, " reads along"),
-                          "set tls_ca to the authority of the server's certificate"});
+      findings.push_back(
+          {Verdict::kWarning, "encryption",
+           absl::StrCat("none: anyone on the network path to ", server, " can read the traffic"),
+           "set tls_ca to the authority (CA) of the server's certificate"});
     }
     return findings;
   }
@@ -218,7 +219,7 @@ Finding InspectLocale(const rpc::Environment& environment) {
             "run `export LC_ALL=C.UTF-8`"};
   }
   return {Verdict::kWarning, "terminal", "no locale is set; tables and charts are drawn in UTF-8",
-          "run `export LC_ALL=C.UTF-8` where they look wrong"};
+          "run `export LC_ALL=C.UTF-8` if they look wrong"};
 }
 
 }  // namespace lengthwise::client

@@ -1,4 +1,4 @@
-// Looks at what is on this machine: settings, tokens, certificates, programs.
+// Checks this machine's installation: settings, tokens, certificates and programs.
 #ifndef LENGTHWISE_CLIENT_DIAGNOSIS_INSTALLATION_H_
 #define LENGTHWISE_CLIENT_DIAGNOSIS_INSTALLATION_H_
 
@@ -11,33 +11,35 @@
 
 namespace lengthwise::client {
 
-// The configuration file, and the settings in effect with their sources. Where `settings` is an
-// error it is the only finding.
+// Reports the configuration file and the settings in effect with their sources. If `settings` is an
+// error, it is the only finding.
 Findings InspectSettings(const absl::StatusOr<rpc::Settings>& settings,
                          const rpc::Environment& environment);
 
-// The token's file and the certificates that the settings name.
+// Checks the token file and the certificates that the settings name.
 Findings InspectCredentials(const rpc::Settings& settings, absl::Time now);
 
-// A program that `lengthwise run` starts: `path` as FindProgram of embedded/private_service.h
-// found it. It is asked for its version, which one that lacks a library (LibTorch, of a worker)
-// cannot tell. The first line of `--version` is compared with `client`, this program; others tell
-// what it found, after "warning: " what is wrong and, behind the last "; ", what to do.
+// Checks a program that `lengthwise run` starts; `path` is the result of FindProgram
+// (connection/private_service.h). Runs it with `--version`, which fails if a library is missing,
+// such as the worker's LibTorch. The first line of the output is compared with `client`, this
+// program's version. The other lines are findings of the program; a line that begins with "warning:
+// " is a warning, with its advice after the last "; ".
 Finding InspectProgram(const std::string& name, const absl::StatusOr<std::string>& path,
                        const ProgramVersion& client);
 
-// The worker's part of `lengthwise --version`: what the worker at `path` (as above) prints for
-// `--version`, or one line that says why there is none.
+// The worker's part of `lengthwise --version`: the output of `--version` of the worker at `path`
+// (as above), or one line that says why there is none.
 std::string DescribeWorker(const absl::StatusOr<std::string>& path);
 
-// The Python environment in which results are drawn, analysed and compared: `python` as FindPython
-// of python/python_program.h found it.
+// Checks the Python environment that draws, analyzes and compares results; `python` is the result
+// of FindPython (commands/python_program.h).
 Finding InspectPython(const absl::StatusOr<std::string>& python);
 
-// Whether the terminal shows the boxes and blocks of tables and charts, by its locale.
+// Checks by the locale if the terminal can show the box and block characters of tables and charts.
 Finding InspectLocale(const rpc::Environment& environment);
 
-// The first directory of `path`, with colons between them, that has the program; empty: none has.
+// Returns the first directory of the colon-separated `path` that has the program; empty if none
+// has.
 std::string FindInPath(const std::string& program, const std::string& path);
 
 }  // namespace lengthwise::client

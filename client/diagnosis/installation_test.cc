@@ -111,7 +111,7 @@ TEST_F(InstallationTest, WarnsOfPlainTextToAnotherMachine) {
   EXPECT_THAT(InspectCredentials(*Settings(), absl::Now()),
               Each(Field(&Finding::verdict, Verdict::kOk)));
   EXPECT_THAT(InspectCredentials(*Settings({{"server", "n07:7070"}}), absl::Now()),
-              Contains(Is(Verdict::kWarning, "encryption", "reads along")));
+              Contains(Is(Verdict::kWarning, "encryption", "can read the traffic")));
   EXPECT_THAT(InspectCredentials(*Settings({{"tls_ca", directory_ + "/none.pem"}}), absl::Now()),
               Contains(Is(Verdict::kFailure, "encryption", "none.pem")));
 }

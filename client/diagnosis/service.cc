@@ -14,9 +14,9 @@
 namespace lengthwise::client {
 namespace {
 
-// A token that ends so soon is worth a warning.
+// A token that expires within this time gets a warning.
 constexpr absl::Duration kSoon = absl::Hours(7 * 24);
-// Clocks further apart make times in tables, and tokens' ends, misleading.
+// With a larger difference, times in tables and expiry times of tokens mislead.
 constexpr absl::Duration kMostClockDifference = absl::Seconds(5);
 constexpr int64_t kLittleDisk = int64_t{10} << 30;
 constexpr int64_t kNoDisk = int64_t{1} << 30;
@@ -54,8 +54,8 @@ Finding Caller(const v1::Caller& caller, absl::Time now) {
   return {Verdict::kOk, "access", until};
 }
 
-// How far the server's clock is ahead of this one: it answered at some moment between question and
-// answer.
+// Compares the server's clock with this machine's. The server read its clock at some moment between
+// request and answer.
 Finding Clock(const ServiceAnswers& answers) {
   const absl::Duration uncertain = (answers.answered - answers.asked) / 2;
   const absl::Duration ahead = ToTime(answers.server->time()) - (answers.asked + uncertain);
@@ -129,7 +129,7 @@ void Workers(const ServiceAnswers& answers, const ProgramVersion& client, Findin
     }
   }
   if (alive == 0) {
-    findings.push_back({Verdict::kWarning, "workers", "none is alive: what is submitted waits",
+    findings.push_back({Verdict::kWarning, "workers", "none is alive: submitted trials wait",
                         absl::StrCat("start one: `lengthwise_worker --server ", answers.address,
                                      " --device auto`")});
   }
@@ -138,8 +138,8 @@ void Workers(const ServiceAnswers& answers, const ProgramVersion& client, Findin
   }
   if (!silent.empty()) {
     findings.push_back({Verdict::kWarning, "workers",
-                        absl::StrCat("nothing was heard of ", Names(silent), " of late"),
-                        "look at their logs, or start them again; their trials go on elsewhere"});
+                        absl::StrCat("no heartbeat from ", Names(silent), " recently"),
+                        "check their logs or restart them; other workers take over their trials"});
   }
   if (!different.empty()) {
     findings.push_back(
@@ -151,14 +151,15 @@ void Workers(const ServiceAnswers& answers, const ProgramVersion& client, Findin
 
 Finding Disk(const absl::StatusOr<v1::Storage>& storage) {
   if (absl::IsPermissionDenied(storage.status())) {
-    return {Verdict::kSkipped, "server's disk", "only an administrator may ask for it"};
+    return {Verdict::kSkipped, "server's disk", "only administrators may see it"};
   }
   if (!storage.ok()) return {Verdict::kWarning, "server's disk", Message(storage.status())};
   const std::string text =
       absl::StrCat(FormatBytes(storage->free_bytes()), " free at ", storage->data_dir(), ", ",
                    FormatBytes(storage->database_bytes() + storage->artifact_bytes()), " used");
   const std::string advice =
-      "delete experiments that nobody needs: `lengthwise delete EXPERIMENT`, or old backups there";
+      "delete experiments that are not needed (`lengthwise delete EXPERIMENT`) or old backups "
+      "there";
   if (storage->free_bytes() < kNoDisk) return {Verdict::kFailure, "server's disk", text, advice};
   if (storage->free_bytes() < kLittleDisk)
     return {Verdict::kWarning, "server's disk", text, advice};

@@ -1,5 +1,5 @@
-// Looks at what a server answers: whether it is there, who it takes the caller for, whether
-// versions and clocks agree, whether anybody trains, and whether its disk has room.
+// Checks a server by its answers: reachability, the caller's identity, versions, clocks, workers
+// and disk space.
 #ifndef LENGTHWISE_CLIENT_DIAGNOSIS_SERVICE_H_
 #define LENGTHWISE_CLIENT_DIAGNOSIS_SERVICE_H_
 
@@ -14,19 +14,19 @@
 
 namespace lengthwise::client {
 
-// Answers as Connection gives them (connection/connection.h).
+// The answers that Connection returned (connection/connection.h).
 struct ServiceAnswers {
   std::string address;
   absl::StatusOr<v1::Caller> caller;
   absl::StatusOr<v1::Server> server;
-  // By this machine's clock, before and after `server`.
+  // This machine's clock before and after the call for `server`.
   absl::Time asked;
   absl::Time answered;
   absl::StatusOr<v1::ListWorkersResponse> workers;
   absl::StatusOr<v1::Storage> storage;
 };
 
-// Others are compared with `client`, this program.
+// Compares the versions of server and workers with `client`, this program's version.
 Findings InspectService(const ServiceAnswers& answers, const ProgramVersion& client);
 
 }  // namespace lengthwise::client

@@ -157,7 +157,7 @@ TEST(ServiceTest, WarnsWhereNobodyTrains) {
   answers = Healthy();
   *answers.workers->add_workers() = Worker("n09-cuda0", false);
   EXPECT_THAT(Inspect(answers),
-              HasOneTrouble(Verdict::kWarning, "workers", "nothing was heard of n09-cuda0"));
+              HasOneTrouble(Verdict::kWarning, "workers", "no heartbeat from n09-cuda0"));
 }
 
 TEST(ServiceTest, StoppedWorkerIsNoTrouble) {

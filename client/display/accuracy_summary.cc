@@ -18,7 +18,7 @@
 namespace lengthwise::client {
 namespace {
 
-// The names of the measures that any evaluation has beside accuracy and loss.
+// Returns the names of all measures besides accuracy and loss that any evaluation has.
 std::set<std::string> MetricNames(const v1::QueryLengthAccuraciesResponse& evaluations) {
   std::set<std::string> names;
   for (const auto& evaluation : evaluations.evaluations()) {
@@ -27,7 +27,7 @@ std::set<std::string> MetricNames(const v1::QueryLengthAccuraciesResponse& evalu
   return names;
 }
 
-// At the index-th of its lengths; absent where the evaluation does not have it.
+// Returns the metric at the index-th length; no value if the evaluation does not have it.
 Value MetricValue(const v1::LengthAccuracies& measured, const std::string& name, int index) {
   for (const v1::LengthAccuracies::Metric& metric : measured.metrics()) {
     if (metric.name() == name && index < metric.values_size()) return metric.values(index);
@@ -47,7 +47,7 @@ std::string WhatIsSeen(const AccuracySummary& summary) {
   return absl::StrCat("trained on ", summary.axis, "s up to ", most);
 }
 
-// By trial and length; a later evaluation replaces an earlier one.
+// Errors by trial and length. A later evaluation replaces an earlier one.
 using ErrorsByLength = std::map<std::pair<std::string, int32_t>, const v1::AnswerErrors*>;
 
 ErrorsByLength ErrorsOf(const std::vector<v1::Event>& analyses) {
@@ -59,7 +59,7 @@ ErrorsByLength ErrorsOf(const std::vector<v1::Event>& analyses) {
   return errors;
 }
 
-// Nothing where `errors` is null.
+// Adds empty values if `errors` is null.
 void AddErrors(const v1::AnswerErrors* errors, std::vector<Value>& row) {
   if (errors == nullptr) {
     row.resize(row.size() + 4);
@@ -197,7 +197,7 @@ void WriteAccuracies(const std::vector<v1::Trial>& trials,
       row.emplace_back(int64_t{measured.sequences()});
       for (const std::string& metric : metrics) row.push_back(MetricValue(measured, metric, i));
       if (training) {
-        // What is no number is no value in records.
+        // Records have no value for NaN.
         row.emplace_back(measured.has_training_accuracy() ? measured.training_accuracy() : kNone);
       }
       if (!errors.empty()) {

@@ -1,4 +1,4 @@
-// The tables and charts of accuracy_summary.h.
+// Implements the tables and charts of accuracy_summary.h.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -12,11 +12,11 @@ namespace lengthwise::client {
 namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-// Of a row's accuracies drawn as blocks.
+// Blocks in a sparkline.
 constexpr size_t kMostBlocks = 24;
 constexpr size_t kLeastBlocks = 4;
 
-// Mean over the lengths of one group of what stands in the table.
+// Returns the mean of a row's scores over the lengths of one group.
 double GroupMean(const AccuracyRow& row, const std::vector<int32_t>& lengths, LengthGroup group) {
   double sum = 0;
   int count = 0;
@@ -34,14 +34,14 @@ std::string GroupName(const std::vector<int32_t>& lengths, LengthGroup group) {
   return absl::StrCat(lengths[group.begin], "–", lengths[group.end - 1]);
 }
 
-// Which of the columns that say what a row is differ between rows.
+// The columns that identify a row and differ between rows.
 struct Labels {
   bool task = false;
   bool network = false;
   bool encoding = false;
   bool learning_rate = false;
   bool trials = false;
-  // Whether a row has a training accuracy, and the deviation of one.
+  // True if any row has a training accuracy, and its deviation.
   bool training = false;
   bool training_deviation = false;
 };
@@ -57,7 +57,7 @@ Labels DifferingLabels(const std::vector<AccuracyRow>& rows) {
     labels.training |= !std::isnan(row.training);
     labels.training_deviation |= !std::isnan(row.training_deviation);
   }
-  // A row needs a name.
+  // Every row needs at least one label.
   labels.encoding |= !labels.task && !labels.network && !labels.learning_rate;
   return labels;
 }
@@ -70,7 +70,7 @@ std::string RowName(const AccuracyRow& row, const Labels& labels) {
   return name;
 }
 
-// The row's accuracies as blocks, with a dotted rule between lengths seen and not seen.
+// Returns the row's sparkline, with a dotted rule between lengths seen and not seen.
 std::string ShapeOf(const AccuracyRow& row, const std::vector<int32_t>& seen,
                     const std::vector<int32_t>& unseen) {
   const size_t all = seen.size() + unseen.size();
@@ -88,7 +88,7 @@ std::string ShapeOf(const AccuracyRow& row, const std::vector<int32_t>& seen,
                       Sparkline(side(unseen)));
 }
 
-// Brings losses between whole powers of ten, which stand at the axis.
+// Scales losses so that the axis begins and ends at a power of ten.
 void ScaleLogarithmically(Chart& chart) {
   double low = HUGE_VAL, high = -HUGE_VAL;
   for (const ChartSeries& series : chart.series) {
@@ -159,8 +159,8 @@ Table MakeAccuracyTable(const AccuracySummary& summary, int width, bool with_spa
     columns.push_back({.header = "±", .align = Table::Align::kRight});
   }
 
-  // What the names and means leave for groups of lengths, seven columns each ("16–20" and two
-  // spaces; the longest names of groups decide).
+  // Room for groups of lengths besides names and means: seven columns each ("16–20" and two
+  // spaces), or as many as the longest group name needs.
   int names = 0;
   for (const AccuracyRow& row : summary.rows) {
     names =
@@ -178,13 +178,13 @@ Table MakeAccuracyTable(const AccuracySummary& summary, int width, bool with_spa
   const bool with_deviation = labels.trials && !unseen.empty() && !summary.is_loss;
   const int means = summary.is_loss ? 2 * score_width : labels.trials ? 25 : 18;
   const int longest_line = static_cast<int>(std::min(summary.lengths.size(), kMostBlocks)) + 1;
-  // Numbers are not given up for a picture of them.
+  // Sparklines take no room from the numbers.
   with_sparklines = with_sparklines && !summary.is_loss && summary.lengths.size() >= kLeastBlocks &&
                     width - names - means - longest_line - 3 >= 4 * group_width;
   const int lines = with_sparklines ? longest_line + 3 : 0;
   const int room = std::max(2, ((width > 0 ? width : 200) - names - means - lines) / group_width);
-  // Seen and unseen share the room by their numbers of lengths, between a quarter and a half for
-  // the seen.
+  // Seen and unseen lengths share the room in proportion to their numbers. Seen lengths get between
+  // a quarter and a half.
   size_t seen_room = 0;
   if (!seen.empty()) {
     const double share = static_cast<double>(seen.size()) / summary.lengths.size();
@@ -208,7 +208,7 @@ Table MakeAccuracyTable(const AccuracySummary& summary, int width, bool with_spa
     bool first = true;
     const std::vector<LengthGroup> groups = GroupLengths(lengths.size(), most);
     if (groups.size() == 1) {
-      // The group is the mean, which is not said twice.
+      // A single group equals the mean, which is shown once.
       accuracy_columns.push_back({nullptr, {}, mean});
       columns.push_back({.header = GroupName(lengths, groups[0]),
                          .align = Table::Align::kRight,

@@ -13,18 +13,18 @@ namespace {
 constexpr const char* kShades[] = {" ", "░", "▒", "▓", "█"};
 constexpr int kShadeCount = 5;
 
-// Without colours; with them the terminal's ramp of greys.
+// Shades without colours. With colours the terminal's 24 greys are used.
 constexpr int kFirstGrey = 232;
 constexpr int kGreyCount = 24;
 
-// How dark `value` is, from 0 to `levels` - 1.
+// Returns the darkness of `value`, from 0 to `levels` - 1.
 int Level(float value, float largest, int levels) {
   if (!(largest > 0)) return 0;
   return std::clamp(static_cast<int>(value / largest * static_cast<float>(levels - 1) + 0.5F), 0,
                     levels - 1);
 }
 
-// Writes places of one level after the other; terminals are told of changes alone.
+// Writes one place after another. Emits an escape sequence only when the level changes.
 class Shading {
  public:
   explicit Shading(bool greys) : greys_(greys) {}
@@ -49,7 +49,7 @@ class Shading {
   int grey_ = 0;
 };
 
-// "0 ░▒▓█ 0.42": what the shades stand for.
+// "0 ░▒▓█ 0.42": the values of the shades.
 std::string Legend(float largest, bool greys) {
   std::string legend = "0 ";
   Shading shading(greys);
@@ -61,15 +61,15 @@ std::string Legend(float largest, bool greys) {
   return absl::StrCat(legend, absl::StrFormat(" %.2f", largest));
 }
 
-// A grid of places, each the largest of `keys` x `queries` probabilities.
+// Scale of a grid: each place shows the maximum of `keys` x `queries` probabilities.
 struct Scale {
   int keys = 1;
   int queries = 1;
-  int characters = 2;  // of a place, so that it is about square
+  int characters = 2;  // per place, so that it is about square
 };
 
-// Characters are twice as high as wide: a place of one character stands for twice as many queries
-// as keys.
+// Characters are twice as high as wide, so a place of one character covers twice as many queries as
+// keys.
 Scale FitScale(int tokens, int width) {
   const int room = std::max(10, width - 2);
   if (2 * tokens <= room) return {};
@@ -93,7 +93,7 @@ std::string Repeated(const char* text, int count) {
   return repeated;
 }
 
-// The frame's upper or lower line, with a tick above the first output token.
+// Returns the frame's upper or lower line, with a tick at the first output token.
 std::string FrameLine(const char* left, const char* tick, const char* right, int columns,
                       int boundary) {
   if (boundary <= 0 || boundary >= columns) {
@@ -167,7 +167,7 @@ float AttentionProbabilities::At(int layer, int head, int query, int key) const 
 
 std::string RenderAttention(const v1::AttentionMap& map, const AttentionView& view, int width,
                             const Palette& palette) {
-  // An input of the user's is at no scale and of no condition.
+  // A user's own input has neither a scale nor a condition.
   const std::string which = view.axis != "length" && map.input_number() > 0
                                 ? absl::StrCat("input ", map.input_number())
                                 : absl::StrCat(view.axis, " ", map.length());

@@ -1,4 +1,4 @@
-// Attention probabilities as shaded grids in the terminal.
+// Draws attention probabilities as shaded grids in the terminal.
 #ifndef LENGTHWISE_CLIENT_DISPLAY_ATTENTION_GRID_H_
 #define LENGTHWISE_CLIENT_DISPLAY_ATTENTION_GRID_H_
 
@@ -12,10 +12,10 @@
 
 namespace lengthwise::client {
 
-// The numbers of a map, [layers, heads, tokens, tokens].
+// Access to the probabilities of a map, [layers, heads, tokens, tokens].
 class AttentionProbabilities {
  public:
-  // INTERNAL for a map whose bytes are not as many as its sizes say.
+  // INTERNAL if the number of bytes does not match the map's sizes.
   static absl::Status Check(const v1::AttentionMap& map);
 
   // The map must pass Check and outlive this object.
@@ -31,15 +31,13 @@ class AttentionProbabilities {
 struct AttentionView {
   int layer = 0;  // from 1; 0: all, one grid after another
   int head = 0;   // from 1; 0: the maximum over all heads
-  // TaskEntry::axis of the trial's task: where it is no length, no tokens are there for the
-  // outputs.
+  // TaskEntry::axis of the trial's task. Maps have output tokens only if it is "length".
   std::string axis = "length";
 };
 
-// Rows are queries, columns keys; ticks on the frame stand where the output tokens begin. Grids are
-// as large as the tokens are many while they fit into `width` columns; beyond that each place shows
-// the largest of the probabilities that fall there. The darkest shade is the largest probability of
-// a grid, which its title states.
+// Rows are queries, columns keys. Ticks on the frame mark the first output token. A grid has one
+// place per token while it fits `width` columns; larger maps show in each place the maximum of its
+// probabilities. The darkest shade is the grid's largest probability, which its title states.
 std::string RenderAttention(const v1::AttentionMap& map, const AttentionView& view, int width,
                             const Palette& palette);
 

@@ -11,13 +11,13 @@
 namespace lengthwise::client {
 namespace {
 
-// Dots drawn and left out in turn, by series: solid, dashed, dotted, dash-dotted.
+// Dash patterns by series: solid, dashed, dotted, dash-dotted.
 bool DotIsOn(int series, int dot) {
   static constexpr uint16_t kPatterns[] = {0xFFFF, 0x3F3F, 0x5555, 0x1CFF};
   return kPatterns[series % 4] >> (dot % 16) & 1;
 }
 
-// The bit of a braille character (U+2800 + bits) for the dot in column 0..1 and row 0..3 of a cell.
+// Returns the bit of a braille character (U+2800 + bits) for the dot in column 0..1 and row 0..3.
 uint8_t DotBit(int column, int row) {
   static constexpr uint8_t kBits[2][4] = {{0x01, 0x02, 0x04, 0x40}, {0x08, 0x10, 0x20, 0x80}};
   return kBits[column][row];
@@ -68,7 +68,8 @@ class Canvas {
   std::vector<int> owner_;
 };
 
-// Puts text into a line of spaces, kept inside it; false where it would touch other text.
+// Puts text into a line of spaces and keeps it inside the line. Returns false if it would touch
+// other text.
 bool Place(std::string& line, const std::string& text, int at) {
   at = std::clamp(at, 0, std::max(0, static_cast<int>(line.size() - text.size())));
   const int from = std::max(0, at - 1);
@@ -126,7 +127,7 @@ std::string Chart::Render(int width, int height, const Palette& palette) const {
       previous = &point;
     }
     if (previous == nullptr) continue;
-    // The name goes to the free row nearest to the curve's end.
+    // Puts the name into the free row nearest to the curve's end.
     const int wanted = y_of(previous->second) / 4;
     for (int distance = 0; distance < rows; ++distance) {
       const int below = wanted + distance;

@@ -1,4 +1,4 @@
-// Curves in the terminal, drawn with braille dots: two by four of them in a character cell.
+// Draws curves in the terminal with braille dots, two by four in a character cell.
 #ifndef LENGTHWISE_CLIENT_DISPLAY_CHART_H_
 #define LENGTHWISE_CLIENT_DISPLAY_CHART_H_
 
@@ -20,17 +20,17 @@ struct ChartSeries {
 
 struct Chart {
   std::vector<ChartSeries> series;
-  // Marked by an upright dotted line with the text of `split_labels` left and right of it, below
-  // the axis.
+  // x of a vertical dotted line. The texts of `split_labels` stand left and right of it, below the
+  // axis.
   std::optional<double> split;
   std::pair<std::string, std::string> split_labels;
   std::string x_label;
-  // What stands at a height from 0 to 1, in at most 5 columns; without it, per cent.
+  // Axis label of a height from 0 to 1, at most 5 columns wide. Default: per cent.
   std::function<std::string(double)> height_label;
 
-  // `width` columns (at least 30) and `height` rows of dots (at least 2), with the axis from 0 to
-  // 100 % (or as `height_label` says) on the left, x below and each curve's name at its right end.
-  // Without colours curves differ by their dashes; the legend shows them.
+  // Draws `width` columns (at least 30) and `height` rows of characters (at least 2). The y axis, 0
+  // to 100 % or labelled by `height_label`, is on the left, x below, and each curve's name at its
+  // right end. Without colours curves differ by their dashes, which the legend shows.
   std::string Render(int width, int height, const Palette& palette) const;
 };
 

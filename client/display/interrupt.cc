@@ -8,7 +8,7 @@ namespace {
 constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
 
 volatile std::sig_atomic_t signal_count = 0;
-// What the outermost guard found.
+// Handlers that the outermost guard replaced.
 struct sigaction saved_actions[3];
 int depth = 0;
 

@@ -1,11 +1,11 @@
-// Ctrl-C, noticed instead of obeyed.
+// Turns termination signals into a count, so that a command can clean up after Ctrl-C.
 #ifndef LENGTHWISE_CLIENT_DISPLAY_INTERRUPT_H_
 #define LENGTHWISE_CLIENT_DISPLAY_INTERRUPT_H_
 
 namespace lengthwise::client {
 
-// While it lives, SIGINT, SIGTERM and SIGHUP are counted and do not end the process. For the main
-// thread. Guards may be nested; all share one count.
+// While a guard exists, SIGINT, SIGTERM and SIGHUP are counted and do not end the process. For the
+// main thread. Guards may be nested; all share one count.
 class InterruptGuard {
  public:
   InterruptGuard();
@@ -13,7 +13,7 @@ class InterruptGuard {
   InterruptGuard(const InterruptGuard&) = delete;
   InterruptGuard& operator=(const InterruptGuard&) = delete;
 
-  // Signals since the outermost guard was made.
+  // Signals received since the outermost guard was created.
   int count() const;
 };
 

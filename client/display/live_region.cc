@@ -10,8 +10,8 @@ namespace {
 
 constexpr char kHideCursor[] = "\x1b[?25l";
 constexpr char kShowCursor[] = "\x1b[?25h";
-// The terminal shows what lies between only when it is complete; those that do not know it ignore
-// it.
+// Synchronized output: the terminal shows the text between these sequences at once. Terminals
+// without support ignore them.
 constexpr char kBeginUpdate[] = "\x1b[?2026h";
 constexpr char kEndUpdate[] = "\x1b[?2026l";
 constexpr char kClearToEndOfLine[] = "\x1b[K";
@@ -27,8 +27,8 @@ void LiveRegion::Update(const std::vector<std::string>& lines, const TerminalSiz
   std::string text = kBeginUpdate;
   if (!active_) absl::StrAppend(&text, kHideCursor);
   if (resized) {
-    // A narrower terminal has broken long lines into several, and a lower one has moved the upper
-    // ones out of sight, where nothing reaches them.
+    // A narrower terminal has wrapped long lines. A lower one has scrolled the upper lines out of
+    // reach.
     int rows = 0;
     for (const std::string& line : lines_) {
       rows += std::max(1, (DisplayWidth(line) + size.width - 1) / std::max(1, size.width));

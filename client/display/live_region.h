@@ -1,4 +1,4 @@
-// Lines at the end of a terminal that are drawn again in place.
+// Redraws the last lines of a terminal in place.
 #ifndef LENGTHWISE_CLIENT_DISPLAY_LIVE_REGION_H_
 #define LENGTHWISE_CLIENT_DISPLAY_LIVE_REGION_H_
 
@@ -10,17 +10,17 @@
 
 namespace lengthwise::client {
 
-// Writes only lines that changed, in one write, so that nothing flickers. Hides the cursor from the
-// first update to Finish. The lines must be narrower than the terminal, and fewer than its height.
+// Writes only the changed lines, in one write, to avoid flicker. Hides the cursor from the first
+// update to Finish. The lines must be narrower than the terminal, and fewer than its height.
 class LiveRegion {
  public:
   explicit LiveRegion(std::ostream& out) : out_(out) {}
   ~LiveRegion() { Finish(); }
 
-  // `size` is the terminal's now. After a change of it everything is drawn again.
+  // `size` is the terminal's current size. After a change everything is redrawn.
   void Update(const std::vector<std::string>& lines, const TerminalSize& size);
 
-  // Leaves the lines as they are; what is written next comes below.
+  // Leaves the lines on the screen. Later output goes below them.
   void Finish();
 
  private:

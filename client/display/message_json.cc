@@ -19,8 +19,8 @@ absl::StatusOr<std::string> MessageJson(const google::protobuf::Message& message
   static google::protobuf::util::TypeResolver* const resolver =
       google::protobuf::util::NewTypeResolverForDescriptorPool(
           kTypePrefix, google::protobuf::DescriptorPool::generated_pool());
-  // MessageToJsonString takes the entries of maps as they lie in memory. The JSON of a serialized
-  // message has the order of its bytes.
+  // MessageToJsonString writes map entries in memory order, which varies. The JSON of a serialized
+  // message follows the order of its bytes, which is deterministic here.
   const std::string bytes = SerializeDeterministically(message);
   google::protobuf::util::JsonPrintOptions options;
   options.preserve_proto_field_names = true;

@@ -19,7 +19,7 @@ const char* Shade(double value, double smallest, double largest) {
   return kShades[std::clamp(static_cast<int>(share * (kShadeCount - 1) + 0.5), 0, kShadeCount - 1)];
 }
 
-// From blue through white to red for -1 .. 1.
+// Maps -1 .. 1 to blue, white, red.
 std::string Color(double share) {
   const int pale = static_cast<int>(255 * (1 - std::min(1.0, std::abs(share))));
   return share < 0 ? absl::StrFormat("#%02x%02xff", pale, pale)
@@ -81,7 +81,7 @@ std::string GridsAsSvg(const std::vector<NumberGrid>& grids) {
     const NumberGrid& grid = grids[static_cast<size_t>(i)];
     const int64_t left = kGap + i % kPerRow * (kSide + kGap);
     const int64_t top = 2 * kGap + i / kPerRow * (kSide + 2 * kGap);
-    // A title has the user's label.
+    // Escaped, because a title contains the user's label.
     absl::StrAppendFormat(&svg, "<text x=\"%d\" y=\"%d\">%s</text>\n", left, top - 6,
                           absl::StrReplaceAll(grid.title, {{"&", "&amp;"}, {"<", "&lt;"}}));
     const double width = static_cast<double>(kSide) / static_cast<double>(grid.columns);

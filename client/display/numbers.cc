@@ -68,7 +68,7 @@ std::string FormatBytes(int64_t bytes) {
   double value = static_cast<double>(bytes);
   const char* unit = "";
   for (const char* next : {"KiB", "MiB", "GiB", "TiB"}) {
-    if (value < 1023.95) break;  // what would be printed as 1024.0
+    if (value < 1023.95) break;  // larger values would print as 1024.0
     value /= 1024;
     unit = next;
   }

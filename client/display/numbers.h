@@ -1,4 +1,4 @@
-// Numbers as people read them.
+// Formats numbers for people.
 #ifndef LENGTHWISE_CLIENT_DISPLAY_NUMBERS_H_
 #define LENGTHWISE_CLIENT_DISPLAY_NUMBERS_H_
 
@@ -13,8 +13,8 @@ namespace lengthwise::client {
 // "1,234,567".
 std::string FormatCount(int64_t value);
 
-// "1 trial", "1,204 trials"; Counted(1, "map is", "maps are") is "1 map is". `many` empty: `one`
-// and an "s".
+// "1 trial", "1,204 trials"; Counted(1, "map is", "maps are") is "1 map is". `many` defaults to
+// `one` with an "s".
 std::string Counted(int64_t count, absl::string_view one, absl::string_view many = "");
 
 // "0:42", "12:05", "3:07:09", "2 d 4 h"; "?" for a negative or infinite time.
@@ -23,8 +23,7 @@ std::string FormatClock(absl::Duration duration);
 // "just now", "42 s ago", "5 min ago", "3 h ago", "2 d ago".
 std::string FormatAge(absl::Duration age);
 
-// An accuracy (0 to 1) in per cent with one decimal and without the sign: "88.3"; "–" for
-// not-a-number.
+// An accuracy (0 to 1) in per cent with one decimal and without the sign: "88.3"; "–" for NaN.
 std::string FormatPercent(double fraction);
 
 // Four significant digits: "0.3125", "2.197", "1.2e-05".
@@ -36,7 +35,7 @@ std::string FormatRate(double per_second);
 // "0 B", "1.5 KiB", "2.0 GiB".
 std::string FormatBytes(int64_t bytes);
 
-// Shortest text that reads back the same double: "0.001", "1e-04".
+// Shortest text that parses to the same double: "0.001", "1e-04".
 std::string FormatExact(double value);
 
 }  // namespace lengthwise::client

@@ -70,7 +70,7 @@ bool PseudoTerminal::Read(absl::Time deadline) {
   if (poll(&readable, 1, static_cast<int>(std::min<int64_t>(left, 100))) <= 0) return true;
   std::array<char, 1 << 16> buffer;
   const ssize_t bytes = read(terminal_, buffer.data(), buffer.size());
-  ended_ = bytes <= 0;  // the kernel's EIO when the last who had it open has ended
+  ended_ = bytes <= 0;  // EIO: the last process that had the terminal open has ended
   if (bytes > 0) unread_.append(buffer.data(), static_cast<size_t>(bytes));
   return !ended_;
 }

@@ -1,4 +1,4 @@
-// A program in a terminal that a test types into and reads.
+// Runs a program in a pseudo-terminal that a test types into and reads.
 #ifndef LENGTHWISE_CLIENT_DISPLAY_PSEUDO_TERMINAL_H_
 #define LENGTHWISE_CLIENT_DISPLAY_PSEUDO_TERMINAL_H_
 
@@ -17,11 +17,11 @@ namespace lengthwise::client {
 // Not thread-safe. Failures end the test program with a message.
 class PseudoTerminal {
  public:
-  // Starts a program, looked for in $PATH, with variables beside those of this process.
+  // Starts a program found in $PATH, with `environment` added to this process's environment.
   PseudoTerminal(const std::vector<std::string>& arguments,
                  const std::vector<std::pair<std::string, std::string>>& environment,
                  const TerminalSize& size);
-  // Kills it where it still runs.
+  // Kills the program if it still runs.
   ~PseudoTerminal();
   PseudoTerminal(const PseudoTerminal&) = delete;
   PseudoTerminal& operator=(const PseudoTerminal&) = delete;
@@ -30,18 +30,18 @@ class PseudoTerminal {
   void Type(const std::string& text);
   void Resize(const TerminalSize& size);
 
-  // What it wrote since the last call, as soon as that has `text`; nullopt when it has not by then,
-  // or the program ended before.
+  // Waits until the output since the last call contains `text`, and returns that output. nullopt if
+  // the timeout passes or the program ends first.
   std::optional<std::string> ReadUntil(const std::string& text, absl::Duration timeout);
-  // What it writes within `time`; ends with the program.
+  // Returns the output of the next `time`, or until the program ends.
   std::string ReadFor(absl::Duration time);
-  // What ReadUntil did not find, and was not read.
+  // Output that ReadUntil received without finding its text.
   const std::string& unread() const { return unread_; }
 
   bool ended() const { return ended_; }
 
  private:
-  // Reads what is there, or waits for it until `deadline`. False at the end.
+  // Reads available output, or waits for some until `deadline`. False at the end.
   bool Read(absl::Time deadline);
 
   pid_t pid_ = -1;

@@ -15,7 +15,8 @@ namespace {
 
 constexpr size_t kBufferBytes = size_t{1} << 16;
 
-// As nlohmann::json writes doubles: a point or an exponent tells them from integers.
+// Formats doubles like nlohmann::json, with a point or an exponent that distinguishes them from
+// integers.
 std::string NumberText(double value) {
   if (!std::isfinite(value)) return "null";
   const double size = std::abs(value);
@@ -58,7 +59,7 @@ std::string JsonText(const Value& value) {
   if (const auto* integer = std::get_if<int64_t>(&value)) return std::to_string(*integer);
   if (const auto* number = std::get_if<double>(&value)) return NumberText(*number);
   if (const auto* text = std::get_if<std::string>(&value)) {
-    // What is not UTF-8 in a user's text is replaced, not refused.
+    // Invalid UTF-8 in a user's text is replaced, not rejected.
     return nlohmann::json(*text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   }
   if (const auto* list = std::get_if<std::vector<int64_t>>(&value)) {
@@ -71,7 +72,7 @@ RecordWriter::RecordWriter(RecordFormat format, std::vector<std::string> columns
     : format_(format), out_(out) {
   const bool csv = format == RecordFormat::kCsv;
   for (const std::string& column : columns) {
-    // The text of a Value() that was never written.
+    // Starts with the text of Value(), the initial cached value.
     cells_.push_back({.key = csv ? column : absl::StrCat(JsonText(column), ":"),
                       .value = {},
                       .text = csv ? "" : "null"});

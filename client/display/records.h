@@ -1,4 +1,4 @@
-// Data for programs: the same rows as CSV or JSON.
+// Writes rows of data as CSV or JSON for other programs.
 #ifndef LENGTHWISE_CLIENT_DISPLAY_RECORDS_H_
 #define LENGTHWISE_CLIENT_DISPLAY_RECORDS_H_
 
@@ -11,25 +11,24 @@
 
 namespace lengthwise::client {
 
-// monostate: there is no value (null in JSON, nothing in CSV). A list is an array in JSON, its
-// numbers with spaces between them in CSV.
+// monostate means no value: null in JSON, empty in CSV. A list is an array in JSON and
+// space-separated numbers in CSV.
 using Value =
     std::variant<std::monostate, bool, int64_t, double, std::string, std::vector<int64_t>>;
 
-// The number, or no value.
+// Returns the number, or no value.
 Value OrNothing(std::optional<double> number);
 
 struct Records {
   std::vector<std::string> columns;
-  // As many values as there are columns in each.
+  // Each row has one value per column.
   std::vector<std::vector<Value>> rows;
 };
 
-// RFC 4180 with a header line and "\n" line ends. Doubles read back the same; those that are not
-// finite are empty.
+// RFC 4180 with a header line and "\n" line ends. Doubles round-trip; non-finite ones are empty.
 void WriteCsv(const Records& records, std::ostream& out);
 
-// An array of objects, one a line. Doubles that are not finite are null.
+// An array of objects, one per line. Non-finite doubles are null.
 void WriteJson(const Records& records, std::ostream& out);
 
 // One JSON object and its line end.
@@ -38,19 +37,19 @@ void WriteJsonLine(const std::vector<std::string>& columns, const std::vector<Va
 
 enum class RecordFormat { kCsv, kJson };
 
-// Writes rows as they come, in the formats of WriteCsv and WriteJson, so that millions of them take
-// neither memory nor long. Not thread-safe.
+// Streams rows in the formats of WriteCsv and WriteJson, so that millions of rows need little
+// memory and time. Not thread-safe.
 class RecordWriter {
  public:
   RecordWriter(RecordFormat format, std::vector<std::string> columns, std::ostream& out);
 
-  // As many values as there are columns.
+  // One value per column.
   void Write(const std::vector<Value>& row);
-  // Once, after the last row. What was written before may still be in memory.
+  // Call it once, after the last row. Until then rows may be buffered in memory.
   void Finish();
 
  private:
-  // Rows repeat most of the values of the row before; their text is made once.
+  // Caches the text of a column's last value, because most values repeat from row to row.
   struct Cell {
     std::string key;
     Value value;
@@ -64,7 +63,7 @@ class RecordWriter {
   bool any_rows_ = false;
 };
 
-// A value as a cell of CSV, and as JSON.
+// Formats a value as a CSV cell, and as JSON.
 std::string CsvText(const Value& value);
 std::string JsonText(const Value& value);
 

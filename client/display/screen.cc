@@ -53,7 +53,7 @@ void Screen::Write(absl::string_view text) {
       Sequence(text.substr(2, end - 2), text[end]);
       text.remove_prefix(end + 1);
     } else if (text[0] == '\n') {
-      // The terminal driver of the system puts the carriage return there.
+      // The system's terminal driver adds a carriage return.
       column_ = 0;
       NewLine();
       text.remove_prefix(1);
@@ -77,7 +77,7 @@ void Screen::Resize(const TerminalSize& size) {
   size_ = size;
   const auto height = static_cast<size_t>(size.height);
   for (auto& row : rows_) row.resize(static_cast<size_t>(size.width), " ");
-  // Rows above the cursor go first, as far as needed.
+  // Removes rows above the cursor first, as many as needed.
   while (rows_.size() > height && row_ + 1 > height) {
     rows_.erase(rows_.begin());
     --row_;

@@ -1,4 +1,4 @@
-// What a person sees after a terminal got some text: as much of a terminal as this program uses.
+// Emulates the part of a terminal that this program uses, so that tests check what a person sees.
 #ifndef LENGTHWISE_CLIENT_DISPLAY_SCREEN_H_
 #define LENGTHWISE_CLIENT_DISPLAY_SCREEN_H_
 
@@ -10,21 +10,20 @@
 
 namespace lengthwise::client {
 
-// Understands line ends, tabs aside, moving up, clearing to the end of a line or of the screen, and
-// leaves out colours and modes. Not thread-safe.
+// Supports line ends, moving up, and clearing to the end of a line or of the screen. Ignores
+// colours and modes; tabs are not supported. Not thread-safe.
 class Screen {
  public:
   explicit Screen(const TerminalSize& size);
 
   void Write(absl::string_view text);
-  // Keeps the lower lines, as terminals do; longer lines are cut.
+  // Keeps the lower lines, as terminals do, and cuts longer lines.
   void Resize(const TerminalSize& size);
 
-  // The lines that can be seen, from the top, without spaces at their ends and without empty ones
-  // below.
+  // The visible lines from the top, without trailing spaces and trailing empty lines.
   std::vector<std::string> Lines() const;
   bool cursor_is_shown() const { return cursor_is_shown_; }
-  // How often more than a line was cleared at once, which flickers.
+  // How often more than one line was cleared at once, which causes flicker.
   int clears() const { return clears_; }
 
  private:
@@ -32,7 +31,7 @@ class Screen {
   void NewLine();
 
   TerminalSize size_;
-  // Each place a character of UTF-8.
+  // Each cell holds one UTF-8 character.
   std::vector<std::vector<std::string>> rows_;
   size_t row_ = 0;
   size_t column_ = 0;

@@ -18,7 +18,7 @@ std::string Pad(const std::string& text, int width, Table::Align align) {
   return align == Table::Align::kLeft ? PadRight(text, width) : PadLeft(text, width);
 }
 
-// What stands in front of a column: nothing, two spaces or an upright rule.
+// Returns the text before a column: nothing, two spaces or a vertical rule.
 const char* Gap(size_t index, const Table::Column& column) {
   if (index == 0) return "";
   return column.rule_before ? " │ " : "  ";
@@ -100,7 +100,7 @@ std::string Table::Render(int width, const Palette& palette) const {
     std::string line;
     for (size_t c = 0; c < columns_.size(); ++c) {
       const std::string cell = Truncate(row[c].text, widths[c]);
-      // Colours go round the text alone, so that a line that ends in spaces can be cut.
+      // Colours only the text, so that trailing spaces can be cut.
       const std::string padded = Pad(cell, widths[c], columns_[c].align);
       const size_t at = columns_[c].align == Align::kLeft ? 0 : padded.size() - cell.size();
       absl::StrAppend(&line, Gap(c, columns_[c]), padded.substr(0, at), palette(row[c].paint, cell),

@@ -11,7 +11,7 @@
 
 namespace lengthwise::client {
 
-// Columns two spaces apart, a bold header, a rule below it, and upright rules where asked for:
+// Columns are two spaces apart, with a bold header, a rule below it and optional vertical rules:
 //
 //   encoding             1–5  6–10   mean │   25    60   mean
 //   ──────────────────────────────────────┼──────────────────
@@ -23,9 +23,9 @@ class Table {
   struct Column {
     std::string header;
     Align align = Align::kLeft;
-    // An upright rule to its left.
+    // Draws a vertical rule to its left.
     bool rule_before = false;
-    // May be cut down to this many columns when the table does not fit; 0: never.
+    // Smallest width in terminal columns if the table does not fit. 0: the column never shrinks.
     int shrinks_to = 0;
   };
 
@@ -35,11 +35,11 @@ class Table {
     Cell(const char* text) : text(text) {}
     std::string text;
     Paint paint = Paint::kPlain;
-    // Set in bold in a document.
+    // Bold in Markdown and LaTeX.
     bool best = false;
   };
 
-  // A heading above some columns, `first` to `last`, both included.
+  // A heading above the columns `first` to `last`, inclusive.
   struct Group {
     std::string header;
     size_t first = 0;
@@ -50,22 +50,22 @@ class Table {
 
   void AddGroup(Group group) { groups_.push_back(std::move(group)); }
 
-  // As many cells as there are columns.
+  // One cell per column.
   void AddRow(std::vector<Cell> cells) { rows_.push_back(std::move(cells)); }
 
-  // A rule between the row before and the one after.
+  // Adds a rule after the last row.
   void AddRule() { rules_.insert(rows_.size()); }
 
-  // Lines with line ends and without spaces at their ends. Columns that may shrink do so until the
-  // table is at most `width` wide; what still does not fit is left to the terminal. 0 stands for
-  // unlimited.
+  // Returns lines with line ends and without trailing spaces. Columns that may shrink do so until
+  // the table is at most `width` columns wide; a table that still does not fit is wider. A `width`
+  // of 0 means no limit.
   std::string Render(int width, const Palette& palette) const;
 
-  // A table of GitHub's Markdown. A group's name stands in the heads of its columns; rules between
-  // rows are left out.
+  // Returns a table in GitHub's Markdown. A group's name becomes a part of its columns' headers;
+  // rules between rows are omitted.
   std::string RenderMarkdown() const;
 
-  // A tabular environment for LaTeX's booktabs package.
+  // Returns a tabular environment for LaTeX's booktabs package.
   std::string RenderLatex() const;
 
  private:
@@ -74,11 +74,11 @@ class Table {
   std::vector<Column> columns_;
   std::vector<Group> groups_;
   std::vector<std::vector<Cell>> rows_;
-  std::set<size_t> rules_;  // in front of the row of this index
+  std::set<size_t> rules_;  // before the row with this index
 };
 
-// Text as Markdown and LaTeX show it unchanged. LaTeX gets commands for the few symbols beyond
-// ASCII that tables here use.
+// Escape text so that Markdown and LaTeX show it unchanged. LaTeX gets commands for the few
+// non-ASCII symbols of our tables.
 std::string EscapeMarkdown(absl::string_view text);
 std::string EscapeLatex(absl::string_view text);
 

@@ -1,4 +1,4 @@
-// Tables for documents: Markdown and LaTeX.
+// Implements tables for documents: Markdown and LaTeX.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"

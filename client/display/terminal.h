@@ -9,11 +9,11 @@ struct TerminalSize {
   int height = 24;
 };
 
-// Asks the system each time, so that a resized window is noticed; COLUMNS and 80 by 24 where there
-// is no terminal.
+// Asks the system on each call, so that resizing takes effect. Without a terminal: $COLUMNS, or 80
+// by 24.
 TerminalSize GetTerminalSize();
 
-// Whether standard output is a terminal.
+// Returns true if standard output is a terminal.
 bool OutputIsTerminal();
 
 }  // namespace lengthwise::client

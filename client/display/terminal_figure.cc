@@ -25,7 +25,7 @@ std::optional<Range> RangeOf(const json& value) {
   return Range(value.at(0).get<double>(), value.at(1).get<double>());
 }
 
-// From values to the heights 0 to 1 of a chart, and back.
+// Converts between values and a chart's heights, 0 to 1.
 struct Heights {
   double low;
   double high;
@@ -49,7 +49,7 @@ Chart MakeChart(const json& figure, const json& panel) {
   chart.x_label = x.at("label").get<std::string>();
   for (const json& series : panel.at("series")) {
     const auto name = series.at("name").get<std::string>();
-    // Thin lines behind the others have no room here.
+    // Faint background lines are omitted: a terminal has no room for them.
     if (series.at("faint").get<bool>() && name.empty()) continue;
     ChartSeries& curve = chart.series.emplace_back();
     curve.name = name;

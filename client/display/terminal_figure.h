@@ -1,4 +1,4 @@
-// Figures of curves as text.
+// Draws figures of curves as text.
 #ifndef LENGTHWISE_CLIENT_DISPLAY_TERMINAL_FIGURE_H_
 #define LENGTHWISE_CLIENT_DISPLAY_TERMINAL_FIGURE_H_
 
@@ -9,9 +9,9 @@
 
 namespace lengthwise::client {
 
-// `figure`: the JSON of python/lengthwise/plots/numbers.py. The panels one below the other, in
-// `width` columns. Bands are left out. INVALID_ARGUMENT for figures that are not made of lines over
-// a linear x axis; INTERNAL for other text.
+// Draws the panels one below the other in `width` columns, without bands. `figure` is the JSON of
+// python/lengthwise/plots/numbers.py. INVALID_ARGUMENT for figures other than lines over a linear x
+// axis; INTERNAL for text that is not such JSON.
 absl::StatusOr<std::string> RenderFigure(const std::string& figure, int width,
                                          const Palette& palette);
 

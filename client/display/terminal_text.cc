@@ -14,7 +14,7 @@
 namespace lengthwise::client {
 namespace {
 
-// Takes one code point (or one escape sequence, of no width) from the front of `text`.
+// Removes one code point (or one escape sequence, which has no width) from the front of `text`.
 struct Glyph {
   size_t bytes = 1;
   int width = 1;
@@ -132,7 +132,7 @@ std::string Capitalized(std::string text) {
 
 std::string ProgressBar(double fraction, int width, Paint paint, const Palette& palette) {
   if (width <= 0) return "";
-  if (!(fraction > 0)) fraction = 0;  // also not-a-number
+  if (!(fraction > 0)) fraction = 0;  // also NaN
   fraction = std::min(fraction, 1.0);
   int halves = static_cast<int>(std::floor(fraction * 2 * width));
   if (fraction < 1) halves = std::min(halves, 2 * width - 1);

@@ -1,4 +1,4 @@
-// Text in a terminal: how wide it is, how it is coloured.
+// Measures, cuts, pads, wraps and colours text for a terminal.
 #ifndef LENGTHWISE_CLIENT_DISPLAY_TERMINAL_TEXT_H_
 #define LENGTHWISE_CLIENT_DISPLAY_TERMINAL_TEXT_H_
 
@@ -8,11 +8,11 @@
 
 namespace lengthwise::client {
 
-// Columns that UTF-8 text takes in a terminal. Escape sequences take none.
+// Columns that UTF-8 text takes in a terminal. Escape sequences have no width.
 int DisplayWidth(absl::string_view text);
 
-// Cuts text (without escape sequences) to one line of at most `width` columns, with "…" in the last
-// where something was cut off. Newlines and tabs become spaces.
+// Cuts text (without escape sequences) to one line of at most `width` columns, which ends with "…"
+// if it was cut. Newlines and tabs become spaces.
 std::string Truncate(absl::string_view text, int width);
 
 // Pads with spaces to `width` columns; longer text stays as it is.
@@ -23,7 +23,7 @@ std::string PadLeft(absl::string_view text, int width);
 // the first begins with `indent` spaces.
 std::string Wrap(absl::string_view text, int width, int indent);
 
-// With its first letter, of ASCII, in upper case.
+// Returns the text with its first ASCII letter in upper case.
 std::string Capitalized(std::string text);
 
 enum class Paint { kPlain, kBold, kDim, kRed, kGreen, kYellow, kBlue, kMagenta, kCyan };
@@ -31,7 +31,7 @@ enum class Paint { kPlain, kBold, kDim, kRed, kGreen, kYellow, kBlue, kMagenta, 
 // The colours of series in a chart, in their order.
 Paint SeriesPaint(int index);
 
-// Colours text, or leaves it as it is where colours are off.
+// Colours text; leaves it unchanged if colours are off.
 class Palette {
  public:
   explicit Palette(bool enabled) : enabled_(enabled) {}
@@ -42,8 +42,8 @@ class Palette {
   bool enabled_;
 };
 
-// A bar of `width` columns, filled to `fraction` (0 to 1, others are taken for the nearer of the
-// two) in steps of half a column: "━━━━━━╸─────". Only a fraction of 1 fills the last half.
+// A bar of `width` columns, filled to `fraction` (clamped to 0 to 1) in steps of half a column:
+// "━━━━━━╸─────". Only a fraction of 1 fills the last half column.
 std::string ProgressBar(double fraction, int width, Paint paint, const Palette& palette);
 
 }  // namespace lengthwise::client

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Never UNAVAILABLE, which would read as if the server were.
+// Never UNAVAILABLE, because callers read that as an unreachable server.
 absl::Status Unwritten(int error, const std::string& path) {
   const absl::Status status = platform::FileError(error, "write", path);
   absl::string_view advice;
@@ -29,7 +29,7 @@ fs::path DirectoryOf(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : fs::path(".");
 }
 
-// 0, or errno.
+// Returns 0 or errno.
 int Write(const std::string& path, absl::string_view text) {
   errno = 0;
   std::ofstream file(path, std::ios::binary);
@@ -54,7 +54,8 @@ absl::Status WriteForUser(const std::string& path, absl::string_view text) {
   std::error_code error;
   const fs::file_status there = fs::status(path, error);
   const bool is_new = there.type() == fs::file_type::not_found;
-  // A device or a pipe has no file beside it, nor has a file in a directory that is not the user's.
+  // A temporary file and a rename do not work for a device or a pipe, nor in a directory that the
+  // user may not write to.
   const bool beside = is_new || (there.type() == fs::file_type::regular &&
                                  access(DirectoryOf(path).c_str(), W_OK) == 0);
   if (!beside) {

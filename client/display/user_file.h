@@ -1,4 +1,4 @@
-// Files that a user asked for by name, such as a picture or a report.
+// Writes files that a user named, such as a picture or a report.
 #ifndef LENGTHWISE_CLIENT_DISPLAY_USER_FILE_H_
 #define LENGTHWISE_CLIENT_DISPLAY_USER_FILE_H_
 
@@ -9,12 +9,13 @@
 
 namespace lengthwise::client {
 
-// Whether WriteForUser could write there, as far as that can be told before: for commands that work
-// long for what they write. FAILED_PRECONDITION says why not, and what to do.
+// Checks as far as possible in advance that WriteForUser can write to `path`, for commands that
+// take long before they write. FAILED_PRECONDITION says why not and what to do.
 absl::Status CheckWritable(const std::string& path);
 
-// Writes a file with the permissions that the user gives to new files, and through links. What was
-// there stays as it was until all is written. FAILED_PRECONDITION: it cannot be written, and why.
+// Writes a file with the user's default permissions and follows symbolic links. An existing regular
+// file is replaced only when the new one is complete. FAILED_PRECONDITION says why it cannot be
+// written.
 absl::Status WriteForUser(const std::string& path, absl::string_view text);
 
 }  // namespace lengthwise::client

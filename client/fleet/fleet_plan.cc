@@ -20,7 +20,7 @@ bool IsHopeless(absl::string_view reason) {
 }
 
 void FleetPlanner::NoteFailures(const FleetView& view, absl::Time now) {
-  // After a long time without a look the server may have forgotten workers that came and went.
+  // After a long time without a call, the server may have forgotten workers that came and went.
   if (now - looked_ > options_.pause) unproven_.clear();
   looked_ = now;
   std::set<int64_t> unproven;
@@ -39,7 +39,7 @@ void FleetPlanner::NoteFailures(const FleetView& view, absl::Time now) {
       failed(job.id, job.reason, job.ended);
     }
   }
-  // A cluster may forget a job before the next look.
+  // A cluster may forget a job before the next call.
   for (const int64_t id : unproven_) {
     if (!listed.contains(id) && !view.registered.contains(id)) failed(id, "", now);
   }
@@ -52,8 +52,8 @@ void FleetPlanner::NoteFailures(const FleetView& view, absl::Time now) {
 
 std::map<int64_t, FleetPlanner::Failure> FleetPlanner::FailedInARow(const FleetView& view,
                                                                     absl::Time now) const {
-  // A worker that reached the server proves that those submitted before it could have. Only one
-  // that also ended well proves that workers do not crash.
+  // A worker that reached the server disproves connection failures of earlier jobs. Only a worker
+  // that also ended well disproves their crashes.
   const int64_t newest_worker = view.registered.empty() ? 0 : *view.registered.rbegin();
   int64_t newest_success = 0;
   for (const FleetJob& job : view.jobs) {
@@ -86,7 +86,7 @@ void FleetPlanner::Refused(absl::string_view reason, absl::Time now) {
 FleetPlanner::Plan FleetPlanner::Next(const FleetView& view, absl::Time now) {
   NoteFailures(view, now);
   Plan plan;
-  // Running or waiting jobs that will take packs.
+  // Running or pending jobs that will take packs.
   int64_t coming = 0;
   std::string hopeless;
   for (const FleetJob& job : view.jobs) {
@@ -102,7 +102,7 @@ FleetPlanner::Plan FleetPlanner::Next(const FleetView& view, absl::Time now) {
       if (!view.alive.contains(job.id)) ++coming;
     }
   }
-  // Idle workers and those that are on their way take the first packs.
+  // Idle workers and starting jobs take the first packs.
   const int64_t wanted = view.runnable_packs - view.idle_workers - coming;
   if (wanted <= 0) return plan;
   const std::map<int64_t, Failure> failed = FailedInARow(view, now);

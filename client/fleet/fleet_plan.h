@@ -1,5 +1,5 @@
-// Decides how many jobs a cluster is asked for: a pure function of what the server and the cluster
-// say now, and of the jobs that failed lately.
+// Decides how many worker jobs to submit to a cluster: a pure function of the current state of the
+// server and the cluster and of recent job failures.
 #ifndef LENGTHWISE_CLIENT_FLEET_FLEET_PLAN_H_
 #define LENGTHWISE_CLIENT_FLEET_FLEET_PLAN_H_
 
@@ -19,28 +19,28 @@ struct FleetJob {
   enum class State {
     kPending,
     kRunning,
-    // Over. The cluster forgets it after some minutes.
+    // Completed, or ended by its time limit. The cluster forgets it after some minutes.
     kEnded,
-    // Ended by its worker's crash, too little memory, or its node.
+    // Ended by a crash of its worker, lack of memory or a node failure.
     kFailed,
     kCancelled,
   };
   // Ascending in the order of submission.
   int64_t id = 0;
   State state = State::kPending;
-  // Why it waits, or how it ended, in the cluster's words.
+  // The cluster's reason why it waits, or how it ended.
   std::string reason;
-  // When it ended, where the cluster says.
+  // End time, if the cluster reports it.
   absl::Time ended = absl::InfiniteFuture();
 };
 
-// What is known when a decision is made.
+// The observed state that a decision is based on.
 struct FleetView {
   std::vector<FleetJob> jobs;
-  // Jobs whose workers are known to the server, and those whose workers are alive.
+  // Jobs whose workers have registered with the server, and jobs whose workers are alive.
   std::set<int64_t> registered;
   std::set<int64_t> alive;
-  // As GetWantedWorkersResponse says.
+  // From GetWantedWorkersResponse.
   int64_t runnable_packs = 0;
   int64_t idle_workers = 0;
 };
@@ -48,12 +48,12 @@ struct FleetView {
 class FleetPlanner {
  public:
   struct Options {
-    // Jobs that run or wait at once, at most.
+    // Maximum number of running and pending jobs.
     int64_t max_jobs = 10;
-    // Jobs that wait in the cluster's queue at once, at most.
+    // Maximum number of pending jobs.
     int64_t backlog = 4;
-    // After so many failed jobs in a row nothing is submitted until `pause` has passed since the
-    // last of them. A row ends where `pause` passes without a failure, too.
+    // After this many failed jobs in a row, nothing is submitted until `pause` has passed since the
+    // last failure. A `pause` without a failure also ends the row.
     int failed_jobs = 3;
     absl::Duration pause = absl::Minutes(5);
   };
@@ -63,46 +63,47 @@ class FleetPlanner {
     int64_t submit = 0;
     int64_t pending = 0;
     int64_t running = 0;
-    // Why nothing is submitted although packs wait; empty where it is, or none wait.
+    // Why nothing is submitted although packs wait; empty otherwise.
     std::string held_back;
-    // The newest failed job, where they pause the fleet; else 0.
+    // The newest failed job if failures pause the fleet; else 0.
     int64_t failed_job = 0;
   };
 
   explicit FleetPlanner(const Options& options) : options_(options) {}
 
   Plan Next(const FleetView& view, absl::Time now);
-  // A job was submitted after a look.
+  // Records a job that was submitted after Next().
   void Submitted(int64_t job) { unproven_.insert(job); }
-  // The cluster refused a job, for a reason that the next one would meet, too.
+  // Records that the cluster refused a job for a reason that also applies to the next one.
   void Refused(absl::string_view reason, absl::Time now);
 
  private:
   struct Failure {
-    // The job's end, as far as it is known.
+    // The job's end, or the time when its failure was noticed if that is earlier.
     absl::Time time;
-    // In the cluster's words; empty where it did not say.
+    // The cluster's reason; empty if it gave none.
     std::string reason;
     bool reached_server = false;
   };
 
   void NoteFailures(const FleetView& view, absl::Time now);
-  // Failures in a row: those that no other job has disproved since, each within `pause` of the next
-  // and the last within `pause` of now.
+  // Returns the current row of failures: those that no later job has disproved, each within `pause`
+  // of the next, and the last within `pause` of now.
   std::map<int64_t, Failure> FailedInARow(const FleetView& view, absl::Time now) const;
 
   const Options options_;
-  // Jobs that failed, or ended before their worker reached the server: while the cluster lists
-  // them, and as long as they may be of a row.
+  // Jobs that failed, or ended before their worker reached the server. Kept while the cluster lists
+  // them and while they may still be part of a row.
   std::map<int64_t, Failure> failed_;
-  // Submitted since the last look, or running at it without a worker that the server knew.
+  // Jobs submitted since the last Next(), and jobs that ran then without a registered worker.
   std::set<int64_t> unproven_;
   absl::Time looked_ = absl::InfinitePast();
   std::string refusal_;
   absl::Time refused_ = absl::InfinitePast();
 };
 
-// Whether a job that waits for this reason (of squeue) waits for ever: no node could run it.
+// Returns true if a job pending for this squeue reason can never start, because no node or limit
+// allows it.
 bool IsHopeless(absl::string_view reason);
 
 }  // namespace lengthwise::client

@@ -22,11 +22,11 @@ namespace lengthwise::client {
 namespace {
 
 constexpr absl::string_view kWorkerPrefix = "slurm-";
-// A controller that is busy answers late.
+// A busy Slurm controller answers late.
 constexpr absl::Duration kPatience = absl::Minutes(1);
 
-// Before the worker's command line. Slurm before 23.02 does not say when a job ends, but squeue
-// does.
+// The part of the script before the worker's command line. Slurm before 23.02 does not set
+// SLURM_JOB_END_TIME, but squeue prints the end.
 constexpr absl::string_view kScriptBegin = R"sh(#!/bin/sh
 # Written by `lengthwise workers up --slurm`.
 end=$SLURM_JOB_END_TIME
@@ -42,7 +42,7 @@ std::string Quoted(absl::string_view text) {
   return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
 }
 
-// A script that is gone with the object: sbatch takes it from a file.
+// A temporary script file for sbatch, deleted with the object.
 class ScratchFile {
  public:
   static absl::StatusOr<ScratchFile> Create(absl::string_view text) {
@@ -66,7 +66,7 @@ class ScratchFile {
   std::string path_;
 };
 
-// What the program wrote, where it succeeded.
+// Runs a program and returns its output if it succeeded.
 absl::StatusOr<std::string> Run(std::vector<std::string> arguments) {
   const std::string program = arguments[0];
   auto output = platform::ChildProcess::Run(std::move(arguments), kPatience);
@@ -88,7 +88,7 @@ absl::StatusOr<std::string> Run(std::vector<std::string> arguments) {
 }
 
 FleetJob::State StateOf(absl::string_view state) {
-  // Requeued jobs wait again.
+  // Requeued jobs are pending again.
   for (const absl::string_view pending :
        {"PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT", "RESV_DEL_HOLD"}) {
     if (state == pending) return FleetJob::State::kPending;
@@ -97,7 +97,7 @@ FleetJob::State StateOf(absl::string_view state) {
                                           "SIGNALING", "STAGE_OUT", "STOPPED", "RESIZING"}) {
     if (state == running) return FleetJob::State::kRunning;
   }
-  // Preemption and the wall time end workers that worked, or that could have.
+  // Preemption is no failure of the worker.
   for (const absl::string_view cancelled : {"CANCELLED", "PREEMPTED", "REVOKED"}) {
     if (state == cancelled) return FleetJob::State::kCancelled;
   }
@@ -153,7 +153,7 @@ absl::StatusOr<std::vector<FleetJob>> ParseJobs(absl::string_view squeue_output)
     }
     job.state = StateOf(fields[1]);
     job.reason = std::string(fields[2]);
-    // Of a job that runs, its limit; "N/A" where there is none.
+    // For a running job this is its time limit, or "N/A" without one.
     if (absl::Time end; absl::ParseTime("%Y-%m-%dT%H:%M:%S", fields[3], absl::LocalTimeZone(), &end,
                                         /*err=*/nullptr)) {
       job.ended = end;
@@ -175,7 +175,7 @@ absl::StatusOr<std::string> Slurm::Sbatch(const std::string& script,
   std::vector<std::string> command = {"sbatch", "--no-requeue", "--open-mode=append", "--output",
                                       absl::StrCat(log_directory_, "/%j.log")};
   command.insert(command.end(), arguments.begin(), arguments.end());
-  // Last, so that it counts: ListJobs finds the jobs by their name.
+  // The last --job-name wins, and ListJobs finds the jobs by this name.
   command.insert(command.end(), {"--parsable", "--job-name", job_name_, file.path()});
   return Run(std::move(command));
 }
@@ -185,7 +185,7 @@ absl::Status Slurm::Check(const std::string& script,
   std::vector<std::string> test = {"--test-only"};
   test.insert(test.end(), arguments.begin(), arguments.end());
   const absl::Status status = Sbatch(script, std::move(test)).status();
-  // Other reasons may pass: nodes that are busy, or down.
+  // Other refusals may be temporary, such as busy or down nodes.
   if (absl::StrContains(status.message(), "Requested node configuration is not available")) {
     return status;
   }
@@ -196,7 +196,7 @@ absl::StatusOr<int64_t> Slurm::Submit(const std::string& script,
                                       const std::vector<std::string>& arguments) const {
   RETURN_IF_ERROR(platform::CreateDirectories(log_directory_));
   ASSIGN_OR_RETURN(const std::string output, Sbatch(script, arguments));
-  // "JOB", or "JOB;CLUSTER", behind warnings.
+  // The last line, after warnings, is "JOB" or "JOB;CLUSTER".
   int64_t job = 0;
   const std::vector<absl::string_view> lines =
       absl::StrSplit(absl::StripAsciiWhitespace(output), '\n');
@@ -210,7 +210,7 @@ absl::StatusOr<int64_t> Slurm::Submit(const std::string& script,
 
 absl::Status Slurm::Drain() const {
   RETURN_IF_ERROR(Run({"scancel", "--me", "--name", job_name_, "--state", "PENDING"}).status());
-  // To the steps, and not to the script.
+  // Signals the job steps, not the batch script.
   return Run({"scancel", "--me", "--name", job_name_, "--state", "RUNNING", "--signal", "TERM"})
       .status();
 }

@@ -1,4 +1,4 @@
-// Slurm's commands, as the fleet uses them: squeue, sbatch, scancel.
+// Wraps the Slurm commands that the fleet uses: squeue, sbatch and scancel.
 #ifndef LENGTHWISE_CLIENT_FLEET_SLURM_H_
 #define LENGTHWISE_CLIENT_FLEET_SLURM_H_
 
@@ -15,51 +15,50 @@
 
 namespace lengthwise::client {
 
-// What the job script is made of.
+// Parameters of the job script.
 struct SlurmJob {
   std::string worker_program;
   rpc::ChannelOptions channel;
   int32_t max_pack_size = 1;
   // Name of the experiment that the workers are dedicated to; empty: none.
   std::string experiment;
-  // As the worker's --exit_when_idle takes it.
+  // Value of the worker's --exit_when_idle.
   std::string idle = "60s";
 };
 
-// The batch script. It runs the worker under srun, without which preemption's SIGTERM does not
-// reach it, and gives it a lifetime that ends up to 18 % before the job's, by the job's number, so
-// that jobs that were submitted together do not end together.
+// Returns the batch script. It runs the worker under srun, because otherwise the SIGTERM of a
+// preemption does not reach it. The worker's lifetime ends up to 18 % before the job's time limit,
+// depending on the job's number, so that jobs submitted together do not end together.
 std::string JobScript(const SlurmJob& job);
 
-// The number of the job that a worker runs in, by the id that JobScript gives it; absent for other
-// workers.
+// Returns the job number from a worker id that JobScript assigned; nullopt for other workers.
 std::optional<int64_t> JobOfWorker(absl::string_view worker_id);
 
-// Understands the output of `squeue --format=%i|%T|%r|%e`. INVALID_ARGUMENT for other text.
+// Parses the output of `squeue --format=%i|%T|%r|%e`. INVALID_ARGUMENT for other text.
 absl::StatusOr<std::vector<FleetJob>> ParseJobs(absl::string_view squeue_output);
 
-// Calls the programs in PATH for the user's jobs of one name. Errors have the program's own words;
-// NOT_FOUND where there is no such program.
+// Calls the programs in PATH for the user's jobs of one name. Errors quote the program's message;
+// NOT_FOUND if the program is missing.
 class Slurm {
  public:
   Slurm(std::string job_name, std::string log_directory)
       : job_name_(std::move(job_name)), log_directory_(std::move(log_directory)) {}
 
-  // With those that ended lately.
+  // Includes jobs that ended recently.
   absl::StatusOr<std::vector<FleetJob>> ListJobs() const;
-  // FAILED_PRECONDITION where no node could ever run the job. sbatch itself takes some of these and
-  // lets them wait for ever.
+  // FAILED_PRECONDITION if no node can ever run the job. sbatch itself accepts some of these jobs
+  // and leaves them pending forever.
   absl::Status Check(const std::string& script, const std::vector<std::string>& arguments) const;
-  // The job's number. `arguments` are sbatch's.
+  // Submits a job and returns its number. `arguments` are passed to sbatch.
   absl::StatusOr<int64_t> Submit(const std::string& script,
                                  const std::vector<std::string>& arguments) const;
-  // Cancels what waits, and asks the workers of what runs to drain.
+  // Cancels pending jobs and drains the workers of running jobs.
   absl::Status Drain() const;
-  // The last line that a job's own program wrote, and not Slurm; empty where there is none.
+  // The last line of a job's log that is not from Slurm; empty if there is none.
   std::string LastLine(int64_t job) const;
 
  private:
-  // What sbatch says to the script with these and our own arguments.
+  // Runs sbatch on the script with `arguments` and our own, and returns its output.
   absl::StatusOr<std::string> Sbatch(const std::string& script,
                                      std::vector<std::string> arguments) const;
 

@@ -16,7 +16,7 @@ absl::Time ToTime(const google::protobuf::Timestamp& time) {
   return absl::FromUnixSeconds(time.seconds()) + absl::Nanoseconds(time.nanos());
 }
 
-// Enough that some are left when an attempt goes on from its last checkpoint, as a rule.
+// Usually enough that some remain when an attempt resumes from its last checkpoint.
 constexpr size_t kMostLosses = 64;
 
 template <typename Value>
@@ -138,7 +138,7 @@ void ExperimentView::Apply(const v1::TrialProgress& progress) {
   const auto found = index_.find(progress.trial());
   if (found == index_.end()) return;
   TrialView& trial = trials_[found->second];
-  // What was said by an attempt before the newest, or after the end, is late.
+  // Stale: a report of an earlier attempt, or one that arrived after the end.
   if (progress.attempt() < trial.attempt || trial.state != v1::RUNNING) return;
   trial.phase = progress.phase();
   trial.seconds_left = progress.seconds_left();
@@ -198,7 +198,7 @@ std::optional<absl::Duration> ExperimentView::time_left() const {
   const double speed = steps_per_second();
   if (speed <= 0) return std::nullopt;
   double steps = 0;
-  double longest = 0;  // no trial ends sooner than its worker says
+  double longest = 0;  // lower bound: the slowest trial's own estimate
   for (const TrialView& trial : trials_) {
     if (trial.ended()) continue;
     steps += static_cast<double>(std::max<int64_t>(0, trial.total_steps - trial.steps_done));

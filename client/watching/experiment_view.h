@@ -1,4 +1,4 @@
-// What a watcher knows of an experiment: events and progress folded into the state of each trial.
+// A watcher's view of an experiment: folds events and progress into the state of each trial.
 #ifndef LENGTHWISE_CLIENT_WATCHING_EXPERIMENT_VIEW_H_
 #define LENGTHWISE_CLIENT_WATCHING_EXPERIMENT_VIEW_H_
 
@@ -15,10 +15,11 @@
 
 namespace lengthwise::client {
 
-// The parts of a trial's point of the grid in which it differs from the experiment's other trials;
-// the encoding where it differs in nothing.
+// The coordinates in which a trial differs from the experiment's other trials; the encoding if it
+// differs in none.
 struct TrialLabel {
-  // Labels of components: "bucket_sort", "sin_cos"; as many in all trials of an experiment.
+  // Labels of components: "bucket_sort", "sin_cos". All trials of an experiment have the same
+  // number.
   std::vector<std::string> names;
   // "lr 0.001 seed 3".
   std::string numbers;
@@ -29,7 +30,7 @@ struct TrialLabel {
 
 struct TrialView {
   std::string name;
-  // What tells it from the experiment's other trials, in parts and as text.
+  // Distinguishes it from the experiment's other trials, in parts and as text.
   TrialLabel parts;
   std::string label;
   int64_t total_steps = 0;
@@ -38,11 +39,11 @@ struct TrialView {
   std::string reason;
   std::string worker;
   int32_t attempt = 0;
-  absl::Time start_time = absl::InfinitePast();  // of the newest attempt
+  absl::Time start_time = absl::InfinitePast();  // of the latest attempt
   absl::Time end_time = absl::InfinitePast();
 
-  // Measured, by step; of losses the newest alone, for a trial may have hundred thousands. A
-  // resumed attempt drops what lies beyond its checkpoint.
+  // Measured values by step. Only the newest losses are kept, because a trial may have hundreds of
+  // thousands. A resumed attempt drops the values after its checkpoint.
   std::map<int64_t, float> losses;
   struct Accuracy {
     // LengthAccuracies.seen_accuracy and .unseen_accuracy.
@@ -52,7 +53,7 @@ struct TrialView {
   };
   std::map<int64_t, Accuracy> accuracies;
 
-  // Of a running trial, as its worker last said. Steps never go back but by a resumed attempt.
+  // Last progress report of a running trial's worker. Only a resumed attempt decreases the steps.
   v1::TrialProgress::Phase phase = v1::TrialProgress::PHASE_UNSPECIFIED;
   int64_t steps_done = 0;
   int64_t lengths_done = 0;  // while evaluating
@@ -64,42 +65,42 @@ struct TrialView {
   bool ended() const {
     return state == v1::SUCCEEDED || state == v1::FAILED || state == v1::CANCELLED;
   }
-  // The newest of what is measured and what the worker says.
+  // The newer of the last measured loss and the last reported one.
   std::optional<float> loss() const;
   // 0 to 1.
   double fraction() const;
 };
 
-// A pure fold: the same events give the same view, whatever way they came. Not thread-safe.
+// A pure fold: the same events give the same view, however they are split into responses. Not
+// thread-safe.
 class ExperimentView {
  public:
-  // `trials` as ListTrials gives them. Their states are taken from the events alone when the watch
-  // starts at the first
-  // (`from_beginning`), and from `trials` otherwise.
+  // `trials` is the result of ListTrials. If the watch starts at the first event
+  // (`from_beginning`), their states come from the events alone, otherwise from `trials`.
   ExperimentView(const std::vector<v1::Trial>& trials, bool from_beginning);
 
-  // Takes up the trials that were added since, as by `lengthwise extend`; `trials` as for the
-  // constructor. What is known of the others stays, but for their labels: trials may differ in more
-  // now.
+  // Adds the trials created since, as by `lengthwise extend`; `trials` as for the constructor. The
+  // state of known trials stays. Their labels are recomputed, because trials may now differ in more
+  // coordinates.
   void AddTrials(const std::vector<v1::Trial>& trials);
 
-  // False, and without effect, for an event that was applied before (by its position) and for one
-  // of a trial that is not known.
+  // Idempotent: returns false, without effect, for an event that was applied before (by its
+  // position) and for an event of an unknown trial.
   bool Apply(const v1::Event& event);
   void Apply(const v1::TrialProgress& progress);
 
-  // In the order of the grid.
+  // In grid order.
   const std::vector<TrialView>& trials() const { return trials_; }
-  // Null: not known.
+  // Null if unknown.
   const TrialView* Find(const std::string& name) const;
 
   v1::TrialCounts Counts() const;
   bool all_ended() const;
   // Mean of the trials' fractions, 0 to 1.
   double fraction() const;
-  // Of all running trials together.
+  // Sum over all running trials.
   double steps_per_second() const;
-  // For what is queued and running, at the present speed; nullopt while nothing runs.
+  // Time for the queued and running trials at the current speed; nullopt while nothing runs.
   std::optional<absl::Duration> time_left() const;
 
  private:

@@ -9,17 +9,17 @@ namespace {
 
 using platform::MutexLock;
 
-// Responses read ahead of the display; then the stream waits, and with it the server's cursor.
+// Read-ahead limit. A full queue stops reading, and back-pressure pauses the server's cursor.
 constexpr size_t kMostWaiting = 64;
 
-// In a row, of a server that asks to come again later.
+// Maximum retries in a row that a busy server asks for.
 constexpr int kMostRefusals = 30;
 
 std::chrono::steady_clock::time_point After(absl::Duration duration) {
   return std::chrono::steady_clock::now() + absl::ToChronoMilliseconds(duration);
 }
 
-// Whether calling again may help.
+// Returns true if a retry may succeed.
 bool MayPass(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
          absl::IsInternal(status) || absl::IsUnknown(status) || absl::IsAborted(status) ||
@@ -105,7 +105,7 @@ void Follower::Run() {
       failures = 0;
       refusals = 0;
       backoff = options_.first_backoff;
-      // Nothing that was passed on before is passed on again, whatever the server sends.
+      // Drops duplicates, whatever the server sends.
       auto& events = *response.mutable_events();
       events.erase(std::remove_if(events.begin(), events.end(),
                                   [&](const v1::Event& event) {
@@ -117,7 +117,7 @@ void Follower::Run() {
             std::max(request.start_position(), events.rbegin()->position() + 1));
       }
       request.set_start_position(std::max(request.start_position(), response.next_position()));
-      // "The history was sent" is said once, also when the connection broke in between.
+      // Reports caught_up once, even if the connection broke in between.
       if (caught_up) response.set_caught_up(false);
       caught_up = caught_up || response.caught_up();
       wanted = Push(std::move(response));
@@ -130,7 +130,7 @@ void Follower::Run() {
       if (stopping_) break;
     }
     status = stream->Finish();
-    // A server that refuses the stream for now is there, though it has not answered yet.
+    // A server that asks for a retry is reachable, although it has not answered yet.
     const absl::Duration delay = RetryDelay(status);
     const bool refused = delay > absl::ZeroDuration() && ++refusals <= kMostRefusals;
     if (status.ok() || !MayPass(status) || !(ever_answered || refused)) break;

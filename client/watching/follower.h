@@ -1,4 +1,4 @@
-// Follows an experiment's events through lost connections.
+// Streams an experiment's events and reconnects after a lost connection.
 #ifndef LENGTHWISE_CLIENT_WATCHING_FOLLOWER_H_
 #define LENGTHWISE_CLIENT_WATCHING_FOLLOWER_H_
 
@@ -15,24 +15,23 @@
 
 namespace lengthwise::client {
 
-// Reads on a thread of its own. After a broken stream it calls again from the last `next_position`,
-// at first soon and then every few seconds; an event that comes twice is dropped. The methods are
-// for one thread.
+// Reads on a thread of its own. After a broken stream it calls again from the last `next_position`
+// with exponential backoff, and drops duplicate events. The methods are for one thread.
 class Follower {
  public:
   struct Options {
-    // As WatchExperimentRequest; an experiment's name or a trial's.
+    // As in WatchExperimentRequest: the name of an experiment or a trial.
     std::string experiment;
     int64_t start_position = 0;
     bool include_progress = true;
     bool log_only = false;
-    // Before the second try, and at most (it doubles with each).
+    // Backoff before the second try, and its maximum. It doubles with each try.
     absl::Duration first_backoff = absl::Milliseconds(200);
     absl::Duration longest_backoff = absl::Seconds(5);
-    // Tries without an answer before it gives up; 0: never. Counted anew after each response.
-    // Before the first response a single one is made.
+    // Failed tries in a row before it gives up; 0: never. Each response resets the count. Before
+    // the first response it gives up after one try.
     int tries = 0;
-    // A stream is called again after so long.
+    // A stream is reopened after this long.
     absl::Duration stream_lifetime = absl::Minutes(10);
   };
 
@@ -42,11 +41,11 @@ class Follower {
   ~Follower();
 
   struct Update {
-    // Empty where there was none in time.
+    // Empty if none arrived in time.
     std::optional<v1::WatchExperimentResponse> response;
-    // Why there is no connection; OK while there is one.
+    // Why there is no connection; OK while connected.
     absl::Status connection;
-    // Set after the last response: how the stream ended for good.
+    // Set after the last response: the final status of the stream.
     std::optional<absl::Status> end;
   };
 

@@ -9,12 +9,12 @@
 namespace lengthwise::client {
 namespace {
 
-// Fewer letters of a name say nothing.
+// A name with fewer letters is unreadable.
 constexpr int kLeastLetters = 5;
 
 std::string Shortened(const std::string& name, int width, bool middle) {
   const auto bytes = static_cast<int>(name.size());
-  // Names are ASCII (specification/components.cc); of others only the end can be cut safely.
+  // Names are ASCII (specification/components.cc). Other text can only be cut safely at its end.
   const bool is_ascii = DisplayWidth(name) == bytes;
   if (!middle || !is_ascii || bytes <= width) return Truncate(name, width);
   const int tail = (width - 1) / 2;
@@ -53,7 +53,7 @@ LabelFit::LabelFit(const std::vector<TrialView>& trials, int wanted, int most) {
     for (const Column& column : columns_) sum += column.width;
     return sum;
   };
-  // Takes a column off the widest name that may lose one.
+  // Narrows the widest column that can still shrink by one character.
   const auto shrink = [&](bool stay_different) {
     Column* widest = nullptr;
     Column shorter;

@@ -1,4 +1,4 @@
-// Labels of trials in the room that a terminal has for them.
+// Shortens trial labels to the width that a terminal has for them.
 #ifndef LENGTHWISE_CLIENT_WATCHING_LABEL_FIT_H_
 #define LENGTHWISE_CLIENT_WATCHING_LABEL_FIT_H_
 
@@ -9,25 +9,24 @@
 
 namespace lengthwise::client {
 
-// Shortens labels so that they fit and still tell trials apart: names of components lose letters at
-// their ends or in their middles, the longest first; learning rates and seeds stay whole. Labels
-// that fit stay as they are.
+// Shortened labels stay distinct: component names lose letters at their ends or in their middles,
+// the longest first. Learning rates and seeds stay whole. Labels that fit stay unchanged.
 class LabelFit {
  public:
-  // Labels take at most `wanted` columns of a terminal if that leaves them different, and never
-  // more than `most`.
+  // Labels take at most `wanted` terminal columns if they stay distinct, and never more than
+  // `most`.
   LabelFit(const std::vector<TrialView>& trials, int wanted, int most);
 
-  // Columns that the longest label takes.
+  // Width of the longest label in terminal columns.
   int width() const { return width_; }
-  // The label of one of the trials; at most width() columns.
+  // Returns the label of one of the trials, at most width() columns wide.
   std::string operator()(const TrialView& trial) const;
 
  private:
-  // A place in the labels' names.
+  // The names at one index of all labels.
   struct Column {
     int width = 0;
-    // Letters are cut out of the middle, since the beginnings alone are the same.
+    // Cuts letters from the middle, because the beginnings alone would not be distinct.
     bool middle = false;
   };
 

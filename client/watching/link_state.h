@@ -1,4 +1,4 @@
-// What a watcher says of its connection: that it is lost, and that it is back.
+// Tracks a watcher's connection and words its loss and return for the user.
 #ifndef LENGTHWISE_CLIENT_WATCHING_LINK_STATE_H_
 #define LENGTHWISE_CLIENT_WATCHING_LINK_STATE_H_
 
@@ -12,15 +12,15 @@ namespace lengthwise::client {
 // Not thread-safe.
 class LinkState {
  public:
-  // `connection` says why there is none; OK while there is one. Returns whether it was lost or came
-  // back with this.
+  // `connection` says why there is none; OK while connected. Returns true if it was just lost or
+  // just came back.
   bool Update(const absl::Status& connection, absl::Time now);
 
   bool lost() const { return !connection_.ok(); }
-  // "connection lost 0:12 ago, trying again"; for half a minute after it came back "connected again
+  // "connection lost 0:12 ago, trying again"; for half a minute after a reconnect "connected again
   // after 0:12"; empty otherwise.
   std::string Note(absl::Time now) const;
-  // Why it is lost; empty where it is not.
+  // Why it is lost; empty while connected.
   std::string reason() const { return std::string(connection_.message()); }
 
  private:

@@ -46,7 +46,8 @@ struct Layout {
   int accuracy = 0;
   int speed = 0;
   int time = 0;
-  // Whether `accuracy` is that of lengths not seen in training, or there are none of those.
+  // True if `accuracy` is the one on unseen lengths. False if trials have only the one on seen
+  // lengths.
   bool unseen = true;
 };
 
@@ -65,14 +66,15 @@ std::string TimeOf(const TrialView& trial, absl::Time now) {
 
 Layout ChooseLayout(const ExperimentView& view, const std::vector<const TrialView*>& shown,
                     const LiveLinesOptions& options) {
-  // Two fifths, and of a narrow terminal half; more where trials could not be told apart.
+  // Labels get two fifths of the width, half of a narrow terminal, or more if they would not be
+  // distinct.
   const int wanted = std::max({8, options.width * 2 / 5, std::min(40, options.width / 2)});
   const int most = std::max(8, options.width - (1 + 1 + 2 + Layout::kWord));
   Layout layout{.fit = LabelFit(view.trials(), std::min(wanted, most), most)};
   int64_t most_steps = 1;
   bool any_accuracy = false;
   bool any_unseen = false;
-  // Of all trials, so that columns stay where they are when others are shown.
+  // Covers all trials, so that columns do not move when other trials are shown.
   for (const TrialView& trial : view.trials()) {
     most_steps = std::max(most_steps, trial.total_steps);
     if (trial.accuracies.empty()) continue;
@@ -86,7 +88,7 @@ Layout ChooseLayout(const ExperimentView& view, const std::vector<const TrialVie
     longest_time = std::max(longest_time, DisplayWidth(TimeOf(*trial, options.now)));
   }
   int left = options.width - (1 + 1 + layout.label + 2 + layout.word);
-  // The most telling columns get their room first.
+  // The most informative columns get their room first.
   const auto take = [&](int& column, int wanted) {
     if (left < wanted + 2) return;
     column = wanted;
@@ -102,7 +104,7 @@ Layout ChooseLayout(const ExperimentView& view, const std::vector<const TrialVie
   return layout;
 }
 
-// The columns' cells behind the state, in their order.
+// The cells after the state, in column order.
 struct Cells {
   std::string bar;
   std::string steps;
@@ -187,7 +189,7 @@ std::string Headline(const ExperimentView& view, const LiveLinesOptions& options
       absl::StrAppend(&details, ", about ", FormatClock(*left), " left");
     }
   }
-  // The reason comes last, where it may be cut off.
+  // The reason comes last, because it may be cut off.
   if (options.link.lost()) absl::StrAppend(&details, " · ", options.link.reason());
   std::string note = options.link.Note(options.now);
   if (!note.empty()) details = absl::StrCat(" · ", details);
@@ -217,7 +219,7 @@ v1::TrialCounts Count(const std::vector<const TrialView*>& trials) {
   return counts;
 }
 
-// Less comes first when there is no room for all.
+// Sort key when there is no room for all trials; smaller values come first.
 int Urgency(const TrialView& trial) {
   switch (trial.state) {
     case v1::RUNNING:
@@ -252,7 +254,7 @@ std::vector<std::string> LiveLines(const ExperimentView& view, const LiveLinesOp
   std::vector<std::string> lines = {Headline(view, options, palette)};
   std::vector<const TrialView*> shown;
   for (const TrialView& trial : view.trials()) shown.push_back(&trial);
-  // A line for the headline; one for the columns' names where there are three more.
+  // One line for the headline, and one for the column names if at least three more fit.
   size_t room = static_cast<size_t>(std::max(1, options.height)) - 1;
   const bool columns = room >= 4 && !shown.empty();
   if (columns) --room;

@@ -1,4 +1,4 @@
-// The lines of a live view of an experiment.
+// Renders the lines of an experiment's live view.
 #ifndef LENGTHWISE_CLIENT_WATCHING_LIVE_LINES_H_
 #define LENGTHWISE_CLIENT_WATCHING_LIVE_LINES_H_
 
@@ -15,8 +15,8 @@ namespace lengthwise::client {
 struct LiveLinesOptions {
   // "quickstart-1".
   std::string title;
-  // Of the terminal, in characters; no line is wider, and there are at most `height` lines. Both at
-  // least 1.
+  // Size of the terminal in characters, each at least 1. No line is wider than `width`, and there
+  // are at most `height` lines.
   int width = 80;
   int height = 24;
   // Since the experiment was created.
@@ -25,10 +25,9 @@ struct LiveLinesOptions {
   LinkState link;
 };
 
-// A headline, the columns' names, then a line a trial, in the order of the grid. When there are
-// more trials than lines, those that run come first, then failed ones, then those that ended last,
-// and the rest is counted in the last line. What a narrow terminal has no room for is left out, the
-// least telling first.
+// Returns a headline, the column names and one line per trial, in grid order. With more trials than
+// lines, running trials come first, then failed ones, then those that ended last; the last line
+// counts the rest. A narrow terminal loses the least informative columns first.
 std::vector<std::string> LiveLines(const ExperimentView& view, const LiveLinesOptions& options,
                                    const Palette& palette);
 

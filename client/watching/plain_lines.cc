@@ -79,7 +79,7 @@ std::optional<std::string> PlainLines::Line(const ExperimentView& view, const v1
       break;
   }
   if (text.empty()) return std::nullopt;
-  // A text of several lines stays one entry: what follows is indented.
+  // Indents continuation lines, so that a multi-line text stays one entry.
   return absl::StrCat(absl::FormatTime("%H:%M:%S", time, zone_), "  ", trial->label, "  ",
                       absl::StrReplaceAll(text, {{"\n", "\n    "}}));
 }

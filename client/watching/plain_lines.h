@@ -1,4 +1,4 @@
-// An experiment's history as lines for files, pipes and logs.
+// Renders an experiment's history as lines for files, pipes and logs.
 #ifndef LENGTHWISE_CLIENT_WATCHING_PLAIN_LINES_H_
 #define LENGTHWISE_CLIENT_WATCHING_PLAIN_LINES_H_
 
@@ -11,15 +11,15 @@
 
 namespace lengthwise::client {
 
-// What is worth a line is decided by the events alone (their own times, not the reader's), so that
-// who joins late reads what was written before. Not thread-safe.
+// The events and their own times alone decide which lines are printed, so that a late reader gets
+// the same lines as an early one. Not thread-safe.
 class PlainLines {
  public:
-  // A training line a trial at most every so often.
+  // Prints at most one training line per trial and `interval`.
   explicit PlainLines(absl::Duration interval, absl::TimeZone zone)
       : interval_(interval), zone_(zone) {}
 
-  // The line of an event that was just applied to `view`; nullopt where there is none.
+  // Returns the line of an event that was just applied to `view`; nullopt if it has none.
   std::optional<std::string> Line(const ExperimentView& view, const v1::Event& event);
 
  private:

@@ -200,7 +200,7 @@ TEST(RunTest, InterruptedExtensionSaysHowToResume) {
   RunAndInterrupt(directory, {"run", WriteSpecification(directory, kForEver), "--workers", "1"});
   const std::string output =
       RunAndInterrupt(directory, {"extend", "tiny-1", "--seeds", "1", "--workers", "1"});
-  EXPECT_THAT(output, HasSubstr("What was done is kept."));
+  EXPECT_THAT(output, HasSubstr("Progress is kept."));
   EXPECT_THAT(output, HasSubstr("lengthwise run tiny-1 --data_dir " + directory + "/data\n"));
 }
 
