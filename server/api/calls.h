@@ -114,12 +114,12 @@ class Calls {
     pool->Submit(
         [context, done, run = std::move(run)] {
           if (!context->IsCancelled()) return run();
-          done(absl::CancelledError("the call's deadline was over before its turn came"));
+          done(absl::CancelledError("the call was cancelled before a thread was free"));
         },
         [done, pool] {
           done(absl::DeadlineExceededError(
-              absl::StrCat("the server was busy for ", absl::FormatDuration(pool->longest_wait()),
-                           " with what was asked before; try again later")));
+              absl::StrCat("the server was busy with earlier calls for ",
+                           absl::FormatDuration(pool->longest_wait()), "; try again later")));
         });
     return reactor;
   }

@@ -206,9 +206,9 @@ class PushStream : public grpc::ServerWriteReactor<Response>,
   }
 
   absl::Status GivenUp() const {
-    return absl::DeadlineExceededError(absl::StrCat("nothing of the answer was taken for ",
+    return absl::DeadlineExceededError(absl::StrCat("the client read nothing of the answer for ",
                                                     absl::FormatDuration(threads_.patience),
-                                                    "; ask again, and read what comes"));
+                                                    "; call again, and read continuously"));
   }
 
   grpc::CallbackServerContext* const context_;

@@ -22,7 +22,8 @@ absl::Status Stopping() { return absl::UnavailableError("the server is stopping;
 
 absl::Status Behind() {
   return absl::UnavailableError(
-      "nothing was stored: more waits for the server's disk than its memory may hold; try again");
+      "nothing was stored: the server's queue of writes is full, because its disk is too slow; try "
+      "again");
 }
 
 absl::Status NotStored(const absl::Status& cause) {
@@ -147,8 +148,8 @@ void CommandLoop::CleanUp() {
   } else {
     clean_up_at_ = clock_.steady() + kRetryStore;
     if (!clean_up_failed_) {
-      platform::LogWarning(absl::StrCat(
-          "cannot clean up the database, and tries again every second: ", more.status().message()));
+      platform::LogWarning(absl::StrCat("cannot clean up the database; retrying every second: ",
+                                        more.status().message()));
     }
   }
   clean_up_failed_ = !more.ok();

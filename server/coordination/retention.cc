@@ -17,7 +17,7 @@ constexpr int64_t kPage = 10'000;
 void LogFailure(const absl::Status& status) {
   if (status.ok()) return;
   platform::LogWarning(
-      absl::StrCat("cannot delete what is left of an earlier run: ", status.message()));
+      absl::StrCat("cannot delete files left by an earlier run: ", status.message()));
 }
 
 bool HasEnded(const TrialRecord& trial) {

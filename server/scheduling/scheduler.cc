@@ -159,6 +159,7 @@ absl::StatusOr<std::vector<LeaseDirective>> Scheduler::Heartbeat(absl::string_vi
     directive.token = token;
     const auto lease = leases_.find(token);
     if (lease == leases_.end() || lease->second.worker != worker) {
+      // Its trials were requeued: the worker must stop them, since another may run them now.
       directive.lost = true;
       continue;
     }
@@ -215,6 +216,7 @@ absl::StatusOr<Decisions> Scheduler::Grant(absl::string_view worker, absl::Time 
   for (const TrialKey key : pack) {
     Trial& trial = trials_.at(key);
     Dequeue(trial);
+    // Sequence numbers of events count by attempt, so each lease needs an attempt of its own.
     ++trial.data.past.attempt;
     const int64_t step = trial.data.checkpoint_step;
     TrialChange change = ChangeOf(
@@ -323,6 +325,7 @@ TrialChange Scheduler::FailTemporarily(Trial& trial, const std::string& worker, 
   past.failure = failure;
   past.failure_step = step;
   const std::string told = absl::StrCat(worker, " failed: ", reason);
+  // The same failure at the same step is deterministic: another attempt would repeat it.
   if (again) {
     return End(trial.data.key, v1::FAILED, kScheduler,
                absl::StrCat(told, " (for the second time in a row, again at step ", step, ")"));
@@ -345,12 +348,15 @@ TrialChange Scheduler::SplitPack(Trial& trial, const Lease& lease, absl::string_
                absl::StrCat("the memory of ", lease.worker, " does not hold even this trial alone",
                             told, "; it needs a larger device, or a smaller model or batch"));
   }
+  // Half of the lease's size, not of its live trials: memory ran out with those that have ended
+  // since.
   const int32_t half = lease.size / 2;
   trial.data.past.pack_limit = half;
   const auto worker = workers_.find(lease.worker);
   if (worker != workers_.end()) {
     const std::string& shape = TraitsOf(trial.data).shape;
     const auto known = worker->second.capacities.find(shape);
+    // The worker may have measured a smaller limit.
     const bool smaller = known != worker->second.capacities.end() && known->second < half;
     if (!smaller) SetCapacity(lease.worker, shape, half);
   }
@@ -365,7 +371,7 @@ absl::StatusOr<Decisions> Scheduler::Finish(TrialKey key, Token token, v1::Outco
   const auto found = trials_.find(key);
   if (token == 0 || found == trials_.end() || found->second.lease != token) {
     return absl::FailedPreconditionError(
-        absl::StrCat("the trial does not belong to lease ", token, " any more"));
+        absl::StrCat("lease ", token, " no longer holds the trial"));
   }
   Trial& trial = found->second;
   const Lease& lease = leases_.at(token);
@@ -404,6 +410,8 @@ Decisions Scheduler::Retry(const ScheduledTrial& trial, const PackTraits& traits
   Decisions decisions;
   if (trials_.contains(trial.key)) return decisions;
   ScheduledTrial anew = trial;
+  // A fresh budget of failures and preemptions. Attempts keep counting: the histories of earlier
+  // ones stay.
   anew.past = {.attempt = trial.past.attempt};
   Trial& queued = Remember(anew, traits);
   Enqueue(queued);
@@ -437,6 +445,7 @@ void Scheduler::SetCheckpoint(TrialKey key, int64_t step) {
   const auto found = trials_.find(key);
   if (found == trials_.end()) return;
   Trial& trial = found->second;
+  // Only queue_ refers to the checkpoint's step, which is a part of IdOf.
   const bool runnable = trial.lease == 0 && !trial.delayed;
   if (runnable) queue_.Remove(IdOf(trial.data), key);
   trial.data.checkpoint_step = step;
@@ -460,6 +469,7 @@ Decisions Scheduler::Tick(absl::Time now) {
       return now - worker.second.last_seen > options_.worker_memory;
     });
   }
+  // Preempt last: it compares the packs that wait now with the workers that are free now.
   MatureDelayed(now);
   Preempt(now);
   return decisions;

@@ -150,8 +150,8 @@ void AuditLog::WriteQueue() {
     return;
   }
   if (!std::exchange(failing_, true)) {
-    platform::LogError(absl::StrCat("the audit log cannot be written, and the service goes on: ",
-                                    status.message()));
+    platform::LogError(
+        absl::StrCat("the audit log cannot be written; the service continues: ", status.message()));
   }
   lost_unsaid_ += lost;
   queue_.insert(queue_.begin(), std::make_move_iterator(batch.begin()),

@@ -120,7 +120,7 @@ absl::Status MayCall(const Caller& caller, absl::string_view method) {
   const Rule* rule = FindRule(method);
   if (rule == nullptr) {
     return absl::PermissionDeniedError(absl::StrCat(
-        "nobody may call ", method, ": the server's table of rights has no line for ", "it"));
+        "no role may call ", method, ": the server's authorization table has no entry ", "for it"));
   }
   if (Allows(rule->access, caller.role)) return absl::OkStatus();
   return absl::PermissionDeniedError(absl::StrCat(

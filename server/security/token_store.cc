@@ -113,8 +113,8 @@ absl::StatusOr<std::unique_ptr<TokenStore>> TokenStore::Open(const std::string& 
   if (if_missing == IfMissing::kRefuse) {
     return absl::FailedPreconditionError(absl::StrCat(
         store->path_,
-        " is missing, and the server had tokens: without them it would be open to "
-        "everyone; restore the file from a backup, make a new token with `lengthwise_server "
+        " is missing, but the server had tokens: without them it would be open to "
+        "everyone; restore the file from a backup, create a new token with `lengthwise_server "
         "--data_dir ",
         data_dir,
         " --create_admin_token PATH`, or open the server to everyone with "
@@ -158,8 +158,8 @@ absl::Status TokenStore::Refresh() {
   if (!version.exists) {
     platform::LogWarning(
         absl::StrCat(path_,
-                     " is gone: nobody gets in until it is restored, or there is a new one "
-                     "(--create_admin_token)"));
+                     " is gone: every caller is refused until it is restored, or a new token is "
+                     "created (--create_admin_token)"));
     return absl::OkStatus();
   }
   required_ = true;

@@ -170,7 +170,6 @@ class MemoryReader : public Base {
     return ForEachInOrder(start_position, take,
                           [&](const EventRecord& event) { return event.experiment == experiment; });
   }
-  // The following methods belong to the state of a StorageReader that may be older.
   absl::Status ForEachTrialEvent(int64_t trial, int64_t start_position,
                                  const StorageReader::TakeEvent& take) {
     return ForEachInOrder(start_position, take,

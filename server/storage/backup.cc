@@ -133,7 +133,7 @@ class Maker {
     ASSIGN_OR_RETURN(std::vector<BackupManifest::Artifact> named, NamedArtifacts(database));
     for (const BackupManifest::Artifact& artifact : named) total_ += artifact.size_bytes;
     for (const BackupManifest::Artifact& artifact : named) {
-      if (!Tell()) return absl::CancelledError("the backup was given up");
+      if (!Tell()) return absl::CancelledError("the backup was cancelled");
       const size_t taken = manifest_.artifacts.size();
       RETURN_IF_ERROR(Take(artifact));
       // An artifact that is gone no longer counts for the total.
@@ -205,7 +205,7 @@ absl::StatusOr<std::string> MakeBackup(const std::string& data_dir, const std::s
   std::error_code error;
   if (std::filesystem::exists(path, error)) {
     return absl::AlreadyExistsError(
-        absl::StrCat("there is a backup \"", name, "\" already; choose another name"));
+        absl::StrCat("backup \"", name, "\" exists already; choose another name"));
   }
   const std::string unfinished = absl::StrCat(backups, "/", kUnfinishedPrefix, name);
   absl::Status status = platform::DeleteTree(unfinished);

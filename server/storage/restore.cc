@@ -99,7 +99,7 @@ absl::Status RestoreBackup(const std::string& backup, const std::string& data_di
   ASSIGN_OR_RETURN(const auto present, platform::ListDirectory(data_dir));
   if (!present.empty()) {
     return absl::FailedPreconditionError(
-        absl::StrCat(data_dir, " has something in it (", present.front(),
+        absl::StrCat(data_dir, " is not empty (", present.front(),
                      "); a backup is restored into a new or empty data directory"));
   }
   const std::string target(absl::StripSuffix(data_dir, "/"));

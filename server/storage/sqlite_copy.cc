@@ -67,7 +67,7 @@ absl::Status CopyDatabase(const std::string& from, const std::string& to,
   if (code != SQLITE_DONE && code != SQLITE_OK) {
     return SqliteError(code, copy.get(), to);
   }
-  if (!wanted) return absl::CancelledError("the backup was given up");
+  if (!wanted) return absl::CancelledError("the backup was cancelled");
   // A single file, without a log beside it.
   return Run(copy.get(), "PRAGMA journal_mode = DELETE", to);
 }

@@ -129,16 +129,16 @@ absl::Status ShrinkOnce(SqliteConnection& connection) {
   const absl::StatusOr<int64_t> room = platform::FreeBytes(DirectoryOf(connection.path()));
   const std::string description =
       absl::StrCat(connection.path(), " has ", found.unused * found.page_size >> 20,
-                   " MiB that nothing uses beside ", used >> 20, " MiB of data");
+                   " MiB of unused space and ", used >> 20, " MiB of data");
   if (!room.ok() || *room < 3 * used || used > kQuick) {
-    platform::LogInfo(
-        absl::StrCat(description,
-                     "; to give them back, stop the server, see that there is room for a copy, and "
-                     "run: sqlite3 ",
-                     connection.path(), " 'PRAGMA auto_vacuum = INCREMENTAL; VACUUM'"));
+    platform::LogInfo(absl::StrCat(
+        description,
+        "; to reclaim it, stop the server, make sure there is room for a copy, and run: "
+        "sqlite3 ",
+        connection.path(), " 'PRAGMA auto_vacuum = INCREMENTAL; VACUUM'"));
     return absl::OkStatus();
   }
-  platform::LogInfo(absl::StrCat(description, ": giving them back, once"));
+  platform::LogInfo(absl::StrCat(description, ": reclaiming the unused space once"));
   // The copy may be too large for memory.
   absl::Status status = connection.Execute("PRAGMA temp_store = FILE; VACUUM");
   connection.Execute("PRAGMA temp_store = MEMORY").IgnoreError();
