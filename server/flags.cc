@@ -10,7 +10,7 @@
 namespace lengthwise::server {
 namespace {
 
-// CLI11's validators return what is wrong, or nothing.
+// A CLI11 validator: returns the error, or an empty text.
 std::string CheckAddress(const std::string& address) {
   if (address.empty() || !rpc::HostOf(address).empty()) return {};
   return absl::StrCat("\"", address, "\" is not HOST:PORT");
@@ -33,50 +33,52 @@ void AddDuration(CLI::App& app, const std::string& name, absl::Duration& value,
 
 void AddAccess(CLI::App& app, Flags& flags) {
   app.add_option("--tls_certificate", flags.tls_certificate,
-                 "PEM file of the server's certificate and its chain: the API is encrypted")
+                 "PEM file with the server's certificate and its chain. Encrypts the API")
       ->type_name("PATH");
-  app.add_option("--tls_key", flags.tls_key, "PEM file of the certificate's private key")
+  app.add_option("--tls_key", flags.tls_key, "PEM file with the certificate's private key")
       ->type_name("PATH");
-  app.add_option("--tls_client_ca", flags.tls_client_ca,
-                 "PEM file of an authority: workers must show a certificate that it has signed")
+  app.add_option(
+         "--tls_client_ca", flags.tls_client_ca,
+         "PEM file with an authority's certificate. Workers must present a certificate that it has "
+         "signed")
       ->type_name("PATH");
   app.add_option("--create_admin_token", flags.create_admin_token,
-                 "Make a token of an administrator in the data directory, write it to this new "
-                 "file and end; from the first token on, every caller needs one")
+                 "Create an administrator's token in the data directory, write it to this new file "
+                 "and exit. From the first token on, every caller needs one")
       ->type_name("PATH");
   app.add_flag("--remove_all_tokens", flags.remove_all_tokens,
-               "Delete all tokens in the data directory and end; from its next start on, the "
-               "server is open to everyone who reaches it");
+               "Delete all tokens in the data directory and exit. From its next start on, the "
+               "server is open to everyone who can reach it");
   app.add_option("--audit_log", flags.audit_log,
-                 "File that says who changed what, and who was refused: a JSON object a line, "
-                 "renamed to PATH.1 to PATH.7 at 16 MiB; or \"off\" [audit.log in the data "
+                 "File that records changes and refused calls, one JSON object per line; rotated "
+                 "to PATH.1 ... PATH.7 at 16 MiB. \"off\": no audit log [audit.log in the data "
                  "directory, for a server with tokens]")
       ->type_name("PATH");
   const CLI::Validator not_negative = CLI::Validator(CLI::NonNegativeNumber).description("");
   app.add_option("--max_calls_per_second", flags.quotas.calls_per_second,
-                 "Of one principal; 0 for no limit")
+                 "Maximum calls per second of one principal. 0: no limit")
       ->check(not_negative)
       ->type_name("N")
       ->capture_default_str();
   app.add_option("--max_unended_trials", flags.core.max_unended_trials,
-                 "Queued and running trials of one owner; 0 for no limit")
+                 "Maximum number of queued and running trials of one owner. 0: no limit")
       ->check(not_negative)
       ->type_name("N")
       ->capture_default_str();
   app.add_option("--max_data_bytes", flags.core.max_data_bytes,
-                 "Largest file of examples that is accepted, bytes; at most 1 GiB. A principal may "
-                 "upload eight times that in an hour")
+                 "Maximum size of a file of examples in bytes, up to 1 GiB. A principal may upload "
+                 "eight times this per hour")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 30))
       ->type_name("N")
       ->capture_default_str();
   app.add_option("--max_streams", flags.quotas.streams,
-                 "Watches and other streams that one principal may have open; 0 for no limit")
+                 "Maximum number of open watches and other streams of one principal. 0: no limit")
       ->check(not_negative)
       ->type_name("N")
       ->capture_default_str();
 }
 
-// What the flags lack together, or nothing.
+// Checks flags that depend on each other. Returns the error, or an empty text.
 std::string CheckAddresses(const Flags& flags, bool insecure) {
   if (flags.tls_certificate.empty() != flags.tls_key.empty()) {
     return "--tls_certificate and --tls_key go together";
@@ -107,47 +109,51 @@ std::variant<Flags, int> ParseFlags(int argc, const char* const* argv) {
   bool insecure = false;
 
   CLI::App app(
-      "The Lengthwise server: accepts experiments, leases their trials to workers, keeps the "
+      "The Lengthwise server: accepts experiments, leases their trials to workers and stores the "
       "results.");
   app.set_version_flag("--version", platform::VersionText("lengthwise_server"));
-  app.add_option("--listen", flags.listen, "Address of the API; port 0 takes a free one")
+  app.add_option("--listen", flags.listen, "Address of the API. Port 0: a free port")
       ->check(CheckAddress)
       ->type_name("HOST:PORT")
       ->capture_default_str();
   app.add_option("--data_dir", flags.core.data_dir,
-                 "Directory of the database and the checkpoints; made if it is missing")
+                 "Directory of the database and the checkpoints. Created if missing")
       ->type_name("DIR")
       ->capture_default_str();
-  app.add_option("--restore", flags.core.restore_from,
-                 "A backup's directory, which is copied to a new or empty --data_dir first")
+  app.add_option(
+         "--restore", flags.core.restore_from,
+         "Directory of a backup to copy into --data_dir first, which must be missing or empty")
       ->type_name("PATH");
   app.add_option("--metrics_listen", flags.metrics_listen,
-                 "Address of the metrics for Prometheus; empty turns them off")
+                 "Address of the metrics for Prometheus. Empty: no metrics")
       ->check(CheckAddress)
       ->type_name("HOST:PORT")
       ->capture_default_str();
-  app.add_option("--max_trials", flags.core.max_trials, "Most trials of one experiment")
+  app.add_option("--max_trials", flags.core.max_trials,
+                 "Maximum number of trials in one experiment")
       ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000}))
       ->capture_default_str();
-  AddDuration(app, "--lease_duration", flags.core.lease_duration,
-              "A worker that is silent for so long loses its trials");
+  AddDuration(
+      app, "--lease_duration", flags.core.lease_duration,
+      "Lease duration. A lease expires after this long without a heartbeat, and its trials are "
+      "requeued");
   AddDuration(app, "--self_check_interval", flags.self_check_interval,
-              "How often the server connects to its own address. It ends, for its supervisor to "
-              "start it again, when that fails three times in a row");
+              "Interval at which the server connects to its own address. After three failures in a "
+              "row it exits, so that its supervisor restarts it");
   AddDuration(app, "--heartbeat_interval", flags.core.heartbeat_interval,
-              "How often workers report; at most half of the lease duration");
+              "Interval of workers' heartbeats, at most half of --lease_duration");
   AddDuration(
       app, "--preempt_after", flags.core.preempt_after,
-      "Trials that have run so long make room for a higher priority when no worker is free");
+      "Minimum run time of a lease before a higher priority may preempt it, if no worker is free");
   app.add_option("--ready_file", flags.ready_file,
-                 "File that gets the bound addresses when the server serves: the API's, then the "
-                 "metrics', a line each")
+                 "File to which the server writes its bound addresses once it serves: the API's, "
+                 "then the metrics', one per line")
       ->type_name("PATH");
   app.add_flag("--exit_with_parent", flags.exit_with_parent,
-               "Stop when the process that started the server ends");
+               "Stop when the process that started the server exits");
   app.add_flag("--insecure_plain_text", insecure,
-               "Allow plain text on addresses that other machines reach, for the API without "
-               "--tls_certificate and for the metrics: everyone on the way reads along");
+               "Allow plain text on addresses that other machines can reach, for the API without "
+               "--tls_certificate and for the metrics. Anyone on the network path can read it");
   AddAccess(app, flags);
   try {
     app.parse(argc, argv);

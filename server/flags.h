@@ -15,28 +15,29 @@ struct Flags {
   std::string listen = "127.0.0.1:7070";
   // Empty: no metrics.
   std::string metrics_listen = "127.0.0.1:9464";
-  // When not empty: where the addresses are written once the server serves.
+  // File to which the addresses are written once the server serves. Empty: none.
   std::string ready_file;
   bool exit_with_parent = false;
   CoreOptions core;
-  // Files; empty: plain text.
+  // Paths. Empty: plain text.
   std::string tls_certificate;
   std::string tls_key;
-  // The file of the authority whose certificates workers must show; empty: they need none.
+  // Path of the authority that must have signed workers' certificates. Empty: they need none.
   std::string tls_client_ca;
-  // When not empty: makes a token of an administrator, writes it to this file and ends.
+  // If not empty: create an administrator's token, write it to this file and exit.
   std::string create_admin_token;
-  // Deletes all tokens and ends.
+  // Delete all tokens and exit.
   bool remove_all_tokens = false;
-  // Of the audit log; empty: "audit.log" in the data directory, once there are tokens; "off": none.
+  // Path of the audit log. Empty: "audit.log" in the data directory, once there are tokens. "off":
+  // none.
   std::string audit_log;
   Quotas::Options quotas;
-  // How often the server connects to itself.
+  // Interval at which the server connects to its own address.
   absl::Duration self_check_interval = absl::Seconds(10);
 };
 
-// Returns the flags, or the exit code when there is nothing to run: 0 after --help or --version, 2
-// after a wrong flag, whose reason went to stderr.
+// Returns the flags, or the exit code if there is nothing to run: 0 after --help or --version, 2
+// after a wrong flag, which was reported on stderr.
 std::variant<Flags, int> ParseFlags(int argc, const char* const* argv);
 
 }  // namespace lengthwise::server

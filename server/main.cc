@@ -1,4 +1,4 @@
-// lengthwise_server: accepts, schedules, stores, streams.
+// lengthwise_server: accepts experiments, leases their trials to workers and stores the results.
 #include "server/process.h"
 
 int main(int argc, char** argv) {

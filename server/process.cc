@@ -39,42 +39,41 @@
 namespace lengthwise::server {
 namespace {
 
-// For clients that read slowly, and for those between two calls: gRPC waits until they have
-// answered a last ping, which they do in their next call only. Streams that are read end at once.
+// Time for clients that read slowly, and for idle ones: gRPC waits until they answer a last ping,
+// which they only do in their next call. Streams that are being read end at once.
 constexpr absl::Duration kGrace = absl::Seconds(1);
 
-// SIGTERM when the parent ends. `parent` is who it was when the process started.
+// Requests SIGTERM for the end of the parent. `parent` is its id when this process started.
 absl::Status ExitWithParent(pid_t parent) {
   if (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0) {
     return absl::ErrnoToStatus(errno, "cannot ask for a signal at the parent's end");
   }
-  // It may have ended before the line above.
+  // The parent may have ended before the request.
   if (getppid() != parent) return absl::CancelledError("the parent process has ended");
   return absl::OkStatus();
 }
 
-// Readers see the whole file or none.
+// Atomically: readers see the whole file or none.
 absl::Status WriteReadyFile(const std::string& path, absl::string_view text) {
   ASSIGN_OR_RETURN(std::unique_ptr<platform::AtomicFile> file, platform::AtomicFile::Create(path));
   RETURN_IF_ERROR(file->Append(text));
   return file->Commit();
 }
 
-// How long the server may take to answer its own connection. Paused machines and full disks take
-// less: the edge and gRPC answer alone.
+// Timeout of the server's connection to itself. The edge and gRPC answer it without the core, so a
+// full disk does not delay it.
 constexpr absl::Duration kSelfCheckPatience = absl::Seconds(10);
 
-// Protobuf tells of text that is no UTF-8 before a call's token is looked at.
+// Limited, because Protobuf logs invalid UTF-8 before a call's token is checked.
 void LogOfProtobuf(google::protobuf::LogLevel, const char*, int, const std::string& text) {
   static auto* const log = new platform::LimitedLog(absl::Seconds(10));
   log->Warning(absl::StrCat("protobuf: ", text));
 }
 
-// For the supervisor to start the server again, which loses nothing.
+// The supervisor restarts the server. Nothing acknowledged is lost.
 void EndUnreachable(const absl::Status& status) {
-  platform::LogError(
-      absl::StrCat("ending, since the server cannot be reached from its own machine (",
-                   status.message(), "): start it again"));
+  platform::LogError(absl::StrCat("exiting: the server cannot be reached from its own machine (",
+                                  status.message(), "); start it again"));
   _exit(1);
 }
 
@@ -100,10 +99,9 @@ absl::StatusOr<RpcServer::Encryption> ReadEncryption(const Flags& flags) {
   return encryption;
 }
 
-// What root does to a data directory while this lives, it does as the directory's owner: files that
-// belong to root would be closed to the server. It keeps the right to go through directories that
-// are closed to the owner, as systemd's /var/lib/private is. Without effect for other users. For
-// programs of one thread.
+// While this object lives, root acts as the owner of a data directory, because the server could not
+// read files that belong to root. Keeps the right to traverse directories that the owner may not,
+// such as systemd's /var/lib/private. No effect for other users. For single-threaded programs.
 class AsOwnerOf {
  public:
   explicit AsOwnerOf(const std::string& directory) {
@@ -115,7 +113,7 @@ class AsOwnerOf {
     __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3] = {};
     if (syscall(SYS_capget, &header, sets) != 0) return;
     sets[0].effective |= 1U << CAP_DAC_READ_SEARCH;
-    syscall(SYS_capset, &header, sets);  // without it, a closed directory says so
+    syscall(SYS_capset, &header, sets);  // if this fails, opening such a directory reports it
   }
   ~AsOwnerOf() {
     if (became_ && (seteuid(0) != 0 || setegid(0) != 0)) abort();
@@ -127,15 +125,15 @@ class AsOwnerOf {
   bool became_ = false;
 };
 
-// The audit log's file; without a path: there is none.
+// The audit log's file. An empty path means no audit log.
 platform::RotatedFile AuditFile(const Flags& flags) {
   if (flags.audit_log == "off") return {};
   return {.path = flags.audit_log.empty() ? absl::StrCat(flags.core.data_dir, "/audit.log")
                                           : flags.audit_log};
 }
 
-// What somebody on the server's machine did without the server. A line that cannot be written is
-// said in the log.
+// Records in the audit log what a user did on the server's machine, without the server. If the line
+// cannot be written, the log says so.
 void RecordLocalChange(const Flags& flags, absl::string_view flag, const std::string& resource,
                        const std::string& made = "") {
   const platform::RotatedFile file = AuditFile(flags);
@@ -147,10 +145,11 @@ void RecordLocalChange(const Flags& flags, absl::string_view flag, const std::st
                              .method = absl::StrCat("lengthwise_server ", flag),
                              .resource = resource,
                              .made = made}));
-  if (!status.ok()) platform::LogError(absl::StrCat("not in the audit log: ", status.message()));
+  if (!status.ok())
+    platform::LogError(absl::StrCat("cannot write to the audit log: ", status.message()));
 }
 
-// Null without one. A full disk is no reason not to serve.
+// Null without an audit log. A full disk does not prevent the server from serving.
 absl::StatusOr<std::unique_ptr<AuditLog>> OpenAuditLog(const Flags& flags, bool has_tokens) {
   AuditLog::Options options;
   options.file = AuditFile(flags);
@@ -183,14 +182,14 @@ absl::Status CreateAdminToken(const Flags& flags) {
   absl::Status status = rpc::WriteTokenFile(flags.create_admin_token, created->text());
   const AsOwnerOf owner(data_dir);
   if (!status.ok()) {
-    // A token that nobody has is of no use.
+    // Nobody can use a token that was not written.
     (*tokens)->Revoke(created->token().token_id()).IgnoreError();
     return status;
   }
   RecordLocalChange(flags, "--create_admin_token", "admin ADMIN", created->token().token_id());
-  platform::LogInfo(absl::StrCat("wrote the token ", created->token().token_id(),
-                                 " of admin, for 90 days, to ", flags.create_admin_token,
-                                 "; every caller of this server needs a token now"));
+  platform::LogInfo(absl::StrCat("wrote token ", created->token().token_id(),
+                                 " of admin, valid for 90 days, to ", flags.create_admin_token,
+                                 "; every caller of this server now needs a token"));
   return absl::OkStatus();
 }
 
@@ -198,15 +197,16 @@ absl::Status RemoveAllTokens(const Flags& flags) {
   const AsOwnerOf owner(flags.core.data_dir);
   RETURN_IF_ERROR(TokenStore::RemoveAll(flags.core.data_dir));
   RecordLocalChange(flags, "--remove_all_tokens", flags.core.data_dir);
-  platform::LogWarning(absl::StrCat("removed all tokens of ", flags.core.data_dir,
-                                    "; a server that is started there now is open to everyone who "
-                                    "reaches it, and one that runs lets nobody in"));
+  platform::LogWarning(
+      absl::StrCat("deleted all tokens in ", flags.core.data_dir,
+                   "; a server started there now is open to everyone who can reach "
+                   "it, a running one refuses every caller until it is restarted"));
   return absl::OkStatus();
 }
 
 absl::Status Serve(const Flags& flags, const OpenCore& open) {
   const pid_t parent = getppid();
-  // Threads that come later inherit this, so that the signals wait for sigwait below.
+  // Later threads inherit the mask, so the signals stay pending until sigwait below.
   const sigset_t signals = StopSignals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
@@ -215,7 +215,7 @@ absl::Status Serve(const Flags& flags, const OpenCore& open) {
   }
   platform::RaiseDescriptorLimit();
   google::protobuf::SetLogHandler(LogOfProtobuf);
-  // One of an earlier server would name the wrong address.
+  // A file of an earlier server would name the wrong address.
   if (!flags.ready_file.empty()) unlink(flags.ready_file.c_str());
 
   ASSIGN_OR_RETURN(const std::unique_ptr<Core> core, open(flags.core));
@@ -223,9 +223,9 @@ absl::Status Serve(const Flags& flags, const OpenCore& open) {
   ASSIGN_OR_RETURN(const std::unique_ptr<TokenStore> tokens, TokenStore::Open(flags.core.data_dir));
   if (!flags.tls_certificate.empty() && !rpc::IsLoopback(flags.listen) && !tokens->IsRequired()) {
     return absl::FailedPreconditionError(
-        absl::StrCat("other machines reach ", flags.listen,
-                     " and the server has no tokens: everyone might do "
-                     "everything; make the first with `lengthwise_server --data_dir ",
+        absl::StrCat("other machines can reach ", flags.listen,
+                     ", but the server has no tokens, so everyone could do everything; create the "
+                     "first with `lengthwise_server --data_dir ",
                      flags.core.data_dir, " --create_admin_token PATH`"));
   }
   ASSIGN_OR_RETURN(const std::unique_ptr<AuditLog> audit,
@@ -258,7 +258,7 @@ absl::Status Serve(const Flags& flags, const OpenCore& open) {
   }
   platform::LogInfo(absl::StrCat(
       "serving on ", (*server)->address(), flags.tls_certificate.empty() ? "" : " with TLS",
-      tokens->IsRequired() ? "" : ", to everyone without a token",
+      tokens->IsRequired() ? "" : ", open to everyone without a token",
       metrics == nullptr ? "" : absl::StrCat(", metrics on http://", metrics_address, "/metrics"),
       ", data in ", flags.core.data_dir));
 
@@ -297,12 +297,12 @@ absl::Status Run(const Flags& flags, const OpenCore& open) {
 int RunProcess(int argc, const char* const* argv, const OpenCore& open) {
   const std::variant<Flags, int> flags = ParseFlags(argc, argv);
   if (const int* exit_code = std::get_if<int>(&flags)) return *exit_code;
-  // Debian's Abseil looks for deadlocks at every lock of gRPC's, in one graph behind one spin lock:
-  // 5 to 9 % of what heartbeats of 10,000 workers cost, and most of the longest waits.
+  // Debian's Abseil checks each of gRPC's locks for deadlocks, in one graph behind one spin lock.
+  // That is 5 to 9 % of the cost of heartbeats of 10,000 workers, and most of the longest waits.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
-  // gRPC's own log speaks of file descriptors where the line below says what to do.
+  // gRPC logs file descriptors for errors that are logged below with their remedy.
   setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
-  // What the server writes is for itself: histories, models, tokens.
+  // Histories, models and tokens are for the server's user only.
   umask(077);
   const absl::Status status = Run(std::get<Flags>(flags), open);
   if (status.ok()) return 0;

@@ -282,7 +282,7 @@ TEST(Process, TokensThatOthersCouldChangeOrThatAreMissingKeepTheServerClosed) {
   EXPECT_EQ(remover.Wait(), 0);
   EXPECT_THAT(Contents(data + "/audit.log"), HasSubstr("lengthwise_server --remove_all_tokens"));
   Server open(arguments);
-  EXPECT_TRUE(open.WaitForLine("to everyone without a token"));
+  EXPECT_TRUE(open.WaitForLine("open to everyone without a token"));
 }
 
 TEST(Process, WhatAServerWithTokensWasAskedIsInItsAuditLogAfterACleanStop) {
@@ -408,7 +408,7 @@ TEST(Process, AServerThatCannotBeReachedSaysSoAndEnds) {
   ASSERT_FALSE(Addresses(server).empty());
   server.TakeDescriptors();
   EXPECT_EQ(server.Wait(), 1);
-  EXPECT_THAT(server.log(), HasSubstr("ERROR ending, since the server cannot be reached from its "
+  EXPECT_THAT(server.log(), HasSubstr("ERROR exiting: the server cannot be reached from its "
                                       "own machine (Too many open files)"));
 }
 

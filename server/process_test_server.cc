@@ -1,4 +1,4 @@
-// The server's process for process_test: "/fake" is a directory of its own, "/locked" one that
+// The server's process for process_test. The data directory "/fake" is a new directory, "/locked"
 // cannot be opened, and a server on "/stuck" never finishes stopping.
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
-// What an experiment's or a trial's id may be. One definition for all who take ids from outside or
-// make names of them: what one accepts, the other must not refuse.
+// The form of an experiment's or a trial's id. One definition for all code that accepts ids or
+// makes names of them, so that no part refuses an id that another accepted.
 #ifndef LENGTHWISE_SERVER_RESOURCE_ID_H_
 #define LENGTHWISE_SERVER_RESOURCE_ID_H_
 
@@ -11,8 +11,8 @@ namespace lengthwise::server {
 
 inline constexpr size_t kMaxResourceIdBytes = 512;
 
-// 1 to 512 of the characters A-Z, a-z, 0-9, "_", ".", "+", "-" and "="; neither "." nor "..". Ids
-// that grids make look like "bucket_sort-encoder-relative_max_position=256-lr0.001-seed0".
+// True for 1 to 512 of the characters A-Z, a-z, 0-9, "_", ".", "+", "-" and "=", except "." and
+// "..". Ids of grids look like "bucket_sort-encoder-relative_max_position=256-lr0.001-seed0".
 bool IsResourceId(absl::string_view id);
 
 }  // namespace lengthwise::server

@@ -1,4 +1,4 @@
-// Sees that the server can be reached, and says so when it cannot.
+// SelfCheck: regularly checks that the server can be reached, and gives up when it cannot.
 #ifndef LENGTHWISE_SERVER_SELF_CHECK_H_
 #define LENGTHWISE_SERVER_SELF_CHECK_H_
 
@@ -10,18 +10,18 @@
 
 namespace lengthwise::server {
 
-// A thread that checks every `interval`, until destroyed.
+// Runs a thread that checks every `interval`, until destroyed.
 class SelfCheck {
  public:
-  // Failures in a row before it gives up: one may be a machine that was paused.
+  // Consecutive failures before it gives up. A single one may be a paused machine.
   static constexpr int kFailures = 3;
 
-  // `check` returns within a bounded time. `give_up` is called once, with the last failure.
+  // `check` must return within a bounded time. `give_up` is called once, with the last failure.
   SelfCheck(absl::Duration interval, std::function<absl::Status()> check,
             std::function<void(const absl::Status&)> give_up);
 
  private:
-  // False when it has given up.
+  // Returns false after giving up.
   bool Check();
 
   const std::function<absl::Status()> check_;

@@ -15,8 +15,7 @@ std::string TypeUrl(const google::protobuf::Message& detail) {
   return absl::StrCat(kTypeUrlPrefix, detail.GetDescriptor()->full_name());
 }
 
-// The server's own failures, which whoever runs it should hear of, too. A server that stops tells
-// that once, elsewhere.
+// Logs the server's own failures for its operator. A stopping server is not logged for every call.
 void LogFailure(const absl::Status& status) {
   static auto* const log = new platform::LimitedLog(absl::Seconds(10));
   switch (status.code()) {
@@ -81,7 +80,7 @@ absl::Status InvalidField(absl::string_view field, absl::string_view description
 absl::Status ExhaustedFor(absl::Duration delay, absl::string_view message) {
   absl::Status status = absl::ResourceExhaustedError(message);
   google::rpc::RetryInfo retry;
-  // Up, not down: who comes too early is refused again.
+  // Round up: a call that comes too early is refused again.
   const int64_t ns = absl::ToInt64Nanoseconds(absl::Ceil(delay, absl::Nanoseconds(1)));
   retry.mutable_retry_delay()->set_seconds(ns / 1'000'000'000);
   retry.mutable_retry_delay()->set_nanos(static_cast<int32_t>(ns % 1'000'000'000));

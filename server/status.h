@@ -1,10 +1,10 @@
 // Errors at the API's edge: absl::Status inside, grpc::Status on the wire.
 //
-// Payloads of an absl::Status travel in the trailing metadata "grpc-status-details-bin" as the
-// details of a serialized google.rpc.Status, where clients of any language look for them (Google's
-// error model, https://aip.dev/193). An UNAVAILABLE has them always: gRPC's own, of a server that
-// nobody reaches, has none, and so a client knows the server's words ("the disk is full") from
-// gRPC's.
+// Payloads of an absl::Status are sent in the trailing metadata "grpc-status-details-bin", as
+// details of a serialized google.rpc.Status, where clients of any language expect them (Google's
+// error model, https://aip.dev/193). An UNAVAILABLE from the server always has details and gRPC's
+// own, for a server that cannot be reached, never has. So a client can tell the server's message
+// ("the disk is full") from gRPC's.
 #ifndef LENGTHWISE_SERVER_STATUS_H_
 #define LENGTHWISE_SERVER_STATUS_H_
 
@@ -17,8 +17,8 @@
 
 namespace lengthwise::server {
 
-// Code, message and every payload: a payload's type URL becomes the detail's. Without a payload
-// UNAVAILABLE alone has details: code and message.
+// Converts code, message and every payload; a payload's type URL becomes the detail's. Without
+// payloads, only UNAVAILABLE has details: code and message.
 grpc::Status ToGrpcStatus(const absl::Status& status);
 
 // The inverse. Details that cannot be parsed are dropped.
@@ -27,10 +27,10 @@ absl::Status FromGrpcStatus(const grpc::Status& status);
 // INVALID_ARGUMENT "field: description" with one google.rpc.BadRequest field violation.
 absl::Status InvalidField(absl::string_view field, absl::string_view description);
 
-// RESOURCE_EXHAUSTED with a google.rpc.RetryInfo: the same call may be made again after `delay`.
+// RESOURCE_EXHAUSTED with a google.rpc.RetryInfo: the call may be repeated after `delay`.
 absl::Status ExhaustedFor(absl::Duration delay, absl::string_view message);
 
-// The delay of a RetryInfo in the status; zero without one.
+// The delay of the status's RetryInfo. Zero if it has none.
 absl::Duration RetryDelay(const absl::Status& status);
 
 }  // namespace lengthwise::server

@@ -12,7 +12,8 @@ namespace {
 
 absl::Status NoTokens() {
   return absl::FailedPreconditionError(
-      "the server has no tokens; make the first on its machine with `lengthwise_server --data_dir "
+      "the server has no tokens; create the first on its machine with `lengthwise_server "
+      "--data_dir "
       "DIR --create_admin_token PATH`");
 }
 
@@ -28,7 +29,7 @@ grpc::ServerUnaryReactor* AccessService::CreateToken(grpc::CallbackServerContext
         if (tokens_ == nullptr || !tokens_->IsRequired()) return NoTokens();
         ASSIGN_OR_RETURN(v1::CreateTokenResponse created, tokens_->Create(asked));
         const v1::Token& token = created.token();
-        platform::LogInfo(absl::StrCat(caller.principal, " made the token ", token.token_id(),
+        platform::LogInfo(absl::StrCat(caller.principal, " created token ", token.token_id(),
                                        " of ", token.principal(), ", ", RoleName(token.role())));
         return created;
       });
@@ -55,7 +56,7 @@ grpc::ServerUnaryReactor* AccessService::RevokeToken(grpc::CallbackServerContext
              const Caller& caller) -> absl::StatusOr<v1::RevokeTokenResponse> {
         if (tokens_ == nullptr || !tokens_->IsRequired()) return NoTokens();
         RETURN_IF_ERROR(tokens_->Revoke(asked.token_id()));
-        platform::LogInfo(absl::StrCat(caller.principal, " revoked the token ", asked.token_id()));
+        platform::LogInfo(absl::StrCat(caller.principal, " revoked token ", asked.token_id()));
         return v1::RevokeTokenResponse();
       });
 }

@@ -1,4 +1,4 @@
-// lengthwise.v1.AccessService over a server's tokens.
+// lengthwise.v1.AccessService: manages a server's tokens.
 #ifndef LENGTHWISE_SERVER_API_ACCESS_SERVICE_H_
 #define LENGTHWISE_SERVER_API_ACCESS_SERVICE_H_
 
@@ -10,11 +10,11 @@ namespace lengthwise::server {
 
 class AccessService final : public v1::AccessService::CallbackService {
  public:
-  // `tokens` is null where the server has none, ever. Both outlive the service.
+  // `tokens` is null for a server that never has tokens. Both must outlive the service.
   AccessService(Calls& calls, TokenStore* tokens) : calls_(calls), tokens_(tokens) {}
 
-  // FAILED_PRECONDITION while the server has no token: who makes the first becomes its
-  // administrator, which takes access to the server's machine and not only to its port.
+  // FAILED_PRECONDITION while the server has no token: the creator of the first token becomes an
+  // administrator, so it must be created on the server's machine, not through its port.
   grpc::ServerUnaryReactor* CreateToken(grpc::CallbackServerContext* context,
                                         const v1::CreateTokenRequest* request,
                                         v1::CreateTokenResponse* response) override;

@@ -5,7 +5,7 @@
 namespace lengthwise::server {
 namespace {
 
-// A copy tells its progress far more often than anybody can read it.
+// Minimum time between responses. A copy reports progress far more often than anyone can read.
 constexpr absl::Duration kBetweenResponses = absl::Milliseconds(100);
 
 void SetTime(absl::Time time, google::protobuf::Timestamp& timestamp) {

@@ -1,4 +1,4 @@
-// lengthwise.v1.AdministrationService over the core's backups.
+// lengthwise.v1.AdministrationService: backups and the state of the server.
 #ifndef LENGTHWISE_SERVER_API_ADMINISTRATION_SERVICE_H_
 #define LENGTHWISE_SERVER_API_ADMINISTRATION_SERVICE_H_
 
@@ -13,7 +13,7 @@ namespace lengthwise::server {
 
 class AdministrationService final : public v1::AdministrationService::CallbackService {
  public:
-  // `transfers` may work for long. All outlive the service.
+  // Backups run on `transfers`. All references must outlive the service.
   AdministrationService(Backups& backups, TransferThreads& transfers, Calls& calls)
       : backups_(backups), transfers_(transfers), calls_(calls) {}
 

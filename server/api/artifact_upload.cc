@@ -25,7 +25,7 @@ void Upload<Request>::Stop(const absl::Status& reason) {
   {
     platform::MutexLock lock(mutex_);
     if (stopped_.ok()) stopped_ = reason;
-    if (phase_ != Phase::kReading) return;  // whoever is at work sees it
+    if (phase_ != Phase::kReading) return;  // the thread that processes the message will see it
     phase_ = Phase::kFinished;
     status = Interruption();
   }
@@ -35,7 +35,7 @@ void Upload<Request>::Stop(const absl::Status& reason) {
 template <typename Request>
 void Upload<Request>::OnCancel() {
   platform::MutexLock lock(mutex_);
-  cancelled_ = true;  // an outstanding read ends, too
+  cancelled_ = true;  // ends an outstanding read as well
 }
 
 template <typename Request>
@@ -56,7 +56,7 @@ void Upload<Request>::Read() {
   this->StartRead(&request_);
   {
     platform::MutexLock lock(mutex_);
-    if (phase_ != Phase::kStarting) return;  // the message is there already
+    if (phase_ != Phase::kStarting) return;  // the message has arrived already
     phase_ = stopped_.ok() ? Phase::kReading : Phase::kFinished;
     if (phase_ == Phase::kReading) return;
     interruption = Interruption();
@@ -128,7 +128,7 @@ absl::Status Upload<Request>::TakeEnd() {
 template <typename Request>
 void Upload<Request>::FinishWith(const absl::Status& status) {
   LENGTHWISE_FAILPOINT("upload.answer.before");
-  writer_.reset();  // here and not on gRPC's thread: it may touch the disk
+  writer_.reset();  // here, not on gRPC's thread, because it may touch the disk
   {
     platform::MutexLock lock(mutex_);
     phase_ = Phase::kFinished;

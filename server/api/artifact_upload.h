@@ -1,5 +1,6 @@
-// One client's upload: UploadArtifact, UploadData. Messages are read one at a time; each is checked
-// and written on the pool, since writing (and above all making durable) waits for the disk.
+// Upload: one client's UploadArtifact or UploadData. Messages are read one at a time. Each is
+// checked and written on the pool, because writing, and above all making durable, waits for the
+// disk.
 #ifndef LENGTHWISE_SERVER_API_ARTIFACT_UPLOAD_H_
 #define LENGTHWISE_SERVER_API_ARTIFACT_UPLOAD_H_
 
@@ -20,40 +21,41 @@
 
 namespace lengthwise::server {
 
-// `Request` has a `header`, which comes first, with the size and SHA-256 of the whole, or `data`.
+// A `Request` is a `header`, which comes first and holds size and SHA-256 of the whole, or `data`.
 template <typename Request>
 class Upload final : public grpc::ServerReadReactor<Request>,
                      public StoppableStream,
                      public std::enable_shared_from_this<Upload<Request>> {
  public:
-  // Checks the header and opens what the data goes to.
+  // Checks the header and opens the writer for the data.
   using OpenWriter = std::function<absl::StatusOr<std::unique_ptr<ArtifactWriter>>(
       const typename Request::Header&)>;
 
-  // `pool` and `streams` outlive the stream, and what `open` needs.
+  // `pool`, `streams` and everything `open` uses must outlive the stream.
   static Upload* Start(OpenWriter open, WorkPool& pool, OpenStreams& streams);
 
   void Stop(const absl::Status& reason) override;
 
-  // From gRPC.
+  // Called by gRPC.
   void OnReadDone(bool ok) override;
   void OnCancel() override;
   void OnDone() override;
 
  private:
-  // A read is about to be started, is outstanding, its message is taken; all is over.
+  // A read is about to start; a read is outstanding; its message is being processed; the stream has
+  // ended.
   enum class Phase { kStarting, kReading, kTaking, kFinished };
 
   Upload(OpenWriter open, WorkPool& pool, OpenStreams& streams)
       : open_(std::move(open)), pool_(pool), streams_(streams) {}
 
   void Read();
-  // On the pool: takes `request_`, or the end of the client's messages when `!ok`.
+  // On the pool: processes `request_`, or the end of the client's messages if `!ok`.
   void Take(bool ok);
   absl::Status TakeMessage();
   absl::Status TakeEnd();
   void FinishWith(const absl::Status& status);
-  // Why the stream ends before its time; OK while it need not.
+  // Why the stream must end early. OK if it need not.
   absl::Status Interruption() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const OpenWriter open_;
@@ -61,7 +63,7 @@ class Upload final : public grpc::ServerReadReactor<Request>,
   OpenStreams& streams_;
   std::shared_ptr<Upload> self_;  // gRPC's ownership; released by OnDone
 
-  // Touched by Take alone, but for request_, which is gRPC's while reading.
+  // Used by Take only. request_ belongs to gRPC while a read is outstanding.
   Request request_;
   std::unique_ptr<ArtifactWriter> writer_;
   int64_t expected_bytes_ = 0;
@@ -70,7 +72,7 @@ class Upload final : public grpc::ServerReadReactor<Request>,
   platform::Mutex mutex_;
   Phase phase_ ABSL_GUARDED_BY(mutex_) = Phase::kTaking;
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
-  absl::Status stopped_ ABSL_GUARDED_BY(mutex_);  // why; OK while it is not
+  absl::Status stopped_ ABSL_GUARDED_BY(mutex_);  // the reason; OK while running
 };
 
 using ArtifactUpload = Upload<v1::UploadArtifactRequest>;

@@ -1,11 +1,11 @@
-// Serves the calls of every handler: admits the caller, picks the thread by the rpc's class, and
-// answers. A handler says which class its rpc is of, and what it does.
+// Calls: serves the calls of every handler. It admits the caller, picks a thread by the rpc's
+// class, and answers. A handler only declares the class of its rpc and does the work.
 //
 //   gRPC's thread:  admit -> pick a thread ---kMemory---> handle -> answer
 //                                   |
 //                                   +--other classes--> pool: handle -> answer
 //
-// gRPC has a few threads for all calls, so no handler reads the store or a file on them: one slow
+// gRPC has few threads for all calls, so no handler reads the store or a file on them: one slow
 // disk would stop heartbeats.
 #ifndef LENGTHWISE_SERVER_API_CALLS_H_
 #define LENGTHWISE_SERVER_API_CALLS_H_
@@ -35,8 +35,8 @@ namespace lengthwise::server {
 enum class Work {
   // Reads memory only, or posts a command: runs on gRPC's thread.
   kMemory,
-  // Commands an experiment: kMemory for administrators, kLookup for others, because the store says
-  // who owns the experiment.
+  // Changes an experiment. kMemory for administrators; kLookup for others, because the experiment's
+  // owner must be read from the store.
   kChange,
   // Reads a bounded number of rows, or a small file.
   kLookup,
@@ -46,7 +46,7 @@ enum class Work {
   kFiles,
 };
 
-// A stream that is refused before it begins. `Reactor` is gRPC's of the method:
+// A stream that is refused before it starts. `Reactor` is gRPC's class for the method:
 // ServerWriteReactor<T>, ServerReadReactor<T>, ServerBidiReactor<T, U>. gRPC owns it.
 template <typename Reactor>
 class RefusedStream final : public Reactor {
@@ -55,25 +55,25 @@ class RefusedStream final : public Reactor {
   void OnDone() override { delete this; }
 };
 
-// Answers a unary call, once, on any thread.
+// Answers a unary call. Call it once, on any thread.
 template <typename Response>
 using Done = std::function<void(absl::StatusOr<Response>)>;
 
 // Thread-safe.
 class Calls {
  public:
-  // The threads of the classes of the same names.
+  // Threads for the classes of the same names.
   struct Pools {
     WorkPool& lookups;
     WorkPool& queries;
     WorkPool& files;
   };
 
-  // All outlive it.
+  // All references must outlive it.
   Calls(Gate& gate, const Pools& pools, OpenStreams& streams)
       : gate_(gate), pools_(pools), streams_(streams) {}
 
-  // As Gate's.
+  // As Gate::Refuse.
   void Refuse(const grpc::CallbackServerContext& context, absl::string_view method,
               std::string resource, const absl::Status& reason) const {
     gate_.Refuse(context, method, std::move(resource), reason);
@@ -82,8 +82,8 @@ class Calls {
   // Serves a unary call of `method` ("lengthwise.v1.ExperimentService/GetTrial"). `handle` is
   //   absl::StatusOr<Response>(const Request&, const Caller&), whose result is the answer, or
   //   void(const Request&, const Caller&, Done<Response>), which answers later.
-  // The request lives until the answer. Calls that were cancelled before their turn are not worked
-  // on; a call that waits too long for a thread gets DEADLINE_EXCEEDED.
+  // The request lives until the answer. A call that was cancelled while waiting for a thread is not
+  // handled. A call that waits too long for one gets DEADLINE_EXCEEDED.
   template <typename Request, typename Response, typename Handle>
   grpc::ServerUnaryReactor* Serve(Work work, absl::string_view method,
                                   grpc::CallbackServerContext* context, const Request* request,
@@ -114,19 +114,19 @@ class Calls {
     pool->Submit(
         [context, done, run = std::move(run)] {
           if (!context->IsCancelled()) return run();
-          done(absl::CancelledError("the call's deadline was over before its turn came"));
+          done(absl::CancelledError("the call was cancelled before a thread was free"));
         },
         [done, pool] {
           done(absl::DeadlineExceededError(
-              absl::StrCat("the server was busy for ", absl::FormatDuration(pool->longest_wait()),
-                           " with what was asked before; try again later")));
+              absl::StrCat("the server was busy with earlier calls for ",
+                           absl::FormatDuration(pool->longest_wait()), "; try again later")));
         });
     return reactor;
   }
 
   // Serves a stream of `method`. `start` is absl::StatusOr<Stream*>(const Caller&): it starts the
-  // stream, which is then kept as long as it is open, or refuses it. `Reactor` is gRPC's of the
-  // method; a method whose request is no stream has `request`.
+  // stream, which is registered while it is open, or refuses it. `Reactor` is gRPC's class for the
+  // method. `request` is null for a method whose request is a stream.
   template <typename Reactor, typename Start>
   Reactor* Open(absl::string_view method, grpc::CallbackServerContext* context,
                 const google::protobuf::Message* request, Start start) {
@@ -139,7 +139,7 @@ class Calls {
     return streams_.Keep(*stream, *std::move(admission));
   }
 
-  // Serves a stream of the responses that `open` opens:
+  // Serves a stream of responses. `open` returns their source:
   //   absl::StatusOr<Next<Response>>(const Request&, const Caller&)
   // It runs on one of `threads`, and so does each Next.
   template <typename Response, typename Request, typename OpenResponses>
@@ -156,8 +156,8 @@ class Calls {
         });
   }
 
-  // Push of all that `read`, absl::StatusOr<std::vector<Response>>(const Request&), returns. Reads
-  // first and sends then, so that a slow client does not pin a snapshot of the store.
+  // Push of everything that `read`, absl::StatusOr<std::vector<Response>>(const Request&), returns.
+  // Reads everything before it sends, so that a slow client does not pin a snapshot of the store.
   template <typename Response, typename Request, typename Read>
   grpc::ServerWriteReactor<Response>* PushAll(TransferThreads& threads, absl::string_view method,
                                               grpc::CallbackServerContext* context,
@@ -176,7 +176,7 @@ class Calls {
         });
   }
 
-  // Serves a stream of the progress of `work`, which may take long:
+  // Serves a stream of the progress of long-running `work`:
   //   absl::Status(const Request&, const Caller&, const ProgressStream<Response>::Tell&)
   // It runs on one of `threads`.
   template <typename Response, typename Request, typename Work>
@@ -194,7 +194,7 @@ class Calls {
   }
 
  private:
-  // Null for gRPC's thread.
+  // Null: gRPC's thread.
   WorkPool* PoolFor(Work work, const Caller& caller) const {
     switch (work) {
       case Work::kMemory:

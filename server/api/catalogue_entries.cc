@@ -29,7 +29,7 @@ std::vector<v1::CatalogueEntry> CatalogueEntries(const specification::Catalogues
     auto& facts = *entries.emplace_back(ToProto(v1::TASK, *task)).mutable_facts();
     if (!task->chomsky_level.empty()) facts["chomsky_level"] = task->chomsky_level;
     facts["kind"] = TaskKindName(task->kind);
-    // Of tasks whose axis is not the length of training.
+    // For tasks whose axis is not the training length.
     if (task->seen_up_to.has_value()) facts["seen_up_to"] = absl::StrCat(*task->seen_up_to);
     facts["compared_by_loss"] = catalogue::FormatValue(task->compared_by_loss);
     facts["random_accuracy"] = catalogue::FormatValue(task->random_accuracy);

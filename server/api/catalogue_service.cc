@@ -13,7 +13,7 @@
 namespace lengthwise::server {
 namespace {
 
-// The parameter's type and default, by the alternative that its default holds.
+// Sets a parameter's type and default, according to the alternative that its default holds.
 struct SetTypeAndDefault {
   v1::CatalogueParameter& parameter;
 

@@ -1,4 +1,4 @@
-// lengthwise.v1.CatalogueService: a fixed list of entries, and the resolver of specifications.
+// lengthwise.v1.CatalogueService: lists a fixed set of entries, and resolves specifications.
 #ifndef LENGTHWISE_SERVER_API_CATALOGUE_SERVICE_H_
 #define LENGTHWISE_SERVER_API_CATALOGUE_SERVICE_H_
 
@@ -16,12 +16,12 @@ v1::CatalogueEntry ToProto(v1::CatalogueKind kind, const catalogue::Entry& entry
 
 class CatalogueService final : public v1::CatalogueService::CallbackService {
  public:
-  // `calls` outlives the service.
+  // `calls` must outlive the service.
   CatalogueService(std::vector<v1::CatalogueEntry> entries, Calls& calls)
       : entries_(std::move(entries)), calls_(calls) {}
 
-  // Entries in the order in which the service was given them. INVALID_ARGUMENT for a kind that does
-  // not exist.
+  // Returns entries in the order in which the service got them. INVALID_ARGUMENT for an unknown
+  // kind.
   grpc::ServerUnaryReactor* ListCatalogueEntries(
       grpc::CallbackServerContext* context, const v1::ListCatalogueEntriesRequest* request,
       v1::ListCatalogueEntriesResponse* response) override;

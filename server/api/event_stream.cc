@@ -20,7 +20,7 @@ bool HasText(const google::protobuf::Descriptor& message) {
   return false;
 }
 
-// By number of the fact's field in an event.
+// By field number in Event's oneof.
 std::set<int> FactsWithText() {
   std::set<int> facts;
   const google::protobuf::OneofDescriptor& fact = *v1::Event::descriptor()->oneof_decl(0);
@@ -30,8 +30,8 @@ std::set<int> FactsWithText() {
   return facts;
 }
 
-// Only of facts that carry text: points come by the million, and a look through a message by
-// reflection is not free. The names beside the facts are those of a trial and its lease, or
+// Only facts with text are made printable: there are millions of points, and walking a message by
+// reflection is expensive. Names outside the facts either match a trial and its lease or are
 // refused.
 void MakeTextPrintable(v1::StreamEventsRequest& request) {
   static const std::set<int>* const with_text = new std::set<int>(FactsWithText());
@@ -80,7 +80,7 @@ void EventStream::OnReadDone(bool ok) {
            [self = shared_from_this(), index](absl::StatusOr<v1::StreamEventsResponse> answer) {
              self->OnStored(index, std::move(answer));
            });
-    // Only now: what the next read brings must not reach the command loop before this.
+    // Reset only now: the next request must not reach the command loop before this one.
     platform::MutexLock lock(mutex_);
     reading_ = false;
   }
@@ -119,7 +119,7 @@ void EventStream::OnCancel() {
 
 void EventStream::OnDone() {
   streams_.Remove(this);
-  // Answers that the core still owes keep the object alive beyond this.
+  // Answers that the core still owes keep the object alive after this.
   const std::shared_ptr<EventStream> self = std::move(self_);
 }
 
@@ -134,8 +134,8 @@ void EventStream::Proceed() {
       if (finished_) return;
       if (!writing_) {
         if (!failure_.ok() || (half_closed_ && answers_.empty())) {
-          // Not while another thread is about to start a read or a write: it comes back here when
-          // it has.
+          // Not while another thread is about to start a read or a write. That thread calls Proceed
+          // afterwards.
           if (starting_ > 0) return;
           finished_ = finish = true;
           status = failure_;
@@ -158,7 +158,7 @@ void EventStream::Proceed() {
     if (write) LENGTHWISE_FAILPOINT("stream.acknowledge.before");
     if (write) StartWrite(&response_);
     if (read) StartRead(&request_);
-    // Last: from here on OnDone may come at any time.
+    // Last: OnDone may be called at any time from here on.
     if (finish) return Finish(ToGrpcStatus(status));
     if (!started) return;
   }

@@ -1,10 +1,10 @@
-// One worker's StreamEvents: requests go to the core as they come, answers go back in the
-// order of the requests.
+// EventStream: one worker's StreamEvents. Requests go to the core as they arrive; answers return in
+// the order of the requests.
 //
-// At most kMaxInFlight requests are between being read and being answered: a core that falls
-// behind, or a worker that does not read its answers, holds up the worker and not the server's
-// memory. One read and one write are outstanding at most. Nothing here blocks, so everything runs
-// where it is called: on gRPC's threads and the command loop's.
+// Back-pressure: at most kMaxInFlight requests are in flight between read and answer, so a slow
+// core, or a worker that does not read its answers, delays that worker and does not fill the
+// server's memory. At most one read and one write are outstanding. Nothing here blocks, so
+// everything runs on the calling thread: gRPC's or the command loop's.
 #ifndef LENGTHWISE_SERVER_API_EVENT_STREAM_H_
 #define LENGTHWISE_SERVER_API_EVENT_STREAM_H_
 
@@ -35,12 +35,12 @@ class EventStream final
   using Store = std::function<void(v1::StreamEventsRequest, std::string caller,
                                    std::function<void(absl::StatusOr<v1::StreamEventsResponse>)>)>;
 
-  // `streams` outlives the stream. `caller` is the principal that opened it.
+  // `streams` must outlive the stream. `caller` is the principal that opened it.
   static EventStream* Start(Store store, OpenStreams& streams, std::string caller);
 
   void Stop(const absl::Status& reason) override;
 
-  // From gRPC.
+  // Called by gRPC.
   void OnReadDone(bool ok) override;
   void OnWriteDone(bool ok) override;
   void OnCancel() override;
@@ -50,9 +50,9 @@ class EventStream final
   EventStream(Store store, OpenStreams& streams, std::string caller)
       : store_(std::move(store)), streams_(streams), caller_(std::move(caller)) {}
 
-  // The answer to request number `index`.
+  // Called with the answer to request number `index`.
   void OnStored(int64_t index, absl::StatusOr<v1::StreamEventsResponse> answer);
-  // Starts what can be started: a read, a write, the end.
+  // Starts whatever can start: a read, a write, or the end of the stream.
   void Proceed();
 
   const Store store_;
@@ -67,13 +67,13 @@ class EventStream final
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool half_closed_ ABSL_GUARDED_BY(mutex_) = false;
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
-  // Threads that have set reading_ or writing_ and not yet started the operation: Finish waits for
-  // them, since gRPC may call OnDone as soon as all operations that were started are done.
+  // Number of threads that have set reading_ or writing_ but not started the operation yet. Finish
+  // waits for them, because gRPC may call OnDone as soon as all started operations are done.
   int starting_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Why the stream ends before its time.
+  // Why the stream ends early.
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
-  // Answers not yet written, by request; empty ones are not known yet. The first is that of request
-  // number first_.
+  // Answers that are not written yet, by request; absent ones are not known yet. The first belongs
+  // to request number first_.
   std::deque<std::optional<v1::StreamEventsResponse>> answers_ ABSL_GUARDED_BY(mutex_);
   int64_t first_ ABSL_GUARDED_BY(mutex_) = 0;
 };

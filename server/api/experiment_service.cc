@@ -19,14 +19,14 @@ namespace {
 constexpr int64_t kMaxReasonBytes = 1000;
 constexpr int64_t kMaxFilterBytes = 1000;
 
-// The request, owned by the caller where the server knows its callers.
+// The request with the caller as its owner, if the server has tokens.
 template <typename Request>
 Request InNameOf(const Caller& caller, Request request) {
   if (!caller.token_id.empty()) request.set_owner(caller.principal);
   return request;
 }
 
-// Who asks, for the histories of trials; empty where the server does not know its callers.
+// The user recorded in trials' histories. Empty if the server has no tokens.
 std::string PrincipalOf(const Caller& caller) {
   return caller.token_id.empty() ? "" : caller.principal;
 }
@@ -102,7 +102,7 @@ grpc::ServerUnaryReactor* ExperimentService::EvaluateTrial(grpc::CallbackServerC
 grpc::ServerUnaryReactor* ExperimentService::GetExperiment(grpc::CallbackServerContext* context,
                                                            const v1::GetExperimentRequest* request,
                                                            v1::Experiment* response) {
-  // It measures what the experiment takes on the disk.
+  // kQuery, because it measures the experiment's disk use.
   return calls_.Serve(Work::kQuery, "lengthwise.v1.ExperimentService/GetExperiment", context,
                       request, response,
                       [this](const v1::GetExperimentRequest& asked,

@@ -1,4 +1,4 @@
-// lengthwise.v1.ExperimentService over the core.
+// lengthwise.v1.ExperimentService, implemented with the core.
 #ifndef LENGTHWISE_SERVER_API_EXPERIMENT_SERVICE_H_
 #define LENGTHWISE_SERVER_API_EXPERIMENT_SERVICE_H_
 
@@ -13,8 +13,8 @@ namespace lengthwise::server {
 
 class ExperimentService final : public v1::ExperimentService::CallbackService {
  public:
-  // `watchers` read pages of events, `transfers` models and large answers. All outlive the
-  // service.
+  // `watchers` read pages of events; `transfers` read models and large answers. All references must
+  // outlive the service.
   ExperimentService(Core& core, WorkPool& watchers, TransferThreads& transfers,
                     OpenStreams& streams, Calls& calls)
       : core_(core), watchers_(watchers), transfers_(transfers), streams_(streams), calls_(calls) {}
@@ -75,8 +75,8 @@ class ExperimentService final : public v1::ExperimentService::CallbackService {
       grpc::CallbackServerContext* context, v1::UploadDataResponse* response) override;
 
  private:
-  // PERMISSION_DENIED unless the caller may change the experiment that `name` is, or is a trial of.
-  // Reads the store, unless the caller may change all (Work::kChange).
+  // PERMISSION_DENIED unless the caller may change the experiment `name`, or the experiment of the
+  // trial `name`. Reads the store, unless the caller may change all experiments (Work::kChange).
   absl::Status CheckOwner(const Caller& caller, absl::string_view name);
 
   Core& core_;

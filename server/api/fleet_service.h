@@ -1,4 +1,4 @@
-// lengthwise.v1.FleetService over the core's reads.
+// lengthwise.v1.FleetService, implemented with the core's reads.
 #ifndef LENGTHWISE_SERVER_API_FLEET_SERVICE_H_
 #define LENGTHWISE_SERVER_API_FLEET_SERVICE_H_
 
@@ -10,7 +10,7 @@ namespace lengthwise::server {
 
 class FleetService final : public v1::FleetService::CallbackService {
  public:
-  // Both outlive the service.
+  // Both references must outlive the service.
   FleetService(Reads& reads, Calls& calls) : reads_(reads), calls_(calls) {}
 
   grpc::ServerUnaryReactor* ListWorkers(grpc::CallbackServerContext* context,

@@ -15,7 +15,7 @@ float Mean(const google::protobuf::RepeatedField<float>& column, int begin, int 
   return static_cast<float>(sum / (end - begin));
 }
 
-// Adds the points [begin, end) of `points` to `to` as one point.
+// Appends the points [begin, end) of `points` to `to` as one averaged point.
 void AddBucket(const v1::TrainingPoints& points, int begin, int end, v1::TrainingPoints& to) {
   to.add_steps(points.steps(end - 1));
   to.add_losses(Mean(points.losses(), begin, end));

@@ -24,7 +24,7 @@ void OpenStreams::Add(const std::shared_ptr<StoppableStream>& stream) {
 }
 
 void OpenStreams::Remove(const StoppableStream* stream) {
-  std::optional<Gate::Admission> admission;  // destroyed without the lock
+  std::optional<Gate::Admission> admission;  // destroyed after the lock is released
   platform::MutexLock lock(mutex_);
   const auto open = streams_.find(stream);
   if (open == streams_.end()) return;
@@ -69,7 +69,7 @@ void OpenStreams::StopRefused(const std::function<absl::Status(const Caller&)>& 
       token.streams.push_back(open.stream);
     }
   }
-  // Without the lock, too.
+  // Without the lock, for the same reason.
   for (const auto& [id, token] : tokens) {
     const absl::Status status = check(token.caller);
     if (status.ok()) continue;

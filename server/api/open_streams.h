@@ -1,5 +1,5 @@
-// The streams that are open, so that they can be ended with a word instead of being broken: all
-// when the server stops, some when who opened them may call no longer.
+// OpenStreams: the open streams, so that the server can end them with a status instead of breaking
+// them: all when it stops, and single ones when their caller loses access.
 #ifndef LENGTHWISE_SERVER_API_OPEN_STREAMS_H_
 #define LENGTHWISE_SERVER_API_OPEN_STREAMS_H_
 
@@ -20,34 +20,33 @@ namespace lengthwise::server {
 class StoppableStream {
  public:
   virtual ~StoppableStream() = default;
-  // Ends the stream with `reason`, which is no OK, as soon as no write is under way. Does not
-  // block; any thread; may come late, and more than once: the first counts.
+  // Ends the stream with `reason`, which is not OK, as soon as no write is outstanding. Does not
+  // block. Any thread; may be called late and repeatedly: the first reason counts.
   virtual void Stop(const absl::Status& reason) = 0;
-  // How long, at `now`, the stream has not had everything that there is; zero for one that has. Any
-  // thread.
+  // How long the stream has been behind at `now`. Zero if it has sent everything. Any thread.
   virtual absl::Duration Lag(absl::Time now) { return absl::ZeroDuration(); }
 };
 
 // Thread-safe.
 class OpenStreams {
  public:
-  // After StopAll the stream is stopped at once.
+  // After StopAll, the stream is stopped at once.
   void Add(const std::shared_ptr<StoppableStream>& stream);
   void Remove(const StoppableStream* stream);
-  // Holds `admission` until the stream is removed; returns the stream. For a handler that has just
-  // started it.
+  // Holds `admission` until the stream is removed, and returns the stream. Called by a handler that
+  // has just started it.
   template <typename Stream>
   Stream* Keep(Stream* stream, Gate::Admission admission) {
     Attach(stream, std::move(admission));
     return stream;
   }
-  // With UNAVAILABLE.
+  // Ends all streams with UNAVAILABLE.
   void StopAll();
-  // Ends the streams of callers of whom `check` gives an error, with that error. Asks once for each
-  // token.
+  // Ends the streams of callers for which `check` returns an error, with that error. Checks once
+  // per token.
   void StopRefused(const std::function<absl::Status(const Caller&)>& check);
 
-  // Of the open streams: how many are behind, and the longest lag.
+  // Number of open streams that are behind, and the longest lag.
   struct Lags {
     int64_t behind = 0;
     absl::Duration longest = absl::ZeroDuration();

@@ -1,12 +1,12 @@
-// Server streams for downloads, queries with large answers and backups. A stream that waits for its
-// client holds no thread.
+// Server streams for downloads, large answers and backups. A stream that waits for its client holds
+// no thread.
 //
 //   PullStream      turn -> pool: next response -> write -> pool: next response -> write ... end
-//   ProgressStream  pool: a task that takes long. What it tells is written at once, or, while a
-//                   write is under way, when that is done; newer replaces what waits.
+//   ProgressStream  pool: a long-running task. Its progress is written at once, or after an
+//                   outstanding write; newer progress replaces progress that waits.
 //
-// A client that takes nothing for some time is given up: its connection may well be alive, and its
-// pings answered, while it reads nothing.
+// The stream of a client that reads nothing for some time ends with DEADLINE_EXCEEDED. Keepalive
+// does not detect such a client: its connection may be alive and answer pings.
 #ifndef LENGTHWISE_SERVER_API_PUSH_STREAM_H_
 #define LENGTHWISE_SERVER_API_PUSH_STREAM_H_
 
@@ -36,19 +36,19 @@
 
 namespace lengthwise::server {
 
-// Where streams are produced, and how many at once: a stream that has begun holds an open file or
-// its whole answer, and the response that is being written. Thread-safe.
+// The threads that produce streams, and the limit of concurrent streams: a stream that has begun
+// holds an open file or its whole answer, and the response being written. Thread-safe.
 class TransferThreads {
  public:
-  // Streams that have begun and not ended: of one client, and in all.
+  // Maximum number of streams that have begun and not ended: per client, and in total.
   static constexpr int kStreamsOfAClient = 16;
   static constexpr int kStreams = 512;
 
   TransferThreads(int threads, absl::Duration longest_wait, absl::Duration patience)
       : pool(threads, longest_wait), patience(patience) {}
 
-  // Runs `begin` on the pool when it is the turn of a stream of `client`: next is the client of
-  // whom fewest have begun.
+  // Runs `begin` on the pool when it is the turn of one of the client's streams. The client with
+  // the fewest streams that have begun is next.
   void Begin(const std::string& client, std::function<void()> begin) {
     platform::MutexLock lock(mutex_);
     clients_[client].waiting.push_back(std::move(begin));
@@ -89,17 +89,17 @@ class TransferThreads {
   int begun_ ABSL_GUARDED_BY(mutex_) = 0;
 
  public:
-  // Behind what its tasks use.
+  // Declared after everything that its tasks use, so it is destroyed first.
   WorkPool pool;
-  // A client that takes no response for this long is given up.
+  // The stream of a client that reads no response for this long ends with DEADLINE_EXCEEDED.
   const absl::Duration patience;
 };
 
-// The next response, or nullopt at the end. Called on the pool, never twice at once.
+// Returns the next response, or nullopt at the end. Called on the pool, one call at a time.
 template <typename Response>
 using Next = std::function<absl::StatusOr<std::optional<Response>>()>;
 
-// What both kinds of stream share: one write at a time, and when the stream ends.
+// The common part of both streams: one write at a time, and the end of the stream.
 template <typename Response>
 class PushStream : public grpc::ServerWriteReactor<Response>,
                    public StoppableStream,
@@ -110,7 +110,7 @@ class PushStream : public grpc::ServerWriteReactor<Response>,
     if (stopped_.ok()) stopped_ = reason;
   }
 
-  // From gRPC.
+  // Called by gRPC.
   void OnWriteDone(bool ok) final {
     {
       platform::MutexLock lock(mutex_);
@@ -125,7 +125,7 @@ class PushStream : public grpc::ServerWriteReactor<Response>,
   }
   void OnCancel() final {
     platform::MutexLock lock(mutex_);
-    cancelled_ = true;  // an outstanding write ends, too
+    cancelled_ = true;  // ends an outstanding write as well
   }
   void OnDone() final {
     streams_.Remove(this);
@@ -142,17 +142,17 @@ class PushStream : public grpc::ServerWriteReactor<Response>,
     streams_.Add(self_);
   }
 
-  // A write is done, successful or not. On gRPC's threads: must not block.
+  // Called after each write, successful or not, on gRPC's threads: must not block.
   virtual void OnReady() = 0;
 
-  // Why nothing more is written: the client was given up or is gone, or the stream was stopped.
+  // Why nothing more is written: the client was given up or left, or the stream was stopped.
   absl::Status Interruption() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (given_up_) return GivenUp();
     if (cancelled_) return absl::CancelledError("the client cancelled the call");
     return stopped_;
   }
 
-  // Before StartWrite(&response_), which follows without the lock.
+  // Call before StartWrite(&response_), which must be called without the lock.
   void BeginWrite(Response response) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     response_ = std::move(response);
     writing_ = true;
@@ -167,7 +167,7 @@ class PushStream : public grpc::ServerWriteReactor<Response>,
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
 
  private:
-  // Looks after `time` how long the write of then has taken. One alarm watches many writes.
+  // Checks after `time` how long the current write has taken. One alarm serves many writes.
   void WatchFor(absl::Duration time) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     watching_ = true;
     alarm_ = std::make_unique<grpc::Alarm>();
@@ -189,9 +189,10 @@ class PushStream : public grpc::ServerWriteReactor<Response>,
           threads_.patience - absl::FromChrono(std::chrono::steady_clock::now() - write_began_);
       if (left > absl::ZeroDuration()) return WatchFor(left);
       given_up_ = true;
-      giving_up_ = true;  // OnWriteDone leaves the rest to this: until then the call is there
+      // OnWriteDone leaves the rest to this function, so the call exists until then
+      giving_up_ = true;
     }
-    // Finish would wait for the write; this ends it.
+    // Finish would wait for the write. Cancelling ends the write.
     const absl::Status status = GivenUp();
     grpc_call_cancel_with_status(context_->c_call(), GRPC_STATUS_DEADLINE_EXCEEDED,
                                  std::string(status.message()).c_str(), nullptr);
@@ -205,9 +206,9 @@ class PushStream : public grpc::ServerWriteReactor<Response>,
   }
 
   absl::Status GivenUp() const {
-    return absl::DeadlineExceededError(absl::StrCat("nothing of the answer was taken for ",
+    return absl::DeadlineExceededError(absl::StrCat("the client read nothing of the answer for ",
                                                     absl::FormatDuration(threads_.patience),
-                                                    "; ask again, and read what comes"));
+                                                    "; call again, and read continuously"));
   }
 
   grpc::CallbackServerContext* const context_;
@@ -218,22 +219,23 @@ class PushStream : public grpc::ServerWriteReactor<Response>,
   std::chrono::steady_clock::time_point write_began_ ABSL_GUARDED_BY(mutex_);
   bool watching_ ABSL_GUARDED_BY(mutex_) = false;
   bool giving_up_ ABSL_GUARDED_BY(mutex_) = false;
-  bool written_ ABSL_GUARDED_BY(mutex_) = false;  // while it was given up
+  bool written_ ABSL_GUARDED_BY(mutex_) = false;  // a write was done while giving_up_
   bool given_up_ ABSL_GUARDED_BY(mutex_) = false;
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
-  absl::Status stopped_ ABSL_GUARDED_BY(mutex_);  // why; OK while it is not
+  absl::Status stopped_ ABSL_GUARDED_BY(mutex_);  // the reason; OK while running
 };
 
 template <typename Response>
 class PullStream final : public PushStream<Response> {
  public:
-  // Opens what is sent; runs once, on the pool.
+  // Opens the source of responses. Runs once, on the pool.
   using Open = std::function<absl::StatusOr<Next<Response>>()>;
 
-  // `threads` and `streams` outlive the stream.
+  // `threads` and `streams` must outlive the stream.
   static PullStream* Start(grpc::CallbackServerContext* context, const Caller& caller, Open open,
                            TransferThreads& threads, OpenStreams& streams) {
-    // Workers may share a token, and have a connection each. So has who needs no token.
+    // Workers may share a token but have separate connections, and callers without tokens have no
+    // principal: both count by connection.
     const bool has_token = !caller.token_id.empty() && caller.role != v1::WORKER;
     const std::shared_ptr<PullStream> stream(
         new PullStream(context, has_token ? caller.principal : context->peer(), threads, streams));
@@ -284,24 +286,24 @@ class PullStream final : public PushStream<Response> {
 
   // On the pool.
   void End(const absl::Status& status) {
-    next_ = nullptr;  // here and not on gRPC's thread: it may close a file
+    next_ = nullptr;  // here, not on gRPC's thread, because it may close a file
     this->threads_.End(client_);
-    this->Finish(ToGrpcStatus(status));  // last: from here on OnDone may come at any time
+    this->Finish(ToGrpcStatus(status));  // last: OnDone may be called at any time from here on
   }
 
   const std::string client_;
-  Next<Response> next_;  // of one step at a time
+  Next<Response> next_;  // used by one Step at a time
 };
 
 template <typename Response>
 class ProgressStream final : public PushStream<Response> {
  public:
-  // Tells progress; does not wait. False: nobody hears it any more.
+  // Reports progress without waiting. Returns false if the stream has ended.
   using Tell = std::function<bool(const Response&)>;
-  // Runs once, on the pool. What it returns is the stream's status; what it told last is sent.
+  // Runs once, on the pool. Returns the stream's status. The last progress is always sent.
   using Work = std::function<absl::Status(const Tell&)>;
 
-  // `threads` and `streams` outlive the stream.
+  // `threads` and `streams` must outlive the stream.
   static ProgressStream* Start(grpc::CallbackServerContext* context, Work work,
                                TransferThreads& threads, OpenStreams& streams) {
     const std::shared_ptr<ProgressStream> stream(new ProgressStream(context, threads, streams));
@@ -335,7 +337,7 @@ class ProgressStream final : public PushStream<Response> {
     OnReady();
   }
 
-  // Writes what waits, or finishes, unless a write is under way.
+  // Writes waiting progress, or finishes, unless a write is outstanding.
   void OnReady() override {
     absl::Status status;
     bool writes = false;

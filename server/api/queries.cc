@@ -32,7 +32,7 @@ absl::StatusOr<v1::QueryLossCurvesResponse> LossCurves(EventLog& log,
   }
   v1::QueryLossCurvesResponse response;
   int64_t bytes = 0;
-  // Events come trial by trial; only one trial's curve is held in full.
+  // Events are ordered by trial, so only one trial's curve is held in full.
   std::string trial;
   v1::TrainingPoints points;
   const auto end_trial = [&] {

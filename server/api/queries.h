@@ -1,5 +1,5 @@
-// The answers of ExperimentService's queries, computed from the event log. They read as
-// much as they are asked for: not for gRPC's threads.
+// Answers of ExperimentService's queries, computed from the event log. They read as much as the
+// request asks for, so they must not run on gRPC's threads.
 #ifndef LENGTHWISE_SERVER_API_QUERIES_H_
 #define LENGTHWISE_SERVER_API_QUERIES_H_
 
@@ -12,7 +12,7 @@
 
 namespace lengthwise::server {
 
-// Largest answer of a query, bytes. A query that would give more is RESOURCE_EXHAUSTED and says how
+// Maximum size of an answer in bytes. A larger answer is RESOURCE_EXHAUSTED, and the error says how
 // to ask for less.
 inline constexpr int64_t kMaxAnswerBytes = int64_t{64} << 20;
 

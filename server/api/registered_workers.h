@@ -1,5 +1,5 @@
-// How many workers one principal may register: the server keeps what each says of itself for an
-// hour after it was heard of last.
+// RegisteredWorkers: limits the number of workers that one principal may register, because the
+// server keeps each worker's description for an hour after its last call.
 #ifndef LENGTHWISE_SERVER_API_REGISTERED_WORKERS_H_
 #define LENGTHWISE_SERVER_API_REGISTERED_WORKERS_H_
 
@@ -22,7 +22,7 @@ class RegisteredWorkers {
 
   explicit RegisteredWorkers(int64_t most) : most_(most) {}
 
-  // RESOURCE_EXHAUSTED when `principal` registered too many others within the last hour.
+  // RESOURCE_EXHAUSTED if `principal` registered too many other workers within the last hour.
   absl::Status Register(absl::string_view principal, absl::string_view worker, absl::Time now) {
     platform::MutexLock lock(mutex_);
     absl::flat_hash_map<std::string, absl::Time>& workers = principals_[principal];

@@ -12,11 +12,11 @@
 namespace lengthwise::server {
 namespace {
 
-// Streams that a connection may have open. The edge lets a client have fewer until a call of it was
-// admitted.
+// Maximum number of streams on a connection. The edge allows a client fewer until one of its calls
+// was admitted.
 constexpr int kMaxStreams = 8192;
 constexpr int kMaxMetadataBytes = 16 << 10;
-// For what gRPC said last to clients that read slowly.
+// Time to send the last status to clients that read slowly.
 constexpr absl::Duration kFarewell = absl::Milliseconds(500);
 
 Gate::Options WithAudit(Gate::Options options, AuditTrail* audit) {
@@ -28,7 +28,7 @@ Gate::Options WithAudit(Gate::Options options, AuditTrail* audit) {
 
 absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(Options options, Core& core) {
   platform::KeepGrpcInitialized();
-  // Both have effect on the builders that follow.
+  // Both affect the builders created after them.
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
 
@@ -38,15 +38,15 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(Options options, Cor
   ASSIGN_OR_RETURN(std::unique_ptr<Edge> edge, Edge::Listen(std::move(edge_options)));
   std::unique_ptr<RpcServer> server(new RpcServer(options, std::move(edge), core));
   grpc::ServerBuilder builder;
-  // The edge has ended TLS.
+  // The edge terminates TLS.
   auto acceptor = builder.experimental().AddExternalConnectionAcceptor(
       grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
       grpc::InsecureServerCredentials());
   builder.SetMaxReceiveMessageSize(rpc::kMaxMessageBytes);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreams);
   builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMaxMetadataBytes);
-  // gRPC would unpack a message before it looks at its size: a thousand bytes of one. Compressed
-  // calls get UNIMPLEMENTED.
+  // gRPC would decompress a message before it checks its size: one byte may become a thousand.
+  // Compressed calls get UNIMPLEMENTED.
   builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
   for (const grpc_compression_algorithm algorithm : {GRPC_COMPRESS_GZIP, GRPC_COMPRESS_DEFLATE}) {
     builder.SetCompressionAlgorithmSupportStatus(algorithm, false);
@@ -66,8 +66,7 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(Options options, Cor
   builder.experimental().SetInterceptorCreators(std::move(options.interceptors));
   server->server_ = builder.BuildAndStart();
   if (server->server_ == nullptr) return absl::InternalError("gRPC did not start");
-  // The whole server ("") is known to the health service from the start; its services are made
-  // known here.
+  // The health service knows the whole server ("") from the start, but not its single services.
   for (const char* service :
        {v1::ExperimentService::service_full_name(), v1::WorkerService::service_full_name(),
         v1::FleetService::service_full_name(), v1::CatalogueService::service_full_name(),
@@ -75,8 +74,8 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(Options options, Cor
     server->server_->GetHealthCheckService()->SetServingStatus(service, true);
   }
   if (options.tokens != nullptr) {
-    // A unary call asks the gate once and is over soon. A watcher or a worker, which asked when it
-    // came, stays for days.
+    // A unary call passes the gate once and ends soon. A watcher or a worker passes it once and
+    // stays for days, so it must be checked again.
     server->recheck_ = std::make_unique<platform::PeriodicThread>(
         options.recheck_interval, [streams = server->streams_, gate = &server->gate_] {
           streams->StopRefused([gate](const Caller& caller) { return gate->Recheck(caller); });

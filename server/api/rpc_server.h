@@ -1,4 +1,4 @@
-// The gRPC server: all services, health checking and reflection on one port.
+// RpcServer: the gRPC server with all services, health checking and reflection on one port.
 #ifndef LENGTHWISE_SERVER_API_RPC_SERVER_H_
 #define LENGTHWISE_SERVER_API_RPC_SERVER_H_
 
@@ -37,60 +37,60 @@ class RpcServer {
   using Encryption = server::Encryption;
 
   struct Options {
-    // "HOST:PORT"; port 0 takes a free one.
+    // "HOST:PORT". Port 0: a free port.
     std::string listen = "127.0.0.1:0";
-    // What connections may ask for. Its address and encryption are those below and above.
+    // Limits of connections. Its address and encryption are overwritten by `listen` and
+    // `encryption`.
     Edge::Options edge;
-    // Who may call. Without tokens everyone may; they outlive the server.
+    // Access control. Without tokens everyone may call. The tokens must outlive the server.
     Gate::Options gate;
     TokenStore* tokens = nullptr;
-    // Who made and changed what; it outlives the server. Null: that is not recorded.
+    // Records who changed what. Must outlive the server. Null: nothing is recorded.
     AuditLog* audit = nullptr;
     // How the port is encrypted.
     Encryption encryption;
-    // How a dead connection is noticed.
+    // Keepalive: how a dead connection is noticed.
     rpc::Pings pings;
-    // What CatalogueService lists.
+    // Entries of CatalogueService.
     std::vector<v1::CatalogueEntry> catalogue;
-    // See every call; for the metrics.
+    // Interceptors of every call, for the metrics.
     std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>>
         interceptors;
-    // Where its streams are kept while they are open; for the metrics. Absent: its own.
+    // Registry of open streams, shared with the metrics. Null: a private one.
     std::shared_ptr<OpenStreams> streams;
-    // How often the callers of open streams are asked for again: so long a stream may outlive its
-    // token.
+    // Interval at which the callers of open streams are checked again. A stream may outlive its
+    // token by this long.
     absl::Duration recheck_interval = absl::Seconds(1);
-    // Threads that read a few rows of the store (Work::kLookup), and those that read pages of
-    // events and answer queries (Work::kQuery): a list of trials does not wait for a loss curve.
+    // Number of threads that read a few rows of the store (Work::kLookup), and of threads that read
+    // pages of events and answer queries (Work::kQuery). Separate, so that a list of trials does
+    // not wait for a loss curve.
     int lookup_threads = 2;
     int reader_threads = 2;
-    // Threads that read models and attention maps for people, and make backups. Of workers'
-    // checkpoints: their own in each direction, so that neither a viewer nor a worker that resumes
-    // holds up what must become durable.
+    // Number of threads for users' models, attention maps and backups. Workers' checkpoints have
+    // threads of their own in each direction, so that neither viewers nor resuming workers delay
+    // what must become durable.
     int transfer_threads = 8;
     int worker_transfer_threads = 8;
     int worker_upload_threads = 8;
-    // The stream of a client that takes nothing of an answer for this long ends with
-    // DEADLINE_EXCEEDED.
+    // A stream whose client reads nothing for this long ends with DEADLINE_EXCEEDED.
     absl::Duration transfer_patience = absl::Minutes(1);
-    // Longest that a call without a deadline waits for one of these threads.
+    // Maximum time that a call without a deadline waits for a thread.
     absl::Duration longest_wait = absl::Minutes(1);
   };
 
-  // Serves until Stop. FAILED_PRECONDITION when the address cannot be bound or the certificate
-  // cannot be used. `core` outlives the
-  // server.
+  // Serves until Stop. FAILED_PRECONDITION if the address cannot be bound or the certificate cannot
+  // be used. `core` must outlive the server.
   static absl::StatusOr<std::unique_ptr<RpcServer>> Start(Options options, Core& core);
   ~RpcServer();
 
-  // "HOST:PORT" with the port that was bound.
+  // "HOST:PORT" with the bound port.
   const std::string& address() const { return edge_->address(); }
   // Edge::CheckReachable.
   absl::Status CheckReachable(absl::Duration patience) { return edge_->CheckReachable(patience); }
 
-  // Ends open streams with UNAVAILABLE and health with NOT_SERVING, stops the core (which
-  // answers what waits), gives calls until `grace` to end, then breaks them. Returns when all are
-  // over. Once.
+  // Ends open streams with UNAVAILABLE and health with NOT_SERVING, stops the core, which answers
+  // waiting calls, gives calls until `grace` to end, then breaks them. Returns when all calls have
+  // ended. Call once.
   void Stop(absl::Duration grace);
 
  private:
@@ -99,7 +99,7 @@ class RpcServer {
   Core& core_;
   const std::shared_ptr<OpenStreams> streams_;
   const std::unique_ptr<Edge> edge_;
-  const std::unique_ptr<AuditTrail> audit_;  // null where nothing is recorded
+  const std::unique_ptr<AuditTrail> audit_;  // null if nothing is recorded
   Gate gate_;
   WorkPool lookups_;
   WorkPool readers_;
@@ -113,7 +113,7 @@ class RpcServer {
   CatalogueService catalogue_;
   AdministrationService administration_;
   AccessService access_;
-  // Ends streams whose token was revoked or has expired. Null where there are no tokens.
+  // Ends streams whose token was revoked or has expired. Null without tokens.
   std::unique_ptr<platform::PeriodicThread> recheck_;
   std::unique_ptr<grpc::Server> server_;
 };

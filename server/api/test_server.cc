@@ -127,7 +127,7 @@ void TestServer::Append(const std::vector<v1::Event>& events) {
     added.set_sequence(++run.sequence);
     PostEvents(*core_, request, "anonymous",
                [&stored](const absl::StatusOr<v1::StreamEventsResponse>& response) {
-                 // A server that was stopped meanwhile stores nothing.
+                 // A server that was stopped in between stores nothing.
                  if (response.ok()) {
                    EXPECT_EQ(response->refusal(), v1::StreamEventsResponse::REFUSAL_UNSPECIFIED)
                        << response->detail();
@@ -191,7 +191,7 @@ void TestServer::PutModel(const std::string& trial, int64_t step, const std::str
 int64_t TestServer::CountFiles(bool finished) const {
   int64_t files = 0;
   const std::filesystem::path artifacts(core_.data_dir() + "/artifacts");
-  std::error_code gone;  // while it is listed
+  std::error_code gone;  // deleted while listing
   for (std::filesystem::recursive_directory_iterator entry(artifacts, gone), end;
        !gone && entry != end; entry.increment(gone)) {
     if (!entry->is_regular_file(gone)) continue;

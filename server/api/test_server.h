@@ -1,6 +1,6 @@
-// For tests of what calls a server, in its own process: the real one on 127.0.0.1 and a free port,
-// with a temporary data directory, a worker inside that makes what clients read, and a store and a
-// command loop that can be held up.
+// TestServer: for tests of clients, in the test's own process. The real server on 127.0.0.1 and a
+// free port, with a temporary data directory, a worker that produces what clients read, and a store
+// and a command loop that a test can block.
 #ifndef LENGTHWISE_SERVER_API_TEST_SERVER_H_
 #define LENGTHWISE_SERVER_API_TEST_SERVER_H_
 
@@ -20,7 +20,7 @@
 
 namespace lengthwise::server {
 
-// Counts the snapshots that are read, and lets readers wait while it is held.
+// Counts the snapshots that are read, and blocks readers while it is held.
 class ReadGate {
  public:
   void Pass();
@@ -37,48 +37,48 @@ class ReadGate {
 
 class TestServer {
  public:
-  // Opens the core; clients can connect after Serve. `prepare` may change its options before.
-  // Without a resolver, the simple grid with ids "t0", "t1", ... in its order.
+  // Opens the core; clients can connect after Serve. `prepare` may change its options first.
+  // Without a resolver, the grid is simple, with ids "t0", "t1", ... in its order.
   TestServer();
   explicit TestServer(GridResolver resolve,
                       const std::function<void(TestCoordinator&)>& prepare = {});
   ~TestServer();
 
   void Serve(RpcServer::Options options = {});
-  // Ends all calls and closes the core, as a process that is stopped.
+  // Ends all calls and closes the core, like a process that is stopped.
   void Close();
-  // After Close: on the same data directory, and on another port.
+  // After Close: opens the same data directory, on another port.
   void Reopen();
   RpcServer& rpc() { return *rpc_; }
   const std::string& address() const { return rpc_->address(); }
-  // On a connection of its own.
+  // A new connection.
   std::shared_ptr<grpc::Channel> Connect() const;
   Core& core() { return *core_; }
   TestCoordinator& calls() { return core_; }
   ReadGate& read_gate() { return *read_gate_; }
 
-  // Trials "t0", "t1", ..., all running: leased to a worker of the server's own. Returns the
-  // experiment's name, "experiments/{name}-{number}".
+  // Creates an experiment with running trials "t0", "t1", ..., leased to an internal worker.
+  // Returns its name, "experiments/{name}-{number}".
   std::string AddExperiment(const std::string& name, int trials, const std::string& owner = "");
-  // Stores events of running trials, in this order; each needs its trial and its fact.
+  // Stores events of running trials, in this order. Each must have its trial and its fact.
   void Append(const std::vector<v1::Event>& events);
   void Append(const v1::Event& event) { Append(std::vector<v1::Event>{event}); }
-  // A CANCELLED trial leaves one event, one that FAILED two, and one that SUCCEEDED three.
+  // A CANCELLED trial gets one more event, a FAILED one two, and a SUCCEEDED one three.
   void EndTrial(const std::string& trial, v1::TrialState state = v1::CANCELLED);
-  // Cancels and deletes it.
+  // Cancels and deletes the experiment.
   void Remove(const std::string& experiment);
   void SendProgress(const std::string& trial, int64_t done);
-  // The trial's newest checkpoint.
+  // Stores the trial's newest checkpoint.
   void PutModel(const std::string& trial, int64_t step, const std::string& bytes);
-  // The lease that a trial belongs to, and its place in it.
+  // The lease of a trial, and the trial's index in it.
   const v1::Lease& LeaseOf(const std::string& trial) const { return *runs_.at(trial).lease; }
   int PlaceOf(const std::string& trial) const { return runs_.at(trial).place; }
 
-  // Files of artifacts, finished and not.
+  // Number of artifact files, finished and unfinished.
   int64_t FinishedArtifacts() const { return CountFiles(true); }
   int64_t UnfinishedArtifacts() const { return CountFiles(false); }
 
-  // While it lives, the command loop applies nothing.
+  // Blocks the command loop during its lifetime.
   class HeldLoop {
    public:
     explicit HeldLoop(TestServer& server);
@@ -90,7 +90,7 @@ class TestServer {
     bool is_released_ = false;
   };
 
-  // Waits until `condition` holds; false after 30 s.
+  // Waits until `condition` holds. Returns false after 30 s.
   static bool Await(const std::function<bool()>& condition);
 
  private:
@@ -106,7 +106,7 @@ class TestServer {
   const std::shared_ptr<ReadGate> read_gate_ = std::make_shared<ReadGate>();
   TestCoordinator core_;
   std::unique_ptr<RpcServer> rpc_;
-  std::map<std::string, Run> runs_;  // by trial's name
+  std::map<std::string, Run> runs_;  // by trial name
   int workers_ = 0;
 };
 

@@ -15,7 +15,8 @@
 namespace lengthwise::server {
 namespace {
 
-// Of what a worker says of itself: some hundred bytes, of which host and device are the longest.
+// Maximum size of a worker's description in bytes. It usually has a few hundred, mostly host and
+// device.
 constexpr size_t kMaxWorkerBytes = 8 << 10;
 constexpr size_t kMaxPageTokenLength = 512;
 constexpr size_t kMaxRequestIdLength = 64;
@@ -32,7 +33,7 @@ bool IsTrialName(absl::string_view name) {
          parts[2] == "trials" && IsResourceId(parts[3]);
 }
 
-// What a client sent, fit to be repeated in a message.
+// A client's text, safe to repeat in an error message.
 std::string Quoted(absl::string_view text) {
   constexpr size_t kShown = 80;
   if (text.size() <= kShown) return absl::StrCat("\"", text, "\"");
@@ -105,8 +106,8 @@ absl::Status CheckText(absl::string_view field, absl::string_view text, int64_t 
 }
 
 absl::Status CheckSpecificationText(const v1::SpecificationText& text) {
-  // In the words of specification::Resolve, so that `lengthwise validate` says the same; here,
-  // such a text does not get as far as the core.
+  // The same words as specification::Resolve, so that `lengthwise validate` prints the same.
+  // Checked here so that a text that is too large does not reach the core.
   if (const auto size = static_cast<int64_t>(text.text().size()); size > kMaxSpecificationBytes) {
     return InvalidField(
         "text", absl::StrCat("got ", size, " bytes, expected at most ", kMaxSpecificationBytes));
@@ -130,7 +131,7 @@ absl::Status CheckCreateExperiment(const v1::CreateExperimentRequest& request) {
       RETURN_IF_ERROR(CheckSpecificationText(request.specification_text()));
       break;
     case v1::CreateExperimentRequest::SOURCE_NOT_SET:
-      // Before this error: a source of a newer API is an unknown field.
+      // Checked before this error, because a source of a newer API is an unknown field.
       RETURN_IF_ERROR(CheckNoUnknownFields(request, "request"));
       return InvalidField("specification",
                           "is absent; set either specification or specification_text");

@@ -1,4 +1,4 @@
-// Clients that watch an experiment over a real connection.
+// Test fixture: clients that watch an experiment over a real connection.
 #ifndef LENGTHWISE_SERVER_API_WATCH_FIXTURE_H_
 #define LENGTHWISE_SERVER_API_WATCH_FIXTURE_H_
 
@@ -22,12 +22,12 @@ namespace lengthwise::server {
 
 inline constexpr char kExperiment[] = "experiments/grid-1";
 
-// Positions 1 and 2 tell that the two trials run.
+// Positions 1 and 2 are the starts of the two trials.
 inline constexpr int64_t kFirst = 3;
 
 inline std::string NameOf(int index) { return absl::StrCat(kExperiment, "/trials/t", index); }
 
-// An event of half a mebibyte, which is more than the flow control of a connection lets wait.
+// An event of half a mebibyte, which is more than a connection's flow control buffers.
 inline v1::Event Large(int64_t bytes = 512 << 10) {
   v1::Event event;
   event.set_trial(NameOf(0));
@@ -48,8 +48,7 @@ inline v1::Event Line(const std::string& text, int trial = 0) {
   return event;
 }
 
-// A client's stream with a deadline, so that a hanging server fails the test instead of blocking
-// it.
+// A client's stream. Its deadline makes a hanging server fail the test instead of blocking it.
 class Watch {
  public:
   Watch(v1::ExperimentService::Stub& stub, v1::WatchExperimentRequest request) {
@@ -57,8 +56,8 @@ class Watch {
     request.set_name(request.name().empty() ? kExperiment : request.name());
     reader_ = stub.WatchExperiment(&context_, request);
   }
-  // Reads until `count` events but changes of state are there (over all calls), or the stream
-  // ends.
+  // Reads until `count` events other than changes of state have arrived (over all calls), or the
+  // stream ends.
   bool ReadEvents(size_t count) {
     while (positions_.size() < count) {
       if (!ReadOne()) return false;
@@ -69,7 +68,7 @@ class Watch {
     v1::WatchExperimentResponse response;
     if (!reader_->Read(&response)) return false;
     for (const v1::Event& event : response.events()) {
-      // Changes of state come beside what a test appends.
+      // The server adds changes of state to the events that a test appends.
       if (event.has_state_change()) {
         ++changes_;
         continue;
@@ -106,7 +105,7 @@ class Watch {
   std::vector<int64_t> positions_;
   std::vector<std::string> texts_;
   std::vector<v1::TrialProgress> progress_;
-  int changes_ = 0;  // of state
+  int changes_ = 0;  // changes of state
   int caught_up_ = 0;
   size_t events_at_caught_up_ = 0;
   int64_t next_position_ = 0;
@@ -132,7 +131,7 @@ class WatchTest : public ::testing::Test {
   }
   int64_t Subscriptions() { return server_.core().event_log().subscriptions(); }
 
-  // Waits until so many watchers are behind.
+  // Waits until this many watchers are behind.
   bool AwaitBehind(int64_t watchers) {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
     while (streams_->ReadLags(absl::Now()).behind != watchers) {

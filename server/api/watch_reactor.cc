@@ -12,11 +12,11 @@
 namespace lengthwise::server {
 namespace {
 
-// Events of one response: it stays in memory, several times as large as on the wire, until the
-// client has taken it, and there may be a thousand that do not. The event log also ends a page at
-// about 64 KiB.
+// Maximum number of events in a response. The response stays in memory, several times as large as
+// on the wire, until the client has read it, and a thousand clients may not read. The event log
+// also ends a page at about 64 KiB.
 constexpr int64_t kPageEvents = 100;
-// Trials whose progress is in one response.
+// Maximum number of trials whose progress is in one response.
 constexpr int64_t kPageProgress = 1000;
 
 }  // namespace
@@ -25,8 +25,9 @@ WatchReactor* WatchReactor::Start(const v1::WatchExperimentRequest& request, Eve
                                   WorkPool& pool, OpenStreams& streams) {
   std::shared_ptr<WatchReactor> reactor(new WatchReactor(request, log, pool, streams));
   reactor->self_ = reactor;
-  // Subscribed before the first read: what is committed after that read wakes the reactor. gRPC
-  // calls OnDone only after it was given the reactor, so raw pointers in the callbacks stay valid.
+  // Subscribe before the first read, so that anything committed after that read wakes the reactor.
+  // gRPC calls OnDone only after it was given the reactor, so raw pointers in the callbacks stay
+  // valid.
   WatchReactor* const raw = reactor.get();
   reactor->subscription_ = log.Subscribe(
       request.name(), [raw] { raw->OnWake(); },
@@ -52,7 +53,7 @@ absl::Duration WatchReactor::Lag(absl::Time now) {
 
 void WatchReactor::OnProgress(const v1::TrialProgress& progress) {
   if (!request_.include_progress()) return;
-  // One who watches a trial hears of all of its experiment.
+  // A subscription to a trial gets the progress of its whole experiment.
   if (progress.trial() != request_.name() && watches_trial_) return;
   platform::MutexLock lock(mutex_);
   progressed_ = true;
@@ -82,7 +83,7 @@ void WatchReactor::OnWriteDone(bool ok) {
 void WatchReactor::OnDone() {
   subscription_.reset();
   streams_.Remove(this);
-  // A Step that is still queued keeps the reactor alive beyond this.
+  // A queued Step keeps the reactor alive after this.
   const std::shared_ptr<WatchReactor> self = std::move(self_);
 }
 
@@ -178,7 +179,7 @@ void WatchReactor::FinishWith(const absl::Status& status) {
     platform::MutexLock lock(mutex_);
     phase_ = Phase::kFinished;
   }
-  // Last: from here on OnDone may come at any time.
+  // Last: OnDone may be called at any time from here on.
   Finish(ToGrpcStatus(status));
 }
 

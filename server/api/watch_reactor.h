@@ -1,9 +1,10 @@
-// One client's WatchExperiment: history first, then live, without a gap.
+// WatchReactor: one client's WatchExperiment. It sends history first and then live events, without
+// a gap.
 //
-// The reactor is two cursors (the next position of the log, and how much of the running trials'
-// progress was given) and five facts that others tell it: "something was committed", "there is
-// progress", "a write is done", "the client is gone", "it is stopped". It keeps no queue: a slow
-// client's reactor simply reads its next page later, and of the progress what is newest then.
+// The reactor holds two cursors (the next position of the log, and the progress of running trials)
+// and five facts that others report: "something was committed", "there is progress", "a write is
+// done", "the client has left", "the stream is stopped". It has no queue: the reactor of a slow
+// client reads its next page later, and then only the newest progress.
 //
 //              fact                        StartWrite
 //   kIdle ------------------> kScheduled -------------> kWriting
@@ -13,14 +14,14 @@
 //                                     |  Finish
 //                                     +---------> kFinished --OnDone--> destroyed
 //
-// kScheduled means that Step is queued or running on the pool; there is at most one, so what only
-// Step touches needs no lock, and Step alone calls StartWrite (never with a write outstanding) and
-// Finish (likewise). A fact that arrives in kScheduled is remembered (`again_`), in kWriting it is
-// picked up after OnWriteDone. The others only record their fact and schedule, so nobody (not the
-// command loop's thread, either) waits for a slow client or serializes its messages.
+// kScheduled means that Step is queued or running on the pool. There is at most one Step, so its
+// own members need no lock. Only Step calls StartWrite and Finish, never with a write outstanding.
+// A fact that arrives in kScheduled is remembered (`again_`); one that arrives in kWriting is
+// handled after OnWriteDone. The other functions only record their fact and schedule a Step, so no
+// thread, including the command loop's, waits for a slow client or serializes its messages.
 //
-// Lifetime: gRPC owns the reactor until OnDone; a queued Step holds a reference, too. OnDone ends
-// the subscription, and with it the last call from the event log.
+// Lifetime: gRPC owns the reactor until OnDone; a queued Step also holds a reference. OnDone ends
+// the subscription, and with it the calls from the event log.
 #ifndef LENGTHWISE_SERVER_API_WATCH_REACTOR_H_
 #define LENGTHWISE_SERVER_API_WATCH_REACTOR_H_
 
@@ -43,16 +44,17 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::WatchExperimentRe
                            public StoppableStream,
                            public std::enable_shared_from_this<WatchReactor> {
  public:
-  // The reactor for a validated request. All three outlive the stream.
+  // Starts the reactor of a validated request. All references must outlive the stream.
   static WatchReactor* Start(const v1::WatchExperimentRequest& request, EventLog& log,
                              WorkPool& pool, OpenStreams& streams);
 
-  // The stream ends with the reason, to which UNAVAILABLE adds the position to watch again from.
+  // Ends the stream with the reason. UNAVAILABLE also gets the position to resume from.
   void Stop(const absl::Status& reason) override;
-  // Since the first commit, or the watch's start, after which the client was not given everything.
+  // Time since the first commit, or the start of the watch, after which the client has not been
+  // sent everything.
   absl::Duration Lag(absl::Time now) override;
 
-  // From gRPC.
+  // Called by gRPC.
   void OnWriteDone(bool ok) override;
   void OnCancel() override;
   void OnDone() override;
@@ -69,7 +71,7 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::WatchExperimentRe
         streams_(streams),
         cursor_(request.start_position()) {}
 
-  // From the subscription.
+  // Called by the subscription.
   void OnWake();
   void OnProgress(const v1::TrialProgress& progress);
 
@@ -77,9 +79,9 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::WatchExperimentRe
   void SubmitStep();
   // On the pool: reads at most one page and sends at most one response.
   void Step();
-  // Adds what is new of the running trials' progress to `response_`; true when there is more of it.
+  // Adds new progress of running trials to `response_`. Returns true if there is more.
   bool ReadProgress();
-  // Reads the next page into `response_`. Sets `more` when there is another page to read at once.
+  // Reads the next page into `response_`. Sets `more` if another page can be read at once.
   absl::Status ReadPage(bool& more);
   void FinishWith(const absl::Status& status);
 
@@ -91,27 +93,27 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::WatchExperimentRe
   std::shared_ptr<WatchReactor> self_;  // gRPC's ownership; released by OnDone
   std::unique_ptr<Subscription> subscription_;
 
-  // Touched by Step alone.
+  // Used by Step only.
   int64_t cursor_;
   int64_t progress_cursor_ = 0;
   bool caught_up_ = false;
   // The response ends with the newest event.
   bool at_end_ = false;
-  // All trials have ended and all events are read: the stream ends when they are written.
+  // All trials have ended and all events are read. The stream ends when they are written.
   bool complete_ = false;
-  v1::WatchExperimentResponse response_;  // lives until OnWriteDone
+  v1::WatchExperimentResponse response_;  // must live until OnWriteDone
 
   platform::Mutex mutex_;
   Phase phase_ ABSL_GUARDED_BY(mutex_) = Phase::kIdle;
   bool again_ ABSL_GUARDED_BY(mutex_) = false;
   bool wake_ ABSL_GUARDED_BY(mutex_) = false;
-  // The first wake since the newest read began, and since the client was last given everything; the
-  // infinite future for none.
+  // Time of the first wake-up since the newest read began, and since the client was last sent
+  // everything. InfiniteFuture if there was none.
   absl::Time woken_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
   absl::Time behind_since_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
-  absl::Status stopped_ ABSL_GUARDED_BY(mutex_);  // why; OK while it is not
-  // There is progress that was not read.
+  absl::Status stopped_ ABSL_GUARDED_BY(mutex_);  // the reason; OK while running
+  // There is progress that has not been read.
   bool progressed_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

@@ -24,7 +24,7 @@ void WorkPool::Submit(std::function<void()> task, std::function<void()> too_late
   {
     platform::MutexLock lock(mutex_);
     tasks_.push_back({std::move(task), std::move(too_late), submitted});
-    changed_.NotifyOne();  // under the lock: once the task has run, the pool may be gone
+    changed_.NotifyOne();  // under the lock: once the task has run, the pool may be destroyed
   }
 }
 
@@ -34,7 +34,7 @@ void WorkPool::Run() {
     {
       platform::MutexLock lock(mutex_);
       while (tasks_.empty() && !stopping_) changed_.Wait(mutex_);
-      // A task that still runs may submit more: its thread runs that, too.
+      // A running task may submit more. Its own thread then runs them.
       if (tasks_.empty()) return;
       task = std::move(tasks_.front());
       tasks_.pop_front();

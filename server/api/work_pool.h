@@ -1,4 +1,5 @@
-// A few threads for what must not run on gRPC's threads: reads of the store and of files.
+// WorkPool: a few threads for work that must not run on gRPC's threads: reads of the store and of
+// files.
 #ifndef LENGTHWISE_SERVER_API_WORK_POOL_H_
 #define LENGTHWISE_SERVER_API_WORK_POOL_H_
 
@@ -12,20 +13,18 @@
 
 namespace lengthwise::server {
 
-// Thread-safe. Runs tasks in the order in which they came, several at a time. No task may wait for
+// Thread-safe. Starts tasks in the order of submission, several at a time. A task must not wait for
 // a client.
 class WorkPool {
  public:
-  // A task that waits for its turn longer than `longest_wait` is too late, if it says what to do
-  // then.
+  // A task with a `too_late` expires if it waits longer than `longest_wait`.
   explicit WorkPool(int threads, absl::Duration longest_wait = absl::InfiniteDuration());
-  // Runs what is queued, then ends the threads. Nothing may be submitted from outside meanwhile;
-  // tasks may.
+  // Runs all queued tasks, then ends the threads. Only tasks may still submit tasks.
   ~WorkPool();
   WorkPool(const WorkPool&) = delete;
   WorkPool& operator=(const WorkPool&) = delete;
 
-  // Runs `task`, or `too_late` in its place.
+  // Runs `task`, or `too_late` instead if the task has expired.
   void Submit(std::function<void()> task, std::function<void()> too_late = nullptr);
 
   absl::Duration longest_wait() const { return longest_wait_; }
@@ -34,7 +33,7 @@ class WorkPool {
   struct Task {
     std::function<void()> run;
     std::function<void()> too_late;
-    absl::Time submitted;  // only where it can be too late
+    absl::Time submitted;  // set only for tasks that can expire
   };
 
   void Run();

@@ -16,14 +16,14 @@
 namespace lengthwise::server {
 namespace {
 
-// Of the largest files of examples.
+// In files of examples of the maximum size.
 constexpr int64_t kUploadsPerHour = 8;
-// A small file counts as this part of the largest.
+// A small file counts as 1/1024 of the maximum size.
 constexpr int64_t kCountedParts = 1024;
 
-// What a worker, or who downloads, is told of the store's errors. A worker must not take a disk
-// that is full or cannot be written for an answer about its lease or its bytes: UNAVAILABLE makes
-// it try again until the cause is gone. What is wrong with the bytes themselves stays as it is.
+// Translates errors of the store for workers and downloads. A full or unwritable disk says nothing
+// about the worker's lease or bytes: UNAVAILABLE makes the worker retry until the disk works again.
+// Errors about the bytes themselves stay as they are.
 absl::Status ForWorker(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kResourceExhausted:
@@ -138,7 +138,7 @@ class Artifacts::DataWriter : public ArtifactWriter {
 
 absl::Status Artifacts::TakeUpload(const std::string& principal, int64_t bytes) {
   const int64_t most = kUploadsPerHour * max_data_bytes_;
-  // Small files cost, too: each is looked at, and deleted by itself.
+  // Small files cost as well: each is checked and deleted individually.
   bytes = std::max(bytes, max_data_bytes_ / kCountedParts);
   absl::Duration wait;
   {
@@ -206,7 +206,7 @@ absl::StatusOr<StoredModel> Artifacts::OpenModel(absl::string_view trial_name) {
     }
     if (status.ok()) return stored;
     if (!absl::IsNotFound(status)) return ForWorker(status);
-    // A newer one may have taken its place since it was looked up.
+    // A newer checkpoint may have replaced this one since it was looked up. Try again once.
     if (missing == checkpoint.sha256()) {
       return absl::DataLossError(
           absl::StrCat("the stored model of ", trial_name, " is gone: ", status.message()));

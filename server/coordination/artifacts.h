@@ -1,5 +1,5 @@
-// Checkpoints in and out: uploads and downloads of the workers that hold a trial's lease, and
-// models for people. Files of examples in.
+// Artifacts: uploads and downloads of checkpoints by the workers that hold a trial's lease,
+// downloads of models by users, and uploads of files of examples.
 #ifndef LENGTHWISE_SERVER_COORDINATION_ARTIFACTS_H_
 #define LENGTHWISE_SERVER_COORDINATION_ARTIFACTS_H_
 
@@ -24,12 +24,12 @@
 
 namespace lengthwise::server {
 
-// Takes the bytes of one upload. An upload that is not finished is dropped.
+// One upload in progress. An upload that is not finished is discarded.
 class ArtifactWriter {
  public:
   virtual ~ArtifactWriter() = default;
   virtual absl::Status Append(absl::string_view data) = 0;
-  // Verifies size and checksum, makes the artifact durable.
+  // Verifies size and checksum and makes the artifact durable.
   virtual absl::Status Finish() = 0;
 };
 
@@ -40,13 +40,13 @@ struct StoredModel {
   std::unique_ptr<ArtifactStore::Reader> bytes;
 };
 
-// Thread-safe; works on the caller's thread, and blocks on the disk. `caller` is the principal that
-// must hold the lease: PERMISSION_DENIED unless it is the trial's newest, and the trial runs.
-// UNAVAILABLE where the disk cannot be read or written.
+// Thread-safe. Works on the caller's thread and blocks on the disk. `caller` is the principal that
+// must hold the lease: PERMISSION_DENIED unless it is the trial's newest lease and the trial is
+// running. UNAVAILABLE if the disk cannot be read or written.
 class Artifacts {
  public:
-  // All must outlive it. `max_bytes` is the size of the largest artifact that is accepted,
-  // `max_data_bytes` that of the largest file of examples.
+  // All references must outlive it. `max_bytes` and `max_data_bytes` are the maximum sizes of an
+  // artifact and of a file of examples.
   Artifacts(Storage& storage, ArtifactStore& store, const LeaseIds& lease_ids, int64_t max_bytes,
             int64_t max_data_bytes)
       : storage_(storage),
@@ -57,18 +57,18 @@ class Artifacts {
 
   absl::StatusOr<std::unique_ptr<ArtifactWriter>> Write(
       const v1::UploadArtifactRequest::Header& header, std::string caller);
-  // Takes a file of examples, whose lines are read on the way: INVALID_ARGUMENT for the first that
-  // is none. RESOURCE_EXHAUSTED beyond the bytes that a principal may announce in an hour, eight of
-  // the largest files: what no experiment needs stays for an hour.
+  // Starts the upload of a file of examples. Lines are parsed as they arrive: INVALID_ARGUMENT for
+  // the first line that is not an example. RESOURCE_EXHAUSTED if the principal announces more than
+  // eight maximum-size files in an hour: an unused file stays on the disk for an hour.
   absl::StatusOr<std::unique_ptr<ArtifactWriter>> WriteData(
       const v1::UploadDataRequest::Header& header, const std::string& principal);
   // Verifies an artifact of the trial, or a file of examples of its experiment, and opens it.
   absl::StatusOr<std::unique_ptr<ArtifactStore::Reader>> Open(
       const v1::DownloadArtifactRequest& request, absl::string_view caller);
-  // Verifies the newest checkpoint of a trial and opens it. NOT_FOUND: no such trial, or nothing is
-  // stored of it.
+  // Verifies the newest checkpoint of a trial and opens it. NOT_FOUND if the trial does not exist
+  // or has no stored checkpoint.
   absl::StatusOr<StoredModel> OpenModel(absl::string_view trial);
-  // Files of examples that were stored, and their bytes.
+  // Number and total bytes of the files of examples stored since the start.
   int64_t stored_files() const { return stored_files_; }
   int64_t stored_file_bytes() const { return stored_file_bytes_; }
 
@@ -84,7 +84,7 @@ class Artifacts {
   absl::StatusOr<TrialPath> CheckLease(absl::string_view trial, absl::string_view lease_id,
                                        int64_t token, absl::string_view caller);
   absl::Status TakeUpload(const std::string& principal, int64_t bytes);
-  // NOT_FOUND: no such trial, or nothing is stored of it.
+  // NOT_FOUND if the trial does not exist or has no stored checkpoint.
   absl::StatusOr<NewestModel> FindNewestModel(absl::string_view trial_name);
 
   Storage& storage_;
@@ -95,7 +95,7 @@ class Artifacts {
   std::atomic<int64_t> stored_files_ = 0;
   std::atomic<int64_t> stored_file_bytes_ = 0;
   platform::Mutex mutex_;
-  // Bytes of each principal's uploads of examples.
+  // Bytes of examples that each principal may still upload.
   std::map<std::string, platform::TokenBucket> uploads_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -45,9 +45,9 @@ absl::Status Backups::BackUp(const v1::BackUpRequest& request,
         response.set_total_bytes(total_bytes);
         return progress(response);
       });
-  // On the loop's thread, as without a backup: beside it a trial could begin anew, and
-  // upload what is about to be deleted, while this looks at what the store says of it. What a
-  // server that stops refuses, the next start does.
+  // Deferred deletions run on the loop's thread, as they would without a backup. On this thread a
+  // trial could start again, and upload a file, between a deletion's look at the store and its
+  // removal of that file. If the server is stopping, the next start deletes these files.
   for (std::function<void()>& deletion : deletions_.Release()) {
     loop_.PostCommand({.apply = [this, deletion = std::move(deletion)]() -> CommandLoop::Answer {
                          deletions_.Run(deletion);

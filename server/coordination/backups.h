@@ -1,4 +1,4 @@
-// Keeping the server: backups while it works, and what is on its disk.
+// Backups of the running server, and the state of its disk.
 #ifndef LENGTHWISE_SERVER_COORDINATION_BACKUPS_H_
 #define LENGTHWISE_SERVER_COORDINATION_BACKUPS_H_
 
@@ -17,11 +17,11 @@
 
 namespace lengthwise::server {
 
-// Actions that wait while somebody needs things as they are. What they do they look up when they
-// run, which may be long after they were meant. Thread-safe.
+// Actions that can be deferred while a backup needs files to stay. An action may run long after it
+// was created, so it must look up the state it acts on when it runs. Thread-safe.
 class DeferredActions {
  public:
-  // Runs the action now or, between Hold and Release, keeps it.
+  // Runs the action now, or keeps it if called between Hold and Release.
   void Run(std::function<void()> action) {
     {
       platform::MutexLock lock(mutex_);
@@ -33,12 +33,12 @@ class DeferredActions {
     action();
   }
 
-  // False when it is held already.
+  // False if it is held already.
   bool Hold() {
     platform::MutexLock lock(mutex_);
     return !std::exchange(held_, true);
   }
-  // Gives what was kept to the caller, who sees to it that each is given to Run again.
+  // Returns the deferred actions. The caller must pass each of them to Run again.
   [[nodiscard]] std::vector<std::function<void()>> Release() {
     platform::MutexLock lock(mutex_);
     held_ = false;
@@ -51,22 +51,22 @@ class DeferredActions {
   std::vector<std::function<void()>> waiting_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Thread-safe; blocks, and reads and writes the disk, on the caller's thread.
+// Thread-safe. Blocks on the caller's thread, reading and writing the disk.
 class Backups {
  public:
-  // All must outlive it.
+  // All references must outlive it.
   Backups(std::string data_dir, Clock clock, Storage& storage, ArtifactStore& artifacts,
           CommandLoop& loop);
 
-  // Copies database and artifacts to "{data_dir}/backups/{name}" while the server works on; tells
-  // `progress`, last with `complete`, on the caller's thread. Stops with CANCELLED, leaving
-  // nothing, when it returns false.
+  // Copies the database and the artifacts to "{data_dir}/backups/{name}" while the server keeps
+  // working. Calls `progress` on the caller's thread, the last time with `complete`. If `progress`
+  // returns false, BackUp leaves no files and returns CANCELLED.
   absl::Status BackUp(const v1::BackUpRequest& request,
                       const std::function<bool(const v1::BackUpResponse&)>& progress);
   absl::StatusOr<v1::Storage> GetStorage();
 
-  // Runs what deletes artifacts after a commit: now, or when a backup that is being made is done,
-  // because it links the artifacts of the state that it copies.
+  // Runs an action that deletes artifacts after a commit. During a backup the action is deferred
+  // until the backup is done, because the backup links the artifacts of the state that it copies.
   void Delete(std::function<void()> deletion) { deletions_.Run(std::move(deletion)); }
 
  private:

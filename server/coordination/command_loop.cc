@@ -11,10 +11,10 @@
 namespace lengthwise::server {
 namespace {
 
-// Bounds of a group: how long its commit may keep others waiting.
+// Limits of a group. Later commands wait for its whole commit.
 constexpr size_t kMaxGroupCommands = 512;
 constexpr int64_t kMaxGroupBytes = 8 << 20;
-// How often a store that failed is tried again.
+// Interval between attempts while the store fails.
 constexpr absl::Duration kRetryStore = absl::Seconds(1);
 constexpr absl::Duration kHousekeepingInterval = absl::Minutes(10);
 
@@ -22,7 +22,8 @@ absl::Status Stopping() { return absl::UnavailableError("the server is stopping;
 
 absl::Status Behind() {
   return absl::UnavailableError(
-      "nothing was stored: more waits for the server's disk than its memory may hold; try again");
+      "nothing was stored: the server's queue of writes is full, because its disk is too slow; try "
+      "again");
 }
 
 absl::Status NotStored(const absl::Status& cause) {
@@ -118,7 +119,7 @@ std::vector<CommandLoop::Command> CommandLoop::TakeGroup(bool& last) {
   while (queue_.empty() && !stopping_) {
     const absl::Duration wait = deadline - clock_.steady();
     if (wait <= absl::ZeroDuration()) break;
-    // At most an hour, so that no sum overflows.
+    // At most an hour, so that the sum cannot overflow.
     queue_changed_.WaitUntil(queue_mutex_,
                              std::chrono::steady_clock::now() +
                                  absl::ToChronoNanoseconds(std::min(wait, absl::Hours(1))));
@@ -157,7 +158,7 @@ void CommandLoop::Run() {
 
 bool CommandLoop::IsCleanUpDue(bool idle) const {
   if (clean_up_failed_) return clock_.steady() >= clean_up_at_;
-  // Known work waits until the queue is empty, so that a command waits for one step at most.
+  // Known work waits until the queue is empty, so that a command waits for at most one step.
   return idle || clean_up_at_ == absl::InfiniteFuture();
 }
 
@@ -168,8 +169,8 @@ void CommandLoop::CleanUp() {
   } else {
     clean_up_at_ = clock_.steady() + kRetryStore;
     if (!clean_up_failed_) {
-      platform::LogWarning(absl::StrCat(
-          "cannot clean up the database, and tries again every second: ", more.status().message()));
+      platform::LogWarning(absl::StrCat("cannot clean up the database; retrying every second: ",
+                                        more.status().message()));
     }
   }
   clean_up_failed_ = !more.ok();
@@ -187,8 +188,9 @@ void CommandLoop::ProcessGroup(const std::vector<Command>& group) {
     }
     if (status.ok()) {
       for (const Command& command : group) answers.push_back(command.apply());
-      // After the commands: heartbeats that waited in the queue came in time.
-      ledger_.Tick().IgnoreError();  // an error of the store shows at the commit
+      // After the commands, so that a heartbeat that arrived in time but waited in the queue still
+      // renews its lease.
+      ledger_.Tick().IgnoreError();  // Commit fails after an error of the store, so it is not lost.
       waiters_.Serve(answers);
       heartbeats_.Serve(answers);
     }

@@ -1,11 +1,11 @@
-// The thread that changes state. Commands wait in a queue and are applied in groups, each in one
-// transaction of the store (group commit):
+// CommandLoop: the thread that changes state. Commands wait in a queue and are applied in groups,
+// each group in one transaction of the store (group commit):
 //
 //   queue -> [apply commands, end leases, serve waiting calls] -> commit -> publish -> answer
 //
-// A command's answer is given after the transaction that holds its effects is durable. When a
-// commit fails, all commands of its group are answered UNAVAILABLE and the scheduler's memory is
-// rebuilt from the store.
+// A command is answered only once the transaction that holds its effects is durable. If a commit
+// fails, every command of its group is answered UNAVAILABLE, and the scheduler's memory is rebuilt
+// from the store, because it may be ahead of it.
 #ifndef LENGTHWISE_SERVER_COORDINATION_COMMAND_LOOP_H_
 #define LENGTHWISE_SERVER_COORDINATION_COMMAND_LOOP_H_
 
@@ -31,17 +31,17 @@
 
 namespace lengthwise::server {
 
-// Runs on the loop's thread after a commit, or on the caller's when the command was refused: must
-// not block.
+// Runs on the loop's thread after a commit, or on the caller's thread if the command was refused.
+// Must not block.
 template <typename T>
 using Callback = std::function<void(absl::StatusOr<T>)>;
 
-// A group that was committed.
+// A committed group of commands.
 struct CommittedGroup {
   Effects effects;
   absl::Duration commit_time;
   size_t commands = 0;
-  // False for a group that wrote nothing.
+  // False if the group wrote nothing.
   bool changed = false;
 };
 
@@ -51,25 +51,28 @@ class CommandLoop {
   using Answer = std::function<void()>;
 
   struct Options {
-    // Most bytes of commands (Command::bytes) that wait; UNAVAILABLE beyond that.
+    // Maximum bytes of queued commands (Command::bytes). Further commands are refused with
+    // UNAVAILABLE.
     int64_t max_queued_bytes = 256 << 20;
     // Called on the loop's thread, before the group's answers.
     std::function<void(CommittedGroup)> publish;
-    // Called on the loop's thread when a commit failed and the ledger was rebuilt.
+    // Called on the loop's thread after a commit failed and the ledger was rebuilt.
     std::function<void()> commit_failed;
-    // Called on the loop's thread every ten minutes, whether there are commands or not, and after a
-    // second where it returns that there is more to do. Must be short.
+    // Called on the loop's thread every ten minutes, with or without commands. If it returns true,
+    // there is more to do, and it is called again after a second. Must be short.
     std::function<bool()> housekeep;
   };
 
   struct Command {
-    // Runs inside a transaction; what it returns runs after the commit. Null: answered later.
+    // Runs inside a transaction. The answer it returns runs after the commit; null if the command
+    // is answered later.
     std::function<Answer()> apply;
-    // Called instead when the command was refused, or its group's commit failed.
+    // Called instead if the command was refused or its group's commit failed.
     std::function<void(absl::Status)> fail;
-    // What it holds in memory while it waits, where that is much.
+    // Memory that the command holds while queued, in bytes. 0 if it is small.
     int64_t bytes = 0;
-    // Takes as long as many others: nothing else joins its group, so that none waits for two such.
+    // For a command that takes as long as many others. It closes its group, so that a command never
+    // waits for two of these.
     bool ends_group = false;
   };
 
@@ -79,10 +82,10 @@ class CommandLoop {
   ~CommandLoop() { Stop(); }
 
   void Start();
-  // Applies what is queued, refuses what comes after, and returns when the thread has ended.
+  // Applies the queued commands, refuses later ones, and returns when the thread has ended.
   void Stop();
 
-  // Queues a command whose answer is what `apply` returns.
+  // Queues a command. `done` gets the result of `apply`.
   template <typename T>
   void Post(std::function<absl::StatusOr<T>()> apply, Callback<T> done, int64_t bytes = 0) {
     PostCommand({.apply = [apply = std::move(apply), done]() -> Answer {
@@ -92,8 +95,8 @@ class CommandLoop {
                  .fail = [done](absl::Status status) { done(std::move(status)); },
                  .bytes = bytes});
   }
-  // Queues a command that is done in parts, each in a group of its own, until one returns an
-  // answer.
+  // Queues a command that runs in parts, each in a group of its own, until a part returns an
+  // answer. Other commands run in between.
   template <typename T>
   void PostParts(std::function<absl::StatusOr<std::optional<T>>()> part, Callback<T> done) {
     PostCommand({.apply = [this, part, done]() -> Answer {
@@ -108,14 +111,14 @@ class CommandLoop {
                  .ends_group = true});
   }
   void PostCommand(Command command);
-  // Queues a worker that waits for a pack (LeaseWaiters::Add).
+  // Queues a worker's request for a pack (LeaseWaiters::Add).
   void AcquireLease(v1::AcquireLeaseRequest request, std::string caller,
                     std::function<bool()> given_up, Callback<v1::AcquireLeaseResponse> done);
   // Queues a heartbeat, whose answer may be held (HeldHeartbeats::Take).
   void Heartbeat(v1::HeartbeatRequest request, std::string caller,
                  Callback<v1::HeartbeatResponse> done);
 
-  // Returns what `read` returns, which runs while no group is being applied and may read the
+  // Calls `read` while no group is being applied and returns its result. `read` may read the
   // scheduler. Keep it short: commands wait for it.
   template <typename Read>
   auto BetweenGroups(Read read) {
@@ -123,17 +126,17 @@ class CommandLoop {
     return read();
   }
 
-  // Waits until the thread has done what was posted before, and acted on an injected clock that was
-  // moved.
+  // Waits until the loop has processed all earlier commands and has acted on an injected clock that
+  // was moved.
   void Flush();
-  // Commands that wait in the queue.
+  // Number of queued commands.
   int64_t queued();
 
  private:
   void Run();
   std::vector<Command> TakeGroup(bool& last);
   void ProcessGroup(const std::vector<Command>& group);
-  // After a group of commands, or without one, when there was none to wait for.
+  // `idle`: the loop ran without a command, because none came before its deadline.
   bool IsCleanUpDue(bool idle) const;
   void CleanUp();
   absl::Time NextDeadline();
@@ -145,12 +148,13 @@ class CommandLoop {
   LeaseWaiters& waiters_;
   HeldHeartbeats& heartbeats_;
 
-  platform::Mutex state_mutex_;  // not held while committing
+  platform::Mutex state_mutex_;  // protects the scheduler's memory; not held during a commit
 
-  // Of the thread.
+  // The rebuild after a failed commit failed too, so memory and store may differ. Used by the
+  // loop's thread only.
   bool broken_ = false;
-  // When the store is cleaned up if no command comes before: at once while there is more to do,
-  // and never when there is nothing, until a command may have made something to do.
+  // The next clean-up of the store while no command comes: InfinitePast while there is more to do,
+  // InfiniteFuture when there is nothing to do until a command has run.
   absl::Time clean_up_at_ = absl::InfinitePast();
   bool clean_up_failed_ = false;
   absl::Time next_housekeeping_;

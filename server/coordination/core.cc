@@ -138,7 +138,7 @@ void Core::Publish(CommittedGroup group) {
     }
   }
   reads_.Publish(effects);
-  // Behind the others: who is woken reads.
+  // Last, because a subscriber that is woken reads at once and must see the effects above.
   event_log_.Publish(effects);
   for (std::function<void()>& action : effects.actions) backups_.Delete(std::move(action));
   for (const std::string& id : effects.deleted) DeleteArtifacts(id);
@@ -176,7 +176,7 @@ Statistics Core::GetStatistics() {
   loop_.BetweenGroups([&] {
     const Scheduler& scheduler = engine_.ledger.scheduler();
     statistics.leases = scheduler.leases();
-    // As a CPU and a GPU train them by default.
+    // The default pack sizes of a worker on a CPU and on a GPU.
     for (const int32_t pack_size : {1, 30}) {
       int64_t& wanted = statistics.wanted_workers[pack_size];
       for (const auto& [shape, packs] : scheduler.Wanted(pack_size)) wanted += packs.packs;

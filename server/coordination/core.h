@@ -1,11 +1,12 @@
-// The core of the server: its parts, each with one responsibility, on one data directory.
+// Core: the server's state on one data directory, assembled from parts with one responsibility
+// each.
 //
 //   rpc handlers --commands--> loop() --> submissions(), experiments(), leases(), intake()
 //                                              \--> Ledger: scheduler + store, one transaction
 //                --reads-----> reads(), event_log(), artifacts(), backups(): callers' threads
 //
-// Every change of state goes through the loop's thread. After each commit the core publishes its
-// effects: statistics, summaries, watchers, deletions.
+// Only the loop's thread changes state. After each commit the core publishes its effects:
+// statistics, summaries, watchers, deletions.
 #ifndef LENGTHWISE_SERVER_COORDINATION_CORE_H_
 #define LENGTHWISE_SERVER_COORDINATION_CORE_H_
 
@@ -42,44 +43,44 @@ class Core {
   struct Dependencies {
     GridResolver resolve;
     Clock clock = SystemClock();
-    // Largest size of the database, bytes; 0: no limit.
+    // Maximum size of the database in bytes. 0: no limit.
     int64_t max_database_bytes = 0;
     // As in CommandLoop::Options.
     int64_t max_queued_bytes = 256 << 20;
-    // As in SqliteOptions. Empty: its default.
+    // As in SqliteOptions. Null: the default there.
     std::function<void(const absl::Status&)> on_failed_sync;
-    // For tests: puts another storage in front of the opened one.
+    // For tests: wraps the opened storage.
     std::function<std::unique_ptr<Storage>(std::unique_ptr<Storage>)> wrap_storage;
   };
 
-  // Opens the data directory and goes on where the last server stopped: leases that were alive keep
-  // their workers, with a full lease duration from now. FAILED_PRECONDITION when another server has
-  // the directory open, or a backup is to go where something is; DATA_LOSS for a damaged database
-  // or backup.
+  // Opens the data directory and continues where the last server stopped. Leases that were alive
+  // keep their workers and get a full lease duration from now. FAILED_PRECONDITION if another
+  // server has the directory open, or if a backup would be restored over existing data. DATA_LOSS
+  // for a damaged database or backup.
   static absl::StatusOr<std::unique_ptr<Core>> Open(const CoreOptions& options,
                                                     Dependencies dependencies);
-  // With the resolver of specifications and the machine's clock.
+  // With the specification resolver and the system clock.
   static absl::StatusOr<std::unique_ptr<Core>> Open(const CoreOptions& options);
   ~Core() { Stop(); }
 
-  // Applies the commands that are queued, refuses what comes after. Reads go on.
+  // Applies the queued commands and refuses later ones. Reads still work.
   void Stop() { loop_.Stop(); }
 
   CommandLoop& loop() { return loop_; }
-  // To be called by commands on the loop; Submissions' Prepare functions on any thread.
+  // Called by commands on the loop. Submissions' Prepare functions may be called on any thread.
   Submissions& submissions() { return engine_.submissions; }
   Experiments& experiments() { return engine_.experiments; }
   Leases& leases() { return engine_.leases; }
   EventIntake& intake() { return engine_.events; }
-  // On any thread.
+  // May be called on any thread.
   const LeaseIds& lease_ids() const { return engine_.lease_ids; }
-  // On callers' threads.
+  // These block, on the caller's thread.
   EventLog& event_log() { return event_log_; }
   Artifacts& artifacts() { return artifacts_; }
   Reads& reads() { return reads_; }
   Backups& backups() { return backups_; }
   Statistics GetStatistics();
-  // Workers whose AcquireLease waits.
+  // Number of workers whose AcquireLease is waiting.
   int64_t waiting_workers() const { return waiters_.waiting(); }
   // Heartbeats whose answers are held.
   int64_t held_heartbeats() const { return heartbeats_.held(); }
@@ -91,10 +92,11 @@ class Core {
 
   // On the loop's thread.
   void Publish(CommittedGroup group);
-  // Deletes the artifacts of a deleted experiment, in parts.
+  // Deletes the artifacts of a deleted experiment in parts, so that commands never wait for all of
+  // it.
   void DeleteArtifacts(const std::string& experiment);
-  // Calls DeleteArtifacts between other commands. The next commit takes up what a failing store
-  // refuses, and the next start what a server that stops refuses. From any thread before the loop
+  // Posts DeleteArtifacts as a command of its own. If the store fails, the next commit posts it
+  // again; if the server is stopping, the next start does. Called on any thread before the loop
   // starts, then on the loop's thread.
   void PostDeletion(const std::string& experiment);
   void CommitFailed();
@@ -118,7 +120,7 @@ class Core {
   Backups backups_;
 
   platform::Mutex statistics_mutex_;
-  // What is counted with every commit; the rest is filled in by GetStatistics.
+  // Counters, updated with every commit. GetStatistics fills in the rest.
   Statistics statistics_ ABSL_GUARDED_BY(statistics_mutex_);
 };
 

@@ -1,4 +1,4 @@
-// What a server's operator decides.
+// Settings of a server that its operator chooses.
 #ifndef LENGTHWISE_SERVER_COORDINATION_CORE_OPTIONS_H_
 #define LENGTHWISE_SERVER_COORDINATION_CORE_OPTIONS_H_
 
@@ -10,26 +10,26 @@
 namespace lengthwise::server {
 
 struct CoreOptions {
-  // Directory of the database and the artifacts; made if it is missing.
+  // Directory of the database and the artifacts. Created if missing.
   std::string data_dir;
-  // A backup's directory, which becomes the data directory before it is opened; that must then be
-  // missing or empty. Empty: none.
+  // Directory of a backup to restore into data_dir before opening it; data_dir must be missing or
+  // empty. Empty: no restore.
   std::string restore_from;
   // A lease expires after this long without a heartbeat.
   absl::Duration lease_duration = absl::Seconds(30);
   absl::Duration heartbeat_interval = absl::Seconds(1);
-  // Attempts that may fail temporarily before a trial is FAILED. Expired and released leases do
-  // not count.
+  // A trial becomes FAILED after this many attempts that failed temporarily. Expired and released
+  // leases do not count.
   int32_t max_failed_attempts = 3;
-  // A lease is not preempted for a higher priority before it has run this long.
+  // Minimum run time of a lease before a higher priority may preempt it.
   absl::Duration preempt_after = absl::Minutes(1);
-  // Trials of an experiment.
+  // Maximum number of trials in one experiment.
   int64_t max_trials = 100'000;
-  // Queued and running trials of one owner; 0 for no limit.
+  // Maximum number of queued and running trials of one owner. 0: no limit.
   int64_t max_unended_trials = 1'000'000;
-  // Largest artifact accepted, bytes.
+  // Maximum size of an artifact in bytes.
   int64_t max_artifact_bytes = int64_t{8} << 30;
-  // Largest file of examples accepted, bytes.
+  // Maximum size of a file of examples in bytes.
   int64_t max_data_bytes = int64_t{1} << 30;
 };
 

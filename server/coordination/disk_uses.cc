@@ -26,7 +26,7 @@ absl::StatusOr<v1::DiskUse> DiskUses::Measure(StorageReader& reader,
       known = found->second;
     }
   }
-  // Positions are never given twice, so an equal number means the same events.
+  // A position is never used again, so an equal count means the same events.
   ASSIGN_OR_RETURN(const int64_t still, reader.CountEvents(experiment.key, 0, known.position));
   if (still != known.events) known = Known();
   ASSIGN_OR_RETURN(const int64_t last, reader.LastPosition());

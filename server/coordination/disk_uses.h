@@ -1,4 +1,4 @@
-// What experiments take on the disk.
+// DiskUses: disk space that experiments occupy.
 #ifndef LENGTHWISE_SERVER_COORDINATION_DISK_USES_H_
 #define LENGTHWISE_SERVER_COORDINATION_DISK_USES_H_
 
@@ -13,17 +13,17 @@
 
 namespace lengthwise::server {
 
-// Reads the payloads of an experiment's events once and then only those that are new, unless some
-// were deleted meanwhile. Thread-safe.
+// Reads the payloads of an experiment's events once, later only those of new events, unless events
+// were deleted in between. Thread-safe.
 class DiskUses {
  public:
-  // `artifacts` is the artifact store's directory.
+  // `artifacts` is the directory of the artifact store.
   explicit DiskUses(std::string artifacts) : artifacts_(std::move(artifacts)) {}
 
   absl::StatusOr<v1::DiskUse> Measure(StorageReader& reader, const ExperimentRecord& experiment);
 
  private:
-  // Of the events up to a position.
+  // Totals of the events up to `position`.
   struct Known {
     int64_t position = 0;
     int64_t events = 0;

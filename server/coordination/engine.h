@@ -1,5 +1,5 @@
-// All that changes state, wired. The command loop runs it on the store; the simulation drives it on
-// a store in memory, without threads.
+// Engine: all objects that change state, wired together. The command loop runs it on SQLite. The
+// simulation runs it on a store in memory, without threads.
 #ifndef LENGTHWISE_SERVER_COORDINATION_ENGINE_H_
 #define LENGTHWISE_SERVER_COORDINATION_ENGINE_H_
 
@@ -21,11 +21,11 @@ struct Engine {
   struct Options {
     Scheduler::Options scheduler;
     absl::Duration heartbeat_interval = absl::Seconds(1);
-    // Of one owner; 0 for no limit.
+    // Queued and running trials of one owner. 0: no limit.
     int64_t max_unended_trials = 0;
   };
 
-  // All must outlive it. ledger.Rebuild comes first.
+  // All references must outlive the engine. Call ledger.Rebuild before anything else.
   Engine(const Options& options, GridResolver resolve, Storage& storage, ArtifactStore& artifacts,
          Fleet& fleet, Clock clock)
       : lease_ids(storage.lease_key()),

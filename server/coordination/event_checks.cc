@@ -72,11 +72,11 @@ std::string Problem(const v1::Outcome& outcome) {
   return known ? "" : "outcome.kind is not known";
 }
 
-// Whether `bytes` are as many float32 as the product of the sizes, all of which are at least 1.
+// True if `bytes` holds exactly as many float32 as the product of `sizes`, each at least 1.
 bool HoldsFloats(const std::string& bytes, std::initializer_list<int64_t> sizes) {
   absl::uint128 wanted = sizeof(float);
   for (const int64_t size : sizes) {
-    // Four sizes below 2^31 cannot overflow.
+    // A product of four sizes below 2^31 fits 128 bits.
     if (size < 1) return false;
     wanted *= static_cast<uint64_t>(size);
   }

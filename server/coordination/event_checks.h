@@ -1,4 +1,4 @@
-// What a worker's events must fulfil whatever the state of their trial.
+// Checks of a worker's events that do not depend on the state of their trial.
 #ifndef LENGTHWISE_SERVER_COORDINATION_EVENT_CHECKS_H_
 #define LENGTHWISE_SERVER_COORDINATION_EVENT_CHECKS_H_
 
@@ -9,14 +9,15 @@
 
 namespace lengthwise::server {
 
-// How much the log of an attempt may hold, in lines and in bytes of a line. A worker keeps below it
+// Limits of an attempt's log: number of lines, and bytes of a line. Workers stay below them
 // (worker/connection/log_budget.h).
 inline constexpr int64_t kMaxLogLines = 2000;
 inline constexpr int64_t kMaxLogLineBytes = 16 << 10;
 
-// Events of one trial and attempt, sequence numbers consecutive from at least 1, each with a fact
-// that a worker may tell, columns of equal length, arrays of the size that is said beside them, log
-// lines within their limit, an outcome only at the end. INVALID_ARGUMENT says which event is wrong.
+// Checks that all events belong to one trial and attempt; that sequence numbers are consecutive and
+// start at 1 or above; that each has a fact that workers may send; that columns have equal length
+// and arrays the size stated beside them; that log lines are within their limit; and that an
+// outcome comes last. INVALID_ARGUMENT names the first event that is wrong, and its problem.
 absl::Status CheckEvents(const v1::StreamEventsRequest& request);
 
 }  // namespace lengthwise::server

@@ -51,7 +51,7 @@ absl::StatusOr<v1::StreamEventsResponse> EventIntake::Store(const v1::StreamEven
   ASSIGN_OR_RETURN(const int64_t last, store_.LastSequence(trial.key, trial.attempt));
   response.set_acknowledged_sequence(last);
   const int64_t end = first.sequence() + request.events_size() - 1;
-  if (end <= last) return response;  // all known
+  if (end <= last) return response;  // a repeated batch
   if (trial.state != v1::RUNNING) {
     return refuse(
         v1::StreamEventsResponse::STALE_LEASE,
@@ -66,7 +66,8 @@ absl::StatusOr<v1::StreamEventsResponse> EventIntake::Store(const v1::StreamEven
   }
   for (const v1::Event& event : request.events()) {
     if (!event.has_checkpoint() || event.sequence() <= last) continue;
-    // The upload gave the file its name when all its bytes were there and had their checksum.
+    // An upload gets its final name only once it is complete and its checksum matches, so a quick
+    // check of the file is enough here.
     const absl::Status stored =
         artifacts_.VerifyQuickly({.experiment = path->experiment,
                                   .trial = path->trial,
@@ -76,7 +77,8 @@ absl::StatusOr<v1::StreamEventsResponse> EventIntake::Store(const v1::StreamEven
       return refuse(v1::StreamEventsResponse::INVALID,
                     absl::StrCat("upload the checkpoint before its event: ", stored.message()));
     }
-    // Not the worker's fault, and no answer about its checkpoint: it sends the event again.
+    // A failing disk says nothing about the checkpoint. UNAVAILABLE makes the worker send the event
+    // again.
     if (!stored.ok()) {
       return absl::UnavailableError(
           absl::StrCat("the server's disk fails: ", stored.message(), "; try again"));
@@ -96,7 +98,8 @@ std::string EventIntake::ModelProblem(const TrialRecord& trial,
   for (const v1::Event& event : request.events()) {
     if (event.sequence() <= last_sequence) continue;
     if (event.has_checkpoint()) {
-      // Again of the same step: an evaluation that was due there was made meanwhile.
+      // The same step may come twice: a resumed trial makes an evaluation that was due at its
+      // checkpoint, and stores the checkpoint again.
       if (event.step() < std::max<int64_t>(newest, 1)) {
         return absl::StrCat("a checkpoint of step ", event.step(), " comes after one of step ",
                             newest, "; checkpoints ascend");
@@ -138,7 +141,7 @@ absl::Status EventIntake::StoreNew(TrialRecord& trial, const v1::StreamEventsReq
       v1::LengthAccuracies& measured = *stored.mutable_length_accuracies();
       measured.clear_seen_accuracy();
       measured.clear_unseen_accuracy();
-      // A damaged specification does not stop a trial that runs. ReadEvent reports the damage.
+      // A damaged specification must not stop a running trial. ReadEvent reports the damage.
       const absl::StatusOr<int32_t> seen_up_to = SeenUpTo(store_, trial.pack);
       if (seen_up_to.ok()) SetMeanAccuracies(*seen_up_to, measured);
       ledger_.effects().evaluations.emplace_back(event.trial(), measured);

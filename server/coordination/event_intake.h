@@ -1,4 +1,5 @@
-// Takes workers' events: each is stored at most once, and only from the trial's newest lease.
+// EventIntake: stores workers' events. Each event is stored at most once, and only from the trial's
+// newest lease.
 #ifndef LENGTHWISE_SERVER_COORDINATION_EVENT_INTAKE_H_
 #define LENGTHWISE_SERVER_COORDINATION_EVENT_INTAKE_H_
 
@@ -15,26 +16,26 @@
 
 namespace lengthwise::server {
 
-// Verification of a checkpoint holds the command loop, so larger ones are verified later, when a
-// worker downloads them, on that call's thread.
+// Largest checkpoint that is verified when its event arrives, in bytes. Verification holds the
+// command loop, so larger checkpoints are verified later, on download.
 inline constexpr int64_t kMostBytesToCheck = int64_t{64} << 20;
 
-// Belongs to the command loop.
+// Not thread-safe: belongs to the command loop.
 class EventIntake {
  public:
-  // All must outlive it.
+  // All references must outlive it.
   EventIntake(Ledger& ledger, ArtifactStore& artifacts, const LeaseIds& lease_ids);
 
-  // Refusals are in the response; an error means that the store cannot be written. `caller` is the
-  // principal that must have acquired the lease.
+  // Refusals are part of the response; an error means that the store or the artifacts cannot be
+  // read or written. `caller` must be the principal that acquired the lease.
   absl::StatusOr<v1::StreamEventsResponse> Store(const v1::StreamEventsRequest& request,
                                                  const std::string& caller);
 
  private:
-  // Empty, or why the attempt may not send these checkpoints or this outcome.
+  // Returns why the attempt may not send these checkpoints or this outcome; empty if it may.
   static std::string ModelProblem(const TrialRecord& trial, const v1::StreamEventsRequest& request,
                                   int64_t last_sequence);
-  // Empty, or why the attempt may not send these log lines.
+  // Returns why the attempt may not send these log lines; empty if it may.
   absl::StatusOr<std::string> LogProblem(const TrialRecord& trial,
                                          const v1::StreamEventsRequest& request,
                                          int64_t last_sequence);

@@ -13,7 +13,8 @@
 namespace lengthwise::server {
 namespace {
 
-// Of a page that has more than one event. Small, for each watcher that does not read keeps one.
+// Size limit of a page with more than one event. It is small because the server holds one page for
+// each watcher that does not read.
 constexpr int64_t kMaxPageBytes = 64 << 10;
 
 }  // namespace
@@ -22,7 +23,7 @@ absl::StatusOr<EventPage> EventLog::ReadPage(absl::string_view experiment_or_tri
                                              int64_t start_position, int64_t max_events,
                                              bool log_only) {
   ASSIGN_OR_RETURN(const TrialPath path, ParseExperimentOrTrialName(experiment_or_trial));
-  // Hundreds of watchers of an experiment want the same page when something was committed.
+  // After a commit, hundreds of watchers of an experiment read the same page.
   const RecentPages::Key key = {.name = std::string(experiment_or_trial),
                                 .start_position = start_position,
                                 .max_events = max_events,
@@ -68,7 +69,7 @@ absl::StatusOr<EventPage> EventLog::ReadPage(absl::string_view experiment_or_tri
   if (status.ok()) status = damaged;
   if (!status.ok()) return status;
   if (log_only && page.at_end) {
-    // What was passed over is not read again.
+    // The next read starts behind the events that are not part of the log.
     ASSIGN_OR_RETURN(const int64_t last, reader->LastPosition());
     page.next_position = std::max(page.next_position, last + 1);
   }
@@ -114,7 +115,7 @@ std::vector<v1::TrialProgress> EventLog::ReadProgress(absl::string_view experime
 std::unique_ptr<Subscription> EventLog::Subscribe(
     absl::string_view experiment_or_trial, std::function<void()> wake,
     std::function<void(const v1::TrialProgress&)> progress) {
-  // A malformed name gets a subscription that never hears anything; reads tell what is wrong.
+  // A malformed name gets a subscription that is never called. Reads report the error.
   const absl::StatusOr<TrialPath> path = ParseExperimentOrTrialName(experiment_or_trial);
   return subscriptions_.Subscribe(path.ok() ? path->experiment : "", std::move(wake),
                                   std::move(progress));

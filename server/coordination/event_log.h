@@ -1,5 +1,5 @@
-// What happened to trials, as watchers and queries read it: pages of the stored log, the running
-// trials' newest progress, and who is woken when there is more.
+// EventLog: trials' histories for watchers and queries. It reads pages of the stored log, returns
+// the newest progress of running trials, and wakes subscribers when there is more.
 #ifndef LENGTHWISE_SERVER_COORDINATION_EVENT_LOG_H_
 #define LENGTHWISE_SERVER_COORDINATION_EVENT_LOG_H_
 
@@ -20,15 +20,15 @@
 
 namespace lengthwise::server {
 
-// Thread-safe; reads block on the store, on the caller's thread, and see what is committed.
+// Thread-safe. Reads block on the store, on the caller's thread, and see only committed events.
 class EventLog {
  public:
-  // Both must outlive it.
+  // Both references must outlive it.
   EventLog(Storage& storage, RunningTrials& running_trials)
       : storage_(storage), running_trials_(running_trials) {}
 
-  // Events of an experiment or of one trial from `start_position` on, at most `max_events` and
-  // about 64 KiB, or one that is larger. NOT_FOUND.
+  // Events of an experiment or a trial from `start_position` on: at most `max_events` and about 64
+  // KiB, or a single larger event. NOT_FOUND.
   absl::StatusOr<EventPage> ReadEvents(absl::string_view experiment_or_trial,
                                        int64_t start_position, int64_t max_events) {
     return ReadPage(experiment_or_trial, start_position, max_events, /*log_only=*/false);
@@ -38,29 +38,30 @@ class EventLog {
                                     int64_t max_events) {
     return ReadPage(experiment_or_trial, start_position, max_events, /*log_only=*/true);
   }
-  // Calls `take` with the events of one kind (field number of Event's oneof) of an experiment or a
-  // trial, in order of trials' index and then position. NOT_FOUND.
+  // Calls `take` for each event of one kind (field number in Event's oneof) of an experiment or a
+  // trial, ordered by the trial's index, then by position. NOT_FOUND.
   absl::Status ForEachEvent(absl::string_view experiment_or_trial, int fact_field_number,
                             const std::function<void(const v1::Event&)>& take);
 
-  // The newest progress of each trial that runs now, of an experiment or of one trial, of which
-  // something was told after `since`, in the order in which it was told; at most `max_trials`.
-  // `since` becomes where to go on; it starts as 0.
+  // The newest progress of running trials of an experiment, or of one trial, that was reported
+  // after `since`, in the order of the reports; at most `max_trials`. `since` is a cursor: start at
+  // 0; it is advanced past the trials returned.
   std::vector<v1::TrialProgress> ReadProgress(absl::string_view experiment_or_trial,
                                               int64_t max_trials, int64_t& since);
 
-  // Calls `wake` (on any thread; it must not block) whenever events of the experiment were
-  // committed, its last trial ended, or it was deleted; and `progress` for each TrialProgress that
-  // comes, when ReadProgress has it. Of a trial: what concerns its experiment. Ends when the
-  // returned object is destroyed: after that neither is called.
+  // Calls `wake` after each commit that added events to the experiment, ended its last trial or
+  // deleted it. Calls `progress` for each TrialProgress once ReadProgress returns it. A
+  // subscription to a trial gets the calls of its experiment. Callbacks run on any thread and must
+  // not block. The subscription ends when the returned object is destroyed; no callback runs after
+  // that.
   std::unique_ptr<Subscription> Subscribe(absl::string_view experiment_or_trial,
                                           std::function<void()> wake,
                                           std::function<void(const v1::TrialProgress&)> progress);
-  // Subscriptions that have not ended.
+  // Number of active subscriptions.
   int64_t subscriptions() { return subscriptions_.size(); }
 
-  // After a commit: pages are read again, and who subscribed is woken. Takes what the workers told
-  // of their progress.
+  // Called after a commit: invalidates cached pages, updates the running trials and wakes
+  // subscribers.
   void Publish(const Effects& effects);
 
  private:

@@ -99,7 +99,7 @@ void ExperimentSummary::Succeed(int32_t index, const v1::LengthAccuracies& accur
   member->state = v1::SUCCEEDED;
   for (int i = 0; i < accuracies.lengths_size(); ++i) {
     const int32_t length = accuracies.lengths(i);
-    // The trials of a cell have the same lengths, as a rule: the sum stands at the same place.
+    // The trials of a cell usually have the same lengths, so the sum is at the same index.
     AddAccuracy(length, ClampAccuracy(accuracies.accuracies(i)), static_cast<size_t>(i),
                 cells_[member->cell]);
     if (member->compared_by_loss) member->losses[length] = accuracies.losses(i);
@@ -111,7 +111,7 @@ void ExperimentSummary::Succeed(int32_t index, const v1::LengthAccuracies& accur
   }
   const double seconds = outcome.training_seconds();
   if (!(seconds > 0)) return;  // an evaluation of a stored model trains nothing
-  // Older programs told no steps, and made all.
+  // Workers of older releases did not report training steps; assume all of them.
   const int64_t steps = outcome.training_steps() > 0 ? outcome.training_steps() : member->steps;
   member->training_seconds = seconds;
   member->steps_per_second = static_cast<double>(steps) / seconds;
@@ -149,7 +149,7 @@ void ExperimentSummary::FillCell(const Cell& cell, bool omit_lengths,
     take(member.training_accuracy, training);
     take(member.training_seconds, seconds);
     take(member.steps_per_second, rates);
-    // An empty value is below every other.
+    // nullopt compares less than any value.
     if (member.unseen_accuracy > (best_unseen ? best_unseen->unseen_accuracy : std::nullopt)) {
       best_unseen = &member;
     }

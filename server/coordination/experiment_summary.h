@@ -1,10 +1,9 @@
-// An experiment's results by cell, kept up to date as its trials finish: what SummarizeExperiment
-// answers. Pure: knows neither store nor threads.
+// ExperimentSummary: an experiment's results by cell, updated as trials finish; the answer of
+// SummarizeExperiment. Pure: uses neither store nor threads.
 //
-// What it is told may come in any order of the trials; the answer is the same to the last bit.
-// Scores are kept by trial and added up in the order of the grid. Accuracies by length, of which
-// there are too many to keep by trial, are added up as multiples of 2^-40, whose sums are exact: a
-// mean is off by 2^-41 at most.
+// The answer does not depend on the order of updates, to the last bit. Scores are kept by trial and
+// summed in the order of the grid. Accuracies by length are too many to keep by trial. They are
+// summed as multiples of 2^-40, and such sums are exact: a mean is off by at most 2^-41.
 #ifndef LENGTHWISE_SERVER_COORDINATION_EXPERIMENT_SUMMARY_H_
 #define LENGTHWISE_SERVER_COORDINATION_EXPERIMENT_SUMMARY_H_
 
@@ -24,33 +23,31 @@ namespace lengthwise::server {
 // Not thread-safe.
 class ExperimentSummary {
  public:
-  // What is known of a trial before it runs.
+  // The properties of a trial that are known before it runs.
   struct Trial {
-    int32_t index = 0;  // in the grid
+    int32_t index = 0;  // index in the grid
     std::string id;
     // Labels.
     std::string task;
     std::string network;
     std::string encoding;
     double learning_rate = 0;
-    // Of its specification: training.steps and evaluation.seen_up_to.
+    // training.steps and evaluation.seen_up_to of its specification.
     int64_t steps = 0;
     int32_t seen_up_to = 0;
-    // Whether its results are losses (tasks::TaskEntry::compared_by_loss).
+    // True if results are losses (tasks::TaskEntry::compared_by_loss).
     bool compared_by_loss = false;
   };
 
-  // Makes a trial known, QUEUED. One that is known already stays as it is.
+  // Adds a trial, QUEUED. No-op for a known trial.
   void Add(Trial trial);
 
-  // The trial with this index is in another state. A trial that has ended, or is not known, stays
-  // as it is.
+  // Sets a trial's state. No-op if the trial has ended or is unknown.
   void SetState(int32_t index, v1::TrialState state);
 
-  // The trial ended SUCCEEDED. `accuracies` is its final evaluation, that of the attempt that
-  // completed, with columns of equal length and its mean accuracies (proto/length_accuracies.h);
-  // without lengths where there is none. Accuracies count as ClampAccuracy has them. As SetState,
-  // for a trial that has ended or is not known.
+  // The trial succeeded. `accuracies` is the final evaluation of the attempt that completed:
+  // columns of equal length, with mean accuracies (proto/length_accuracies.h); no lengths if there
+  // was none. Accuracies are clamped (ClampAccuracy). No-op if the trial has ended or is unknown.
   void Succeed(int32_t index, const v1::LengthAccuracies& accuracies, const v1::Outcome& outcome);
 
   // O(trials + cells x lengths).
@@ -65,13 +62,13 @@ class ExperimentSummary {
     bool compared_by_loss = false;
     size_t cell = 0;
     v1::TrialState state = v1::QUEUED;
-    // Of a trial that succeeded, where it has them.
+    // Scores of a trial that succeeded, if it has them.
     std::optional<double> unseen_accuracy;
     std::optional<double> seen_accuracy;
     std::optional<double> training_accuracy;
     std::optional<double> training_seconds;
     std::optional<double> steps_per_second;
-    // Final losses by length, of a trial that is compared by them.
+    // Final losses by length, if the trial is compared by losses.
     std::map<int32_t, double> losses;
   };
   struct LengthSum {
@@ -85,7 +82,7 @@ class ExperimentSummary {
     std::vector<LengthSum> lengths;  // ascending
   };
 
-  // Null unless the trial is known and has not ended.
+  // Null if the trial has ended or is unknown.
   Member* FindUnended(int32_t index);
   void FillCell(const Cell& cell, bool omit_lengths,
                 v1::SummarizeExperimentResponse::Cell& answer) const;

@@ -16,7 +16,7 @@ Experiments::Experiments(Ledger& ledger, Submissions& submissions)
 absl::StatusOr<std::optional<v1::Experiment>> Experiments::Cancel(
     const v1::CancelExperimentRequest& request, const std::string& caller, Parts& parts) {
   ASSIGN_OR_RETURN(const ExperimentRecord record, FindExperiment(store_, request.name()));
-  // What cannot be answered is not begun.
+  // Fail before changing anything if the answer cannot be built.
   ASSIGN_OR_RETURN(v1::ExperimentSpecification specification,
                    ToSpecification(record, store_.name()));
   const std::string& by = caller.empty() ? record.owner : caller;
@@ -69,7 +69,7 @@ absl::StatusOr<std::optional<v1::RetryTrialsResponse>> Experiments::RetryTrials(
     return absl::NotFoundError(absl::StrCat("there is no ", request.name()));
   }
   const ExperimentRecord record = *std::move(experiment);
-  // What cannot be answered is not begun.
+  // Fail before changing anything if the answer cannot be built.
   ASSIGN_OR_RETURN(v1::ExperimentSpecification specification,
                    ToSpecification(record, store_.name()));
   if (!parts.trials.has_value()) {
@@ -80,7 +80,7 @@ absl::StatusOr<std::optional<v1::RetryTrialsResponse>> Experiments::RetryTrials(
   absl::flat_hash_map<int64_t, std::string> pack_keys;
   for (const int64_t key : parts.Take()) {
     ASSIGN_OR_RETURN(const TrialRecord trial, ledger_.GetTrial(key));
-    // Another may have retried it since the first part.
+    // Another command may have retried it since the first part.
     if (!absl::c_linear_search(request.states(), trial.state)) continue;
     const auto [pack_key, is_new] = pack_keys.try_emplace(trial.pack);
     if (is_new) {
@@ -100,7 +100,7 @@ absl::StatusOr<std::optional<v1::RetryTrialsResponse>> Experiments::RetryTrials(
     RETURN_IF_ERROR(ledger_.Record(decisions));
     parts.changed += static_cast<int32_t>(decisions.trials.size());
   }
-  // A summary keeps what a trial ended with.
+  // A summary keeps the results of ended trials, so it must be rebuilt.
   if (!parts.trials->empty()) ledger_.effects().reshaped.insert(record.id);
   if (!parts.AtEnd()) return std::nullopt;
   v1::RetryTrialsResponse response;
@@ -139,7 +139,7 @@ absl::StatusOr<v1::Trial> Experiments::CancelTrial(const v1::CancelTrialRequest&
         absl::StrCat(request.name(), " has ended: ", v1::TrialState_Name(before.state)));
   }
   ASSIGN_OR_RETURN(const std::optional<PackRecord> pack, store_.FindPack(before.pack));
-  // What cannot be answered is not begun.
+  // Fail before changing anything if the answer cannot be built.
   RETURN_IF_ERROR(ToTrial(before, *pack, store_.name()).status());
   if (before.state != v1::CANCELLED) {
     ASSIGN_OR_RETURN(const std::optional<ExperimentRecord> experiment,

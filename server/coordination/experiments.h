@@ -1,4 +1,4 @@
-// What users do with experiments that exist: cancel, retry, delete.
+// Experiments: users' operations on existing experiments: cancel, retry, delete.
 #ifndef LENGTHWISE_SERVER_COORDINATION_EXPERIMENTS_H_
 #define LENGTHWISE_SERVER_COORDINATION_EXPERIMENTS_H_
 
@@ -17,19 +17,19 @@
 
 namespace lengthwise::server {
 
-// A command about many trials, which others do not wait for: each call is a part of it, in a
-// transaction of its own.
+// Progress of a command about many trials. Each call handles one part in a transaction of its own,
+// so that other commands do not wait for the whole.
 struct Parts {
-  // Trials of a part: a few milliseconds.
+  // Trials in a part. Chosen so that a part takes a few milliseconds.
   size_t trials_at_once = 200;
-  // Keys of the trials; from the first part on.
+  // Keys of all trials of the command. Set by the first part.
   std::optional<std::vector<int64_t>> trials;
-  // Place in `trials` of the first that is left.
+  // Index in `trials` of the first trial that is not done.
   size_t next = 0;
-  // Trials that were changed.
+  // Number of trials changed so far.
   int32_t changed = 0;
 
-  // The trials of the next part.
+  // Returns the trials of the next part.
   absl::Span<const int64_t> Take() {
     const auto part = absl::MakeConstSpan(*trials).subspan(next, trials_at_once);
     next += part.size();
@@ -38,14 +38,15 @@ struct Parts {
   bool AtEnd() const { return next == trials->size(); }
 };
 
-// Belongs to the command loop. `caller` is who asks, for the histories of trials; empty: the
-// experiment's owner. Errors are those that the rpcs document; they leave everything as it was.
+// Not thread-safe: belongs to the command loop. `caller` is the user recorded in trials' histories;
+// empty: the experiment's owner. Errors are those that the rpcs document; on an error nothing has
+// changed.
 class Experiments {
  public:
-  // All must outlive it.
+  // All references must outlive it.
   Experiments(Ledger& ledger, Submissions& submissions);
 
-  // nullopt: `parts` are left, for the next transactions.
+  // nullopt: more parts are left, for later transactions.
   absl::StatusOr<std::optional<v1::Experiment>> Cancel(const v1::CancelExperimentRequest& request,
                                                        const std::string& caller, Parts& parts);
   absl::StatusOr<std::optional<v1::RetryTrialsResponse>> RetryTrials(
@@ -55,8 +56,8 @@ class Experiments {
                                         const std::string& caller);
 
  private:
-  // Keys of the trials that have ended in one of the states: of an experiment, or the one that is
-  // named.
+  // Keys of the trials that ended in one of the requested states: all of an experiment, or
+  // `trial_id` if it is not empty.
   absl::StatusOr<std::vector<int64_t>> FindEnded(const v1::RetryTrialsRequest& request,
                                                  const ExperimentRecord& experiment,
                                                  const std::string& trial_id);

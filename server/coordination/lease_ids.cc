@@ -23,7 +23,7 @@ std::string LeaseIds::Make(Token token, absl::string_view principal) const {
 bool LeaseIds::Fits(absl::string_view id, Token token, absl::string_view principal) const {
   if (token < 1) return false;
   const std::string made = Make(token, principal);
-  // In a time that does not say how much of it fits.
+  // Compare in constant time, so that timing does not reveal a matching prefix.
   return id.size() == made.size() && CRYPTO_memcmp(id.data(), made.data(), made.size()) == 0;
 }
 

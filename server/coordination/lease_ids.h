@@ -1,5 +1,5 @@
-// The ids of leases. An id is what a worker shows for its lease: nobody guesses it, and it is good
-// for the principal alone that acquired the lease.
+// LeaseIds: ids by which workers prove that they hold a lease. An id cannot be guessed, and only
+// the principal that acquired the lease can use it.
 #ifndef LENGTHWISE_SERVER_COORDINATION_LEASE_IDS_H_
 #define LENGTHWISE_SERVER_COORDINATION_LEASE_IDS_H_
 
@@ -13,16 +13,16 @@
 
 namespace lengthwise::server {
 
-// Made of the store's key and not kept: a server that was started again knows them all.
+// Ids are computed from the store's key and not stored, so a restarted server accepts them all.
 // Thread-safe.
 class LeaseIds {
  public:
   explicit LeaseIds(LeaseKey key) : key_(std::move(key)) {}
 
-  // "lease-17-<32 hexadecimal digits>"; "lease-17" of a lease that an older program gave, which is
-  // not bound to a principal.
+  // "lease-17-<32 hexadecimal digits>". "lease-17" for a lease granted by an older release, which
+  // is not bound to a principal.
   std::string Make(Token token, absl::string_view principal) const;
-  // True if `id` is that of the principal's lease.
+  // True if `id` is the id of this principal's lease.
   bool Fits(absl::string_view id, Token token, absl::string_view principal) const;
   // PERMISSION_DENIED, with a reason, unless it fits.
   absl::Status Check(absl::string_view id, Token token, absl::string_view principal) const;

@@ -91,8 +91,8 @@ absl::Status Ledger::Rebuild() {
           return;
         }
         if (record.not_before != NoTime()) {
-          // A later time is one of a clock that was set back since. The next transaction stores
-          // the earlier one, or the trial would wait again after every start.
+          // A later time comes from a clock that was set back since. The next transaction stores
+          // the earlier time; otherwise the trial would wait again after every restart.
           const absl::Time latest = Now() + scheduler->BackOff(record.failures);
           trial.past.not_before = std::min(record.not_before, latest);
           if (latest < record.not_before) {
@@ -107,7 +107,8 @@ absl::Status Ledger::Rebuild() {
     ASSIGN_OR_RETURN(const std::optional<PackRecord> pack, reader.FindPack(trial.pack));
     if (!pack.has_value()) continue;
     const auto specification = ToTrialSpecification(trial, *pack, reader.name());
-    // Shown less, and nothing else: the others start. Its next lease finds it out.
+    // Only the display of this trial is missing: damage to one trial must not keep the server from
+    // starting. The trial's next lease reports it.
     if (!specification.ok()) continue;
     effects_.running.push_back(StartOf(trial, *pack, *specification));
   }
@@ -210,8 +211,8 @@ absl::Status Ledger::RecordChange(const TrialChange& change, int64_t step,
     trial.token = change.token;
     if (trial.start_time == NoTime()) trial.start_time = clock_.wall();
     if (trial.attempt > 1) {
-      // What earlier attempts measured behind the checkpoint comes again. By position and not by
-      // step: the final evaluation stands at the last step, behind the checkpoint of that step.
+      // The new attempt measures again everything after the checkpoint. Delete by position, not by
+      // step: the final evaluation has the step of the last checkpoint but comes after it.
       ASSIGN_OR_RETURN(const EventRecord checkpoint, CheckpointEvent(trial));
       LENGTHWISE_FAILPOINT("engine.events.replace");
       RETURN_IF_ERROR(store_.DeleteWorkerEvents(trial.key, checkpoint.position));
@@ -253,11 +254,12 @@ absl::Status Ledger::StoreCheckpoint(TrialRecord& trial, int64_t step) {
   ASSIGN_OR_RETURN(const auto checkpoints,
                    store_.NewestEvents(trial.key, v1::Event::kCheckpoint, 3));
   if (checkpoints.size() < 3) return absl::OkStatus();
-  // Two stay. Only this one is deleted, not all others: the next may be uploaded already.
+  // Keep the newest two. Delete only this one, not all others: the next checkpoint may already be
+  // uploaded.
   std::vector<std::string> sha256s;
   for (const EventRecord& record : checkpoints) {
     const absl::StatusOr<v1::Checkpoint> checkpoint = ToCheckpoint(record, store_.name());
-    // Which file a damaged event meant nobody knows: it stays until the trial has ended.
+    // A damaged event does not say which file it meant. The file stays until the trial has ended.
     if (!checkpoint.ok()) return absl::OkStatus();
     sha256s.push_back(checkpoint->sha256());
   }
@@ -265,8 +267,8 @@ absl::Status Ledger::StoreCheckpoint(TrialRecord& trial, int64_t step) {
   const ArtifactId oldest = {
       .experiment = trial.experiment_id, .trial = trial.id, .sha256 = sha256s[2]};
   effects_.actions.push_back([this, oldest, key = trial.key, attempt = trial.attempt] {
-    // A backup may hold this up until another attempt has gone back to that checkpoint, or made it
-    // again; what it leaves goes when the trial has ended.
+    // A backup may delay this action until another attempt has resumed from that checkpoint, or
+    // made it again. A checkpoint left over here is deleted when the trial ends.
     const auto reader = storage_.Read();
     if (!reader.ok()) return;
     const auto now = (*reader)->FindTrial(key);
@@ -282,8 +284,8 @@ absl::Status Ledger::Retain(TrialRecord& trial) {
   if (CheckpointsThatStay(pack.value_or(PackRecord()), trial.state) == 0) {
     trial.checkpoint_step = 0;
   }
-  // What was uploaded beside them goes, too. Which they are is looked up when it is done: a backup
-  // may hold it up, and the trial be retried meanwhile.
+  // Also deletes uploads that no event names. The action looks the files up when it runs, because a
+  // backup may delay it and the trial may be retried in the meantime.
   effects_.actions.push_back([this, key = trial.key] {
     const auto reader = storage_.Read();
     if (reader.ok()) DeleteWhatDoesNotStay(**reader, artifacts_, key).IgnoreError();

@@ -1,5 +1,6 @@
-// Keeps the scheduler's memory and the store equal: records what the scheduler decides as rows and
-// events of one transaction, and rebuilds the scheduler from the store when a commit failed.
+// Ledger: keeps the scheduler's memory and the store equal. It records the scheduler's decisions as
+// rows and events of one transaction, and rebuilds the scheduler from the store after a failed
+// commit.
 #ifndef LENGTHWISE_SERVER_COORDINATION_LEDGER_H_
 #define LENGTHWISE_SERVER_COORDINATION_LEDGER_H_
 
@@ -26,75 +27,78 @@
 
 namespace lengthwise::server {
 
-// What the scheduler keeps of a trial.
+// The part of a trial that the scheduler keeps in memory.
 ScheduledTrial ToScheduled(const TrialRecord& record);
 
-// Two clocks: `steady` never jumps and decides about leases, `wall` is what histories show.
+// Two clocks. `steady` never jumps and decides about leases. `wall` supplies the times in
+// histories.
 struct Clock {
   std::function<absl::Time()> steady;
   std::function<absl::Time()> wall;
 };
-// The machine's. Its steady clock starts at the wall's time.
+// The system clocks. The steady clock starts at the current wall time.
 Clock SystemClock();
 
-// What follows a commit: waking watchers, deleting files, counting. Nobody hears of a change before
-// it is durable.
+// Effects of a commit that happen outside the store: waking watchers, deleting files, counting.
+// They wait for the commit, so that no change is visible before it is durable.
 struct Effects {
-  absl::flat_hash_set<std::string> experiments;  // ids of those whose history grew or ended
-  // Keys of trials that are in another state, by experiment id.
+  absl::flat_hash_set<std::string> experiments;  // ids: the history grew or ended
+  // Keys of the trials that changed state, by experiment id.
   absl::btree_map<std::string, absl::btree_set<int64_t>> trials;
-  // Ids of experiments that have other trials than before, or are gone.
+  // Ids of experiments whose set of trials changed, or that were deleted.
   absl::flat_hash_set<std::string> reshaped;
   std::vector<WorkerProgress> progress;
   std::vector<std::function<void()>> actions;
-  // Ids of experiments that are gone: their artifacts are deleted in parts.
+  // Ids of deleted experiments, whose artifacts are deleted in parts.
   std::vector<std::string> deleted;
-  // Instead of all that, when the commit failed: takes back what is not in the store.
+  // Run instead of all the others if the commit failed: undo changes made outside the store.
   std::vector<std::function<void()>> reversals;
   int64_t events = 0;
   int64_t points = 0;
   int64_t lease_expiries = 0;
   DecisionCounts decided;
-  std::vector<int32_t> granted;  // trials of each lease that was granted
-  // Trials that began to run or do so no more, and what running ones measured (by name).
+  std::vector<int32_t> granted;  // number of trials of each granted lease
+  // Trials that started or stopped running, and evaluations of running trials (by name).
   std::vector<RunningChange> running;
   std::vector<std::pair<std::string, v1::LengthAccuracies>> evaluations;
 };
 
-// Not thread-safe: it belongs to the command loop, which lets others read the scheduler between two
+// Not thread-safe: belongs to the command loop, which lets others read the scheduler between two
 // groups. After an error of the store Commit fails, and Rebuild must follow.
 class Ledger {
  public:
-  // All must outlive it. Rebuild comes first.
+  // All references must outlive the ledger. Call Rebuild first.
   Ledger(const Scheduler::Options& options, Storage& storage, ArtifactStore& artifacts,
          Clock clock);
 
-  // Makes the scheduler from what the store has. Registered workers stay registered.
+  // Builds the scheduler from the store. Registered workers stay registered.
   absl::Status Rebuild();
 
   absl::Status Begin();
   absl::Status Commit();
   bool HasChanges() const { return store_.HasChanges(); }
-  // What has gathered since the last call.
+  // Returns the effects collected since the last call.
   Effects TakeEffects() { return std::exchange(effects_, Effects()); }
 
-  // Between Begin and Commit.
+  // The following are called between Begin and Commit.
 
-  // Ends leases whose time is over.
+  // Ends expired leases.
   absl::Status Tick();
-  // Stores decisions: trials, leases, changes of state as events that belong to `step` (-1: the
-  // trial's checkpoint). `outcome` is what the trial that succeeds told.
+  // Stores decisions: trials, leases, and changes of state as events at `step` (-1: the trial's
+  // checkpoint). `outcome` is the outcome that the attempt sent; it is kept for a trial that
+  // succeeds. Null: the attempt sent none.
   absl::Status Record(const Decisions& decisions, int64_t step = -1,
                       const v1::Outcome* outcome = nullptr);
-  // Appends an event to a trial's history, with the time unless it has one.
+  // Appends an event to a trial's history. Sets its time if it has none.
   absl::Status Append(const TrialRecord& trial, v1::Event event);
-  // The event of a checkpoint of `step` is in the history: the trial goes on from it. Deletes the
-  // third newest after the commit.
+  // Called after the event of a checkpoint of `step` was appended: the trial will resume from it.
+  // Deletes the third newest checkpoint after the commit.
   absl::Status StoreCheckpoint(TrialRecord& trial, int64_t step);
 
-  // INTERNAL for a key that the store does not have.
+  // INTERNAL if the store has no such trial.
   absl::StatusOr<TrialRecord> GetTrial(int64_t key);
-  // The event of the trial's checkpoint at its checkpoint step; position 0 for the start.
+  // The event of the checkpoint that the trial resumes from. Position 0 if it resumes from the
+  // start.
   absl::StatusOr<EventRecord> CheckpointEvent(const TrialRecord& trial);
 
   Scheduler& scheduler() { return *scheduler_; }
@@ -105,8 +109,8 @@ class Ledger {
 
  private:
   absl::Status RecordChange(const TrialChange& change, int64_t step, const v1::Outcome* outcome);
-  // Deletes, after the commit, what the specification does not keep of a trial that has ended; a
-  // trial of which nothing is kept has no checkpoint any more.
+  // Schedules the deletion of an ended trial's artifacts that its specification does not keep. A
+  // trial that keeps none loses its checkpoint step as well.
   absl::Status Retain(TrialRecord& trial);
 
   const Scheduler::Options options_;
@@ -116,7 +120,8 @@ class Ledger {
   const Clock clock_;
   std::unique_ptr<Scheduler> scheduler_;
   Effects effects_;
-  // Waiting trials whose stored time is of another clock, with the right one.
+  // Queued trials whose stored back-off is later than any back-off from now, because the clock was
+  // set back. They hold the corrected time.
   std::vector<TrialRecord> misdated_;
 };
 

@@ -1,4 +1,4 @@
-// Ranges of lengths under which accuracies are shown while a trial runs.
+// LengthBuckets: ranges of lengths, by which the accuracies of a running trial are shown.
 #ifndef LENGTHWISE_SERVER_COORDINATION_LENGTH_BUCKETS_H_
 #define LENGTHWISE_SERVER_COORDINATION_LENGTH_BUCKETS_H_
 
@@ -7,9 +7,9 @@
 
 namespace lengthwise::server {
 
-// At most kMost ranges of one width from 1 to the longest length. The width divides the longest
-// length seen in training where that costs at most two thirds of the ranges, so that no range has
-// both seen and unseen lengths; otherwise it is a round number.
+// At most kMost ranges of equal width, from 1 to the longest length. The width divides the longest
+// training length, so that no range mixes seen and unseen lengths, unless that would leave fewer
+// than a third of the ranges. Otherwise it is a round number.
 class LengthBuckets {
  public:
   static constexpr int32_t kMost = 20;
@@ -19,8 +19,8 @@ class LengthBuckets {
 
   int32_t width() const { return width_; }
 
-  // "041-060", or "041" where a range is one length: as text they sort as the lengths do. A length
-  // beyond the longest belongs to the last range, one below 1 to the first.
+  // "041-060", or "041" for a range of one length. Labels sort as text in the order of lengths.
+  // Lengths beyond the longest belong to the last range, lengths below 1 to the first.
   std::string Label(int32_t length) const;
 
  private:

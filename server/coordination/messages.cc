@@ -133,7 +133,7 @@ absl::StatusOr<v1::Trial> ToTrial(const TrialRecord& record, const PackRecord& p
 absl::StatusOr<v1::Event> ToEvent(const EventRecord& record, absl::string_view experiment_id,
                                   absl::string_view trial_id, absl::string_view store) {
   v1::Event event;
-  // Fewer bytes than were stored can be a message, too, but one without its fact.
+  // Truncated bytes may still parse, into a message without its fact.
   if (!event.ParseFromString(record.payload) ||
       static_cast<int>(event.fact_case()) != record.kind ||
       !LengthAccuraciesProblem(event.length_accuracies()).empty()) {

@@ -16,7 +16,7 @@ namespace {
 constexpr int64_t kDefaultPageSize = 100;
 constexpr int64_t kMaxPageSize = 1000;
 
-// Ties a token to its list; not a secret.
+// Binds a token to its list. It prevents mistakes, not forgery.
 std::string Seal(absl::string_view scope, absl::string_view start) {
   return platform::Sha256Hex(absl::StrCat(start, "\n", scope)).substr(0, 16);
 }

@@ -1,4 +1,4 @@
-// Resource names and page tokens: what clients hold of experiments, trials, leases and lists.
+// Resource names and page tokens, as clients hold them.
 #ifndef LENGTHWISE_SERVER_COORDINATION_NAMES_H_
 #define LENGTHWISE_SERVER_COORDINATION_NAMES_H_
 
@@ -12,27 +12,27 @@ namespace lengthwise::server {
 
 struct TrialPath {
   std::string experiment;
-  std::string trial;  // empty when an experiment was named
+  std::string trial;  // empty if the name is an experiment's
 };
 
 // "experiments/{experiment}" and "experiments/{experiment}/trials/{trial}".
 std::string ExperimentName(absl::string_view experiment);
 std::string TrialName(absl::string_view experiment, absl::string_view trial);
 
-// INVALID_ARGUMENT says what was given and what is accepted.
+// INVALID_ARGUMENT states the name given and the form accepted.
 absl::StatusOr<std::string> ParseExperimentName(absl::string_view name);
 absl::StatusOr<TrialPath> ParseTrialName(absl::string_view name);
 absl::StatusOr<TrialPath> ParseExperimentOrTrialName(absl::string_view name);
 
-// Of a StateChange: "user ada". What a user did without a name, "anonymous" did.
+// The actor of a StateChange, such as "user ada". "user anonymous" for an empty name.
 std::string UserActor(absl::string_view user);
 
-// A page token says where the next page starts and is bound to what is listed (`scope`): with
-// another list or filter it is INVALID_ARGUMENT.
+// A page token holds the start of the next page and is bound to its list (`scope`):
+// INVALID_ARGUMENT with another list or filter.
 std::string EncodePageToken(absl::string_view scope, int64_t start);
 absl::StatusOr<int64_t> DecodePageToken(absl::string_view scope, absl::string_view token);
 
-// Entries of a page: the default for 0; INVALID_ARGUMENT below 0 and above 1,000.
+// Number of entries in a page: the default for 0; INVALID_ARGUMENT below 0 and above 1,000.
 absl::StatusOr<int64_t> PageSize(int32_t requested);
 
 }  // namespace lengthwise::server

@@ -15,9 +15,9 @@ namespace lengthwise::server {
 std::string Reads::WhyWaiting(const TrialRecord& trial) {
   const std::string why =
       loop_.BetweenGroups([&] { return ledger_.scheduler().WhyWaiting(trial.key, ledger_.Now()); });
-  // A trial that was leased just now: its reason was true when the snapshot was taken.
+  // The trial was leased after the snapshot; its stored reason belongs to the snapshot.
   if (why.empty()) return trial.reason;
-  // What brought it back into the queue.
+  // The stored reason says what put the trial back into the queue.
   return trial.attempt == 0 ? why : absl::StrCat(why, "; before: ", trial.reason);
 }
 
@@ -163,7 +163,7 @@ absl::StatusOr<v1::GetWantedWorkersResponse> Reads::GetWantedWorkers(
     row.set_trials(packs.trials);
     row.set_packs(packs.packs);
     ASSIGN_OR_RETURN(const auto pack, reader->FindPack(packs.pack));
-    if (!pack.has_value()) continue;  // its experiment was deleted just now
+    if (!pack.has_value()) continue;  // deleted since the decision above
     ASSIGN_OR_RETURN(const auto shared, ToSharedSpecification(*pack, reader->name()));
     row.set_task(shared.task().label());
     row.set_network(shared.network().label());

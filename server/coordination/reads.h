@@ -1,4 +1,4 @@
-// Answers questions about experiments, trials and workers, from a snapshot of what is committed and
+// Reads: answers queries about experiments, trials and workers, from a snapshot of the store and
 // the scheduler's reasons.
 #ifndef LENGTHWISE_SERVER_COORDINATION_READS_H_
 #define LENGTHWISE_SERVER_COORDINATION_READS_H_
@@ -19,11 +19,11 @@
 
 namespace lengthwise::server {
 
-// Thread-safe; blocks on the store, on the caller's thread. Errors are those that the rpcs
+// Thread-safe. Blocks on the store, on the caller's thread. Errors are those that the rpcs
 // document.
 class Reads {
  public:
-  // All must outlive it. `artifacts` is the artifact store's directory.
+  // All references must outlive it. `artifacts` is the directory of the artifact store.
   Reads(Storage& storage, CommandLoop& loop, Ledger& ledger, Fleet& fleet, Clock clock,
         std::string artifacts)
       : storage_(storage),
@@ -34,14 +34,14 @@ class Reads {
         summaries_(storage),
         disk_uses_(std::move(artifacts)) {}
 
-  // Reads the payloads of events that it has not measured before.
+  // Also measures the disk use. That reads the payloads of events that were not measured before.
   absl::StatusOr<v1::Experiment> GetExperiment(absl::string_view name);
   absl::StatusOr<v1::ListExperimentsResponse> ListExperiments(
       const v1::ListExperimentsRequest& request);
-  // The first answer for an experiment reads its results; later ones do not.
+  // The first answer for an experiment reads its results from the store; later ones do not.
   absl::StatusOr<v1::SummarizeExperimentResponse> SummarizeExperiment(
       const v1::SummarizeExperimentRequest& request);
-  // The owner of an experiment, or of a trial's. NOT_FOUND.
+  // The owner of an experiment, or of the experiment of a trial. NOT_FOUND.
   absl::StatusOr<std::string> GetOwner(absl::string_view experiment_or_trial);
   absl::StatusOr<v1::Trial> GetTrial(absl::string_view name);
   absl::StatusOr<v1::ListTrialsResponse> ListTrials(const v1::ListTrialsRequest& request);
@@ -49,13 +49,13 @@ class Reads {
   absl::StatusOr<v1::GetWantedWorkersResponse> GetWantedWorkers(
       const v1::GetWantedWorkersRequest& request);
 
-  // After a commit.
+  // Called after a commit.
   void Publish(const Effects& effects);
-  // The store may have another history than the one that was published.
+  // Called after a failed commit: the store may differ from what was published.
   void Forget() { summaries_.ForgetAll(); }
 
  private:
-  // What a queued trial waits for, and why it is queued again.
+  // Returns why a queued trial waits, and what put it back into the queue.
   std::string WhyWaiting(const TrialRecord& trial);
 
   Storage& storage_;

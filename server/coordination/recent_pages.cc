@@ -5,7 +5,7 @@
 namespace lengthwise::server {
 namespace {
 
-// The coordinator's pages have about 64 KiB, but for one large event.
+// Pages have about 64 KiB, unless they hold one larger event.
 constexpr size_t kMostPages = 32;
 constexpr size_t kMostExperiments = 10'000;
 constexpr int64_t kMaxEventBytes = 256 << 10;
@@ -16,7 +16,7 @@ std::optional<EventPage> RecentPages::Find(absl::string_view experiment, const K
                                            Ticket& ticket) {
   platform::MutexLock lock(mutex_);
   if (changes_.size() >= kMostExperiments && !changes_.contains(experiment)) {
-    // Tickets given out before become invalid, for their experiments get new numbers.
+    // Tickets given out before become invalid, because their experiments get new versions.
     changes_.clear();
     entries_.clear();
   }
@@ -31,7 +31,7 @@ std::optional<EventPage> RecentPages::Find(absl::string_view experiment, const K
 
 void RecentPages::Add(absl::string_view experiment, const Key& key, const Ticket& ticket,
                       const EventPage& page) {
-  // A page of one large event: copies would cost more than reading it.
+  // Copying a page of one large event would cost more than reading it.
   if (page.events.size() == 1 && page.events[0].ByteSizeLong() > kMaxEventBytes) return;
   platform::MutexLock lock(mutex_);
   const auto changes = changes_.find(experiment);

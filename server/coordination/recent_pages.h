@@ -1,4 +1,4 @@
-// Pages of events that were read a moment ago, for the watchers that want the same.
+// RecentPages: a cache of pages of events, for many watchers that read the same page.
 #ifndef LENGTHWISE_SERVER_COORDINATION_RECENT_PAGES_H_
 #define LENGTHWISE_SERVER_COORDINATION_RECENT_PAGES_H_
 
@@ -16,39 +16,40 @@
 namespace lengthwise::server {
 
 struct EventPage {
-  std::vector<v1::Event> events;  // ascending positions
-  // Where the next page starts.
+  std::vector<v1::Event> events;  // in ascending order of position
+  // Start position of the next page.
   int64_t next_position = 0;
-  // Nothing committed lies beyond this page, and this many trials have not ended.
+  // `at_end`: no committed event lies beyond this page, and `unfinished_trials` trials have not
+  // ended.
   bool at_end = false;
   int64_t unfinished_trials = 0;
 };
 
-// A page is given out until its experiment changes. Keeps a few pages, whatever the number of
-// watchers. Thread-safe.
+// A page is served until its experiment changes. The cache holds a few pages regardless of the
+// number of watchers. Thread-safe.
 class RecentPages {
  public:
   struct Key {
-    // Of an experiment or a trial.
+    // Name of an experiment or a trial.
     std::string name;
     int64_t start_position = 0;
     int64_t max_events = 0;
     bool log_only = false;
     bool operator==(const Key&) const = default;
   };
-  // The state of an experiment for which a page is read.
+  // The version of an experiment that a page is read at.
   struct Ticket {
     int64_t changes = 0;
   };
 
-  // The page, or a ticket with which it may be added when it was read: what is read after this call
-  // is at least as new.
+  // Returns the page, or a ticket with which the caller may add it after reading it. Anything read
+  // after this call is at least as new as the ticket.
   std::optional<EventPage> Find(absl::string_view experiment, const Key& key, Ticket& ticket);
-  // Drops the page if the experiment has changed since the ticket.
+  // Discards the page if the experiment has changed since the ticket.
   void Add(absl::string_view experiment, const Key& key, const Ticket& ticket,
            const EventPage& page);
 
-  // After a commit, before anybody is woken by it.
+  // Called after a commit, before its subscribers are woken.
   void Changed(absl::string_view experiment);
 
  private:
@@ -59,10 +60,10 @@ class RecentPages {
   };
 
   platform::Mutex mutex_;
-  // Changes of experiments that are or were read; one that changes without a reader has no entry.
+  // Version of each experiment that has been read. An experiment that was never read has no entry.
   absl::flat_hash_map<std::string, int64_t> changes_ ABSL_GUARDED_BY(mutex_);
   int64_t next_change_ ABSL_GUARDED_BY(mutex_) = 1;
-  std::deque<Entry> entries_ ABSL_GUARDED_BY(mutex_);  // the newest first
+  std::deque<Entry> entries_ ABSL_GUARDED_BY(mutex_);  // newest first
 };
 
 }  // namespace lengthwise::server

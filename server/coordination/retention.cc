@@ -11,13 +11,13 @@
 namespace lengthwise::server {
 namespace {
 
-// Trials that are looked at in one read.
+// Trials per read.
 constexpr int64_t kPage = 10'000;
 
 void LogFailure(const absl::Status& status) {
   if (status.ok()) return;
   platform::LogWarning(
-      absl::StrCat("cannot delete what is left of an earlier run: ", status.message()));
+      absl::StrCat("cannot delete files left by an earlier run: ", status.message()));
 }
 
 bool HasEnded(const TrialRecord& trial) {
@@ -33,7 +33,7 @@ absl::Status KeepNewest(StorageReader& reader, ArtifactStore& artifacts, const T
 absl::Status DeleteLeftOf(StorageReader& reader, ArtifactStore& artifacts,
                           const ExperimentRecord& experiment) {
   ASSIGN_OR_RETURN(const std::vector<PackRecord> listed, reader.ListPacks(experiment.key));
-  absl::flat_hash_map<int64_t, int64_t> stay;  // of trials that succeeded, by pack
+  absl::flat_hash_map<int64_t, int64_t> stay;  // for trials that succeeded, by pack
   absl::flat_hash_map<int64_t, int64_t> stay_of_others;
   for (const PackRecord& pack : listed) {
     stay[pack.key] = CheckpointsThatStay(pack, v1::SUCCEEDED);
@@ -57,11 +57,11 @@ absl::Status DeleteLeftOf(StorageReader& reader, ArtifactStore& artifacts,
 
 int64_t CheckpointsThatStay(const PackRecord& pack, v1::TrialState state) {
   const auto specification = ToSharedSpecification(pack, "");
-  // What may be wanted is not deleted for want of knowing.
+  // Without a readable specification, keep what the user may want.
   if (!specification.ok()) return 2;
   if (specification->keep() == "nothing") return 0;
-  // Of a model that is complete, one; a trial that failed or was cancelled may be tried again, and
-  // goes on from the checkpoint before the last when that is damaged.
+  // A complete model needs one checkpoint. A trial that failed or was cancelled may be retried, and
+  // falls back to the previous checkpoint if the newest is damaged.
   return specification->keep() == "weights" && state == v1::SUCCEEDED ? 1 : 2;
 }
 
@@ -89,7 +89,8 @@ absl::StatusOr<std::vector<std::string>> DeleteLeftArtifacts(StorageReader& read
   std::vector<std::string> deleted;
   ASSIGN_OR_RETURN(const std::vector<std::string> ids, artifacts.ListExperiments());
   for (const std::string& id : ids) {
-    // What this database never knew, as when it was moved away and made anew, is not touched.
+    // Artifacts that this database never knew are kept: the database may have been moved away and
+    // created again.
     ASSIGN_OR_RETURN(const std::optional<ExperimentRecord> experiment, reader.FindExperiment(id));
     if (experiment.has_value()) {
       RETURN_IF_ERROR(DeleteLeftOf(reader, artifacts, *experiment));

@@ -1,4 +1,4 @@
-// What stays of a trial's checkpoints when it has ended.
+// Retention: which checkpoints of an ended trial are kept.
 #ifndef LENGTHWISE_SERVER_COORDINATION_RETENTION_H_
 #define LENGTHWISE_SERVER_COORDINATION_RETENTION_H_
 
@@ -13,22 +13,23 @@
 
 namespace lengthwise::server {
 
-// How many checkpoints stay of a trial of `pack` that has ended in `state`: the newest ones. Of a
-// pack whose specification is damaged, the most.
+// Number of checkpoints, the newest ones, that are kept of a trial of `pack` that ended in `state`.
+// For a pack with a damaged specification, the maximum.
 int64_t CheckpointsThatStay(const PackRecord& pack, v1::TrialState state);
 
-// SHA-256 of a trial's newest checkpoints, the newest first.
+// SHA-256 of a trial's newest checkpoints, newest first.
 absl::StatusOr<std::vector<std::string>> NewestCheckpoints(StorageReader& reader, int64_t trial,
                                                            int64_t count);
 
-// Deletes what does not stay of a trial that has ended, as the store has it when this runs. Nothing
-// of one that has not ended, or not any more: what it uploads is not known yet.
+// Deletes the artifacts that an ended trial does not keep, according to the store at the time of
+// the call. No-op if the trial has not ended, or was retried: its uploads may not be in the store
+// yet.
 absl::Status DeleteWhatDoesNotStay(StorageReader& reader, ArtifactStore& artifacts, int64_t trial);
 
-// A server that died between a commit and what follows it leaves artifacts. Deletes the checkpoints
-// of ended trials that should not stay, and returns the ids of deleted experiments that still have
-// artifacts: the caller deletes those in parts. Keeps what the store does not know. Logs a file
-// that cannot be deleted, and keeps it.
+// Deletes artifacts left behind by a server that died between a commit and its deletions:
+// checkpoints that ended trials do not keep. Returns the ids of deleted experiments that still have
+// artifacts; the caller deletes those in parts. Keeps artifacts of experiments that the store has
+// never known. Logs and keeps a file that cannot be deleted.
 absl::StatusOr<std::vector<std::string>> DeleteLeftArtifacts(StorageReader& reader,
                                                              ArtifactStore& artifacts);
 

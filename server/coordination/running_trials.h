@@ -1,5 +1,5 @@
-// What is known of the trials that run now, for the metrics and the watchers: in memory only, and
-// dropped when a trial ends or is queued again.
+// RunningTrials: state of running trials for metrics and watchers. In memory only; dropped when a
+// trial ends or is requeued.
 #ifndef LENGTHWISE_SERVER_COORDINATION_RUNNING_TRIALS_H_
 #define LENGTHWISE_SERVER_COORDINATION_RUNNING_TRIALS_H_
 
@@ -23,7 +23,7 @@
 
 namespace lengthwise::server {
 
-// A trial's attempt began. Names are those of v1::Trial, ids parts of them.
+// The start of a trial's attempt. `name` is that of v1::Trial; the ids are parts of it.
 struct TrialStart {
   std::string name;
   std::string experiment_id;
@@ -33,44 +33,44 @@ struct TrialStart {
   std::string task;
   std::string network;
   std::string encoding;
-  // Of the specification's evaluation.
+  // From the specification's evaluation.
   int32_t seen_up_to = 0;
   int32_t longest = 0;
 };
 
-// What happened to running trials, in order: a start, or an end where there is none.
+// A start of a trial, or its end if `start` is absent. In the order in which they happened.
 struct RunningChange {
   std::string name;
   std::optional<TrialStart> start;
 };
 
-// What a worker tells of a trial.
+// Progress of a trial as a worker reported it.
 struct WorkerProgress {
   std::string worker;
   v1::TrialProgress progress;
 };
 
-// The attempt that a trial is in began.
+// The start of the trial's current attempt.
 RunningChange StartOf(const TrialRecord& trial, const PackRecord& pack,
                       const v1::TrialSpecification& specification);
 
 // Thread-safe.
 class RunningTrials {
  public:
-  // Trials that List shows: those that run longest. A metric has a series for each.
+  // Maximum number of trials that List returns, those that have run longest: a metric has a series
+  // for each.
   static constexpr size_t kMostShown = 500;
 
-  // What was committed. The start of an attempt that is known changes nothing.
+  // Applies committed changes. A start of the current attempt is a no-op.
   void Apply(const std::vector<RunningChange>& changes);
-  // The id of the trial's experiment. Absent, and ignored: of a trial or an attempt that does not
-  // run, or not on this worker.
+  // Stores the progress and returns the id of the trial's experiment. Absent, and ignored, if the
+  // trial or the attempt is not running, or not on this worker.
   std::optional<std::string> Progress(const WorkerProgress& told_by);
   void Evaluated(absl::string_view name, const v1::LengthAccuracies& accuracies);
 
   // In the order of their starts.
   std::vector<RunningTrial> List() const;
-  // As EventLog::ReadProgress, of the experiment of this id; of one trial where `name` is not
-  // empty.
+  // As EventLog::ReadProgress: of the experiment, or of one trial if `name` is not empty.
   std::vector<v1::TrialProgress> ProgressSince(absl::string_view experiment_id,
                                                absl::string_view name, int64_t max_trials,
                                                int64_t& since) const;
@@ -81,7 +81,7 @@ class RunningTrials {
     LengthBuckets buckets;
     int64_t number = 0;  // in the order of starts
     v1::TrialProgress progress;
-    int64_t told = 0;  // number of the progress, in the order in which all came; 0 before the first
+    int64_t told = 0;  // number of the newest report, over all trials; 0 before the first
     std::optional<double> unseen_accuracy;
     std::map<std::string, double> accuracies;  // by bucket
   };
@@ -93,7 +93,7 @@ class RunningTrials {
   int64_t next_number_ ABSL_GUARDED_BY(mutex_) = 1;
   int64_t last_told_ ABSL_GUARDED_BY(mutex_) = 0;
   Trials trials_ ABSL_GUARDED_BY(mutex_);
-  // Names of those that told something: by experiment's id, then by number.
+  // Names of trials that reported progress: by experiment id, then by number of the report.
   std::map<std::string, std::map<int64_t, std::string>, std::less<>> told_ ABSL_GUARDED_BY(mutex_);
 };
 

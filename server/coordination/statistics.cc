@@ -37,7 +37,7 @@ const char* FailureReason(const v1::Outcome* outcome) {
     case v1::Outcome::FAILED_TEMPORARILY:
       return "attempts";
     default:
-      // The beginning of what a worker says of a loss that is not finite (pack_run.cc there).
+      // Prefix of a worker's reason for a loss that is not finite (worker's pack_run.cc).
       return absl::StartsWith(outcome->reason(), "the loss was ") ? "loss_not_finite" : "refused";
   }
 }

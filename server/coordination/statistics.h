@@ -1,4 +1,4 @@
-// What the monitoring reads of the server: counts of this process, and the state of now.
+// Statistics: the server's values for monitoring, counters of this process and current state.
 #ifndef LENGTHWISE_SERVER_COORDINATION_STATISTICS_H_
 #define LENGTHWISE_SERVER_COORDINATION_STATISTICS_H_
 
@@ -16,21 +16,22 @@
 
 namespace lengthwise::server {
 
-// How often the scheduler decided what, and why, by what a metric's label says. Has all labels from
-// the start, at 0: a rate needs a first value.
+// Scheduler decisions, counted by the value of a metric's label. All labels are present from the
+// start, at 0: a rate needs a first value.
 struct DecisionCounts {
   std::map<std::string, int64_t> decisions;
   std::map<std::string, int64_t> retries;   // of trials, by why they are queued again
-  std::map<std::string, int64_t> failures;  // of trials that have failed for good
+  std::map<std::string, int64_t> failures;  // of trials that failed for good
 };
 DecisionCounts NoDecisions();
-// `before` is the trial as it was; `outcome` what its attempt told, null where it told none.
+// `before` is the trial before the change. `outcome` is the outcome that its attempt sent, null if
+// it sent none.
 void CountTrialChange(const TrialChange& change, const TrialRecord& before,
                       const v1::Outcome* outcome, DecisionCounts& counts);
 void CountLeaseChange(const LeaseChange& change, DecisionCounts& counts);
 void Add(const DecisionCounts& more, DecisionCounts& counts);
 
-// A trial that runs now.
+// A trial that is running now.
 struct RunningTrial {
   std::string experiment_id;
   std::string trial_id;
@@ -38,31 +39,32 @@ struct RunningTrial {
   std::string task;
   std::string network;
   std::string encoding;
-  // The newest of this attempt; empty before the first.
+  // Newest progress of this attempt. Empty before the first.
   v1::TrialProgress progress;
-  // Means of the newest evaluation: over the unseen lengths, where it had some, and by range of
-  // lengths (at most 20 of them).
+  // Means of the newest evaluation: over the unseen lengths, if it had any, and by range of lengths
+  // (at most 20 ranges).
   std::optional<double> unseen_accuracy;
   std::map<std::string, double> accuracies;
 };
 
 struct Statistics {
   v1::TrialCounts trials;  // over all experiments
-  // The 500 that run longest, and their experiments' counts by id.
+  // The 500 trials that have run longest, and the counts of their experiments by id.
   std::vector<RunningTrial> running_trials;
   std::map<std::string, v1::TrialCounts> running_experiments;
   int64_t leases = 0;
-  // Workers that could lease a pack now, by the trials that each trains at once.
+  // Number of workers that could lease a pack now, by the number of trials each would train at
+  // once.
   std::map<int32_t, int64_t> wanted_workers;
   int64_t lease_expiries = 0;
-  v1::Histogram lease_trials;  // sizes of the leases that were granted
+  v1::Histogram lease_trials;  // trials per granted lease
   DecisionCounts decided;
-  // Queue time of the oldest queued trial; 0 when none is queued.
+  // Queue time of the oldest queued trial. 0 if none is queued.
   double oldest_queued_seconds = 0;
-  std::vector<monitoring::WorkerSample> workers;  // live ones, by id
+  std::vector<monitoring::WorkerSample> workers;  // live workers, ordered by id
   int64_t events_stored = 0;
   int64_t points_stored = 0;  // points of loss curves
-  // Of transactions that changed something: seconds, commands that they answered, and events.
+  // Transactions that changed something: duration in seconds, commands answered, events stored.
   v1::Histogram commit_seconds;
   v1::Histogram commit_commands;
   v1::Histogram commit_events;
@@ -70,7 +72,7 @@ struct Statistics {
   int64_t example_files_stored = 0;
   int64_t example_bytes_stored = 0;
   int64_t database_bytes = 0;
-  // Of the data directory's file system; 0 where it does not say.
+  // Of the file system of the data directory. 0 if unknown.
   int64_t disk_free_bytes = 0;
   int64_t disk_size_bytes = 0;
 };

@@ -23,7 +23,7 @@ using Seeds = google::protobuf::RepeatedField<uint64_t>;
 
 std::string OwnerOf(const std::string& owner) { return owner.empty() ? "anonymous" : owner; }
 
-// Appends the seeds that are not there yet.
+// Appends the seeds that `all` does not contain yet.
 void AppendNew(const Seeds& seeds, Seeds& all) {
   absl::flat_hash_set<uint64_t> known(all.begin(), all.end());
   for (const uint64_t seed : seeds) {
@@ -31,7 +31,8 @@ void AppendNew(const Seeds& seeds, Seeds& all) {
   }
 }
 
-// Trials end when they end: it is not worth while to wait for some with a call open.
+// Delay that a refused owner is told. A trial's end is not predictable, so holding the call open
+// would not help.
 constexpr absl::Duration kTryAgain = absl::Minutes(5);
 
 constexpr int kMaxAnsweredIds = 1000;
@@ -47,7 +48,7 @@ ArtifactId DataFileId(absl::string_view experiment, const std::string& sha256) {
       .experiment = std::string(experiment), .trial = std::string(kDataFiles), .sha256 = sha256};
 }
 
-// Names all files that are not there.
+// The error names all missing files.
 absl::Status CheckUploads(ArtifactStore& artifacts,
                           const v1::ExperimentSpecification& specification) {
   std::vector<std::string> missing;
@@ -92,7 +93,7 @@ absl::StatusOr<Submission> Submissions::PrepareCreation(v1::CreateExperimentRequ
   ASSIGN_OR_RETURN(submission.grid, resolve_(request));
   ExperimentRecord& record = submission.experiment;
   const v1::ExperimentSpecification& specification = submission.grid.specification;
-  // Reading them here keeps that off the command loop.
+  // Reading the files here keeps that off the command loop.
   if (!request.validate_only()) {
     RETURN_IF_ERROR(CheckUploads(artifacts_, specification));
   }
@@ -144,7 +145,7 @@ absl::StatusOr<Extension> Submissions::PrepareExtension(const v1::ExtendExperime
   if (!changed) return extension;
   ASSIGN_OR_RETURN(specification::Grid grid, resolve_(extended));
   extension.specification = grid.specification.SerializeAsString();
-  // The other axes are the same, so a trial is new if its pair of seeds is.
+  // The other axes are unchanged, so a trial is new if its pair of seeds is new.
   const auto set = [](const Seeds& seeds) {
     return absl::flat_hash_set<uint64_t>(seeds.begin(), seeds.end());
   };
@@ -167,13 +168,14 @@ absl::StatusOr<Submission> Submissions::PrepareEvaluation(
   record.request_id = request.request_id();
   v1::EvaluateTrialRequest asked = request;
   asked.clear_request_id();
-  // The method's name keeps it apart from requests of CreateExperiment.
+  // The prefix keeps these fingerprints apart from those of CreateExperiment.
   record.request_fingerprint =
       platform::Sha256Hex(absl::StrCat("EvaluateTrial\n", SerializeDeterministically(asked)));
 
   ASSIGN_OR_RETURN(const auto reader, storage_.Read());
   if (!record.request_id.empty()) {
-    // A repeated request needs no trial that can be evaluated, which may be gone by now.
+    // A repeated request must be answered even if its trial was deleted or can no longer be
+    // evaluated.
     ASSIGN_OR_RETURN(const auto known, reader->FindRequest(record.request_id));
     if (known.has_value()) return submission;
     ASSIGN_OR_RETURN(const auto deleted, reader->FindDeletedRequest(record.request_id));
@@ -193,8 +195,8 @@ absl::StatusOr<Submission> Submissions::PrepareEvaluation(
   record.priority = submission.grid.specification.priority();
   record.specification = submission.grid.specification.SerializeAsString();
 
-  // Evaluate copies files only if they are whole. Reading them here keeps that off the command
-  // loop.
+  // Evaluate copies only files that are intact. Verifying them here keeps the reading off the
+  // command loop, which then finds the result cached.
   ASSIGN_OR_RETURN(const auto checkpoints,
                    reader->NewestEvents(trial.key, v1::Event::kCheckpoint, 1));
   for (const EventRecord& checkpoint : checkpoints) {
@@ -213,7 +215,7 @@ absl::StatusOr<Submission> Submissions::PrepareEvaluation(
 
 absl::Status Submissions::CheckQuota(const std::string& owner, int64_t added) {
   const int64_t limit = max_unended_trials_;
-  // No owner has more than there are of all, which is known without asking the store.
+  // No owner has more unended trials than the whole server, whose count needs no query.
   if (limit <= 0 || ledger_.scheduler().queued() + ledger_.scheduler().running() + added <= limit) {
     return absl::OkStatus();
   }
@@ -251,7 +253,7 @@ absl::StatusOr<std::optional<v1::CreateExperimentResponse>> Submissions::FindRep
         absl::StrCat(created, ", which was deleted; use a new request_id to create it again"));
   }
   const ExperimentRecord& known = *found;
-  // From the store: the experiment may have been extended.
+  // From the store, because the experiment may have been extended since.
   ASSIGN_OR_RETURN(const auto trials, store_.ListTrials(known.key, 0, {}, kMaxAnsweredIds));
   ASSIGN_OR_RETURN(const auto packs, store_.ListPacks(known.key));
   ASSIGN_OR_RETURN(v1::Experiment experiment, ToExperiment(known, store_.name()));
@@ -404,7 +406,8 @@ absl::StatusOr<v1::CreateExperimentResponse> Submissions::Evaluate(const Submiss
   record.counts.set_queued(1);
   RETURN_IF_ERROR(store_.InsertExperiment(record));
   LENGTHWISE_FAILPOINT("engine.evaluation.create");
-  // Only now has the copy a name. It is durable before the commit that speaks of it.
+  // The copy is named after the new experiment, so it cannot be made earlier. It must be durable
+  // before the commit that refers to it.
   const absl::Status copied = artifacts_.Copy(model.artifact, record.id, grid_trial.id, model.step);
   if (!copied.ok()) {
     artifacts_.DeleteExperiment(record.id).IgnoreError();
@@ -430,7 +433,8 @@ absl::StatusOr<v1::CreateExperimentResponse> Submissions::Evaluate(const Submiss
       InsertTrials(record, {grid_trial}, 0, {},
                    absl::StrCat("evaluation of ", evaluated, ", submitted by ", record.owner)));
   ASSIGN_OR_RETURN(std::optional<TrialRecord> trial, store_.FindTrial(record.id, grid_trial.id));
-  // As if the trial had been trained up to there: leases, resumption and retention need no more.
+  // The trial looks as if it had been trained up to this step, so leases, resumption and retention
+  // need no special case.
   v1::Event event;
   event.set_step(model.step);
   *event.mutable_checkpoint() = model.checkpoint;

@@ -1,8 +1,9 @@
-// New trials: experiments that are created or extended, and stored models that are evaluated again.
+// Submissions: adds trials by creating an experiment, extending one, or evaluating a stored model
+// again.
 //
-// Each comes in two steps. Prepare... runs on any thread: it resolves the specification into a
-// grid, which takes long, and reads what is committed. The other runs on the command loop, checks
-// that nothing has changed since, and inserts.
+// Each takes two steps. Prepare... runs on any thread: it reads committed state and resolves the
+// specification into a grid, which is slow. The second step runs on the command loop: it checks
+// that nothing has changed in between, and inserts.
 #ifndef LENGTHWISE_SERVER_COORDINATION_SUBMISSIONS_H_
 #define LENGTHWISE_SERVER_COORDINATION_SUBMISSIONS_H_
 
@@ -25,28 +26,28 @@
 
 namespace lengthwise::server {
 
-// Makes a grid of a request's source. Thread-safe.
+// Resolves a request's specification into a grid. Thread-safe.
 using GridResolver =
     std::function<absl::StatusOr<specification::Grid>(const v1::CreateExperimentRequest&)>;
 
-// A grid on its way into the store.
+// A resolved grid that waits to be inserted.
 struct Submission {
-  // All but key, id, counts.
+  // Complete except for key, id and counts.
   ExperimentRecord experiment;
   specification::Grid grid;
-  // Answer what would be created, and create nothing.
+  // Only answer with what would be created.
   bool validate_only = false;
 
-  // What it holds in memory while it waits, roughly.
+  // Approximate memory held while queued, in bytes.
   int64_t bytes() const { return static_cast<int64_t>(grid.trials.size() * sizeof(TrialRecord)); }
 };
 
-// More trials on their way into an experiment.
+// Resolved trials that wait to be added to an experiment.
 struct Extension {
   v1::ExtendExperimentRequest request;
   // Id of the experiment.
   std::string experiment;
-  // The experiment's specification when this was made, and the one with the trials in it.
+  // The experiment's specification before the extension, and after it.
   std::string base;
   std::string specification;
   std::vector<specification::GridTrial> added;
@@ -58,43 +59,44 @@ struct Extension {
 // that the rpcs document.
 class Submissions {
  public:
-  // All must outlive it. `max_unended_trials` is of one owner; 0 for no limit.
+  // All references must outlive it. `max_unended_trials` is the maximum number of queued and
+  // running trials of one owner; 0: no limit.
   Submissions(GridResolver resolve, int64_t max_unended_trials, Storage& storage,
               ArtifactStore& artifacts, Ledger& ledger);
 
   absl::StatusOr<Submission> PrepareCreation(v1::CreateExperimentRequest request) const;
   absl::StatusOr<Extension> PrepareExtension(const v1::ExtendExperimentRequest& request) const;
-  // The submission has one trial, or none, if it can only be the repetition of a request.
+  // The submission has one trial. It has none if the request id is known, because the request can
+  // only be a repetition.
   absl::StatusOr<Submission> PrepareEvaluation(const v1::EvaluateTrialRequest& request) const;
 
   absl::StatusOr<v1::CreateExperimentResponse> Create(const Submission& submission);
-  // Prepares the extension again where another one came between.
+  // Prepares the extension again if another extension was applied in between.
   absl::StatusOr<v1::ExtendExperimentResponse> Extend(Extension extension);
   absl::StatusOr<v1::CreateExperimentResponse> Evaluate(const Submission& submission);
 
-  // RESOURCE_EXHAUSTED with a google.rpc.RetryInfo where `added` trials more are too many for an
-  // owner.
+  // RESOURCE_EXHAUSTED with a google.rpc.RetryInfo if `added` more trials exceed the owner's limit.
   absl::Status CheckQuota(const std::string& owner, int64_t added);
 
  private:
   absl::StatusOr<Extension> PrepareExtension(const v1::ExtendExperimentRequest& request,
                                              const ExperimentRecord& record,
                                              absl::string_view store) const;
-  // What the first request with the submission's id created; nullopt when this is the first.
-  // ALREADY_EXISTS: it asked for something else.
+  // Returns what the first request with the submission's id created; nullopt if this is the first.
+  // ALREADY_EXISTS if the first request asked for something else.
   absl::StatusOr<std::optional<v1::CreateExperimentResponse>> FindRepeated(
       const ExperimentRecord& submitted);
-  // Inserts and queues trials with indices from `first_index` on, and the packs that `packs` (keys
-  // by pack key) lacks.
+  // Inserts and queues trials, with indices from `first_index` on, and those of their packs that
+  // are not in `packs` (keys by pack key).
   absl::Status InsertTrials(const ExperimentRecord& experiment,
                             absl::Span<const specification::GridTrial> trials, int32_t first_index,
                             absl::flat_hash_map<std::string, int64_t> packs,
                             absl::string_view reason);
-  // Gives a new experiment the files of examples that its tasks name, of another experiment or of
-  // kUploads, durably. Afterwards, OK or not, what undoes it is prepared.
+  // Links the files of examples that a new experiment's tasks name from the experiment `from`, or
+  // kUploads, durably. A reversal removes them if the commit fails.
   absl::Status CopyData(const std::string& from, const ExperimentRecord& experiment,
                         const v1::ExperimentSpecification& specification);
-  // The checkpoint of a trial that has succeeded. NOT_FOUND, FAILED_PRECONDITION.
+  // The checkpoint of a trial that succeeded. NOT_FOUND, FAILED_PRECONDITION.
   struct StoredModel {
     ArtifactId artifact;
     v1::Checkpoint checkpoint;

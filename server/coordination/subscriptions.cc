@@ -16,7 +16,7 @@ class Subscriptions::Handle : public Subscription {
       std::erase(list->second, subscriber_);
       if (list->second.empty()) owner_.subscribers_.erase(list);
     }
-    // Waits for a callback that runs now.
+    // Waits for a callback that is running, so that none runs after the destruction.
     platform::MutexLock lock(subscriber_->mutex);
     subscriber_->active = false;
   }

@@ -1,4 +1,4 @@
-// Who wants to hear of an experiment.
+// Subscriptions: callbacks that are run when an experiment changes.
 #ifndef LENGTHWISE_SERVER_COORDINATION_SUBSCRIPTIONS_H_
 #define LENGTHWISE_SERVER_COORDINATION_SUBSCRIPTIONS_H_
 
@@ -15,21 +15,21 @@
 
 namespace lengthwise::server {
 
-// What Subscribe returns; the subscription ends when it is destroyed.
+// A subscription. It ends when this object is destroyed.
 class Subscription {
  public:
   virtual ~Subscription() = default;
 };
 
-// Thread-safe. Must outlive the subscriptions that it made.
+// Thread-safe. Must outlive its subscriptions.
 class Subscriptions {
  public:
-  // `experiment` is an id. The callbacks run under the subscription's lock: they must not destroy
-  // it, nor take a lock under which another thread destroys it.
+  // `experiment` is an id. The callbacks run under the subscription's lock. They must not destroy
+  // the subscription, nor take a lock that another thread holds while destroying it.
   std::unique_ptr<Subscription> Subscribe(absl::string_view experiment, std::function<void()> wake,
                                           std::function<void(const v1::TrialProgress&)> progress);
 
-  // That have not ended.
+  // Number of active subscriptions.
   int64_t size();
 
   void Wake(absl::string_view experiment);

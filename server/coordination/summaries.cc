@@ -14,8 +14,8 @@
 namespace lengthwise::server {
 namespace {
 
-// Of a trial that has succeeded: its last evaluation. What earlier attempts measured behind their
-// last checkpoint is not in the store any more.
+// The last evaluation of a trial that succeeded. The store no longer has evaluations of earlier
+// attempts after their last checkpoint.
 absl::StatusOr<v1::LengthAccuracies> FinalAccuracies(StorageReader& reader, int64_t trial) {
   ASSIGN_OR_RETURN(const std::vector<EventRecord> events,
                    reader.NewestEvents(trial, v1::Event::kLengthAccuracies, 1));
@@ -82,8 +82,8 @@ absl::Status Summaries::MakeReady(const std::string& experiment_id, Held& held) 
     platform::MutexLock lock(held.mutex);
     if (held.ready) return absl::OkStatus();
   }
-  // Held before this reads, so that no commit falls between. One that it has read, and then is told
-  // of, changes nothing.
+  // The summary was cached before this reads, so no commit is missed. A commit that Build has
+  // already read changes nothing when it is applied again.
   ASSIGN_OR_RETURN(ExperimentSummary built, Build(experiment_id));
   platform::MutexLock lock(held.mutex);
   held.summary = std::move(built);

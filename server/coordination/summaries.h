@@ -1,6 +1,6 @@
-// The summaries of the experiments that were asked for most recently, kept up to date with every
-// commit. A summary is made from the store when it is first asked for; after that an answer costs
-// the same however many trials have finished.
+// Summaries: a cache of the summaries of recently queried experiments, updated with every commit.
+// The first query reads the store; the cost of later ones does not depend on the number of finished
+// trials.
 #ifndef LENGTHWISE_SERVER_COORDINATION_SUMMARIES_H_
 #define LENGTHWISE_SERVER_COORDINATION_SUMMARIES_H_
 
@@ -25,46 +25,47 @@ namespace lengthwise::server {
 // Thread-safe.
 class Summaries {
  public:
-  // Bounds the memory: a summary has a few numbers for each trial, and 16 bytes for each length of
-  // each cell.
+  // Maximum number of cached summaries, to bound the memory: a summary has a few numbers per trial,
+  // and 16 bytes for each length of each cell.
   static constexpr size_t kMostHeld = 8;
-  // A commit that changes more trials than this (a large experiment is cancelled) is not followed
-  // on the committing thread: the next question makes the summary anew on its own.
+  // A commit that changes more trials than this (a large experiment is cancelled) evicts the
+  // summary instead of delaying the committing thread. The next query rebuilds it on its own
+  // thread.
   static constexpr size_t kMostFollowed = 1000;
 
   // `storage` must outlive it.
   explicit Summaries(Storage& storage) : storage_(storage) {}
 
-  // As of a commit that is not older than the last Update before the call. NOT_FOUND.
+  // The answer is at least as new as the last Update before the call. NOT_FOUND.
   absl::StatusOr<v1::SummarizeExperimentResponse> Summarize(const std::string& experiment_id,
                                                             bool omit_lengths);
 
-  // These trials are in another state since the last commit. Called after each, by one thread.
+  // These trials changed state in the last commit. Called after each commit, by one thread.
   void Update(const std::string& experiment_id, const absl::btree_set<int64_t>& trials);
 
-  // What is held of the experiment is not true any more: it was deleted, or has other trials.
+  // Evicts a summary that became wrong: the experiment was deleted, or has other trials.
   void Forget(const std::string& experiment_id);
-  // The store may have another history than the one that was told.
+  // Evicts all summaries: after a failed commit the store may differ from what was published.
   void ForgetAll();
 
  private:
   // A trial as it is in the store now.
   struct Change {
     TrialRecord trial;
-    // Of a trial that succeeded; the accuracies are the final ones.
+    // Set for a trial that succeeded. The accuracies are the final ones.
     v1::LengthAccuracies accuracies;
     v1::Outcome outcome;
   };
   struct Held {
-    platform::Mutex build_mutex;  // of the one who makes the summary; others wait
+    platform::Mutex build_mutex;  // held while building; others wait
     platform::Mutex mutex;
     bool ready ABSL_GUARDED_BY(mutex) = false;
     ExperimentSummary summary ABSL_GUARDED_BY(mutex);
-    // What was committed since it was asked for, until it is ready.
+    // Changes committed while the summary is being built.
     std::vector<Change> missed ABSL_GUARDED_BY(mutex);
   };
 
-  // Null for an experiment that is not held.
+  // Null if no summary of the experiment is cached.
   std::shared_ptr<Held> Find(const std::string& experiment_id);
   std::shared_ptr<Held> FindOrAdd(const std::string& experiment_id);
   absl::Status MakeReady(const std::string& experiment_id, Held& held);
@@ -76,7 +77,7 @@ class Summaries {
   Storage& storage_;
   platform::Mutex mutex_;
   absl::flat_hash_map<std::string, std::shared_ptr<Held>> held_ ABSL_GUARDED_BY(mutex_);
-  std::list<std::string> asked_ ABSL_GUARDED_BY(mutex_);  // keys of held_, the newest first
+  std::list<std::string> asked_ ABSL_GUARDED_BY(mutex_);  // keys of held_, newest first
 };
 
 }  // namespace lengthwise::server

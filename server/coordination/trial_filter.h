@@ -1,4 +1,4 @@
-// The filter language of ListTrials.
+// Parser of the filter of ListTrials.
 #ifndef LENGTHWISE_SERVER_COORDINATION_TRIAL_FILTER_H_
 #define LENGTHWISE_SERVER_COORDINATION_TRIAL_FILTER_H_
 
@@ -8,8 +8,9 @@
 
 namespace lengthwise::server {
 
-// Conditions `field = value` joined by " AND ", over state, task, network and encoding, each at
-// most once; values may stand in double quotes. Empty: all trials. INVALID_ARGUMENT otherwise.
+// Conditions `field = value`, joined by " AND ", on state, task, network and encoding, each at most
+// once. Values may be in double quotes. An empty filter matches all trials. INVALID_ARGUMENT for
+// anything else.
 absl::StatusOr<TrialFilter> ParseTrialFilter(absl::string_view text);
 
 }  // namespace lengthwise::server

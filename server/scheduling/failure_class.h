@@ -1,4 +1,4 @@
-// When two failures are the same failure.
+// FailureClass: recognizes that two failures have the same cause.
 #ifndef LENGTHWISE_SERVER_SCHEDULING_FAILURE_CLASS_H_
 #define LENGTHWISE_SERVER_SCHEDULING_FAILURE_CLASS_H_
 
@@ -8,8 +8,8 @@
 
 namespace lengthwise::server {
 
-// The reason without what differs between two failures of one cause: every word with a digit in it
-// (a count, a size, an address, a host's number) becomes "#". At most 200 bytes of it.
+// The reason without the parts that differ between failures of one cause: each word that contains a
+// digit (a count, a size, an address, a host's number) becomes "#". At most 200 bytes.
 std::string FailureClass(absl::string_view reason);
 
 }  // namespace lengthwise::server

@@ -11,8 +11,8 @@ FairQueue::OwnerNumber FairQueue::Find(absl::string_view name) {
   if (is_new) {
     Owner& owner = owners_[++last_owner_];
     owner.name = std::string(name);
-    // Who comes, or comes again, stands behind all who wait: a stream of single submissions must
-    // not go before a grid for ever.
+    // A new or returning owner starts behind all that wait. Otherwise a stream of single
+    // submissions would always go before a large grid.
     owner.served = last_served_;
   }
   return found->second;

@@ -1,7 +1,7 @@
-// Packs that could be leased now, in the order in which they are: by priority; at equal priority
-// the owner goes first who has the fewest models running, of several the one who was served longest
-// ago; an owner's packs go in the order of their first trials' keys, which is the order of
-// submission and of the grid. Pure: knows neither time nor workers.
+// FairQueue: the packs that can be leased now, in their order. A higher priority goes first. At
+// equal priority, the owner with the fewest running models goes first; among equals, the one that
+// was served longest ago. An owner's packs are ordered by the key of their first trial, which is
+// the order of submission and of the grid. Pure: uses neither time nor workers.
 #ifndef LENGTHWISE_SERVER_SCHEDULING_FAIR_QUEUE_H_
 #define LENGTHWISE_SERVER_SCHEDULING_FAIR_QUEUE_H_
 
@@ -19,14 +19,14 @@
 
 namespace lengthwise::server {
 
-// A trial's number in the store; ascending in the order of submission and grid.
+// Key of a trial in the store. Ascends in the order of submission and of the grid.
 using TrialKey = int64_t;
 
 // Trials with the same id may train together.
 struct PackId {
   int64_t pack = 0;
   int64_t checkpoint_step = 0;
-  // At most so many of them at once; 0: as many as a worker takes.
+  // Maximum number of them at once. 0: as many as the worker takes.
   int32_t limit = 0;
 
   friend auto operator<=>(const PackId&, const PackId&) = default;
@@ -36,52 +36,53 @@ struct PackId {
   }
 };
 
-// Not thread-safe. Each call costs O(log n) for n packs and owners, times the number of different
-// priorities at which an owner waits where its share changes.
+// Not thread-safe. Each call costs O(log n) for n packs and owners. A call that changes an owner's
+// share costs that for each priority at which the owner waits.
 class FairQueue {
  public:
   using Trials = absl::btree_set<TrialKey>;
 
-  // Priority, owner and experiment are the same for all trials of a pack, priority and owner for
-  // all packs of an experiment.
+  // All trials of a pack have the same priority, owner and experiment. All packs of an experiment
+  // have the same priority and owner.
   void Insert(const PackId& id, int32_t priority, absl::string_view owner,
               absl::string_view experiment, TrialKey trial);
-  // A trial that was inserted.
+  // The trial must have been inserted.
   void Remove(const PackId& id, TrialKey trial);
 
-  // `by` more, or less, of the owner's models run.
+  // Changes the owner's number of running models by `by`.
   void AddRunning(absl::string_view owner, int64_t by);
-  // The owner got a lease; `number` is larger than those of all leases before.
+  // The owner got a lease. `number` must be larger than those of all leases before.
   void Serve(absl::string_view owner, int64_t number);
 
   bool empty() const { return turns_.empty(); }
   int64_t packs() const { return static_cast<int64_t>(packs_.size()); }
   int64_t trials() const { return trials_; }
-  // Of a queue that is not empty: the next pack, its trials, priority and owner.
+  // The next pack, its trials, priority and owner. The queue must not be empty.
   const PackId& next() const;
   const Trials& next_trials() const { return packs_.at(next()).trials; }
   int32_t next_priority() const { return -turns_.begin()->priority; }
   const std::string& next_owner() const { return owners_.at(turns_.begin()->owner).name; }
 
-  // The next pack of one experiment; null for none. Valid until the queue changes.
+  // The next pack of one experiment. Null if there is none. Valid until the queue changes.
   const PackId* NextOf(absl::string_view experiment) const;
-  // The trials of a pack that is here.
+  // The trials of a queued pack.
   const Trials& trials_of(const PackId& id) const { return packs_.at(id).trials; }
 
-  // Calls `visit` with every pack and its number of trials, in any order. O(packs).
+  // Calls `visit` with each pack and its number of trials, in any order. O(packs).
   template <typename Visit>
   void ForEachPack(const Visit& visit) const {
     for (const auto& [id, pack] : packs_) visit(id, static_cast<int64_t>(pack.trials.size()));
   }
 
   bool Contains(const PackId& id) const { return packs_.contains(id); }
-  // Packs of a higher priority; O(priorities).
+  // Number of packs of a higher priority. O(priorities).
   int64_t PacksAbove(int32_t priority) const;
-  // The owner's packs of the same priority that go before this one, counted up to `at_most`.
+  // Number of packs of the same owner and priority that go before this one, counted up to
+  // `at_most`.
   int64_t PacksBefore(const PackId& id, int64_t at_most) const;
   int64_t Running(absl::string_view owner) const;
 
-  // Compares all that is kept twice; INTERNAL names what does not fit. For tests: O(n).
+  // Checks that all indices agree. INTERNAL names the violation. For tests: O(n).
   absl::Status CheckInvariants() const;
 
  private:
@@ -92,15 +93,15 @@ class FairQueue {
     std::string experiment;
     Trials trials;
   };
-  // Packs by their first trial.
+  // Packs by the key of their first trial.
   using Line = absl::btree_map<TrialKey, PackId>;
   struct Owner {
     std::string name;
     int64_t running = 0;
     int64_t served = 0;
-    absl::btree_map<int32_t, Line> lines;  // by -priority; none is empty
+    absl::btree_map<int32_t, Line> lines;  // by -priority; never empty
   };
-  // An owner's line waits for its turn; the smallest is next.
+  // An owner's line of packs that waits to be served. The smallest is next.
   struct Turn {
     int32_t priority = 0;  // negated
     int64_t running = 0;
@@ -113,19 +114,20 @@ class FairQueue {
     return {negated_priority, owner.running, owner.served, number};
   }
   OwnerNumber Find(absl::string_view name);
-  // Changes an owner's share by `change`, and with it the turns of its lines.
+  // Applies `change` to an owner's share, and updates the turns of its lines accordingly.
   template <typename Change>
   void ChangeShare(absl::string_view name, const Change& change);
   void ForgetIfIdle(OwnerNumber number);
-  // Keeps the place of a pack in its experiment's line in step with its place in its owner's.
+  // Adds or removes a pack in its experiment's line. Called whenever its place in the owner's line
+  // changes.
   void Stand(const Pack& pack, TrialKey first, const PackId& id);
   void Leave(const Pack& pack, TrialKey first);
 
   absl::flat_hash_map<PackId, Pack> packs_;
   absl::flat_hash_map<std::string, OwnerNumber> numbers_;
-  absl::flat_hash_map<OwnerNumber, Owner> owners_;  // those who wait or run
+  absl::flat_hash_map<OwnerNumber, Owner> owners_;  // owners with waiting or running trials
   absl::btree_set<Turn> turns_;
-  absl::flat_hash_map<std::string, Line> experiments_;  // none is empty
+  absl::flat_hash_map<std::string, Line> experiments_;  // never empty
   absl::btree_map<int32_t, int64_t> packs_at_;          // by -priority; none is 0
   OwnerNumber last_owner_ = 0;
   int64_t last_served_ = 0;

@@ -8,7 +8,7 @@
 namespace lengthwise::server {
 namespace {
 
-// Of the capacities that one worker can have reported: bounds the memory.
+// Maximum number of capacities kept per worker, to bound the memory.
 constexpr size_t kMaxCapacities = 1000;
 constexpr size_t kMaxShapeBytes = 200;
 
@@ -35,7 +35,7 @@ Scheduler::Trial& Scheduler::Remember(const ScheduledTrial& trial, const PackTra
   return remembered;
 }
 
-// The trial must be in no lease and no queue: they refer to it by its key.
+// The trial must be in no lease and no queue: they refer to it by key.
 void Scheduler::Forget(TrialKey key) {
   const auto trial = trials_.find(key);
   const auto pack = packs_.find(trial->second.data.pack);
@@ -53,10 +53,10 @@ const PackId* Scheduler::NextFor(const Worker& worker) const {
   return queue_.empty() ? nullptr : &queue_.next();
 }
 
-// The trial must be in no lease and not queued yet: IdOf, under which it is queued, must not change
-// until Dequeue.
+// The trial must be in no lease and not queued. IdOf(trial), under which it is queued, must not
+// change until Dequeue, which looks it up again.
 void Scheduler::Enqueue(Trial& trial) {
-  // Whether a back-off is over, MatureDelayed decides, which knows the time.
+  // MatureDelayed, which knows the time, decides whether the back-off is over.
   trial.delayed = trial.data.past.not_before != absl::InfinitePast();
   if (trial.delayed) {
     delayed_.emplace(trial.data.past.not_before, trial.data.key);
@@ -101,8 +101,8 @@ void Scheduler::Hold(Trial& trial, Token token, Lease& lease) {
   queue_.AddRunning(TraitsOf(trial.data).owner, 1);
 }
 
-// Leaves a lease without live trials in leases_: EndLease or EndLeaseIfDone must follow, unless it
-// still has cancelled ones to tell the worker of.
+// May leave a lease without live trials in leases_. The caller must then call EndLease or
+// EndLeaseIfDone, unless the lease has cancelled trials that its worker must hear of.
 void Scheduler::LetGo(Trial& trial) {
   const Token token = trial.lease;
   Lease& lease = leases_.at(token);
@@ -140,7 +140,7 @@ void Scheduler::Register(absl::string_view worker, int32_t max_pack_size, absl::
   registered.silence = absl::ZeroDuration();
   registered.experiment = std::string(experiment);
   if (experiment.empty()) return;
-  // Leases that were restored before the worker came back.
+  // Leases that were restored before the worker registered again were ranked.
   for (auto& [token, lease] : leases_) {
     if (lease.worker == worker) Unrank(token, lease);
   }
@@ -170,6 +170,7 @@ std::vector<LeaseDirective> Scheduler::Directives(absl::string_view worker,
     directive.token = token;
     const auto lease = leases_.find(token);
     if (lease == leases_.end() || lease->second.worker != worker) {
+      // Its trials were requeued: the worker must stop them, since another may run them now.
       directive.lost = true;
       continue;
     }
@@ -196,7 +197,7 @@ void Scheduler::SetCapacity(absl::string_view worker, absl::string_view shape,
   const auto registered = workers_.find(worker);
   if (registered == workers_.end() || shape.size() > kMaxShapeBytes) return;
   auto& capacities = registered->second.capacities;
-  // What is forgotten is learned again.
+  // Forgotten limits are learned again from the next failure or report.
   if (capacities.size() >= kMaxCapacities && !capacities.contains(shape)) capacities.clear();
   capacities[std::string(shape)] = std::max(max_pack_size, 1);
 }
@@ -237,6 +238,7 @@ absl::StatusOr<Decisions> Scheduler::Grant(absl::string_view worker, absl::Time 
   for (const TrialKey key : pack) {
     Trial& trial = trials_.at(key);
     Dequeue(trial);
+    // Sequence numbers of events count by attempt, so each lease needs an attempt of its own.
     ++trial.data.past.attempt;
     const int64_t step = trial.data.checkpoint_step;
     TrialChange change = ChangeOf(
@@ -270,7 +272,8 @@ TrialChange Scheduler::ChangeOf(const Trial& trial, v1::TrialState to, std::stri
 
 TrialChange Scheduler::Requeue(Trial& trial, std::string actor, std::string reason) {
   TrialChange change = ChangeOf(trial, v1::QUEUED, std::move(actor), std::move(reason));
-  // First: an owner who waits keeps the turn.
+  // Enqueue before LetGo: an owner with neither waiting nor running trials is forgotten, and would
+  // lose its turn.
   Enqueue(trial);
   LetGo(trial);
   return change;
@@ -303,7 +306,7 @@ void Scheduler::EndLease(Token token, Decisions& decisions) {
 
 void Scheduler::EndLeaseIfDone(Token token, Decisions& decisions) {
   const Lease& lease = leases_.at(token);
-  // Cancelled trials keep a lease: its worker must hear of them at a heartbeat.
+  // Cancelled trials keep a lease alive, so that its worker hears of them at a heartbeat.
   if (lease.live.empty() && lease.cancelled.empty()) EndLease(token, decisions);
 }
 
@@ -348,6 +351,7 @@ TrialChange Scheduler::FailTemporarily(Trial& trial, const std::string& worker, 
   past.failure = failure;
   past.failure_step = step;
   const std::string told = absl::StrCat(worker, " failed: ", reason);
+  // The same failure at the same step is deterministic: another attempt would repeat it.
   if (again) {
     return End(trial.data.key, v1::FAILED, kScheduler,
                absl::StrCat(told, " (for the second time in a row, again at step ", step, ")"));
@@ -370,12 +374,15 @@ TrialChange Scheduler::SplitPack(Trial& trial, const Lease& lease, absl::string_
                absl::StrCat("the memory of ", lease.worker, " does not hold even this trial alone",
                             told, "; it needs a larger device, or a smaller model or batch"));
   }
+  // Half of the lease's size, not of its live trials: memory ran out with those that have ended
+  // since.
   const int32_t half = lease.size / 2;
   trial.data.past.pack_limit = half;
   const auto worker = workers_.find(lease.worker);
   if (worker != workers_.end()) {
     const std::string& shape = TraitsOf(trial.data).shape;
     const auto known = worker->second.capacities.find(shape);
+    // The worker may have measured a smaller limit.
     const bool smaller = known != worker->second.capacities.end() && known->second < half;
     if (!smaller) SetCapacity(lease.worker, shape, half);
   }
@@ -390,7 +397,7 @@ absl::StatusOr<Decisions> Scheduler::Finish(TrialKey key, Token token, v1::Outco
   const auto found = trials_.find(key);
   if (token == 0 || found == trials_.end() || found->second.lease != token) {
     return absl::FailedPreconditionError(
-        absl::StrCat("the trial does not belong to lease ", token, " any more"));
+        absl::StrCat("lease ", token, " no longer holds the trial"));
   }
   Trial& trial = found->second;
   const Lease& lease = leases_.at(token);
@@ -429,6 +436,8 @@ Decisions Scheduler::Retry(const ScheduledTrial& trial, const PackTraits& traits
   Decisions decisions;
   if (trials_.contains(trial.key)) return decisions;
   ScheduledTrial anew = trial;
+  // A fresh budget of failures and preemptions. Attempts keep counting: the histories of earlier
+  // ones stay.
   anew.past = {.attempt = trial.past.attempt};
   Trial& queued = Remember(anew, traits);
   Enqueue(queued);
@@ -462,6 +471,7 @@ void Scheduler::SetCheckpoint(TrialKey key, int64_t step) {
   const auto found = trials_.find(key);
   if (found == trials_.end()) return;
   Trial& trial = found->second;
+  // Only queue_ refers to the checkpoint's step, which is a part of IdOf.
   const bool runnable = trial.lease == 0 && !trial.delayed;
   if (runnable) queue_.Remove(IdOf(trial.data), key);
   trial.data.checkpoint_step = step;
@@ -478,13 +488,14 @@ Decisions Scheduler::Tick(absl::Time now) {
                         absl::FormatDuration(options_.lease_duration), " without a heartbeat"),
            decisions);
   }
-  // Not at every tick: there are thousands of workers, and a tick follows every group of commands.
+  // Not at every tick: a tick follows every group of commands, and there are thousands of workers.
   if (now >= next_sweep_) {
     next_sweep_ = now + options_.worker_memory / 60;
     absl::erase_if(workers_, [&](const auto& worker) {
       return now - worker.second.last_seen > options_.worker_memory;
     });
   }
+  // Preempt last: it compares the packs that wait now with the workers that are free now.
   MatureDelayed(now);
   Preempt(now);
   return decisions;
@@ -494,7 +505,8 @@ absl::Time Scheduler::NextDeadline() const {
   absl::Time deadline = absl::InfiniteFuture();
   if (!expiries_.empty()) deadline = std::min(deadline, expiries_.begin()->first);
   if (!delayed_.empty()) deadline = std::min(deadline, delayed_.begin()->first);
-  // Not less than what Tick does: a deadline that has passed and changes nothing would come again.
+  // Uses the same condition as Tick. A deadline that Tick does not act on would wake the loop again
+  // and again.
   if (const std::optional<Token> token = NextToPreempt(last_tick_); token.has_value()) {
     deadline = std::min(deadline, leases_.at(*token).rank->second + options_.min_run);
   }

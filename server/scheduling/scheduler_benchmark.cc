@@ -1,5 +1,5 @@
-// How long it takes to pick the next pack of a million queued trials, of several owners and
-// priorities, while others end and new ones come. The percentiles are over single calls.
+// Time to pick the next pack out of a million queued trials of several owners and priorities, while
+// other trials end and new ones arrive. Percentiles are over single calls.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -28,7 +28,8 @@ class Queue {
     while (scheduler_.queued() < kTrials) AddPack();
   }
 
-  // Leases the next pack; returns how long it took. Its trials end a while later, and others come.
+  // Leases the next pack and returns the time it took. Its trials end a while later, and others are
+  // added.
   double LeaseNext() {
     const std::string worker = absl::StrCat("w", leases_ % kWorkers);
     const auto start = std::chrono::steady_clock::now();
@@ -83,7 +84,7 @@ void BM_LeaseNextPackOfAMillionTrials(benchmark::State& state) {
   state.counters["p99_us"] = 1e6 * seconds[seconds.size() * 99 / 100];
   state.counters["max_us"] = 1e6 * seconds.back();
 }
-// Trials of a pack.
+// Argument: trials per pack.
 BENCHMARK(BM_LeaseNextPackOfAMillionTrials)
     ->Arg(1)
     ->Arg(30)

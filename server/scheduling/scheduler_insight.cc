@@ -1,4 +1,4 @@
-// What the scheduler says of itself: reasons, counts and invariants.
+// Read-only views of the scheduler: reasons, counts and invariants.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -40,7 +40,7 @@ absl::btree_map<std::string, WantedPacks> Scheduler::Wanted(int32_t max_pack_siz
     const auto [found, is_new] = wanted.try_emplace(traits.shape);
     WantedPacks& shape = found->second;
     shape.priority = is_new ? traits.priority : std::max(shape.priority, traits.priority);
-    // The smallest, so that the answer does not depend on the order.
+    // The smallest, so that the answer does not depend on the hash map's order.
     shape.pack = is_new ? id.pack : std::min(shape.pack, id.pack);
     const int64_t size = id.limit > 0 ? std::min(id.limit, max_pack_size) : max_pack_size;
     shape.trials += trials;
@@ -110,7 +110,7 @@ std::string Scheduler::WhyWaiting(TrialKey key, absl::Time now) const {
 std::string Scheduler::PlaceInQueue(const ScheduledTrial& trial) const {
   constexpr int64_t kMostCounted = 100;
   const PackId id = IdOf(trial);
-  if (!queue_.Contains(id)) return "is next";  // its back-off is just over
+  if (!queue_.Contains(id)) return "is next";  // its back-off has just ended
   const PackTraits& traits = TraitsOf(trial);
   const auto packs = [](int64_t count) {
     return absl::StrCat(count == kMostCounted ? "more than " : "",

@@ -1,5 +1,5 @@
-// Which lease is preempted: one of the lowest priority, the one that runs longest, and only while
-// more packs of a higher priority wait than workers are free or being freed.
+// Chooses the lease to preempt: the longest-running one of the lowest priority, and only while more
+// packs of a higher priority wait than workers are free or being freed.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -9,10 +9,10 @@ namespace lengthwise::server {
 
 void Scheduler::Rank(Token token, Lease& lease, absl::Time granted) {
   if (lease.live.empty()) return;
-  // What a dedicated worker gives back does not make room for another experiment.
+  // A dedicated worker would not take another experiment's pack.
   const auto worker = workers_.find(lease.worker);
   if (worker != workers_.end() && !worker->second.experiment.empty()) return;
-  // Nor one with a trial that was preempted so often: every trial ends.
+  // A trial may be preempted only a limited number of times, so that every trial ends.
   for (const TrialKey key : lease.live) {
     if (trials_.at(key).data.past.preemptions >= options_.max_preemptions) return;
   }

@@ -18,10 +18,10 @@ namespace {
 
 constexpr size_t kMaxWaiting = 10'000;
 constexpr size_t kMaxTextBytes = 300;
-// Shorter ones are no secret of a token.
+// A run of fewer digits is not a token's secret.
 constexpr size_t kSecretDigits = 48;
 
-// A caller's text, bounded. A pasted token keeps its id, which is no secret.
+// A caller's text, truncated and without secrets. A pasted token keeps its id, which is not secret.
 std::string Harmless(absl::string_view text) {
   std::string result;
   for (size_t begin = 0; begin < text.size() && result.size() <= kMaxTextBytes;) {
@@ -70,7 +70,7 @@ std::string FormatAuditLine(const AuditRecord& record) {
   line["outcome"] = absl::StatusCodeToString(record.outcome.code());
   if (!record.outcome.ok()) line["reason"] = Harmless(record.outcome.message());
   if (record.suppressed > 0) line["suppressed"] = record.suppressed;
-  // ASCII alone; what is no UTF-8 becomes U+FFFD.
+  // ASCII only; invalid UTF-8 becomes U+FFFD.
   return absl::StrCat(line.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace), "\n");
 }
 
@@ -142,15 +142,16 @@ void AuditLog::WriteQueue() {
   if (status.ok()) {
     counts_.written += static_cast<int64_t>(batch.size());
     if (std::exchange(failing_, false)) {
-      // Lines may have been lost since this batch was taken; the next batch says so in the file.
+      // Lines may have been lost since this batch was taken. The next batch records them in the
+      // file.
       platform::LogInfo(
           absl::StrCat("the audit log is written again; lines lost: ", lost + lost_unsaid_));
     }
     return;
   }
   if (!std::exchange(failing_, true)) {
-    platform::LogError(absl::StrCat("the audit log cannot be written, and the service goes on: ",
-                                    status.message()));
+    platform::LogError(
+        absl::StrCat("the audit log cannot be written; the service continues: ", status.message()));
   }
   lost_unsaid_ += lost;
   queue_.insert(queue_.begin(), std::make_move_iterator(batch.begin()),

@@ -19,10 +19,10 @@ using grpc::experimental::InterceptionHookPoints;
 using grpc::experimental::InterceptorBatchMethods;
 using grpc::experimental::ServerRpcInfo;
 
-// Enough to tell files apart.
+// Enough digits to tell files apart.
 constexpr size_t kHashDigits = 16;
 
-// The text of a field such as "experiment.name"; empty where there is none.
+// The text of a field such as "experiment.name". Empty if there is none.
 std::string FieldText(const Message& message, absl::string_view path) {
   const Message* at = &message;
   for (absl::string_view name : absl::StrSplit(path, '.')) {
@@ -44,7 +44,7 @@ std::string FieldText(const Message& message, absl::string_view path) {
   return "";
 }
 
-// The texts of several fields, with spaces between.
+// The texts of several fields, separated by spaces.
 std::string TextOf(const Message& message, absl::string_view paths) {
   std::vector<std::string> texts;
   for (absl::string_view path : absl::StrSplit(paths, ' ', absl::SkipEmpty())) {
@@ -66,7 +66,7 @@ bool IsRefusal(const absl::Status& status) {
 
 }  // namespace
 
-// Of one call; gRPC deletes it with the call.
+// Observes one call. gRPC deletes it with the call.
 class AuditTrail::Observer final : public grpc::experimental::Interceptor {
  public:
   Observer(AuditTrail& trail, const Rule& rule, ServerRpcInfo& info)
@@ -78,13 +78,12 @@ class AuditTrail::Observer final : public grpc::experimental::Interceptor {
     if (methods->QueryInterceptionHookPoint(InterceptionHookPoints::POST_RECV_MESSAGE) &&
         !rule_.resource.empty() && resource_.empty()) {
       const auto* message = static_cast<const Message*>(methods->GetRecvMessage());
-      // A whole hash looks like a token's secret, which the log leaves out.
+      // A full hash looks like a token's secret, which the log strips.
       if (message != nullptr) resource_ = TextOf(*message, rule_.resource).substr(0, kHashDigits);
     }
     if (methods->QueryInterceptionHookPoint(InterceptionHookPoints::PRE_SEND_MESSAGE) &&
         !rule_.made.empty()) {
-      // gRPC hands out the message of a generated class as a void*; all of them derive from
-      // Message alone.
+      // gRPC passes a generated message as a void*. All of them derive from Message only.
       const auto* message = static_cast<const Message*>(methods->GetSendMessage());
       std::string made = message == nullptr ? "" : TextOf(*message, rule_.made);
       if (!made.empty()) made_ = std::move(made);
@@ -99,7 +98,7 @@ class AuditTrail::Observer final : public grpc::experimental::Interceptor {
   void End(absl::Status outcome) {
     if (rule_.audit != Audit::kEveryCall && !IsRefusal(outcome)) return;
     std::optional<AuditRecord> admitted = trail_.Take(call_);
-    // Its request could not be read: it did not come to the gate.
+    // Its request could not be parsed, so it did not reach the gate.
     if (!admitted.has_value()) return;
     if (admitted->resource.empty()) admitted->resource = std::move(resource_);
     admitted->made = std::move(made_);
@@ -118,7 +117,7 @@ class AuditTrail::Factory final : public grpc::experimental::ServerInterceptorFa
   explicit Factory(AuditTrail& trail) : trail_(trail) {}
   grpc::experimental::Interceptor* CreateServerInterceptor(ServerRpcInfo* info) override {
     const Rule* rule = FindRule(absl::StripPrefix(info->method(), "/"));
-    // Methods that are not there, and those that do not ask the gate.
+    // Unknown methods, and methods that do not pass the gate.
     if (rule == nullptr || rule->access == Access::kPublic) return nullptr;
     return new Observer(trail_, *rule, *info);
   }

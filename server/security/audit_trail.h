@@ -1,9 +1,10 @@
-// Makes a line of the audit log of each call that the authorisation table says: every call of a
-// method that changes something, and of all methods those that are refused for who makes them
+// AuditTrail: writes an audit line for each call that the authorization table selects: every call
+// of a method that changes something, and for all methods the calls refused because of their caller
 // (UNAUTHENTICATED, PERMISSION_DENIED).
 //
-// A call passes two places. The gate says who makes it and what it is about; a gRPC interceptor,
-// which sees the calls of all services, says how it ended. So no handler can forget its line.
+// A call is seen in two places. The gate knows the caller and the object of the call. A gRPC
+// interceptor, which sees the calls of all services, knows the outcome. So no handler can forget
+// its line.
 #ifndef LENGTHWISE_SERVER_SECURITY_AUDIT_TRAIL_H_
 #define LENGTHWISE_SERVER_SECURITY_AUDIT_TRAIL_H_
 
@@ -28,25 +29,25 @@
 
 namespace lengthwise::server {
 
-// Thread-safe. Outlives the server whose calls it sees.
+// Thread-safe. Must outlive the server whose calls it sees.
 class AuditTrail {
  public:
-  // Calls that did not succeed, of one principal (all callers that are not known count as one): a
-  // flood of them must not push out of the log what was done before. Each line says how many were
-  // left out since the one before.
+  // Budget of failed calls per principal; all unknown callers share one. A flood of failures must
+  // not push earlier actions out of the log. Each line has the number of lines suppressed since the
+  // previous one.
   static constexpr double kFailuresPerSecond = 1;
   static constexpr double kFailuresAtOnce = 100;
 
   explicit AuditTrail(AuditLog& log, std::function<absl::Time()> now = absl::Now);
 
-  // For the gate, before the call ends. `peer` is the client's address. `caller` is null where it
-  // is not known, `request` where it is a stream.
+  // Called by the gate before the call ends. `peer` is the client's address. `caller` is null if
+  // unknown. `request` is null if it is a stream.
   void Admit(const grpc::CallbackServerContext& context, absl::string_view peer,
              absl::string_view method, const Caller* caller,
              const google::protobuf::Message* request);
 
-  // For what is refused within a call that goes on, such as one message of a stream: a line of its
-  // own, while the call is open.
+  // For a refusal within a call that continues, such as one message of a stream. Writes a line of
+  // its own while the call is open.
   void Refuse(const grpc::CallbackServerContext& context, absl::string_view method,
               std::string resource, const absl::Status& reason);
 
@@ -58,17 +59,18 @@ class AuditTrail {
   class Factory;
   using CallId = const grpc::ServerContextBase*;
 
-  // A caller's budget of calls that fail.
+  // A caller's budget of failed calls.
   struct Failures {
     platform::TokenBucket bucket{kFailuresPerSecond, kFailuresAtOnce};
     int64_t suppressed = 0;
   };
 
-  // What Admit told of a call; absent where it was not called, or this was before.
+  // The record that Admit stored for a call. Absent if Admit was not called, or if the record was
+  // taken already.
   std::optional<AuditRecord> Take(CallId call);
-  // Writes the line of a call, or leaves it out.
+  // Writes the line of a call, or suppresses it.
   void Write(AuditRecord record, absl::string_view method, absl::Status outcome);
-  // Takes one from the budget. False: the line is left out.
+  // Takes one call from the budget. Returns false if the line is suppressed.
   bool MayRecordFailure(AuditRecord& record);
 
   AuditLog& log_;

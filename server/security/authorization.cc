@@ -11,7 +11,7 @@ namespace {
 using enum Audit;
 
 constexpr Rule kRules[] = {
-    // Whether the server serves, and what its API is, is no secret: gRPC's own services.
+    // gRPC's own services. That the server runs, and what its API is, is not secret.
     {"grpc.health.v1.Health/Check", Access::kPublic, kRefusals},
     {"grpc.health.v1.Health/Watch", Access::kPublic, kRefusals},
     {"grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", Access::kPublic, kRefusals},
@@ -24,7 +24,7 @@ constexpr Rule kRules[] = {
 
     {"lengthwise.v1.AdministrationService/BackUp", Access::kAdminister, kEveryCall, "name", "path"},
     {"lengthwise.v1.AdministrationService/GetStorage", Access::kAdminister, kRefusals},
-    // Says nothing of what is stored; who installs a client or a worker compares versions with it.
+    // Reveals nothing stored. Users who install a client or a worker compare versions with it.
     {"lengthwise.v1.AdministrationService/GetServer", Access::kAuthenticated, kRefusals},
 
     {"lengthwise.v1.CatalogueService/ListCatalogueEntries", Access::kRead, kRefusals},
@@ -32,7 +32,7 @@ constexpr Rule kRules[] = {
 
     {"lengthwise.v1.ExperimentService/CreateExperiment", Access::kSubmit, kEveryCall, "",
      "experiment.name"},
-    // Reads any trial's model, and makes an experiment of the caller's own.
+    // Reads any trial's model and creates an experiment of the caller's own.
     {"lengthwise.v1.ExperimentService/EvaluateTrial", Access::kSubmit, kEveryCall, "trial",
      "experiment.name"},
     {"lengthwise.v1.ExperimentService/ExtendExperiment", Access::kChange, kEveryCall, "name"},
@@ -85,7 +85,7 @@ bool Allows(Access access, v1::Role role) {
   return false;
 }
 
-// The roles of a refusal, the least first.
+// The roles that a refusal names, least privileged first.
 absl::string_view Allowed(Access access) {
   switch (access) {
     case Access::kPublic:
@@ -120,7 +120,7 @@ absl::Status MayCall(const Caller& caller, absl::string_view method) {
   const Rule* rule = FindRule(method);
   if (rule == nullptr) {
     return absl::PermissionDeniedError(absl::StrCat(
-        "nobody may call ", method, ": the server's table of rights has no line for ", "it"));
+        "no role may call ", method, ": the server's authorization table has no entry ", "for it"));
   }
   if (Allows(rule->access, caller.role)) return absl::OkStatus();
   return absl::PermissionDeniedError(absl::StrCat(

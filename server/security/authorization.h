@@ -1,5 +1,5 @@
-// Who may call what: one table, a line for each rpc. What has no line is refused, to administrators
-// too.
+// Authorization: who may call which rpc, in one table with an entry per rpc. An rpc without an
+// entry is refused for everyone, including administrators.
 #ifndef LENGTHWISE_SERVER_SECURITY_AUTHORIZATION_H_
 #define LENGTHWISE_SERVER_SECURITY_AUTHORIZATION_H_
 
@@ -13,40 +13,40 @@
 
 namespace lengthwise::server {
 
-// Whom a call is made for.
+// The principal that a call is made for.
 struct Caller {
   std::string principal;
   v1::Role role = v1::ROLE_UNSPECIFIED;
-  // Of the token; empty and never for the anonymous caller of a server without tokens.
+  // Of the token. Empty, and never expiring, for the anonymous caller of a server without tokens.
   std::string token_id;
   absl::Time expire_time = absl::InfiniteFuture();
 };
 
-// The caller of a server without tokens: everyone who reaches it may do everything.
+// The caller of a server without tokens. Everyone who can reach such a server may do everything.
 Caller AnonymousCaller();
 
 enum class Access {
-  // Without a token, too.
+  // Everyone, without a token.
   kPublic,
-  // With any token.
+  // Any token.
   kAuthenticated,
   // Viewers, submitters and administrators.
   kRead,
   // Submitters, in their own name, and administrators.
   kSubmit,
-  // Submitters for their own experiments (MayChange), and administrators for all.
+  // Submitters, for their own experiments (MayChange), and administrators, for all.
   kChange,
-  // Workers, and administrators. With a certificate, where the server asks workers for one.
+  // Workers and administrators. Needs a certificate if the server asks workers for one.
   kWork,
   // Administrators.
   kAdminister,
 };
 
-// Which calls of a method the audit log has (audit_trail.h).
+// Selects the calls of a method that the audit log records (audit_trail.h).
 enum class Audit {
-  // All, with their outcomes: methods that change something.
+  // All calls with their outcomes. For methods that change something.
   kEveryCall,
-  // Those that are refused for who makes them: methods that only read, and those that workers call
+  // Calls refused because of their caller. For methods that only read, and those that workers call
   // all the time.
   kRefusals,
 };
@@ -56,9 +56,9 @@ struct Rule {
   absl::string_view method;
   Access access;
   Audit audit = Audit::kEveryCall;
-  // For the audit log: the request's fields that say what the call is about, with spaces between
-  // them, and the response's that name what it has made. "experiment.name" is the name in the field
-  // experiment. Texts and enumerations.
+  // For the audit log: the request's fields that name the object of the call, separated by spaces,
+  // and the response's fields that name what was created. "experiment.name" is the field name in
+  // the field experiment. Texts and enumerations.
   absl::string_view resource = "";
   absl::string_view made = "";
 };
@@ -66,18 +66,19 @@ struct Rule {
 // The table.
 absl::Span<const Rule> Rules();
 
-// The line of a method; null: there is none, and nobody may call it.
+// The entry of a method. Null if there is none, in which case no role may call it.
 const Rule* FindRule(absl::string_view method);
 
-// Whether the table lets a role call a method; PERMISSION_DENIED says who may.
+// OK if the table lets the caller's role call the method. PERMISSION_DENIED names the roles that
+// may.
 absl::Status MayCall(const Caller& caller, absl::string_view method);
 
-// Whether a caller that may call a method of kChange may do so to an experiment of `owner`.
+// OK if a caller that may call a kChange method may do so for an experiment of `owner`.
 // PERMISSION_DENIED.
 absl::Status MayChange(const Caller& caller, absl::string_view experiment, absl::string_view owner);
 
-// The owner of what the caller submits: its principal; on a server without tokens whom the request
-// names. PERMISSION_DENIED where the request names somebody else.
+// The owner of what the caller submits: the caller's principal, or on a server without tokens the
+// one that the request names. PERMISSION_DENIED if the request names another principal.
 absl::Status MaySubmitFor(const Caller& caller, absl::string_view requested_owner);
 
 }  // namespace lengthwise::server

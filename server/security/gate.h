@@ -1,10 +1,10 @@
-// The door of the server: every handler asks here first who calls, whether it may, and whether it
-// has not taken too much.
+// Gate: every handler first asks here who calls, whether the caller may, and whether it is within
+// its quota.
 //
-// gRPC's own hook for this, an AuthMetadataProcessor, exists for encrypted connections alone, and
-// its interceptors cannot answer a call with a status; so each handler begins with Admit, and a
-// test that calls every method of the running server (server/api/every_rpc_test.cc) sees that
-// none forgot.
+// gRPC's own hook for this, AuthMetadataProcessor, only works on encrypted connections, and its
+// interceptors cannot answer a call with a status. So each handler begins with Admit, and a test
+// that calls every method of the running server (server/api/every_rpc_test.cc) checks that none
+// forgets it.
 #ifndef LENGTHWISE_SERVER_SECURITY_GATE_H_
 #define LENGTHWISE_SERVER_SECURITY_GATE_H_
 
@@ -31,36 +31,37 @@ namespace lengthwise::server {
 class Gate {
  public:
   struct Options {
-    // Workers show a certificate that the server's authority has signed, beside their token.
+    // Workers must present a certificate signed by the server's authority, in addition to their
+    // token.
     bool workers_need_certificate = false;
     Quotas::Options quotas;
-    // Hears who makes each call. It outlives the gate; null: there is no audit log.
+    // Gets the caller of each call. Must outlive the gate. Null: no audit log.
     AuditTrail* audit = nullptr;
   };
 
-  // What a call shows of its caller.
+  // A call's proof of its caller.
   struct Credentials {
-    // Of the metadata "authorization"; empty without it.
+    // From the metadata "authorization". Empty if absent.
     absl::string_view authorization;
-    // The transport has verified a certificate.
+    // The transport verified a client certificate.
     bool has_certificate = false;
   };
 
-  // Without `tokens` the server has none, ever. `peers` has the connections of the server's edge,
-  // whose certificates the gate asks for and which it trusts from their first admitted call on;
-  // null: gRPC's connections are the clients'. Both outlive the gate.
+  // `tokens` null: the server never has tokens. `peers` holds the connections of the server's edge:
+  // the gate reads their certificates there, and marks them as trusted at their first admitted
+  // call. `peers` null: gRPC's connections are the clients'. Both must outlive the gate.
   Gate(const Options& options, TokenStore* tokens, std::function<absl::Time()> now = absl::Now,
        Peers* peers = nullptr);
 
-  // Who calls `method` ("lengthwise.v1.ExperimentService/GetTrial"). UNAUTHENTICATED: no token
-  // where one is needed, one that is not valid, no certificate; PERMISSION_DENIED: the role may
-  // not; RESOURCE_EXHAUSTED: too many calls, with a google.rpc.RetryInfo, or, without one, a
-  // client's request that is too large. Workers' calls are not counted: their leases limit them.
-  // Callers without a valid token are a line in the log, at most one in ten seconds.
+  // Returns the caller of `method` ("lengthwise.v1.ExperimentService/GetTrial"). UNAUTHENTICATED if
+  // a token is missing or invalid, or a certificate is missing. PERMISSION_DENIED if the role may
+  // not call it. RESOURCE_EXHAUSTED with a google.rpc.RetryInfo for too many calls, without one for
+  // a client's request that is too large. Workers' calls are not counted: their leases limit them.
+  // Callers without a valid token are logged, at most once in ten seconds.
   absl::StatusOr<Caller> Admit(const grpc::CallbackServerContext& context, absl::string_view method,
                                const google::protobuf::Message& request);
 
-  // The same for a call that stays open. It ends when `stream` is destroyed.
+  // As Admit, for a call that stays open. It counts until `stream` is destroyed.
   struct Admission {
     Caller caller;
     Quotas::Stream stream;
@@ -68,11 +69,11 @@ class Gate {
   absl::StatusOr<Admission> AdmitStream(const grpc::CallbackServerContext& context,
                                         absl::string_view method,
                                         const google::protobuf::Message& request);
-  // For methods whose requests are a stream, too.
+  // For methods whose requests are a stream as well.
   absl::StatusOr<Admission> AdmitStream(const grpc::CallbackServerContext& context,
                                         absl::string_view method);
 
-  // Puts what was refused within an admitted call, which goes on, into the audit log.
+  // Adds a refusal within an admitted call, which continues, to the audit log.
   void Refuse(const grpc::CallbackServerContext& context, absl::string_view method,
               std::string resource, const absl::Status& reason) const {
     if (options_.audit != nullptr) {
@@ -80,19 +81,18 @@ class Gate {
     }
   }
 
-  // Whether a caller that was admitted still would be: for streams, which stay open.
-  // UNAUTHENTICATED: its token was revoked or has expired; it had none, and the server asks for one
-  // now.
+  // Checks for an open stream that its caller would still be admitted. UNAUTHENTICATED if its token
+  // was revoked or has expired, or if it has none and the server now asks for one.
   absl::Status Recheck(const Caller& caller);
 
-  // What Admit decides, but for the request's size.
+  // The decision of Admit, without the check of the request's size.
   absl::StatusOr<Caller> Decide(const Credentials& credentials, absl::string_view method);
 
  private:
   absl::StatusOr<Caller> Admit(const grpc::CallbackServerContext& context, absl::string_view method,
                                const google::protobuf::Message* request);
   absl::StatusOr<Caller> Identify(absl::string_view authorization);
-  // Whether a caller that is known may make the call, and has not made too many.
+  // Checks that a known caller may make the call and is within its quota.
   absl::Status Check(const Caller& caller, const Credentials& credentials,
                      absl::string_view method);
   absl::StatusOr<Admission> WithStream(absl::StatusOr<Caller> caller, absl::string_view method);

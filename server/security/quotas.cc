@@ -9,7 +9,7 @@
 namespace lengthwise::server {
 namespace {
 
-// How soon it is worth while to ask for a stream again: streams end when they end.
+// Delay that a refused stream is told. The end of another stream is not predictable.
 constexpr absl::Duration kStreamRetry = absl::Seconds(2);
 
 }  // namespace

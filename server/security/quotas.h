@@ -1,4 +1,4 @@
-// What one principal may take of a server: calls a second and open streams.
+// Quotas: limits of one principal: calls per second and open streams.
 #ifndef LENGTHWISE_SERVER_SECURITY_QUOTAS_H_
 #define LENGTHWISE_SERVER_SECURITY_QUOTAS_H_
 
@@ -17,24 +17,24 @@
 
 namespace lengthwise::server {
 
-// Thread-safe. Memory grows with the number of principals, of which there are no more than tokens.
+// Thread-safe. Memory grows with the number of principals, which is at most the number of tokens.
 class Quotas {
  public:
   struct Options {
-    // Calls a second, streams counted when they are opened; 0 for no limit.
+    // Calls per second, including the opening of streams. 0: no limit.
     double calls_per_second = 2000;
-    // Calls that may come at once after a rest.
+    // Maximum burst of calls after a pause.
     double burst = 10'000;
-    // Streams that are open at a time; 0 for no limit.
+    // Maximum number of open streams. 0: no limit.
     int64_t streams = 5000;
   };
 
-  // A stream that is open until this is destroyed, on any thread. The Quotas may be gone by then.
+  // An open stream. Ends when this is destroyed, on any thread, even after the Quotas.
   using Stream = std::shared_ptr<void>;
 
   explicit Quotas(const Options& options, std::function<absl::Time()> now = absl::Now);
 
-  // RESOURCE_EXHAUSTED with a google.rpc.RetryInfo and the flag that sets the limit.
+  // RESOURCE_EXHAUSTED with a google.rpc.RetryInfo, naming the flag that sets the limit.
   absl::Status TakeCall(const std::string& principal);
   absl::StatusOr<Stream> OpenStream(const std::string& principal);
 

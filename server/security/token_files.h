@@ -1,4 +1,4 @@
-// Names of the files in a data directory, and in a backup of it, that say who may call.
+// Names of the access control files in a data directory and in a backup.
 #ifndef LENGTHWISE_SERVER_SECURITY_TOKEN_FILES_H_
 #define LENGTHWISE_SERVER_SECURITY_TOKEN_FILES_H_
 
@@ -8,8 +8,8 @@ namespace lengthwise::server {
 
 // The tokens (token_records.h).
 inline constexpr absl::string_view kTokensFile = "tokens";
-// Made before the first token, and not a name that `rm tokens*` takes with it: where it is, a
-// server without `tokens` has lost them and does not start.
+// Created before the first token. Its name does not match `rm tokens*`. If it exists without
+// `tokens`, the tokens are lost and the server does not start.
 inline constexpr absl::string_view kRequiresTokensFile = "requires_tokens";
 
 }  // namespace lengthwise::server

@@ -23,7 +23,7 @@ bool IsHex(absl::string_view text, size_t digits) {
          });
 }
 
-// What is wrong with the fields, or nothing.
+// Describes what is wrong with the fields. Empty if nothing is.
 absl::string_view Read(const std::vector<absl::string_view>& fields, TokenRecord& record) {
   if (fields.size() != 7) return "it does not have seven fields";
   if (!rpc::IsTokenId(fields[0])) return "the token's id is malformed";
@@ -62,7 +62,7 @@ absl::StatusOr<std::vector<TokenRecord>> ParseTokenRecords(absl::string_view tex
   std::vector<TokenRecord> records;
   std::set<std::string> ids;
   if (text.empty()) return records;
-  // Every line has an end: one that was cut off is not a shorter list.
+  // Every line ends with a newline, so a truncated file is an error and not a shorter list.
   if (!absl::ConsumeSuffix(&text, "\n")) return absl::DataLossError("the last line has no end");
   int64_t number = 1;
   for (const absl::string_view line : absl::StrSplit(text, '\n')) {

@@ -1,11 +1,11 @@
-// What a server keeps of its tokens, and the file's format: a first line "lengthwise-tokens 1",
-// then a line for each token with seven fields between spaces:
+// Stored tokens and their file format: a first line "lengthwise-tokens 1", then one line per token
+// with seven fields separated by spaces:
 //
 //   {token_id} {principal} {role} {create} {expire} {salt} {hash}
 //
-// Times are seconds since 1970, the salt is 32 hexadecimal digits, the hash is
-// SHA-256("{salt}{secret}") as 64. One round is enough: the secrets are 256 random bits, which no
-// dictionary has.
+// Times are seconds since 1970. The salt is 32 hexadecimal digits. The hash is
+// SHA-256("{salt}{secret}") as 64 hexadecimal digits. One round is enough: secrets are 256 random
+// bits, so there is no dictionary to try.
 #ifndef LENGTHWISE_SERVER_SECURITY_TOKEN_RECORDS_H_
 #define LENGTHWISE_SERVER_SECURITY_TOKEN_RECORDS_H_
 
@@ -36,14 +36,14 @@ struct TokenRecord {
 
 std::string FormatTokenRecords(const std::vector<TokenRecord>& records);
 
-// DATA_LOSS for anything that FormatTokenRecords does not write: the number of the line and what is
-// wrong with it, without its salt and hash.
+// DATA_LOSS for anything that FormatTokenRecords does not write. The error has the line number and
+// the problem, without salt and hash.
 absl::StatusOr<std::vector<TokenRecord>> ParseTokenRecords(absl::string_view text);
 
 // [a-z0-9][a-z0-9._@-]*, at most 60 characters.
 bool IsPrincipal(absl::string_view text);
 
-// "viewer", "submitter", "worker", "admin"; ROLE_UNSPECIFIED for other texts.
+// "viewer", "submitter", "worker" or "admin". ROLE_UNSPECIFIED for other texts.
 v1::Role ParseRole(absl::string_view text);
 std::string RoleName(v1::Role role);
 

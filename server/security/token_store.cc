@@ -22,7 +22,7 @@ namespace lengthwise::server {
 namespace {
 
 constexpr size_t kMaxTokens = 10'000;
-// Expired tokens stay in the list for so long.
+// Expired tokens stay in the list for this long.
 constexpr absl::Duration kForget = absl::Hours(30 * 24);
 
 std::string Hash(absl::string_view salt, absl::string_view secret) {
@@ -45,7 +45,7 @@ absl::Status NotKnown(absl::string_view token_id) {
       ", or it was revoked; ask an administrator for another (`lengthwise auth create-token`)"));
 }
 
-// UNAUTHENTICATED for a token that has expired.
+// UNAUTHENTICATED if the token has expired.
 absl::Status CheckTime(const TokenRecord& record, absl::Time now) {
   const absl::Time expire_time = absl::FromUnixSeconds(record.expire_seconds);
   if (now < expire_time) return absl::OkStatus();
@@ -60,7 +60,7 @@ bool Exists(const std::string& path) {
   return lstat(path.c_str(), &status) == 0 || errno != ENOENT;
 }
 
-// One process changes the tokens at a time.
+// Excludes other processes while the tokens change.
 absl::StatusOr<std::unique_ptr<platform::FileLock>> LockFile(const std::string& tokens) {
   auto lock = platform::FileLock::Acquire(absl::StrCat(tokens, ".lock"));
   if (lock.ok()) return lock;
@@ -103,7 +103,7 @@ absl::StatusOr<std::unique_ptr<TokenStore>> TokenStore::Open(const std::string& 
   store->is_open_ = true;
   const bool marked = Exists(store->mark_path_);
   if (store->version_.exists) {
-    // A directory of a release that made no mark.
+    // A directory of a release that did not create the mark.
     if (absl::Status status = marked ? absl::OkStatus() : store->Mark(); !status.ok()) {
       platform::LogWarning(status.message());
     }
@@ -113,8 +113,8 @@ absl::StatusOr<std::unique_ptr<TokenStore>> TokenStore::Open(const std::string& 
   if (if_missing == IfMissing::kRefuse) {
     return absl::FailedPreconditionError(absl::StrCat(
         store->path_,
-        " is missing, and the server had tokens: without them it would be open to "
-        "everyone; restore the file from a backup, make a new token with `lengthwise_server "
+        " is missing, but the server had tokens: without them it would be open to "
+        "everyone; restore the file from a backup, create a new token with `lengthwise_server "
         "--data_dir ",
         data_dir,
         " --create_admin_token PATH`, or open the server to everyone with "
@@ -129,7 +129,7 @@ absl::Status TokenStore::RemoveAll(const std::string& data_dir) {
   TokenStore store(data_dir, absl::Now);
   RETURN_IF_ERROR(platform::CheckPrivateDirectory(data_dir));
   ASSIGN_OR_RETURN(const auto file_lock, LockFile(store.path_));
-  // Where only the first is done, the next Open makes the mark again.
+  // If only the first deletion succeeds, the next Open creates the mark again.
   absl::Status status = platform::DeleteFile(store.mark_path_);
   if (status.ok()) status = platform::DeleteFile(store.path_);
   return status.ok() ? platform::SyncDirectory(data_dir) : status;
@@ -158,8 +158,8 @@ absl::Status TokenStore::Refresh() {
   if (!version.exists) {
     platform::LogWarning(
         absl::StrCat(path_,
-                     " is gone: nobody gets in until it is restored, or there is a new one "
-                     "(--create_admin_token)"));
+                     " is gone: every caller is refused until it is restored, or a new token is "
+                     "created (--create_admin_token)"));
     return absl::OkStatus();
   }
   required_ = true;
@@ -169,7 +169,7 @@ absl::Status TokenStore::Refresh() {
     return absl::OkStatus();
   }
   damage_ = records.status();
-  // Open returns it.
+  // Open returns the error instead.
   if (is_open_ && damage_ != earlier) platform::LogError(damage_.message());
   return damage_;
 }
@@ -213,7 +213,7 @@ absl::StatusOr<Caller> TokenStore::Authenticate(absl::string_view text) {
     }
     if (const TokenRecord* found = Find(token->token_id); found != nullptr) known = *found;
   }
-  // A secret is hashed and compared whether the id is known or not, in the same time.
+  // Hash and compare even if the id is unknown, so that timing does not reveal known ids.
   const std::string hash = Hash(known.salt, token->secret);
   const std::string& expected = known.hash.empty() ? std::string(hash.size(), '.') : known.hash;
   if (CRYPTO_memcmp(hash.data(), expected.data(), hash.size()) != 0) {
@@ -241,7 +241,7 @@ absl::Status TokenStore::Change(
   if (!Exists(mark_path_)) {
     RETURN_IF_ERROR(Mark());
   }
-  // Its temporary file has mode 0600 from the start, and so has the file.
+  // The temporary file has mode 0600 from the start, and so has the final one.
   absl::Status status = platform::WriteFileAtomically(path_, FormatTokenRecords(records));
   return status.ok() ? Refresh() : status;
 }

@@ -1,11 +1,11 @@
-// A server's tokens: the file "tokens" in its data directory, mode 0600, replaced as a whole at
-// every change, and read again when another process has replaced it: `lengthwise_server
-// --create_admin_token` takes effect on a server that runs.
+// TokenStore: a server's tokens, in the file "tokens" of its data directory. The file has mode
+// 0600, is replaced as a whole at every change, and is read again when another process has replaced
+// it: `lengthwise_server --create_admin_token` takes effect on a running server.
 //
-// Whoever can write that file is an administrator. It is used only if nobody but the server's user
-// and root can change or replace it (platform/private_files.h). A second file, "requires_tokens",
-// says that the server had tokens once: without it, a server whose tokens are lost would be open to
-// everyone.
+// Anyone who can write that file is an administrator. It is used only if no user other than the
+// server's and root can change or replace it (platform/private_files.h). A second file,
+// "requires_tokens", records that the server once had tokens. Without it, a server whose tokens are
+// lost would be open to everyone.
 #ifndef LENGTHWISE_SERVER_SECURITY_TOKEN_STORE_H_
 #define LENGTHWISE_SERVER_SECURITY_TOKEN_STORE_H_
 
@@ -30,8 +30,8 @@
 
 namespace lengthwise::server {
 
-// Thread-safe. Errors of the file system are those of platform/files.h. FAILED_PRECONDITION:
-// another user could change the tokens; the message has the command that mends it.
+// Thread-safe. Errors of the file system are those of platform/files.h. FAILED_PRECONDITION if
+// another user could change the tokens; the message has the command that fixes it.
 class TokenStore {
  public:
   using Now = std::function<absl::Time()>;
@@ -40,48 +40,48 @@ class TokenStore {
   static constexpr absl::Duration kMinLifetime = absl::Minutes(1);
   static constexpr absl::Duration kMaxLifetime = absl::Hours(24 * 3653);
 
-  // What Open does where there were tokens and their file is missing.
+  // What Open does if the server had tokens and their file is missing.
   enum class IfMissing {
-    // FAILED_PRECONDITION.
+    // Fails with FAILED_PRECONDITION.
     kRefuse,
-    // A store without a token, to make one: nobody gets in with it until then.
+    // Returns a store without tokens, in order to create one. It refuses every caller until then.
     kAccept,
   };
 
-  // The tokens in `data_dir`, which must exist. DATA_LOSS names the file where it is damaged.
+  // Opens the tokens in `data_dir`, which must exist. DATA_LOSS names the damaged file.
   static absl::StatusOr<std::unique_ptr<TokenStore>> Open(
       const std::string& data_dir, Now now = absl::Now, IfMissing if_missing = IfMissing::kRefuse);
 
-  // Deletes all tokens. A server that is started then is open to everyone who reaches it; one that
-  // runs lets nobody in until it is started again. OK also where there are none.
+  // Deletes all tokens. A server that is started afterwards is open to everyone who can reach it; a
+  // running one refuses every caller until it is restarted. OK if there are no tokens.
   static absl::Status RemoveAll(const std::string& data_dir);
 
-  // Whether callers must show a token: from the first token on, also when all were revoked or the
+  // True if callers must present a token: from the first token on, even if all were revoked or the
   // file is gone, until RemoveAll and a restart.
   bool IsRequired();
 
-  // Whom a token stands for. UNAUTHENTICATED says why it is refused and what to do; whether it
-  // expired only to who knows its secret.
+  // The caller that a token stands for. UNAUTHENTICATED says why the token is refused and what to
+  // do. Only a caller who has the secret learns that the token expired.
   absl::StatusOr<Caller> Authenticate(absl::string_view text);
 
-  // UNAUTHENTICATED where a token that was good once was revoked or has expired meanwhile. OK while
-  // the tokens cannot be read: a damaged file lets nobody in, but throws nobody out.
+  // UNAUTHENTICATED if a token that was valid was revoked or has expired since. OK while the tokens
+  // cannot be read: with a damaged file new callers are refused, but open streams stay.
   absl::Status Recheck(const std::string& token_id);
 
   // INVALID_ARGUMENT names the field.
   absl::StatusOr<v1::CreateTokenResponse> Create(const v1::CreateTokenRequest& request);
-  // The newest first.
+  // Newest first.
   absl::StatusOr<v1::ListTokensResponse> List();
-  // NOT_FOUND.
+  // NOT_FOUND if there is no such token.
   absl::Status Revoke(absl::string_view token_id);
 
  private:
-  // Another file, or another content.
+  // Identifies a file and its content.
   struct Version {
     bool exists = false;
     ino_t inode = 0;
     int64_t modified_ns = 0;
-    int64_t changed_ns = 0;  // of the mode and the owner, too
+    int64_t changed_ns = 0;  // also changes with mode and owner
     int64_t size = 0;
     bool operator==(const Version&) const = default;
   };
@@ -89,14 +89,14 @@ class TokenStore {
   TokenStore(const std::string& data_dir, Now now);
 
   Version CurrentVersion() const;
-  // Reads the file where it is another one than last time, or could not be used.
+  // Reads the file if it has changed since the last time, or could not be used then.
   absl::Status Refresh() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<std::vector<TokenRecord>> Read() const;
-  // Makes "requires_tokens", durably.
+  // Creates "requires_tokens", durably.
   absl::Status Mark() const;
-  // The token's place in `records_`; null: there is none.
+  // The token in `records_`. Null if there is none.
   const TokenRecord* Find(absl::string_view token_id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Reads, lets `change` change, writes; one process at a time.
+  // Reads the tokens, applies `change`, and writes them. Excludes other processes.
   absl::Status Change(const std::function<absl::Status(std::vector<TokenRecord>&)>& change)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -109,7 +109,7 @@ class TokenStore {
   bool required_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_open_ ABSL_GUARDED_BY(mutex_) = false;  // Open has succeeded
   std::vector<TokenRecord> records_ ABSL_GUARDED_BY(mutex_);
-  // Why the newest file cannot be used. Nobody gets in until it can be.
+  // Why the newest file cannot be used. Callers are refused until it can be.
   absl::Status damage_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -57,7 +57,7 @@ class MemoryReader : public Base {
     return Optional(data().deleted_requests.Find(std::string(request_id)));
   }
   absl::StatusOr<bool> WasDeleted(absl::string_view id) override {
-    // Ids are a name and a number, which are given in turn and never again.
+    // An id is a name and a number. Numbers are assigned in turn and never reused.
     const size_t dash = id.rfind('-');
     int64_t number = 0;
     if (dash == absl::string_view::npos || !absl::SimpleAtoi(id.substr(dash + 1), &number)) {
@@ -170,7 +170,6 @@ class MemoryReader : public Base {
     return ForEachInOrder(start_position, take,
                           [&](const EventRecord& event) { return event.experiment == experiment; });
   }
-  // From here on some belong to a later StorageReader.
   absl::Status ForEachTrialEvent(int64_t trial, int64_t start_position,
                                  const StorageReader::TakeEvent& take) {
     return ForEachInOrder(start_position, take,
@@ -309,7 +308,7 @@ class MemoryStorage::Writer : public MemoryReader<StorageWriter> {
 
   absl::Status Begin() override {
     RollBack();
-    // Who reads keeps what is there now.
+    // Copy on write: a reader keeps the old state.
     if (data_.use_count() > 1) data_ = std::make_shared<MemoryData>(*data_);
     return absl::OkStatus();
   }

@@ -1,5 +1,5 @@
-// A store in memory, with transactions: fast enough to play millions of events against, and made
-// to fail and to be opened again. For tests.
+// MemoryStorage: a store in memory with transactions, for simulations and tests. Fast enough for
+// millions of events; commits can be made to fail, and the store can be opened again.
 #ifndef LENGTHWISE_SERVER_SIMULATION_MEMORY_STORAGE_H_
 #define LENGTHWISE_SERVER_SIMULATION_MEMORY_STORAGE_H_
 
@@ -16,12 +16,12 @@
 
 namespace lengthwise::server {
 
-// What takes a transaction back, last to first.
+// Actions that undo a transaction, applied last to first.
 using Journal = std::vector<std::function<void()>>;
 
 inline constexpr absl::string_view kMemoryStorageName = "the store in memory";
 
-// Rows by key; what changes is noted in a journal.
+// Rows by key. Changes are recorded in a journal.
 template <typename Key, typename Row>
 class Table {
  public:
@@ -47,7 +47,7 @@ class Table {
     journal.push_back([this, key, old = std::move(found->second)] { rows_[key] = old; });
     rows_.erase(found);
   }
-  // Changes a row in place. `undo` gets it as `change` left it.
+  // Changes a row in place. `undo` gets the row as `change` left it.
   template <typename Change>
   void Edit(const Key& key, const Change& change, std::function<void(Row&)> undo,
             Journal& journal) {
@@ -60,9 +60,9 @@ class Table {
 };
 
 struct MemoryData {
-  using TrialId = std::pair<std::string, std::string>;  // the experiment's and the trial's
+  using TrialId = std::pair<std::string, std::string>;  // ids of the experiment and the trial
 
-  Table<std::string, int64_t> counters;  // last key or number given, by what
+  Table<std::string, int64_t> counters;  // last key or number assigned, by counter name
   Table<int64_t, ExperimentRecord> experiments;
   Table<std::string, int64_t> experiment_keys;  // by id
   Table<std::string, DeletedRequest> deleted_requests;
@@ -70,11 +70,11 @@ struct MemoryData {
   Table<int64_t, TrialRecord> trials;
   Table<TrialId, int64_t> trial_keys;
   Table<int64_t, LeaseRecord> leases;
-  Table<int64_t, std::vector<EventRecord>> events;  // by trial, positions ascending
+  Table<int64_t, std::vector<EventRecord>> events;  // by trial, in order of position
 };
 
-// Not thread-safe. What is read keeps the state of a committed transaction through later ones; but
-// what is read while a transaction is open sees that one, too.
+// Not thread-safe. A reader keeps its committed state through later transactions, but sees a
+// transaction that is open while it reads.
 class MemoryStorage : public Storage {
  public:
   MemoryStorage();
@@ -85,12 +85,12 @@ class MemoryStorage : public Storage {
   int64_t SizeBytes() const override { return 0; }
   const LeaseKey& lease_key() const override { return lease_key_; }
 
-  // The next commit fails, and stores nothing.
+  // The next commit fails and stores nothing.
   void FailNextCommit();
-  // What a server that dies leaves behind: the open transaction is gone.
+  // Simulates the death of the server: the open transaction is lost.
   void Crash();
 
-  // What is there, in the open transaction too.
+  // The current data, including the open transaction.
   const MemoryData& data() const { return *data_; }
 
  private:

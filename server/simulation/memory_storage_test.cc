@@ -8,7 +8,7 @@
 namespace lengthwise::server {
 namespace {
 
-// What is opened again has all that was committed: the same object, after a crash.
+// Reopening keeps everything committed: the same object, after a crash.
 class OpenedAgain : public Storage {
  public:
   explicit OpenedAgain(std::shared_ptr<MemoryStorage> storage) : storage_(std::move(storage)) {

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int32_t kMaxFailures = 3;
 constexpr int32_t kMaxPreemptions = 3;
-constexpr int32_t kHighestPriority = 2;  // of the simulation's users
+constexpr int32_t kHighestPriority = 2;  // highest priority of the simulated users
 
 bool IsUnended(v1::TrialState state) { return state == v1::QUEUED || state == v1::RUNNING; }
 
@@ -25,7 +25,7 @@ bool IsActor(absl::string_view actor) {
 bool MayChange(v1::TrialState from, v1::TrialState to) {
   if (from == v1::QUEUED) return to == v1::RUNNING || to == v1::CANCELLED;
   if (from == v1::RUNNING) return to != v1::RUNNING && to != v1::TRIAL_STATE_UNSPECIFIED;
-  // What succeeded has its result for good.
+  // A trial that succeeded keeps its result for good.
   return from != v1::SUCCEEDED && to == v1::QUEUED;
 }
 
@@ -110,7 +110,7 @@ void Promise::CheckChange(const MemoryData& data, const TrialRecord& trial, cons
   if (change.from() == v1::RUNNING && change.to() == v1::QUEUED) {
     const bool failed = absl::StrContains(change.reason(), " failed: ");
     known.failures += failed ? 1 : 0;
-    // What fails alike a second time is not tried a third time.
+    // A failure that repeats identically is not tried a third time.
     const int32_t most = NatureOf(trial.id) == Nature::kFailsAlike ? 1 : kMaxFailures - 1;
     if (known.failures > most) Break(what + " too often");
     splits_ += absl::StrContains(change.reason(), "does not hold the pack") ? 1 : 0;
@@ -195,7 +195,7 @@ void Promise::CheckExperiment(const MemoryData& data, const std::string& id) {
 }
 
 void Promise::CheckRebuilt(const MemoryData& data, Scheduler& scheduler) {
-  passed_over_.clear();  // who was served when, is not kept
+  passed_over_.clear();  // the order of service is not stored
   const int64_t* token = data.counters.Find("token");
   last_token_ = token == nullptr ? 0 : *token;
   for (const auto& [request, experiment] : created_) {
@@ -282,7 +282,7 @@ void Promise::CheckChoice(const MemoryData& data, const Choice& choice, const v1
   };
   for (const std::string& other : choice.owners) {
     if (running(other) < running(owner)) Break(absl::StrCat(owner, " went before ", other));
-    // Turns can be counted only where every lease is looked at.
+    // Turns can only be counted if every lease is checked.
     const bool passed =
         full_check_every_ == 1 && other != owner && running(other) == running(owner);
     if (passed && ++passed_over_[other] > static_cast<int64_t>(choice.owners.size()) + 8) {

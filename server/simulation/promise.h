@@ -1,6 +1,6 @@
-// The promise that the server makes of trials, checked against what it stores: after every
-// transaction that changed one, at every lease, at every batch of events and after every restart.
-// Knows nothing of how the engine or the scheduler work.
+// Promise: the server's promise about trials, checked against what it stores: after every
+// transaction that changed a trial, every lease, every batch of events and every restart.
+// Independent of the implementation of engine and scheduler.
 #ifndef LENGTHWISE_SERVER_SIMULATION_PROMISE_H_
 #define LENGTHWISE_SERVER_SIMULATION_PROMISE_H_
 
@@ -24,44 +24,44 @@ namespace lengthwise::server {
 
 class Promise {
  public:
-  // What is broken first; empty: nothing.
+  // The first violation. Empty if there is none.
   const std::string& broken() const { return broken_; }
   void Break(std::string what);
 
-  // Checks that look at all trials are made at every commit and lease of a small fleet; of a large
-  // one at every so many, or it could not be simulated. Checks of the trials that changed are
-  // always made.
+  // Checks of all trials run at every commit and lease of a small fleet, and at a fraction of them
+  // for a large one, which could not be simulated otherwise. Checks of changed trials always run.
   void SetFleet(int64_t workers) { full_check_every_ = std::max<int64_t>(1, workers / 50); }
 
-  // These trials, by experiment, are in another state since the commit before.
+  // These trials, by experiment, changed state since the previous commit.
   void CheckCommit(const MemoryData& data,
                    const absl::btree_map<std::string, absl::btree_set<int64_t>>& trials,
                    Scheduler& scheduler, absl::Time now);
-  // A scheduler was made from what is stored.
+  // The scheduler was rebuilt from the store.
   void CheckRebuilt(const MemoryData& data, Scheduler& scheduler);
 
-  // Who may be given a lease: the owners who wait at the highest priority at which anything waits.
+  // The owners that may be leased to next: those that wait at the highest priority with waiting
+  // trials.
   struct Choice {
     std::optional<int32_t> priority;
     std::set<std::string> owners;
-    std::map<std::string, int64_t> running;  // trials by owner
+    std::map<std::string, int64_t> running;  // running trials by owner
   };
-  // Absent where a large fleet's lease is not checked against it.
+  // Absent if this lease of a large fleet is not checked.
   std::optional<Choice> ChoiceOf(const MemoryData& data, absl::Time now);
-  // A worker was answered so; `choice` is from before.
+  // A worker got this response. `choice` is from before the call.
   void CheckLease(const MemoryData& data, const std::optional<Choice>& choice,
                   const v1::AcquireLeaseResponse& response);
 
-  // Events were taken, or refused; `before` is the trial before, absent for one that is gone.
+  // Events were stored or refused. `before` is the trial before the call; absent if it is deleted.
   void CheckEvents(const std::optional<TrialRecord>& before, int64_t last_before,
                    const v1::StreamEventsRequest& request,
                    const v1::StreamEventsResponse& response);
-  // The worker was told that they are durable.
+  // The worker was told that its events up to `sequence` are durable.
   void Acknowledge(const std::string& trial, int32_t attempt, int64_t sequence);
 
-  // A user was told that a request made this experiment.
+  // A user was told that a request created this experiment.
   void Created(const std::string& request_id, const std::string& experiment);
-  // A user asks for that: from now on it may be gone.
+  // A user requests the deletion. From now on the experiment may be gone.
   void Deleting(const std::string& experiment);
 
   int64_t successes() const { return successes_; }
@@ -73,7 +73,7 @@ class Promise {
  private:
   struct Known {
     v1::TrialState state = v1::QUEUED;
-    int64_t position = 0;  // of the last change that was looked at
+    int64_t position = 0;  // position of the last change that was checked
     int32_t attempt = 0;
     // Since it was submitted or retried.
     int32_t failures = 0;
@@ -84,10 +84,10 @@ class Promise {
                   absl::Time now);
   void CheckChange(const MemoryData& data, const TrialRecord& trial, const v1::Event& event,
                    Known& known);
-  // A trial that succeeded has the history of an undisturbed run.
+  // A trial that succeeded must have the history of an undisturbed run.
   void CheckHistory(const MemoryData& data, const TrialRecord& trial);
   void CheckExperiment(const MemoryData& data, const std::string& id);
-  // Whether the lease goes to whom it should, by `choice`.
+  // Checks that the lease goes to one of the owners in `choice`.
   void CheckChoice(const MemoryData& data, const Choice& choice, const v1::Lease& lease);
 
   std::string broken_;

@@ -1,7 +1,7 @@
-// Simulations by the seed, for as long as one likes:
+// Runs simulations, one per seed:
 //   simulate [--seeds=N] [--first_seed=N] [--events=N] [--workers=N] [--storms]
-// Prints what happened in each and the first promise that was broken, with its seed, and then exits
-// with 1.
+// Prints a summary of each. At the first broken promise it prints the violation and its seed, and
+// exits with code 1.
 #include <cstdint>
 #include <cstdlib>
 #include <iostream>

@@ -37,9 +37,9 @@ bool SimulatedServer::DamageCheckpoint(const TrialRecord& trial) {
 void SimulatedServer::Start() {
   const auto now = [this] { return timeline_.now(); };
   Engine::Options options;
-  // Trials take seconds here.
+  // Simulated trials take seconds.
   options.scheduler.min_run = absl::Seconds(2);
-  // Grids are made without it.
+  // Grids are made without a resolver.
   const auto resolve =
       [](const v1::CreateExperimentRequest&) -> absl::StatusOr<specification::Grid> {
     return absl::InternalError("the extension was made for another specification");
@@ -63,7 +63,7 @@ void SimulatedServer::Die() {
 }
 
 void SimulatedServer::Tick() {
-  // The command loop wakes at deadlines; here a command does nothing as often.
+  // The command loop wakes at deadlines. Here an empty command wakes the engine as often.
   timeline_.After(timeline_.Between(300, 700), [this, life = lives_] {
     if (life != lives_) return;
     Post([](Engine&) -> Answer { return nullptr; });
@@ -92,7 +92,8 @@ void SimulatedServer::ProcessGroup() {
     return promise_.Break(std::string(status.message()));
   }
   const bool dies = timeline_.Chance(weather_.server_dies);
-  // Before the commit nothing of the group has happened; after it all has, unheard of.
+  // A death before the commit loses the group. A death after it keeps the group but loses its
+  // answers.
   if (dies && timeline_.Chance(2)) return Die();
   if (timeline_.Chance(weather_.commit_fails)) storage_.FailNextCommit();
   if (!engine_->ledger.Commit().ok()) {

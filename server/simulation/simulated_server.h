@@ -1,5 +1,5 @@
-// The server's engine as its command loop drives it, in groups of one transaction each, on a store
-// that fails and in a process that dies.
+// SimulatedServer: the server's engine, driven in groups of one transaction each as by its command
+// loop, on a store that fails and in a process that dies.
 #ifndef LENGTHWISE_SERVER_SIMULATION_SIMULATED_SERVER_H_
 #define LENGTHWISE_SERVER_SIMULATION_SIMULATED_SERVER_H_
 
@@ -19,22 +19,22 @@ namespace lengthwise::server {
 
 class SimulatedServer {
  public:
-  // All must outlive it. `artifacts` are in `directory`.
+  // All references must outlive it. `artifacts` are stored in `directory`.
   SimulatedServer(Timeline& timeline, const Weather& weather, ArtifactStore& artifacts,
                   std::string directory, Promise& promise);
 
-  // What follows the commit: the answer.
+  // Runs after the commit: delivers the answer.
   using Answer = std::function<void()>;
-  // Runs on the engine in one of the next groups. Nothing is heard of it when the server is down,
-  // or dies, or the store fails.
+  // Runs on the engine in one of the next groups. There is no answer if the server is down or dies,
+  // or if the store fails.
   using Command = std::function<Answer(Engine&)>;
   void Post(Command command);
 
   const MemoryData& data() const { return storage_.data(); }
-  // A worker's upload, as far as the engine sees it. Without the store's writer, which waits for
-  // the disk again and again.
+  // A worker's upload, as far as the engine sees it. Bypasses the store's writer, which waits for
+  // the disk.
   void PutArtifact(const ArtifactId& id, const std::string& bytes);
-  // Damages what a waiting trial would go on from. False where there is nothing.
+  // Damages the checkpoint that a waiting trial would resume from. False if there is none.
   bool DamageCheckpoint(const TrialRecord& trial);
   Promise& promise() { return promise_; }
   // Null while the server is down.

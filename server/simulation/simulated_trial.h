@@ -1,4 +1,4 @@
-// What simulated trials are like: their specifications, and how they fare.
+// Simulated trials: their specifications, and how they behave.
 #ifndef LENGTHWISE_SERVER_SIMULATION_SIMULATED_TRIAL_H_
 #define LENGTHWISE_SERVER_SIMULATION_SIMULATED_TRIAL_H_
 
@@ -22,7 +22,7 @@ enum class Nature {
   kDiverges,         // permanently
 };
 
-// Told by the trial's id.
+// Derived from the trial's id.
 inline Nature NatureOf(absl::string_view id) {
   if (absl::StartsWith(id, "now_and_then")) return Nature::kFailsNowAndThen;
   if (absl::StartsWith(id, "alike")) return Nature::kFailsAlike;
@@ -30,12 +30,12 @@ inline Nature NatureOf(absl::string_view id) {
   return Nature::kGood;
 }
 
-// Points of a grid, from `seed` on, in `packs` packs of up to `most` trials. A trial has
-// training.steps steps, stores checkpoints where training.checkpoint_every_steps is not 0, and
-// takes training.batch_size of a worker's memory.
+// A grid of `packs` packs with up to `most` trials each. A trial has training.steps steps, stores
+// checkpoints unless training.checkpoint_every_steps is 0, and uses training.batch_size units of a
+// worker's memory.
 specification::Grid MakeGrid(Timeline& timeline, const std::string& name, int64_t packs,
                              int64_t most);
-// One more trial of a grid's pack.
+// One more trial of a pack.
 specification::GridTrial MoreOf(Timeline& timeline,
                                 std::shared_ptr<const specification::GridPack> pack, uint64_t seed);
 

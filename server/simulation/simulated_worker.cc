@@ -108,7 +108,7 @@ void SimulatedWorker::Beat() {
 
 void SimulatedWorker::SetHeartbeatInterval(const google::protobuf::Duration& interval) {
   heartbeat_interval_ = absl::Seconds(interval.seconds()) + absl::Nanoseconds(interval.nanos());
-  // Or a cancellation would not be here within two seconds.
+  // A longer interval would delay a cancellation beyond two seconds.
   if (heartbeat_interval_ < absl::Milliseconds(100) ||
       heartbeat_interval_ > absl::Milliseconds(1750)) {
     server_.promise().Break(
@@ -189,7 +189,7 @@ void SimulatedWorker::Ask() {
 
 void SimulatedWorker::Take(const v1::AcquireLeaseResponse& response) {
   asked_ = absl::InfinitePast();
-  // A second answer, or one that comes too late, is nobody's lease: it expires.
+  // A second or late answer grants a lease that no worker uses. It must expire.
   if (!response.has_lease() || lease_.has_value() || leaving_) return;
   lease_ = response.lease();
   for (const v1::LeasedTrial& leased : lease_->trials()) {
@@ -326,7 +326,7 @@ void SimulatedWorker::EmitOutcome(RunningTrial& trial, v1::Outcome::Kind kind,
 
 void SimulatedWorker::EmitCheckpoint(RunningTrial& trial) {
   if (trial.checkpoint_step == trial.step) return;
-  // The same bytes at every step: a trial needs one file.
+  // The same bytes at every step, so that a trial needs one file.
   const std::string bytes = absl::StrCat("model of ", trial.leased.trial());
   const TrialPath path = *ParseTrialName(trial.leased.trial());
   const ArtifactId id = {
@@ -410,7 +410,7 @@ void SimulatedWorker::GiveBack() {
   request.set_lease_id(lease_->lease_id());
   request.set_fencing_token(lease_->fencing_token());
   request.set_reason(draining_);
-  // Said once; a lease whose release was lost expires.
+  // Sent once. If it is lost, the lease must expire.
   Call<v1::ReleaseLeaseResponse>(
       [this, request](Engine& engine) { return engine.leases.Release(request, principal_); },
       [](const auto&) {});

@@ -1,5 +1,6 @@
-// A worker's process and what comes after it: registers, leases packs, "trains" them, sends what
-// they record until it is acknowledged, drains, is killed, and comes back under another name.
+// SimulatedWorker: a worker's process and its successors. It registers, leases packs, "trains"
+// them, resends recorded events until they are acknowledged, drains, is killed, and returns under
+// another name.
 #ifndef LENGTHWISE_SERVER_SIMULATION_SIMULATED_WORKER_H_
 #define LENGTHWISE_SERVER_SIMULATION_SIMULATED_WORKER_H_
 
@@ -18,11 +19,11 @@ namespace lengthwise::server {
 
 class SimulatedWorker {
  public:
-  // All must outlive it. `number` is its place among the workers.
+  // All references must outlive it. `number` is its index among the workers.
   SimulatedWorker(int number, Timeline& timeline, const Weather& weather, Network& network,
                   SimulatedServer& server);
 
-  // The machine is taken away: the worker drains, and is killed where it takes its time.
+  // The machine's time is up: the worker drains, and is killed if that takes too long.
   void EndWallTime();
 
  private:
@@ -31,27 +32,28 @@ class SimulatedWorker {
     Nature nature = Nature::kGood;
     int64_t step = 0;
     int64_t checkpoint_step = 0;
-    int64_t sequence = 0;                    // of the last event
-    std::deque<v1::Event> unsent;            // not acknowledged
-    absl::Time sent = absl::InfinitePast();  // last
-    bool ended = false;                      // has its outcome, was cancelled, or is another's
+    int64_t sequence = 0;          // of the last event
+    std::deque<v1::Event> unsent;  // not acknowledged
+    // has its outcome, was cancelled, or belongs to another
+    absl::Time sent = absl::InfinitePast();
+    bool ended = false;  // has its outcome, was cancelled, or is another's
   };
 
   void Start();
   void Beat();
   void SetHeartbeatInterval(const google::protobuf::Duration& interval);
   void Work();
-  // The process ends; another starts in its place.
+  // The process ends and another one starts in its place.
   void End();
-  // Whether the process ends at this beat.
+  // True if the process ends at this heartbeat.
   bool MeetsItsEnd();
-  // Sends a command through the network; what it returns comes back through it, unless another
-  // process is there by then.
+  // Sends a command through the network. Its result returns through the network, unless another
+  // process has replaced this one by then.
   template <typename Response>
   void Call(std::function<absl::StatusOr<Response>(Engine&)> command,
             std::function<void(const absl::StatusOr<Response>&)> take);
 
-  // Others show this worker's lease, or a guess of it, or name the worker: all are refused.
+  // Others present this worker's lease, a guess of it, or the worker's name. All must be refused.
   void Intrude();
   void Register();
   void Ask();
@@ -64,7 +66,7 @@ class SimulatedWorker {
   void EmitCheckpoint(RunningTrial& trial);
   void Send(RunningTrial& trial);
   RunningTrial* Find(const std::string& name);
-  // Draining: stores checkpoints, waits until all is acknowledged, gives the lease back.
+  // Drains: stores checkpoints, waits until everything is acknowledged, gives the lease back.
   void Drain(const std::string& reason);
   void GiveBack();
   bool IsSent() const;
@@ -78,7 +80,7 @@ class SimulatedWorker {
   Network& network_;
   SimulatedServer& server_;
 
-  int64_t life_ = 0;  // which process
+  int64_t life_ = 0;  // number of the process
   std::string id_;
   bool registered_ = false;
   bool leaving_ = false;
@@ -87,7 +89,7 @@ class SimulatedWorker {
   absl::Time asked_ = absl::InfinitePast();
   std::optional<v1::Lease> lease_;
   std::vector<RunningTrial> trials_;
-  std::string draining_;  // why; empty: it is not
+  std::string draining_;  // the reason; empty if not draining
   absl::Time drain_end_;
 };
 

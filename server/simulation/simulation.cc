@@ -12,10 +12,11 @@ namespace lengthwise::server {
 namespace {
 
 constexpr int64_t kMostUnended = 40;
-// Workers to which that, and the size of an experiment, belong; more workers get more.
+// Number of workers that kMostUnended and the size of experiments are meant for. Both grow with the
+// fleet.
 constexpr int64_t kUsualWorkers = 50;
 constexpr size_t kMostExperiments = 10;
-// Simulated: trials of a hundred steps end long before.
+// Simulated time limit. Trials of a hundred steps end long before.
 constexpr absl::Duration kLongestEvening = absl::Hours(2);
 
 }  // namespace
@@ -61,7 +62,7 @@ std::string Simulation::Run() {
   weather_ = kFairWeather;
   const absl::Time evening = timeline_.now();
   while (promise_.broken().empty() && Unended() > 0) {
-    // To count costs as much as the trials are many, and these as the fleet is large.
+    // Counting costs time proportional to the number of trials, which grows with the fleet.
     for (int64_t i = 0; i < Scale(); ++i) timeline_.RunNext();
     if (timeline_.now() - evening > kLongestEvening) {
       promise_.Break(absl::StrCat(Unended(), " trials never end"));
@@ -152,7 +153,7 @@ void Simulation::Submit() {
   const auto post = [this, submission] {
     server_->Post([this, submission](Engine& engine) -> SimulatedServer::Answer {
       const auto response = engine.submissions.Create(submission);
-      // What was deleted meanwhile is not created again.
+      // A request whose experiment was deleted does not create it again.
       if (!response.ok() && !absl::IsFailedPrecondition(response.status())) {
         promise_.Break(std::string(response.status().message()));
       }
@@ -164,7 +165,7 @@ void Simulation::Submit() {
     });
   };
   post();
-  // A user who has heard nothing asks again, at once or much later.
+  // A user without an answer repeats the request, at once or much later.
   if (timeline_.Chance(4)) post();
   if (timeline_.Chance(4)) timeline_.After(timeline_.Between(1'000, 600'000), post);
 }

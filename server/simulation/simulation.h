@@ -1,6 +1,6 @@
-// A server, its workers and its users on one simulated day, in any weather: what the real engine,
-// scheduler and event intake do is checked against the promise (promise.h) after every step. The
-// same seed gives the same day.
+// Simulation: a server, its workers and its users over a simulated day under random faults. The
+// real engine, scheduler and event intake are checked against the promise (promise.h) after every
+// step. The same seed gives the same day.
 #ifndef LENGTHWISE_SERVER_SIMULATION_SIMULATION_H_
 #define LENGTHWISE_SERVER_SIMULATION_SIMULATION_H_
 
@@ -24,23 +24,23 @@ class Simulation {
   struct Options {
     uint64_t seed = 1;
     int workers = 6;
-    // Wall times end together, as of jobs that a cluster started at once: every minute or two a
-    // third of the workers is asked to stop, and killed soon after where it has not.
+    // Wall times end together, as for jobs that a cluster started together: every minute or two, a
+    // third of the workers is asked to stop, and killed soon after if it has not.
     bool storms = false;
-    // Events to play before the weather clears and the users go home; then until every trial has
-    // ended.
+    // Number of events before faults stop and users leave. Then the simulation runs until every
+    // trial has ended.
     int64_t events = 100'000;
-    // For checkpoints' files; made, and left behind.
+    // Directory for checkpoint files. Created, and not deleted.
     std::string directory;
   };
 
   explicit Simulation(const Options& options);
 
-  // What is broken, and when; empty: nothing.
+  // Returns the violation and its time. Empty if there is none.
   std::string Run();
 
   int64_t events() const { return timeline_.events(); }
-  // What happened, in one line: a simulation in which nothing happens proves nothing.
+  // A one-line summary of what happened: a simulation in which nothing happens proves nothing.
   std::string Summary() const;
   const Promise& promise() const { return promise_; }
   int64_t server_deaths() const { return server_->deaths(); }
@@ -58,14 +58,14 @@ class Simulation {
                  const std::shared_ptr<Parts>& parts);
   void Retry(const v1::RetryTrialsRequest& request, const std::string& user,
              const std::shared_ptr<Parts>& parts);
-  // Of a command: small ones, so that others come between.
+  // Small parts of a command, so that other commands come between.
   static std::shared_ptr<Parts> SmallParts();
   void Delete(const std::string& id);
   void Damage();
-  // Any experiment that is there; empty: none.
+  // Any existing experiment. Empty if there is none.
   std::string AnyExperiment();
   std::string AnyTrial(const std::string& experiment);
-  // How many usual fleets this one is.
+  // The size of this fleet in multiples of the usual one.
   int64_t Scale() const;
   int64_t Unended() const;
   std::string AnyUser();

@@ -37,7 +37,7 @@ TEST(SimulationTest, MillionsOfEventsKeepThePromise) {
     failed_commits += simulation.failed_commits();
     damages += simulation.damages();
   }
-  // Everything that can happen did.
+  // Everything that can happen did happen.
   EXPECT_GT(successes, 1000);
   EXPECT_GT(retries, 500);
   EXPECT_GT(preemptions, 50);

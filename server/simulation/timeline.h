@@ -1,4 +1,4 @@
-// Simulated time: what happens when, and nothing else. And the chances by which it does.
+// Simulated time and random events.
 #ifndef LENGTHWISE_SERVER_SIMULATION_TIMELINE_H_
 #define LENGTHWISE_SERVER_SIMULATION_TIMELINE_H_
 
@@ -13,8 +13,8 @@
 
 namespace lengthwise::server {
 
-// Runs what was asked for in the order of its time, of equal times in the order of asking. The same
-// seed gives the same run on every machine.
+// Runs actions in the order of their times; at equal times, in the order in which they were added.
+// The same seed gives the same run on every machine.
 class Timeline {
  public:
   explicit Timeline(uint64_t seed) : random_(seed) {}
@@ -25,10 +25,10 @@ class Timeline {
   void After(absl::Duration wait, std::function<void()> happen) {
     queue_.push({now_ + wait, ++asked_, std::move(happen)});
   }
-  // False when nothing is left.
+  // False if nothing is left.
   bool RunNext() {
     if (queue_.empty()) return false;
-    // What happens may ask for more.
+    // The action may add more.
     const std::function<void()> happen = std::move(const_cast<Entry&>(queue_.top()).happen);
     now_ = queue_.top().time;
     queue_.pop();
@@ -42,7 +42,7 @@ class Timeline {
     return static_cast<int64_t>(random_() % static_cast<uint64_t>(bound));
   }
   bool Chance(int64_t one_in) { return one_in > 0 && Below(one_in) == 0; }
-  // Milliseconds between the two.
+  // A random duration between `least` and `most` milliseconds.
   absl::Duration Between(int64_t least, int64_t most) {
     return absl::Microseconds(1000 * least + Below(1000 * (most - least) + 1));
   }
@@ -64,21 +64,21 @@ class Timeline {
   std::priority_queue<Entry> queue_;
 };
 
-// What can go wrong, as one in so many; 0: never.
+// Probabilities of faults, as one in N. 0: never.
 struct Weather {
   int64_t message_lost = 40;
   int64_t message_doubled = 40;
-  int64_t message_delayed = 20;  // for seconds, so that others overtake it
+  int64_t message_delayed = 20;  // for seconds, so that later messages overtake it
   int64_t commit_fails = 400;
   int64_t server_dies = 4000;   // at a group
   int64_t worker_dies = 1500;   // at a heartbeat, of kill -9
-  int64_t worker_drains = 700;  // at a heartbeat, of SIGTERM
+  int64_t worker_drains = 700;  // at a heartbeat, by SIGTERM
   int64_t partition = 500;      // at a heartbeat
 };
 
 inline constexpr Weather kFairWeather = {0, 0, 0, 0, 0, 0, 0, 0};
 
-// Between workers and the server: loses, doubles and delays what is sent.
+// The network between workers and the server: loses, duplicates and delays messages.
 class Network {
  public:
   Network(Timeline& timeline, const Weather& weather) : timeline_(timeline), weather_(weather) {}

@@ -28,17 +28,17 @@ constexpr absl::string_view kSuffix = ".safetensors";
 constexpr absl::string_view kDataSuffix = ".jsonl";
 constexpr absl::string_view kManifestSuffix = ".json";
 
-// What a Reader reads at once.
+// Bytes per read of a Reader.
 constexpr size_t kChunkBytes = 1 << 20;
-// Trials whose files DeleteSome deletes.
+// Trials per call of DeleteSome.
 constexpr size_t kTrialsAtOnce = 50;
 constexpr int kUploadsAtOnce = 50;
 
-// What file systems take as one name, bytes.
+// Maximum length of a file name in bytes.
 constexpr size_t kMaxFileName = 255;
 
-// The directory of an id: the id itself, or for a longer one than a file name may be its beginning
-// and its hash. "~" is in no id, so that the two kinds never meet.
+// Name of an id's directory: the id, or the beginning and the hash of an id that is too long for a
+// file name. No id contains "~", so the two kinds cannot collide.
 std::string DirectoryName(absl::string_view id) {
   if (id.size() <= kMaxFileName) return std::string(id);
   const std::string hash = platform::Sha256Hex(id);
@@ -49,7 +49,7 @@ std::string ManifestOf(absl::string_view path) {
   return absl::StrCat(path.substr(0, path.rfind('.')), kManifestSuffix);
 }
 
-// Says whose the artifact at `path` is.
+// Records which trial and step the artifact at `path` belongs to.
 absl::Status WriteManifest(const std::string& path, const ArtifactId& id, int64_t size_bytes,
                            int64_t step) {
   const nlohmann::json manifest = {
@@ -92,7 +92,8 @@ class ArtifactFileWriter : public ArtifactStore::Writer {
     LENGTHWISE_FAILPOINT("artifact.manifest.after");
     if (status.ok()) status = file_->Commit();
     LENGTHWISE_FAILPOINT("artifact.commit.after");
-    // A later upload must not take a name for durable whose directory was not synced.
+    // Otherwise a later upload would find the file and report it as durable, although its directory
+    // was not synced.
     if (!status.ok() && id_.trial == kDataFiles) store_.Delete(id_).IgnoreError();
     if (status.ok()) status = store_.Remember(path_);
     return status;
@@ -105,8 +106,8 @@ class ArtifactFileWriter : public ArtifactStore::Writer {
                                             "; send it again"));
   }
 
-  // Whether these examples are stored already. Experiments share that file, of which a new one
-  // would be a second copy. It counts as uploaded now.
+  // True if these examples are stored already. Experiments share that file, so it is kept; a new
+  // one would be a second copy. Restarts the upload's age.
   bool IsThere() {
     if (!store_.Verify(id_, size_bytes_).ok()) return false;
     std::error_code error;
@@ -114,7 +115,7 @@ class ArtifactFileWriter : public ArtifactStore::Writer {
       platform::MutexLock lock(store_.uploads_mutex_);
       std::filesystem::last_write_time(path_, std::filesystem::file_time_type::clock::now(), error);
     }
-    // Who wrote it may have died before this.
+    // The process that wrote the file may have died before it synced the directory.
     return !error &&
            platform::SyncDirectory(std::filesystem::path(path_).parent_path().string()).ok();
   }
@@ -144,7 +145,7 @@ absl::StatusOr<std::unique_ptr<ArtifactStore>> ArtifactStore::Open(const std::st
   for (const std::string& experiment : experiments) {
     const std::string experiment_path = absl::StrCat(directory, "/", experiment);
     const auto trials = platform::ListDirectory(experiment_path);
-    if (!trials.ok()) continue;  // not a directory: not ours
+    if (!trials.ok()) continue;  // not a directory of this store
     for (const std::string& trial : *trials) {
       const std::string trial_path = absl::StrCat(experiment_path, "/", trial);
       const auto files = platform::ListDirectory(trial_path);
@@ -189,7 +190,7 @@ absl::StatusOr<std::string> ArtifactStore::PathOf(const ArtifactId& id) const {
 absl::Status ArtifactStore::MakeDirectory(const ArtifactId& id) {
   ASSIGN_OR_RETURN(const std::string directory, DirectoryOf(id.experiment, id.trial));
   absl::Status status = platform::CreateDirectories(directory);
-  // The experiment's own name must be durable, too, whoever made it.
+  // The experiment's directory must be durable as well, even if another call created it.
   if (status.ok()) status = platform::SyncDirectory(directory_);
   return status;
 }

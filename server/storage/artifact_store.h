@@ -1,10 +1,15 @@
-// Checkpoints' bytes: <directory>/<experiment>/<trial>/<sha256>.safetensors, each with a manifest
-// <sha256>.json that says whose it is: {"trial", "step", "size_bytes", "sha256"}. Files of examples
-// stand beside the trials: <directory>/<experiment>/data/<sha256>.jsonl, each the same file as
-// <directory>/uploads/data/<sha256>.jsonl by a second name where the file system can. Files appear
-// whole and durable or not at all. Directories are named by ids (server/resource_id.h), ids that
-// are longer than a file name may be by their beginning and their hash; anything else is refused,
-// so that no name leads out of the directory.
+// ArtifactStore: the bytes of checkpoints and of files of examples, in a directory.
+//
+//   <directory>/<experiment>/<trial>/<sha256>.safetensors   a checkpoint
+//   <directory>/<experiment>/<trial>/<sha256>.json          its manifest, {"trial", "step",
+//                                                           "size_bytes", "sha256"}
+//   <directory>/<experiment>/data/<sha256>.jsonl            a file of examples
+//   <directory>/uploads/data/<sha256>.jsonl                 the same file as it was uploaded: a
+//                                                           hard link if possible
+//
+// Files appear whole and durable or not at all. Directories are named by ids
+// (server/resource_id.h); an id longer than a file name may be becomes its beginning and its hash.
+// Anything else is refused, so that no name leads out of the directory.
 #ifndef LENGTHWISE_SERVER_STORAGE_ARTIFACT_STORE_H_
 #define LENGTHWISE_SERVER_STORAGE_ARTIFACT_STORE_H_
 
@@ -30,41 +35,40 @@ struct ArtifactId {
   std::string sha256;
 };
 
-// In the place of a trial: an experiment's files of examples. No trial has this id.
+// Stands in place of a trial for an experiment's files of examples. No trial has this id.
 inline constexpr absl::string_view kDataFiles = "data";
-// In the place of an experiment: what was uploaded. No experiment has this id, for theirs end in a
+// Stands in place of an experiment for uploads. No experiment has this id: experiment ids end in a
 // number.
 inline constexpr absl::string_view kUploads = "uploads";
 
-// The ending of an artifact's file.
+// Suffix of an artifact's file name.
 absl::string_view SuffixOf(absl::string_view trial);
 
-// Whether an error says that an artifact is gone or damaged for good. Other errors say that it
-// could not be read now (no rights, no descriptors, a disk that fails), and nothing of what it
-// holds.
+// True if the error means that an artifact is permanently gone or damaged. Other errors
+// (permissions, descriptors, a failing disk) mean that it cannot be read now, and say nothing about
+// its contents.
 bool IsLost(const absl::Status& status);
 
-// Thread-safe. Errors are those of platform/files.h beside those named.
+// Thread-safe. Errors are those of platform/files.h, in addition to those named.
 class ArtifactStore {
  public:
-  // One artifact on its way in. Dropped without Finish it leaves nothing.
+  // One artifact being written. Destroyed without Finish, it leaves no file.
   class Writer {
    public:
     virtual ~Writer() = default;
-    // DATA_LOSS: more bytes than announced.
+    // DATA_LOSS if there are more bytes than announced.
     virtual absl::Status Append(absl::string_view data) = 0;
-    // DATA_LOSS: size or checksum are not those announced.
+    // DATA_LOSS if size or checksum differ from those announced.
     virtual absl::Status Finish() = 0;
   };
 
-  // The bytes of one artifact. What deletes the artifact meanwhile changes nothing of what it
-  // reads.
+  // Reads the bytes of one artifact. Deleting the artifact does not affect an open reader.
   class Reader {
    public:
     // Of an open file.
     explicit Reader(platform::Descriptor file, std::string path)
         : file_(std::move(file)), path_(std::move(path)) {}
-    // The next bytes, at most 1 MiB; none at the end.
+    // Returns the next bytes, at most 1 MiB; empty at the end.
     absl::StatusOr<std::string> Next();
 
    private:
@@ -72,24 +76,24 @@ class ArtifactStore {
     const std::string path_;
   };
 
-  // Makes the directory and deletes what interrupted writers left.
+  // Creates the directory, and deletes files of interrupted writers.
   static absl::StatusOr<std::unique_ptr<ArtifactStore>> Open(const std::string& directory);
 
-  // INVALID_ARGUMENT: ids that cannot be names.
+  // INVALID_ARGUMENT for ids that cannot be names.
   absl::StatusOr<std::unique_ptr<Writer>> Write(const ArtifactId& id, int64_t size_bytes,
                                                 int64_t step);
 
-  // Checks that an artifact is there, whole and undamaged. What this object has checked before (or
-  // written) is not read again while its size and time of change stay. `size_bytes` 0: any size.
-  // NOT_FOUND; DATA_LOSS.
+  // Checks that an artifact exists and is whole and undamaged. A file that this object has checked
+  // or written is not read again while its size and modification time stay. `size_bytes` 0: any
+  // size. NOT_FOUND; DATA_LOSS.
   absl::Status Verify(const ArtifactId& id, int64_t size_bytes = 0);
 
-  // The same for callers that cannot wait: what has more than `most_bytes` and was not checked
-  // before is not read, and counts as undamaged until somebody has called Verify.
+  // As Verify, for callers that cannot wait: does not read a file of more than `most_bytes` that
+  // was not checked before. Such a file counts as undamaged until Verify was called for it.
   absl::Status VerifyQuickly(const ArtifactId& id, int64_t size_bytes, int64_t most_bytes);
 
-  // Gives a trial an artifact of another's, durably: the same file under a second name where the
-  // file system can, a copy otherwise. Either goes without the other. NOT_FOUND; DATA_LOSS.
+  // Gives another trial the artifact, durably: a hard link if the file system can, otherwise a
+  // copy. Deleting either keeps the other. NOT_FOUND; DATA_LOSS.
   absl::Status Copy(const ArtifactId& from, const std::string& experiment, const std::string& trial,
                     int64_t step);
 
@@ -98,21 +102,21 @@ class ArtifactStore {
 
   // Ids of the experiments that have artifacts.
   absl::StatusOr<std::vector<std::string>> ListExperiments() const;
-  // A trial's artifacts; 0 also for one that cannot be there.
+  // Number of a trial's artifacts. 0 for ids that cannot be names.
   int64_t Count(const std::string& experiment, const std::string& trial) const;
 
-  // OK also for one that is not there.
+  // OK if there is no such artifact.
   absl::Status Delete(const ArtifactId& id);
-  // Deletes a trial's artifacts but these.
+  // Deletes all artifacts of a trial except these.
   absl::Status KeepOnly(const std::string& experiment, const std::string& trial,
                         const std::vector<std::string>& sha256s);
   absl::Status DeleteExperiment(const std::string& experiment);
-  // Deletes the artifacts of some trials of an experiment: a few milliseconds. True when there are
+  // Deletes the artifacts of some trials of an experiment, in a few milliseconds. True if there are
   // more.
   absl::StatusOr<bool> DeleteSome(const std::string& experiment);
-  // Deletes files of examples that were uploaded more than `age` ago and that no experiment has. A
-  // file system without second names lets all go: experiments have their own. At most 50 at once;
-  // true when there may be more.
+  // Deletes uploaded files of examples that are older than `age` and that no experiment uses. On a
+  // file system without hard links experiments have their own copies, so all such uploads go. At
+  // most 50 per call; true if there may be more.
   bool DeleteUnusedUploads(absl::Duration age = absl::Hours(1));
 
  private:
@@ -127,14 +131,15 @@ class ArtifactStore {
   absl::StatusOr<std::string> DirectoryOf(absl::string_view experiment,
                                           absl::string_view trial) const;
   absl::StatusOr<std::string> PathOf(const ArtifactId& id) const;
-  // Makes the trial's directory, durably.
+  // Creates the trial's directory, durably.
   absl::Status MakeDirectory(const ArtifactId& id);
   absl::Status Remember(const std::string& path, bool damaged = false);
 
   friend class ArtifactFileWriter;
 
   const std::string directory_;
-  // Held between the look at an upload's age and what follows from it; before mutex_.
+  // Held from the check of an upload's age to the deletion or renewal that depends on it. Acquired
+  // before mutex_.
   platform::Mutex uploads_mutex_;
   platform::Mutex mutex_;
   absl::flat_hash_map<std::string, Verified> verified_ ABSL_GUARDED_BY(mutex_);

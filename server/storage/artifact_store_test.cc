@@ -58,7 +58,7 @@ TEST_F(ArtifactStoreTest, ACopyHasAManifestOfItsOwnAndOutlivesItsOriginal) {
   ASSERT_EQ(store_->DeleteExperiment("sort-1"), absl::OkStatus());
   ArtifactId copy = IdOf("weights");
   copy.experiment = "again-1";
-  // Also by a store that did not make it.
+  // A store that did not make the copy verifies it as well.
   store_ = *ArtifactStore::Open(directory_);
   EXPECT_EQ(store_->Verify(copy, 7), absl::OkStatus());
   const auto manifest = nlohmann::json::parse(*platform::ReadFile(
@@ -110,11 +110,11 @@ TEST_F(ArtifactStoreTest, NoNameLeadsOutOfTheDirectory) {
   EXPECT_EQ(store_->DeleteExperiment("..").code(), absl::StatusCode::kInvalidArgument);
 }
 
-// Checkpoints of every trial whose encodings differ in a parameter were refused: the store took no
-// "=" in an id and none of more than 200 characters.
+// The store refused "=" in ids, and ids of more than 200 characters. So it refused checkpoints of
+// every trial whose encodings differ in a parameter.
 TEST_F(ArtifactStoreTest, RegressionCheckpointsOfTrialsWithEqualSignsAndLongIdsAreStored) {
   const std::string longest(512, 'x');
-  const std::string sibling = longest.substr(1) + "y";  // differs behind what a file name holds
+  const std::string sibling = longest.substr(1) + "y";  // differs beyond the length of a file name
   for (const std::string& trial :
        {std::string("bucket_sort-encoder-randomized_relative_max_position=256-lr0.001-seed0"),
         std::string(201, 'x'), std::string(255, 'x'), std::string(256, 'x'), longest, sibling}) {

@@ -20,7 +20,7 @@ absl::StatusOr<ArtifactUsage> MeasureArtifacts(const std::string& directory) {
     std::error_code gone;  // deleted since it was listed
     if (entry->is_regular_file(gone) && !gone) {
       const auto size = entry->file_size(gone);
-      // One file by two names takes its room once.
+      // A file with two names occupies its space once.
       struct stat status = {};
       const bool counted = !gone && stat(entry->path().c_str(), &status) == 0 &&
                            status.st_nlink > 1 && !seen.insert(status.st_ino).second;

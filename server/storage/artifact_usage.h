@@ -1,4 +1,4 @@
-// How much stored checkpoints and models take on the disk.
+// Measures the disk space of stored artifacts.
 #ifndef LENGTHWISE_SERVER_STORAGE_ARTIFACT_USAGE_H_
 #define LENGTHWISE_SERVER_STORAGE_ARTIFACT_USAGE_H_
 
@@ -11,12 +11,13 @@ namespace lengthwise::server {
 
 struct ArtifactUsage {
   int64_t artifacts = 0;
-  // With their manifests. A file that two experiments share counts for each.
+  // Including manifests. A hard-linked file counts once per measurement, so a file that two
+  // experiments share counts for each of them.
   int64_t bytes = 0;
 };
 
-// Of a directory of the artifact store and all below it; nothing for one that does not exist. What
-// comes or goes meanwhile may or may not count.
+// Measures a directory of the artifact store and everything below it; zero if it does not exist.
+// Files created or deleted during the call may or may not count.
 absl::StatusOr<ArtifactUsage> MeasureArtifacts(const std::string& directory);
 
 }  // namespace lengthwise::server

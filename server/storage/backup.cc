@@ -26,10 +26,10 @@ namespace lengthwise::server {
 namespace {
 
 constexpr absl::string_view kUnfinishedPrefix = ".unfinished-";
-// Checkpoints of a trial that a backup takes: a damaged one falls back to the one before.
+// Number of checkpoints of a trial in a backup: a damaged one falls back to the previous one.
 constexpr int kCheckpoints = 2;
 
-// The artifacts that the trials of a database may go on from, the newest of each trial first.
+// The artifacts that trials of a database may resume from, the newest of each trial first.
 absl::StatusOr<std::vector<BackupManifest::Artifact>> NamedArtifacts(const std::string& database) {
   ASSIGN_OR_RETURN(std::unique_ptr<SqliteConnection> opened,
                    SqliteConnection::Open(database, /*read_only=*/true));
@@ -84,7 +84,7 @@ absl::StatusOr<std::vector<BackupManifest::Artifact>> NamedArtifacts(const std::
   return artifacts;
 }
 
-// One backup on its way.
+// One backup being made.
 class Maker {
  public:
   Maker(const std::string& data_dir, std::string directory, ArtifactStore& artifacts,
@@ -133,10 +133,10 @@ class Maker {
     ASSIGN_OR_RETURN(std::vector<BackupManifest::Artifact> named, NamedArtifacts(database));
     for (const BackupManifest::Artifact& artifact : named) total_ += artifact.size_bytes;
     for (const BackupManifest::Artifact& artifact : named) {
-      if (!Tell()) return absl::CancelledError("the backup was given up");
+      if (!Tell()) return absl::CancelledError("the backup was cancelled");
       const size_t taken = manifest_.artifacts.size();
       RETURN_IF_ERROR(Take(artifact));
-      // What is not there any more is not a part of the whole.
+      // An artifact that is gone no longer counts for the total.
       if (manifest_.artifacts.size() > taken) {
         copied_ += artifact.size_bytes;
       } else {
@@ -149,7 +149,7 @@ class Maker {
 
   absl::Status Take(const BackupManifest::Artifact& artifact) {
     const absl::Status whole = artifacts_.Verify(artifact.id, artifact.size_bytes);
-    // Not kept any more, as the one before the last of a trial that has succeeded.
+    // Deleted by retention since, such as the second-newest checkpoint of a trial that succeeded.
     if (absl::IsNotFound(whole)) return absl::OkStatus();
     if (absl::IsDataLoss(whole)) {
       platform::LogError(absl::StrCat("left out of the backup: ", std::string(whole.message())));
@@ -168,7 +168,7 @@ class Maker {
     const absl::Status beside =
         platform::LinkOrCopyFile(absl::StrCat(data_dir_, "/", ManifestPath(relative)),
                                  absl::StrCat(directory_, "/", ManifestPath(relative)));
-    // Says whose it is, for people; the server can do without.
+    // The manifest is for people; the server works without it.
     return absl::IsNotFound(beside) ? absl::OkStatus() : beside;
   }
 
@@ -205,7 +205,7 @@ absl::StatusOr<std::string> MakeBackup(const std::string& data_dir, const std::s
   std::error_code error;
   if (std::filesystem::exists(path, error)) {
     return absl::AlreadyExistsError(
-        absl::StrCat("there is a backup \"", name, "\" already; choose another name"));
+        absl::StrCat("backup \"", name, "\" exists already; choose another name"));
   }
   const std::string unfinished = absl::StrCat(backups, "/", kUnfinishedPrefix, name);
   absl::Status status = platform::DeleteTree(unfinished);

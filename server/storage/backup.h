@@ -1,11 +1,10 @@
-// Backups: a copy of the data directory of a server that goes on working, and the way back.
+// Backups: copies of the data directory of a running server, and their restoration.
 //
 //   <backup>/lengthwise.db     the database as it was at one moment
-//   <backup>/artifacts/...     the newest two checkpoints of each trial that were there, laid out
-//   as
-//                              in the data directory
-//   <backup>/tokens,           who may call (server/security/token_store.h), where the server has
-//   tokens: a <backup>/requires_tokens   restored server must not be open to everyone
+//   <backup>/artifacts/...     the newest two checkpoints of each trial that existed then, laid
+//                              out as in the data directory
+//   <backup>/tokens            the server's access tokens, if any (server/security/token_store.h)
+//   <backup>/requires_tokens   marks a server with tokens: a restored one must not be open to all
 //   <backup>/manifest.json     {"format": "lengthwise.backup.1", "create_time",
 //                              "database": {"size_bytes", "sha256"},
 //                              "artifacts": [{"experiment", "trial", "sha256", "size_bytes"}]}
@@ -25,27 +24,28 @@
 
 namespace lengthwise::server {
 
-// Copies the files of server/security/token_files.h from one directory to the other, where there
-// are some; readable by their owner alone.
+// Copies the files of server/security/token_files.h that exist from one directory to another. The
+// copies are readable by their owner only.
 absl::Status CopyTokens(const std::string& from, const std::string& to);
 
-// Inside a data directory.
+// Names in a data directory.
 inline constexpr absl::string_view kDatabaseFile = "lengthwise.db";
 inline constexpr absl::string_view kArtifactsDirectory = "artifacts";
 inline constexpr absl::string_view kBackupsDirectory = "backups";
 
-// Hears bytes done and to do (as far as is known yet); false gives the backup up.
+// Called with the bytes copied so far and the total known so far. Return false to cancel the
+// backup.
 using BackupProgress = std::function<bool(int64_t copied, int64_t total)>;
 
-// Makes "<data_dir>/backups/<name>": appears whole, checked and durable, or not at all. `artifacts`
-// is the store of the data directory, from which nothing may be deleted meanwhile; an artifact that
-// is damaged there is left out, with a line in the log. Returns the backup's path.
+// Creates "<data_dir>/backups/<name>", which appears whole, checked and durable, or not at all.
+// `artifacts` is the store of the data directory; nothing may be deleted from it during the call. A
+// damaged artifact is left out and logged. Returns the backup's path.
 //
-// ALREADY_EXISTS; CANCELLED when given up; RESOURCE_EXHAUSTED for a full disk; errors of storage.h.
+// ALREADY_EXISTS; CANCELLED by `progress`; RESOURCE_EXHAUSTED for a full disk; errors of storage.h.
 absl::StatusOr<std::string> MakeBackup(const std::string& data_dir, const std::string& name,
                                        ArtifactStore& artifacts, const BackupProgress& progress);
 
-// Deletes what interrupted backups left.
+// Deletes the files of interrupted backups.
 absl::Status DeleteUnfinishedBackups(const std::string& data_dir);
 
 struct BackupDescription {
@@ -53,15 +53,15 @@ struct BackupDescription {
   absl::Time create_time;
   int64_t bytes = 0;
 };
-// By name.
+// Sorted by name.
 absl::StatusOr<std::vector<BackupDescription>> ListBackups(const std::string& data_dir);
 
-// Makes `data_dir`, which must be missing or empty, a copy of a backup: all of it or nothing. The
-// numbers of leases and events go on far beyond the backup's, so that neither a worker nor a
-// watcher of the server that went on after the backup is mistaken for one of this one.
+// Restores a backup into `data_dir`, which must be missing or empty: all of it or nothing. Lease
+// tokens and event positions continue far beyond the backup's, so that workers and watchers of the
+// server that ran on after the backup cannot be mistaken for those of the restored one.
 //
-// NOT_FOUND: there is no backup; FAILED_PRECONDITION: `data_dir` has something in it; DATA_LOSS
-// names the file that is missing or damaged.
+// NOT_FOUND if there is no backup; FAILED_PRECONDITION if `data_dir` is not empty; DATA_LOSS names
+// the file that is missing or damaged.
 absl::Status RestoreBackup(const std::string& backup, const std::string& data_dir);
 
 }  // namespace lengthwise::server

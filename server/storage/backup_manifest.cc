@@ -18,13 +18,13 @@ using Json = nlohmann::json;
 constexpr char kFormat[] = "lengthwise.backup.1";
 constexpr absl::string_view kFile = "manifest.json";
 
-// A name that stays in its directory.
+// True for a name that stays in its directory.
 bool IsName(const std::string& name) {
   return !name.empty() && name[0] != '.' && !absl::StrContains(name, "/") &&
          !absl::StrContains(name, std::string(1, '\0'));
 }
 
-// The member of an object, or a value of the wrong type that the getters below refuse.
+// The member of an object, or a value of the wrong type, which the getters below refuse.
 const Json& Member(const Json& object, const char* name) {
   static const Json kNone;
   if (!object.is_object()) return kNone;
@@ -94,7 +94,7 @@ absl::StatusOr<BackupManifest> ReadManifest(const std::string& backup) {
                                          .size_bytes = Size(Member(entry, "size_bytes"))};
     if (!IsName(artifact.id.experiment) || !IsName(artifact.id.trial) ||
         !platform::IsSha256Hex(artifact.id.sha256) || artifact.size_bytes < 0) {
-      // Not the entry itself: it may be nested deeper than printing it survives.
+      // The error does not print the entry: it may be nested too deeply to print.
       return damaged(absl::StrCat("artifacts[", manifest.artifacts.size(), "]"));
     }
     manifest.artifacts.push_back(std::move(artifact));

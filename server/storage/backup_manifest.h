@@ -1,4 +1,4 @@
-// What a backup says of itself: its file manifest.json, described in backup.h.
+// A backup's manifest.json, described in backup.h.
 #ifndef LENGTHWISE_SERVER_STORAGE_BACKUP_MANIFEST_H_
 #define LENGTHWISE_SERVER_STORAGE_BACKUP_MANIFEST_H_
 
@@ -26,14 +26,13 @@ struct BackupManifest {
   std::vector<Artifact> artifacts;
 };
 
-// Of an artifact in a data directory and in a backup, and of the file beside it that says whose it
-// is.
+// Paths relative to a data directory or a backup: of an artifact, and of the manifest beside it.
 std::string RelativePath(const ArtifactId& id);
 std::string ManifestPath(absl::string_view artifact);
 
 absl::Status WriteManifest(const std::string& backup, const BackupManifest& manifest);
 
-// NOT_FOUND: there is none; DATA_LOSS: it is damaged, or names a file outside of the backup.
+// NOT_FOUND if there is none; DATA_LOSS if it is damaged or names a file outside of the backup.
 absl::StatusOr<BackupManifest> ReadManifest(const std::string& backup);
 
 }  // namespace lengthwise::server

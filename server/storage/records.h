@@ -1,4 +1,4 @@
-// What the store keeps. Keys are the store's own numbers; ids are what users see.
+// Records of the store. Keys are the store's own numbers; ids are shown to users.
 #ifndef LENGTHWISE_SERVER_STORAGE_RECORDS_H_
 #define LENGTHWISE_SERVER_STORAGE_RECORDS_H_
 
@@ -11,32 +11,32 @@
 
 namespace lengthwise::server {
 
-// Times are kept in microseconds; this one means "not yet".
+// Times are stored in microseconds; this one means "not yet".
 inline absl::Time NoTime() { return absl::UnixEpoch(); }
 
 struct ExperimentRecord {
   int64_t key = 0;
-  // "<name>-<number>", given by the store: numbers count from 1 for each name and never come again.
-  // In a store that was restored from a backup, "<name>-<number>.<tag>" with the restore's tag:
-  // what the numbers were given to after the backup is not known.
+  // "<name>-<number>", assigned by the store: numbers count from 1 for each name and are never
+  // reused. In a store that was restored from a backup, "<name>-<number>.<tag>" with the
+  // restoration's tag, because the numbers assigned after the backup are unknown.
   std::string id;
   std::string name;
-  // Unique where it is not empty.
+  // Unique unless empty.
   std::string request_id;
-  // What the request asked for, hashed: tells a repeated request from another with its id.
+  // Hash of the request. Distinguishes a repeated request from another one with the same id.
   std::string request_fingerprint;
   std::string owner;
   int32_t priority = 0;
   // Serialized v1::ExperimentSpecification with all defaults.
   std::string specification;
-  // Serialized v1::SpecificationText as its author wrote it; empty where there was none.
+  // Serialized v1::SpecificationText as the author wrote it. Empty if there was none.
   std::string source;
   absl::Time create_time = NoTime();
   absl::Time end_time = NoTime();
   v1::TrialCounts counts;
 };
 
-// What the trials of one pack key share.
+// The properties that trials with one pack key share.
 struct PackRecord {
   int64_t key = 0;
   int64_t experiment = 0;
@@ -52,7 +52,7 @@ struct PackRecord {
 struct TrialRecord {
   int64_t key = 0;
   int64_t experiment = 0;
-  std::string experiment_id;  // read only
+  std::string experiment_id;  // read-only
   int32_t index = 0;
   std::string id;
   int64_t pack = 0;
@@ -63,33 +63,33 @@ struct TrialRecord {
   std::string reason;
   int32_t attempt = 0;
   int32_t failures = 0;
-  // Of the last failure that counts among them: its class and step.
+  // Class and step of the last counted failure.
   std::string failure;
   int64_t failure_step = 0;
   int32_t preemptions = 0;
   int32_t pack_limit = 0;
   absl::Time not_before = NoTime();
   std::string worker;
-  // Fencing token of the newest lease; 0 before the first.
+  // Fencing token of the newest lease. 0 before the first.
   int64_t token = 0;
   int64_t checkpoint_step = 0;
-  absl::Time create_time = NoTime();  // the experiment's; read only
-  // When it was queued last: by its submission or extension, a retry, or a loss of its worker.
+  absl::Time create_time = NoTime();  // the experiment's; read-only
+  // Time of the last queueing: by submission, extension, retry, or loss of the worker.
   absl::Time queue_time = NoTime();
   absl::Time start_time = NoTime();
   absl::Time end_time = NoTime();
-  // Serialized v1::Outcome of a trial that succeeded.
+  // Serialized v1::Outcome, if the trial succeeded.
   std::string outcome;
 };
 
-// What decides, beside its record, when and where an unended trial runs.
+// Decides, together with its record, when and where a trial runs.
 struct TrialPlacement {
   int32_t priority = 0;
   std::string owner;
   std::string pack_key;
 };
 
-// Empty fields accept everything.
+// Empty fields match everything.
 struct TrialFilter {
   v1::TrialState state = v1::TRIAL_STATE_UNSPECIFIED;
   std::string task;
@@ -98,11 +98,11 @@ struct TrialFilter {
 };
 
 struct EventRecord {
-  int64_t position = 0;  // given by the store
+  int64_t position = 0;  // assigned by the store
   int64_t experiment = 0;
   int64_t trial = 0;
   int32_t attempt = 0;
-  // 0 for events that the server adds.
+  // 0 for events of the server.
   int64_t sequence = 0;
   int64_t step = 0;
   // Field number of the fact in v1::Event's oneof.
@@ -111,18 +111,17 @@ struct EventRecord {
   std::string payload;
 };
 
-// The request that created an experiment which was deleted.
+// The request that created an experiment that was deleted.
 struct DeletedRequest {
   std::string request_fingerprint;
   std::string experiment_id;
 };
 
-// What lease ids are made of (lease_ids.h). Given once, when the store is made or brought up to
-// date.
+// The key of lease ids (lease_ids.h). Generated once, when the store is created or upgraded.
 struct LeaseKey {
-  // Random; as secret as the store.
+  // Random. As secret as the store.
   std::string key;
-  // Leases before this token are those of an older program, whose ids were not made of the key.
+  // Leases with smaller tokens were granted by an older release, whose ids do not use the key.
   int64_t first_token = 1;
 };
 
@@ -130,7 +129,7 @@ struct LeaseRecord {
   int64_t token = 0;
   std::string worker;
   absl::Time grant_time = NoTime();
-  // Trials when it was granted; 0 where an older program did not say.
+  // Number of trials when granted. 0 if an older release did not record it.
   int32_t size = 0;
 };
 

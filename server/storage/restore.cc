@@ -20,10 +20,10 @@
 namespace lengthwise::server {
 namespace {
 
-// Far more leases and events than a server makes between a backup and the day it is restored.
+// Far more leases and events than a server adds between a backup and its restoration.
 constexpr int64_t kNumbersLeftOut = int64_t{1} << 40;
 
-// Copies a file that must have this size and checksum.
+// Copies a file and verifies its size and checksum.
 absl::Status CopyChecked(const std::string& from, const std::string& to, int64_t size_bytes,
                          const std::string& sha256) {
   platform::Sha256 hash;
@@ -43,8 +43,8 @@ absl::Status CopyChecked(const std::string& from, const std::string& to, int64_t
   return absl::OkStatus();
 }
 
-// What the server gave out after the backup is not known: nothing of it is given again. Fencing
-// tokens and positions go on far beyond it, ids of experiments get a tag.
+// The numbers that the server gave out after the backup are unknown and must not be given out
+// again. Fencing tokens and positions skip far ahead; ids of experiments get a tag.
 absl::Status LeaveOutNumbers(const std::string& database) {
   ASSIGN_OR_RETURN(const std::string tag, platform::RandomHex(6));
   ASSIGN_OR_RETURN(std::unique_ptr<SqliteConnection> opened,
@@ -99,7 +99,7 @@ absl::Status RestoreBackup(const std::string& backup, const std::string& data_di
   ASSIGN_OR_RETURN(const auto present, platform::ListDirectory(data_dir));
   if (!present.empty()) {
     return absl::FailedPreconditionError(
-        absl::StrCat(data_dir, " has something in it (", present.front(),
+        absl::StrCat(data_dir, " is not empty (", present.front(),
                      "); a backup is restored into a new or empty data directory"));
   }
   const std::string target(absl::StripSuffix(data_dir, "/"));

@@ -10,18 +10,18 @@ namespace {
 
 bool IsFailedSync(int code) { return code == SQLITE_IOERR_FSYNC || code == SQLITE_IOERR_DIR_FSYNC; }
 
-// SQLite calls a database malformed when a read fails with one of these. A connection keeps the
-// error that its file had last: real damage after a failed read shows at the next start.
+// SQLite reports a database as malformed if a read fails with one of these. A connection keeps the
+// last error of its file, so real damage after a failed read is only reported after a restart.
 bool IsFailedRead(int cause) { return cause == EIO || cause == ENXIO || cause == ERANGE; }
 
-// Why the operating system refused what SQLite calls "disk I/O error", "unable to open" or
-// "malformed"; 0 where it did not.
+// The operating system's error behind SQLite's "disk I/O error", "unable to open" or "malformed". 0
+// if there is none.
 int SystemCause(int code, sqlite3* database) {
   const int kind = code & 0xff;
   if (database == nullptr || code == SQLITE_IOERR_SHORT_READ) return 0;
   if (kind == SQLITE_CANTOPEN) return sqlite3_system_errno(database);
   if (kind != SQLITE_IOERR && kind != SQLITE_CORRUPT) return 0;
-  // Of a commit that fails it knows nothing, but the file does: the log, or the database.
+  // SQLite does not keep the cause of a failed commit, but the files do: the log, or the database.
   int cause = 0;
   sqlite3_file* log = nullptr;
   sqlite3_file_control(database, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
@@ -33,7 +33,7 @@ int SystemCause(int code, sqlite3* database) {
   return cause != 0 ? cause : sqlite3_system_errno(database);
 }
 
-// The result code that SQLite has for a cause, where it has one and gives another.
+// SQLite's result code for a cause, if it has one but reported another.
 int KindOf(int code, int cause) {
   switch (cause) {
     case EROFS:
@@ -44,7 +44,7 @@ int KindOf(int code, int cause) {
       return SQLITE_FULL;
     case EMFILE:
     case ENFILE:
-      return SQLITE_IOERR;  // passes
+      return SQLITE_IOERR;  // temporary
     default:
       return IsFailedRead(cause) ? SQLITE_IOERR : code & 0xff;
   }
@@ -100,7 +100,7 @@ void SqliteStatement::Check(int code) {
 }
 
 void SqliteStatement::BindText(int index, absl::string_view text) {
-  // An empty view may have no address, which SQLite would take for NULL.
+  // An empty view may have a null address, which SQLite would take for NULL.
   const char* data = text.empty() ? "" : text.data();
   Check(sqlite3_bind_text64(statement_, index, data, text.size(), SQLITE_STATIC, SQLITE_UTF8));
 }
@@ -130,7 +130,7 @@ absl::StatusOr<std::unique_ptr<SqliteConnection>> SqliteConnection::Open(const s
   const int flags =
       (read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE) |
       SQLITE_OPEN_NOMUTEX;
-  // Statistics of SQLite's memory, which nobody reads, would take a lock for each allocation.
+  // SQLite's memory statistics are unused, and would take a lock for each allocation.
   [[maybe_unused]] static const int configured = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
   sqlite3* database = nullptr;
   const int code = sqlite3_open_v2(path.c_str(), &database, flags, nullptr);

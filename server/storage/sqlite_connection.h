@@ -1,4 +1,4 @@
-// A thin layer over the SQLite C API: connections that keep their prepared statements, and
+// A thin layer over SQLite's C API: connections that cache prepared statements and report errors as
 // absl::Status.
 #ifndef LENGTHWISE_SERVER_STORAGE_SQLITE_CONNECTION_H_
 #define LENGTHWISE_SERVER_STORAGE_SQLITE_CONNECTION_H_
@@ -21,7 +21,7 @@ namespace lengthwise::server {
 
 class SqliteConnection;
 
-// A running statement. The first error ends it and stays: check status() after the last Step().
+// A running statement. The first error ends it and is kept: check status() after the last Step().
 class SqliteStatement {
  public:
   ~SqliteStatement();
@@ -31,21 +31,21 @@ class SqliteStatement {
         status_(std::move(other.status_)) {}
   SqliteStatement& operator=(SqliteStatement&&) = delete;
 
-  // True: there is a row. False: the end, or an error.
+  // True if there is a row. False at the end, or on an error.
   bool Step();
   // Steps to the end.
   absl::Status Run();
   const absl::Status& status() const { return status_; }
 
-  // Columns of the row, from 0. Views hold until the next Step.
+  // Columns of the row, from 0. Views are valid until the next Step.
   int64_t Int(int column) const { return sqlite3_column_int64(statement_, column); }
   double Double(int column) const { return sqlite3_column_double(statement_, column); }
   absl::string_view Bytes(int column) const;
   std::string String(int column) const { return std::string(Bytes(column)); }
   absl::Time Time(int column) const { return absl::FromUnixMicros(Int(column)); }
 
-  // Sets a parameter, counted from 1, before the first Step: for statements of many rows, where
-  // Query was given none.
+  // Sets a parameter, counted from 1, before the first Step. For statements whose number of
+  // parameters varies, started by Query without any.
   template <typename T>
   void Bind(int index, const T& value) {
     if constexpr (std::is_same_v<T, absl::Time>) {
@@ -80,25 +80,25 @@ struct SqliteBlob {
 // Not thread-safe.
 class SqliteConnection {
  public:
-  // Opens, or for writing makes, a database file.
+  // Opens a database file; creates it unless `read_only`.
   static absl::StatusOr<std::unique_ptr<SqliteConnection>> Open(const std::string& path,
                                                                 bool read_only);
   ~SqliteConnection();
   SqliteConnection(const SqliteConnection&) = delete;
   SqliteConnection& operator=(const SqliteConnection&) = delete;
 
-  // Starts a statement with parameters ?1, ?2, ... `sql` must live forever: it is kept, prepared,
-  // under its address. Text given must outlive the statement's last Step.
+  // Starts a statement with parameters ?1, ?2, ... `sql` must live forever: the prepared statement
+  // is cached under its address. Text parameters must outlive the statement's last Step.
   template <typename... Parameters>
   SqliteStatement Query(const char* sql, const Parameters&... parameters);
 
-  // Runs statements without results, unprepared.
+  // Runs statements without results, without caching them.
   absl::Status Execute(const std::string& sql);
 
   // Copies the write-ahead log into the database after each commit that leaves at least `pages` in
-  // it. Unlike `PRAGMA wal_autocheckpoint`, a sync that fails meanwhile is noticed.
+  // it. Unlike `PRAGMA wal_autocheckpoint`, this notices a failed sync.
   void CheckpointAfterCommits(int pages);
-  // Copies as much of the log into the database as readers allow. A failed sync shows in
+  // Copies as much of the log into the database as readers allow. A failed sync is reported by
   // failed_sync(); after any other error the next checkpoint tries again.
   void Checkpoint();
 
@@ -111,9 +111,10 @@ class SqliteConnection {
   const absl::Status& first_error() const { return first_error_; }
   void ClearError() { first_error_ = absl::OkStatus(); }
 
-  // The error of the first sync that failed; stays. The files cannot be trusted from then on, even
-  // if a later sync succeeds: the kernel may have dropped what it could not write. Closing the
-  // connection then leaves the log as it is, for the next to read it back from the disk.
+  // The error of the first failed sync; kept for good. The files cannot be trusted from then on,
+  // even if a later sync succeeds, because the kernel may have dropped pages that it could not
+  // write. Closing the connection then leaves the log in place, so that the next connection reads
+  // it back from the disk.
   const absl::Status& failed_sync() const { return failed_sync_; }
 
  private:
@@ -133,8 +134,8 @@ class SqliteConnection {
 };
 
 // The status for the newest result code of a connection: RESOURCE_EXHAUSTED, DATA_LOSS,
-// FAILED_PRECONDITION or UNAVAILABLE, with the file's name, what the operating system said where it
-// is the cause, and what to do next.
+// FAILED_PRECONDITION or UNAVAILABLE. The message names the file, the operating system's error if
+// that is the cause, and what to do next.
 absl::Status SqliteError(int code, sqlite3* database, absl::string_view path);
 
 template <typename... Parameters>

@@ -13,7 +13,7 @@
 namespace lengthwise::server {
 namespace {
 
-// Between two calls of `progress`.
+// Pages between two calls of `progress`.
 constexpr int kPagesAtOnce = 1024;
 
 struct CloseDatabase {
@@ -41,7 +41,8 @@ absl::Status CopyDatabase(const std::string& from, const std::string& to,
                           const std::function<bool(int64_t copied, int64_t total)>& progress) {
   ASSIGN_OR_RETURN(Database source, OpenDatabase(from, SQLITE_OPEN_READONLY));
   ASSIGN_OR_RETURN(Database copy, OpenDatabase(to, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE));
-  // A read transaction pins the state: what others write meanwhile does not start the copy anew.
+  // A read transaction pins the state. Without it, each commit of another connection would restart
+  // the copy.
   RETURN_IF_ERROR(Run(source.get(), "BEGIN; SELECT count(*) FROM sqlite_schema;", from));
   int64_t page_size = 4096;
   sqlite3_stmt* statement = nullptr;
@@ -66,13 +67,13 @@ absl::Status CopyDatabase(const std::string& from, const std::string& to,
   if (code != SQLITE_DONE && code != SQLITE_OK) {
     return SqliteError(code, copy.get(), to);
   }
-  if (!wanted) return absl::CancelledError("the backup was given up");
-  // One file, without a log beside it.
+  if (!wanted) return absl::CancelledError("the backup was cancelled");
+  // A single file, without a log beside it.
   return Run(copy.get(), "PRAGMA journal_mode = DELETE", to);
 }
 
 absl::Status CheckDatabase(const std::string& path) {
-  // With write access: a database that was closed in a hurry has a log to take in.
+  // Opened for writing: a database that was not closed properly has a log to apply.
   ASSIGN_OR_RETURN(Database database, OpenDatabase(path, SQLITE_OPEN_READWRITE));
   const auto first_value = [&](const char* sql) -> absl::StatusOr<std::string> {
     sqlite3_stmt* statement = nullptr;

@@ -113,20 +113,20 @@ absl::Status TakeEvents(SqliteStatement& query, const StorageReader::TakeEvent& 
   return query.status();
 }
 
-// States in SQL. Literals and no parameters: SQLite uses a partial index (trials_queued, ...) only
-// where the literal of its condition stands in the query.
+// States are literals in SQL, not parameters: SQLite uses a partial index (trials_queued, ...) only
+// if the literal of its condition is in the query.
 #define LENGTHWISE_QUEUED "1"
 #define LENGTHWISE_RUNNING "2"
 #define LENGTHWISE_CANCELLED "5"
 static_assert(v1::QUEUED == 1 && v1::RUNNING == 2 && v1::CANCELLED == 5,
               "the literals above are the values of v1::TrialState");
 
-// The kinds of events that a log shows.
+// The kinds of events in a log.
 constexpr int kLogKinds[] = {v1::Event::kStateChange, v1::Event::kLogLine};
 
 // A query of a trial's (?1) events of some kinds from a position (?2) on. Each kind is a branch:
-// the index (trial, kind) gives it in the order of positions, and SQLite merges the branches
-// without sorting.
+// the index (trial, kind) returns it in order of position, and SQLite merges the branches without
+// sorting.
 std::string TrialEventsOfKinds(absl::Span<const int> kinds) {
   std::vector<std::string> branches;
   for (const int kind : kinds) {
@@ -139,7 +139,7 @@ std::string TrialEventsOfKinds(absl::Span<const int> kinds) {
   return absl::StrCat(absl::StrJoin(branches, "UNION ALL "), "ORDER BY position");
 }
 
-// Every kind of fact that an event can have.
+// All kinds of facts that an event can have.
 std::vector<int> AllKinds() {
   std::vector<int> kinds;
   const auto& facts = *v1::Event::descriptor()->FindOneofByName("fact");
@@ -210,7 +210,7 @@ absl::StatusOr<bool> SqliteReader<Base>::WasDeleted(absl::string_view id) {
   const absl::string_view tag = dot == absl::string_view::npos ? "" : given.substr(dot + 1);
   int64_t number = 0;
   if (!absl::SimpleAtoi(given.substr(0, dot), &number)) return false;
-  // Numbers of a name are given in turn and never again.
+  // Numbers of a name are assigned in turn and never reused.
   ASSIGN_OR_RETURN(
       const int64_t count,
       Number(connection_.Query("SELECT count(*) FROM experiment_names WHERE name = ?1 "
@@ -288,7 +288,7 @@ absl::StatusOr<std::vector<TrialRecord>> SqliteReader<Base>::ListTrials(int64_t 
 template <typename Base>
 absl::StatusOr<std::vector<int64_t>> SqliteReader<Base>::ListTrialsInStates(
     int64_t experiment, absl::Span<const v1::TrialState> states) {
-  int64_t wanted = 0;  // a bit for each
+  int64_t wanted = 0;  // one bit per state
   for (const v1::TrialState state : states) wanted |= int64_t{1} << state;
   return All<int64_t>(
       connection_.Query("SELECT key FROM trials WHERE experiment = ?1 AND (?2 >> state) & 1 "
@@ -392,7 +392,7 @@ absl::Status SqliteReader<Base>::ForEachLogEvent(int64_t experiment, int64_t tri
 template <typename Base>
 absl::Status SqliteReader<Base>::ForEachEventOfKind(int64_t experiment, int64_t trial, int kind,
                                                     const StorageReader::TakeEvent& take) {
-  // CROSS JOIN keeps the order of the loops, and so the order of the result, without sorting.
+  // CROSS JOIN fixes the order of the loops, and with it the order of the result, without sorting.
   SqliteStatement query =
       trial > 0 ? connection_.Query(LENGTHWISE_EVENT_COLUMNS
                                     "FROM trials t CROSS JOIN events e ON e.trial = t.key "

@@ -1,4 +1,4 @@
-// The reads of a store in SQLite, on any connection.
+// SqliteReader: the reads of a store in SQLite, on any connection.
 #ifndef LENGTHWISE_SERVER_STORAGE_SQLITE_READER_H_
 #define LENGTHWISE_SERVER_STORAGE_SQLITE_READER_H_
 

@@ -10,8 +10,8 @@
 namespace lengthwise::server {
 namespace {
 
-// Migration i brings a database from version i to i + 1. Never change one that was released: add
-// the next. Times are microseconds since 1970, 0 for "not yet".
+// Migration i upgrades a database from version i to i + 1. Never change a released migration: add
+// the next one. Times are microseconds since 1970, 0 for "not yet".
 constexpr std::array<const char*, kSchemaVersion> kMigrations = {R"sql(
 CREATE TABLE experiment_names (
   name        TEXT PRIMARY KEY,

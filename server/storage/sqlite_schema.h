@@ -1,4 +1,4 @@
-// The tables, and how a database of an older program becomes one of this.
+// The tables, and the migration of databases of older releases.
 #ifndef LENGTHWISE_SERVER_STORAGE_SQLITE_SCHEMA_H_
 #define LENGTHWISE_SERVER_STORAGE_SQLITE_SCHEMA_H_
 
@@ -9,28 +9,29 @@
 
 namespace lengthwise::server {
 
-// What `PRAGMA application_id` says of our files ("Lnwz").
+// `PRAGMA application_id` of our files ("Lnwz").
 inline constexpr int64_t kApplicationId = 0x4c6e777a;
-// The version that this program reads and writes.
+// The schema version that this release reads and writes.
 inline constexpr int64_t kSchemaVersion = 4;
 
-// What the ids of deleted experiments begin with whose rows are not all gone; no other id has it.
+// First character of the ids of deleted experiments that still have rows. No other id starts with
+// it.
 #define LENGTHWISE_DELETED "/"
 
-// Fewer unused pages than this are not worth giving back.
+// Fewer unused pages than this are not worth returning to the file system.
 inline constexpr int64_t kFewPages = 1024;
 
 struct UnusedPages {
-  int64_t pages = 0;  // of the database
+  int64_t pages = 0;  // pages of the database
   int64_t unused = 0;
   int64_t page_size = 4096;
-  // Whether they can be given back step by step. Databases of older programs need a VACUUM first.
+  // True if they can be returned step by step. Databases of older releases need a VACUUM first.
   bool incremental = false;
 };
 absl::StatusOr<UnusedPages> FindUnusedPages(SqliteConnection& connection);
 
-// Applies the migrations that the database lacks, each in its own transaction. FAILED_PRECONDITION:
-// it was written by a newer program, or by something else.
+// Applies the missing migrations, each in its own transaction. FAILED_PRECONDITION if a newer
+// release or another program wrote the database.
 absl::Status Migrate(SqliteConnection& connection);
 
 }  // namespace lengthwise::server

@@ -20,10 +20,10 @@
 namespace lengthwise::server {
 namespace {
 
-// Readers beyond this many are closed when they are given back.
+// Returned readers beyond this number are closed.
 constexpr size_t kMaxIdleReaders = 8;
 
-// Pages of the log, after which it is copied into the database.
+// Pages of the log after which it is copied into the database.
 constexpr int kCheckpointPages = 4000;
 
 class SqliteStorage : public Storage {
@@ -103,7 +103,8 @@ std::string DirectoryOf(const std::string& path) {
   return directory.empty() ? "." : directory;
 }
 
-// Makes an empty database where there is none; its name is durable before SQLite syncs anything.
+// Creates an empty database if there is none. Its directory entry must be durable before SQLite
+// syncs anything.
 absl::Status MakeDatabaseFile(const std::string& path) {
   std::error_code error;
   const std::string directory = DirectoryOf(path);
@@ -112,12 +113,12 @@ absl::Status MakeDatabaseFile(const std::string& path) {
   }
   absl::Status status = platform::WriteFileAtomically(path, "");
   if (!status.ok()) platform::DeleteFile(path).IgnoreError();
-  // SQLite says better what cannot be made.
+  // SQLite's own error for a file that cannot be created is better.
   return absl::IsPermissionDenied(status) ? absl::OkStatus() : status;
 }
 
-// Databases of older programs cannot give space back step by step. One that is mostly unused is
-// copied together, once, where that is quick and there is room.
+// Databases of older releases cannot return space step by step. One that is mostly unused is
+// vacuumed once at the start, if that is quick and there is room for the copy.
 absl::Status ShrinkOnce(SqliteConnection& connection) {
   ASSIGN_OR_RETURN(const UnusedPages found, FindUnusedPages(connection));
   if (found.incremental || found.unused < kFewPages || found.unused < found.pages / 2) {
@@ -128,27 +129,27 @@ absl::Status ShrinkOnce(SqliteConnection& connection) {
   const absl::StatusOr<int64_t> room = platform::FreeBytes(DirectoryOf(connection.path()));
   const std::string description =
       absl::StrCat(connection.path(), " has ", found.unused * found.page_size >> 20,
-                   " MiB that nothing uses beside ", used >> 20, " MiB of data");
+                   " MiB of unused space and ", used >> 20, " MiB of data");
   if (!room.ok() || *room < 3 * used || used > kQuick) {
-    platform::LogInfo(
-        absl::StrCat(description,
-                     "; to give them back, stop the server, see that there is room for a copy, and "
-                     "run: sqlite3 ",
-                     connection.path(), " 'PRAGMA auto_vacuum = INCREMENTAL; VACUUM'"));
+    platform::LogInfo(absl::StrCat(
+        description,
+        "; to reclaim it, stop the server, make sure there is room for a copy, and run: "
+        "sqlite3 ",
+        connection.path(), " 'PRAGMA auto_vacuum = INCREMENTAL; VACUUM'"));
     return absl::OkStatus();
   }
-  platform::LogInfo(absl::StrCat(description, ": giving them back, once"));
-  // The copy can be too large for memory.
+  platform::LogInfo(absl::StrCat(description, ": reclaiming the unused space once"));
+  // The copy may be too large for memory.
   absl::Status status = connection.Execute("PRAGMA temp_store = FILE; VACUUM");
   connection.Execute("PRAGMA temp_store = MEMORY").IgnoreError();
   connection.Checkpoint();
   if (!connection.failed_sync().ok()) return connection.failed_sync();
-  // The database is as it was.
+  // The database is unchanged.
   if (!status.ok()) platform::LogWarning(std::string(status.message()));
   return absl::OkStatus();
 }
 
-// The key that the database has, or, where it has none yet, a new one.
+// The key of the database. Generates one if there is none.
 absl::StatusOr<LeaseKey> MakeLeaseKey(SqliteConnection& connection) {
   ASSIGN_OR_RETURN(const std::string random, platform::RandomHex(64));
   RETURN_IF_ERROR(
@@ -169,17 +170,17 @@ absl::StatusOr<LeaseKey> MakeLeaseKey(SqliteConnection& connection) {
 
 void StopProcess(const absl::Status& reason) {
   platform::LogError(std::string(reason.message()));
-  // Not exit(): nothing may be written, acknowledged or tidied up from here on.
+  // Not exit(): from here on nothing may be written, acknowledged or cleaned up.
   _exit(1);
 }
 
 absl::StatusOr<std::unique_ptr<Storage>> OpenSqliteStorage(const std::string& path,
                                                            const SqliteOptions& options) {
-  // An earlier process may have stopped on a failed sync. The checksums of the log decide which of
-  // its transactions the disk has: those that were acknowledged, at least.
+  // An earlier process may have stopped on a failed sync. The checksums of the log decide which
+  // transactions are on the disk; these include all that were acknowledged.
   for (const char* suffix : {"", "-wal"}) {
     const absl::Status status = platform::DropCachedPages(absl::StrCat(path, suffix));
-    // SQLite says better what cannot be opened.
+    // SQLite's own error for a file that cannot be opened is better.
     const bool cannot_open = absl::IsNotFound(status) || absl::IsPermissionDenied(status);
     if (!status.ok() && !cannot_open) return status;
   }
@@ -193,8 +194,8 @@ absl::StatusOr<std::unique_ptr<Storage>> OpenSqliteStorage(const std::string& pa
       "PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY; "
       "PRAGMA journal_size_limit = 67108864;");
   connection.CheckpointAfterCommits(kCheckpointPages);
-  // The first read makes the log. Its name is made durable here and not by SQLite, which does not
-  // look whether that fails.
+  // The first read creates the log. Sync its directory here, because SQLite ignores a failure of
+  // that sync.
   if (status.ok()) status = connection.Query("SELECT count(*) FROM sqlite_schema").Run();
   if (status.ok()) status = platform::SyncDirectory(DirectoryOf(path));
   if (status.ok()) status = Migrate(connection);

@@ -93,7 +93,7 @@ TEST(SqliteStorageTest, UnusedSpaceIsGivenBackInSteps) {
   ASSERT_GT(std::filesystem::file_size(path), 20'000'000u);
   int steps = 0;
   while (*writer.CleanUp()) ++steps;
-  EXPECT_GE(steps, 10);  // of 1 MiB
+  EXPECT_GE(steps, 10);  // of 1 MiB each
   EXPECT_LT(std::filesystem::file_size(path), 6'000'000u);
   EXPECT_FALSE(*writer.CleanUp());
   EXPECT_EQ((*(*(*storage)->Read())->FindExperiment("sort-20"))->specification,
@@ -115,7 +115,7 @@ TEST(SqliteStorageTest, DatabaseOfAnOlderProgramIsShrunkAtTheStart) {
   ASSERT_TRUE(storage.ok());
   EXPECT_LT(std::filesystem::file_size(path), 2'000'000u);
   EXPECT_TRUE((*(*(*storage)->Read())->FindExperiment("sort-20")).has_value());
-  // From now on step by step.
+  // From now on space is returned step by step.
   StoreAndDelete((*storage)->writer(), 20);
   EXPECT_TRUE(*(*storage)->writer().CleanUp());
 }

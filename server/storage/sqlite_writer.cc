@@ -11,10 +11,10 @@
 namespace lengthwise::server {
 namespace {
 
-// A statement for many rows takes half the time for each: what SQLite does once a statement, such
-// as writing down the largest key, is not little.
+// Inserting many rows in one statement halves the time per row: SQLite has a considerable cost per
+// statement, such as storing the largest key.
 constexpr size_t kRowsAtOnce = 30;
-// What one CleanUp deletes of an experiment.
+// Maximum that one CleanUp deletes of an experiment.
 constexpr int64_t kMostDeletedRows = 1000;
 constexpr int64_t kMostDeletedBytes = 2 << 20;
 constexpr char kInsertTrial[] =
@@ -50,7 +50,7 @@ absl::Status SqliteWriter::Commit() {
   if (status.ok()) status = StoreCounts();
   if (status.ok()) status = connection_.Query("COMMIT").Run();
   LENGTHWISE_FAILPOINT("storage.commit.after");
-  // A failed COMMIT can leave the transaction open; some errors have rolled it back already.
+  // Some errors roll the transaction back; a failed COMMIT may leave it open.
   if (!status.ok() && connection_.InTransaction()) {
     connection_.Query("ROLLBACK").Run().IgnoreError();
   }
@@ -132,7 +132,7 @@ absl::Status SqliteWriter::InsertRows(absl::Span<TrialRecord> trials) {
     statement.Bind(++index, trial.queue_time);
   }
   absl::Status status = statement.Run();
-  // AUTOINCREMENT counts up row by row.
+  // AUTOINCREMENT assigns consecutive keys.
   int64_t key = connection_.LastInsertRowId() - static_cast<int64_t>(trials.size());
   for (TrialRecord& trial : trials) trial.key = ++key;
   return status;
@@ -314,8 +314,8 @@ absl::StatusOr<bool> SqliteWriter::CleanUp() {
     may_have_rows_ = false;
     return GiveBackSpace();
   }
-  // No row refers to what is deleted, and to find that out SQLite would read all trials once for
-  // each pack. Within a transaction this has no effect.
+  // No row refers to the deleted rows, and SQLite would read all trials once per pack to verify
+  // that. The pragma has no effect within a transaction.
   absl::Status status = connection_.Execute("PRAGMA foreign_keys = OFF");
   if (status.ok()) status = Begin();
   if (status.ok()) status = DeleteRows(experiment);
@@ -327,7 +327,7 @@ absl::StatusOr<bool> SqliteWriter::CleanUp() {
   const absl::Status checked_again = connection_.Execute("PRAGMA foreign_keys = ON");
   if (status.ok()) status = checked_again;
   if (!status.ok()) {
-    // A full disk passes, and then the rows go; what is damaged stays so.
+    // A full disk is temporary, so try again. Damage is permanent, so do not.
     may_have_rows_ = !absl::IsDataLoss(status);
     return status;
   }
@@ -344,9 +344,9 @@ absl::StatusOr<bool> SqliteWriter::GiveBackSpace() {
   may_have_space_ = false;
   const absl::StatusOr<UnusedPages> unused = FindUnusedPages(connection_);
   if (!unused.ok()) return unused.status();
-  // A quarter stays for what comes next.
+  // Keep a quarter, for the next writes.
   if (!unused->incremental || unused->unused < kFewPages || unused->unused < unused->pages / 4) {
-    // The file itself shrinks when the log is copied into it.
+    // The file only shrinks when the log is copied into it.
     if (std::exchange(gave_space_back_, false)) connection_.Checkpoint();
     ReportFailedSync();
     return false;

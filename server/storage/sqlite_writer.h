@@ -1,4 +1,4 @@
-// The writes of a store in SQLite.
+// SqliteWriter: the writes of a store in SQLite.
 #ifndef LENGTHWISE_SERVER_STORAGE_SQLITE_WRITER_H_
 #define LENGTHWISE_SERVER_STORAGE_SQLITE_WRITER_H_
 
@@ -15,8 +15,8 @@ namespace lengthwise::server {
 
 class SqliteWriter : public SqliteReader<StorageWriter> {
  public:
-  // `on_failed_sync` is called by the Commit or CleanUp in which a sync failed. Later
-  // transactions fail.
+  // `on_failed_sync` is called by the Commit or CleanUp in which a sync failed. Later transactions
+  // fail.
   SqliteWriter(SqliteConnection& connection,
                std::function<void(const absl::Status&)> on_failed_sync)
       : SqliteReader<StorageWriter>(connection), on_failed_sync_(std::move(on_failed_sync)) {}
@@ -47,36 +47,36 @@ class SqliteWriter : public SqliteReader<StorageWriter> {
   bool HasChanges() const override;
 
  private:
-  // By one statement: 1 or kRowsAtOnce.
+  // Inserts 1 or kRowsAtOnce trials in one statement.
   absl::Status InsertRows(absl::Span<TrialRecord> trials);
   void ReportFailedSync();
-  // Deletes a part of the rows of an experiment: events, then trials, then the rest.
+  // Deletes a part of an experiment's rows: events, then trials, then the rest.
   absl::Status DeleteRows(int64_t experiment);
   absl::StatusOr<bool> GiveBackSpace();
-  // Writes counts_ down. The counts of experiments must not be read before.
+  // Writes counts_ to the experiments' rows. Must be called before the counts are read.
   absl::Status StoreCounts();
 
   const std::function<void(const absl::Status&)> on_failed_sync_;
   int64_t changes_at_begin_ = 0;
 
-  // What trials changed in their experiment's row. Kept until somebody reads the row or the
-  // transaction ends: SQLite writes the whole row anew, with its specification, and 100,000 trials
-  // may be cancelled at once.
+  // Changes of an experiment's counts, collected until its row is read or the transaction ends.
+  // SQLite rewrites the whole row, with its specification, at each update, and 100,000 trials may
+  // be cancelled in one go.
   struct CountChanges {
     int64_t queued = 0;
     int64_t running = 0;
     int64_t succeeded = 0;
     int64_t failed = 0;
     int64_t cancelled = 0;
-    // When the last trial ended.
+    // End time of the last trial.
     absl::Time end_time = NoTime();
   };
   static int64_t& CountOf(CountChanges& changes, v1::TrialState state);
-  // By experiment.
+  // By experiment key.
   absl::flat_hash_map<int64_t, CountChanges> counts_;
 
-  // Experiments were deleted since CleanUp found no row of one, or something was since it found no
-  // space; perhaps before this was made.
+  // There may be rows of deleted experiments, or unused space, that CleanUp has not handled. True
+  // at the start, because an earlier process may have left some.
   bool may_have_rows_ = true;
   bool may_have_space_ = true;
   bool gave_space_back_ = false;

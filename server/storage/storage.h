@@ -1,7 +1,7 @@
-// Where the server's state lives: records in, records out. One writer, many readers.
+// Storage: the server's persistent state, records in and records out. One writer, many readers.
 //
 // Errors of all calls: RESOURCE_EXHAUSTED (disk full), DATA_LOSS (damaged), FAILED_PRECONDITION
-// (read-only, cannot be opened), UNAVAILABLE (otherwise); each names the file.
+// (read-only, cannot be opened), UNAVAILABLE (anything else). Each names the file.
 #ifndef LENGTHWISE_SERVER_STORAGE_STORAGE_H_
 #define LENGTHWISE_SERVER_STORAGE_STORAGE_H_
 
@@ -20,138 +20,138 @@
 
 namespace lengthwise::server {
 
-// Reads of one consistent state. Not thread-safe; each thread has its own.
+// Reads one consistent state. Not thread-safe: use one per thread.
 class StorageReader {
  public:
   virtual ~StorageReader() = default;
 
-  // What errors call the store: its file.
+  // The store's name in errors: its file.
   virtual absl::string_view name() const = 0;
 
-  // Find... return nullopt for what is not there.
+  // The Find functions return nullopt if there is no such record.
   virtual absl::StatusOr<std::optional<ExperimentRecord>> FindExperiment(absl::string_view id) = 0;
   virtual absl::StatusOr<std::optional<ExperimentRecord>> FindRequest(
       absl::string_view request_id) = 0;
-  // The deleted experiment's that the request created.
+  // The request that created a deleted experiment.
   virtual absl::StatusOr<std::optional<DeletedRequest>> FindDeletedRequest(
       absl::string_view request_id) = 0;
-  // Whether there was an experiment with this id, which was deleted.
+  // Returns true if the id belonged to a deleted experiment.
   virtual absl::StatusOr<bool> WasDeleted(absl::string_view id) = 0;
   virtual absl::StatusOr<std::optional<TrialRecord>> FindTrial(absl::string_view experiment_id,
                                                                absl::string_view trial_id) = 0;
   virtual absl::StatusOr<std::optional<TrialRecord>> FindTrial(int64_t key) = 0;
   virtual absl::StatusOr<std::optional<PackRecord>> FindPack(int64_t key) = 0;
-  // Of an experiment, keys ascending.
+  // Packs of an experiment, in ascending order of key.
   virtual absl::StatusOr<std::vector<PackRecord>> ListPacks(int64_t experiment) = 0;
 
-  // Newest first: keys below `before` (0: all), of `owner` (empty: of all).
+  // Newest first: experiments with keys below `before` (0: all) of `owner` (empty: all owners).
   virtual absl::StatusOr<std::vector<ExperimentRecord>> ListExperiments(int64_t before,
                                                                         const std::string& owner,
                                                                         int64_t limit) = 0;
-  // In the order of the grid, from an index on.
+  // In the order of the grid, from `first_index` on.
   virtual absl::StatusOr<std::vector<TrialRecord>> ListTrials(int64_t experiment,
                                                               int32_t first_index,
                                                               const TrialFilter& filter,
                                                               int64_t limit) = 0;
-  // Keys of the trials that are in one of the states: RUNNING ones before QUEUED ones, then
-  // ascending.
+  // Keys of the trials in one of the states: RUNNING before QUEUED, then in ascending order.
   virtual absl::StatusOr<std::vector<int64_t>> ListTrialsInStates(
       int64_t experiment, absl::Span<const v1::TrialState> states) = 0;
 
-  // All QUEUED and then all RUNNING trials of all experiments, keys ascending.
+  // All QUEUED and then all RUNNING trials of all experiments, in ascending order of key.
   virtual absl::Status ForEachUnendedTrial(
       const std::function<void(const TrialRecord&, const TrialPlacement&)>& take) = 0;
   virtual absl::StatusOr<std::vector<LeaseRecord>> ListLeases() = 0;
-  // CANCELLED trials whose newest lease is this one.
+  // CANCELLED trials whose newest lease is `token`.
   virtual absl::StatusOr<std::vector<int64_t>> ListCancelledTrials(int64_t token) = 0;
-  // One more than any token ever recorded.
+  // One more than the largest token ever recorded.
   virtual absl::StatusOr<int64_t> NextToken() = 0;
 
-  // Called with an event and its trial's id; reading ends when it returns false.
+  // Called with an event and its trial's id. Return false to stop.
   using TakeEvent = std::function<bool(const EventRecord&, absl::string_view trial_id)>;
-  // Events of an experiment, positions ascending, from one on.
+  // Events of an experiment from `start_position` on, in order of position.
   virtual absl::Status ForEachEvent(int64_t experiment, int64_t start_position,
                                     const TakeEvent& take) = 0;
-  // Events of a trial, positions ascending, from one on.
+  // Events of a trial from `start_position` on, in order of position.
   virtual absl::Status ForEachTrialEvent(int64_t trial, int64_t start_position,
                                          const TakeEvent& take) = 0;
-  // Log lines and changes of state, positions ascending, from one on; of one trial where it is not
-  // 0, else of the experiment.
+  // Log lines and changes of state from `start_position` on, in order of position: of the trial
+  // unless it is 0, else of the experiment.
   virtual absl::Status ForEachLogEvent(int64_t experiment, int64_t trial, int64_t start_position,
                                        const TakeEvent& take) = 0;
-  // Events of one kind, by the trials' index and then position; of one trial where it is not 0.
+  // Events of one kind, ordered by the trial's index and then by position: of the trial unless it
+  // is 0, else of the experiment.
   virtual absl::Status ForEachEventOfKind(int64_t experiment, int64_t trial, int kind,
                                           const TakeEvent& take) = 0;
-  // The newest events of a kind of a trial, newest first.
+  // A trial's newest events of a kind, newest first.
   virtual absl::StatusOr<std::vector<EventRecord>> NewestEvents(int64_t trial, int kind,
                                                                 int64_t limit) = 0;
-  // The largest position ever given; 0 for none.
+  // The largest position ever assigned. 0 if there is none.
   virtual absl::StatusOr<int64_t> LastPosition() = 0;
-  // Events of a kind that a worker has sent in an attempt.
+  // Number of events of a kind that workers sent in an attempt.
   virtual absl::StatusOr<int64_t> CountWorkerEvents(int64_t trial, int32_t attempt, int kind) = 0;
-  // Events of an experiment at positions from `first` up to `last`.
+  // Number of an experiment's events at positions `first` to `last`, inclusive.
   virtual absl::StatusOr<int64_t> CountEvents(int64_t experiment, int64_t first, int64_t last) = 0;
-  // What their payloads have together, bytes. Reads them all.
+  // Total bytes of their payloads. Reads all of them.
   virtual absl::StatusOr<int64_t> EventBytes(int64_t experiment, int64_t first, int64_t last) = 0;
-  // Largest sequence number stored of an attempt; 0 for none.
+  // Largest sequence number stored for an attempt. 0 if there is none.
   virtual absl::StatusOr<int64_t> LastSequence(int64_t trial, int32_t attempt) = 0;
 
-  // Queued and running trials of all experiments of an owner.
+  // Number of queued and running trials in all experiments of an owner.
   virtual absl::StatusOr<int64_t> CountUnendedTrials(absl::string_view owner) = 0;
-  // Over all experiments.
+  // Sums over all experiments.
   virtual absl::StatusOr<v1::TrialCounts> TotalCounts() = 0;
-  // When the trial was queued that has been so for longest; NoTime() when none is queued.
+  // Queue time of the oldest queued trial. NoTime() if none is queued.
   virtual absl::StatusOr<absl::Time> OldestQueued() = 0;
 };
 
-// Writes between Begin and Commit. The first failure of the store makes all further calls and the
-// Commit fail with it; nothing of the transaction is stored then.
+// Writes, between Begin and Commit. After the first failure of the store all further calls and the
+// Commit fail with that error, and nothing of the transaction is stored.
 class StorageWriter : public StorageReader {
  public:
   virtual absl::Status Begin() = 0;
-  // Durable when it returns OK. Otherwise the transaction was rolled back.
+  // OK means durable. Otherwise the transaction was rolled back.
   virtual absl::Status Commit() = 0;
 
-  // Gives key and id. `counts.queued` trials, all QUEUED, must follow.
+  // Assigns key and id. `counts.queued` trials, all QUEUED, must follow.
   virtual absl::Status InsertExperiment(ExperimentRecord& experiment) = 0;
-  // Stores the specification and counts `added` trials more, all QUEUED, which must follow; with
-  // them the experiment has not ended (any more).
+  // Stores the specification and adds `added` to the queued trials. The trials, all QUEUED, must
+  // follow. Clears the experiment's end time.
   virtual absl::Status ExtendExperiment(const ExperimentRecord& experiment, int32_t added) = 0;
   virtual absl::Status InsertPack(PackRecord& pack) = 0;
-  // In the order given, which is that of their new keys.
+  // Assigns ascending keys in the order given.
   virtual absl::Status InsertTrials(absl::Span<TrialRecord> trials) = 0;
-  // Stores what can change of a trial and keeps the experiment's counts, which had it in state
-  // `previous`; sets the experiment's end time when its last trial ended, and clears it when one
-  // that had ended is queued again.
+  // Stores the fields of a trial that can change, and updates the experiment's counts, which had it
+  // in state `previous`. Sets the experiment's end time when its last trial ends, and clears it
+  // when an ended trial is queued again.
   virtual absl::Status UpdateTrial(const TrialRecord& trial, v1::TrialState previous) = 0;
-  // Gives the position.
+  // Assigns the position.
   virtual absl::Status AppendEvent(EventRecord& event) = 0;
-  // Deletes a trial's events behind a position that a worker made, but log lines: what went wrong
-  // stays known.
+  // Deletes the events that workers sent for a trial after a position. Keeps log lines, which
+  // explain what went wrong.
   virtual absl::Status DeleteWorkerEvents(int64_t trial, int64_t after_position) = 0;
   virtual absl::Status InsertLease(const LeaseRecord& lease) = 0;
   virtual absl::Status DeleteLease(int64_t token) = 0;
-  // With its trials and events. From here on no id finds it; its rows may stay until CleanUp has
-  // deleted them.
+  // Deletes an experiment with its trials and events. It cannot be found by id from now on; its
+  // rows may stay until CleanUp deletes them.
   virtual absl::Status DeleteExperiment(int64_t key) = 0;
-  // Between transactions: deletes a bounded part of the rows of deleted experiments or, when there
-  // are none, gives a bounded part of the space that nothing uses back to the file system, as a
-  // transaction of its own: a few milliseconds. True when there is more to do. Space that is likely
-  // to be used again soon is kept.
+  // Called between transactions. Deletes a bounded number of rows of deleted experiments, or, if
+  // there are none, returns a bounded amount of unused space to the file system. Runs in a
+  // transaction of its own, for a few milliseconds. Keeps space that is likely to be used again
+  // soon. True if there is more to do.
   virtual absl::StatusOr<bool> CleanUp() = 0;
-  // Keeps the experiment's request_id, which is not empty, beyond the experiment.
+  // Keeps the request_id of a deleted experiment, which must not be empty.
   virtual absl::Status InsertDeletedRequest(const ExperimentRecord& experiment) = 0;
-  // True when the transaction has changed something.
+  // True if the transaction has changed something.
   virtual bool HasChanges() const = 0;
 };
 
-// Thread-safe, but for the writer.
+// Thread-safe, except for the writer.
 class Storage {
  public:
   virtual ~Storage() = default;
-  // The only one; for one thread.
+  // The only writer. For use by one thread.
   virtual StorageWriter& writer() = 0;
-  // What is committed now. Keep it for short: it holds resources of the store.
+  // A snapshot of the committed state. Release promptly: it pins a database snapshot.
   virtual absl::StatusOr<std::unique_ptr<StorageReader>> Read() = 0;
   virtual int64_t SizeBytes() const = 0;
   virtual const LeaseKey& lease_key() const = 0;

@@ -115,7 +115,7 @@ TEST_P(StorageConformanceTest, KeepsNothingOfATransactionThatWasNotCommitted) {
   ExperimentRecord lost;
   lost.name = "sort";
   ASSERT_TRUE(writer().InsertExperiment(lost).ok());
-  ASSERT_TRUE(writer().Begin().ok());  // gives the open one up
+  ASSERT_TRUE(writer().Begin().ok());  // rolls the open transaction back
   ASSERT_TRUE(writer().Commit().ok());
   EXPECT_EQ(Insert("sort", 1).id, "sort-2");
 }
@@ -154,7 +154,7 @@ TEST_P(StorageConformanceTest, CountsTrialsByStateAndEndsTheExperimentWithTheLas
 
 TEST_P(StorageConformanceTest, TheOldestOfTheQueueIsTheTrialThatWasQueuedFirst) {
   EXPECT_EQ(*(*storage_->Read())->OldestQueued(), NoTime());
-  // Not that which was made first: it was queued again.
+  // The oldest by creation was queued again and is not the oldest queued.
   const ExperimentRecord experiment = Insert("sort", 3);
   ASSERT_TRUE(writer().Begin().ok());
   for (int i = 0; i < 3; ++i) {
@@ -323,7 +323,7 @@ TEST_P(StorageConformanceTest, DeletesAWorkersEventsBehindAPositionAndNeverReuse
   Append(trial, 1, 0, 0, v1::Event::kStateChange);
   Append(Trial(experiment, 1), 1, 1, 10, v1::Event::kLengthAccuracies);
   const EventRecord last = Append(trial, 1, 3, 20, v1::Event::kTrainingPoints);
-  Append(trial, 1, 4, 20, v1::Event::kLogLine);  // stays: it says what went wrong
+  Append(trial, 1, 4, 20, v1::Event::kLogLine);  // kept: it explains what went wrong
   ASSERT_TRUE(writer().DeleteWorkerEvents(trial.key, checkpoint.position).ok());
   EXPECT_GT(Append(trial, 2, 1, 20, v1::Event::kTrainingPoints).position, last.position);
   ASSERT_TRUE(writer().Commit().ok());
@@ -345,7 +345,7 @@ TEST_P(StorageConformanceTest, ReadsTheEventsOfATrialAndTheLogInOrder) {
   const TrialRecord trial = Trial(experiment, 0);
   const TrialRecord other = Trial(experiment, 1);
   ASSERT_TRUE(writer().Begin().ok());
-  // All that there are, in an order that is not theirs.
+  // All kinds there are, not in their numeric order.
   std::vector<int> kinds;
   const auto& facts = *v1::Event::descriptor()->FindOneofByName("fact");
   for (int i = 0; i < facts.field_count(); ++i) {
@@ -401,7 +401,7 @@ TEST_P(StorageConformanceTest, RemembersWhichExperimentsWereDeleted) {
   ASSERT_TRUE(writer().Commit().ok());
   const auto reader = *storage_->Read();
   EXPECT_TRUE(*reader->WasDeleted("sort-1"));
-  // There; not yet made; never made; no id.
+  // Existing; not created yet; never created; not an id.
   for (const char* id : {"sort-2", "sort-3", "other-1", "sort", "sort-0", ""}) {
     EXPECT_FALSE(*reader->WasDeleted(id)) << id;
   }
@@ -442,7 +442,7 @@ TEST_P(StorageConformanceTest, CountsAndMeasuresEvents) {
     events.push_back(Append(trial, sequence < 5 ? 1 : 2, sequence, 10, v1::Event::kLogLine));
     bytes += static_cast<int64_t>(events.back().payload.size());
   }
-  Append(trial, 1, 0, 10, v1::Event::kLogLine);  // the server's
+  Append(trial, 1, 0, 10, v1::Event::kLogLine);  // an event of the server
   ASSERT_TRUE(writer().Commit().ok());
   const auto reader = *storage_->Read();
   EXPECT_EQ(*reader->CountWorkerEvents(trial.key, 1, v1::Event::kLogLine), 4);

@@ -1,4 +1,4 @@
-// What every implementation of Storage must do. Instantiate with a factory.
+// Tests for every implementation of Storage. Instantiate with a factory.
 #ifndef LENGTHWISE_SERVER_STORAGE_STORAGE_CONFORMANCE_H_
 #define LENGTHWISE_SERVER_STORAGE_STORAGE_CONFORMANCE_H_
 
@@ -10,7 +10,7 @@
 
 namespace lengthwise::server {
 
-// Opens an empty store (`fresh`), or the one of the call before again.
+// Opens an empty store (`fresh`), or the store of the previous call again.
 using StorageFactory = std::function<std::unique_ptr<Storage>(bool fresh)>;
 
 class StorageConformanceTest : public testing::TestWithParam<StorageFactory> {
@@ -22,7 +22,7 @@ class StorageConformanceTest : public testing::TestWithParam<StorageFactory> {
   }
   StorageWriter& writer() { return storage_->writer(); }
 
-  // A committed experiment with `trials` trials in one pack.
+  // Inserts and commits an experiment with `trials` trials in one pack.
   ExperimentRecord Insert(const std::string& name, int trials);
   TrialRecord Trial(const ExperimentRecord& experiment, int index);
   // In the open transaction.
