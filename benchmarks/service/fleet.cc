@@ -269,19 +269,20 @@ class HeartbeatLoad {
 void MeasureHeartbeats(const Flags& flags) {
   ServerProcess server(flags.server);
   SubmitTrials(server, "fleet", flags.workers);
-  std::vector<std::unique_ptr<v1::WorkerService::Stub>> stubs;
-  for (int i = 0; i < std::min(flags.workers, flags.connections); ++i) {
-    stubs.push_back(
-        v1::WorkerService::NewStub(ConnectFrom(static_cast<uint32_t>(i) + 1, server.address())));
-  }
+  std::vector<std::unique_ptr<v1::WorkerService::Stub>> stubs(
+      static_cast<size_t>(std::min(flags.workers, flags.connections)));
   std::vector<std::unique_ptr<FleetWorker>> workers(static_cast<size_t>(flags.workers));
   absl::Duration interval;
   absl::Duration lease_duration;
-  // Several at once, so that no lease expires before the last one is granted.
-  const auto start_workers = [&](size_t from, size_t step) {
-    for (size_t i = from; i < workers.size(); i += step) {
+  const auto start_workers = [&](size_t from, size_t end, size_t step) {
+    for (size_t i = from; i < end; i += step) {
       workers[i] = std::make_unique<FleetWorker>();
       FleetWorker& worker = *workers[i];
+      // Called at once: the server ends the oldest connections without a call when there are many.
+      if (i < stubs.size()) {
+        stubs[i] =
+            v1::WorkerService::NewStub(ConnectFrom(static_cast<uint32_t>(i) + 1, server.address()));
+      }
       worker.stub = stubs[i % stubs.size()].get();
       v1::RegisterWorkerRequest registration;
       registration.mutable_worker()->set_worker_id(absl::StrCat("fleet-", i));
@@ -309,10 +310,17 @@ void MeasureHeartbeats(const Flags& flags) {
       }
     }
   };
-  constexpr size_t kStarters = 16;
-  std::vector<std::thread> starters;
-  for (size_t i = 0; i < kStarters; ++i) starters.emplace_back(start_workers, i, kStarters);
-  for (std::thread& starter : starters) starter.join();
+  // Several at once, so that no lease expires before the last one is granted.
+  const auto start_range = [&](size_t begin, size_t end) {
+    constexpr size_t kStarters = 16;
+    std::vector<std::thread> starters;
+    for (size_t i = 0; i < kStarters; ++i) {
+      starters.emplace_back(start_workers, begin + i, end, kStarters);
+    }
+    for (std::thread& starter : starters) starter.join();
+  };
+  start_range(0, stubs.size());
+  start_range(stubs.size(), workers.size());
 
   const auto print = [&](const char* kind, HeartbeatLoad::Result result) {
     const double latency = Quantile(result.latencies, 0.99);
@@ -580,10 +588,10 @@ int Main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
   platform::KeepGrpcInitialized();
   platform::RaiseDescriptorLimit();
-  // Silences the workers' log.
-  if (freopen("/dev/null", "w", stderr) == nullptr) return 1;
   MeasureUploads(flags);
   MeasureHeartbeats(flags);
+  // Silences the worker's log.
+  if (freopen("/dev/null", "w", stderr) == nullptr) return 1;
   MeasureDrain(flags);
   return 0;
 }
