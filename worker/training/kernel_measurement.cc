@@ -279,7 +279,7 @@ std::vector<models::KernelDecision> MeasureKernels(const KernelProblem& problem,
         decisions.push_back(models::DecideKernel(*comparison, Seconds));
         return;
       }
-      why = comparison.status().message();
+      why = std::string(comparison.status().message());
     } catch (const std::exception& error) {  // out of memory
       why = FirstLine(error);
     }
