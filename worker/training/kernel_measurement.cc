@@ -138,9 +138,8 @@ class Measurement {
     }
     subject->positions = at::tensor(positions, at::kLong).view({p.members, p.tokens}).to(device_);
     Tensors leaves = {Random(Features(3 * p.d_model), 1)};
-    for (const at::Tensor& parameter : subject->arena->Members(0, p.members).tensors()) {
-      leaves.push_back(parameter);
-    }
+    const models::ParameterSet parameters = subject->arena->Members(0, p.members);
+    leaves.insert(leaves.end(), parameters.tensors().begin(), parameters.tensors().end());
     return Compare(FusedOperation::kAttention, Features(p.d_model), std::move(leaves),
                    [subject, heads = p.heads, members = p.members](const Tensors& x) {
                      const models::ParameterSet parameters =
