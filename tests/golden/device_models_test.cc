@@ -24,7 +24,7 @@ using nlohmann::json;
 // compared in parts of the global norm.
 constexpr double kTolerance = 1e-4;
 
-const char* const kFolders[] = {"randomized_positional_encodings/model",
+const std::string kFolders[] = {"randomized_positional_encodings/model",
                                 "randomized_positional_encodings/model_full"};
 
 // Folder, device, and whether our kernels are used.
@@ -72,14 +72,16 @@ TEST_P(DeviceModelTest, LogitsLossAndGradientsMatch) {
   }
 }
 
+std::string CaseName(const ::testing::TestParamInfo<DeviceModelTest::ParamType>& test) {
+  const auto& [folder, cuda, fused] = test.param;
+  return TestName(folder.substr(folder.find('/') + 1)) + (cuda ? "_cuda" : "_cpu") +
+         (fused ? "_fused" : "_plain");
+}
+
 INSTANTIATE_TEST_SUITE_P(Folders, DeviceModelTest,
                          ::testing::Combine(::testing::ValuesIn(kFolders), ::testing::Bool(),
                                             ::testing::Bool()),
-                         [](const auto& test) {
-                           const auto& [folder, cuda, fused] = test.param;
-                           return TestName(folder.substr(folder.find('/') + 1)) +
-                                  (cuda ? "_cuda" : "_cpu") + (fused ? "_fused" : "_plain");
-                         });
+                         CaseName);
 
 }  // namespace
 }  // namespace lengthwise::golden

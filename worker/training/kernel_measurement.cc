@@ -138,9 +138,8 @@ class Measurement {
     }
     subject->positions = at::tensor(positions, at::kLong).view({p.members, p.tokens}).to(device_);
     Tensors leaves = {Random(Features(3 * p.d_model), 1)};
-    for (const at::Tensor& parameter : subject->arena->Members(0, p.members).tensors()) {
-      leaves.push_back(parameter);
-    }
+    const models::ParameterSet parameters = subject->arena->Members(0, p.members);
+    leaves.insert(leaves.end(), parameters.tensors().begin(), parameters.tensors().end());
     return Compare(FusedOperation::kAttention, Features(p.d_model), std::move(leaves),
                    [subject, heads = p.heads, members = p.members](const Tensors& x) {
                      const models::ParameterSet parameters =
@@ -279,7 +278,7 @@ std::vector<models::KernelDecision> MeasureKernels(const KernelProblem& problem,
         decisions.push_back(models::DecideKernel(*comparison, Seconds));
         return;
       }
-      why = comparison.status().message();
+      why = std::string(comparison.status().message());
     } catch (const std::exception& error) {  // out of memory
       why = FirstLine(error);
     }
