@@ -37,13 +37,13 @@ TEST(Flags, DefaultsAreLocal) {
   EXPECT_FALSE(flags.exit_with_parent);
 }
 
-TEST(Flags, TheHomeDirectoryIsTheDefaultWithoutXdg) {
+TEST(Flags, HomeDirectoryIsTheDefaultWithoutXdg) {
   unsetenv("XDG_DATA_HOME");
   setenv("HOME", "/home/ada", 1);
   EXPECT_EQ(std::get<Flags>(Parse({})).core.data_dir, "/home/ada/.local/share/lengthwise");
 }
 
-TEST(Flags, AreTaken) {
+TEST(Flags, AreParsed) {
   const Flags flags =
       std::get<Flags>(Parse({"--listen", "127.0.0.1:0", "--metrics_listen", "", "--data_dir=/d",
                              "--max_trials=7", "--lease_duration=2s", "--heartbeat_interval=200ms",
@@ -59,7 +59,7 @@ TEST(Flags, AreTaken) {
   EXPECT_TRUE(flags.exit_with_parent);
 }
 
-TEST(Flags, WrongOnesAreNamed) {
+TEST(Flags, InvalidFlagsAreNamed) {
   EXPECT_THAT(Refusal({"--listne=1"}), HasSubstr("--listne"));
   EXPECT_THAT(Refusal({"--listen=here"}), HasSubstr("\"here\" is not HOST:PORT"));
   EXPECT_THAT(Refusal({"--listen=127.0.0.1:99999"}), HasSubstr("is not HOST:PORT"));
@@ -69,14 +69,14 @@ TEST(Flags, WrongOnesAreNamed) {
               HasSubstr("at most half of --lease_duration"));
 }
 
-TEST(Flags, AddressesBeyondThisMachineNeedTheirWord) {
+TEST(Flags, PublicPlainTextAddressNeedsItsFlag) {
   EXPECT_THAT(Refusal({"--listen=0.0.0.0:7070"}), HasSubstr("--insecure_plain_text"));
   EXPECT_THAT(Refusal({"--metrics_listen=[::]:9464"}), HasSubstr("--insecure_plain_text"));
   EXPECT_EQ(std::get<Flags>(Parse({"--listen=0.0.0.0:7070", "--insecure_plain_text"})).listen,
             "0.0.0.0:7070");
 }
 
-TEST(Flags, EncryptedAddressesBeyondThisMachineNeedNoWord) {
+TEST(Flags, PublicEncryptedAddressNeedsNoFlag) {
   const Flags flags = std::get<Flags>(
       Parse({"--listen=0.0.0.0:7070", "--tls_certificate=c.pem", "--tls_key=k.pem",
              "--tls_client_ca=a.pem", "--max_calls_per_second=0", "--max_streams=7"}));

@@ -138,7 +138,7 @@ Server Start(const std::string& metrics_listen = "") {
                  "--ready_file", ReadyFile()});
 }
 
-TEST(Process, ServesWhatTheReadyFileSaysAndStopsOnSigterm) {
+TEST(Process, ServesAtTheReadyFilesAddresses) {
   Server server = Start("127.0.0.1:0");
   const std::vector<std::string> addresses = Addresses(server);
   ASSERT_EQ(addresses.size(), 2u);
@@ -176,7 +176,7 @@ TEST(Process, OpenStreamsEndWithUnavailable) {
   EXPECT_EQ(server.Wait(), 0);
 }
 
-TEST(Process, ASecondSignalEndsAServerThatCannotStop) {
+TEST(Process, SecondSignalKillsAStuckServer) {
   for (const int second : {SIGTERM, SIGINT}) {
     Server server({"--listen=127.0.0.1:0", "--metrics_listen", "", "--data_dir=/stuck"});
     ASSERT_TRUE(server.WaitForLine("serving on"));
@@ -196,7 +196,7 @@ TEST(Process, WithoutMetricsTheSecondLineIsEmpty) {
   EXPECT_EQ(server.Wait(), 0);
 }
 
-TEST(Process, ATakenPortIsOneLineAndExitCodeOne) {
+TEST(Process, UsedPortIsOneLineAndExitCodeOne) {
   Server first = Start();
   const std::string address = Addresses(first).at(0);
   Server second({"--listen", address, "--metrics_listen", "", "--data_dir=/fake"});
@@ -205,7 +205,7 @@ TEST(Process, ATakenPortIsOneLineAndExitCodeOne) {
   EXPECT_EQ(std::count(second.log().begin(), second.log().end(), '\n'), 1) << second.log();
 }
 
-TEST(Process, ALockedDataDirectoryIsOneLineAndExitCodeOne) {
+TEST(Process, LockedDataDirectoryIsExitCodeOne) {
   Server server({"--listen=127.0.0.1:0", "--metrics_listen", "", "--data_dir=/locked"});
   EXPECT_EQ(server.Wait(), 1);
   EXPECT_THAT(server.log(), MatchesRegex("[^\n]*ERROR another server has /locked open\n"));
@@ -220,7 +220,7 @@ std::string Directory() {
   return path;
 }
 
-TEST(Process, TheFirstTokenIsMadeBesideARunningServerAndClosesIt) {
+TEST(Process, FirstTokenClosesARunningServer) {
   const std::string directory = Directory();
   const std::string token_file = directory + "/admin.token";
   Server server({"--listen=127.0.0.1:0", "--metrics_listen", "", "--data_dir", directory,
@@ -256,7 +256,7 @@ TEST(Process, TheFirstTokenIsMadeBesideARunningServerAndClosesIt) {
   EXPECT_EQ(Contents(directory + "/tokens"), before);
 }
 
-TEST(Process, TokensThatOthersCouldChangeOrThatAreMissingKeepTheServerClosed) {
+TEST(Process, UnsafeOrMissingTokensPreventTheStart) {
   const std::string directory = Directory();
   const std::string data = directory + "/data";
   Server maker({"--data_dir", data, "--create_admin_token", directory + "/admin.token"});
@@ -285,7 +285,7 @@ TEST(Process, TokensThatOthersCouldChangeOrThatAreMissingKeepTheServerClosed) {
   EXPECT_TRUE(open.WaitForLine("open to everyone without a token"));
 }
 
-TEST(Process, WhatAServerWithTokensWasAskedIsInItsAuditLogAfterACleanStop) {
+TEST(Process, AuditLogIsCompleteAfterACleanStop) {
   const std::string directory = Directory();
   const std::string data = directory + "/data";
   Server maker({"--data_dir", data, "--create_admin_token", directory + "/admin.token"});
@@ -323,7 +323,7 @@ TEST(Process, WhatAServerWithTokensWasAskedIsInItsAuditLogAfterACleanStop) {
   EXPECT_THAT(nowhere.log(), HasSubstr("/none/audit.log: No such file or directory"));
 }
 
-TEST(Process, RootLeavesTheTokensToTheOwnerOfTheDataDirectory) {
+TEST(Process, RootLeavesTokensToTheDirectorysOwner) {
   if (geteuid() != 0) GTEST_SKIP() << "only root gives files to others";
   // A directory that its owner cannot reach from outside, as /var/lib/private/lengthwise.
   const std::string above = Directory();
@@ -343,7 +343,7 @@ TEST(Process, RootLeavesTheTokensToTheOwnerOfTheDataDirectory) {
   EXPECT_EQ(status.st_uid, 0u);
 }
 
-TEST(Process, OtherMachinesReachOnlyAServerThatAsksForTokens) {
+TEST(Process, PublicServerNeedsTokens) {
   const std::string directory = Directory();
   rpc::TestAuthority authority(directory, "house");
   const rpc::TestAuthority::Pair pair = authority.Issue("server");
@@ -359,7 +359,7 @@ TEST(Process, OtherMachinesReachOnlyAServerThatAsksForTokens) {
   EXPECT_TRUE(closed.WaitForLine("with TLS"));
 }
 
-TEST(Process, ACertificateThatCannotServeIsOneLineThatSaysWhy) {
+TEST(Process, UnusableCertificateIsOneLine) {
   const std::string directory = Directory();
   rpc::TestAuthority authority(directory, "house");
   const rpc::TestAuthority::Pair right = authority.Issue("server");
@@ -376,7 +376,7 @@ TEST(Process, ACertificateThatCannotServeIsOneLineThatSaysWhy) {
   EXPECT_THAT(log(directory + "/none.pem", right.key), HasSubstr("none.pem: No such file"));
 }
 
-TEST(Process, MoreConnectionsThanDescriptorsDoNotMakeItDeaf) {
+TEST(Process, ExcessConnectionsDoNotStopTheServer) {
   Server server({"--listen=127.0.0.1:0", "--metrics_listen", "", "--data_dir=/fake", "--ready_file",
                  ReadyFile()},
                 /*descriptors=*/64);
@@ -402,7 +402,7 @@ TEST(Process, MoreConnectionsThanDescriptorsDoNotMakeItDeaf) {
   EXPECT_TRUE(status.ok()) << status.error_message();
 }
 
-TEST(Process, AServerThatCannotBeReachedSaysSoAndEnds) {
+TEST(Process, UnreachableServerExits) {
   Server server({"--listen=127.0.0.1:0", "--metrics_listen", "", "--data_dir=/fake", "--ready_file",
                  ReadyFile(), "--self_check_interval=20ms"});
   ASSERT_FALSE(Addresses(server).empty());
@@ -418,7 +418,7 @@ TEST(Process, WrongFlagsAreExitCodeTwo) {
   EXPECT_THAT(server.log(), HasSubstr("--no_such_flag"));
 }
 
-TEST(Process, EndsWithItsParentWhenAskedTo) {
+TEST(Process, ExitsWithItsParent) {
   // A parent that starts the server and waits for it; killed, it leaves the server to the signal.
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);

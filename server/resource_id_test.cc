@@ -7,7 +7,7 @@
 namespace lengthwise::server {
 namespace {
 
-TEST(ResourceIdTest, AcceptsWhatGridsMake) {
+TEST(ResourceIdTest, AcceptsIdsOfGrids) {
   EXPECT_TRUE(IsResourceId("quickstart-3"));
   EXPECT_TRUE(
       IsResourceId("bucket_sort-encoder-randomized_relative_max_position=256-lr0.001-seed0"));
@@ -16,7 +16,7 @@ TEST(ResourceIdTest, AcceptsWhatGridsMake) {
   EXPECT_TRUE(IsResourceId(std::string(512, 'a')));
 }
 
-TEST(ResourceIdTest, RefusesWhatLeadsElsewhere) {
+TEST(ResourceIdTest, RefusesPathsAndSeparators) {
   for (const std::string id : {"", ".", "..", "a/b", "/", "a b", "a\\b", "a%2e", "\xc3\xa4"}) {
     EXPECT_FALSE(IsResourceId(id)) << id;
   }

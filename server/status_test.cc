@@ -28,7 +28,7 @@ TEST(Status, AStatusWithoutPayloadHasNoDetails) {
   EXPECT_TRUE(status.error_details().empty());
 }
 
-TEST(Status, UnavailableIsKnownFromGrpcsOwnByItsDetails) {
+TEST(Status, UnavailableHasDetailsUnlikeGrpcs) {
   const absl::Status full = absl::UnavailableError("nothing was stored: the disk is full");
   const grpc::Status status = ToGrpcStatus(full);
   google::rpc::Status wire;
@@ -56,7 +56,7 @@ TEST(Status, FieldViolationsTravelAsGoogleRpcStatus) {
   EXPECT_EQ(bad_request.field_violations(0).description(), "is -1; accepted: 0 to 1000");
 }
 
-TEST(Status, ComesBackFromTheWireUnchanged) {
+TEST(Status, RoundTripsOverTheWire) {
   absl::Status status = InvalidField("name", "is empty");
   status.SetPayload("type.googleapis.com/other", absl::Cord(std::string("\0\xff", 2)));
   EXPECT_EQ(FromGrpcStatus(ToGrpcStatus(status)), status);

@@ -81,7 +81,7 @@ class AccessServiceTest : public testing::Test {
   std::unique_ptr<v1::ExperimentService::Stub> experiments_;
 };
 
-TEST_F(AccessServiceTest, AnAdministratorMakesListsAndRevokesTokens) {
+TEST_F(AccessServiceTest, AdministratorsManageTokens) {
   Start();
   const std::string admin = Token("root", v1::ADMIN);
   v1::CreateTokenRequest create;
@@ -114,7 +114,7 @@ TEST_F(AccessServiceTest, AnAdministratorMakesListsAndRevokesTokens) {
             grpc::StatusCode::NOT_FOUND);
 }
 
-TEST_F(AccessServiceTest, AnOpenServerKnowsNobodyAndGivesNoFirstToken) {
+TEST_F(AccessServiceTest, OpenServerCreatesNoFirstToken) {
   Start();
   v1::Caller caller;
   ASSERT_TRUE(access_->GetCaller(With("").get(), {}, &caller).ok());
@@ -130,7 +130,7 @@ TEST_F(AccessServiceTest, AnOpenServerKnowsNobodyAndGivesNoFirstToken) {
   EXPECT_FALSE(tokens_->IsRequired());
 }
 
-TEST_F(AccessServiceTest, WhoSubmitsIsTheOwner) {
+TEST_F(AccessServiceTest, SubmitterIsTheOwner) {
   Start();
   const std::string ada = Token("ada", v1::SUBMITTER);
   EXPECT_TRUE(Create(ada).ok());
@@ -151,7 +151,7 @@ TEST_F(AccessServiceTest, WhoSubmitsIsTheOwner) {
   EXPECT_THAT(owners, ElementsAre("grace", "ada", "ada", "ada")) << "the newest first";
 }
 
-TEST_F(AccessServiceTest, AnExperimentIsChangedByItsOwnerAndAdministratorsAlone) {
+TEST_F(AccessServiceTest, OnlyOwnersAndAdministratorsChangeExperiments) {
   Start();
   const std::string grace = Token("grace", v1::SUBMITTER);
   const auto denied = [&](const grpc::Status& status) {
@@ -195,7 +195,7 @@ TEST_F(AccessServiceTest, AnExperimentIsChangedByItsOwnerAndAdministratorsAlone)
   EXPECT_EQ(Cancel(grace, "../etc").error_code(), grpc::StatusCode::INVALID_ARGUMENT);
 }
 
-TEST_F(AccessServiceTest, TooManyCallsAreToldWhenToComeAgain) {
+TEST_F(AccessServiceTest, ExcessCallsAreToldWhenToRetry) {
   Start({.quotas = {.calls_per_second = 0.5, .burst = 3}});
   const std::string ada = Token("ada", v1::VIEWER);
   v1::Caller caller;
@@ -209,7 +209,7 @@ TEST_F(AccessServiceTest, TooManyCallsAreToldWhenToComeAgain) {
   EXPECT_TRUE(access_->GetCaller(With(Token("grace", v1::VIEWER)).get(), {}, &caller).ok());
 }
 
-TEST_F(AccessServiceTest, AStreamCountsWhileItIsOpen) {
+TEST_F(AccessServiceTest, StreamCountsWhileOpen) {
   Start({.quotas = {.streams = 1}});
   const std::string ada = Token("ada", v1::VIEWER);
   v1::WatchExperimentRequest watch;
@@ -240,7 +240,7 @@ TEST_F(AccessServiceTest, AStreamCountsWhileItIsOpen) {
   EXPECT_TRUE(reopened);
 }
 
-TEST_F(AccessServiceTest, AClientsRequestBeyondFourMebibytesIsRefused) {
+TEST_F(AccessServiceTest, RequestOverFourMebibytesIsRefused) {
   Start();
   v1::CreateExperimentRequest request;
   request.mutable_specification()->set_description(std::string((4 << 20) + 1, 'x'));

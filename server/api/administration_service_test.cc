@@ -40,7 +40,7 @@ class AdministrationServiceTest : public ::testing::Test {
   std::unique_ptr<v1::AdministrationService::Stub> stub_;
 };
 
-TEST_F(AdministrationServiceTest, StreamsABackupsProgressAndAlwaysItsEnd) {
+TEST_F(AdministrationServiceTest, StreamsProgressAndTheEndOfABackup) {
   const std::string trial = server_.AddExperiment("grid", 1) + "/trials/t0";
   // Thousands of pages.
   v1::Event map;
@@ -70,7 +70,7 @@ TEST_F(AdministrationServiceTest, ARefusedBackupSaysWhy) {
   EXPECT_EQ(status.error_code(), grpc::StatusCode::ALREADY_EXISTS);
 }
 
-TEST_F(AdministrationServiceTest, TellsWhatIsOnTheDisk) {
+TEST_F(AdministrationServiceTest, ReportsDiskUse) {
   server_.PutModel(server_.AddExperiment("grid", 1) + "/trials/t0", 10, "twelve bytes");
   grpc::Status status;
   BackUp("b", status);
@@ -83,7 +83,7 @@ TEST_F(AdministrationServiceTest, TellsWhatIsOnTheDisk) {
   EXPECT_EQ(answer.backups(0).name(), "b");
 }
 
-TEST_F(AdministrationServiceTest, SaysWhichProgramServesAndByWhatClock) {
+TEST_F(AdministrationServiceTest, ReportsVersionAndClock) {
   const auto seconds = [](const google::protobuf::Timestamp& time) {
     return static_cast<double>(time.seconds()) + 1e-9 * time.nanos();
   };

@@ -21,7 +21,7 @@ std::unique_ptr<grpc::ClientContext> Within(std::chrono::seconds time) {
   return context;
 }
 
-TEST(CallsTest, SlowReadsOfTheStoreHoldUpNoOtherRpc) {
+TEST(CallsTest, SlowReadsDelayNoOtherRpc) {
   TestServer server;
   const std::string trial_name = server.AddExperiment("grid", 1) + "/trials/t0";
   server.Serve();

@@ -132,7 +132,7 @@ class EveryRpcTest : public testing::Test {
   std::set<std::string> methods_;
 };
 
-TEST_F(EveryRpcTest, RefusesWhoHasNoToken) {
+TEST_F(EveryRpcTest, RefusesCallersWithoutAToken) {
   EXPECT_GE(methods_.size(), 30u);
   for (const std::string& method : methods_) {
     const grpc::StatusCode code = Call(method, std::nullopt);
@@ -143,7 +143,7 @@ TEST_F(EveryRpcTest, RefusesWhoHasNoToken) {
   EXPECT_EQ(test_.core().reads().ListExperiments({})->experiments_size(), 0);
 }
 
-TEST_F(EveryRpcTest, RefusesATokenThatIsNotTheServers) {
+TEST_F(EveryRpcTest, RefusesUnknownTokens) {
   for (const std::string& method : methods_) {
     for (const std::string& token :
          {std::string("secret"), "lw_" + std::string(12, '0') + "_" + std::string(64, '0')}) {
@@ -154,7 +154,7 @@ TEST_F(EveryRpcTest, RefusesATokenThatIsNotTheServers) {
   }
 }
 
-TEST_F(EveryRpcTest, DoesForEachRoleWhatTheTableSays) {
+TEST_F(EveryRpcTest, FollowsTheTableForEachRole) {
   for (const v1::Role role : {v1::VIEWER, v1::SUBMITTER, v1::WORKER, v1::ADMIN}) {
     const std::string token = Token(role);
     for (const std::string& method : methods_) {
@@ -188,7 +188,7 @@ std::string RequestAbout(const std::string& experiment, absl::string_view method
   return request->SerializeAsString();
 }
 
-TEST_F(EveryRpcTest, ChangesAnExperimentForItsOwnerAlone) {
+TEST_F(EveryRpcTest, ChangesExperimentsOnlyForTheirOwner) {
   ASSERT_EQ(test_.AddExperiment("of-ada", 2, "ada"), "experiments/of-ada-1");
   const std::string grace = Token(v1::SUBMITTER, "grace");
   const std::string ada = Token(v1::SUBMITTER, "ada");
@@ -240,7 +240,7 @@ TEST_F(EveryRpcTest, RefusalsAreInTheAuditLogWhateverTheMethod) {
   EXPECT_THAT(all, testing::Not(testing::HasSubstr(std::string(20, 'c'))));
 }
 
-TEST_F(EveryRpcTest, CallsThatMayChangeSomethingAreInTheAuditLog) {
+TEST_F(EveryRpcTest, ChangingCallsAreInTheAuditLog) {
   ASSERT_EQ(test_.AddExperiment("of-ada", 2), "experiments/of-ada-1");
   // What has ended can be deleted.
   ASSERT_TRUE(test_.calls().Cancel("experiments/of-ada-1").ok());
@@ -271,7 +271,7 @@ TEST_F(EveryRpcTest, CallsThatMayChangeSomethingAreInTheAuditLog) {
   EXPECT_EQ(lines["lengthwise.v1.ExperimentService/DeleteExperiment"][0]["outcome"], "OK");
 }
 
-TEST_F(EveryRpcTest, TheAuditLogNamesWhatACallHasMade) {
+TEST_F(EveryRpcTest, AuditLogNamesCreatedObjects) {
   v1::CreateTokenRequest token;
   token.set_principal("grace");
   token.set_role(v1::SUBMITTER);
@@ -296,7 +296,7 @@ TEST_F(EveryRpcTest, TheAuditLogNamesWhatACallHasMade) {
 }
 
 // The stream that brings them goes on, and ends with OK.
-TEST_F(EveryRpcTest, EventsOfALeaseOfAnotherAreInTheAuditLog) {
+TEST_F(EveryRpcTest, EventsForAnothersLeaseAreInTheAuditLog) {
   const std::string trial = test_.AddExperiment("grid", 1) + "/trials/t0";
   v1::StreamEventsRequest request;
   request.set_lease_id("lease-1-" + std::string(32, '0'));
@@ -332,7 +332,7 @@ TEST_F(EveryRpcTest, AnUploadIsInTheAuditLogByItsHash) {
   EXPECT_EQ(lines[0]["resource"], std::string(16, 'a'));
 }
 
-TEST_F(EveryRpcTest, AFloodOfRefusalsDoesNotFillTheAuditLog) {
+TEST_F(EveryRpcTest, RefusalsDoNotFloodTheAuditLog) {
   for (int call = 0; call < 400; ++call) {
     Call("lengthwise.v1.AccessService/GetCaller", std::nullopt);
   }
@@ -357,7 +357,7 @@ TEST_F(EveryRpcTest, AServerWithoutTokensHasNoAuditLog) {
   EXPECT_TRUE(AuditLines().empty());
 }
 
-TEST_F(EveryRpcTest, IsOpenToAllOnAServerWithoutTokens) {
+TEST_F(EveryRpcTest, IsOpenWithoutTokens) {
   const std::unique_ptr<RpcServer> open = RpcServer::Start({}, test_.core()).value();
   channel_ = grpc::CreateChannel(open->address(), grpc::InsecureChannelCredentials());
   for (const std::string& method : methods_) {
@@ -368,7 +368,7 @@ TEST_F(EveryRpcTest, IsOpenToAllOnAServerWithoutTokens) {
   }
 }
 
-TEST_F(EveryRpcTest, HealthIsForLoadBalancersThatHaveNoToken) {
+TEST_F(EveryRpcTest, HealthNeedsNoToken) {
   EXPECT_EQ(Call("grpc.health.v1.Health/Check", std::nullopt), grpc::StatusCode::OK);
 }
 

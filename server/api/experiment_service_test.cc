@@ -94,7 +94,7 @@ TEST_F(ExperimentServiceTest, CreateStoresTheExperimentAndAnswers) {
             request.specification().SerializeAsString());
 }
 
-TEST_F(ExperimentServiceTest, AThreeMegabyteSpecificationIsRefusedBeforeItIsResolved) {
+TEST_F(ExperimentServiceTest, LargeSpecificationIsRefusedUnresolved) {
   v1::CreateExperimentRequest request;
   request.mutable_specification_text()->set_format(v1::SpecificationText::YAML);
   request.mutable_specification_text()->set_text(std::string(3 << 20, '#'));
@@ -106,7 +106,7 @@ TEST_F(ExperimentServiceTest, AThreeMegabyteSpecificationIsRefusedBeforeItIsReso
   EXPECT_EQ(Experiments(), 1) << "the fixture's";
 }
 
-TEST(ExperimentServiceQueries, AQueryWhoseDeadlineIsOverIsNotWorkedOn) {
+TEST(ExperimentServiceQueries, CancelledQueryIsNotHandled) {
   TestServer server;
   const std::string experiment = server.AddExperiment("e", 1);
   RpcServer::Options options;
@@ -244,7 +244,7 @@ TEST_F(ExperimentServiceTest, LossCurvesAreJoinedAndDownSampledPerTrial) {
   }
 }
 
-TEST_F(ExperimentServiceTest, AnAnswerBeyondTheLimitSaysHowToAskForLess) {
+TEST_F(ExperimentServiceTest, OversizedAnswerSaysHowToAskForLess) {
   AppendPoints(kTrial, 0, 1000);
   v1::QueryLossCurvesRequest request;
   request.set_name(kTrial);
@@ -254,7 +254,7 @@ TEST_F(ExperimentServiceTest, AnAnswerBeyondTheLimitSaysHowToAskForLess) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("fewer max_points"));
 }
 
-TEST_F(ExperimentServiceTest, AccuraciesOfIntervalsComeWhenAskedFor) {
+TEST_F(ExperimentServiceTest, IntervalAccuraciesComeOnRequest) {
   v1::Event event;
   event.set_trial(kTrial);
   event.set_step(500);
@@ -516,7 +516,7 @@ class ModelDownload {
   std::vector<v1::DownloadModelResponse> responses_;
 };
 
-TEST_F(ExperimentServiceTest, AModelComesInChunksBehindWhatItIs) {
+TEST_F(ExperimentServiceTest, ModelComesInChunksAfterItsDescription) {
   std::string bytes((2 << 20) + 5, 'x');
   bytes[1 << 20] = 'y';
   server_.PutModel(kTrial, 40, bytes);
@@ -533,13 +533,13 @@ TEST_F(ExperimentServiceTest, AModelComesInChunksBehindWhatItIs) {
   EXPECT_EQ(back, bytes);
 }
 
-TEST_F(ExperimentServiceTest, AModelIsATrialsAndMustBeStored) {
+TEST_F(ExperimentServiceTest, DownloadNeedsATrialWithAModel) {
   EXPECT_EQ(ModelDownload(*stub_, kTrial).status().error_code(), grpc::StatusCode::NOT_FOUND);
   EXPECT_EQ(ModelDownload(*stub_, kExperiment).status().error_code(),
             grpc::StatusCode::INVALID_ARGUMENT);
 }
 
-TEST_F(ExperimentServiceTest, WhoDownloadsAModelMayGoInTheMiddle) {
+TEST_F(ExperimentServiceTest, AbandonedDownloadsFreeTheirThreads) {
   server_.PutModel(kTrial, 1, std::string(32 << 20, 'x'));
   v1::DownloadModelRequest request;
   request.set_name(kTrial);

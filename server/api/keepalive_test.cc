@@ -74,7 +74,7 @@ TEST(Peer, DISABLED_Serves) {
   pause();
 }
 
-TEST(KeepaliveTest, TheStreamOfAClientThatStandsStillEndsAndThatOfAnIdleOneGoesOn) {
+TEST(KeepaliveTest, StreamOfAHungClientEnds) {
   TestServer server;
   Start(server);
   const auto idle = StartPeer("Watches", server.rpc().address());
@@ -88,7 +88,7 @@ TEST(KeepaliveTest, TheStreamOfAClientThatStandsStillEndsAndThatOfAnIdleOneGoesO
   EXPECT_EQ(server.core().event_log().subscriptions(), 1);
 }
 
-TEST(KeepaliveTest, AClientNoticesAServerThatStandsStill) {
+TEST(KeepaliveTest, ClientNoticesAHungServer) {
   const std::string address_file = testing::TempDir() + "/keepalive_address";
   std::filesystem::remove(address_file);
   const auto server = StartPeer("Serves", address_file);

@@ -225,7 +225,7 @@ TEST_F(LeaseOwnerTest, EveryMethodOfWorkersIsTried) {
   EXPECT_THAT(tried, testing::UnorderedElementsAreArray(all));
 }
 
-TEST_F(LeaseOwnerTest, AnotherPrincipalIsRefusedByEveryMethod) {
+TEST_F(LeaseOwnerTest, EveryMethodRefusesAnotherPrincipal) {
   const std::string before = State();
   const std::string guess = absl::StrCat("lease-", ada_.lease.fencing_token());
   for (const Method& method : Methods()) {
@@ -240,7 +240,7 @@ TEST_F(LeaseOwnerTest, AnotherPrincipalIsRefusedByEveryMethod) {
   EXPECT_EQ(State(), before);
 }
 
-TEST_F(LeaseOwnerTest, AGuessIsRefusedEvenOfTheSamePrincipal) {
+TEST_F(LeaseOwnerTest, GuessedIdIsRefusedForTheSamePrincipal) {
   for (const Method& method : Methods()) {
     if (method.of_worker_alone) continue;
     Shown shown = ada_;
@@ -249,7 +249,7 @@ TEST_F(LeaseOwnerTest, AGuessIsRefusedEvenOfTheSamePrincipal) {
   }
 }
 
-TEST_F(LeaseOwnerTest, TheOwnerIsAcceptedByEveryMethod) {
+TEST_F(LeaseOwnerTest, EveryMethodAcceptsTheOwner) {
   for (const Method& method : Methods()) EXPECT_EQ(method.call(ada_), "") << method.name;
   EXPECT_EQ(coordinator_->reads().GetTrial(ada_.lease.trials(0).trial())->state(), v1::QUEUED);
 }
@@ -259,7 +259,7 @@ TEST_F(LeaseOwnerTest, AnotherTokenOfTheSamePrincipalIsAccepted) {
   for (const Method& method : Methods()) EXPECT_EQ(method.call(ada_), "") << method.name;
 }
 
-TEST_F(LeaseOwnerTest, AWorkersIdIsFreeWhenItWasSilentForALease) {
+TEST_F(LeaseOwnerTest, WorkerIdIsFreeAfterALeaseOfSilence) {
   Shown shown = grace_;
   shown.worker = ada_.worker;
   EXPECT_NE(RegisterWorker(shown), "");

@@ -25,7 +25,7 @@ v1::TrainingPoints Line(int size) {
   return points;
 }
 
-TEST(DownSample, LeavesWhatFitsAsItIs) {
+TEST(DownSample, LeavesShortCurvesUnchanged) {
   EXPECT_EQ(DownSample(Line(0), 2).steps_size(), 0);
   EXPECT_EQ(DownSample(Line(7), 7).SerializeAsString(), Line(7).SerializeAsString());
   EXPECT_EQ(DownSample(Line(7), 1000).SerializeAsString(), Line(7).SerializeAsString());

@@ -105,7 +105,7 @@ class OpenStreamsTest : public testing::Test {
   std::unique_ptr<v1::WorkerService::Stub> workers_;
 };
 
-TEST_F(OpenStreamsTest, AWatchersStreamEndsWhenItsTokenIsRevokedAndNoOther) {
+TEST_F(OpenStreamsTest, RevocationEndsOnlyItsTokensStreams) {
   const v1::CreateTokenResponse token = Token(v1::VIEWER);
   Watch revoked = Open(token.text());
   Watch other = Open(Token(v1::VIEWER).text());
@@ -123,7 +123,7 @@ TEST_F(OpenStreamsTest, AWatchersStreamEndsWhenItsTokenIsRevokedAndNoOther) {
   other.context->TryCancel();
 }
 
-TEST_F(OpenStreamsTest, AWatchersStreamEndsWhenItsTokenExpires) {
+TEST_F(OpenStreamsTest, ExpiryEndsAWatch) {
   Watch watch = Open(Token(v1::VIEWER, absl::Minutes(10)).text());
   Watch longer = Open(Token(v1::VIEWER, absl::Minutes(20)).text());
   minutes_ = 10;
@@ -134,7 +134,7 @@ TEST_F(OpenStreamsTest, AWatchersStreamEndsWhenItsTokenExpires) {
   EXPECT_EQ(longer.End().error_code(), grpc::StatusCode::UNAUTHENTICATED);
 }
 
-TEST_F(OpenStreamsTest, AWorkersEventsAreTakenUntilItsTokenIsRevoked) {
+TEST_F(OpenStreamsTest, RevocationEndsAWorkersStream) {
   const v1::CreateTokenResponse token = Token(v1::WORKER);
   const v1::Lease lease = LeaseOfAda();
   const auto context = With(token.text());
@@ -149,7 +149,7 @@ TEST_F(OpenStreamsTest, AWorkersEventsAreTakenUntilItsTokenIsRevoked) {
   EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::UNAUTHENTICATED);
 }
 
-TEST_F(OpenStreamsTest, AnUploadEndsWhenItsTokenIsRevoked) {
+TEST_F(OpenStreamsTest, RevocationEndsAnUpload) {
   const v1::CreateTokenResponse token = Token(v1::WORKER);
   const auto context = With(token.text());
   v1::UploadArtifactResponse response;
@@ -168,7 +168,7 @@ TEST_F(OpenStreamsTest, AnUploadEndsWhenItsTokenIsRevoked) {
   EXPECT_TRUE(TestServer::Await([this] { return server_.UnfinishedArtifacts() == 0; }));
 }
 
-TEST_F(OpenStreamsTest, WhoWatchedAServerWithoutTokensNeedsOneFromTheFirstTokenOn) {
+TEST_F(OpenStreamsTest, FirstTokenEndsAnonymousStreams) {
   Watch watch = Open("");
   Token(v1::ADMIN);
   const grpc::Status status = watch.End();

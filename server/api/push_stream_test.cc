@@ -106,7 +106,7 @@ TEST(PushStreamTest, UnreadStreamsHoldNoThread) {
   for (const auto& download : unread) download->Cancel();
 }
 
-TEST(PushStreamTest, CheckpointsComeInWhileViewersReadNothing) {
+TEST(PushStreamTest, UnreadStreamsDelayNoUpload) {
   TestServer server;
   RpcServer::Options options;
   const int viewers = options.transfer_threads;
@@ -140,7 +140,7 @@ TEST(PushStreamTest, CheckpointsComeInWhileViewersReadNothing) {
   for (const auto& download : downloads) download->Cancel();
 }
 
-TEST(PushStreamTest, UnreadStreamsOfOneClientHoldUpNoOther) {
+TEST(PushStreamTest, UnreadStreamsDelayNoOtherClient) {
   TestServer server;
   RpcServer::Options options;
   options.transfer_threads = 1;
@@ -175,7 +175,7 @@ TEST(PushStreamTest, UnreadStreamsOfOneClientHoldUpNoOther) {
   for (const auto& download : unread) download->Cancel();
 }
 
-TEST(PushStreamTest, OneWhoReadsNothingIsGivenUpAndTheNextIsServed) {
+TEST(PushStreamTest, ClientThatReadsNothingMakesRoom) {
   TestServer server;
   RpcServer::Options options;
   options.transfer_threads = 1;

@@ -5,7 +5,7 @@
 namespace lengthwise::server {
 namespace {
 
-TEST(RegisteredWorkers, APrincipalMayRegisterSomeAnHour) {
+TEST(RegisteredWorkers, PrincipalsRegisterLimitedWorkers) {
   RegisteredWorkers workers(2);
   const absl::Time now = absl::UnixEpoch();
   EXPECT_TRUE(workers.Register("ada", "a", now).ok());

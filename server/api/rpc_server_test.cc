@@ -67,7 +67,7 @@ TEST(RpcServer, ReflectionListsEveryService) {
   }
 }
 
-TEST(RpcServer, AMessageBeyondEightMebibytesIsRefusedByTheTransport) {
+TEST(RpcServer, TransportRefusesMessagesOverEightMebibytes) {
   TestServer test;
   test.Serve();
   RpcServer* const server = &test.rpc();
@@ -132,7 +132,7 @@ platform::Descriptor Connect(const std::string& address) {
   return connection;
 }
 
-TEST(RpcServer, ConnectionsWithoutACallAreFewAndThoseWithOneStay) {
+TEST(RpcServer, ConnectionsWithoutACallAreLimited) {
   TestServer test;
   RpcServer::Options options;
   options.edge.untrusted_connections_per_address = 3;

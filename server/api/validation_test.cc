@@ -25,7 +25,7 @@ TEST(Names, ExperimentsAndTrialsHaveTheirShape) {
   EXPECT_TRUE(CheckExperimentOrTrialName("name", "experiments/q-1/trials/t").ok());
 }
 
-TEST(Names, AnythingElseIsRefusedByItsField) {
+TEST(Names, OthersAreRefusedByField) {
   for (const char* name :
        {"", "quickstart-3", "experiments/", "experiments/a/", "experiments/a/b", "experiments/a b",
         "experiments/..\n", "trials/a", "experiments/a/trials", "experiments/a/trials/",
@@ -38,7 +38,7 @@ TEST(Names, AnythingElseIsRefusedByItsField) {
   EXPECT_FALSE(CheckTrialName("name", "experiments/a").ok());
 }
 
-TEST(Names, ALongNameIsNotRepeatedInFull) {
+TEST(Names, LongNameIsTruncatedInErrors) {
   // Cut in the middle of a two-byte character, if cut by bytes.
   std::string name = "experiments/a";
   while (name.size() < 10'000) name += "\u00e9";
@@ -61,7 +61,7 @@ TEST(CreateExperiment, NeedsASource) {
             "specification: is absent; set either specification or specification_text");
 }
 
-TEST(CreateExperiment, ATextOfOneMebibyteIsTakenAndOneByteMoreIsNot) {
+TEST(CreateExperiment, TextMayHaveOneMebibyte) {
   v1::CreateExperimentRequest request;
   request.mutable_specification_text()->set_format(v1::SpecificationText::YAML);
   request.mutable_specification_text()->set_text(std::string(1 << 20, ' '));
@@ -102,7 +102,7 @@ TEST(CreateExperiment, ATextNeedsItsFormat) {
               HasSubstr("specification_text.format: is 9"));
 }
 
-TEST(CreateExperiment, UnknownFieldsAreNamedWhereverTheyAre) {
+TEST(CreateExperiment, NestedUnknownFieldsAreNamed) {
   v1::CreateExperimentRequest request;
   v1::ExperimentSpecification& specification = *request.mutable_specification();
   specification.add_encodings()->set_name("none");
@@ -123,7 +123,7 @@ TEST(CreateExperiment, UnknownFieldsAreNamedWhereverTheyAre) {
               HasSubstr("unknown field number 99 in google.protobuf.Value"));
 }
 
-TEST(CreateExperiment, UnknownFieldsSurviveTheWireAndAreSeen) {
+TEST(CreateExperiment, UnknownFieldsOnTheWireAreSeen) {
   // Field 30 (a varint, tag 30 << 3 = 240 = 0xf0 0x01) with value 5, inside field 3
   // (specification).
   v1::CreateExperimentRequest request;
@@ -149,7 +149,7 @@ TEST(ExtendExperiment, NeedsAnExperimentAndSeedsOfEitherKind) {
   EXPECT_THAT(Message(CheckExtendExperiment(request)), HasSubstr("unknown field number 77"));
 }
 
-TEST(EvaluateTrial, NeedsATrialAndKeepsToTheLimitsOfASubmission) {
+TEST(EvaluateTrial, HasTheLimitsOfASubmission) {
   v1::EvaluateTrialRequest request;
   request.set_trial("experiments/a-1");
   EXPECT_THAT(Message(CheckEvaluateTrial(request)), HasSubstr("trial: is \"experiments/a-1\""));

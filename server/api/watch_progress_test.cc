@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-TEST_F(WatchTest, ProgressIsTheNewestPerTrialAndOnlyForWhoAsks) {
+TEST_F(WatchTest, ProgressIsTheNewestPerTrialOnRequest) {
   v1::WatchExperimentRequest request;
   request.set_include_progress(true);
   Watch with(*stub_, request);
@@ -47,7 +47,7 @@ TEST_F(WatchTest, ProgressIsTheNewestPerTrialAndOnlyForWhoAsks) {
 }
 
 // What is kept for one who does not read would grow with the trials that ever ran.
-TEST_F(WatchTest, RegressionProgressOfEndedTrialsIsNotKeptForOneWhoDoesNotRead) {
+TEST_F(WatchTest, RegressionProgressOfEndedTrialsIsDropped) {
   const std::string experiment = server_.AddExperiment("long", 3);
   const auto name = [&](int trial) { return absl::StrCat(experiment, "/trials/t", trial); };
   v1::WatchExperimentRequest request;
@@ -92,7 +92,7 @@ TEST_F(WatchTest, ProgressOfManyTrialsComesInSeveralResponses) {
   EXPECT_EQ(watch.progress().back().trial(), name(kTrials - 1));
 }
 
-TEST_F(WatchTest, AWatcherOfATrialSeesItsEventsAndItsProgressAlone) {
+TEST_F(WatchTest, TrialWatcherSeesOnlyItsTrial) {
   AppendLines(0, 10);
   v1::WatchExperimentRequest request;
   request.set_name(NameOf(1));

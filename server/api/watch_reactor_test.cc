@@ -28,7 +28,7 @@ std::vector<int64_t> Positions(int64_t from, int64_t to) {
   return positions;
 }
 
-TEST_F(WatchTest, ALateWatcherSeesTheWholeHistoryThenLiveThenTheEnd) {
+TEST_F(WatchTest, LateWatcherSeesHistoryThenLiveEvents) {
   // Several pages.
   AppendLines(0, 1000);
   Watch watch(*stub_, {});
@@ -44,7 +44,7 @@ TEST_F(WatchTest, ALateWatcherSeesTheWholeHistoryThenLiveThenTheEnd) {
   EXPECT_EQ(watch.next_position(), kFirst + 1030 + 2) << "behind the end of the two trials";
 }
 
-TEST_F(WatchTest, CaughtUpComesOnceAfterTheHistory) {
+TEST_F(WatchTest, CaughtUpComesOnceAfterHistory) {
   AppendLines(0, 250);
   Watch watch(*stub_, {});
   while (watch.caught_up() == 0) ASSERT_TRUE(watch.ReadOne());
@@ -65,7 +65,7 @@ TEST_F(WatchTest, AnEmptyHistoryIsCaughtUpAtOnce) {
   EXPECT_TRUE(watch.positions().empty());
 }
 
-TEST_F(WatchTest, AnEndedExperimentGivesItsHistoryAndEnds) {
+TEST_F(WatchTest, EndedExperimentStreamsItsHistory) {
   AppendLines(0, 3);
   EndAllTrials();
   Watch watch(*stub_, {});
@@ -90,7 +90,7 @@ TEST_F(WatchTest, FollowStaysOpenAfterTheEnd) {
   EXPECT_EQ(watch.Finish().error_code(), grpc::StatusCode::CANCELLED);
 }
 
-TEST_F(WatchTest, TwoWatchersSeeTheSameWhileEventsArePouringIn) {
+TEST_F(WatchTest, ConcurrentWatchersSeeTheSameEvents) {
   AppendLines(0, 500);
   Watch first(*stub_, {});
   Watch second(*stub_, {});
@@ -110,7 +110,7 @@ TEST_F(WatchTest, TwoWatchersSeeTheSameWhileEventsArePouringIn) {
   EXPECT_EQ(second.caught_up(), 1);
 }
 
-TEST_F(WatchTest, AReconnectFromNextPositionMissesAndRepeatsNothing) {
+TEST_F(WatchTest, ReconnectMissesAndRepeatsNoEvent) {
   std::thread writer([this] {
     AppendLines(0, 1000);
     EndAllTrials();
@@ -134,7 +134,7 @@ TEST_F(WatchTest, AReconnectFromNextPositionMissesAndRepeatsNothing) {
   EXPECT_EQ(all, Positions(1, 1001));
 }
 
-TEST_F(WatchTest, ASlowReaderIsACursorAndNotAQueue) {
+TEST_F(WatchTest, SlowReaderHasACursorAndNoQueue) {
   // 100 events of 512 KiB are 50 MiB: far beyond what a connection buffers.
   Watch slow(*stub_, {});
   ASSERT_TRUE(slow.ReadOne());
@@ -156,7 +156,7 @@ TEST_F(WatchTest, ASlowReaderIsACursorAndNotAQueue) {
   EXPECT_GT(server_.read_gate().reads() - reads, 50);
 }
 
-TEST_F(WatchTest, TheLagIsThatOfAWatcherWhoDoesNotRead) {
+TEST_F(WatchTest, LagIsThatOfTheSlowestWatcher) {
   Watch watch(*stub_, {});
   while (watch.caught_up() == 0) ASSERT_TRUE(watch.ReadOne());
   EXPECT_TRUE(AwaitBehind(0));
@@ -264,7 +264,7 @@ TEST_F(WatchTest, ACancelledSlowReaderEndsItsSubscription) {
   EXPECT_EQ(watch.Finish().error_code(), grpc::StatusCode::CANCELLED);
 }
 
-TEST_F(WatchTest, AStoppingServerSaysWhereToGoOn) {
+TEST_F(WatchTest, StoppingServerSaysWhereToResume) {
   AppendLines(0, 3);
   Watch watch(*stub_, {});
   ASSERT_TRUE(watch.ReadEvents(3));
@@ -276,7 +276,7 @@ TEST_F(WatchTest, AStoppingServerSaysWhereToGoOn) {
   EXPECT_EQ(Subscriptions(), 0);
 }
 
-TEST_F(WatchTest, AStoppingServerDoesNotWaitForASlowReader) {
+TEST_F(WatchTest, StopDoesNotWaitForASlowReader) {
   for (int i = 0; i < 50; ++i) server_.Append(Large());
   Watch watch(*stub_, {});
   ASSERT_TRUE(watch.ReadEvents(1));
@@ -308,7 +308,7 @@ TEST_F(WatchTest, WatchersMayComeAndGoWhileTheServerStops) {
   EXPECT_EQ(Subscriptions(), 0);
 }
 
-TEST_F(WatchTest, ALogIsLogLinesAndChangesOfState) {
+TEST_F(WatchTest, LogHasLogLinesAndChangesOfState) {
   AppendLines(0, 2);
   server_.Append(PointsEvent(server_.LeaseOf(NameOf(0)), 0, 0, 1));
   AppendLines(2, 3);

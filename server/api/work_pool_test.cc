@@ -11,7 +11,7 @@
 namespace lengthwise::server {
 namespace {
 
-TEST(WorkPool, RunsEverythingThatWasSubmittedBeforeItEnds) {
+TEST(WorkPool, RunsEverySubmittedTask) {
   std::atomic<int> done = 0;
   {
     WorkPool pool(3);
@@ -20,7 +20,7 @@ TEST(WorkPool, RunsEverythingThatWasSubmittedBeforeItEnds) {
   EXPECT_EQ(done, 1000);
 }
 
-TEST(WorkPool, RunsTasksThatTasksSubmitWhileItEnds) {
+TEST(WorkPool, RunsTasksSubmittedDuringDestruction) {
   std::atomic<int> done = 0;
   {
     WorkPool pool(1);
@@ -29,14 +29,14 @@ TEST(WorkPool, RunsTasksThatTasksSubmitWhileItEnds) {
   EXPECT_EQ(done, 1);
 }
 
-TEST(WorkPool, RunsAsManyTasksAtOnceAsItHasThreads) {
+TEST(WorkPool, RunsOneTaskPerThreadAtOnce) {
   WorkPool pool(4);
   std::latch all(4);  // a pool with fewer threads would never pass
   for (int i = 0; i < 4; ++i) pool.Submit([&] { all.arrive_and_wait(); });
   all.wait();
 }
 
-TEST(WorkPool, WhatWaitedTooLongIsToldSoAndNotRun) {
+TEST(WorkPool, ExpiredTasksAreNotRun) {
   std::vector<std::string> log;
   {
     WorkPool pool(1, absl::Milliseconds(1));

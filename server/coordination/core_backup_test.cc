@@ -27,7 +27,7 @@ using testing::SizeIs;
 
 using CoreBackupTest = CoreHousekeepingTest;
 
-TEST_F(CoreBackupTest, ABackupMadeWhileEventsComeHasAllThatWasAcknowledgedBefore) {
+TEST_F(CoreBackupTest, BackupHasAllEventsAcknowledgedBefore) {
   const std::string experiment = Create("weights", 2);
   const v1::Lease lease = coordinator_.Acquire("w");
   Train(lease);
@@ -137,7 +137,7 @@ void BackUpWhile(TestCoordinator& coordinator, const std::string& name,
   EXPECT_TRUE(done);
 }
 
-TEST_F(CoreBackupTest, RegressionATrialRetriedDuringABackupKeepsItsModel) {
+TEST_F(CoreBackupTest, RegressionBackupKeepsTheModelOfARetriedTrial) {
   const std::string experiment = Create("weights");
   Train(coordinator_.Acquire("w"));
   const auto retry = [&] {
@@ -169,7 +169,7 @@ TEST_F(CoreBackupTest, RegressionATrialRetriedDuringABackupKeepsItsModel) {
   EXPECT_THAT(Artifacts(), ElementsAre("checkpoint at 60"));
 }
 
-TEST_F(CoreBackupTest, RegressionACheckpointThatATrialWentBackToOutlivesABackup) {
+TEST_F(CoreBackupTest, RegressionBackupKeepsAReusedCheckpoint) {
   Create("weights");
   const v1::Lease lease = coordinator_.Acquire("w");
   Train(lease);
@@ -189,7 +189,7 @@ TEST_F(CoreBackupTest, RegressionACheckpointThatATrialWentBackToOutlivesABackup)
   EXPECT_THAT(Artifacts(), ElementsAre("checkpoint 2"));
 }
 
-TEST_F(CoreBackupTest, ABackupThatIsGivenUpLeavesNothing) {
+TEST_F(CoreBackupTest, CancelledBackupLeavesNoFiles) {
   v1::BackUpRequest request;
   request.set_name("b");
   EXPECT_TRUE(absl::IsCancelled(
@@ -221,7 +221,7 @@ TEST_F(CoreBackupTest, OneBackupAtATime) {
   EXPECT_GE(asked, 1);
 }
 
-TEST_F(CoreBackupTest, ADamagedBackupIsRefusedByTheNameOfItsFileAndNothingIsMade) {
+TEST_F(CoreBackupTest, DamagedBackupIsRefusedByFileName) {
   Create("weights");
   const v1::Lease lease = coordinator_.Acquire("w");
   Train(lease);
@@ -278,7 +278,7 @@ TEST_F(CoreBackupTest, ADamagedBackupIsRefusedByTheNameOfItsFileAndNothingIsMade
   EXPECT_EQ(restore(backup, target), absl::OkStatus()) << "the undamaged one is good";
 }
 
-TEST_F(CoreBackupTest, IdsGivenAfterTheBackupAreNotGivenAgain) {
+TEST_F(CoreBackupTest, RestoredServerReusesNoIds) {
   EXPECT_EQ(coordinator_.Create("sort", 1, 1), "experiments/sort-1");
   v1::BackUpRequest request;
   request.set_name("b");
@@ -315,7 +315,7 @@ TEST_F(CoreBackupTest, IdsGivenAfterTheBackupAreNotGivenAgain) {
   }
 }
 
-TEST_F(CoreBackupTest, WhatAnInterruptedBackupLeftIsDeletedAtTheNextStart) {
+TEST_F(CoreBackupTest, StartDeletesUnfinishedBackups) {
   const std::string left = coordinator_.data_dir() + "/backups/.unfinished-b";
   std::filesystem::create_directories(left);
   coordinator_.Close();

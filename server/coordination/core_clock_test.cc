@@ -39,14 +39,14 @@ class CoreClockTest : public testing::TestWithParam<absl::Duration> {
   v1::Lease lease_;
 };
 
-TEST_P(CoreClockTest, ALeaseDoesNotEndWhenTheClockIsSet) {
+TEST_P(CoreClockTest, LeaseSurvivesAClockChange) {
   coordinator_.SetWallClock(GetParam());
   EXPECT_FALSE(coordinator_.Heartbeat("w", {lease_})->leases(0).lost());
   EXPECT_EQ(coordinator_.Send(lease_, {PointsEvent(lease_, 0, 1, 1)})->acknowledged_sequence(), 1);
   EXPECT_EQ(coordinator_->GetStatistics().lease_expiries, 0);
 }
 
-TEST_P(CoreClockTest, RegressionAWorkerIsNotForgottenWhenTheClockIsSet) {
+TEST_P(CoreClockTest, RegressionWorkerSurvivesAClockChange) {
   coordinator_.SetWallClock(GetParam());
   // Whoever asks before the worker was heard of again.
   EXPECT_EQ(coordinator_->GetStatistics().workers.size(), 1);
@@ -57,20 +57,20 @@ TEST_P(CoreClockTest, RegressionAWorkerIsNotForgottenWhenTheClockIsSet) {
   EXPECT_EQ(coordinator_->reads().ListWorkers().workers_size(), 1);
 }
 
-TEST_P(CoreClockTest, ALeaseStillEndsOfSilence) {
+TEST_P(CoreClockTest, LeaseStillExpires) {
   coordinator_.SetWallClock(GetParam());
   coordinator_.Advance(absl::Seconds(31));
   EXPECT_EQ(coordinator_->GetStatistics().lease_expiries, 1);
 }
 
-TEST_P(CoreClockTest, ALeaseLivesOnAtAServerThatComesBackAtAnotherTime) {
+TEST_P(CoreClockTest, LeaseSurvivesARestartAtAnotherTime) {
   Restart(GetParam());
   EXPECT_FALSE(coordinator_.Heartbeat("w", {lease_})->leases(0).lost());
   coordinator_.Advance(absl::Seconds(29));
   EXPECT_EQ(coordinator_.Send(lease_, {PointsEvent(lease_, 0, 1, 1)})->acknowledged_sequence(), 1);
 }
 
-TEST_P(CoreClockTest, ATrialThatFailedWaitsNoLongerThanItsBackOff) {
+TEST_P(CoreClockTest, FailedTrialWaitsAtMostItsBackOff) {
   Fail();
   EXPECT_EQ(coordinator_.Acquire("w").trials_size(), 0);
   Restart(GetParam());
@@ -81,7 +81,7 @@ TEST_P(CoreClockTest, ATrialThatFailedWaitsNoLongerThanItsBackOff) {
   EXPECT_EQ(next.trials(0).attempt(), 2);
 }
 
-TEST_P(CoreClockTest, RegressionABackOffDoesNotStartAgainAtEveryRestart) {
+TEST_P(CoreClockTest, RegressionRestartDoesNotRestartABackOff) {
   Fail();
   const absl::Duration half = Scheduler::Options().first_back_off / 2;
   Restart(GetParam());

@@ -55,7 +55,7 @@ class CoreDamageTest : public testing::Test {
   std::string experiment_;
 };
 
-TEST_F(CoreDamageTest, OfAnExperimentsSpecification) {
+TEST_F(CoreDamageTest, SpecificationOfAnExperimentIsNamed) {
   const std::string other = coordinator_.Create("other", 1, 1);
   Damage("UPDATE experiments SET specification = x'ff' WHERE id = 'sort-1'");
   const std::string what = "the specification of " + experiment_;
@@ -75,7 +75,7 @@ TEST_F(CoreDamageTest, OfAnExperimentsSpecification) {
   EXPECT_THAT(coordinator_->reads().ListExperiments({})->experiments(), SizeIs(1));
 }
 
-TEST_F(CoreDamageTest, OfATrialsSpecification) {
+TEST_F(CoreDamageTest, SpecificationOfATrialIsNamed) {
   const std::string other = coordinator_.Create("other", 1, 1);
   const v1::Lease running = coordinator_.Acquire("w");
   Damage("UPDATE packs SET specification = x'0a' WHERE key = 1");
@@ -97,7 +97,7 @@ TEST_F(CoreDamageTest, OfATrialsSpecification) {
             1);
 }
 
-TEST_F(CoreDamageTest, OfAnEvaluationsColumns) {
+TEST_F(CoreDamageTest, UnequalEvaluationColumnsAreNamed) {
   const v1::Lease lease = coordinator_.Acquire("w");
   const v1::Event event = AccuraciesEvent(lease, 0, 1, 5, {0.5, 0.25});
   coordinator_.Send(lease, {event}).IgnoreError();
@@ -131,7 +131,7 @@ TEST_F(CoreDamageTest, OfAnEvent) {
   }
 }
 
-TEST_F(CoreDamageTest, OfACheckpointsEventFallsBackToTheOneBefore) {
+TEST_F(CoreDamageTest, DamagedCheckpointEventFallsBack) {
   const v1::Lease lease = coordinator_.Acquire("w");
   const std::string trial = lease.trials(0).trial();
   for (const int64_t step : {10, 20}) {

@@ -108,7 +108,7 @@ TEST_F(CoreDataTest, OneFileServesManyExperimentsAndIsStoredOnce) {
             static_cast<int64_t>(sizeof(kExamples) - 1));
 }
 
-TEST_F(CoreDataTest, AWorkerFetchesTheExamplesUnderItsLeaseAlone) {
+TEST_F(CoreDataTest, OnlyTheLeaseHolderFetchesExamples) {
   ASSERT_EQ(Upload(), absl::OkStatus());
   ASSERT_TRUE(CreateWithExamples().ok());
   const v1::Lease lease = coordinator_.Acquire("w");
@@ -123,7 +123,7 @@ TEST_F(CoreDataTest, AWorkerFetchesTheExamplesUnderItsLeaseAlone) {
             absl::StatusCode::kPermissionDenied);
 }
 
-TEST_F(CoreDataTest, ExamplesOfAnotherExperimentAreNotBrought) {
+TEST_F(CoreDataTest, ExamplesOfAnotherExperimentAreNotServed) {
   const std::string others = "{\"input\": [0], \"target\": [1]}\n";
   ASSERT_EQ(Upload(), absl::OkStatus());
   ASSERT_EQ(Upload(others), absl::OkStatus());
@@ -133,7 +133,7 @@ TEST_F(CoreDataTest, ExamplesOfAnotherExperimentAreNotBrought) {
             absl::StatusCode::kNotFound);
 }
 
-TEST_F(CoreDataTest, WhatIsNotAsAnnouncedLeavesNothing) {
+TEST_F(CoreDataTest, UploadThatDiffersFromItsHeaderLeavesNoFile) {
   const std::string bytes = kExamples;
   const auto size = static_cast<int64_t>(bytes.size());
   EXPECT_EQ(Upload(bytes, platform::Sha256Hex("others"), size).code(), absl::StatusCode::kDataLoss);

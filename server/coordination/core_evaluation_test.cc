@@ -138,7 +138,7 @@ TEST_F(CoreEvaluationTest, OnlyATrialThatSucceededHasAModelToEvaluate) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("stored no model"));
 }
 
-TEST_F(CoreEvaluationTest, ADamagedModelIsRefusedAndNothingOfItStays) {
+TEST_F(CoreEvaluationTest, DamagedModelIsRefusedAndLeavesNoFiles) {
   ASSERT_TRUE(Train());
   for (const bool damaged : {true, false}) {
     if (damaged) {
@@ -156,7 +156,7 @@ TEST_F(CoreEvaluationTest, ADamagedModelIsRefusedAndNothingOfItStays) {
               SizeIs(1));
 }
 
-TEST_F(CoreEvaluationTest, ARepeatedRequestCreatesNothingTwiceAlsoWhenTheTrialIsGone) {
+TEST_F(CoreEvaluationTest, RepeatedRequestCreatesNothingWithoutItsTrial) {
   ASSERT_TRUE(Train());
   request_.set_request_id("id");
   const std::string name = Evaluated(coordinator_.Evaluate(request_));
@@ -173,7 +173,7 @@ TEST_F(CoreEvaluationTest, ARepeatedRequestCreatesNothingTwiceAlsoWhenTheTrialIs
   EXPECT_THAT(coordinator_->reads().ListExperiments({})->experiments(), SizeIs(1));
 }
 
-TEST_F(CoreEvaluationTest, ATrialWhoseCopyIsDamagedFailsAndTrainsNothing) {
+TEST_F(CoreEvaluationTest, TrialWithADamagedCopyFails) {
   ASSERT_TRUE(Train());
   const std::string name = Evaluated(coordinator_.Evaluate(request_));
   coordinator_.Close();
@@ -188,7 +188,7 @@ TEST_F(CoreEvaluationTest, ATrialWhoseCopyIsDamagedFailsAndTrainsNothing) {
   EXPECT_TRUE(std::filesystem::exists(ModelOf(source_)));
 }
 
-TEST_F(CoreEvaluationTest, ATrialWhoseCopyCannotBeReadNowWaitsForIt) {
+TEST_F(CoreEvaluationTest, TrialWaitsForAnUnreadableCopy) {
   ASSERT_TRUE(Train());
   const std::string name = Evaluated(coordinator_.Evaluate(request_));
   const std::string model = ModelOf(name);
@@ -207,7 +207,7 @@ class SmallStoreEvaluationTest : public CoreEvaluationTest {
   SmallStoreEvaluationTest() : CoreEvaluationTest(400'000) {}
 };
 
-TEST_F(SmallStoreEvaluationTest, AFailedCommitTakesTheCopyBack) {
+TEST_F(SmallStoreEvaluationTest, FailedCommitDeletesTheCopy) {
   ASSERT_TRUE(Train());
   // The lengths are stored with the experiment and with its pack: some numbers of them fill the
   // disk before the copy is made, some after.

@@ -37,7 +37,7 @@ class CoreExtensionTest : public testing::Test {
   TestCoordinator coordinator_;
 };
 
-TEST_F(CoreExtensionTest, NewTrialsFollowAndThoseThereStayAsTheyAre) {
+TEST_F(CoreExtensionTest, NewTrialsFollowUnchangedOnes) {
   const std::string experiment = coordinator_.Create("sort", 2, 2);
   const v1::Lease lease = coordinator_.Acquire("w");
   ASSERT_TRUE(coordinator_.Complete(lease, 0, 10, {1}));
@@ -63,7 +63,7 @@ TEST_F(CoreExtensionTest, NewTrialsFollowAndThoseThereStayAsTheyAre) {
             absl::StatusCode::kNotFound);
 }
 
-TEST_F(CoreExtensionTest, AnEndedExperimentLivesAgainAndItsFollowersHearOfIt) {
+TEST_F(CoreExtensionTest, ExtensionReopensAnEndedExperiment) {
   const std::string experiment = coordinator_.Create("sort", 1, 1);
   ASSERT_TRUE(coordinator_.Complete(coordinator_.Acquire("w"), 0, 10, {1}));
   ASSERT_TRUE(coordinator_->reads().GetExperiment(experiment)->has_end_time());
@@ -92,7 +92,7 @@ TEST_F(CoreExtensionTest, AnEndedExperimentLivesAgainAndItsFollowersHearOfIt) {
             lease.trials(0).trial());
 }
 
-TEST_F(CoreExtensionTest, NewTrialsTrainInOnePackWithThoseThatWait) {
+TEST_F(CoreExtensionTest, NewTrialsJoinWaitingPacks) {
   ASSERT_EQ(coordinator_.Register("w", 100), absl::OkStatus());
   const std::string experiment = coordinator_.Create("sort", 2, 2);
   ASSERT_EQ(coordinator_.Extend(experiment, {2, 3})->added_trials(), 4);
@@ -100,7 +100,7 @@ TEST_F(CoreExtensionTest, NewTrialsTrainInOnePackWithThoseThatWait) {
   EXPECT_THAT(coordinator_.Acquire("w").trials(), SizeIs(4));
 }
 
-TEST_F(CoreExtensionTest, ARepeatedRequestStillGivesTheExperimentThatItCreated) {
+TEST_F(CoreExtensionTest, RepeatedRequestReturnsTheExtendedExperiment) {
   v1::CreateExperimentRequest request;
   request.set_request_id("id");
   request.mutable_specification()->set_name("sort");
@@ -119,7 +119,7 @@ TEST_F(CoreExtensionTest, ARepeatedRequestStillGivesTheExperimentThatItCreated) 
   EXPECT_EQ(coordinator_.TryCreate(request).status().code(), absl::StatusCode::kAlreadyExists);
 }
 
-TEST_F(CoreExtensionTest, ExtensionsThatWereMadeAtTheSameTimeAllCount) {
+TEST_F(CoreExtensionTest, ConcurrentExtensionsAllApply) {
   const std::string experiment = coordinator_.Create("sort", 1, 1);
   // Keeps the coordinator's thread while both are made from the same specification.
   std::promise<void> release;

@@ -27,7 +27,7 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::SizeIs;
 
-TEST(CoreFaultsTest, WhatWasAcknowledgedIsThereAfterSigkill) {
+TEST(CoreFaultsTest, AcknowledgedEventsSurviveSigkill) {
   const std::string directory = NewDirectory();
   int acknowledgements[2];
   ASSERT_EQ(pipe(acknowledgements), 0);
@@ -77,7 +77,7 @@ TEST(CoreFaultsTest, WhatWasAcknowledgedIsThereAfterSigkill) {
             stored + 1);
 }
 
-TEST(CoreFaultsTest, ARestartedServerGoesOnWithBackOffsTokensAndCancellations) {
+TEST(CoreFaultsTest, RestartKeepsBackOffsTokensAndCancellations) {
   TestCoordinator coordinator;
   ASSERT_EQ(coordinator.Open(), absl::OkStatus());
   ASSERT_EQ(coordinator.Register("w", 2), absl::OkStatus());
@@ -129,7 +129,7 @@ std::string ArtifactOf(TestCoordinator& coordinator, const std::string& trial,
                       ".safetensors");
 }
 
-TEST(CoreFaultsTest, ACheckpointThatCannotBeReadForAWhileDelaysItsTrialAndNothingIsLost) {
+TEST(CoreFaultsTest, UnreadableCheckpointDelaysItsTrial) {
   TestCoordinator coordinator;
   ASSERT_EQ(coordinator.Open(), absl::OkStatus());
   ASSERT_EQ(coordinator.Register("w"), absl::OkStatus());
@@ -179,7 +179,7 @@ TEST(CoreFaultsTest, ACheckpointThatCannotBeReadForAWhileDelaysItsTrialAndNothin
   EXPECT_EQ(resumed, 20);
 }
 
-TEST(CoreFaultsTest, ADiskThatReadsNothingDoesNotHoldUpWhatNeedsNoReading) {
+TEST(CoreFaultsTest, UnreadableDiskDelaysOnlyReads) {
   TestCoordinator coordinator;
   ASSERT_EQ(coordinator.Open(), absl::OkStatus());
   ASSERT_EQ(coordinator.Register("w"), absl::OkStatus());
@@ -208,7 +208,7 @@ TEST(CoreFaultsTest, ADiskThatReadsNothingDoesNotHoldUpWhatNeedsNoReading) {
   EXPECT_EQ(coordinator.Acquire("w").trials(0).checkpoint_step(), 10);
 }
 
-TEST(CoreFaultsTest, AnUploadThatCannotBeReadForAWhileIsToldAgainAndNoFailure) {
+TEST(CoreFaultsTest, UnreadableUploadIsRetriedWithoutFailure) {
   TestCoordinator coordinator;
   ASSERT_EQ(coordinator.Open(), absl::OkStatus());
   ASSERT_EQ(coordinator.Register("w"), absl::OkStatus());
@@ -263,7 +263,7 @@ TEST(CoreFaultsTest, ASecondServerOnADirectoryIsRefused) {
   EXPECT_EQ(second.Open(), absl::OkStatus());
 }
 
-TEST(CoreFaultsTest, ALockThatCannotBeOpenedIsNotTakenForAnotherServer) {
+TEST(CoreFaultsTest, UnopenableLockIsNotTakenForAnotherServer) {
   const std::string directory = NewDirectory();
   std::filesystem::create_directories(directory + "/LOCK");
   TestCoordinator coordinator(directory);
@@ -273,7 +273,7 @@ TEST(CoreFaultsTest, ALockThatCannotBeOpenedIsNotTakenForAnotherServer) {
   EXPECT_THAT(std::string(status.message()), Not(HasSubstr("another server")));
 }
 
-TEST(CoreFaultsTest, ADamagedDatabaseIsNamedAndNotTouched) {
+TEST(CoreFaultsTest, DamagedDatabaseIsNamedAndUnchanged) {
   const std::string directory = NewDirectory();
   ASSERT_EQ(platform::CreateDirectories(directory), absl::OkStatus());
   const std::string path = directory + "/lengthwise.db";
@@ -285,7 +285,7 @@ TEST(CoreFaultsTest, ADamagedDatabaseIsNamedAndNotTouched) {
   EXPECT_EQ(*platform::ReadFile(path), std::string(10'000, 'x'));
 }
 
-TEST(CoreFaultsTest, ManyWorkersAtOnceEndEveryTrialOnce) {
+TEST(CoreFaultsTest, ConcurrentWorkersEndEveryTrialOnce) {
   TestCoordinator coordinator;
   ASSERT_EQ(coordinator.Open(), absl::OkStatus());
   const std::string experiment = coordinator.Create("sort", 20, 20);
@@ -335,7 +335,7 @@ TEST(CoreFaultsTest, AStoppedCoordinatorAnswersUnavailable) {
 }
 
 // A disk that hangs must not fill the memory with what waits for it.
-TEST(CoreFaultsTest, WhatWaitsForTheStoreIsBoundedAndRefusedBeyondThat) {
+TEST(CoreFaultsTest, QueuedCommandsAreBounded) {
   CoreOptions options;
   options.data_dir = NewDirectory();
   Core::Dependencies dependencies;

@@ -44,7 +44,7 @@ TEST_F(CoreHousekeepingTest, TheLastTwoCheckpointsOfARunningTrialAreKept) {
   EXPECT_THAT(Artifacts(), UnorderedElementsAre("checkpoint 2", "checkpoint 3"));
 }
 
-TEST_F(CoreHousekeepingTest, OfATrialThatSucceededItsModelStays) {
+TEST_F(CoreHousekeepingTest, SucceededTrialKeepsItsModel) {
   const std::string experiment = Create("weights");
   const v1::Lease lease = coordinator_.Acquire("w");
   Train(lease);
@@ -55,7 +55,7 @@ TEST_F(CoreHousekeepingTest, OfATrialThatSucceededItsModelStays) {
   EXPECT_TRUE(coordinator_.Evaluate(evaluate).ok());
 }
 
-TEST_F(CoreHousekeepingTest, OfATrialThatFailedWhatARetryNeedsStays) {
+TEST_F(CoreHousekeepingTest, FailedTrialKeepsCheckpointsForARetry) {
   Create("weights");
   const v1::Lease lease = coordinator_.Acquire("w");
   Train(lease);
@@ -63,7 +63,7 @@ TEST_F(CoreHousekeepingTest, OfATrialThatFailedWhatARetryNeedsStays) {
   EXPECT_THAT(Artifacts(), UnorderedElementsAre("checkpoint 2", "checkpoint 3"));
 }
 
-TEST_F(CoreHousekeepingTest, AllKeepsTheCheckpointBeforeTheLastToo) {
+TEST_F(CoreHousekeepingTest, AllKeepsThePreviousCheckpoint) {
   Create("all");
   const v1::Lease lease = coordinator_.Acquire("w");
   Train(lease);
@@ -71,7 +71,7 @@ TEST_F(CoreHousekeepingTest, AllKeepsTheCheckpointBeforeTheLastToo) {
   EXPECT_THAT(Artifacts(), UnorderedElementsAre("checkpoint 2", "checkpoint 3"));
 }
 
-TEST_F(CoreHousekeepingTest, NothingFreesTheDiskWhenATrialEndsAndSaysSo) {
+TEST_F(CoreHousekeepingTest, KeepNothingDeletesCheckpointsAtTheEnd) {
   const std::string experiment = Create("nothing", 2);
   for (const auto kind : {v1::Outcome::COMPLETED, v1::Outcome::FAILED_PERMANENTLY}) {
     const v1::Lease lease = coordinator_.Acquire("w");
@@ -88,7 +88,7 @@ TEST_F(CoreHousekeepingTest, NothingFreesTheDiskWhenATrialEndsAndSaysSo) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("stored no model"));
 }
 
-TEST_F(CoreHousekeepingTest, DiskUseCountsWhatIsThereAndDeletingFreesIt) {
+TEST_F(CoreHousekeepingTest, DeletingFreesTheMeasuredDiskUse) {
   const std::string experiment = Create("weights");
   v1::DiskUse use = coordinator_->reads().GetExperiment(experiment)->disk_use();
   EXPECT_EQ(use.artifacts(), 0);
@@ -139,7 +139,7 @@ std::vector<std::string> Log(Core& coordinator, const std::string& name) {
   return log;
 }
 
-TEST_F(CoreHousekeepingTest, ATrialsLogOutlivesItsAttemptsAndTheServer) {
+TEST_F(CoreHousekeepingTest, LogOutlivesAttemptsAndRestarts) {
   const std::string experiment = Create("weights", 2);
   const std::string name = experiment + "/trials/lr0-seed0";
   const v1::Lease lease = coordinator_.Acquire("w");
@@ -169,7 +169,7 @@ TEST_F(CoreHousekeepingTest, ATrialsLogOutlivesItsAttemptsAndTheServer) {
   EXPECT_EQ(next, coordinator_.History(experiment).back().position() + 1);
 }
 
-TEST_F(CoreHousekeepingTest, AnAttemptWithoutMeasureInItsLogIsRefused) {
+TEST_F(CoreHousekeepingTest, LogBeyondItsLimitIsRefused) {
   Create("weights");
   const v1::Lease lease = coordinator_.Acquire("w");
   int64_t sequence = 0;
@@ -185,7 +185,7 @@ TEST_F(CoreHousekeepingTest, AnAttemptWithoutMeasureInItsLogIsRefused) {
       v1::StreamEventsResponse::INVALID);
 }
 
-TEST_F(CoreHousekeepingTest, WhatADeletedExperimentLeftIsDeletedAtTheNextStart) {
+TEST_F(CoreHousekeepingTest, StartDeletesFilesOfDeletedExperiments) {
   const std::string artifacts = coordinator_.data_dir() + "/artifacts/";
   const std::string experiment = Create("weights");
   ASSERT_TRUE(coordinator_.Cancel(experiment).ok());
@@ -202,7 +202,7 @@ TEST_F(CoreHousekeepingTest, WhatADeletedExperimentLeftIsDeletedAtTheNextStart) 
   EXPECT_TRUE(std::filesystem::exists(artifacts + "other-1/trial"));
 }
 
-TEST_F(CoreHousekeepingTest, FilesOfADeletedExperimentGoInPartsOnceItServes) {
+TEST_F(CoreHousekeepingTest, DeletedFilesGoInPartsWhileServing) {
   const std::string artifacts = coordinator_.data_dir() + "/artifacts/sort-1";
   const std::string experiment = Create("weights");
   ASSERT_TRUE(coordinator_.Cancel(experiment).ok());
@@ -240,7 +240,7 @@ TEST_F(CoreHousekeepingTest, FilesOfADeletedExperimentGoInPartsOnceItServes) {
   EXPECT_FALSE(std::filesystem::exists(artifacts));
 }
 
-TEST_F(CoreHousekeepingTest, AnIdleServerGoesOnWithADeletionAfterAStart) {
+TEST_F(CoreHousekeepingTest, IdleServerContinuesADeletion) {
   Create("weights", 20);
   ASSERT_TRUE(coordinator_.Cancel("experiments/sort-1").ok());
   coordinator_.Close();
@@ -273,7 +273,7 @@ TEST_F(CoreHousekeepingTest, AnIdleServerGoesOnWithADeletionAfterAStart) {
 }
 
 // A store that fails for long must not be asked again by every command.
-TEST_F(CoreHousekeepingTest, FailedCleanUpIsTriedAgainOnceASecond) {
+TEST_F(CoreHousekeepingTest, FailedCleanUpIsRetriedOnceASecond) {
   const std::string experiment = Create("weights", 20);
   ASSERT_TRUE(coordinator_.Cancel(experiment).ok());
   const auto other =
@@ -309,7 +309,7 @@ TEST_F(CoreHousekeepingTest, FailedCleanUpIsTriedAgainOnceASecond) {
 }
 
 // A server that dies after the commit of a trial's end deletes nothing: its files are put back.
-TEST_F(CoreHousekeepingTest, CheckpointsOfEndedTrialsThatShouldBeGoneAreDeletedAtTheNextStart) {
+TEST_F(CoreHousekeepingTest, StartDeletesLeftoverCheckpoints) {
   for (const auto& [keep, kind, stays] :
        std::vector<std::tuple<std::string, v1::Outcome::Kind, std::vector<std::string>>>{
            {"weights", v1::Outcome::COMPLETED, {"checkpoint 3"}},
@@ -353,7 +353,7 @@ absl::StatusOr<std::string> Model(Core& coordinator, const std::string& trial,
   return model->bytes->Next();
 }
 
-TEST_F(CoreHousekeepingTest, TheNewestModelCanBeReadWhileTheTrialRunsAndAfterwards) {
+TEST_F(CoreHousekeepingTest, NewestModelCanBeReadAtAnyTime) {
   const std::string trial = Create("weights") + "/trials/lr0-seed0";
   absl::Status none = Model(*coordinator_, trial).status();
   EXPECT_EQ(none.code(), absl::StatusCode::kNotFound);
@@ -368,7 +368,7 @@ TEST_F(CoreHousekeepingTest, TheNewestModelCanBeReadWhileTheTrialRunsAndAfterwar
   EXPECT_EQ(Model(*coordinator_, trial + "x").status().code(), absl::StatusCode::kNotFound);
 }
 
-TEST_F(CoreHousekeepingTest, AModelThatWasNotKeptIsNotThere) {
+TEST_F(CoreHousekeepingTest, ModelThatWasNotKeptIsNotFound) {
   const std::string trial = Create("nothing") + "/trials/lr0-seed0";
   const v1::Lease lease = coordinator_.Acquire("w");
   Train(lease);
@@ -378,7 +378,7 @@ TEST_F(CoreHousekeepingTest, AModelThatWasNotKeptIsNotThere) {
   EXPECT_THAT(status.message(), HasSubstr("its specification keeps nothing"));
 }
 
-TEST_F(CoreHousekeepingTest, ADamagedModelIsNotHandedOut) {
+TEST_F(CoreHousekeepingTest, DamagedModelIsNotServed) {
   const std::string trial = Create("weights") + "/trials/lr0-seed0";
   const v1::Lease lease = coordinator_.Acquire("w");
   Train(lease);

@@ -34,7 +34,7 @@ class CoreQuotaTest : public testing::Test {
   TestCoordinator coordinator_;
 };
 
-TEST_F(CoreQuotaTest, OneOwnersTrialsAreNotAnothers) {
+TEST_F(CoreQuotaTest, QuotaCountsTrialsByOwner) {
   ASSERT_TRUE(Submit("ada", 4).ok());
   ASSERT_TRUE(Submit("grace", 6).ok());
   EXPECT_TRUE(Submit("ada", 2).ok());
@@ -46,7 +46,7 @@ TEST_F(CoreQuotaTest, OneOwnersTrialsAreNotAnothers) {
   EXPECT_GT(RetryDelay(status), absl::ZeroDuration());
 }
 
-TEST_F(CoreQuotaTest, TrialsThatEndMakeRoom) {
+TEST_F(CoreQuotaTest, EndedTrialsFreeQuota) {
   const auto created = Submit("ada", 6);
   ASSERT_TRUE(created.ok());
   EXPECT_FALSE(Submit("ada", 1).ok());
@@ -59,7 +59,7 @@ TEST_F(CoreQuotaTest, TrialsThatEndMakeRoom) {
   EXPECT_TRUE(Submit("ada", 5).ok());
 }
 
-TEST_F(CoreQuotaTest, ARepeatedSubmissionIsAnsweredAtTheLimitToo) {
+TEST_F(CoreQuotaTest, RepeatedSubmissionIsAnsweredAtTheLimit) {
   const auto first = Submit("ada", 6, "once");
   ASSERT_TRUE(first.ok());
   const auto again = Submit("ada", 6, "once");
@@ -67,7 +67,7 @@ TEST_F(CoreQuotaTest, ARepeatedSubmissionIsAnsweredAtTheLimitToo) {
   EXPECT_EQ(again->experiment().name(), first->experiment().name());
 }
 
-TEST_F(CoreQuotaTest, AnExtensionCountsToo) {
+TEST_F(CoreQuotaTest, ExtensionCountsTowardsTheQuota) {
   const auto created = Submit("ada", 4);
   ASSERT_TRUE(created.ok());
   const std::string name = created->experiment().name();

@@ -60,7 +60,7 @@ class CoreResolvingTest : public testing::Test {
   v1::Experiment created_;
 };
 
-TEST_F(CoreResolvingTest, AnExtensionChangesSeedsAlone) {
+TEST_F(CoreResolvingTest, ExtensionChangesSeedsOnly) {
   const std::vector<v1::Trial> before = Trials();
   ASSERT_THAT(before, SizeIs(8));
   v1::ExtendExperimentRequest request;
@@ -84,7 +84,7 @@ TEST_F(CoreResolvingTest, AnExtensionChangesSeedsAlone) {
   EXPECT_THAT(after[9].name(), HasSubstr("bucket_sort-encoder-sin_cos-lr0.001-weights2-data6"));
 }
 
-TEST_F(CoreResolvingTest, AnExtensionKeepsToTheLimitsOfASubmission) {
+TEST_F(CoreResolvingTest, ExtensionHasTheLimitsOfASubmission) {
   v1::ExtendExperimentRequest request;
   request.set_name(created_.name());
   request.add_seeds(3);
@@ -101,7 +101,7 @@ TEST_F(CoreResolvingTest, AnExtensionKeepsToTheLimitsOfASubmission) {
   EXPECT_THAT(Trials(), SizeIs(8));
 }
 
-TEST_F(CoreResolvingTest, AnEvaluationIsTheTrialWithItsEvaluationChanged) {
+TEST_F(CoreResolvingTest, EvaluationChangesOnlyTheEvaluation) {
   const v1::Lease lease = coordinator_.Acquire("w");
   ASSERT_TRUE(coordinator_.Complete(lease, 0, 100, {1}));
   v1::EvaluateTrialRequest request;

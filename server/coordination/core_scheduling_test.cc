@@ -58,7 +58,7 @@ class CoreSchedulingTest : public testing::Test {
   TestCoordinator coordinator_;
 };
 
-TEST_F(CoreSchedulingTest, RetryRunsAgainOnlyWhatFailedAndEveryCellHasOneResult) {
+TEST_F(CoreSchedulingTest, RetryRunsOnlyFailedTrialsAgain) {
   coordinator_.Register("w").IgnoreError();
   const std::string experiment = coordinator_.Create("sort", 3, 1);
   const v1::Lease good = coordinator_.Acquire("w");
@@ -106,7 +106,7 @@ TEST_F(CoreSchedulingTest, RetryRunsAgainOnlyWhatFailedAndEveryCellHasOneResult)
   EXPECT_EQ(succeeded, 2);
 }
 
-TEST_F(CoreSchedulingTest, ARetriedTrialGoesOnFromItsCheckpoint) {
+TEST_F(CoreSchedulingTest, RetriedTrialResumesFromItsCheckpoint) {
   coordinator_.Register("w").IgnoreError();
   const std::string experiment = coordinator_.Create("sort", 1, 1);
   const v1::Lease lease = coordinator_.Acquire("w");
@@ -130,7 +130,7 @@ TEST_F(CoreSchedulingTest, ARetriedTrialGoesOnFromItsCheckpoint) {
             v1::StreamEventsResponse::STALE_LEASE);
 }
 
-TEST_F(CoreSchedulingTest, RetryRefusesWhatItCannotMean) {
+TEST_F(CoreSchedulingTest, RetryRefusesInvalidStates) {
   const std::string experiment = coordinator_.Create("sort", 1, 1);
   EXPECT_EQ(coordinator_.Retry("experiments/none-1", {v1::FAILED}).status().code(),
             absl::StatusCode::kNotFound);
@@ -141,7 +141,7 @@ TEST_F(CoreSchedulingTest, RetryRefusesWhatItCannotMean) {
             absl::StatusCode::kInvalidArgument);
 }
 
-TEST_F(CoreSchedulingTest, TheSameFailureTwiceIsFinalAlsoWhenTheServerRestartsBetween) {
+TEST_F(CoreSchedulingTest, RepeatedFailureIsFinalAcrossRestarts) {
   coordinator_.Register("w").IgnoreError();
   const std::string experiment = coordinator_.Create("sort", 1, 1);
   const v1::Lease first = coordinator_.Acquire("w");
@@ -160,7 +160,7 @@ TEST_F(CoreSchedulingTest, TheSameFailureTwiceIsFinalAlsoWhenTheServerRestartsBe
                           "QUEUED -> RUNNING, scheduler", "RUNNING -> FAILED, scheduler"));
 }
 
-TEST_F(CoreSchedulingTest, APackThatDoesNotFitIsSplitAlsoAfterARestart) {
+TEST_F(CoreSchedulingTest, PackIsSplitAcrossARestart) {
   coordinator_.Register("w", 4).IgnoreError();
   const std::string experiment = coordinator_.Create("sort", 1, 4);
   const v1::Lease whole = coordinator_.Acquire("w");
@@ -193,7 +193,7 @@ TEST_F(CoreSchedulingTest, APackThatDoesNotFitIsSplitAlsoAfterARestart) {
 }
 
 // The server forgot with its restart what did not fit; the worker did not.
-TEST_F(CoreSchedulingTest, WhatAWorkerTellsOfItsMemoryHoldsForTheNextLease) {
+TEST_F(CoreSchedulingTest, ReportedMemoryLimitsTheNextLease) {
   coordinator_.Register("w", 4).IgnoreError();
   coordinator_.Create("sort", 1, 4);
   const v1::Lease whole = coordinator_.Acquire("w");
@@ -215,7 +215,7 @@ TEST_F(CoreSchedulingTest, WhatAWorkerTellsOfItsMemoryHoldsForTheNextLease) {
   EXPECT_THAT(coordinator_.Acquire("w").trials(), SizeIs(2));
 }
 
-TEST_F(CoreSchedulingTest, AHigherPriorityTakesTheWorkerAndTheTrialGoesOnAfterwards) {
+TEST_F(CoreSchedulingTest, PreemptedTrialResumesAfterwards) {
   coordinator_.Register("w").IgnoreError();
   const std::string low = coordinator_.Create("low", 1, 1);
   const v1::Lease lease = coordinator_.Acquire("w");
@@ -246,7 +246,7 @@ TEST_F(CoreSchedulingTest, AHigherPriorityTakesTheWorkerAndTheTrialGoesOnAfterwa
                           "QUEUED -> RUNNING, scheduler"));
 }
 
-TEST_F(CoreSchedulingTest, APreemptionThatARestartForgotIsDecidedAgain) {
+TEST_F(CoreSchedulingTest, RestartDecidesAPreemptionAgain) {
   coordinator_.Register("w").IgnoreError();
   coordinator_.Create("low", 1, 1);
   const v1::Lease lease = coordinator_.Acquire("w");
@@ -291,7 +291,7 @@ TEST_F(CoreSchedulingTest, HistoriesSayWhoCancelled) {
                           "QUEUED -> CANCELLED, user bob"));
 }
 
-TEST_F(CoreSchedulingTest, AWorkerIsToldOfACancellationWithinTwoHeartbeats) {
+TEST_F(CoreSchedulingTest, CancellationArrivesWithinTwoHeartbeats) {
   coordinator_.Register("w").IgnoreError();
   const std::string experiment = coordinator_.Create("sort", 1, 1);
   const v1::Lease lease = coordinator_.Acquire("w");
@@ -312,7 +312,7 @@ TEST_F(CoreSchedulingTest, AWorkerIsToldOfACancellationWithinTwoHeartbeats) {
 }
 
 // A worker that was stopped while it waited is not told of a trial that nobody would run.
-TEST_F(CoreSchedulingTest, RegressionAWaitingWorkerThatLeftGetsNoLease) {
+TEST_F(CoreSchedulingTest, RegressionWorkerThatLeftGetsNoLease) {
   for (const char* worker : {"w", "stays"}) {
     ASSERT_EQ(coordinator_.Register(worker), absl::OkStatus());
   }
@@ -328,7 +328,7 @@ TEST_F(CoreSchedulingTest, RegressionAWaitingWorkerThatLeftGetsNoLease) {
   EXPECT_EQ(coordinator_.Acquire("stays").trials_size(), 1);
 }
 
-TEST_F(CoreSchedulingTest, DedicatedWorkerTrainsItsExperimentAlone) {
+TEST_F(CoreSchedulingTest, DedicatedWorkerTrainsOnlyItsExperiment) {
   const std::string first = coordinator_.Create("first", 1, 1);
   const std::string second = coordinator_.Create("second", 1, 2);
   for (const bool restarted : {false, true}) {
@@ -380,7 +380,7 @@ TEST_F(CoreSchedulingTest, StoppedWorkerIsListedForTenMinutes) {
   EXPECT_FALSE(listed.workers(1).stopped());
 }
 
-TEST_F(CoreSchedulingTest, AHeartbeatDoesNotWaitForAllTrialsOfACancellationOrARetry) {
+TEST_F(CoreSchedulingTest, HeartbeatWaitsForOnePartOfACommand) {
   ASSERT_EQ(coordinator_.Register("w"), absl::OkStatus());
   const std::string experiment = coordinator_.Create("sort", 1, 1000);
   const v1::Lease lease = coordinator_.Acquire("w");
@@ -433,7 +433,7 @@ TEST_F(CoreSchedulingTest, AHeartbeatDoesNotWaitForAllTrialsOfACancellationOrARe
   EXPECT_EQ(response.experiment().trials().queued(), 1000);
 }
 
-TEST_F(CoreSchedulingTest, ACancellationAndARetryAtOnceBothEnd) {
+TEST_F(CoreSchedulingTest, ConcurrentCancellationAndRetryBothEnd) {
   const std::string experiment = coordinator_.Create("sort", 1, 1000);
   ASSERT_TRUE(coordinator_.Cancel(experiment).ok());
   v1::RetryTrialsRequest retry;
@@ -475,7 +475,7 @@ TEST_F(CoreSchedulingTest, HeartbeatsAreAnsweredWithTheIntervalOfTheFleet) {
   EXPECT_EQ(interval(), absl::Milliseconds(200));
 }
 
-TEST_F(CoreSchedulingTest, WantedWorkersSayWhatWaitsAndWhatItNeeds) {
+TEST_F(CoreSchedulingTest, WantedWorkersDescribeWaitingPacks) {
   coordinator_.Create("sort", 2, 3);
   v1::GetWantedWorkersRequest request;
   request.set_max_pack_size(2);

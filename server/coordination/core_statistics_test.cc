@@ -64,7 +64,7 @@ TEST_F(CoreStatisticsTest, DecisionsAreCountedByKindFromZero) {
   EXPECT_EQ(Read().lease_trials.sum(), 2);
 }
 
-TEST_F(CoreStatisticsTest, TheQueueIsAsOldAsTheWaitOfItsTrials) {
+TEST_F(CoreStatisticsTest, QueueAgeIsThatOfItsOldestTrial) {
   const std::string experiment = coordinator_.Create("sort", 1, 1);
   coordinator_.Advance(absl::Seconds(7));
   EXPECT_EQ(Read().oldest_queued_seconds, 7);
@@ -83,7 +83,7 @@ TEST_F(CoreStatisticsTest, TheQueueIsAsOldAsTheWaitOfItsTrials) {
   EXPECT_EQ(Read().oldest_queued_seconds, 5);
 }
 
-TEST_F(CoreStatisticsTest, RetriesAreCountedByWhy) {
+TEST_F(CoreStatisticsTest, RetriesAreCountedByReason) {
   const std::string experiment = coordinator_.Create("sort", 1, 2);
   const auto retries = [&] { return Counted(Read().decided.retries); };
   v1::Lease lease = coordinator_.Acquire("w");
@@ -110,7 +110,7 @@ TEST_F(CoreStatisticsTest, RetriesAreCountedByWhy) {
   EXPECT_EQ(retries()["user"], 2);
 }
 
-TEST_F(CoreStatisticsTest, FailuresAreCountedByWhy) {
+TEST_F(CoreStatisticsTest, FailuresAreCountedByReason) {
   coordinator_.Create("sort", 1, 2);
   const v1::Lease lease = coordinator_.Acquire("w");
   ASSERT_TRUE(coordinator_
@@ -154,7 +154,7 @@ TEST_F(CoreStatisticsTest, RunningTrialsAreShownWhileTheyRun) {
   EXPECT_THAT(Read().running_trials, IsEmpty());
 }
 
-TEST_F(CoreStatisticsTest, ARestartedServerKnowsWhatRuns) {
+TEST_F(CoreStatisticsTest, RestartedServerShowsRunningTrials) {
   coordinator_.Create("sort", 1, 2);
   const v1::Lease lease = coordinator_.Acquire("w");
   coordinator_.Close();
@@ -198,7 +198,7 @@ TEST_F(CoreStatisticsTest, CommitsAreMeasured) {
   EXPECT_GT(after.disk_free_bytes, 0);
 }
 
-TEST(CoordinatorStatistics, AStoreThatRefusesIsCounted) {
+TEST(CoordinatorStatistics, FailedCommitsAreCounted) {
   TestCoordinator coordinator(NewDirectory(), /*max_database_bytes=*/512 << 10);
   ASSERT_EQ(coordinator.Open(), absl::OkStatus());
   int created = 0;

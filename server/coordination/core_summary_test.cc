@@ -68,7 +68,7 @@ TEST_F(CoreSummaryTest, IsUpToDateWithEveryAcknowledgedOutcome) {
   ExpectAsAfterARestart(experiment);
 }
 
-TEST_F(CoreSummaryTest, CountsTheEvaluationOfTheAttemptThatCompleted) {
+TEST_F(CoreSummaryTest, CountsTheCompletedAttemptsEvaluation) {
   const std::string experiment = coordinator_.Create("sort", 1, 1);
   ASSERT_TRUE(coordinator_.Summarize(experiment).ok());
   const v1::Lease lost = coordinator_.Acquire("w");
@@ -91,7 +91,7 @@ TEST_F(CoreSummaryTest, CountsTheEvaluationOfTheAttemptThatCompleted) {
   ExpectAsAfterARestart(experiment);
 }
 
-TEST_F(CoreSummaryTest, MeansAreComputedFromTheColumnsWhateverAWorkerSends) {
+TEST_F(CoreSummaryTest, MeansAreComputedFromTheColumns) {
   const std::string experiment = coordinator_.Create("sort", 1, 1);
   const v1::Lease lease = coordinator_.Acquire("w");
   v1::Event event = AccuraciesEvent(lease, 0, 1, 10, {0.5, 0.25});
@@ -114,7 +114,7 @@ TEST_F(CoreSummaryTest, MeansAreComputedFromTheColumnsWhateverAWorkerSends) {
   EXPECT_EQ(summary.cells(0).unseen_accuracy().mean(), 0.375);
 }
 
-TEST_F(CoreSummaryTest, TrialsThatDidNotSucceedAreCountedAlone) {
+TEST_F(CoreSummaryTest, UnsuccessfulTrialsOnlyCount) {
   const std::string experiment = coordinator_.Create("sort", 1, 3);
   ASSERT_TRUE(coordinator_.Summarize(experiment).ok());
   const v1::Lease lease = coordinator_.Acquire("w");
@@ -147,7 +147,7 @@ TEST_F(CoreSummaryTest, FollowsExtensionsAndDeletions) {
   EXPECT_EQ(coordinator_.Summarize("nonsense").status().code(), absl::StatusCode::kInvalidArgument);
 }
 
-TEST_F(CoreSummaryTest, ALargeExperimentThatIsCancelledIsReadAnew) {
+TEST_F(CoreSummaryTest, LargeCancellationRebuildsTheSummary) {
   const int trials = static_cast<int>(Summaries::kMostFollowed) + 1;
   const std::string experiment = coordinator_.Create("sort", 1, trials);
   EXPECT_EQ(coordinator_.Summarize(experiment)->cells(0).trials().queued(), trials);
@@ -155,7 +155,7 @@ TEST_F(CoreSummaryTest, ALargeExperimentThatIsCancelledIsReadAnew) {
   EXPECT_EQ(coordinator_.Summarize(experiment)->cells(0).trials().cancelled(), trials);
 }
 
-TEST_F(CoreSummaryTest, MoreExperimentsThanAreHeldAreAnsweredAsWell) {
+TEST_F(CoreSummaryTest, EvictedSummariesAreAnswered) {
   std::vector<std::string> experiments;
   for (size_t i = 0; i < Summaries::kMostHeld + 3; ++i) {
     experiments.push_back(coordinator_.Create("sort", 1, 1));
@@ -169,7 +169,7 @@ TEST_F(CoreSummaryTest, MoreExperimentsThanAreHeldAreAnsweredAsWell) {
   }
 }
 
-TEST_F(CoreSummaryTest, IsTheSameHoweverWorkersFinishAndAskersCome) {
+TEST_F(CoreSummaryTest, IsIndependentOfOrderAndReaders) {
   const std::string experiment = coordinator_.Create("sort", 4, 25);
   std::atomic<int> acknowledged = 0;
   std::atomic<bool> done = false;
@@ -208,7 +208,7 @@ TEST_F(CoreSummaryTest, IsTheSameHoweverWorkersFinishAndAskersCome) {
   ExpectAsAfterARestart(experiment);
 }
 
-TEST(CoreSummaryFaultsTest, AFailedCommitIsNotInIt) {
+TEST(CoreSummaryFaultsTest, FailedCommitIsNotIncluded) {
   TestCoordinator coordinator(NewDirectory(), /*max_database_bytes=*/400'000);
   ASSERT_EQ(coordinator.Open(), absl::OkStatus());
   ASSERT_EQ(coordinator.Register("w"), absl::OkStatus());

@@ -55,7 +55,7 @@ class CoreTest : public testing::Test {
   TestCoordinator coordinator_;
 };
 
-TEST_F(CoreTest, ATrialGoesFromSubmissionToItsOutcome) {
+TEST_F(CoreTest, TrialRunsFromSubmissionToOutcome) {
   const std::string experiment = coordinator_.Create("sort", 1, 1);
   EXPECT_EQ(experiment, "experiments/sort-1");
   const std::string name = experiment + "/trials/lr0-seed0";
@@ -130,7 +130,7 @@ TEST_F(CoreTest, MalformedEventsAreRefusedWhole) {
   EXPECT_THAT(Measured(experiment), IsEmpty());
 }
 
-TEST_F(CoreTest, AnExpiredLeaseCannotWriteAndTheNextAttemptCan) {
+TEST_F(CoreTest, ExpiredLeaseCannotWrite) {
   const std::string experiment = coordinator_.Create("sort", 1, 1);
   const v1::Lease old_lease = coordinator_.Acquire("w");
   coordinator_.Advance(absl::Seconds(31));
@@ -150,7 +150,7 @@ TEST_F(CoreTest, AnExpiredLeaseCannotWriteAndTheNextAttemptCan) {
   EXPECT_EQ(coordinator_->GetStatistics().lease_expiries, 1);
 }
 
-TEST_F(CoreTest, ATokenOfAnotherLeaseCannotWrite) {
+TEST_F(CoreTest, TokenOfAnotherLeaseCannotWrite) {
   const std::string experiment = coordinator_.Create("sort", 1, 2);
   v1::Lease lease = coordinator_.Acquire("w");
   const v1::Lease other = coordinator_.Acquire("w");
@@ -207,7 +207,7 @@ TEST_F(CoreTest, AResumedTrialHasTheHistoryOfAnUndisturbedOne) {
   EXPECT_THAT(resumed, ElementsAre(0, 20));
 }
 
-TEST_F(CoreTest, ADamagedCheckpointFallsBackToTheOneBeforeAndThenToTheStart) {
+TEST_F(CoreTest, DamagedCheckpointFallsBackToThePreviousOne) {
   const std::string experiment = coordinator_.Create("sort", 1, 1);
   const v1::Lease lease = coordinator_.Acquire("w");
   for (const int64_t step : {10, 20, 30}) {
@@ -238,7 +238,7 @@ TEST_F(CoreTest, ADamagedCheckpointFallsBackToTheOneBeforeAndThenToTheStart) {
 }
 
 // Gigabytes take long to read; meanwhile the server would answer nobody.
-TEST_F(CoreTest, ALargeCheckpointIsReadByWhoFetchesItAndPassedOverFromThenOn) {
+TEST_F(CoreTest, LargeCheckpointIsVerifiedOnDownload) {
   const std::string experiment = coordinator_.Create("sort", 1, 1);
   const v1::Lease lease = coordinator_.Acquire("w");
   const std::string large(size_t{65} << 20, 'w');
@@ -370,7 +370,7 @@ TEST_F(CoreTest, CheckpointsAscend) {
   EXPECT_EQ(Send(lease, {CheckpointEvent(lease, 0, 2, 20, "weights")}).acknowledged_sequence(), 2);
 }
 
-TEST_F(CoreTest, ValidationStoresNothingAndMistakesKeepTheirDetails) {
+TEST_F(CoreTest, ValidationStoresNothing) {
   v1::CreateExperimentRequest request;
   request.set_validate_only(true);
   request.mutable_specification()->set_name("sort");
@@ -463,7 +463,7 @@ TEST_F(CoreTest, ListsPageByPageAndFilters) {
   EXPECT_EQ(coordinator_->reads().ListExperiments(list)->experiments(0).name(), experiment);
 }
 
-TEST_F(CoreTest, AWaitingWorkerIsServedWhenThereIsWorkAndToldWhenTimeIsUp) {
+TEST_F(CoreTest, WaitingWorkerGetsWorkOrATimeout) {
   v1::AcquireLeaseRequest request;
   request.set_worker_id("w");
   request.mutable_wait()->set_seconds(20);
@@ -478,7 +478,7 @@ TEST_F(CoreTest, AWaitingWorkerIsServedWhenThereIsWorkAndToldWhenTimeIsUp) {
   EXPECT_TRUE(second.get()->has_lease());
 }
 
-TEST_F(CoreTest, WatchersHearOfEventsAndProgressUntilTheyLeave) {
+TEST_F(CoreTest, SubscribersAreCalledUntilTheyUnsubscribe) {
   const std::string experiment = coordinator_.Create("sort", 1, 1);
   std::atomic<int> wakes = 0;
   std::atomic<int> progress = 0;

@@ -175,7 +175,7 @@ class CoreUpgradeTest : public testing::Test {
   TestCoordinator coordinator_;
 };
 
-TEST_F(CoreUpgradeTest, ADatabaseOfTheFirstVersionIsReadAndItsTrialsGoOn) {
+TEST_F(CoreUpgradeTest, TrialsOfAVersionOneDatabaseContinue) {
   ASSERT_EQ(coordinator_.Open(), absl::OkStatus());
   const auto experiment = coordinator_->reads().GetExperiment("experiments/old-1");
   ASSERT_TRUE(experiment.ok()) << experiment.status();
@@ -220,7 +220,7 @@ TEST_F(CoreUpgradeTest, ADatabaseOfTheFirstVersionIsReadAndItsTrialsGoOn) {
   EXPECT_EQ(coordinator_->reads().GetExperiment("experiments/old-1")->trials().running(), 1);
 }
 
-TEST_F(CoreUpgradeTest, EvaluationsGetTheMeansThatTheirProgramDidNotStore) {
+TEST_F(CoreUpgradeTest, MissingMeanAccuraciesAreComputed) {
   ASSERT_EQ(coordinator_.Open(), absl::OkStatus());
   const std::string name = "experiments/old-1/trials/lr0-seed0";
   int read = 0;

@@ -135,7 +135,7 @@ TEST(EventChecksTest, AProjectionHoldsWhatItsSizesSay) {
   EXPECT_THAT(Problem(wrong), HasSubstr("projection.length is below 1"));
 }
 
-TEST(EventChecksTest, SizesWhoseProductOverflowsAreNotTakenForSmallOnes) {
+TEST(EventChecksTest, OverflowingSizesAreRefused) {
   v1::Event wrong = Projected();
   v1::Projection& projection = *wrong.mutable_projection();
   // 2^30 * 2^30 * 2^30 * 2 is 0 modulo 2^64.

@@ -56,7 +56,7 @@ TEST(ExperimentSummaryTest, AnExperimentWithoutTrialsHasNoCells) {
   EXPECT_THAT(ExperimentSummary().Summarize(false).cells(), IsEmpty());
 }
 
-TEST(ExperimentSummaryTest, ACellIsWhatDiffersInSeedsAloneAndCellsComeInTheOrderOfTheGrid) {
+TEST(ExperimentSummaryTest, CellsGroupSeedsInTheOrderOfTheGrid) {
   ExperimentSummary summary;
   for (const int32_t index : {3, 1, 2, 0}) summary.Add(TrialAt(index, index < 2 ? "rope" : "none"));
   ExperimentSummary::Trial slower = TrialAt(4, "none");
@@ -73,7 +73,7 @@ TEST(ExperimentSummaryTest, ACellIsWhatDiffersInSeedsAloneAndCellsComeInTheOrder
   EXPECT_EQ(response.cells(2).learning_rate(), 0.0001);
 }
 
-TEST(ExperimentSummaryTest, SumsUpTheTrialsThatSucceeded) {
+TEST(ExperimentSummaryTest, SummarizesSuccessfulTrials) {
   ExperimentSummary summary;
   for (int32_t index = 0; index < 5; ++index) summary.Add(TrialAt(index));
   // Unseen means 0.2, 0.6 and 0.4; seen means 1, 0.75 and 0.5.
@@ -120,7 +120,7 @@ TEST(ExperimentSummaryTest, OneTrialHasNoDeviationAndNoTrialNoValues) {
   EXPECT_EQ(one.unseen_accuracy().deviation(), 0);
 }
 
-TEST(ExperimentSummaryTest, WithoutUnseenLengthsTheSeenOnesDecideAndOfEqualsTheFirst) {
+TEST(ExperimentSummaryTest, SeenLengthsDecideWithoutUnseenOnes) {
   ExperimentSummary summary;
   for (int32_t index = 0; index < 4; ++index) summary.Add(TrialAt(index));
   for (const int32_t index : {3, 2, 1}) {
@@ -133,7 +133,7 @@ TEST(ExperimentSummaryTest, WithoutUnseenLengthsTheSeenOnesDecideAndOfEqualsTheF
   EXPECT_EQ(cell.best_trial(), "t1");
 }
 
-TEST(ExperimentSummaryTest, SumsUpTheTrainingAccuracyOfTheTrialsThatMeasuredIt) {
+TEST(ExperimentSummaryTest, SummarizesMeasuredTrainingAccuracies) {
   ExperimentSummary summary;
   for (int32_t index = 0; index < 4; ++index) summary.Add(TrialAt(index));
   v1::LengthAccuracies accuracies = Accuracies({1, 1, 0.5});
@@ -152,7 +152,7 @@ TEST(ExperimentSummaryTest, SumsUpTheTrainingAccuracyOfTheTrialsThatMeasuredIt) 
   EXPECT_EQ(training.max(), 1);
 }
 
-TEST(ExperimentSummaryTest, OlderProgramsToldNoStepsAndEvaluationsTakeNoTraining) {
+TEST(ExperimentSummaryTest, MissingStepsAreAllStepsOfTheSpecification) {
   ExperimentSummary summary;
   for (int32_t index = 0; index < 3; ++index) summary.Add(TrialAt(index));
   summary.Succeed(0, Accuracies({1}), Trained(10, 0));  // all 1000 of its specification
@@ -165,7 +165,7 @@ TEST(ExperimentSummaryTest, OlderProgramsToldNoStepsAndEvaluationsTakeNoTraining
   EXPECT_EQ(cell.training_seconds().trials(), 2);
 }
 
-TEST(ExperimentSummaryTest, ATrialThatHasEndedOrIsUnknownStaysAsItIs) {
+TEST(ExperimentSummaryTest, EndedAndUnknownTrialsDoNotChange) {
   ExperimentSummary summary;
   summary.Add(TrialAt(0));
   summary.Add(TrialAt(1));
@@ -233,7 +233,7 @@ TEST(ExperimentSummaryTest, TrialsComparedByLossesHaveTheirQuantiles) {
   EXPECT_EQ(accuracies_alone.Summarize(false).cells(0).losses_size(), 0);
 }
 
-TEST(ExperimentSummaryTest, ValuesThatAreNoAccuraciesAreBroughtIntoTheirRange) {
+TEST(ExperimentSummaryTest, AccuraciesAreClamped) {
   ExperimentSummary summary;
   summary.Add(TrialAt(0));
   summary.Succeed(0, Accuracies({std::numeric_limits<double>::quiet_NaN(), 1e300, -5}),
@@ -243,7 +243,7 @@ TEST(ExperimentSummaryTest, ValuesThatAreNoAccuraciesAreBroughtIntoTheirRange) {
   EXPECT_EQ(cell.training_seconds().trials(), 0);
 }
 
-TEST(ExperimentSummaryTest, TheAnswerDoesNotDependOnTheOrderInWhichTrialsFinish) {
+TEST(ExperimentSummaryTest, AnswerDoesNotDependOnTheOrderOfOutcomes) {
   std::mt19937_64 random(17);
   std::uniform_real_distribution<double> uniform(0, 1);
   constexpr int32_t kTrials = 60;

@@ -6,7 +6,7 @@
 namespace lengthwise::server {
 namespace {
 
-TEST(LeaseIdsTest, AnIdIsGoodForItsTokenAndPrincipalAlone) {
+TEST(LeaseIdsTest, IdFitsOnlyItsTokenAndPrincipal) {
   const LeaseIds ids({.key = "key"});
   const std::string id = ids.Make(17, "ada");
   EXPECT_THAT(id, testing::MatchesRegex("lease-17-[0-9a-f]{32}"));

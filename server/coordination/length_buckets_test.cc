@@ -14,7 +14,7 @@ TEST(LengthBuckets, FewLengthsHaveOneEach) {
   EXPECT_EQ(buckets.Label(20), "20");
 }
 
-TEST(LengthBuckets, NoneHasBothSeenAndUnseenLengths) {
+TEST(LengthBuckets, NoBucketMixesSeenAndUnseenLengths) {
   // 500 lengths of which 40 are seen: 25 would be enough, 40 divides.
   const LengthBuckets buckets(40, 500);
   EXPECT_EQ(buckets.Label(40), "001-040");

@@ -25,7 +25,7 @@ TEST(NamesTest, MalformedNamesAreRefused) {
   EXPECT_FALSE(ParseTrialName("experiments/a").ok());
 }
 
-TEST(NamesTest, APageTokenIsGoodForItsListOnly) {
+TEST(NamesTest, PageTokenIsBoundToItsList) {
   const std::string token = EncodePageToken("trials of a", 17);
   EXPECT_EQ(*DecodePageToken("trials of a", token), 17);
   EXPECT_EQ(*DecodePageToken("trials of a", ""), 0);

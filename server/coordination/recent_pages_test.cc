@@ -17,7 +17,7 @@ RecentPages::Key Key(const std::string& name, int64_t start = 1) {
   return {.name = name, .start_position = start, .max_events = 10};
 }
 
-TEST(RecentPages, GivesAPageToAllWhoWantItUntilTheExperimentChanges) {
+TEST(RecentPages, ServesAPageUntilTheExperimentChanges) {
   RecentPages pages;
   RecentPages::Ticket ticket;
   EXPECT_FALSE(pages.Find("e", Key("experiments/e"), ticket).has_value());

@@ -51,7 +51,7 @@ v1::LengthAccuracies Accuracies(const std::vector<std::pair<int32_t, double>>& p
   return accuracies;
 }
 
-TEST(RunningTrials, AreThereFromTheirStartToTheirEnd) {
+TEST(RunningTrials, AreListedFromStartToEnd) {
   RunningTrials trials;
   trials.Apply({Start("a"), Start("b")});
   EXPECT_THAT(trials.List(), SizeIs(2));
@@ -79,7 +79,7 @@ TEST(RunningTrials, KeepTheNewestProgressOfTheirAttempt) {
   EXPECT_EQ(trials.List()[0].progress.loss(), 1.5);
 }
 
-TEST(RunningTrials, TellWhatIsNewOfTheirProgressToEveryoneFromWhereHeWas) {
+TEST(RunningTrials, ReturnNewProgressFromEachReadersCursor) {
   const auto losses = [](const std::vector<v1::TrialProgress>& told) {
     std::vector<float> losses;
     for (const v1::TrialProgress& progress : told) losses.push_back(progress.loss());
@@ -124,7 +124,7 @@ TEST(RunningTrials, AccuraciesAreMeansOfBucketsAndOfTheUnseenLengths) {
   trials.Evaluated("experiments/e-1/trials/unknown", Accuracies({{12, 0.25}}));
 }
 
-TEST(RunningTrials, AStartSaysWhatTheTrialIsAndHowLongItsInputsGet) {
+TEST(RunningTrials, StartDescribesTheTrial) {
   TrialRecord trial;
   trial.experiment_id = "e-1";
   trial.id = "a";
@@ -151,7 +151,7 @@ TEST(RunningTrials, AStartSaysWhatTheTrialIsAndHowLongItsInputsGet) {
   EXPECT_EQ(change.start->longest, 310);
 }
 
-TEST(RunningTrials, ShowTheOnesThatRunLongestWhereThereAreTooMany) {
+TEST(RunningTrials, ListTheLongestRunningTrials) {
   RunningTrials trials;
   for (int i = 0; i < 2000; ++i) trials.Apply({Start(absl::StrCat("t", i))});
   trials.Apply({End("t3")});

@@ -21,7 +21,7 @@ TEST(StatisticsTest, IsNumpys) {
   EXPECT_EQ(Quantile(kValues, 1), 9);
 }
 
-TEST(StatisticsTest, OfNothingIsNotANumber) {
+TEST(StatisticsTest, IsNotANumberWithoutValues) {
   EXPECT_TRUE(std::isnan(Mean({})));
   EXPECT_TRUE(std::isnan(Quantile({}, 0.5)));
   EXPECT_TRUE(std::isnan(SampleStandardDeviation({1})));

@@ -111,14 +111,14 @@ class SummariesTest : public testing::Test {
   TrialRecord trials_[2];
 };
 
-TEST_F(SummariesTest, ACommitWhileTheSummaryIsMadeIsInIt) {
+TEST_F(SummariesTest, CommitDuringTheBuildIsIncluded) {
   ASSERT_TRUE(Succeed(0, 0.25).ok());
   storage_.set_hook([this] { return Succeed(1, 0.75); });
   EXPECT_THAT(Ask().mean_accuracies(), ElementsAre(0.5));
   EXPECT_EQ(Ask().trials().succeeded(), 2);
 }
 
-TEST_F(SummariesTest, ACommitThatTheSummaryHasReadCountsOnce) {
+TEST_F(SummariesTest, CommitThatWasReadCountsOnce) {
   ASSERT_TRUE(Succeed(0, 0.25).ok());
   storage_.set_hook([this] {
     summaries_.Update("sort-1", {trials_[0].key});
@@ -129,7 +129,7 @@ TEST_F(SummariesTest, ACommitThatTheSummaryHasReadCountsOnce) {
   EXPECT_EQ(Ask().seen_accuracy().trials() + Ask().unseen_accuracy().trials(), 1);
 }
 
-TEST_F(SummariesTest, WhatIsKnownIsNotReadAgainUntilItIsForgotten) {
+TEST_F(SummariesTest, CachedSummaryIsNotReadAgain) {
   Ask();
   const int reads = storage_.reads();
   for (int i = 0; i < 10; ++i) Ask();
@@ -145,7 +145,7 @@ TEST_F(SummariesTest, WhatIsKnownIsNotReadAgainUntilItIsForgotten) {
   EXPECT_EQ(storage_.reads(), reads + 3);
 }
 
-TEST_F(SummariesTest, AStoreThatCannotBeReadIsReadAgainAtTheNextQuestion) {
+TEST_F(SummariesTest, FailedReadIsRepeatedByTheNextQuery) {
   storage_.set_hook([] { return absl::UnavailableError("busy"); });
   EXPECT_EQ(summaries_.Summarize("sort-1", false).status().code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(Ask().trials().queued(), 2);
@@ -156,7 +156,7 @@ TEST_F(SummariesTest, AStoreThatCannotBeReadIsReadAgainAtTheNextQuestion) {
   EXPECT_EQ(summaries_.Summarize("sort-2", false).status().code(), absl::StatusCode::kNotFound);
 }
 
-TEST_F(SummariesTest, WhatIsForgottenWhileItIsMadeIsAnsweredAndMadeAgain) {
+TEST_F(SummariesTest, SummaryEvictedDuringTheBuildIsRebuilt) {
   storage_.set_hook([this] {
     summaries_.ForgetAll();
     return Succeed(0, 0.25);  // which nobody is told of

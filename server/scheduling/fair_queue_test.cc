@@ -42,7 +42,7 @@ class FairQueueTest : public testing::Test {
   int64_t leases_ = 0;
 };
 
-TEST_F(FairQueueTest, OneOwnersPacksGoInTheOrderOfSubmissionWhateverTheOrderOfInsertion) {
+TEST_F(FairQueueTest, OwnersPacksGoInTheOrderOfSubmission) {
   for (const TrialKey trial : {3, 1, 2}) Insert(trial, "ada");
   EXPECT_THAT(LeaseAll(), ElementsAre(1, 2, 3));
 }
@@ -57,7 +57,7 @@ TEST_F(FairQueueTest, PriorityGoesBeforeShare) {
   EXPECT_THAT(LeaseAll(), ElementsAre(2, 3, 1));
 }
 
-TEST_F(FairQueueTest, TheOwnerWithTheFewestModelsRunningGoesFirst) {
+TEST_F(FairQueueTest, OwnerWithTheFewestRunningModelsGoesFirst) {
   for (TrialKey trial = 1; trial <= 4; ++trial) Insert(trial, "ada");
   for (TrialKey trial = 5; trial <= 6; ++trial) Insert(trial, "bob");
   queue_.AddRunning("ada", 1);
@@ -81,7 +81,7 @@ TEST_F(FairQueueTest, OnOneWorkerOwnersTakeTurns) {
   EXPECT_THAT(order, ElementsAre(1, 4, 2, 5, 3, 6));
 }
 
-TEST_F(FairQueueTest, SingleSubmissionsThatKeepComingDoNotGoBeforeAGridForEver) {
+TEST_F(FairQueueTest, SingleSubmissionsDoNotStarveAGrid) {
   for (TrialKey trial = 1; trial <= 3; ++trial) Insert(trial, "ada");
   std::vector<TrialKey> order;
   for (TrialKey trial = 10; trial < 14; ++trial) {
@@ -94,7 +94,7 @@ TEST_F(FairQueueTest, SingleSubmissionsThatKeepComingDoNotGoBeforeAGridForEver) 
   EXPECT_THAT(order, testing::Contains(2));
 }
 
-TEST_F(FairQueueTest, TrialsOfAPackStandTogetherWhereItsFirstTrialDoes) {
+TEST_F(FairQueueTest, PackStandsAtItsFirstTrial) {
   const PackId pack = {.pack = 7};
   queue_.Insert(pack, 0, "ada", "e", 5);
   Insert(4, "ada");

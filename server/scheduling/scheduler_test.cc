@@ -54,7 +54,7 @@ class SchedulerTest : public testing::Test {
   Token token_ = 0;
 };
 
-TEST_F(SchedulerTest, LeasesPacksInTheOrderOfSubmissionUpToTheWorkersSize) {
+TEST_F(SchedulerTest, LeasesPacksInTheOrderOfSubmission) {
   for (TrialKey key = 1; key <= 5; ++key) Add(key, /*pack=*/key == 3 ? 2 : 1);
   scheduler_.Register("w", 3, now_);
   EXPECT_THAT(Grant("w"), ElementsAre(1, 2, 4));
@@ -75,7 +75,7 @@ TEST_F(SchedulerTest, AHigherPriorityGoesFirst) {
   EXPECT_THAT(Grant("w"), ElementsAre(3));
 }
 
-TEST_F(SchedulerTest, TrialsAtDifferentStepsDoNotShareAPack) {
+TEST_F(SchedulerTest, TrialsAtDifferentStepsShareNoPack) {
   Add(1, 1, 0, /*step=*/100);
   Add(2, 1, 0, /*step=*/0);
   Add(3, 1, 0, /*step=*/100);
@@ -84,7 +84,7 @@ TEST_F(SchedulerTest, TrialsAtDifferentStepsDoNotShareAPack) {
   EXPECT_THAT(Grant("w"), ElementsAre(2));
 }
 
-TEST_F(SchedulerTest, HeartbeatsKeepALeaseAndSilenceEndsIt) {
+TEST_F(SchedulerTest, LeaseExpiresWithoutHeartbeats) {
   Add(1, 1);
   scheduler_.Register("w", 1, now_);
   Grant("w");
@@ -105,7 +105,7 @@ TEST_F(SchedulerTest, HeartbeatsKeepALeaseAndSilenceEndsIt) {
   EXPECT_TRUE((*scheduler_.Heartbeat("w", {token_}, now_))[0].lost);
 }
 
-TEST_F(SchedulerTest, TheNextAttemptGoesOnFromTheCheckpointWithAHigherToken) {
+TEST_F(SchedulerTest, NextAttemptResumesWithAHigherToken) {
   Add(1, 1);
   scheduler_.Register("w", 1, now_);
   Grant("w");
@@ -119,7 +119,7 @@ TEST_F(SchedulerTest, TheNextAttemptGoesOnFromTheCheckpointWithAHigherToken) {
   EXPECT_EQ(decisions.trials[0].past.failures, 0);
 }
 
-TEST_F(SchedulerTest, ATrialThatCannotBeRunFailsWhereverItIs) {
+TEST_F(SchedulerTest, UnrunnableTrialFailsInAnyState) {
   Add(1, 1);
   Add(2, 1);
   scheduler_.Register("w", 1, now_);
@@ -138,7 +138,7 @@ TEST_F(SchedulerTest, ATrialThatCannotBeRunFailsWhereverItIs) {
   EXPECT_EQ(scheduler_.queued() + scheduler_.running() + scheduler_.leases(), 0);
 }
 
-TEST_F(SchedulerTest, APostponedTrialWaitsAloneAndSaysWhy) {
+TEST_F(SchedulerTest, PostponedTrialWaitsAndSaysWhy) {
   for (TrialKey key = 1; key <= 3; ++key) Add(key, 1);
   scheduler_.Register("w", 2, now_);
   scheduler_.Postpone(1, now_ + absl::Seconds(5), "its file cannot be read");
@@ -159,7 +159,7 @@ TEST_F(SchedulerTest, APostponedTrialWaitsAloneAndSaysWhy) {
   EXPECT_EQ(scheduler_.CheckInvariants(), absl::OkStatus());
 }
 
-TEST_F(SchedulerTest, ATemporaryFailureIsTriedAgainAfterABackOffAndThreeAreFinal) {
+TEST_F(SchedulerTest, TemporaryFailuresBackOffAndTheThirdIsFinal) {
   Add(1, 1);
   scheduler_.Register("w", 1, now_);
   for (int failure = 1; failure <= 2; ++failure) {
@@ -184,7 +184,7 @@ TEST_F(SchedulerTest, ATemporaryFailureIsTriedAgainAfterABackOffAndThreeAreFinal
   EXPECT_EQ(scheduler_.queued(), 0);
 }
 
-TEST_F(SchedulerTest, TheSameFailureAtTheSameStepTwiceInARowIsFinal) {
+TEST_F(SchedulerTest, RepeatedFailureAtOneStepIsFinal) {
   Add(1, 1);
   scheduler_.Register("w", 1, now_);
   Grant("w");
@@ -202,7 +202,7 @@ TEST_F(SchedulerTest, TheSameFailureAtTheSameStepTwiceInARowIsFinal) {
   EXPECT_EQ(decisions.trials[0].actor, "scheduler");
 }
 
-TEST_F(SchedulerTest, TheSameFailureIsRecognizedAfterARestart) {
+TEST_F(SchedulerTest, RepeatedFailureIsRecognizedAfterARestart) {
   Add(1, 1);
   scheduler_.Register("w", 1, now_);
   Grant("w");
@@ -218,7 +218,7 @@ TEST_F(SchedulerTest, TheSameFailureIsRecognizedAfterARestart) {
             v1::FAILED);
 }
 
-TEST_F(SchedulerTest, APackThatAWorkersMemoryDoesNotHoldIsSplitAndThatIsRemembered) {
+TEST_F(SchedulerTest, PackThatDoesNotFitIsSplit) {
   for (TrialKey key = 1; key <= 4; ++key) Add(key, 1);
   for (TrialKey key = 5; key <= 8; ++key) Add(key, 2);
   scheduler_.Register("small", 8, now_);
@@ -242,7 +242,7 @@ TEST_F(SchedulerTest, APackThatAWorkersMemoryDoesNotHoldIsSplitAndThatIsRemember
   EXPECT_EQ(scheduler_.CheckInvariants(), absl::OkStatus());
 }
 
-TEST_F(SchedulerTest, ATrialThatDoesNotFitAloneFails) {
+TEST_F(SchedulerTest, SingleTrialThatDoesNotFitFails) {
   for (TrialKey key = 1; key <= 3; ++key) Add(key, 1);
   scheduler_.Register("w", 3, now_);
   EXPECT_THAT(Grant("w"), ElementsAre(1, 2, 3));
@@ -255,7 +255,7 @@ TEST_F(SchedulerTest, ATrialThatDoesNotFitAloneFails) {
   }
 }
 
-TEST_F(SchedulerTest, ALeaseThatWasRestoredKnowsHowLargeItWas) {
+TEST_F(SchedulerTest, RestoredLeaseKeepsItsSize) {
   // Of four trials one is left: it was not alone when memory ran out.
   Scheduler restored({}, 8);
   restored.RestoreLease(7, "w", 4, {{.key = 1}}, {}, {}, now_);
@@ -263,7 +263,7 @@ TEST_F(SchedulerTest, ALeaseThatWasRestoredKnowsHowLargeItWas) {
             v1::QUEUED);
 }
 
-TEST_F(SchedulerTest, AWorkerGetsPacksOfTheSizeThatItMeasured) {
+TEST_F(SchedulerTest, WorkerGetsPacksOfItsMeasuredSize) {
   for (TrialKey key = 1; key <= 6; ++key) Add(key, 1);
   scheduler_.Register("w", 8, now_);
   scheduler_.SetCapacity("w", "shape", 2);
@@ -274,7 +274,7 @@ TEST_F(SchedulerTest, AWorkerGetsPacksOfTheSizeThatItMeasured) {
   EXPECT_THAT(Grant("w"), ElementsAre(3, 4));
 }
 
-TEST_F(SchedulerTest, OwnersOfEqualPriorityTakeTurnsAndAreToldSo) {
+TEST_F(SchedulerTest, OwnersOfEqualPriorityTakeTurns) {
   for (TrialKey key = 1; key <= 3; ++key) Add(key, key);
   Add(4, 4, 0, 0, "bob");
   scheduler_.Register("w", 1, now_);
@@ -287,7 +287,7 @@ TEST_F(SchedulerTest, OwnersOfEqualPriorityTakeTurnsAndAreToldSo) {
   EXPECT_THAT(Grant("w"), ElementsAre(2));
 }
 
-TEST_F(SchedulerTest, AHigherPriorityPreemptsTheLowestThatRunsLongestWhenNoWorkerIsFree) {
+TEST_F(SchedulerTest, PreemptsTheLongestRunningLowestPriority) {
   Add(1, 1, 1);
   Add(2, 2, 0);
   Add(3, 3, 0);
@@ -333,7 +333,7 @@ TEST_F(SchedulerTest, AHigherPriorityPreemptsTheLowestThatRunsLongestWhenNoWorke
   EXPECT_EQ(scheduler_.CheckInvariants(), absl::OkStatus());
 }
 
-TEST_F(SchedulerTest, NothingIsPreemptedForAnEqualPriorityNorWhileAWorkerIsFree) {
+TEST_F(SchedulerTest, PreemptsOnlyForAHigherPriorityWithoutFreeWorkers) {
   Add(1, 1, 0);
   scheduler_.Register("w", 1, now_);
   Grant("w");
@@ -349,7 +349,7 @@ TEST_F(SchedulerTest, NothingIsPreemptedForAnEqualPriorityNorWhileAWorkerIsFree)
   EXPECT_EQ(Beat("w").preempted, "");
 }
 
-TEST_F(SchedulerTest, ATrialIsPreemptedThreeTimesAtMost) {
+TEST_F(SchedulerTest, TrialIsPreemptedAtMostThreeTimes) {
   Add(1, 1, 0);
   scheduler_.Register("w", 1, now_);
   for (TrialKey other = 10; other < 20; ++other) {
@@ -369,7 +369,7 @@ TEST_F(SchedulerTest, ATrialIsPreemptedThreeTimesAtMost) {
   }
 }
 
-TEST_F(SchedulerTest, ATrialThatHasEndedCanBeRetriedWithItsAttemptsAndAFreshBudget) {
+TEST_F(SchedulerTest, RetriedTrialKeepsItsAttempts) {
   Add(1, 1);
   scheduler_.Register("w", 1, now_);
   Grant("w");
@@ -392,14 +392,14 @@ TEST_F(SchedulerTest, ATrialThatHasEndedCanBeRetriedWithItsAttemptsAndAFreshBudg
   EXPECT_EQ(granted.trials[0].resumed_from_step, 70);
 }
 
-TEST_F(SchedulerTest, APermanentFailureIsFinalAtOnce) {
+TEST_F(SchedulerTest, PermanentFailureIsFinal) {
   Add(1, 1);
   scheduler_.Register("w", 1, now_);
   Grant("w");
   EXPECT_EQ(Finish(1, v1::Outcome::FAILED_PERMANENTLY, "loss is NaN").trials[0].to, v1::FAILED);
 }
 
-TEST_F(SchedulerTest, AnOutcomeOfALostLeaseChangesNothing) {
+TEST_F(SchedulerTest, OutcomeOfALostLeaseIsIgnored) {
   Add(1, 1);
   scheduler_.Register("w", 1, now_);
   Grant("w");
@@ -410,7 +410,7 @@ TEST_F(SchedulerTest, AnOutcomeOfALostLeaseChangesNothing) {
   EXPECT_EQ(scheduler_.queued(), 1);
 }
 
-TEST_F(SchedulerTest, AWorkerHearsOfCancelledTrialsAndTheLeaseLivesForTheOthers) {
+TEST_F(SchedulerTest, CancelledTrialsAreReportedAndTheLeaseStays) {
   Add(1, 1);
   Add(2, 1);
   scheduler_.Register("w", 2, now_);
@@ -472,14 +472,14 @@ TEST_F(SchedulerTest, ALeaseEndsWithItsLastOutcome) {
   EXPECT_EQ(scheduler_.leases(), 0);
 }
 
-TEST_F(SchedulerTest, UnknownWorkersRegisterFirst) {
+TEST_F(SchedulerTest, UnknownWorkersMustRegister) {
   Add(1, 1);
   EXPECT_EQ(scheduler_.Grant("w", now_).status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(scheduler_.Heartbeat("w", {}, now_).status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(scheduler_.WhyWaiting(1, now_), "waits for a worker: none is connected");
 }
 
-TEST_F(SchedulerTest, ARestoredLeaseGoesOnForAFullDuration) {
+TEST_F(SchedulerTest, RestoredLeaseGetsAFullDuration) {
   Scheduler restored({}, 8);
   restored.RestoreLease(7, "w", 1, {{.key = 1, .past = {.attempt = 1}}}, {}, {}, now_);
   EXPECT_EQ(restored.NextDeadline(), now_ + absl::Seconds(30));
@@ -508,7 +508,7 @@ class DedicatedWorkerTest : public SchedulerTest {
   }
 };
 
-TEST_F(DedicatedWorkerTest, TakesItsExperimentAlone) {
+TEST_F(DedicatedWorkerTest, TakesOnlyItsExperiment) {
   scheduler_.Register("w", 1, now_, "low");
   EXPECT_THAT(Grant("w"), ElementsAre(2));
   Finish(2, v1::Outcome::COMPLETED);
@@ -523,7 +523,7 @@ TEST_F(DedicatedWorkerTest, TakesItsExperimentAlone) {
   EXPECT_EQ(scheduler_.CheckInvariants(), absl::OkStatus());
 }
 
-TEST_F(DedicatedWorkerTest, IsNotPreemptedForWhatItWouldNotTake) {
+TEST_F(DedicatedWorkerTest, IsNotPreemptedForOtherExperiments) {
   scheduler_.Register("w", 1, now_, "low");
   EXPECT_THAT(Grant("w"), ElementsAre(2));
   for (int i = 0; i < 4; ++i) {
@@ -534,7 +534,7 @@ TEST_F(DedicatedWorkerTest, IsNotPreemptedForWhatItWouldNotTake) {
   EXPECT_EQ(scheduler_.NextDeadline(), now_ + absl::Seconds(30)) << "its lease alone";
 }
 
-TEST_F(DedicatedWorkerTest, LeaseThatWasRestoredIsNotPreemptedEither) {
+TEST_F(DedicatedWorkerTest, RestoredLeaseIsNotPreempted) {
   scheduler_.RestoreLease(7, "w", 1, {{.key = 4, .pack = 4}},
                           {.owner = "ada", .shape = "s", .experiment = "low"}, {}, now_);
   scheduler_.Register("w", 1, now_, "low");
@@ -562,7 +562,7 @@ TEST_F(DedicatedWorkerTest, DoesNotCountAsFreeForOthers) {
   EXPECT_NE(Beat("general").preempted, "");
 }
 
-TEST_F(SchedulerTest, CountsWantedWorkersByPacksAndNotByTrials) {
+TEST_F(SchedulerTest, CountsWantedWorkersByPacks) {
   for (TrialKey key = 1; key <= 65; ++key) Add(key, 1);
   for (TrialKey key = 101; key <= 103; ++key) Add(key, 2, /*priority=*/4, /*step=*/100);
   // The fixture has one shape for all packs.
@@ -576,7 +576,7 @@ TEST_F(SchedulerTest, CountsWantedWorkersByPacksAndNotByTrials) {
   EXPECT_EQ(scheduler_.Wanted(30).at("shape").packs, 3) << "what runs is not wanted";
 }
 
-TEST_F(SchedulerTest, TrialsThatCannotRunNowWantNoWorker) {
+TEST_F(SchedulerTest, DelayedTrialsWantNoWorker) {
   Add(1, 1);
   scheduler_.Register("w", 1, now_);
   Grant("w");
@@ -587,7 +587,7 @@ TEST_F(SchedulerTest, TrialsThatCannotRunNowWantNoWorker) {
   EXPECT_EQ(scheduler_.Wanted(1).at("shape").packs, 1);
 }
 
-TEST_F(SchedulerTest, PacksThatWereSplitWantMoreWorkers) {
+TEST_F(SchedulerTest, SplitPacksWantMoreWorkers) {
   for (TrialKey key = 1; key <= 8; ++key) Add(key, 1);
   scheduler_.Register("w", 8, now_);
   Grant("w");

@@ -30,7 +30,7 @@ AuditRecord ARecord() {
           .resource = "experiments/table1-1"};
 }
 
-TEST(AuditLine, SaysWhoDidWhatWhenFromWhereAndHowItEnded) {
+TEST(AuditLine, DescribesTheCall) {
   EXPECT_EQ(FormatAuditLine(ARecord()),
             R"({"time":"2023-11-14T22:13:20.000001Z","principal":"ada","role":"submitter",)"
             R"("token_id":"0123456789ab","peer":"10.0.0.7:41234",)"
@@ -49,12 +49,12 @@ TEST(AuditLine, SaysWhoDidWhatWhenFromWhereAndHowItEnded) {
                              HasSubstr(R"("suppressed":3)")));
 }
 
-TEST(AuditLine, HasNoRoleForAUserOfTheServersMachine) {
+TEST(AuditLine, HasNoRoleForALocalUser) {
   EXPECT_THAT(FormatAuditLine({.caller = {.principal = "uid:0"}}),
               HasSubstr(R"("principal":"uid:0","role":null,"token_id":null)"));
 }
 
-TEST(AuditLine, IsOneLineOfAsciiWhateverACallerSends) {
+TEST(AuditLine, IsOneLineOfAscii) {
   AuditRecord record = ARecord();
   record.resource = "a\n\"b\\\x1b]0;title\x07\x7f\xc2\x9b\xff\xe2\x80\xae";
   record.request_id = std::string("\0\r\n", 3);
@@ -69,7 +69,7 @@ TEST(AuditLine, IsOneLineOfAsciiWhateverACallerSends) {
               HasSubstr("a\n\"b\\\x1b]"));
 }
 
-TEST(AuditLine, HasNoSecretThatSomebodyPastes) {
+TEST(AuditLine, StripsPastedSecrets) {
   const std::string secret(64, 'e');
   AuditRecord record = ARecord();
   record.resource = "lw_0123456789ab_" + secret;
@@ -152,7 +152,7 @@ TEST_F(AuditLogTest, KeepsItsLinesWhileTheDiskIsFull) {
   EXPECT_EQ(absl::c_count_if(lines, says_loss), 1);
 }
 
-TEST_F(AuditLogTest, SaysAtTheStopWhatItLost) {
+TEST_F(AuditLogTest, ReportsLostLinesAtTheStop) {
   testing::internal::CaptureStderr();
   { AuditLog({.file = {.path = "/dev/full"}}).Record(ARecord()); }
   EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("lost 1 lines of the audit log"));

@@ -63,7 +63,7 @@ bool HasField(const std::string& method, absl::string_view path, bool in_request
 
 Caller With(v1::Role role) { return {.principal = "ada", .role = role, .token_id = "0"}; }
 
-TEST(Authorization, EveryRpcOfTheApiHasOneLineAndNothingElseHas) {
+TEST(Authorization, EveryRpcHasExactlyOneEntry) {
   std::map<std::string, int> lines;
   for (const Rule& rule : Rules()) {
     if (absl::StartsWith(rule.method, "lengthwise.")) ++lines[std::string(rule.method)];
@@ -99,7 +99,7 @@ TEST(Authorization, EveryRpcThatMayChangeSomethingIsInTheAuditLog) {
 }
 
 // What proto/access_service.proto says of the roles, for every rpc.
-TEST(Authorization, EveryRoleMayDoWhatTheApiSaysOfIt) {
+TEST(Authorization, EveryRoleMayDoWhatTheApiDocuments) {
   const std::set<std::string> changing = {"CreateExperiment", "ExtendExperiment", "EvaluateTrial",
                                           "CancelExperiment", "CancelTrial",      "RetryTrials",
                                           "DeleteExperiment", "UploadData"};
@@ -120,7 +120,7 @@ TEST(Authorization, EveryRoleMayDoWhatTheApiSaysOfIt) {
   }
 }
 
-TEST(Authorization, WhatHasNoLineIsRefusedToEverybody) {
+TEST(Authorization, MethodsWithoutAnEntryAreRefused) {
   for (const v1::Role role : {v1::VIEWER, v1::SUBMITTER, v1::WORKER, v1::ADMIN}) {
     for (const char* method : {"", "GetTrial", "lengthwise.v1.ExperimentService/Nothing",
                                "lengthwise.v1.ExperimentService", "/"}) {
@@ -130,13 +130,13 @@ TEST(Authorization, WhatHasNoLineIsRefusedToEverybody) {
   EXPECT_FALSE(MayCall(AnonymousCaller(), "lengthwise.v1.ExperimentService/Nothing").ok());
 }
 
-TEST(Authorization, ARefusalSaysWhoMayAndWhatToDo) {
+TEST(Authorization, RefusalNamesAllowedRolesAndTheRemedy) {
   EXPECT_EQ(MayCall(With(v1::VIEWER), "lengthwise.v1.ExperimentService/CreateExperiment").message(),
             "ada's token has the role viewer; ExperimentService/CreateExperiment takes the role "
             "submitter or admin; ask an administrator for another token");
 }
 
-TEST(Authorization, SubmittersChangeTheirOwnExperimentsAndAdministratorsAll) {
+TEST(Authorization, OnlyAdministratorsChangeOthersExperiments) {
   EXPECT_TRUE(MayChange(With(v1::SUBMITTER), "experiments/e-1", "ada").ok());
   EXPECT_TRUE(MayChange(With(v1::ADMIN), "experiments/e-1", "grace").ok());
   EXPECT_TRUE(MayChange(AnonymousCaller(), "experiments/e-1", "grace").ok());
@@ -147,7 +147,7 @@ TEST(Authorization, SubmittersChangeTheirOwnExperimentsAndAdministratorsAll) {
   EXPECT_FALSE(MayChange(With(v1::SUBMITTER), "experiments/e-1", "anonymous").ok());
 }
 
-TEST(Authorization, NobodyWithATokenSubmitsForSomebodyElse) {
+TEST(Authorization, TokensSubmitOnlyForTheirPrincipal) {
   for (const v1::Role role : {v1::SUBMITTER, v1::ADMIN}) {
     EXPECT_TRUE(MaySubmitFor(With(role), "").ok());
     EXPECT_TRUE(MaySubmitFor(With(role), "ada").ok());

@@ -39,7 +39,7 @@ class GateTest : public testing::Test {
   std::unique_ptr<TokenStore> tokens_;
 };
 
-TEST_F(GateTest, WithoutTokensEverybodyIsAnonymousAndMayDoEverything) {
+TEST_F(GateTest, WithoutTokensEveryoneMayDoEverything) {
   for (Gate* gate : {new Gate({}, nullptr), new Gate({}, tokens_.get())}) {
     const Caller caller = gate->Decide({}, kCreate).value();
     EXPECT_EQ(caller.principal, "anonymous");
@@ -48,7 +48,7 @@ TEST_F(GateTest, WithoutTokensEverybodyIsAnonymousAndMayDoEverything) {
   }
 }
 
-TEST_F(GateTest, FromTheFirstTokenOnEverybodyNeedsOne) {
+TEST_F(GateTest, FirstTokenClosesTheServer) {
   Gate gate = Make({});
   EXPECT_TRUE(gate.Decide({}, kGet).ok());
   const std::string bearer = Bearer(v1::VIEWER);
@@ -63,7 +63,7 @@ TEST_F(GateTest, FromTheFirstTokenOnEverybodyNeedsOne) {
   }
 }
 
-TEST_F(GateTest, ARoleThatMayNotIsDeniedAndAMethodWithoutALineIsToAll) {
+TEST_F(GateTest, MethodsWithoutAnEntryAreDeniedToAllRoles) {
   Gate gate = Make({});
   const std::string viewer = Bearer(v1::VIEWER);
   const std::string admin = Bearer(v1::ADMIN);
@@ -74,7 +74,7 @@ TEST_F(GateTest, ARoleThatMayNotIsDeniedAndAMethodWithoutALineIsToAll) {
             absl::StatusCode::kPermissionDenied);
 }
 
-TEST_F(GateTest, AWorkerShowsItsCertificateBesideItsTokenWhereTheServerSaysSo) {
+TEST_F(GateTest, WorkersNeedTokenAndCertificateIfConfigured) {
   Gate gate = Make({.workers_need_certificate = true});
   const std::string worker = Bearer(v1::WORKER);
   const absl::Status status = gate.Decide({.authorization = worker}, kHeartbeat).status();
@@ -86,7 +86,7 @@ TEST_F(GateTest, AWorkerShowsItsCertificateBesideItsTokenWhereTheServerSaysSo) {
   EXPECT_TRUE(gate.Decide({.authorization = Bearer(v1::VIEWER)}, kGet).ok());
 }
 
-TEST_F(GateTest, CallsOfAPrincipalAreCountedOverAllItsTokensAndWorkersCallsAreNot) {
+TEST_F(GateTest, QuotaCountsCallsByPrincipal) {
   Gate gate = Make({.quotas = {.calls_per_second = 1, .burst = 2}});
   const std::string first = Bearer(v1::SUBMITTER);
   const std::string second = Bearer(v1::VIEWER);

@@ -19,7 +19,7 @@ class QuotasTest : public testing::Test {
   }
 };
 
-TEST_F(QuotasTest, ARefusedCallIsToldWhenToComeAgain) {
+TEST_F(QuotasTest, RefusedCallIsToldWhenToRetry) {
   Quotas quotas = Make({.calls_per_second = 4, .burst = 2});
   EXPECT_TRUE(quotas.TakeCall("ada").ok());
   EXPECT_TRUE(quotas.TakeCall("ada").ok());
@@ -31,7 +31,7 @@ TEST_F(QuotasTest, ARefusedCallIsToldWhenToComeAgain) {
   EXPECT_TRUE(quotas.TakeCall("ada").ok());
 }
 
-TEST_F(QuotasTest, OnePrincipalDoesNotTakeAnothersCallsOrStreams) {
+TEST_F(QuotasTest, QuotasArePerPrincipal) {
   Quotas quotas = Make({.calls_per_second = 1, .burst = 1, .streams = 1});
   EXPECT_TRUE(quotas.TakeCall("ada").ok());
   EXPECT_FALSE(quotas.TakeCall("ada").ok());
@@ -42,7 +42,7 @@ TEST_F(QuotasTest, OnePrincipalDoesNotTakeAnothersCallsOrStreams) {
   EXPECT_TRUE(quotas.OpenStream("grace").ok());
 }
 
-TEST_F(QuotasTest, AStreamThatEndsMakesRoomForAnother) {
+TEST_F(QuotasTest, EndedStreamFreesQuota) {
   Quotas quotas = Make({.streams = 3});
   std::vector<Quotas::Stream> open;
   for (int i = 0; i < 3; ++i) open.push_back(quotas.OpenStream("ada").value());
@@ -64,7 +64,7 @@ TEST_F(QuotasTest, ZeroMeansNoLimit) {
 }
 
 // A thousand watchers, and a sweep that is submitted, listed and watched trial by trial.
-TEST_F(QuotasTest, TheDefaultsLetASweepAndItsWatchersThrough) {
+TEST_F(QuotasTest, DefaultsAllowASweepAndItsWatchers) {
   Quotas quotas = Make({});
   std::vector<Quotas::Stream> open;
   for (int call = 0; call < 4950; ++call) ASSERT_TRUE(quotas.TakeCall("ada").ok());

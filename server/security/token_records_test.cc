@@ -15,7 +15,7 @@ const TokenRecord kRecord = {std::string(12, 'a'), "ada@example.org", v1::SUBMIT
                              1'700'000'000,        1'800'000'000,     std::string(32, 'b'),
                              std::string(64, 'c')};
 
-TEST(TokenRecords, AreReadAsTheyWereWritten) {
+TEST(TokenRecords, RoundTrip) {
   TokenRecord other = kRecord;
   other.token_id = std::string(12, '0');
   other.principal = "w.1-x_y";
@@ -29,7 +29,7 @@ TEST(TokenRecords, AreReadAsTheyWereWritten) {
                 std::string(32, 'b') + " " + std::string(64, 'c') + "\n");
 }
 
-TEST(TokenRecords, DamageIsToldByItsLineWithoutTheHash) {
+TEST(TokenRecords, DamageIsReportedByLineWithoutTheHash) {
   const std::string right = FormatTokenRecords({kRecord});
   const auto damaged = [&](absl::string_view from, absl::string_view to) {
     const absl::Status status =
@@ -49,7 +49,7 @@ TEST(TokenRecords, DamageIsToldByItsLineWithoutTheHash) {
 }
 
 // What a lost write or a full disk leaves: never a list with fewer tokens that looks whole.
-TEST(TokenRecords, AFileThatWasCutOffInALineIsDamaged) {
+TEST(TokenRecords, TruncatedFileIsDamaged) {
   const std::string right = FormatTokenRecords({kRecord});
   const size_t header = right.find('\n') + 1;
   for (size_t size = 0; size < right.size(); ++size) {

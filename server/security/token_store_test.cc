@@ -56,7 +56,7 @@ class TokenStoreTest : public testing::Test {
   std::unique_ptr<TokenStore> store_;
 };
 
-TEST_F(TokenStoreTest, ATokenStandsForItsPrincipalAndRole) {
+TEST_F(TokenStoreTest, TokenHasItsPrincipalAndRole) {
   EXPECT_FALSE(store_->IsRequired());
   const v1::CreateTokenResponse created = Create("ada", v1::SUBMITTER);
   EXPECT_TRUE(store_->IsRequired());
@@ -67,7 +67,7 @@ TEST_F(TokenStoreTest, ATokenStandsForItsPrincipalAndRole) {
   EXPECT_EQ(caller.expire_time, now_ + absl::Hours(90 * 24));
 }
 
-TEST_F(TokenStoreTest, TheFileHasNoSecretAndOnlyItsOwnerMayReadIt) {
+TEST_F(TokenStoreTest, FileIsPrivateAndHasNoSecret) {
   const v1::CreateTokenResponse created = Create("ada", v1::ADMIN);
   const std::string secret = rpc::ParseTokenText(created.text()).value().secret;
   const std::string path = directory_ + "/tokens";
@@ -93,7 +93,7 @@ TEST_F(TokenStoreTest, NoTwoTokensShareASecretASaltOrAHash) {
   EXPECT_EQ(hashes.size(), 20u);
 }
 
-TEST_F(TokenStoreTest, AWrongSecretIsRefusedAsAnUnknownTokenIs) {
+TEST_F(TokenStoreTest, WrongSecretLooksLikeAnUnknownToken) {
   rpc::TokenText token = rpc::ParseTokenText(Create("ada", v1::ADMIN).text()).value();
   const std::string right = token.secret;
   for (size_t digit = 0; digit < right.size(); digit += 9) {
@@ -108,7 +108,7 @@ TEST_F(TokenStoreTest, AWrongSecretIsRefusedAsAnUnknownTokenIs) {
   EXPECT_THAT(Refusal("let me in"), Not(HasSubstr("let me in")));
 }
 
-TEST_F(TokenStoreTest, ATokenEndsWithItsLifetime) {
+TEST_F(TokenStoreTest, TokenExpiresAfterItsLifetime) {
   const std::string text = Create("ada", v1::ADMIN, absl::Minutes(10)).text();
   now_ += absl::Minutes(10) - absl::Seconds(1);
   EXPECT_TRUE(store_->Authenticate(text).ok());
@@ -121,7 +121,7 @@ TEST_F(TokenStoreTest, ATokenEndsWithItsLifetime) {
   EXPECT_THAT(Refusal(rpc::FormatTokenText(wrong)), Not(HasSubstr("expired")));
 }
 
-TEST_F(TokenStoreTest, ARevokedTokenIsRefusedAndTheServerStaysClosed) {
+TEST_F(TokenStoreTest, RevokingTheLastTokenKeepsTheServerClosed) {
   const v1::CreateTokenResponse created = Create("ada", v1::ADMIN);
   EXPECT_TRUE(store_->Revoke(created.token().token_id()).ok());
   EXPECT_THAT(Refusal(created.text()), HasSubstr("was revoked"));
@@ -168,7 +168,7 @@ TEST_F(TokenStoreTest, WrongRequestsAreNamed) {
   EXPECT_FALSE(store_->IsRequired());
 }
 
-TEST_F(TokenStoreTest, ADamagedOrVanishedFileLetsNobodyIn) {
+TEST_F(TokenStoreTest, UnusableFileRefusesEveryCaller) {
   const std::string text = Create("ada", v1::ADMIN).text();
   const std::string path = directory_ + "/tokens";
   std::ofstream(path) << "nonsense";
@@ -182,7 +182,7 @@ TEST_F(TokenStoreTest, ADamagedOrVanishedFileLetsNobodyIn) {
   EXPECT_FALSE(store_->Authenticate(text).ok());
 }
 
-TEST_F(TokenStoreTest, AServerThatLostItsTokensIsNotOpenedToEveryone) {
+TEST_F(TokenStoreTest, LostTokensDoNotOpenTheServer) {
   const std::string text = Create("ada", v1::ADMIN).text();
   const std::string path = directory_ + "/tokens";
   std::filesystem::rename(path, path + ".lost");
@@ -209,7 +209,7 @@ TEST_F(TokenStoreTest, AServerThatLostItsTokensIsNotOpenedToEveryone) {
   EXPECT_TRUE(TokenStore::RemoveAll(directory_).ok());
 }
 
-TEST_F(TokenStoreTest, TokensOfAReleaseWithoutTheMarkGetIt) {
+TEST_F(TokenStoreTest, TokensOfAnOlderReleaseGetTheMark) {
   Create("ada", v1::ADMIN);
   ASSERT_TRUE(std::filesystem::remove(directory_ + "/requires_tokens"));
   Open();
@@ -217,7 +217,7 @@ TEST_F(TokenStoreTest, TokensOfAReleaseWithoutTheMarkGetIt) {
   EXPECT_EQ(TokenStore::Open(directory_).status().code(), absl::StatusCode::kFailedPrecondition);
 }
 
-TEST_F(TokenStoreTest, TokensThatOthersCanChangeLetNobodyIn) {
+TEST_F(TokenStoreTest, WritableTokensRefuseEveryCaller) {
   const std::string text = Create("ada", v1::ADMIN).text();
   const std::string path = directory_ + "/tokens";
   ASSERT_EQ(chmod(path.c_str(), 0666), 0);

@@ -30,7 +30,7 @@ INSTANTIATE_TEST_SUITE_P(Memory, StorageConformanceTest,
                            return std::make_unique<OpenedAgain>(storage);
                          })));
 
-TEST(MemoryStorageTest, AFailedCommitTakesEverythingBack) {
+TEST(MemoryStorageTest, FailedCommitUndoesEverything) {
   MemoryStorage storage;
   StorageWriter& writer = storage.writer();
   ExperimentRecord experiment;

@@ -40,7 +40,7 @@ class ArtifactStoreTest : public testing::Test {
   std::unique_ptr<ArtifactStore> store_;
 };
 
-TEST_F(ArtifactStoreTest, AnArtifactHasAManifestThatSaysWhoseItIs) {
+TEST_F(ArtifactStoreTest, ManifestNamesTheTrial) {
   ASSERT_EQ(Write("weights"), absl::OkStatus());
   EXPECT_EQ(*platform::ReadFile(PathOf("weights") + ".safetensors"), "weights");
   const auto manifest = nlohmann::json::parse(*platform::ReadFile(PathOf("weights") + ".json"));
@@ -51,7 +51,7 @@ TEST_F(ArtifactStoreTest, AnArtifactHasAManifestThatSaysWhoseItIs) {
   EXPECT_EQ(store_->Verify(IdOf("weights"), 7), absl::OkStatus());
 }
 
-TEST_F(ArtifactStoreTest, ACopyHasAManifestOfItsOwnAndOutlivesItsOriginal) {
+TEST_F(ArtifactStoreTest, CopyOutlivesItsOriginal) {
   ASSERT_EQ(Write("weights"), absl::OkStatus());
   ASSERT_EQ(store_->Copy(IdOf("weights"), "again-1", "lr0.1-seed0", 7), absl::OkStatus());
   ASSERT_EQ(store_->Copy(IdOf("weights"), "again-1", "lr0.1-seed0", 8), absl::OkStatus());
@@ -72,7 +72,7 @@ TEST_F(ArtifactStoreTest, ACopyHasAManifestOfItsOwnAndOutlivesItsOriginal) {
   EXPECT_EQ(store_->Copy(copy, "..", "t", 7).code(), absl::StatusCode::kInvalidArgument);
 }
 
-TEST_F(ArtifactStoreTest, DamageIsFoundAlsoAfterItWasVerified) {
+TEST_F(ArtifactStoreTest, DamageIsFoundAfterVerification) {
   ASSERT_EQ(Write("weights"), absl::OkStatus());
   ASSERT_EQ(store_->Verify(IdOf("weights"), 7), absl::OkStatus());
   const std::string path = PathOf("weights") + ".safetensors";
@@ -86,7 +86,7 @@ TEST_F(ArtifactStoreTest, DamageIsFoundAlsoAfterItWasVerified) {
   EXPECT_EQ(store_->Verify(IdOf("weights"), 7).code(), absl::StatusCode::kNotFound);
 }
 
-TEST_F(ArtifactStoreTest, WhatIsLargeIsReadByVerifyAloneAndKnownAfterwards) {
+TEST_F(ArtifactStoreTest, OnlyVerifyReadsLargeArtifacts) {
   ASSERT_EQ(Write("weights"), absl::OkStatus());
   const std::string path = PathOf("weights") + ".safetensors";
   std::ofstream(path) << "weighty";
@@ -98,7 +98,7 @@ TEST_F(ArtifactStoreTest, WhatIsLargeIsReadByVerifyAloneAndKnownAfterwards) {
   EXPECT_EQ(store_->VerifyQuickly(IdOf("weights"), 7, 6).code(), absl::StatusCode::kDataLoss);
 }
 
-TEST_F(ArtifactStoreTest, NoNameLeadsOutOfTheDirectory) {
+TEST_F(ArtifactStoreTest, NamesStayInTheDirectory) {
   for (const std::string name : {"..", ".", "../x", "a/b", "", "a b"}) {
     ArtifactId id = IdOf("weights");
     id.trial = name;
@@ -112,7 +112,7 @@ TEST_F(ArtifactStoreTest, NoNameLeadsOutOfTheDirectory) {
 
 // The store refused "=" in ids, and ids of more than 200 characters. So it refused checkpoints of
 // every trial whose encodings differ in a parameter.
-TEST_F(ArtifactStoreTest, RegressionCheckpointsOfTrialsWithEqualSignsAndLongIdsAreStored) {
+TEST_F(ArtifactStoreTest, RegressionIdsMayBeLongAndHaveEqualSigns) {
   const std::string longest(512, 'x');
   const std::string sibling = longest.substr(1) + "y";  // differs beyond the length of a file name
   for (const std::string& trial :
@@ -170,7 +170,7 @@ TEST_F(ArtifactStoreTest, ManyTrialsAreDeletedInParts) {
   EXPECT_FALSE(store_->DeleteSome("sort-1").value());
 }
 
-TEST_F(ArtifactStoreTest, WhatInterruptedWritersLeftGoesAtTheNextStart) {
+TEST_F(ArtifactStoreTest, StartDeletesFilesOfInterruptedWriters) {
   ASSERT_EQ(Write("weights"), absl::OkStatus());
   std::ofstream(PathOf("other") + ".safetensors.abc123.tmp") << "half";
   store_ = *ArtifactStore::Open(directory_);
@@ -178,7 +178,7 @@ TEST_F(ArtifactStoreTest, WhatInterruptedWritersLeftGoesAtTheNextStart) {
   EXPECT_EQ(store_->Verify(IdOf("weights"), 7), absl::OkStatus());
 }
 
-TEST_F(ArtifactStoreTest, KeepsWhatIsNamedAndDeletesTheRest) {
+TEST_F(ArtifactStoreTest, KeepOnlyDeletesTheRest) {
   for (const std::string bytes : {"one", "two", "three"}) ASSERT_EQ(Write(bytes), absl::OkStatus());
   ASSERT_EQ(store_->KeepOnly("sort-1", "lr0.1-seed0", {platform::Sha256Hex("two")}),
             absl::OkStatus());

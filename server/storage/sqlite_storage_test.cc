@@ -52,7 +52,7 @@ TEST(SqliteStorageTest, ADatabaseOfANewerProgramIsRefused) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("schema version 1000"));
 }
 
-TEST(SqliteStorageTest, AnothersDatabaseIsRefused) {
+TEST(SqliteStorageTest, DatabaseOfAnotherProgramIsRefused) {
   const std::string path = NewPath("anothers");
   Execute(path, "CREATE TABLE theirs (x)");
   EXPECT_EQ(OpenSqliteStorage(path).status().code(), absl::StatusCode::kFailedPrecondition);
@@ -82,7 +82,7 @@ void StoreAndDelete(StorageWriter& writer, int count) {
   ASSERT_TRUE(writer.Commit().ok());
 }
 
-TEST(SqliteStorageTest, UnusedSpaceIsGivenBackInSteps) {
+TEST(SqliteStorageTest, UnusedSpaceIsReturnedInSteps) {
   const std::string path = NewPath("steps");
   auto storage = OpenSqliteStorage(path);
   ASSERT_TRUE(storage.ok());
@@ -182,7 +182,7 @@ TEST(SqliteStorageTest, LargeExperimentIsDeletedInPartsAcrossRestarts) {
   EXPECT_EQ(count("SELECT count(*) FROM experiments"), 1);
 }
 
-TEST(SqliteStorageTest, AFullDatabaseSaysSoAndKeepsWhatItHad) {
+TEST(SqliteStorageTest, FullDatabaseKeepsItsData) {
   auto storage = OpenSqliteStorage(NewPath("full"), {.max_bytes = 300'000});
   ASSERT_TRUE(storage.ok());
   StorageWriter& writer = (*storage)->writer();

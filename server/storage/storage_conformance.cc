@@ -72,7 +72,7 @@ void StorageConformanceTest::Change(TrialRecord& trial, v1::TrialState state) {
   EXPECT_TRUE(writer().UpdateTrial(trial, previous).ok());
 }
 
-TEST_P(StorageConformanceTest, KeepsTheOrderOfManyTrialsAndGivesEachAKey) {
+TEST_P(StorageConformanceTest, KeepsTheOrderOfManyTrials) {
   for (const int trials : {1, 29, 30, 31, 97}) {
     const ExperimentRecord experiment = Insert("many", trials);
     const auto reader = storage_->Read();
@@ -88,7 +88,7 @@ TEST_P(StorageConformanceTest, KeepsTheOrderOfManyTrialsAndGivesEachAKey) {
   }
 }
 
-TEST_P(StorageConformanceTest, KeepsWhatWasCommitted) {
+TEST_P(StorageConformanceTest, KeepsCommittedData) {
   const ExperimentRecord experiment = Insert("sort", 2);
   EXPECT_EQ(experiment.id, "sort-1");
   Reopen();
@@ -109,7 +109,7 @@ TEST_P(StorageConformanceTest, KeepsWhatWasCommitted) {
   EXPECT_FALSE((*(*reader)->FindExperiment("sort-2")).has_value());
 }
 
-TEST_P(StorageConformanceTest, KeepsNothingOfATransactionThatWasNotCommitted) {
+TEST_P(StorageConformanceTest, DropsUncommittedTransactions) {
   Insert("sort", 1);
   ASSERT_TRUE(writer().Begin().ok());
   ExperimentRecord lost;
@@ -120,7 +120,7 @@ TEST_P(StorageConformanceTest, KeepsNothingOfATransactionThatWasNotCommitted) {
   EXPECT_EQ(Insert("sort", 1).id, "sort-2");
 }
 
-TEST_P(StorageConformanceTest, AReaderSeesOneStateWhileTheWriterGoesOn) {
+TEST_P(StorageConformanceTest, ReaderSeesOneSnapshot) {
   Insert("sort", 1);
   const auto reader = storage_->Read();
   ASSERT_THAT(*(*reader)->ListExperiments(0, "", 10), SizeIs(1));
@@ -131,7 +131,7 @@ TEST_P(StorageConformanceTest, AReaderSeesOneStateWhileTheWriterGoesOn) {
   EXPECT_THAT(*(*storage_->Read())->ListExperiments(0, "nobody", 10), SizeIs(0));
 }
 
-TEST_P(StorageConformanceTest, CountsTrialsByStateAndEndsTheExperimentWithTheLast) {
+TEST_P(StorageConformanceTest, LastTrialEndsItsExperiment) {
   const ExperimentRecord experiment = Insert("sort", 2);
   TrialRecord first = Trial(experiment, 0);
   TrialRecord second = Trial(experiment, 1);
@@ -152,7 +152,7 @@ TEST_P(StorageConformanceTest, CountsTrialsByStateAndEndsTheExperimentWithTheLas
   EXPECT_EQ((*storage_->Read())->TotalCounts()->cancelled(), 1);
 }
 
-TEST_P(StorageConformanceTest, TheOldestOfTheQueueIsTheTrialThatWasQueuedFirst) {
+TEST_P(StorageConformanceTest, OldestQueuedTrialWasQueuedFirst) {
   EXPECT_EQ(*(*storage_->Read())->OldestQueued(), NoTime());
   // The oldest by creation was queued again and is not the oldest queued.
   const ExperimentRecord experiment = Insert("sort", 3);
@@ -174,7 +174,7 @@ TEST_P(StorageConformanceTest, TheOldestOfTheQueueIsTheTrialThatWasQueuedFirst) 
   EXPECT_EQ(*(*storage_->Read())->OldestQueued(), absl::FromUnixSeconds(4000));
 }
 
-TEST_P(StorageConformanceTest, UnendedTrialsAreCountedByOwnerOverAllExperiments) {
+TEST_P(StorageConformanceTest, CountsUnendedTrialsByOwner) {
   const ExperimentRecord first = Insert("sort", 3);
   Insert("sort", 2);
   const std::string owner = first.owner;
@@ -191,7 +191,7 @@ TEST_P(StorageConformanceTest, UnendedTrialsAreCountedByOwnerOverAllExperiments)
   EXPECT_EQ((*storage_->Read())->CountUnendedTrials("nobody").value(), 0);
 }
 
-TEST_P(StorageConformanceTest, AnExperimentHasNotEndedWhileATrialThatHadIsQueuedAgain) {
+TEST_P(StorageConformanceTest, RequeuedTrialReopensItsExperiment) {
   TrialRecord trial = Trial(Insert("sort", 2), 0);
   TrialRecord other = Trial(*(*(*storage_->Read())->FindExperiment("sort-1")), 1);
   ASSERT_TRUE(writer().Begin().ok());
@@ -216,7 +216,7 @@ TEST_P(StorageConformanceTest, AnExperimentHasNotEndedWhileATrialThatHadIsQueued
             absl::FromUnixSeconds(4000));
 }
 
-TEST_P(StorageConformanceTest, KeepsWhatASchedulerIsRebuiltFrom) {
+TEST_P(StorageConformanceTest, KeepsStateToRebuildAScheduler) {
   TrialRecord trial = Trial(Insert("sort", 1), 0);
   ASSERT_TRUE(writer().Begin().ok());
   trial.failures = 2;
@@ -247,7 +247,7 @@ TEST_P(StorageConformanceTest, KeepsWhatASchedulerIsRebuiltFrom) {
   EXPECT_EQ((*reader->ListLeases())[0].size, 16);
 }
 
-TEST_P(StorageConformanceTest, AnExtendedExperimentHasMoreTrialsAndHasNotEnded) {
+TEST_P(StorageConformanceTest, ExtensionReopensTheExperiment) {
   ExperimentRecord experiment = Insert("sort", 1);
   TrialRecord ended = Trial(experiment, 0);
   ASSERT_TRUE(writer().Begin().ok());
@@ -278,7 +278,7 @@ TEST_P(StorageConformanceTest, AnExtendedExperimentHasMoreTrialsAndHasNotEnded) 
             absl::FromUnixSeconds(3000));
 }
 
-TEST_P(StorageConformanceTest, ListsAnExperimentsPacks) {
+TEST_P(StorageConformanceTest, ListsPacksOfAnExperiment) {
   const ExperimentRecord experiment = Insert("sort", 1);
   Insert("sort", 1);
   ASSERT_TRUE(writer().Begin().ok());
@@ -314,7 +314,7 @@ TEST_P(StorageConformanceTest, AnAttemptsSequenceNumberIsStoredOnce) {
   EXPECT_FALSE(writer().Commit().ok());
 }
 
-TEST_P(StorageConformanceTest, DeletesAWorkersEventsBehindAPositionAndNeverReusesPositions) {
+TEST_P(StorageConformanceTest, NeverReusesPositionsOfDeletedEvents) {
   const ExperimentRecord experiment = Insert("sort", 2);
   const TrialRecord trial = Trial(experiment, 0);
   ASSERT_TRUE(writer().Begin().ok());
@@ -340,7 +340,7 @@ TEST_P(StorageConformanceTest, DeletesAWorkersEventsBehindAPositionAndNeverReuse
               ElementsAre("trial0 1.1", "trial0 1.0", "trial1 1.1", "trial0 1.4", "trial0 2.1"));
 }
 
-TEST_P(StorageConformanceTest, ReadsTheEventsOfATrialAndTheLogInOrder) {
+TEST_P(StorageConformanceTest, ReadsEventsAndLogInOrder) {
   const ExperimentRecord experiment = Insert("sort", 2);
   const TrialRecord trial = Trial(experiment, 0);
   const TrialRecord other = Trial(experiment, 1);
@@ -470,7 +470,7 @@ TEST_P(StorageConformanceTest, FindsTheNewestEventsOfAKind) {
   EXPECT_EQ(newest[1].step, 20);
 }
 
-TEST_P(StorageConformanceTest, TokensAscendAlsoAfterTheirLeasesAreGone) {
+TEST_P(StorageConformanceTest, TokensAscendAfterLeasesAreDeleted) {
   EXPECT_EQ(*(*storage_->Read())->NextToken(), 1);
   ASSERT_TRUE(writer().Begin().ok());
   for (const int64_t token : {1, 2}) {
@@ -483,7 +483,7 @@ TEST_P(StorageConformanceTest, TokensAscendAlsoAfterTheirLeasesAreGone) {
   EXPECT_THAT(*(*storage_->Read())->ListLeases(), SizeIs(0));
 }
 
-TEST_P(StorageConformanceTest, DeletesAnExperimentWithAllItHas) {
+TEST_P(StorageConformanceTest, DeletesAnExperimentCompletely) {
   const ExperimentRecord deleted = Insert("sort", 2);
   const ExperimentRecord other = Insert("sort", 1);
   const TrialRecord gone = Trial(deleted, 0);
