@@ -37,7 +37,7 @@ TEST_F(CommandsTest, ShowsRecordedAttention) {
   EXPECT_THAT(err_, HasSubstr("--layer: got 2, the network has 1 layer\n"));
 }
 
-TEST_F(CommandsTest, OfSeveralSequencesTheFirstIsShownUnlessOneIsChosen) {
+TEST_F(CommandsTest, ShowsFirstSequenceByDefault) {
   server_.AddExperiment("e-1", {"none"});
   for (int sequence = 0; sequence < 3; ++sequence) {
     v1::AttentionMap map = TwoTokens(0);
@@ -90,7 +90,7 @@ TEST_F(CommandsTest, ShowsAttentionForTheUsersOwnInput) {
   EXPECT_THAT(err_, HasSubstr("--input: got nothing, expected tokens or numbers"));
 }
 
-TEST_F(CommandsTest, OfATaskOnRealNumbersTheUsersOwnInputHasNumbers) {
+TEST_F(CommandsTest, NumericTaskAcceptsNumbersAsInput) {
   server_.AddExperiment("e-1", {"none"});
   v1::TrialSpecification specification;
   specification.mutable_task()->set_name("cumulative_sum");

@@ -58,7 +58,7 @@ TEST_F(ConfirmationTest, NothingElseDeletes) {
   EXPECT_TRUE(IsThere());
 }
 
-TEST_F(ConfirmationTest, WithoutATerminalTheCommandIsNamed) {
+TEST_F(ConfirmationTest, NamesTheCommandWithoutATerminal) {
   EXPECT_EQ(Run({"delete", "e-1"}), kFailure);
   EXPECT_THAT(
       err_,

@@ -78,7 +78,7 @@ TEST_F(LifecycleTest, ShowsWhoChangedATrialWhenAndWhy) {
   EXPECT_EQ(shown["history"].back()["state_change"]["actor"], "worker n07-1");
 }
 
-TEST_F(LifecycleTest, RetriesWhatFailedAndOnRequestWhatWasCancelled) {
+TEST_F(LifecycleTest, RetriesFailedAndOptionallyCancelledTrials) {
   const v1::Lease lease = Lease("n07-1", 3);
   ASSERT_EQ(lease.trials_size(), 3);
   Fail(lease, 0);
@@ -136,7 +136,7 @@ TEST_F(LifecycleTest, ResultsKeepSeenAndUnseenApart) {
               AllOf(HasSubstr(",3,true,0.25,0.75,100\n"), HasSubstr(",6,false,0.1,0.9,100\n")));
 }
 
-TEST_F(LifecycleTest, BacksUpAndShowsTheServersDisk) {
+TEST_F(LifecycleTest, BacksUpAndShowsDiskUsage) {
   EXPECT_EQ(Run({"backup", "monday"}), kSuccess);
   const std::string path = server_.calls().data_dir() + "/backups/monday";
   EXPECT_THAT(out_, AllOf(StartsWith("Backed up "), HasSubstr(" to " + path + " on the server's"),

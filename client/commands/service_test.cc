@@ -41,7 +41,7 @@ TEST_F(CommandsTest, StoppedWorkerIsNotLost) {
 
 // Slurm's programs are stand-ins that note how they were called; //tests/fleet:slurm_test has the
 // real ones.
-TEST_F(CommandsTest, WorkersUpSubmitsAJobForEachPackThatWaits) {
+TEST_F(CommandsTest, WorkersUpSubmitsAJobPerWaitingPack) {
   const std::string directory = testing::TempDir() + "/stand-ins";
   std::filesystem::create_directories(directory);
   const auto program = [&](const std::string& name, const std::string& script) {
@@ -105,7 +105,7 @@ TEST_F(CommandsTest, VersionNamesBuildWorkerAndLibTorch) {
   unsetenv("LENGTHWISE_WORKER_BINARY");
 }
 
-TEST_F(CommandsTest, TheDoctorFindsWhatIsWrongAndSaysWhatToDo) {
+TEST_F(CommandsTest, DoctorFindsFaultsAndAdvises) {
   setenv("LENGTHWISE_CONFIG", "", 1);
   v1::Server server;
   server.set_program_version("0.0.1");

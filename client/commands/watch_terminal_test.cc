@@ -88,7 +88,7 @@ class WatchTerminal : public testing::Test {
 
 class WatchTerminalTest : public WatchTerminal<HalfRunningServer> {};
 
-TEST_F(WatchTerminalTest, FoldsHundredsOfTrialsIntoTheWindowAndFollowsItsSize) {
+TEST_F(WatchTerminalTest, FitsHundredsOfTrialsAndFollowsResizes) {
   std::string seen = ScreenWith("more:");
   // A headline, the names of columns, sixteen trials, the rest; the last line is the cursor's.
   EXPECT_THAT(seen, AllOf(HasSubstr("150 running, 150 queued"), HasSubstr("encoding_0 "),
@@ -108,7 +108,7 @@ TEST_F(WatchTerminalTest, FoldsHundredsOfTrialsIntoTheWindowAndFollowsItsSize) {
   }
 }
 
-TEST_F(WatchTerminalTest, SaysInTheHeadlineThatTheServerIsAwayAndThatItIsBack) {
+TEST_F(WatchTerminalTest, HeadlineReportsServerOutageAndReturn) {
   ScreenWith("more:");
   server_.Set(HalfRunningServer::Mode::kAway);
   EXPECT_THAT(ScreenWith("connection lost"),
@@ -153,7 +153,7 @@ class ExtendedServer : public FakeServer {
 
 class WatchExtendedTest : public WatchTerminal<ExtendedServer> {};
 
-TEST_F(WatchExtendedTest, ShowsTrialsThatWereAddedAndHaveNotBegun) {
+TEST_F(WatchExtendedTest, ShowsAddedTrialsBeforeTheyStart) {
   EXPECT_THAT(ScreenWith("1 done"), HasSubstr("100 %"));
   server_.AddTrials("experiments/e-1", {"sin_cos"});
   EXPECT_THAT(ScreenWith("1 queued"), HasSubstr("50 %"));

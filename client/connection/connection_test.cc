@@ -41,7 +41,7 @@ class ServerWithAFullDisk final : public FakeServer {
   }
 };
 
-TEST(ConnectionTest, AServerThatAnswersIsNotUnreachable) {
+TEST(ConnectionTest, AnsweringServerIsNotUnreachable) {
   ServerWithAFullDisk server;
   const absl::Status full = Connection(server.address()).ListExperiments(0).status();
   EXPECT_TRUE(absl::IsUnavailable(full));
@@ -50,7 +50,7 @@ TEST(ConnectionTest, AServerThatAnswersIsNotUnreachable) {
   EXPECT_TRUE(IsUnreachable(Connection("127.0.0.1:1").ListExperiments(0).status()));
 }
 
-TEST(ConnectionTest, ServerThatLacksACallIsToBeUpgraded) {
+TEST(ConnectionTest, AdvisesUpgradeOfServerWithoutCall) {
   FakeServer server;  // has no ListTokens
   const absl::Status status = Connection(server.address()).ListTokens().status();
   EXPECT_TRUE(absl::IsUnimplemented(status)) << status;
@@ -107,7 +107,7 @@ class FullServer final : public FakeServer {
   }
 };
 
-TEST(ConnectionTest, WhatIsTooLargeForOneAnswerIsAskedForTrialByTrial) {
+TEST(ConnectionTest, SplitsTooLargeQueriesByTrial) {
   FullServer server;
   Connection connection(server.address());
   const auto accuracies = connection.QueryLengthAccuracies("experiments/e-1", true);
@@ -159,7 +159,7 @@ class BusyServer final : public v1::FleetService::Service {
   std::unique_ptr<grpc::Server> server_;
 };
 
-TEST(ConnectionTest, ACallThatIsRefusedForNowIsMadeAgainAfterTheDelay) {
+TEST(ConnectionTest, RetriesAfterTheServersDelay) {
   BusyServer server(3, absl::Milliseconds(20));
   Connection connection(server.address());
   const absl::Time start = absl::Now();
@@ -204,7 +204,7 @@ class NamesTest : public testing::Test {
   Connection connection_;
 };
 
-TEST_F(NamesTest, FindsAnExperimentByWhatPeopleType) {
+TEST_F(NamesTest, FindsExperimentByFullShortAndPrefixName) {
   EXPECT_EQ(Found("experiments/quickstart-1"), "experiments/quickstart-1");
   EXPECT_EQ(Found("quickstart-1"), "experiments/quickstart-1");
   EXPECT_EQ(Found("quickstart"), "experiments/quickstart-2");  // the newest
@@ -256,7 +256,7 @@ TEST(ConnectionTest, DownloadsAModelAndChecksIt) {
   EXPECT_TRUE(absl::IsNotFound(connection.DownloadModel(trial + "x", take).status()));
 }
 
-TEST(ConnectionTest, ADownloadEndsWhereItsBytesAreNotTaken) {
+TEST(ConnectionTest, TakerErrorEndsTheDownload) {
   FakeServer server;
   server.AddExperiment("e-1", {"none"});
   const std::string trial = "experiments/e-1/trials/bucket_sort-none";

@@ -50,7 +50,7 @@ TEST_F(PrivateServiceTest, KnowsTheAddressWhenItHasStarted) {
   EXPECT_TRUE((*service)->Check().ok());
 }
 
-TEST_F(PrivateServiceTest, ShowsTheLogOfAServerThatDoesNotStart) {
+TEST_F(PrivateServiceTest, ShowsTheLogOfAFailedServerStart) {
   UseServer("echo 'another server has the directory open'\nexit 4\n");
   const auto service = PrivateService::Start(options_);
   EXPECT_THAT(service.status().message(), HasSubstr("the private server exited with code 4"));

@@ -63,7 +63,7 @@ class InstallationTest : public testing::Test {
   std::map<std::string, std::string> variables_;
 };
 
-TEST_F(InstallationTest, SaysWhichSettingsAreInEffectAndWhereTheyComeFrom) {
+TEST_F(InstallationTest, ReportsSettingsAndTheirSources) {
   EXPECT_THAT(InspectSettings(Settings(), environment()),
               ElementsAre(Is(Verdict::kOk, "settings", "there is no configuration file"),
                           Is(Verdict::kOk, "in effect", "server 127.0.0.1:7070 (default)")));
@@ -75,14 +75,14 @@ TEST_F(InstallationTest, SaysWhichSettingsAreInEffectAndWhereTheyComeFrom) {
                              "server n07:7070 (--server), tls_ca system (file)")));
 }
 
-TEST_F(InstallationTest, AConfigurationFileThatCannotBeReadFails) {
+TEST_F(InstallationTest, UnreadableConfigurationFileFails) {
   File(".config/lengthwise/config.yaml", "sever: n07:7070\n", 0644);
   EXPECT_THAT(InspectSettings(Settings(), environment()),
               ElementsAre(Is(Verdict::kFailure, "settings",
                              "unknown setting \"sever\"; did you mean \"server\"?")));
 }
 
-TEST_F(InstallationTest, WarnsOfAConfigurationFileThatOthersMayChange) {
+TEST_F(InstallationTest, WarnsOfWritableConfigurationFile) {
   File(".config/lengthwise/config.yaml", "server: n07:7070\n", 0666);
   EXPECT_THAT(InspectSettings(Settings(), environment()),
               Contains(Is(Verdict::kWarning, "settings", "which others may change")));

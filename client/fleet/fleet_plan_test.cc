@@ -48,7 +48,7 @@ TEST_F(FleetPlannerTest, NeverPassesTheMaximum) {
   EXPECT_THAT(Next().held_back, HasSubstr("--max"));
 }
 
-TEST_F(FleetPlannerTest, WorkersThatTheServerForgotWhileNothingWaitedDidNotFail) {
+TEST_F(FleetPlannerTest, ForgottenIdleWorkersAreNoFailures) {
   view_.runnable_packs = 10;
   for (int64_t id = 1; id <= 4; ++id) {
     view_.jobs.push_back({.id = id, .state = State::kRunning});
@@ -64,7 +64,7 @@ TEST_F(FleetPlannerTest, WorkersThatTheServerForgotWhileNothingWaitedDidNotFail)
   EXPECT_EQ(Next().submit, 3) << Next().held_back;
 }
 
-TEST_F(FleetPlannerTest, JobsThatTheClusterNeverListsAreFailedStarts) {
+TEST_F(FleetPlannerTest, UnlistedJobsAreFailedStarts) {
   view_.runnable_packs = 10;
   for (int64_t id = 1; id <= 3; ++id) {
     EXPECT_GT(Next().submit, 0);
@@ -75,7 +75,7 @@ TEST_F(FleetPlannerTest, JobsThatTheClusterNeverListsAreFailedStarts) {
   EXPECT_THAT(Next().held_back, HasSubstr("3 jobs in a row"));
 }
 
-TEST_F(FleetPlannerTest, PausesAfterStartsThatFailedInARow) {
+TEST_F(FleetPlannerTest, FailedStartsInARowPauseTheFleet) {
   view_.runnable_packs = 10;
   for (int64_t id = 1; id <= 3; ++id) view_.jobs.push_back({.id = id, .state = State::kEnded});
   EXPECT_EQ(Next().submit, 0);
@@ -89,7 +89,7 @@ TEST_F(FleetPlannerTest, PausesAfterStartsThatFailedInARow) {
   EXPECT_EQ(Next().submit, 3);
 }
 
-TEST_F(FleetPlannerTest, AWorkerThatReachesTheServerEndsThePause) {
+TEST_F(FleetPlannerTest, ConnectedWorkerEndsThePause) {
   view_.runnable_packs = 10;
   for (int64_t id = 1; id <= 3; ++id) view_.jobs.push_back({.id = id, .state = State::kEnded});
   EXPECT_EQ(Next().submit, 0);
@@ -99,7 +99,7 @@ TEST_F(FleetPlannerTest, AWorkerThatReachesTheServerEndsThePause) {
 }
 
 // Workers that register, take a pack and crash would otherwise be submitted for ever.
-TEST_F(FleetPlannerTest, WorkersThatCrashOneAfterAnotherPauseTheFleet) {
+TEST_F(FleetPlannerTest, CrashesInARowPauseTheFleet) {
   view_.runnable_packs = 10;
   for (int64_t id = 1; id <= 3; ++id) {
     EXPECT_GT(Next().submit, 0) << id;
@@ -137,7 +137,7 @@ TEST_F(FleetPlannerTest, CrashesMinutesApartPauseTheFleetFromTheLast) {
 }
 
 // The cluster lists them for a while, and this program may have just begun.
-TEST_F(FleetPlannerTest, JobsThatFailedLongAgoDoNotPauseTheFleet) {
+TEST_F(FleetPlannerTest, OldFailuresDoNotPauseTheFleet) {
   view_.runnable_packs = 10;
   for (int64_t id = 1; id <= 3; ++id) {
     view_.jobs.push_back(
@@ -147,7 +147,7 @@ TEST_F(FleetPlannerTest, JobsThatFailedLongAgoDoNotPauseTheFleet) {
   EXPECT_GT(Next().submit, 0);
 }
 
-TEST_F(FleetPlannerTest, AJobThatEndsWellDisprovesTheCrashesBeforeIt) {
+TEST_F(FleetPlannerTest, SuccessfulJobDisprovesEarlierCrashes) {
   view_.runnable_packs = 10;
   for (int64_t id = 1; id <= 3; ++id) {
     view_.jobs.push_back({.id = id, .state = State::kFailed});
@@ -161,7 +161,7 @@ TEST_F(FleetPlannerTest, AJobThatEndsWellDisprovesTheCrashesBeforeIt) {
   EXPECT_EQ(Next().submit, 3);
 }
 
-TEST_F(FleetPlannerTest, JobsThatWereCancelledOrWorkedAreNoFailures) {
+TEST_F(FleetPlannerTest, CancelledAndWorkingJobsAreNoFailures) {
   view_.runnable_packs = 10;
   view_.jobs = {{.id = 1, .state = State::kCancelled},
                 {.id = 2, .state = State::kCancelled},
@@ -171,7 +171,7 @@ TEST_F(FleetPlannerTest, JobsThatWereCancelledOrWorkedAreNoFailures) {
   EXPECT_EQ(Next().submit, 3);
 }
 
-TEST_F(FleetPlannerTest, JobsThatVanishBetweenTwoLooksCount) {
+TEST_F(FleetPlannerTest, JobsThatVanishBetweenCallsCount) {
   view_.runnable_packs = 10;
   for (int64_t id = 1; id <= 3; ++id) view_.jobs.push_back({.id = id, .state = State::kRunning});
   EXPECT_EQ(Next().submit, 2);
@@ -179,7 +179,7 @@ TEST_F(FleetPlannerTest, JobsThatVanishBetweenTwoLooksCount) {
   EXPECT_EQ(Next().submit, 0);
 }
 
-TEST_F(FleetPlannerTest, NothingIsSubmittedBehindAJobThatNoNodeCanRun) {
+TEST_F(FleetPlannerTest, HopelessJobStopsSubmission) {
   view_.runnable_packs = 10;
   view_.jobs = {{.id = 7, .state = State::kPending, .reason = "PartitionConfig"}};
   EXPECT_EQ(Next().submit, 0);

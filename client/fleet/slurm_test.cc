@@ -122,7 +122,7 @@ TEST_F(JobScriptTest, GivesTheWorkerItsServerAndAStaggeredLifetime) {
   EXPECT_THAT(second, HasSubstr("--threads 2"));
 }
 
-TEST_F(JobScriptTest, AsksSqueueForTheEndWhereSlurmDoesNotSay) {
+TEST_F(JobScriptTest, AsksSqueueForAnUnknownEnd) {
   const std::string script = JobScript({.worker_program = "w", .channel = {.server = "head:7070"}});
   EXPECT_THAT(Run(script, "SLURM_JOB_ID=40"), HasSubstr("--lifetime "));
   Program("squeue", "echo N/A");

@@ -55,7 +55,7 @@ TEST(FollowerTest, ReadsHistoryThenLiveToTheEnd) {
 }
 
 // gRPC breaks streams off with CANCELLED when a server's time to stop is over.
-TEST(FollowerTest, GoesOnAfterTheServerCancelledTheStream) {
+TEST(FollowerTest, ResumesAfterServerCancelsTheStream) {
   FakeServer server;
   server.AddWatchScript({{Response({1, 2}, true)}, grpc::Status(grpc::StatusCode::CANCELLED, "")});
   server.AddWatchScript({{Response({3}, false)}, grpc::Status::OK});
@@ -64,7 +64,7 @@ TEST(FollowerTest, GoesOnAfterTheServerCancelledTheStream) {
   EXPECT_EQ(everything.positions, (std::vector<int64_t>{1, 2, 3}));
 }
 
-TEST(FollowerTest, GoesOnAfterABrokenStreamWithoutGapOrRepeat) {
+TEST(FollowerTest, ResumesBrokenStreamWithoutGapOrDuplicate) {
   FakeServer server;
   const grpc::Status broken(grpc::StatusCode::UNAVAILABLE, "the server is stopping");
   server.AddWatchScript({{Response({1, 2}, true), Response({3}, false)}, broken});
@@ -81,7 +81,7 @@ TEST(FollowerTest, GoesOnAfterABrokenStreamWithoutGapOrRepeat) {
   EXPECT_EQ(requests[2].start_position(), 4);
 }
 
-TEST(FollowerTest, EndsAtOnceWhenNobodyEverAnswered) {
+TEST(FollowerTest, EndsAtOnceWithoutAnyAnswer) {
   Connection connection("127.0.0.1:1");
   Follower follower(connection, {.experiment = "experiments/e-1"});
   const Follower::Update update = follower.Next(absl::Seconds(30));
@@ -89,14 +89,14 @@ TEST(FollowerTest, EndsAtOnceWhenNobodyEverAnswered) {
   EXPECT_TRUE(absl::IsUnavailable(*update.end)) << *update.end;
 }
 
-TEST(FollowerTest, EndsWithAnErrorThatWillNotPass) {
+TEST(FollowerTest, PermanentErrorEndsTheStream) {
   FakeServer server;
   server.AddWatchScript({{Response({1}, true)}, {grpc::StatusCode::NOT_FOUND, "deleted"}});
   const Everything everything = ReadToEnd(server);
   EXPECT_TRUE(absl::IsNotFound(everything.end)) << everything.end;
 }
 
-TEST(FollowerTest, GivesUpAfterTheTriesItWasGiven) {
+TEST(FollowerTest, GivesUpAfterTheGivenTries) {
   FakeServer server;
   const grpc::Status broken(grpc::StatusCode::UNAVAILABLE, "gone");
   server.AddWatchScript({{Response({1}, true)}, broken});

@@ -99,7 +99,7 @@ TEST_F(LinesTest, ShowsEachTrialsStateBarLossSpeedAndTimeLeft) {
             "· encoding2  queued      ─────────────────");
 }
 
-TEST_F(LinesTest, TheHeadlineSaysThatTheConnectionIsLostAndThatItIsBack) {
+TEST_F(LinesTest, HeadlineReportsLostConnectionAndReturn) {
   ExperimentView view(Trials(1), true);
   view.Apply(Change(0, 5, v1::RUNNING));
   const auto headline = [&](const LinkState& link, int64_t now) {
@@ -149,7 +149,7 @@ TEST_F(LinesTest, StaysWithinTheTerminalWhateverItsSize) {
   }
 }
 
-TEST_F(LinesTest, FoldsWhatDoesNotFitUnderWhatMatters) {
+TEST_F(LinesTest, HidesTheLeastUrgentTrials) {
   ExperimentView view(Trials(6), true);
   view.Apply(Change(4, 5, v1::RUNNING));
   view.Apply(Change(2, 6, v1::FAILED, "no luck"));
