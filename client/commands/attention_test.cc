@@ -69,7 +69,7 @@ TEST_F(CommandsTest, ShowsFirstSequenceByDefault) {
 TEST_F(CommandsTest, ShowsAttentionForTheUsersOwnInput) {
   server_.AddExperiment("e-1", {"none"});
   server_.AddExperiment("e_evaluation-1", {"none"});
-  // One that the task sampled is recorded beside it.
+  // The evaluation also records a sampled sequence.
   server_.AddAttentionMap("experiments/e_evaluation-1/trials/bucket_sort-none", TwoTokens(0));
   server_.AddAttentionMap("experiments/e_evaluation-1/trials/bucket_sort-none", TwoTokens(1));
   v1::WatchExperimentResponse response;
@@ -119,7 +119,7 @@ TEST_F(CommandsTest, NumericTaskAcceptsNumbersAsInput) {
   EXPECT_THAT(asked.lengths(), testing::ElementsAre(1));
   EXPECT_EQ(Run({"attention", "e-1/0", "--input", "1.5,many"}), kUsage);
   EXPECT_THAT(err_, HasSubstr("--input: got \"many\", expected finite numbers such as 1.75,-0.25"));
-  // One that was asked for in the specification.
+  // A map that the specification requested.
   server_.AddAttentionMap("experiments/e-1/trials/bucket_sort-none", map);
   EXPECT_EQ(Run({"attention", "e-1/0"}), kSuccess);
   EXPECT_THAT(out_, HasSubstr("input 1: 2 tokens"));

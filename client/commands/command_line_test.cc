@@ -1,4 +1,4 @@
-// What completion and manual pages make of the whole command line.
+// Completion and manual pages of the whole command line.
 #include <sys/wait.h>
 
 #include <cstdio>
@@ -75,7 +75,7 @@ TEST_F(CommandLineTest, EveryOptionSaysWhatItIs) {
   }
 }
 
-// man prints warnings of groff about what it does not understand.
+// man prints groff's warnings about unknown requests.
 TEST_F(CommandLineTest, ManRendersEveryPageWithoutWarning) {
   if (FindInPath("man", std::getenv("PATH")).empty()) {
     GTEST_SKIP() << "man is not installed; tests/run.sh installs it";

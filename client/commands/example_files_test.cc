@@ -20,7 +20,7 @@ constexpr char kTest[] = "{\"input\": [2, 1, 0, 3], \"target\": [0, 1, 2, 3]}\n"
 
 class ExampleFilesTest : public CommandsTest {
  protected:
-  // A specification beside files `train` and `test`.
+  // Writes a specification next to the files `train` and `test`.
   std::string Specification(const std::string& task, const std::string& rest = "",
                             const std::string& network = "encoder") {
     File("my_train.jsonl", kTrain);

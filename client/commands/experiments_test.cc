@@ -22,7 +22,7 @@ TEST_F(CommandsTest, SubmitsTheTextOnceWithARequestId) {
 }
 
 TEST_F(CommandsTest, AdvisesUpgradeOfServerWithoutEncoding) {
-  // The server finds in the comment what this client takes for no encoding.
+  // The server rejects a comment that this client ignores.
   const std::string path = File("e.yaml", absl::StrCat(kSpecification, "# rotery\n"));
   EXPECT_EQ(Run({"submit", path}), kUsage);
   EXPECT_THAT(err_, HasSubstr("encodings[1]: unknown encoding \"rotery\""));

@@ -60,7 +60,7 @@ TEST_F(CommandsTest, ManualPageHasEveryOption) {
   EXPECT_THAT(err_, HasSubstr("no command \"lengthwise wach\"; did you mean \"watch\"?"));
 }
 
-// They are made once and installed for everybody.
+// Manual pages are generated once and installed for all users.
 TEST_F(CommandsTest, ManualPagesDoNotNameTheBuildersHome) {
   const std::string home = testing::TempDir() + "/home-of-the-builder";
   const std::string old = getenv("HOME") == nullptr ? "" : getenv("HOME");

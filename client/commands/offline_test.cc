@@ -146,7 +146,7 @@ TEST_F(CommandsTest, SamplesOfNumbersStateTheirProbability) {
   // Equation (12) with the factor it lacks, at c = 3.
   EXPECT_THAT(out_, HasSubstr("training could have drawn such a sample with a probability of at "
                               "most 0.26\n"));
-  // 0.0415, as a bound is rounded.
+  // 0.0415, rounded up as a bound.
   ASSERT_EQ(Run({"sample", "cumulative_sum", "--scale", "3"}), kSuccess);
   EXPECT_THAT(out_, HasSubstr("at most 0.042\n"));
   ASSERT_EQ(Run({"sample", "cumulative_sum", "--length", "2"}), kSuccess);
@@ -160,7 +160,7 @@ TEST_F(CommandsTest, SamplesOfNumbersStateTheirProbability) {
   EXPECT_THAT(err_, HasSubstr("--scale is for tasks on real numbers"));
 }
 
-// Names 1 to 20 are training's, 21 to 40 the evaluation's at every scale.
+// Names 1 to 20 belong to training, 21 to 40 to the evaluation at every scale.
 TEST_F(CommandsTest, ScaledSamplesAreThoseOfEvaluation) {
   const auto has_unseen_names = ContainsRegex("Cat(2[1-9]|3[0-9]|40)");
   ASSERT_EQ(Run({"sample", "relational_query", "--output", "csv"}), kSuccess);

@@ -28,7 +28,7 @@ class PythonProgramTest : public testing::Test {
     setenv("HOME", directory_.c_str(), 1);
   }
 
-  // A program that takes Python's place.
+  // Writes a stand-in for Python.
   std::string Script(const std::string& path, const std::string& commands) {
     std::filesystem::create_directories(std::filesystem::path(path).parent_path());
     std::ofstream(path) << "#!/bin/sh\n" << commands;
@@ -119,7 +119,7 @@ TEST_F(PythonProgramTest, ForwardsSignalsForCleanup) {
     EXPECT_EQ(code.value_or(-1), 130);
     EXPECT_EQ(err_, "cleaned up\n");
   }
-  // One that does not notice is ended by it.
+  // A program that does not handle the signal is ended by it.
   setenv("LENGTHWISE_PYTHON", Script(directory_ + "/other", "echo ready\nexec sleep 600\n").c_str(),
          1);
   const auto code = RunPython(

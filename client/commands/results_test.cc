@@ -27,7 +27,7 @@ v1::SummarizeExperimentResponse Summary(const std::string& encoding, int trials,
   return summary;
 }
 
-// A program in Python's place that prints how it was called.
+// A stand-in for Python prints its arguments.
 class PythonCommandsTest : public CommandsTest {
  protected:
   PythonCommandsTest() {

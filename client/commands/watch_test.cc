@@ -26,7 +26,7 @@ TEST_F(CommandsTest, WatchPrintsEachEventOnceAndFailsWithTrials) {
   server_.AddWatchScript({{response}, {grpc::StatusCode::UNAVAILABLE, "restarting"}});
   server_.AddWatchScript({{response}, grpc::Status::OK});
   EXPECT_EQ(Run({"watch", "e-1", "--output", "json"}), kFailure);
-  EXPECT_EQ(nlohmann::json::parse(out_)["position"], "5");  // one line, so said once
+  EXPECT_EQ(nlohmann::json::parse(out_)["position"], "5");  // one line, so printed once
   EXPECT_EQ(server_.watch_requests()[1].start_position(), 6);
 
   server_.AddWatchScript({{response}, grpc::Status::OK});

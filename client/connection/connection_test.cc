@@ -29,7 +29,7 @@ TEST(ConnectionTest, SaysWhatIsNotReachableAndWhy) {
   EXPECT_EQ(answer.status().message(), "cannot reach a server at 127.0.0.1:1 (Connection refused)");
 }
 
-// Answers as a server does whose disk is full.
+// Answers like a server with a full disk.
 class ServerWithAFullDisk final : public FakeServer {
  private:
   grpc::Status ListExperiments(grpc::ServerContext*, const v1::ListExperimentsRequest*,
@@ -79,7 +79,7 @@ TEST(ConnectionTest, ReadsAllPages) {
   EXPECT_EQ((*trials)[2].name(), "experiments/e-1/trials/bucket_sort-relative");
 }
 
-// Has no room in an answer for more than one trial.
+// Its answers have room for one trial only.
 class FullServer final : public FakeServer {
  public:
   FullServer() { AddExperiment("e-1", {"none", "sin_cos"}); }
@@ -122,7 +122,7 @@ TEST(ConnectionTest, SplitsTooLargeQueriesByTrial) {
   EXPECT_EQ(losses->curves(1).points().steps(0), 50);
 }
 
-// Refuses the first calls for a while, as a server does whose caller makes too many.
+// Rejects the first calls with a retry delay, as a rate limit does.
 class BusyServer final : public v1::FleetService::Service {
  public:
   BusyServer(int refusals, absl::Duration delay) : refusals_(refusals) {
@@ -177,7 +177,7 @@ TEST(ConnectionTest, PatienceHasAnEnd) {
   EXPECT_TRUE(absl::IsResourceExhausted(answer.status()));
   EXPECT_EQ(answer.status().message(), "too many calls");
   EXPECT_LE(server.calls(), 6);
-  // A delay beyond it is not waited for at all.
+  // A delay longer than the patience is not waited for.
   BusyServer closed(1'000'000, absl::Minutes(5));
   Connection impatient(closed.address());
   EXPECT_TRUE(absl::IsResourceExhausted(impatient.ListWorkers().status()));

@@ -33,7 +33,7 @@ v1::Worker Worker(const std::string& id, bool alive, const std::string& version 
   return worker;
 }
 
-// Of a service with which nothing is wrong.
+// Answers of a service without faults.
 ServiceAnswers Healthy() {
   ServiceAnswers answers;
   answers.address = "n07:7070";
@@ -70,7 +70,7 @@ auto Is(Verdict verdict, const std::string& subject, const std::string& found) {
                Field(&Finding::found, HasSubstr(found)));
 }
 
-// The one finding that is not in order; its advice says what to do.
+// Matches findings with exactly one trouble, which has advice.
 MATCHER_P3(HasOneTrouble, verdict, subject, found, "") {
   int troubles = 0;
   for (const Finding& finding : arg) {
@@ -145,7 +145,7 @@ TEST(ServiceTest, WarnsOfClockDifference) {
   Set(kNow + absl::Minutes(2), answers.server->mutable_time());
   EXPECT_THAT(Inspect(answers), HasOneTrouble(Verdict::kWarning, "clock",
                                               "the server's is 2:00 ahead of this machine's"));
-  // Then nobody knows when it was asked.
+  // A slow answer hides when the server read its clock.
   answers.answered = kNow + absl::Minutes(4);
   EXPECT_THAT(Inspect(answers), Not(Contains(Field(&Finding::verdict, Verdict::kWarning))));
 }

@@ -66,8 +66,8 @@ void SetStatistic(double mean, int trials, v1::SummarizeExperimentResponse::Stat
   statistic.set_trials(trials);
 }
 
-// As the server sums up `trials` trials that have these mean accuracies at lengths 1, 2, 3, ..., of
-// which two are seen.
+// Adds the server's summary of `trials` trials with these mean accuracies at lengths 1, 2, 3, ...,
+// of which two are seen.
 v1::SummarizeExperimentResponse::Cell& AddCell(v1::SummarizeExperimentResponse& response,
                                                const std::string& encoding, int trials,
                                                const std::vector<double>& accuracies) {
@@ -297,7 +297,7 @@ TEST(AccuracyTableTest, ShowsSparklinesIfThereIsRoom) {
   EXPECT_NE(wide.find("│ ██┊▅▁▁\n"), std::string::npos) << wide;
   const std::string narrow = MakeAccuracyTable(summary, 40, true).Render(40, Palette(false));
   EXPECT_EQ(narrow.find("by length"), std::string::npos) << narrow;
-  // Documents are for numbers.
+  // Documents contain numbers only.
   EXPECT_EQ(MakeAccuracyTable(summary, 110).RenderMarkdown().find("by length"), std::string::npos);
 }
 

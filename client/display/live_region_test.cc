@@ -10,7 +10,7 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-// What was written since the last call.
+// Returns the output since the last call.
 std::string Take(std::ostringstream& out) {
   std::string text = out.str();
   out.str("");

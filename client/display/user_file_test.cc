@@ -57,7 +57,7 @@ TEST_F(UserFileTest, ReplacedFileKeepsPermissionsAndLinks) {
 
 TEST_F(UserFileTest, FailedWriteKeepsTheOldFile) {
   std::ofstream(Path("a.html")) << "before";
-  // No file may grow beyond a page, as on a full disk.
+  // Limits files to one page, which simulates a full disk.
   signal(SIGXFSZ, SIG_IGN);
   rlimit limit{};
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &limit), 0);

@@ -57,7 +57,7 @@ TEST_F(FleetPlannerTest, ForgottenIdleWorkersAreNoFailures) {
   }
   EXPECT_EQ(Next().submit, 1);
   planner_.Submitted(5);
-  // All trained and ended; nobody looked, since nothing waited.
+  // All jobs trained and ended. Next was not called, because nothing waited.
   now_ += absl::Minutes(20);
   view_ = {};
   view_.runnable_packs = 10;
@@ -81,7 +81,7 @@ TEST_F(FleetPlannerTest, FailedStartsInARowPauseTheFleet) {
   EXPECT_EQ(Next().submit, 0);
   EXPECT_EQ(Next().failed_job, 3);
   EXPECT_THAT(Next().held_back, HasSubstr("3 jobs in a row"));
-  // The cluster forgets them sooner than the planner.
+  // The cluster forgets them earlier than the planner.
   view_.jobs.clear();
   now_ += absl::Minutes(4);
   EXPECT_EQ(Next().submit, 0);
@@ -98,7 +98,7 @@ TEST_F(FleetPlannerTest, ConnectedWorkerEndsThePause) {
   EXPECT_EQ(Next().submit, 3);
 }
 
-// Workers that register, take a pack and crash would otherwise be submitted for ever.
+// Otherwise workers that register, take a pack and crash would be submitted forever.
 TEST_F(FleetPlannerTest, CrashesInARowPauseTheFleet) {
   view_.runnable_packs = 10;
   for (int64_t id = 1; id <= 3; ++id) {
@@ -108,13 +108,13 @@ TEST_F(FleetPlannerTest, CrashesInARowPauseTheFleet) {
     view_.alive = {id};
     EXPECT_GT(Next().submit, 0) << id;
     now_ += absl::Seconds(40);
-    // The server takes it for alive until its lease expires.
+    // The server considers it alive until its lease expires.
     view_.jobs.back() = {.id = id, .state = State::kFailed, .reason = "OutOfMemory"};
   }
   EXPECT_EQ(Next().submit, 0);
   EXPECT_EQ(Next().failed_job, 3);
   EXPECT_EQ(Next().held_back, "3 jobs in a row failed, the last is job 3 (OutOfMemory)");
-  // The cluster lists them still.
+  // The cluster still lists them.
   now_ += absl::Minutes(5);
   EXPECT_GT(Next().submit, 0);
   now_ += absl::Seconds(3);
@@ -136,7 +136,7 @@ TEST_F(FleetPlannerTest, CrashesMinutesApartPauseTheFleetFromTheLast) {
   EXPECT_GT(Next().submit, 0);
 }
 
-// The cluster lists them for a while, and this program may have just begun.
+// The cluster still lists them, and this program may have just started.
 TEST_F(FleetPlannerTest, OldFailuresDoNotPauseTheFleet) {
   view_.runnable_packs = 10;
   for (int64_t id = 1; id <= 3; ++id) {

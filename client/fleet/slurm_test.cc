@@ -1,4 +1,4 @@
-// Against stand-ins for Slurm's programs; //tests/fleet:slurm_test has the real ones.
+// Uses stand-ins for Slurm's programs; //tests/fleet:slurm_test uses the real ones.
 #include "client/fleet/slurm.h"
 
 #include <sys/stat.h>
@@ -61,8 +61,7 @@ TEST(SlurmTest, TheLastLineOfALogIsTheWorkers) {
   EXPECT_EQ(slurm.LastLine(8), "");
 }
 
-// The script runs with stand-ins for srun, squeue and date; the worker's arguments are what srun
-// was given.
+// The script runs with stand-ins for srun, squeue and date. srun's arguments contain the worker's.
 class JobScriptTest : public testing::Test {
  protected:
   JobScriptTest()

@@ -136,7 +136,7 @@ TEST(ExperimentViewTest, ResumedAttemptDropsValuesAfterCheckpoint) {
   EXPECT_FLOAT_EQ(*trial.loss(), 1.5f);
   EXPECT_EQ(trial.accuracies.size(), 1u);
   EXPECT_EQ(trial.accuracies.count(100), 1u);
-  // They come again.
+  // The resumed attempt repeats the steps.
   view.Apply(Points(6, {{300, 1.0f}}));
   EXPECT_EQ(view.trials()[0].steps_done, 300);
 }

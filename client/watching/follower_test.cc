@@ -54,7 +54,7 @@ TEST(FollowerTest, ReadsHistoryThenLiveToTheEnd) {
   EXPECT_TRUE(server.watch_requests()[0].include_progress());
 }
 
-// gRPC breaks streams off with CANCELLED when a server's time to stop is over.
+// gRPC cancels streams when a server's grace period to stop is over.
 TEST(FollowerTest, ResumesAfterServerCancelsTheStream) {
   FakeServer server;
   server.AddWatchScript({{Response({1, 2}, true)}, grpc::Status(grpc::StatusCode::CANCELLED, "")});
@@ -69,7 +69,7 @@ TEST(FollowerTest, ResumesBrokenStreamWithoutGapOrDuplicate) {
   const grpc::Status broken(grpc::StatusCode::UNAVAILABLE, "the server is stopping");
   server.AddWatchScript({{Response({1, 2}, true), Response({3}, false)}, broken});
   server.AddWatchScript({{}, broken});
-  // A server that repeats itself.
+  // The server sends duplicates.
   server.AddWatchScript({{Response({3, 4}, true)}, grpc::Status::OK});
   const Everything everything = ReadToEnd(server);
   EXPECT_TRUE(everything.end.ok()) << everything.end;

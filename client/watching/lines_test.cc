@@ -90,7 +90,7 @@ TEST_F(LinesTest, ShowsEachTrialsStateBarLossSpeedAndTimeLeft) {
       "● encoding1  training    ━━━━━━━━━━━━━━━───────────────  1,000/2,000   0.3125           "
       "  40.0  0:25 left\n"
       "· encoding2  queued      ──────────────────────────────");
-  // What tells most stays in a narrow terminal.
+  // A narrow terminal keeps the most informative columns.
   EXPECT_EQ(Draw(view, 79, 24),
             "e-1  ━━━━━━━╸───────  50 %  1 running, 1 queued, 1 done · 1:35, about 1:15 left\n"
             "  trial      state       progress              loss  unseen  steps/s       time\n"
