@@ -78,13 +78,13 @@ TEST_F(CompletionTest, SaysWhatKindOfNameIsWanted) {
   EXPECT_EQ(Kind({"plot", "--odd", ""}), ValueKind::kUnknown);
 }
 
-TEST_F(CompletionTest, OffersOptionsWhereNothingElseCanStand) {
+TEST_F(CompletionTest, OffersOptionsAfterAllArguments) {
   EXPECT_THAT(Words({"watch", "e-1", ""}),
               ElementsAre("--help", "--until", "--from_event", "--quiet"));
   EXPECT_THAT(Words({"watch", "e-1", "--", "--un"}), IsEmpty());
 }
 
-TEST_F(CompletionTest, TellsWhatTheOptionsBeforeItSay) {
+TEST_F(CompletionTest, ReportsValuesOfEarlierOptions) {
   EXPECT_THAT(Complete(Describe(app_), {"watch", "--until=done", "--from-event", "3", ""}).given,
               ElementsAre(Pair("--from_event", "3"), Pair("--until", "done")));
 }

@@ -52,7 +52,7 @@ TEST(ManualPageTest, KeepsExamplesAsTheyAre) {
   EXPECT_THAT(page, HasSubstr(".SH FIGURES\n.RS 4\n.nf\nloss\n.fi\n"));
 }
 
-TEST(ManualPageTest, OfTheProgramListsCommandsAndWhatIsTrueOfAll) {
+TEST(ManualPageTest, ProgramPageListsCommandsAndCommonFacts) {
   CommandDescription program{
       .name = "lengthwise", .full_name = "lengthwise", .commands = {Watch()}};
   const std::string page = ManualPage(program, "0.1.0");

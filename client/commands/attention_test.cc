@@ -37,7 +37,7 @@ TEST_F(CommandsTest, ShowsRecordedAttention) {
   EXPECT_THAT(err_, HasSubstr("--layer: got 2, the network has 1 layer\n"));
 }
 
-TEST_F(CommandsTest, OfSeveralSequencesTheFirstIsShownUnlessOneIsChosen) {
+TEST_F(CommandsTest, ShowsFirstSequenceByDefault) {
   server_.AddExperiment("e-1", {"none"});
   for (int sequence = 0; sequence < 3; ++sequence) {
     v1::AttentionMap map = TwoTokens(0);
@@ -69,7 +69,7 @@ TEST_F(CommandsTest, OfSeveralSequencesTheFirstIsShownUnlessOneIsChosen) {
 TEST_F(CommandsTest, ShowsAttentionForTheUsersOwnInput) {
   server_.AddExperiment("e-1", {"none"});
   server_.AddExperiment("e_evaluation-1", {"none"});
-  // One that the task sampled is recorded beside it.
+  // The evaluation also records a sampled sequence.
   server_.AddAttentionMap("experiments/e_evaluation-1/trials/bucket_sort-none", TwoTokens(0));
   server_.AddAttentionMap("experiments/e_evaluation-1/trials/bucket_sort-none", TwoTokens(1));
   v1::WatchExperimentResponse response;
@@ -90,7 +90,7 @@ TEST_F(CommandsTest, ShowsAttentionForTheUsersOwnInput) {
   EXPECT_THAT(err_, HasSubstr("--input: got nothing, expected tokens or numbers"));
 }
 
-TEST_F(CommandsTest, OfATaskOnRealNumbersTheUsersOwnInputHasNumbers) {
+TEST_F(CommandsTest, NumericTaskAcceptsNumbersAsInput) {
   server_.AddExperiment("e-1", {"none"});
   v1::TrialSpecification specification;
   specification.mutable_task()->set_name("cumulative_sum");
@@ -119,7 +119,7 @@ TEST_F(CommandsTest, OfATaskOnRealNumbersTheUsersOwnInputHasNumbers) {
   EXPECT_THAT(asked.lengths(), testing::ElementsAre(1));
   EXPECT_EQ(Run({"attention", "e-1/0", "--input", "1.5,many"}), kUsage);
   EXPECT_THAT(err_, HasSubstr("--input: got \"many\", expected finite numbers such as 1.75,-0.25"));
-  // One that was asked for in the specification.
+  // A map that the specification requested.
   server_.AddAttentionMap("experiments/e-1/trials/bucket_sort-none", map);
   EXPECT_EQ(Run({"attention", "e-1/0"}), kSuccess);
   EXPECT_THAT(out_, HasSubstr("input 1: 2 tokens"));

@@ -1,4 +1,4 @@
-// What completion and manual pages make of the whole command line.
+// Completion and manual pages of the whole command line.
 #include <sys/wait.h>
 
 #include <cstdio>
@@ -35,7 +35,7 @@ class CommandLineTest : public testing::Test {
   std::vector<CommandDescription> commands_;
 };
 
-TEST_F(CommandLineTest, CompletionKnowsWhatEveryValueIs) {
+TEST_F(CommandLineTest, CompletionKnowsTheKindOfEveryValue) {
   int values = 0;
   for (const CommandDescription& command : commands_) {
     for (const OptionDescription& option : command.options) {
@@ -75,8 +75,8 @@ TEST_F(CommandLineTest, EveryOptionSaysWhatItIs) {
   }
 }
 
-// man prints warnings of groff about what it does not understand.
-TEST_F(CommandLineTest, ManTakesEveryPageWithoutAWarning) {
+// man prints groff's warnings about unknown requests.
+TEST_F(CommandLineTest, ManRendersEveryPageWithoutWarning) {
   if (FindInPath("man", std::getenv("PATH")).empty()) {
     GTEST_SKIP() << "man is not installed; tests/run.sh installs it";
   }

@@ -1,4 +1,4 @@
-// Questions in a real terminal, and where there is none.
+// Confirmation in a real terminal and without one.
 #include "client/commands/confirmation.h"
 
 #include <cstdio>
@@ -19,11 +19,11 @@ using ::testing::StartsWith;
 
 constexpr absl::Duration kDeadline = absl::Seconds(60);
 
-// Experiment e-1 of six trials, which were cancelled.
+// Experiment e-1 has six cancelled trials.
 class ConfirmationTest : public CommandsTestOn<RealServer> {
  protected:
   ConfirmationTest() {
-    // Whoever runs the test may have a terminal.
+    // The test may have been started in a terminal.
     EXPECT_NE(std::freopen("/dev/null", "r", stdin), nullptr);
     EXPECT_EQ(Run({"submit", File("e.yaml", kSpecification)}), kSuccess) << err_;
     EXPECT_EQ(Run({"cancel", "e-1"}), kSuccess) << err_;
@@ -58,7 +58,7 @@ TEST_F(ConfirmationTest, NothingElseDeletes) {
   EXPECT_TRUE(IsThere());
 }
 
-TEST_F(ConfirmationTest, WithoutATerminalTheCommandIsNamed) {
+TEST_F(ConfirmationTest, NamesTheCommandWithoutATerminal) {
   EXPECT_EQ(Run({"delete", "e-1"}), kFailure);
   EXPECT_THAT(
       err_,

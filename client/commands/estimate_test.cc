@@ -39,7 +39,7 @@ TEST(EstimateTest, ScalesMeasuredTrialsOfTheSameKindByTheirSteps) {
   grid.trials.push_back(Planned(500, 64));
   grid.trials.push_back(Planned(2000, 64));
   int based_on = 0;
-  // 11 ms a step and 3 s of evaluation on average.
+  // On average 11 ms per step and 3 s per evaluation.
   const double seconds = EstimateSeconds(grid, {Measured(10, 2), Measured(12, 4)}, based_on);
   EXPECT_NEAR(seconds, 2500 * 0.011 + 2 * 3, 1e-9);
   EXPECT_EQ(based_on, 2);

@@ -20,7 +20,7 @@ constexpr char kTest[] = "{\"input\": [2, 1, 0, 3], \"target\": [0, 1, 2, 3]}\n"
 
 class ExampleFilesTest : public CommandsTest {
  protected:
-  // A specification beside files `train` and `test`.
+  // Writes a specification next to the files `train` and `test`.
   std::string Specification(const std::string& task, const std::string& rest = "",
                             const std::string& network = "encoder") {
     File("my_train.jsonl", kTrain);
@@ -53,7 +53,7 @@ TEST_F(ExampleFilesTest, ValidateNamesEveryBadLine) {
                           Not(HasSubstr("tasks[0].train")), Not(HasSubstr("evaluation"))));
 }
 
-TEST_F(ExampleFilesTest, ValidateWarnsOfTestExamplesThatAreTrainedOn) {
+TEST_F(ExampleFilesTest, ValidateWarnsOfTestExamplesInTraining) {
   const std::string path = Specification(kFiles);
   File("my_test.jsonl", std::string(kTest) + kTrain);
   ASSERT_EQ(Run({"validate", path}), 0) << err_;
@@ -98,7 +98,7 @@ TEST_F(ExampleFilesTest, EpochsAreToldInSteps) {
                           Not(HasSubstr("training.examples")), Not(HasSubstr("training.steps:"))));
 }
 
-TEST_F(ExampleFilesTest, NumbersNeedANetworkThatLearnsThem) {
+TEST_F(ExampleFilesTest, NumbersNeedANumericNetwork) {
   std::string path = Specification(kFiles);
   File("my_train.jsonl", "{\"input\": [0.5, 1], \"target\": [1.5, 1]}\n");
   File("my_test.jsonl", "{\"input\": [0.5, 2], \"target\": [2.5, 2]}\n");
@@ -156,7 +156,7 @@ TEST_F(ExampleFilesTest, TwentyBadLinesAreNamedInFull) {
 }
 
 // The sequences have 4 tokens at length 2, 6 at 3 and 8 at 4.
-TEST_F(ExampleFilesTest, FormulasOfTheLengthAreCheckedFromTheShortestExample) {
+TEST_F(ExampleFilesTest, ChecksLengthFormulasFromShortestExample) {
   Specification(kFiles);
   const auto validate = [&](const std::string& logits, const std::string& lengths) {
     return Run({"validate",
@@ -175,7 +175,7 @@ TEST_F(ExampleFilesTest, FormulasOfTheLengthAreCheckedFromTheShortestExample) {
   EXPECT_EQ(validate("1 / (n - 4)", "3..3"), 0) << "length 2 is not asked for: " << err_;
 }
 
-TEST_F(ExampleFilesTest, LanguageModelsNeedTheTokensOfTrainedLengthsAlone) {
+TEST_F(ExampleFilesTest, LanguageModelsNeedOnlyTrainedTokens) {
   Specification(kFiles);
   const std::string lines =
       "{\"input\": \"aaaaaaaaa\", \"target\": \"b\", \"length\": 1}\n"

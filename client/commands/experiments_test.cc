@@ -21,8 +21,8 @@ TEST_F(CommandsTest, SubmitsTheTextOnceWithARequestId) {
   EXPECT_EQ(requests[0].request_id().size(), 24u);
 }
 
-TEST_F(CommandsTest, OlderServerThatLacksAnEncodingIsToBeUpgraded) {
-  // The server finds in the comment what this client takes for no encoding.
+TEST_F(CommandsTest, AdvisesUpgradeOfServerWithoutEncoding) {
+  // The server rejects a comment that this client ignores.
   const std::string path = File("e.yaml", absl::StrCat(kSpecification, "# rotery\n"));
   EXPECT_EQ(Run({"submit", path}), kUsage);
   EXPECT_THAT(err_, HasSubstr("encodings[1]: unknown encoding \"rotery\""));
@@ -38,7 +38,7 @@ TEST_F(CommandsTest, ADryRunSubmitsNothing) {
   EXPECT_TRUE(server_.create_requests().empty());
 }
 
-TEST_F(CommandsTest, ATrialIsShownWithoutAHistoryThatCannotBeRead) {
+TEST_F(CommandsTest, ShowsTrialWithUnreadableHistory) {
   server_.AddExperiment("e-1", {"none"});
   EXPECT_EQ(Run({"show", "e/0"}), kSuccess);
   EXPECT_THAT(out_, HasSubstr("history       cannot be read: "));

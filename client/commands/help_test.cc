@@ -42,7 +42,7 @@ TEST_F(CommandsTest, HelpIsAlsoACommand) {
   EXPECT_THAT(out_, HasSubstr("explains a command"));
 }
 
-TEST_F(CommandsTest, AManualPageHasEveryOptionOfItsCommand) {
+TEST_F(CommandsTest, ManualPageHasEveryOption) {
   EXPECT_EQ(Run({"man", "plot"}), kSuccess);
   EXPECT_THAT(out_, StartsWith(".TH \"LENGTHWISE-PLOT\" 1"));
   CLI::App app;
@@ -60,8 +60,8 @@ TEST_F(CommandsTest, AManualPageHasEveryOptionOfItsCommand) {
   EXPECT_THAT(err_, HasSubstr("no command \"lengthwise wach\"; did you mean \"watch\"?"));
 }
 
-// They are made once and installed for everybody.
-TEST_F(CommandsTest, NoManualPageNamesTheHomeOfWhoMadeIt) {
+// Manual pages are generated once and installed for all users.
+TEST_F(CommandsTest, ManualPagesDoNotNameTheBuildersHome) {
   const std::string home = testing::TempDir() + "/home-of-the-builder";
   const std::string old = getenv("HOME") == nullptr ? "" : getenv("HOME");
   setenv("HOME", home.c_str(), 1);

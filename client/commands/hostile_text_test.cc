@@ -1,4 +1,4 @@
-// Text of others reaches no output in a form that steers a terminal, whichever command prints it.
+// No command prints other users' text in a form that controls the terminal.
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -17,7 +17,8 @@ using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// A title, a cleared screen, a colour, a line that is written over, C1's CSI and a bidi override.
+// Sets a title, clears the screen, changes the colour, overwrites a line, and has a C1 CSI and a
+// bidi override.
 constexpr char kHostile[] = "\x1b]0;title\x07\x1b[2J\x1b[31m\rover\u009b2J\u202Etxt";
 constexpr char kTrial[] = "experiments/e-1/trials/bucket_sort-none";
 
@@ -53,7 +54,7 @@ class HostileTextTest : public CommandsTest {
     server_.AddEvaluation(evaluation);
   }
 
-  // What WatchExperiment answers next: the trial's log, with hostile text in every line.
+  // Scripts the next WatchExperiment: the trial's log with hostile text in every line.
   void AddWatch() {
     v1::WatchExperimentResponse response;
     const auto add = [&response]() -> v1::Event& {
@@ -82,7 +83,7 @@ class HostileTextTest : public CommandsTest {
     Run(arguments);
     EXPECT_TRUE(platform::IsPrintable(out_)) << typed << " prints\n" << out_;
     EXPECT_TRUE(platform::IsPrintable(err_)) << typed << " says\n" << err_;
-    // It was there, and is shown.
+    // The text was received and is shown escaped.
     EXPECT_THAT(out_ + err_, AnyOf(HasSubstr("\\x1b]0;title"), HasSubstr("\\\\x1b]0;title")))
         << typed;
   }

@@ -1,5 +1,5 @@
-// What people do with experiments and the server's disk, from the command line down to the SQLite
-// file and back.
+// User workflows with experiments and the server's disk, from the command line to the SQLite file
+// and back.
 #include <nlohmann/json.hpp>
 
 #include "client/commands/commands_fixture.h"
@@ -24,7 +24,7 @@ class LifecycleTest : public CommandsTestOn<RealServer> {
     EXPECT_EQ(Run({"submit", File("e.yaml", kSpecification), "--owner", "ada"}), kSuccess) << err_;
   }
 
-  // The worker's trials, of which none has told anything yet.
+  // Leases trials to the worker, which has not sent events yet.
   v1::Lease Lease(const std::string& worker, int trials) {
     EXPECT_EQ(server_.calls().Register(worker, trials), absl::OkStatus());
     return server_.calls().Acquire(worker);
@@ -78,7 +78,7 @@ TEST_F(LifecycleTest, ShowsWhoChangedATrialWhenAndWhy) {
   EXPECT_EQ(shown["history"].back()["state_change"]["actor"], "worker n07-1");
 }
 
-TEST_F(LifecycleTest, RetriesWhatFailedAndOnRequestWhatWasCancelled) {
+TEST_F(LifecycleTest, RetriesFailedAndOptionallyCancelledTrials) {
   const v1::Lease lease = Lease("n07-1", 3);
   ASSERT_EQ(lease.trials_size(), 3);
   Fail(lease, 0);
@@ -126,7 +126,7 @@ TEST_F(LifecycleTest, ExtendsAnExperimentBySeeds) {
 }
 
 TEST_F(LifecycleTest, ResultsKeepSeenAndUnseenApart) {
-  // Training has lengths up to 4.
+  // Training uses lengths up to 4.
   server_.Train("n07-1", 3, {1, 0.5, 0.25, 0.25, 0.2, 0.1});
   EXPECT_EQ(Run({"results", "e-1"}), kSuccess);
   EXPECT_THAT(out_, HasSubstr("100.0  50.0  25.0  25.0  50.0 │ 20.0  10.0  15.0  0.0 │ █▅▃▃┊▂▂"));
@@ -136,7 +136,7 @@ TEST_F(LifecycleTest, ResultsKeepSeenAndUnseenApart) {
               AllOf(HasSubstr(",3,true,0.25,0.75,100\n"), HasSubstr(",6,false,0.1,0.9,100\n")));
 }
 
-TEST_F(LifecycleTest, BacksUpAndShowsTheServersDisk) {
+TEST_F(LifecycleTest, BacksUpAndShowsDiskUsage) {
   EXPECT_EQ(Run({"backup", "monday"}), kSuccess);
   const std::string path = server_.calls().data_dir() + "/backups/monday";
   EXPECT_THAT(out_, AllOf(StartsWith("Backed up "), HasSubstr(" to " + path + " on the server's"),

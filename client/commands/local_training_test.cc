@@ -7,7 +7,7 @@
 namespace lengthwise::client {
 namespace {
 
-TEST(WorkerCountTest, FollowsTheCpusThatThisProcessMayUse) {
+TEST(WorkerCountTest, FollowsTheUsableCpus) {
   cpu_set_t allowed, one;
   ASSERT_EQ(sched_getaffinity(0, sizeof(allowed), &allowed), 0);
   if (CPU_COUNT(&allowed) < 2) GTEST_SKIP() << "this machine has one CPU";
@@ -21,7 +21,7 @@ TEST(WorkerCountTest, FollowsTheCpusThatThisProcessMayUse) {
   EXPECT_EQ(workers, 1);
 }
 
-TEST(WorkerCountTest, IsWhatWasAskedForOrHasATrialForEach) {
+TEST(WorkerCountTest, IsTheRequestOrAtMostOnePerTrial) {
   EXPECT_EQ(WorkerCount({.device = "cpu", .count = 7}, /*trials=*/2), 7);
   EXPECT_EQ(WorkerCount({.device = "cpu"}, /*trials=*/1), 1);
   EXPECT_EQ(WorkerCount({.device = "cpu", .threads = 10'000}, /*trials=*/100), 1);

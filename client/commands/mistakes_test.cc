@@ -1,4 +1,4 @@
-// Every mistake that a user makes on the command line gets one line that says what to do next.
+// Every mistake on the command line gets one line that says what to do next.
 #include <unistd.h>
 
 #include <cstdlib>
@@ -25,7 +25,7 @@ using ::testing::Not;
 struct Mistake {
   std::vector<std::string> typed;
   int code;
-  // What is said after "lengthwise: ".
+  // The message after "lengthwise: ".
   std::string said;
 };
 
@@ -157,7 +157,7 @@ TEST_F(MistakesTest, OfServersAndTokens) {
       {{"list", "--token_file", open},
        kFailure,
        absl::StrCat("other users may read the token file ", open, "; run `chmod 600 ", open, "`")});
-  // A token is named by its file; what was given in its place is not repeated.
+  // Tokens are passed by file. A secret on the command line is not repeated.
   EXPECT_EQ(Run({"list", "--token", "lw_secret"}), kUsage);
   EXPECT_THAT(err_, AllOf(HasSubstr("unknown option \"--token\""), Not(HasSubstr("lw_secret"))));
   server_.SetCaller({grpc::StatusCode::UNAUTHENTICATED,
@@ -166,7 +166,7 @@ TEST_F(MistakesTest, OfServersAndTokens) {
   ExpectOneLine({{"auth", "whoami"},
                  kFailure,
                  "the token 3f of ada expired at 2026-01-01; ask an administrator for another"});
-  // A server that says what it lacks was reached. Its status has details, where the code is 14.
+  // A server that answers UNAVAILABLE (14) was reached, because its status has details.
   server_.SetCaller({grpc::StatusCode::UNAVAILABLE,
                      "nothing was stored: the disk is full; try again", "\x08\x0e"},
                     {});
@@ -216,7 +216,7 @@ TEST_F(MistakesTest, OfFilesThatOnlyOthersMayRead) {
   }
 }
 
-// What goes to a file that has no room is not taken for written.
+// Output to a full disk is a failure.
 TEST_F(MistakesTest, OfRedirection) {
   const std::vector<std::vector<std::string>> typed = {{"results", "e"},
                                                        {"results", "e", "--output", "csv"},

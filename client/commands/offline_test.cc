@@ -42,7 +42,7 @@ TEST_F(CommandsTest, SamplesAreJsonLinesThatSolveToTheirTargets) {
   EXPECT_NE(out_, first);
 }
 
-TEST_F(CommandsTest, ValidationPuzzlesAreThoseThatModelsAreScoredOn) {
+TEST_F(CommandsTest, SamplesTheScoredValidationPuzzles) {
   const std::vector<std::string> settings = {"--set", "training_puzzles=12",
                                              "--set", "held_out_puzzles=0",
                                              "--set", "validation_puzzles=9"};
@@ -141,12 +141,12 @@ TEST_F(CommandsTest, FormulasAreDrawnInTheTerminalAndAsAFile) {
   EXPECT_THAT(err_, HasSubstr("plain.yaml has no encoding `formula`"));
 }
 
-TEST_F(CommandsTest, SamplesOfNumbersSayHowLikelyTrainingHadThem) {
+TEST_F(CommandsTest, SamplesOfNumbersStateTheirProbability) {
   ASSERT_EQ(Run({"sample", "cumulative_sum", "--length", "2", "--scale", "3"}), kSuccess);
   // Equation (12) with the factor it lacks, at c = 3.
   EXPECT_THAT(out_, HasSubstr("training could have drawn such a sample with a probability of at "
                               "most 0.26\n"));
-  // 0.0415, as a bound is rounded.
+  // 0.0415, rounded up as a bound.
   ASSERT_EQ(Run({"sample", "cumulative_sum", "--scale", "3"}), kSuccess);
   EXPECT_THAT(out_, HasSubstr("at most 0.042\n"));
   ASSERT_EQ(Run({"sample", "cumulative_sum", "--length", "2"}), kSuccess);
@@ -160,8 +160,8 @@ TEST_F(CommandsTest, SamplesOfNumbersSayHowLikelyTrainingHadThem) {
   EXPECT_THAT(err_, HasSubstr("--scale is for tasks on real numbers"));
 }
 
-// Names 1 to 20 are training's, 21 to 40 the evaluation's at every scale.
-TEST_F(CommandsTest, SamplesAtAScaleAreThoseOfEvaluation) {
+// Names 1 to 20 belong to training, 21 to 40 to the evaluation at every scale.
+TEST_F(CommandsTest, ScaledSamplesAreThoseOfEvaluation) {
   const auto has_unseen_names = ContainsRegex("Cat(2[1-9]|3[0-9]|40)");
   ASSERT_EQ(Run({"sample", "relational_query", "--output", "csv"}), kSuccess);
   EXPECT_THAT(out_, AllOf(HasSubstr("Cat1"), Not(has_unseen_names)));
@@ -218,7 +218,7 @@ TEST_F(CommandsTest, ValidatesWithoutAServer) {
       "for standard input\n");
 }
 
-TEST_F(CommandsTest, ConfigSaysWhereEachSettingComesFrom) {
+TEST_F(CommandsTest, ConfigShowsTheSourceOfEachSetting) {
   EXPECT_EQ(Run({"config", "--output", "json", "--token_file", "/ada.token"}), kSuccess);
   EXPECT_THAT(out_, HasSubstr("{\"setting\":\"token_file\",\"value\":\"/ada.token\",\"origin\":"
                               "\"--token_file\"}"));

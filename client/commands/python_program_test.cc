@@ -28,7 +28,7 @@ class PythonProgramTest : public testing::Test {
     setenv("HOME", directory_.c_str(), 1);
   }
 
-  // A program that takes Python's place.
+  // Writes a stand-in for Python.
   std::string Script(const std::string& path, const std::string& commands) {
     std::filesystem::create_directories(std::filesystem::path(path).parent_path());
     std::ofstream(path) << "#!/bin/sh\n" << commands;
@@ -48,7 +48,7 @@ class PythonProgramTest : public testing::Test {
   std::string directory_, out_, err_;
 };
 
-TEST_F(PythonProgramTest, MissingEnvironmentIsOneLineWithWhatToRun) {
+TEST_F(PythonProgramTest, MissingEnvironmentNamesTheCommandToRun) {
   const auto python = FindPython();
   EXPECT_TRUE(absl::IsNotFound(python.status()));
   EXPECT_EQ(python.status().message(),
@@ -61,7 +61,7 @@ TEST_F(PythonProgramTest, MissingEnvironmentIsOneLineWithWhatToRun) {
   EXPECT_THAT(std::string(started.status().message()), HasSubstr("run deploy/install.sh"));
 }
 
-TEST_F(PythonProgramTest, FindsTheCachesEnvironmentAndTheVariableBeforeIt) {
+TEST_F(PythonProgramTest, VariableOverridesCachedEnvironment) {
   const std::string cached =
       Script(directory_ + "/.cache/lengthwise/python/bin/python", "exit 0\n");
   EXPECT_EQ(FindPython().value(), cached);
@@ -95,7 +95,7 @@ TEST_F(PythonProgramTest, OnlyTheChannelsSettingsReachIt) {
   EXPECT_EQ(out_, "127.0.0.1:7 /t [] []\n");
 }
 
-TEST_F(PythonProgramTest, ItIsToldWhichProgramStartedIt) {
+TEST_F(PythonProgramTest, PassesThePathOfThisProgram) {
   setenv("LENGTHWISE_CLIENT_BINARY", "/mine", 1);
   setenv("LENGTHWISE_PYTHON",
          Script(directory_ + "/python", "echo \"$LENGTHWISE_CLIENT_BINARY\"\n").c_str(), 1);
@@ -103,7 +103,7 @@ TEST_F(PythonProgramTest, ItIsToldWhichProgramStartedIt) {
   EXPECT_EQ(out_, std::filesystem::read_symlink("/proc/self/exe").string() + "\n");
 }
 
-TEST_F(PythonProgramTest, SignalsArePassedOnAndItCleansUp) {
+TEST_F(PythonProgramTest, ForwardsSignalsForCleanup) {
   setenv(
       "LENGTHWISE_PYTHON",
       Script(
@@ -119,7 +119,7 @@ TEST_F(PythonProgramTest, SignalsArePassedOnAndItCleansUp) {
     EXPECT_EQ(code.value_or(-1), 130);
     EXPECT_EQ(err_, "cleaned up\n");
   }
-  // One that does not notice is ended by it.
+  // A program that does not handle the signal is ended by it.
   setenv("LENGTHWISE_PYTHON", Script(directory_ + "/other", "echo ready\nexec sleep 600\n").c_str(),
          1);
   const auto code = RunPython(

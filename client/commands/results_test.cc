@@ -27,7 +27,7 @@ v1::SummarizeExperimentResponse Summary(const std::string& encoding, int trials,
   return summary;
 }
 
-// A program in Python's place that prints how it was called.
+// A stand-in for Python prints its arguments.
 class PythonCommandsTest : public CommandsTest {
  protected:
   PythonCommandsTest() {
@@ -39,7 +39,7 @@ class PythonCommandsTest : public CommandsTest {
   ~PythonCommandsTest() override { unsetenv("LENGTHWISE_PYTHON"); }
 };
 
-TEST_F(PythonCommandsTest, ComparisonsAreMadeByThePythonPackage) {
+TEST_F(PythonCommandsTest, PythonPackageMakesComparisons) {
   EXPECT_EQ(Run({"results", "e-1", "--compare", "randomized_pe/table_1", "--whole-table",
                  "--output", "latex"}),
             kUsage)
@@ -58,7 +58,7 @@ TEST_F(PythonCommandsTest, ComparisonsAreMadeByThePythonPackage) {
             "-m lengthwise results --compare list --output json --width 80 --color never at \n");
 }
 
-TEST_F(PythonCommandsTest, WithoutTheEnvironmentOneLineSaysWhatToRun) {
+TEST_F(PythonCommandsTest, MissingEnvironmentGivesOneLineOfAdvice) {
   setenv("LENGTHWISE_PYTHON", "/nowhere/python", 1);
   EXPECT_EQ(Run({"results", "e-1", "--compare", "randomized_pe/table_1"}), kFailure);
   EXPECT_THAT(err_, HasSubstr("cannot execute /nowhere/python"));

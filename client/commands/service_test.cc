@@ -39,9 +39,9 @@ TEST_F(CommandsTest, StoppedWorkerIsNotLost) {
   EXPECT_THAT(out_, StartsWith("worker,alive,stopped,"));
 }
 
-// Slurm's programs are stand-ins that note how they were called; //tests/fleet:slurm_test has the
-// real ones.
-TEST_F(CommandsTest, WorkersUpSubmitsAJobForEachPackThatWaits) {
+// Stand-ins for Slurm's programs record their arguments; //tests/fleet:slurm_test uses the real
+// ones.
+TEST_F(CommandsTest, WorkersUpSubmitsAJobPerWaitingPack) {
   const std::string directory = testing::TempDir() + "/stand-ins";
   std::filesystem::create_directories(directory);
   const auto program = [&](const std::string& name, const std::string& script) {
@@ -105,7 +105,7 @@ TEST_F(CommandsTest, VersionNamesBuildWorkerAndLibTorch) {
   unsetenv("LENGTHWISE_WORKER_BINARY");
 }
 
-TEST_F(CommandsTest, TheDoctorFindsWhatIsWrongAndSaysWhatToDo) {
+TEST_F(CommandsTest, DoctorFindsFaultsAndAdvises) {
   setenv("LENGTHWISE_CONFIG", "", 1);
   v1::Server server;
   server.set_program_version("0.0.1");
@@ -114,7 +114,7 @@ TEST_F(CommandsTest, TheDoctorFindsWhatIsWrongAndSaysWhatToDo) {
   v1::Storage storage;
   storage.set_free_bytes(int64_t{1} << 40);
   server_.SetStorage(storage);
-  // Warnings alone are no failure; the programs that `run` starts are not beside this test.
+  // Warnings alone are no failure: the programs that `run` starts are not next to this test.
   EXPECT_EQ(Run({"doctor", "--output", "json"}), kSuccess) << out_;
   std::map<std::string, std::string> verdicts;
   for (const nlohmann::json& finding : nlohmann::json::parse(out_)) {

@@ -1,4 +1,4 @@
-// Real shells complete real command lines: what stands in the line after Tab was pressed.
+// Real shells complete command lines: checks the line after Tab was pressed.
 #include <unistd.h>
 
 #include <cstdlib>
@@ -29,10 +29,10 @@ constexpr absl::Duration kDeadline = absl::Seconds(20);
 
 struct Shell {
   std::string name;
-  // What sets it apart from others of its name.
+  // Distinguishes shells of the same name.
   std::string loading;
   std::vector<std::string> arguments;
-  // Makes it ready: no prompt of the user's, the completion loaded.
+  // Prepares the shell: disables the user's prompt and loads the completion.
   std::string setup;
 };
 
@@ -61,17 +61,17 @@ class ShellsTest : public testing::TestWithParam<Shell> {
                       TerminalSize{.width = 200, .height = 50});
     terminal_->Type(
         absl::StrCat("cd ", directory_, "\n", GetParam().setup, "\necho rea''dy-to-complete\n"));
-    // What was typed has quotes in it.
+    // The quotes keep the echo of the command from matching.
     ASSERT_TRUE(terminal_->ReadUntil("ready-to-complete\r\n", kDeadline).has_value())
         << terminal_->unread();
   }
 
-  // Types, presses Tab, and has the shell say what the line has become.
+  // Types, presses Tab and returns the resulting line.
   std::string Complete(const std::string& typed) {
     const std::string end = absl::StrCat("end-of-line-", ++lines_);
     // Ctrl-A goes to the line's beginning, Ctrl-E to its end.
     terminal_->Type(typed + "\t");
-    // The shell works on it until it echoes what comes next.
+    // The shell is busy until it echoes the next input.
     terminal_->Type(
         "\x01"
         "echo '<'\x05'>' " +
@@ -83,8 +83,8 @@ class ShellsTest : public testing::TestWithParam<Shell> {
     return GetParam().name == kZsh ? std::string(absl::StripTrailingAsciiWhitespace(line)) : line;
   }
 
-  // What a line becomes that was completed to a whole word: shells put a space behind it, which zsh
-  // takes away again when what was typed meanwhile does not need it.
+  // Returns the line after completion to a whole word. Shells add a space, which zsh removes again
+  // if the next typed character does not need it.
   static std::string Whole(const std::string& line) {
     return GetParam().name == kZsh ? line : line + " ";
   }
@@ -108,7 +108,7 @@ TEST_P(ShellsTest, CompletesCommandsOptionsAndNames) {
 
 TEST_P(ShellsTest, CompletesWhatTheServerKnows) {
   EXPECT_EQ(Complete("lengthwise watch fig"), Whole("lengthwise watch figure6-1"));
-  // No space: the trial comes next.
+  // No space, because the trial follows.
   EXPECT_EQ(Complete("lengthwise logs tab"), "lengthwise logs table1-1/");
   EXPECT_EQ(Complete("lengthwise logs table1-1/"), Whole("lengthwise logs table1-1/0"));
 }
@@ -136,7 +136,7 @@ INSTANTIATE_TEST_SUITE_P(
               .arguments = {"zsh", "-f", "-i"},
               .setup = "PS1='$ '; bindkey -e; unsetopt beep; autoload -U compinit; compinit -u -D; "
                        "source <(lengthwise completion zsh)"},
-        // As the help of `completion` says. The first Tab loads it, and completes.
+        // As in the help of `completion`. The first Tab loads the completion and completes.
         Shell{.name = "zsh",
               .loading = "Autoloaded",
               .arguments = {"zsh", "-f", "-i"},

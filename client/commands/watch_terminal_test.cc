@@ -1,5 +1,5 @@
-// A watch in a real terminal: what a person sees while trials run, when the window changes, and
-// when the server goes away and comes back.
+// A watch in a real terminal while trials run, the window is resized, and the server goes away and
+// returns.
 #include <signal.h>
 
 #include <atomic>
@@ -25,7 +25,7 @@ using ::testing::Not;
 constexpr int kTrials = 300;
 constexpr absl::Duration kDeadline = absl::Seconds(60);
 
-// Half of its trials run. The stream of a watch stays open until the test breaks or ends it.
+// Half of its trials run. The watch stream stays open until the test breaks or ends it.
 class HalfRunningServer : public FakeServer {
  public:
   HalfRunningServer() {
@@ -70,7 +70,7 @@ class WatchTerminal : public testing::Test {
                   {{"TERM", "xterm"}, {"LENGTHWISE_CONFIG", ""}, {"NO_COLOR", "1"}}, size),
         screen_(size) {}
 
-  // Reads on until the screen has the text; what is on it then.
+  // Reads until the screen contains the text and returns the screen.
   std::string ScreenWith(const std::string& text) {
     const absl::Time deadline = absl::Now() + kDeadline;
     std::string seen;
@@ -88,9 +88,10 @@ class WatchTerminal : public testing::Test {
 
 class WatchTerminalTest : public WatchTerminal<HalfRunningServer> {};
 
-TEST_F(WatchTerminalTest, FoldsHundredsOfTrialsIntoTheWindowAndFollowsItsSize) {
+TEST_F(WatchTerminalTest, FitsHundredsOfTrialsAndFollowsResizes) {
   std::string seen = ScreenWith("more:");
-  // A headline, the names of columns, sixteen trials, the rest; the last line is the cursor's.
+  // A headline, column names, sixteen trials and a count of the rest; the last line is the
+  // cursor's.
   EXPECT_THAT(seen, AllOf(HasSubstr("150 running, 150 queued"), HasSubstr("encoding_0 "),
                           HasSubstr("encoding_30 "), Not(HasSubstr("encoding_32 ")),
                           HasSubstr("\n  and 284 more: 134 running, 150 queued")));
@@ -108,7 +109,7 @@ TEST_F(WatchTerminalTest, FoldsHundredsOfTrialsIntoTheWindowAndFollowsItsSize) {
   }
 }
 
-TEST_F(WatchTerminalTest, SaysInTheHeadlineThatTheServerIsAwayAndThatItIsBack) {
+TEST_F(WatchTerminalTest, HeadlineReportsServerOutageAndReturn) {
   ScreenWith("more:");
   server_.Set(HalfRunningServer::Mode::kAway);
   EXPECT_THAT(ScreenWith("connection lost"),
@@ -127,7 +128,7 @@ TEST_F(WatchTerminalTest, CtrlCLeavesTheTerminalInOrder) {
   EXPECT_THAT(absl::StrJoin(screen_.Lines(), "\n"), HasSubstr("150 running"));
 }
 
-// Its trial has ended; the stream stays open, as a server's does that has more trials to come.
+// Its trial has ended, but the stream stays open, as if more trials were queued.
 class ExtendedServer : public FakeServer {
  public:
   ExtendedServer() { AddExperiment("e-1", {"none"}); }
@@ -153,7 +154,7 @@ class ExtendedServer : public FakeServer {
 
 class WatchExtendedTest : public WatchTerminal<ExtendedServer> {};
 
-TEST_F(WatchExtendedTest, ShowsTrialsThatWereAddedAndHaveNotBegun) {
+TEST_F(WatchExtendedTest, ShowsAddedTrialsBeforeTheyStart) {
   EXPECT_THAT(ScreenWith("1 done"), HasSubstr("100 %"));
   server_.AddTrials("experiments/e-1", {"sin_cos"});
   EXPECT_THAT(ScreenWith("1 queued"), HasSubstr("50 %"));

@@ -13,7 +13,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-TEST_F(CommandsTest, AWatchTellsEachEventOnceAndFailsWithItsTrials) {
+TEST_F(CommandsTest, WatchPrintsEachEventOnceAndFailsWithTrials) {
   server_.AddExperiment("e-1", {"none"});
   v1::WatchExperimentResponse response;
   v1::Event& event = *response.add_events();
@@ -26,7 +26,7 @@ TEST_F(CommandsTest, AWatchTellsEachEventOnceAndFailsWithItsTrials) {
   server_.AddWatchScript({{response}, {grpc::StatusCode::UNAVAILABLE, "restarting"}});
   server_.AddWatchScript({{response}, grpc::Status::OK});
   EXPECT_EQ(Run({"watch", "e-1", "--output", "json"}), kFailure);
-  EXPECT_EQ(nlohmann::json::parse(out_)["position"], "5");  // one line, so said once
+  EXPECT_EQ(nlohmann::json::parse(out_)["position"], "5");  // one line, so printed once
   EXPECT_EQ(server_.watch_requests()[1].start_position(), 6);
 
   server_.AddWatchScript({{response}, grpc::Status::OK});
@@ -35,7 +35,7 @@ TEST_F(CommandsTest, AWatchTellsEachEventOnceAndFailsWithItsTrials) {
   EXPECT_THAT(out_, Not(HasSubstr("\x1b")));
 }
 
-TEST_F(CommandsTest, WatchFailsWhereATrialWasCancelled) {
+TEST_F(CommandsTest, WatchFailsIfATrialWasCancelled) {
   server_.AddExperiment("e-1", {"none"});
   v1::WatchExperimentResponse response;
   v1::Event& event = *response.add_events();
@@ -50,7 +50,7 @@ TEST_F(CommandsTest, WatchFailsWhereATrialWasCancelled) {
   EXPECT_EQ(Run({"watch", "e-1"}), kSuccess);
 }
 
-TEST_F(CommandsTest, AWatchTakesUpTrialsThatAreAddedMeanwhile) {
+TEST_F(CommandsTest, WatchShowsAddedTrials) {
   v1::WatchExperimentResponse response;
   const auto add = [&](const std::string& encoding, v1::TrialState state) {
     v1::Event& event = *response.add_events();
@@ -106,7 +106,7 @@ FakeServer::WatchScript Log() {
   return {.responses = {history, live}, .status = grpc::Status::OK};
 }
 
-TEST_F(CommandsTest, LogsSaysWhatHappenedToATrialInPlainLines) {
+TEST_F(CommandsTest, LogsPrintsATrialsHistory) {
   setenv("TZ", "UTC", 1);
   server_.AddExperiment("e-1", {"none", "sin_cos"});
   server_.AddWatchScript(Log());
@@ -136,7 +136,7 @@ TEST_F(CommandsTest, LogsFollowsToTheEndAndBeginsWithTheTail) {
   EXPECT_THAT(err_, HasSubstr("there is no trial \"7\""));
 }
 
-TEST_F(CommandsTest, AWatchWithoutATerminalSaysThatTheConnectionWasLostAndIsBack) {
+TEST_F(CommandsTest, PlainWatchReportsLostConnectionAndReturn) {
   server_.AddExperiment("e-1", {"none"});
   v1::WatchExperimentResponse response;
   response.set_caught_up(true);

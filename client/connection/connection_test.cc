@@ -29,7 +29,7 @@ TEST(ConnectionTest, SaysWhatIsNotReachableAndWhy) {
   EXPECT_EQ(answer.status().message(), "cannot reach a server at 127.0.0.1:1 (Connection refused)");
 }
 
-// Answers as a server does whose disk is full.
+// Answers like a server with a full disk.
 class ServerWithAFullDisk final : public FakeServer {
  private:
   grpc::Status ListExperiments(grpc::ServerContext*, const v1::ListExperimentsRequest*,
@@ -41,7 +41,7 @@ class ServerWithAFullDisk final : public FakeServer {
   }
 };
 
-TEST(ConnectionTest, AServerThatAnswersIsNotUnreachable) {
+TEST(ConnectionTest, AnsweringServerIsNotUnreachable) {
   ServerWithAFullDisk server;
   const absl::Status full = Connection(server.address()).ListExperiments(0).status();
   EXPECT_TRUE(absl::IsUnavailable(full));
@@ -50,7 +50,7 @@ TEST(ConnectionTest, AServerThatAnswersIsNotUnreachable) {
   EXPECT_TRUE(IsUnreachable(Connection("127.0.0.1:1").ListExperiments(0).status()));
 }
 
-TEST(ConnectionTest, ServerThatLacksACallIsToBeUpgraded) {
+TEST(ConnectionTest, AdvisesUpgradeOfServerWithoutCall) {
   FakeServer server;  // has no ListTokens
   const absl::Status status = Connection(server.address()).ListTokens().status();
   EXPECT_TRUE(absl::IsUnimplemented(status)) << status;
@@ -79,7 +79,7 @@ TEST(ConnectionTest, ReadsAllPages) {
   EXPECT_EQ((*trials)[2].name(), "experiments/e-1/trials/bucket_sort-relative");
 }
 
-// Has no room in an answer for more than one trial.
+// Its answers have room for one trial only.
 class FullServer final : public FakeServer {
  public:
   FullServer() { AddExperiment("e-1", {"none", "sin_cos"}); }
@@ -107,7 +107,7 @@ class FullServer final : public FakeServer {
   }
 };
 
-TEST(ConnectionTest, WhatIsTooLargeForOneAnswerIsAskedForTrialByTrial) {
+TEST(ConnectionTest, SplitsTooLargeQueriesByTrial) {
   FullServer server;
   Connection connection(server.address());
   const auto accuracies = connection.QueryLengthAccuracies("experiments/e-1", true);
@@ -122,7 +122,7 @@ TEST(ConnectionTest, WhatIsTooLargeForOneAnswerIsAskedForTrialByTrial) {
   EXPECT_EQ(losses->curves(1).points().steps(0), 50);
 }
 
-// Refuses the first calls for a while, as a server does whose caller makes too many.
+// Rejects the first calls with a retry delay, as a rate limit does.
 class BusyServer final : public v1::FleetService::Service {
  public:
   BusyServer(int refusals, absl::Duration delay) : refusals_(refusals) {
@@ -159,7 +159,7 @@ class BusyServer final : public v1::FleetService::Service {
   std::unique_ptr<grpc::Server> server_;
 };
 
-TEST(ConnectionTest, ACallThatIsRefusedForNowIsMadeAgainAfterTheDelay) {
+TEST(ConnectionTest, RetriesAfterTheServersDelay) {
   BusyServer server(3, absl::Milliseconds(20));
   Connection connection(server.address());
   const absl::Time start = absl::Now();
@@ -177,7 +177,7 @@ TEST(ConnectionTest, PatienceHasAnEnd) {
   EXPECT_TRUE(absl::IsResourceExhausted(answer.status()));
   EXPECT_EQ(answer.status().message(), "too many calls");
   EXPECT_LE(server.calls(), 6);
-  // A delay beyond it is not waited for at all.
+  // A delay longer than the patience is not waited for.
   BusyServer closed(1'000'000, absl::Minutes(5));
   Connection impatient(closed.address());
   EXPECT_TRUE(absl::IsResourceExhausted(impatient.ListWorkers().status()));
@@ -204,7 +204,7 @@ class NamesTest : public testing::Test {
   Connection connection_;
 };
 
-TEST_F(NamesTest, FindsAnExperimentByWhatPeopleType) {
+TEST_F(NamesTest, FindsExperimentByFullShortAndPrefixName) {
   EXPECT_EQ(Found("experiments/quickstart-1"), "experiments/quickstart-1");
   EXPECT_EQ(Found("quickstart-1"), "experiments/quickstart-1");
   EXPECT_EQ(Found("quickstart"), "experiments/quickstart-2");  // the newest
@@ -256,7 +256,7 @@ TEST(ConnectionTest, DownloadsAModelAndChecksIt) {
   EXPECT_TRUE(absl::IsNotFound(connection.DownloadModel(trial + "x", take).status()));
 }
 
-TEST(ConnectionTest, ADownloadEndsWhereItsBytesAreNotTaken) {
+TEST(ConnectionTest, TakerErrorEndsTheDownload) {
   FakeServer server;
   server.AddExperiment("e-1", {"none"});
   const std::string trial = "experiments/e-1/trials/bucket_sort-none";

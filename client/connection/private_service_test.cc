@@ -18,7 +18,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// A program made of shell lines; the arguments of the real one are "$@".
+// Writes a shell program; it gets the real program's arguments as "$@".
 std::string WriteProgram(const std::string& name, const std::string& script) {
   const std::string path = testing::TempDir() + "/" + name;
   std::ofstream(path) << "#!/bin/sh\n" << script;
@@ -26,7 +26,7 @@ std::string WriteProgram(const std::string& name, const std::string& script) {
   return path;
 }
 
-// Serves an address and then waits for its end. The ready file is the eighth argument.
+// Reports an address and then sleeps. The ready file is the eighth argument.
 constexpr char kServes[] = "echo 127.0.0.1:4711 > \"$8\"\nexec sleep 600\n";
 
 class PrivateServiceTest : public testing::Test {
@@ -50,7 +50,7 @@ TEST_F(PrivateServiceTest, KnowsTheAddressWhenItHasStarted) {
   EXPECT_TRUE((*service)->Check().ok());
 }
 
-TEST_F(PrivateServiceTest, ShowsTheLogOfAServerThatDoesNotStart) {
+TEST_F(PrivateServiceTest, ShowsTheLogOfAFailedServerStart) {
   UseServer("echo 'another server has the directory open'\nexit 4\n");
   const auto service = PrivateService::Start(options_);
   EXPECT_THAT(service.status().message(), HasSubstr("the private server exited with code 4"));
@@ -72,8 +72,8 @@ TEST_F(PrivateServiceTest, NoticesAWorkerThatDies) {
   EXPECT_THAT(status.message(), HasSubstr("no device cuda:7 for experiments/sort-1"));
 }
 
-// The first worker counts the signals that it gets until the second, which is waited for before,
-// has ended for a while.
+// The first worker counts its signals until some time after the second worker has ended, which Stop
+// waits for first.
 TEST_F(PrivateServiceTest, RegressionWorkerIsAskedToStopOnce) {
   const std::string directory = testing::TempDir() + "/once";
   std::filesystem::remove_all(directory);

@@ -52,7 +52,7 @@ class InstallationTest : public testing::Test {
     return rpc::ResolveSettings(flags, environment());
   }
 
-  // Of a worker that does what a shell script says.
+  // Inspects a worker that is a shell script.
   Finding Worker(const std::string& name, const std::string& script) {
     return InspectProgram("worker", File(name, absl::StrCat("#!/bin/sh\n", script, "\n"), 0755),
                           self_);
@@ -63,7 +63,7 @@ class InstallationTest : public testing::Test {
   std::map<std::string, std::string> variables_;
 };
 
-TEST_F(InstallationTest, SaysWhichSettingsAreInEffectAndWhereTheyComeFrom) {
+TEST_F(InstallationTest, ReportsSettingsAndTheirSources) {
   EXPECT_THAT(InspectSettings(Settings(), environment()),
               ElementsAre(Is(Verdict::kOk, "settings", "there is no configuration file"),
                           Is(Verdict::kOk, "in effect", "server 127.0.0.1:7070 (default)")));
@@ -75,14 +75,14 @@ TEST_F(InstallationTest, SaysWhichSettingsAreInEffectAndWhereTheyComeFrom) {
                              "server n07:7070 (--server), tls_ca system (file)")));
 }
 
-TEST_F(InstallationTest, AConfigurationFileThatCannotBeReadFails) {
+TEST_F(InstallationTest, UnreadableConfigurationFileFails) {
   File(".config/lengthwise/config.yaml", "sever: n07:7070\n", 0644);
   EXPECT_THAT(InspectSettings(Settings(), environment()),
               ElementsAre(Is(Verdict::kFailure, "settings",
                              "unknown setting \"sever\"; did you mean \"server\"?")));
 }
 
-TEST_F(InstallationTest, WarnsOfAConfigurationFileThatOthersMayChange) {
+TEST_F(InstallationTest, WarnsOfWritableConfigurationFile) {
   File(".config/lengthwise/config.yaml", "server: n07:7070\n", 0666);
   EXPECT_THAT(InspectSettings(Settings(), environment()),
               Contains(Is(Verdict::kWarning, "settings", "which others may change")));
@@ -101,7 +101,7 @@ TEST_F(InstallationTest, LooksAtTheTokensFile) {
               Contains(Is(Verdict::kFailure, "token file", "holds no token")));
   EXPECT_THAT(inspect(directory_ + "/none"),
               Contains(Is(Verdict::kFailure, "token file", "cannot read")));
-  // Whatever is wrong, the secret is not told.
+  // No finding prints the secret.
   for (const Finding& finding : inspect(File("open", text, 0644))) {
     EXPECT_EQ(finding.found.find(std::string(64, '0')), std::string::npos);
   }
@@ -119,7 +119,7 @@ TEST_F(InstallationTest, WarnsOfPlainTextToAnotherMachine) {
 TEST_F(InstallationTest, AsksProgramsForTheirVersions) {
   EXPECT_THAT(Worker("good", "echo lengthwise_worker 0.1.0; echo LibTorch 2.11.0"),
               Is(Verdict::kOk, "worker", "lengthwise_worker 0.1.0, LibTorch 2.11.0, "));
-  // As the loader says it.
+  // The dynamic loader's message.
   const Finding broken =
       Worker("broken", "echo error while loading shared libraries: libtorch_cpu.so >&2; exit 127");
   EXPECT_THAT(broken, Is(Verdict::kFailure, "worker", "libtorch_cpu.so"));

@@ -33,7 +33,7 @@ v1::Worker Worker(const std::string& id, bool alive, const std::string& version 
   return worker;
 }
 
-// Of a service with which nothing is wrong.
+// Answers of a service without faults.
 ServiceAnswers Healthy() {
   ServiceAnswers answers;
   answers.address = "n07:7070";
@@ -70,7 +70,7 @@ auto Is(Verdict verdict, const std::string& subject, const std::string& found) {
                Field(&Finding::found, HasSubstr(found)));
 }
 
-// The one finding that is not in order; its advice says what to do.
+// Matches findings with exactly one trouble, which has advice.
 MATCHER_P3(HasOneTrouble, verdict, subject, found, "") {
   int troubles = 0;
   for (const Finding& finding : arg) {
@@ -99,7 +99,7 @@ TEST(ServiceTest, FindsNothingWrongWithAHealthyService) {
   EXPECT_THAT(findings, Contains(Is(Verdict::kOk, "server's disk", "500.0 GiB free at /data")));
 }
 
-TEST(ServiceTest, AServerThatIsNotThereIsTheOnlyThingToSay) {
+TEST(ServiceTest, UnreachableServerIsTheOnlyFinding) {
   ServiceAnswers answers = Healthy();
   answers.caller = absl::UnavailableError("cannot reach a server at n07:7070");
   const Findings findings = Inspect(answers);
@@ -107,7 +107,7 @@ TEST(ServiceTest, AServerThatIsNotThereIsTheOnlyThingToSay) {
   EXPECT_THAT(findings, HasOneTrouble(Verdict::kFailure, "server", "cannot reach"));
 }
 
-TEST(ServiceTest, ATokenThatIsRefusedIsTheOnlyTrouble) {
+TEST(ServiceTest, RejectedTokenIsTheOnlyTrouble) {
   ServiceAnswers answers = Healthy();
   answers.caller = absl::UnauthenticatedError("the token is over");
   EXPECT_THAT(Inspect(answers), HasOneTrouble(Verdict::kFailure, "access", "the token is over"));
@@ -137,7 +137,7 @@ TEST(ServiceTest, WarnsOfDifferentBuilds) {
               HasOneTrouble(Verdict::kWarning, "versions", "does not know this call"));
 }
 
-TEST(ServiceTest, WarnsOfClocksThatDifferByMoreThanTheAnswerTook) {
+TEST(ServiceTest, WarnsOfClockDifference) {
   ServiceAnswers answers = Healthy();
   Set(kNow - absl::Minutes(2), answers.server->mutable_time());
   EXPECT_THAT(Inspect(answers), HasOneTrouble(Verdict::kWarning, "clock",
@@ -145,7 +145,7 @@ TEST(ServiceTest, WarnsOfClocksThatDifferByMoreThanTheAnswerTook) {
   Set(kNow + absl::Minutes(2), answers.server->mutable_time());
   EXPECT_THAT(Inspect(answers), HasOneTrouble(Verdict::kWarning, "clock",
                                               "the server's is 2:00 ahead of this machine's"));
-  // Then nobody knows when it was asked.
+  // A slow answer hides when the server read its clock.
   answers.answered = kNow + absl::Minutes(4);
   EXPECT_THAT(Inspect(answers), Not(Contains(Field(&Finding::verdict, Verdict::kWarning))));
 }
@@ -168,7 +168,7 @@ TEST(ServiceTest, StoppedWorkerIsNoTrouble) {
   EXPECT_THAT(Inspect(answers), Not(Contains(Field(&Finding::verdict, Verdict::kWarning))));
 }
 
-TEST(ServiceTest, AFullDiskIsAFailureAndANearlyFullOneAWarning) {
+TEST(ServiceTest, FullDiskFailsAndNearlyFullDiskWarns) {
   ServiceAnswers answers = Healthy();
   answers.storage->set_free_bytes(int64_t{5} << 30);
   EXPECT_THAT(Inspect(answers), HasOneTrouble(Verdict::kWarning, "server's disk", "5.0 GiB free"));

@@ -66,8 +66,8 @@ void SetStatistic(double mean, int trials, v1::SummarizeExperimentResponse::Stat
   statistic.set_trials(trials);
 }
 
-// As the server sums up `trials` trials that have these mean accuracies at lengths 1, 2, 3, ..., of
-// which two are seen.
+// Adds the server's summary of `trials` trials with these mean accuracies at lengths 1, 2, 3, ...,
+// of which two are seen.
 v1::SummarizeExperimentResponse::Cell& AddCell(v1::SummarizeExperimentResponse& response,
                                                const std::string& encoding, int trials,
                                                const std::vector<double>& accuracies) {
@@ -122,7 +122,7 @@ TEST(AccuracySummaryTest, RendersSeenAndUnseenApart) {
             "randomized │  90.0  80.0  85.0 │ 80.0  70.0  75.0\n");
 }
 
-TEST(AccuracySummaryTest, OneGroupIsTheMeanAndStandsOnce) {
+TEST(AccuracySummaryTest, SingleGroupIsShownOnceAsTheMean) {
   v1::SummarizeExperimentResponse response;
   AddCell(response, "sin_cos", 1, {1.0, 0.9, 0.2, 0.1});
   AddCell(response, "randomized", 1, {0.9, 0.8, 0.8, 0.7});
@@ -166,7 +166,7 @@ TEST(AccuracySummaryTest, RecordsHaveEveryTrialAndLength) {
       "true,1,true,1,0.5,500\n");
 }
 
-TEST(AccuracySummaryTest, TrainingAccuraciesStandBeforeTheOthersWhereTheyWereMeasured) {
+TEST(AccuracySummaryTest, TrainingAccuraciesComeFirst) {
   v1::SummarizeExperimentResponse cells;
   auto& measured = AddCell(cells, "sin_cos", 2, {1, 1, 0.5});
   AddCell(cells, "randomized", 1, {1, 1, 1});
@@ -186,7 +186,7 @@ TEST(AccuracySummaryTest, TrainingAccuraciesStandBeforeTheOthersWhereTheyWereMea
   EXPECT_THAT(table, HasSubstr("│            –     – │"));
 }
 
-TEST(AccuracySummaryTest, RecordsHaveTrainingAccuraciesWhereTheyWereMeasured) {
+TEST(AccuracySummaryTest, RecordsHaveTrainingAccuracies) {
   const std::vector<v1::Trial> trials = {MakeTrial("sin_cos", 0), MakeTrial("randomized", 0)};
   v1::QueryLengthAccuraciesResponse response;
   for (const v1::Trial& trial : trials) AddFinal(response, trial, {1.0});
@@ -198,7 +198,7 @@ TEST(AccuracySummaryTest, RecordsHaveTrainingAccuraciesWhereTheyWereMeasured) {
   EXPECT_THAT(out.str(), HasSubstr("500,\n"));
 }
 
-TEST(AccuracySummaryTest, AnEncodingThatAllRowsShareTakesNoRoomWhereTasksTellThemApart) {
+TEST(AccuracySummaryTest, CommonEncodingHasNoColumn) {
   v1::SummarizeExperimentResponse response;
   AddCell(response, "none", 1, {1.0, 0.9, 0.2});
   AddCell(response, "none", 1, {0.9, 0.8, 0.8}).set_task("odds_first");
@@ -227,7 +227,7 @@ TEST(AccuracySummaryTest, RecordsHaveTheTasksOtherMeasures) {
   EXPECT_TRUE(absl::EndsWith(lines[3], ",500,")) << lines[3];
 }
 
-TEST(AccuracySummaryTest, RecordsOfFinalEvaluationsHaveWhatIsWrongWithAnswers) {
+TEST(AccuracySummaryTest, FinalRecordsHaveAnswerErrors) {
   const std::vector<v1::Trial> trials = {MakeTrial("sin_cos", 0), MakeTrial("randomized", 3)};
   v1::QueryLengthAccuraciesResponse response;
   AddFinal(response, trials[0], {1.0, 0.5});
@@ -272,7 +272,7 @@ TEST(AccuracySummaryTest, TheCaptionSaysWhatIsMeasured) {
             "trained on up to 2 digits)");
 }
 
-TEST(AccuracySummaryTest, TheChartShowsTheBestWhenThereAreTooMany) {
+TEST(AccuracySummaryTest, ChartShowsOnlyTheBestRows) {
   v1::SummarizeExperimentResponse response;
   AddCell(response, "a", 1, {1.0, 1.0, 0.3});
   AddCell(response, "b", 1, {1.0, 1.0, 0.1});
@@ -288,7 +288,7 @@ TEST(SparklineTest, DrawsAccuraciesAsBlocksOfTheirHeight) {
   EXPECT_EQ(Sparkline({0, 0.5, 1, std::nan(""), 0.1, 2}), "▁▅█ ▂█");
 }
 
-TEST(AccuracyTableTest, ShowsEachRowsShapeOverTheLengthsWhereThereIsRoom) {
+TEST(AccuracyTableTest, ShowsSparklinesIfThereIsRoom) {
   v1::SummarizeExperimentResponse response;
   AddCell(response, "sin_cos", 1, {1, 1, 0.5, 0, 0});
   const AccuracySummary summary = Summarize(Specification(), response);
@@ -297,7 +297,7 @@ TEST(AccuracyTableTest, ShowsEachRowsShapeOverTheLengthsWhereThereIsRoom) {
   EXPECT_NE(wide.find("│ ██┊▅▁▁\n"), std::string::npos) << wide;
   const std::string narrow = MakeAccuracyTable(summary, 40, true).Render(40, Palette(false));
   EXPECT_EQ(narrow.find("by length"), std::string::npos) << narrow;
-  // Documents are for numbers.
+  // Documents contain numbers only.
   EXPECT_EQ(MakeAccuracyTable(summary, 110).RenderMarkdown().find("by length"), std::string::npos);
 }
 

@@ -46,7 +46,7 @@ TEST(AttentionGridTest, ShowsOneHeadByItsOwnScale) {
                         "└────┴─┘\n"));
 }
 
-TEST(AttentionGridTest, AGridThatDoesNotFitShowsTheLargestOfEachPlace) {
+TEST(AttentionGridTest, LargeGridShowsMaximumOfEachPlace) {
   const std::string text = RenderAttention(Map(100), {.head = 1}, 52, Palette(false));
   // 50 columns of two keys, 25 rows of four queries: on the diagonal two columns a row.
   EXPECT_THAT(text, HasSubstr("│██" + std::string(48, ' ') + "│\n│  ██" + std::string(46, ' ')));
@@ -59,7 +59,7 @@ TEST(AttentionGridTest, AGridThatDoesNotFitShowsTheLargestOfEachPlace) {
   }
 }
 
-TEST(AttentionGridTest, ATerminalWithColoursHasMoreShadesThanBlocks) {
+TEST(AttentionGridTest, ColoursGiveMoreShadesThanBlocks) {
   v1::AttentionMap map = Map(3);
   std::vector<float> values(18, 0.5f);
   values[0] = 1;

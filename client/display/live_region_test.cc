@@ -10,7 +10,7 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-// What was written since the last call.
+// Returns the output since the last call.
 std::string Take(std::ostringstream& out) {
   std::string text = out.str();
   out.str("");
@@ -37,7 +37,7 @@ TEST(LiveRegionTest, ClearsLinesThatAreGone) {
   EXPECT_EQ(Take(out), "\x1b[?2026h\x1b[2A\n\x1b[J\x1b[?2026l");
 }
 
-TEST(LiveRegionTest, DrawsAgainWhenTheTerminalBrokeItsLines) {
+TEST(LiveRegionTest, RedrawsAfterTheTerminalWrappedLines) {
   std::ostringstream out;
   LiveRegion region(out);
   region.Update({"12345678", "1234"}, {.width = 10});
@@ -46,7 +46,7 @@ TEST(LiveRegionTest, DrawsAgainWhenTheTerminalBrokeItsLines) {
   EXPECT_EQ(Take(out), "\x1b[?2026h\r\x1b[3A\x1b[J\r12345\x1b[K\n\r1234\x1b[K\n\x1b[?2026l");
 }
 
-TEST(LiveRegionTest, DrawsWhatALowerTerminalStillShowsOfIt) {
+TEST(LiveRegionTest, RedrawsTheVisiblePartOfALowerTerminal) {
   std::ostringstream out;
   LiveRegion region(out);
   region.Update({"1", "2", "3", "4", "5"}, {.width = 10, .height = 10});
@@ -55,7 +55,7 @@ TEST(LiveRegionTest, DrawsWhatALowerTerminalStillShowsOfIt) {
   EXPECT_EQ(Take(out), "\x1b[?2026h\r\x1b[2A\x1b[J\r1\x1b[K\n\r2\x1b[K\n\x1b[?2026l");
 }
 
-TEST(LiveRegionTest, WhatIsSeenIsWhatWasDrawnLastWhateverTheTerminalBecame) {
+TEST(LiveRegionTest, ScreenShowsLastUpdateAfterResizes) {
   std::ostringstream out;
   LiveRegion region(out);
   TerminalSize size = {.width = 12, .height = 6};

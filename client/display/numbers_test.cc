@@ -49,7 +49,7 @@ TEST(NumbersTest, ExactNumbersReadBackTheSame) {
   EXPECT_EQ(std::stod(FormatExact(0.1 + 0.2)), 0.1 + 0.2);
 }
 
-TEST(NumbersTest, BytesInTheUnitInWhichTheyAreBelow1024) {
+TEST(NumbersTest, BytesUseTheUnitBelow1024) {
   EXPECT_EQ(FormatBytes(0), "0 B");
   EXPECT_EQ(FormatBytes(1023), "1023 B");
   EXPECT_EQ(FormatBytes(1024), "1.0 KiB");

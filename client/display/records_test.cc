@@ -42,7 +42,7 @@ TEST(RecordsTest, NoRowsAreAnEmptyArray) {
   EXPECT_EQ(out.str(), "[]\n");
 }
 
-// The numbers of nlohmann::json, which reads them back the same.
+// nlohmann::json parses the numbers to the same values.
 TEST(RecordsTest, JsonNumbersAreThoseOfAJsonLibrary) {
   for (const double value :
        {0.0, -0.0, 1.0, -3.0, 0.1, 1e-4, 0.00012345, 9.99e-5, 1e-5, -2.5e-310, 1.0 / 3, 0.21653366,
@@ -54,7 +54,7 @@ TEST(RecordsTest, JsonNumbersAreThoseOfAJsonLibrary) {
   }
 }
 
-// Values repeat from row to row, but not for ever, and not those of another kind.
+// Values repeat from row to row, then change in value and type.
 TEST(RecordsTest, EveryRowHasItsOwnValues) {
   const std::vector<std::vector<Value>> rows = {{Value(), std::string("a")},
                                                 {int64_t{1}, std::string("a")},
@@ -79,7 +79,7 @@ TEST(RecordsTest, EveryRowHasItsOwnValues) {
   }
 }
 
-// More than is kept in memory at a time.
+// More rows than the buffer holds.
 TEST(RecordsTest, ManyRowsAreAllWritten) {
   std::ostringstream out;
   RecordWriter writer(RecordFormat::kJson, {"i", "text"}, out);

@@ -57,7 +57,7 @@ TEST(TableTest, ARuleStandsBetweenRows) {
   EXPECT_EQ(table.Render(0, Palette(false)), "a │ b\n──┼──\n1 │ 2\n──┼──\n3 │ 4\n");
 }
 
-TEST(TableTest, MarkdownPutsGroupsIntoTheHeadsAndEscapes) {
+TEST(TableTest, MarkdownHasGroupsInHeadersAndEscapes) {
   Table table = Example();
   table.AddRow({"a|b*", Table::Cell("7", Paint::kGreen, true), "8"});
   EXPECT_EQ(table.RenderMarkdown(),

@@ -40,7 +40,7 @@ TEST(TerminalFigureTest, LabelsALogarithmicAxisWithItsValues) {
   EXPECT_THAT(*text, HasSubstr("\n 0.01 ┤"));
 }
 
-TEST(TerminalFigureTest, RefusesWhatACharacterCellCannotShow) {
+TEST(TerminalFigureTest, RejectsUnsupportedFigures) {
   const auto text = RenderFigure(
       R"({"kind": "attention", "title": "", "caption": "",
           "x": {"label": "", "scale": "linear", "ticks": "counts", "range": null},

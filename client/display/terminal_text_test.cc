@@ -49,7 +49,7 @@ TEST(ProgressBarTest, FillsInHalfColumns) {
 
 TEST(ProgressBarTest, IsNeverFullBeforeTheEnd) { EXPECT_EQ(PlainBar(0.9999, 4), "━━━╸"); }
 
-TEST(ProgressBarTest, TakesWhatIsOutOfRangeForTheNearerEnd) {
+TEST(ProgressBarTest, ClampsOutOfRangeFractions) {
   EXPECT_EQ(PlainBar(std::nan(""), 2), "──");
   EXPECT_EQ(PlainBar(-1, 2), "──");
   EXPECT_EQ(PlainBar(7, 2), "━━");

@@ -44,7 +44,7 @@ TEST_F(UserFileTest, AFileHasThePermissionsOfNewFiles) {
   EXPECT_EQ(Files(), 1);
 }
 
-TEST_F(UserFileTest, AFileThatWasThereKeepsItsPermissionsAndItsLinks) {
+TEST_F(UserFileTest, ReplacedFileKeepsPermissionsAndLinks) {
   std::ofstream(Path("a.html")) << "before";
   fs::permissions(Path("a.html"), fs::perms(0600));
   fs::create_symlink("a.html", Path("link.html"));
@@ -55,9 +55,9 @@ TEST_F(UserFileTest, AFileThatWasThereKeepsItsPermissionsAndItsLinks) {
   EXPECT_EQ(fs::status(Path("a.html")).permissions(), fs::perms(0600));
 }
 
-TEST_F(UserFileTest, WhatWasThereStaysWhereTheNewHasNoRoom) {
+TEST_F(UserFileTest, FailedWriteKeepsTheOldFile) {
   std::ofstream(Path("a.html")) << "before";
-  // No file may grow beyond a page, as on a full disk.
+  // Limits files to one page, which simulates a full disk.
   signal(SIGXFSZ, SIG_IGN);
   rlimit limit{};
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &limit), 0);
@@ -71,7 +71,7 @@ TEST_F(UserFileTest, WhatWasThereStaysWhereTheNewHasNoRoom) {
   EXPECT_EQ(Files(), 1);
 }
 
-TEST_F(UserFileTest, SaysWhatToDoAndAlsoBeforeTheWork) {
+TEST_F(UserFileTest, ChecksInAdvanceAndAdvises) {
   const std::string nowhere = Path("nowhere/a.html");
   const absl::Status missing = absl::FailedPreconditionError(
       absl::StrCat("cannot write ", nowhere,

@@ -48,7 +48,7 @@ TEST_F(FleetPlannerTest, NeverPassesTheMaximum) {
   EXPECT_THAT(Next().held_back, HasSubstr("--max"));
 }
 
-TEST_F(FleetPlannerTest, WorkersThatTheServerForgotWhileNothingWaitedDidNotFail) {
+TEST_F(FleetPlannerTest, ForgottenIdleWorkersAreNoFailures) {
   view_.runnable_packs = 10;
   for (int64_t id = 1; id <= 4; ++id) {
     view_.jobs.push_back({.id = id, .state = State::kRunning});
@@ -57,14 +57,14 @@ TEST_F(FleetPlannerTest, WorkersThatTheServerForgotWhileNothingWaitedDidNotFail)
   }
   EXPECT_EQ(Next().submit, 1);
   planner_.Submitted(5);
-  // All trained and ended; nobody looked, since nothing waited.
+  // All jobs trained and ended. Next was not called, because nothing waited.
   now_ += absl::Minutes(20);
   view_ = {};
   view_.runnable_packs = 10;
   EXPECT_EQ(Next().submit, 3) << Next().held_back;
 }
 
-TEST_F(FleetPlannerTest, JobsThatTheClusterNeverListsAreFailedStarts) {
+TEST_F(FleetPlannerTest, UnlistedJobsAreFailedStarts) {
   view_.runnable_packs = 10;
   for (int64_t id = 1; id <= 3; ++id) {
     EXPECT_GT(Next().submit, 0);
@@ -75,13 +75,13 @@ TEST_F(FleetPlannerTest, JobsThatTheClusterNeverListsAreFailedStarts) {
   EXPECT_THAT(Next().held_back, HasSubstr("3 jobs in a row"));
 }
 
-TEST_F(FleetPlannerTest, PausesAfterStartsThatFailedInARow) {
+TEST_F(FleetPlannerTest, FailedStartsInARowPauseTheFleet) {
   view_.runnable_packs = 10;
   for (int64_t id = 1; id <= 3; ++id) view_.jobs.push_back({.id = id, .state = State::kEnded});
   EXPECT_EQ(Next().submit, 0);
   EXPECT_EQ(Next().failed_job, 3);
   EXPECT_THAT(Next().held_back, HasSubstr("3 jobs in a row"));
-  // The cluster forgets them sooner than the planner.
+  // The cluster forgets them earlier than the planner.
   view_.jobs.clear();
   now_ += absl::Minutes(4);
   EXPECT_EQ(Next().submit, 0);
@@ -89,7 +89,7 @@ TEST_F(FleetPlannerTest, PausesAfterStartsThatFailedInARow) {
   EXPECT_EQ(Next().submit, 3);
 }
 
-TEST_F(FleetPlannerTest, AWorkerThatReachesTheServerEndsThePause) {
+TEST_F(FleetPlannerTest, ConnectedWorkerEndsThePause) {
   view_.runnable_packs = 10;
   for (int64_t id = 1; id <= 3; ++id) view_.jobs.push_back({.id = id, .state = State::kEnded});
   EXPECT_EQ(Next().submit, 0);
@@ -98,8 +98,8 @@ TEST_F(FleetPlannerTest, AWorkerThatReachesTheServerEndsThePause) {
   EXPECT_EQ(Next().submit, 3);
 }
 
-// Workers that register, take a pack and crash would otherwise be submitted for ever.
-TEST_F(FleetPlannerTest, WorkersThatCrashOneAfterAnotherPauseTheFleet) {
+// Otherwise workers that register, take a pack and crash would be submitted forever.
+TEST_F(FleetPlannerTest, CrashesInARowPauseTheFleet) {
   view_.runnable_packs = 10;
   for (int64_t id = 1; id <= 3; ++id) {
     EXPECT_GT(Next().submit, 0) << id;
@@ -108,13 +108,13 @@ TEST_F(FleetPlannerTest, WorkersThatCrashOneAfterAnotherPauseTheFleet) {
     view_.alive = {id};
     EXPECT_GT(Next().submit, 0) << id;
     now_ += absl::Seconds(40);
-    // The server takes it for alive until its lease expires.
+    // The server considers it alive until its lease expires.
     view_.jobs.back() = {.id = id, .state = State::kFailed, .reason = "OutOfMemory"};
   }
   EXPECT_EQ(Next().submit, 0);
   EXPECT_EQ(Next().failed_job, 3);
   EXPECT_EQ(Next().held_back, "3 jobs in a row failed, the last is job 3 (OutOfMemory)");
-  // The cluster lists them still.
+  // The cluster still lists them.
   now_ += absl::Minutes(5);
   EXPECT_GT(Next().submit, 0);
   now_ += absl::Seconds(3);
@@ -136,8 +136,8 @@ TEST_F(FleetPlannerTest, CrashesMinutesApartPauseTheFleetFromTheLast) {
   EXPECT_GT(Next().submit, 0);
 }
 
-// The cluster lists them for a while, and this program may have just begun.
-TEST_F(FleetPlannerTest, JobsThatFailedLongAgoDoNotPauseTheFleet) {
+// The cluster still lists them, and this program may have just started.
+TEST_F(FleetPlannerTest, OldFailuresDoNotPauseTheFleet) {
   view_.runnable_packs = 10;
   for (int64_t id = 1; id <= 3; ++id) {
     view_.jobs.push_back(
@@ -147,7 +147,7 @@ TEST_F(FleetPlannerTest, JobsThatFailedLongAgoDoNotPauseTheFleet) {
   EXPECT_GT(Next().submit, 0);
 }
 
-TEST_F(FleetPlannerTest, AJobThatEndsWellDisprovesTheCrashesBeforeIt) {
+TEST_F(FleetPlannerTest, SuccessfulJobDisprovesEarlierCrashes) {
   view_.runnable_packs = 10;
   for (int64_t id = 1; id <= 3; ++id) {
     view_.jobs.push_back({.id = id, .state = State::kFailed});
@@ -161,7 +161,7 @@ TEST_F(FleetPlannerTest, AJobThatEndsWellDisprovesTheCrashesBeforeIt) {
   EXPECT_EQ(Next().submit, 3);
 }
 
-TEST_F(FleetPlannerTest, JobsThatWereCancelledOrWorkedAreNoFailures) {
+TEST_F(FleetPlannerTest, CancelledAndWorkingJobsAreNoFailures) {
   view_.runnable_packs = 10;
   view_.jobs = {{.id = 1, .state = State::kCancelled},
                 {.id = 2, .state = State::kCancelled},
@@ -171,7 +171,7 @@ TEST_F(FleetPlannerTest, JobsThatWereCancelledOrWorkedAreNoFailures) {
   EXPECT_EQ(Next().submit, 3);
 }
 
-TEST_F(FleetPlannerTest, JobsThatVanishBetweenTwoLooksCount) {
+TEST_F(FleetPlannerTest, JobsThatVanishBetweenCallsCount) {
   view_.runnable_packs = 10;
   for (int64_t id = 1; id <= 3; ++id) view_.jobs.push_back({.id = id, .state = State::kRunning});
   EXPECT_EQ(Next().submit, 2);
@@ -179,7 +179,7 @@ TEST_F(FleetPlannerTest, JobsThatVanishBetweenTwoLooksCount) {
   EXPECT_EQ(Next().submit, 0);
 }
 
-TEST_F(FleetPlannerTest, NothingIsSubmittedBehindAJobThatNoNodeCanRun) {
+TEST_F(FleetPlannerTest, HopelessJobStopsSubmission) {
   view_.runnable_packs = 10;
   view_.jobs = {{.id = 7, .state = State::kPending, .reason = "PartitionConfig"}};
   EXPECT_EQ(Next().submit, 0);

@@ -1,4 +1,4 @@
-// Against stand-ins for Slurm's programs; //tests/fleet:slurm_test has the real ones.
+// Uses stand-ins for Slurm's programs; //tests/fleet:slurm_test uses the real ones.
 #include "client/fleet/slurm.h"
 
 #include <sys/stat.h>
@@ -61,8 +61,7 @@ TEST(SlurmTest, TheLastLineOfALogIsTheWorkers) {
   EXPECT_EQ(slurm.LastLine(8), "");
 }
 
-// The script runs with stand-ins for srun, squeue and date; the worker's arguments are what srun
-// was given.
+// The script runs with stand-ins for srun, squeue and date. srun's arguments contain the worker's.
 class JobScriptTest : public testing::Test {
  protected:
   JobScriptTest()
@@ -122,7 +121,7 @@ TEST_F(JobScriptTest, GivesTheWorkerItsServerAndAStaggeredLifetime) {
   EXPECT_THAT(second, HasSubstr("--threads 2"));
 }
 
-TEST_F(JobScriptTest, AsksSqueueForTheEndWhereSlurmDoesNotSay) {
+TEST_F(JobScriptTest, AsksSqueueForAnUnknownEnd) {
   const std::string script = JobScript({.worker_program = "w", .channel = {.server = "head:7070"}});
   EXPECT_THAT(Run(script, "SLURM_JOB_ID=40"), HasSubstr("--lifetime "));
   Program("squeue", "echo N/A");

@@ -80,12 +80,12 @@ TEST(ExperimentViewTest, FoldsEventsIntoTrials) {
   EXPECT_EQ(view.Counts().queued(), 1);
 }
 
-TEST(ExperimentViewTest, TakesStatesFromTheTrialsWhenTheWatchStartsLater) {
+TEST(ExperimentViewTest, LateWatchTakesStatesFromTrials) {
   ExperimentView view(TwoTrials(), /*from_beginning=*/false);
   EXPECT_EQ(view.Counts().running(), 2);
 }
 
-TEST(ExperimentViewTest, TakesUpTrialsThatAreAddedMeanwhile) {
+TEST(ExperimentViewTest, AddsNewTrials) {
   std::vector<v1::Trial> trials = TwoTrials();
   ExperimentView view({trials[1]}, true);
   EXPECT_EQ(view.trials()[0].label, "sin_cos");
@@ -123,7 +123,7 @@ TEST(ExperimentViewTest, IgnoresOtherExperiments) {
   EXPECT_FALSE(view.Apply(event));
 }
 
-TEST(ExperimentViewTest, ForgetsWhatLiesBeyondTheCheckpointOfAResumedAttempt) {
+TEST(ExperimentViewTest, ResumedAttemptDropsValuesAfterCheckpoint) {
   ExperimentView view(TwoTrials(), true);
   view.Apply(Running(1, 1, 0));
   view.Apply(Points(2, {{100, 2.0f}, {200, 1.5f}, {300, 1.0f}}));
@@ -136,7 +136,7 @@ TEST(ExperimentViewTest, ForgetsWhatLiesBeyondTheCheckpointOfAResumedAttempt) {
   EXPECT_FLOAT_EQ(*trial.loss(), 1.5f);
   EXPECT_EQ(trial.accuracies.size(), 1u);
   EXPECT_EQ(trial.accuracies.count(100), 1u);
-  // They come again.
+  // The resumed attempt repeats the steps.
   view.Apply(Points(6, {{300, 1.0f}}));
   EXPECT_EQ(view.trials()[0].steps_done, 300);
 }
@@ -173,7 +173,7 @@ TEST(ExperimentViewTest, EstimatesTheTimeLeftFromTheSpeed) {
   EXPECT_FLOAT_EQ(*view.trials()[0].loss(), 0.5f);
 }
 
-TEST(ExperimentViewTest, AnAttemptThatMadeNoStepYetHasNoLoss) {
+TEST(ExperimentViewTest, NewAttemptHasNoLoss) {
   ExperimentView view(TwoTrials(), true);
   view.Apply(Running(1, 1, 0));
   v1::TrialProgress progress = Training(1, 500, 50);

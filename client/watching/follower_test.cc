@@ -54,8 +54,8 @@ TEST(FollowerTest, ReadsHistoryThenLiveToTheEnd) {
   EXPECT_TRUE(server.watch_requests()[0].include_progress());
 }
 
-// gRPC breaks streams off with CANCELLED when a server's time to stop is over.
-TEST(FollowerTest, GoesOnAfterTheServerCancelledTheStream) {
+// gRPC cancels streams when a server's grace period to stop is over.
+TEST(FollowerTest, ResumesAfterServerCancelsTheStream) {
   FakeServer server;
   server.AddWatchScript({{Response({1, 2}, true)}, grpc::Status(grpc::StatusCode::CANCELLED, "")});
   server.AddWatchScript({{Response({3}, false)}, grpc::Status::OK});
@@ -64,12 +64,12 @@ TEST(FollowerTest, GoesOnAfterTheServerCancelledTheStream) {
   EXPECT_EQ(everything.positions, (std::vector<int64_t>{1, 2, 3}));
 }
 
-TEST(FollowerTest, GoesOnAfterABrokenStreamWithoutGapOrRepeat) {
+TEST(FollowerTest, ResumesBrokenStreamWithoutGapOrDuplicate) {
   FakeServer server;
   const grpc::Status broken(grpc::StatusCode::UNAVAILABLE, "the server is stopping");
   server.AddWatchScript({{Response({1, 2}, true), Response({3}, false)}, broken});
   server.AddWatchScript({{}, broken});
-  // A server that repeats itself.
+  // The server sends duplicates.
   server.AddWatchScript({{Response({3, 4}, true)}, grpc::Status::OK});
   const Everything everything = ReadToEnd(server);
   EXPECT_TRUE(everything.end.ok()) << everything.end;
@@ -81,7 +81,7 @@ TEST(FollowerTest, GoesOnAfterABrokenStreamWithoutGapOrRepeat) {
   EXPECT_EQ(requests[2].start_position(), 4);
 }
 
-TEST(FollowerTest, EndsAtOnceWhenNobodyEverAnswered) {
+TEST(FollowerTest, EndsAtOnceWithoutAnyAnswer) {
   Connection connection("127.0.0.1:1");
   Follower follower(connection, {.experiment = "experiments/e-1"});
   const Follower::Update update = follower.Next(absl::Seconds(30));
@@ -89,14 +89,14 @@ TEST(FollowerTest, EndsAtOnceWhenNobodyEverAnswered) {
   EXPECT_TRUE(absl::IsUnavailable(*update.end)) << *update.end;
 }
 
-TEST(FollowerTest, EndsWithAnErrorThatWillNotPass) {
+TEST(FollowerTest, PermanentErrorEndsTheStream) {
   FakeServer server;
   server.AddWatchScript({{Response({1}, true)}, {grpc::StatusCode::NOT_FOUND, "deleted"}});
   const Everything everything = ReadToEnd(server);
   EXPECT_TRUE(absl::IsNotFound(everything.end)) << everything.end;
 }
 
-TEST(FollowerTest, GivesUpAfterTheTriesItWasGiven) {
+TEST(FollowerTest, GivesUpAfterTheGivenTries) {
   FakeServer server;
   const grpc::Status broken(grpc::StatusCode::UNAVAILABLE, "gone");
   server.AddWatchScript({{Response({1}, true)}, broken});

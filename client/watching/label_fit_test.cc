@@ -63,7 +63,7 @@ TEST(LabelFitTest, KeepsRatesAndSeedsAndTellsTrialsApart) {
   }
 }
 
-TEST(LabelFitTest, CutsTheMiddleWhereBeginningsAreTheSame) {
+TEST(LabelFitTest, CutsTheMiddleOfEqualBeginnings) {
   const std::vector<std::string> labels = Fitted(Trials(), 40, 66);
   EXPECT_THAT(labels[4], AllOf(HasSubstr("rando"), HasSubstr("cos ")));
   EXPECT_THAT(labels[12], AllOf(HasSubstr("rando"), HasSubstr("tive ")));

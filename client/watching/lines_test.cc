@@ -90,7 +90,7 @@ TEST_F(LinesTest, ShowsEachTrialsStateBarLossSpeedAndTimeLeft) {
       "● encoding1  training    ━━━━━━━━━━━━━━━───────────────  1,000/2,000   0.3125           "
       "  40.0  0:25 left\n"
       "· encoding2  queued      ──────────────────────────────");
-  // What tells most stays in a narrow terminal.
+  // A narrow terminal keeps the most informative columns.
   EXPECT_EQ(Draw(view, 79, 24),
             "e-1  ━━━━━━━╸───────  50 %  1 running, 1 queued, 1 done · 1:35, about 1:15 left\n"
             "  trial      state       progress              loss  unseen  steps/s       time\n"
@@ -99,7 +99,7 @@ TEST_F(LinesTest, ShowsEachTrialsStateBarLossSpeedAndTimeLeft) {
             "· encoding2  queued      ─────────────────");
 }
 
-TEST_F(LinesTest, TheHeadlineSaysThatTheConnectionIsLostAndThatItIsBack) {
+TEST_F(LinesTest, HeadlineReportsLostConnectionAndReturn) {
   ExperimentView view(Trials(1), true);
   view.Apply(Change(0, 5, v1::RUNNING));
   const auto headline = [&](const LinkState& link, int64_t now) {
@@ -149,7 +149,7 @@ TEST_F(LinesTest, StaysWithinTheTerminalWhateverItsSize) {
   }
 }
 
-TEST_F(LinesTest, FoldsWhatDoesNotFitUnderWhatMatters) {
+TEST_F(LinesTest, HidesTheLeastUrgentTrials) {
   ExperimentView view(Trials(6), true);
   view.Apply(Change(4, 5, v1::RUNNING));
   view.Apply(Change(2, 6, v1::FAILED, "no luck"));
