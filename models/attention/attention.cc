@@ -20,8 +20,8 @@ at::Tensor SplitHeads(const at::Tensor& features, int64_t heads) {
   return features.unflatten(3, {heads, features.size(3) / heads}).transpose(2, 3);
 }
 
-// Some rows at a time where no gradient is asked for and the encoding's terms of all would be
-// large.
+// Computes terms for some rows at a time if no gradient is needed and the terms of all rows would
+// be large.
 at::Tensor AttendFused(const Encoding& encoding, const ParameterSet& parameters, int64_t block,
                        int64_t heads, const at::Tensor& positions, const at::Tensor& qkv) {
   const int64_t n = qkv.size(2);
@@ -38,8 +38,8 @@ at::Tensor AttendFused(const Encoding& encoding, const ParameterSet& parameters,
   return at::cat(parts, 2);
 }
 
-// LibTorch's fused kernel on [P * B, H, n, dh]. `term` may be undefined, otherwise P is 1 and it is
-// a constant.
+// Calls LibTorch's fused kernel on [P * B, H, n, dh]. `term` is undefined, or a constant with P =
+// 1.
 at::Tensor AttendWithConstantTerm(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                                   const at::Tensor& term) {
   const std::optional<at::Tensor> mask =
@@ -65,8 +65,8 @@ at::Tensor Attend(const Encoding& encoding, const ParameterSet& parameters, int6
   const at::Tensor term = encoding.LogitTerm(parameters, block, positions, q, k);
 
   at::Tensor mixed;
-  // LibTorch's kernel gives a learned term no gradient, and would round float32 to bfloat16, which
-  // does not tell 257 tokens' distance from 256.
+  // LibTorch's kernel computes no gradient for the term. It would also round a float32 term to
+  // bfloat16, in which distances 256 and 257 are equal.
   const bool constant_term = !term.defined() || (!term.requires_grad() && term.size(0) == 1 &&
                                                  term.scalar_type() == q.scalar_type());
   if (maps == nullptr && constant_term) {

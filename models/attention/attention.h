@@ -10,18 +10,20 @@
 
 namespace lengthwise::models {
 
-// Where a forward pass keeps what attention computed; [P, B, H, n, n], rows are queries.
+// Attention of a forward pass: [P, B, H, n, n], rows are queries.
 struct AttentionMaps {
   at::Tensor logits;
   at::Tensor probabilities;
 };
 
-// softmax(q k^T / sqrt(dh) + LogitTerm) v of block `block`: [P, B, n, d]. `qkv` [P, B, n, 3 d] are
-// the queries, keys and values of every token, which are split into `heads` heads each (feature =
-// head * dh + dimension); the encoding rotates them and adds its term. Every token attends to all.
+// Attention of block `block`: softmax(q k^T / sqrt(dh) + LogitTerm) v, [P, B, n, d]. `qkv` [P, B,
+// n, 3 d] holds each token's query, key and value, each split into `heads` heads (feature = head *
+// dh + dimension). The encoding rotates queries and keys and adds its term. Every token attends to
+// all tokens unless the encoding masks them.
 //
-// Where `maps` is null, what CanFuse of fused.h names takes fused kernels: for each sequence and
-// head, they keep n numbers for the backward pass and a few rows of n at a time.
+// If `maps` is null and CanFuse (fused.h) allows it, uses the fused kernels. They keep n numbers
+// for each sequence and head for the backward pass, and hold only a few rows of n numbers at a
+// time.
 at::Tensor Attend(const Encoding& encoding, const ParameterSet& parameters, int64_t block,
                   int64_t heads, const at::Tensor& positions, const at::Tensor& qkv,
                   AttentionMaps* maps);

@@ -27,7 +27,7 @@ namespace {
 
 constexpr int64_t kHeads = 2, kWidth = 32;
 
-// Numbers in [-2, 2] without a pattern.
+// Pseudo-random numbers in [-2, 2].
 at::Tensor Numbers(at::IntArrayRef shape) {
   int64_t count = 1;
   for (const int64_t size : shape) count *= size;
@@ -36,7 +36,7 @@ at::Tensor Numbers(at::IntArrayRef shape) {
 
 struct Variant {
   std::string encoding;
-  // Where the encoding has such a parameter.
+  // Value of the encoding's parameter, if it has one.
   std::string distances;
   bool causal = false;
 };
@@ -49,14 +49,14 @@ std::vector<Variant> Variants() {
       if (parameter.name == "distances") variants.push_back({entry->name, "offsets"});
     }
   }
-  // Each kind of term beside the mask.
+  // Each kind of term together with the mask.
   for (const std::string encoding : {"none", "alibi", "shaw", "rope", "relative", "fire"}) {
     variants.push_back({.encoding = encoding, .causal = true});
   }
   return variants;
 }
 
-// An encoding with parameters of one type, on drawn positions.
+// An encoding with parameters of one type, at drawn positions.
 class Attention {
  public:
   Attention(const Variant& variant, int64_t members, int64_t tokens, at::ScalarType dtype) {
@@ -74,10 +74,10 @@ class Attention {
                       .value();
     }
     if (variant.causal) encoding_ = MakeCausal(std::move(encoding_));
-    // Something to hold the type where the encoding has no parameters.
+    // Gives the arena a parameter, and so a type, even if the encoding has none.
     layout_.Add("other", {1}, {.kind = Initializer::Kind::kZeros});
     arena_ = std::make_unique<ParameterArena>(layout_, members, dtype, at::kCPU);
-    // None of them 0, which would hide what depends on a product with it.
+    // No parameter is 0: a factor of 0 would hide errors in the other factor.
     arena_->parameters().copy_(Numbers(arena_->parameters().sizes()).add(0.3));
     const at::Tensor places = at::arange(tokens, at::kLong);
     std::vector<at::Tensor> positions;
@@ -124,7 +124,7 @@ void ExpectClose(const at::Tensor& actual, const at::Tensor& expected, const cha
   EXPECT_LE(error, 1e-5 * largest) << name;
 }
 
-TEST(CausalTest, ATokenDoesNotSeeThoseBehindIt) {
+TEST(CausalTest, TokenDoesNotSeeLaterTokens) {
   constexpr int64_t kTokens = 5;
   const Attention causal({.encoding = "shaw", .causal = true}, 1, kTokens, at::kFloat);
   const at::Tensor qkv = Numbers({1, 2, kTokens, 3 * kWidth});
@@ -136,8 +136,8 @@ TEST(CausalTest, ATokenDoesNotSeeThoseBehindIt) {
   EXPECT_FALSE(at::equal(before.select(2, 4), after.select(2, 4)));
 }
 
-// It is made again for the backward pass; a step would keep one for each block.
-TEST(FusedAttentionTest, KeepsNoRelativeTermOfAllPairs) {
+// The backward pass recomputes R. Otherwise a step would keep one R per block.
+TEST(FusedAttentionTest, ReleasesTheRelativeTerm) {
   const Attention attention({.encoding = "relative"}, 1, 13, at::kFloat);
   const at::Tensor qkv = Numbers({1, 2, 13, 3 * kWidth}).requires_grad_(true);
   AttentionTerms terms = attention.Terms();
@@ -153,24 +153,25 @@ TEST(FusedAttentionTest, KeepsNoRelativeTermOfAllPairs) {
 
 class AttendTest : public testing::TestWithParam<Variant> {};
 
-// The plain operators are taken for doubles, the fused ones for floats.
-TEST_P(AttendTest, FusedKernelsAgreeWithPlainOperatorsInDouble) {
+// Doubles use the plain operators, floats the fused kernels.
+TEST_P(AttendTest, FusedKernelsMatchPlainOperatorsInDouble) {
   for (const int64_t tokens : {1, 13}) {
     SCOPED_TRACE(absl::StrCat(tokens, " tokens"));
     const at::Tensor qkv = Numbers({2, 35, tokens, 3 * kWidth});
     const auto fused = Attention(GetParam(), 2, tokens, at::kFloat).Differentiate(qkv);
     const auto plain = Attention(GetParam(), 2, tokens, at::kDouble).Differentiate(qkv);
     ExpectClose(fused.output, plain.output, "output");
-    if (tokens == 1) continue;  // All other gradients are 0.
+    if (tokens == 1) continue;  // all other gradients are 0
     ExpectClose(fused.qkv_gradient, plain.qkv_gradient, "gradient of queries, keys and values");
-    // Gradients of a row's logits add up to 0, so those of what is nearly the same for all keys are
-    // small differences of numbers some ten times as large as the queries' gradients.
+    // The gradients of a row's logits add up to 0. Gradients of parameters that act almost alike on
+    // all keys are therefore small differences of numbers some ten times as large as the queries'
+    // gradients.
     ExpectClose(fused.parameter_gradients, plain.parameter_gradients, "gradient of parameters",
                 10 * Largest(plain.qkv_gradient));
   }
 }
 
-TEST_P(AttendTest, TwoThreadsGiveTheBitsOfOne) {
+TEST_P(AttendTest, BitsDoNotDependOnThreads) {
   const at::Tensor qkv = Numbers({1, 70, 11, 3 * kWidth});
   const Attention attention(GetParam(), 1, 11, at::kFloat);
   at::set_num_threads(1);
@@ -182,8 +183,8 @@ TEST_P(AttendTest, TwoThreadsGiveTheBitsOfOne) {
   EXPECT_TRUE(at::equal(one.parameter_gradients, two.parameter_gradients));
 }
 
-// Without gradients, a long sequence's terms are made for some rows at a time.
-TEST_P(AttendTest, LongSequencesAreTheSameWithoutGradients) {
+// Without gradients, terms of a long sequence are computed for some rows at a time.
+TEST_P(AttendTest, LongSequencesMatchWithoutGradients) {
   const int64_t tokens = 400;
   const at::Tensor qkv = Numbers({1, 2, tokens, 3 * kWidth});
   const Attention attention(GetParam(), 1, tokens, at::kFloat);

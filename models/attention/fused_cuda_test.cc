@@ -1,5 +1,5 @@
-// The attention kernels on a GPU: the cases of models/kernels/attention_simt_test.cc, which run
-// there in an emulation, and the operator against that of the CPU. Skipped where there is no GPU.
+// Runs the attention kernels on a GPU with the cases that models/kernels/attention_simt_test.cc
+// runs in the emulator, and compares the operator with the CPU's. Skipped without a GPU.
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -55,7 +55,7 @@ std::vector<float> ToFloats(const at::Tensor& tensor) {
   return std::vector<float>(data, data + numbers.numel());
 }
 
-// On the default stream, which is LibTorch's.
+// Runs on the default stream, which is also LibTorch's.
 template <typename T>
 Results<float> Compute(const Problem& problem) {
   at::Tensor qkv = OnGpu<T>(problem.qkv), output_gradient = OnGpu<T>(problem.output_gradient);
@@ -121,7 +121,7 @@ void ExpectTheFormula(Problem problem) {
   ExpectClose(problem, Compute<BFloat16>(problem), ComputeReference(problem), /*tolerance=*/1e-2);
 }
 
-TEST(AttentionCudaTest, AgreesWithTheFormulaInDoubleAndRepeatsItsBits) {
+TEST(AttentionCudaTest, MatchesTheFormulaAndRepeatsItsBits) {
   LENGTHWISE_SKIP_WITHOUT_CUDA(kernels::HasAttentionCuda());
   for (const int64_t n : {1, 2, 7, 80, 81, 120, 501}) {
     for (const int64_t members : {1, 3}) {
@@ -146,7 +146,7 @@ TEST(AttentionCudaTest, AgreesWithTheFormulaInDoubleAndRepeatsItsBits) {
   }
 }
 
-// Numbers in [-2, 2] without a pattern.
+// Pseudo-random numbers in [-2, 2].
 at::Tensor Numbers(at::IntArrayRef shape, const at::Device& device) {
   int64_t count = 1;
   for (const int64_t size : shape) count *= size;
@@ -159,7 +159,7 @@ at::Tensor Numbers(at::IntArrayRef shape, const at::Device& device) {
       .to(device);
 }
 
-TEST(FusedCudaTest, TheOperatorGivesOnAGpuWhatItGivesOnTheCpu) {
+TEST(FusedCudaTest, GpuOperatorMatchesTheCpu) {
   LENGTHWISE_SKIP_WITHOUT_CUDA(kernels::HasAttentionCuda());
   const auto differentiate = [](const at::Device& device) {
     std::vector<at::Tensor> leaves = {
@@ -167,7 +167,7 @@ TEST(FusedCudaTest, TheOperatorGivesOnAGpuWhatItGivesOnTheCpu) {
         Numbers({2, 4, 8, 13, 13}, device),    // R
         Numbers({2, 4, 8}, device).mul(0.5),   // u
         Numbers({2, 4, 8}, device).mul(-0.5),  // w
-        Numbers({1, 4, 13, 13}, device),       // A of all members
+        Numbers({1, 4, 13, 13}, device),       // A, shared by members
     };
     for (at::Tensor& leaf : leaves) leaf.requires_grad_(true);
     EXPECT_TRUE(CanFuse(leaves[0], 8));

@@ -12,8 +12,8 @@
 namespace lengthwise::models {
 namespace {
 
-// Part 0, 1 or 2 of [P, B, n, 3 d], or part 0 of [P, B, n, d]. T is the kernels' name of the
-// tensor's type.
+// Selects part 0, 1 or 2 of [P, B, n, 3 d], or part 0 of [P, B, n, d]. T is the kernels' type for
+// the tensor's.
 template <typename T>
 kernels::HeadVectors<const T> Part(const at::Tensor& features, int64_t d, int64_t heads,
                                    int64_t part) {

@@ -1,5 +1,5 @@
-// The attention kernels of a tensor's device and type, on tensors: what FusedAttention's two passes
-// are made of. Nothing here is recorded for differentiation.
+// Runs the attention kernels for a tensor's device and type; FusedAttention's two passes use them.
+// Autograd records nothing here.
 #ifndef LENGTHWISE_MODELS_ATTENTION_FUSED_KERNELS_H_
 #define LENGTHWISE_MODELS_ATTENTION_FUSED_KERNELS_H_
 
@@ -10,8 +10,8 @@
 
 namespace lengthwise::models {
 
-// The queries first .. first + count - 1 of `qkv` [P, B, n, 3 d] and all its keys and values. All
-// tensors are contiguous, and the terms float32.
+// Attention of queries first .. first + count - 1 of `qkv` [P, B, n, 3 d] to all its keys and
+// values. All tensors are contiguous; terms are float32.
 struct FusedCall {
   const at::Tensor& qkv;
   int64_t heads = 1;
@@ -20,12 +20,11 @@ struct FusedCall {
   const AttentionTerms& terms;
 };
 
-// Writes `output` [P, B, count, d] and, unless it is undefined, `log_sum_exp` [P, B, H, count],
-// float32.
+// Writes `output` [P, B, count, d] and, unless undefined, `log_sum_exp` [P, B, H, count], float32.
 void RunForward(const FusedCall& call, at::Tensor& output, at::Tensor& log_sum_exp);
 
-// Undefined ones of terms are not computed; `additive` is [P, H, n, n] also for a term that members
-// share.
+// Gradients to compute. Undefined tensors of terms are skipped. `additive` is [P, H, n, n] even if
+// members share the term.
 struct FusedGradients {
   at::Tensor qkv, additive, relative, content_bias, position_bias;
 };

@@ -29,11 +29,11 @@ at::Tensor GeometricProbabilities(const at::Tensor& logits) {
   const int64_t n = logits.size(-1);
   const at::Tensor steps = Steps(logits);
   const at::Tensor itself = steps.eq(0);
-  // log(1 - sigmoid(l)) = log sigmoid(-l). Sums from the row's start: misses[k] is that of keys
-  // before k, [..., n, n + 1].
+  // log(1 - sigmoid(l)) = log sigmoid(-l). misses[k] sums it over the keys before k, [..., n, n +
+  // 1].
   const at::Tensor misses = at::constant_pad_nd(
       at::cumsum(at::log_sigmoid(logits.neg()).masked_fill(itself, 0), -1), {1, 0});
-  // S_ij are the keys [first, end) without i.
+  // S_ij is the range of keys [first, end) without i.
   const at::Tensor query = at::arange(n, steps.options()).unsqueeze(1);
   const at::Tensor first = query.sub(steps.abs()).add(1).clamp(0, n);
   const at::Tensor end = query.add(steps.abs()).add(steps.lt(0)).clamp(0, n);

@@ -1,12 +1,12 @@
 // Geometric attention with directional encoding (Csordas et al. 2022, The Neural Data Router,
 // section 3.2; Table 5 of randomized positional encodings): a query attends to the nearest key that
-// matches, instead of spreading a soft-max over all.
+// matches, instead of spreading a soft-max over all keys.
 //
 //   l_ij = s (q_i + u) . k_j + s_p (front_i if j > i else back_i) + b
 //   p_ij = sigmoid(l_ij) prod_{k in S_ij} (1 - sigmoid(l_ik)),  p_ii = 0
 //
-// S_ij are the keys other than i that are nearer to i than j is and, for j < i, the key as far on
-// the right. Rows of p are then divided by their sums.
+// S_ij are the keys other than i that are nearer to i than j is and, for j < i, the key equally far
+// on the right. Rows of p are then divided by their sums.
 #ifndef LENGTHWISE_MODELS_ATTENTION_GEOMETRIC_H_
 #define LENGTHWISE_MODELS_ATTENTION_GEOMETRIC_H_
 
@@ -21,20 +21,20 @@
 
 namespace lengthwise::models {
 
-// p before the division, of logits [..., n, n] (rows are queries), in log space. The diagonal of
-// the logits does not count.
+// p before the division, computed in log space from logits [..., n, n] (rows are queries). Ignores
+// the logits' diagonal.
 at::Tensor GeometricProbabilities(const at::Tensor& logits);
 
-// Divides rows by their sums, or by 1e-12 where those are less: a single token attends to nothing.
+// Divides rows by their sums, or by 1e-12 if the sum is less. A single token attends to nothing.
 at::Tensor NormalizeRows(const at::Tensor& probabilities);
 
-// Adds front_i to [..., i, j > i] and back_i to the others; `back` and `front` are [..., n], logits
-// [..., n, n].
+// Adds front_i to the logits [..., i, j] with j > i, and back_i to the others. `back` and `front`
+// are [..., n], logits [..., n, n].
 at::Tensor AddDirections(const at::Tensor& logits, const at::Tensor& back, const at::Tensor& front);
 
-// The parameters of one block, added to the layout as "<prefix>content_bias" (u, [H, dh]),
-// "direction" ([d, 2 H], first back and then front) with "direction_bias", and the scalars
-// "content_scale" (s), "direction_scale" (s_p) and "offset" (b).
+// Parameters of one block, added to the layout: "<prefix>content_bias" (u, [H, dh]), "direction"
+// ([d, 2 H], back, then front) with "direction_bias", and the scalars "content_scale" (s),
+// "direction_scale" (s_p) and "offset" (b).
 struct GeometricIds {
   GeometricIds(ParameterLayout& layout, const std::string& prefix, int64_t heads, int64_t d_model);
 
@@ -42,8 +42,8 @@ struct GeometricIds {
   ParameterId content_scale, direction_scale, offset;
 };
 
-// As Attend, with geometric attention: `features` [P, B, n, d] are what queries were made from. The
-// encoding may still rotate queries and keys and add to the logits.
+// Attend with geometric attention. `features` [P, B, n, d] are the input of the query projection.
+// The encoding may still rotate queries and keys and add to the logits.
 at::Tensor AttendGeometrically(const Encoding& encoding, const ParameterSet& parameters,
                                const GeometricIds& ids, int64_t block, int64_t heads,
                                const at::Tensor& positions, const at::Tensor& features,
