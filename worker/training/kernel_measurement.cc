@@ -125,6 +125,8 @@ class Measurement {
                                             .longest_sequence = p.tokens},
                                            subject->layout);
     if (!encoding.ok()) return encoding.status();
+    // Encodings without parameters take the type of others, which every network has.
+    subject->layout.Add("other", {1}, {.kind = models::Initializer::Kind::kZeros});
     subject->encoding = p.causal ? models::MakeCausal(*std::move(encoding)) : *std::move(encoding);
     subject->arena =
         std::make_unique<models::ParameterArena>(subject->layout, p.members, at::kFloat, device_);
