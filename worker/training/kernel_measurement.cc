@@ -62,6 +62,18 @@ std::vector<double> OnHost(const at::Tensor& tensor) {
   return {data, data + values.numel()};
 }
 
+// Joins the gradients, all but the values in front, and keeps the first one, of queries, keys and
+// values, by itself as well. A row's softmax takes no notice of a constant, so the gradient of a
+// parameter that adds one is rounding alone: it is measured by the others.
+void JoinGradients(Results& results) {
+  std::vector<double> all;
+  for (size_t i = 1; i < results.size(); ++i) {
+    all.insert(all.end(), results[i].begin(), results[i].end());
+  }
+  results.resize(2);
+  results.push_back(std::move(all));
+}
+
 class Measurement {
  public:
   Measurement(const KernelProblem& problem, const Device& device)
@@ -125,6 +137,8 @@ class Measurement {
                                             .longest_sequence = p.tokens},
                                            subject->layout);
     if (!encoding.ok()) return encoding.status();
+    // Encodings without parameters take the type of others, which every network has.
+    subject->layout.Add("other", {1}, {.kind = models::Initializer::Kind::kZeros});
     subject->encoding = p.causal ? models::MakeCausal(*std::move(encoding)) : *std::move(encoding);
     subject->arena =
         std::make_unique<models::ParameterArena>(subject->layout, p.members, at::kFloat, device_);
@@ -237,10 +251,13 @@ class Measurement {
       };
       return KernelCandidate{.run = [pass] { pass(); },
                              .results =
-                                 [pass] {
+                                 [pass, operation] {
                                    Results results;
                                    for (const at::Tensor& one : pass()) {
                                      results.push_back(OnHost(one));
+                                   }
+                                   if (operation == FusedOperation::kAttention) {
+                                     JoinGradients(results);
                                    }
                                    return results;
                                  }};
