@@ -11,7 +11,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// What is wrong with an event of this fact; empty for nothing.
+// The problem with an event of this fact. Empty if there is none.
 std::string Problem(const v1::Event& fact) {
   v1::StreamEventsRequest request;
   *request.add_events() = fact;

@@ -163,7 +163,7 @@ absl::StatusOr<v1::GetWantedWorkersResponse> Reads::GetWantedWorkers(
     row.set_trials(packs.trials);
     row.set_packs(packs.packs);
     ASSIGN_OR_RETURN(const auto pack, reader->FindPack(packs.pack));
-    if (!pack.has_value()) continue;  // deleted since the decision above
+    if (!pack.has_value()) continue;  // its experiment was just deleted
     ASSIGN_OR_RETURN(const auto shared, ToSharedSpecification(*pack, reader->name()));
     row.set_task(shared.task().label());
     row.set_network(shared.network().label());
