@@ -189,7 +189,7 @@ TEST_F(CoreSchedulingTest, PackIsSplitAcrossARestart) {
   Tell(single, v1::Outcome::OUT_OF_MEMORY, "512 MiB");
   const v1::Trial trial = Get(single.trials(0).trial());
   EXPECT_EQ(trial.state(), v1::FAILED);
-  EXPECT_THAT(trial.reason(), HasSubstr("does not hold even this trial alone (512 MiB)"));
+  EXPECT_THAT(trial.reason(), HasSubstr("is too small even for this trial alone (512 MiB)"));
 }
 
 // The restarted server forgot the limit; the worker did not.

@@ -46,7 +46,7 @@ absl::StatusOr<v1::StreamEventsResponse> EventIntake::Store(const v1::StreamEven
   if (trial.token != token || trial.attempt != first.attempt()) {
     return refuse(
         v1::StreamEventsResponse::STALE_LEASE,
-        absl::StrCat("the trial's newest is attempt ", trial.attempt, " with lease ", trial.token));
+        absl::StrCat("the trial's newest attempt is ", trial.attempt, " with lease ", trial.token));
   }
   ASSIGN_OR_RETURN(const int64_t last, store_.LastSequence(trial.key, trial.attempt));
   response.set_acknowledged_sequence(last);

@@ -132,9 +132,8 @@ absl::StatusOr<v1::GetWantedWorkersResponse> Reads::GetWantedWorkers(
     const v1::GetWantedWorkersRequest& request) {
   constexpr int kMostRows = 1000;
   if (request.max_pack_size() < 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("max_pack_size: got ", request.max_pack_size(),
-                     ", accepted is 0 (which stands for 1) and more"));
+    return absl::InvalidArgumentError(absl::StrCat("max_pack_size: got ", request.max_pack_size(),
+                                                   ", accepted is 0 (which stands for 1) or more"));
   }
   std::string experiment;
   if (!request.experiment().empty()) {

@@ -228,12 +228,13 @@ TEST_F(SchedulerTest, PackThatDoesNotFitIsSplit) {
     const TrialChange change = Finish(key, v1::Outcome::OUT_OF_MEMORY, "2 GiB wanted").trials.at(0);
     EXPECT_EQ(change.to, v1::QUEUED);
     EXPECT_EQ(change.past.failures, 0);
-    EXPECT_EQ(change.reason,
-              "the memory of small does not hold the pack of 4 (2 GiB wanted); goes on in packs of "
-              "at most 2");
+    EXPECT_EQ(
+        change.reason,
+        "the memory of small is too small for the pack of 4 (2 GiB wanted); continues in packs of "
+        "at most 2");
   }
   EXPECT_EQ(scheduler_.leases(), 0);
-  EXPECT_THAT(scheduler_.WhyWaiting(3, now_), HasSubstr("goes in packs of at most 2"));
+  EXPECT_THAT(scheduler_.WhyWaiting(3, now_), HasSubstr("limited to packs of at most 2"));
   // The trials continue in halves on any worker; other trials of the shape only on this one.
   EXPECT_THAT(Grant("large"), ElementsAre(1, 2));
   EXPECT_THAT(Grant("large"), ElementsAre(3, 4));
@@ -251,7 +252,7 @@ TEST_F(SchedulerTest, SingleTrialThatDoesNotFitFails) {
     EXPECT_THAT(Grant("w"), ElementsAre(key));
     const TrialChange change = Finish(key, v1::Outcome::OUT_OF_MEMORY, "9 GiB").trials.at(0);
     EXPECT_EQ(change.to, v1::FAILED);
-    EXPECT_THAT(change.reason, HasSubstr("does not hold even this trial alone (9 GiB)"));
+    EXPECT_THAT(change.reason, HasSubstr("is too small even for this trial alone (9 GiB)"));
   }
 }
 
@@ -280,8 +281,8 @@ TEST_F(SchedulerTest, OwnersOfEqualPriorityTakeTurns) {
   scheduler_.Register("w", 1, now_);
   EXPECT_THAT(Grant("w"), ElementsAre(1));
   EXPECT_THAT(scheduler_.WhyWaiting(3, now_),
-              HasSubstr("waits for its owner's fair share: ada runs 1, bob, who goes first, 0 "
-                        "models; 1 pack of its owner go before it"));
+              HasSubstr("waits for its owner's fair share: ada runs 1 and bob, who goes first, 0 "
+                        "models; it is behind 1 pack of its owner"));
   EXPECT_THAT(Grant("w"), ElementsAre(4));
   EXPECT_THAT(scheduler_.WhyWaiting(3, now_), HasSubstr("waits for 1 pack that ada submitted"));
   EXPECT_THAT(Grant("w"), ElementsAre(2));
