@@ -17,7 +17,7 @@ std::variant<Flags, int> Parse(std::vector<const char*> arguments) {
   return ParseFlags(static_cast<int>(arguments.size()), arguments.data());
 }
 
-// What a wrong command line says.
+// The error of a wrong command line.
 std::string Refusal(const std::vector<const char*>& arguments) {
   testing::internal::CaptureStderr();
   const std::variant<Flags, int> result = Parse(arguments);
@@ -85,7 +85,7 @@ TEST(Flags, PublicEncryptedAddressNeedsNoFlag) {
   EXPECT_EQ(flags.tls_client_ca, "a.pem");
   EXPECT_EQ(flags.quotas.calls_per_second, 0);
   EXPECT_EQ(flags.quotas.streams, 7);
-  // Its metrics are plain text still.
+  // Its metrics are still plain text.
   EXPECT_THAT(Refusal({"--metrics_listen=0.0.0.0:1", "--tls_certificate=c", "--tls_key=k"}),
               HasSubstr("the metrics are plain text"));
 }

@@ -1,4 +1,4 @@
-// Starts the server as a process: what its starter sees of it.
+// Tests of the server's process, from its starter's view.
 #include "server/process.h"
 
 #include <netinet/in.h>
@@ -36,10 +36,10 @@ using ::testing::MatchesRegex;
 
 constexpr int kDeadlineMs = 30'000;
 
-// A child process whose stderr is read here. Killed when it is still there at the end.
+// A child process whose stderr the test reads. Killed if it is still running at the end.
 class Server {
  public:
-  // May have `descriptors` open; 0: as many as the test may.
+  // `descriptors` is its limit of open descriptors; 0: the test's own limit.
   explicit Server(std::vector<std::string> arguments, rlim_t descriptors = 0) {
     arguments.insert(arguments.begin(), "server/process_test_server");
     int ends[2];
@@ -68,7 +68,7 @@ class Server {
     close(stderr_);
   }
 
-  // Reads stderr until it has `text`.
+  // Reads stderr until it contains `text`.
   bool WaitForLine(const std::string& text) {
     while (log_.find(text) == std::string::npos) {
       if (!ReadLog()) return false;
@@ -85,7 +85,7 @@ class Server {
     return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
   }
   void Signal(int number) { kill(pid_, number); }
-  // From now on it gets no more descriptors.
+  // From now on the process gets no more descriptors.
   void TakeDescriptors() {
     const rlimit none = {3, 3};
     EXPECT_EQ(prlimit(pid_, RLIMIT_NOFILE, &none, nullptr), 0);
@@ -93,7 +93,7 @@ class Server {
   const std::string& log() const { return log_; }
 
  private:
-  // False at the end of the process, or after the deadline, which ends it.
+  // False at the end of the process, or after the deadline, which kills it.
   bool ReadLog() {
     pollfd readable = {stderr_, POLLIN, 0};
     if (poll(&readable, 1, kDeadlineMs) != 1) {
@@ -124,7 +124,7 @@ std::string Contents(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-// The lines of the ready file of a server that serves.
+// The lines of a serving server's ready file.
 std::vector<std::string> Addresses(Server& server) {
   EXPECT_TRUE(server.WaitForLine("serving on"));
   std::ifstream file(ReadyFile());
@@ -211,7 +211,7 @@ TEST(Process, LockedDataDirectoryIsExitCodeOne) {
   EXPECT_THAT(server.log(), MatchesRegex("[^\n]*ERROR another server has /locked open\n"));
 }
 
-// A directory of this test's own.
+// A new directory for this test.
 std::string Directory() {
   const std::string path = absl::StrCat(
       testing::TempDir(), "/", testing::UnitTest::GetInstance()->current_test_info()->name());
@@ -242,12 +242,12 @@ TEST(Process, FirstTokenClosesARunningServer) {
   EXPECT_THAT(maker.log(), ::testing::Not(HasSubstr(token.substr(16))));
   for (int i = 0; i < 20; ++i) EXPECT_EQ(list(""), grpc::StatusCode::UNAUTHENTICATED);
   EXPECT_EQ(list(token), grpc::StatusCode::OK);
-  // Some of the refusals are logged, with the client's address.
+  // Some refusals are logged, with the client's address.
   EXPECT_TRUE(
       server.WaitForLine("WARNING refused lengthwise.v1.CatalogueService/"
                          "ListCatalogueEntries to 127.0.0.1:"));
 
-  // Again at the same place: the file stays, and no token is left that nobody has.
+  // Once more with the same file: the file stays, and no unknown token is left.
   const std::string before = Contents(directory + "/tokens");
   Server again({"--data_dir", directory, "--create_admin_token", token_file});
   EXPECT_EQ(again.Wait(), 1);
@@ -315,7 +315,7 @@ TEST(Process, AuditLogIsCompleteAfterACleanStop) {
   EXPECT_THAT(Contents(directory + "/elsewhere"), HasSubstr(refused));
   ask({"--audit_log", "off"});
   EXPECT_EQ(Contents(data + "/audit.log"), lines);
-  // The service goes on, and says once why it writes none.
+  // The service continues, and logs once why it writes no audit log.
   EXPECT_THAT(ask({"--audit_log", "/dev/full"}), HasSubstr("No space left on device"));
   Server nowhere({"--listen=127.0.0.1:0", "--metrics_listen", "", "--data_dir", data, "--audit_log",
                   directory + "/none/audit.log"});
@@ -325,7 +325,7 @@ TEST(Process, AuditLogIsCompleteAfterACleanStop) {
 
 TEST(Process, RootLeavesTokensToTheDirectorysOwner) {
   if (geteuid() != 0) GTEST_SKIP() << "only root gives files to others";
-  // A directory that its owner cannot reach from outside, as /var/lib/private/lengthwise.
+  // A directory that its owner cannot reach from outside, such as /var/lib/private/lengthwise.
   const std::string above = Directory();
   ASSERT_EQ(chmod(above.c_str(), 0700), 0);
   const std::string directory = above + "/data";
@@ -419,7 +419,8 @@ TEST(Process, WrongFlagsAreExitCodeTwo) {
 }
 
 TEST(Process, ExitsWithItsParent) {
-  // A parent that starts the server and waits for it; killed, it leaves the server to the signal.
+  // A parent that starts the server and waits for it. When it is killed, the server gets the
+  // signal.
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
   const pid_t parent = fork();
@@ -445,7 +446,7 @@ TEST(Process, ExitsWithItsParent) {
     ASSERT_EQ(poll(&readable, 1, kDeadlineMs), 1) << log;
     char buffer[4096];
     const ssize_t size = read(ends[0], buffer, sizeof(buffer));
-    if (size <= 0) break;  // the last holder of the pipe, the server, has ended
+    if (size <= 0) break;  // the last process with the pipe, the server, has ended
     log.append(buffer, size);
     if (!killed && log.find("serving on") != std::string::npos) {
       kill(parent, SIGKILL);

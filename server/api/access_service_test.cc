@@ -217,7 +217,7 @@ TEST_F(AccessServiceTest, StreamCountsWhileOpen) {
   const auto first_context = With(ada);
   const auto first = experiments_->WatchExperiment(first_context.get(), watch);
   v1::WatchExperimentResponse response;
-  ASSERT_TRUE(first->Read(&response));  // caught_up: it is open
+  ASSERT_TRUE(first->Read(&response));  // caught_up: the stream is open
 
   const auto second_context = With(ada);
   const auto second = experiments_->WatchExperiment(second_context.get(), watch);
@@ -227,7 +227,7 @@ TEST_F(AccessServiceTest, StreamCountsWhileOpen) {
   first_context->TryCancel();
   first->Finish();
   ASSERT_TRUE(TestServer::Await([&] { return server_.core().event_log().subscriptions() == 0; }));
-  // The place is given back a moment after the subscription: by the end of the call's reactor.
+  // The quota is freed when the call's reactor ends, a moment after the subscription.
   bool reopened = false;
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
   while (!reopened && std::chrono::steady_clock::now() < deadline) {

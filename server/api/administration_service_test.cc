@@ -23,7 +23,7 @@ class AdministrationServiceTest : public ::testing::Test {
     stub_ = v1::AdministrationService::NewStub(server_.Connect());
   }
 
-  // The responses of a backup, and how it ended.
+  // The responses of a backup, and its status.
   std::vector<v1::BackUpResponse> BackUp(const std::string& name, grpc::Status& status) {
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
@@ -58,7 +58,7 @@ TEST_F(AdministrationServiceTest, StreamsProgressAndTheEndOfABackup) {
   ASSERT_FALSE(responses.empty());
   EXPECT_TRUE(responses.back().complete());
   EXPECT_THAT(responses.back().path(), testing::EndsWith("/backups/b"));
-  // What a person can follow, and not each step of the copy.
+  // As many as a person can follow, not one for each step of the copy.
   EXPECT_LT(responses.size(), 100u);
 }
 
@@ -94,7 +94,7 @@ TEST_F(AdministrationServiceTest, ReportsVersionAndClock) {
   const double after = absl::ToUnixMicros(absl::Now()) / 1e6;
   EXPECT_EQ(answer.program_version(), platform::kVersion);
   EXPECT_EQ(answer.worker_api_version(), platform::kWorkerApiVersion);
-  // The clock of the server is this machine's: it answered between the question and the answer.
+  // The server's clock is this machine's, and it answered between request and response.
   EXPECT_GE(seconds(answer.time()), before - 1e-3);
   EXPECT_LE(seconds(answer.time()), after + 1e-3);
   EXPECT_LE(seconds(answer.start_time()), before);

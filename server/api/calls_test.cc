@@ -1,4 +1,4 @@
-// Which threads calls take, over a real connection.
+// The threads that calls use, over a real connection.
 #include <chrono>
 #include <memory>
 #include <string>

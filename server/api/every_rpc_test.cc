@@ -1,5 +1,5 @@
-// Calls every method that the running server has, as each kind of caller: none is open by
-// forgetting.
+// Calls every method of the running server as each kind of caller: no method is open because it was
+// forgotten.
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
@@ -34,7 +34,7 @@
 namespace lengthwise::server {
 namespace {
 
-// The services that the server says it has, as a client may list them.
+// The services of the server, as a client may list them.
 std::set<std::string> ServicesOf(const std::string& address) {
   // grpc.reflection.v1alpha.ServerReflectionRequest: field 7 (list_services) = "*".
   const std::string answer = CallWithBytes(
@@ -77,7 +77,7 @@ class EveryRpcTest : public testing::Test {
     return tokens_->Create(request).value().text();
   }
 
-  // Sends one message, an empty one, and nothing more; the status of the call.
+  // Sends one message, empty by default, and returns the status of the call.
   grpc::StatusCode Call(const std::string& method, const std::optional<std::string>& token,
                         const std::string& message = "") {
     grpc::GenericStub stub(channel_);
@@ -103,12 +103,12 @@ class EveryRpcTest : public testing::Test {
     grpc::Status status;
     call->Finish(&status, nullptr);
     wait();
-    // The core refuses a lease that is not the caller's by the same code as the gate a caller.
+    // The core refuses another caller's lease with the same code as the gate.
     is_lease_refused_ = status.error_message().find("is not the caller's") != std::string::npos;
     return status.error_code();
   }
 
-  // Stops the server; the lines of its audit log, by method.
+  // Stops the server and returns the lines of its audit log, by method.
   std::map<std::string, std::vector<nlohmann::json>> AuditLines() {
     server_.reset();
     audit_.reset();
@@ -122,7 +122,7 @@ class EveryRpcTest : public testing::Test {
   }
 
   TestServer test_;
-  bool is_lease_refused_ = false;  // of the newest call
+  bool is_lease_refused_ = false;  // in the newest call
   std::unique_ptr<TokenStore> tokens_;
   std::string admin_;
   std::string audit_file_;
@@ -136,7 +136,7 @@ TEST_F(EveryRpcTest, RefusesCallersWithoutAToken) {
   EXPECT_GE(methods_.size(), 30u);
   for (const std::string& method : methods_) {
     const grpc::StatusCode code = Call(method, std::nullopt);
-    // Behind a method that is not there, there is nothing to protect.
+    // An unknown method has nothing to protect.
     if (code == grpc::StatusCode::UNIMPLEMENTED) continue;
     EXPECT_EQ(code, grpc::StatusCode::UNAUTHENTICATED) << method;
   }
@@ -242,7 +242,7 @@ TEST_F(EveryRpcTest, RefusalsAreInTheAuditLogWhateverTheMethod) {
 
 TEST_F(EveryRpcTest, ChangingCallsAreInTheAuditLog) {
   ASSERT_EQ(test_.AddExperiment("of-ada", 2), "experiments/of-ada-1");
-  // What has ended can be deleted.
+  // An ended experiment can be deleted.
   ASSERT_TRUE(test_.calls().Cancel("experiments/of-ada-1").ok());
   int changing = 0;
   for (const std::string& method : methods_) {
@@ -257,7 +257,7 @@ TEST_F(EveryRpcTest, ChangingCallsAreInTheAuditLog) {
   }
   EXPECT_GE(changing, 10);
   auto lines = AuditLines();
-  // Of a lease that is not the caller's, which is refused.
+  // About a lease of another caller, which is refused.
   lines.erase("lengthwise.v1.WorkerService/ReleaseLease");
   EXPECT_EQ(lines.size(), static_cast<size_t>(changing)) << "reading leaves no line";
   for (const auto& [method, all] : lines) {
@@ -295,7 +295,7 @@ TEST_F(EveryRpcTest, AuditLogNamesCreatedObjects) {
   EXPECT_EQ(created["request_id"], "again\x1b[2J");
 }
 
-// The stream that brings them goes on, and ends with OK.
+// The stream that carries them continues and ends with OK.
 TEST_F(EveryRpcTest, EventsForAnothersLeaseAreInTheAuditLog) {
   const std::string trial = test_.AddExperiment("grid", 1) + "/trials/t0";
   v1::StreamEventsRequest request;
@@ -321,7 +321,7 @@ TEST_F(EveryRpcTest, AnUploadIsInTheAuditLogByItsHash) {
   v1::UploadDataRequest request;
   request.mutable_header()->set_sha256(std::string(64, 'a'));
   request.mutable_header()->set_size_bytes(1);
-  // The data that the header promises does not come.
+  // The data that the header announces does not follow.
   EXPECT_EQ(Call("lengthwise.v1.ExperimentService/UploadData", Token(v1::SUBMITTER, "grace"),
                  request.SerializeAsString()),
             grpc::StatusCode::DATA_LOSS);
@@ -352,7 +352,7 @@ TEST_F(EveryRpcTest, AServerWithoutTokensHasNoAuditLog) {
   channel_ = grpc::CreateChannel(open->address(), grpc::InsecureChannelCredentials());
   for (const std::string& method : methods_) {
     Call(method, std::nullopt);
-    Call(method, std::nullopt, "\xff");  // no message
+    Call(method, std::nullopt, "\xff");  // not a message
   }
   EXPECT_TRUE(AuditLines().empty());
 }

@@ -48,7 +48,7 @@ class ExperimentServiceTest : public ::testing::Test {
     stub_ = v1::ExperimentService::NewStub(channel_);
   }
 
-  // Runs one unary method of the stub.
+  // Calls one unary method of the stub.
   template <typename Request, typename Response>
   grpc::Status Call(grpc::Status (v1::ExperimentService::Stub::*method)(grpc::ClientContext*,
                                                                         const Request&, Response*),
@@ -70,7 +70,7 @@ class ExperimentServiceTest : public ::testing::Test {
     }
     server_.Append(event);
   }
-  // All experiments.
+  // Number of experiments.
   int Experiments() { return server_.core().reads().ListExperiments({})->experiments_size(); }
 
   TestServer server_;
@@ -127,7 +127,7 @@ TEST(ExperimentServiceQueries, CancelledQueryIsNotHandled) {
   std::thread first([&] { EXPECT_EQ(query(std::chrono::seconds(30)), grpc::StatusCode::OK); });
   ASSERT_TRUE(TestServer::Await([&] { return server.read_gate().reads() > before; }));
   EXPECT_EQ(query(std::chrono::milliseconds(20)), grpc::StatusCode::DEADLINE_EXCEEDED);
-  // On the same connection behind the end of that call: when it is answered, the server knows.
+  // On the same connection after the end of that call: once this is answered, the server knows.
   const auto access = v1::AccessService::NewStub(channel);
   for (int i = 0; i < 2; ++i) {
     grpc::ClientContext context;
@@ -543,7 +543,7 @@ TEST_F(ExperimentServiceTest, AbandonedDownloadsFreeTheirThreads) {
   server_.PutModel(kTrial, 1, std::string(32 << 20, 'x'));
   v1::DownloadModelRequest request;
   request.set_name(kTrial);
-  // More than there are threads: each must be given back.
+  // More downloads than threads: each thread must be freed.
   for (int i = 0; i < 10; ++i) {
     grpc::ClientContext context;
     const auto reader = stub_->DownloadModel(&context, request);

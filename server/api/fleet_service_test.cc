@@ -34,7 +34,7 @@ TEST(FleetServiceTest, SaysHowManyWorkersAreWanted) {
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
   v1::GetWantedWorkersResponse wanted;
   ASSERT_TRUE(stub->GetWantedWorkers(&context, {}, &wanted).ok());
-  // The only trial runs.
+  // The only trial is running.
   EXPECT_EQ(wanted.runnable_packs(), 0);
   EXPECT_EQ(wanted.busy_workers(), 1);
   v1::GetWantedWorkersRequest wrong;

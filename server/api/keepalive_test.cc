@@ -1,5 +1,4 @@
-// A peer whose process stands still, as one does on a machine that hangs: its kernel still answers
-// for it, so that only pings tell.
+// A peer whose process hangs: its kernel still answers, so only pings detect it.
 #include <unistd.h>
 
 #include <atomic>
@@ -26,9 +25,9 @@ namespace lengthwise::server {
 namespace {
 
 constexpr char kExperiment[] = "experiments/grid-1";
-// In place of the agreed seconds; the rest is as in the programs.
+// Shorter than in the programs; otherwise the same.
 constexpr rpc::Pings kPings = {.interval_ms = 100, .timeout_ms = 1000};
-// Many intervals: pings that go on as long as nothing else is sent.
+// Many intervals: pings continue while nothing else is sent.
 constexpr absl::Duration kIdle = absl::Seconds(1);
 
 void Start(TestServer& server) {
@@ -38,7 +37,7 @@ void Start(TestServer& server) {
   server.Serve(std::move(options));
 }
 
-// Watches until the stream ends, and says how.
+// Watches until the stream ends, and returns its status.
 grpc::Status Watch(const std::string& address) {
   const auto stub = v1::ExperimentService::NewStub(
       rpc::CreateChannel({.server = address, .pings = kPings}, {}).value());
@@ -53,7 +52,7 @@ grpc::Status Watch(const std::string& address) {
   return reader->Finish();
 }
 
-// This program again, with one of the two below as its only test.
+// Starts this program again with one of the two tests below.
 std::unique_ptr<platform::ChildProcess> StartPeer(const std::string& role,
                                                   const std::string& argument) {
   return platform::ChildProcess::Start(

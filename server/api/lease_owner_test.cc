@@ -1,5 +1,5 @@
-// A lease belongs to the principal that acquired it: every method that workers call is tried with
-// another worker's token, the lease's id and a guess of it.
+// A lease belongs to the principal that acquired it: every method of workers is called with another
+// worker's token, the lease's id and a guessed id.
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -24,7 +24,7 @@ namespace {
 constexpr char kModel[] = "model";
 constexpr char kService[] = "lengthwise.v1.WorkerService/";
 
-// What somebody shows in a call.
+// The credentials of a call.
 struct Shown {
   std::string token;
   std::string worker;
@@ -33,11 +33,12 @@ struct Shown {
 
 class LeaseOwnerTest : public testing::Test {
  protected:
-  // Calls a method with what is shown; empty when it is accepted, else why it is not.
+  // A method and its call with given credentials, which returns the error, or an empty text if
+  // accepted.
   struct Method {
     std::string name;
     std::function<std::string(const Shown&)> call;
-    // Takes a worker's id alone; another's lease is no part of it.
+    // Takes only a worker's id, so another's lease is not involved.
     bool of_worker_alone = false;
   };
 
@@ -68,7 +69,7 @@ class LeaseOwnerTest : public testing::Test {
     return tokens_->Create(request).value().text();
   }
 
-  // Of the methods as `shown` would call them.
+  // The methods, called with `shown`.
   std::vector<Method> Methods() {
     const auto method = [this](const std::string& name,
                                std::string (LeaseOwnerTest::*call)(const Shown&), bool of_worker) {
@@ -82,7 +83,7 @@ class LeaseOwnerTest : public testing::Test {
             method("UploadArtifact", &LeaseOwnerTest::UploadArtifact, false),
             method("DownloadArtifact", &LeaseOwnerTest::DownloadArtifact, false),
             method("StreamEvents", &LeaseOwnerTest::StreamEvents, false),
-            // Last: the lease ends with it.
+            // Last, because it ends the lease.
             method("ReleaseLease", &LeaseOwnerTest::ReleaseLease, false)};
   }
 
@@ -176,7 +177,7 @@ class LeaseOwnerTest : public testing::Test {
     EXPECT_TRUE(stream->Read(&response));
     const grpc::Status status = stream->Finish();
     const bool refused = response.refusal() != v1::StreamEventsResponse::REFUSAL_UNSPECIFIED;
-    // Nothing of the trial is told.
+    // The response says nothing about the trial.
     if (refused) {
       EXPECT_EQ(response.acknowledged_sequence(), 0);
     }
@@ -193,7 +194,7 @@ class LeaseOwnerTest : public testing::Test {
     return status.ok() ? "" : absl::StrCat(status.error_code(), ": ", status.error_message());
   }
 
-  // All that there is of the trial.
+  // Everything stored about the trial.
   std::string State() {
     std::string state = coordinator_->reads().GetTrial(ada_.lease.trials(0).trial())->DebugString();
     for (const v1::Event& event : coordinator_.History(experiment_)) state += event.DebugString();
@@ -265,7 +266,7 @@ TEST_F(LeaseOwnerTest, WorkerIdIsFreeAfterALeaseOfSilence) {
   EXPECT_NE(RegisterWorker(shown), "");
   coordinator_.Advance(absl::Seconds(31));
   EXPECT_EQ(RegisterWorker(shown), "");
-  // And is the other's now.
+  // Now it belongs to the other principal.
   EXPECT_NE(AcquireLease(ada_), "");
 }
 

@@ -50,7 +50,7 @@ TEST(DownSample, BucketsCoverEveryPointOnce) {
     for (int max_points = 3; max_points <= size; ++max_points) {
       const v1::TrainingPoints points = DownSample(Line(size), max_points);
       ASSERT_EQ(points.steps_size(), max_points);
-      // A bucket's points end at its step; their mean times their number, summed, is the sum 0 +
+      // A bucket's points end at its step, so mean times number, summed over the buckets, is 0 +
       // ... + (size - 1).
       double sum = 0;
       int64_t done = 0;

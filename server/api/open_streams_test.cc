@@ -1,4 +1,4 @@
-// Streams whose token is taken away while they are open, over a real connection.
+// Open streams whose token is revoked or expires, over a real connection.
 #include <atomic>
 #include <chrono>
 #include <filesystem>
@@ -66,7 +66,7 @@ class OpenStreamsTest : public testing::Test {
       return reader->Finish();
     }
   };
-  // A watcher that has heard all there is.
+  // A watcher that is caught up.
   Watch Open(const std::string& token) {
     v1::WatchExperimentRequest request;
     request.set_name(kExperiment);
@@ -79,7 +79,7 @@ class OpenStreamsTest : public testing::Test {
     return watch;
   }
 
-  // Of another experiment, to the worker whose token is ada's.
+  // A lease of another experiment, for the worker with ada's token.
   v1::Lease LeaseOfAda() {
     server_.calls().SetPrincipal("ada");
     server_.calls().Create("more", 1, 1);

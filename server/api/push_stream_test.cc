@@ -1,4 +1,4 @@
-// Clients that read nothing of a large answer, though their connections live.
+// Clients on live connections that read nothing of a large answer.
 #include "server/api/push_stream.h"
 
 #include <chrono>
@@ -25,7 +25,7 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr char kTrial[] = "experiments/grid-1/trials/t0";
-// Far beyond what a connection buffers.
+// Far more than a connection buffers.
 constexpr int64_t kModelBytes = 8 << 20;
 
 void Start(RpcServer::Options options, TestServer& server) {
@@ -34,8 +34,8 @@ void Start(RpcServer::Options options, TestServer& server) {
   server.Serve(std::move(options));
 }
 
-// A connection of its own. Its windows do not grow, as gRPC's do on a slow machine until a whole
-// model fits into them.
+// A new connection. Its windows do not grow, as gRPC's do on a slow machine until a whole model
+// fits into them.
 std::shared_ptr<grpc::Channel> Connect(TestServer& server) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
@@ -44,7 +44,7 @@ std::shared_ptr<grpc::Channel> Connect(TestServer& server) {
                                    arguments);
 }
 
-// A download with a deadline that only a hanging server meets.
+// A download with a deadline that only a hanging server reaches.
 class Download {
  public:
   explicit Download(TestServer& server) : Download(Connect(server)) {}
@@ -76,7 +76,7 @@ class Download {
   int64_t bytes_ = 0;
 };
 
-// Threads of this process, which is server and client.
+// Number of threads of this process, which is both server and client.
 int64_t Threads() {
   return std::distance(std::filesystem::directory_iterator("/proc/self/task"),
                        std::filesystem::directory_iterator());
@@ -97,11 +97,11 @@ TEST(PushStreamTest, UnreadStreamsHoldNoThread) {
       ASSERT_TRUE(unread.back()->ReadOne());  // it has begun
     }
   }
-  // The only thread for all of them has work, so it waits for none.
+  // The only thread is busy with none of them, so this download does not wait.
   Download other(server);
   EXPECT_TRUE(other.ReadToEnd().ok());
   EXPECT_EQ(other.bytes(), kModelBytes);
-  // gRPC has some threads more for more connections.
+  // gRPC has a few more threads for more connections.
   EXPECT_LT(Threads() - before, std::ssize(unread) / 2);
   for (const auto& download : unread) download->Cancel();
 }
@@ -151,7 +151,7 @@ TEST(PushStreamTest, UnreadStreamsDelayNoOtherClient) {
   for (int i = 0; i < 64; ++i) {
     unread.push_back(std::make_unique<Download>(connection));
     if (i >= TransferThreads::kStreamsOfAClient) continue;
-    ASSERT_TRUE(unread[i]->ReadOne());  // it has begun: the others wait for their turn
+    ASSERT_TRUE(unread[i]->ReadOne());  // it has begun; the others wait for their turn
   }
 
   Download other(server);

@@ -95,7 +95,7 @@ absl::StatusOr<std::vector<v1::AttentionMap>> AttentionMaps(
     EventLog& log, const v1::QueryAttentionMapsRequest& request) {
   RETURN_IF_ERROR(CheckTrialName("name", request.name()));
   if (request.length() < 0) {
-    return InvalidField("length", absl::StrCat("is ", request.length(), "; accepted: 0 and more"));
+    return InvalidField("length", absl::StrCat("is ", request.length(), "; accepted: 0 or more"));
   }
   std::vector<v1::AttentionMap> maps;
   const absl::Status status = log.ForEachEvent(

@@ -47,7 +47,7 @@ TEST(RpcServer, HealthIsServing) {
   RpcServer* const server = &test.rpc();
   // grpc.health.v1.HealthCheckResponse: field 1 (status) = 1 (SERVING).
   EXPECT_EQ(CallWithBytes(server->address(), "/grpc.health.v1.Health/Check", ""), "\x08\x01");
-  // The same of one service by its name (field 1 of the request).
+  // The same for one service by name (field 1 of the request).
   EXPECT_EQ(CallWithBytes(server->address(), "/grpc.health.v1.Health/Check",
                           "\x0a\x1flengthwise.v1.ExperimentService"),
             "\x08\x01");
@@ -111,7 +111,7 @@ TEST(RpcServer, ReachesItselfOnEveryKindOfAddress) {
         options.encryption.certificate = platform::ReadFile(pair.certificate).value();
         options.encryption.key = platform::ReadFile(pair.key).value();
       }
-      // One client's connection is all that fits: the server's own is not counted.
+      // Only one client's connection fits; the server's own does not count.
       options.edge.connections = 1;
       const auto server = RpcServer::Start(std::move(options), test.core()).value();
       for (int i = 0; i < 5; ++i) {
@@ -121,7 +121,7 @@ TEST(RpcServer, ReachesItselfOnEveryKindOfAddress) {
   }
 }
 
-// A connection that says nothing.
+// A connection that sends nothing.
 platform::Descriptor Connect(const std::string& address) {
   platform::Descriptor connection(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in to = {};
@@ -148,7 +148,7 @@ TEST(RpcServer, ConnectionsWithoutACallAreLimited) {
   ASSERT_TRUE(call());
   std::vector<platform::Descriptor> connections;
   for (int i = 0; i < 4; ++i) connections.push_back(Connect(server->address()));
-  // The fourth hears the end, without a byte of gRPC's.
+  // The fourth is closed without a byte from gRPC.
   char byte = 0;
   EXPECT_EQ(recv(connections.back().get(), &byte, 1, 0), 0);
   EXPECT_EQ(recv(connections.front().get(), &byte, 1, 0), 1);

@@ -196,7 +196,7 @@ absl::Status CheckWorker(const v1::WorkerDescription& worker) {
   }
   if (worker.max_pack_size() < 1) {
     return InvalidField("worker.max_pack_size",
-                        absl::StrCat("is ", worker.max_pack_size(), "; accepted: 1 and more"));
+                        absl::StrCat("is ", worker.max_pack_size(), "; accepted: 1 or more"));
   }
   return absl::OkStatus();
 }
@@ -216,11 +216,10 @@ absl::Status CheckArtifactHeader(const v1::UploadArtifactRequest::Header& header
   RETURN_IF_ERROR(CheckSha256("header.sha256", header.sha256()));
   if (header.size_bytes() < 0) {
     return InvalidField("header.size_bytes",
-                        absl::StrCat("is ", header.size_bytes(), "; accepted: 0 and more"));
+                        absl::StrCat("is ", header.size_bytes(), "; accepted: 0 or more"));
   }
   if (header.step() < 0) {
-    return InvalidField("header.step",
-                        absl::StrCat("is ", header.step(), "; accepted: 0 and more"));
+    return InvalidField("header.step", absl::StrCat("is ", header.step(), "; accepted: 0 or more"));
   }
   return absl::OkStatus();
 }

@@ -39,7 +39,7 @@ TEST(Names, OthersAreRefusedByField) {
 }
 
 TEST(Names, LongNameIsTruncatedInErrors) {
-  // Cut in the middle of a two-byte character, if cut by bytes.
+  // A cut by bytes would be in the middle of a two-byte character.
   std::string name = "experiments/a";
   while (name.size() < 10'000) name += "\u00e9";
   const std::string message = Message(CheckExperimentName("name", name));

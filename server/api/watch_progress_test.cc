@@ -1,4 +1,4 @@
-// What watchers are told of the trials that run.
+// Progress of running trials for watchers.
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,7 +31,7 @@ TEST_F(WatchTest, ProgressIsTheNewestPerTrialOnRequest) {
       newest[progress.trial() == NameOf(1)] = progress.done();
     }
   }
-  // In order for each trial, though some were replaced.
+  // In order for each trial, although some were replaced.
   int64_t last[2] = {0, 0};
   for (const v1::TrialProgress& progress : with.progress()) {
     int64_t& before = last[progress.trial() == NameOf(1)];
@@ -46,7 +46,7 @@ TEST_F(WatchTest, ProgressIsTheNewestPerTrialOnRequest) {
   EXPECT_TRUE(without.progress().empty());
 }
 
-// What is kept for one who does not read would grow with the trials that ever ran.
+// Otherwise the memory for a client that does not read would grow with every trial that ever ran.
 TEST_F(WatchTest, RegressionProgressOfEndedTrialsIsDropped) {
   const std::string experiment = server_.AddExperiment("long", 3);
   const auto name = [&](int trial) { return absl::StrCat(experiment, "/trials/t", trial); };
@@ -55,8 +55,8 @@ TEST_F(WatchTest, RegressionProgressOfEndedTrialsIsDropped) {
   request.set_include_progress(true);
   Watch slow(*stub_, request);
   while (slow.caught_up() == 0) ASSERT_TRUE(slow.ReadOne());
-  // Once this is read from the log, its write is outstanding until the client reads: together they
-  // are far beyond what a connection buffers.
+  // Once this is read from the log, its write is outstanding until the client reads: together the
+  // events far exceed what a connection buffers.
   for (int i = 0; i < 16; ++i) {
     v1::Event large = Large(1 << 20);
     large.set_trial(name(2));
@@ -86,7 +86,7 @@ TEST_F(WatchTest, ProgressOfManyTrialsComesInSeveralResponses) {
   request.set_include_progress(true);
   Watch watch(*stub_, request);
   ASSERT_TRUE(watch.ReadOne());
-  // The first that it hears of brings what was told of the others.
+  // The first progress that it gets brings that of the others.
   server_.SendProgress(name(kTrials - 1), 1);
   while (watch.progress().size() < kTrials) ASSERT_TRUE(watch.ReadOne());
   EXPECT_EQ(watch.progress().back().trial(), name(kTrials - 1));
@@ -108,7 +108,7 @@ TEST_F(WatchTest, TrialWatcherSeesOnlyItsTrial) {
   AppendLines(10, 12);
   ASSERT_TRUE(watch.ReadEvents(6));
   EXPECT_EQ(watch.texts().back(), "line 11");
-  // It ends with its trial, though another runs.
+  // It ends with its trial, although another is running.
   server_.EndTrial(NameOf(1));
   watch.ReadToEnd();
   EXPECT_TRUE(watch.Finish().ok());

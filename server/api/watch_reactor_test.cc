@@ -1,5 +1,4 @@
-// WatchExperiment over a real connection: what clients see, whatever they and the server do
-// meanwhile.
+// WatchExperiment over a real connection, as clients see it.
 #include "server/api/watch_reactor.h"
 
 #include <atomic>
@@ -21,7 +20,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Of what tests append, counted from 1.
+// Positions of the events that tests append, counted from 1.
 std::vector<int64_t> Positions(int64_t from, int64_t to) {
   std::vector<int64_t> positions;
   for (int64_t i = from; i < to; ++i) positions.push_back(i + kFirst - 1);
@@ -135,12 +134,12 @@ TEST_F(WatchTest, ReconnectMissesAndRepeatsNoEvent) {
 }
 
 TEST_F(WatchTest, SlowReaderHasACursorAndNoQueue) {
-  // 100 events of 512 KiB are 50 MiB: far beyond what a connection buffers.
+  // 100 events of 512 KiB are 50 MiB, far more than a connection buffers.
   Watch slow(*stub_, {});
   ASSERT_TRUE(slow.ReadOne());
   for (int i = 0; i < 100; ++i) server_.Append(Large());
   EndAllTrials();
-  // Another watcher is not held up.
+  // Another watcher is not delayed.
   v1::WatchExperimentRequest tail;
   tail.set_start_position(kFirst + 99);
   Watch quick(*stub_, tail);
@@ -148,7 +147,8 @@ TEST_F(WatchTest, SlowReaderHasACursorAndNoQueue) {
   quick.ReadToEnd();
   EXPECT_TRUE(quick.Finish().ok());
   EXPECT_EQ(quick.positions(), Positions(100, 101));
-  // The slow one was not read ahead for: pages of one event, most of them still unread.
+  // The server does not read ahead for the slow watcher: pages hold one event, and most are still
+  // unread.
   EXPECT_LT(server_.read_gate().reads() - reads, 50);
   slow.ReadToEnd();
   EXPECT_TRUE(slow.Finish().ok());
@@ -166,7 +166,7 @@ TEST_F(WatchTest, LagIsThatOfTheSlowestWatcher) {
   for (int i = 0; i < 100; ++i) server_.Append(Large());
   const absl::Time after = absl::Now();
   ASSERT_TRUE(AwaitBehind(1));
-  // From the first that it did not get.
+  // Counted from the first event that the watcher did not get.
   const absl::Time later = after + absl::Hours(1);
   EXPECT_GE(streams_->ReadLags(later).longest, absl::Hours(1));
   EXPECT_LE(streams_->ReadLags(later).longest, later - before);
@@ -232,7 +232,8 @@ TEST_F(WatchTest, UnknownExperimentsAndBadRequestsAreRefused) {
 
 TEST_F(WatchTest, ADeletedExperimentEndsTheStreamWithNotFound) {
   AppendLines(0, 3);
-  // Only a cancelled experiment can be deleted: the stream must outlive the end of its trials.
+  // Only an experiment without unfinished trials can be deleted, so the stream must outlive its
+  // trials.
   v1::WatchExperimentRequest request;
   request.set_follow(true);
   Watch watch(*stub_, request);
@@ -246,7 +247,7 @@ TEST_F(WatchTest, CancelledWatchersEndTheirSubscriptions) {
   AppendLines(0, 1000);
   for (int i = 0; i < 30; ++i) {
     Watch watch(*stub_, {});
-    ASSERT_TRUE(watch.ReadEvents(30 * i));  // in the history, in the middle of a write
+    ASSERT_TRUE(watch.ReadEvents(30 * i));  // in the history, during a write
     watch.Cancel();
     watch.ReadToEnd();
     EXPECT_EQ(watch.Finish().error_code(), grpc::StatusCode::CANCELLED);
@@ -280,7 +281,7 @@ TEST_F(WatchTest, StopDoesNotWaitForASlowReader) {
   for (int i = 0; i < 50; ++i) server_.Append(Large());
   Watch watch(*stub_, {});
   ASSERT_TRUE(watch.ReadEvents(1));
-  server_.rpc().Stop(absl::Milliseconds(100));  // returns, though a write is outstanding
+  server_.rpc().Stop(absl::Milliseconds(100));  // returns although a write is outstanding
   EXPECT_EQ(Subscriptions(), 0);
 }
 

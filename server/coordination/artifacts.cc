@@ -81,7 +81,7 @@ absl::StatusOr<std::unique_ptr<ArtifactWriter>> Artifacts::Write(
     const v1::UploadArtifactRequest::Header& header, std::string caller) {
   if (header.size_bytes() < 1) {
     return absl::InvalidArgumentError(
-        absl::StrCat("size_bytes: got ", header.size_bytes(), ", accepted is 1 and more"));
+        absl::StrCat("size_bytes: got ", header.size_bytes(), ", accepted is 1 or more"));
   }
   if (header.size_bytes() > max_bytes_) {
     return absl::ResourceExhaustedError(absl::StrCat("size_bytes: got ", header.size_bytes(),
@@ -152,15 +152,15 @@ absl::Status Artifacts::TakeUpload(const std::string& principal, int64_t bytes) 
       wait, absl::StrCat(principal, " uploads more than ", most, " bytes or ",
                          kUploadsPerHour * kCountedParts,
                          " files of examples in an hour; try again in ", absl::FormatDuration(wait),
-                         ", or have the server's --max_data_bytes raised, of which it is ",
-                         kUploadsPerHour, " times"));
+                         ", or have the server's --max_data_bytes raised: the limit is ",
+                         kUploadsPerHour, " times that"));
 }
 
 absl::StatusOr<std::unique_ptr<ArtifactWriter>> Artifacts::WriteData(
     const v1::UploadDataRequest::Header& header, const std::string& principal) {
   if (header.size_bytes() < 1) {
     return absl::InvalidArgumentError(
-        absl::StrCat("size_bytes: got ", header.size_bytes(), ", accepted is 1 and more"));
+        absl::StrCat("size_bytes: got ", header.size_bytes(), ", accepted is 1 or more"));
   }
   if (header.size_bytes() > max_data_bytes_) {
     return absl::ResourceExhaustedError(absl::StrCat("size_bytes: got ", header.size_bytes(),

@@ -58,8 +58,9 @@ class Artifacts {
   absl::StatusOr<std::unique_ptr<ArtifactWriter>> Write(
       const v1::UploadArtifactRequest::Header& header, std::string caller);
   // Starts the upload of a file of examples. Lines are parsed as they arrive: INVALID_ARGUMENT for
-  // the first line that is not an example. RESOURCE_EXHAUSTED if the principal announces more than
-  // eight maximum-size files in an hour: an unused file stays on the disk for an hour.
+  // the first line that is not an example. RESOURCE_EXHAUSTED if the principal announces more bytes
+  // in an hour than eight files of the maximum size have: an unused file stays on the disk for an
+  // hour.
   absl::StatusOr<std::unique_ptr<ArtifactWriter>> WriteData(
       const v1::UploadDataRequest::Header& header, const std::string& principal);
   // Verifies an artifact of the trial, or a file of examples of its experiment, and opens it.

@@ -195,6 +195,8 @@ void CommandLoop::ProcessGroup(const std::vector<Command>& group) {
       heartbeats_.Serve(answers);
     }
   }
+  // Without state_mutex_: readers of the scheduler must not wait for the disk. Only this thread
+  // changes it, so it stays equal to what is being committed.
   const auto start = std::chrono::steady_clock::now();
   bool changed = false;
   if (status.ok()) {
@@ -217,6 +219,7 @@ void CommandLoop::ProcessGroup(const std::vector<Command>& group) {
   waiters_.Committed();
   heartbeats_.Committed();
   if (changed) LENGTHWISE_FAILPOINT("coordinator.publish.before");
+  // Before the answers: a caller that reads after its answer must see its own effects.
   options_.publish({.effects = ledger_.TakeEffects(),
                     .commit_time = commit_time,
                     .commands = group.size(),

@@ -52,12 +52,14 @@ absl::StatusOr<std::unique_ptr<Core>> Core::Open(const CoreOptions& options) {
 
 absl::StatusOr<std::unique_ptr<Core>> Core::Open(const CoreOptions& options,
                                                  Dependencies dependencies) {
+  // Before the lock, whose file would make the data directory non-empty.
   if (!options.restore_from.empty()) {
     RETURN_IF_ERROR(RestoreBackup(options.restore_from, options.data_dir));
   }
   if (absl::Status status = platform::CreateDirectories(options.data_dir); !status.ok()) {
     return absl::FailedPreconditionError(status.message());
   }
+  // Before anything is opened or cleaned up: another server's unfinished files must stay.
   auto lock = platform::FileLock::Acquire(options.data_dir + "/LOCK");
   if (!lock.ok() && !absl::IsAborted(lock.status())) {
     return absl::FailedPreconditionError(absl::StrCat(

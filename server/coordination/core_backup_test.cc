@@ -1,4 +1,4 @@
-// Copies of everything, made while the server works, and the way back.
+// Backups made while the server works, and their restoration.
 #include <atomic>
 #include <filesystem>
 #include <fstream>
@@ -35,7 +35,7 @@ TEST_F(CoreBackupTest, BackupHasAllEventsAcknowledgedBefore) {
   std::atomic<bool> stop = false;
   std::thread worker([&] {
     for (int64_t sequence = 4; !stop; ++sequence) {
-      // A checkpoint now and then: the older ones are to be deleted while the backup is made.
+      // Checkpoints in between make older ones due for deletion during the backup.
       if (sequence % 10 == 0) {
         const std::string bytes = absl::StrCat("checkpoint at ", sequence);
         const int64_t step = 30 + sequence;
@@ -49,7 +49,7 @@ TEST_F(CoreBackupTest, BackupHasAllEventsAcknowledgedBefore) {
   });
   while (acknowledged < 50) std::this_thread::yield();
   const int64_t before = acknowledged;
-  // Who may call belongs to it: a restored server must not be open to everyone.
+  // Tokens are part of the backup: a restored server must not be open to everyone.
   ASSERT_EQ(platform::WriteFileAtomically(coordinator_.data_dir() + "/tokens", "tokens"),
             absl::OkStatus());
   v1::BackUpRequest request;
@@ -57,7 +57,7 @@ TEST_F(CoreBackupTest, BackupHasAllEventsAcknowledgedBefore) {
   std::vector<v1::BackUpResponse> told;
   ASSERT_EQ(coordinator_->backups().BackUp(request,
                                            [&](const v1::BackUpResponse& response) {
-                                             // The worker goes on in the middle of it.
+                                             // The worker continues during the backup.
                                              const int64_t now = acknowledged;
                                              while (acknowledged < now + 25)
                                                std::this_thread::yield();
@@ -101,7 +101,7 @@ TEST_F(CoreBackupTest, BackupHasAllEventsAcknowledgedBefore) {
   EXPECT_GE(stored, before);
   EXPECT_LT(stored, acknowledged) << "one moment, not the end";
 
-  // The experiment goes on to its end, from a checkpoint.
+  // The experiment continues to its end from a checkpoint.
   ASSERT_EQ(copy.Register("w2", 2), absl::OkStatus());
   copy.Advance(absl::Minutes(10));
   ASSERT_EQ(copy.Register("w2", 2), absl::OkStatus());
@@ -117,12 +117,12 @@ TEST_F(CoreBackupTest, BackupHasAllEventsAcknowledgedBefore) {
     }
   }
   EXPECT_EQ(copy->reads().GetExperiment(experiment)->trials().succeeded(), 2);
-  // A watcher that was ahead of the backup misses nothing of what comes.
+  // A watcher that was ahead of the backup misses none of the new events.
   EXPECT_GT(copy.History(experiment).back().position(),
             coordinator_.History(experiment).back().position());
 }
 
-// Makes the backup `name`, in the middle of which `meanwhile` happens, once.
+// Makes the backup `name`, and calls `meanwhile` once during it.
 void BackUpWhile(TestCoordinator& coordinator, const std::string& name,
                  const std::function<void()>& meanwhile) {
   v1::BackUpRequest request;
@@ -156,7 +156,7 @@ TEST_F(CoreBackupTest, RegressionBackupKeepsTheModelOfARetriedTrial) {
     lease = retry();
     ASSERT_THAT(lease.trials(), SizeIs(1));
     EXPECT_EQ(lease.trials(0).checkpoint_step(), 30);
-    // Uploaded, and not told of before the backup is done.
+    // Uploaded; its event is sent only after the backup.
     told = store(lease, 1, 40);
   });
   EXPECT_EQ(coordinator_.Send(lease, {told})->acknowledged_sequence(), 1);
@@ -176,14 +176,14 @@ TEST_F(CoreBackupTest, RegressionBackupKeepsAReusedCheckpoint) {
   BackUpWhile(coordinator_, "third", [&] {
     const std::string bytes = "checkpoint 4";
     EXPECT_EQ(coordinator_.Upload(lease, 0, 40, bytes), absl::OkStatus());
-    // With this one the second is not wanted any more ...
+    // With this checkpoint the second one is due for deletion ...
     coordinator_.Send(lease, {CheckpointEvent(lease, 0, 4, 40, bytes)}).IgnoreError();
     coordinator_.Release("w", lease);
     const std::string directory = coordinator_.data_dir() + "/artifacts/sort-1/lr0-seed0/";
     for (const char* damaged : {"checkpoint 3", "checkpoint 4"}) {
       std::filesystem::remove(directory + platform::Sha256Hex(damaged) + ".safetensors");
     }
-    // ... but now it is.
+    // ... but now the trial resumes from it.
     EXPECT_EQ(coordinator_.Acquire("w").trials(0).checkpoint_step(), 20);
   });
   EXPECT_THAT(Artifacts(), ElementsAre("checkpoint 2"));
@@ -244,7 +244,7 @@ TEST_F(CoreBackupTest, DamagedBackupIsRefusedByFileName) {
   EXPECT_TRUE(absl::IsNotFound(restore(backup + "_none", target)));
   EXPECT_TRUE(absl::IsFailedPrecondition(restore(backup, coordinator_.data_dir())));
 
-  // Each copy with another damage.
+  // Each copy is damaged differently.
   const auto damaged = [&](const std::string& what,
                            const std::function<void(const std::string&)>& damage) {
     const std::string copy = NewDirectory();
@@ -286,7 +286,7 @@ TEST_F(CoreBackupTest, RestoredServerReusesNoIds) {
             absl::OkStatus());
   std::set<std::string> given = {"experiments/sort-1", coordinator_.Create("sort", 1, 1),
                                  coordinator_.Create("new", 1, 1)};
-  // Again, too, from the same backup.
+  // A second copy of the same backup gets other ids as well.
   for (int copies = 0; copies < 2; ++copies) {
     TestCoordinator copy;
     copy.options().restore_from = coordinator_.data_dir() + "/backups/b";
@@ -298,14 +298,14 @@ TEST_F(CoreBackupTest, RestoredServerReusesNoIds) {
           id, testing::MatchesRegex(absl::StrCat("experiments/", name, "-[0-9]+\\.[0-9a-f]{6}")));
       EXPECT_TRUE(given.insert(id).second) << id;
     }
-    // What the copy deleted it knows as its own, and finishes to delete at the next start.
+    // The copy knows the experiment that it deleted and finishes its deletion at the next start.
     const std::string deleted = copy.Create("sort", 1, 1);
     ASSERT_TRUE(copy.Cancel(deleted).ok());
     ASSERT_EQ(copy.Delete(deleted), absl::OkStatus());
     const std::string left =
         copy.data_dir() + "/artifacts/" + deleted.substr(std::string("experiments/").size());
     std::filesystem::create_directories(left + "/trial");
-    std::filesystem::create_directories(left + "0/trial");  // another's
+    std::filesystem::create_directories(left + "0/trial");  // another server's
     copy.Close();
     copy.options().restore_from.clear();
     ASSERT_EQ(copy.Open(), absl::OkStatus());

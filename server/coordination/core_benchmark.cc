@@ -1,5 +1,5 @@
-// How much the coordinator takes, everything durable: points stored, trials dispatched to finished,
-// submissions; and how soon it sums up what has finished. In one process, without gRPC.
+// Cost of the core with durable commits: points stored, trials dispatched until finished,
+// submissions, and summaries. In one process, without gRPC.
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
@@ -29,7 +29,7 @@ std::unique_ptr<TestCoordinator> Start(const std::string& name) {
   return coordinator;
 }
 
-// Batches of 100 points, `window` of them unacknowledged.
+// Batches of 100 points, with `window` batches unacknowledged.
 void BM_StorePoints(benchmark::State& state) {
   const int64_t window = state.range(0);
   constexpr int kPoints = 100;
@@ -69,7 +69,7 @@ void BM_StorePoints(benchmark::State& state) {
 }
 BENCHMARK(BM_StorePoints)->Arg(1)->Arg(16)->Arg(128)->UseRealTime();
 
-// Empty trials from a queue of 10,000: leased one by one by 32 workers at once, each with one
+// Empty trials from a queue of 10,000, leased one by one by 32 concurrent workers, each with one
 // outcome.
 void BM_DispatchTrials(benchmark::State& state) {
   constexpr int kWorkers = 32;
@@ -114,8 +114,8 @@ void BM_DispatchTrials(benchmark::State& state) {
 }
 BENCHMARK(BM_DispatchTrials)->UseRealTime();
 
-// One experiment of so many trials in packs of 30, acknowledged and durable. The grid's resolution
-// is the tests' small one.
+// One experiment of this many trials in packs of 30, acknowledged and durable. With the tests'
+// simple resolver.
 void BM_Submit(benchmark::State& state) {
   const int packs = static_cast<int>(state.range(0)) / 30;
   std::unique_ptr<TestCoordinator> coordinator = Start("submit");
@@ -127,8 +127,8 @@ BENCHMARK(BM_Submit)->Arg(330)->Arg(4950)->Arg(99'990)->UseRealTime()->Unit(
 
 enum class Change { kCancel, kRetry, kDelete };
 
-// The longest that a worker waits for the answer to a heartbeat, milliseconds, while a command
-// about 100,000 trials is carried out: for a deletion, until the last row is gone.
+// Longest wait for the answer to a heartbeat, in milliseconds, while a command about 100,000 trials
+// runs. A deletion lasts until the last row is gone.
 void BM_HeartbeatBeside(benchmark::State& state, Change change) {
   std::unique_ptr<TestCoordinator> coordinator = Start("beside");
   const std::string experiment = coordinator->Create("sort", 100, 1000);
@@ -177,8 +177,8 @@ BENCHMARK_CAPTURE(BM_HeartbeatBeside, deletion, Change::kDelete)
     ->Iterations(1)
     ->Unit(benchmark::kMillisecond);
 
-// 6,000 trials that have succeeded: 600 cells of 10 seeds, each with accuracies at 500 lengths.
-// Made once; benchmarks only read it.
+// 6,000 successful trials: 600 cells of 10 seeds, each with accuracies at 500 lengths. Created
+// once; benchmarks only read it.
 TestCoordinator& Finished() {
   static TestCoordinator& coordinator = *[] {
     auto made = Start("summary");
@@ -198,7 +198,7 @@ TestCoordinator& Finished() {
   return coordinator;
 }
 
-// Sums it up; `cold` for the first time since the server's start.
+// Summarizes it. `cold`: the first query since the server's start.
 void BM_Summarize(benchmark::State& state, bool cold, bool omit_lengths) {
   TestCoordinator& coordinator = Finished();
   int64_t bytes = 0;

@@ -1,4 +1,4 @@
-// What happens when somebody, or a time server, sets the clock.
+// Behaviour when a user or a time server sets the clock.
 #include <string>
 
 #include "gmock/gmock.h"
@@ -25,7 +25,7 @@ class CoreClockTest : public testing::TestWithParam<absl::Duration> {
     EXPECT_EQ(coordinator_.Register("w"), absl::OkStatus());
   }
 
-  // The first failure of the trial: it is tried again after the first back-off.
+  // Lets the trial fail for the first time. It is tried again after the first back-off.
   void Fail() {
     ASSERT_EQ(coordinator_
                   .Send(lease_, {OutcomeEvent(lease_, 0, 1, 0, v1::Outcome::FAILED_TEMPORARILY,
@@ -48,7 +48,7 @@ TEST_P(CoreClockTest, LeaseSurvivesAClockChange) {
 
 TEST_P(CoreClockTest, RegressionWorkerSurvivesAClockChange) {
   coordinator_.SetWallClock(GetParam());
-  // Whoever asks before the worker was heard of again.
+  // A query before the worker's next call.
   EXPECT_EQ(coordinator_->GetStatistics().workers.size(), 1);
   ASSERT_EQ(coordinator_->reads().ListWorkers().workers_size(), 1);
   EXPECT_TRUE(coordinator_->reads().ListWorkers().workers(0).alive());
@@ -74,7 +74,7 @@ TEST_P(CoreClockTest, FailedTrialWaitsAtMostItsBackOff) {
   Fail();
   EXPECT_EQ(coordinator_.Acquire("w").trials_size(), 0);
   Restart(GetParam());
-  // Not the longest back-off there is: this one's.
+  // Not the maximum back-off: that of this failure.
   coordinator_.Advance(Scheduler::Options().first_back_off);
   const v1::Lease next = coordinator_.Acquire("w");
   ASSERT_EQ(next.trials_size(), 1);

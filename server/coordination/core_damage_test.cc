@@ -1,5 +1,5 @@
-// Rows of the database whose bytes are no message any more: an answer that names the file and what
-// is damaged, never a message that lacks something; and everything else goes on.
+// Database rows whose bytes are no longer a message: the error names the file and the damage, an
+// incomplete message is never returned, and everything else keeps working.
 #include <sqlite3.h>
 
 #include <string>
@@ -28,7 +28,7 @@ class CoreDamageTest : public testing::Test {
 
   std::string Database() const { return coordinator_.data_dir() + "/lengthwise.db"; }
 
-  // Between two servers.
+  // Runs `sql` between two servers.
   void Damage(const std::string& sql) {
     coordinator_.Close();
     sqlite3* database = nullptr;
@@ -62,7 +62,7 @@ TEST_F(CoreDamageTest, SpecificationOfAnExperimentIsNamed) {
   ExpectNamed(coordinator_->reads().GetExperiment(experiment_).status(), what);
   ExpectNamed(coordinator_->reads().ListExperiments({}).status(), what);
   ExpectNamed(coordinator_.Extend(experiment_, {7}).status(), what);
-  // What cannot be answered is not begun.
+  // An answer that cannot be built changes nothing.
   ExpectNamed(coordinator_.Cancel(experiment_).status(), what);
   EXPECT_EQ(coordinator_->GetStatistics().trials.queued(), 3);
   // Its trials have specifications of their own.
@@ -84,7 +84,7 @@ TEST_F(CoreDamageTest, SpecificationOfATrialIsNamed) {
   ExpectNamed(coordinator_.CancelTrial(trial).status(), "the specification of " + trial);
   ExpectNamed(List(), "the specification of ");
   ExpectNamed(coordinator_.Summarize(experiment_).status(), "the specification of pack ");
-  // It cannot run, says so, and keeps nobody from running.
+  // It cannot run, says so, and does not keep others from running.
   const v1::Lease lease = coordinator_.Acquire("w");
   ASSERT_THAT(lease.trials(), SizeIs(1));
   EXPECT_EQ(lease.trials(0).trial(), other + "/trials/lr0-seed0");
@@ -92,7 +92,7 @@ TEST_F(CoreDamageTest, SpecificationOfATrialIsNamed) {
   ASSERT_FALSE(history.empty());
   EXPECT_EQ(history.back().state_change().to(), v1::FAILED);
   EXPECT_THAT(history.back().state_change().reason(), HasSubstr(Database()));
-  // What ran goes on.
+  // The running trial continues.
   EXPECT_EQ(coordinator_.Send(running, {PointsEvent(running, 0, 1, 1)})->acknowledged_sequence(),
             1);
 }
@@ -117,7 +117,7 @@ TEST_F(CoreDamageTest, OfAnEvent) {
   coordinator_.Send(lease, {PointsEvent(lease, 0, 1, 5), PointsEvent(lease, 0, 2, 6)})
       .IgnoreError();
   const int64_t position = coordinator_.History(trial).back().position();
-  // Fewer bytes than were stored are a message, too: one that lacks its fact.
+  // Truncated bytes may parse, into a message without its fact.
   for (const char* bytes : {"x'ff'", "x''"}) {
     Damage(absl::StrCat("UPDATE events SET payload = ", bytes, " WHERE position = ", position));
     const std::string what = absl::StrCat("event ", position, " of ", trial);

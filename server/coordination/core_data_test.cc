@@ -1,4 +1,4 @@
-// Files of examples: uploaded once, kept while an experiment needs them, brought to its workers.
+// Files of examples: uploaded once, kept while an experiment needs them, served to its workers.
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -34,7 +34,7 @@ class CoreDataTest : public CoreHousekeepingTest {
     header.set_size_bytes(size);
     auto writer = coordinator_->artifacts().WriteData(header, principal);
     if (!writer.ok()) return writer.status();
-    // In two parts, which cut a line.
+    // In two parts, split within a line.
     const absl::string_view text(bytes);
     const size_t half = text.size() / 2;
     for (const absl::string_view part : {text.substr(0, half), text.substr(half)}) {
@@ -70,7 +70,7 @@ class CoreDataTest : public CoreHousekeepingTest {
                         platform::Sha256Hex(bytes), ".jsonl");
   }
 
-  // As if it had been uploaded two hours ago.
+  // Makes the file look as if it was uploaded two hours ago.
   static void Age(const std::string& path) {
     std::filesystem::last_write_time(
         path, std::filesystem::file_time_type::clock::now() - std::chrono::hours(2));
@@ -102,7 +102,7 @@ TEST_F(CoreDataTest, OneFileServesManyExperimentsAndIsStoredOnce) {
   ASSERT_TRUE(CreateWithExamples().ok());
   ASSERT_TRUE(CreateWithExamples().ok());
   EXPECT_EQ(std::filesystem::hard_link_count(DataPath("mine-2")), 3u);
-  // Manifests apart.
+  // Except for manifests.
   EXPECT_LT(MeasureArtifacts(coordinator_.data_dir() + "/artifacts")->bytes, once + 600);
   EXPECT_GE(MeasureArtifacts(coordinator_.data_dir() + "/artifacts/mine-1")->bytes,
             static_cast<int64_t>(sizeof(kExamples) - 1));
@@ -168,7 +168,7 @@ TEST_F(CoreDataTest, UploadsOfOnePrincipalAreBounded) {
   EXPECT_EQ(Upload(bytes, sha256, size, "grace"), absl::OkStatus());
 }
 
-// The hour is for who uploads and has not submitted yet.
+// The hour is for users who have uploaded but not submitted yet.
 TEST_F(CoreDataTest, UploadsThatNothingNeedsAreDeletedAfterAnHour) {
   const std::string others = "{\"input\": [0], \"target\": [1]}\n";
   ASSERT_EQ(Upload(), absl::OkStatus());
@@ -207,7 +207,7 @@ TEST_F(CoreDataTest, IdleServerDeletesUnusedUploads) {
   EXPECT_FALSE(std::filesystem::exists(DataPath("uploads", others)));
 }
 
-// Each is a look and a deletion on the command loop.
+// Each deletion costs time on the command loop.
 TEST_F(CoreDataTest, ManyUnusedUploadsGoInParts) {
   const auto left = [&] {
     int files = 0;
@@ -233,7 +233,7 @@ TEST_F(CoreDataTest, RepeatedUploadKeepsTheSharedFile) {
   ASSERT_EQ(Upload(), absl::OkStatus());
   EXPECT_EQ(std::filesystem::hard_link_count(DataPath("mine-1")), 2u);
   EXPECT_EQ(Files(), 4) << "each with its manifest";
-  // Its hour begins again.
+  // Its hour starts again.
   ASSERT_TRUE(coordinator_.Cancel(experiment).ok());
   ASSERT_EQ(coordinator_.Delete(experiment), absl::OkStatus());
   coordinator_.Advance(absl::Minutes(11));
@@ -247,7 +247,7 @@ TEST_F(CoreDataTest, RepeatedUploadReplacesADamagedFile) {
   EXPECT_TRUE(CreateWithExamples().ok());
 }
 
-// The command loop answers everybody, so nothing is hashed there that takes seconds.
+// Hashing takes seconds, so it must not happen on the command loop.
 TEST_F(CoreDataTest, EvaluationHashesExamplesBeforeTheLoop) {
   ASSERT_EQ(Upload(), absl::OkStatus());
   ASSERT_TRUE(CreateWithExamples().ok());
@@ -260,7 +260,7 @@ TEST_F(CoreDataTest, EvaluationHashesExamplesBeforeTheLoop) {
   request.mutable_evaluation()->add_lengths(1);
   const auto prepared = coordinator_->submissions().PrepareEvaluation(request);
   ASSERT_TRUE(prepared.ok()) << prepared.status();
-  // Other bytes, unseen by whoever looks at size and time alone.
+  // Other bytes, with the same size and time.
   const auto written = std::filesystem::last_write_time(DataPath("mine-1"));
   std::ofstream(DataPath("mine-1")) << std::string(sizeof(kExamples) - 1, 'x');
   std::filesystem::last_write_time(DataPath("mine-1"), written);

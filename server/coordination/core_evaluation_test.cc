@@ -1,4 +1,4 @@
-// Stored models that are evaluated again.
+// Evaluations of stored models.
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -36,7 +36,7 @@ class CoreEvaluationTest : public testing::Test {
     request_.mutable_evaluation()->add_lengths(9);
   }
 
-  // The artifact's file, of a trial's name.
+  // Path of a trial's model.
   std::string ModelOf(const std::string& trial) {
     std::string path = trial.substr(std::string("experiments/").size());
     path.replace(path.find("/trials"), 7, "");
@@ -73,7 +73,7 @@ TEST_F(CoreEvaluationTest, LeasesTheTrialWithTheModelAndTheChangedEvaluation) {
   EXPECT_EQ(trial.specification().DebugString(), expected.DebugString());
   EXPECT_EQ(trial.checkpoint_step(), 30);
 
-  // A model of its own, from which every attempt begins, and which stays.
+  // The copy is independent of its source: every attempt starts from it, and it stays.
   ASSERT_EQ(coordinator_.Delete("experiments/sort-1"), absl::OkStatus());
   for (int attempt = 1; attempt <= 3; ++attempt) {
     const v1::Lease lease = coordinator_.Acquire("w");
@@ -104,7 +104,7 @@ TEST_F(CoreEvaluationTest, LeasesTheTrialWithTheModelAndTheChangedEvaluation) {
   }
   EXPECT_THAT(accuracies, ElementsAre(0.1 * 3));
 
-  // What was evaluated can be evaluated.
+  // An evaluation can be evaluated again.
   request_.set_trial(name);
   EXPECT_EQ(Evaluated(coordinator_.Evaluate(request_)),
             "experiments/sort_evaluation_evaluation-1/trials/lr0-seed3");
@@ -184,7 +184,7 @@ TEST_F(CoreEvaluationTest, TrialWithADamagedCopyFails) {
   const v1::Trial trial = *coordinator_->reads().GetTrial(name);
   EXPECT_EQ(trial.state(), v1::FAILED);
   EXPECT_THAT(trial.reason(), HasSubstr("evaluate " + source_ + " again"));
-  // The other name of the file is not touched.
+  // The file's other name is not affected.
   EXPECT_TRUE(std::filesystem::exists(ModelOf(source_)));
 }
 
@@ -209,8 +209,8 @@ class SmallStoreEvaluationTest : public CoreEvaluationTest {
 
 TEST_F(SmallStoreEvaluationTest, FailedCommitDeletesTheCopy) {
   ASSERT_TRUE(Train());
-  // The lengths are stored with the experiment and with its pack: some numbers of them fill the
-  // disk before the copy is made, some after.
+  // The lengths are stored with the experiment and its pack. With some numbers of lengths the disk
+  // is full before the copy is made, with some after it.
   int refused = 0;
   absl::Status status = absl::UnavailableError("");
   for (int32_t most = 200'000; !status.ok(); most -= 5'000) {

@@ -21,7 +21,7 @@ class CoreExtensionTest : public testing::Test {
     EXPECT_EQ(coordinator_.Register("w"), absl::OkStatus());
   }
 
-  // Ids, by index.
+  // Trial ids, by index.
   std::vector<std::string> Trials(const std::string& experiment) {
     v1::ListTrialsRequest request;
     request.set_parent(experiment);
@@ -77,7 +77,7 @@ TEST_F(CoreExtensionTest, ExtensionReopensAnEndedExperiment) {
   EXPECT_FALSE(coordinator_->reads().GetExperiment(experiment)->has_end_time());
   EXPECT_EQ(coordinator_->event_log().ReadEvents(experiment, position, 100)->unfinished_trials, 1);
 
-  // Also for a server that starts anew.
+  // A restarted server agrees.
   subscription.reset();
   coordinator_.Close();
   ASSERT_EQ(coordinator_.Open(), absl::OkStatus());
@@ -114,14 +114,14 @@ TEST_F(CoreExtensionTest, RepeatedRequestReturnsTheExtendedExperiment) {
   EXPECT_THAT(repeated->trial_ids(), ElementsAre("lr0-seed0", "lr0-seed1"));
   EXPECT_EQ(repeated->trial_count(), 2);
   EXPECT_EQ(repeated->pack_count(), 1);
-  // What it is now is not what was asked for.
+  // The experiment's current specification is not the one requested.
   request.mutable_specification()->add_seeds(1);
   EXPECT_EQ(coordinator_.TryCreate(request).status().code(), absl::StatusCode::kAlreadyExists);
 }
 
 TEST_F(CoreExtensionTest, ConcurrentExtensionsAllApply) {
   const std::string experiment = coordinator_.Create("sort", 1, 1);
-  // Keeps the coordinator's thread while both are made from the same specification.
+  // Blocks the command loop while both extensions are made from the same specification.
   std::promise<void> release;
   v1::CancelTrialRequest cancel;
   cancel.set_name(experiment + "/trials/none");

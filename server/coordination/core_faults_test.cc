@@ -1,4 +1,4 @@
-// What happens when processes die, disks fill up, files are damaged and many talk at once.
+// Behaviour when processes die, disks fill up, files are damaged and many callers compete.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -37,7 +37,7 @@ TEST(CoreFaultsTest, AcknowledgedEventsSurviveSigkill) {
     if (!coordinator.Open().ok() || !coordinator.Register("w", 100).ok()) _exit(1);
     coordinator.Create("sort", 1, 1);
     const v1::Lease lease = coordinator.Acquire("w");
-    // What a worker that outlives its server remembers.
+    // The state of a worker that outlives its server.
     std::ofstream(directory + ".lease") << lease.SerializeAsString();
     for (int64_t sequence = 1;; ++sequence) {
       const auto response = coordinator.Send(lease, {PointsEvent(lease, 0, sequence, sequence)});
@@ -64,7 +64,7 @@ TEST(CoreFaultsTest, AcknowledgedEventsSurviveSigkill) {
     }
   }
   EXPECT_GE(stored, acknowledged);
-  // The lease lives on: the worker registers again and continues.
+  // The lease survives: the worker registers again and continues.
   EXPECT_EQ(coordinator->GetStatistics().leases, 1);
   EXPECT_EQ(coordinator.Heartbeat("w", {}).status().code(), absl::StatusCode::kNotFound);
   ASSERT_EQ(coordinator.Register("w"), absl::OkStatus());
@@ -104,8 +104,8 @@ TEST(CoreFaultsTest, RestartKeepsBackOffsTokensAndCancellations) {
   EXPECT_EQ(coordinator.Acquire("w").trials(0).attempt(), 2);
 }
 
-// A file that is there and cannot be read, neither by its owner nor by root, until this is gone: in
-// its place stands a link to itself.
+// A file that exists but cannot be read, even by root: a link to itself replaces it during this
+// object's lifetime.
 class Unreadable {
  public:
   explicit Unreadable(std::string path) : path_(std::move(path)) {
@@ -120,7 +120,7 @@ class Unreadable {
   const std::string path_;
 };
 
-// The artifact of a lease's trial.
+// Path of the artifact of a lease's trial.
 std::string ArtifactOf(TestCoordinator& coordinator, const std::string& trial,
                        const std::string& bytes) {
   std::string path = trial.substr(std::string("experiments/").size());
@@ -164,7 +164,7 @@ TEST(CoreFaultsTest, UnreadableCheckpointDelaysItsTrial) {
     expect_waiting_for("20");
     expect_waiting_for("20");
   }
-  // Where the newest is lost, the one before may be whole.
+  // If the newest is lost, the previous one may be intact.
   const Unreadable unreadable(ArtifactOf(coordinator, trial, "weights of step 10"));
   std::filesystem::rename(newest, newest + "_away");
   expect_waiting_for("10");
@@ -239,7 +239,7 @@ TEST(CoreFaultsTest, AFullDiskLosesNothingAndWorkGoesOn) {
     const absl::Status status = small.TryCreate(request).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
     EXPECT_THAT(std::string(status.message()), HasSubstr("disk full"));
-    // The scheduler forgot it, too, and everything else works.
+    // The scheduler forgot it as well, and everything else works.
     EXPECT_EQ(small->GetStatistics().trials.queued(), 1);
     const v1::Lease lease = small.Acquire("w");
     EXPECT_EQ(lease.trials(0).trial(), "experiments/sort-1/trials/lr0-seed0");
@@ -334,7 +334,7 @@ TEST(CoreFaultsTest, AStoppedCoordinatorAnswersUnavailable) {
   EXPECT_EQ(coordinator.Register("w").code(), absl::StatusCode::kUnavailable);
 }
 
-// A disk that hangs must not fill the memory with what waits for it.
+// Commands that wait for a hanging disk must not fill the memory.
 TEST(CoreFaultsTest, QueuedCommandsAreBounded) {
   CoreOptions options;
   options.data_dir = NewDirectory();
@@ -345,7 +345,7 @@ TEST(CoreFaultsTest, QueuedCommandsAreBounded) {
   v1::StreamEventsRequest request;
   request.add_events()->set_trial(std::string(600, 'x'));
   std::latch busy(1), released(1), all(3);
-  // Answers come from the coordinator's own thread: while one is taken, nothing is stored.
+  // Answers run on the command loop's thread: while one blocks, nothing is stored.
   PostHeartbeat(*coordinator, {}, "anonymous", [&](const absl::StatusOr<v1::HeartbeatResponse>&) {
     busy.count_down();
     released.wait();

@@ -1,4 +1,4 @@
-// What stays of trials, and what it takes on the disk.
+// Retention of checkpoints, and disk use.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -102,7 +102,7 @@ TEST_F(CoreHousekeepingTest, DeletingFreesTheMeasuredDiskUse) {
   EXPECT_EQ(use.artifacts(), 2);
   EXPECT_GT(use.artifact_bytes(), 2 * static_cast<int64_t>(std::string("checkpoint 2").size()));
   EXPECT_GT(use.event_bytes(), 16 * 10);
-  // The next attempt goes on from step 30 and forgets the points behind.
+  // The next attempt resumes from step 30 and drops the points after it.
   coordinator_.Release("w", lease);
   const v1::Lease next = coordinator_.Acquire("w");
   ASSERT_THAT(next.trials(), SizeIs(1));
@@ -158,12 +158,12 @@ TEST_F(CoreHousekeepingTest, LogOutlivesAttemptsAndRestarts) {
   ASSERT_EQ(coordinator_.Open(), absl::OkStatus());
   EXPECT_THAT(Log(*coordinator_, name),
               ElementsAre("RUNNING", "out of memory", "QUEUED", "RUNNING"));
-  // The points of the first attempt are gone: they come again.
+  // The points of the first attempt were deleted: they are measured again.
   for (const v1::Event& event : coordinator_.History(name)) {
     EXPECT_EQ(event.trial(), name);
     EXPECT_FALSE(event.has_training_points());
   }
-  // The experiment's log has those of both, and passes over the rest once.
+  // The experiment's log has the lines of both. Other events are skipped once.
   EXPECT_THAT(Log(*coordinator_, experiment), SizeIs(5));
   const int64_t next = coordinator_->event_log().ReadLog(experiment, 0, 100)->next_position;
   EXPECT_EQ(next, coordinator_.History(experiment).back().position() + 1);
@@ -190,7 +190,8 @@ TEST_F(CoreHousekeepingTest, StartDeletesFilesOfDeletedExperiments) {
   const std::string experiment = Create("weights");
   ASSERT_TRUE(coordinator_.Cancel(experiment).ok());
   ASSERT_EQ(coordinator_.Delete(experiment), absl::OkStatus());
-  // As if the server had died before it could delete them; and what is not of this database.
+  // As if the server had died before their deletion. Plus files that do not belong to this
+  // database.
   for (const char* id : {"sort-1", "sort-2", "other-1"}) {
     std::filesystem::create_directories(artifacts + id + "/trial");
   }
@@ -215,7 +216,7 @@ TEST_F(CoreHousekeepingTest, DeletedFilesGoInPartsWhileServing) {
     return std::distance(std::filesystem::directory_iterator(artifacts),
                          std::filesystem::directory_iterator());
   };
-  // The loop's thread waits at the clock.
+  // The loop's thread blocks at the clock.
   std::latch may_serve(1);
   const auto clock = [&may_serve, opening = std::this_thread::get_id()] {
     if (std::this_thread::get_id() != opening) may_serve.wait();
@@ -266,13 +267,13 @@ TEST_F(CoreHousekeepingTest, IdleServerContinuesADeletion) {
   };
   ASSERT_GT(rows(), 20);
   ASSERT_EQ(coordinator_.Open(), absl::OkStatus());
-  // No command comes, and the clock stands still.
+  // No command arrives, and the clock stands still.
   const absl::Time deadline = absl::Now() + absl::Minutes(1);
   while (rows() > 0 && absl::Now() < deadline) absl::SleepFor(absl::Milliseconds(1));
   EXPECT_EQ(rows(), 0);
 }
 
-// A store that fails for long must not be asked again by every command.
+// A store that keeps failing must not be retried by every command.
 TEST_F(CoreHousekeepingTest, FailedCleanUpIsRetriedOnceASecond) {
   const std::string experiment = Create("weights", 20);
   ASSERT_TRUE(coordinator_.Cancel(experiment).ok());
@@ -286,7 +287,7 @@ TEST_F(CoreHousekeepingTest, FailedCleanUpIsRetriedOnceASecond) {
   ASSERT_EQ((*other)->Execute("CREATE TRIGGER no BEFORE DELETE ON trials BEGIN "
                               "SELECT RAISE(FAIL, 'not now'); END"),
             absl::OkStatus());
-  // Nothing but the log tells of the first try.
+  // Only the log reports the first try.
   const std::string log = coordinator_.data_dir() + "/log";
   const int terminal = dup(STDERR_FILENO);
   const int file = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
@@ -308,7 +309,8 @@ TEST_F(CoreHousekeepingTest, FailedCleanUpIsRetriedOnceASecond) {
   EXPECT_EQ(trials(), 0);
 }
 
-// A server that dies after the commit of a trial's end deletes nothing: its files are put back.
+// A server that dies after the commit of a trial's end deletes nothing: the test restores its
+// files.
 TEST_F(CoreHousekeepingTest, StartDeletesLeftoverCheckpoints) {
   for (const auto& [keep, kind, stays] :
        std::vector<std::tuple<std::string, v1::Outcome::Kind, std::vector<std::string>>>{
@@ -332,7 +334,7 @@ TEST_F(CoreHousekeepingTest, StartDeletesLeftoverCheckpoints) {
 
     ASSERT_EQ(coordinator_.Open(), absl::OkStatus());
     EXPECT_THAT(Artifacts(), testing::UnorderedElementsAreArray(stays)) << keep;
-    // What a trial that runs has uploaded and not told of yet stays.
+    // Uploads of a running trial stay, even without their event.
     ASSERT_EQ(coordinator_.Upload(running, 0, 10, "of the other"), absl::OkStatus());
     coordinator_.Close();
     ASSERT_EQ(coordinator_.Open(), absl::OkStatus());
@@ -344,7 +346,7 @@ TEST_F(CoreHousekeepingTest, StartDeletesLeftoverCheckpoints) {
   }
 }
 
-// What OpenModel gives, which is small: the bytes, or the error.
+// Reads the whole model, which is small, or returns the error.
 absl::StatusOr<std::string> Model(Core& coordinator, const std::string& trial,
                                   int64_t* step = nullptr) {
   absl::StatusOr<StoredModel> model = coordinator.artifacts().OpenModel(trial);
@@ -386,7 +388,7 @@ TEST_F(CoreHousekeepingTest, DamagedModelIsNotServed) {
   const std::string path = coordinator_.data_dir() + "/artifacts/sort-1/lr0-seed0/" +
                            platform::Sha256Hex("checkpoint 3") + ".safetensors";
   ASSERT_TRUE(std::filesystem::exists(path));
-  // Of the same size, as a bit that was flipped.
+  // The same size, as after a flipped bit.
   std::ofstream(path) << "checkpoint 7";
   absl::Status status = Model(*coordinator_, trial).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
@@ -407,7 +409,7 @@ TEST_F(CoreHousekeepingTest, DatabaseShrinksAfterADelete) {
   ASSERT_GT(coordinator_->GetStatistics().database_bytes, 20'000'000);
   ASSERT_TRUE(coordinator_.Cancel("experiments/large-1").ok());
   ASSERT_EQ(coordinator_.Delete("experiments/large-1"), absl::OkStatus());
-  // Without a further command; the log keeps the size that it had.
+  // Without another command. The log file keeps its size.
   const auto database_bytes = [this] {
     return std::filesystem::file_size(coordinator_.data_dir() + "/lengthwise.db");
   };

@@ -1,4 +1,4 @@
-// How many trials an owner may have that have not ended.
+// The limit of an owner's queued and running trials.
 #include <string>
 
 #include "gmock/gmock.h"

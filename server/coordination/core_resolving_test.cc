@@ -1,5 +1,5 @@
-// Submissions that are resolved as the real server does: extensions and evaluations are resolved
-// again, and must change nothing else.
+// Submissions with the real resolver: extensions and evaluations are resolved again, and must
+// change nothing else.
 #include <string>
 #include <vector>
 

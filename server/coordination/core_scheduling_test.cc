@@ -1,5 +1,5 @@
-// What becomes of trials that failed, did not fit, were cancelled or made room, and what their
-// histories say of it: through the store, and through restarts.
+// Trials that failed, did not fit, were cancelled or preempted, and their histories: through the
+// store and through restarts.
 #include <atomic>
 #include <functional>
 #include <future>
@@ -123,7 +123,7 @@ TEST_F(CoreSchedulingTest, RetriedTrialResumesFromItsCheckpoint) {
   ASSERT_THAT(again.trials(), SizeIs(1));
   EXPECT_EQ(again.trials(0).checkpoint_step(), 20);
   EXPECT_EQ(again.trials(0).attempt(), 2);
-  // The old lease still hears that its attempt was cancelled, and cannot write.
+  // The old lease still learns that its attempt was cancelled, and cannot write.
   EXPECT_THAT(coordinator_.Heartbeat("w", {lease})->leases(0).cancelled_trials(),
               ElementsAre(name));
   EXPECT_EQ(coordinator_.Send(lease, {PointsEvent(lease, 0, 3, 30)})->refusal(),
@@ -166,7 +166,7 @@ TEST_F(CoreSchedulingTest, PackIsSplitAcrossARestart) {
   const v1::Lease whole = coordinator_.Acquire("w");
   ASSERT_THAT(whole.trials(), SizeIs(4));
   EXPECT_NE(whole.shape(), "");
-  // A restart between the first trial's outcome and the others'.
+  // Restart between the outcome of the first trial and those of the others.
   ASSERT_TRUE(
       coordinator_.Send(whole, {OutcomeEvent(whole, 0, 1, 0, v1::Outcome::OUT_OF_MEMORY, "2 GiB")})
           .ok());
@@ -183,16 +183,16 @@ TEST_F(CoreSchedulingTest, PackIsSplitAcrossARestart) {
   ASSERT_THAT(half.trials(), SizeIs(2));
   EXPECT_EQ(half.shape(), whole.shape());
   Tell(half, v1::Outcome::OUT_OF_MEMORY, "1 GiB");
-  // The other half is not tried as a pair on this worker any more.
+  // The other half is not tried as a pair on this worker.
   const v1::Lease single = coordinator_.Acquire("w");
   ASSERT_THAT(single.trials(), SizeIs(1));
   Tell(single, v1::Outcome::OUT_OF_MEMORY, "512 MiB");
   const v1::Trial trial = Get(single.trials(0).trial());
   EXPECT_EQ(trial.state(), v1::FAILED);
-  EXPECT_THAT(trial.reason(), HasSubstr("does not hold even this trial alone (512 MiB)"));
+  EXPECT_THAT(trial.reason(), HasSubstr("is too small even for this trial alone (512 MiB)"));
 }
 
-// The server forgot with its restart what did not fit; the worker did not.
+// The restarted server forgot the limit; the worker did not.
 TEST_F(CoreSchedulingTest, ReportedMemoryLimitsTheNextLease) {
   coordinator_.Register("w", 4).IgnoreError();
   coordinator_.Create("sort", 1, 4);
@@ -265,7 +265,7 @@ TEST_F(CoreSchedulingTest, RestartDecidesAPreemptionAgain) {
     return false;
   };
   ASSERT_TRUE(beat_until_preempted());
-  // Before the worker hears of it in its next heartbeat, or gives the lease back.
+  // Before the worker learns of it at its next heartbeat, or gives the lease back.
   Restart();
   EXPECT_TRUE(absl::IsNotFound(coordinator_.Heartbeat("w", {lease}).status()));
   coordinator_.Register("w").IgnoreError();
@@ -295,7 +295,7 @@ TEST_F(CoreSchedulingTest, CancellationArrivesWithinTwoHeartbeats) {
   coordinator_.Register("w").IgnoreError();
   const std::string experiment = coordinator_.Create("sort", 1, 1);
   const v1::Lease lease = coordinator_.Acquire("w");
-  // Heartbeats every second, as the server asks for.
+  // Heartbeats every second, as the server requests.
   absl::Duration since_cancel;
   for (int beat = 0; beat < 5; ++beat) {
     if (beat == 2) {
@@ -311,7 +311,7 @@ TEST_F(CoreSchedulingTest, CancellationArrivesWithinTwoHeartbeats) {
   EXPECT_GT(since_cancel, absl::ZeroDuration());
 }
 
-// A worker that was stopped while it waited is not told of a trial that nobody would run.
+// A worker that stopped while waiting must not be leased a trial that it would not run.
 TEST_F(CoreSchedulingTest, RegressionWorkerThatLeftGetsNoLease) {
   for (const char* worker : {"w", "stays"}) {
     ASSERT_EQ(coordinator_.Register(worker), absl::OkStatus());
@@ -342,7 +342,7 @@ TEST_F(CoreSchedulingTest, DedicatedWorkerTrainsOnlyItsExperiment) {
   EXPECT_EQ(coordinator_.Acquire("w").trials_size(), 0);
   EXPECT_EQ(coordinator_->reads().GetExperiment(first)->trials().queued(), 1);
 
-  // One that waits is answered as soon as its own experiment has a trial.
+  // A waiting worker is answered as soon as its own experiment has a trial.
   v1::AcquireLeaseRequest request;
   request.set_worker_id("w");
   request.mutable_wait()->set_seconds(60);
@@ -387,7 +387,7 @@ TEST_F(CoreSchedulingTest, HeartbeatWaitsForOnePartOfACommand) {
   std::vector<std::string> answers;
   v1::HeartbeatRequest heartbeat;
   heartbeat.set_worker_id("w");
-  // A heartbeat is sent right behind the command: nothing is answered before both wait.
+  // Sends a heartbeat right after the command; both are queued before either is processed.
   const auto with_heartbeat = [&](const std::function<void()>& command) {
     std::promise<void> both_wait;
     std::shared_future<void> go = both_wait.get_future().share();
@@ -409,7 +409,7 @@ TEST_F(CoreSchedulingTest, HeartbeatWaitsForOnePartOfACommand) {
   });
   EXPECT_EQ(cancelled.get_future().get(), 1000);
   EXPECT_THAT(answers, ElementsAre("heartbeat", "cancel"));
-  // The one that runs is cancelled first: its worker hears of it soon.
+  // The running trial is cancelled first, so its worker learns of it soon.
   for (const v1::Event& event : coordinator_.History(experiment)) {
     if (event.state_change().to() != v1::CANCELLED) continue;
     EXPECT_EQ(event.trial(), lease.trials(0).trial());

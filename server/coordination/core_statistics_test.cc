@@ -1,4 +1,4 @@
-// What the coordinator tells the monitoring.
+// The core's statistics for monitoring.
 #include <map>
 #include <memory>
 #include <string>
@@ -26,12 +26,12 @@ class CoreStatisticsTest : public testing::Test {
   }
 
   Statistics Read() { return coordinator_->GetStatistics(); }
-  // What has been counted at least once.
+  // Labels counted at least once.
   static std::map<std::string, int64_t> Counted(std::map<std::string, int64_t> counts) {
     std::erase_if(counts, [](const auto& count) { return count.second == 0; });
     return counts;
   }
-  // A heartbeat that tells the loss of a lease's first trial.
+  // Sends a heartbeat with the loss of a lease's first trial.
   void Report(const v1::Lease& lease, float loss, const v1::WorkerMeasurements& measurements = {}) {
     v1::HeartbeatRequest request;
     request.set_worker_id("w");
@@ -75,7 +75,7 @@ TEST_F(CoreStatisticsTest, QueueAgeIsThatOfItsOldestTrial) {
   ASSERT_TRUE(coordinator_.Extend(experiment, {7}).ok());
   coordinator_.Advance(absl::Seconds(3));
   EXPECT_EQ(Read().oldest_queued_seconds, 3);
-  // Nor has a trial that is tried again.
+  // Neither has a retried trial.
   ASSERT_TRUE(coordinator_.Cancel(experiment).ok());
   coordinator_.Advance(absl::Hours(240));
   ASSERT_TRUE(coordinator_.Retry(experiment, {v1::CANCELLED}).ok());
@@ -139,7 +139,7 @@ TEST_F(CoreStatisticsTest, RunningTrialsAreShownWhileTheyRun) {
   EXPECT_EQ(trial.worker, "w");
   EXPECT_EQ(trial.task, "bucket_sort");
   EXPECT_EQ(trial.progress.loss(), 0.75);
-  // The specification of this test says nothing of seen lengths.
+  // This test's specification has no seen lengths.
   EXPECT_EQ(trial.unseen_accuracy, 0.75);
   EXPECT_EQ(Read().running_experiments.at("sort-1").running(), 2);
   EXPECT_EQ(Read().running_experiments.at("sort-1").queued(), 1);
@@ -149,7 +149,7 @@ TEST_F(CoreStatisticsTest, RunningTrialsAreShownWhileTheyRun) {
   coordinator_.Release("w", lease);
   EXPECT_THAT(Read().running_trials, IsEmpty());
   EXPECT_THAT(Read().running_experiments, IsEmpty());
-  // Of an attempt that is over.
+  // Progress of an attempt that has ended.
   Report(lease, 0.5);
   EXPECT_THAT(Read().running_trials, IsEmpty());
 }
@@ -172,7 +172,7 @@ TEST_F(CoreStatisticsTest, WorkersAreShownWhileTheyAreAlive) {
   const v1::Lease lease = coordinator_.Acquire("w");
   v1::WorkerMeasurements measurements;
   measurements.set_steps(41);
-  // No histogram: it is dropped before anyone exports it.
+  // Not a histogram: it is dropped before export.
   measurements.mutable_step_seconds()->add_counts(-1);
   Report(lease, 1, measurements);
   ASSERT_THAT(Read().workers, SizeIs(1));

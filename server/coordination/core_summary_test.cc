@@ -1,4 +1,4 @@
-// Summaries of experiments: what the store has, whenever it is asked.
+// Summaries of experiments agree with the store at any time.
 #include <atomic>
 #include <string>
 #include <thread>
@@ -28,7 +28,7 @@ class CoreSummaryTest : public testing::Test {
     EXPECT_TRUE(summary.ok()) << summary.status();
     return summary->SerializeAsString();
   }
-  // What is kept up to date must be what a new server reads.
+  // The updated summary must equal the one that a new server builds.
   void ExpectAsAfterARestart(const std::string& experiment) {
     const std::string kept = Bytes(experiment);
     coordinator_.Close();
@@ -189,8 +189,7 @@ TEST_F(CoreSummaryTest, IsIndependentOfOrderAndReaders) {
   }
   std::thread asker([&] {
     while (!done) {
-      // What is asked for the first time is made while results come in, and again and again, as
-      // other experiments push it out.
+      // A summary is built while results arrive, and built again when other experiments evict it.
       for (size_t i = 0; i < Summaries::kMostHeld; ++i) {
         EXPECT_TRUE(coordinator_.Summarize(coordinator_.Create("other", 1, 0)).ok());
       }

@@ -105,7 +105,7 @@ TEST_F(CoreTest, EventsAreStoredOnceAndGapsAreRefused) {
   EXPECT_EQ(gap.refusal(), v1::StreamEventsResponse::SEQUENCE_GAP);
   EXPECT_EQ(gap.acknowledged_sequence(), 3);
   EXPECT_THAT(Measured(experiment), SizeIs(3));
-  // Also when the trial has ended: the acknowledgement of the outcome may have been lost.
+  // Also after the trial has ended: the acknowledgement of the outcome may have been lost.
   const std::vector<v1::Event> outcome = coordinator_.Completion(lease, 0, 4, 30);
   Send(lease, outcome);
   EXPECT_EQ(Send(lease, outcome).acknowledged_sequence(), 5);
@@ -163,7 +163,7 @@ TEST_F(CoreTest, TokenOfAnotherLeaseCannotWrite) {
 }
 
 TEST_F(CoreTest, AResumedTrialHasTheHistoryOfAnUndisturbedOne) {
-  // The final evaluation stands at the checkpoint's step, but behind it: it comes again.
+  // The final evaluation has the checkpoint's step but comes after it, so it is made again.
   const auto run = [&](const v1::Lease& lease, int64_t from_step) {
     std::vector<v1::Event> events;
     for (const int64_t step : {10, 20, 30}) {
@@ -237,7 +237,7 @@ TEST_F(CoreTest, DamagedCheckpointFallsBackToThePreviousOne) {
   EXPECT_THAT(Measured(experiment), IsEmpty());
 }
 
-// Gigabytes take long to read; meanwhile the server would answer nobody.
+// Reading gigabytes takes long and would block the whole server.
 TEST_F(CoreTest, LargeCheckpointIsVerifiedOnDownload) {
   const std::string experiment = coordinator_.Create("sort", 1, 1);
   const v1::Lease lease = coordinator_.Acquire("w");
@@ -249,7 +249,7 @@ TEST_F(CoreTest, LargeCheckpointIsVerifiedOnDownload) {
   std::fstream(path, std::ios::in | std::ios::out) << "x";
   std::filesystem::last_write_time(
       path, std::filesystem::last_write_time(path) + std::chrono::seconds(1));
-  // A server that was started since the upload has read none of it.
+  // A server started since the upload has not read the file.
   coordinator_.Close();
   ASSERT_EQ(coordinator_.Open(), absl::OkStatus());
   ASSERT_EQ(coordinator_.Register("w"), absl::OkStatus());
@@ -347,7 +347,7 @@ TEST_F(CoreTest, ATrialDoesNotSucceedWithoutItsModel) {
   EXPECT_THAT(refused({checkpoint, OutcomeEvent(lease, 0, 2, 20, v1::Outcome::COMPLETED)}),
               HasSubstr("the newest checkpoint is of step 10"));
   EXPECT_THAT(Measured(experiment), IsEmpty());
-  // A trial that fails needs none.
+  // A failed trial needs no model.
   EXPECT_EQ(
       Send(lease, {checkpoint, OutcomeEvent(lease, 0, 2, 20, v1::Outcome::FAILED_PERMANENTLY)})
           .acknowledged_sequence(),
@@ -366,7 +366,7 @@ TEST_F(CoreTest, CheckpointsAscend) {
     EXPECT_THAT(response.detail(), HasSubstr("comes after one of step 20"));
   }
   EXPECT_EQ(coordinator_->reads().GetTrial(lease.trials(0).trial())->checkpoint_step(), 20);
-  // An evaluation that a resumed trial makes late has its checkpoint again.
+  // A resumed trial that makes a late evaluation stores its checkpoint again.
   EXPECT_EQ(Send(lease, {CheckpointEvent(lease, 0, 2, 20, "weights")}).acknowledged_sequence(), 2);
 }
 
@@ -418,7 +418,7 @@ TEST_F(CoreTest, CancelReachesARunningTrialAtTheNextHeartbeat) {
   EXPECT_EQ(coordinator_.Delete(experiment).code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(coordinator_->event_log().ReadEvents(experiment, 0, 10).status().code(),
             absl::StatusCode::kNotFound);
-  // A number never comes again.
+  // Numbers are never reused.
   EXPECT_EQ(coordinator_.Create("sort", 1, 1), "experiments/sort-2");
 }
 

@@ -1,4 +1,4 @@
-// A data directory of an older program: opened, brought up to date, and gone on with.
+// A data directory of an older release is opened and upgraded, and its trials continue.
 #include <sqlite3.h>
 
 #include <filesystem>
@@ -16,8 +16,8 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-// The tables as version 1 made them, the file's mark included ("Lnwz"). Never changed: databases
-// like this one exist.
+// The tables as version 1 created them, including the file's mark ("Lnwz"). Never change them: such
+// databases exist.
 constexpr char kVersion1[] = R"sql(
 PRAGMA journal_mode = WAL;
 PRAGMA application_id = 1282307962;
@@ -113,8 +113,8 @@ std::string Blob(const google::protobuf::Message& message) {
   return absl::StrCat("x'", absl::BytesToHexString(message.SerializeAsString()), "'");
 }
 
-// One experiment of three trials in one pack: the first has succeeded, the second runs under lease
-// 2 and has sent one event, the third waits.
+// One experiment of three trials in one pack: the first has succeeded, the second is running under
+// lease 2 and has sent one event, the third is waiting.
 std::string Rows() {
   v1::ExperimentSpecification experiment;
   experiment.set_name("old");
@@ -131,7 +131,7 @@ std::string Rows() {
   v1::Event points;
   points.mutable_training_points()->add_steps(10);
   points.mutable_training_points()->add_losses(0.5);
-  // Of the time before evaluations had their mean accuracies.
+  // From a release that stored no mean accuracies.
   v1::Event evaluation;
   v1::LengthAccuracies& measured = *evaluation.mutable_length_accuracies();
   measured.set_final(true);
@@ -187,10 +187,10 @@ TEST_F(CoreUpgradeTest, TrialsOfAVersionOneDatabaseContinue) {
   EXPECT_EQ(ended->state(), v1::SUCCEEDED);
   EXPECT_EQ(ended->outcome().training_seconds(), 12);
   EXPECT_EQ(ended->specification().task().name(), "bucket_sort");
-  // How long its last trial waits is taken from the experiment, for it was not written down.
+  // Version 1 stored no queue time, so the experiment's creation time is used.
   EXPECT_GT(coordinator_->GetStatistics().oldest_queued_seconds, 0);
 
-  // The worker of the lease sends on from where it was.
+  // The worker of the lease continues from where it was.
   ASSERT_EQ(coordinator_.Register("w"), absl::OkStatus());
   v1::Lease lease;
   lease.set_lease_id("lease-2");
@@ -205,16 +205,16 @@ TEST_F(CoreUpgradeTest, TrialsOfAVersionOneDatabaseContinue) {
   EXPECT_EQ(
       coordinator_.Send(lease, coordinator_.Completion(lease, 0, 3, 100))->acknowledged_sequence(),
       4);
-  // The one that waited is leased with a new token.
+  // The waiting trial is leased with a new token ...
   const v1::Lease next = coordinator_.Acquire("w");
   ASSERT_EQ(next.trials_size(), 1);
   EXPECT_EQ(next.trials(0).trial(), "experiments/old-1/trials/lr0-seed2");
   EXPECT_EQ(next.fencing_token(), 3);
-  // And with an id that cannot be guessed.
+  // ... and an id that cannot be guessed.
   EXPECT_THAT(next.lease_id(), testing::StartsWith("lease-3-"));
   EXPECT_EQ(coordinator_->reads().GetExperiment("experiments/old-1")->trials().succeeded(), 2);
 
-  // And it opens again as what it is now.
+  // The upgraded database opens again.
   coordinator_.Close();
   ASSERT_EQ(coordinator_.Open(), absl::OkStatus());
   EXPECT_EQ(coordinator_->reads().GetExperiment("experiments/old-1")->trials().running(), 1);
@@ -252,7 +252,7 @@ TEST_F(CoreUpgradeTest, ADatabaseOfANewerProgramIsRefusedAndLeftAlone) {
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()),
               AllOf(HasSubstr("schema version 99"), HasSubstr("use the newer lengthwise_server")));
-  // Nothing of version 2 was added to it.
+  // Version 2 added nothing to it.
   Execute(path, "DELETE FROM schema_migrations WHERE version = 99");
   EXPECT_EQ(coordinator_.Open(), absl::OkStatus()) << "what was there is still version 1";
 }

@@ -33,7 +33,7 @@ std::string Problem(const v1::SequenceScores& scores) {
   for (const v1::SequenceScores::WrongAnswer& answer : scores.wrong_answers()) {
     if (answer.sequence() <= before) return "sequence_scores.wrong_answers do not ascend";
     if (answer.sequence() >= scores.accuracies_size()) {
-      return "sequence_scores.wrong_answers has one of no sequence";
+      return "sequence_scores.wrong_answers names a sequence that does not exist";
     }
     before = answer.sequence();
     int32_t place = -1;
@@ -69,7 +69,7 @@ std::string Problem(const v1::Checkpoint& checkpoint) {
 std::string Problem(const v1::Outcome& outcome) {
   const bool known =
       v1::Outcome::Kind_IsValid(outcome.kind()) && outcome.kind() != v1::Outcome::KIND_UNSPECIFIED;
-  return known ? "" : "outcome.kind is not known";
+  return known ? "" : "outcome.kind is unknown";
 }
 
 // True if `bytes` holds exactly as many float32 as the product of `sizes`, each at least 1.
@@ -89,7 +89,7 @@ std::string Problem(const v1::AttentionMap& map) {
   if (map.sequence() < 0) return "attention_map.sequence is negative";
   if (map.first_layer() < 0) return "attention_map.first_layer is negative";
   if (map.positions_size() != map.tokens_size()) {
-    return "attention_map has not one position for each token";
+    return "attention_map.positions and tokens differ in length";
   }
   const int64_t tokens = map.tokens_size();
   return HoldsFloats(map.probabilities(), {map.layers(), map.heads(), tokens, tokens})
@@ -135,27 +135,27 @@ std::string Problem(const v1::Event& event) {
       return absl::StrCat("log_line.text has ", event.log_line().text().size(),
                           " bytes; accepted are ", kMaxLogLineBytes);
     case v1::Event::kStateChange:
-      return "changes of state are the server's to tell";
+      return "only the server may send changes of state";
     case v1::Event::FACT_NOT_SET:
       return "no fact is set";
   }
-  return "the fact is not known";
+  return "the fact is unknown";
 }
 
 }  // namespace
 
 absl::Status CheckEvents(const v1::StreamEventsRequest& request) {
-  if (request.events().empty()) return absl::InvalidArgumentError("events: none");
+  if (request.events().empty()) return absl::InvalidArgumentError("events: is empty");
   const v1::Event& first = request.events(0);
   if (first.sequence() < 1) return absl::InvalidArgumentError("events[0]: sequence is below 1");
   for (int i = 0; i < request.events_size(); ++i) {
     const v1::Event& event = request.events(i);
     std::string problem = Problem(event);
-    if (event.trial() != first.trial()) problem = "another trial than events[0]";
-    if (event.attempt() != first.attempt()) problem = "another attempt than events[0]";
+    if (event.trial() != first.trial()) problem = "its trial differs from that of events[0]";
+    if (event.attempt() != first.attempt()) problem = "its attempt differs from that of events[0]";
     if (event.sequence() != first.sequence() + i) problem = "sequence is not consecutive";
     if (event.has_outcome() && i + 1 < request.events_size()) {
-      problem = "an outcome is the last event of its attempt";
+      problem = "an outcome must be the last event of its attempt";
     }
     if (!problem.empty()) {
       return absl::InvalidArgumentError(absl::StrCat("events[", i, "]: ", problem));

@@ -11,7 +11,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// What is wrong with an event of this fact; empty for nothing.
+// The problem with an event of this fact. Empty if there is none.
 std::string Problem(const v1::Event& fact) {
   v1::StreamEventsRequest request;
   *request.add_events() = fact;
@@ -107,7 +107,7 @@ TEST(EventChecksTest, AnAttentionMapHoldsWhatItsSizesSay) {
   EXPECT_THAT(Problem(wrong), HasSubstr("events[0]: attention_map.probabilities are not"));
   wrong = Attention();
   wrong.mutable_attention_map()->add_positions(30);
-  EXPECT_THAT(Problem(wrong), HasSubstr("one position for each token"));
+  EXPECT_THAT(Problem(wrong), HasSubstr("positions and tokens differ in length"));
   wrong = Attention();
   wrong.mutable_attention_map()->set_input_number(-1);
   EXPECT_THAT(Problem(wrong), HasSubstr("input_number is negative"));

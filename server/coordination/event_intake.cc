@@ -46,12 +46,14 @@ absl::StatusOr<v1::StreamEventsResponse> EventIntake::Store(const v1::StreamEven
   if (trial.token != token || trial.attempt != first.attempt()) {
     return refuse(
         v1::StreamEventsResponse::STALE_LEASE,
-        absl::StrCat("the trial's newest is attempt ", trial.attempt, " with lease ", trial.token));
+        absl::StrCat("the trial's newest attempt is ", trial.attempt, " with lease ", trial.token));
   }
   ASSIGN_OR_RETURN(const int64_t last, store_.LastSequence(trial.key, trial.attempt));
   response.set_acknowledged_sequence(last);
   const int64_t end = first.sequence() + request.events_size() - 1;
-  if (end <= last) return response;  // a repeated batch
+  // A repeated batch is acknowledged in any state of the trial: the first acknowledgement of its
+  // outcome may have been lost.
+  if (end <= last) return response;
   if (trial.state != v1::RUNNING) {
     return refuse(
         v1::StreamEventsResponse::STALE_LEASE,

@@ -140,7 +140,7 @@ TEST(ExperimentSummaryTest, SummarizesMeasuredTrainingAccuracies) {
   summary.Succeed(0, accuracies, Trained(10, 1000));
   EXPECT_FALSE(summary.Summarize(false).cells(0).has_training_accuracy());
   for (int32_t index = 1; index < 4; ++index) {
-    accuracies.set_training_accuracy(0.5 * index);  // 0.5, 1 and what no accuracy can be
+    accuracies.set_training_accuracy(0.5 * index);  // 0.5, 1 and an impossible accuracy
     summary.Succeed(index, accuracies, Trained(10, 1000));
   }
   const v1::SummarizeExperimentResponse::Statistic training =
@@ -219,7 +219,7 @@ TEST(ExperimentSummaryTest, TrialsComparedByLossesHaveTheirQuantiles) {
   EXPECT_DOUBLE_EQ(cell.losses(2).median(), 20);
   EXPECT_DOUBLE_EQ(cell.losses(2).low(), 12);
   EXPECT_DOUBLE_EQ(cell.losses(2).high(), 44);
-  // Up to length 2 is seen.
+  // Lengths up to 2 are seen.
   EXPECT_DOUBLE_EQ(cell.seen_loss().median(), 1.1);
   EXPECT_DOUBLE_EQ(cell.unseen_loss().median(), 40);
   EXPECT_EQ(summary.Summarize(/*omit_lengths=*/true).cells(0).losses_size(), 0);

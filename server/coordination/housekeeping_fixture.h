@@ -1,4 +1,4 @@
-// For tests of what stays of trials: a coordinator, a worker "w" and trials that store checkpoints.
+// Test fixture for retention: a core, a worker "w" and trials that store checkpoints.
 #ifndef LENGTHWISE_SERVER_COORDINATION_HOUSEKEEPING_FIXTURE_H_
 #define LENGTHWISE_SERVER_COORDINATION_HOUSEKEEPING_FIXTURE_H_
 
@@ -46,7 +46,7 @@ class CoreHousekeepingTest : public testing::Test {
           sequence);
     }
   }
-  // At the step of the newest checkpoint.
+  // Ends the trial at the step of its newest checkpoint.
   void End(const v1::Lease& lease, v1::Outcome::Kind kind, int64_t sequence = 4,
            int64_t step = 30) {
     const auto response =
@@ -54,7 +54,7 @@ class CoreHousekeepingTest : public testing::Test {
     ASSERT_EQ(response->refusal(), 0) << response->detail();
   }
 
-  // What the artifacts on the disk say, of all trials.
+  // The contents of all artifacts on the disk.
   static std::vector<std::string> Artifacts(const std::string& data_dir) {
     std::vector<std::string> contents;
     for (const auto& entry :

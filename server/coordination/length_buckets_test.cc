@@ -15,7 +15,7 @@ TEST(LengthBuckets, FewLengthsHaveOneEach) {
 }
 
 TEST(LengthBuckets, NoBucketMixesSeenAndUnseenLengths) {
-  // 500 lengths of which 40 are seen: 25 would be enough, 40 divides.
+  // 500 lengths, 40 of them seen: a width of 25 would be enough, but 40 divides.
   const LengthBuckets buckets(40, 500);
   EXPECT_EQ(buckets.Label(40), "001-040");
   EXPECT_EQ(buckets.Label(41), "041-080");

@@ -132,9 +132,8 @@ absl::StatusOr<v1::GetWantedWorkersResponse> Reads::GetWantedWorkers(
     const v1::GetWantedWorkersRequest& request) {
   constexpr int kMostRows = 1000;
   if (request.max_pack_size() < 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("max_pack_size: got ", request.max_pack_size(),
-                     ", accepted is 0 (which stands for 1) and more"));
+    return absl::InvalidArgumentError(absl::StrCat("max_pack_size: got ", request.max_pack_size(),
+                                                   ", accepted is 0 (which stands for 1) or more"));
   }
   std::string experiment;
   if (!request.experiment().empty()) {
@@ -163,7 +162,7 @@ absl::StatusOr<v1::GetWantedWorkersResponse> Reads::GetWantedWorkers(
     row.set_trials(packs.trials);
     row.set_packs(packs.packs);
     ASSIGN_OR_RETURN(const auto pack, reader->FindPack(packs.pack));
-    if (!pack.has_value()) continue;  // deleted since the decision above
+    if (!pack.has_value()) continue;  // its experiment was just deleted
     ASSIGN_OR_RETURN(const auto shared, ToSharedSpecification(*pack, reader->name()));
     row.set_task(shared.task().label());
     row.set_network(shared.network().label());

@@ -15,7 +15,7 @@ using ::testing::ElementsAre;
 using ::testing::Pair;
 using ::testing::SizeIs;
 
-// A trial that has seen lengths up to 10 and is evaluated up to 40.
+// A trial with seen lengths up to 10, evaluated up to 40.
 RunningChange Start(const std::string& trial, int32_t attempt = 1) {
   TrialStart start;
   start.name = absl::StrCat("experiments/e-1/trials/", trial);
@@ -58,7 +58,7 @@ TEST(RunningTrials, AreListedFromStartToEnd) {
   trials.Apply({End("a"), End("unknown")});
   ASSERT_THAT(trials.List(), SizeIs(1));
   EXPECT_EQ(trials.List()[0].trial_id, "b");
-  // Given up and leased again in one commit.
+  // Released and leased again in one commit.
   trials.Apply({End("b"), Start("b", 2)});
   EXPECT_THAT(trials.List(), SizeIs(1));
   trials.Apply({Start("c"), End("c")});
@@ -69,12 +69,12 @@ TEST(RunningTrials, KeepTheNewestProgressOfTheirAttempt) {
   RunningTrials trials;
   trials.Apply({Start("a", 2)});
   EXPECT_EQ(trials.Progress(ProgressOf("a", 2, 1.5)), "e-1");
-  EXPECT_EQ(trials.Progress(ProgressOf("a", 1, 9)), std::nullopt);  // of a worker that has lost it
+  EXPECT_EQ(trials.Progress(ProgressOf("a", 1, 9)), std::nullopt);  // from a worker that lost it
   EXPECT_EQ(trials.Progress(ProgressOf("a", 2, 9, "another")), std::nullopt);
   EXPECT_EQ(trials.Progress(ProgressOf("unknown", 1, 9)), std::nullopt);
   ASSERT_THAT(trials.List(), SizeIs(1));
   EXPECT_EQ(trials.List()[0].progress.loss(), 1.5);
-  // A rebuilt scheduler tells again of what runs.
+  // A rebuilt scheduler reports running trials again.
   trials.Apply({Start("a", 2)});
   EXPECT_EQ(trials.List()[0].progress.loss(), 1.5);
 }
@@ -102,7 +102,7 @@ TEST(RunningTrials, ReturnNewProgressFromEachReadersCursor) {
   EXPECT_THAT(losses(trials.ProgressSince("e-1", Start("b").name, 10, of_b)), ElementsAre(4));
   EXPECT_THAT(trials.ProgressSince("e-1", Start("b").name, 10, of_b), SizeIs(0));
   EXPECT_THAT(losses(trials.ProgressSince("e-1", "", 10, quick)), ElementsAre(3, 4, 5));
-  // What has ended or began again has none.
+  // Trials that ended or restarted have none.
   trials.Apply({End("b"), Start("a", 2)});
   EXPECT_THAT(losses(trials.ProgressSince("e-1", "", 10, slow)), ElementsAre(3));
   EXPECT_THAT(trials.ProgressSince("e-1", Start("b").name, 10, slow), SizeIs(0));
@@ -114,7 +114,7 @@ TEST(RunningTrials, AccuraciesAreMeansOfBucketsAndOfTheUnseenLengths) {
   EXPECT_FALSE(trials.List()[0].unseen_accuracy.has_value());
   const std::string name = Start("a").name;
   trials.Evaluated(name, Accuracies({{9, 1.0}, {10, 0.8}, {11, 0.5}, {39, 0.2}, {40, 0.4}}));
-  // Two lengths a bucket: 40 / 20, which divides 10.
+  // Two lengths per bucket: 40 / 20, which divides 10.
   EXPECT_THAT(trials.List()[0].accuracies,
               ElementsAre(Pair("09-10", testing::DoubleEq(0.9)), Pair("11-12", 0.5),
                           Pair("39-40", testing::DoubleNear(0.3, 1e-12))));

@@ -20,7 +20,7 @@ namespace lengthwise::server {
 // start, at 0: a rate needs a first value.
 struct DecisionCounts {
   std::map<std::string, int64_t> decisions;
-  std::map<std::string, int64_t> retries;   // of trials, by why they are queued again
+  std::map<std::string, int64_t> retries;   // of trials, by the reason for requeueing
   std::map<std::string, int64_t> failures;  // of trials that failed for good
 };
 DecisionCounts NoDecisions();

@@ -315,7 +315,7 @@ absl::Status Submissions::CopyData(const std::string& from, const ExperimentReco
     if (copied.ok()) continue;
     artifacts_.DeleteExperiment(experiment.id).IgnoreError();
     if (!IsLost(copied)) {
-      return absl::UnavailableError(absl::StrCat("cannot keep the examples: ", copied.message()));
+      return absl::UnavailableError(absl::StrCat("cannot store the examples: ", copied.message()));
     }
     return absl::FailedPreconditionError(absl::StrCat("the server does not have the examples ",
                                                       file.sha256, ": ", copied.message()));

@@ -92,8 +92,8 @@ class Submissions {
                             absl::Span<const specification::GridTrial> trials, int32_t first_index,
                             absl::flat_hash_map<std::string, int64_t> packs,
                             absl::string_view reason);
-  // Links the files of examples that a new experiment's tasks name from the experiment `from`, or
-  // kUploads, durably. A reversal removes them if the commit fails.
+  // Gives a new experiment the files of examples that its tasks name, from the experiment `from` or
+  // kUploads, durably. An error leaves none of them; a reversal deletes them if the commit fails.
   absl::Status CopyData(const std::string& from, const ExperimentRecord& experiment,
                         const v1::ExperimentSpecification& specification);
   // The checkpoint of a trial that succeeded. NOT_FOUND, FAILED_PRECONDITION.

@@ -1,5 +1,4 @@
-// What happens between a summary's making and the commits that come meanwhile; that summaries are
-// right, core_summary_test says.
+// Commits that arrive while a summary is built. core_summary_test checks that summaries are right.
 #include "server/coordination/summaries.h"
 
 #include <filesystem>
@@ -19,7 +18,7 @@ namespace {
 
 using testing::ElementsAre;
 
-// A store with something to be done right after a snapshot was taken.
+// A store that runs a hook right after a snapshot was taken.
 class HookedStorage : public Storage {
  public:
   explicit HookedStorage(const std::string& path)
@@ -32,7 +31,8 @@ class HookedStorage : public Storage {
     ++reads_;
     auto reader = storage_->Read();
     if (const auto hook = std::exchange(hook_, nullptr)) {
-      (*reader)->TotalCounts().status().IgnoreError();  // SQLite takes it with the first read
+      // SQLite takes the snapshot at the first read
+      (*reader)->TotalCounts().status().IgnoreError();
       RETURN_IF_ERROR(hook());
     }
     return reader;
@@ -76,7 +76,7 @@ class SummariesTest : public testing::Test {
     return path;
   }
 
-  // Commits that the trial has succeeded with this accuracy at length 1, and tells it.
+  // Commits that the trial succeeded with this accuracy at length 1, and updates the summary.
   absl::Status Succeed(int index, double accuracy) {
     TrialRecord& trial = trials_[index];
     StorageWriter& writer = storage_.writer();
@@ -149,7 +149,7 @@ TEST_F(SummariesTest, FailedReadIsRepeatedByTheNextQuery) {
   storage_.set_hook([] { return absl::UnavailableError("busy"); });
   EXPECT_EQ(summaries_.Summarize("sort-1", false).status().code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(Ask().trials().queued(), 2);
-  // An update that could not be read is not lost either.
+  // A failed update is not lost either.
   storage_.set_hook([] { return absl::UnavailableError("busy"); });
   ASSERT_TRUE(Succeed(0, 0.25).ok());
   EXPECT_EQ(Ask().trials().succeeded(), 1);
@@ -159,7 +159,7 @@ TEST_F(SummariesTest, FailedReadIsRepeatedByTheNextQuery) {
 TEST_F(SummariesTest, SummaryEvictedDuringTheBuildIsRebuilt) {
   storage_.set_hook([this] {
     summaries_.ForgetAll();
-    return Succeed(0, 0.25);  // which nobody is told of
+    return Succeed(0, 0.25);  // committed without an update
   });
   EXPECT_EQ(Ask().trials().queued(), 2);
   EXPECT_EQ(Ask().trials().succeeded(), 1);

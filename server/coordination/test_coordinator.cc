@@ -47,7 +47,7 @@ absl::StatusOr<specification::Grid> ResolveSimply(const v1::CreateExperimentRequ
 
 std::string NewDirectory() {
   static std::atomic<int> number = 0;
-  // The names of tests with parameters have a slash.
+  // Names of parameterized tests contain a slash.
   const std::string test = absl::StrReplaceAll(
       testing::UnitTest::GetInstance()->current_test_info()->name(), {{"/", "_"}});
   const std::string directory = absl::StrCat(testing::TempDir(), "/", test, number++, ".data");
@@ -96,7 +96,7 @@ void PostEvents(Core& core, const v1::StreamEventsRequest& request, const std::s
 
 namespace {
 
-// Posts and waits for the answer.
+// Posts a command and waits for its answer.
 template <typename Response, typename Post>
 absl::StatusOr<Response> Await(Post post) {
   std::promise<absl::StatusOr<Response>> answer;
@@ -207,7 +207,7 @@ absl::StatusOr<v1::SummarizeExperimentResponse> TestCoordinator::Summarize(const
 std::vector<v1::Event> TestCoordinator::Completion(const v1::Lease& lease, int trial,
                                                    int64_t sequence, int64_t step) {
   const std::string bytes = absl::StrCat("model of ", lease.trials(trial).trial());
-  // Where it fails, the checkpoint's event is refused.
+  // If the upload fails, the checkpoint's event is refused.
   Upload(lease, trial, step, bytes).IgnoreError();
   return {CheckpointEvent(lease, trial, sequence, step, bytes),
           OutcomeEvent(lease, trial, sequence + 1, step, v1::Outcome::COMPLETED)};

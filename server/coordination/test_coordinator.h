@@ -1,5 +1,5 @@
-// For tests: a real core on a real store, with a small grid resolver and a clock that stands still
-// unless a test moves it or lets it run; and calls that wait for their answers.
+// TestCoordinator: for tests. A real core on a real store, with a simple resolver, a clock that
+// only moves when a test moves it or lets it run, and calls that wait for their answers.
 #ifndef LENGTHWISE_SERVER_COORDINATION_TEST_COORDINATOR_H_
 #define LENGTHWISE_SERVER_COORDINATION_TEST_COORDINATOR_H_
 
@@ -23,11 +23,11 @@
 
 namespace lengthwise::server {
 
-// One trial for each learning rate and seed, ids "lr<i>-seed<s>"; a learning rate is a pack. A name
-// of "wrong" and an evaluation of length 0 are refused.
+// One trial per learning rate and seed, with ids "lr<i>-seed<s>"; each learning rate is a pack.
+// Refuses the name "wrong" and evaluations of length 0.
 absl::StatusOr<specification::Grid> ResolveSimply(const v1::CreateExperimentRequest& request);
 
-// Post a command to a core's loop; `done` is called as the loop does.
+// Post a command to a core's loop. `done` is called as by the loop.
 void PostExtend(Core& core, const v1::ExtendExperimentRequest& request,
                 Callback<v1::ExtendExperimentResponse> done);
 void PostCancel(Core& core, const v1::CancelExperimentRequest& request, const std::string& caller,
@@ -39,7 +39,7 @@ void PostHeartbeat(Core& core, const v1::HeartbeatRequest& request, const std::s
 void PostEvents(Core& core, const v1::StreamEventsRequest& request, const std::string& caller,
                 Callback<v1::StreamEventsResponse> done);
 
-// A directory that is not there yet, of the running test; another at each call.
+// Path of a directory that does not exist yet, for the running test. Different at each call.
 std::string NewDirectory();
 
 class TestCoordinator {
@@ -47,26 +47,26 @@ class TestCoordinator {
   explicit TestCoordinator(std::string data_dir = NewDirectory(), int64_t max_database_bytes = 0,
                            GridResolver resolve = ResolveSimply);
 
-  // Opens, or opens again after the one before is gone. A sync that fails does not end the process:
-  // failed_sync() tells.
+  // Opens the core, or opens it again after Close. A failed sync does not end the process: see
+  // failed_sync().
   absl::Status Open();
   void Close() { core_.reset(); }
   Core& operator*() { return *core_; }
   Core* operator->() { return core_.get(); }
 
-  // The wall clock is set, and no time passes. While the core is closed, all that the next
-  // one knows of time: its own clock starts at the wall's.
+  // Sets the wall clock without passing time. While the core is closed, this is all that the next
+  // core sees of time, because its clock starts at the wall time.
   void SetWallClock(absl::Duration by);
   // Moves the clock and waits until the command loop has acted on it.
   void Advance(absl::Duration time);
-  // From the next Open on, the clock runs as the machine's does.
+  // From the next Open on, the clock runs like the system's.
   void RunClock() { start_ = absl::Now(); }
 
-  // "experiments/<name>-<number>" of a new experiment of `rates` times `seeds` trials.
+  // Creates an experiment of `rates` times `seeds` trials. Returns "experiments/<name>-<number>".
   std::string Create(const std::string& name, int rates, int seeds);
   absl::StatusOr<v1::CreateExperimentResponse> TryCreate(
       const v1::CreateExperimentRequest& request);
-  // More seeds for an experiment.
+  // Adds seeds to an experiment.
   absl::StatusOr<v1::ExtendExperimentResponse> Extend(const std::string& name,
                                                       const std::vector<uint64_t>& seeds);
   absl::StatusOr<v1::ExtendExperimentResponse> Extend(const v1::ExtendExperimentRequest& request);
@@ -75,23 +75,23 @@ class TestCoordinator {
                                                             bool omit_lengths = false);
   absl::StatusOr<v1::Experiment> Cancel(const std::string& name, const std::string& reason = "");
   absl::StatusOr<v1::Trial> CancelTrial(const std::string& name);
-  // By the user "ada".
+  // As the user "ada".
   absl::StatusOr<v1::RetryTrialsResponse> Retry(const std::string& name,
                                                 const std::vector<v1::TrialState>& states);
   absl::Status Delete(const std::string& name);
-  // `experiment` is the full name of the one that the worker is dedicated to.
+  // `experiment` is the full name of the experiment that the worker is dedicated to.
   absl::Status Register(const std::string& worker, int32_t max_pack_size = 1,
                         const std::string& experiment = "",
                         int32_t api_version = platform::kWorkerApiVersion);
-  // The worker's last heartbeat.
+  // Sends the worker's last heartbeat.
   absl::Status Stop(const std::string& worker);
-  // The lease, or one without trials.
+  // Returns the lease, or one without trials.
   v1::Lease Acquire(const std::string& worker);
-  // The answer, when it comes.
+  // Returns the answer once it arrives.
   std::future<absl::StatusOr<v1::AcquireLeaseResponse>> AcquireLater(
       const v1::AcquireLeaseRequest& request,
       std::function<bool()> given_up = [] { return false; });
-  // The principal that workers' calls are made for from now on; "anonymous" before.
+  // Sets the principal of workers' later calls. "anonymous" at first.
   void SetPrincipal(std::string principal) { principal_ = std::move(principal); }
   absl::StatusOr<v1::HeartbeatResponse> Heartbeat(const std::string& worker,
                                                   const std::vector<v1::Lease>& leases);
@@ -101,21 +101,21 @@ class TestCoordinator {
   absl::Status Upload(const v1::Lease& lease, int trial, int64_t step, const std::string& bytes);
   absl::StatusOr<std::string> Download(const v1::Lease& lease, int trial,
                                        const std::string& sha256);
-  // The last events of a trial that succeeds, with sequence numbers from `sequence` on: the
-  // checkpoint of its last step, which this uploads, and the outcome.
+  // The last events of a successful trial, with sequence numbers from `sequence` on: the checkpoint
+  // of its last step, which this uploads, and the outcome.
   std::vector<v1::Event> Completion(const v1::Lease& lease, int trial, int64_t sequence,
                                     int64_t step);
-  // Sends the final accuracies at lengths 1, 2, ... and the completion at `step`. True if all was
-  // stored.
+  // Sends the final accuracies at lengths 1, 2, ... and the completion at `step`. Returns true if
+  // everything was stored.
   bool Complete(const v1::Lease& lease, int trial, int64_t step,
                 const std::vector<double>& accuracies);
   // All events of an experiment.
   std::vector<v1::Event> History(absl::string_view experiment);
 
   const std::string& data_dir() const { return options_.data_dir; }
-  // What the server would end with, since Open; OK if no sync failed.
+  // The failed sync since Open that would end a real server. OK if there was none.
   absl::Status failed_sync() const;
-  // For the next Open.
+  // Used by the next Open.
   CoreOptions& options() { return options_; }
   void set_wrap_storage(
       std::function<std::unique_ptr<Storage>(std::unique_ptr<Storage>)> wrap_storage) {
@@ -137,7 +137,7 @@ class TestCoordinator {
   const GridResolver resolve_;
   std::string principal_ = "anonymous";
   std::shared_ptr<std::atomic<int64_t>> microseconds_;
-  std::shared_ptr<std::atomic<int64_t>> wall_ahead_;  // of the steady clock, microseconds
+  std::shared_ptr<std::atomic<int64_t>> wall_ahead_;  // relative to the steady clock, microseconds
   std::optional<absl::Time> start_;                   // absent: the clock stands still
   struct FailedSync {
     platform::Mutex mutex;
@@ -148,7 +148,7 @@ class TestCoordinator {
   std::unique_ptr<Core> core_;
 };
 
-// Events of the lease's trial `trial`, with sequence numbers from `sequence` on.
+// Events of the lease's trial number `trial`, with sequence numbers from `sequence` on.
 v1::Event PointsEvent(const v1::Lease& lease, int trial, int64_t sequence, int64_t step);
 v1::Event CheckpointEvent(const v1::Lease& lease, int trial, int64_t sequence, int64_t step,
                           const std::string& bytes);

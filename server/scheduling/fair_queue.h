@@ -128,7 +128,7 @@ class FairQueue {
   absl::flat_hash_map<OwnerNumber, Owner> owners_;  // owners with waiting or running trials
   absl::btree_set<Turn> turns_;
   absl::flat_hash_map<std::string, Line> experiments_;  // never empty
-  absl::btree_map<int32_t, int64_t> packs_at_;          // by -priority; none is 0
+  absl::btree_map<int32_t, int64_t> packs_at_;          // by -priority; never 0
   OwnerNumber last_owner_ = 0;
   int64_t last_served_ = 0;
   int64_t trials_ = 0;

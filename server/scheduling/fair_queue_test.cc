@@ -13,7 +13,7 @@ using testing::ElementsAre;
 
 class FairQueueTest : public testing::Test {
  protected:
-  // A pack of one trial.
+  // Inserts a pack of one trial.
   void Insert(TrialKey trial, const std::string& owner, int32_t priority = 0) {
     queue_.Insert({.pack = trial}, priority, owner, "of-" + owner, trial);
   }
@@ -61,7 +61,7 @@ TEST_F(FairQueueTest, OwnerWithTheFewestRunningModelsGoesFirst) {
   for (TrialKey trial = 1; trial <= 4; ++trial) Insert(trial, "ada");
   for (TrialKey trial = 5; trial <= 6; ++trial) Insert(trial, "bob");
   queue_.AddRunning("ada", 1);
-  // ada, bob: (1, 0), (1, 1), then the one who was served longer ago, and so on.
+  // ada, bob: (1, 0), (1, 1), then the owner served longer ago, and so on.
   EXPECT_EQ(Lease(), 5);
   EXPECT_EQ(Lease(), 1);
   EXPECT_EQ(Lease(), 6);

@@ -370,9 +370,10 @@ TrialChange Scheduler::FailTemporarily(Trial& trial, const std::string& worker, 
 TrialChange Scheduler::SplitPack(Trial& trial, const Lease& lease, absl::string_view reason) {
   const std::string told = reason.empty() ? "" : absl::StrCat(" (", reason, ")");
   if (lease.size <= 1) {
-    return End(trial.data.key, v1::FAILED, WorkerActor(lease.worker),
-               absl::StrCat("the memory of ", lease.worker, " does not hold even this trial alone",
-                            told, "; it needs a larger device, or a smaller model or batch"));
+    return End(
+        trial.data.key, v1::FAILED, WorkerActor(lease.worker),
+        absl::StrCat("the memory of ", lease.worker, " is too small even for this trial alone",
+                     told, "; it needs a larger device, or a smaller model or batch"));
   }
   // Half of the lease's size, not of its live trials: memory ran out with those that have ended
   // since.
@@ -387,8 +388,8 @@ TrialChange Scheduler::SplitPack(Trial& trial, const Lease& lease, absl::string_
     if (!smaller) SetCapacity(lease.worker, shape, half);
   }
   return Requeue(trial, WorkerActor(lease.worker),
-                 absl::StrCat("the memory of ", lease.worker, " does not hold the pack of ",
-                              lease.size, told, "; goes on in packs of at most ", half));
+                 absl::StrCat("the memory of ", lease.worker, " is too small for the pack of ",
+                              lease.size, told, "; continues in packs of at most ", half));
 }
 
 absl::StatusOr<Decisions> Scheduler::Finish(TrialKey key, Token token, v1::Outcome::Kind kind,

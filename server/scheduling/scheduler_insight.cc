@@ -101,8 +101,8 @@ std::string Scheduler::WhyWaiting(TrialKey key, absl::Time now) const {
                     " being preempted");
   }
   if (trial.past.pack_limit > 0) {
-    absl::StrAppend(&why, "; goes in packs of at most ", trial.past.pack_limit,
-                    ", for a worker's memory did not hold more");
+    absl::StrAppend(&why, "; limited to packs of at most ", trial.past.pack_limit,
+                    ", because more did not fit a worker's memory");
   }
   return why;
 }
@@ -125,9 +125,9 @@ std::string Scheduler::PlaceInQueue(const ScheduledTrial& trial) const {
   if (queue_.next_owner() != traits.owner) {
     return absl::StrCat(
         "waits for its owner's fair share: ", traits.owner, " runs ", queue_.Running(traits.owner),
-        ", ", queue_.next_owner(), ", who goes first, ", queue_.Running(queue_.next_owner()),
+        " and ", queue_.next_owner(), ", who goes first, ", queue_.Running(queue_.next_owner()),
         " models",
-        before == 0 ? "" : absl::StrCat("; ", packs(before), " of its owner go before it"));
+        before == 0 ? "" : absl::StrCat("; it is behind ", packs(before), " of its owner"));
   }
   if (before == 0) return "is next";
   return absl::StrCat("waits for ", packs(before), " that ", traits.owner, " submitted before");

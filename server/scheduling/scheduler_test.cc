@@ -27,7 +27,7 @@ class SchedulerTest : public testing::Test {
 
   void After(absl::Duration time) { now_ += time; }
 
-  // The trials of a lease granted now.
+  // Grants a lease and returns its trials.
   std::vector<TrialKey> Grant(const std::string& worker) {
     const auto decisions = scheduler_.Grant(worker, now_);
     EXPECT_TRUE(decisions.ok()) << decisions.status();
@@ -44,7 +44,7 @@ class SchedulerTest : public testing::Test {
     return *decisions;
   }
 
-  // What the worker is told of the newest lease.
+  // The directive for the newest lease.
   LeaseDirective Beat(const std::string& worker) {
     return (*scheduler_.Heartbeat(worker, {token_}, now_))[0];
   }
@@ -190,7 +190,7 @@ TEST_F(SchedulerTest, RepeatedFailureAtOneStepIsFinal) {
   Grant("w");
   Finish(1, v1::Outcome::FAILED_TEMPORARILY, "index 17 is out of range", 40);
   After(absl::Seconds(2));
-  // An attempt that says nothing comes between.
+  // An attempt without an outcome comes between.
   Grant("w");
   scheduler_.Release("w", token_, "draining", now_);
   Grant("w");
@@ -228,13 +228,14 @@ TEST_F(SchedulerTest, PackThatDoesNotFitIsSplit) {
     const TrialChange change = Finish(key, v1::Outcome::OUT_OF_MEMORY, "2 GiB wanted").trials.at(0);
     EXPECT_EQ(change.to, v1::QUEUED);
     EXPECT_EQ(change.past.failures, 0);
-    EXPECT_EQ(change.reason,
-              "the memory of small does not hold the pack of 4 (2 GiB wanted); goes on in packs of "
-              "at most 2");
+    EXPECT_EQ(
+        change.reason,
+        "the memory of small is too small for the pack of 4 (2 GiB wanted); continues in packs of "
+        "at most 2");
   }
   EXPECT_EQ(scheduler_.leases(), 0);
-  EXPECT_THAT(scheduler_.WhyWaiting(3, now_), HasSubstr("goes in packs of at most 2"));
-  // The trials go on in halves anywhere, others of the shape only on this worker.
+  EXPECT_THAT(scheduler_.WhyWaiting(3, now_), HasSubstr("limited to packs of at most 2"));
+  // The trials continue in halves on any worker; other trials of the shape only on this one.
   EXPECT_THAT(Grant("large"), ElementsAre(1, 2));
   EXPECT_THAT(Grant("large"), ElementsAre(3, 4));
   EXPECT_THAT(Grant("small"), ElementsAre(5, 6));
@@ -251,12 +252,12 @@ TEST_F(SchedulerTest, SingleTrialThatDoesNotFitFails) {
     EXPECT_THAT(Grant("w"), ElementsAre(key));
     const TrialChange change = Finish(key, v1::Outcome::OUT_OF_MEMORY, "9 GiB").trials.at(0);
     EXPECT_EQ(change.to, v1::FAILED);
-    EXPECT_THAT(change.reason, HasSubstr("does not hold even this trial alone (9 GiB)"));
+    EXPECT_THAT(change.reason, HasSubstr("is too small even for this trial alone (9 GiB)"));
   }
 }
 
 TEST_F(SchedulerTest, RestoredLeaseKeepsItsSize) {
-  // Of four trials one is left: it was not alone when memory ran out.
+  // One of four trials is left. It was not alone when memory ran out.
   Scheduler restored({}, 8);
   restored.RestoreLease(7, "w", 4, {{.key = 1}}, {}, {}, now_);
   EXPECT_EQ(restored.Finish(1, 7, v1::Outcome::OUT_OF_MEMORY, 0, "", now_)->trials[0].to,
@@ -280,8 +281,8 @@ TEST_F(SchedulerTest, OwnersOfEqualPriorityTakeTurns) {
   scheduler_.Register("w", 1, now_);
   EXPECT_THAT(Grant("w"), ElementsAre(1));
   EXPECT_THAT(scheduler_.WhyWaiting(3, now_),
-              HasSubstr("waits for its owner's fair share: ada runs 1, bob, who goes first, 0 "
-                        "models; 1 pack of its owner go before it"));
+              HasSubstr("waits for its owner's fair share: ada runs 1 and bob, who goes first, 0 "
+                        "models; it is behind 1 pack of its owner"));
   EXPECT_THAT(Grant("w"), ElementsAre(4));
   EXPECT_THAT(scheduler_.WhyWaiting(3, now_), HasSubstr("waits for 1 pack that ada submitted"));
   EXPECT_THAT(Grant("w"), ElementsAre(2));
@@ -494,7 +495,7 @@ TEST_F(SchedulerTest, AHundredThousandQueuedTrialsAreLeasedInOrder) {
   for (TrialKey key = 1; key <= 1000; ++key) ASSERT_THAT(Grant("w"), ElementsAre(key));
 }
 
-// Two experiments, of which "high" goes first by its priority.
+// Two experiments; "high" goes first because of its priority.
 class DedicatedWorkerTest : public SchedulerTest {
  protected:
   DedicatedWorkerTest() {
@@ -608,7 +609,7 @@ TEST_F(SchedulerTest, IdleWorkersAreAliveWithoutATrial) {
   EXPECT_EQ(scheduler_.BusyWorkers(now_), 0);
 }
 
-// Or no worker would be started for packs that an idle one never takes.
+// Otherwise no worker would be started for packs that an idle one never takes.
 TEST_F(SchedulerTest, WorkersOfAnotherExperimentAreNotIdle) {
   scheduler_.Register("sort", 1, now_, "sort-1");
   scheduler_.Register("copy", 1, now_, "copy-2");

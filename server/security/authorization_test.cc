@@ -24,9 +24,9 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// "lengthwise.v1.ExperimentService/GetTrial" of every rpc of the API.
+// "lengthwise.v1.ExperimentService/GetTrial" for every rpc of the API.
 std::set<std::string> EveryMethod() {
-  // A message of each file, so that the linker keeps all of them.
+  // One message of each file, so that the linker keeps all files.
   const std::vector<const google::protobuf::Descriptor*> messages = {
       v1::Token::descriptor(),      v1::Storage::descriptor(), v1::CatalogueEntry::descriptor(),
       v1::Experiment::descriptor(), v1::Worker::descriptor(),  v1::Lease::descriptor(),
@@ -44,7 +44,7 @@ std::set<std::string> EveryMethod() {
   return methods;
 }
 
-// Whether the API's method `method` has the field "a.b" in its request or its response.
+// True if the API's `method` has the field "a.b" in its request or response.
 bool HasField(const std::string& method, absl::string_view path, bool in_request) {
   const google::protobuf::MethodDescriptor* found =
       google::protobuf::DescriptorPool::generated_pool()->FindMethodByName(
@@ -77,7 +77,7 @@ TEST(Authorization, EveryRpcHasExactlyOneEntry) {
 }
 
 TEST(Authorization, EveryRpcThatMayChangeSomethingIsInTheAuditLog) {
-  // Workers call these all the time, and the histories of trials say what came of it.
+  // Workers call these all the time, and trials' histories record the results.
   const std::set<std::string> frequent = {"AcquireLease", "Heartbeat", "ReleaseLease",
                                           "StreamEvents", "UploadArtifact"};
   for (const std::string& method : EveryMethod()) {
@@ -98,7 +98,7 @@ TEST(Authorization, EveryRpcThatMayChangeSomethingIsInTheAuditLog) {
   }
 }
 
-// What proto/access_service.proto says of the roles, for every rpc.
+// The roles that proto/access_service.proto documents, for every rpc.
 TEST(Authorization, EveryRoleMayDoWhatTheApiDocuments) {
   const std::set<std::string> changing = {"CreateExperiment", "ExtendExperiment", "EvaluateTrial",
                                           "CancelExperiment", "CancelTrial",      "RetryTrials",
@@ -143,7 +143,7 @@ TEST(Authorization, OnlyAdministratorsChangeOthersExperiments) {
   const absl::Status status = MayChange(With(v1::SUBMITTER), "experiments/e-1", "grace");
   EXPECT_EQ(status.code(), absl::StatusCode::kPermissionDenied);
   EXPECT_THAT(std::string(status.message()), HasSubstr("experiments/e-1 is grace's"));
-  // An experiment of a time without tokens belongs to nobody who has one.
+  // An experiment from the time without tokens belongs to no principal with a token.
   EXPECT_FALSE(MayChange(With(v1::SUBMITTER), "experiments/e-1", "anonymous").ok());
 }
 

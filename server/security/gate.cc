@@ -88,6 +88,7 @@ absl::StatusOr<Caller> Gate::Admit(const grpc::CallbackServerContext& context,
   credentials.has_certificate = peer != nullptr && peer->has_certificate;
   const std::string address = peer == nullptr ? context.peer() : peer->address;
   absl::StatusOr<Caller> caller = Identify(credentials.authorization);
+  // Before the decision, so that the audit line of a refusal names its caller.
   if (options_.audit != nullptr) {
     options_.audit->Admit(context, address, method, caller.ok() ? &*caller : nullptr, request);
   }

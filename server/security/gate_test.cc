@@ -27,7 +27,7 @@ class GateTest : public testing::Test {
   Gate Make(const Gate::Options& options) {
     return Gate(options, tokens_.get(), [this] { return now_; });
   }
-  // "Bearer lw_..." of a new token.
+  // "Bearer lw_..." with a new token.
   std::string Bearer(v1::Role role) {
     v1::CreateTokenRequest request;
     request.set_principal("ada");
@@ -81,7 +81,7 @@ TEST_F(GateTest, WorkersNeedTokenAndCertificateIfConfigured) {
   EXPECT_EQ(status.code(), absl::StatusCode::kUnauthenticated);
   EXPECT_THAT(std::string(status.message()), HasSubstr("--tls_certificate"));
   EXPECT_TRUE(gate.Decide({worker, true}, kHeartbeat).ok());
-  // The certificate is no token, and others need none.
+  // A certificate is not a token, and other roles need no certificate.
   EXPECT_FALSE(gate.Decide({"", true}, kHeartbeat).ok());
   EXPECT_TRUE(gate.Decide({.authorization = Bearer(v1::VIEWER)}, kGet).ok());
 }

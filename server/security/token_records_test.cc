@@ -48,12 +48,12 @@ TEST(TokenRecords, DamageIsReportedByLineWithoutTheHash) {
   EXPECT_THAT(damaged(" submitter", ""), HasSubstr("seven fields"));
 }
 
-// What a lost write or a full disk leaves: never a list with fewer tokens that looks whole.
+// The result of a lost write or a full disk must not look like a complete, shorter list.
 TEST(TokenRecords, TruncatedFileIsDamaged) {
   const std::string right = FormatTokenRecords({kRecord});
   const size_t header = right.find('\n') + 1;
   for (size_t size = 0; size < right.size(); ++size) {
-    if (size == header) continue;  // a whole file without tokens
+    if (size == header) continue;  // a complete file without tokens
     EXPECT_FALSE(ParseTokenRecords(right.substr(0, size)).ok()) << size;
   }
   EXPECT_FALSE(ParseTokenRecords(right + right.substr(header)).ok()) << "the same token twice";

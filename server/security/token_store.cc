@@ -179,13 +179,12 @@ absl::StatusOr<std::vector<TokenRecord>> TokenStore::Read() const {
                    platform::ReadPrivateFile(data_dir_, std::string(kTokensFile)));
   absl::StatusOr<std::vector<TokenRecord>> records = ParseTokenRecords(text);
   if (records.ok()) return records;
-  return absl::Status(
-      records.status().code(),
-      absl::StrCat(
-          path_, " is damaged (", records.status().message(),
-          "); restore it from a backup, or delete it and make a new token with `lengthwise_server "
-          "--data_dir ",
-          data_dir_, " --create_admin_token PATH`"));
+  return absl::Status(records.status().code(),
+                      absl::StrCat(path_, " is damaged (", records.status().message(),
+                                   "); restore it from a backup, or delete it and create a new "
+                                   "token with `lengthwise_server "
+                                   "--data_dir ",
+                                   data_dir_, " --create_admin_token PATH`"));
 }
 
 const TokenRecord* TokenStore::Find(absl::string_view token_id) const {

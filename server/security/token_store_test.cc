@@ -44,7 +44,7 @@ class TokenStoreTest : public testing::Test {
     return store_->Create(request).value();
   }
 
-  // Why a text is refused.
+  // The reason why a text is refused.
   std::string Refusal(const std::string& text) {
     const absl::Status status = store_->Authenticate(text).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kUnauthenticated);
@@ -115,7 +115,7 @@ TEST_F(TokenStoreTest, TokenExpiresAfterItsLifetime) {
   now_ += absl::Seconds(1);
   EXPECT_THAT(Refusal(text), AllOf(HasSubstr("of ada expired at 2023-11-14T22:23:20+00:00"),
                                    HasSubstr("lengthwise auth create-token")));
-  // Only to who has the secret.
+  // Only for callers with the secret.
   rpc::TokenText wrong = rpc::ParseTokenText(text).value();
   wrong.secret = std::string(64, '0');
   EXPECT_THAT(Refusal(rpc::FormatTokenText(wrong)), Not(HasSubstr("expired")));
@@ -191,7 +191,7 @@ TEST_F(TokenStoreTest, LostTokensDoNotOpenTheServer) {
   EXPECT_THAT(std::string(opened.message()),
               AllOf(HasSubstr(path + " is missing"), HasSubstr("--create_admin_token PATH"),
                     HasSubstr("--data_dir " + directory_ + " --remove_all_tokens")));
-  // Each of the ways out.
+  // Each of the remedies.
   std::filesystem::rename(path + ".lost", path);
   EXPECT_TRUE(Open()->Authenticate(text).ok());
   std::filesystem::remove(path);
@@ -223,7 +223,7 @@ TEST_F(TokenStoreTest, WritableTokensRefuseEveryCaller) {
   ASSERT_EQ(chmod(path.c_str(), 0666), 0);
   EXPECT_THAT(std::string(TokenStore::Open(directory_).status().message()),
               HasSubstr("run `chmod 600 '" + path + "'`"));
-  // Nor does a server that runs let anybody in, until it is mended.
+  // A running server refuses every caller as well, until this is fixed.
   EXPECT_THAT(Refusal(text), HasSubstr("cannot read its tokens"));
   ASSERT_EQ(chmod(path.c_str(), 0600), 0);
   EXPECT_TRUE(store_->Authenticate(text).ok());

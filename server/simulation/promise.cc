@@ -62,7 +62,7 @@ void Promise::CheckTrial(const MemoryData& data, const TrialRecord& trial, Sched
                          absl::Time now) {
   Known& known = known_[trial.key];
   const std::vector<EventRecord>* events = data.events.Find(trial.key);
-  if (events == nullptr) return Break(absl::StrCat(trial.id, " changed without a word"));
+  if (events == nullptr) return Break(absl::StrCat(trial.id, " changed without an event"));
   for (const EventRecord& record : *events) {
     if (record.kind != v1::Event::kStateChange || record.position <= known.position) continue;
     known.position = record.position;
@@ -70,8 +70,8 @@ void Promise::CheckTrial(const MemoryData& data, const TrialRecord& trial, Sched
     if (!event.ok()) return Break(std::string(event.status().message()));
     CheckChange(data, trial, *event, known);
   }
-  if (known.state != trial.state) Break(absl::StrCat(trial.id, " changed without a word"));
-  if (trial.reason.empty()) Break(absl::StrCat(trial.id, " is as it is for no reason"));
+  if (known.state != trial.state) Break(absl::StrCat(trial.id, " changed without an event"));
+  if (trial.reason.empty()) Break(absl::StrCat(trial.id, " has no reason for its state"));
   if (trial.state == v1::RUNNING) {
     const LeaseRecord* lease = data.leases.Find(trial.token);
     if (lease == nullptr || lease->worker != trial.worker) {
@@ -82,7 +82,7 @@ void Promise::CheckTrial(const MemoryData& data, const TrialRecord& trial, Sched
     }
   }
   if (trial.state == v1::QUEUED && scheduler.WhyWaiting(trial.key, now).empty()) {
-    Break(absl::StrCat("nobody knows why ", trial.id, " waits"));
+    Break(absl::StrCat("there is no reason why ", trial.id, " waits"));
   }
   if (trial.state == v1::SUCCEEDED) CheckHistory(data, trial);
 }
@@ -96,13 +96,13 @@ void Promise::CheckChange(const MemoryData& data, const TrialRecord& trial, cons
   if (change.from() != known.state) Break(what + " from a state that was not");
   if (!MayChange(change.from(), change.to())) Break(what + " cannot be");
   if (change.reason().empty() || !IsActor(change.actor()))
-    Break(what + " by nobody, or for nothing");
+    Break(what + " without an actor or a reason");
   if (change.to() == v1::RUNNING) {
     if (event.attempt() != known.attempt + 1) Break(what + ": attempts are miscounted");
     known.attempt = event.attempt();
   }
   if (!IsUnended(change.from())) {
-    if (!absl::StartsWith(change.actor(), "user ")) Break(what + " but nobody asked for it");
+    if (!absl::StartsWith(change.actor(), "user ")) Break(what + " without a user's request");
     known.failures = 0;
     known.preemptions = 0;
     ++retries_;
@@ -113,7 +113,7 @@ void Promise::CheckChange(const MemoryData& data, const TrialRecord& trial, cons
     // A failure that repeats identically is not tried a third time.
     const int32_t most = NatureOf(trial.id) == Nature::kFailsAlike ? 1 : kMaxFailures - 1;
     if (known.failures > most) Break(what + " too often");
-    splits_ += absl::StrContains(change.reason(), "does not hold the pack") ? 1 : 0;
+    splits_ += absl::StrContains(change.reason(), "is too small for the pack") ? 1 : 0;
     expiries_ += absl::StrContains(change.reason(), " expired after ") ? 1 : 0;
     if (change.actor() == "scheduler" && absl::StrContains(change.reason(), "preempted for")) {
       ++preemptions_;
@@ -205,7 +205,7 @@ void Promise::CheckRebuilt(const MemoryData& data, Scheduler& scheduler) {
   }
   for (const auto& [key, trial] : data.trials.rows()) {
     if (trial.state == v1::QUEUED && scheduler.WhyWaiting(key, absl::InfinitePast()).empty()) {
-      Break(absl::StrCat("nobody knows why ", trial.id, " waits after a restart"));
+      Break(absl::StrCat("there is no reason why ", trial.id, " waits after a restart"));
     }
     if (trial.state == v1::RUNNING && scheduler.LeaseOf(key) != trial.token) {
       Break(absl::StrCat(trial.id, " lost its lease in a restart"));

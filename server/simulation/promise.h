@@ -94,7 +94,7 @@ class Promise {
   std::map<int64_t, Known> known_;
   std::map<std::pair<std::string, int32_t>, int64_t> acknowledged_;  // by trial and attempt
   std::map<std::string, std::string> created_;                       // by request
-  std::set<std::string> deleted_;                                    // or may be
+  std::set<std::string> deleted_;                                    // or may be deleted
   std::map<std::string, int64_t> passed_over_;                       // by owner
   int64_t last_token_ = 0;
   int64_t full_check_every_ = 1;

@@ -18,7 +18,7 @@ inline constexpr int64_t kStepsBetweenPoints = 10;
 enum class Nature {
   kGood,
   kFailsNowAndThen,  // temporarily, at any step and for different reasons
-  kFailsAlike,       // temporarily, always at the same step, for a reason with another number in it
+  kFailsAlike,       // temporarily, at the same step, for reasons that differ in a number
   kDiverges,         // permanently
 };
 

@@ -70,8 +70,8 @@ struct Weather {
   int64_t message_doubled = 40;
   int64_t message_delayed = 20;  // for seconds, so that later messages overtake it
   int64_t commit_fails = 400;
-  int64_t server_dies = 4000;   // at a group
-  int64_t worker_dies = 1500;   // at a heartbeat, of kill -9
+  int64_t server_dies = 4000;   // in a group
+  int64_t worker_dies = 1500;   // at a heartbeat, by SIGKILL
   int64_t worker_drains = 700;  // at a heartbeat, by SIGTERM
   int64_t partition = 500;      // at a heartbeat
 };

@@ -85,7 +85,8 @@ class ArtifactFileWriter : public ArtifactStore::Writer {
     const std::string sha256 = hash_.Finish();
     if (sha256 != id_.sha256) {
       return absl::DataLossError(absl::StrCat("the artifact's bytes have SHA-256 ", sha256,
-                                              ", announced was ", id_.sha256, "; send it again"));
+                                              ", but the header announced ", id_.sha256,
+                                              "; send it again"));
     }
     if (id_.trial == kDataFiles && IsThere()) return store_.Remember(path_);
     absl::Status status = WriteManifest(path_, id_, size_bytes_, step_);
@@ -102,7 +103,7 @@ class ArtifactFileWriter : public ArtifactStore::Writer {
  private:
   absl::Status WrongSize() const {
     return absl::DataLossError(absl::StrCat("the artifact has ", received_,
-                                            " bytes so far, announced were ", size_bytes_,
+                                            " bytes so far, but the header announced ", size_bytes_,
                                             "; send it again"));
   }
 
@@ -225,7 +226,7 @@ absl::Status ArtifactStore::VerifyQuickly(const ArtifactId& id, int64_t size_byt
         absl::StrCat(path, " has ", status.size, " bytes instead of ", size_bytes));
   }
   const absl::Status damaged =
-      absl::DataLossError(absl::StrCat(path, " is damaged: its SHA-256 is another"));
+      absl::DataLossError(absl::StrCat(path, " is damaged: its SHA-256 does not match"));
   {
     platform::MutexLock lock(mutex_);
     const auto known = verified_.find(path);

@@ -205,7 +205,7 @@ absl::StatusOr<std::string> MakeBackup(const std::string& data_dir, const std::s
   std::error_code error;
   if (std::filesystem::exists(path, error)) {
     return absl::AlreadyExistsError(
-        absl::StrCat("backup \"", name, "\" exists already; choose another name"));
+        absl::StrCat("there is a backup \"", name, "\" already; choose another name"));
   }
   const std::string unfinished = absl::StrCat(backups, "/", kUnfinishedPrefix, name);
   absl::Status status = platform::DeleteTree(unfinished);
