@@ -39,7 +39,7 @@ absl::StatusOr<int> Workers(Program& program) {
   Table table({{.header = "worker", .shrinks_to = 12},
                {.header = "state"},
                {.header = "device", .shrinks_to = 8},
-               {.header = "heard of"},
+               {.header = "last seen"},
                {.header = "steps/s", .align = Table::Align::kRight},
                {.header = "models/s", .align = Table::Align::kRight},
                {.header = "trials", .shrinks_to = 12}});

@@ -168,13 +168,13 @@ TEST(RunTest, RegressionTrainsWhatWasAskedFor) {
     return output;
   };
   train(big, "big-1", 0);
-  EXPECT_THAT(train(mid, "mid-1", 0), HasSubstr("big-1 waits here, too, and is not trained now"));
+  EXPECT_THAT(train(mid, "mid-1", 0), HasSubstr("big-1 also waits here and is not trained now"));
   const int64_t mid_steps = Steps(directory, "mid-1");
   const std::string output = train(big, "big-1", Steps(directory, "big-1"));
   EXPECT_EQ(Steps(directory, "mid-1"), mid_steps) << "big was asked for";
   EXPECT_EQ(Started(output), 1) << output;
   const std::string go_on = "lengthwise run mid-1 --data_dir " + directory + "/data\n";
-  EXPECT_THAT(output, HasSubstr("go on with it afterwards: " + go_on));
+  EXPECT_THAT(output, HasSubstr("resume it afterwards: " + go_on));
   // The command that was told.
   const int64_t big_steps = Steps(directory, "big-1");
   EXPECT_THAT(train({"run", "mid-1", "--workers", "1"}, "mid-1", mid_steps), HasSubstr(go_on));
@@ -190,7 +190,7 @@ TEST(RunTest, ExtensionTrainsAndShowsWhatIsNew) {
   const std::string output = RunClient(directory, {"extend", "tiny-1", "--seeds", "1"});
   EXPECT_THAT(output, HasSubstr("Estimated time: about "));
   EXPECT_THAT(output, HasSubstr("Added 2 trials to tiny-1"));
-  EXPECT_THAT(output, HasSubstr("other-1 waits here, too"));
+  EXPECT_THAT(output, HasSubstr("other-1 also waits here"));
   EXPECT_EQ(Started(output), 2) << "the first two were shown before\n" << output;
   EXPECT_EQ(Steps(directory, "other-1"), others);
   // Nothing is left of it.
