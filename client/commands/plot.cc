@@ -151,10 +151,8 @@ void AddPlot(CLI::App& app, Program& program) {
           "Figures:\n",
           FigureList(),
           "\n"
-          "Lines are means over seeds, with a band from the lowest to the highest, at the "
-          "learning\n"
-          "rate that is best on lengths not seen in training. --data saves the drawn values as "
-          "numbers,\n"
+          "Lines are means over seeds, with a band from the lowest to the highest, at the learning\n"
+          "rate that is best on lengths not seen in training. --data saves the drawn values as numbers,\n"
           "--script a Python program that draws it again with matplotlib, to be changed at will."),
       [&program, options] { return Plot(program, *options); });
   command
@@ -216,7 +214,7 @@ void AddPlot(CLI::App& app, Program& program) {
           "of the training; default: the one that differs")
       ->type_name("NAME");
   command->add_flag("--splits", options->splits,
-                    "length_sweep over examples or length: training, validation and test beside "
+                    "length_sweep over examples or length: training, validation and test next to "
                     "each other");
   command->add_flag("--together", options->together,
                     "accuracy_by_length: all tasks, such as formats of an addition, in one panel");
@@ -233,9 +231,10 @@ void AddPlot(CLI::App& app, Program& program) {
       ->type_name("TEXT");
   command->add_flag("--plain", options->plain,
                     "Leaves out title and caption, for papers with their own");
-  command->add_option("--width", options->width, "Of the picture; default: what suits it")
+  command->add_option("--width", options->width, "Width of the picture; default: chosen by figure")
       ->type_name("PIXELS");
-  command->add_option("--height", options->height, "Of the picture; default: what suits it")
+  command
+      ->add_option("--height", options->height, "Height of the picture; default: chosen by figure")
       ->type_name("PIXELS");
   command->add_option("--data", options->data, "Also keep what is drawn as numbers: .csv or .json")
       ->type_name("FILE");
