@@ -151,8 +151,10 @@ void AddPlot(CLI::App& app, Program& program) {
           "Figures:\n",
           FigureList(),
           "\n"
-          "Lines are means over seeds, with a band from the lowest to the highest, at the learning\n"
-          "rate that is best on lengths not seen in training. --data saves the drawn values as numbers,\n"
+          "Lines are means over seeds, with a band from the lowest to the highest, at the "
+          "learning\n"
+          "rate that is best on lengths not seen in training. --data saves the drawn values as "
+          "numbers,\n"
           "--script a Python program that draws it again with matplotlib, to be changed at will."),
       [&program, options] { return Plot(program, *options); });
   command
