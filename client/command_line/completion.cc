@@ -53,7 +53,8 @@ void AddOptions(const CommandDescription& command, Completion& completion) {
   }
 }
 
-// Adds nothing if the command takes no more positional arguments.
+// Completes the positional argument `index`. If the command takes no more of them, offers its
+// options if `or_options`, and otherwise nothing.
 void AddPositional(const CommandDescription& command, size_t index, bool or_options,
                    Completion& completion) {
   size_t i = 0;

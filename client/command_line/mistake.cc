@@ -104,7 +104,8 @@ std::string ExplainMissing(const CLI::App& command, const std::string& message) 
                         " is missing: ", described.help);
   }
   const std::vector<std::string> commands = CommandNames(command);
-  return commands.empty() ? message : absl::StrCat("say what to do: ", Alternatives(commands));
+  return commands.empty() ? message
+                          : absl::StrCat("a command is missing: expected ", Alternatives(commands));
 }
 
 }  // namespace

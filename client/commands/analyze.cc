@@ -85,8 +85,8 @@ void AddAnalyze(CLI::App& app, Program& program) {
       "  lengthwise analyze t_test table1-1 --reference 2d_fixed\n"
       "Several experiments are analyzed as one: trials that differ only in their seeds make a "
       "row.\n"
-      "What was trained otherwise under the same labels has a row of its own, with its "
-      "experiment.");
+      "Trials with the same labels that were trained differently have rows of their own, which "
+      "name the experiment.");
 
   const auto add = [&](const std::string& name, const std::string& description,
                        const std::string& examples) {

@@ -97,7 +97,7 @@ absl::StatusOr<int> ListTokens(Program& program) {
   Table table({{.header = "token"},
                {.header = "principal", .shrinks_to = 8},
                {.header = "role"},
-               {.header = "made on"},
+               {.header = "created"},
                {.header = "until"}});
   for (const v1::Token& token : list.tokens()) {
     const bool over = absl::FromUnixSeconds(token.expire_time().seconds()) <= absl::Now();
@@ -130,7 +130,7 @@ absl::StatusOr<int> WhoAmI(Program& program) {
   }
   program.out() << caller.principal() << " (" << RoleName(caller.role()) << ") at "
                 << connection->address()
-                << (until.empty() ? ", which asks for no tokens" : absl::StrCat(", until ", until))
+                << (until.empty() ? ", which requires no tokens" : absl::StrCat(", until ", until))
                 << "\n";
   return kSuccess;
 }

@@ -129,7 +129,7 @@ void PrintAll(Program& program, const std::string& kind, const std::vector<Liste
   if (!all.empty()) {
     for (const auto& [name, value] : all[0].facts) columns.push_back({.header = name});
   }
-  columns.push_back({.header = "what it is", .shrinks_to = 16});
+  columns.push_back({.header = "description", .shrinks_to = 16});
   Table table(columns);
   for (const Listed& listed : all) {
     std::vector<Table::Cell> cells = {Table::Cell(listed.entry->name, Paint::kBold)};

@@ -160,8 +160,7 @@ void AddCompletion(CLI::App& app, Program& program) {
   CLI::App* command = program.AddCommand(
       app, "completion", "Prints a shell completion script", kOfflineGroup,
       "lengthwise completion bash > ~/.local/share/bash-completion/completions/lengthwise\n"
-      "lengthwise completion zsh > ~/.zfunc/_lengthwise    # with fpath+=~/.zfunc before "
-      "compinit\n"
+      "lengthwise completion zsh > ~/.zfunc/_lengthwise    # with fpath+=~/.zfunc before compinit\n"
       "lengthwise completion fish > ~/.config/fish/completions/lengthwise.fish\n"
       "source <(lengthwise completion bash)                # in this shell only",
       [&program, shell]() -> absl::StatusOr<int> {

@@ -35,12 +35,12 @@ void AddYesOption(CLI::App* command, bool& yes) {
 
 absl::Status Confirm(Program& program, const std::string& deed, const std::string& command) {
   if (isatty(STDIN_FILENO) != 1) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("this ", deed, "; there is no terminal to ask at: `", command, "` does it"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "this ", deed, "; cannot ask for confirmation without a terminal: run `", command, "`"));
   }
   program.out().flush();
   const InterruptGuard interrupts;  // before the question, which Ctrl-C may answer at once
-  program.err() << "This " << deed << ". Go on? [y/N] " << std::flush;
+  program.err() << "This " << deed << ". Continue? [y/N] " << std::flush;
   const std::string answer =
       absl::AsciiStrToLower(absl::StripAsciiWhitespace(ReadLine(interrupts)));
   if (answer == "y" || answer == "yes") return absl::OkStatus();

@@ -36,7 +36,7 @@ class ConfirmationTest : public CommandsTestOn<RealServer> {
     PseudoTerminal terminal({"client/lengthwise", "delete", "e-1", "--server", server_.address()},
                             {{"LENGTHWISE_CONFIG", ""}, {"NO_COLOR", "1"}},
                             {.width = 120, .height = 20});
-    const auto question = terminal.ReadUntil("Go on? [y/N] ", kDeadline);
+    const auto question = terminal.ReadUntil("Continue? [y/N] ", kDeadline);
     ASSERT_TRUE(question.has_value()) << terminal.unread();
     EXPECT_THAT(*question,
                 HasSubstr("This deletes e-1: 6 trials with their models and histories, "));
@@ -62,10 +62,10 @@ TEST_F(ConfirmationTest, NamesTheCommandWithoutATerminal) {
   EXPECT_EQ(Run({"delete", "e-1"}), kFailure);
   EXPECT_THAT(
       err_,
-      AllOf(
-          StartsWith("lengthwise: this deletes e-1: 6 trials with their models and "
-                     "histories, "),
-          HasSubstr("; there is no terminal to ask at: `lengthwise delete e-1 --yes` does it\n")));
+      AllOf(StartsWith("lengthwise: this deletes e-1: 6 trials with their models and "
+                       "histories, "),
+            HasSubstr("; cannot ask for confirmation without a terminal: run `lengthwise delete "
+                      "e-1 --yes`\n")));
   EXPECT_TRUE(IsThere());
   EXPECT_EQ(Run({"delete", "e"}), kFailure);
   EXPECT_THAT(err_, HasSubstr("there is no experiment \"e\"; did you mean \"e-1\"?"));

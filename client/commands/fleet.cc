@@ -194,7 +194,7 @@ absl::StatusOr<int> Up(Program& program, const FleetOptions& options) {
     if (!status.ok()) fleet.Say(std::string(status.message()));
   }
   if (!options.once) {
-    program.out() << "Stopped. Jobs go on until their workers are idle for " << options.idle
+    program.out() << "Stopped. Jobs continue until their workers are idle for " << options.idle
                   << "; `lengthwise workers down --slurm` drains them now.\n";
   }
   return kSuccess;
@@ -252,7 +252,7 @@ void AddFleetCommands(CLI::App& workers, Program& program) {
       ->check(CLI::PositiveNumber)
       ->type_name("N");
   up->add_option("--pack_size", options->pack_size,
-                 "Trials that each worker trains at once; default 30 where SBATCH_ARGS ask for a "
+                 "Trials that each worker trains at once; default 30 if SBATCH_ARGS request a "
                  "GPU, else 1")
       ->check(CLI::PositiveNumber)
       ->type_name("N");
@@ -267,7 +267,7 @@ void AddFleetCommands(CLI::App& workers, Program& program) {
       ->check(CLI::Validator(platform::CheckDuration, ""))
       ->type_name("TIME");
   up->add_option("--worker", options->worker_program,
-                 "Path of lengthwise_worker on the nodes; default: the one beside this program")
+                 "Path of lengthwise_worker on the nodes; default: the one next to this program")
       ->type_name("PATH");
   up->add_option("--worker_token_file", options->worker_token_file,
                  "File with the workers' token on the nodes; default: --token_file")

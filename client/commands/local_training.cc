@@ -33,9 +33,9 @@ std::string WhatElseWaits(Connection& connection, const std::string& experiment,
     if (waiting++ == 0) newest = ShortName(other.name());
   }
   if (waiting == 0) return "";
-  const std::string others = absl::StrCat(" and ", waiting - 1, " more wait here, too, and are");
-  return absl::StrCat(newest, waiting == 1 ? " waits here, too, and is" : others,
-                      " not trained now; go on with it afterwards: lengthwise run ", newest,
+  const std::string others = absl::StrCat(" and ", waiting - 1, " more also wait here and are");
+  return absl::StrCat(newest, waiting == 1 ? " also waits here and is" : others,
+                      " not trained now; resume it afterwards: lengthwise run ", newest,
                       " --data_dir ", data_dir, "\n");
 }
 

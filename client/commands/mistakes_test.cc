@@ -55,8 +55,8 @@ TEST_F(MistakesTest, OfWordsAndOptions) {
        "--help`"},
       {{"auth"},
        kUsage,
-       "say what to do: create-token, list-tokens, revoke-token or whoami; see `lengthwise auth "
-       "--help`"},
+       "a command is missing: expected create-token, list-tokens, revoke-token or whoami; see "
+       "`lengthwise auth --help`"},
       {{"workers", "up"},
        kUsage,
        "no cluster given: pass --slurm (Kubernetes needs no command: deploy/kubernetes)"},
@@ -65,8 +65,9 @@ TEST_F(MistakesTest, OfWordsAndOptions) {
        "--max: got \"0\", expected a number above 0; see `lengthwise workers up --help`"},
       {{"analyze"},
        kUsage,
-       "say what to do: attention, attention_matrix, ground_truth, encodings, noise, humans, "
-       "carries, carry_chains, speed, loss_ratios or t_test; see `lengthwise analyze --help`"},
+       "a command is missing: expected attention, attention_matrix, ground_truth, encodings, "
+       "noise, humans, carries, carry_chains, speed, loss_ratios or t_test; see `lengthwise "
+       "analyze --help`"},
       {{"analyze", "attention", "e-1"},
        kUsage,
        "--reference is missing: Encoding to compare the other maps with; see `lengthwise analyze "

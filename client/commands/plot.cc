@@ -216,7 +216,7 @@ void AddPlot(CLI::App& app, Program& program) {
           "of the training; default: the one that differs")
       ->type_name("NAME");
   command->add_flag("--splits", options->splits,
-                    "length_sweep over examples or length: training, validation and test beside "
+                    "length_sweep over examples or length: training, validation and test next to "
                     "each other");
   command->add_flag("--together", options->together,
                     "accuracy_by_length: all tasks, such as formats of an addition, in one panel");
@@ -233,9 +233,10 @@ void AddPlot(CLI::App& app, Program& program) {
       ->type_name("TEXT");
   command->add_flag("--plain", options->plain,
                     "Leaves out title and caption, for papers with their own");
-  command->add_option("--width", options->width, "Of the picture; default: what suits it")
+  command->add_option("--width", options->width, "Width of the picture; default: chosen by figure")
       ->type_name("PIXELS");
-  command->add_option("--height", options->height, "Of the picture; default: what suits it")
+  command
+      ->add_option("--height", options->height, "Height of the picture; default: chosen by figure")
       ->type_name("PIXELS");
   command->add_option("--data", options->data, "Also keep what is drawn as numbers: .csv or .json")
       ->type_name("FILE");

@@ -36,7 +36,7 @@ void AddReport(CLI::App& app, Program& program) {
       "lengthwise report quickstart-1\n"
       "lengthwise report table1 --compare randomized_pe/table_1 -o table1.html\n"
       "\n"
-      "The file needs no network and no other file: tables, beside published ones where the\n"
+      "The file needs no network and no other file: tables, with published ones if the\n"
       "experiment follows a paper's protocol, figures, attention maps with a choice of layers and\n"
       "heads, failures and their reasons, and the whole specification.",
       [&program, options] { return RunReport(program, *options); });
@@ -49,8 +49,8 @@ void AddReport(CLI::App& app, Program& program) {
       ->type_name("FILE");
   command
       ->add_option("--compare", options->tables,
-                   "Beside this published table, PAPER/TABLE; may be repeated; default: those of "
-                   "which a cell was run")
+                   "Published table to compare with, PAPER/TABLE; may be repeated; default: "
+                   "those with a cell that was run")
       ->type_name("KEY")
       ->allow_extra_args(false);
   command->add_flag("--open", options->open, "Then show it, with $BROWSER or xdg-open");

@@ -59,7 +59,7 @@ void AddResults(CLI::App& app, Program& program) {
                     "Includes the evaluations during training, in json and csv");
   command
       ->add_option("--compare", options->compare,
-                   "Beside this published table, PAPER/TABLE; \"list\" prints which there are, "
+                   "Published table to compare with, PAPER/TABLE; \"list\" lists all tables, "
                    "\"all\" compares with each of the experiment's paper")
       ->type_name("KEY");
   command->add_flag("--whole_table", options->whole_table,

@@ -81,8 +81,8 @@ absl::Status PrintResults(Program& program, Connection& connection,
       << "\n";
   if (summary.lengths.size() > 1) {
     if (summary.rows.size() > kMostCurves) {
-      out << "The " << kMostCurves << " best on what training did not show, of "
-          << summary.rows.size() << ":\n";
+      out << "The " << kMostCurves << " best on unseen lengths, of " << summary.rows.size()
+          << ":\n";
     }
     out << MakeAccuracyChart(summary, kMostCurves)
                .Render(std::min(program.width() - 1, kChartWidth), kChartHeight, palette);

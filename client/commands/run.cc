@@ -110,7 +110,7 @@ std::string Headline(const Found& found, int workers) {
   const std::string ended =
       left == all ? "" : absl::StrCat(", ", FormatCount(all - left), " of them ended");
   return absl::StrCat(trials, ended,
-                      ", goes on where it was interrupted (--fresh starts a new experiment)");
+                      ", resumes after its interruption (--fresh starts a new experiment)");
 }
 
 absl::StatusOr<int> Run(Program& program, const RunOptions& options) {
@@ -171,7 +171,7 @@ absl::StatusOr<int> Run(Program& program, const RunOptions& options) {
         }
       }
     }
-    out << "\nThe results stay in " << data_dir << ". See them again with\n  lengthwise results "
+    out << "\nThe results stay in " << data_dir << ". Show them again with\n  lengthwise results "
         << name << " --data_dir " << data_dir << "\n";
   }
   return *watched;

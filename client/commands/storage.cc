@@ -62,7 +62,7 @@ absl::StatusOr<int> BackUp(Program& program, const std::string& name) {
   if (program.is_terminal) program.out() << "\r\x1b[K";
   if (!path.ok()) return path.status();
   program.out() << "Backed up " << FormatBytes(bytes) << " to " << *path
-                << " on the server's own disk: copy it to another machine. To go back to it:\n"
+                << " on the server's own disk: copy it to another machine. To restore it:\n"
                 << "  lengthwise_server --data_dir NEW --restore " << *path << "\n";
   return kSuccess;
 }

@@ -92,7 +92,7 @@ absl::StatusOr<int> Submit(Program& program, SubmitOptions options) {
   }
   if (options.watch) return WatchExperiment(program, *connection, {.experiment = name});
   program.out() << "  lengthwise watch " << ShortName(name) << "    shows it live\n"
-                << "  lengthwise results " << ShortName(name) << "  prints what it found\n";
+                << "  lengthwise results " << ShortName(name) << "  prints its results\n";
   return kSuccess;
 }
 

@@ -213,7 +213,7 @@ TEST_F(NamesTest, FindsExperimentByFullShortAndPrefixName) {
 
 TEST_F(NamesTest, SaysWhatIsThereInstead) {
   EXPECT_THAT(Found("quikstart-1"), HasSubstr("did you mean \"quickstart-1\"?"));
-  EXPECT_THAT(Found("quick"), HasSubstr("may be several experiments: quickstart-2, quickstart-1"));
+  EXPECT_THAT(Found("quick"), HasSubstr("matches several experiments: quickstart-2, quickstart-1"));
 }
 
 TEST_F(NamesTest, FindsATrialByIdPrefixAndIndex) {

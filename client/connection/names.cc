@@ -79,7 +79,7 @@ absl::StatusOr<v1::Experiment> FindExperiment(Connection& connection, const std:
     }
     if (names.size() > 5) names.resize(5);
     return absl::NotFoundError(
-        absl::StrCat("\"", id, "\" may be several experiments: ", absl::StrJoin(names, ", "),
+        absl::StrCat("\"", id, "\" matches several experiments: ", absl::StrJoin(names, ", "),
                      with_prefix.size() > 5 ? ", ..." : ""));
   }
   return absl::NotFoundError(

@@ -126,8 +126,7 @@ Findings InspectCredentials(const rpc::Settings& settings, absl::Time now) {
   } else if (const auto text = rpc::ReadTokenFile(token); !text.ok()) {
     findings.push_back(Failed("token file", text.status()));
   } else {
-    findings.push_back(
-        {Verdict::kOk, "token file", absl::StrCat(token, ", readable by you alone")});
+    findings.push_back({Verdict::kOk, "token file", absl::StrCat(token, ", readable by you only")});
   }
   const std::string& authority = settings.Value("tls_ca");
   if (authority.empty()) {

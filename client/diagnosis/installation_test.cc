@@ -94,7 +94,7 @@ TEST_F(InstallationTest, LooksAtTheTokensFile) {
     return InspectCredentials(*Settings({{"token_file", path}}), absl::Now());
   };
   EXPECT_THAT(inspect(File("good", text, 0600)),
-              Contains(Is(Verdict::kOk, "token file", "readable by you alone")));
+              Contains(Is(Verdict::kOk, "token file", "readable by you only")));
   EXPECT_THAT(inspect(File("open", text, 0644)),
               Contains(Is(Verdict::kFailure, "token file", "other users may read")));
   EXPECT_THAT(inspect(File("empty", "", 0600)),

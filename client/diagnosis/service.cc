@@ -42,7 +42,7 @@ Finding Caller(const v1::Caller& caller, absl::Time now) {
   const std::string who =
       absl::StrCat(caller.principal(), ", ", absl::AsciiStrToLower(v1::Role_Name(caller.role())));
   if (!caller.has_expire_time()) {
-    return {Verdict::kOk, "access", absl::StrCat(who, ": the server asks for no tokens")};
+    return {Verdict::kOk, "access", absl::StrCat(who, ": the server requires no tokens")};
   }
   const absl::Time end = ToTime(caller.expire_time());
   const std::string until =

@@ -102,8 +102,8 @@ class FleetPlanner {
   absl::Time refused_ = absl::InfinitePast();
 };
 
-// Returns true if a job pending for this squeue reason can never start, because no node or limit
-// allows it.
+// Returns true if a job pending for this squeue reason can never start unless someone changes the
+// job or the cluster.
 bool IsHopeless(absl::string_view reason);
 
 }  // namespace lengthwise::client

@@ -72,7 +72,8 @@ absl::StatusOr<std::string> Run(std::vector<std::string> arguments) {
   auto output = platform::ChildProcess::Run(std::move(arguments), kPatience);
   if (absl::IsNotFound(output.status())) {
     return absl::NotFoundError(absl::StrCat("there is no program ", program,
-                                            " in PATH; run this where Slurm's commands work"));
+                                            " in PATH; run this on a machine with Slurm's "
+                                            "commands"));
   }
   if (!output.ok()) return output.status();
   if (!output->exit.has_value()) {

@@ -166,7 +166,7 @@ TEST(RunTest, TrainsOnlyTheRequestedExperiment) {
     return output;
   };
   train(big, "big-1", 0);
-  EXPECT_THAT(train(mid, "mid-1", 0), HasSubstr("big-1 waits here, too, and is not trained now"));
+  EXPECT_THAT(train(mid, "mid-1", 0), HasSubstr("big-1 also waits here and is not trained now"));
   const int64_t mid_steps = Steps(directory, "mid-1");
   const std::string output = train(big, "big-1", Steps(directory, "big-1"));
   EXPECT_EQ(Steps(directory, "mid-1"), mid_steps) << "big was asked for";
@@ -188,7 +188,7 @@ TEST(RunTest, ExtensionTrainsOnlyNewTrials) {
   const std::string output = RunClient(directory, {"extend", "tiny-1", "--seeds", "1"});
   EXPECT_THAT(output, HasSubstr("Estimated time: about "));
   EXPECT_THAT(output, HasSubstr("Added 2 trials to tiny-1"));
-  EXPECT_THAT(output, HasSubstr("other-1 waits here, too"));
+  EXPECT_THAT(output, HasSubstr("other-1 also waits here"));
   EXPECT_EQ(Started(output), 2) << "the first two were shown before\n" << output;
   EXPECT_EQ(Steps(directory, "other-1"), others);
   // No trial is left to train.
