@@ -1,4 +1,4 @@
-// `lengthwise workers`: who trains.
+// `lengthwise workers`: lists workers.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -48,7 +48,7 @@ absl::StatusOr<int> Workers(Program& program) {
   std::vector<Table::Column> columns = {{.header = "worker", .shrinks_to = 12},
                                         {.header = "state"},
                                         {.header = "device", .shrinks_to = 8},
-                                        {.header = "heard of"},
+                                        {.header = "last seen"},
                                         {.header = "steps/s", .align = Table::Align::kRight},
                                         {.header = "models/s", .align = Table::Align::kRight},
                                         {.header = "trials", .shrinks_to = 12}};
