@@ -24,6 +24,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -324,17 +325,19 @@ void MeasureHeartbeats(const Flags& flags) {
 
   const auto print = [&](const char* kind, HeartbeatLoad::Result result) {
     const double latency = Quantile(result.latencies, 0.99);
-    const double cancellation = Quantile(result.cancellations, 0.99);
-    const double longest = Quantile(result.cancellations, 1);
+    std::string told;
+    if (!result.cancellations.empty()) {
+      const double cancellation = Quantile(result.cancellations, 0.99);
+      told = absl::StrFormat(
+          "; from a cancellation to its worker: 99th percentile %.1f ms, longest of %d %.1f ms",
+          1e3 * cancellation, result.cancellations.size(), 1e3 * Quantile(result.cancellations, 1));
+    }
     std::printf(
         "%s of %d workers with leases on %d connections: %.0f /s; %.2f cores of the server for "
-        "all, %.0f us each; not held: 99th percentile %.1f ms (of %d); from a cancellation to its "
-        "worker: 99th percentile %.1f ms, longest %.1f ms (of %d); server's memory %lld MB%s\n",
+        "all, %.0f us each; not held: 99th percentile %.1f ms%s; server's memory %lld MB%s\n",
         kind, flags.workers, static_cast<int>(stubs.size()), result.heartbeats_per_second,
         result.server_cores, 1e6 * result.server_cores / result.heartbeats_per_second,
-        1e3 * latency, static_cast<int>(result.latencies.size()), 1e3 * cancellation, 1e3 * longest,
-        static_cast<int>(result.cancellations.size()),
-        static_cast<long long>(result.resident_bytes >> 20),
+        1e3 * latency, told.c_str(), static_cast<long long>(result.resident_bytes >> 20),
         result.client_lag > 0.05 ? "; load not reached" : "");
   };
   const int cancellations = std::min(flags.cancellations, flags.workers / 4);
