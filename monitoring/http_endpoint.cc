@@ -35,12 +35,12 @@ class ProcessMetrics final : public prometheus::Collectable {
     const auto add = [&](const char* name, MetricType type, const char* help, double value) {
       AddValue({}, value, families.emplace_back(MakeFamily(name, type, help)));
     };
-    add("process_cpu_seconds_total", MetricType::Counter,
-        "CPU time of the process, user and system.", usage.cpu_seconds);
-    add("process_resident_memory_bytes", MetricType::Gauge, "Resident memory of the process.",
+    add("process_cpu_seconds_total", MetricType::Counter, "User and system CPU time, in seconds.",
+        usage.cpu_seconds);
+    add("process_resident_memory_bytes", MetricType::Gauge, "Resident memory, in bytes.",
         static_cast<double>(usage.resident_bytes));
     add("process_start_time_seconds", MetricType::Gauge,
-        "When the process started, seconds since 1970.", usage.start_time_seconds);
+        "Start time of the process, in seconds since 1970.", usage.start_time_seconds);
     add("process_open_fds", MetricType::Gauge, "Open file descriptors.",
         static_cast<double>(usage.open_files));
     add("process_max_fds", MetricType::Gauge, "Limit of open file descriptors.",
@@ -62,7 +62,7 @@ class BuildInfo final : public prometheus::Collectable {
 
   std::vector<prometheus::MetricFamily> Collect() const override {
     auto family = MakeFamily("lengthwise_build_info", prometheus::MetricType::Gauge,
-                             "Always 1; says which build of which program this is.");
+                             "Always 1; labels identify the program and its build.");
     AddValue({{"program", program_},
               {"version", platform::kVersion},
               {"revision", platform::kSourceRevision}},

@@ -66,11 +66,11 @@ class Factory final : public grpc::experimental::ServerInterceptorFactoryInterfa
 RpcMetrics::RpcMetrics(prometheus::Registry& registry)
     : seconds_(prometheus::BuildHistogram()
                    .Name("lengthwise_rpc_seconds")
-                   .Help("Durations of calls from their start to their status, by method and code.")
+                   .Help("Duration of calls from start to status, by method and status code.")
                    .Register(registry)),
       open_streams_(prometheus::BuildGauge()
                         .Name("lengthwise_rpc_open_streams")
-                        .Help("Streaming calls that have not ended, by method.")
+                        .Help("Open streaming calls, by method.")
                         .Register(registry)) {}
 
 void RpcMetrics::Observe(absl::string_view method, grpc::StatusCode code, double seconds) {
