@@ -1,4 +1,4 @@
-// "HOST:PORT", and whether it leaves the machine.
+// Parses "HOST:PORT" addresses and recognizes loopback ones.
 #ifndef LENGTHWISE_RPC_ADDRESS_H_
 #define LENGTHWISE_RPC_ADDRESS_H_
 
@@ -6,10 +6,10 @@
 
 namespace lengthwise::rpc {
 
-// "HOST:PORT" -> "HOST"; empty when it is not of that form with a port from 0 to 65535.
+// Returns HOST of "HOST:PORT"; empty if malformed or the port is not from 0 to 65535.
 absl::string_view HostOf(absl::string_view address);
 
-// Whether "HOST:PORT" names this machine alone: 127.0.0.0/8, [::1] or localhost.
+// Returns true if "HOST:PORT" is loopback: 127.0.0.0/8, [::1] or localhost.
 bool IsLoopback(absl::string_view address);
 
 }  // namespace lengthwise::rpc

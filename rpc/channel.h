@@ -1,5 +1,5 @@
-// The channel from a client or a worker to the server: encrypted where the settings say so, with
-// the token in every call.
+// Creates the gRPC channel from a client or a worker to the server, encrypted as configured and
+// with the token in every call.
 #ifndef LENGTHWISE_RPC_CHANNEL_H_
 #define LENGTHWISE_RPC_CHANNEL_H_
 
@@ -19,7 +19,7 @@ namespace lengthwise::rpc {
 struct ChannelOptions {
   // HOST:PORT.
   std::string server;
-  // The others as in kSettings; empty: not set.
+  // Further settings, as in kSettings. Empty: not set.
   std::string token_file = {};
   std::string tls_ca = {};
   std::string tls_certificate = {};
@@ -30,22 +30,22 @@ struct ChannelOptions {
 
 ChannelOptions ToChannelOptions(const Settings& settings);
 
-// A channel that connects when first used, notices a dead connection while calls are open
-// (rpc/transport.h) and never goes through a proxy, in addition to what `arguments` say. The
-// token file is read again when it changes.
+// Returns a channel that connects on first use, detects a dead connection while calls are open
+// (rpc/transport.h) and bypasses proxies, in addition to `arguments`. It reloads the token file
+// when that changes.
 //
-// Errors: those of token_file.h and certificates.h; INVALID_ARGUMENT where a certificate is named
-// without its key or without an authority; FAILED_PRECONDITION where the token would travel in
-// plain text to another machine.
+// Errors: those of token_file.h and certificates.h; INVALID_ARGUMENT if a certificate is given
+// without its key or without an authority; FAILED_PRECONDITION if the token would be sent in plain
+// text to another machine.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateChannel(const ChannelOptions& options,
                                                              grpc::ChannelArguments arguments);
 
-// Code and message of a call's status.
+// Returns the code and message of a call's status.
 absl::Status ToStatus(const grpc::Status& status);
 
-// What gRPC's message of a call that failed with UNAVAILABLE says about encryption, and what to do:
-// FAILED_PRECONDITION where trying again cannot help. OK where it is about something else, such as
-// a server that is not there.
+// Explains a call's UNAVAILABLE if gRPC's message is about encryption: returns FAILED_PRECONDITION
+// with the remedy, because a retry cannot help. Returns OK for other causes, such as an unreachable
+// server.
 absl::Status ExplainRefusedConnection(const std::string& message, const ChannelOptions& options);
 
 }  // namespace lengthwise::rpc

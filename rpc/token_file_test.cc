@@ -77,7 +77,7 @@ TEST(TokenFile, AReplacedFileIsRenewedAndADamagedOneIsNot) {
   ASSERT_TRUE(WriteTokenFile(path, Token('1')).ok());
   const std::unique_ptr<TokenFile> file = TokenFile::Open(path).value();
   EXPECT_EQ(file->token(), Token('1'));
-  // mkstemp's files have mode 0600, too.
+  // mkstemp creates files with mode 0600.
   ASSERT_TRUE(platform::WriteFileAtomically(path, Token('2')).ok());
   EXPECT_EQ(file->token(), Token('2'));
   ASSERT_TRUE(platform::WriteFileAtomically(path, "nonsense").ok());

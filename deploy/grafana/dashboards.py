@@ -214,7 +214,8 @@ service = dashboard(
     "Load on the server: store, calls, watchers and process.",
     [
         ("", [
-            number("Server", "1 if every server answers scrapes.", query(f"min(up{{{SERVER}}})"), thresholds=[("red", None), ("green", 1)]),
+            number("Server", "1 if every server answers scrapes.", query(f"min(up{{{SERVER}}})"),
+                   thresholds=[("red", None), ("green", 1)]),
             number("Commit, 99th percentile", "Commit duration over the last five minutes.",
                    query('max(instance:lengthwise_commit_seconds:p99_5m{instance=~"$instance"})'), unit="s",
                    thresholds=[("green", None), ("red", 0.25)]),
