@@ -5,7 +5,7 @@
 namespace lengthwise::rpc {
 namespace {
 
-TEST(Address, OnlyThisMachinesOwnAddressesAreLoopback) {
+TEST(Address, OnlyLocalAddressesAreLoopback) {
   for (const char* address : {"127.0.0.1:7070", "127.1.2.3:1", "localhost:7070", "[::1]:7070"}) {
     EXPECT_TRUE(IsLoopback(address)) << address;
   }
