@@ -123,7 +123,7 @@ def collect(source: Source, server: str, machine: str) -> int:
                 "revision": provenance.get("source_revision", "")[:7],
             }
             key = (row["experiment"], row["trial"], row["scale"])
-            # What was collected before stays: its machine was another one, perhaps.
+            # Keep earlier results: they may come from another machine.
             rows.setdefault(key, row)
     if not rows:
         return 0
