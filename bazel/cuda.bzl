@@ -26,7 +26,7 @@ def _nvcc(ctx):
 def _cuda_repository_impl(ctx):
     nvcc = _nvcc(ctx)
     include = nvcc.realpath.dirname.dirname.get_child("include") if nvcc else None
-    # A toolkit's own folder: the system's may not come before the compiler's.
+    # Only a toolkit's own folder: system headers must not come before the compiler's.
     has_headers = include != None and str(include) != "/usr/include" and include.get_child("cuda_runtime_api.h").exists
     if has_headers:
         ctx.symlink(include, "include")

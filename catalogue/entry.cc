@@ -37,12 +37,13 @@ std::string Quoted(const ParameterValue& value) {
   return std::holds_alternative<std::string>(value) ? absl::StrCat("\"", text, "\"") : text;
 }
 
-// `given` as the alternative that `wanted` holds; nullopt where that would lose something.
+// Converts `given` to the type of `wanted`. Returns nullopt if the conversion would lose
+// information.
 std::optional<ParameterValue> Converted(const ParameterValue& given, const ParameterValue& wanted) {
   if (given.index() == wanted.index()) return given;
   if (std::holds_alternative<int64_t>(wanted) && std::holds_alternative<double>(given)) {
     const double number = std::get<double>(given);
-    // Beyond 2^53 a double no longer says which integer was meant.
+    // Above 2^53 a double no longer identifies a single integer.
     if (std::trunc(number) == number && std::abs(number) <= 0x1p53) {
       return static_cast<int64_t>(number);
     }
@@ -53,7 +54,7 @@ std::optional<ParameterValue> Converted(const ParameterValue& given, const Param
   return std::nullopt;
 }
 
-// What is wrong with a value of the right type; empty for nothing.
+// Returns the problem with a value of the right type; empty if there is none.
 std::string LimitProblem(const ParameterEntry& entry, const ParameterValue& value) {
   if (const auto* text = std::get_if<std::string>(&value)) {
     if (entry.allowed.empty() || absl::c_linear_search(entry.allowed, *text)) return "";

@@ -1,7 +1,6 @@
-// What a catalogue says of a task, an encoding, a network, an optimizer or a protocol: its name,
-// its parameters and their limits, its documentation. Entries are free of LibTorch, so that the
-// server and the client can list, validate and complete names without linking what the entries
-// describe.
+// A catalogue entry describes a task, encoding, network, optimizer or protocol: its name, its
+// parameters with their limits, and its documentation. Entries do not use LibTorch, so that server
+// and client can list, validate and complete names without linking the implementations.
 #ifndef LENGTHWISE_CATALOGUE_ENTRY_H_
 #define LENGTHWISE_CATALOGUE_ENTRY_H_
 
@@ -27,7 +26,7 @@ struct ParameterEntry {
   // Inclusive limits of a number; absent means unlimited.
   std::optional<double> minimum = std::nullopt;
   std::optional<double> maximum = std::nullopt;
-  // The values a string may take; empty means any.
+  // Accepted values of a string. Empty: any.
   std::vector<std::string> allowed = {};
 };
 
@@ -38,16 +37,16 @@ struct Entry {
   std::vector<ParameterEntry> parameters = {};
 };
 
-// One thing that is wrong with what a user wrote. `field` is a path such as
+// A mistake in a specification. `field` is a path such as
 // "encodings[1].max_position".
 struct Problem {
   std::string field;
   std::string description;  // what was given, what is accepted
 };
 
-// Values for all parameters of one entry: what the user set, over the protocol's defaults, over the
-// entry's. Reading a parameter that the entry does not have, or with another type, is a programming
-// error and aborts.
+// Values for all parameters of one entry. The user's values take precedence over the protocol's
+// defaults, and those over the entry's. Reading an unknown parameter, or one with another type, is
+// a programming error and aborts.
 class Parameters {
  public:
   Parameters() = default;
@@ -66,20 +65,19 @@ class Parameters {
   std::map<std::string, ParameterValue, std::less<>> values_;
 };
 
-// Returns the entry's defaults, overridden by `given`. An integral double is taken for an integer
-// parameter (JSON and protocol buffers know no integers) and an integer for a double one. Appends
-// to `problems`, with field names
-// "<path>.<parameter>", for every unknown name, wrong type and exceeded limit; such a parameter
-// keeps its default.
+// Returns the entry's defaults, overridden by `given`. Converts an integral double for an integer
+// parameter (JSON and protocol buffers have no integers) and an integer for a double one. Appends
+// each unknown name, wrong type and exceeded limit to `problems`, with the field
+// "<path>.<parameter>"; such a parameter keeps its default.
 Parameters Resolve(const Entry& entry, const Parameters& given, absl::string_view path,
                    std::vector<Problem>& problems);
 
-// "true", "3", "0.001", "text"; doubles in the shortest form that reads back the same.
+// Formats a value: "true", "3", "0.001", "text". Doubles have the shortest form that parses back to
+// the same value.
 std::string FormatValue(const ParameterValue& value);
 
-// Returns the index of `name` among `entries`; where it is absent appends to `problems` a line such
-// as `unknown encoding "rotery"; did you mean "rope"?` for `kind` = "encoding", and returns
-// nullopt.
+// Returns the index of `name` among `entries`. If it is absent, returns nullopt and appends to
+// `problems`, for `kind` = "encoding": `unknown encoding "rotery"; did you mean "rope"?`.
 std::optional<size_t> Find(absl::Span<const Entry* const> entries, absl::string_view name,
                            absl::string_view kind, absl::string_view path,
                            std::vector<Problem>& problems);

@@ -1,4 +1,4 @@
-// Parameters of an entry by its name: for tests.
+// Resolves the parameters of an entry by its name, for tests.
 #ifndef LENGTHWISE_CATALOGUE_RESOLVED_H_
 #define LENGTHWISE_CATALOGUE_RESOLVED_H_
 
@@ -12,8 +12,8 @@
 
 namespace lengthwise::catalogue {
 
-// Those that are given, and defaults. Fails the test where there is no such entry, or where one of
-// those is not accepted.
+// Returns the entry's defaults, overridden by the given values. Adds a test failure if there is no
+// such entry or a value is not accepted.
 template <typename Entry>
 Parameters Resolved(absl::Span<const Entry* const> entries, absl::string_view name,
                     const Parameters& given = {}) {

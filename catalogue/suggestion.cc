@@ -15,9 +15,9 @@ namespace lengthwise::catalogue {
 namespace {
 
 constexpr size_t kMostListed = 20;
-// Shorter words are a prefix of too much.
+// Shorter words are prefixes of too many names.
 constexpr size_t kLeastPrefix = 3;
-// What papers and other programs call what the catalogues have.
+// Synonyms of catalogue names in papers and other programs.
 struct Synonym {
   absl::string_view word;
   absl::string_view name;
@@ -32,7 +32,7 @@ constexpr Synonym kSynonyms[] = {
     {"gpt", "causal_decoder"},
     {"reverse_sequence", "reverse_string"},
 };
-// Remoteness of words that have nothing to do with each other.
+// Distance of unrelated words.
 constexpr int kFar = 1'000'000;
 
 std::string Folded(absl::string_view name) {

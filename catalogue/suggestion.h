@@ -1,4 +1,4 @@
-// "Did you mean": the accepted name that is nearest to what a user wrote.
+// Suggests the accepted name that is nearest to a user's misspelling ("did you mean").
 #ifndef LENGTHWISE_CATALOGUE_SUGGESTION_H_
 #define LENGTHWISE_CATALOGUE_SUGGESTION_H_
 
@@ -9,11 +9,11 @@
 
 namespace lengthwise::catalogue {
 
-// Returns `; did you mean "rope"?` for the accepted name nearest to `given`: one that `given` is,
-// one that starts with it, one of which a part does ("cosine" for "warmup_cosine"), or one with at
-// most a third of its letters wrong; or whose synonym in papers is that near ("rotary" for "rope").
-// Where none is near, returns `; accepted: alibi, none, rope` (at most 20 names, then "..."); empty
-// when `accepted` is.
+// Returns `; did you mean "rope"?` for the accepted name nearest to `given`: an equal name, one
+// that starts with it, one with a part that does ("cosine" for "warmup_cosine"), one with at most a
+// third of its letters wrong, or one whose synonym in papers is that near ("rotary" for "rope"). If
+// none is near, returns `; accepted: alibi, none, rope` (at most 20 names, then "..."). Returns an
+// empty string if `accepted` is empty.
 std::string Suggestion(absl::string_view given, absl::Span<const std::string> accepted);
 
 // The Damerau-Levenshtein distance (adjacent transpositions count once) without regard to case, '_'

@@ -9,7 +9,7 @@
 #
 # LibTorch is the Python package torch, checked by its hash, in a virtual environment under
 # ${XDG_CACHE_HOME:-~/.cache}/lengthwise; set LIBTORCH_ROOT to use another one (the folder that holds its include/ and lib/).
-# What was found is written to user.bazelrc, which Bazel reads.
+# Writes the detected paths to user.bazelrc, which Bazel reads.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -90,7 +90,7 @@ if cmp -s user.bazelrc.new user.bazelrc; then rm user.bazelrc.new; else mv user.
 # Where the checkout is not complete yet (deploy/Containerfile), it is made later.
 [ ! -e python/requirements.txt ] || deploy/python_environment.sh
 
-# Where bazel/cuda.bzl looks.
+# The places in which bazel/cuda.bzl looks.
 [ -x "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc" ] || [ -x /usr/local/cuda/bin/nvcc ] || command -v nvcc >/dev/null ||
   say "no nvcc in \$CUDA_HOME/bin, on the PATH or in /usr/local/cuda/bin: CUDA kernels are left out of the build"
 say "ready: LibTorch in $libtorch"

@@ -1,4 +1,4 @@
-// Metric families of numbers that are read at a scrape.
+// Builds metric families from values that are read at scrape time.
 #ifndef LENGTHWISE_MONITORING_FAMILIES_H_
 #define LENGTHWISE_MONITORING_FAMILIES_H_
 
@@ -14,14 +14,14 @@ namespace lengthwise::monitoring {
 
 using Labels = std::vector<std::pair<std::string, std::string>>;
 
-// A family without a series: its name, type and help are exported all the same.
+// Returns a family without a series. Its name, type and help are exported nonetheless.
 prometheus::MetricFamily MakeFamily(const char* name, prometheus::MetricType type,
                                     const char* help);
 
-// To a counter's or a gauge's.
+// Adds a series to a counter or gauge family.
 void AddValue(const Labels& labels, double value, prometheus::MetricFamily& family);
 
-// To a histogram's. `histogram` is sound (histogram.h).
+// Adds a series to a histogram family. `histogram` must be sound (IsSound of histogram.h).
 void AddHistogram(const Labels& labels, const v1::Histogram& histogram,
                   prometheus::MetricFamily& family);
 

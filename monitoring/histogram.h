@@ -1,4 +1,5 @@
-// Distributions as they travel and are kept: v1::Histogram, whose buckets are not cumulative.
+// Operations on v1::Histogram, the form in which distributions are sent and kept. Buckets are not
+// cumulative.
 #ifndef LENGTHWISE_MONITORING_HISTOGRAM_H_
 #define LENGTHWISE_MONITORING_HISTOGRAM_H_
 
@@ -9,19 +10,19 @@
 
 namespace lengthwise::monitoring {
 
-// More are not accepted from elsewhere.
+// Maximum number of buckets that IsSound accepts; bounds what a worker can make the server export.
 inline constexpr int kMostBuckets = 40;
 
-// An empty one. The bounds are inclusive and ascend.
+// Returns an empty histogram. `upper_bounds` are inclusive and ascending.
 v1::Histogram EmptyHistogram(absl::Span<const double> upper_bounds);
 
-// `histogram` was made by EmptyHistogram.
+// Counts `value`. `histogram` must come from EmptyHistogram.
 void Observe(double value, v1::Histogram& histogram);
 
-// Values that were observed.
+// Returns the number of observed values.
 int64_t Count(const v1::Histogram& histogram);
 
-// False for a message that is no histogram, or one with too many buckets; an empty message is none.
+// Returns false for an inconsistent message, an empty one, or one with too many buckets.
 bool IsSound(const v1::Histogram& histogram);
 
 }  // namespace lengthwise::monitoring

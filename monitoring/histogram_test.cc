@@ -10,7 +10,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-TEST(Histogram, CountsAValueInTheFirstBucketThatReachesIt) {
+TEST(Histogram, CountsAValueInTheFirstBucketAboveIt) {
   v1::Histogram histogram = EmptyHistogram({1, 2, 5});
   for (const double value : {0.5, 1.0, 1.5, 5.0, 6.0, 100.0}) Observe(value, histogram);
   EXPECT_THAT(histogram.counts(), ElementsAre(2, 1, 1, 2));
@@ -18,7 +18,7 @@ TEST(Histogram, CountsAValueInTheFirstBucketThatReachesIt) {
   EXPECT_EQ(Count(histogram), 6);
 }
 
-TEST(Histogram, WhatIsNoneIsToldApart) {
+TEST(Histogram, InconsistentHistogramsAreNotSound) {
   EXPECT_TRUE(IsSound(EmptyHistogram({1, 2})));
   EXPECT_TRUE(IsSound(EmptyHistogram({})));
   EXPECT_FALSE(IsSound(v1::Histogram()));

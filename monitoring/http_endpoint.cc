@@ -25,8 +25,8 @@ namespace {
 using prometheus::MetricFamily;
 using prometheus::MetricType;
 
-// The process's own use of the machine, under the names that Prometheus' client libraries give:
-// process_cpu_seconds_total and its like.
+// Exports the process's resource usage under the standard names of Prometheus' client libraries,
+// such as process_cpu_seconds_total.
 class ProcessMetrics final : public prometheus::Collectable {
  public:
   std::vector<MetricFamily> Collect() const override {
@@ -35,21 +35,22 @@ class ProcessMetrics final : public prometheus::Collectable {
     const auto add = [&](const char* name, MetricType type, const char* help, double value) {
       AddValue({}, value, families.emplace_back(MakeFamily(name, type, help)));
     };
-    add("process_cpu_seconds_total", MetricType::Counter,
-        "CPU time of the process, user and system.", usage.cpu_seconds);
-    add("process_resident_memory_bytes", MetricType::Gauge, "Resident memory of the process.",
+    add("process_cpu_seconds_total", MetricType::Counter, "User and system CPU time, in seconds.",
+        usage.cpu_seconds);
+    add("process_resident_memory_bytes", MetricType::Gauge, "Resident memory, in bytes.",
         static_cast<double>(usage.resident_bytes));
     add("process_start_time_seconds", MetricType::Gauge,
-        "When the process started, seconds since 1970.", usage.start_time_seconds);
+        "Start time of the process, in seconds since 1970.", usage.start_time_seconds);
     add("process_open_fds", MetricType::Gauge, "Open file descriptors.",
         static_cast<double>(usage.open_files));
-    add("process_max_fds", MetricType::Gauge, "Most open file descriptors that are allowed.",
+    add("process_max_fds", MetricType::Gauge, "Limit of open file descriptors.",
         static_cast<double>(usage.max_open_files));
     return families;
   }
 };
 
-// CivetWeb's. A request that does not come to its end holds a thread for the timeout.
+// Returns CivetWeb's options. An unfinished request holds a thread until the timeout, so the
+// timeout is short and there are several threads.
 std::vector<std::string> Options(const std::string& listen) {
   return {"listening_ports",    listen, "num_threads",           "16",
           "request_timeout_ms", "1000", "keep_alive_timeout_ms", "1000"};
@@ -61,7 +62,7 @@ class BuildInfo final : public prometheus::Collectable {
 
   std::vector<prometheus::MetricFamily> Collect() const override {
     auto family = MakeFamily("lengthwise_build_info", prometheus::MetricType::Gauge,
-                             "Always 1; says which build of which program this is.");
+                             "Always 1; labels identify the program and its build.");
     AddValue({{"program", program_},
               {"version", platform::kVersion},
               {"revision", platform::kSourceRevision}},
@@ -73,7 +74,7 @@ class BuildInfo final : public prometheus::Collectable {
   const std::string program_;
 };
 
-// Connects to "HOST:PORT" and hangs up. What goes wrong is of no interest.
+// Connects to "HOST:PORT" and hangs up. Ignores errors: it only wakes the listener.
 void Knock(absl::string_view address) {
   const size_t colon = address.rfind(':');
   const std::string host(absl::StripSuffix(absl::StripPrefix(address.substr(0, colon), "["), "]"));
@@ -105,8 +106,7 @@ absl::StatusOr<std::unique_ptr<HttpEndpoint>> HttpEndpoint::Start(
     endpoint->exposer_ = std::make_unique<prometheus::Exposer>(Options(listen));
     ports = endpoint->exposer_->GetListeningPorts();
   } catch (const std::exception&) {
-    // CivetWeb's way of saying that it cannot listen; its text ("null context ...") says less than
-    // the line below.
+    // CivetWeb throws if it cannot listen. The error below is clearer than its "null context ...".
   }
   if (ports.empty()) {
     return absl::FailedPreconditionError(absl::StrCat(
@@ -123,8 +123,8 @@ absl::StatusOr<std::unique_ptr<HttpEndpoint>> HttpEndpoint::Start(
 
 HttpEndpoint::~HttpEndpoint() {
   if (exposer_ == nullptr || address_.empty()) return;
-  // CivetWeb's thread looks at its stop flag every 2 s and after each connection; connections are
-  // made until it has seen the flag.
+  // CivetWeb's thread checks its stop flag every 2 s and after each connection. Connect until it
+  // has seen the flag.
   absl::Notification stopped;
   std::thread waker([&] {
     do {

@@ -1,4 +1,4 @@
-// What Prometheus scrapes of a program: http://HOST:PORT/metrics.
+// HTTP endpoint from which Prometheus scrapes a program: http://HOST:PORT/metrics.
 #ifndef LENGTHWISE_MONITORING_HTTP_ENDPOINT_H_
 #define LENGTHWISE_MONITORING_HTTP_ENDPOINT_H_
 
@@ -15,25 +15,25 @@ namespace lengthwise::monitoring {
 
 class HttpEndpoint {
  public:
-  // Serves on "HOST:PORT" (an IPv4 address or "[IPv6]"; port 0 takes a free one) until destroyed:
-  // `collectables`, which are read at every scrape, lengthwise_build_info for `program`, and what
-  // the process uses. FAILED_PRECONDITION when the address cannot be bound.
+  // Serves on "HOST:PORT" (an IPv4 address or "[IPv6]"; port 0 takes a free one) until destroyed.
+  // Exports `collectables`, read at every scrape, lengthwise_build_info for `program`, and the
+  // process's CPU, memory and descriptors. FAILED_PRECONDITION if the address cannot be bound.
   static absl::StatusOr<std::unique_ptr<HttpEndpoint>> Start(
       const std::string& listen, absl::string_view program,
       std::vector<std::shared_ptr<prometheus::Collectable>> collectables);
 
-  // Returns soon: CivetWeb by itself may take 2 s to notice that it shall stop.
+  // Returns promptly, although CivetWeb alone can take 2 s to notice a stop request.
   ~HttpEndpoint();
   HttpEndpoint(const HttpEndpoint&) = delete;
   HttpEndpoint& operator=(const HttpEndpoint&) = delete;
 
-  // "HOST:PORT" with the port that was bound.
+  // Bound address, "HOST:PORT".
   const std::string& address() const { return address_; }
 
  private:
   HttpEndpoint() = default;
 
-  // The exposer keeps none of them alive.
+  // Owned here because the exposer holds only weak pointers.
   std::vector<std::shared_ptr<prometheus::Collectable>> collectables_;
   std::string address_;
   std::unique_ptr<prometheus::Exposer> exposer_;

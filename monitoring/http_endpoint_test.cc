@@ -16,7 +16,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(HttpEndpoint, SaysWhichBuildItIsAndWhatTheProcessTakes) {
+TEST(HttpEndpoint, ExportsBuildAndProcessUsage) {
   const auto endpoint = HttpEndpoint::Start("127.0.0.1:0", "test", {}).value();
   const std::string text = Scrape(endpoint->address());
   EXPECT_THAT(text, HasSubstr("\nlengthwise_build_info{program=\"test\",version=\""));
@@ -24,7 +24,7 @@ TEST(HttpEndpoint, SaysWhichBuildItIsAndWhatTheProcessTakes) {
   EXPECT_THAT(text, HasSubstr("\nprocess_resident_memory_bytes "));
 }
 
-TEST(HttpEndpoint, HalfOpenRequestsHoldUpNoScrape) {
+TEST(HttpEndpoint, UnfinishedRequestsDoNotBlockScrapes) {
   const auto endpoint = HttpEndpoint::Start("127.0.0.1:0", "test", {}).value();
   const std::string& address = endpoint->address();
   sockaddr_in to = {};
@@ -46,7 +46,7 @@ TEST(HttpEndpoint, HalfOpenRequestsHoldUpNoScrape) {
   }
 }
 
-TEST(HttpEndpoint, SaysThatItsPortIsTaken) {
+TEST(HttpEndpoint, NamesATakenPort) {
   const auto first = HttpEndpoint::Start("127.0.0.1:0", "test", {}).value();
   const absl::Status status = HttpEndpoint::Start(first->address(), "test", {}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);

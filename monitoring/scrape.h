@@ -1,4 +1,4 @@
-// What Prometheus sees, for tests.
+// Scrapes an endpoint as Prometheus does, for tests.
 #ifndef LENGTHWISE_MONITORING_SCRAPE_H_
 #define LENGTHWISE_MONITORING_SCRAPE_H_
 
@@ -6,8 +6,8 @@
 
 namespace lengthwise::monitoring {
 
-// The answer to GET http://ADDRESS/metrics; `address` is a port on this machine, "127.0.0.1:PORT".
-// A test fails where it is not 200.
+// Returns the body of GET http://ADDRESS/metrics. `address` is a local port, "127.0.0.1:PORT". Adds
+// a test failure if the status is not 200.
 std::string Scrape(const std::string& address);
 
 }  // namespace lengthwise::monitoring

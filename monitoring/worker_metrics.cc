@@ -12,13 +12,13 @@ using prometheus::MetricFamily;
 using prometheus::MetricType;
 using Measurements = v1::WorkerMeasurements;
 
-// A family with one number a worker.
+// A family with one series per worker.
 struct Metric {
   const char* name;
   MetricType type;
   const char* help;
   double (*value)(const Measurements&);
-  // Only of workers that have a GPU whose driver says so.
+  // Exported only for workers whose GPU driver reports its use.
   bool of_gpu = false;
 };
 
@@ -26,38 +26,37 @@ constexpr Metric kMetrics[] = {
     {"lengthwise_worker_steps_total", MetricType::Counter, "Training steps of packs.",
      [](const Measurements& m) { return static_cast<double>(m.steps()); }},
     {"lengthwise_worker_model_steps_total", MetricType::Counter,
-     "Training steps of models: a pack's step counts once for each of its trials.",
+     "Training steps of models: a pack's step counts once per trial.",
      [](const Measurements& m) { return static_cast<double>(m.model_steps()); }},
     {"lengthwise_worker_data_wait_seconds_total", MetricType::Counter,
-     "Of the steps, seconds in which the device waited for samples and positions.",
+     "Seconds within steps in which the device waited for samples and positions.",
      [](const Measurements& m) { return m.data_wait_seconds(); }},
     {"lengthwise_worker_evaluation_seconds_total", MetricType::Counter,
-     "Seconds of evaluations, during training and after it.",
+     "Seconds spent in evaluations, during and after training.",
      [](const Measurements& m) { return m.evaluation_seconds(); }},
-    {"lengthwise_worker_checkpoints_total", MetricType::Counter, "Checkpoints that were made.",
+    {"lengthwise_worker_checkpoints_total", MetricType::Counter, "Checkpoints written.",
      [](const Measurements& m) { return static_cast<double>(m.checkpoints()); }},
     {"lengthwise_worker_checkpoint_seconds_total", MetricType::Counter,
-     "Seconds in which training stood still for checkpoints.",
+     "Seconds in which training paused for checkpoints.",
      [](const Measurements& m) { return m.checkpoint_seconds(); }},
     {"lengthwise_worker_checkpoint_bytes_total", MetricType::Counter,
-     "Bytes of the checkpoints that were made.",
+     "Bytes of checkpoints written.",
      [](const Measurements& m) { return static_cast<double>(m.checkpoint_bytes()); }},
     {"lengthwise_worker_trials", MetricType::Gauge,
-     "Trials that the worker trains or evaluates now: the size of its pack.",
+     "Trials in training or evaluation: the size of the worker's pack.",
      [](const Measurements& m) { return static_cast<double>(m.trials()); }},
-    {"lengthwise_worker_unsent_events", MetricType::Gauge,
-     "Events that wait to be sent to the server.",
+    {"lengthwise_worker_unsent_events", MetricType::Gauge, "Events not yet sent to the server.",
      [](const Measurements& m) { return static_cast<double>(m.unsent_events()); }},
     {"lengthwise_worker_unsent_bytes", MetricType::Gauge,
-     "Bytes of events and checkpoints that wait to be sent to the server.",
+     "Bytes of events and checkpoints not yet sent to the server.",
      [](const Measurements& m) { return static_cast<double>(m.unsent_bytes()); }},
     {"lengthwise_worker_resident_memory_bytes", MetricType::Gauge,
-     "Memory of the worker's process.",
+     "Resident memory of the worker process, in bytes.",
      [](const Measurements& m) { return static_cast<double>(m.resident_memory_bytes()); }},
     {"lengthwise_worker_gpu_memory_used_bytes", MetricType::Gauge,
-     "Used memory of the worker's GPU, by all processes.",
+     "Memory of the worker's GPU in use by all processes, in bytes.",
      [](const Measurements& m) { return static_cast<double>(m.gpu().memory_used_bytes()); }, true},
-    {"lengthwise_worker_gpu_memory_bytes", MetricType::Gauge, "Memory of the worker's GPU.",
+    {"lengthwise_worker_gpu_memory_bytes", MetricType::Gauge, "Memory of the GPU, in bytes.",
      [](const Measurements& m) { return static_cast<double>(m.gpu().memory_total_bytes()); }, true},
     {"lengthwise_worker_gpu_utilization_ratio", MetricType::Gauge,
      "Share of the last sample period in which a kernel ran on the worker's GPU.",
@@ -69,8 +68,8 @@ constexpr Metric kMetrics[] = {
 std::vector<MetricFamily> WorkerMetrics(absl::Span<const WorkerSample> workers) {
   workers = workers.first(std::min(workers.size(), kMostWorkers));
   std::vector<MetricFamily> families;
-  MetricFamily& info = families.emplace_back(
-      MakeFamily("lengthwise_worker_info", MetricType::Gauge, "Always 1; says what a worker is."));
+  MetricFamily& info = families.emplace_back(MakeFamily("lengthwise_worker_info", MetricType::Gauge,
+                                                        "Always 1; labels describe a worker."));
   for (const WorkerSample& worker : workers) {
     AddValue({{"worker", worker.worker_id},
               {"host", worker.provenance.host()},
@@ -78,15 +77,15 @@ std::vector<MetricFamily> WorkerMetrics(absl::Span<const WorkerSample> workers) 
               {"version", worker.provenance.program_version()}},
              1, info);
   }
-  MetricFamily& capacity = families.emplace_back(
-      MakeFamily("lengthwise_worker_max_pack_trials", MetricType::Gauge,
-                 "Trials of one pack that the worker trains at once, at most."));
+  MetricFamily& capacity =
+      families.emplace_back(MakeFamily("lengthwise_worker_max_pack_trials", MetricType::Gauge,
+                                       "Maximum number of trials that the worker trains at once."));
   for (const WorkerSample& worker : workers) {
     AddValue({{"worker", worker.worker_id}}, worker.max_pack_size, capacity);
   }
   MetricFamily& steps =
       families.emplace_back(MakeFamily("lengthwise_worker_step_seconds", MetricType::Histogram,
-                                       "How long training steps of packs took."));
+                                       "Duration of packs' training steps."));
   for (const WorkerSample& worker : workers) {
     const v1::Histogram& histogram = worker.measurements.step_seconds();
     if (IsSound(histogram)) AddHistogram({{"worker", worker.worker_id}}, histogram, steps);

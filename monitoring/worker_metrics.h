@@ -1,5 +1,5 @@
-// Workers' measurements as metrics: the server exports those of its live workers, a worker with an
-// endpoint its own, under the same names and labels.
+// Exports workers' measurements as Prometheus metrics. The server exports those of its live
+// workers; a worker with an endpoint exports its own under the same names and labels.
 #ifndef LENGTHWISE_MONITORING_WORKER_METRICS_H_
 #define LENGTHWISE_MONITORING_WORKER_METRICS_H_
 
@@ -11,10 +11,11 @@
 
 namespace lengthwise::monitoring {
 
-// Workers that a server shows one by one; more count in lengthwise_workers_alive alone.
+// Maximum number of workers with series of their own. Further ones count only in
+// lengthwise_workers_alive.
 inline constexpr size_t kMostWorkers = 500;
 
-// All families, also those without a series; each series has the label `worker`.
+// Returns all families, including those without a series. Each series has the label `worker`.
 std::vector<prometheus::MetricFamily> WorkerMetrics(absl::Span<const WorkerSample> workers);
 
 }  // namespace lengthwise::monitoring

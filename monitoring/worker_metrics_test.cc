@@ -18,7 +18,7 @@ std::string Text(const std::vector<WorkerSample>& workers) {
   return prometheus::TextSerializer().Serialize(WorkerMetrics(workers));
 }
 
-TEST(WorkerMetrics, ShowWhatAWorkerMeasured) {
+TEST(WorkerMetrics, ExportAWorkersMeasurements) {
   WorkerSample worker = {.worker_id = "w", .max_pack_size = 30};
   worker.provenance.set_host("n07");
   worker.provenance.set_device("NVIDIA H100");
@@ -67,7 +67,7 @@ TEST(WorkerMetrics, ShowWhatAWorkerMeasured) {
   }
 }
 
-TEST(WorkerMetrics, AWorkerWithoutAGpuHasNoSeriesOfOne) {
+TEST(WorkerMetrics, WorkerWithoutGpuHasNoGpuSeries) {
   const std::string text = Text({{.worker_id = "w"}});
   EXPECT_THAT(text, HasSubstr("# TYPE lengthwise_worker_gpu_memory_bytes gauge\n"));
   EXPECT_THAT(text, Not(HasSubstr("lengthwise_worker_gpu_memory_bytes{")));
@@ -75,7 +75,7 @@ TEST(WorkerMetrics, AWorkerWithoutAGpuHasNoSeriesOfOne) {
   EXPECT_THAT(text, Not(HasSubstr("lengthwise_worker_step_seconds_count{")));
 }
 
-TEST(WorkerMetrics, AreOfABoundedNumberOfWorkers) {
+TEST(WorkerMetrics, CoverABoundedNumberOfWorkers) {
   std::vector<WorkerSample> workers(kMostWorkers + 10);
   for (size_t i = 0; i < workers.size(); ++i) workers[i].worker_id = absl::StrCat("w", i);
   const std::string text = Text(workers);

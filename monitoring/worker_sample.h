@@ -1,4 +1,4 @@
-// What is known of one worker at a scrape.
+// One worker's identity and measurements at a scrape.
 #ifndef LENGTHWISE_MONITORING_WORKER_SAMPLE_H_
 #define LENGTHWISE_MONITORING_WORKER_SAMPLE_H_
 

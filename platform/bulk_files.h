@@ -1,4 +1,4 @@
-// Many files at once, made durable together: for backups. Errors are those of files.h.
+// Copies many files and makes them durable with one sync, for backups. Errors are those of files.h.
 #ifndef LENGTHWISE_PLATFORM_BULK_FILES_H_
 #define LENGTHWISE_PLATFORM_BULK_FILES_H_
 
@@ -12,23 +12,23 @@
 
 namespace lengthwise::platform {
 
-// Copies a file to a new one; `see` is given its bytes on the way, in order. Durable only after
+// Copies a file to a new one and passes its bytes to `see` in order. Durable only after
 // SyncFileSystem.
 absl::Status CopyFile(const std::string& from, const std::string& to,
                       const std::function<void(absl::string_view)>& see = nullptr);
 
-// Gives a file a second name, or copies it where the file system has no such thing. Durable only
-// after SyncFileSystem.
+// Hard-links a file, or copies it if the file system does not support links. Durable only after
+// SyncFileSystem.
 absl::Status LinkOrCopyFile(const std::string& from, const std::string& to);
 
-// Makes everything durable that was written to the file system on which `path` lies.
+// Makes all writes to the file system of `path` durable.
 absl::Status SyncFileSystem(const std::string& path);
 
-// Gives a directory another name, durably, once what is in it is durable. What has the name
-// already, but for an empty directory, is an error.
+// Renames a directory durably. Its contents must already be durable. Fails if `to` exists, unless
+// it is an empty directory.
 absl::Status MoveDirectory(const std::string& from, const std::string& to);
 
-// What is free for this process on the file system on which `path` lies.
+// Returns the bytes that this process can still write to the file system of `path`.
 absl::StatusOr<int64_t> FreeBytes(const std::string& path);
 
 }  // namespace lengthwise::platform

@@ -1,5 +1,4 @@
-// A child process that never outlives its parent: not when it is forgotten, not when the parent is
-// killed.
+// Runs a child process that never outlives its parent, even if the parent is killed.
 #ifndef LENGTHWISE_PLATFORM_CHILD_PROCESS_H_
 #define LENGTHWISE_PLATFORM_CHILD_PROCESS_H_
 
@@ -27,19 +26,19 @@ class ChildProcess {
     std::vector<std::string> arguments;
     // Added to the parent's environment.
     std::vector<std::pair<std::string, std::string>> environment = {};
-    // Standard output and error are appended to this file; empty: they are the parent's.
+    // File to which standard output and error are appended. Empty: inherited from the parent.
     std::string output_file = {};
-    // Where there is no such file: open descriptors that become standard output and error. They
-    // stay the caller's to close. -1: the parent's.
+    // Without `output_file`: open descriptors that become standard output and error. The caller
+    // still owns them. -1: inherited from the parent.
     int output_descriptor = -1;
     int error_descriptor = -1;
-    // What the kernel sends to the child when the parent's thread ends; 0 for nothing.
+    // Signal that the kernel sends to the child when the parent's thread ends; 0 for none.
     int parent_death_signal = SIGKILL;
-    // In a process group of its own, so that Ctrl-C at the terminal reaches the parent alone.
+    // Whether the child gets its own process group, so that Ctrl-C reaches only the parent.
     bool own_process_group = true;
   };
 
-  // How it ended: the exit code of a process that exited, the signal of one that was killed.
+  // Exit status: the exit code, or the signal that killed the process.
   struct Exit {
     int code = 0;
     int signal = 0;
@@ -49,42 +48,42 @@ class ChildProcess {
     std::string ToString() const;
   };
 
-  // What a program wrote to standard output and error until it ended.
+  // Everything that a program wrote to standard output and error.
   struct Output {
     std::string text;
-    // nullopt for a program that did not end in time; it was killed.
+    // nullopt if the program timed out and was killed.
     std::optional<Exit> exit;
   };
-  // Runs a program to its end, or for `timeout` at most. Errors are those of Start.
+  // Runs a program and waits for its exit. Kills it after `timeout`. Errors are those of Start.
   static absl::StatusOr<Output> Run(std::vector<std::string> arguments, absl::Duration timeout);
 
-  // NOT_FOUND when there is no such program, PERMISSION_DENIED when it cannot be executed, and
-  // other errors of fork and exec; the output file's errors, too. Standard input is /dev/null.
+  // Starts a program with standard input from /dev/null. NOT_FOUND if there is no such program,
+  // PERMISSION_DENIED if it cannot be executed; other errors of fork, exec and the output file.
   static absl::StatusOr<std::unique_ptr<ChildProcess>> Start(const Options& options);
 
-  // Kills the process where it still runs, and waits for its end.
+  // Kills the process if it still runs, and waits for its exit.
   ~ChildProcess();
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
 
   pid_t pid() const { return pid_; }
 
-  // How it ended; nullopt while it runs. Ends no sooner than the process or the time given.
+  // Waits for the process's exit, for at most `timeout`. Returns nullopt if it still runs.
   std::optional<Exit> WaitFor(absl::Duration timeout);
   std::optional<Exit> Poll() { return WaitFor(absl::ZeroDuration()); }
 
-  // Sends a signal; does nothing to a process that has ended.
+  // Sends a signal. No-op if the process has exited.
   void Signal(int signal);
 
-  // Sends SIGTERM, and SIGKILL where the process has not ended within `grace`; returns how it
-  // ended.
+  // Sends SIGTERM, then SIGKILL if the process has not exited within `grace`. Returns its exit
+  // status.
   Exit Terminate(absl::Duration grace);
 
  private:
   explicit ChildProcess(pid_t pid);
 
   const pid_t pid_;
-  // Becomes readable when the process ends; -1 where the kernel has none.
+  // Becomes readable when the process exits. -1 if the kernel has no pidfd.
   int pid_descriptor_ = -1;
   std::optional<Exit> exit_;
 };

@@ -49,7 +49,7 @@ TEST(ChildProcessTest, ReportsTheExitCode) {
   EXPECT_EQ(exit->ToString(), "exited with code 3");
 }
 
-TEST(ChildProcessTest, NamesAProgramThatIsNotThere) {
+TEST(ChildProcessTest, NamesAMissingProgram) {
   const auto child = ChildProcess::Start({.arguments = {"/nowhere/program"}});
   EXPECT_EQ(child.status().code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(child.status().message(), HasSubstr("/nowhere/program"));
@@ -68,7 +68,7 @@ TEST(ChildProcessTest, AppendsBothOutputsToTheFile) {
   EXPECT_EQ(ReadFile(path), "first\nerror\nsecond\n");
 }
 
-TEST(ChildProcessTest, RunReturnsWhatAProgramWrote) {
+TEST(ChildProcessTest, RunReturnsAProgramsOutput) {
   const auto output = ChildProcess::Run(
       {"/bin/sh", "-c", "echo first; echo error >&2; head -c 100000 /dev/zero; exit 3"},
       absl::InfiniteDuration());
@@ -77,13 +77,13 @@ TEST(ChildProcessTest, RunReturnsWhatAProgramWrote) {
   EXPECT_EQ(output->exit, (ChildProcess::Exit{.code = 3}));
 }
 
-TEST(ChildProcessTest, RunKillsAProgramThatStays) {
+TEST(ChildProcessTest, RunKillsAProgramOnTimeout) {
   const auto output = ChildProcess::Run({"/bin/sleep", "600"}, absl::Milliseconds(1));
   ASSERT_TRUE(output.ok()) << output.status();
   EXPECT_EQ(output->exit, std::nullopt);
 }
 
-TEST(ChildProcessTest, RunNamesAProgramThatIsNotThere) {
+TEST(ChildProcessTest, RunNamesAMissingProgram) {
   const auto output = ChildProcess::Run({"/nowhere/program"}, absl::InfiniteDuration());
   EXPECT_EQ(output.status().code(), absl::StatusCode::kNotFound);
 }
@@ -128,7 +128,7 @@ TEST(ChildProcessTest, TerminatesPolitelyFirst) {
   EXPECT_EQ((*child)->Terminate(absl::Seconds(30)).code, 7);
 }
 
-TEST(ChildProcessTest, KillsWhatDoesNotListen) {
+TEST(ChildProcessTest, KillsAProcessThatIgnoresSigterm) {
   ChildProcess::Options options = Shell("trap '' TERM; echo ready; while :; do sleep 0.01; done");
   options.output_file = testing::TempDir() + "/child_stubborn";
   unlink(options.output_file.c_str());

@@ -1,4 +1,4 @@
-// File descriptors: their owner, and how many there may be.
+// Owns file descriptors and raises their limit.
 #ifndef LENGTHWISE_PLATFORM_DESCRIPTORS_H_
 #define LENGTHWISE_PLATFORM_DESCRIPTORS_H_
 
@@ -25,17 +25,17 @@ class Descriptor {
 
   int get() const { return descriptor_; }
   bool is_open() const { return descriptor_ >= 0; }
-  // Gives it away.
+  // Releases ownership; the caller closes the descriptor.
   int release() { return std::exchange(descriptor_, -1); }
 
  private:
   int descriptor_ = -1;
 };
 
-// Sets the soft limit of open descriptors to the hard one. Returns the limit that holds then.
+// Raises the soft limit of open descriptors to the hard one. Returns the resulting limit.
 int64_t RaiseDescriptorLimit();
 
-// The limit that holds now.
+// Returns the current soft limit of open descriptors.
 int64_t DescriptorLimit();
 
 }  // namespace lengthwise::platform

@@ -1,22 +1,22 @@
 // Named places at which a test makes a program die, fail or pause.
 //
-// The programs that are installed have nothing of them: the macros are empty but in files that are
-// compiled with LENGTHWISE_WITH_FAILPOINTS, as //tests/faults does for its variants of the
-// programs. A file with failpoints is therefore listed in the `failpoint_sources` of its folder.
+// Installed programs contain none: the macros are empty unless a file is compiled with
+// LENGTHWISE_WITH_FAILPOINTS, as //tests/faults does for its variants of the programs. List every
+// file with failpoints in the `failpoint_sources` of its folder.
 //
-// The environment says, when a program starts, what happens:
+// The environment at program start selects the actions:
 //
 //   LENGTHWISE_FAILPOINTS="storage.commit.before=crash@3;file.rename.before=error"
 //     crash       the process kills itself with SIGKILL
-//     error       the function returns UNAVAILABLE (where the place is one of a function that can)
+//     error       the function returns UNAVAILABLE (only at places that can return a status)
 //     full        the function returns RESOURCE_EXHAUSTED, as on a full disk
 //     delay(N)    N milliseconds pass
-//     @K          only the K-th time that the place is reached, from 1; without it, every time
+//     @K          act only the K-th time that the place is reached, from 1; default: every time
 //   LENGTHWISE_FAILPOINTS_REACHED=FILE
-//     a name is appended to the file, on a line of its own, when it is reached for the first time,
-//     and "NAME acts" when it does what was asked for
+//     each name is appended to the file, on its own line, when it is first reached, and
+//     "NAME acts" when its action runs
 //
-// A name says where it stands and on which side of the deed: "outbox.put.after".
+// A name tells its place and whether it comes before or after the operation: "outbox.put.after".
 #ifndef LENGTHWISE_PLATFORM_FAILPOINT_H_
 #define LENGTHWISE_PLATFORM_FAILPOINT_H_
 

@@ -44,7 +44,7 @@ TEST(FailpointTest, WithoutOrdersNothingHappens) {
             0);
 }
 
-TEST(FailpointTest, CrashIsSigkillAtTheTimeThatIsNamed) {
+TEST(FailpointTest, CrashIsSigkillAtTheNamedTime) {
   const int status = InProcess("store.after=crash@3", [] {
     int stored = 0;
     for (int i = 0; i < 2; ++i) Store(stored).IgnoreError();
@@ -56,7 +56,7 @@ TEST(FailpointTest, CrashIsSigkillAtTheTimeThatIsNamed) {
   EXPECT_EQ(WTERMSIG(status), SIGKILL);
 }
 
-TEST(FailpointTest, AnErrorIsReturnedBeforeTheDeed) {
+TEST(FailpointTest, ErrorIsReturnedBeforeTheOperation) {
   EXPECT_EQ(InProcess("store.before=error;store.after=crash",
                       [] {
                         int stored = 0;
@@ -85,7 +85,7 @@ TEST(FailpointTest, ADelayTakesAtLeastItsTime) {
             0);
 }
 
-TEST(FailpointTest, AMalformedOrderIsNotIgnored) {
+TEST(FailpointTest, MalformedOrderEndsTheProcess) {
   for (const std::string orders :
        {"store.before", "store.before=crsh", "store.before=crash@0", "store.before=delay(x)"}) {
     const int status = InProcess(orders, [] {
@@ -97,7 +97,7 @@ TEST(FailpointTest, AMalformedOrderIsNotIgnored) {
   }
 }
 
-TEST(FailpointTest, NamesThatWereReachedAreWrittenDownOnceAndOrdersWhenTheyAreCarriedOut) {
+TEST(FailpointTest, RecordsReachedNamesOnceAndActionsAlways) {
   const std::string file = testing::TempDir() + "/reached";
   ASSERT_EQ(DeleteFile(file), absl::OkStatus());
   EXPECT_EQ(InProcess("store.after=full@2;store.before=full@3",

@@ -1,6 +1,6 @@
-// The door to the file system: whole files, atomic replacement, directories, locks. Errors name the
-// path and say what the operating system said: NOT_FOUND, PERMISSION_DENIED, RESOURCE_EXHAUSTED
-// (disk full), FAILED_PRECONDITION (read-only), UNAVAILABLE otherwise.
+// File system access: whole files, atomic replacement, directories and locks. Errors name the path
+// and the operating system's reason: NOT_FOUND, PERMISSION_DENIED, RESOURCE_EXHAUSTED (disk full),
+// FAILED_PRECONDITION (read-only), otherwise UNAVAILABLE.
 #ifndef LENGTHWISE_PLATFORM_FILES_H_
 #define LENGTHWISE_PLATFORM_FILES_H_
 
@@ -17,19 +17,19 @@
 
 namespace lengthwise::platform {
 
-// The absl::Status for errno `error` at `action` on `path`.
+// Returns the status for errno `error` of `action` on `path`.
 absl::Status FileError(int error, absl::string_view action, absl::string_view path);
 
-// Makes the directory and those above it, durably. OK also for one that is there.
+// Creates the directory and its parents, durably. OK if it already exists.
 absl::Status CreateDirectories(const std::string& path);
 
-// Makes what was created, renamed or deleted in a directory durable. After an error a later sync
-// may report success although the names are lost: make them again.
+// Makes creations, renames and deletions in a directory durable. After an error, a later sync may
+// succeed although the names are lost: create them again.
 absl::Status SyncDirectory(const std::string& path);
 
-// Makes the next reads of a file come from the disk: syncs it and drops its pages from memory.
-// After a failed sync the kernel may show from memory what the disk does not have. An error of the
-// sync is returned; the pages are dropped nevertheless.
+// Syncs a file and drops its pages from the page cache, so that the next reads come from the disk:
+// after a failed sync, the cache may hold data that the disk lacks. Returns the sync's error, but
+// drops the pages in any case.
 absl::Status DropCachedPages(const std::string& path);
 
 struct FileStatus {
@@ -38,30 +38,30 @@ struct FileStatus {
 };
 absl::StatusOr<FileStatus> GetFileStatus(const std::string& path);
 
-// Names in a directory, sorted; empty for one that does not exist.
+// Returns the sorted names in a directory; empty if it does not exist.
 absl::StatusOr<std::vector<std::string>> ListDirectory(const std::string& path);
 
-// Gives a file a second name beside its first (a hard link), durably; what had that name has it no
-// more. Not every file system can: an error then says so, and the file must be copied instead.
+// Hard-links a file durably, replacing any file at `to`. Fails on file systems without hard links;
+// copy the file instead.
 absl::Status LinkFile(const std::string& from, const std::string& to);
 
-// OK also when there is no such file.
+// Deletes a file. OK if there is none.
 absl::Status DeleteFile(const std::string& path);
-// The directory with everything in it. OK also when there is none. Links are not followed.
+// Deletes a directory with its contents, without following links. OK if there is none.
 absl::Status DeleteTree(const std::string& path);
 
-// Calls `take` with the file's bytes in chunks of at most 1 MiB; stops early when it returns false.
+// Passes the file's bytes to `take` in chunks of at most 1 MiB. Stops if `take` returns false.
 absl::Status ReadFileInChunks(const std::string& path,
                               const std::function<bool(absl::string_view)>& take);
 absl::StatusOr<std::string> ReadFile(const std::string& path);
 
-// Writes a file that appears whole or not at all: bytes go to a temporary file beside it, Commit
-// makes them durable and then gives them their name. Without Commit the temporary file is deleted.
-// After an error of Commit write a new file: a second sync of the same one proves nothing.
-// Not thread-safe.
+// Writes a file atomically: it appears whole or not at all. Bytes go to a temporary file in the
+// same directory; Commit makes them durable and then renames the file. Without Commit the temporary
+// file is deleted. After a failed Commit, write a new file: a second sync of the same one may
+// succeed although the bytes are lost. Not thread-safe.
 class AtomicFile {
  public:
-  // The temporary file is "<path>.<unique>.tmp", so that several writers of one path do not meet.
+  // The temporary file is "<path>.<unique>.tmp", so concurrent writers of one path do not collide.
   static absl::StatusOr<std::unique_ptr<AtomicFile>> Create(const std::string& path);
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
@@ -82,11 +82,11 @@ inline constexpr absl::string_view kTemporarySuffix = ".tmp";
 
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view data);
 
-// An exclusive lock on a file, held until destruction; the operating system releases it when the
+// An exclusive lock on a file, held until destruction. The operating system releases it if the
 // process dies.
 class FileLock {
  public:
-  // ABORTED when another holds it.
+  // ABORTED if the lock is already held.
   static absl::StatusOr<std::unique_ptr<FileLock>> Acquire(const std::string& path);
   ~FileLock();
   FileLock(const FileLock&) = delete;

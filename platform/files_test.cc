@@ -90,7 +90,7 @@ TEST_F(FilesTest, LargeFilesReachTheDiskWhileTheyAreWritten) {
   EXPECT_EQ(GetFileStatus(directory_ + "/file")->size, 64 * kMiB);
 }
 
-TEST_F(FilesTest, FailedWritebackFailsTheFileUnlessItIsNotSupported) {
+TEST_F(FilesTest, FailedWritebackFailsUnlessUnsupported) {
   const std::string bytes(size_t{17} << 20, 'x');
   for (const auto& [error, code] :
        std::vector<std::pair<int, absl::StatusCode>>{{EIO, absl::StatusCode::kUnavailable},
@@ -125,7 +125,7 @@ TEST_F(FilesTest, AnUncommittedFileLeavesNothing) {
   EXPECT_THAT(*ListDirectory(directory_), testing::ElementsAre("file", "inner"));
 }
 
-TEST_F(FilesTest, MakesDirectoriesThatAreMissingAndRefusesAFileInTheirPlace) {
+TEST_F(FilesTest, CreatesMissingDirectoriesButNotOverAFile) {
   EXPECT_EQ(CreateDirectories(directory_ + "/a/b/c/"), absl::OkStatus());
   EXPECT_TRUE(std::filesystem::is_directory(directory_ + "/a/b/c"));
   EXPECT_EQ(CreateDirectories(directory_ + "/a/b/c"), absl::OkStatus());
@@ -156,7 +156,7 @@ TEST_F(FilesTest, ErrorsNameThePath) {
   EXPECT_TRUE(ListDirectory(directory_ + "/nothing")->empty());
 }
 
-TEST_F(FilesTest, ALinkedFileOutlivesItsFirstNameAndReplacesWhatHadTheSecond) {
+TEST_F(FilesTest, LinkOutlivesItsSourceAndReplacesItsTarget) {
   ASSERT_EQ(WriteFileAtomically(directory_ + "/first", "bytes"), absl::OkStatus());
   ASSERT_EQ(WriteFileAtomically(directory_ + "/second", "others"), absl::OkStatus());
   ASSERT_EQ(LinkFile(directory_ + "/first", directory_ + "/second"), absl::OkStatus());

@@ -1,5 +1,5 @@
-// Checks of flags that several programs have, as CLI11's validators: they return what is wrong with
-// the text, or nothing.
+// CLI11 validators for flags that several programs share. They return an error message, or an empty
+// string if the text is valid.
 #ifndef LENGTHWISE_PLATFORM_FLAG_CHECKS_H_
 #define LENGTHWISE_PLATFORM_FLAG_CHECKS_H_
 
@@ -12,7 +12,7 @@
 
 namespace lengthwise::platform {
 
-// Of --device.
+// Validates --device.
 inline std::string CheckDevice(const std::string& text) {
   int index = 0;
   if (text == "cpu" || text == "auto" ||

@@ -1,14 +1,13 @@
-// How long the gRPC library lives in a process.
+// Keeps the gRPC library initialized for the lifetime of a process.
 #ifndef LENGTHWISE_PLATFORM_GRPC_LIFETIME_H_
 #define LENGTHWISE_PLATFORM_GRPC_LIFETIME_H_
 
 namespace lengthwise::platform {
 
-// Keeps gRPC initialized until the process ends; whoever makes the first server or channel calls
-// it. Otherwise the end of the last server or channel shuts the library down and waits for its
-// threads, one of which may be polling for a connection that is long closed: for 10 s, whenever
-// the last thing that a connection did was to wait for a slow reader (gRPC 1.51, the backup poller
-// of iomgr/tcp_posix.cc). Thread-safe; may be called often.
+// Keeps gRPC initialized until the process exits. Call it before creating a server or channel.
+// Otherwise destroying the last one shuts the library down, which joins its threads. That takes 10
+// s if a connection's last operation waited for a slow reader, because a thread still polls for it
+// (gRPC 1.51, the backup poller of iomgr/tcp_posix.cc). Thread-safe and idempotent.
 void KeepGrpcInitialized();
 
 }  // namespace lengthwise::platform

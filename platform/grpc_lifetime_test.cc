@@ -8,7 +8,7 @@
 namespace lengthwise::platform {
 namespace {
 
-TEST(GrpcLifetimeTest, TheEndOfTheLastChannelDoesNotShutTheLibraryDown) {
+TEST(GrpcLifetimeTest, LastChannelDoesNotShutTheLibraryDown) {
   KeepGrpcInitialized();
   KeepGrpcInitialized();
   grpc::CreateChannel("127.0.0.1:1", grpc::InsecureChannelCredentials()).reset();

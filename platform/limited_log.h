@@ -1,5 +1,4 @@
-// Log lines of what strangers can cause as often as they like: some are written, the others
-// counted.
+// Rate-limits log lines that unauthenticated callers can trigger: writes some and counts the rest.
 #ifndef LENGTHWISE_PLATFORM_LIMITED_LOG_H_
 #define LENGTHWISE_PLATFORM_LIMITED_LOG_H_
 
@@ -14,15 +13,15 @@
 
 namespace lengthwise::platform {
 
-// Thread-safe. Writes at most kLines lines of each interval; the first line of a later interval
-// says how many were left out.
+// Writes at most kLines lines per interval. The first line of a later interval has the number of
+// suppressed lines. Thread-safe.
 class LimitedLog {
  public:
   static constexpr int64_t kLines = 5;
   using Clock = std::function<std::chrono::steady_clock::time_point()>;
   using Write = std::function<void(LogLevel, absl::string_view)>;
 
-  // `now` and `write` are for tests.
+  // Only tests pass `now` and `write`.
   explicit LimitedLog(absl::Duration interval, Clock now = std::chrono::steady_clock::now,
                       Write write = Log);
 

@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-TEST(LimitedLog, WritesSomeLinesOfAnIntervalAndCountsTheOthers) {
+TEST(LimitedLog, WritesSomeLinesAndCountsTheRest) {
   std::chrono::steady_clock::time_point now;
   std::vector<std::string> lines;
   LimitedLog log(

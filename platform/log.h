@@ -1,4 +1,4 @@
-// Log lines for people: one line on stderr per entry, "2026-11-21T04:00:42.123Z WARNING text".
+// Writes the program's log: one line on stderr per entry, "2026-11-21T04:00:42.123Z WARNING text".
 #ifndef LENGTHWISE_PLATFORM_LOG_H_
 #define LENGTHWISE_PLATFORM_LOG_H_
 
@@ -11,17 +11,16 @@ namespace lengthwise::platform {
 
 enum class LogLevel { kInfo, kWarning, kError };
 
-// Writes one line to stderr with a single write, so that lines of several threads, and of several
-// processes that share a terminal, do not mix. Thread-safe. A line that cannot be written is lost:
-// logging never fails its caller.
+// Writes one line to stderr in a single write, so that lines of concurrent threads and processes do
+// not interleave. Drops the line if the write fails: logging never fails its caller. Thread-safe.
 void Log(LogLevel level, absl::string_view text);
 
 inline void LogInfo(absl::string_view text) { Log(LogLevel::kInfo, text); }
 inline void LogWarning(absl::string_view text) { Log(LogLevel::kWarning, text); }
 inline void LogError(absl::string_view text) { Log(LogLevel::kError, text); }
 
-// The line that Log writes, with its newline: PrintableLine of the text, so that one entry is one
-// line and text that came from elsewhere cannot steer a terminal.
+// Returns the line that Log writes, including its newline. The text goes through PrintableLine, so
+// that an entry is one line and untrusted text cannot control a terminal.
 std::string FormatLogLine(LogLevel level, absl::Time time, absl::string_view text);
 
 }  // namespace lengthwise::platform

@@ -36,14 +36,13 @@ class ABSL_SCOPED_LOCKABLE MutexLock {
 
 class ConditionVariable {
  public:
-  // Releases the mutex while it waits. Wakes up without a reason at times: wait in a loop on the
-  // condition.
+  // Releases the mutex while waiting. May wake up spuriously: call it in a loop on the condition.
   void Wait(Mutex& mutex) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     std::unique_lock<std::mutex> lock(mutex.mutex_, std::adopt_lock);
     condition_.wait(lock);
     lock.release();
   }
-  // Returns false when the deadline passed.
+  // Returns false if the deadline has passed.
   bool WaitUntil(Mutex& mutex, std::chrono::steady_clock::time_point deadline)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     std::unique_lock<std::mutex> lock(mutex.mutex_, std::adopt_lock);

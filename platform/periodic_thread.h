@@ -1,4 +1,4 @@
-// A thread that does one thing again and again.
+// Runs a task periodically on its own thread.
 #ifndef LENGTHWISE_PLATFORM_PERIODIC_THREAD_H_
 #define LENGTHWISE_PLATFORM_PERIODIC_THREAD_H_
 
@@ -12,17 +12,17 @@ namespace lengthwise::platform {
 
 class PeriodicThread {
  public:
-  // Calls `work` on a thread of its own, `interval` after the start and then after the end of each
-  // call, until it returns false or the object is destroyed.
+  // Calls `work` on its own thread, `interval` after the start and after the end of each call,
+  // until it returns false or the object is destroyed.
   PeriodicThread(absl::Duration interval, std::function<bool()> work);
-  // Waits for a call that is on its way.
+  // Waits for a running call.
   ~PeriodicThread();
   PeriodicThread(const PeriodicThread&) = delete;
   PeriodicThread& operator=(const PeriodicThread&) = delete;
 
  private:
   void Run();
-  // False when it is to end.
+  // Sleeps for the interval. Returns false if the thread must stop.
   bool Sleep();
 
   const absl::Duration interval_;

@@ -1,4 +1,5 @@
-// Text of others, fit to be printed: it cannot move a cursor, colour, clear or reorder a terminal.
+// Escapes untrusted text for printing, so that it cannot move the cursor of a terminal, or color,
+// clear or reorder its text.
 #ifndef LENGTHWISE_PLATFORM_PRINTABLE_TEXT_H_
 #define LENGTHWISE_PLATFORM_PRINTABLE_TEXT_H_
 
@@ -8,17 +9,15 @@
 
 namespace lengthwise::platform {
 
-// Returns `text` with every control character written out: C0 and DEL as \x1b, C1, line and
-// paragraph separators, and the marks, embeddings, overrides and isolates that reorder
-// bidirectional text as \u202e. Newlines and tabs stay: whoever prints one line replaces them.
-// Bytes that are not UTF-8 are written out as \xff. What the function returned is returned
-// unchanged.
+// Returns `text` with control characters escaped: C0 and DEL as \x1b; C1, line and paragraph
+// separators, and bidirectional marks, embeddings, overrides and isolates as \u202e; bytes that are
+// not UTF-8 as \xff. Keeps newlines and tabs; for a single line, use PrintableLine. Idempotent.
 std::string PrintableText(absl::string_view text);
 
 // True if PrintableText returns `text` unchanged.
 bool IsPrintable(absl::string_view text);
 
-// PrintableText on one line: newlines and tabs become spaces.
+// As PrintableText, with newlines and tabs replaced by spaces.
 std::string PrintableLine(absl::string_view text);
 
 }  // namespace lengthwise::platform

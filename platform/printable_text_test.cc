@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::Eq;
 
-TEST(PrintableTextTest, KeepsWhatPrintsAsItIs) {
+TEST(PrintableTextTest, KeepsPrintableText) {
   for (const std::string text :
        {"", "loss 0.5", "two\nlines\tand a tab", "é ß 猫 🐈 ± ┊ \\x1b", "a\u200Db\u200B"}) {
     EXPECT_THAT(PrintableText(text), Eq(text));
@@ -19,7 +19,7 @@ TEST(PrintableTextTest, KeepsWhatPrintsAsItIs) {
   }
 }
 
-TEST(PrintableTextTest, WritesOutWhatSteersATerminal) {
+TEST(PrintableTextTest, EscapesTerminalControls) {
   const std::pair<std::string, std::string> kCases[] = {
       {"\x1b]0;title\x07", "\\x1b]0;title\\x07"},
       {"\x1b[2J\x1b[31mred", "\\x1b[2J\\x1b[31mred"},
@@ -37,7 +37,7 @@ TEST(PrintableTextTest, WritesOutWhatSteersATerminal) {
   }
 }
 
-TEST(PrintableTextTest, WritesOutBytesThatAreNotUtf8) {
+TEST(PrintableTextTest, EscapesBytesThatAreNotUtf8) {
   EXPECT_THAT(PrintableText("\x9b"
                             "31m"),
               Eq("\\x9b31m"));
@@ -47,7 +47,7 @@ TEST(PrintableTextTest, WritesOutBytesThatAreNotUtf8) {
   EXPECT_FALSE(IsPrintable("\xff"));
 }
 
-TEST(PrintableTextTest, EveryCodePointOfUnicodesControlsIsWrittenOut) {
+TEST(PrintableTextTest, EscapesEveryUnicodeControl) {
   // Categories Cc, Zl and Zp of Unicode, and its property Bidi_Control.
   std::vector<int> controls = {0x61C, 0x200E, 0x200F, 0x2028, 0x2029};
   for (int c = 0x80; c <= 0x9F; ++c) controls.push_back(c);

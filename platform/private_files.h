@@ -1,7 +1,7 @@
-// Files on which access rights rest: nobody but their owner and root can change or replace them.
+// Reads security-critical files, which only their owner and root can change or replace.
 //
-// A file's own mode is not enough. Who may write to its directory, or to one above that, puts
-// another file in its place.
+// A file's own mode is not enough: a user who can write to its directory, or to a parent of that,
+// can replace the file.
 #ifndef LENGTHWISE_PLATFORM_PRIVATE_FILES_H_
 #define LENGTHWISE_PLATFORM_PRIVATE_FILES_H_
 
@@ -14,18 +14,18 @@ namespace lengthwise::platform {
 
 // OK if only the process's effective user and root can put a file into `directory` or replace the
 // directory itself:
-//   - it belongs to one of them, and nobody else may write to it;
-//   - so do all directories that lead to it, or they are sticky, as /tmp is;
-//   - symbolic links on the way are followed and checked alike.
+//   - one of them owns it, and no other user can write to it;
+//   - the same holds for all its parents, or they are sticky, as /tmp is;
+//   - symbolic links on the way are followed and checked in the same way.
 // A group that has the user's name and no other member counts as the user.
 //
-// FAILED_PRECONDITION names the first directory that others can change, and the command that mends
+// FAILED_PRECONDITION names the first directory that others can change, and the command that fixes
 // it; otherwise the errors of platform/files.h.
 absl::Status CheckPrivateDirectory(const std::string& directory);
 
-// The contents of `directory`/`name`, a regular file that belongs to the process's effective user
-// and is closed to everyone else (mode 0600 or less), in a private directory. What is checked is
-// what is read: the file is opened once, relative to the directory that was checked.
+// Returns the contents of `directory`/`name`: a regular file in a private directory, owned by the
+// process's effective user and closed to all others (mode 0600 or less). Opens the file once,
+// relative to the checked directory, so that the checked file is the one that is read.
 //
 // FAILED_PRECONDITION as above, also for a symbolic link; otherwise the errors of platform/files.h.
 absl::StatusOr<std::string> ReadPrivateFile(const std::string& directory, const std::string& name);

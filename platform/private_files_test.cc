@@ -97,7 +97,7 @@ TEST_F(PrivateFilesTest, RefusesAFileThatOthersMayOpen) {
   }
 }
 
-TEST_F(PrivateFilesTest, RefusesALinkAndWhatIsNoFile) {
+TEST_F(PrivateFilesTest, RefusesLinksAndNonFiles) {
   std::filesystem::rename(file_, above_ + "/moved");
   std::filesystem::create_symlink("../moved", file_);
   EXPECT_THAT(RefusalThatItsCommandMends(), HasSubstr("is a symbolic link"));
@@ -108,7 +108,7 @@ TEST_F(PrivateFilesTest, RefusesALinkAndWhatIsNoFile) {
             absl::StatusCode::kFailedPrecondition);
 }
 
-TEST_F(PrivateFilesTest, RefusesWhatBelongsToAnotherUser) {
+TEST_F(PrivateFilesTest, RefusesFilesOfAnotherUser) {
   if (geteuid() != 0) GTEST_SKIP() << "only root gives files to others";
   for (const std::string& path : {above_, directory_, file_}) {
     ASSERT_EQ(chown(path.c_str(), kNobody, -1), 0);

@@ -1,4 +1,4 @@
-// What this process takes of the machine.
+// Reads this process's resource usage, its threads' scheduling times and free disk space.
 #ifndef LENGTHWISE_PLATFORM_PROCESS_USAGE_H_
 #define LENGTHWISE_PLATFORM_PROCESS_USAGE_H_
 
@@ -15,19 +15,19 @@ struct ProcessUsage {
   int64_t max_open_files = 0;
 };
 
-// From /proc; what cannot be read is 0. Any thread.
+// Reads /proc. Values that cannot be read are 0. Thread-safe.
 ProcessUsage ReadProcessUsage();
 
-// What a thread has got of the CPUs since it began.
+// CPU time of a thread since its start.
 struct SchedulingTimes {
   double running_seconds = 0;
   double waiting_seconds = 0;  // ready to run, while others had the CPU
 };
-// Of every thread of this process, by its id. From /proc; empty where the kernel does not count
-// these times (CONFIG_SCHED_INFO). Any thread.
+// Reads the times of every thread of this process, by thread id, from /proc. Empty if the kernel
+// does not record them (CONFIG_SCHED_INFO). Thread-safe.
 std::map<int, SchedulingTimes> ReadSchedulingTimes();
 
-// Of the file system that holds `path`; all 0 where it cannot be asked.
+// Space of the file system that holds `path`. All 0 if unknown.
 struct DiskSpace {
   int64_t free_bytes = 0;  // that this user may still write
   int64_t size_bytes = 0;

@@ -14,7 +14,7 @@
 namespace lengthwise::platform {
 namespace {
 
-TEST(ProcessUsage, SaysWhatThisProcessTakes) {
+TEST(ProcessUsage, ReportsThisProcess) {
   const ProcessUsage before = ReadProcessUsage();
   std::vector<char> memory(64 << 20, 1);
   const int file = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -38,7 +38,7 @@ TEST(ProcessUsage, KnowsWhenItStarted) {
   EXPECT_LT(age, 300);
 }
 
-TEST(ReadSchedulingTimes, CountsWhatEachThreadRunsAndWaits) {
+TEST(ReadSchedulingTimes, CountsEachThreadsRunAndWaitTime) {
   const std::map<int, SchedulingTimes> before = ReadSchedulingTimes();
   if (before.empty()) GTEST_SKIP() << "the kernel does not count";
   const int self = static_cast<int>(gettid());

@@ -1,4 +1,4 @@
-// Random numbers that nobody can guess, from OpenSSL's generator.
+// Cryptographically secure random numbers, from OpenSSL's generator.
 #ifndef LENGTHWISE_PLATFORM_RANDOM_H_
 #define LENGTHWISE_PLATFORM_RANDOM_H_
 
@@ -9,8 +9,8 @@
 
 namespace lengthwise::platform {
 
-// `digits` lower-case hexadecimal digits, an even number. UNAVAILABLE: the operating system gives
-// none.
+// Returns `digits` random lower-case hexadecimal digits; `digits` is even. UNAVAILABLE if the
+// operating system provides no randomness.
 absl::StatusOr<std::string> RandomHex(size_t digits);
 
 }  // namespace lengthwise::platform

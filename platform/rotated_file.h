@@ -1,4 +1,5 @@
-// A log file of bounded size: "PATH", and the parts before it as "PATH.1" (the newest) to "PATH.N".
+// Appends to a log file of bounded size: "PATH", with older parts in "PATH.1" (the newest) to
+// "PATH.N".
 #ifndef LENGTHWISE_PLATFORM_ROTATED_FILE_H_
 #define LENGTHWISE_PLATFORM_ROTATED_FILE_H_
 
@@ -12,17 +13,17 @@ namespace lengthwise::platform {
 
 struct RotatedFile {
   std::string path;
-  // A file that would grow beyond this is renamed, and a new one begun.
+  // Maximum size of a part in bytes. A file that would exceed it is rotated.
   int64_t max_bytes = int64_t{16} << 20;
-  // With the current one.
+  // Number of parts, including the current one.
   int files = 8;
 };
 
-// Appends whole lines: all of them or, if there is an error, none. Makes the file, for its owner
-// alone (mode 0600), if it is missing. Several processes may append to one file. What is not a
-// regular file (a terminal, /dev/null) is written to and never renamed.
+// Appends whole lines: all of them or, on error, none. Creates a missing file with mode 0600.
+// Several processes may append to one file. Never rotates what is not a regular file (a terminal,
+// /dev/null).
 //
-// Does not sync: what was written before a loss of power may be lost. Errors: platform/files.h.
+// Does not sync: a power failure may lose the newest lines. Errors are those of files.h.
 absl::Status AppendLines(const RotatedFile& file, absl::string_view lines);
 
 }  // namespace lengthwise::platform

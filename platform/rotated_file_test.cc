@@ -46,7 +46,7 @@ TEST_F(RotatedFileTest, KeepsTheNewestPartsOfBoundedSize) {
   EXPECT_EQ(status.st_mode & 0777, 0600u);
 }
 
-TEST_F(RotatedFileTest, GoesOnWhereAnotherProgramHasMovedTheFile) {
+TEST_F(RotatedFileTest, ContinuesAfterExternalRotation) {
   const RotatedFile file = {.path = directory_ + "/log"};
   ASSERT_TRUE(AppendLines(file, "before\n").ok());
   std::filesystem::rename(file.path, file.path + ".moved");

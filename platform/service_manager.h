@@ -1,4 +1,4 @@
-// Tells the service manager (systemd) about this process, by the protocol of sd_notify(3).
+// Notifies the service manager (systemd) of this process's state, by the protocol of sd_notify(3).
 #ifndef LENGTHWISE_PLATFORM_SERVICE_MANAGER_H_
 #define LENGTHWISE_PLATFORM_SERVICE_MANAGER_H_
 
@@ -7,12 +7,12 @@
 
 namespace lengthwise::platform {
 
-// The service does its work; `status` is a line for `systemctl status`. Both calls do nothing where
-// no service manager asked ($NOTIFY_SOCKET is not set), and return an error, which the caller may
-// well ignore, where it cannot be reached.
+// Reports that the service is ready; `status` is a line for `systemctl status`. Both calls are
+// no-ops without a service manager ($NOTIFY_SOCKET is not set), and return an error, which callers
+// may ignore, if it cannot be reached.
 absl::Status NotifyReady(absl::string_view status);
 
-// The service is on its way to its end.
+// Reports that the service is stopping.
 absl::Status NotifyStopping();
 
 }  // namespace lengthwise::platform

@@ -43,7 +43,7 @@ class Manager {
   const int socket_;
 };
 
-TEST(ServiceManager, IsToldOfReadinessAndOfTheEnd) {
+TEST(ServiceManager, ReceivesReadyAndStopping) {
   // A socket's path has at most 108 bytes, and Bazel's directories have more.
   ASSERT_EQ(chdir(testing::TempDir().c_str()), 0);
   Manager manager("/proc/self/cwd/notify");
@@ -60,7 +60,7 @@ TEST(ServiceManager, MayHaveAnAbstractName) {
   EXPECT_EQ(manager.Read(), "READY=1\nSTATUS=x");
 }
 
-TEST(ServiceManager, NeedNotBeThere) {
+TEST(ServiceManager, IsOptional) {
   unsetenv("NOTIFY_SOCKET");
   EXPECT_TRUE(NotifyReady("x").ok());
   setenv("NOTIFY_SOCKET", "", 1);

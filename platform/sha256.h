@@ -1,4 +1,4 @@
-// SHA-256 (FIPS 180-4) of bytes that come in pieces, from OpenSSL.
+// Incremental SHA-256 (FIPS 180-4) and HMAC, from OpenSSL.
 #ifndef LENGTHWISE_PLATFORM_SHA256_H_
 #define LENGTHWISE_PLATFORM_SHA256_H_
 
@@ -16,7 +16,7 @@ class Sha256 {
  public:
   Sha256();
   void Update(absl::string_view data);
-  // 64 lower-case hexadecimal digits. Called once, last.
+  // Returns the hash, 64 lower-case hexadecimal digits. Call it once, last.
   std::string Finish();
 
  private:
@@ -25,10 +25,10 @@ class Sha256 {
 
 std::string Sha256Hex(absl::string_view data);
 
-// HMAC-SHA-256 (RFC 2104): who does not know the key cannot make it. 64 hexadecimal digits.
+// Returns the HMAC-SHA-256 (RFC 2104), 64 hexadecimal digits. It cannot be forged without the key.
 std::string HmacSha256Hex(absl::string_view key, absl::string_view data);
 
-// True for what Finish() can return.
+// Returns true if `text` has the form of Finish()'s result.
 bool IsSha256Hex(absl::string_view text);
 
 }  // namespace lengthwise::platform

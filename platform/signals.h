@@ -1,5 +1,5 @@
-// SIGTERM and SIGINT as a request: the first asks the program to end well, the second ends it at
-// once, unless both are SIGTERM: supervisors repeat it, and have SIGKILL.
+// Handles SIGTERM and SIGINT: the first requests a graceful shutdown, the second exits at once. A
+// SIGTERM after a SIGTERM is ignored: supervisors repeat it, and can use SIGKILL.
 #ifndef LENGTHWISE_PLATFORM_SIGNALS_H_
 #define LENGTHWISE_PLATFORM_SIGNALS_H_
 
@@ -11,21 +11,21 @@
 
 namespace lengthwise::platform {
 
-// Made first in main, while there is one thread: it blocks both signals in the calling thread,
-// which every later thread inherits, and takes them on a thread of its own, so that handlers may
-// lock, allocate and log. One per process; lives until the process ends.
+// Create it first in main, while there is a single thread. It blocks both signals in the calling
+// thread, which every later thread inherits, and receives them on its own thread, so that handlers
+// may lock, allocate and log. One per process; lives until the process exits.
 class TerminationSignals {
  public:
   TerminationSignals();
-  // Does not return the signals to their defaults: what comes while the process ends is ignored.
+  // Does not restore the default actions: signals during process exit are ignored.
   ~TerminationSignals();
   TerminationSignals(const TerminationSignals&) = delete;
   TerminationSignals& operator=(const TerminationSignals&) = delete;
 
-  // `handler` is called once, with the first signal's number: on the signals' thread, or at once on
-  // the caller's when the signal has come already. It must not block. A null handler takes the one
-  // before away; when this returns, that is not running. A second signal ends the process with
-  // _exit(128 + signal), whether there is a handler or not; a SIGTERM after a SIGTERM does nothing.
+  // Sets the handler, which is called once with the first signal's number: on the signal thread, or
+  // at once on the caller's if the signal has already arrived. It must not block. A null handler
+  // removes the previous one, which is not running once this returns. A second signal exits with
+  // _exit(128 + signal), with or without a handler, except for a SIGTERM after a SIGTERM.
   void OnFirst(std::function<void(int)> handler);
 
  private:

@@ -32,7 +32,7 @@ int WaitFor(std::future<int>& future) {
   return future.get();
 }
 
-TEST(TerminationSignals, FirstSignalReachesTheHandlerAndTheProgramGoesOn) {
+TEST(TerminationSignals, FirstSignalReachesTheHandler) {
   const int status = StatusOfChild([] {
     TerminationSignals signals;
     std::promise<int> got;
@@ -45,7 +45,7 @@ TEST(TerminationSignals, FirstSignalReachesTheHandlerAndTheProgramGoesOn) {
   EXPECT_EQ(WEXITSTATUS(status), 42);
 }
 
-TEST(TerminationSignals, SIGTERMAfterSIGTERMChangesNothing) {
+TEST(TerminationSignals, SigtermAfterSigtermIsIgnored) {
   const int status = StatusOfChild([] {
     TerminationSignals signals;
     kill(getpid(), SIGTERM);
@@ -62,7 +62,7 @@ TEST(TerminationSignals, SIGTERMAfterSIGTERMChangesNothing) {
   EXPECT_EQ(WEXITSTATUS(status), 128 + SIGINT);
 }
 
-TEST(TerminationSignals, SecondSignalEndsTheProcessAtOnce) {
+TEST(TerminationSignals, SecondSignalExitsAtOnce) {
   for (const int second : {SIGTERM, SIGINT}) {
     const int status = StatusOfChild([second] {
       TerminationSignals signals;
@@ -79,7 +79,7 @@ TEST(TerminationSignals, SecondSignalEndsTheProcessAtOnce) {
   }
 }
 
-TEST(TerminationSignals, SignalThatComesBeforeTheHandlerIsKept) {
+TEST(TerminationSignals, EarlySignalIsKeptForTheHandler) {
   const int status = StatusOfChild([] {
     TerminationSignals signals;
     kill(getpid(), SIGINT);

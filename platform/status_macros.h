@@ -27,7 +27,7 @@
 //   ASSIGN_OR_RETURN(const Trial trial, FindTrial(name));
 //   ASSIGN_OR_RETURN((const auto [id, key]), Parse(name));
 //
-// A third argument is what is returned in place of the status, which it knows as `_`:
+// An optional third argument is returned instead of the status. It can use the status as `_`:
 //
 //   ASSIGN_OR_RETURN(const Trial trial, FindTrial(name), Explained(_));
 #define ASSIGN_OR_RETURN(...)                                                     \
@@ -35,7 +35,7 @@
                                  LENGTHWISE_STATUS_MACROS_ASSIGN_2_, unused)      \
   (__VA_ARGS__)
 
-// The rest is not for use elsewhere.
+// Implementation details.
 // Keeps an `else` that follows the macro from belonging to the macro's `if`.
 #define LENGTHWISE_STATUS_MACROS_BLOCK_ELSE_ \
   switch (0)                                 \

@@ -69,7 +69,7 @@ absl::Status AssignTo(absl::StatusOr<int> number, int& left, int& calls) {
   return absl::OkStatus();
 }
 
-TEST(AssignOrReturnTest, AssignsToWhatExistsAndLeavesItOnErrors) {
+TEST(AssignOrReturnTest, AssignsToLvaluesAndKeepsThemOnErrors) {
   int left = 0;
   int calls = 0;
   EXPECT_EQ(AssignTo(7, left, calls), absl::OkStatus());

@@ -1,5 +1,5 @@
-// A file without a name: nobody else can open it, and nothing of it is left when it is closed or
-// the process dies, however it dies.
+// An unnamed temporary file. No other process can open it by name, and it disappears when it is
+// closed or the process dies.
 #ifndef LENGTHWISE_PLATFORM_TEMPORARY_FILE_H_
 #define LENGTHWISE_PLATFORM_TEMPORARY_FILE_H_
 
@@ -13,17 +13,17 @@
 
 namespace lengthwise::platform {
 
-// Errors are those of files.h. Thread-safe as far as ranges do not overlap.
+// Errors are those of files.h. Thread-safe for ranges that do not overlap.
 class TemporaryFile {
  public:
-  // On the file system of `directory`, which must be there.
+  // Creates the file on the file system of `directory`, which must exist.
   static absl::StatusOr<std::unique_ptr<TemporaryFile>> Create(const std::string& directory);
   ~TemporaryFile();
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;
 
   absl::Status Write(int64_t offset, absl::string_view data);
-  // DATA_LOSS: the file ends before.
+  // DATA_LOSS if the file is shorter.
   absl::StatusOr<std::string> Read(int64_t offset, int64_t size) const;
 
  private:

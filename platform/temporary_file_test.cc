@@ -8,7 +8,7 @@
 namespace lengthwise::platform {
 namespace {
 
-TEST(TemporaryFile, GivesBackWhatWasWrittenAndHasNoName) {
+TEST(TemporaryFile, ReadsBackItsBytesAndHasNoName) {
   const std::string directory = testing::TempDir() + "/nameless";
   std::filesystem::create_directories(directory);
   const auto file = TemporaryFile::Create(directory);

@@ -1,4 +1,4 @@
-// A rate with a burst, as a pure object: time is an argument.
+// A token bucket: limits a rate and allows bursts. Time is an argument, so tests need no clock.
 #ifndef LENGTHWISE_PLATFORM_TOKEN_BUCKET_H_
 #define LENGTHWISE_PLATFORM_TOKEN_BUCKET_H_
 
@@ -6,14 +6,14 @@
 
 namespace lengthwise::platform {
 
-// Holds at most `burst` calls, gains `rate` a second. Not thread-safe.
+// Holds at most `burst` units and gains `rate` units per second. Not thread-safe.
 class TokenBucket {
  public:
-  // `rate` above 0, `burst` at least 1. Full at the start.
+  // Starts full. `rate` is above 0, `burst` at least 1.
   TokenBucket(double rate, double burst) : rate_(rate), burst_(burst), level_(burst) {}
 
-  // Takes a call, or `amount` of what the rate counts: zero. Or takes nothing and says after how
-  // long there will be as much. A clock that goes back takes nothing away and gives nothing twice.
+  // Takes `amount` units and returns zero, or takes nothing and returns the time until the bucket
+  // holds that much. A clock that goes back neither removes units nor adds them twice.
   absl::Duration Take(absl::Time now, double amount = 1);
 
  private:

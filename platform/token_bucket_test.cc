@@ -17,7 +17,7 @@ TEST(TokenBucket, GivesItsBurstAtOnceAndThenItsRate) {
 }
 
 // In any time t, at most burst + rate t calls get through, and who waits as told gets through.
-TEST(TokenBucket, WhoWaitsAsToldGetsThroughAtTheRate) {
+TEST(TokenBucket, WaitingAsToldYieldsTheRate) {
   absl::Time now = absl::UnixEpoch();
   TokenBucket bucket(50, 5);
   for (int call = 0; call < 1005; ++call) {
@@ -39,7 +39,7 @@ TEST(TokenBucket, AnAmountIsTakenWholeOrNotAtAll) {
   EXPECT_EQ(bucket.Take(now, 50), absl::ZeroDuration());
 }
 
-TEST(TokenBucket, ARestDoesNotGiveMoreThanTheBurst) {
+TEST(TokenBucket, IdleTimeFillsAtMostTheBurst) {
   absl::Time now = absl::UnixEpoch();
   TokenBucket bucket(10, 2);
   bucket.Take(now);
@@ -49,7 +49,7 @@ TEST(TokenBucket, ARestDoesNotGiveMoreThanTheBurst) {
   EXPECT_GT(bucket.Take(now), absl::ZeroDuration());
 }
 
-TEST(TokenBucket, AClockThatGoesBackGivesNothing) {
+TEST(TokenBucket, BackwardClockAddsNothing) {
   const absl::Time now = absl::UnixEpoch() + absl::Hours(1);
   TokenBucket bucket(1, 1);
   EXPECT_EQ(bucket.Take(now), absl::ZeroDuration());

@@ -1,4 +1,4 @@
-// The CPUs that this process may use, which are often fewer than the machine has.
+// Counts the CPUs that this process can use, which are often fewer than the machine has.
 #ifndef LENGTHWISE_PLATFORM_USABLE_CPUS_H_
 #define LENGTHWISE_PLATFORM_USABLE_CPUS_H_
 
@@ -10,11 +10,12 @@ namespace lengthwise::platform {
 struct UsableCpus {
   // At least 1.
   int count = 1;
-  // What sets the count, as a noun phrase: "the CPU affinity", "the cgroup's CPU quota of 1.5".
+  // Limit that sets the count, as a noun phrase: "the CPU affinity", "the cgroup's CPU quota of
+  // 1.5".
   std::string limit;
 };
 
-// Where the limits are read.
+// Sources of the limits, replaceable in tests.
 struct CpuLimitSources {
   // CPUs in the affinity mask (taskset, cpusets). 0 if unknown.
   int affinity_cpus = 0;
@@ -27,13 +28,13 @@ struct CpuLimitSources {
   std::function<const char*(const char*)> getenv;
 };
 
-// The smallest of: CPUs of the machine, the affinity mask, the CPU quotas of the process's cgroup
-// and of all its parents (v1 and v2), and Slurm's CPUs of the task (SLURM_CPUS_PER_TASK) or else of
-// the job on this node (SLURM_CPUS_ON_NODE). Quotas are rounded up: a thread that the quota
-// throttles part of the time still adds speed. Limits that cannot be read do not count.
+// Returns the smallest of: the machine's CPUs, the affinity mask, the CPU quotas of the process's
+// cgroup and all its parents (v1 and v2), and Slurm's CPUs of the task (SLURM_CPUS_PER_TASK) or
+// else of the job on this node (SLURM_CPUS_ON_NODE). Rounds quotas up: a thread that is throttled
+// part of the time still adds speed. Ignores limits that cannot be read.
 UsableCpus CountUsableCpus(const CpuLimitSources& sources);
 
-// Of the calling process.
+// Counts the CPUs of the calling process.
 UsableCpus CountUsableCpus();
 
 }  // namespace lengthwise::platform

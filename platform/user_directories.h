@@ -1,4 +1,4 @@
-// Where a user's files are by default, as the XDG base directory specification has it.
+// Default directories of a user's files, by the XDG base directory specification.
 #ifndef LENGTHWISE_PLATFORM_USER_DIRECTORIES_H_
 #define LENGTHWISE_PLATFORM_USER_DIRECTORIES_H_
 
@@ -7,8 +7,8 @@
 
 namespace lengthwise::platform {
 
-// $XDG_CACHE_HOME/lengthwise, or ~/.cache/lengthwise where the variable is unset or not an absolute
-// path. nullopt where $HOME is unset or empty, too.
+// Returns $XDG_CACHE_HOME/lengthwise, or ~/.cache/lengthwise if the variable is unset or not an
+// absolute path. nullopt if $HOME is unset or empty, too.
 std::optional<std::string> CacheDirectory();
 // Likewise, of $XDG_DATA_HOME and ~/.local/share.
 std::optional<std::string> DataDirectory();

@@ -1,4 +1,4 @@
-// What was built: for provenance, `--version` and the build_info metric.
+// Identifies the build, for provenance, `--version` and the build_info metric.
 #ifndef LENGTHWISE_PLATFORM_VERSION_H_
 #define LENGTHWISE_PLATFORM_VERSION_H_
 
@@ -7,12 +7,11 @@ namespace lengthwise::platform {
 // Semantic version of the programs.
 inline constexpr char kVersion[] = "0.2.0";
 
-// Version of the workers' API (proto/worker_service.proto): raised with every change that server
-// and worker must make together. The server refuses workers of another one.
+// Version of the workers' API (proto/worker_service.proto). Raise it with every change that server
+// and worker must make together: the server refuses workers with another version.
 inline constexpr int kWorkerApiVersion = 3;
 
-// Git revision of the checkout, with "-modified" behind it where files differed from it; empty
-// without git.
+// Git revision of the checkout, with the suffix "-modified" if files differed; empty without git.
 extern const char kSourceRevision[];
 
 }  // namespace lengthwise::platform

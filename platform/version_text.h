@@ -1,4 +1,4 @@
-// What `PROGRAM --version` says of the build. `lengthwise doctor` reads its first line.
+// Formats the output of `PROGRAM --version`. `lengthwise doctor` parses its first line.
 #ifndef LENGTHWISE_PLATFORM_VERSION_TEXT_H_
 #define LENGTHWISE_PLATFORM_VERSION_TEXT_H_
 
@@ -8,7 +8,7 @@
 
 namespace lengthwise::platform {
 
-// "lengthwise_worker 0.1.0 (3b42ce7)"; the revision where it is known.
+// Returns "lengthwise_worker 0.1.0 (3b42ce7)", without the revision if it is unknown.
 inline std::string VersionText(const std::string& program) {
   const std::string revision = kSourceRevision;
   return program + " " + kVersion + (revision.empty() ? "" : " (" + revision + ")");

@@ -40,7 +40,7 @@ TEST(MeanAccuraciesTest, NoLengthsHaveNoMean) {
   EXPECT_TRUE(accuracies.has_unseen_accuracy());
 }
 
-TEST(MeanAccuraciesTest, ValuesOutsideOfTheRangeCountAsTheNearestInside) {
+TEST(MeanAccuraciesTest, ValuesAreClampedToTheRange) {
   v1::LengthAccuracies accuracies =
       Accuracies({{1, -3}, {2, 7}, {3, std::numeric_limits<double>::quiet_NaN()}, {4, 0.25}});
   SetMeanAccuracies(2, accuracies);

@@ -1,4 +1,4 @@
-// A random order of {0, ..., bound - 1} of which any place can be asked for alone.
+// A random permutation of {0, ..., bound - 1} with random access: any place costs constant memory.
 #ifndef LENGTHWISE_RANDOM_PERMUTATION_H_
 #define LENGTHWISE_RANDOM_PERMUTATION_H_
 
@@ -8,16 +8,16 @@
 
 namespace lengthwise::random {
 
-// The order of (seed, purpose, step): a bijection of {0, ..., bound - 1}, made of eight rounds of a
-// Feistel network whose round function is Philox, walked along its cycles until the result is below
-// the bound (Black and Rogaway 2002). Nothing is stored, so a data set of any size is shuffled anew
-// in every epoch, and a resumed trial finds its place, for the price of the examples it uses.
+// The permutation addressed by (seed, purpose, step): an eight-round Feistel network whose round
+// function is Philox, with cycle walking until the result is below the bound (Black and Rogaway
+// 2002). It stores nothing, so each epoch reshuffles a data set of any size, and a resumed trial
+// finds its place at the cost of the examples that it uses.
 class Permutation {
  public:
   // `bound` from 1 to 2^32.
   Permutation(uint64_t seed, Purpose purpose, uint64_t step, uint64_t bound);
 
-  // What stands at place `index` < bound.
+  // Returns the number at place `index` < bound.
   uint64_t operator()(uint64_t index) const;
 
  private:
@@ -26,7 +26,8 @@ class Permutation {
   uint64_t Scramble(uint64_t value) const;
 
   uint64_t bound_;
-  // Of each half of a value; two halves make the smallest even number of bits that hold the bound.
+  // Bits of each half of a value. Two halves are the smallest even number of bits that holds the
+  // bound.
   int half_bits_;
   uint64_t half_mask_;
   uint64_t keys_[kRounds];

@@ -26,7 +26,7 @@ TEST(PermutationTest, HasEveryNumberOnce) {
   }
 }
 
-TEST(PermutationTest, IsAnotherOneForEverySeedAndStep) {
+TEST(PermutationTest, DiffersForEverySeedAndStep) {
   const std::vector<uint64_t> order = Order(3, 1, 1000);
   EXPECT_EQ(Order(3, 1, 1000), order);
   for (const std::vector<uint64_t>& other : {Order(4, 1, 1000), Order(3, 2, 1000)}) {

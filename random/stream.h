@@ -1,8 +1,8 @@
 // Counter-based random numbers (Philox 4x32-10, Salmon et al. 2011, from Debian's Random123).
 //
 // A trial is a pure function: every random number is addressed by (seed, purpose, step, row, index)
-// and nothing else, so a trial that was resumed, moved or trained in a pack sees the numbers of an
-// undisturbed one. No generator has state that must be saved.
+// and nothing else. A trial that is resumed, moved or trained in a pack therefore sees the same
+// numbers as an uninterrupted one, and no generator state needs to be saved.
 #ifndef LENGTHWISE_RANDOM_STREAM_H_
 #define LENGTHWISE_RANDOM_STREAM_H_
 
@@ -14,8 +14,7 @@
 
 namespace lengthwise::random {
 
-// What a number is for. The values are part of what makes a trial repeatable: never reuse or
-// renumber one.
+// Purpose of a random number. The values determine a trial's numbers: never reuse or renumber one.
 enum class Purpose : uint8_t {
   kWeights = 1,              // row: index of the parameter in its layout
   kLengths = 2,              // the length of a training step
@@ -33,8 +32,8 @@ enum class Purpose : uint8_t {
   kEmbeddingNoise = 20,      // step: length evaluated; row: sequence
 };
 
-// The numbers of one address. Copies continue independently from where the original stands. Not
-// thread-safe; different streams are independent of each other.
+// The stream of numbers at one address. A copy continues independently from the original's
+// position. Not thread-safe; different streams are independent of each other.
 class Stream {
  public:
   // `step` below 2^56.
@@ -42,9 +41,9 @@ class Stream {
 
   uint32_t NextUint32();
   uint64_t NextUint64();
-  // Uniform in {0, ..., bound - 1}, without bias; `bound` at least 1.
+  // Returns a number uniform in {0, ..., bound - 1}, without bias. `bound` is at least 1.
   uint32_t Below(uint32_t bound);
-  // Uniform in {low, ..., high}, both included.
+  // Returns a number uniform in {low, ..., high}, both included.
   int64_t Between(int64_t low, int64_t high);
   // Uniform in [0, 1), 53 bits.
   double NextDouble();
@@ -62,7 +61,7 @@ class Stream {
   bool has_spare_normal_ = false;
 };
 
-// Draws `count` different numbers of {0, ..., bound - 1}, all subsets equally likely, in ascending
+// Draws `count` distinct numbers of {0, ..., bound - 1}, all subsets equally likely, in ascending
 // order if `sorted` and otherwise in uniformly random order. `count` at most `bound`.
 std::vector<int64_t> SampleWithoutReplacement(Stream& stream, int64_t bound, int64_t count,
                                               bool sorted);

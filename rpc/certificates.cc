@@ -18,7 +18,7 @@
 namespace lengthwise::rpc {
 namespace {
 
-// Instead of asking on the terminal.
+// Fails instead of prompting for the passphrase on the terminal.
 int NoPassphrase(char*, int, int, void* asked) {
   *static_cast<bool*>(asked) = true;
   return -1;

@@ -1,5 +1,5 @@
-// Certificates and keys in PEM files, checked before gRPC gets them: its own errors name neither
-// the file nor the reason.
+// Reads and validates certificates and keys in PEM files. gRPC's own errors name neither the file
+// nor the reason, so the files are checked before gRPC gets them.
 #ifndef LENGTHWISE_RPC_CERTIFICATES_H_
 #define LENGTHWISE_RPC_CERTIFICATES_H_
 
@@ -11,19 +11,19 @@
 
 namespace lengthwise::rpc {
 
-// All return the file's content. Errors name the file and say what to do: those of
-// platform/files.h, and INVALID_ARGUMENT for what is not in PEM.
+// All functions return the file's content. Errors name the file and the remedy: those of
+// platform/files.h, and INVALID_ARGUMENT if the file is not PEM.
 
-// A certificate, and perhaps the chain that it needs after it. FAILED_PRECONDITION where its time
-// is over or has not come at `now`.
+// Reads a certificate, optionally followed by its chain. FAILED_PRECONDITION if it is expired or
+// not yet valid at `now`.
 absl::StatusOr<std::string> ReadCertificate(const std::string& path, absl::Time now);
 
-// The private key of a certificate that was read. FAILED_PRECONDITION where it is another's, where
-// every user of the machine may read it, and where a passphrase protects it.
+// Reads the private key of a certificate. FAILED_PRECONDITION if it does not match the certificate,
+// is readable by every user of the machine, or has a passphrase.
 absl::StatusOr<std::string> ReadPrivateKey(const std::string& path,
                                            absl::string_view certificate_pem);
 
-// The certificates of authorities, one or more.
+// Reads the certificates of one or more authorities.
 absl::StatusOr<std::string> ReadAuthorities(const std::string& path);
 
 }  // namespace lengthwise::rpc

@@ -36,7 +36,7 @@ TEST_F(CertificatesTest, APairAndItsAuthorityAreRead) {
   EXPECT_TRUE(ReadAuthorities(authority_.ca()).ok());
 }
 
-TEST_F(CertificatesTest, ACertificateOutsideItsTimeIsNamedWithTheTime) {
+TEST_F(CertificatesTest, ExpiredCertificateIsNamedWithItsDates) {
   const absl::Status over =
       ReadCertificate(pair_.certificate, absl::Now() + absl::Hours(2)).status();
   EXPECT_EQ(over.code(), absl::StatusCode::kFailedPrecondition);
@@ -47,7 +47,7 @@ TEST_F(CertificatesTest, ACertificateOutsideItsTimeIsNamedWithTheTime) {
   EXPECT_THAT(std::string(early.message()), HasSubstr("is valid from 20"));
 }
 
-TEST_F(CertificatesTest, AnothersKeyAndOneThatAllMayReadAreRefused) {
+TEST_F(CertificatesTest, MismatchedAndReadableKeysAreRefused) {
   const std::string certificate = ReadCertificate(pair_.certificate, absl::Now()).value();
   const absl::Status other = ReadPrivateKey(authority_.Issue("other").key, certificate).status();
   EXPECT_EQ(other.code(), absl::StatusCode::kFailedPrecondition);
@@ -57,7 +57,7 @@ TEST_F(CertificatesTest, AnothersKeyAndOneThatAllMayReadAreRefused) {
   EXPECT_THAT(std::string(open.message()), HasSubstr("chmod 600 " + pair_.key));
 }
 
-TEST_F(CertificatesTest, WhatIsNotPemIsRefusedByItsName) {
+TEST_F(CertificatesTest, FileThatIsNotPemIsNamed) {
   const std::string certificate = ReadCertificate(pair_.certificate, absl::Now()).value();
   const std::string nonsense = File("nonsense.pem", "-----BEGIN NOTHING-----\n");
   for (const absl::Status& status :
@@ -69,7 +69,7 @@ TEST_F(CertificatesTest, WhatIsNotPemIsRefusedByItsName) {
   EXPECT_EQ(ReadAuthorities(nonsense + ".none").status().code(), absl::StatusCode::kNotFound);
 }
 
-TEST_F(CertificatesTest, AKeyWithAPassphraseIsRefusedInsteadOfAskedFor) {
+TEST_F(CertificatesTest, KeyWithPassphraseIsRefusedWithoutPrompt) {
   const std::string path = testing::TempDir() + "/protected.key";
   const std::string command = "openssl pkey -aes256 -passout pass:swordfish -in " + pair_.key +
                               " -out " + path + " && chmod 600 " + path;

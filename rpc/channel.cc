@@ -26,7 +26,7 @@ using grpc::experimental::InterceptionHookPoints;
 using grpc::experimental::Interceptor;
 using grpc::experimental::InterceptorBatchMethods;
 
-// Adds the token to a call. gRPC's call credentials would refuse to on a loopback without TLS.
+// Adds the token to a call. gRPC's call credentials cannot do it: they refuse loopback without TLS.
 class ShowToken final : public Interceptor {
  public:
   explicit ShowToken(std::shared_ptr<TokenFile> file) : file_(std::move(file)) {}
@@ -91,7 +91,7 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateChannel(const ChannelOption
                                                              grpc::ChannelArguments arguments) {
   platform::KeepGrpcInitialized();
   ASSIGN_OR_RETURN(std::shared_ptr<grpc::ChannelCredentials> credentials, Credentials(options));
-  // A proxy for the outside world is not for a server in the house.
+  // The server is inside the network; the environment's proxy is for the outside.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, options.pings.interval_ms);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, options.pings.timeout_ms);
@@ -124,7 +124,7 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateChannel(const ChannelOption
 }
 
 absl::Status ToStatus(const grpc::Status& status) {
-  // The codes of both are those of google.rpc.Code.
+  // gRPC and Abseil share the codes of google.rpc.Code.
   return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
 }
 
@@ -148,7 +148,7 @@ absl::Status ExplainRefusedConnection(const std::string& message, const ChannelO
         server,
         " does not speak TLS; start the server with --tls_certificate, or leave tls_ca out"));
   }
-  // A server that stops says so, too: it may be another one in a moment.
+  // A stopping server sends this, too, and a retry may reach its successor.
   if (!says("Socket closed") && !says("onnection reset")) return absl::OkStatus();
   if (options.tls_ca.empty()) {
     return absl::UnavailableError(absl::StrCat(

@@ -1,5 +1,5 @@
-// The channel from a client or a worker to the server: encrypted where the settings say so, with
-// the token in every call.
+// Creates the gRPC channel from a client or a worker to the server, encrypted as configured and
+// with the token in every call.
 #ifndef LENGTHWISE_RPC_CHANNEL_H_
 #define LENGTHWISE_RPC_CHANNEL_H_
 
@@ -19,7 +19,7 @@ namespace lengthwise::rpc {
 struct ChannelOptions {
   // HOST:PORT, or a list of them (rpc/address.h).
   std::string server;
-  // The others as in kSettings; empty: not set.
+  // Further settings, as in kSettings. Empty: not set.
   std::string token_file = {};
   std::string tls_ca = {};
   std::string tls_certificate = {};
@@ -42,12 +42,12 @@ ChannelOptions ToChannelOptions(const Settings& settings);
 absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateChannel(const ChannelOptions& options,
                                                              grpc::ChannelArguments arguments);
 
-// Code and message of a call's status.
+// Returns the code and message of a call's status.
 absl::Status ToStatus(const grpc::Status& status);
 
-// What gRPC's message of a call that failed with UNAVAILABLE says about encryption, and what to do:
-// FAILED_PRECONDITION where trying again cannot help. OK where it is about something else, such as
-// a server that is not there.
+// Explains a call's UNAVAILABLE if gRPC's message is about encryption: returns FAILED_PRECONDITION
+// with the remedy, because a retry cannot help. Returns OK for other causes, such as an unreachable
+// server.
 absl::Status ExplainRefusedConnection(const std::string& message, const ChannelOptions& options);
 
 }  // namespace lengthwise::rpc

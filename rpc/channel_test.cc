@@ -124,7 +124,7 @@ std::string Explained(const ChannelOptions& options) {
   return std::string(explained.message());
 }
 
-TEST_F(ChannelTest, TheTokenGoesThroughTlsAndPlainTextToThisMachine) {
+TEST_F(ChannelTest, TokenIsSentOverTlsAndPlainLoopback) {
   ASSERT_TRUE(WriteTokenFile(token_file_, Token('1')).ok());
   Server plain;
   Server encrypted(&server_pair_);
@@ -137,7 +137,7 @@ TEST_F(ChannelTest, TheTokenGoesThroughTlsAndPlainTextToThisMachine) {
   EXPECT_THAT(encrypted.shown(), ElementsAre("Bearer " + Token('1'), ""));
 }
 
-TEST_F(ChannelTest, TheTokenDoesNotLeaveTheMachineInPlainText) {
+TEST_F(ChannelTest, TokenNeverLeavesTheMachineInPlainText) {
   ASSERT_TRUE(WriteTokenFile(token_file_, Token('1')).ok());
   const absl::Status status =
       CreateChannel({.server = "head.example.org:7070", .token_file = token_file_}, {}).status();
@@ -146,7 +146,7 @@ TEST_F(ChannelTest, TheTokenDoesNotLeaveTheMachineInPlainText) {
   EXPECT_TRUE(CreateChannel({.server = "head.example.org:7070"}, {}).ok());
 }
 
-TEST_F(ChannelTest, ARenewedTokenIsShownWithoutANewChannel) {
+TEST_F(ChannelTest, RenewedTokenNeedsNoNewChannel) {
   ASSERT_TRUE(WriteTokenFile(token_file_, Token('1')).ok());
   Server server;
   const auto channel =
@@ -228,7 +228,7 @@ TEST_F(ChannelTest, ACertificateIsShownWhereTheServerAsksForOne) {
                     HasSubstr("--tls_client_ca")));
 }
 
-TEST_F(ChannelTest, AServerThatCannotProveWhoItIsIsShownNothing) {
+TEST_F(ChannelTest, UnverifiedServerGetsNoToken) {
   ASSERT_TRUE(WriteTokenFile(token_file_, Token('1')).ok());
   const TestAuthority::Pair over = house_->Issue("over", -absl::Minutes(5));
   Server server(&server_pair_);
@@ -255,7 +255,7 @@ TEST_F(ChannelTest, AServerThatCannotProveWhoItIsIsShownNothing) {
   EXPECT_THAT(plain.shown(), IsEmpty());
 }
 
-TEST_F(ChannelTest, WhatCannotWorkIsRefusedBeforeConnecting) {
+TEST_F(ChannelTest, UnusableOptionsFailBeforeConnecting) {
   const TestAuthority::Pair over = house_->Issue("over", -absl::Minutes(5));
   const auto refusal = [](const ChannelOptions& options) {
     return std::string(CreateChannel(options, {}).status().message());

@@ -1,4 +1,4 @@
-// Owners of what OpenSSL reads from PEM.
+// Owning pointers for the objects that OpenSSL reads from PEM.
 #ifndef LENGTHWISE_RPC_PEM_H_
 #define LENGTHWISE_RPC_PEM_H_
 
@@ -21,7 +21,7 @@ using Bio = std::unique_ptr<BIO, FreePem>;
 using Certificate = std::unique_ptr<X509, FreePem>;
 using Key = std::unique_ptr<EVP_PKEY, FreePem>;
 
-// Reads `pem`, which must outlive it.
+// Reads `pem`, which must outlive the result.
 inline Bio OpenPem(absl::string_view pem) {
   return Bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
 }

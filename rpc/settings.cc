@@ -30,7 +30,7 @@ const SettingKind* FindKind(absl::string_view name) {
 
 std::string Of(const char* text) { return text == nullptr ? "" : text; }
 
-// "~/x" and paths relative to the file's directory.
+// Expands "~/x" and resolves paths relative to the file's directory.
 std::string Expand(const std::string& path, const std::string& file,
                    const Environment& environment) {
   if (path.empty() || path == "system" || path[0] == '/') return path;
@@ -50,7 +50,7 @@ absl::StatusOr<std::map<std::string, std::string>> ReadSettings(const std::strin
   names.reserve(std::size(kSettings));
   for (const SettingKind& kind : kSettings) names.push_back(kind.name);
   std::map<std::string, std::string> values;
-  // The one place where yaml-cpp's exceptions are caught.
+  // yaml-cpp reports errors as exceptions. They are caught only here.
   try {
     const YAML::Node root = YAML::Load(text);
     if (root.IsNull()) return values;

@@ -1,15 +1,15 @@
-// How a program reaches its server: from its command line, its environment and the configuration
+// Resolves a program's connection settings from its command line, environment and configuration
 // file, in this order of precedence.
 //
-// The file is ~/.config/lengthwise/config.yaml ($XDG_CONFIG_HOME/lengthwise/config.yaml; another
-// one where $LENGTHWISE_CONFIG names it; none where that is empty):
+// The file is $XDG_CONFIG_HOME/lengthwise/config.yaml, by default
+// ~/.config/lengthwise/config.yaml. $LENGTHWISE_CONFIG names another file, or none if empty:
 //
 //   server: gpu-head.example.org:7070
 //   token_file: ~/.config/lengthwise/ada.token
 //   tls_ca: house-ca.pem        # relative to the file's directory
 //
-// What the file says beside `server` is for that server: where the command line or the environment
-// name another one, the file's token is not shown to it.
+// The file's other settings belong to the file's `server`. If the command line or the environment
+// names another server, they are ignored, so that the file's token is never sent to it.
 #ifndef LENGTHWISE_RPC_SETTINGS_H_
 #define LENGTHWISE_RPC_SETTINGS_H_
 
@@ -26,13 +26,13 @@
 namespace lengthwise::rpc {
 
 struct SettingKind {
-  // In the file; the option is "--{name}".
+  // Key in the file; the option is "--{name}".
   const char* name;
   const char* variable;
-  // Of the value, in help texts.
+  // Placeholder of the value in help texts.
   const char* type;
   const char* help;
-  // Of what is nowhere set.
+  // Value if the setting is set nowhere.
   const char* fallback;
 };
 
@@ -56,8 +56,8 @@ inline constexpr std::array<SettingKind, 6> kSettings = {{
 struct Setting {
   // Empty: not set.
   std::string value;
-  // "--server", "$LENGTHWISE_SERVER", the file's path, "default"; for what the file has for another
-  // server, why it is not used.
+  // Origin of the value: "--server", "$LENGTHWISE_SERVER", the file's path or "default". For a
+  // file's value that belongs to another server, the reason why it is ignored.
   std::string origin;
 };
 
@@ -67,24 +67,23 @@ class Settings {
   const Setting& operator[](absl::string_view name) const;
   const std::string& Value(absl::string_view name) const { return (*this)[name].value; }
 
-  // The configuration file that was read; empty: none.
+  // Path of the configuration file that was read; empty if none was.
   std::string file;
   std::map<std::string, Setting, std::less<>> all;
 };
 
 using Environment = std::function<const char*(const char*)>;
 
-// `flags` are the options that were given, by name. INVALID_ARGUMENT for a file that cannot be
-// understood: its path, the key, and what is accepted; NOT_FOUND for one that $LENGTHWISE_CONFIG
-// names and that is not there.
+// `flags` are the given options by name. INVALID_ARGUMENT for an invalid file, with its path, the
+// key and the accepted values; NOT_FOUND if $LENGTHWISE_CONFIG names a missing file.
 absl::StatusOr<Settings> ResolveSettings(const std::map<std::string, std::string>& flags,
                                          const Environment& environment);
 
-// Where the configuration file is looked for; empty: nowhere.
+// Returns the path at which the configuration file is expected; empty for none.
 std::string SettingsFile(const Environment& environment);
 
-// An environment in which nothing is set, whatever the user has configured: for a program that is
-// told everything on its command line.
+// Returns an environment without settings or configuration file, for a program that gets all its
+// settings on its command line.
 std::vector<std::pair<std::string, std::string>> EmptySettingsEnvironment();
 
 }  // namespace lengthwise::rpc

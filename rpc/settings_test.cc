@@ -28,7 +28,7 @@ class SettingsTest : public testing::Test {
       return found == variables_.end() ? nullptr : found->second.c_str();
     });
   }
-  // What a file with this text is refused with.
+  // Returns the error for a file with this text.
   std::string Refusal(const std::string& text) {
     std::ofstream(file_) << text;
     const absl::Status status = Resolve().status();
@@ -41,7 +41,7 @@ class SettingsTest : public testing::Test {
   std::map<std::string, std::string> variables_;
 };
 
-TEST_F(SettingsTest, AreTheDefaultsWhereNothingIsSet) {
+TEST_F(SettingsTest, UnsetSettingsHaveDefaults) {
   const Settings settings = Resolve().value();
   EXPECT_EQ(settings.file, "");
   EXPECT_EQ(settings.Value("server"), "127.0.0.1:7070");
@@ -49,7 +49,7 @@ TEST_F(SettingsTest, AreTheDefaultsWhereNothingIsSet) {
   EXPECT_EQ(settings.Value("token_file"), "");
 }
 
-TEST_F(SettingsTest, TheCommandLineComesBeforeTheEnvironmentAndThatBeforeTheFile) {
+TEST_F(SettingsTest, CommandLineBeatsEnvironmentBeatsFile) {
   std::ofstream(file_) << "token_file: /file\ntls_ca: /file\ntls_key: /file\n";
   variables_["LENGTHWISE_TOKEN_FILE"] = "/environment";
   variables_["LENGTHWISE_TLS_CA"] = "/environment";
@@ -63,7 +63,7 @@ TEST_F(SettingsTest, TheCommandLineComesBeforeTheEnvironmentAndThatBeforeTheFile
   EXPECT_EQ(settings["tls_key"].origin, file_);
 }
 
-TEST_F(SettingsTest, PathsInTheFileAreRelativeToItAndToHome) {
+TEST_F(SettingsTest, FilePathsResolveAgainstFileAndHome) {
   std::ofstream(file_) << "token_file: ~/ada.token\ntls_ca: ca.pem\ntls_key: /etc/key.pem\n";
   const Settings settings = Resolve().value();
   EXPECT_EQ(settings.Value("token_file"), home_ + "/ada.token");
@@ -73,8 +73,8 @@ TEST_F(SettingsTest, PathsInTheFileAreRelativeToItAndToHome) {
   EXPECT_EQ(Resolve().value().Value("tls_ca"), "system");
 }
 
-// Or a token would be shown to whoever listens at an address that was typed.
-TEST_F(SettingsTest, TheFilesTokenIsForTheFilesServerAlone) {
+// Otherwise the token would be sent to any server whose address a user types.
+TEST_F(SettingsTest, FilesTokenIsOnlySentToFilesServer) {
   std::ofstream(file_) << "server: head:7070\ntoken_file: /ada.token\ntls_ca: /ca.pem\n";
   EXPECT_EQ(Resolve().value().Value("token_file"), "/ada.token");
   EXPECT_EQ(Resolve({{"server", "head:7070"}}).value().Value("token_file"), "/ada.token");
@@ -82,14 +82,14 @@ TEST_F(SettingsTest, TheFilesTokenIsForTheFilesServerAlone) {
   EXPECT_EQ(other.Value("token_file"), "");
   EXPECT_EQ(other.Value("tls_ca"), "");
   EXPECT_THAT(other["token_file"].origin, HasSubstr("for head:7070 alone"));
-  // One that is named for it is used.
+  // A token given for that server is used.
   EXPECT_EQ(Resolve({{"server", "127.0.0.1:7070"}, {"token_file", "/b.token"}})
                 .value()
                 .Value("token_file"),
             "/b.token");
 }
 
-TEST_F(SettingsTest, MistakesInTheFileAreNamedWithTheirLine) {
+TEST_F(SettingsTest, FileErrorsNameTheirLine) {
   EXPECT_EQ(Refusal("server: head:7070\ntoken_fiel: /a\n"),
             file_ + ":2: unknown setting \"token_fiel\"; did you mean \"token_file\"?");
   EXPECT_THAT(Refusal("password: x\n"),
@@ -104,7 +104,7 @@ TEST_F(SettingsTest, MistakesInTheFileAreNamedWithTheirLine) {
   EXPECT_TRUE(Resolve().ok());
 }
 
-TEST_F(SettingsTest, AFileThatIsNamedMustBeThereAndAnEmptyNameMeansNone) {
+TEST_F(SettingsTest, NamedFileMustExistAndEmptyNameMeansNone) {
   variables_["LENGTHWISE_CONFIG"] = home_ + "/none.yaml";
   EXPECT_EQ(Resolve().status().code(), absl::StatusCode::kNotFound);
   std::ofstream(file_) << "server: head:7070\n";

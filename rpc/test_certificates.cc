@@ -18,7 +18,7 @@
 namespace lengthwise::rpc {
 namespace {
 
-// Of a function of OpenSSL that returns 1, or a pointer, when all is well.
+// Checks the result of an OpenSSL function that returns 1 or a pointer on success.
 template <typename T>
 T Checked(T result) {
   if (!result) {
@@ -51,7 +51,7 @@ void WriteCertificate(const std::string& path, X509* certificate) {
   Write(path, pem, 0644);
 }
 
-// Unsigned, of a new key.
+// Returns an unsigned certificate with a new key.
 X509* NewCertificate(const std::string& name, EVP_PKEY* key, long end_seconds) {
   static long serial = 1;
   X509* certificate = Checked(X509_new());

@@ -1,4 +1,4 @@
-// An authority and certificates of its own for tests, made at run time.
+// Creates a certificate authority and its certificates at run time, for tests.
 #ifndef LENGTHWISE_RPC_TEST_CERTIFICATES_H_
 #define LENGTHWISE_RPC_TEST_CERTIFICATES_H_
 
@@ -23,8 +23,8 @@ class TestAuthority {
     std::string certificate;
     std::string key;
   };
-  // Files of a certificate for "localhost" and 127.0.0.1, for servers and clients, valid from an
-  // hour ago to `lifetime` from now (negative: it is over).
+  // Creates the files of a certificate for "localhost" and 127.0.0.1, for servers and clients.
+  // Valid from an hour ago until `lifetime` from now; a negative lifetime makes it expired.
   Pair Issue(const std::string& name, absl::Duration lifetime = absl::Hours(1));
 
  private:

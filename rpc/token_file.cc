@@ -53,7 +53,7 @@ absl::StatusOr<std::string> ReadTokenFile(const std::string& path) {
     return absl::FailedPreconditionError(
         absl::StrCat("other users may read the token file ", path, "; run `chmod 600 ", path, "`"));
   }
-  // Anything longer is no token; it is not read to say so.
+  // Reads no more than a token can have: the path may name a large file.
   if (status.st_size > 4096) {
     return absl::InvalidArgumentError(absl::StrCat("the token file ", path, " holds no token"));
   }
@@ -77,7 +77,7 @@ TokenFile::Version TokenFile::VersionOf(const std::string& path) {
 absl::StatusOr<std::unique_ptr<TokenFile>> TokenFile::Open(const std::string& path) {
   std::unique_ptr<TokenFile> file(new TokenFile(path));
   platform::MutexLock lock(file->mutex_);
-  // Before the content: what changes in between is read again later.
+  // Taken before the content, so that a change in between triggers another reload.
   file->version_ = VersionOf(path);
   ASSIGN_OR_RETURN(file->token_, ReadTokenFile(path));
   return file;

@@ -1,5 +1,5 @@
-// A token in a file that only its owner may read: how programs are given one. A token is never an
-// option's value, which every user of the machine can read in the list of processes.
+// Reads and writes a token in a file that only its owner can read. Programs take tokens only this
+// way: every user of the machine can read option values in the process list.
 #ifndef LENGTHWISE_RPC_TOKEN_FILE_H_
 #define LENGTHWISE_RPC_TOKEN_FILE_H_
 
@@ -17,27 +17,27 @@
 
 namespace lengthwise::rpc {
 
-// Makes the file with mode 0600 and writes the token and a newline to it. ALREADY_EXISTS where
-// there is one: a token is not overwritten by accident.
+// Creates the file with mode 0600 and writes the token and a newline. ALREADY_EXISTS if the file
+// exists, so that no token is overwritten by accident.
 absl::Status WriteTokenFile(const std::string& path, absl::string_view token_text);
 
-// The token in a file, without white space around it. Errors name the file and what to do:
-// NOT_FOUND; FAILED_PRECONDITION where group or others may read it; INVALID_ARGUMENT where it holds
-// no token.
+// Returns the token in a file, without surrounding white space. Errors name the file and the
+// remedy: NOT_FOUND; FAILED_PRECONDITION if group or others can read it; INVALID_ARGUMENT if it
+// holds no token.
 absl::StatusOr<std::string> ReadTokenFile(const std::string& path);
 
-// A token file that may be replaced while the program runs, which is how a token is renewed.
-// Thread-safe.
+// A token file that is reloaded when it changes: a token is renewed by replacing the file while the
+// program runs. Thread-safe.
 class TokenFile {
  public:
-  // Reads the file; its errors are those of ReadTokenFile.
+  // Reads the file. Errors are those of ReadTokenFile.
   static absl::StatusOr<std::unique_ptr<TokenFile>> Open(const std::string& path);
 
-  // What the file holds now; what it held last where it cannot be read now.
+  // Returns the file's current token, or the last readable one if the file cannot be read now.
   std::string token();
 
  private:
-  // Another file at the same path, or another content, has another one of these.
+  // Identifies the version of the file: differs for another file or other content.
   struct Version {
     ino_t inode = 0;
     int64_t modified_ns = 0;

@@ -28,7 +28,7 @@ std::string Path() {
   return path;
 }
 
-TEST(TokenFile, OnlyItsOwnerMayReadWhatIsWritten) {
+TEST(TokenFile, WrittenFileIsReadableByOwnerOnly) {
   const std::string path = Path();
   ASSERT_TRUE(WriteTokenFile(path, Token('1')).ok());
   struct stat status;
@@ -44,13 +44,13 @@ TEST(TokenFile, AnExistingFileIsNotOverwritten) {
   EXPECT_EQ(ReadTokenFile(path).value(), Token('1'));
 }
 
-TEST(TokenFile, WhereNoneCanBeWrittenIsSaidWithWhatHelps) {
+TEST(TokenFile, UnwritablePathIsNamedWithRemedy) {
   EXPECT_EQ(WriteTokenFile("/nowhere/ada.token", Token('1')),
             absl::NotFoundError("cannot create /nowhere/ada.token: No such file or directory; make "
                                 "its directory, or name another file"));
 }
 
-TEST(TokenFile, AFileThatOthersMayReadIsRefusedWithTheCommandThatHelps) {
+TEST(TokenFile, ReadableFileIsRefusedWithRemedy) {
   const std::string path = Path();
   ASSERT_TRUE(WriteTokenFile(path, Token('1')).ok());
   for (const mode_t mode : {0640u, 0604u, 0620u}) {
@@ -61,7 +61,7 @@ TEST(TokenFile, AFileThatOthersMayReadIsRefusedWithTheCommandThatHelps) {
   }
 }
 
-TEST(TokenFile, WhatIsNoTokenIsRefusedByItsNameAlone) {
+TEST(TokenFile, InvalidTokenIsRefusedWithoutItsText) {
   const std::string path = Path();
   std::ofstream(path) << "my password";
   chmod(path.c_str(), 0600);
@@ -72,12 +72,12 @@ TEST(TokenFile, WhatIsNoTokenIsRefusedByItsNameAlone) {
   EXPECT_EQ(ReadTokenFile(path + ".none").status().code(), absl::StatusCode::kNotFound);
 }
 
-TEST(TokenFile, AReplacedFileIsRenewedAndADamagedOneIsNot) {
+TEST(TokenFile, ReplacedFileIsReloadedDamagedOneIsNot) {
   const std::string path = Path();
   ASSERT_TRUE(WriteTokenFile(path, Token('1')).ok());
   const std::unique_ptr<TokenFile> file = TokenFile::Open(path).value();
   EXPECT_EQ(file->token(), Token('1'));
-  // mkstemp's files have mode 0600, too.
+  // mkstemp creates files with mode 0600.
   ASSERT_TRUE(platform::WriteFileAtomically(path, Token('2')).ok());
   EXPECT_EQ(file->token(), Token('2'));
   ASSERT_TRUE(platform::WriteFileAtomically(path, "nonsense").ok());

@@ -1,5 +1,6 @@
-// The text of a token: "lw_{token_id}_{secret}", 12 and 64 lower-case hexadecimal digits. The id is
-// not secret and names the token in lists and errors; the secret is 256 random bits.
+// Formats and parses the text of a token: "lw_{token_id}_{secret}", 12 and 64 lower-case
+// hexadecimal digits. The id is public and names the token in lists and errors; the secret has 256
+// random bits.
 #ifndef LENGTHWISE_RPC_TOKEN_TEXT_H_
 #define LENGTHWISE_RPC_TOKEN_TEXT_H_
 
@@ -13,7 +14,7 @@ namespace lengthwise::rpc {
 
 inline constexpr size_t kTokenIdDigits = 12;
 inline constexpr size_t kTokenSecretDigits = 64;
-// Where a token travels: the metadata "authorization: Bearer lw_...".
+// Metadata that carries a token: "authorization: Bearer lw_...".
 inline constexpr char kAuthorizationKey[] = "authorization";
 inline constexpr char kBearerPrefix[] = "Bearer ";
 
@@ -26,11 +27,11 @@ struct TokenText {
 
 std::string FormatTokenText(const TokenText& token);
 
-// INVALID_ARGUMENT for anything else, surrounding white space too; the message never repeats what
-// was given.
+// Parses the text of a token. INVALID_ARGUMENT for anything else, including surrounding white
+// space. The message never repeats the input, which may be a secret.
 absl::StatusOr<TokenText> ParseTokenText(absl::string_view text);
 
-// Whether it is an id as a token has it.
+// Returns true if the text has the form of a token's id.
 bool IsTokenId(absl::string_view text);
 
 }  // namespace lengthwise::rpc

@@ -11,13 +11,13 @@ using ::testing::Not;
 
 const TokenText kToken = {std::string(12, 'a'), std::string(64, '7')};
 
-TEST(TokenText, IsReadAsItWasWritten) {
+TEST(TokenText, RoundTrips) {
   const std::string text = FormatTokenText(kToken);
   EXPECT_EQ(text, "lw_" + std::string(12, 'a') + "_" + std::string(64, '7'));
   EXPECT_EQ(ParseTokenText(text).value(), kToken);
 }
 
-TEST(TokenText, AnythingElseIsRefusedAndNotRepeated) {
+TEST(TokenText, MalformedTextIsRefusedAndNotRepeated) {
   const std::string text = FormatTokenText(kToken);
   for (const std::string& wrong :
        {std::string(), std::string("lw_"), text + "7", text.substr(0, text.size() - 1), " " + text,

@@ -1,5 +1,4 @@
-// What client, worker and server agree on below the API: how large messages may be and how a dead
-// connection is noticed.
+// Transport limits that client, worker and server share: message sizes and keepalive.
 #ifndef LENGTHWISE_RPC_TRANSPORT_H_
 #define LENGTHWISE_RPC_TRANSPORT_H_
 
@@ -7,19 +6,19 @@
 
 namespace lengthwise::rpc {
 
-// Largest request of a client. Specifications, the largest part of one, have at most 1 MiB.
+// Maximum size of a client's request. Its largest part, a specification, has at most 1 MiB.
 inline constexpr int64_t kMaxClientRequestBytes = int64_t{4} << 20;
-// Largest message that the transport takes, of workers too: an event may hold an attention map.
+// Maximum size of any message. Workers' events may hold attention maps.
 inline constexpr int kMaxMessageBytes = 8 << 20;
 
-// Each side pings a connection on which calls are open after `interval_ms` without data, and takes
-// it for dead when no answer came in `timeout_ms`. Others than the default are for tests, and for
-// both sides.
+// Keepalive: each side pings a connection with open calls after `interval_ms` without data, and
+// drops it if no answer arrives within `timeout_ms`. Both sides must use the same values; only
+// tests change the defaults.
 struct Pings {
   int interval_ms = 20'000;
   int timeout_ms = 20'000;
-  // The server breaks connections off that ping more often: half of what is agreed on, so that
-  // timers may be early.
+  // The server drops connections that ping more often. Half of the agreed interval, to tolerate
+  // early timers.
   int least_interval_ms() const { return interval_ms / 2; }
 };
 

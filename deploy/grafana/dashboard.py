@@ -8,7 +8,7 @@ import re
 
 GRID_WIDTH = 24
 DATASOURCE = {"type": "prometheus", "uid": "${datasource}"}
-# Of Grafana 10. https://grafana.com/docs/grafana/v10.0/dashboards/build-dashboards/view-dashboard-json-model/
+# The JSON model of Grafana 10: https://grafana.com/docs/grafana/v10.0/dashboards/build-dashboards/view-dashboard-json-model/
 SCHEMA_VERSION = 38
 TAG = "lengthwise"
 

@@ -41,10 +41,10 @@ _ORDINARY_WIDTH = 110
 
 @dataclass(frozen=True)
 class Output:
-    """Where a command writes, and how."""
+    """Output streams of a command and their settings."""
 
     out: TextIO
-    # For what goes wrong and does not end the command.
+    # Stream for warnings, which do not end the command.
     err: TextIO
     # The value of --output.
     kind: str
@@ -113,7 +113,7 @@ def explain(error: LengthwiseError) -> tuple[str, int]:
 
 
 def main(arguments: Sequence[str] | None = None, out: TextIO | None = None, err: TextIO | None = None) -> int:
-    """Runs a command; returns its exit code. What goes wrong is one line on `err`."""
+    """Runs a command and returns its exit code. An error is one line on `err`."""
     out, err = out or sys.stdout, err or sys.stderr
     given = list(sys.argv[1:] if arguments is None else arguments)
     parser = _Parser(prog="python -m lengthwise", description="The part of `lengthwise` that is in Python.")

@@ -1,4 +1,4 @@
-"""What goes wrong, in the server's words."""
+"""Errors of the package, with the server's messages."""
 from __future__ import annotations
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""How an experiment's specification differs from the protocol by which a published table was made.
+"""Compares an experiment's specification with the protocol of a published table.
 
 Both are resolved by the server (CatalogueService.ResolveSpecification), so that every default is filled in by the one
 resolver there is. What is trained and scored is compared field by field: a field that is not named below is compared under

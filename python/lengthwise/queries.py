@@ -1,4 +1,4 @@
-"""What the server has measured, a function for each question. `name` is an experiment's or a trial's full name."""
+"""Queries of the server's measurements, one function each. `name` is an experiment's or a trial's full name."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence

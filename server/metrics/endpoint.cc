@@ -18,7 +18,7 @@ using monitoring::MakeFamily;
 using prometheus::MetricFamily;
 using prometheus::MetricType;
 
-// Lines of the audit log, as a metric: reads the log's counts at every scrape. Thread-safe.
+// Exports the audit log's line counts, read at every scrape. Thread-safe.
 class AuditMetrics final : public prometheus::Collectable {
  public:
   // `log` outlives the object.
@@ -27,7 +27,7 @@ class AuditMetrics final : public prometheus::Collectable {
   std::vector<MetricFamily> Collect() const override {
     const AuditLog::Counts counts = log_.counts();
     MetricFamily lines = MakeFamily("lengthwise_audit_lines_total", MetricType::Counter,
-                                    "Lines of the audit log, by what became of them.");
+                                    "Audit log lines, by result.");
     const auto add = [&](const char* result, int64_t count) {
       AddValue({{"result", result}}, static_cast<double>(count), lines);
     };
@@ -41,7 +41,7 @@ class AuditMetrics final : public prometheus::Collectable {
   const AuditLog& log_;
 };
 
-// How far watchers are behind the event log: reads the streams at every scrape. Thread-safe.
+// Exports the watchers' lag behind the event log, read at every scrape. Thread-safe.
 class StreamMetrics final : public prometheus::Collectable {
  public:
   explicit StreamMetrics(std::shared_ptr<OpenStreams> streams) : streams_(std::move(streams)) {}
@@ -49,11 +49,11 @@ class StreamMetrics final : public prometheus::Collectable {
   std::vector<MetricFamily> Collect() const override {
     const OpenStreams::Lags lags = streams_->ReadLags(absl::Now());
     MetricFamily lag = MakeFamily("lengthwise_watcher_lag_seconds", MetricType::Gauge,
-                                  "For how long the watcher that is most behind was not given all "
-                                  "events; 0 when all have everything.");
+                                  "Lag of the slowest watcher, in seconds; 0 when all watchers are "
+                                  "up to date.");
     AddValue({}, absl::ToDoubleSeconds(lags.longest), lag);
-    MetricFamily behind = MakeFamily("lengthwise_watchers_behind", MetricType::Gauge,
-                                     "Watchers that were not given all events yet.");
+    MetricFamily behind =
+        MakeFamily("lengthwise_watchers_behind", MetricType::Gauge, "Watchers with unsent events.");
     AddValue({}, static_cast<double>(lags.behind), behind);
     return {std::move(lag), std::move(behind)};
   }

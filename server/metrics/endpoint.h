@@ -1,5 +1,5 @@
-// The HTTP endpoint that Prometheus scrapes: http://HOST:PORT/metrics. METRICS.md explains every
-// number.
+// The server's HTTP endpoint for Prometheus, http://HOST:PORT/metrics. METRICS.md explains every
+// metric.
 #ifndef LENGTHWISE_SERVER_METRICS_ENDPOINT_H_
 #define LENGTHWISE_SERVER_METRICS_ENDPOINT_H_
 
@@ -20,16 +20,16 @@ namespace lengthwise::server {
 class MonitoringEndpoint {
  public:
   // Serves on "HOST:PORT" (an IPv4 address or "[IPv6]"; port 0 takes a free one) until destroyed.
-  // Each scrape calls `statistics`. `audit`, which may be null, outlives the endpoint.
+  // Each scrape calls `statistics`. `audit` may be null and must outlive the endpoint.
   // FAILED_PRECONDITION when the address cannot be bound.
   static absl::StatusOr<std::unique_ptr<MonitoringEndpoint>> Start(
       const std::string& listen, std::function<Statistics()> statistics,
       const AuditLog* audit = nullptr);
 
-  // "HOST:PORT" with the port that was bound.
+  // Bound address, "HOST:PORT".
   const std::string& address() const { return http_->address(); }
-  // For the gRPC server, which ends before the endpoint: it tells the first of its calls, and keeps
-  // its open streams in the second.
+  // Sinks for the gRPC server, which must stop before the endpoint: calls are reported to
+  // rpc_metrics(), open streams are registered in streams().
   RpcMetrics& rpc_metrics() { return rpc_metrics_; }
   const std::shared_ptr<OpenStreams>& streams() const { return streams_; }
 

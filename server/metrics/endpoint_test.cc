@@ -80,7 +80,7 @@ Statistics SomeStatistics() {
   return statistics;
 }
 
-TEST(MonitoringEndpoint, ServesTheStatisticsWithTypesAndHelp) {
+TEST(MonitoringEndpoint, ServesStatisticsWithTypesAndHelp) {
   const auto endpoint = MonitoringEndpoint::Start("127.0.0.1:0", SomeStatistics).value();
   const std::string text = monitoring::Scrape(endpoint->address());
   const struct {
@@ -161,7 +161,7 @@ TEST(MonitoringEndpoint, ServesTheStatisticsWithTypesAndHelp) {
   }
 }
 
-TEST(MonitoringEndpoint, ATrialThatMadeNoStepHasNoLoss) {
+TEST(MonitoringEndpoint, TrialWithoutStepsHasNoLoss) {
   Statistics statistics = SomeStatistics();
   statistics.running_trials[0].progress.set_phase(v1::TrialProgress::EVALUATING);
   statistics.running_trials[0].progress.set_loss(std::numeric_limits<float>::quiet_NaN());
@@ -172,7 +172,7 @@ TEST(MonitoringEndpoint, ATrialThatMadeNoStepHasNoLoss) {
   EXPECT_THAT(text, Not(HasSubstr("\nlengthwise_trial_loss{")));
 }
 
-TEST(MonitoringEndpoint, AScrapeStaysSmallHoweverManyTrialsRun) {
+TEST(MonitoringEndpoint, ScrapeSizeIsBounded) {
   Statistics statistics = SomeStatistics();
   statistics.running_trials.clear();
   for (int i = 0; i < 500; ++i) {
@@ -187,7 +187,7 @@ TEST(MonitoringEndpoint, AScrapeStaysSmallHoweverManyTrialsRun) {
   EXPECT_LT(monitoring::Scrape(endpoint->address()).size(), 2'000'000u);
 }
 
-TEST(MonitoringEndpoint, EveryScrapeReadsAnew) {
+TEST(MonitoringEndpoint, EveryScrapeReadsCurrentStatistics) {
   Statistics statistics;
   platform::Mutex mutex;
   const auto endpoint = MonitoringEndpoint::Start("127.0.0.1:0", [&] {
@@ -202,7 +202,7 @@ TEST(MonitoringEndpoint, EveryScrapeReadsAnew) {
   EXPECT_THAT(monitoring::Scrape(endpoint->address()), HasSubstr("\nlengthwise_leases 6\n"));
 }
 
-TEST(MonitoringEndpoint, APortInUseIsSaid) {
+TEST(MonitoringEndpoint, NamesAPortInUse) {
   const auto first = MonitoringEndpoint::Start("127.0.0.1:0", SomeStatistics).value();
   const absl::Status status = MonitoringEndpoint::Start(first->address(), SomeStatistics).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
@@ -210,7 +210,7 @@ TEST(MonitoringEndpoint, APortInUseIsSaid) {
               HasSubstr(absl::StrCat("cannot serve metrics on ", first->address())));
 }
 
-TEST(RpcMetrics, CallsAreCountedByMethodAndCodeAndOpenStreamsWhileTheyAreOpen) {
+TEST(RpcMetrics, CountsCallsAndOpenStreams) {
   TestServer test;
   ASSERT_EQ(test.AddExperiment("a", 1), "experiments/a-1");
   const auto endpoint = MonitoringEndpoint::Start("127.0.0.1:0", SomeStatistics).value();
@@ -253,7 +253,7 @@ TEST(RpcMetrics, CallsAreCountedByMethodAndCodeAndOpenStreamsWhileTheyAreOpen) {
                                "\"ExperimentService/WatchExperiment\"} 1\n"));
 }
 
-TEST(RpcMetrics, WhatAClientMakesUpIsOneLabel) {
+TEST(RpcMetrics, UnknownMethodsShareOneLabel) {
   TestServer test;
   const auto endpoint = MonitoringEndpoint::Start("127.0.0.1:0", SomeStatistics).value();
   RpcServer::Options options;

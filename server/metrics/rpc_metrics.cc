@@ -14,14 +14,14 @@ using grpc::experimental::Interceptor;
 using grpc::experimental::InterceptorBatchMethods;
 using grpc::experimental::ServerRpcInfo;
 
-// From a read of memory to a lease's longest wait; streams fall into the last bucket.
+// From an in-memory read to AcquireLease's longest wait. Streams fall into the last bucket.
 const prometheus::Histogram::BucketBoundaries& Buckets() {
   static const auto& buckets = *new prometheus::Histogram::BucketBoundaries{
       0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60};
   return buckets;
 }
 
-// Of one call; gRPC deletes it with the call.
+// Observes one call. gRPC owns it and deletes it with the call.
 class CallObserver final : public Interceptor {
  public:
   CallObserver(RpcMetrics& metrics, const ServerRpcInfo& info)
@@ -66,11 +66,11 @@ class Factory final : public grpc::experimental::ServerInterceptorFactoryInterfa
 RpcMetrics::RpcMetrics(prometheus::Registry& registry)
     : seconds_(prometheus::BuildHistogram()
                    .Name("lengthwise_rpc_seconds")
-                   .Help("Durations of calls from their start to their status, by method and code.")
+                   .Help("Duration of calls from start to status, by method and status code.")
                    .Register(registry)),
       open_streams_(prometheus::BuildGauge()
                         .Name("lengthwise_rpc_open_streams")
-                        .Help("Streaming calls that have not ended, by method.")
+                        .Help("Open streaming calls, by method.")
                         .Register(registry)) {}
 
 void RpcMetrics::Observe(absl::string_view method, grpc::StatusCode code, double seconds) {
@@ -87,8 +87,8 @@ std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface> RpcMetric
 }
 
 std::string MethodLabel(absl::string_view method) {
-  // gRPC hands unknown methods to interceptors, too, under the path that the client sent. The table
-  // of who may call what has every rpc of the API.
+  // gRPC also passes unknown methods to interceptors, under the path that the client sent. The
+  // authorization table has every rpc of the API.
   if (!absl::ConsumePrefix(&method, "/") || FindRule(method) == nullptr ||
       !absl::ConsumePrefix(&method, "lengthwise.v1.")) {
     return "other";

@@ -1,11 +1,11 @@
-// Durations and numbers of calls, by method and code, seen by a gRPC interceptor.
+// Counts and times rpcs by method and status code, in a gRPC interceptor.
 //
-//   lengthwise_rpc_seconds{method,code}  histogram: from a call's start to its status; streams
-//                                        are long on purpose
-//   lengthwise_rpc_open_streams{method}  gauge: streaming calls that have not ended
+//   lengthwise_rpc_seconds{method,code}  histogram: duration from a call's start to its status;
+//                                        streams are long by design
+//   lengthwise_rpc_open_streams{method}  gauge: open streaming calls
 //
-// `method` is "ExperimentService/GetTrial" for the rpcs of the API and "other" for all else: a
-// client, which needs no token to call what does not exist, cannot make label values up.
+// `method` is "ExperimentService/GetTrial" for the rpcs of the API and "other" for everything else.
+// Calling an unknown method needs no token, so clients must not be able to create label values.
 #ifndef LENGTHWISE_SERVER_METRICS_RPC_METRICS_H_
 #define LENGTHWISE_SERVER_METRICS_RPC_METRICS_H_
 
@@ -24,13 +24,13 @@ namespace lengthwise::server {
 
 class RpcMetrics {
  public:
-  // Registers the families with `registry`, which outlives the object.
+  // Registers the families with `registry`, which must outlive the object.
   explicit RpcMetrics(prometheus::Registry& registry);
 
   void Observe(absl::string_view method, grpc::StatusCode code, double seconds);
   prometheus::Gauge& OpenStreams(absl::string_view method);
 
-  // To be given to the server builder. The object outlives the server.
+  // Returns the interceptor for the server builder. The object must outlive the server.
   std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface> Interceptor();
 
  private:
@@ -38,11 +38,11 @@ class RpcMetrics {
   prometheus::Family<prometheus::Gauge>& open_streams_;
 };
 
-// "/lengthwise.v1.ExperimentService/GetTrial" -> "ExperimentService/GetTrial"; "other" for what is
-// no rpc of the API.
+// Returns the label of a gRPC path: "/lengthwise.v1.ExperimentService/GetTrial" ->
+// "ExperimentService/GetTrial"; "other" if it is no rpc of the API.
 std::string MethodLabel(absl::string_view method);
 
-// "OK", "NOT_FOUND", ...: the names of gRPC's status codes.
+// Returns gRPC's name of a status code: "OK", "NOT_FOUND", ...
 std::string CodeLabel(grpc::StatusCode code);
 
 }  // namespace lengthwise::server

@@ -18,7 +18,7 @@ using monitoring::MakeFamily;
 using prometheus::MetricFamily;
 using prometheus::MetricType;
 
-// A family of one number.
+// A family with a single series.
 struct Metric {
   const char* name;
   MetricType type;
@@ -28,35 +28,37 @@ struct Metric {
 
 constexpr Metric kMetrics[] = {
     {"lengthwise_queue_oldest_seconds", MetricType::Gauge,
-     "How long the trial that has been queued for longest waits; 0 when none is queued.",
+     "Time that the oldest queued trial has waited, in seconds; 0 when none is queued.",
      [](const Statistics& s) { return s.oldest_queued_seconds; }},
-    {"lengthwise_leases", MetricType::Gauge, "Packs that are leased to workers.",
+    {"lengthwise_leases", MetricType::Gauge, "Packs leased to workers.",
      [](const Statistics& s) { return static_cast<double>(s.leases); }},
     {"lengthwise_lease_expiries_total", MetricType::Counter,
-     "Leases that ended because no heartbeat came: workers that died or lost their connection.",
+     "Leases that expired without a heartbeat: workers died or lost their connection.",
      [](const Statistics& s) { return static_cast<double>(s.lease_expiries); }},
     {"lengthwise_workers_alive", MetricType::Gauge,
-     "Registered workers whose last heartbeat is younger than a lease's duration.",
+     "Workers with a heartbeat within the last lease duration.",
      [](const Statistics& s) { return static_cast<double>(s.workers.size()); }},
-    {"lengthwise_events_stored_total", MetricType::Counter, "Events that were made durable.",
+    {"lengthwise_events_stored_total", MetricType::Counter, "Events committed to the store.",
      [](const Statistics& s) { return static_cast<double>(s.events_stored); }},
     {"lengthwise_points_stored_total", MetricType::Counter,
-     "Points of loss curves that were made durable.",
+     "Loss curve points committed to the store.",
      [](const Statistics& s) { return static_cast<double>(s.points_stored); }},
     {"lengthwise_commit_failures_total", MetricType::Counter,
-     "Transactions that the store refused: their commands were answered UNAVAILABLE.",
+     "Transactions that the store failed to commit; their commands failed with UNAVAILABLE.",
      [](const Statistics& s) { return static_cast<double>(s.commit_failures); }},
     {"lengthwise_example_files_stored_total", MetricType::Counter,
-     "Files of examples that were uploaded, checked and made durable.",
+     "Files of examples uploaded, validated and stored.",
      [](const Statistics& s) { return static_cast<double>(s.example_files_stored); }},
-    {"lengthwise_example_bytes_stored_total", MetricType::Counter, "Bytes of these files.",
+    {"lengthwise_example_bytes_stored_total", MetricType::Counter,
+     "Bytes of stored files of examples.",
      [](const Statistics& s) { return static_cast<double>(s.example_bytes_stored); }},
-    {"lengthwise_database_bytes", MetricType::Gauge, "Size of the database file.",
+    {"lengthwise_database_bytes", MetricType::Gauge, "Size of the database file, in bytes.",
      [](const Statistics& s) { return static_cast<double>(s.database_bytes); }},
     {"lengthwise_disk_free_bytes", MetricType::Gauge,
-     "What can still be written to the file system of the data directory.",
+     "Free space of the data directory's file system, in bytes.",
      [](const Statistics& s) { return static_cast<double>(s.disk_free_bytes); }},
-    {"lengthwise_disk_bytes", MetricType::Gauge, "Size of the data directory's file system.",
+    {"lengthwise_disk_bytes", MetricType::Gauge,
+     "Size of the data directory's file system, in bytes.",
      [](const Statistics& s) { return static_cast<double>(s.disk_size_bytes); }},
 };
 
@@ -67,18 +69,16 @@ struct Distribution {
 };
 
 constexpr Distribution kDistributions[] = {
-    {"lengthwise_lease_trials", "Trials of the packs that were leased.", &Statistics::lease_trials},
-    {"lengthwise_commit_seconds", "How long the store's transactions took, including the disk.",
+    {"lengthwise_lease_trials", "Trials per leased pack.", &Statistics::lease_trials},
+    {"lengthwise_commit_seconds", "Duration of store transactions, including disk sync.",
      &Statistics::commit_seconds},
-    {"lengthwise_commit_commands", "Commands that one transaction of the store answered.",
-     &Statistics::commit_commands},
-    {"lengthwise_commit_events", "Events that one transaction of the store made durable.",
-     &Statistics::commit_events},
+    {"lengthwise_commit_commands", "Commands per store transaction.", &Statistics::commit_commands},
+    {"lengthwise_commit_events", "Events per store transaction.", &Statistics::commit_events},
 };
 
 MetricFamily Trials(const v1::TrialCounts& trials) {
   MetricFamily family = MakeFamily("lengthwise_trials", MetricType::Gauge,
-                                   "Trials by state, over all experiments that were not deleted.");
+                                   "Trials by state, over all existing experiments.");
   AddTrialCounts({}, trials, family);
   return family;
 }
@@ -86,8 +86,8 @@ MetricFamily Trials(const v1::TrialCounts& trials) {
 MetricFamily WantedWorkers(const std::map<int32_t, int64_t>& wanted) {
   MetricFamily family =
       MakeFamily("lengthwise_wanted_workers", MetricType::Gauge,
-                 "Packs that wait and could be leased now, each by a worker of its own, by the "
-                 "trials that a worker trains at once.");
+                 "Runnable packs without a lease, one per worker to start, by the worker's maximum "
+                 "pack size.");
   for (const auto& [pack_size, workers] : wanted) {
     AddValue({{"pack_size", std::to_string(pack_size)}}, static_cast<double>(workers), family);
   }
@@ -114,12 +114,12 @@ std::vector<MetricFamily> ToMetrics(const Statistics& statistics) {
   const DecisionCounts& decided = statistics.decided;
   std::vector<MetricFamily> families = {
       Trials(statistics.trials), WantedWorkers(statistics.wanted_workers),
-      Counts("lengthwise_decisions_total", "What the scheduler decided, by kind.", "decision",
+      Counts("lengthwise_decisions_total", "Scheduler decisions, by kind.", "decision",
              decided.decisions),
-      Counts("lengthwise_trial_retries_total", "Trials that were queued again, by why.", "reason",
+      Counts("lengthwise_trial_retries_total", "Requeued trials, by reason.", "reason",
              decided.retries),
-      Counts("lengthwise_trial_failures_total", "Trials that failed for good, by why.", "reason",
-             decided.failures)};
+      Counts("lengthwise_trial_failures_total", "Trials that failed permanently, by reason.",
+             "reason", decided.failures)};
   for (const Metric& metric : kMetrics) {
     AddValue({}, metric.value(statistics),
              families.emplace_back(MakeFamily(metric.name, metric.type, metric.help)));

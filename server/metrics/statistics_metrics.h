@@ -1,5 +1,5 @@
-// The statistics as Prometheus metrics. Read at every scrape: nothing is kept here,
-// so a number cannot drift from what the server knows.
+// Exports the server's statistics as Prometheus metrics. Keeps no state of its own: each scrape
+// reads the statistics, so no metric can drift from the server's state.
 #ifndef LENGTHWISE_SERVER_METRICS_STATISTICS_METRICS_H_
 #define LENGTHWISE_SERVER_METRICS_STATISTICS_METRICS_H_
 
@@ -13,8 +13,8 @@
 
 namespace lengthwise::server {
 
-// The families for one snapshot, also those without a series. All begin with "lengthwise_";
-// METRICS.md explains them.
+// Returns the families of one snapshot, including those without a series. All names begin with
+// "lengthwise_"; METRICS.md explains them.
 std::vector<prometheus::MetricFamily> ToMetrics(const Statistics& statistics);
 
 class StatisticsMetrics final : public prometheus::Collectable {

@@ -14,7 +14,8 @@ using monitoring::MakeFamily;
 using prometheus::MetricFamily;
 using prometheus::MetricType;
 
-// Of the phases of a trial that is in `phase`, the share that is done of training or evaluation.
+// Returns the completed share of `phase`, 0 to 1: 1 for a phase that the trial has left behind, 0
+// for one that it has not reached.
 double Done(const v1::TrialProgress& progress, v1::TrialProgress::Phase phase) {
   if (progress.phase() != phase) return progress.phase() > phase ? 1 : 0;
   if (progress.total() <= 0) return 0;
@@ -40,25 +41,25 @@ void AddTrialCounts(const Labels& labels, const v1::TrialCounts& counts, MetricF
 std::vector<MetricFamily> TrialMetrics(const Statistics& statistics) {
   MetricFamily experiments =
       MakeFamily("lengthwise_experiment_trials", MetricType::Gauge,
-                 "Trials by state, of experiments that have running trials which are shown.");
+                 "Trials by state, of the experiments with exported running trials.");
   for (const auto& [experiment, counts] : statistics.running_experiments) {
     AddTrialCounts({{"experiment", experiment}}, counts, experiments);
   }
   MetricFamily info = MakeFamily("lengthwise_trial_info", MetricType::Gauge,
-                                 "Always 1; says what a running trial is, and where it runs.");
+                                 "Always 1; labels identify a running trial and its worker.");
   MetricFamily progress = MakeFamily("lengthwise_trial_progress_ratio", MetricType::Gauge,
-                                     "Share of a running trial's training, or of its evaluation "
-                                     "after it, that is done.");
+                                     "Completed share of a running trial's training or final "
+                                     "evaluation, 0 to 1.");
   MetricFamily left = MakeFamily("lengthwise_trial_left_seconds", MetricType::Gauge,
-                                 "Seconds to a running trial's end, as its worker estimates them.");
+                                 "Estimated seconds until a running trial ends, from its worker.");
   MetricFamily loss = MakeFamily("lengthwise_trial_loss", MetricType::Gauge,
                                  "Training loss of a running trial's newest step: cross-entropy in "
-                                 "nats, of a regression the mean squared error.");
+                                 "nats, or mean squared error for a regression.");
   MetricFamily unseen = MakeFamily("lengthwise_trial_unseen_accuracy", MetricType::Gauge,
-                                   "Mean accuracy on the lengths beyond those of training, of a "
-                                   "running trial's newest evaluation, 0 to 1.");
+                                   "Mean accuracy on unseen lengths in a running trial's newest "
+                                   "evaluation, 0 to 1.");
   MetricFamily accuracy = MakeFamily("lengthwise_trial_accuracy", MetricType::Gauge,
-                                     "Mean accuracy on a range of lengths, of a running trial's "
+                                     "Mean accuracy on a range of lengths in a running trial's "
                                      "newest evaluation, 0 to 1.");
   for (const RunningTrial& trial : statistics.running_trials) {
     const Labels labels = {{"experiment", trial.experiment_id}, {"trial", trial.trial_id}};
@@ -76,7 +77,7 @@ std::vector<MetricFamily> TrialMetrics(const Statistics& statistics) {
                progress);
       AddValue(with({{"phase", "evaluation"}}), Done(trial.progress, v1::TrialProgress::EVALUATING),
                progress);
-      // Before the attempt's first step there is none.
+      // Not a number until the attempt's first step.
       if (!std::isnan(trial.progress.loss())) AddValue(labels, trial.progress.loss(), loss);
       if (trial.progress.seconds_left() > 0) {
         AddValue(labels, trial.progress.seconds_left(), left);

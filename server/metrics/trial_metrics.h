@@ -1,4 +1,4 @@
-// The trials that run now as metrics.
+// Exports the running trials as Prometheus metrics.
 #ifndef LENGTHWISE_SERVER_METRICS_TRIAL_METRICS_H_
 #define LENGTHWISE_SERVER_METRICS_TRIAL_METRICS_H_
 
@@ -10,11 +10,11 @@
 
 namespace lengthwise::server {
 
-// Families with the labels `experiment` and `trial`, of statistics.running_trials alone; also those
-// without a series.
+// Returns the families with the labels `experiment` and `trial`, including those without a series.
+// Covers only statistics.running_trials, which is bounded, so that scrapes stay small.
 std::vector<prometheus::MetricFamily> TrialMetrics(const Statistics& statistics);
 
-// A series for each state, with the label `state` behind `labels`.
+// Adds one series per state to `family`: `labels`, followed by the label `state`.
 void AddTrialCounts(const monitoring::Labels& labels, const v1::TrialCounts& counts,
                     prometheus::MetricFamily& family);
 

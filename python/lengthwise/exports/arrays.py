@@ -35,7 +35,7 @@ _INTEGER, _FLOAT, _DOUBLE = "<i8", "<f4", "<f8"
 
 
 class NpzExporter(Exporter):
-    """Of an experiment "{trial}.npz" for each trial that has measured anything."""
+    """Exports one NumPy archive per trial with measurements, "{trial}.npz" for an experiment."""
 
     def add_trial(self, trial: experiment_service_pb2.Trial) -> None:
         history = fetch_history(self.connection, trial.name)

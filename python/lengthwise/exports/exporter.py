@@ -13,10 +13,10 @@ from lengthwise.exports.output import Output
 
 @dataclass(frozen=True)
 class Subject:
-    """What is exported: an experiment with all its trials, or one of them."""
+    """Subject of an export: an experiment with all its trials, or one of them."""
 
     experiment: experiment_service_pb2.Experiment
-    # In the order of the grid.
+    # In grid order.
     trials: Sequence[experiment_service_pb2.Trial]
     whole_experiment: bool = True
 

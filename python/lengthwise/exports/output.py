@@ -1,4 +1,4 @@
-"""What an export writes: one file, or a directory of files, that appears whole or not at all.
+"""Output of an export: one file or a directory of files, written atomically.
 
 It does not take the place of what is not an export's.
 """

@@ -8,7 +8,7 @@ from lengthwise.names import short_name
 
 
 class SafetensorsExporter(Exporter):
-    """Of an experiment "{trial}.safetensors" for each trial that has a model."""
+    """Exports one model file per trial with a stored model, "{trial}.safetensors" for an experiment."""
 
     def add_trial(self, trial: experiment_service_pb2.Trial) -> None:
         name = f"{short_name(trial.name)}.safetensors" if self.subject.whole_experiment else ""

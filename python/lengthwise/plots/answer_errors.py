@@ -1,4 +1,4 @@
-"""What is wrong with the answers to text (Zhou et al. 2024, Figures 9 and F.10 to F.12)."""
+"""Figures of digit errors in the answers of text tasks (Zhou et al. 2024, Figures 9 and F.10 to F.12)."""
 from __future__ import annotations
 
 from collections.abc import Sequence

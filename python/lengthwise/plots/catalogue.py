@@ -1,4 +1,4 @@
-"""What figures call tasks and encodings: the titles and facts of the server's catalogue."""
+"""Names of tasks and encodings in figures: the titles and facts of the server's catalogue."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field

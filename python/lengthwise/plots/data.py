@@ -1,4 +1,4 @@
-"""From the server to what figures are made of: few calls, each made when a figure first needs its answer."""
+"""Reads figures' data from the server, in few calls, each made when a figure first needs its answer."""
 from __future__ import annotations
 
 import math
@@ -158,7 +158,7 @@ def _whole(read: Callable[[], list[T]], what: str) -> list[T]:
 
 
 def of_experiments(experiments: Iterable[Experiment | PlottedExperiment]) -> list[PlottedExperiment]:
-    """What figures read, of experiments of the client; whatever one has read already is kept."""
+    """Wraps the client's experiments for figures. Wrapped ones are returned as they are, with their cached answers."""
     plotted: list[PlottedExperiment] = []
     for experiment in experiments:
         if isinstance(experiment, PlottedExperiment):

@@ -1,4 +1,4 @@
-"""From the trials of experiments to the lines of a figure."""
+"""Groups the trials of experiments into the lines of a figure."""
 from __future__ import annotations
 
 import math

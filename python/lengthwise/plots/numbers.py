@@ -1,4 +1,4 @@
-"""What a figure shows, as numbers: CSV and JSON, and a program that draws it again."""
+"""A figure's numbers as CSV and JSON, and a program that draws the figure again."""
 from __future__ import annotations
 
 import io

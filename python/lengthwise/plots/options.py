@@ -1,4 +1,4 @@
-"""What a user may choose of a figure."""
+"""Options of a figure."""
 from __future__ import annotations
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What figures with one panel a task have in common."""
+"""Code shared by figures with one panel per task."""
 from __future__ import annotations
 
 import math

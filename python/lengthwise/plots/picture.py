@@ -1,4 +1,4 @@
-"""What a figure shows, before anything draws it: panels in a grid, each with series or one map.
+"""A figure's contents before they are drawn: panels in a grid, each with series or one map.
 
 A figure's function makes a Picture; plots/drawing.py draws it, and `lengthwise plot --data` and `--terminal` write it as
 numbers and as text.
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Series:
-    # In the legend; empty: not in it. Series of one name have one style, in all panels.
+    # Name in the legend; empty: not in the legend. Series of one name share a style in all panels.
     name: str = ""
     # Lines: ascending. Bars: their centres.
     x: Sequence[float] = ()
@@ -89,7 +89,7 @@ class Picture:
     panels: list[Panel] = field(default_factory=list)
     # One a row of the grid, left of it; or none at all.
     row_titles: list[str] = field(default_factory=list)
-    # What `shaded` means: "lengths seen in training".
+    # Meaning of `shaded`: "lengths seen in training".
     shaded_label: str = ""
     # Maps: the value at the bright end of the colours (the dark end is 0), and what is shown.
     map_maximum: float = 1
