@@ -136,9 +136,10 @@ TEST(MistakesTest, RegressionsNeedValidScalesAndInputs) {
             "numbers, including the scratchpad's 0");
   EXPECT_EQ(of_input("{numbers: [1, 2, 3, 4, 5, 6, 7, .inf, 0]}"),
             "evaluation.attention_inputs[0].numbers: got inf, expected finite numbers");
-  EXPECT_EQ(of_input("{tokens: [1, 2, 3, 4, 5, 6, 7, 8, 0], numbers: [1, 2, 3, 4, 5, 6, 7, 8, 0]}"),
-            "evaluation.attention_inputs[0]: has tokens and numbers: give the one that the task's "
-            "inputs are made of");
+  EXPECT_EQ(
+      of_input("{tokens: [1, 2, 3, 4, 5, 6, 7, 8, 0], numbers: [1, 2, 3, 4, 5, 6, 7, 8, 0]}"),
+      "evaluation.attention_inputs[0]: has both tokens and numbers: give only the kind that the "
+      "task reads");
   EXPECT_EQ(message("encodings: none"),
             "encodings[0]: \"none\" does not give positions as vectors, which the network needs; "
             "use one of " +
