@@ -175,7 +175,7 @@ class Ensemble:
 def build(case: Case) -> Ensemble:
     parameters = {}
     for i, (name, shape) in enumerate(shapes(case.encoding).items()):
-        # Weights do not affect speed. These keep the numbers in range.
+        # The values of weights do not affect speed. These only keep activations finite.
         noise = jax.random.normal(jax.random.key(i), (case.pack, *shape)) / math.sqrt(shape[-1])
         parameters[name] = jnp.ones((case.pack, *shape)) if "norm.weight" in name else noise
     return Ensemble(parameters, case)

@@ -98,7 +98,7 @@ def run(command, columns, rows, until, seconds):
             break
         if not data:
             break
-        # What a read cuts in two, a sequence or a character, waits for the rest.
+        # A read may split an escape sequence or a UTF-8 character. Keep the incomplete end for the next read.
         pending += data
         whole = len(pending)
         begun = pending.rfind(b"\x1b")
@@ -167,7 +167,7 @@ def draw(screen, prompt):
                 )
             weight = ' font-weight="bold"' if "1" in style else ""
             dim = ' opacity="0.6"' if "2" in style else ""
-            # Word by word, so that every column stays where it is, whatever the font.
+            # One element per word keeps the columns aligned in every font.
             for word in re.finditer(r"[^ ]+", text):
                 left, length = x + word.start() * CELL_WIDTH, len(word.group()) * CELL_WIDTH
                 out.append(

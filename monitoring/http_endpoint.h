@@ -16,8 +16,9 @@ namespace lengthwise::monitoring {
 class HttpEndpoint {
  public:
   // Serves on "HOST:PORT" (an IPv4 address or "[IPv6]"; port 0 takes a free one) until destroyed.
-  // Exports `collectables`, read at every scrape, lengthwise_build_info for `program`, and the
-  // process's CPU, memory and descriptors. FAILED_PRECONDITION if the address cannot be bound.
+  // Exports `collectables` (read at every scrape), lengthwise_build_info for `program`, and the
+  // process's use of CPU, memory and descriptors. FAILED_PRECONDITION if the address cannot be
+  // bound.
   static absl::StatusOr<std::unique_ptr<HttpEndpoint>> Start(
       const std::string& listen, absl::string_view program,
       std::vector<std::shared_ptr<prometheus::Collectable>> collectables);

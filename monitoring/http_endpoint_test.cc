@@ -38,7 +38,7 @@ TEST(HttpEndpoint, UnfinishedRequestsDoNotBlockScrapes) {
     ASSERT_EQ(send(half_open.back(), "GET /metrics", 12, MSG_NOSIGNAL), 12);
   }
   EXPECT_THAT(Scrape(address), HasSubstr("\nlengthwise_build_info"));
-  // All of them are still there: the scrape did not wait for their end.
+  // The unfinished requests are still open, so the scrape did not wait for them.
   char byte = 0;
   for (const int each : half_open) {
     EXPECT_EQ(recv(each, &byte, 1, MSG_DONTWAIT), -1);

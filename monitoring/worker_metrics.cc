@@ -18,7 +18,7 @@ struct Metric {
   MetricType type;
   const char* help;
   double (*value)(const Measurements&);
-  // Exported only for workers whose GPU driver reports its use.
+  // Exported only for workers whose driver reports GPU use.
   bool of_gpu = false;
 };
 

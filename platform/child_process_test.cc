@@ -29,7 +29,7 @@ std::string ReadFile(const std::string& path) {
   return text.str();
 }
 
-// Waits until every process that holds the other end of a pipe has ended.
+// Waits up to 30 s until every process with the pipe's write end has exited. False on timeout.
 bool ReachesEnd(int read_end) {
   char byte;
   while (true) {
@@ -156,7 +156,7 @@ TEST(ChildProcessTest, LeavesNoZombieWhenForgotten) {
 
 TEST(ChildProcessTest, DiesWithAParentThatIsKilled) {
   int ends[2];
-  ASSERT_EQ(pipe(ends), 0);  // inherited by the grandchild, so that its end closes the pipe
+  ASSERT_EQ(pipe(ends), 0);  // the grandchild inherits it, so its exit closes the write end
   const pid_t parent = fork();
   if (parent == 0) {
     close(ends[0]);

@@ -15,7 +15,7 @@ std::string LengthAccuraciesProblem(const v1::LengthAccuracies& accuracies) {
 }
 
 double ClampAccuracy(double accuracy) {
-  // False for not-a-number.
+  // NaN fails the comparison and becomes 0.
   return accuracy > 0 ? std::min(accuracy, 1.0) : 0;
 }
 

@@ -26,7 +26,7 @@ using grpc::experimental::InterceptionHookPoints;
 using grpc::experimental::Interceptor;
 using grpc::experimental::InterceptorBatchMethods;
 
-// Adds the token to a call. gRPC's call credentials cannot do it: they refuse loopback without TLS.
+// Adds the bearer token to a call. gRPC's call credentials would need TLS, even on loopback.
 class ShowToken final : public Interceptor {
  public:
   explicit ShowToken(std::shared_ptr<TokenFile> file) : file_(std::move(file)) {}
@@ -91,14 +91,14 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateChannel(const ChannelOption
                                                              grpc::ChannelArguments arguments) {
   platform::KeepGrpcInitialized();
   ASSIGN_OR_RETURN(std::shared_ptr<grpc::ChannelCredentials> credentials, Credentials(options));
-  // The server is inside the network; the environment's proxy is for the outside.
+  // Bypass the environment's HTTP proxy, which is for hosts outside the server's network.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, options.pings.interval_ms);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, options.pings.timeout_ms);
   ASSIGN_OR_RETURN(const std::string target, TargetOf(options.server));
   std::string server_name = options.tls_server_name;
   if (target != options.server) {
-    // gRPC would take the whole list for the server's name.
+    // Without this, gRPC would use the whole address list as the server's name.
     const absl::string_view first = AddressesOf(options.server)[0];
     arguments.SetString(GRPC_ARG_DEFAULT_AUTHORITY, std::string(first));
     if (server_name.empty())
@@ -148,7 +148,7 @@ absl::Status ExplainRefusedConnection(const std::string& message, const ChannelO
         server,
         " does not speak TLS; start the server with --tls_certificate, or leave tls_ca out"));
   }
-  // A stopping server sends this, too, and a retry may reach its successor.
+  // A stopping server also closes connections this way. A retry may reach its replacement.
   if (!says("Socket closed") && !says("onnection reset")) return absl::OkStatus();
   if (options.tls_ca.empty()) {
     return absl::UnavailableError(absl::StrCat(

@@ -95,7 +95,8 @@ absl::Duration ToDuration(const google::protobuf::Duration& duration) {
   return absl::Seconds(duration.seconds()) + absl::Nanoseconds(duration.nanos());
 }
 
-// One worker with a lease of one trial, on one of the connections. Has one heartbeat in flight.
+// One worker with a lease of one trial. Workers share connections. Each has at most one heartbeat
+// in flight.
 struct FleetWorker {
   v1::WorkerService::Stub* stub = nullptr;
   std::string trial;
@@ -105,23 +106,24 @@ struct FleetWorker {
   std::unique_ptr<grpc::ClientContext> context;
   absl::Time sent;
   absl::Time due;
-  // When its trial was cancelled. Under the fleet's mutex.
+  // When its trial was cancelled. Guarded by HeartbeatLoad::mutex_.
   absl::Time cancelled = absl::InfiniteFuture();
 };
 
-// Workers whose heartbeats are sent as worker/connection sends them: the next one follows the
-// answer, and not before the interval since the last one.
+// Sends the workers' heartbeats as worker/connection does: a worker sends its next heartbeat after
+// the answer to the last one, and at least `interval` after it sent the last one.
 class HeartbeatLoad {
  public:
   struct Result {
     double heartbeats_per_second = 0;
     double server_cores = 0;
-    // Of the workers that do not wait: from the heartbeat to its answer. Of the others: from the
-    // cancellation of a trial to the answer that tells its worker.
+    // Seconds from a heartbeat to its answer, of workers that do not wait.
     std::vector<double> latencies;
+    // Seconds from a trial's cancellation to the answer that tells its worker, of workers that
+    // wait.
     std::vector<double> cancellations;
-    // By how much heartbeats were sent after their time, as a share of the time between them: the
-    // load of this machine's client, not of the server.
+    // Share of time for which a worker's next heartbeat was overdue, averaged over workers. A high
+    // share means that this client is overloaded, not the server.
     double client_lag = 0;
     int64_t resident_bytes = 0;
   };
@@ -130,10 +132,11 @@ class HeartbeatLoad {
                 absl::Duration interval, absl::Duration wait)
       : server_(server), workers_(workers), interval_(interval), wait_(wait) {}
 
-  // Measures for `seconds` after a warm-up. `cancellations` of trials are spread over it.
+  // Measures for `seconds` after a warm-up. Cancels `cancellations` trials, spread evenly over this
+  // time.
   Result Run(int seconds, int cancellations) {
-    // Evenly over the time for which answers are held, as workers that registered one after
-    // another.
+    // Spread the first heartbeats evenly over the time for which answers are held, as if the
+    // workers had registered one after another.
     const absl::Duration warm_up = std::max(interval_, wait_) + absl::Seconds(1);
     const absl::Time begin = absl::Now();
     {
@@ -182,6 +185,7 @@ class HeartbeatLoad {
   }
 
  private:
+  // Even when workers wait, one in this many does not, to measure the latency of heartbeats.
   static constexpr size_t kOfThemOneDoesNotWait = 100;
 
   void Send() {
@@ -211,7 +215,7 @@ class HeartbeatLoad {
 
   void Answered(FleetWorker& worker, const grpc::Status& status) {
     Count(worker, status);
-    --in_flight_;  // last: Run may return
+    --in_flight_;  // last, because Run may now return
   }
 
   void Count(FleetWorker& worker, const grpc::Status& status) {
@@ -226,7 +230,7 @@ class HeartbeatLoad {
       if (worker.response.leases_size() > 0 &&
           worker.response.leases(0).cancelled_trials_size() > 0) {
         result_->cancellations.push_back(absl::ToDoubleSeconds(now - worker.cancelled));
-        worker.request.clear_leases();  // the trial was the only one
+        worker.request.clear_leases();  // its only trial has ended
       }
     }
     worker.due = std::max(now, worker.sent + interval_);
@@ -237,7 +241,7 @@ class HeartbeatLoad {
     const auto stub = v1::ExperimentService::NewStub(server_.Connect());
     for (int i = 0; i < cancellations; ++i) {
       const absl::Time next = absl::Now() + gap * 0.9;
-      // Each once, and none of those that do not wait.
+      // Cancel each trial at most once, and only trials of workers that wait.
       const size_t at = static_cast<size_t>(i) * kOfThemOneDoesNotWait;
       FleetWorker& worker = *workers_[(at + 1 + at / workers_.size()) % workers_.size()];
       v1::CancelTrialRequest request;
@@ -279,7 +283,7 @@ void MeasureHeartbeats(const Flags& flags) {
     for (size_t i = from; i < end; i += step) {
       workers[i] = std::make_unique<FleetWorker>();
       FleetWorker& worker = *workers[i];
-      // Called at once: the server ends the oldest connections without a call when there are many.
+      // Make a call at once: when many connections have made none, the server closes the oldest.
       if (i < stubs.size()) {
         stubs[i] =
             v1::WorkerService::NewStub(ConnectFrom(static_cast<uint32_t>(i) + 1, server.address()));
@@ -311,7 +315,7 @@ void MeasureHeartbeats(const Flags& flags) {
       }
     }
   };
-  // Several at once, so that no lease expires before the last one is granted.
+  // Start workers in parallel, so that no lease expires before the last one is granted.
   const auto start_range = [&](size_t begin, size_t end) {
     constexpr size_t kStarters = 16;
     std::vector<std::thread> starters;
@@ -341,14 +345,14 @@ void MeasureHeartbeats(const Flags& flags) {
         result.client_lag > 0.05 ? "; load not reached" : "");
   };
   const int cancellations = std::min(flags.cancellations, flags.workers / 4);
-  // As workers of release 0.2.0, and as those that wait.
+  // First like workers of release 0.2.0, which do not wait, then like current workers.
   print("heartbeats, none held,",
         HeartbeatLoad(server, workers, interval, absl::ZeroDuration()).Run(flags.seconds, 0));
   print("heartbeats", HeartbeatLoad(server, workers, interval, lease_duration / 4)
                           .Run(flags.seconds, cancellations));
 }
 
-// --- A checkpoint beside slow downloads ---------------------------------------------------------
+// --- A checkpoint upload during slow downloads --------------------------------------------------
 
 v1::UploadArtifactRequest::Header HeaderOf(const WorkerStub& worker, const std::string& bytes,
                                            int64_t step) {
@@ -433,8 +437,8 @@ void MeasureUploads(const Flags& flags) {
 
 // --- A drain over a slow link -------------------------------------------------------------------
 
-// Relays one connection at a time to the server. Limits what clients send to `rate` bytes per
-// second.
+// Relays connections to the server. Limits what the client of each connection sends to `rate` bytes
+// per second.
 class SlowLink {
  public:
   SlowLink(const std::string& server, int64_t rate) : rate_(rate) {
@@ -469,7 +473,7 @@ class SlowLink {
     for (std::thread& connection : connections) connection.join();
   }
 
-  // Small, because bytes waiting in the receive buffer have already passed the link.
+  // Keeps the receive buffer small: to the client, bytes in it have already passed the link.
   void Relay(int client) {
     const int size = 64 << 10;
     setsockopt(client, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
@@ -513,7 +517,7 @@ class SlowLink {
   std::thread thread_;
 };
 
-// Trains until it is told to drain, then has one checkpoint to store.
+// Does nothing until it is told to drain, then emits one checkpoint.
 class DrainedRunner final : public worker::PackRunner {
  public:
   explicit DrainedRunner(std::string checkpoint) : checkpoint_(std::move(checkpoint)) {}

@@ -1,5 +1,5 @@
-// Lists all commands. A new command is a file in this folder and a function that is declared and
-// listed here.
+// Lists all commands. To add a command, add a file to this folder, then declare and list its
+// function here.
 #ifndef LENGTHWISE_CLIENT_COMMANDS_COMMANDS_H_
 #define LENGTHWISE_CLIENT_COMMANDS_COMMANDS_H_
 
@@ -31,7 +31,7 @@ void AddCancel(CLI::App& app, Program& program);
 void AddRetry(CLI::App& app, Program& program);
 void AddDelete(CLI::App& app, Program& program);
 void AddWorkers(CLI::App& app, Program& program);
-// `up` and `down` of `lengthwise workers`.
+// Adds `up` and `down` to `lengthwise workers`.
 void AddFleetCommands(CLI::App& workers, Program& program);
 void AddAuth(CLI::App& app, Program& program);
 void AddConfig(CLI::App& app, Program& program);
@@ -42,7 +42,7 @@ void AddDoctor(CLI::App& app, Program& program);
 void AddCompletion(CLI::App& app, Program& program);
 void AddMan(CLI::App& app, Program& program);
 
-// In the order of the help.
+// In the order in which `lengthwise --help` lists them.
 inline constexpr void (*kCommands[])(CLI::App&, Program&) = {
     AddRun,        AddValidate, AddSample,  AddCatalogueCommands,
     AddSubmit,     AddWatch,    AddResults, AddPlot,

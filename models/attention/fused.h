@@ -1,5 +1,5 @@
-// Attention that keeps no [n, n] tensor of a sequence: the kernels of models/kernels, for the CPU
-// and for CUDA, as an operator that LibTorch can differentiate.
+// Fused attention, which stores no [n, n] tensor of logits. Wraps the CPU and CUDA kernels of
+// models/kernels as an operator that LibTorch can differentiate.
 #ifndef LENGTHWISE_MODELS_ATTENTION_FUSED_H_
 #define LENGTHWISE_MODELS_ATTENTION_FUSED_H_
 
@@ -10,20 +10,21 @@
 
 namespace lengthwise::models {
 
-// Returns true if attention over tensors like this, with heads of `head_size` numbers, uses
-// FusedAttention: float32 and bfloat16 on the CPU; on a GPU of compute capability 8.0 or newer,
-// heads of up to 64 in a program built with nvcc. False if the thread's KernelChoice
-// (layers/kernel_choice.h) is LibTorch's operators.
+// Returns true if attention uses FusedAttention for tensors of this type and device and heads of
+// `head_size` numbers. The type must be float32 or bfloat16. On a GPU, it also needs compute
+// capability 8.0 or newer, heads of at most 64 and a program built with nvcc. Returns false if the
+// thread's KernelChoice (layers/kernel_choice.h) selects LibTorch's operators.
 bool CanFuse(const at::Tensor& tensor, int64_t head_size);
 
-// Attention of `heads` heads over queries, keys and values [P, B, n, d], one behind the other in
-// `qkv` [P, B, n, 3 d], with an encoding's terms for all tokens: [P, B, n, d]. Differentiable in
-// `qkv` and the terms. Between the passes it keeps n numbers a sequence and head. Sums are float32,
-// also of bfloat16. On a GPU everything is put on the stream that LibTorch uses there.
+// Returns the attention [P, B, n, d] of `heads` heads. `qkv` [P, B, n, 3 d] concatenates queries,
+// keys and values. `terms` are an encoding's terms for all n tokens. Differentiable in `qkv` and
+// the terms. Besides inputs and output, it saves n numbers per sequence and head for the backward
+// pass. Sums are accumulated in float32, also for bfloat16. On a GPU, it runs on LibTorch's current
+// stream.
 at::Tensor FusedAttention(const at::Tensor& qkv, int64_t heads, const AttentionTerms& terms);
 
-// The same for the queries of tokens first .. first + count - 1, whose terms are given: [P, B,
-// count, d]. Not differentiable.
+// The same for the queries of tokens first .. first + count - 1 only: [P, B, count, d]. `terms` are
+// for these tokens. Not differentiable.
 at::Tensor FusedAttentionRows(const at::Tensor& qkv, int64_t heads, int64_t first, int64_t count,
                               const AttentionTerms& terms);
 

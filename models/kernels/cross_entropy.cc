@@ -9,6 +9,7 @@ namespace lengthwise::kernels {
 void CrossEntropy(const RowsShape& shape, const CrossEntropyInputs& inputs,
                   const CrossEntropyResult& result, const ParallelFor& parallel_for) {
   const RowChunks chunks(shape);
+  // Each chunk's share of CrossEntropyResult::sums.
   std::vector<float> parts(static_cast<size_t>(3 * chunks.count()));
   chunks.ForEach(parallel_for, [&](const RowChunk& rows) {
     float* part = parts.data() + 3 * rows.number;

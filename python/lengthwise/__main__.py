@@ -6,15 +6,15 @@ import sys
 from types import FrameType
 from typing import NoReturn
 
-# Before NumPy is imported. Matrices here are small: on busy cores OpenBLAS's threads wait for each other a hundred times
-# longer than one thread takes.
+# Set before NumPy is imported. Matrices here are small: on busy cores, OpenBLAS's threads spend a hundred times longer
+# waiting for each other than one thread takes for the work.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def _interrupt(number: int, frame: "FrameType | None") -> NoReturn:
-    # Once: what is cleaned up then is not interrupted.
+    # Ignore further signals, so that they cannot interrupt the clean-up.
     for one in _SIGNALS:
         signal.signal(one, signal.SIG_IGN)
     raise KeyboardInterrupt
@@ -29,7 +29,7 @@ try:
 except KeyboardInterrupt:
     code = 130
 if code == 130:
-    # At once: threads of gRPC that still run would print tracebacks while the interpreter ends.
+    # Skip the interpreter's shutdown: gRPC threads that still run would print tracebacks during it.
     with contextlib.suppress(OSError):
         sys.stdout.flush()
         sys.stderr.flush()

@@ -28,7 +28,7 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr char kTrial[] = "experiments/grid-1/trials/t0";
-// Bytes that differ from chunk to chunk.
+// Returns `size` bytes. No two chunks are equal, so that a swapped chunk is noticed.
 std::string SomeBytes(int64_t size) {
   std::string bytes;
   for (int64_t i = 0; i < size; ++i) bytes.push_back(static_cast<char>(i * 2654435761u >> 24));
@@ -106,7 +106,7 @@ TEST_F(WorkerServiceTest, EventsAreAcknowledgedInTheOrderOfTheRequests) {
   EXPECT_TRUE(stream->Finish().ok());
 }
 
-// The core answers in order, so a store that does not takes its place.
+// Holds ten requests, then answers the last one first. The real core always answers in order.
 class LastFirst final : public v1::WorkerService::CallbackService {
  public:
   static constexpr int64_t kHeld = 10;
@@ -127,7 +127,7 @@ class LastFirst final : public v1::WorkerService::CallbackService {
 
  private:
   OpenStreams streams_;
-  // One request is read at a time.
+  // Needs no mutex: the stream reads one request at a time.
   std::vector<std::function<void()>> held_;
 };
 
@@ -166,7 +166,7 @@ TEST_F(WorkerServiceTest, RequestsAreStoredInTheOrderInWhichTheyWereSent) {
   });
   int64_t answers = 0;
   for (v1::StreamEventsResponse response; stream->Read(&response);) {
-    // Another order would leave a gap.
+    // A request out of order would leave a gap in the sequence and be refused.
     EXPECT_EQ(response.refusal(), v1::StreamEventsResponse::REFUSAL_UNSPECIFIED);
     EXPECT_EQ(response.acknowledged_sequence(), ++answers);
   }
@@ -181,7 +181,7 @@ TEST_F(WorkerServiceTest, NoMoreThanSixteenRequestsAreInFlight) {
   for (int i = 1; i <= 100; ++i) ASSERT_TRUE(stream->Write(Batch(i)));
   const auto queued = [this] { return server_.core().loop().queued(); };
   ASSERT_TRUE(TestServer::Await([&] { return queued() >= EventStream::kMaxInFlight; }));
-  // What the server would read beyond has been on the connection for long.
+  // The other requests arrived before these calls, so the server had time to read too many.
   for (int i = 0; i < 100; ++i) {
     grpc::ClientContext context;
     v1::Server described;
@@ -235,7 +235,7 @@ TEST_F(WorkerServiceTest, AWorkerMayGoWhileAnswersAreOwed) {
     context.TryCancel();
     EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::CANCELLED);
   }
-  held.Release();  // answers go to streams that are gone
+  held.Release();  // the server answers streams that no longer exist
   server_.core().loop().Flush();
 }
 
@@ -255,11 +255,11 @@ TEST_F(WorkerServiceTest, AStoppingServerEndsEventStreamsAndUploads) {
   EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
   EXPECT_EQ(upload->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
   EXPECT_EQ(server_.FinishedArtifacts(), 0);
-  // The thread that wrote lets go of its file after the call has ended.
+  // The writing thread may discard its file shortly after the call has ended.
   EXPECT_TRUE(TestServer::Await([this] { return server_.UnfinishedArtifacts() == 0; }));
 }
 
-// As if readers of checkpoints had taken all threads for good.
+// A server without download threads, as if slow downloads occupied all of them.
 class WithoutDownloadThreadsTest : public WorkerServiceTest {
  protected:
   WithoutDownloadThreadsTest() : WorkerServiceTest(Options()) {}
@@ -330,7 +330,7 @@ TEST_F(WorkerServiceTest, AWorkerMayGoInTheMiddleOfADownload) {
   const std::string bytes(32 << 20, 'x');
   server_.PutModel(kTrial, 1, bytes);
   const v1::DownloadArtifactRequest request = DownloadOf(bytes);
-  // More than there are threads: each must be given back.
+  // More downloads than threads: a cancelled download must release its thread.
   for (int i = 0; i < 10; ++i) {
     grpc::ClientContext context;
     const auto reader = stub_->DownloadArtifact(&context, request);
@@ -368,7 +368,8 @@ TEST_F(WorkerServiceTest, TheCoordinatorIsToldOfAWorkerThatWaitsNoMore) {
   ASSERT_TRUE(TestServer::Await([this] { return server_.core().waiting_workers() == 2; }));
   goes.TryCancel();
   workers.front().join();
-  // On the same connection behind the end of that call: when they are answered, the server knows.
+  // These calls follow the cancellation on the same connection. Once they are answered, the server
+  // has seen it.
   for (int i = 0; i < 2; ++i) {
     grpc::ClientContext context;
     v1::HeartbeatResponse heard;
@@ -383,7 +384,7 @@ TEST_F(WorkerServiceTest, TheCoordinatorIsToldOfAWorkerThatWaitsNoMore) {
   EXPECT_EQ(server_.core().waiting_workers(), 0);
 }
 
-// A fleet that is large for its interval, so that answers are held.
+// A fleet so large for its heartbeat interval that the server holds heartbeats' answers.
 class LargeFleetTest : public ::testing::Test {
  protected:
   LargeFleetTest()
@@ -396,12 +397,12 @@ class LargeFleetTest : public ::testing::Test {
     for (int i = 0; i < kWorkers; ++i) {
       EXPECT_EQ(server_.calls().Register(absl::StrCat("w", i)), absl::OkStatus());
     }
-    // Held for four to five seconds now.
+    // From now on, the server holds a heartbeat's answer for four to five seconds.
     server_.calls().Create("sort", 1, 1);
     lease_ = server_.calls().Acquire("w0");
   }
 
-  // A heartbeat of the worker that has the lease, in a thread of its own.
+  // Sends a heartbeat of the worker that holds the lease, in a separate thread.
   std::future<grpc::Status> Beat(absl::Duration wait) {
     return std::async(std::launch::async, [this, wait] {
       v1::HeartbeatRequest request;
@@ -429,7 +430,7 @@ TEST_F(LargeFleetTest, CancellationReachesAWorkerWhoseHeartbeatIsHeld) {
   const absl::Time start = absl::Now();
   ASSERT_TRUE(server_.calls().CancelTrial(lease_.trials(0).trial()).ok());
   EXPECT_TRUE(answer.get().ok());
-  // Less than the least time that it would be held for, and within the promise.
+  // Less than the minimum hold of four seconds, and within the two seconds of GUARANTEES.md.
   EXPECT_LT(absl::Now() - start, absl::Seconds(2));
   EXPECT_THAT(heard_.leases(0).cancelled_trials(), testing::ElementsAre(lease_.trials(0).trial()));
 }

@@ -28,8 +28,8 @@ class MonitoringEndpoint {
 
   // Bound address, "HOST:PORT".
   const std::string& address() const { return http_->address(); }
-  // Sinks for the gRPC server, which must stop before the endpoint: calls are reported to
-  // rpc_metrics(), open streams are registered in streams().
+  // The gRPC server reports its calls to rpc_metrics() and registers its open streams in
+  // streams(). It must stop before the endpoint is destroyed.
   RpcMetrics& rpc_metrics() { return rpc_metrics_; }
   const std::shared_ptr<OpenStreams>& streams() const { return streams_; }
 

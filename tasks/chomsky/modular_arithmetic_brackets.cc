@@ -14,7 +14,7 @@ class ModularArithmeticBracketsTask final : public TransductionTask {
   ModularArithmeticBracketsTask(int32_t modulus, bool multiplication)
       : alphabet_(modulus, multiplication) {}
 
-  // The reference code's count. Token 10 never occurs with modulus 5.
+  // As in the reference code, which counts too many: with modulus 5, token 10 never occurs.
   int32_t input_size() const override { return alphabet_.modulus() + 6; }
   int32_t output_size() const override { return alphabet_.modulus(); }
   int64_t OutputLength(int64_t n) const override { return 1; }

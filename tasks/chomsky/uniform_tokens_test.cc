@@ -16,7 +16,7 @@ random::Stream Stream(uint32_t row) {
 }
 
 TEST(UniformTokensTest, EveryPlaceOfALongStringIsUniform) {
-  constexpr size_t kLength = 70;  // spans more than two random words of bits
+  constexpr size_t kLength = 70;  // bits take more than two 32-bit random words
   for (const int32_t size : {2, 3, 5}) {
     std::vector<std::vector<int64_t>> counts(kLength,
                                              std::vector<int64_t>(static_cast<size_t>(size)));
@@ -30,6 +30,7 @@ TEST(UniformTokensTest, EveryPlaceOfALongStringIsUniform) {
   }
 }
 
+// Tests the boundary between two 32-bit random words.
 TEST(UniformTokensTest, NeighbouringBitsAreIndependent) {
   std::vector<int64_t> pairs(4);
   std::vector<int32_t> tokens(34);

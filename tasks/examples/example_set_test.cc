@@ -25,6 +25,7 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
 
+// Returns a JSON Lines file of distinct examples of lengths 2 to 21.
 std::string Counting(int lines) {
   std::string text;
   for (int i = 0; i < lines; ++i) {
@@ -50,7 +51,7 @@ class ExampleSetTest : public ::testing::Test {
                 test.empty() ? File() : Write("my_test.jsonl", test), options, problems);
   }
 
-  // The error for a training file.
+  // Returns the error that loading these files gives.
   std::string Refusal(const std::string& train, const std::string& test = kTest) {
     return std::string(LoadText(train, test).status().message());
   }

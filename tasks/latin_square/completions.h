@@ -1,4 +1,4 @@
-// Enumerates the full Latin squares that complete a puzzle: ground truth for tests of the rules.
+// Enumerates the Latin squares that complete a puzzle. Tests compare the puzzle rules with them.
 #ifndef LENGTHWISE_TASKS_LATIN_SQUARE_COMPLETIONS_H_
 #define LENGTHWISE_TASKS_LATIN_SQUARE_COMPLETIONS_H_
 
@@ -43,9 +43,11 @@ inline const std::vector<Puzzle>& AllLatinSquares() {
 
 struct Completions {
   int64_t count = 0;
+  // Symbols of the target cell that occur in at least one completion.
   std::set<int> target_symbols;
 };
 
+// Finds all completions of a puzzle that has a target cell.
 inline Completions Complete(const Puzzle& puzzle) {
   Completions completions;
   for (const Puzzle& square : AllLatinSquares()) {

@@ -4,8 +4,8 @@
 #
 #   tests/end_to_end/build_release.sh REVISION
 #
-# Exits with 77 and the reason as its last line if the history lacks the revision, as in a shallow
-# clone.
+# If the history lacks the revision, as in a shallow clone, prints the reason as the last line and
+# exits with 77.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 revision=${1:?usage: tests/end_to_end/build_release.sh REVISION}
@@ -19,8 +19,7 @@ if [ ! -e "$directory/bin/complete" ]; then
   rm -rf "$directory"
   mkdir -p "$directory/source" "$directory/bin"
   git archive "$revision" | tar -x -C "$directory/source"
-  # Points to LibTorch. A compiler newer than the release's has other warnings, so they are no
-  # errors.
+  # Keep the paths to LibTorch. Warnings are not errors, because a newer compiler warns about more.
   { grep -v -e '--config=' user.bazelrc && echo "build --copt=-Wno-error"; } >"$directory/source/user.bazelrc"
   (
     cd "$directory/source"

@@ -7,7 +7,7 @@
 
 namespace lengthwise::monitoring_test {
 
-// The path of a program in the usual places; empty if it is not installed.
+// Returns the path of a program in the system's program directories; empty if it is not installed.
 std::string FindProgram(const std::string& name);
 
 struct CommandResult {
@@ -15,13 +15,13 @@ struct CommandResult {
   std::string output;  // stdout and stderr
 };
 
-// Runs a command to its end, for at most these tests' usual deadline. Not thread-safe.
+// Runs a command until it exits, for at most end_to_end::kDeadline. Not thread-safe.
 CommandResult RunCommand(const std::vector<std::string>& arguments);
 
 // Reads the whole file. Fails the test if it cannot be read.
 std::string ReadText(const std::string& path);
 
-// The words that follow any of these beginnings of lines.
+// Returns the rest of each line that starts with one of `beginnings`, without surrounding spaces.
 std::vector<std::string> NamesBehind(const std::string& text,
                                      const std::vector<std::string>& beginnings);
 
