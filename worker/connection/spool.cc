@@ -18,7 +18,7 @@ namespace {
 
 using platform::MutexLock;
 
-// Within this process alone: the hash of another has another seed.
+// Valid in this process only: the hash's seed differs between processes.
 uint64_t Check(absl::string_view bytes) { return absl::HashOf(bytes); }
 
 absl::Status MakePrivateDirectory(const std::string& path) {
@@ -93,7 +93,7 @@ void Spool::ReleaseLocked(const Record& record) {
   const auto found = files_.find(record.file);
   if (found == files_.end() || --found->second->records > 0) return;
   bytes_ -= found->second->size;
-  files_.erase(found);  // closes it, and with it its space is free
+  files_.erase(found);  // closing the unnamed file frees its space
 }
 
 int64_t Spool::bytes() const {

@@ -39,7 +39,7 @@ class Connection {
     std::function<absl::Status(const absl::Status&)> explain;
     // See worker_id.h.
     std::string worker_id;
-    // Full name of the experiment whose trials alone are leased; empty: of all.
+    // Full name of the only experiment to lease trials from. Empty means all.
     std::string experiment;
     // How long one AcquireLease waits for a pack; at most 60 s.
     absl::Duration acquire_wait = absl::Seconds(20);
@@ -47,7 +47,7 @@ class Connection {
     absl::Duration rpc_timeout = absl::Seconds(10);
     // Between tries of anything.
     Backoff::Options backoff;
-    // Run returns when there was no lease for so long.
+    // Run returns after this long without a lease.
     absl::Duration exit_when_idle = absl::InfiniteDuration();
     // When the worker begins to drain by itself, because its machine is lent until soon after.
     TimePoint drain_at = kNever;
