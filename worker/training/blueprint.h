@@ -20,7 +20,7 @@
 
 namespace lengthwise::worker::training {
 
-// A contiguous range of a pack's members that one kernel launch computes together.
+// A contiguous range of a pack's members that kernels compute together.
 struct MemberRange {
   int64_t first = 0;
   int64_t count = 0;
