@@ -75,7 +75,7 @@ TEST(Spool, ADiskThatCannotBeWrittenIsOneWithoutRoom) {
   EXPECT_THAT(log, testing::HasSubstr("takes events and checkpoints again"));
 }
 
-TEST(Spool, AWriteThatFailsOnItsWayIsOneWithoutRoomAndHarmsNoOther) {
+TEST(Spool, FailedWriteHarmsNoOtherRecord) {
   // A limit on the size of files fails writes as a full disk does: in the middle.
   signal(SIGXFSZ, SIG_IGN);
   rlimit limit;

@@ -130,7 +130,7 @@ at::Tensor RecordedSteps::Verify(const StepKey& key, const Rows& before, Recordi
   const Rows made = make();
   recording.verified = SameBits(made, replayed);
   if (!recording.verified) {
-    GiveUp(SameBits(make(), made) ? "a replayed step differs from the same step made anew"
+    GiveUp(SameBits(make(), made) ? "a replayed step differs from the same step run again"
                                   : "the same step made twice leaves different bits");
   }
   return made.back();
