@@ -79,7 +79,7 @@ absl::StatusOr<std::string> Spool::Read(const Record& record) {
   absl::StatusOr<std::string> bytes = file->file->Read(record.offset, record.size);
   if (bytes.ok() && Check(*bytes) != record.check) {
     return absl::DataLossError(
-        absl::StrCat("what was spooled in ", options_.directory, " was changed on the disk"));
+        absl::StrCat("spooled data in ", options_.directory, " was changed on the disk"));
   }
   return bytes;
 }
@@ -107,10 +107,10 @@ void Spool::Log(const absl::Status& status) {
   if (message == failure_) return;
   failure_ = std::move(message);
   if (status.ok()) {
-    platform::LogInfo("the spool takes events and checkpoints again");
+    platform::LogInfo("the spool accepts events and checkpoints again");
   } else {
     platform::LogWarning(absl::StrCat(
-        failure_, "; training waits when memory is full, until the server takes something"));
+        failure_, "; training waits when memory is full, until the server accepts events"));
   }
 }
 

@@ -72,7 +72,7 @@ TEST(Spool, ADiskThatCannotBeWrittenIsOneWithoutRoom) {
   // Once, and when it is over.
   EXPECT_THAT(log, testing::HasSubstr("training waits when memory is full"));
   EXPECT_EQ(log.find("training waits"), log.rfind("training waits"));
-  EXPECT_THAT(log, testing::HasSubstr("takes events and checkpoints again"));
+  EXPECT_THAT(log, testing::HasSubstr("accepts events and checkpoints again"));
 }
 
 TEST(Spool, FailedWriteHarmsNoOtherRecord) {
