@@ -164,7 +164,7 @@ TEST(LengthwiseWorker, AutoTakesTheCpuAndSaysWhyWhereLibTorchCannotUseTheGpu) {
   });
 }
 
-TEST(LengthwiseWorker, DeviceThatIsNotThereExitsWith1BeforeTheServerIsAsked) {
+TEST(LengthwiseWorker, MissingDeviceExitsWith1) {
   FakeWorkerService server;
   server.Start();
   const auto [code, output] = RunToEnd({"--server", server.address(), "--device", "cuda:99"});

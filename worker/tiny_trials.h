@@ -12,23 +12,23 @@
 
 namespace lengthwise::worker {
 
-// 40 steps of reverse_string by one block of width 16 with randomized sin/cos; points every 3
-// steps, an evaluation every 15, a checkpoint every 10, then lengths 3, 6 (seen), 9 (not seen) and
-// an attention map.
+// reverse_string, 40 steps, one block of width 16, randomized sin/cos encoding. Loss points every 3
+// steps, an evaluation every 15, a checkpoint every 10. The final evaluation covers lengths 3 and 6
+// (seen) and 9 (unseen), with an attention map.
 v1::TrialSpecification TinyTrial(uint64_t seed = 0);
 
-// The same for text: additions of up to 3 digits in 4 sequences of 64 tokens a step, by one block
-// of width 16 that continues text; then 2 (seen) and 4 digits.
+// The text variant: a decoder of one block of width 16 learns additions of up to 3 digits from 4
+// sequences of 64 tokens a step. The final evaluation covers 2 (seen) and 4 digits.
 v1::TrialSpecification TinyTextTrial(uint64_t seed = 0);
 
-// Gives a trial the encoding of this name; for `formula`, formulas in all places.
+// Sets the trial's encoding by name; for `formula`, also sets every formula parameter.
 void SetEncoding(const std::string& name, v1::TrialSpecification& trial);
 
-// An input of the user's.
+// Custom inputs, as a user would give them.
 v1::TokenSequence TokensOf(absl::Span<const int32_t> tokens);
 v1::TokenSequence NumbersOf(absl::Span<const double> numbers);
 
-// A lease of first attempts of these trials.
+// A lease of these trials, each in its first attempt.
 v1::Lease LeaseOf(const std::vector<v1::TrialSpecification>& specifications);
 
 }  // namespace lengthwise::worker

@@ -49,7 +49,7 @@ struct HeadVectors {
   }
 };
 
-// What encodings do to the logits. Null pointers are terms that are absent.
+// Terms that an encoding adds to the logits. A null pointer is an absent term.
 struct AttentionTerms {
   // A, [P, H, n, m], or [1, H, n, m] for all members.
   const float* additive = nullptr;
@@ -87,8 +87,8 @@ using AttentionInputs = AttentionInputsOf<float>;
 void AttentionForward(const AttentionInputs& inputs, const HeadVectors<float>& output,
                       float* log_sum_exp, const ParallelFor& parallel_for);
 
-// Where gradients are written (not added). Those of terms have the terms' shapes, `additive` always
-// [P, H, n, m]; null ones are not computed.
+// Destinations of the gradients, which are overwritten, not accumulated. Terms' gradients have the
+// terms' shapes, except that `additive` is always [P, H, n, m]. Null: not computed.
 template <typename T>
 struct AttentionGradientsOf {
   HeadVectors<T> queries, keys, values;

@@ -26,8 +26,9 @@ constexpr int64_t kChunkOfPairs = 128;
 constexpr int64_t kPairsTogether = 32;
 constexpr int64_t kMaxPartBytes = int64_t{64} << 20;
 
-// What is summed over the sequences of a batch: a part for each chunk of sequences, [chunks, P, H,
-// size], then the parts in order. With one chunk the part is the sum.
+// A sum over the sequences of a batch: first a part for each chunk of sequences, [chunks, P, H,
+// size], then the parts in chunk order. The fixed order makes the result independent of the
+// threads. With one chunk the part is the sum.
 class ChunkedSum {
  public:
   ChunkedSum(float* sum, int64_t chunks, int64_t items, int64_t size)
@@ -37,7 +38,7 @@ class ChunkedSum {
     }
   }
 
-  // Where chunk `chunk` of the item (a member's head) puts its part; null if the sum is not wanted.
+  // Destination of a chunk's part for the item (a member's head). Null if the sum is not wanted.
   float* Part(int64_t chunk, int64_t item) const {
     if (sum_ == nullptr) return nullptr;
     return (chunks_ == 1 ? sum_ : parts_.get() + chunk * items_ * size_) + item * size_;
@@ -115,7 +116,7 @@ namespace {
 
 static_assert(kGroup == kEight, "SumOfProducts takes eight sequences");
 
-// Of queries that do not exist: a probability of 0.
+// The log-sum-exp of padding queries, which gives them a probability of 0.
 constexpr float kNever = 1e30F;
 
 // The gradients of one member's head over a chunk of sequences, a unit of work. The forward pass
@@ -296,7 +297,7 @@ class Backward {
       std::fill_n(logit_gradients_ + count * kEight * kLanes, (kGroup - count) * kEight * kLanes,
                   0.0F);
     }
-    // What the last of the queries sees is as much as any of them does.
+    // The last query sees at least as many keys as the others.
     const int64_t keys = terms_.Seen(i + queries - 1);
     for (int64_t j = 0; j < keys; j += kEight) {
       for (int64_t g = 0; g < count; ++g) Keys(g, first + g, i, queries, j);
@@ -438,11 +439,11 @@ class Backward {
   const HeadSizes sizes_;
   Scratch scratch_;
   HeadTerms terms_;
-  // Whether a term's gradient is summed over the sequences, a group at a time.
+  // True if a term's gradient is summed over the sequences, one group at a time.
   const bool sums_;
   const int64_t group_;
   const int64_t together_;
-  // Of the sequences together: rows; octets; and the sums of AddOuterProducts.
+  // Buffers for `together_` sequences: rows, octets, and the sums of AddOuterProducts.
   float* key_rows_;
   float* keys_;
   float* values_;
@@ -455,19 +456,19 @@ class Backward {
   float* mixed_gradients_;
   float* mixed_gradient_pairs_;
   float* positions_ = nullptr;
-  // Of one sequence, on the way to or from the caller's memory.
+  // One sequence in transit from or to the caller's memory.
   float* rows_;
   const float* zeros_;
   // [together, queries]: the sums of p dp over the keys, and the logits' log-sum-exp.
   float* deltas_;
   float* log_sum_exps_;
-  // Of eight keys: probabilities [8, lanes], the logits' gradients [group, 8, lanes].
+  // For eight keys: probabilities [8, lanes] and the logits' gradients [group, 8, lanes].
   float* probabilities_;
   float* logit_gradients_;
-  // Of the queries of a group's panels, [group, features, lanes], not scaled.
+  // Gradients of the queries of a group's panels, [group, features, lanes], unscaled.
   float* content_gradients_;
   float* position_gradients_;
-  // Of a unit's queries, [features, lanes].
+  // Sums over a unit's queries, [features, lanes].
   float* content_bias_sums_;
   float* position_bias_sums_;
   // The terms' gradients over the unit's sequences, but those of R of every pair over the sequences

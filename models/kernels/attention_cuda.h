@@ -7,8 +7,7 @@
 // shape of one member alone; there are no atomic operations. So the bits are the same from run to
 // run, and those of a member alone are those that it gets in a pack.
 //
-// How the work is divided is said in attention_tiles.h. simt.h says how the kernels are tested
-// without a GPU.
+// attention_tiles.h defines the tiling. simt.h explains testing the kernels without a GPU.
 #ifndef LENGTHWISE_MODELS_KERNELS_ATTENTION_CUDA_H_
 #define LENGTHWISE_MODELS_KERNELS_ATTENTION_CUDA_H_
 

@@ -1,4 +1,4 @@
-// What stands in for attention_cuda.cu in a build without nvcc.
+// Replaces attention_cuda.cu in a build without nvcc.
 #include "models/kernels/attention_cuda.h"
 
 namespace lengthwise::kernels {

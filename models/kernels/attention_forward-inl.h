@@ -75,7 +75,7 @@ class KeyTiles {
     const AttentionShape& shape = inputs_.shape;
     const int count = Smaller(tiles_.others, keys() - j0);
     first_key_ = j0;
-    // Of the tile before.
+    // The previous tile may still be in use.
     simt::Barrier();
     StageVectors<Head>(key_source_, place_.sequences, j0, count, tiles_.others, keys_);
     StageVectors<Head>(value_source_, place_.sequences, j0, count, tiles_.others, values_);
@@ -92,7 +92,7 @@ class KeyTiles {
     return (count + kStep - 1) / kStep * kStep;
   }
 
-  // Of the tile's j-th key.
+  // Vectors of the tile's j-th key.
   LENGTHWISE_DEVICE const float* Key(int j) const { return keys_ + Place(j); }
   LENGTHWISE_DEVICE const float* Value(int j) const { return values_ + Place(j); }
   LENGTHWISE_DEVICE const float* Relative(int j) const {

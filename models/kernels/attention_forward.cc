@@ -138,14 +138,14 @@ class Forward {
   Scratch scratch_;
   HeadTerms terms_;
   const int64_t together_;
-  // Of the sequences together: octets, rows, panels of queries as they meet keys and R.
+  // Buffers for `together_` sequences: octets, rows, panels of queries as they meet keys and R.
   float* keys_;
   float* values_;
   float* contents_;
   float* positions_ = nullptr;
-  // Of one sequence, on the way there.
+  // One sequence in transit to these buffers.
   float* rows_;
-  // Of one panel: logits, then their exponentials, [keys, lanes], and its output.
+  // Buffers for one panel: logits, then their exponentials, [keys, lanes], and its output.
   float* weights_;
   float* mixed_;
   int64_t p_ = 0;

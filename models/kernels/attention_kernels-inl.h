@@ -1,5 +1,5 @@
-// What the kernels of attention_cuda.cu have in common: tiles brought to shared memory, and logits
-// of a token with kStep others. Every function here is called by all threads of a block at once.
+// Shared parts of the kernels in attention_cuda.cu: staging tiles in shared memory, and computing
+// the logits of a token with kStep others. All threads of a block must call each function together.
 #ifndef LENGTHWISE_MODELS_KERNELS_ATTENTION_KERNELS_INL_H_
 #define LENGTHWISE_MODELS_KERNELS_ATTENTION_KERNELS_INL_H_
 
@@ -107,7 +107,7 @@ LENGTHWISE_DEVICE void StageNumbers(const float* from, int64_t stride, int seque
   }
 }
 
-// Where the tile's vector of query i and key j is: data + i * row + j * kStride.
+// Locates the tile's vector of query i and key j: data + i * row + j * kStride.
 struct RelativeTile {
   const float* data;
   int row;
@@ -122,7 +122,7 @@ LENGTHWISE_DEVICE RelativeTile StageRelative(const AttentionShape& shape, const 
   const int64_t n = shape.queries, m = shape.keys;
   if (toeplitz) {
     const int places = queries + keys - 1;
-    // Of the tile's last query and first key.
+    // The diagonal of the tile's last query and first key.
     const int64_t first = j0 - i0 - (queries - 1) + n - 1;
     for (Walk walk = WalkOfThread(places); walk.outer < Head::kFeatures; walk.Next()) {
       const int c = walk.outer;
@@ -252,7 +252,7 @@ struct TokenPlace {
   template <typename T>
   LENGTHWISE_DEVICE void BringOwn(const HeadSource<T>& source, int capacity, float* shared,
                                   float (&x)[Head::kWidth]) const {
-    // What was there before has been read.
+    // All threads have read the previous contents.
     simt::Barrier();
     StageVectors<Head>(source, sequences, first, count, capacity, shared);
     simt::Barrier();
@@ -289,7 +289,7 @@ LENGTHWISE_DEVICE const float* RelativeOf(const AttentionShape& shape, const Att
          (p * shape.heads + h) * shape.head_size * RelativePlaces(shape, terms.toeplitz);
 }
 
-// How many keys a query sees, the first ones.
+// Number of keys that a query sees, starting at key 0.
 LENGTHWISE_DEVICE int64_t Seen(const AttentionShape& shape, const AttentionTerms& terms,
                                int64_t query) {
   const int64_t seen = terms.first_query + query + 1;

@@ -14,7 +14,7 @@
 
 namespace lengthwise::kernels {
 
-// Where the backward pass keeps what in its workspace, in floats, and the tiles of its kernels.
+// Tiles of the backward pass's kernels, and offsets into its workspace in floats.
 struct BackwardPlan {
   TokenTiles query_tiles, key_tiles;
   PairTiles pair_tiles;

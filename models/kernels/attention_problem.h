@@ -12,7 +12,7 @@
 
 namespace lengthwise::kernels {
 
-// What is added to the plain formula; the last two have an additive term and a rotation beside R.
+// The term added to the plain formula. The last two combine R with an additive term and a rotation.
 enum class Term {
   kNone,
   kAdditive,
@@ -65,14 +65,14 @@ struct Problem {
   AttentionShape shape;
   Term term;
   bool causal;
-  // Whether `additive` is [1, H, n, m] for all members. Its gradient never is.
+  // True if all members share `additive`, [1, H, n, m]. Its gradient is never shared.
   bool additive_shared = false;
   int64_t relative_size = 0;
   std::vector<float> qkv, output_gradient, additive, relative, content_bias, position_bias,
       rotation;
 };
 
-// What the kernels give for a problem, or the reference's values where the type is double.
+// The kernels' results for a problem, or the reference's if T is double.
 template <typename T>
 struct Results {
   explicit Results(const Problem& problem)

@@ -23,7 +23,7 @@ struct ReferenceHead {
   std::vector<double> rotation;                     // [n, dh]: sines, then cosines
   bool causal = false;                              // query i sees keys 0 .. i alone
 
-  // Where R's feature c of query i and key j is in `relative`.
+  // Index in `relative` of R's feature c of query i and key j.
   int64_t RelativePlace(int64_t c, int64_t i, int64_t j) const {
     return toeplitz ? c * (queries + keys - 1) + j - i + queries - 1 : (c * queries + i) * keys + j;
   }

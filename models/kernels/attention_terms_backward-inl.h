@@ -41,7 +41,7 @@ class PairSources {
     HeadSource<T> source = SourceOf(shape, call_.inputs.queries, p_, h_, b, terms.rotation);
     source.scale = call_.scale;
     const int64_t bias = (p_ * shape.heads + h_) * shape.head_size;
-    // Of those before.
+    // The previous sequences' vectors may still be in use.
     simt::Barrier();
     if (kRelative) source.bias = terms.content_bias + bias;
     StageVectors<Head>(source, sequences, i0, queries, query_capacity_, contents_);
@@ -180,7 +180,7 @@ LENGTHWISE_KERNEL void PairKernel(BackwardCall<T> call, PairTiles tiles) {
   float relative_gradient[Head::kWidth] = {};
   float additive_gradient = 0;
   Chunk sequences = ChunkOf(shape, chunk, tiles.chunk_sequences);
-  // Of which no pair is seen.
+  // Skip a tile in which causality hides every pair.
   if (Seen(shape, terms, i0 + queries - 1) <= j0) sequences.end = sequences.begin;
   for (int64_t b = sequences.begin; b < sequences.end; b += tiles.sequences) {
     const int count = Smaller(tiles.sequences, sequences.end - b);

@@ -1,4 +1,4 @@
-// How attention_cuda.cu divides its work, as a function of the shape alone.
+// Divides the work of attention_cuda.cu into tiles, as a function of the shape alone.
 //
 // Heads here are tiny (8 numbers) and sequences short (2 to 120 tokens), so a block of threads that
 // took one head of one sequence would be mostly idle. A block takes a tile of the tokens of
@@ -58,14 +58,14 @@ constexpr int kThreadsUnit = std::max(simt::kWarp, Head::kFeatures);
 
 inline int RoundedUp(int count, int to) { return (count + to - 1) / to * to; }
 
-// What a block's `own` tokens of `sequences` sequences meet: tiles of `others` tokens (a multiple
-// of kStep) of the same sequences.
+// Tiling of a block that holds `own` tokens of `sequences` sequences and iterates over tiles of
+// `others` tokens (a multiple of kStep) of the same sequences.
 struct TokenTiles {
   int threads = 0;
   int own = 0;
   int others = 0;
   int sequences = 0;
-  // Of one head.
+  // Counts for one head.
   int64_t own_tiles = 0;
   int64_t sequence_groups = 0;
   int64_t shared_bytes = 0;
@@ -76,9 +76,10 @@ struct TokenTiles {
 // Numbers of each thread that SumOverTokens adds up at once.
 constexpr int kSumsAtOnce = 4;
 constexpr int64_t kSharedBytes = 48 * 1024;
-// Of a block of TokenTiles.
+// Threads of a TokenTiles block.
 constexpr int kTokenThreads = 128;
-// Where every pair has an R of its own, a tile of it is as large as own times others.
+// Own tokens are limited to about this many if every pair has its own R, whose tile grows with own
+// times others.
 constexpr int64_t kOwnWithRelative = 16;
 
 // Floats of R that a block holds for a tile of queries and keys: a row of keys for each query, four

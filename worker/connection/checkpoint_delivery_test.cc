@@ -17,7 +17,7 @@ using State = FakeWorkerService::State;
 
 class CheckpointDeliveryTest : public ConnectionTest {};
 
-TEST_F(CheckpointDeliveryTest, CheckpointIsStoredBeforeItsEventAndEventsBehindItWait) {
+TEST_F(CheckpointDeliveryTest, CheckpointIsStoredBeforeItsEvent) {
   server_.With([](State& state) {
     state.upload_failures = {{grpc::StatusCode::UNAVAILABLE, "busy"},
                              {grpc::StatusCode::DATA_LOSS, "damaged on its way"}};
@@ -75,7 +75,7 @@ TEST_F(CheckpointDeliveryTest,
   EXPECT_TRUE(Stop().ok());
 }
 
-TEST_F(CheckpointDeliveryTest, FetchesTheCheckpointOfTheLeaseThoughItTakesThreeTries) {
+TEST_F(CheckpointDeliveryTest, CheckpointFetchIsRetried) {
   const std::string bytes(2'500'000, 'c');
   v1::Lease lease = LeaseOf({"a", "b"});
   lease.mutable_trials(0)->mutable_checkpoint()->set_sha256(platform::Sha256Hex(bytes));

@@ -45,7 +45,7 @@ TEST_F(DrainTest, DrainStoresCheckpointsAndGivesTheLeaseBack) {
   });
 }
 
-TEST_F(DrainTest, APreemptedLeaseIsGivenBackWithItsReasonAndTheWorkerTakesTheNext) {
+TEST_F(DrainTest, PreemptedLeaseIsReleasedAndNextIsTaken) {
   OfferLease(LeaseOf({"low"}, "lease-1"));
   OfferLease(LeaseOf({"high"}, "lease-2"));
   server_.With([](State& state) { state.preempted_leases["lease-1"] = "priority 7 goes first"; });

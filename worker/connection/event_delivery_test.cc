@@ -15,7 +15,7 @@ using State = FakeWorkerService::State;
 
 class EventDeliveryTest : public ConnectionTest {};
 
-TEST_F(EventDeliveryTest, EventsArriveInOrderOnceAlthoughStreamsBreakAndAcknowledgementsAreLost) {
+TEST_F(EventDeliveryTest, EventsArriveOnceInOrderDespiteBrokenStreams) {
   server_.With([](State& state) {
     state.stream_faults = {{.stored = 0, .acknowledged = 0}, {.stored = 3, .acknowledged = 1},
                            {.stored = 1, .acknowledged = 0}, {.stored = 5, .acknowledged = 0},
@@ -69,7 +69,7 @@ TEST_F(EventDeliveryTest, PackGoesOnWhileTheServerIsAwayAndAllEventsArrive) {
   ExpectPointsAndOutcome("a", 100);
 }
 
-TEST_F(EventDeliveryTest, EmitWaitsWhileTheSpoolIsFullAndGoesOnWhenTheServerTakesSome) {
+TEST_F(EventDeliveryTest, EmitBlocksWhileSpoolIsFull) {
   server_.With([](State& state) { state.holds_acknowledgements = true; });
   options_.session.outbox.max_bytes = 20'000;
   options_.session.outbox.max_batch_bytes = 1'000;

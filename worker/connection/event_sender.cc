@@ -39,7 +39,8 @@ class EventSender::Stream {
   bool broken() const { return broken_.load(); }
   bool heard_anything() const { return heard_anything_.load(); }
 
-  // Whether acknowledgements are owed and none came for `timeout`. Called by the writer only.
+  // Returns true if events are unacknowledged and no acknowledgement arrived for `timeout`. Called
+  // by the writer only.
   bool IsSilent(absl::Duration timeout) {
     owes_ = outbox_.awaits_acknowledgement();
     return owes_ && steady_clock::now() - heard_.load() >= absl::ToChronoNanoseconds(timeout);

@@ -1,4 +1,4 @@
-// Empties a lease's outbox into the server: batches over the event stream, artifacts by upload.
+// Sends a lease's outbox to the server: events in batches over a stream, artifacts by upload.
 #ifndef LENGTHWISE_WORKER_CONNECTION_EVENT_SENDER_H_
 #define LENGTHWISE_WORKER_CONNECTION_EVENT_SENDER_H_
 
@@ -17,15 +17,15 @@
 
 namespace lengthwise::worker {
 
-// Two threads: a writer for the life of the object, which takes work from the outbox, opens and
-// reopens the stream and uploads; and a reader for each stream, which hands the acknowledgements to
-// the outbox. A broken stream is opened again after a back-off, and everything unacknowledged sent
-// again.
+// Two threads: one writer takes work from the outbox, opens the stream and uploads; one reader per
+// stream passes acknowledgements to the outbox. After a stream breaks, the writer backs off, opens
+// a new one and sends every unacknowledged event again.
 class EventSender {
  public:
   struct Options {
     Backoff::Options backoff;
-    // A stream that owes acknowledgements for so long is taken for broken.
+    // A stream with unacknowledged events counts as broken after this long without an
+    // acknowledgement.
     absl::Duration acknowledgement_timeout = absl::Seconds(60);
   };
 
@@ -37,7 +37,7 @@ class EventSender {
   EventSender(const EventSender&) = delete;
   EventSender& operator=(const EventSender&) = delete;
 
-  // Cancels what is in flight and joins the threads. What was not acknowledged stays in the outbox.
+  // Cancels calls in flight and joins the threads. Unacknowledged items stay in the outbox.
   void Stop();
 
  private:

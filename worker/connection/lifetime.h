@@ -1,4 +1,4 @@
-// How long a worker's machine is lent to it, and when it begins to leave.
+// How long a worker may use its machine, and when it starts to drain.
 #ifndef LENGTHWISE_WORKER_CONNECTION_LIFETIME_H_
 #define LENGTHWISE_WORKER_CONNECTION_LIFETIME_H_
 
@@ -14,7 +14,8 @@ namespace lengthwise::worker {
 absl::Duration Lifetime(const std::string& flag, const char* slurm_job_end,
                         absl::Time now = absl::Now());
 
-// How long before its end a lifetime is over for training: a whole drain, but no more than a tenth.
+// Time reserved for draining before a lifetime ends: drain_timeout, but at most a tenth of the
+// lifetime.
 absl::Duration DrainReserve(absl::Duration lifetime, absl::Duration drain_timeout);
 
 }  // namespace lengthwise::worker

@@ -1,4 +1,4 @@
-// How much one attempt of a trial may write into the trial's log.
+// Limits what one attempt may write to its trial's log.
 #ifndef LENGTHWISE_WORKER_CONNECTION_LOG_BUDGET_H_
 #define LENGTHWISE_WORKER_CONNECTION_LOG_BUDGET_H_
 

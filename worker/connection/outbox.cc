@@ -17,8 +17,8 @@ namespace {
 
 using platform::MutexLock;
 
-// Size of a block in the spool: so large that few are there, and so small that one more in memory
-// does not matter.
+// Size of a block in the spool. Larger blocks mean fewer of them; this one is small enough to
+// exceed the memory limit by one.
 constexpr int64_t kBlockBytes = 64 << 10;
 
 void SetLogLine(v1::Event& event, std::string text) {
@@ -92,11 +92,11 @@ Outbox::Work Outbox::Next(TimePoint deadline) {
           break;
         }
       }
-      // Work that was taken is not given up for an interruption: it stays remembered.
+      // Returning work must not lose an interruption: the flag stays set for the next call.
       if (std::holds_alternative<std::monostate>(work)) interrupted_ = false;
     }
     if (!spooled) return work;
-    // Without the lock: it may be large.
+    // Read without the lock, because the artifact may be large.
     absl::StatusOr<std::string> bytes = options_.spool->Read(*spooled);
     auto& upload = std::get<Upload>(work);
     if (bytes.ok()) {
@@ -104,7 +104,7 @@ Outbox::Work Outbox::Next(TimePoint deadline) {
       return work;
     }
     MutexLock lock(mutex_);
-    // It may have been dropped meanwhile.
+    // The upload may have been dropped in the meantime.
     const std::optional<size_t> place = FindUpload(upload);
     if (!place.has_value()) continue;
     ReplaceByFailure(upload.trial, *place,
@@ -165,8 +165,8 @@ void Outbox::Interrupt() {
 
 std::optional<size_t> Outbox::FindUpload(const Upload& upload) const {
   const Trial& trial = trials_[upload.trial];
-  // Counted, because what stands before it may be a block: a gap can call for all events again, and
-  // memory for their room, while the upload is on its way.
+  // Indexes cannot be computed, because an earlier item may be a block: during the upload, a
+  // sequence gap can make sent events unsent again, and full memory can then spool them.
   int64_t sequence = trial.acknowledged + 1;
   for (size_t i = 0; i < trial.items.size() && sequence <= upload.sequence; ++i) {
     if (sequence == upload.sequence && trial.items[i].is_checkpoint) return i;
@@ -191,8 +191,8 @@ void Outbox::UploadRefused(const Upload& upload, absl::string_view reason) {
   MutexLock lock(mutex_);
   const std::optional<size_t> place = FindUpload(upload);
   if (!place.has_value()) return;
-  // What stands before it was measured and stays. What stands behind it has not been sent, as it
-  // waited for the upload.
+  // Earlier items stay: they are valid results. Later items have not been sent, because they waited
+  // for the upload.
   ReplaceByFailure(upload.trial, *place,
                    absl::StrCat("the server does not store the checkpoint of step ", upload.step,
                                 " (", upload.bytes->size(), " bytes): ", std::string(reason)));
@@ -217,7 +217,7 @@ void Outbox::Acknowledge(const v1::StreamEventsResponse& response) {
   const int64_t index = found->second;
   Trial& trial = trials_[index];
   if (trial.closed) return;
-  // Never beyond what was sent: a server cannot have stored it.
+  // Clamped, because the server cannot have stored unsent events.
   const int64_t last_sent = trial.acknowledged + static_cast<int64_t>(trial.sent);
   LENGTHWISE_FAILPOINT("outbox.acknowledge.before");
   NoteProgressLocked();
@@ -328,7 +328,7 @@ TimePoint Outbox::patience() const {
 }
 
 void Outbox::NoteProgressLocked() {
-  // Whoever waits until the time before looks again.
+  // No notification: a thread that waits for the earlier time checks again.
   patience_ = std::min(patience_end_, After(stall_));
 }
 
@@ -365,23 +365,25 @@ int64_t Outbox::unsent_bytes() const {
   return bytes_ + spooled_bytes_;
 }
 
-// Memory and the spool. What holds at every point where the lock is free:
+// Memory and spool. Invariants whenever mutex_ is free, each with its reason:
 //
-// 1. The items of a trial are in the order of their sequence numbers, which are consecutive; the
-//    first item has `acknowledged` + 1, and a block counts as its `events`.
-// 2. The first `sent` items are single events in memory. Blocks and checkpoints that are not stored
-//    yet stand behind them: a block is unpacked before any of its events is sent, a checkpoint
-//    becomes an event before it is.
-// 3. A block is a run of neighbours: it never spans a checkpoint, whose event stays in memory while
-//    its artifact is in the spool.
-// 4. Each record of the spool belongs to one item, and Free releases it with the item.
-// 5. bytes_, event_bytes_, spooled_bytes_ and events_ are sums over all items; only Count changes
-//    them.
-// 6. A trial of which nothing is on its way can always go on: UnpackBlock may pass max_bytes by one
-//    block, so that memory full of what waits behind a block is no deadlock.
+// 1. A trial's items have consecutive sequence numbers from `acknowledged` + 1; a block counts as
+//    its `events`. So numbers need not be stored and survive spooling, and the server sees no gap.
+// 2. The first `sent` items are single events in memory; blocks and unstored checkpoints come
+//    later. So an acknowledgement drops whole items, and a checkpoint's event never precedes its
+//    artifact. A block is unpacked before its first event is sent.
+// 3. A block holds adjacent events and never spans a checkpoint, whose event stays in memory while
+//    its artifact is in the spool. So unpacking in place restores the order, and FindUpload finds a
+//    checkpoint without reading the disk.
+// 4. Each spool record belongs to exactly one item, and Free releases both. The spool reclaims a
+//    file only when all its records are released, so a leaked record would cost a whole file.
+// 5. bytes_, event_bytes_, spooled_bytes_ and events_ are sums over all items, and only Count
+//    changes them. An error in a sum would block producers forever or keep Flush from returning.
+// 6. A trial with no event in flight can always unpack its next block, even if that exceeds
+//    max_bytes by one block. Otherwise memory full of items behind that block would be a deadlock.
 
 void Outbox::SetTime(v1::Event& event) {
-  // TimeUtil::GetCurrentTime knows whole seconds alone.
+  // TimeUtil::GetCurrentTime has a resolution of one second.
   *event.mutable_time() =
       google::protobuf::util::TimeUtil::MicrosecondsToTimestamp(absl::ToUnixMicros(absl::Now()));
 }
@@ -408,7 +410,7 @@ bool Outbox::TryPut(int64_t trial, Item& item, int64_t& freed) {
     return true;
   }
   while (!HasRoom(item)) {
-    // Room for an artifact is not made: it can go to the disk itself.
+    // No events are spooled to make room for an artifact: the artifact itself can be spooled.
     if (options_.spool == nullptr || item.artifact || !SpoolBlock()) return false;
   }
   Append(trials_[trial], std::move(item));
@@ -424,7 +426,8 @@ bool Outbox::HasRoom(const Item& item) const {
 }
 
 bool Outbox::SpoolBlock() {
-  // Of the last rows of events that are here and not sent, one of each trial, the longest.
+  // Choose the largest among each trial's last run of unsent events in memory: the last events are
+  // sent last.
   Trial* longest = nullptr;
   size_t longest_first = 0;
   size_t longest_end = 0;
@@ -468,8 +471,7 @@ bool Outbox::SpoolBlock() {
 bool Outbox::UnpackBlock(int64_t index) {
   Trial& trial = trials_[index];
   Item& block = trial.items[trial.sent];
-  // A trial of which nothing is on its way may always go on: memory may be full of what waits
-  // behind its block.
+  // Invariant 6: with no event in flight, the limit does not apply.
   if (trial.sent > 0 && bytes_ + block.spooled->size > options_.max_bytes) return false;
   const absl::StatusOr<std::string> bytes = options_.spool->Read(*block.spooled);
   v1::StreamEventsRequest events;
@@ -509,7 +511,7 @@ void Outbox::WaitForRoom(int64_t trial, int64_t freed) {
 }
 
 void Outbox::Append(Trial& trial, Item item) {
-  // Until now the server had nothing to take, so it has not stalled.
+  // An empty box cannot stall: the time without progress starts with its first item.
   if (events_ == 0) NoteProgressLocked();
   trial.has_outcome = item.is_outcome;
   Count(item, 1);

@@ -1,13 +1,13 @@
-// What a lease's trials have produced and the server has not acknowledged: bounded, in order, sent
-// again when need be.
+// A bounded, ordered queue of the events and checkpoints of one lease that the server has not
+// acknowledged.
 //
-// Each trial has a queue of events with consecutive sequence numbers. A checkpoint stands in it as
-// an event whose artifact must be uploaded first: it and the events behind it wait for that. What
-// was sent stays until it is acknowledged, so that after a broken stream everything unacknowledged
-// is sent again.
+// Each trial has a queue of events with consecutive sequence numbers. A checkpoint is an event
+// whose artifact must be uploaded first; the event and those behind it wait for the upload. A sent
+// event stays in the queue until it is acknowledged, because a broken stream requires sending every
+// unacknowledged event again.
 //
-// What memory has no room for, goes to the spool where there is one, and comes back when its turn
-// to be sent has come; the order is that of the trial whether an item is here or there.
+// When memory is full, items move to the spool, if there is one, and return to memory when they are
+// next to be sent. Spooling does not change the order of a trial's items.
 #ifndef LENGTHWISE_WORKER_CONNECTION_OUTBOX_H_
 #define LENGTHWISE_WORKER_CONNECTION_OUTBOX_H_
 
@@ -32,21 +32,21 @@
 
 namespace lengthwise::worker {
 
-// Thread-safe: producers put (of one trial, one at a time), one sender takes, anyone closes. Trials
-// are named by their index in the lease.
+// Thread-safe for several producers (one at a time per trial) and one sender; any thread may close.
+// A trial is identified by its index in the lease.
 class Outbox {
  public:
   struct Options {
-    // Bytes of events and artifacts that may wait in memory; a single item may be larger when
-    // nothing else waits.
+    // Limit of events and artifacts in memory, in bytes. A single larger item is accepted when
+    // memory is empty.
     int64_t max_bytes = int64_t{256} << 20;
-    // Takes what memory has no room for; outlives the box. With it, events may take a quarter of
-    // max_bytes more when artifacts fill it. Null: producers wait then.
+    // Overflow on the disk; must outlive the box. With a spool, events may use another quarter of
+    // max_bytes when artifacts fill memory. Null: producers block when memory is full.
     Spool* spool = nullptr;
-    // A batch ends before either limit would be passed (one event always fits).
+    // Limits of a batch. A batch always holds at least one event.
     int64_t max_batch_bytes = 1 << 20;
     int32_t max_batch_events = 256;
-    // A larger event would not fit into a message; a log line that says so takes its place.
+    // A larger event does not fit a message; a log line that says so replaces it.
     int64_t max_event_bytes = 7 << 20;
   };
 
@@ -62,54 +62,53 @@ class Outbox {
 
   Outbox(const v1::Lease& lease, const Options& options);
 
-  // Producers. Both set trial, attempt, sequence and time; wait while box and spool are full; and
-  // drop what comes for a trial that is closed or has had its outcome. Log lines beyond the
-  // attempt's budget (log_budget.h) are dropped, too.
+  // For producers. Both assign the trial, attempt, sequence and time. They block while memory and
+  // spool are full. They drop items of a trial that is closed or has an outcome, and Put also drops
+  // log lines beyond the attempt's budget (log_budget.h).
   void Put(int64_t trial, v1::Event event);
   void PutCheckpoint(int64_t trial, int64_t step, std::string bytes);
 
-  // The sender. Next waits for work until `deadline` or Interrupt. An upload is handed out until
-  // its result is told; the trials take turns.
+  // For the sender. Next waits for work until `deadline` or Interrupt, and serves the trials in
+  // turn. It returns the same upload again until UploadStored or UploadRefused.
   Work Next(TimePoint deadline);
   void Interrupt();
   void UploadStored(const Upload& upload, const v1::Checkpoint& checkpoint);
-  // The server will never take this artifact: a temporary failure with the reason takes the
-  // checkpoint's place, and what came behind it is dropped. A trial whose model is not stored has
-  // not succeeded.
+  // The server permanently refuses this artifact. A temporary failure with the reason replaces the
+  // checkpoint and all items behind it, because a trial without a stored model has not succeeded.
   void UploadRefused(const Upload& upload, absl::string_view reason);
-  // Drops what is acknowledged, and carries out refusals: STALE_LEASE closes the trial;
-  // SEQUENCE_GAP sends again from the acknowledged number (where that is not here any more, the
-  // whole box is closed); INVALID replaces what waits by a temporary failure with the server's
-  // detail, and when that is refused too, closes the trial.
+  // Drops acknowledged events and handles refusals. STALE_LEASE closes the trial. SEQUENCE_GAP
+  // sends again from the acknowledged number, or closes the box if those events were dropped
+  // already. INVALID replaces all waiting items by a temporary failure with the server's detail; if
+  // the server refuses that too, the trial is closed.
   void Acknowledge(const v1::StreamEventsResponse& response);
-  // Everything unacknowledged is to be sent again.
+  // Marks every unacknowledged event as unsent.
   void Resend();
-  // Whether something was sent and not acknowledged.
+  // Returns true if a sent event is not acknowledged yet.
   bool awaits_acknowledgement() const;
 
-  // Drops what waits of a trial, or of all, for good; wakes everyone who waits.
+  // Discard the items of a trial, or of all trials, permanently, and wake all waiting threads.
   void CloseTrial(int64_t trial);
   void Close();
-  // Closes the box at `end`, or once it made no progress for `stall` (counted from now), for
-  // whoever waits then. Progress is an acknowledgement, a stored artifact, the first item of an
-  // empty box, or NoteProgress.
+  // Limits waiting: a waiting thread closes the box at `end`, or after `stall` without progress,
+  // counted from now. Progress is an acknowledgement, a stored artifact, the first item of an empty
+  // box, or NoteProgress.
   void SetPatience(TimePoint end, absl::Duration stall = absl::InfiniteDuration());
-  // The server took a part of an upload.
+  // Reports that the server accepted part of an upload.
   void NoteProgress();
-  // When waiting ends if there is no progress before; kNever without SetPatience.
+  // When waiting ends without further progress. kNever without SetPatience.
   TimePoint patience() const;
 
-  // Waits until nothing is left to send or acknowledge; false when the box was closed instead.
+  // Waits until every item is acknowledged. Returns false if the box was closed instead.
   bool Flush();
-  // Sleeps until `time`, or less when the box is closed.
+  // Sleeps until `time` or until the box is closed.
   void Sleep(TimePoint time);
 
   // Lock-free.
   bool closed() const { return closed_.load(std::memory_order_acquire); }
-  // The trial takes no more events.
+  // Returns true if the trial accepts no more events.
   bool stopped(int64_t trial) const { return stopped_[trial].load(std::memory_order_acquire); }
 
-  // Whether the trial's outcome was acknowledged, or it was closed.
+  // Returns true if the trial's outcome was acknowledged or the trial was closed.
   bool finished(int64_t trial) const;
   int64_t unsent_events() const;
   // In memory and in the spool.
@@ -118,12 +117,12 @@ class Outbox {
  private:
   // An event, a checkpoint, or a block of events in the spool.
   struct Item {
-    // Without trial, attempt and sequence, which its place says. Empty for a block.
+    // Without trial, attempt and sequence, which follow from its position. Empty for a block.
     v1::Event event;
-    // A checkpoint's, until it is stored; null where it is in the spool.
+    // A checkpoint's bytes until they are stored; null while they are in the spool.
     std::shared_ptr<const std::string> artifact;
     std::optional<Spool::Record> spooled;
-    bool is_checkpoint = false;  // that is not stored yet
+    bool is_checkpoint = false;  // not stored yet
     bool is_outcome = false;
     int32_t events = 1;
     int64_t bytes = 0;  // in memory
@@ -132,54 +131,58 @@ class Outbox {
   struct Trial {
     std::string name;
     int32_t attempt = 0;
-    int64_t acknowledged = 0;  // the first of `items` has the number after it
-    // Of `items`, from the front; there are no blocks among them.
+    int64_t acknowledged = 0;  // the first of `items` has the next number
+    // Number of sent items, from the front of `items`. None of them is a block.
     size_t sent = 0;
     std::deque<Item> items;
     LogBudget log;
     bool has_outcome = false;  // put
     bool closed = false;
-    bool refused = false;  // what waits is the failure that took a refused batch's place
+    bool refused = false;  // a failure replaced its items
     bool finished = false;
   };
 
   static void SetTime(v1::Event& event);
-  // What an event takes in memory, about.
+  // Approximate size of an event in memory, in bytes.
   static int64_t BytesOf(const v1::Event& event);
 
   void PutItem(int64_t trial, Item item) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Takes the item if there is room in memory for it, or drops it if nobody wants it; otherwise
-  // tells how often there had been room again.
+  // Appends the item if memory has room, or drops it if the trial accepts no more items. Otherwise
+  // returns false and sets `freed` to freed_, for WaitForRoom.
   bool TryPut(int64_t trial, Item& item, int64_t& freed) ABSL_LOCKS_EXCLUDED(mutex_);
   bool HasRoom(const Item& item) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Moves a block of events to the spool. False: there are none, or no room.
+  // Moves a block of events to the spool. Returns false if there are no events to move or the spool
+  // has no room.
   bool SpoolBlock() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Brings the block at the trial's `sent` back. False: not now, for memory is full.
+  // Reads the block at the trial's `sent` back into memory. Returns false while memory is full.
   bool UnpackBlock(int64_t index) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Moves an artifact that is not here yet to the spool. False: there is no room.
+  // Writes the artifact of an item that is not in the box yet to the spool. Returns false if there
+  // is no spool, no artifact or no room.
   bool SpoolArtifact(Item& item) ABSL_LOCKS_EXCLUDED(mutex_);
   void WaitForRoom(int64_t trial, int64_t freed) ABSL_LOCKS_EXCLUDED(mutex_);
   void Append(Trial& trial, Item item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Counts what an item takes, and gives it back.
+  // Count adds (sign 1) or subtracts (-1) an item's size. Free also releases its record in the
+  // spool.
   void Count(const Item& item, int sign) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Free(Item& item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Makes an event of a checkpoint.
+  // Turns a checkpoint whose artifact is stored into a plain event.
   void FreeArtifact(Item& item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NoteProgressLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Waits for a change, or closes the box when patience is over.
+  // Waits for a change; closes the box when patience ends.
   void Wait() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Drops the items of a trial from one on.
+  // Drops the items of a trial from index `first`.
   void DropItems(Trial& trial, size_t first) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CloseTrialLocked(int64_t index) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CloseLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void DropAcknowledged(Trial& trial, int64_t sequence) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // A failure for this reason takes the place of the items from `first` on.
+  // Replaces the items from index `first` by a temporary failure with this reason.
   void ReplaceByFailure(int64_t index, size_t first, const std::string& reason)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The place of an upload among its trial's items, or nothing when it is not waited for any more.
+  // Index of an upload among its trial's items; nullopt if it was dropped or stored.
   std::optional<size_t> FindUpload(const Upload& upload) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Whether there was work; it may lack a spooled artifact's bytes, which `spooled` then names.
+  // Returns false if there is no work. If `spooled` is set, the caller must read the upload's bytes
+  // from there.
   bool TakeWork(Work& work, std::optional<Spool::Record>& spooled)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   v1::StreamEventsRequest TakeBatch(Trial& trial) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -196,11 +199,11 @@ class Outbox {
   std::vector<Trial> trials_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<std::string, int64_t> index_by_name_ ABSL_GUARDED_BY(mutex_);
   int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;          // in memory
-  int64_t event_bytes_ ABSL_GUARDED_BY(mutex_) = 0;    // of them, of events
+  int64_t event_bytes_ ABSL_GUARDED_BY(mutex_) = 0;    // the events' part
   int64_t spooled_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // on the disk
-  int64_t events_ ABSL_GUARDED_BY(mutex_) = 0;         // with checkpoints
-  int64_t freed_ ABSL_GUARDED_BY(mutex_) = 0;          // how often there was room again
-  size_t turn_ ABSL_GUARDED_BY(mutex_) = 0;            // the trial that is served next
+  int64_t events_ ABSL_GUARDED_BY(mutex_) = 0;         // including checkpoints
+  int64_t freed_ ABSL_GUARDED_BY(mutex_) = 0;          // how often room was freed
+  size_t turn_ ABSL_GUARDED_BY(mutex_) = 0;            // the trial to serve next
   bool interrupted_ ABSL_GUARDED_BY(mutex_) = false;
   // When waiting ends: at the earlier of patience_end_ and stall_ after the last progress.
   TimePoint patience_ ABSL_GUARDED_BY(mutex_) = kNever;

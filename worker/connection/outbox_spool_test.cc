@@ -97,7 +97,7 @@ bool SendOne(Outbox& outbox, Store& store) {
   return true;
 }
 
-TEST(OutboxSpool, TrainingGoesOnWhileNobodyTakesAnythingAndAllIsHandedInAfterwards) {
+TEST(OutboxSpool, TrainingContinuesDuringAnOutage) {
   Spool spool({.directory = NewDirectory(), .file_bytes = 100'000});
   Outbox outbox(LeaseOf(1), {.max_bytes = 200'000, .spool = &spool});
   // Six times what memory may hold: without a spool the first lines would wait for ever.

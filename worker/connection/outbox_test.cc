@@ -134,7 +134,7 @@ TEST(Outbox, EventsBehindACheckpointWaitForItsUpload) {
   EXPECT_THAT(Sequences(NextBatch(outbox)), ElementsAre(1, 2, 3));
 }
 
-TEST(Outbox, ArtifactThatTheServerWillNeverTakeBecomesAFailureInItsPlace) {
+TEST(Outbox, RefusedArtifactBecomesAFailure) {
   Outbox outbox(LeaseOf(1), {});
   outbox.PutCheckpoint(0, 100, "bytes");
   outbox.Put(0, LogEvent("behind it"));

@@ -1,4 +1,4 @@
-// What a worker has learned of its device's memory: how many trials of a shape it takes at once.
+// Remembers, by shape, how many trials fit this worker's device memory at once.
 #ifndef LENGTHWISE_WORKER_CONNECTION_PACK_CAPACITIES_H_
 #define LENGTHWISE_WORKER_CONNECTION_PACK_CAPACITIES_H_
 

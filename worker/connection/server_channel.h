@@ -20,7 +20,7 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateServerChannel(
 
 using rpc::ToStatus;
 
-// Whether the same call may succeed later: the server is away, overloaded or restarting, or the
+// Returns true if a retry may succeed: the server is away, overloaded or restarting, or the
 // worker's token may be renewed (its file is read again).
 bool IsTransient(const absl::Status& status);
 

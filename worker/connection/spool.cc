@@ -18,7 +18,7 @@ namespace {
 
 using platform::MutexLock;
 
-// Within this process alone: the hash of another has another seed.
+// Valid in this process only: the hash's seed differs between processes.
 uint64_t Check(absl::string_view bytes) { return absl::HashOf(bytes); }
 
 absl::Status MakePrivateDirectory(const std::string& path) {
@@ -79,7 +79,7 @@ absl::StatusOr<std::string> Spool::Read(const Record& record) {
   absl::StatusOr<std::string> bytes = file->file->Read(record.offset, record.size);
   if (bytes.ok() && Check(*bytes) != record.check) {
     return absl::DataLossError(
-        absl::StrCat("what was spooled in ", options_.directory, " was changed on the disk"));
+        absl::StrCat("spooled data in ", options_.directory, " was changed on the disk"));
   }
   return bytes;
 }
@@ -93,7 +93,7 @@ void Spool::ReleaseLocked(const Record& record) {
   const auto found = files_.find(record.file);
   if (found == files_.end() || --found->second->records > 0) return;
   bytes_ -= found->second->size;
-  files_.erase(found);  // closes it, and with it its space is free
+  files_.erase(found);  // closing the unnamed file frees its space
 }
 
 int64_t Spool::bytes() const {
@@ -107,10 +107,10 @@ void Spool::Log(const absl::Status& status) {
   if (message == failure_) return;
   failure_ = std::move(message);
   if (status.ok()) {
-    platform::LogInfo("the spool takes events and checkpoints again");
+    platform::LogInfo("the spool accepts events and checkpoints again");
   } else {
     platform::LogWarning(absl::StrCat(
-        failure_, "; training waits when memory is full, until the server takes something"));
+        failure_, "; training waits when memory is full, until the server accepts events"));
   }
 }
 

@@ -1,4 +1,4 @@
-// Where a worker puts what its memory has no room for while the server is away: on the disk.
+// Disk overflow for the outbox during a server outage.
 #ifndef LENGTHWISE_WORKER_CONNECTION_SPOOL_H_
 #define LENGTHWISE_WORKER_CONNECTION_SPOOL_H_
 
@@ -17,17 +17,17 @@
 
 namespace lengthwise::worker {
 
-// Records in files without names, so that a worker that dies leaves nothing behind: what it had not
-// handed in comes again from its checkpoints. The space of a file is free again when all its
-// records are released. Thread-safe.
+// Stores records in unnamed temporary files. They vanish when the worker exits, which is safe
+// because the next attempt repeats unsent work from the last stored checkpoint. A file's space is
+// reclaimed when all its records are released. Thread-safe.
 class Spool {
  public:
   struct Options {
-    // Made when the first record is written, for this user alone.
+    // Created with the first record, with access for this user only.
     std::string directory;
-    // Most bytes of all files; 0: nothing is ever written.
+    // Limit of all files, in bytes. 0 disables the spool.
     int64_t max_bytes = int64_t{4} << 30;
-    // A file that has so many takes no more records.
+    // A file of this size or more, in bytes, receives no more records.
     int64_t file_bytes = 16 << 20;
   };
 
@@ -40,24 +40,24 @@ class Spool {
 
   explicit Spool(Options options) : options_(std::move(options)) {}
 
-  // Nothing when there is no room: the spool is full, or the disk is, or cannot be written, which
-  // is logged.
+  // Returns nullopt if the spool is full or the disk cannot be written; logs the reason once.
   std::optional<Record> Write(absl::string_view bytes);
-  // DATA_LOSS: these are not the bytes that were written.
+  // DATA_LOSS: the record was released, or the file's bytes changed.
   absl::StatusOr<std::string> Read(const Record& record);
   void Release(const Record& record);
 
-  // Of all files.
+  // Size of all files, including released records of files still in use.
   int64_t bytes() const;
 
  private:
   struct File {
     std::unique_ptr<platform::TemporaryFile> file;
     int64_t size = 0;
-    int64_t records = 0;  // not released
+    int64_t records = 0;  // unreleased
   };
 
-  // Finds room for a record. Errors of the disk.
+  // Reserves space for a record. RESOURCE_EXHAUSTED: max_bytes is reached; other errors are the
+  // disk's.
   absl::StatusOr<Record> Reserve(int64_t size, std::shared_ptr<File>& file);
   void ReleaseLocked(const Record& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Log(const absl::Status& status);
@@ -67,7 +67,7 @@ class Spool {
   std::map<int64_t, std::shared_ptr<File>> files_ ABSL_GUARDED_BY(mutex_);
   int64_t newest_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  // The last write failed for this reason, which was logged.
+  // Reason why the last write failed, already logged; empty after a success.
   std::string failure_ ABSL_GUARDED_BY(mutex_);
 };
 

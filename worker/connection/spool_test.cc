@@ -72,10 +72,10 @@ TEST(Spool, ADiskThatCannotBeWrittenIsOneWithoutRoom) {
   // Once, and when it is over.
   EXPECT_THAT(log, testing::HasSubstr("training waits when memory is full"));
   EXPECT_EQ(log.find("training waits"), log.rfind("training waits"));
-  EXPECT_THAT(log, testing::HasSubstr("takes events and checkpoints again"));
+  EXPECT_THAT(log, testing::HasSubstr("accepts events and checkpoints again"));
 }
 
-TEST(Spool, AWriteThatFailsOnItsWayIsOneWithoutRoomAndHarmsNoOther) {
+TEST(Spool, FailedWriteHarmsNoOtherRecord) {
   // A limit on the size of files fails writes as a full disk does: in the middle.
   signal(SIGXFSZ, SIG_IGN);
   rlimit limit;

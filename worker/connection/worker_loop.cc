@@ -211,13 +211,13 @@ absl::Status Connection::RunLease(v1::Lease lease) {
     return absl::OkStatus();
   }
   if (draining()) {
-    // What could not be sent says that the server is away: one short try is enough.
+    // Unsent events mean that the server is away: one short try is enough.
     ReleaseLease(session.lease(), "the worker was asked to stop",
                  sent ? options_.rpc_timeout : std::min(options_.rpc_timeout, absl::Seconds(2)));
     return absl::OkStatus();
   }
   if (const std::string preemption = session.preemption(); !preemption.empty()) {
-    // What could not be sent is made again from the last checkpoint that was.
+    // The next attempt repeats unsent work from the last stored checkpoint.
     ReleaseLease(session.lease(), preemption, options_.rpc_timeout);
     return absl::OkStatus();
   }

@@ -39,15 +39,15 @@ class Connection {
     std::function<absl::Status(const absl::Status&)> explain;
     // See worker_id.h.
     std::string worker_id;
-    // Full name of the experiment whose trials alone are leased; empty: of all.
+    // Full name of the only experiment to lease trials from. Empty means all.
     std::string experiment;
     // How long one AcquireLease waits for a pack; at most 60 s.
     absl::Duration acquire_wait = absl::Seconds(20);
-    // Of calls that answer at once.
+    // Deadline of calls that the server answers at once.
     absl::Duration rpc_timeout = absl::Seconds(10);
     // Between tries of anything.
     Backoff::Options backoff;
-    // Run returns when there was no lease for so long.
+    // Run returns after this long without a lease.
     absl::Duration exit_when_idle = absl::InfiniteDuration();
     // When the worker begins to drain by itself, because its machine is lent until soon after.
     TimePoint drain_at = kNever;
@@ -73,7 +73,7 @@ class Connection {
   // returns at once.
   void Drain();
 
-  // What the newest heartbeat would tell of this worker. Thread-safe.
+  // Returns the measurements that a heartbeat would report now. Thread-safe.
   v1::WorkerMeasurements ReadMeasurements();
 
  private:
@@ -81,7 +81,7 @@ class Connection {
   absl::StatusOr<v1::Lease> AcquireLease(absl::Duration wait);
   // Runs a lease to its end. Errors are those of the runner.
   absl::Status RunLease(v1::Lease lease);
-  // Tries for `patience`; a lease that nobody renews ends by itself, too.
+  // Retries for `patience`. An unreleased lease expires on its own.
   void ReleaseLease(const v1::Lease& lease, const std::string& reason, absl::Duration patience);
   // Until no lease may be asked for; infinite without drain_at.
   absl::Duration TimeForLeases();
@@ -103,7 +103,7 @@ class Connection {
   bool draining_ ABSL_GUARDED_BY(mutex_) = false;
   LeaseSession* session_ ABSL_GUARDED_BY(mutex_) = nullptr;
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
-  // Of the leases so far, from a lease to its first step.
+  // Longest time from a lease to its first step so far.
   absl::Duration longest_start_;  // Run's thread
   // Exists while Run runs.
   std::unique_ptr<Presence> presence_ ABSL_GUARDED_BY(mutex_);

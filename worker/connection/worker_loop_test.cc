@@ -96,7 +96,7 @@ TEST_F(ConnectionTest, LostLeaseStopsTheRunnerAndNothingMoreIsWritten) {
   });
 }
 
-TEST_F(ConnectionTest, StaleFencingTokenStopsTheTrialWhoseWriteWasRefused) {
+TEST_F(ConnectionTest, StaleFencingTokenStopsTheTrial) {
   server_.With([](State& state) { state.stale_trials.insert("a"); });
   OfferLease(LeaseOf({"a", "b"}));
   std::promise<std::pair<Directive, Directive>> directives;
@@ -158,7 +158,7 @@ TEST_F(ConnectionTest, RegistersAgainWhenTheServerForgotIt) {
   EXPECT_TRUE(Stop().ok());
 }
 
-TEST_F(ConnectionTest, RunnerThatCannotRunGivesTheLeaseBackAndTriesTheNext) {
+TEST_F(ConnectionTest, FailedRunnerReleasesLeaseAndContinues) {
   OfferLease(LeaseOf({"a"}));
   OfferLease(LeaseOf({"b"}, "lease-2"));
   StartWorker([&](const v1::Lease& lease, PackSession& session) {
@@ -250,7 +250,7 @@ TEST_F(ConnectionTest, FinalRefusalOfTheRegistrationEndsTheWorker) {
   EXPECT_EQ(Join(), absl::FailedPreconditionError("build both from the same source"));
 }
 
-TEST_F(ConnectionTest, AWorkerThatTheServerNeverTookEndsWithoutARightToken) {
+TEST_F(ConnectionTest, NewWorkerWithWrongTokenExits) {
   server_.With([](State& state) {
     state.registration_failures = {{grpc::StatusCode::UNAUTHENTICATED, "the token expired"}};
   });
@@ -259,7 +259,7 @@ TEST_F(ConnectionTest, AWorkerThatTheServerNeverTookEndsWithoutARightToken) {
 }
 
 // Its token may be renewed while it trains: what it has done is not lost.
-TEST_F(ConnectionTest, AWorkerWhoseTokenExpiresWorksOnAndHandsInAfterwards) {
+TEST_F(ConnectionTest, WorkerWithExpiredTokenKeepsTraining) {
   const grpc::Status expired(grpc::StatusCode::UNAUTHENTICATED, "the token expired");
   OfferLease(LeaseOf({"a"}));
   StartWorker([&](const v1::Lease&, PackSession& session) {

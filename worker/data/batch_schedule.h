@@ -1,4 +1,4 @@
-// What each training step trains on. No LibTorch.
+// Determines the batch of each training step. No LibTorch.
 #ifndef LENGTHWISE_WORKER_DATA_BATCH_SCHEDULE_H_
 #define LENGTHWISE_WORKER_DATA_BATCH_SCHEDULE_H_
 

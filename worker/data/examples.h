@@ -69,12 +69,12 @@ struct EvaluationRows {
   bool validation = false;
 };
 
-// What outputs are compared with: by soft-max cross-entropy, or by their squared errors.
+// Kind of targets. Classes are scored by soft-max cross-entropy, numbers by squared error.
 enum class Targets : uint8_t { kClasses, kNumbers };
 
 // A sequence that a user gives instead of a sampler.
 struct GivenSequence {
-  // Where it stands on the task's axis: n.
+  // Its value n on the task's axis.
   int64_t length = 0;
   std::vector<int64_t> tokens;  // [T], or
   std::vector<double> numbers;  // [T]
@@ -87,7 +87,7 @@ class ExampleSource {
  public:
   virtual ~ExampleSource() = default;
 
-  // Of an example at `n`: tokens that the task gives, and tokens in all (T).
+  // Tokens of an example at `n`: of its input, and in total (T).
   virtual int64_t InputTokens(int64_t n) const = 0;
   virtual int64_t SequenceTokens(int64_t n) const = 0;
 
@@ -95,7 +95,7 @@ class ExampleSource {
   // training samples are asked for.
   virtual absl::Status Prepare(uint64_t data_seed) { return absl::OkStatus(); }
 
-  // Of `asked` evaluation sequences, how many there are at `n`.
+  // Returns how many of `asked` evaluation sequences exist at `n`.
   virtual int64_t EvaluationSequences(int64_t n, int64_t asked) const { return asked; }
 
   // The sequence of an input of the user's: INVALID_ARGUMENT, naming what is accepted, where the
@@ -121,7 +121,7 @@ class Examples : public ExampleSource {
   // Tokens are below it; and classes.
   virtual int64_t input_columns() const = 0;
   virtual bool has_numbers() const { return false; }
-  // Whether token 0 is an empty cell.
+  // Returns true if token 0 is an empty cell.
   virtual bool has_blank() const { return false; }
   virtual int64_t output_columns() const = 0;
 
@@ -132,14 +132,16 @@ class Examples : public ExampleSource {
   // same `n`.
   virtual void AppendTraining(const SampleAddresses& addresses, int64_t n, Batch& batch) const = 0;
 
-  // How many evaluation sequences, from sequence `first` on, have as many tokens as that one.
+  // Returns the number of consecutive evaluation sequences, from `first`, with the same number of
+  // tokens.
   virtual int64_t RowsOfOneShape(int64_t n, int64_t asked, int64_t first) const {
     return EvaluationSequences(n, asked) - first;
   }
 
   virtual void AppendEvaluation(const EvaluationRows& rows, Batch& batch) const = 0;
 
-  // Whether there are evaluation sequences of whole numbers at `n`, for the accuracy by rounding.
+  // Returns true if evaluation sequences of whole numbers exist at `n`, for the accuracy by
+  // rounding.
   virtual bool HasWholeNumbers(int64_t n) const { return false; }
 };
 

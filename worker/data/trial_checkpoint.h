@@ -26,9 +26,9 @@ namespace lengthwise::worker::checkpoints {
 struct CheckpointHeader {
   // Training steps done.
   int64_t step = 0;
-  // Of the program that wrote it: version and source revision.
+  // Version and source revision of the program that wrote the checkpoint.
   std::string program_version;
-  // Of the trial's specification.
+  // Fingerprint of the trial's specification.
   std::string fingerprint;
   // Wall-clock seconds of training up to this step, over all attempts. 0, which writes nothing, for
   // a trial that no clock stops: its checkpoints must have the same bytes whenever it is run.

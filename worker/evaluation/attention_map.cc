@@ -5,7 +5,7 @@
 namespace lengthwise::worker::evaluation {
 namespace {
 
-// What stands in a map's tokens where the model saw a number.
+// A map's token for a position at which the model saw a number.
 constexpr int32_t kNumberToken = -1;
 
 }  // namespace

@@ -45,12 +45,12 @@ int64_t SequencesPerChunk(const SequenceSize& size, int64_t members, int64_t mem
 class Evaluator {
  public:
   struct Options {
-    // Of samples and positions.
+    // Seed of samples and positions.
     uint64_t seed = 0;
     // Size of the network, for the estimate of memory.
     int64_t heads = 0;
     int64_t d_model = 0;
-    // What the estimate of a forward pass may reach, bytes. Sequences go through in chunks that
+    // Limit of a forward pass's estimated memory, in bytes. Sequences are evaluated in chunks that
     // fit.
     int64_t memory_bytes = int64_t{256} << 20;
   };
@@ -101,7 +101,8 @@ class Evaluator {
                                                       const Source& source,
                                                       const std::function<bool()>& keep_going,
                                                       double embedding_noise, Scorer& scorer) const;
-  // Of a sequence that is, or counts as, evaluation sequence `sequence` of its length.
+  // Captures the attention for a sequence that is, or stands for, evaluation sequence `sequence` of
+  // its length.
   v1::AttentionMap Capture(const models::ParameterSet& parameters, const data::GivenSequence& given,
                            int64_t sequence) const;
   // Sequences of `tokens` tokens that fit through at once.

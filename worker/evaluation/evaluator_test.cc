@@ -132,7 +132,7 @@ TEST_F(EvaluatorTest, ChunksDoNotChangeTheScores) {
   }
 }
 
-TEST_F(EvaluatorTest, OneDrawOfPositionsServesAllChunksAndMembersOfALength) {
+TEST_F(EvaluatorTest, ChunksAndMembersShareOnePositionDraw) {
   const Oracle oracle(2.0);
   Score(oracle, 6, 3, 1);
   Score(oracle, 6, 3, kPlenty);
@@ -263,7 +263,7 @@ TEST(ChunkingTest, AttentionOfLongSequencesDominates) {
             2 * BytesPerSequence(size));
 }
 
-TEST(ChunkingTest, MemoryGrowsWithTheLengthAloneWhereLogitsAreNotHeld) {
+TEST(ChunkingTest, MemoryIsLinearWithoutStoredLogits) {
   const SequenceSize size = {.tokens = 1500, .heads = 8, .d_model = 64, .holds_logits = false};
   SequenceSize twice = size;
   twice.tokens = 3000;

@@ -26,12 +26,12 @@ namespace lengthwise::worker::evaluation {
 class LanguageEvaluator {
  public:
   struct Options {
-    // Of questions and positions.
+    // Seed of questions and positions.
     uint64_t seed = 0;
     // Size of the network, for the estimate of memory.
     int64_t blocks = 0;
     int64_t d_model = 0;
-    // What keys and values of the questions that are answered at once may take, bytes.
+    // Limit of the key-value cache of the questions that are answered together, in bytes.
     int64_t memory_bytes = int64_t{1} << 30;
   };
 
@@ -46,9 +46,9 @@ class LanguageEvaluator {
                                    int64_t questions, const std::function<bool()>& keep_going,
                                    const ScoreOptions& options = {}) const;
 
-  // What the model writes after each prompt, up to and with its first end token or as far as there
-  // is room; nothing where `keep_going` said no. The prompts are of questions of `size`; those of
-  // one length are answered together.
+  // Returns the model's continuation of each prompt, up to and including its first end token or
+  // until there is no room; nullopt if `keep_going` returned false. The prompts are of questions of
+  // `size`; those of one length are answered together.
   std::optional<std::vector<std::vector<int32_t>>> Answer(
       const models::ParameterSet& parameters, int64_t size,
       absl::Span<const tasks::TextExample> questions,

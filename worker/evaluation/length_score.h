@@ -1,4 +1,4 @@
-// How well a model does at one length.
+// A model's score at one length.
 #ifndef LENGTHWISE_WORKER_EVALUATION_LENGTH_SCORE_H_
 #define LENGTHWISE_WORKER_EVALUATION_LENGTH_SCORE_H_
 
@@ -12,16 +12,16 @@
 
 namespace lengthwise::worker::evaluation {
 
-// What scoring a length is asked for beside the score of all its sequences.
+// Options of scoring a length.
 struct ScoreOptions {
   // Standard deviation of the noise on the embeddings of tokens; 0 for none.
   double embedding_noise = 0;
-  // Whether `each_accuracy`, `each_loss` and `wrong_answers` are filled.
+  // True to fill `each_accuracy`, `each_loss` and `wrong_answers`.
   bool each_sequence = false;
-  // Whether the model is asked again, for whole numbers, and `metrics` have "rounding_accuracy".
-  // The task must have such sequences (data::Examples::HasWholeNumbers).
+  // True to evaluate again on whole numbers and set "rounding_accuracy" in `metrics`. The task must
+  // have such sequences (data::Examples::HasWholeNumbers).
   bool rounding = false;
-  // Whether the sequences are those of validation (data::EvaluationRows).
+  // True to use validation sequences (data::EvaluationRows).
   bool validation = false;
 };
 
@@ -38,14 +38,13 @@ struct LengthScore {
   int64_t sequences = 0;
   // Other measures of the same sequences, by their names in LengthAccuracies.metrics.
   std::map<std::string, double> metrics;
-  // Of the single sequences, in order: the share of its outputs that count and are right (of text 1
-  // where the answer is right to the last token, otherwise 0), and its mean loss. Empty unless
-  // asked for.
+  // For each sequence, in order: the share of its counted outputs that are right (for text, 1 if
+  // the whole answer is right, else 0), and its mean loss. Empty unless requested.
   std::vector<float> each_accuracy;
   std::vector<float> each_loss;
-  // Of text, by ascending sequence. Empty unless asked for.
+  // For text, by ascending sequence. Empty unless requested.
   std::vector<v1::SequenceScores::WrongAnswer> wrong_answers;
-  // Of text: what is wrong with the answers.
+  // For text: errors in the answers.
   std::optional<v1::AnswerErrors> errors;
 };
 

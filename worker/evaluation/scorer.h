@@ -23,8 +23,8 @@ class Scorer {
   // member, which all members saw.
   virtual void Add(const at::Tensor& outputs, const data::BatchTensors& chunk) = 0;
 
-  // Of each member. Counts are integers and losses are summed in double precision, so that chunks
-  // matter only where the kernels' rounding depends on the size of a batch.
+  // Returns each member's score. Counts are integers and losses are summed in double precision, so
+  // chunk sizes matter only if the kernels' rounding depends on the batch size.
   virtual std::vector<LengthScore> Scores() const = 0;
 };
 
@@ -32,8 +32,8 @@ class Scorer {
 std::unique_ptr<Scorer> CreateScorer(const data::Examples& examples, int64_t members,
                                      at::Device device, bool each_sequence = false);
 
-// Of sequences of whole numbers: accuracy is the share of those whose outputs all round to their
-// targets, and nothing else is measured.
+// Scores sequences of whole numbers. Accuracy is the share of sequences whose outputs all round to
+// their targets; nothing else is measured.
 std::unique_ptr<Scorer> CreateRoundingScorer(double rounding_unit, int64_t members);
 
 }  // namespace lengthwise::worker::evaluation

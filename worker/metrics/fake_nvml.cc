@@ -43,6 +43,6 @@ int nvmlDeviceGetUtilizationRates(void* handle, Utilization* utilization) {
   *utilization = {.gpu = 37, .memory = 5};
   return 0;
 }
-// Who has initialized it and not shut it down.
+// Number of initializations without a shutdown yet.
 int FakeNvmlUsers() { return users; }
 }

@@ -1,4 +1,4 @@
-// What a worker measures of itself, from its start on.
+// A worker's measurements of itself since its start.
 #ifndef LENGTHWISE_WORKER_METRICS_MEASUREMENTS_H_
 #define LENGTHWISE_WORKER_METRICS_MEASUREMENTS_H_
 
@@ -14,8 +14,7 @@
 
 namespace lengthwise::worker {
 
-// Outlives leases: its counters only grow. Thread-safe; counting takes a lock that nobody holds for
-// long.
+// Spans leases: its counters only grow. Thread-safe; locks are held briefly.
 class Measurements {
  public:
   using ReadGpu = std::function<std::optional<v1::GpuUse>()>;

@@ -1,5 +1,5 @@
-// What NVIDIA's driver says of a GPU's use, through NVML, which is loaded where it is installed and
-// not linked.
+// Reads a GPU's utilization through NVIDIA's NVML, which is loaded at run time if installed, not
+// linked.
 #ifndef LENGTHWISE_WORKER_METRICS_NVML_H_
 #define LENGTHWISE_WORKER_METRICS_NVML_H_
 

@@ -251,7 +251,8 @@ absl::StatusOr<Blueprint> MakeBlueprint(const v1::TrialSpecification& specificat
   }
   std::shared_ptr<const tasks::examples::ExampleSet> set;
   if (created == nullptr) {
-    Require(fetch != nullptr, "task", "is a file of examples, which nobody brings", problems);
+    Require(fetch != nullptr, "task", "is a file of examples, which this worker cannot fetch",
+            problems);
     if (!problems.empty()) return Refuse(problems);
     ASSIGN_OR_RETURN(set, data::LoadExamples(task.choice.parameters, task.entry->kind, fetch));
     if (task.entry->kind == tasks::TaskKind::kText) {

@@ -1,4 +1,4 @@
-// What the trials of a pack share: everything of their specifications but seeds and learning rates,
+// The specification that all trials of a pack share (everything except seeds and learning rates),
 // checked against the catalogues. No LibTorch.
 #ifndef LENGTHWISE_WORKER_TRAINING_BLUEPRINT_H_
 #define LENGTHWISE_WORKER_TRAINING_BLUEPRINT_H_
@@ -20,7 +20,7 @@
 
 namespace lengthwise::worker::training {
 
-// Members that go through the kernels together.
+// A contiguous range of a pack's members that kernels compute together.
 struct MemberRange {
   int64_t first = 0;
   int64_t count = 0;
@@ -34,17 +34,18 @@ struct Blueprint {
     catalogue::Parameters parameters;
   };
 
-  // What this one trains on and evaluates, one of the two by the task's kind; the other is null.
+  // The source of training and evaluation data. The task's kind determines which of the two is set;
+  // the other is null.
   std::unique_ptr<data::Examples> examples;
   std::unique_ptr<data::TextExamples> text;
   Choice network;
   Choice encoding;
   Choice optimizer;
-  // Of the catalogue; lives forever.
+  // Catalogue entry with static lifetime.
   const models::ScheduleEntry* schedule = nullptr;
   catalogue::Parameters schedule_parameters;
   data::BatchSchedule batches{v1::Training()};
-  // Size of the network, and most tokens of any sequence it will see.
+  // Size of the network, and the largest number of tokens in any of its sequences.
   models::EncodingContext size;
   v1::Training training;
   v1::Evaluation evaluation;
@@ -52,23 +53,23 @@ struct Blueprint {
   // The examples or the text.
   data::ExampleSource& source() const;
 
-  // Whether all lengths of the final evaluation have sequences of whole numbers, too, which it then
-  // asks for the accuracy by rounding.
+  // Returns true if every length of the final evaluation also has sequences of whole numbers, which
+  // the evaluation then uses for the accuracy by rounding.
   bool HasWholeNumbers() const;
 
-  // What a point of the loss curve says of the batch: the length of its inputs, or the tokens of
-  // text's sequences.
+  // Length to report with a point of the loss curve: the batch's input length or, for text, the
+  // tokens of its sequences.
   int64_t InputTokensOfStep(int64_t step) const;
 
-  // Of a member with this learning rate.
+  // Creates the schedule of a member with this learning rate.
   std::unique_ptr<models::Schedule> CreateSchedule(double learning_rate) const;
 };
 
-// The server validated the specification already, perhaps with another version of the catalogues;
-// what this worker cannot run comes back as one INVALID_ARGUMENT that names every field.
+// Checks the specification again, because the server may have validated it against another version
+// of the catalogues. One INVALID_ARGUMENT names every field that this worker cannot run.
 //
-// `fetch` brings files of examples; a task that is one cannot be made without. Its errors come back
-// as they are.
+// `fetch` provides data files and is required if the task is one. Its errors are returned
+// unchanged.
 absl::StatusOr<Blueprint> MakeBlueprint(const v1::TrialSpecification& specification,
                                         const data::FetchFile& fetch = nullptr);
 

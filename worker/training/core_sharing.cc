@@ -13,7 +13,7 @@ constexpr absl::Duration kPeriod = absl::Milliseconds(400);
 // Threads that want a core for less of the time are not those that train.
 constexpr double kLeastUse = 0.1;
 
-// Of the thread that waited most.
+// The maximum over threads.
 double WaitedFraction(const CoreSharing::Times& before, const CoreSharing::Times& after,
                       double seconds) {
   double most = 0;

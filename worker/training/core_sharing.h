@@ -66,8 +66,8 @@ class ThreadChoice {
   // as twice as many of the fastest number's steps.
   static constexpr absl::Duration kTry = absl::Seconds(1);
   static constexpr int64_t kTrySteps = 20;
-  // A choice is made anew after this long, and not before the tries are a tenth of the time: the
-  // others come and go.
+  // A choice is repeated after this long, because other programs come and go, but not before tries
+  // are down to a tenth of the time.
   static constexpr absl::Duration kValid = absl::Seconds(60);
 
   // `threads`: those of cores of one's own, at least 1.
@@ -88,7 +88,7 @@ class ThreadChoice {
   absl::Duration Step(size_t candidate) const {
     return candidates_[candidate].duration / candidates_[candidate].steps;
   }
-  // Of the candidate that is tried.
+  // Returns true if the current candidate was tried long enough.
   bool IsTried() const;
 
   // From few to many: the first is never far from its share.
@@ -98,7 +98,7 @@ class ThreadChoice {
   // The index of the fastest that was tried, and until when that counts.
   size_t best_ = 0;
   absl::Duration valid_until_ = -absl::InfiniteDuration();
-  // What Next said last was a try.
+  // The last result of Next was a try.
   bool counts_ = false;
 };
 

@@ -12,8 +12,8 @@ namespace lengthwise::worker::training {
 // driver.
 std::vector<std::string> CudaDeviceNames();
 
-// Where the GPU of a number in that order sits on the PCI bus, such as "0000:65:00.0"; empty where
-// there is none.
+// PCI bus address of the GPU with this index in that order, such as "0000:65:00.0". Empty if there
+// is no such GPU.
 std::string CudaPciBusId(int ordinal);
 
 }  // namespace lengthwise::worker::training

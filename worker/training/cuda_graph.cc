@@ -70,8 +70,8 @@ class CudaGraph : public DeviceGraph {
       } catch (...) {
         problem = std::current_exception();
       }
-      // In any case: a stream that is left recording serves nobody. What went wrong in work() says
-      // more than that the recording is invalid then.
+      // End the capture even after an error: a stream left in capture mode is unusable. What went
+      // wrong in work() says more than that the recording is invalid then.
       const cudaError_t ended = cudaStreamEndCapture(stream, &graph);
       if (problem != nullptr) {
         if (graph != nullptr) C10_CUDA_CHECK_WARN(cudaGraphDestroy(graph));
@@ -109,7 +109,7 @@ class CudaGraphPool : public GraphPool {
   }
 
   std::unique_ptr<DeviceGraph> MakeGraph() override {
-    // A pool that nobody uses any more cannot be used again: this is a use. Not before there is
+    // A pool without users cannot be used again, so this counts as a user. Not before there is
     // something to record, when CUDA has certainly been started.
     if (!held_) allocator::createOrIncrefPool(device_.index(), pool_);
     held_ = true;

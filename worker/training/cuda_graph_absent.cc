@@ -1,4 +1,4 @@
-// What stands in for cuda_graph.cc in a build without CUDA's headers.
+// Replaces cuda_graph.cc in a build without CUDA's headers.
 #include "worker/training/cuda_graph.h"
 
 namespace lengthwise::worker::training {

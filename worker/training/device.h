@@ -19,14 +19,15 @@ struct Device {
   bool cuda = false;
   // Which GPU; 0 on a CPU.
   int index = 0;
-  // Whether the members of a pack go through the kernels together: on a GPU thirty small models
-  // then cost little more than one. On a CPU one by one, so that a pack is bit for bit its members.
+  // True if kernels compute the members of a pack together. On a GPU thirty small models then cost
+  // little more than one. False on a CPU, where a pack is bit-identical to its members trained
+  // alone.
   bool members_together = false;
   // Threads of CPU kernels.
   int threads = 1;
   v1::Provenance provenance;
-  // What keeps this process from using a GPU that is there, or from using all of it, and what to do
-  // behind the last "; ". Empty where nothing does.
+  // Why this process cannot use an existing GPU, or all of it; the remedy follows the last "; ".
+  // Empty if there is no problem.
   std::string warning;
   // For a device whose work can be recorded: graphs for one model. Not set for others; may give
   // null, and then nothing is recorded.

@@ -1,4 +1,4 @@
-// What the exceptions of LibTorch and the standard library say.
+// Classifies and shortens exceptions of LibTorch and the standard library.
 #ifndef LENGTHWISE_WORKER_TRAINING_EXCEPTIONS_H_
 #define LENGTHWISE_WORKER_TRAINING_EXCEPTIONS_H_
 
@@ -7,11 +7,11 @@
 
 namespace lengthwise::worker::training {
 
-// Whether the device's memory, or the host's, did not hold the pack. LibTorch's allocators on CUDA
-// have a type for it; its CPU allocator, and CUDA's own libraries, say it in words.
+// Returns true if device or host memory was exhausted. LibTorch's CUDA allocators throw a dedicated
+// type; its CPU allocator and CUDA's libraries are recognized by their messages.
 bool IsOutOfMemory(const std::exception& exception);
 
-// The message for people: LibTorch's go on for pages, with a stack trace.
+// First line of the message. LibTorch appends pages of stack trace.
 std::string FirstLine(const std::exception& exception);
 
 }  // namespace lengthwise::worker::training

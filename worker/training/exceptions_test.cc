@@ -10,7 +10,7 @@
 namespace lengthwise::worker::training {
 namespace {
 
-TEST(OutOfMemoryTest, WhatLibTorchsCpuAllocatorThrowsIsOutOfMemory) {
+TEST(OutOfMemoryTest, RecognizesCpuAllocatorErrors) {
   try {
     // More than any address space has.
     at::empty({int64_t{1} << 59}, at::kFloat);
@@ -20,7 +20,7 @@ TEST(OutOfMemoryTest, WhatLibTorchsCpuAllocatorThrowsIsOutOfMemory) {
   }
 }
 
-TEST(OutOfMemoryTest, WhatLibTorchsCudaAllocatorThrowsIsOutOfMemory) {
+TEST(OutOfMemoryTest, RecognizesCudaAllocatorErrors) {
   try {
     TORCH_CHECK_WITH(OutOfMemoryError, false, "CUDA out of memory. Tried to allocate 2.00 GiB");
   } catch (const std::exception& exception) {

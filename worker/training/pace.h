@@ -1,4 +1,4 @@
-// How long a pack's training took, how fast it is, and how long it will take.
+// Measures training time and speed, and estimates the remaining time.
 #ifndef LENGTHWISE_WORKER_TRAINING_PACE_H_
 #define LENGTHWISE_WORKER_TRAINING_PACE_H_
 
@@ -22,8 +22,8 @@ double EvaluationWork(const Blueprint& blueprint);
 double EvaluationWork(const Blueprint& blueprint, int64_t n);
 double MeanStepWork(const Blueprint& blueprint);
 
-// What is left of a trial's training at `step`, after `seconds` of it, at a rate above 0: until all
-// steps are made or training.stop_after_seconds have passed.
+// A trial's remaining training after `step` steps and `seconds`, at a rate above 0. Training ends
+// after its last step or after training.stop_after_seconds.
 struct TrainingLeft {
   int64_t steps = 0;
   double seconds = 0;
@@ -50,7 +50,7 @@ class StepRate {
   std::optional<double> steps_per_second_;
 };
 
-// How long a trial's training took, over all its attempts.
+// Accumulates a trial's training time over all its attempts.
 //
 // An attempt knows the seconds of its own steps. Those of the steps before its checkpoint are in
 // the checkpoint only where a clock may stop the trial (trial_checkpoint.h): otherwise they are
@@ -65,9 +65,9 @@ class TrainingTime {
   // A step of this attempt took `seconds`.
   void AddStep(double seconds);
 
-  // Of all steps so far; 0 where that cannot be told because this attempt made none.
+  // Duration of all steps so far. 0 if unknown, because this attempt made no step.
   double seconds() const;
-  // What the checkpoint of the next attempt is to say.
+  // The seconds to store in a checkpoint for the next attempt.
   double seconds_for_checkpoint() const { return exact_ ? seconds() : 0; }
 
  private:

@@ -1,5 +1,4 @@
-// What a pack's models are measured by beside the loss of training: accuracies by length, and what
-// analyses read. No LibTorch.
+// Evaluates a pack's models: accuracies by length, and the data that analyses read. No LibTorch.
 #ifndef LENGTHWISE_WORKER_TRAINING_PACK_EVALUATION_H_
 #define LENGTHWISE_WORKER_TRAINING_PACK_EVALUATION_H_
 
@@ -28,12 +27,12 @@ class PackEvaluation {
   std::optional<std::vector<v1::LengthAccuracies>> Interval(MemberRange range,
                                                             const KeepGoing& keep_going) const;
 
-  // What the evaluation after the last step measured of a member.
+  // A member's results in the evaluation after the last step.
   struct Final {
     v1::LengthAccuracies accuracies;
     std::vector<v1::SequenceScores> sequence_scores;
     v1::NoiseAccuracies noise_accuracies;
-    // Of the answers to text, one a length.
+    // Errors in the answers to text, one entry per length.
     std::vector<v1::AnswerErrors> answer_errors;
   };
 
@@ -49,7 +48,7 @@ class PackEvaluation {
   void Emit(int64_t member, int64_t step, Final result, TrialReporter& reporter) const;
 
  private:
-  // Where a member's events go.
+  // The recipient of a member's events.
   struct Recipient {
     int64_t member = 0;
     int64_t step = 0;
@@ -66,7 +65,7 @@ class PackEvaluation {
                         std::vector<Final>& results) const;
   static void EmitSequenceScores(const Recipient& to, std::vector<v1::SequenceScores> scores);
   void EmitAttention(const Recipient& to) const;
-  // Of input `number`, from 1, of the evaluation's attention_inputs.
+  // Emits the maps of the evaluation's attention_inputs entry `number`, counted from 1.
   void EmitAttentionOfInput(const Recipient& to, int32_t number) const;
   // In as many events as it takes.
   static void EmitMap(const Recipient& to, v1::AttentionMap map);

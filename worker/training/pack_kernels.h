@@ -79,7 +79,7 @@ class PackKernels {
   // On a CPU always our kernels. Logs what was measured.
   Chosen Choose(const Blueprint& blueprint, int64_t members);
 
-  // Of the newest pack; before the first one, the mode. Empty on a CPU.
+  // The choice for the newest pack, or the mode before the first pack. Empty on a CPU.
   std::string summary() const;
 
  private:

@@ -29,7 +29,7 @@ struct MemberSeeds {
   uint64_t data_seed = 0;
 };
 
-// Of one member's batch, before the step's update.
+// Measured on one member's batch, before the step's update.
 struct StepMeasurement {
   // Mean over batch and outputs: soft-max cross-entropy, nats; of a regression the squared error.
   float loss = 0;
@@ -45,8 +45,8 @@ class PackModel {
  public:
   virtual ~PackModel() = default;
 
-  // How `members` (ascending) go through the kernels: one by one or, where device.members_together,
-  // neighbours together.
+  // Splits `members` (ascending) into the ranges that kernels compute together: single members or,
+  // if device.members_together, runs of neighbours.
   virtual std::vector<MemberRange> Ranges(absl::Span<const int64_t> members) const = 0;
 
   // Makes the `step`-th step (from 1) on a batch of the step's length, each of `members`
@@ -55,8 +55,8 @@ class PackModel {
   virtual std::vector<StepMeasurement> TrainStep(int64_t step, absl::Span<const int64_t> members,
                                                  absl::Span<const double> learning_rates) = 0;
 
-  // Of all TrainStep so far: seconds in which samples and positions were made, with the device
-  // idle. A GPU has work meanwhile: the next step's are made then.
+  // Seconds in which the device was idle while samples and positions were made, summed over all
+  // TrainStep calls. A GPU's samples are made while it computes the step before.
   virtual double data_seconds() const = 0;
 
   // The scores of a range of members on `sequences` evaluation sequences of `length`; nothing if
@@ -70,7 +70,8 @@ class PackModel {
   virtual std::optional<double> TrainingAccuracy(int64_t member, int64_t examples,
                                                  const std::function<bool()>& keep_going) = 0;
 
-  // Of evaluation sequence `sequence` (from 0) of `length`, or of one that a user gave.
+  // Captures the attention for evaluation sequence `sequence` (from 0) of `length`, or for a
+  // sequence that a user gave.
   virtual v1::AttentionMap CaptureAttention(int64_t member, int64_t length, int64_t sequence) = 0;
   virtual v1::AttentionMap CaptureAttention(int64_t member, const data::GivenSequence& given) = 0;
 

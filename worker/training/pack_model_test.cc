@@ -132,7 +132,7 @@ TEST_F(PackModelTest, AnUntrainedModelGuesses) {
 }
 
 // What a GPU does, on a CPU: the next step's samples are made ahead, steps are replayed.
-TEST_F(PackModelTest, RecordedStepsLeaveTheBitsOfStepsMadeOneOperationAfterAnother) {
+TEST_F(PackModelTest, RecordedStepsMatchUnrecordedSteps) {
   struct Case {
     const char *encoding, *precision = "float32", *optimizer = "adam";
   };

@@ -70,7 +70,7 @@ class PackRun {
     std::string fingerprint;
     TrialReporter reporter;
     TrainingTime time;
-    // Of the learning rate; set when the pack was built.
+    // The learning rate's schedule; set when the pack is built.
     std::unique_ptr<models::Schedule> schedule;
     // Steps done, and those of the newest checkpoint; of that 0, too, when it has been overtaken:
     // it says that the evaluation of its step is due, which has been made since.
@@ -80,7 +80,7 @@ class PackRun {
     bool evaluation_due = false;
     // Why training ended before the last step; empty where it goes on.
     std::string stop_reason;
-    // Of the newest step of this attempt; before the first its loss is not a number.
+    // Measurement of this attempt's newest step. Before the first step its loss is NaN.
     StepMeasurement newest = {.loss = std::numeric_limits<float>::quiet_NaN()};
     double evaluation_seconds = 0;
     // Has its outcome, or was cancelled.
@@ -91,7 +91,7 @@ class PackRun {
   // cancelled ones, and takes as many threads as is fastest now.
   PackSession::Directive Listen();
   std::vector<int64_t> Unfinished() const;
-  // Whether the member has made all its steps or stopped before.
+  // Returns true if the member completed its last step or stopped early.
   bool HasEndedTraining(const Member& member) const;
   // The unfinished that have not.
   std::vector<int64_t> InTraining() const;
@@ -120,7 +120,7 @@ class PackRun {
   // by steps or by time, or its training has ended.
   void CheckpointStep(int64_t step, const std::vector<int64_t>& members);
   void WriteCheckpoint(int64_t index);
-  // Whether the member's checkpoint of its step is to have the optimizer's state.
+  // Returns true if the member's checkpoint must contain the optimizer's state.
   bool NeedsOptimizerState(const Member& member) const;
   void Finish(Member& member, v1::Outcome outcome);
   void Fail(Member& member, v1::Outcome::Kind kind, absl::string_view reason);

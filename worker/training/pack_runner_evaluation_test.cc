@@ -183,7 +183,7 @@ TEST(PackRunnerEvaluationTest, ATrialWithoutDataSetHasNoTrainingExamplesToScore)
               HasSubstr("evaluation.training_examples: must be from 0 to training.examples"));
 }
 
-TEST(PackRunnerEvaluationTest, WhatDoesNotFitIntoAnEventIsLeftOutWithAWarning) {
+TEST(PackRunnerEvaluationTest, OversizedEventIsDroppedWithAWarning) {
   v1::TrialSpecification trial = TinyTrial(1);
   (*trial.mutable_encoding()->mutable_parameters())["max_position"].set_number_value(2000);
   trial.mutable_training()->set_steps(1);

@@ -1,4 +1,4 @@
-// What tests of the runner share: a runner on the CPU, and what happened in a few words.
+// Shared by tests of the runner: a runner on the CPU, and short summaries of its events.
 #ifndef LENGTHWISE_WORKER_TRAINING_PACK_RUNNER_FIXTURE_H_
 #define LENGTHWISE_WORKER_TRAINING_PACK_RUNNER_FIXTURE_H_
 

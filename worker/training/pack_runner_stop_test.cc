@@ -151,7 +151,7 @@ TEST(PackRunnerStopTest, CheckpointsByTimeChangeNothingAndAreResumed) {
   EXPECT_EQ(checkpoints, 1) << "at the end alone";
 }
 
-TEST(PackRunnerStopTest, AnEvaluationThatADrainInterruptsIsMadeAfterTheResume) {
+TEST(PackRunnerStopTest, InterruptedEvaluationRunsAfterResume) {
   v1::TrialSpecification evaluated_last = TinyTrial(1);
   evaluated_last.mutable_training()->set_steps(30);
   v1::TrialSpecification stopped = TinyTrial(1);

@@ -268,7 +268,7 @@ TEST(PackRunnerTest, TheLastCheckpointHasWhatTheSpecificationKeeps) {
   EXPECT_EQ(last["nothing"], last["weights"]);
 }
 
-TEST(PackRunnerTest, TrainingDoesNotGoOnFromACheckpointWithoutOptimizerState) {
+TEST(PackRunnerTest, TrainingNeedsOptimizerStateToResume) {
   v1::TrialSpecification trial = TinyTrial(1);
   RecordingSession session;
   RunLease(LeaseOf({trial}), session);
@@ -364,7 +364,7 @@ TEST(PackRunnerTest, EveryMembersRateFallsOnItsOwnPlateausAlsoAfterAResume) {
   EXPECT_NE(HistoryAlone(constant), HistoryAlone(trials[0])) << "the rate fell";
 }
 
-TEST(PackRunnerTest, ADrainedPackLeavesCheckpointsOfItsStepAndGoesOnFromThere) {
+TEST(PackRunnerTest, DrainedPackResumesFromItsCheckpoints) {
   const std::vector<v1::TrialSpecification> trials = {TinyTrial(1), TinyTrial(2)};
   v1::Lease lease = LeaseOf(trials);
   RecordingSession session;

@@ -110,7 +110,7 @@ at::Tensor PackTraining::DeviceBlock(const StepKey& key, const at::Tensor& host)
 }
 
 PackTraining::Prepared PackTraining::Prepare(int64_t step, MemberRange range) const {
-  // How many there are; the rates are known when the step is made.
+  // Only their number is needed here; the rates are known when the step runs.
   const size_t step_numbers =
       parameters_->StepNumbers(step, std::vector<double>(static_cast<size_t>(range.count))).size();
   Prepared prepared = {.step = step, .samples = MakeSamples(step, DataSeeds(range))};

@@ -31,17 +31,17 @@ struct StepSamples {
   // Each member's own samples, one member's rows behind the other's: [count * B] rows.
   data::Batch batch;
   std::vector<int64_t> positions;  // [count, S, T]
-  // Of text, for one member.
+  // Passes over text; of a single member.
   std::vector<data::TextPass> passes;
   std::vector<data::TextPositions> pass_positions;  // of each pass
 };
 
-// What differs is behind two functions: what a step's samples are, and how gradients come from
-// them. Evaluation is the subclasses' own.
+// The training step that all tasks share. Subclasses provide a step's samples, its gradients, and
+// the evaluation.
 class PackTraining : public PackModel {
  public:
   struct Options {
-    // Whether neighbours go through the kernels together.
+    // True if kernels compute neighbouring members together.
     bool members_together = false;
     // For steps that are the same operations wherever samples have the same shape, and that take
     // all their numbers from the step's block (step_inputs.h). Null: none is recorded.
@@ -90,14 +90,15 @@ class PackTraining : public PackModel {
     at::Tensor block;  // the device's; the same on a CPU whose steps are not recorded
   };
 
-  // Whether the next step is prepared while the device makes this one. A CPU has no time to spare.
+  // Returns true if the next step is prepared while the device computes this one. A CPU has no time
+  // to spare.
   bool PreparesAhead() const { return device_.is_cuda() || recorded_ != nullptr; }
   void WaitForDevice() const;
   // On the host. What a GPU copies from and to, it copies by itself only where it is pinned.
   at::Tensor EmptyOnHost(at::IntArrayRef shape, at::ScalarType type) const;
   at::Tensor DeviceBlock(const StepKey& key, const at::Tensor& host) const;
   Prepared Prepare(int64_t step, MemberRange range) const;
-  // What the last step prepared, or made now.
+  // Returns the inputs that the last step prepared, or prepares them now.
   Prepared Take(int64_t step, MemberRange range);
   // Losses, accuracies and norms of the range's members, double [3, count], on the host once the
   // device has been waited for.
@@ -117,7 +118,7 @@ class PackTraining : public PackModel {
   double data_seconds_ = 0;
   // Null where each step is put on the device operation by operation.
   std::unique_ptr<RecordedSteps> recorded_;
-  // Of the next step.
+  // Inputs of the next step.
   std::vector<Prepared> prepared_;
 };
 

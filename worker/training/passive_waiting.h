@@ -1,4 +1,4 @@
-// How the threads of the CPU's kernels wait for each other between parallel loops.
+// Makes OpenMP threads sleep instead of spin between parallel loops.
 #ifndef LENGTHWISE_WORKER_TRAINING_PASSIVE_WAITING_H_
 #define LENGTHWISE_WORKER_TRAINING_PASSIVE_WAITING_H_
 

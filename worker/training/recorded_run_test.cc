@@ -46,7 +46,7 @@ History Train(bool can_record, GraphCounts& counts) {
   return history;
 }
 
-TEST(RecordedRunTest, StepsThatCannotBeRecordedAreMadeAndTheTrialsLogSaysWhy) {
+TEST(RecordedRunTest, UnrecordableStepsRunWithAWarning) {
   GraphCounts counts, no_counts;
   const History recorded = Train(true, counts), refused = Train(false, no_counts);
   EXPECT_GT(counts.replayed, 0);

@@ -16,7 +16,7 @@ namespace {
 // Keys that are recorded, for each keeps its block, and a graph of some hundred kernels.
 constexpr size_t kMostRecordings = 128;
 
-// Of float32 or float64. What is not a number is the same as itself here.
+// Compares float32 or float64 bitwise, so that a NaN equals itself.
 bool SameBits(const at::Tensor& a, const at::Tensor& b) {
   const at::ScalarType bits = a.element_size() == sizeof(int64_t) ? at::kLong : at::kInt;
   return at::equal(a.view(bits), b.view(bits));
@@ -130,7 +130,7 @@ at::Tensor RecordedSteps::Verify(const StepKey& key, const Rows& before, Recordi
   const Rows made = make();
   recording.verified = SameBits(made, replayed);
   if (!recording.verified) {
-    GiveUp(SameBits(make(), made) ? "a replayed step differs from the same step made anew"
+    GiveUp(SameBits(make(), made) ? "a replayed step differs from the same step run again"
                                   : "the same step made twice leaves different bits");
   }
   return made.back();

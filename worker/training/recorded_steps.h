@@ -1,5 +1,5 @@
-// Training steps on a device that can record its work (device_graph.h): the same operations follow
-// each other step after step, on other numbers at the same places.
+// Records training steps as device graphs (device_graph.h) and replays them: every step runs the
+// same operations on different values at the same addresses.
 #ifndef LENGTHWISE_WORKER_TRAINING_RECORDED_STEPS_H_
 #define LENGTHWISE_WORKER_TRAINING_RECORDED_STEPS_H_
 
@@ -20,7 +20,7 @@
 
 namespace lengthwise::worker::training {
 
-// Of which steps one recording is: those that differ in numbers alone.
+// Identifies steps that can share one recorded graph: same members and shapes, different values.
 struct StepKey {
   MemberRange range;
   StepShape shape;
@@ -28,27 +28,27 @@ struct StepKey {
   friend auto operator<=>(const StepKey&, const StepKey&) = default;
 };
 
-// What a recording repeats is the first step of its key that was made; whether it does the same for
-// other numbers cannot be seen from outside. So a key's first step is made operation by operation
-// and recorded; its second one is made both ways, which must leave the same bits in the arena and
-// in what was measured; only then is a step a replay. Where anything is not as it should be, or
-// fails, as where the memory that recordings keep is missing elsewhere, no step is recorded any
-// more: the step is made anew, and training goes on operation by operation, after a warning.
+// A graph might depend on the values of the step it was recorded from, and nothing reveals that
+// from outside. So a key's first step runs operation by operation and is recorded. Its second step
+// runs both ways; steps are replayed only after this confirms bit-identical results in the arena
+// and the measurements. On any difference or failure (for example, because graphs hold memory that
+// is needed elsewhere) recording stops for good: the step is repeated operation by operation,
+// training continues that way, and a warning is given.
 //
 // Not thread-safe.
 class RecordedSteps {
  public:
-  // Makes the step that the numbers in `block` are of: changes the arena's rows of the key's
-  // members, as a function of those rows and of the block alone, and returns what it measured.
+  // Makes the step described by `block` and returns its measurements. Changes only the arena's rows
+  // of the key's members, as a function of those rows and the block alone.
   using Work = std::function<at::Tensor(const at::Tensor& block)>;
 
   // The arena must outlive this. `warn` gets a sentence for people.
   RecordedSteps(models::ParameterArena& arena, std::unique_ptr<GraphPool> graphs,
                 std::function<void(const std::string&)> warn);
 
-  // Where the numbers of the key's next step are to be: bytes [BlockBytes] of the arena's device.
-  // The same memory each time for a key that is recorded: those that come first, up to 128. Steps
-  // of others are made operation by operation.
+  // Returns the memory for the inputs of the key's next step: bytes [BlockBytes] on the arena's
+  // device. It is the same memory each time for a recorded key. The first 128 keys are recorded;
+  // steps of later keys run operation by operation.
   at::Tensor Block(const StepKey& key);
 
   // Makes the step whose numbers are in `block`, which Block gave for the key. What it measured
@@ -78,7 +78,7 @@ class RecordedSteps {
   void GiveUp(absl::string_view why);
 
   models::ParameterArena& arena_;
-  std::unique_ptr<GraphPool> graphs_;  // null once no step is recorded any more
+  std::unique_ptr<GraphPool> graphs_;  // null once recording stopped
   const std::function<void(const std::string&)> warn_;
   std::map<StepKey, Recording> recordings_;
 };

@@ -77,7 +77,7 @@ class RecordedStepsTest : public testing::Test {
   int failing_work_ = 0;
 };
 
-TEST_F(RecordedStepsTest, StepsAreReplayedOnceASecondOneHasShownThatTheyMayBe) {
+TEST_F(RecordedStepsTest, StepsAreReplayedAfterVerification) {
   const auto steps = Create();
   EXPECT_THAT(Make(*steps, 1), ElementsAre(1, 1));
   EXPECT_EQ(counts_.recorded, 1);
@@ -122,7 +122,7 @@ TEST_F(RecordedStepsTest, ARecordingThatMissesWhatHasChangedIsNotUsed) {
   EXPECT_THAT(Make(*steps, 1, 0.125), ElementsAre(3.875, 3.875));
   EXPECT_EQ(counts_.replayed, 1);
   EXPECT_EQ(counts_.alive, 0);
-  EXPECT_THAT(warnings_, ElementsAre(HasSubstr("differs from the same step made anew")));
+  EXPECT_THAT(warnings_, ElementsAre(HasSubstr("differs from the same step run again")));
   EXPECT_EQ(arena_.first_moments()[1][0].item<float>(), 3) << "each step was made once";
 }
 
@@ -206,7 +206,7 @@ TEST_F(RecordedStepsTest, KeysOfRangesThatAreNoMoreAreForgotten) {
 }
 
 // A diverged member's numbers are the same bits made either way.
-TEST_F(RecordedStepsTest, WhatIsNotANumberIsNoDifference) {
+TEST_F(RecordedStepsTest, NanEqualsItself) {
   const auto steps = Create();
   arena_.parameters()[1].fill_(std::nan(""));
   for (int i = 0; i < 3; ++i) Make(*steps, 1);

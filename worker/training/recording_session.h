@@ -1,4 +1,4 @@
-// A PackSession that keeps what it is given, for tests: the part of connection and server.
+// A PackSession for tests that stores everything it receives, in place of connection and server.
 #ifndef LENGTHWISE_WORKER_TRAINING_RECORDING_SESSION_H_
 #define LENGTHWISE_WORKER_TRAINING_RECORDING_SESSION_H_
 
@@ -25,8 +25,8 @@ class RecordingSession : public PackSession {
   void ReportProgress(int64_t trial, v1::TrialProgress progress) override;
   Directive GetDirective(int64_t trial) override;
 
-  // What the server keeps for the next attempt: forgets everything after the last checkpoint of
-  // each trial and makes the lease's trials go on from there.
+  // Simulates a new attempt: drops everything recorded after each trial's last checkpoint and makes
+  // the lease resume from there.
   void Rewind(v1::Lease& lease);
 
   const std::vector<v1::Event>& events(int64_t trial) { return events_[trial]; }

@@ -10,7 +10,7 @@
 
 namespace lengthwise::worker::training {
 
-// Of all graphs of a pool, which outlives them all.
+// Counts over all graphs of a pool; must outlive them.
 struct GraphCounts {
   bool replays_fail = false;  // for a test to set
 

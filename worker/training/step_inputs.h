@@ -1,5 +1,5 @@
-// What a training step of a range of members takes from the host, in one block of memory: one copy
-// brings it to a device, and a recorded step finds it at the same place every time.
+// Lays out the host's inputs of a training step in one block of memory, so that one copy brings
+// them to the device and a recorded step finds them at fixed addresses.
 #ifndef LENGTHWISE_WORKER_TRAINING_STEP_INPUTS_H_
 #define LENGTHWISE_WORKER_TRAINING_STEP_INPUTS_H_
 
@@ -21,9 +21,9 @@ struct StepShape {
   int64_t outputs_per_row = 0;
   // Position draws of a member (S).
   int64_t draws = 0;
-  // What the optimizer takes (models::Optimizer::StepNumbers).
+  // Number of the optimizer's values (models::Optimizer::StepNumbers).
   int64_t step_numbers = 0;
-  // What there is of a Batch.
+  // Which parts of a Batch exist.
   bool tokens = false, numbers = false, classes = false;
 
   friend auto operator<=>(const StepShape&, const StepShape&) = default;
@@ -33,7 +33,8 @@ struct StepShape {
 // the step's numbers alone.
 StepShape ShapeOf(const data::Batch& samples, int64_t members, int64_t draws, int64_t step_numbers);
 
-// Of the block, in bytes: all of it, and its first part, which is all but the step's numbers.
+// Sizes in bytes: the whole block, and its first part, which is everything except the step's
+// numbers.
 int64_t BlockBytes(const StepShape& shape);
 int64_t SampleBytes(const StepShape& shape);
 
