@@ -82,7 +82,7 @@ TEST_F(ExampleFilesTest, MistakesInTheTaskAreNamed) {
             2);
   EXPECT_THAT(err_, HasSubstr("it is another file"));
   EXPECT_EQ(Run({"validate", Specification(kFiles, ", examples: 100")}), 2);
-  EXPECT_THAT(err_, HasSubstr("training.examples: not of a file's examples"));
+  EXPECT_THAT(err_, HasSubstr("training.examples: does not apply to a file's examples"));
 }
 
 TEST_F(ExampleFilesTest, EpochsAreToldInSteps) {

@@ -45,18 +45,18 @@ class Format:
 FORMATS = {
     "csv": Format(
         "-csv", Kind.DIRECTORY, Kind.DIRECTORY,
-        "tables trials.csv, loss_curves.csv and length_accuracies.csv, and columns.json about them",
+        "tables trials.csv, loss_curves.csv and length_accuracies.csv, described by columns.json",
         "tables", "CsvExporter",
     ),
     "json": Format(
-        ".json", Kind.FILE, Kind.FILE, "one document with the same and the specifications", "document", "JsonExporter"
+        ".json", Kind.FILE, Kind.FILE, "one document with the same data and the specifications", "document", "JsonExporter"
     ),
     "tensorboard": Format(
-        "-tensorboard", Kind.DIRECTORY, Kind.DIRECTORY, "event files, one run a trial, for `tensorboard --logdir PATH`",
+        "-tensorboard", Kind.DIRECTORY, Kind.DIRECTORY, "event files, one run per trial, for `tensorboard --logdir PATH`",
         "event_files", "TensorboardExporter",
     ),
     "safetensors": Format(
-        "-safetensors", Kind.DIRECTORY, Kind.FILE, "the newest stored model of each trial, as it is stored",
+        "-safetensors", Kind.DIRECTORY, Kind.FILE, "the newest stored model of each trial, unchanged",
         "stored_models", "SafetensorsExporter",
     ),
     "npz": Format(
@@ -64,7 +64,7 @@ FORMATS = {
         "arrays", "NpzExporter",
     ),
     "latex": Format(
-        ".tex", Kind.FILE, Kind.FILE, "tables of an experiment, also beside published ones", "latex", "LatexExporter"
+        ".tex", Kind.FILE, Kind.FILE, "tables of an experiment, also next to published ones", "latex", "LatexExporter"
     ),
 }  # fmt: skip
 
