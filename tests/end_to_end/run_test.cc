@@ -172,7 +172,7 @@ TEST(RunTest, TrainsOnlyTheRequestedExperiment) {
   EXPECT_EQ(Steps(directory, "mid-1"), mid_steps) << "big was asked for";
   EXPECT_EQ(Started(output), 1) << output;
   const std::string go_on = "lengthwise run mid-1 --data_dir " + directory + "/data\n";
-  EXPECT_THAT(output, HasSubstr("go on with it afterwards: " + go_on));
+  EXPECT_THAT(output, HasSubstr("resume it afterwards: " + go_on));
   // Runs the command that the output suggested.
   const int64_t big_steps = Steps(directory, "big-1");
   EXPECT_THAT(train({"run", "mid-1", "--workers", "1"}, "mid-1", mid_steps), HasSubstr(go_on));
@@ -210,7 +210,7 @@ TEST(RunTest, LargeExtensionNeedsConfirmation) {
   const std::string refused = RunClient(directory, {"extend", "tiny-1", "--seeds", "1..11"}, 1);
   EXPECT_THAT(refused, HasSubstr("this adds 22 trials to tiny-1; estimated time: about "));
   EXPECT_THAT(refused, HasSubstr("`lengthwise extend tiny-1 --seeds 1..11 --data_dir " + directory +
-                                 "/data --yes` does it"));
+                                 "/data --yes`"));
   EXPECT_THAT(RunClient(directory, {"extend", "tiny-1", "--seeds", "1..11", "--yes"}),
               HasSubstr("Added 22 trials to tiny-1"));
 }
