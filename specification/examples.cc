@@ -146,10 +146,11 @@ SequenceRange CheckExamples(const v1::ExperimentSpecification& specification,
   }
   const std::string& text = parameters.String("contents");
   if (text.empty()) {
+    // The Python clients since 0.2.0 look for the first words, to send the file then.
     findings.Add(path + ".train",
-                 absl::StrCat("the file ", train,
-                              " was not uploaded; submit the specification with `lengthwise "
-                              "submit`, which uploads it, or train with `lengthwise run`"));
+                 absl::StrCat("nothing is known of the file ", train,
+                              "; submit the specification with `lengthwise submit`, which uploads "
+                              "it, or train with `lengthwise run`"));
     return {};
   }
   const absl::StatusOr<Contents> contents = tasks::examples::ParseContents(text);
