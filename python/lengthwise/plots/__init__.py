@@ -58,19 +58,19 @@ FIGURES = {
     kind.name: kind
     for kind in (
         FigureKind(
-            "accuracy_by_length", "accuracy at each length after training, a panel a task",
+            "accuracy_by_length", "accuracy at each length after training, one panel per task",
             "accuracy_by_length:picture", ("metric", "seeds", "together"),
         ),
         FigureKind(
-            "accuracy_of_trials", "the same of every single trial, to see what seeds make of it",
+            "accuracy_of_trials", "the same for every trial, to show the effect of seeds",
             "accuracy_of_trials:picture", (),
         ),
         FigureKind(
-            "error_places", "where digits of answers are wrong; of text",
+            "error_places", "positions of wrong digits; needs a task on text",
             "answer_errors:places_picture", ("length", "seeds"),
         ),
         FigureKind(
-            "error_counts", "how many digits of wrong answers are wrong; of text",
+            "error_counts", "number of wrong digits per wrong answer; needs a task on text",
             "answer_errors:counts_picture", ("length", "seeds"),
         ),
         FigureKind(
@@ -78,7 +78,7 @@ FIGURES = {
             "loss:picture", ("metric", "seeds", "smooth"),
         ),
         FigureKind(
-            "attention", "which token looks at which; needs evaluation.attention_lengths",
+            "attention", "attention maps; needs evaluation.attention_lengths",
             "attention:picture", ("length", "layer", "head", "sequence"),
         ),
         FigureKind(
@@ -90,15 +90,15 @@ FIGURES = {
             "length_sweep:picture", ("length", "parameter", "splits"),
         ),
         FigureKind(
-            "accuracy_over_steps", "accuracy at single lengths over training's steps, of every trial",
+            "accuracy_over_steps", "accuracy at single lengths over training steps, for every trial",
             "accuracy_over_steps:picture", ("length", "metric"),
         ),
         FigureKind(
-            "accuracy_over_epochs", "mean accuracy over epochs, of every trial; needs evaluation.every_steps",
+            "accuracy_over_epochs", "mean accuracy over epochs, for every trial; needs evaluation.every_steps",
             "accuracy_over_steps:epochs_picture", ("metric",),
         ),
         FigureKind(
-            "accuracy_over_time", "accuracy over training's wall clock; needs evaluation.every_steps",
+            "accuracy_over_time", "accuracy over training time; needs evaluation.every_steps",
             "accuracy_over_time:picture", (),
         ),
         FigureKind(
@@ -106,43 +106,43 @@ FIGURES = {
             "analysis_figures:noise", (),
         ),
         FigureKind(
-            "attention_ground_truth", "attention beside the cells that puzzles' answers depend on",
+            "attention_ground_truth", "attention next to the cells that puzzle answers depend on",
             "analysis_figures:attention_ground_truth", (),
         ),
         FigureKind(
-            "attention_similarity", "accuracy by the likeness of attention to --reference's",
+            "attention_similarity", "accuracy by similarity of attention to --reference's",
             "analysis_figures:attention_similarities", ("reference",), "reference",
         ),
         FigureKind(
-            "encoding_distance", "accuracy by the distance of learned tables from --reference's",
+            "encoding_distance", "accuracy by distance of learned tables from --reference's",
             "analysis_figures:encoding_distances", ("reference",), "reference",
         ),
         FigureKind(
-            "noise_average", "accuracy averaged over the noise, a bar for each encoding",
+            "noise_average", "accuracy averaged over the noise, one bar per encoding",
             "analysis_figures:noise_average", (),
         ),
         FigureKind(
-            "attention_matrix", "the likeness of attention between any two encodings",
+            "attention_matrix", "similarity of attention for every pair of encodings",
             "analysis_figures:attention_matrix", (),
         ),
         FigureKind(
-            "human_scores", "how alike models and people are, puzzle by puzzle; needs --people",
+            "human_scores", "similarity of models and people, puzzle by puzzle; needs --people",
             "analysis_figures:human_scores", ("people",), "people",
         ),
         FigureKind(
-            "human_scatter", "accuracy of models by people's, a point a puzzle; needs --people",
+            "human_scatter", "accuracy of models by people's, one point per puzzle; needs --people",
             "analysis_figures:human_scatter", ("people",), "people",
         ),
         FigureKind(
-            "error_carries", "errors with a carry into the wrong digit, beside chance; of sums",
+            "error_carries", "errors with a carry into the wrong digit, against chance; needs sums",
             "analysis_figures:error_carries", ("length",),
         ),
         FigureKind(
-            "carry_chains", "accuracy of digits by how far the carry into them has come; of sums",
+            "carry_chains", "accuracy of digits by length of the carry chain; needs sums",
             "analysis_figures:carry_chains", ("length",),
         ),
         FigureKind(
-            "domain_bound", "how likely vectors of evaluation lie within the range of training, at most",
+            "domain_bound", "upper bound on the probability that inputs lie within the training range",
             "domain_bound:picture", (),
         ),
     )
