@@ -125,7 +125,7 @@ absl::StatusOr<Settings> ResolveSettings(const std::map<std::string, std::string
   if (AddressesOf(server.value).empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "the server \"", server.value, "\" (", server.origin,
-        ") is not HOST:PORT, such as 127.0.0.1:7070, or several of them with commas between"));
+        ") is not HOST:PORT, such as 127.0.0.1:7070, or a comma-separated list of them"));
   }
   const auto bound = in_file.find("server");
   if (bound != in_file.end() && bound->second != server.value) {

@@ -88,7 +88,7 @@ def resolve(arguments: Mapping[str, str | None], environment: Mapping[str, str] 
         in_file = {}
     if not addresses_of(server):
         raise LengthwiseError(
-            f'the server "{server}" is not HOST:PORT, such as 127.0.0.1:7070, or several of them with commas between'
+            f'the server "{server}" is not HOST:PORT, such as 127.0.0.1:7070, or a comma-separated list of them'
         )
     return Settings(**{**in_file, **given, "server": server})
 
@@ -150,11 +150,12 @@ def target_of(server: str, warn: Callable[[str], None] | None = None) -> str:
             f"{server} has IPv4 addresses ({', '.join(ipv4)}) and IPv6 addresses ({', '.join(ipv6)}); give addresses "
             "of one kind"
         )
-    for address in unknown if warn else []:
-        warn(
-            f"the server address {address} is left out until the next start, because its host is unknown; check the "
-            "name, or give an IP address"
-        )
+    if warn is not None:
+        for address in unknown:
+            warn(
+                f"the server address {address} is left out until the next start, because its host is unknown; check "
+                "the name, or give an IP address"
+            )
     return "ipv4:" + ",".join(ipv4) if ipv4 else "ipv6:" + ",".join(ipv6)
 
 
