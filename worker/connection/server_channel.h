@@ -1,4 +1,4 @@
-// The channel to the server, and its errors as absl's.
+// Creates the channel to the server and converts gRPC's errors to absl::Status.
 #ifndef LENGTHWISE_WORKER_CONNECTION_SERVER_CHANNEL_H_
 #define LENGTHWISE_WORKER_CONNECTION_SERVER_CHANNEL_H_
 
@@ -12,9 +12,9 @@
 
 namespace lengthwise::worker {
 
-// A channel that connects when first used, reconnects after `reconnect`, notices a dead peer within
-// 40 s (keepalive), and never goes through a proxy. Errors are those of rpc/channel.h: files
-// that are not there or cannot be used; none for an address alone.
+// Creates a channel that connects on first use, reconnects after `reconnect`, detects a dead peer
+// within 40 s (keepalive), and never uses a proxy. Errors are those of rpc/channel.h for missing or
+// unusable files; a channel without files cannot fail here.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateServerChannel(
     const rpc::ChannelOptions& options, const Backoff::Options& reconnect);
 

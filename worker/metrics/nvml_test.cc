@@ -37,7 +37,7 @@ TEST(Nvml, IsNotThereWithoutADriverOrAGpu) {
   EXPECT_EQ(Nvml::Open("0000:65:00.0", "libno_such_driver.so.1"), nullptr);
   EXPECT_EQ(Nvml::Open("0000:01:00.0", kDriver), nullptr);
   EXPECT_EQ(Users(), 0);
-  // A library that has nothing of NVML.
+  // A library without NVML's symbols.
   EXPECT_EQ(Nvml::Open("0000:65:00.0", "libm.so.6"), nullptr);
 }
 
