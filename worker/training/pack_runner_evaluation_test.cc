@@ -199,7 +199,7 @@ TEST(PackRunnerEvaluationTest, OversizedEventIsDroppedWithAWarning) {
   EXPECT_THAT(Outline(events), ElementsAre("point 1", "checkpoint 1", "final 1", "attention 1",
                                            "log 1", "log 1", "projection 1", "outcome 1"));
   EXPECT_THAT(events[4].log_line().text(),
-              HasSubstr("no attention map at length 400: of a layer it has "));
+              HasSubstr("no attention map at length 400: for one layer it has "));
   EXPECT_THAT(events[5].log_line().text(),
               HasSubstr("no projection of length 400: it has 6400000 bytes"));
   EXPECT_EQ(events[6].projection().length(), 3);
