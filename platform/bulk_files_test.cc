@@ -42,7 +42,7 @@ TEST_F(BulkFilesTest, CopiesBytesAndShowsThemOnTheWay) {
   EXPECT_FALSE(std::filesystem::exists(Path("c"))) << "an empty copy would be taken for the file";
 }
 
-TEST_F(BulkFilesTest, ALinkOutlivesTheFirstName) {
+TEST_F(BulkFilesTest, LinkOutlivesTheFirstName) {
   ASSERT_EQ(LinkOrCopyFile(Write("a", "text"), Path("b")), absl::OkStatus());
   std::filesystem::remove(Path("a"));
   EXPECT_EQ(*ReadFile(Path("b")), "text");

@@ -73,7 +73,7 @@ TEST(FailpointTest, ErrorIsReturnedBeforeTheOperation) {
             0);
 }
 
-TEST(FailpointTest, ADelayTakesAtLeastItsTime) {
+TEST(FailpointTest, DelayTakesAtLeastItsTime) {
   EXPECT_EQ(InProcess("store.before=delay(30)",
                       [] {
                         const absl::Time start = absl::Now();

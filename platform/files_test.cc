@@ -60,7 +60,7 @@ class FilesTest : public testing::Test {
   const std::string directory_;
 };
 
-TEST_F(FilesTest, AFileAppearsWholeAtCommit) {
+TEST_F(FilesTest, FileAppearsAtomicallyAtCommit) {
   const std::string path = directory_ + "/file";
   auto file = AtomicFile::Create(path);
   ASSERT_TRUE(file.ok());
@@ -114,7 +114,7 @@ TEST_F(FilesTest, AnyFailureToWaitForWritebackFailsTheFile) {
   writeback = {};
 }
 
-TEST_F(FilesTest, AnUncommittedFileLeavesNothing) {
+TEST_F(FilesTest, UncommittedFileLeavesNothing) {
   ASSERT_TRUE(WriteFileAtomically(directory_ + "/file", "old").ok());
   {
     auto file = AtomicFile::Create(directory_ + "/file");
@@ -166,7 +166,7 @@ TEST_F(FilesTest, LinkOutlivesItsSourceAndReplacesItsTarget) {
             absl::StatusCode::kNotFound);
 }
 
-TEST_F(FilesTest, ALockIsHeldOnceUntilReleased) {
+TEST_F(FilesTest, LockIsExclusiveUntilReleased) {
   auto first = FileLock::Acquire(directory_ + "/LOCK");
   ASSERT_TRUE(first.ok());
   EXPECT_EQ(FileLock::Acquire(directory_ + "/LOCK").status().code(), absl::StatusCode::kAborted);

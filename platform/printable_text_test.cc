@@ -65,7 +65,7 @@ TEST(PrintableTextTest, EscapesEveryUnicodeControl) {
   }
 }
 
-TEST(PrintableTextTest, ALineHasNoNewlineAndNoTab) {
+TEST(PrintableTextTest, LineHasNoNewlineOrTab) {
   EXPECT_THAT(PrintableLine("one\ntwo\tthree\r"), Eq("one two three\\x0d"));
 }
 

@@ -29,7 +29,7 @@ TEST(TokenBucket, WaitingAsToldYieldsTheRate) {
   EXPECT_NEAR(absl::ToDoubleSeconds(now - absl::UnixEpoch()), 1000 / 50.0, 0.01);
 }
 
-TEST(TokenBucket, AnAmountIsTakenWholeOrNotAtAll) {
+TEST(TokenBucket, TakesAllOrNothing) {
   absl::Time now = absl::UnixEpoch();
   TokenBucket bucket(/*rate=*/10, /*burst=*/100);
   EXPECT_EQ(bucket.Take(now, 70), absl::ZeroDuration());

@@ -208,7 +208,7 @@ TEST_F(ChannelTest, TokenStaysHereIfOneAddressOfAListIsElsewhere) {
             absl::StatusCode::kFailedPrecondition);
 }
 
-TEST_F(ChannelTest, ACertificateIsShownWhereTheServerAsksForOne) {
+TEST_F(ChannelTest, PresentsCertificateIfRequested) {
   Server server(&server_pair_, house_->ca());
   const TestAuthority::Pair mine = house_->Issue("worker");
   EXPECT_TRUE(Call({.server = server.address(), .tls_ca = house_->ca()}).ok());

@@ -141,7 +141,7 @@ TEST(LengthwiseWorker, VersionNamesLibTorchAndWhatItCannotUse) {
   EXPECT_THAT(output, HasSubstr("; install LibTorch with CUDA"));
 }
 
-TEST(LengthwiseWorker, AutoTakesTheCpuAndSaysWhyWhereLibTorchCannotUseTheGpu) {
+TEST(LengthwiseWorker, AutoFallsBackToTheCpuWithAReason) {
   if (access("/dev/nvidiactl", F_OK) == 0) GTEST_SKIP() << "this machine has a driver of its own";
   FakeWorkerService server;
   server.Start();

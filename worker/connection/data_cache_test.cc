@@ -31,7 +31,7 @@ class DataCacheTest : public ::testing::Test {
   int fetched_ = 0;
 };
 
-TEST_F(DataCacheTest, AFileIsFetchedOnce) {
+TEST_F(DataCacheTest, FileIsFetchedOnce) {
   const auto first = Get("examples");
   ASSERT_TRUE(first.ok()) << first.status();
   EXPECT_EQ(platform::ReadFile(*first).value(), "examples");
@@ -39,7 +39,7 @@ TEST_F(DataCacheTest, AFileIsFetchedOnce) {
   EXPECT_EQ(fetched_, 1);
 }
 
-TEST_F(DataCacheTest, ADamagedFileIsFetchedAgain) {
+TEST_F(DataCacheTest, DamagedFileIsFetchedAgain) {
   const std::string path = Get("examples").value();
   std::ofstream(path) << "damaged!";
   EXPECT_EQ(Get("examples").value(), path);
@@ -60,7 +60,7 @@ TEST_F(DataCacheTest, OtherBytesAreRefusedAndLeaveNothing) {
   EXPECT_TRUE(platform::ListDirectory(options_.directory)->empty());
 }
 
-TEST_F(DataCacheTest, TheLeastRecentlyUsedGoFirst) {
+TEST_F(DataCacheTest, EvictsLeastRecentlyUsedFirst) {
   options_.max_bytes = 25;
   const std::string oldest = Get("0123456789").value();
   const std::string used = Get("abcdefghij").value();

@@ -18,7 +18,7 @@ TEST(LifetimeTest, NothingSaysAnEnd) {
   EXPECT_EQ(Lifetime("", "0"), absl::InfiniteDuration());
 }
 
-TEST(LifetimeTest, ADrainTakesAtMostATenth) {
+TEST(LifetimeTest, DrainReserveIsAtMostATenth) {
   EXPECT_EQ(DrainReserve(absl::Hours(24), absl::Minutes(5)), absl::Minutes(5));
   EXPECT_EQ(DrainReserve(absl::Minutes(10), absl::Minutes(5)), absl::Minutes(1));
   EXPECT_EQ(DrainReserve(absl::InfiniteDuration(), absl::Minutes(5)), absl::ZeroDuration());

@@ -51,7 +51,7 @@ TEST(PackCapacities, AreToldOnceAndAgainWhenTheyChangeOrTheServerForgot) {
 
 class PackCapacitiesTest : public ConnectionTest {};
 
-TEST_F(PackCapacitiesTest, AServerThatWasRestartedIsToldBeforeItsFirstLease) {
+TEST_F(PackCapacitiesTest, RestartedServerLearnsBeforeItsFirstLease) {
   v1::Lease lease = LeaseOf({"a", "b", "c", "d"});
   lease.set_shape("wide");
   OfferLease(lease);

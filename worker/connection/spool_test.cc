@@ -58,7 +58,7 @@ TEST(Spool, LeavesNoFileBehindAndIsForItsUserAlone) {
   EXPECT_EQ(status.st_mode & 0777, 0700u);
 }
 
-TEST(Spool, ADiskThatCannotBeWrittenIsOneWithoutRoom) {
+TEST(Spool, UnwritableDiskCountsAsFull) {
   const std::string directory = NewDirectory();
   testing::internal::CaptureStderr();
   Spool spool({.directory = directory + "/file/spool"});

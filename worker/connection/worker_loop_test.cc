@@ -211,7 +211,7 @@ TEST_F(ConnectionTest, HeartbeatsCarryTheNewestProgressAndTheRates) {
   EXPECT_TRUE(Stop().ok());
 }
 
-TEST_F(ConnectionTest, HeartbeatsTellWhatTheRunnerCountedAlsoWhenItHasEnded) {
+TEST_F(ConnectionTest, HeartbeatsKeepCountersAfterTheRun) {
   Measurements measurements;
   options_.session.measurements = &measurements;
   OfferLease(LeaseOf({"a", "b"}));
@@ -284,7 +284,7 @@ TEST_F(ConnectionTest, WorkerWithExpiredTokenKeepsTraining) {
   });
 }
 
-TEST_F(ConnectionTest, AnErrorOfTheChannelsSettingsIsExplainedAndFinal) {
+TEST_F(ConnectionTest, ChannelSettingsErrorIsExplainedAndFinal) {
   options_.explain = [](const absl::Status& status) {
     return absl::IsUnavailable(status) ? absl::FailedPreconditionError("set tls_ca")
                                        : absl::OkStatus();

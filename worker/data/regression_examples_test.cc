@@ -28,7 +28,7 @@ std::unique_ptr<Examples> Create(const std::string& task, int32_t shortest, int3
   return CreateExamples(tasks::CreateTask(task, {}).value(), lengths);
 }
 
-TEST(RegressionExamplesTest, TheNetworkSeesNumbersAndAScratchpadThatDoesNotCount) {
+TEST(RegressionExamplesTest, ScratchpadIsMaskedOut) {
   const auto examples = Create("cumulative_sum", 3, 3);
   EXPECT_EQ(examples->targets(), Targets::kNumbers);
   EXPECT_EQ(examples->input_columns(), 0);
@@ -66,7 +66,7 @@ TEST(RegressionExamplesTest, ExamplesOfADataSetMayComeInAnyOrder) {
 }
 
 // Every scale has new numbers; above 1 they leave what training shows.
-TEST(RegressionExamplesTest, TheAxisIsTheScaleOfTheNumbers) {
+TEST(RegressionExamplesTest, AxisIsTheScaleOfTheNumbers) {
   const auto examples = Create("cumulative_min", 8, 8);
   const auto largest = [&](int64_t scale) {
     Batch batch;

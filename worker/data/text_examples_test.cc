@@ -53,7 +53,7 @@ std::vector<TextPiece> Pieces(const std::vector<TextPass>& passes) {
 }
 
 // The definition of packing: examples 0, 1, 2, ... of the step until the next does not fit.
-TEST(TextExamplesTest, AStepHasTheExamplesThatFitItsSequences) {
+TEST(TextExamplesTest, StepHasTheExamplesThatFit) {
   const TextExamples text = Text();
   std::multiset<std::vector<int64_t>> expected;
   const tasks::TextData data = {.seed = 7, .smallest_size = 2, .largest_size = 9};
@@ -83,7 +83,7 @@ TEST(TextExamplesTest, EveryTokenIsToBePredictedFromTheOnesBeforeIt) {
   }
 }
 
-TEST(TextExamplesTest, TheLossMayCountAnswersAlone) {
+TEST(TextExamplesTest, LossMayCountAnswersOnly) {
   v1::Training training = Training();
   training.mutable_packing()->set_answers_only(true);
   constexpr int64_t kEquals = 11;
@@ -113,7 +113,7 @@ TEST(TextExamplesTest, PassesAreGroupsOfEqualLengthThatFit) {
   }
 }
 
-TEST(TextExamplesTest, AnExampleLargerThanAPassHasItsOwn) {
+TEST(TextExamplesTest, OversizedExampleGetsItsOwnPass) {
   const TextPiece large = {std::vector<int64_t>(kPassTokens + 1, 1),
                            std::vector<int64_t>(kPassTokens + 1, 1)};
   const TextPiece small = {{1, 2}, {2, tasks::kNoTarget}};
@@ -123,7 +123,7 @@ TEST(TextExamplesTest, AnExampleLargerThanAPassHasItsOwn) {
   EXPECT_EQ(passes[2].tokens, large.tokens);
 }
 
-TEST(TextExamplesTest, ASequenceIsOneExampleWhereTokensAttendAcross) {
+TEST(TextExamplesTest, AttendingAcrossMakesSequencesOnePiece) {
   v1::Training training = Training();
   training.mutable_packing()->set_attend_across(true);
   const std::vector<TextPiece> pieces = Pieces(Text(training).TrainingPasses(7, 3));
@@ -135,7 +135,7 @@ TEST(TextExamplesTest, ASequenceIsOneExampleWhereTokensAttendAcross) {
   EXPECT_EQ(Text(training).LongestTraining(training), kTokens);
 }
 
-TEST(TextExamplesTest, AStepIsAFunctionOfSeedAndStep) {
+TEST(TextExamplesTest, StepIsAFunctionOfSeedAndStep) {
   const auto tokens = [](uint64_t seed, int64_t step) {
     std::vector<int64_t> all;
     for (const TextPass& pass : Text().TrainingPasses(seed, step)) {
@@ -148,7 +148,7 @@ TEST(TextExamplesTest, AStepIsAFunctionOfSeedAndStep) {
   EXPECT_NE(tokens(1, 5), tokens(1, 6));
 }
 
-TEST(TextExamplesTest, AFixedDataSetHasNoMoreThanItsExamples) {
+TEST(TextExamplesTest, FixedDataSetHasOnlyItsExamples) {
   v1::Training training = Training();
   training.set_examples(30);
   std::set<std::vector<int64_t>> seen;
@@ -191,7 +191,7 @@ TEST(TextExamplesTest, EpochsLeaveNoExampleOut) {
 class ResumedEpochsTest : public testing::TestWithParam<double> {};
 INSTANTIATE_TEST_SUITE_P(RandomSpaces, ResumedEpochsTest, testing::Values(0, 0.1));
 
-TEST_P(ResumedEpochsTest, ATrialFindsItsPlace) {
+TEST_P(ResumedEpochsTest, ResumedTrialContinuesItsEpoch) {
   catalogue::Parameters spaces;
   spaces.Set("random_space", GetParam());
   const TextExamples undisturbed = Text(InEpochs(500), spaces),
@@ -254,7 +254,7 @@ TEST(TextExamplesTest, KnowsHowManyExamplesAStepHas) {
   EXPECT_NEAR(Text().ExamplesOfStep(training) / examples, 1, 0.15);
 }
 
-TEST(TextExamplesTest, TheLossOfAnAnswerIsOfItsTokensAndItsEnd) {
+TEST(TextExamplesTest, AnswerLossIncludesTheEndToken) {
   const tasks::TextExample example = {.tokens = {4, 5, 6, 7, 8}, .prompt = 3};
   const TextPiece piece = Text().AnswerPiece(example);
   EXPECT_THAT(piece.tokens, ElementsAre(4, 5, 6, 7, 8));
@@ -262,7 +262,7 @@ TEST(TextExamplesTest, TheLossOfAnAnswerIsOfItsTokensAndItsEnd) {
 }
 
 // With random spaces a model has seen blanks and may write some.
-TEST(TextExamplesTest, AnAnswerHasRoomForWhatAugmentationAdds) {
+TEST(TextExamplesTest, AnswersHaveRoomForAugmentation) {
   EXPECT_EQ(Text().SequenceTokens(9), Text().task().LongestExample(9));
   catalogue::Parameters spaces;
   spaces.Set("random_space", 0.1);

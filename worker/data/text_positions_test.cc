@@ -97,7 +97,7 @@ TEST(TextPositionsTest, EachLengthHasTheDistributionOfItsEvaluations) {
   ExpectUniformSubsets(trained_long, longest, kSteps);
 }
 
-TEST(TextPositionsTest, ALengthHasOneDrawInAStep) {
+TEST(TextPositionsTest, LengthHasOneDrawPerStep) {
   const TextExamples text = Text(Training());
   const models::PositionPolicy policy = Randomized();
   const std::vector<TextPass> passes = text.TrainingPasses(kSeed, 3);
@@ -189,7 +189,7 @@ Positioned Defined(bool attend_across, bool restart) {
   return defined;
 }
 
-TEST(TextPositionsTest, EveryReadingOfPackingHasThePositionsOfItsDefinition) {
+TEST(TextPositionsTest, PackingModesHaveTheirPositions) {
   for (const bool across : {false, true}) {
     for (const bool restart : {false, true}) {
       v1::Training training = Training();

@@ -46,7 +46,7 @@ Batch Samples(uint64_t seed, int64_t first_row, int64_t rows) {
   return batch;
 }
 
-TEST(TransductionExamplesTest, TheNetworkSeesTheInputAndAnEmptyTokenForEachOutput) {
+TEST(TransductionExamplesTest, AppendsAnEmptyTokenPerOutput) {
   const Batch batch = Samples(1, 0, 4);
   EXPECT_EQ(batch.rows, 4);
   EXPECT_EQ(batch.tokens_per_row, 2 + 4);
@@ -61,7 +61,7 @@ TEST(TransductionExamplesTest, TheNetworkSeesTheInputAndAnEmptyTokenForEachOutpu
   }
 }
 
-TEST(TransductionExamplesTest, TheMaskIsTheTasks) {
+TEST(TransductionExamplesTest, MaskComesFromTheTask) {
   EXPECT_THAT(Samples(1, 0, 2).mask, ElementsAre(1, 1, 0, 0, 1, 1, 0, 0));
 }
 
@@ -97,7 +97,7 @@ std::string Refusal(const Examples& examples, const std::vector<int32_t>& tokens
   return std::string(given.status().message());
 }
 
-TEST(TransductionExamplesTest, AGivenInputIsFollowedByItsEmptyTokens) {
+TEST(TransductionExamplesTest, GivenInputGetsItsEmptyTokens) {
   const GivenSequence given = Create("reverse_string")->Given(TokensOf({0, 1, 1})).value();
   EXPECT_EQ(given.length, 3);
   EXPECT_THAT(given.tokens, ElementsAre(0, 1, 1, 2, 2, 2));

@@ -129,7 +129,7 @@ TYPED_TEST(TrialCheckpointTest, RemembersAnEvaluationThatIsDue) {
             absl::StatusCode::kDataLoss);
 }
 
-TEST(TrialCheckpointTest, WhatIsKeptOfATrialDoesNotChangeItsFingerprint) {
+TEST(TrialCheckpointTest, KeepDoesNotChangeTheFingerprint) {
   v1::TrialSpecification trial;
   trial.set_learning_rate(0.1);
   const std::string before = Fingerprint(trial);
@@ -209,7 +209,7 @@ TYPED_TEST(TrialCheckpointTest, EveryTruncationIsDataLossAndLeavesTheRowsAlone) 
   EXPECT_EQ(loaded, Rows<TypeParam>(layout));
 }
 
-TYPED_TEST(TrialCheckpointTest, AnotherNetworksCheckpointIsDataLossThatNamesTheTensor) {
+TYPED_TEST(TrialCheckpointTest, OtherNetworksCheckpointIsDataLoss) {
   const models::ParameterLayout layout = SmallLayout();
   const std::string bytes =
       WriteTrialCheckpoint<TypeParam>(layout, kHeader, Rows<TypeParam>(layout, 1).Const());

@@ -52,7 +52,7 @@ TEST(AnswerTallyTest, CountsRightAnswersAndWhereOthersAreWrong) {
   EXPECT_EQ(score.errors->first_wrong_without_carry(), 1);
 }
 
-TEST(AnswerTallyTest, CountsPlacesUpToTheFirstWrongOneByHowFarCarriesCame) {
+TEST(AnswerTallyTest, CountsPlacesByCarryDistance) {
   AnswerTally tally(3);
   const std::vector<int32_t> distances = {0, 1, 2, 0};
   tally.Add({.has_right_digits = true, .carry_distances = distances});
@@ -68,7 +68,7 @@ TEST(AnswerTallyTest, CountsPlacesUpToTheFirstWrongOneByHowFarCarriesCame) {
   EXPECT_THAT(others.Score(0).errors->places_by_carry(), IsEmpty()) << "no sums";
 }
 
-TEST(AnswerTallyTest, OfNoAnswersIsNothing) {
+TEST(AnswerTallyTest, WithoutAnswersIsZero) {
   const LengthScore score = AnswerTally(3).Score(0);
   EXPECT_EQ(score.accuracy, 0);
   EXPECT_EQ(score.sequences, 0);

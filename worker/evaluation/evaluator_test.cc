@@ -203,7 +203,7 @@ TEST_F(EvaluatorTest, NoiseIsAskedOfTheNetworkForEverySequenceItsOwn) {
 }
 
 // The same sequences as those that a step on these examples trains on.
-TEST_F(EvaluatorTest, ADataSetIsScoredExampleByExample) {
+TEST_F(EvaluatorTest, ScoresDataSetExampleByExample) {
   const Oracle oracle(2.0);
   const Evaluator evaluator(examples_, oracle, *positions_,
                             {.seed = 5, .heads = 1, .d_model = 4, .memory_bytes = kPlenty});
@@ -273,7 +273,7 @@ TEST(ChunkingTest, MemoryIsLinearWithoutStoredLogits) {
   EXPECT_GE(SequencesPerChunk(size, 1, 256 * kMebibyte), 20);
 }
 
-TEST(ChunkingTest, AChunkStaysBelowTheMemory) {
+TEST(ChunkingTest, ChunksFitTheMemoryLimit) {
   for (const int64_t tokens : {2, 40, 200, 1000}) {
     for (const int64_t members : {1, 3}) {
       const SequenceSize size = {.tokens = tokens, .heads = 8, .d_model = 64};

@@ -136,7 +136,7 @@ class LanguageEvaluatorTest : public testing::Test {
   std::unique_ptr<models::PositionPolicy> positions_;
 };
 
-TEST_F(LanguageEvaluatorTest, AnAnswerIsWhatTheWholeTextIsContinuedWithTokenByToken) {
+TEST_F(LanguageEvaluatorTest, CachedDecodingMatchesFullForwardPasses) {
   const std::vector<tasks::TextExample> questions = Questions(*text_);
   const Answers answers =
       Evaluator(*model_).Answer(Parameters(), kDigits, questions, kGoOn).value();

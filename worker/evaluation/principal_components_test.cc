@@ -67,7 +67,7 @@ TEST(PrincipalComponentsTest, FindsTheAxesOfATurnedRectangle) {
   EXPECT_NEAR(fitted.explained_variance[1], 0.1, 1e-12);
 }
 
-TEST(PrincipalComponentsTest, CoordinatesOfTheFittedPointsAreCentredUncorrelatedAndNotWhitened) {
+TEST(PrincipalComponentsTest, CoordinatesAreCentredAndNotWhitened) {
   const at::Tensor points = Cloud({1, 5, 0.5, 3}, 2000).add(7);
   const PrincipalComponents fitted = FitPrincipalComponents(points);
   EXPECT_LT(LargestDifference(at::mm(fitted.directions.t(), fitted.directions),

@@ -123,7 +123,7 @@ TEST_F(ProjectionTest, PointsAreTheInputTokensOfTheEvaluationsSequences) {
   EXPECT_NEAR(projection.explained_variance(2), projection.explained_variance(0), 1e-12);
 }
 
-TEST_F(ProjectionTest, TheFittedLengthIsCentredAndOthersGoThroughTheSameMap) {
+TEST_F(ProjectionTest, OtherLengthsUseTheFittedMap) {
   const std::vector<v1::Projection> projections = Project(6, {6, 9});
   const std::vector<Point> fitted = Points(projections[0]), other = Points(projections[1]);
   const std::vector<int32_t> fitted_inputs = Inputs(6), other_inputs = Inputs(9);

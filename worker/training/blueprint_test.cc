@@ -55,7 +55,7 @@ TEST(BlueprintTest, RefusalsNameEveryField) {
   EXPECT_THAT(refusal, HasSubstr("network.blocks"));
 }
 
-TEST(BlueprintTest, PositionsMustReachForTheLongestSequence) {
+TEST(BlueprintTest, PositionsMustCoverTheLongestSequence) {
   v1::TrialSpecification trial = TinyTrial();
   (*trial.mutable_encoding()->mutable_parameters())["max_position"].set_number_value(17);
   EXPECT_THAT(RefusalOf(trial), HasSubstr("max_position"));
@@ -64,7 +64,7 @@ TEST(BlueprintTest, PositionsMustReachForTheLongestSequence) {
 }
 
 // Given inputs and projections, too; what is no input of the task counts for nothing.
-TEST(BlueprintTest, PositionsMustReachForWhatIsOnlyLookedAt) {
+TEST(BlueprintTest, LongestSequenceIncludesAnalyses) {
   v1::TrialSpecification trial = TinyTrial();
   v1::TokenSequence& given = *trial.mutable_evaluation()->add_attention_inputs();
   for (int i = 0; i < 12; ++i) given.add_tokens(i % 2);

@@ -44,19 +44,19 @@ class CoreSharingTest : public testing::Test {
       {1, {.running_seconds = 10, .waiting_seconds = 1000}}, {2, {}}, {3, {}}};
 };
 
-TEST_F(CoreSharingTest, ShortWaitsAreNoSharing) {
+TEST_F(CoreSharingTest, ShortWaitsDoNotCountAsSharing) {
   EXPECT_FALSE(sharing_.Update(time_, times_));
   EXPECT_FALSE(Pass(0, absl::Seconds(5)));
   EXPECT_FALSE(Pass(0.18, absl::Seconds(5)));
 }
 
-TEST_F(CoreSharingTest, OneThreadThatWaitsForACoreIsSharing) {
+TEST_F(CoreSharingTest, OneWaitingThreadCountsAsSharing) {
   Pass(0);
   EXPECT_TRUE(Pass(0.3));
   EXPECT_NEAR(sharing_.waited_fraction(), 0.3, 1e-9);
 }
 
-TEST_F(CoreSharingTest, RetriesAreEverLater) {
+TEST_F(CoreSharingTest, RetriesBackOff) {
   std::vector<double> shared_seconds;
   Pass(0);
   EXPECT_TRUE(Pass(0.5));
@@ -70,14 +70,14 @@ TEST_F(CoreSharingTest, RetriesAreEverLater) {
   EXPECT_THAT(shared_seconds, ElementsAre(1, 2, 4, 8, 16, 30, 30, 30));
 }
 
-TEST_F(CoreSharingTest, SharingEndsWithTheOthersAndBeginsAtFirstRetryAgain) {
+TEST_F(CoreSharingTest, SettlingResetsTheRetryDelay) {
   Pass(0.5, absl::Seconds(20));
   EXPECT_FALSE(Pass(0, absl::Seconds(40)));
   EXPECT_TRUE(Pass(0.5));
   EXPECT_FALSE(Pass(0, CoreSharing::kFirstRetry));
 }
 
-TEST_F(CoreSharingTest, ThreadsThatBeginAndEndAreNoSharing) {
+TEST_F(CoreSharingTest, StartingThreadsDoNotCountAsSharing) {
   Pass(0);
   times_.erase(2);
   times_[4] = {.running_seconds = 1, .waiting_seconds = 10};
@@ -118,7 +118,7 @@ TEST_F(ThreadChoiceTest, SharedCoresGetTheFastestNumber) {
   EXPECT_EQ(Train(absl::Seconds(1), false, {{4, 0.1}}), 4);
 }
 
-TEST_F(ThreadChoiceTest, TriesOfSlowStepsAreATenthOfTheTime) {
+TEST_F(ThreadChoiceTest, TriesTakeAtMostATenthOfTheTime) {
   const std::map<int, double> seconds_of = {{4, 30}, {2, 10}, {1, 5}};
   absl::Duration fastest;
   const absl::Duration begin = time_;
@@ -129,13 +129,13 @@ TEST_F(ThreadChoiceTest, TriesOfSlowStepsAreATenthOfTheTime) {
   EXPECT_GT(fastest, 0.89 * (time_ - begin));
 }
 
-TEST_F(ThreadChoiceTest, OneThreadIsNoChoice) {
+TEST_F(ThreadChoiceTest, OneThreadNeedsNoTries) {
   choice_ = ThreadChoice(1);
   EXPECT_EQ(Train(absl::Seconds(10), true, {{1, 0.1}}), 1);
 }
 
 // The real process, whose two busy threads have one CPU.
-TEST(CoreSharingMonitorTest, NoticesThatCpusAreSharedAndThatItIsOver) {
+TEST(CoreSharingMonitorTest, DetectsBeginAndEndOfSharing) {
   if (platform::ReadSchedulingTimes().empty()) GTEST_SKIP() << "the kernel does not count";
   cpu_set_t allowed, one;
   ASSERT_EQ(sched_getaffinity(0, sizeof(allowed), &allowed), 0);

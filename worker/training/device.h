@@ -27,7 +27,7 @@ struct Device {
   int threads = 1;
   v1::Provenance provenance;
   // Why this process cannot use an existing GPU, or not fully; the remedy follows the last "; ".
-  // Empty if there is no problem. Empty if there is no problem.
+  // Empty if there is no problem.
   std::string warning;
   // Creates the graph pool of one model, on devices whose work can be recorded; unset on others.
   // May return null, and then nothing is recorded.

@@ -13,7 +13,7 @@ namespace {
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
-TEST(DeviceTest, ACpuIsAlwaysThereAndDescribesItself) {
+TEST(DeviceTest, CpuIsAlwaysAvailable) {
   const auto device = OpenDevice("cpu", 2);
   ASSERT_TRUE(device.ok()) << device.status();
   EXPECT_FALSE(device->cuda);
@@ -45,7 +45,7 @@ TEST(DeviceTest, OneThreadPerCoreByDefault) {
   EXPECT_GE(device->threads, 1);
 }
 
-TEST(DeviceTest, WhatIsNotThereIsRefusedWithWhatIs) {
+TEST(DeviceTest, MissingDeviceErrorListsDevices) {
   for (const char* name : {"cuda:64", "cuda:-1", "cuda:x", "cuda1", "cud", "gpu", "CPU", ""}) {
     const auto device = OpenDevice(name, 1);
     EXPECT_EQ(device.status().code(), absl::StatusCode::kInvalidArgument) << name;

@@ -28,7 +28,7 @@ TEST(OutOfMemoryTest, RecognizesCudaAllocatorErrors) {
   }
 }
 
-TEST(OutOfMemoryTest, OtherMistakesAreNot) {
+TEST(OutOfMemoryTest, IgnoresOtherErrors) {
   try {
     at::ones({2}).view({3});
     FAIL() << "it was viewed";

@@ -129,7 +129,7 @@ const Files& ReversalFiles() {
   return files;
 }
 
-TEST(FileExamplesTest, TheNetworkSeesTheInputAndAnEmptyTokenForEachTarget) {
+TEST(FileExamplesTest, AppendsAnEmptyTokenPerTarget) {
   const Files files("{\"input\": [2, 0], \"target\": [1], \"mask\": [0]}\n",
                     "{\"input\": [1, 1], \"target\": [1]}\n");
   Batch batch;
@@ -143,7 +143,7 @@ TEST(FileExamplesTest, TheNetworkSeesTheInputAndAnEmptyTokenForEachTarget) {
   EXPECT_EQ(files.Examples().output_columns(), 2);
 }
 
-TEST(FileExamplesTest, NumbersAnswerInPlaceWhereTargetsAreAsLong) {
+TEST(FileExamplesTest, NumbersOfEqualLengthAnswerInPlace) {
   const Files in_place("{\"input\": [0.5, 2], \"target\": [2.5, 2]}\n",
                        "{\"input\": [0.5, 3], \"target\": [2.5, 2]}\n");
   Batch batch;
@@ -160,7 +160,7 @@ TEST(FileExamplesTest, NumbersAnswerInPlaceWhereTargetsAreAsLong) {
 }
 
 // A step's shape must not depend on the data seed, or the members of a pack could not share it.
-TEST(FileExamplesTest, AStepHasOneShapeForAllSeeds) {
+TEST(FileExamplesTest, StepHasOneShapeForAllSeeds) {
   std::string train;
   for (int i = 0; i < 30; ++i) {
     absl::StrAppend(&train, "{\"input\": \"", std::string(static_cast<size_t>(1 + i % 3), 'a'),
@@ -179,7 +179,7 @@ TEST(FileExamplesTest, AStepHasOneShapeForAllSeeds) {
   EXPECT_THAT(shapes, ElementsAre(2, 3, 4));
 }
 
-TEST(FileExamplesTest, EveryTestExampleIsAskedOnceAndShapeByShape) {
+TEST(FileExamplesTest, TestExamplesAreScoredOnceGroupedByShape) {
   std::string test;
   for (int i = 0; i < 50; ++i) {
     absl::StrAppend(&test, "{\"input\": [", i, i % 2 == 0 ? "" : ", 1", "], \"target\": [1], ",
@@ -204,7 +204,7 @@ TEST(FileExamplesTest, EveryTestExampleIsAskedOnceAndShapeByShape) {
 }
 
 // Row 3 is the same example, whether 4 or 50 are asked for.
-TEST(FileExamplesTest, OrderedRowsDoNotDependOnHowManyAreAsked) {
+TEST(FileExamplesTest, OrderedRowsDoNotDependOnTheirNumber) {
   std::string test;
   for (int i = 0; i < 50; ++i) {
     absl::StrAppend(&test, "{\"input\": [", i, i % 2 == 0 ? "" : ", 1", "], \"target\": [1], ",
@@ -225,7 +225,7 @@ TEST(FileExamplesTest, OrderedRowsDoNotDependOnHowManyAreAsked) {
   EXPECT_EQ(first_symbols.size(), 50u);
 }
 
-TEST(FileExamplesTest, StepsHaveLengthsAsOftenAsExamplesHave) {
+TEST(FileExamplesTest, LengthsFollowTheExamples) {
   const Files files(
       "{\"input\": [0], \"target\": [0]}\n{\"input\": [0, 1], \"target\": [1, 0]}\n"
       "{\"input\": [1, 1], \"target\": [1, 1]}\n{\"input\": [1, 0], \"target\": "
@@ -252,7 +252,7 @@ TEST(FileExamplesTest, GivenInputsAreChecked) {
   EXPECT_FALSE(examples.Given(NumbersOf({0.5})).ok());
 }
 
-TEST(FileExamplesTest, ATrialTrainsAndIsEvaluated) {
+TEST(FileExamplesTest, TrialTrainsAndIsEvaluated) {
   FileSession session(ReversalFiles());
   RunLease(LeaseOf({ReversalFiles().Trial()}), session);
   ASSERT_EQ(session.OutcomeOf(0).kind(), v1::Outcome::COMPLETED) << session.OutcomeOf(0).reason();
@@ -305,7 +305,7 @@ TEST(FileExamplesTest, ProjectionsTakeAsManyExamplesAsThereAre) {
   EXPECT_EQ(projections, 1);
 }
 
-TEST(FileExamplesTest, ACancelledMemberDoesNotKeepTheFileFromItsPack) {
+TEST(FileExamplesTest, CancelledMemberDoesNotBlockItsPack) {
   const Files others(Reversals(6, 7), Reversals(9, 8));  // not in memory
   FileSession session(others);
   session.directive = [](int64_t trial, int64_t) {
@@ -316,7 +316,7 @@ TEST(FileExamplesTest, ACancelledMemberDoesNotKeepTheFileFromItsPack) {
   EXPECT_EQ(session.OutcomeOf(1).kind(), v1::Outcome::COMPLETED) << session.OutcomeOf(1).reason();
 }
 
-TEST(FileExamplesTest, OnlyTrainingExamplesMustFitASequenceOfALanguageModel) {
+TEST(FileExamplesTest, OnlyTrainingExamplesMustFitPackedSequences) {
   const auto zeros = [](int length, int count) {
     std::string input = "1";
     for (int i = 0; i < count; ++i) input += ", 0";
@@ -352,11 +352,11 @@ void ExpectResumeChangesNothing(const v1::TrialSpecification& trial) {
   EXPECT_EQ(session.checkpoints(0).rbegin()->second, whole.checkpoints(0).rbegin()->second);
 }
 
-TEST(FileExamplesTest, AResumedTrialIsTheUndisturbedOne) {
+TEST(FileExamplesTest, ResumedTrialMatchesUninterrupted) {
   ExpectResumeChangesNothing(ReversalFiles().Trial());
 }
 
-TEST(FileExamplesTest, AResumedLanguageModelIsTheUndisturbedOne) {
+TEST(FileExamplesTest, ResumedLanguageModelMatchesUninterrupted) {
   ExpectResumeChangesNothing(ReversalFiles().TextTrial());
 }
 
@@ -370,12 +370,12 @@ void ExpectPackMatchesItsMembers(const std::vector<v1::TrialSpecification>& tria
   }
 }
 
-TEST(FileExamplesTest, APackMatchesItsMembers) {
+TEST(FileExamplesTest, PackMatchesItsMembers) {
   ExpectPackMatchesItsMembers({ReversalFiles().Trial(0), ReversalFiles().Trial(1)});
   ExpectPackMatchesItsMembers({ReversalFiles().TextTrial(0), ReversalFiles().TextTrial(1)});
 }
 
-TEST(FileExamplesTest, ALanguageModelContinuesInputsWithTargets) {
+TEST(FileExamplesTest, LanguageModelContinuesInputsWithTargets) {
   FileSession session(ReversalFiles());
   RunLease(LeaseOf({ReversalFiles().TextTrial()}), session);
   ASSERT_EQ(session.OutcomeOf(0).kind(), v1::Outcome::COMPLETED) << session.OutcomeOf(0).reason();
@@ -391,7 +391,7 @@ TEST(FileExamplesTest, ALanguageModelContinuesInputsWithTargets) {
   }
 }
 
-TEST(FileExamplesTest, ALanguageModelIsRefusedMasks) {
+TEST(FileExamplesTest, LanguageModelRejectsMasks) {
   const Files files("{\"input\": [2, 0], \"target\": [1], \"mask\": [0]}\n",
                     "{\"input\": [1, 1], \"target\": [1]}\n");
   FileSession session(files);
@@ -400,7 +400,7 @@ TEST(FileExamplesTest, ALanguageModelIsRefusedMasks) {
   EXPECT_THAT(session.OutcomeOf(0).reason(), HasSubstr("has masks"));
 }
 
-TEST(FileExamplesTest, AFileThatCannotBeHadNowMayBeHadLater) {
+TEST(FileExamplesTest, FetchErrorIsTemporary) {
   const Files others(Reversals(6, 3), Reversals(9, 4));  // not in memory
   FileSession session(others);
   session.SetAvailable(false);
@@ -409,7 +409,7 @@ TEST(FileExamplesTest, AFileThatCannotBeHadNowMayBeHadLater) {
   EXPECT_THAT(session.OutcomeOf(0).reason(), HasSubstr("the server is away"));
 }
 
-TEST(FileExamplesTest, ADrainThatCancelsTheFetchFailsNoTrial) {
+TEST(FileExamplesTest, DrainDuringFetchFailsNoTrial) {
   const Files others(Reversals(6, 7), Reversals(9, 8));  // not in memory
   FileSession session(others);
   session.SetAvailable(false);
@@ -419,7 +419,7 @@ TEST(FileExamplesTest, ADrainThatCancelsTheFetchFailsNoTrial) {
   EXPECT_TRUE(session.checkpoints(0).empty());
 }
 
-TEST(FileExamplesTest, ContentsThatAreNotTheFilesFailTheTrial) {
+TEST(FileExamplesTest, MismatchedContentsFailTheTrial) {
   const Files others(Reversals(6, 5), Reversals(9, 6));
   v1::TrialSpecification trial = others.Trial();
   std::string& contents =

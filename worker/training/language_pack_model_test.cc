@@ -99,7 +99,7 @@ Expected OneByOne(const Blueprint& blueprint, int64_t step) {
   return expected;
 }
 
-TEST(LanguagePackModelTest, AStepIsThatOfItsExamplesOneByOne) {
+TEST(LanguagePackModelTest, PackedStepMatchesSingleExamples) {
   v1::TrialSpecification trial = TinyTextTrial();
   trial.mutable_training()->set_precision("float64");
   // More than one pass.
@@ -113,7 +113,7 @@ TEST(LanguagePackModelTest, AStepIsThatOfItsExamplesOneByOne) {
   EXPECT_FLOAT_EQ(measured.accuracy, static_cast<float>(expected.accuracy));
 }
 
-TEST(LanguagePackModelTest, LearnsAndAPackIsItsMembers) {
+TEST(LanguagePackModelTest, LearnsAndPackMatchesItsMembers) {
   const Blueprint blueprint = MakeBlueprint(TinyTextTrial()).value();
   const auto pack = Create(blueprint, {{1, 2}, {3, 2}, {1, 4}});
   const auto alone = Create(blueprint, {{1, 4}});

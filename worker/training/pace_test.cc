@@ -11,7 +11,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-TEST(StepRateTest, IsUnknownUntilASecondHasPassed) {
+TEST(StepRateTest, IsUnknownForTheFirstSecond) {
   StepRate::TimePoint now{};
   StepRate rate(now);
   for (int i = 0; i < 9; ++i) EXPECT_FALSE(rate.CountStep(now += milliseconds(100)));
@@ -37,7 +37,7 @@ TEST(TrainingLeftTest, IsTheStepsToMakeAtTheirRate) {
   EXPECT_EQ(left.seconds, 50);
 }
 
-TEST(TrainingLeftTest, EndsWithTheTimeThatTheTrialHas) {
+TEST(TrainingLeftTest, EndsWithTheTimeLimit) {
   v1::Training training;
   training.set_steps(1000);
   training.set_stop_after_seconds(30);
@@ -76,7 +76,7 @@ TEST(WorkTest, CountsSequencesOfInputAndOutput) {
                    3 * 8 * (SequenceWork(10, 16) + SequenceWork(12, 16)) / 2);
 }
 
-TEST(TrainingTimeTest, SumsTheStepsOfAnUndisturbedTrial) {
+TEST(TrainingTimeTest, SumsStepsOfAnUninterruptedTrial) {
   for (const bool exact : {false, true}) {
     TrainingTime time(exact);
     EXPECT_EQ(time.seconds(), 0);
@@ -86,7 +86,7 @@ TEST(TrainingTimeTest, SumsTheStepsOfAnUndisturbedTrial) {
   }
 }
 
-TEST(TrainingTimeTest, EarlierStepsWereAsFastAsTheseUnlessTheCheckpointKnows) {
+TEST(TrainingTimeTest, EarlierStepsDefaultToTheCurrentRate) {
   TrainingTime estimated(false), exact(true);
   for (TrainingTime* time : {&estimated, &exact}) {
     time->Resume(100, 40);
@@ -97,7 +97,7 @@ TEST(TrainingTimeTest, EarlierStepsWereAsFastAsTheseUnlessTheCheckpointKnows) {
   EXPECT_EQ(exact.seconds(), 41);
 }
 
-TEST(TrainingTimeTest, AnAttemptThatTrainsNothingKnowsOnlyWhatTheCheckpointSays) {
+TEST(TrainingTimeTest, WithoutStepsOnlyTheCheckpointCounts) {
   TrainingTime estimated(false), exact(true);
   estimated.Resume(100, 0);
   exact.Resume(100, 40);

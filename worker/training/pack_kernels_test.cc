@@ -75,7 +75,7 @@ TEST_F(PackKernelsTest, NamedKernelsAreNotMeasured) {
   EXPECT_TRUE(measured_.empty());
 }
 
-TEST_F(PackKernelsTest, ADeviceWithoutKernelsUsesOperatorsAndSaysWhy) {
+TEST_F(PackKernelsTest, DeviceWithoutKernelsUsesOperators) {
   options_.why_none = [](const Device&) { return "compute capability 7.5 is below 8.0"; };
   for (const KernelMode mode : {KernelMode::kAuto, KernelMode::kFused}) {
     options_.mode = mode;
@@ -90,7 +90,7 @@ TEST_F(PackKernelsTest, ADeviceWithoutKernelsUsesOperatorsAndSaysWhy) {
   EXPECT_TRUE(measured_.empty());
 }
 
-TEST_F(PackKernelsTest, ACpuAlwaysUsesItsKernels) {
+TEST_F(PackKernelsTest, CpuAlwaysUsesItsKernels) {
   device_.cuda = false;
   for (const KernelMode mode : {KernelMode::kAuto, KernelMode::kFused, KernelMode::kPlain}) {
     options_.mode = mode;
@@ -143,7 +143,7 @@ TEST(MeasureKernelsTest, CausalAttentionAgrees) {
   EXPECT_THAT(decisions[0].reason, HasSubstr("the kernel takes"));
 }
 
-TEST(MeasureKernelsTest, WhatCannotBeMadeIsNotChecked) {
+TEST(MeasureKernelsTest, UnbuildableKernelIsNotChecked) {
   const Device device = OpenDevice("cpu", 1).value();
   KernelProblem problem = ProblemOf(TinyBlueprint(), 1);
   problem.encoding.name = "no_such_encoding";

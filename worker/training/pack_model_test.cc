@@ -58,7 +58,7 @@ class PackModelTest : public ::testing::Test {
   const Blueprint blueprint_ = MakeBlueprint(TinyTrial()).value();
 };
 
-TEST_F(PackModelTest, MembersGoOneByOneOrNeighboursTogether) {
+TEST_F(PackModelTest, RangesFollowTheDevice) {
   EXPECT_THAT(Create(false)->Ranges({0, 1, 2}),
               ElementsAre(IsRange(0, 1), IsRange(1, 1), IsRange(2, 1)));
   EXPECT_THAT(Create(true)->Ranges({0, 1, 2}), ElementsAre(IsRange(0, 3)));
@@ -66,7 +66,7 @@ TEST_F(PackModelTest, MembersGoOneByOneOrNeighboursTogether) {
 }
 
 // What a GPU does, on a CPU. Rounding differs, and Adam makes the most of it.
-TEST_F(PackModelTest, MembersTogetherLearnWhatTheyLearnAlone) {
+TEST_F(PackModelTest, MembersLearnTheSameTogetherAndAlone) {
   const auto alone = Create(false);
   const auto together = Create(true);
   for (int64_t step = 1; step <= 20; ++step) {
@@ -91,7 +91,7 @@ TEST_F(PackModelTest, MembersTogetherLearnWhatTheyLearnAlone) {
   }
 }
 
-TEST_F(PackModelTest, AStepTouchesItsMembersOnly) {
+TEST_F(PackModelTest, StepChangesOnlyItsMembers) {
   const auto model = Create(false);
   std::map<int64_t, std::string> before;
   for (int64_t i = 0; i < 3; ++i) before[i] = model->Save(i, kHeader);
@@ -101,7 +101,7 @@ TEST_F(PackModelTest, AStepTouchesItsMembersOnly) {
   EXPECT_NE(model->Save(2, kHeader), before[2]);
 }
 
-TEST_F(PackModelTest, TheLearningRateIsTheSteps) {
+TEST_F(PackModelTest, StepUsesItsLearningRate) {
   const auto still = Create(false);
   const std::string before = still->Save(0, kHeader);
   // Adam's moments move even so: they are compared by what the next step makes of them.
@@ -112,7 +112,7 @@ TEST_F(PackModelTest, TheLearningRateIsTheSteps) {
   EXPECT_EQ(still->TrainStep(2, {0}, {1e-3})[0].loss, loss) << "its parameters did not move";
 }
 
-TEST_F(PackModelTest, ACheckpointMovesAModelIntoAnotherPlace) {
+TEST_F(PackModelTest, CheckpointMovesModelToAnotherMember) {
   const auto model = Create(false);
   for (int64_t step = 1; step <= 3; ++step) Train(*model, step, {0});
   const std::string saved = model->Save(0, kHeader);
@@ -124,7 +124,7 @@ TEST_F(PackModelTest, ACheckpointMovesAModelIntoAnotherPlace) {
 
 // Two outputs, equally likely: an untrained model's loss is about ln 2, and its accuracy about a
 // half.
-TEST_F(PackModelTest, AnUntrainedModelGuesses) {
+TEST_F(PackModelTest, UntrainedModelScoresAtChance) {
   const auto scores = Create(false)->Score({0, 1}, 9, 500, [] { return true; }, {});
   EXPECT_NEAR((*scores)[0].accuracy, 0.5, 0.05);
   EXPECT_GE((*scores)[0].loss, std::log(2.0) - 0.02);

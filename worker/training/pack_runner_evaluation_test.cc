@@ -31,7 +31,7 @@ v1::Lease EvaluationLease(const v1::TrialSpecification& evaluation, RecordingSes
   return lease;
 }
 
-TEST(PackRunnerEvaluationTest, ATrainedModelIsEvaluatedAgainWithoutTraining) {
+TEST(PackRunnerEvaluationTest, EvaluatesATrainedModelWithoutTraining) {
   v1::TrialSpecification trial = TinyTrial(1);
   trial.mutable_training()->set_stop_at_accuracy(0.01);
   RecordingSession trained;
@@ -61,7 +61,7 @@ TEST(PackRunnerEvaluationTest, ATrainedModelIsEvaluatedAgainWithoutTraining) {
   EXPECT_GT(trained.progress(0).back().loss(), 0);
 }
 
-TEST(PackRunnerEvaluationTest, ADrainedEvaluationWritesNothing) {
+TEST(PackRunnerEvaluationTest, DrainedEvaluationWritesNothing) {
   v1::TrialSpecification trial = TinyTrial(1);
   RecordingSession trained;
   RunLease(LeaseOf({trial}), trained);
@@ -74,7 +74,7 @@ TEST(PackRunnerEvaluationTest, ADrainedEvaluationWritesNothing) {
   EXPECT_TRUE(session.events(0).empty());
 }
 
-TEST(PackRunnerEvaluationTest, AnEvaluationOfNothingFailsForGood) {
+TEST(PackRunnerEvaluationTest, EvaluationWithoutCheckpointFailsPermanently) {
   v1::TrialSpecification trial = TinyTrial(1);
   trial.set_evaluated_trial("experiments/test/trials/0");
   RecordingSession session;
@@ -174,7 +174,7 @@ TEST(PackRunnerEvaluationTest, AnalysesFollowTheFinalEvaluation) {
   EXPECT_NE(together.History(0), session.History(0));
 }
 
-TEST(PackRunnerEvaluationTest, ATrialWithoutDataSetHasNoTrainingExamplesToScore) {
+TEST(PackRunnerEvaluationTest, TrainingExamplesNeedADataSet) {
   v1::TrialSpecification trial = TinyTrial(1);
   trial.mutable_evaluation()->set_training_examples(1);
   RecordingSession session;

@@ -43,7 +43,7 @@ v1::TrialSpecification EasyTrial(uint64_t seed) {
   return trial;
 }
 
-TEST(PackRunnerStopTest, MembersStopAtTheirTargetAccuracyAndTheOthersGoOn) {
+TEST(PackRunnerStopTest, EachMemberStopsAtItsTarget) {
   std::vector<v1::TrialSpecification> trials = {EasyTrial(1), EasyTrial(2), EasyTrial(3)};
   // What the trials would do without a target tells when each stops with one.
   std::vector<std::vector<double>> accuracies;
@@ -86,7 +86,7 @@ TEST(PackRunnerStopTest, MembersStopAtTheirTargetAccuracyAndTheOthersGoOn) {
   EXPECT_GT(stops.size(), 1) << "all stop at once, which tests nothing";
 }
 
-TEST(PackRunnerStopTest, AResumedTrialStopsWhereAnUndisturbedOneDoes) {
+TEST(PackRunnerStopTest, ResumedTrialStopsAtTheSameStep) {
   v1::TrialSpecification trial = TinyTrial(1);
   trial.mutable_training()->set_stop_at_accuracy(0.01);
   RecordingSession undisturbed;
@@ -200,7 +200,7 @@ TEST(PackRunnerStopTest, InterruptedEvaluationRunsAfterResume) {
   }
 }
 
-TEST(PackRunnerStopTest, ACancellationInAnEvaluationDuringTrainingEndsIt) {
+TEST(PackRunnerStopTest, CancellationEndsIntervalEvaluation) {
   class CountingSession : public RecordingSession {
    public:
     void CountEvaluation(double) override { ++evaluations; }
@@ -235,7 +235,7 @@ TEST(PackRunnerStopTest, TrainingStopsWhenItsTimeIsUp) {
   EXPECT_THAT(outcome.stop_reason(), HasSubstr("training.stop_after_seconds"));
 }
 
-TEST(PackRunnerStopTest, ATargetReachedAtTheLastStepStopsNothing) {
+TEST(PackRunnerStopTest, TargetAtTheLastStepStopsNothing) {
   v1::TrialSpecification trial = TinyTrial(1);
   trial.mutable_training()->set_steps(15);
   trial.mutable_training()->set_stop_at_accuracy(0.01);
@@ -253,7 +253,7 @@ TEST(PackRunnerStopTest, ATargetReachedAtTheLastStepStopsNothing) {
 }
 
 // The seconds and the reason are in the checkpoint.
-TEST(PackRunnerStopTest, BehindItsStopATrialGoesStraightToTheEvaluation) {
+TEST(PackRunnerStopTest, StoppedTrialResumesWithTheEvaluation) {
   v1::TrialSpecification trial = TinyTrial(1);
   trial.mutable_training()->set_stop_after_seconds(1e-9);
   v1::Lease lease = LeaseOf({trial});
@@ -303,7 +303,7 @@ TEST(PackRunnerStopTest, TrainingSecondsCountTheStepsBeforeTheCheckpoint) {
 
 // Checkpoints of trials that no clock stops have no time in them, so that their bytes are the same
 // every time; those of the others must have it.
-TEST(PackRunnerStopTest, CheckpointsKnowTheTimeOnlyWhereAClockMayStopTheTrial) {
+TEST(PackRunnerStopTest, OnlyTimeLimitedCheckpointsCarrySeconds) {
   v1::TrialSpecification trial = TinyTrial(1);
   for (const bool timed : {false, true}) {
     if (timed) trial.mutable_training()->set_stop_after_seconds(3600);

@@ -83,12 +83,12 @@ TEST(PackRunnerTest, FactsHaveTheShapesThatTheSpecificationAsksFor) {
   }
 }
 
-TEST(PackRunnerTest, TheSameTrialHasTheSameHistoryAgain) {
+TEST(PackRunnerTest, SameTrialRepeatsItsHistory) {
   EXPECT_EQ(HistoryAlone(TinyTrial(3)), HistoryAlone(TinyTrial(3)));
   EXPECT_NE(HistoryAlone(TinyTrial(3)), HistoryAlone(TinyTrial(4)));
 }
 
-TEST(PackRunnerTest, APackIsBitForBitItsMembers) {
+TEST(PackRunnerTest, PackIsBitIdenticalToItsMembers) {
   std::vector<v1::TrialSpecification> trials = {TinyTrial(1), TinyTrial(2), TinyTrial(1)};
   trials[2].set_learning_rate(3e-3);
   RecordingSession session;
@@ -96,7 +96,7 @@ TEST(PackRunnerTest, APackIsBitForBitItsMembers) {
   for (int i = 0; i < 3; ++i) EXPECT_EQ(session.History(i), HistoryAlone(trials[i])) << i;
 }
 
-TEST(PackRunnerTest, DoublePrecisionIsBitForBitItselfToo) {
+TEST(PackRunnerTest, DoublePrecisionIsBitIdenticalToo) {
   v1::TrialSpecification trial = TinyTrial(1);
   trial.mutable_training()->set_precision("float64");
   EXPECT_EQ(HistoryAlone(trial), HistoryAlone(trial));
@@ -173,7 +173,7 @@ TEST(PackRunnerTest, AnyNumberOfThreadsGivesTheSameHistory) {
 }
 
 // A session that ends cannot bring a checkpoint; that must not count against the trial.
-TEST(PackRunnerTest, ALeaseLostBeforeResumingWritesNothing) {
+TEST(PackRunnerTest, LeaseLostBeforeResumingWritesNothing) {
   v1::Lease lease = LeaseOf({TinyTrial()});
   lease.mutable_trials(0)->set_checkpoint_step(10);
   lease.mutable_trials(0)->mutable_checkpoint();
@@ -185,7 +185,7 @@ TEST(PackRunnerTest, ALeaseLostBeforeResumingWritesNothing) {
 
 // A lease is lost at points all over the run, and the trial goes on from its last
 // checkpoint.
-TEST(PackRunnerTest, AResumedTrialHasTheHistoryOfAnUndisturbedOne) {
+TEST(PackRunnerTest, ResumedTrialMatchesUninterrupted) {
   const std::vector<v1::TrialSpecification> trials = {TinyTrial(1), TinyTrial(2)};
   RecordingSession undisturbed;
   RunLease(LeaseOf(trials), undisturbed);
@@ -204,7 +204,7 @@ TEST(PackRunnerTest, AResumedTrialHasTheHistoryOfAnUndisturbedOne) {
   }
 }
 
-TEST(PackRunnerTest, MembersOfAPackMayGoOnFromDifferentSteps) {
+TEST(PackRunnerTest, MembersMayResumeFromDifferentSteps) {
   const std::vector<v1::TrialSpecification> trials = {TinyTrial(1), TinyTrial(2), TinyTrial(3)};
   RecordingSession undisturbed;
   RunLease(LeaseOf(trials), undisturbed);
@@ -237,7 +237,7 @@ TEST(PackRunnerTest, MembersOfAPackMayGoOnFromDifferentSteps) {
   EXPECT_THAT(Outline(resumed.events(2)), ElementsAre("final 40", "attention 40", "outcome 40"));
 }
 
-TEST(PackRunnerTest, TheLastCheckpointHasWhatTheSpecificationKeeps) {
+TEST(PackRunnerTest, LastCheckpointFollowsKeep) {
   std::map<std::string, size_t> last, before;
   std::map<std::string, std::vector<std::string>> histories;
   for (const std::string keep : {"all", "weights", "nothing"}) {
@@ -342,7 +342,7 @@ TEST(PackRunnerTest, EveryEpochSeesTheExamplesOfTheDataSetAgain) {
   EXPECT_GT(spread(drawn), 1e-2);
 }
 
-TEST(PackRunnerTest, EveryMembersRateFallsOnItsOwnPlateausAlsoAfterAResume) {
+TEST(PackRunnerTest, PlateausArePerMemberAcrossResumes) {
   const std::vector<v1::TrialSpecification> trials = {TrialOfEpochs(1), TrialOfEpochs(2)};
   v1::Lease lease = LeaseOf(trials);
   RecordingSession session;
@@ -397,7 +397,7 @@ TEST(PackRunnerTest, DrainingBeforeTheFirstStepWritesNothing) {
   EXPECT_TRUE(session.events(0).empty());
 }
 
-TEST(PackRunnerTest, ACancelledTrialStopsAndTheOthersGoOn) {
+TEST(PackRunnerTest, CancelledTrialStopsAlone) {
   const std::vector<v1::TrialSpecification> trials = {TinyTrial(1), TinyTrial(2), TinyTrial(3)};
   RecordingSession session;
   session.directive = [](int64_t trial, int64_t asked) {
@@ -410,7 +410,7 @@ TEST(PackRunnerTest, ACancelledTrialStopsAndTheOthersGoOn) {
   EXPECT_EQ(session.History(2), HistoryAlone(trials[2]));
 }
 
-TEST(PackRunnerTest, ALossThatIsNotANumberFailsItsTrialAlone) {
+TEST(PackRunnerTest, NanLossFailsItsTrialAlone) {
   std::vector<v1::TrialSpecification> trials = {TinyTrial(1), TinyTrial(2)};
   trials[0].set_learning_rate(1e30);
   RecordingSession session;
@@ -422,7 +422,7 @@ TEST(PackRunnerTest, ALossThatIsNotANumberFailsItsTrialAlone) {
   EXPECT_EQ(session.History(1), HistoryAlone(trials[1]));
 }
 
-TEST(PackRunnerTest, ATrialThatTheWorkerDoesNotKnowFailsForGood) {
+TEST(PackRunnerTest, UnknownTrialFailsPermanently) {
   v1::TrialSpecification trial = TinyTrial();
   trial.mutable_encoding()->set_name("sin_coz");
   (*trial.mutable_network()->mutable_parameters())["heads"].set_number_value(3);
@@ -433,7 +433,7 @@ TEST(PackRunnerTest, ATrialThatTheWorkerDoesNotKnowFailsForGood) {
   EXPECT_THAT(session.OutcomeOf(0).reason(), HasSubstr("network.heads"));
 }
 
-TEST(PackRunnerTest, ADamagedCheckpointFailsItsTrialForNow) {
+TEST(PackRunnerTest, DamagedCheckpointFailsTemporarily) {
   v1::Lease lease = LeaseOf({TinyTrial(1), TinyTrial(2)});
   RecordingSession session;
   session.checkpoints(0)[10] = "not a checkpoint";
@@ -456,7 +456,7 @@ TEST(PackRunnerTest, AnotherTrialsCheckpointIsNotResumed) {
   EXPECT_THAT(session.OutcomeOf(0).reason(), HasSubstr("another specification"));
 }
 
-TEST(PackRunnerTest, GoingOnFromAnotherBuildsCheckpointIsSaid) {
+TEST(PackRunnerTest, ResumingAcrossBuildsLogsAWarning) {
   RecordingSession session;
   v1::Lease lease = LeaseOf({TinyTrial(1)});
   RunLease(lease, session);
@@ -475,7 +475,7 @@ TEST(PackRunnerTest, GoingOnFromAnotherBuildsCheckpointIsSaid) {
   EXPECT_THAT(warning->log_line().text(), HasSubstr("that another build wrote (9."));
 }
 
-TEST(PackRunnerTest, AnExceptionFailsTheTrialsForNowWithItsFirstLine) {
+TEST(PackRunnerTest, ExceptionFailsTrialsTemporarily) {
   RecordingSession session;
   // From within the run, as LibTorch's come.
   session.directive = [](int64_t, int64_t asked) {
@@ -494,7 +494,7 @@ TEST(PackRunnerTest, AnExceptionFailsTheTrialsForNowWithItsFirstLine) {
   }
 }
 
-TEST(PackRunnerTest, MemoryThatRanOutIsToldOfEveryTrial) {
+TEST(PackRunnerTest, OutOfMemoryIsReportedForEveryTrial) {
   RecordingSession session;
   session.directive = [](int64_t, int64_t asked) {
     if (asked == 25) throw std::bad_alloc();

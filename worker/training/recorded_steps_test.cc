@@ -94,7 +94,7 @@ TEST_F(RecordedStepsTest, StepsAreReplayedAfterVerification) {
   EXPECT_THAT(warnings_, IsEmpty());
 }
 
-TEST_F(RecordedStepsTest, ARecordedKeyHasItsNumbersAtTheSamePlace) {
+TEST_F(RecordedStepsTest, RecordedKeyKeepsItsBlock) {
   const auto steps = Create();
   Make(*steps, 1);
   EXPECT_EQ(steps->Block(kKey).const_data_ptr(), steps->Block(kKey).const_data_ptr());
@@ -115,7 +115,7 @@ TEST_F(RecordedStepsTest, EachKeyHasItsOwnRecording) {
 }
 
 // As dropout's masks, if a network were to draw them on the host and not say so.
-TEST_F(RecordedStepsTest, ARecordingThatMissesWhatHasChangedIsNotUsed) {
+TEST_F(RecordedStepsTest, RecordingWithStaleInputsIsDiscarded) {
   const auto steps = Create();
   EXPECT_THAT(Make(*steps, 1, 0.5), ElementsAre(1.5, 1.5));
   EXPECT_THAT(Make(*steps, 1, 0.25), ElementsAre(2.75, 2.75));
@@ -126,7 +126,7 @@ TEST_F(RecordedStepsTest, ARecordingThatMissesWhatHasChangedIsNotUsed) {
   EXPECT_EQ(arena_.first_moments()[1][0].item<float>(), 3) << "each step was made once";
 }
 
-TEST_F(RecordedStepsTest, TrainingGoesOnWhereNothingCanBeRecorded) {
+TEST_F(RecordedStepsTest, TrainingContinuesWithoutRecording) {
   const auto steps = Create(/*can_record=*/false);
   EXPECT_THAT(Make(*steps, 1), ElementsAre(1, 1));
   EXPECT_THAT(Make(*steps, 10), ElementsAre(11, 11));
@@ -139,7 +139,7 @@ TEST_F(RecordedStepsTest, TrainingGoesOnWhereNothingCanBeRecorded) {
 }
 
 // As where the memory that recordings keep is missing to an ordinary step.
-TEST_F(RecordedStepsTest, AStepThatFailsBesideRecordingsIsMadeWithoutThem) {
+TEST_F(RecordedStepsTest, FailedStepIsRetriedWithoutRecordings) {
   // The second step is made both ways, which is the second and the third work; the third step is of
   // another key, and so is the fourth work.
   for (const int failing : {2, 3, 4}) {
@@ -158,7 +158,7 @@ TEST_F(RecordedStepsTest, AStepThatFailsBesideRecordingsIsMadeWithoutThem) {
   }
 }
 
-TEST_F(RecordedStepsTest, AStepThatCannotBeReplayedIsMade) {
+TEST_F(RecordedStepsTest, FailedReplayRunsTheStep) {
   for (const int failing : {2, 3}) {  // the one that is made both ways; a replay
     const auto steps = Create();
     arena_.parameters().zero_();
@@ -172,7 +172,7 @@ TEST_F(RecordedStepsTest, AStepThatCannotBeReplayedIsMade) {
   }
 }
 
-TEST_F(RecordedStepsTest, WhatFailsWithoutRecordingsAsWellFails) {
+TEST_F(RecordedStepsTest, StepFailingWithoutRecordingsThrows) {
   const auto steps = Create();
   const at::Tensor block = steps->Block(kKey);
   EXPECT_THROW(steps->Run(kKey, block,
@@ -180,7 +180,7 @@ TEST_F(RecordedStepsTest, WhatFailsWithoutRecordingsAsWellFails) {
                std::runtime_error);
 }
 
-TEST_F(RecordedStepsTest, OperationsThatDoNotRepeatTheirBitsAreNamedAsTheReason) {
+TEST_F(RecordedStepsTest, NondeterminismIsNamedAsTheReason) {
   const auto steps = Create();
   for (int step = 1; step <= 3; ++step) {
     at::Tensor block = steps->Block(kKey);
@@ -190,10 +190,10 @@ TEST_F(RecordedStepsTest, OperationsThatDoNotRepeatTheirBitsAreNamedAsTheReason)
       return arena_.parameters()[1].clone();
     });
   }
-  EXPECT_THAT(warnings_, ElementsAre(EndsWith("made twice leaves different bits")));
+  EXPECT_THAT(warnings_, ElementsAre(EndsWith("run twice gives different bits")));
 }
 
-TEST_F(RecordedStepsTest, KeysOfRangesThatAreNoMoreAreForgotten) {
+TEST_F(RecordedStepsTest, KeysOfOldRangesAreDropped) {
   const auto steps = Create();
   StepKey other = kKey;
   other.range = {.first = 2, .count = 1};
@@ -214,7 +214,7 @@ TEST_F(RecordedStepsTest, NanEqualsItself) {
   EXPECT_THAT(warnings_, IsEmpty());
 }
 
-TEST_F(RecordedStepsTest, SoManyKeysAreNotRecordedAtWill) {
+TEST_F(RecordedStepsTest, NumberOfRecordedKeysIsLimited) {
   const auto steps = Create();
   StepKey key = kKey;
   for (int64_t tokens = 1; tokens <= 200; ++tokens) {

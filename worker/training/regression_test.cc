@@ -79,7 +79,7 @@ std::vector<double> Values(const v1::LengthAccuracies& evaluation, const std::st
   return {};
 }
 
-TEST(RegressionTest, EvaluatesErrorsByScaleWithTheirOtherMeasures) {
+TEST(RegressionTest, EvaluatesErrorsAndMetricsByScale) {
   const std::vector<v1::Event> events = RunAlone(Sums());
   EXPECT_EQ(events.back().outcome().kind(), v1::Outcome::COMPLETED);
   const v1::LengthAccuracies& evaluation = Final(events);
@@ -94,7 +94,7 @@ TEST(RegressionTest, EvaluatesErrorsByScaleWithTheirOtherMeasures) {
 }
 
 // At scale 1 there are none below 0.4, at scale 3 there are some below 1.2.
-TEST(RegressionTest, WithoutWholeNumbersAtEveryScaleThereIsNoAccuracyByRounding) {
+TEST(RegressionTest, RoundingNeedsWholeNumbersAtEveryScale) {
   v1::TrialSpecification trial = Sums();
   (*trial.mutable_task()->mutable_parameters())["bound"].set_number_value(0.4);
   const v1::LengthAccuracies evaluation = Final(RunAlone(trial));
@@ -102,7 +102,7 @@ TEST(RegressionTest, WithoutWholeNumbersAtEveryScaleThereIsNoAccuracyByRounding)
   EXPECT_THAT(Values(evaluation, "rounding_accuracy"), SizeIs(0));
 }
 
-TEST(RegressionTest, TheMapSaysWhichNumbersTheModelSaw) {
+TEST(RegressionTest, MapRecordsTheNumbersOfTheInput) {
   for (const v1::Event& event : RunAlone(Sums())) {
     if (!event.has_attention_map()) continue;
     const v1::AttentionMap& map = event.attention_map();
@@ -140,7 +140,7 @@ TEST(RegressionTest, AttentionToNumbersOfTheUsersIsRecorded) {
   EXPECT_THAT(warning, HasSubstr("no attention map of input 3: it has 3 numbers"));
 }
 
-TEST(RegressionTest, AResumedTrialHasTheHistoryOfAnUndisturbedOne) {
+TEST(RegressionTest, ResumedTrialMatchesUninterrupted) {
   const std::vector<std::string> undisturbed = HistoryAlone(Sums());
   v1::Lease lease = LeaseOf({Sums()});
   RecordingSession session;
@@ -154,7 +154,7 @@ TEST(RegressionTest, AResumedTrialHasTheHistoryOfAnUndisturbedOne) {
   EXPECT_EQ(session.History(0), undisturbed);
 }
 
-TEST(RegressionTest, PositionalAttentionLearnsSumsThatHoldBeyondTheScaleOfTraining) {
+TEST(RegressionTest, PositionalAttentionGeneralizesSumsToLargerScales) {
   const auto trained = [](const std::string& attention_by) {
     v1::TrialSpecification trial = Sums(attention_by);
     trial.mutable_training()->set_steps(1200);

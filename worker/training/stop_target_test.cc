@@ -45,7 +45,7 @@ TEST(StopTargetTest, AccuracyCountsUnseenLengthsAlone) {
               HasSubstr("unseen lengths was 0.375"));
 }
 
-TEST(StopTargetTest, WhereAllLengthsAreSeenAllCount) {
+TEST(StopTargetTest, AllLengthsCountIfAllAreSeen) {
   EXPECT_EQ(ReachedAccuracy(StopAt(0.75), 40, Accuracies({{20, 0.25}, {40, 0.75}})), "");
   EXPECT_THAT(ReachedAccuracy(StopAt(0.5), 40, Accuracies({{20, 0.25}, {40, 0.75}})),
               HasSubstr("evaluated lengths was 0.5"));

@@ -42,7 +42,7 @@ TEST_F(TrialReporterTest, TenPointsMakeAnEvent) {
   EXPECT_EQ(event.training_points().lengths(3), 7);
 }
 
-TEST_F(TrialReporterTest, APointWaitsForASecondAtMost) {
+TEST_F(TrialReporterTest, PointsWaitAtMostOneSecond) {
   AddPoint(5);
   now_ += milliseconds(999);
   reporter_.Tick(now_);
