@@ -53,16 +53,16 @@ TEST(LengthAccuraciesProblemTest, ColumnsHaveEqualLengths) {
   EXPECT_EQ(LengthAccuraciesProblem(accuracies), "");
   v1::LengthAccuracies::Metric& metric = *accuracies.add_metrics();
   EXPECT_EQ(LengthAccuraciesProblem(accuracies),
-            "length_accuracies.metrics has one without a name");
+            "length_accuracies.metrics has a metric without a name");
   metric.set_name("digits_accuracy");
   metric.add_values(1);
   EXPECT_EQ(LengthAccuraciesProblem(accuracies),
-            "the columns of length_accuracies differ in length");
+            "length_accuracies has lists of different lengths");
   metric.add_values(1);
   EXPECT_EQ(LengthAccuraciesProblem(accuracies), "");
   accuracies.add_accuracies(0);
   EXPECT_EQ(LengthAccuraciesProblem(accuracies),
-            "the columns of length_accuracies differ in length");
+            "length_accuracies has lists of different lengths");
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
-// Server addresses: "HOST:PORT", or a list of them separated by commas, of which one serves at a
-// time. After a failover the channel finds the server at another address of the list.
+// Parses server addresses: "HOST:PORT", or a comma-separated list of them for a server with
+// standbys, where one address serves at a time. After a failover the channel finds the server at
+// another address of the list.
 #ifndef LENGTHWISE_RPC_ADDRESS_H_
 #define LENGTHWISE_RPC_ADDRESS_H_
 
@@ -11,21 +12,22 @@
 
 namespace lengthwise::rpc {
 
-// "HOST:PORT" -> "HOST". Empty if the text has another form or the port is not within 0 to 65535.
+// Returns HOST of "HOST:PORT". Empty if the text has another form or the port is not within 0 to
+// 65535.
 absl::string_view HostOf(absl::string_view address);
 
-// The addresses of a list, without blanks around them. Empty if one of them is not HOST:PORT.
+// Returns the addresses of a list, trimmed. Empty if one of them is not HOST:PORT.
 std::vector<absl::string_view> AddressesOf(absl::string_view list);
 
-// True if every address of the list names this machine: 127.0.0.0/8, [::1] or localhost.
+// Returns true if every address of the list names this machine: 127.0.0.0/8, [::1] or localhost.
 bool IsLoopback(absl::string_view list);
 
-// What gRPC connects to. A single address stays as it is: gRPC looks its host name up at each
-// connection. gRPC has no list of names, so the names of several addresses are looked up here,
-// once, and those that are unknown now are left out.
+// Returns the target for gRPC. A single address is returned unchanged, because gRPC resolves its
+// host name at each connection. gRPC does not accept a list of names, so the names of several
+// addresses are resolved here, once, and unknown names are dropped.
 //
-// Errors: INVALID_ARGUMENT for an address that is not HOST:PORT, and for IPv4 beside IPv6, which
-// gRPC cannot have in one list; UNAVAILABLE if no name of several is known.
+// INVALID_ARGUMENT if an address is not HOST:PORT, or if the list mixes IPv4 and IPv6, which gRPC
+// does not accept; UNAVAILABLE if none of several names is known.
 absl::StatusOr<std::string> TargetOf(absl::string_view list);
 
 }  // namespace lengthwise::rpc

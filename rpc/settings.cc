@@ -68,7 +68,7 @@ absl::StatusOr<std::map<std::string, std::string>> ReadSettings(const std::strin
         return Wrong(file, entry.second.Mark(), absl::StrCat(name, " is not one value"));
       }
       if (!values.emplace(name, entry.second.as<std::string>()).second) {
-        return Wrong(file, entry.first.Mark(), absl::StrCat(name, " is there twice"));
+        return Wrong(file, entry.first.Mark(), absl::StrCat(name, " is set twice"));
       }
     }
   } catch (const YAML::Exception& error) {
@@ -125,13 +125,13 @@ absl::StatusOr<Settings> ResolveSettings(const std::map<std::string, std::string
   if (AddressesOf(server.value).empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "the server \"", server.value, "\" (", server.origin,
-        ") is not HOST:PORT, such as 127.0.0.1:7070, or several of them with commas between"));
+        ") is not HOST:PORT, such as 127.0.0.1:7070, or a comma-separated list of them"));
   }
   const auto bound = in_file.find("server");
   if (bound != in_file.end() && bound->second != server.value) {
     for (auto& [name, setting] : settings.all) {
       if (setting.origin != settings.file) continue;
-      setting = {"", absl::StrCat(settings.file, " has it for ", bound->second, " alone")};
+      setting = {"", absl::StrCat(settings.file, " sets it for ", bound->second, " only")};
     }
   }
   return settings;
