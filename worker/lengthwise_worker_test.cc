@@ -1,4 +1,4 @@
-// The program as a process: flags, exit codes, signals.
+// Tests the program as a process: flags, exit codes and signals.
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
@@ -27,17 +27,17 @@ using State = FakeWorkerService::State;
 
 constexpr char kProgram[] = "worker/lengthwise_worker";
 
-// The program as a child process, with its output in a pipe. The pipe ends when no process holds
-// its other end any more: it tells that a grandchild has ended, too.
+// The program as a child process with its output in a pipe. The pipe ends when no process holds its
+// write end, so its end shows that a grandchild has exited, too.
 class Program {
  public:
-  // with `below_parent`, the child is a process that starts the program and waits.
+  // With `below_parent`, the child is a process that starts the program and waits.
   explicit Program(std::vector<std::string> arguments, bool below_parent = false) {
     std::array<int, 2> ends;
     EXPECT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
     output_ = ends[0];
     arguments.insert(arguments.begin(), kProgram);
-    // Before the fork: other threads may hold the allocator's lock then.
+    // Allocated before the fork, because other threads may hold the allocator's lock during it.
     std::vector<char*> pointers;
     for (std::string& argument : arguments) pointers.push_back(argument.data());
     pointers.push_back(nullptr);
@@ -63,7 +63,7 @@ class Program {
 
   void Signal(int signal) { kill(pid_, signal); }
 
-  // What it wrote until its end; fails when it does not end within 30 s.
+  // Returns all output up to its end. Fails if the program does not exit within 30 s.
   std::string ReadToEnd() {
     std::string text;
     std::array<char, 4096> buffer;
@@ -79,7 +79,7 @@ class Program {
     }
   }
 
-  // After ReadToEnd.
+  // Call after ReadToEnd.
   int ExitCode() {
     int status = 0;
     waitpid(std::exchange(pid_, -1), &status, 0);
@@ -131,7 +131,7 @@ TEST(LengthwiseWorker, VersionNamesLibTorchAndWhatItCannotUse) {
   EXPECT_EQ(code, 0);
   EXPECT_THAT(output, MatchesRegex("lengthwise_worker [0-9.]+( \\(.*\\))?\nLibTorch 2[^\n]*\n"
                                    "with(out)? CUDA kernels\nno GPU\n"));
-  // A GPU, and a LibTorch for CPUs alone.
+  // A machine with a GPU, and a LibTorch that supports only CPUs.
   setenv("LD_LIBRARY_PATH", "worker/test_driver", 1);
   std::tie(code, output) = RunToEnd({"--version"});
   unsetenv("LD_LIBRARY_PATH");
@@ -211,7 +211,7 @@ TEST(LengthwiseWorker, TakesOneThreadForEachCpuItMayUse) {
   while (!CPU_ISSET(first, &allowed)) ++first;
   CPU_ZERO(&one);
   CPU_SET(first, &one);
-  // The program inherits it, as from taskset.
+  // The program inherits the affinity, as from taskset.
   ASSERT_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
   Program program({"--server", server.address(), "--device", "cpu"});
   ASSERT_EQ(sched_setaffinity(0, sizeof(allowed), &allowed), 0);
@@ -223,7 +223,7 @@ TEST(LengthwiseWorker, TakesOneThreadForEachCpuItMayUse) {
 
 TEST(LengthwiseWorker, WaitsForAServerThatComesLater) {
   FakeWorkerService server;
-  server.Start();  // takes a port
+  server.Start();  // reserves a port
   server.Stop();
   Program program({"--server", server.address(), "--device", "cpu", "--exit_when_idle", "20s"});
   server.Start();
@@ -245,7 +245,8 @@ TEST(LengthwiseWorker, EndsWithItsParentIfAsked) {
                  /*below_parent=*/true);
   ASSERT_TRUE(server.WaitUntil([](const State& state) { return state.acquires == 1; }));
   parent.Signal(SIGKILL);
-  EXPECT_THAT(parent.ReadToEnd(), HasSubstr("SIGTERM"));  // the pipe's end: the worker is gone
+  EXPECT_THAT(parent.ReadToEnd(),
+              HasSubstr("SIGTERM"));  // the pipe ended, so the worker has exited
 }
 
 }  // namespace

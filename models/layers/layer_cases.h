@@ -121,7 +121,7 @@ inline Tensors Differentiate(const Tensors& inputs, at::ScalarType dtype, const 
   return all;
 }
 
-// Expects errors relative to each tensor's largest magnitude to be small.
+// Expects errors of at most `tolerance`, relative to each tensor's largest magnitude.
 inline void ExpectClose(const Tensors& fused, const Tensors& plain, const std::string& what,
                         double tolerance = 1e-5) {
   ASSERT_EQ(fused.size(), plain.size());

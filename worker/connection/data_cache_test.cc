@@ -85,7 +85,7 @@ TEST_F(DataCacheTest, NamesThatAreNoHashesLeadNowhere) {
 
 class DataDeliveryTest : public ConnectionTest {};
 
-// The trial was closed without an outcome, so that its pack was leased again for ever.
+// Regression: the trial was closed without an outcome, so its pack was leased again forever.
 TEST_F(DataDeliveryTest, RegressionAnUnwritableCacheIsNoRefusalOfTheServer) {
   const std::string closed = ::testing::TempDir() + "/closed";
   std::filesystem::create_directories(closed);
@@ -94,7 +94,7 @@ TEST_F(DataDeliveryTest, RegressionAnUnwritableCacheIsNoRefusalOfTheServer) {
   options_.session.data = &cache;
   const std::string bytes = "examples", sha256 = platform::Sha256Hex(bytes);
   server_.With([&](FakeWorkerService::State& state) { state.artifacts[sha256] = bytes; });
-  // Root may write everywhere.
+  // Root can write everywhere.
   const bool root = geteuid() == 0;
   if (root) {
     ASSERT_EQ(seteuid(65534), 0);

@@ -1,4 +1,4 @@
-// A worker that is asked to stop.
+// Tests draining: how a worker stops.
 #include <chrono>
 #include <filesystem>
 #include <string>
@@ -111,7 +111,7 @@ TEST_F(DrainTest, DrainEndsAlthoughTheServerIsGone) {
   EXPECT_TRUE(Join().ok());
 }
 
-// Takes a MiB every 250 ms: longer in all than the server may stand still.
+// Accepts a MiB every 250 ms, so the whole upload takes longer than drain_stall.
 TEST_F(DrainTest, SlowUploadIsStoredBeyondTheStallLimit) {
   options_.session.drain_stall = absl::Seconds(6);
   server_.With([](State& state) { state.upload_pause = absl::Milliseconds(250); });
@@ -152,7 +152,7 @@ TEST_F(DrainTest, DrainTimeoutEndsASlowUpload) {
   });
 }
 
-// What is fetched before the first step must not take a drain's time.
+// A fetch before the first step must not use up a drain's time.
 TEST_F(DrainTest, DrainCancelsDownloads) {
   const std::string bytes = "bytes";
   const std::string directory = testing::TempDir() + "/drain_cancels_downloads";
@@ -212,8 +212,8 @@ TEST_F(DrainTest, NoLeaseIsTakenThatCannotReachACheckpoint) {
   server_.With([](State& state) { EXPECT_EQ(state.acquires, 0); });
 }
 
-// The first lease takes half of the time that is left to its first step, so another would need all
-// of the rest and more.
+// The first lease takes half of the remaining time to reach its first step, so another lease would
+// need all of the rest or more.
 TEST_F(DrainTest, SlowStartsAreRememberedForTheLastLease) {
   const TimePoint end = After(absl::Seconds(4));
   options_.drain_at = end;

@@ -37,7 +37,7 @@ TEST(LogBudget, CutsALongLineAndSaysSo) {
 }
 
 TEST(LogBudget, StaysWithinWhatTheServerTakes) {
-  // With the line that says that it stops, and lines of the worker about the trial's own events.
+  // Includes the line about dropped lines, and the worker's lines about the trial's own events.
   EXPECT_LE(kMaxLogLines + 100, server::kMaxLogLines);
   EXPECT_LE(static_cast<int64_t>(kMaxLogLineBytes) + 100, server::kMaxLogLineBytes);
 }

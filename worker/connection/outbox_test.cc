@@ -53,7 +53,7 @@ v1::StreamEventsResponse Answer(
   return response;
 }
 
-// The next batch, or an empty one where there is none at the moment.
+// Returns the next batch, or an empty one if there is none now.
 v1::StreamEventsRequest NextBatch(Outbox& outbox) {
   const Outbox::Work work = outbox.Next(std::chrono::steady_clock::now());
   const auto* batch = std::get_if<v1::StreamEventsRequest>(&work);
@@ -120,7 +120,7 @@ TEST(Outbox, EventsBehindACheckpointWaitForItsUpload) {
   ASSERT_NE(upload, nullptr);
   EXPECT_EQ(upload->step, 100);
   EXPECT_EQ(*upload->bytes, "bytes");
-  // Not told about a result: it is handed out again.
+  // Without a result, Next returns the upload again.
   EXPECT_TRUE(std::holds_alternative<Outbox::Upload>(outbox.Next(kNever)));
   v1::Checkpoint checkpoint;
   checkpoint.set_sha256("sum");
@@ -129,7 +129,7 @@ TEST(Outbox, EventsBehindACheckpointWaitForItsUpload) {
   ASSERT_THAT(Sequences(batch), ElementsAre(2, 3));
   EXPECT_EQ(batch.events(0).checkpoint().sha256(), "sum");
   EXPECT_EQ(batch.events(0).step(), 100);
-  // After a broken stream the event is sent again, without another upload.
+  // After a broken stream, the event is sent again without another upload.
   outbox.Resend();
   EXPECT_THAT(Sequences(NextBatch(outbox)), ElementsAre(1, 2, 3));
 }
@@ -146,7 +146,7 @@ TEST(Outbox, RefusedArtifactBecomesAFailure) {
   EXPECT_EQ(batch.events(0).outcome().reason(),
             "the server does not store the checkpoint of step 100 (5 bytes): too large");
   EXPECT_TRUE(outbox.stopped(0));
-  // A run that goes on for a while adds nothing.
+  // Further items of a run that continues are dropped.
   outbox.Put(0, LogEvent("later"));
   outbox.Acknowledge(Answer(0, 1));
   EXPECT_TRUE(outbox.finished(0));
@@ -225,7 +225,7 @@ TEST(Outbox, PutWaitsForRoomAndGoesOnWhenTheServerHasTakenSome) {
   Outbox outbox(LeaseOf(1), {.max_bytes = 10'000});
   outbox.Put(0, LogEvent(std::string(9'000, 'x')));
   NextBatch(outbox);
-  // The box counts at least the bytes of its events: 18,000 cannot be in it at once.
+  // The box counts at least the bytes of its events, so it cannot hold 18,000 at once.
   std::atomic<bool> acknowledged = false;
   auto put = std::async(std::launch::async, [&] {
     outbox.Put(0, LogEvent(std::string(9'000, 'y')));
@@ -241,7 +241,7 @@ TEST(Outbox, PutWaitsForRoomAndGoesOnWhenTheServerHasTakenSome) {
 
 TEST(Outbox, ItemLargerThanTheBoxPassesAlone) {
   Outbox outbox(LeaseOf(1), {.max_bytes = 1'000});
-  outbox.PutCheckpoint(0, 1, std::string(5'000, 'x'));  // does not wait
+  outbox.PutCheckpoint(0, 1, std::string(5'000, 'x'));  // does not block
   EXPECT_EQ(outbox.unsent_events(), 1);
 }
 
@@ -271,7 +271,7 @@ TEST(Outbox, PatienceEndsWaiting) {
   EXPECT_FALSE(outbox.Flush());
 }
 
-// Later than all times that were read before.
+// Later than all times read before.
 void LetTimePass() {
   const TimePoint start = std::chrono::steady_clock::now();
   while (std::chrono::steady_clock::now() == start) {
@@ -293,7 +293,7 @@ TEST(Outbox, ProgressPutsOffTheStallButNotTheEnd) {
   EXPECT_EQ(outbox.patience(), end);
 }
 
-// A runner whose last step takes longer than the stall has offered nothing yet.
+// Without items there is nothing to stall: a runner's last step may take longer than the timeout.
 TEST(Outbox, StallBeginsWithTheFirstItem) {
   Outbox outbox(LeaseOf(1), {});
   outbox.SetPatience(kNever, absl::Hours(1));

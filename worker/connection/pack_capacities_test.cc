@@ -1,4 +1,4 @@
-// What did not fit the device's memory is not leased again, by whatever server.
+// Tests that no server leases a pack again that did not fit the device's memory.
 #include "worker/connection/pack_capacities.h"
 
 #include <string>
@@ -38,7 +38,7 @@ TEST(PackCapacities, AreToldOnceAndAgainWhenTheyChangeOrTheServerForgot) {
   capacities.DidNotFit("small", 8);
   const v1::HeartbeatRequest answered = Untold(capacities);
   EXPECT_EQ(Untold(capacities).capacities_size(), 1) << "nobody has answered yet";
-  // Learned while the request was under way.
+  // Learned while the request was in flight.
   capacities.DidNotFit("small", 4);
   capacities.Told(answered);
   ASSERT_THAT(Untold(capacities).capacities(), SizeIs(1));
@@ -80,7 +80,7 @@ TEST_F(PackCapacitiesTest, RestartedServerLearnsBeforeItsFirstLease) {
       [&](const State& state) { return state.heartbeats.size() > heartbeats + 2; }));
   server_.With([&](State& state) {
     EXPECT_EQ(told(state), 1);
-    // Another server, in effect.
+    // Equivalent to another server.
     state.heartbeats.clear();
     state.is_registered = false;
   });

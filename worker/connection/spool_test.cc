@@ -63,20 +63,20 @@ TEST(Spool, UnwritableDiskCountsAsFull) {
   testing::internal::CaptureStderr();
   Spool spool({.directory = directory + "/file/spool"});
   std::filesystem::create_directories(directory);
-  fclose(fopen((directory + "/file").c_str(), "w"));  // where a directory would have to be
+  fclose(fopen((directory + "/file").c_str(), "w"));  // blocks the creation of a directory
   EXPECT_FALSE(spool.Write("a"));
   EXPECT_FALSE(spool.Write("b"));
   std::filesystem::remove(directory + "/file");
   EXPECT_TRUE(spool.Write("c"));
   const std::string log = testing::internal::GetCapturedStderr();
-  // Once, and when it is over.
+  // Logged once at the failure and once when it is over.
   EXPECT_THAT(log, testing::HasSubstr("training waits when memory is full"));
   EXPECT_EQ(log.find("training waits"), log.rfind("training waits"));
   EXPECT_THAT(log, testing::HasSubstr("accepts events and checkpoints again"));
 }
 
 TEST(Spool, FailedWriteHarmsNoOtherRecord) {
-  // A limit on the size of files fails writes as a full disk does: in the middle.
+  // A file size limit fails writes in the middle, like a full disk.
   signal(SIGXFSZ, SIG_IGN);
   rlimit limit;
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &limit), 0);

@@ -1,4 +1,4 @@
-// Registration, leases, heartbeats and what they make a running pack do.
+// Tests registration, leases, heartbeats and their effect on a running pack.
 #include <future>
 #include <string>
 #include <utility>
@@ -41,7 +41,7 @@ TEST_F(ConnectionTest, RegistersLeasesRunsAndSendsEverything) {
   });
 }
 
-// gRPC breaks calls off with CANCELLED when a server's time to stop is over.
+// gRPC ends calls with CANCELLED when a server's shutdown deadline passes.
 TEST_F(ConnectionTest, CallsThatTheServerCancelsAreMadeAgain) {
   const std::string bytes = "a checkpoint";
   v1::Lease lease = LeaseOf({"a"});
@@ -140,7 +140,7 @@ TEST_F(ConnectionTest, RegistersAgainWhenTheServerForgotIt) {
     return state.registrations.size() == registrations && !state.heartbeats.empty() &&
            state.heartbeats.back().leases_size() == 1;
   };
-  // Told by a heartbeat while a pack runs, which goes on.
+  // A heartbeat reports it while a pack runs; the pack continues.
   EXPECT_TRUE(server_.WaitUntil([&](const State& state) { return holds_lease(state, 1); }));
   server_.With([](State& state) {
     state.is_registered = false;
@@ -149,7 +149,7 @@ TEST_F(ConnectionTest, RegistersAgainWhenTheServerForgotIt) {
   EXPECT_TRUE(server_.WaitUntil([&](const State& state) { return holds_lease(state, 2); }));
   forgotten.Notify();
   EXPECT_TRUE(server_.WaitUntil([](const State& state) { return EventsOf(state, "a") == 1; }));
-  // Told by whichever call comes first while it waits for a lease.
+  // While the worker waits for a lease, the first call reports it.
   server_.With([](State& state) { state.is_registered = false; });
   EXPECT_TRUE(
       server_.WaitUntil([](const State& state) { return state.registrations.size() == 3; }));
@@ -199,7 +199,7 @@ TEST_F(ConnectionTest, HeartbeatsCarryTheNewestProgressAndTheRates) {
         EXPECT_EQ(heartbeat.progress(1).trial(), "b");
         EXPECT_EQ(heartbeat.progress(1).attempt(), 1);
         EXPECT_EQ(heartbeat.leases(0).fencing_token(), 11);
-        // Two members take 12.5 steps of the pack each second.
+        // Two members make 12.5 steps of the pack per second.
         EXPECT_EQ(heartbeat.measurements().steps_per_second(), 12.5);
         EXPECT_EQ(heartbeat.measurements().model_steps_per_second(), 25);
         return true;
@@ -235,7 +235,7 @@ TEST_F(ConnectionTest, HeartbeatsKeepCountersAfterTheRun) {
   };
   EXPECT_TRUE(server_.WaitUntil([&](const State& state) { return told(state, 2); }));
   seen.Notify();
-  // The worker is idle, and its counters do not start again.
+  // The worker is idle, and its counters are not reset.
   EXPECT_TRUE(server_.WaitUntil([&](const State& state) { return told(state, 0); }));
   EXPECT_TRUE(Stop().ok());
 }
@@ -258,7 +258,7 @@ TEST_F(ConnectionTest, NewWorkerWithWrongTokenExits) {
   EXPECT_EQ(Join(), absl::UnauthenticatedError("the token expired"));
 }
 
-// Its token may be renewed while it trains: what it has done is not lost.
+// The token may be renewed during training, so the worker keeps its progress.
 TEST_F(ConnectionTest, WorkerWithExpiredTokenKeepsTraining) {
   const grpc::Status expired(grpc::StatusCode::UNAUTHENTICATED, "the token expired");
   OfferLease(LeaseOf({"a"}));
@@ -266,7 +266,7 @@ TEST_F(ConnectionTest, WorkerWithExpiredTokenKeepsTraining) {
     server_.With([&](State& state) {
       state.heartbeat_failures = {expired, expired};
       state.upload_failures = {expired, expired};
-      // And the server was started anew meanwhile.
+      // The server was also restarted in the meantime.
       state.is_registered = false;
       state.registration_failures = {expired, expired};
     });
@@ -297,7 +297,8 @@ TEST_F(ConnectionTest, ChannelSettingsErrorIsExplainedAndFinal) {
 }
 
 TEST_F(ConnectionTest, IdleWorkerEndsWhenAskedTo) {
-  // Longer than a busy machine takes to register: that the server cannot be reached is idle, too.
+  // Longer than registration takes on a busy machine, because an unreachable server counts as idle,
+  // too.
   options_.exit_when_idle = absl::Seconds(1);
   OfferLease(LeaseOf({"a"}));
   StartWorker([](const v1::Lease&, PackSession& session) {
@@ -309,7 +310,7 @@ TEST_F(ConnectionTest, IdleWorkerEndsWhenAskedTo) {
 }
 
 TEST_F(ConnectionTest, HeartbeatsFollowTheIntervalOfTheNewestAnswer) {
-  // With the interval of the registration the second heartbeat would come tomorrow.
+  // With the registration's interval, the second heartbeat would come tomorrow.
   server_.With([](State& state) {
     state.heartbeat_interval = absl::Hours(24);
     state.next_heartbeat_interval = absl::Milliseconds(1);
@@ -319,7 +320,7 @@ TEST_F(ConnectionTest, HeartbeatsFollowTheIntervalOfTheNewestAnswer) {
   EXPECT_TRUE(Stop().ok());
 }
 
-// A server of a large fleet: its interval is short, and its answers take long.
+// The server of a large fleet: a short interval, and slow answers.
 TEST_F(ConnectionTest, CancellationReachesTheRunnerWhileAHeartbeatIsHeld) {
   server_.With([](State& state) {
     state.lease_duration = absl::Minutes(4);
@@ -359,7 +360,7 @@ TEST_F(ConnectionTest, HeldAnswersPaceTheHeartbeats) {
   EXPECT_TRUE(Stop().ok());
 }
 
-// An older server answers at once: the worker keeps its interval.
+// An older server answers at once, and the worker keeps its interval.
 TEST_F(ConnectionTest, AnswerAtOnceIsFollowedAfterTheInterval) {
   server_.With([](State& state) {
     state.heartbeat_interval = absl::Hours(24);

@@ -83,7 +83,7 @@ TEST(BatchScheduleTest, DataSeedsOrderOneSetWhereItHasASeed) {
 TEST(BatchScheduleTest, GoesThroughADataSetInEpochs) {
   v1::Training training = Drawn(3, 4, 1);
   training.set_batch_size(4);
-  training.set_examples(12);  // 6 of each length: batches of 4 and 2
+  training.set_examples(12);  // 6 per length: batches of 4 and 2
   const BatchSchedule schedule(training);
   EXPECT_EQ(schedule.steps_per_epoch(), 4);
   for (const int epoch : {0, 3}) {

@@ -16,8 +16,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Puzzles of two cells: a number and a question mark, which asks for the number. There are three
-// conditions; the validation puzzles are of the third, the first, and the third.
+// Puzzles of two cells: a number, and a question mark that asks for the number. There are three
+// conditions; the validation puzzles have the third, the first and the third.
 class Echo : public tasks::PuzzleTask {
  public:
   int64_t rows() const override { return 1; }

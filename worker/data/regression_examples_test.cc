@@ -65,7 +65,7 @@ TEST(RegressionExamplesTest, ExamplesOfADataSetMayComeInAnyOrder) {
   EXPECT_EQ(std::vector<double>(backward.numbers.begin(), backward.numbers.begin() + 5), third);
 }
 
-// Every scale has new numbers; above 1 they leave what training shows.
+// Every scale has new numbers; above 1 they leave the training range.
 TEST(RegressionExamplesTest, AxisIsTheScaleOfTheNumbers) {
   const auto examples = Create("cumulative_min", 8, 8);
   const auto largest = [&](int64_t scale) {
@@ -145,7 +145,7 @@ TEST(RegressionExamplesTest, EvaluationAsksForWholeNumbersWhereThereAreSome) {
 // Appendix C.6: names 1 to 20 in training, 21 to 40 in tests of every scale.
 TEST(RegressionExamplesTest, TestsHaveNamesThatTrainingNeverShowsAtEveryScale) {
   const auto examples = Create("relational_query", 8, 8);
-  // "Cat2 3.45 ...": the first name's token, of which larger numbers have larger ones.
+  // "Cat2 3.45 ...": tokens of names ascend with their numbers.
   const auto names = [](const Batch& batch) {
     std::set<int64_t> tokens;
     for (int64_t row = 0; row < batch.rows; ++row) {

@@ -34,7 +34,7 @@ TextExamples Text(const v1::Training& training = Training(),
       marks_prompts);
 }
 
-// The examples of passes one by one.
+// Returns the examples of passes one by one.
 std::vector<TextPiece> Pieces(const std::vector<TextPass>& passes) {
   std::vector<TextPiece> pieces;
   for (const TextPass& pass : passes) {
@@ -52,7 +52,7 @@ std::vector<TextPiece> Pieces(const std::vector<TextPass>& passes) {
   return pieces;
 }
 
-// The definition of packing: examples 0, 1, 2, ... of the step until the next does not fit.
+// Packing by definition: examples 0, 1, 2, ... of the step until the next does not fit.
 TEST(TextExamplesTest, StepHasTheExamplesThatFit) {
   const TextExamples text = Text();
   std::multiset<std::vector<int64_t>> expected;
@@ -182,12 +182,13 @@ TEST(TextExamplesTest, EpochsLeaveNoExampleOut) {
   for (int64_t step = 1; examples < 3000; ++step) {
     for (const std::vector<int64_t>& tokens : TokensOf(text, 7, step)) ++seen[tokens], ++examples;
   }
-  // Of operands of two digits or more all differ. The last step may begin the fourth epoch.
+  // Examples with operands of two or more digits all differ. The last step may begin the fourth
+  // epoch.
   EXPECT_EQ(seen.size(), 1000u);
   for (const auto& [tokens, times] : seen) EXPECT_GE(times, 3);
 }
 
-// Where lengths follow from sizes, and where they do not.
+// With lengths that follow from sizes (0 spaces), and without.
 class ResumedEpochsTest : public testing::TestWithParam<double> {};
 INSTANTIATE_TEST_SUITE_P(RandomSpaces, ResumedEpochsTest, testing::Values(0, 0.1));
 
@@ -227,7 +228,7 @@ TEST(TextExamplesTest, DataSeedsOrderOneSetWhereItHasASeed) {
 TEST(TextExamplesTest, GroupsAreOfOnePromptWhereItIsMarked) {
   v1::Training training = Training();
   training.mutable_packing()->set_answers_only(true);
-  catalogue::Parameters spaces;  // prompts of examples of one length differ
+  catalogue::Parameters spaces;  // prompts differ among examples of equal length
   spaces.Set("random_space", 0.1);
   constexpr int64_t kEquals = 11;
   const TextExamples plain = Text(training, spaces), marked = Text(training, spaces, true);
@@ -261,7 +262,7 @@ TEST(TextExamplesTest, AnswerLossIncludesTheEndToken) {
   EXPECT_THAT(piece.targets, ElementsAre(-1, -1, 7, 8, -1));
 }
 
-// With random spaces a model has seen blanks and may write some.
+// A model trained with random spaces has seen blanks and may write some.
 TEST(TextExamplesTest, AnswersHaveRoomForAugmentation) {
   EXPECT_EQ(Text().SequenceTokens(9), Text().task().LongestExample(9));
   catalogue::Parameters spaces;

@@ -43,14 +43,14 @@ models::PositionPolicy Randomized(int64_t blocks = 1) {
   return models::PositionPolicy(parameters, blocks);
 }
 
-// The positions of group `g` of a pass in draw `s`.
+// Returns the positions of group `g` of a pass in draw `s`.
 std::vector<int64_t> OfGroup(const TextPositions& drawn, const TextPass& pass, size_t g,
                              int64_t s = 0) {
   const auto begin = drawn.positions.begin() + s * drawn.count + drawn.first[g];
   return {begin, begin + pass.groups[g].length};
 }
 
-// Positions of tokens 0, n / 2 and n - 1 of `n`, summed up over draws.
+// Positions of tokens 0, n / 2 and n - 1 of `n`, summed over draws.
 struct Sums {
   double first = 0, middle = 0, last = 0;
 
@@ -61,8 +61,8 @@ struct Sums {
   }
 };
 
-// Of n numbers of {0, ..., L - 1} the i-th smallest is i (L + 1) / (n + 1) - 1 on average, with a
-// variance below L^2 / (4 n).
+// The i-th smallest of n numbers drawn from {0, ..., L - 1} has the mean i (L + 1) / (n + 1) - 1
+// and a variance below L^2 / (4 n).
 void ExpectUniformSubsets(const Sums& sums, int64_t n, int draws) {
   const auto mean = [n](int64_t i) {
     return static_cast<double>(i * (kMaxPosition + 1)) / static_cast<double>(n + 1) - 1;
@@ -74,7 +74,7 @@ void ExpectUniformSubsets(const Sums& sums, int64_t n, int draws) {
   EXPECT_NEAR(sums.last / draws, mean(n), five_deviations) << n;
 }
 
-// In training beside longer examples, and in evaluations.
+// Applies to training, beside longer examples, and to evaluations.
 TEST(TextPositionsTest, EachLengthHasTheDistributionOfItsEvaluations) {
   const TextExamples text = Text(Training());
   const models::PositionPolicy policy = Randomized();
@@ -133,7 +133,7 @@ TEST(TextPositionsTest, EachBlockMayHaveItsOwn) {
   EXPECT_EQ(different.size(), 3 * passes[0].groups.size());
 }
 
-// So that what encodings make of them is made once.
+// Lets encodings compute their values for shared positions once.
 TEST(TextPositionsTest, PlainPositionsAreThoseOfTheLongestForAll) {
   const TextExamples text = Text(Training());
   for (const TextPass& pass : text.TrainingPasses(kSeed, 3)) {
@@ -148,7 +148,7 @@ TEST(TextPositionsTest, PlainPositionsAreThoseOfTheLongestForAll) {
 
 using Positioned = std::multiset<std::pair<std::vector<int64_t>, std::vector<int64_t>>>;
 
-// What attends to itself in a step, tokens and positions.
+// The sequences of a step that attend to themselves, with tokens and positions.
 Positioned Made(const v1::Training& training, const models::PositionPolicy& policy) {
   Positioned made;
   for (const TextPass& pass : Text(training).TrainingPasses(kSeed, 3)) {
@@ -165,7 +165,7 @@ Positioned Made(const v1::Training& training, const models::PositionPolicy& poli
   return made;
 }
 
-// The same by the definition of packing.
+// The same, by the definition of packing.
 Positioned Defined(bool attend_across, bool restart) {
   const v1::Training training = Training();
   const tasks::PackedBatch batch = tasks::PackTrainingBatch(

@@ -15,7 +15,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Repeats its input of ternary tokens twice; the second half does not count for accuracy.
+// Task whose target is its ternary input twice; the second half does not count for accuracy.
 class Twice : public tasks::TransductionTask {
  public:
   int32_t input_size() const override { return 3; }
@@ -123,7 +123,7 @@ TEST(TransductionExamplesTest, RefusalsSayWhatIsAccepted) {
   EXPECT_THAT(Refusal(*task, {-1}), HasSubstr("token 1 is -1"));
   EXPECT_THAT(Refusal(*task, {}), HasSubstr("0 tokens"));
   EXPECT_THAT(task->Given(NumbersOf({0.5})).status().message(), HasSubstr("inputs are tokens"));
-  // Sums and differences alternate with numbers: their inputs are of odd length.
+  // Operators alternate with numbers, so inputs have odd lengths.
   const auto arithmetic = Create("modular_arithmetic");
   EXPECT_THAT(Refusal(*arithmetic, {0, 0, 0, 0}), HasSubstr("4 tokens"));
   EXPECT_THAT(Refusal(*arithmetic, {0, 0, 0, 0}), HasSubstr("has 3"));

@@ -31,7 +31,7 @@ struct Rows {
   explicit Rows(const models::ParameterLayout& layout, T start = 0)
       : parameters(layout.row_size()), first(layout.row_size()), second(layout.row_size()) {
     if (start == 0) return;
-    // Different in every place, but zero in the padding, as in an arena.
+    // Different in every element, but zero in the padding, as in an arena.
     for (std::vector<T>* row : {&parameters, &first, &second}) {
       for (const auto& slot : layout.slots()) {
         std::iota(row->begin() + slot.offset, row->begin() + slot.offset + slot.size, start);
@@ -137,7 +137,7 @@ TEST(TrialCheckpointTest, KeepDoesNotChangeTheFingerprint) {
   EXPECT_EQ(Fingerprint(trial), before);
 }
 
-// As a checkpoint from before there were these keys, and as one of a trial that no clock stops.
+// Same as checkpoints from before these keys existed, and of trials without a time limit.
 TYPED_TEST(TrialCheckpointTest, WithoutTimeAndStopItHasNoKeysForThem) {
   const models::ParameterLayout layout = SmallLayout();
   const std::string bytes =
@@ -240,7 +240,7 @@ TEST(TrialCheckpointTest, PrecisionsAreNotMixed) {
 }
 
 TEST(FingerprintTest, IsTheSha256OfTheSpecification) {
-  // sha256sum of no bytes.
+  // SHA-256 of the empty string.
   EXPECT_EQ(Fingerprint({}), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 }
 

@@ -56,7 +56,7 @@ TEST(AnswerTallyTest, CountsPlacesByCarryDistance) {
   AnswerTally tally(3);
   const std::vector<int32_t> distances = {0, 1, 2, 0};
   tally.Add({.has_right_digits = true, .carry_distances = distances});
-  // More significant places than the first wrong one are not counted.
+  // Places more significant than the first wrong one do not count.
   tally.Add({.wrong_digits = {1, 3}, .first_wrong_has_carry = true, .carry_distances = distances});
   tally.Add({.wrong_digits = {2}, .first_wrong_has_carry = true, .carry_distances = distances});
   tally.Add({.wrong_digits = {0}, .first_wrong_has_carry = false, .carry_distances = {0, 0}});

@@ -25,7 +25,7 @@ TEST(BlueprintTest, ResolvesComponentsAgainstTheCatalogues) {
   EXPECT_TRUE(blueprint->encoding.parameters.Bool("randomized"));
   EXPECT_EQ(blueprint->size.heads, 2);
   EXPECT_EQ(blueprint->size.d_model, 16);
-  // Length 9 in evaluation, and as many outputs.
+  // Evaluation has length 9 and as many outputs.
   EXPECT_EQ(blueprint->size.longest_sequence, 18);
 }
 
@@ -63,7 +63,7 @@ TEST(BlueprintTest, PositionsMustCoverTheLongestSequence) {
   EXPECT_TRUE(MakeBlueprint(trial).ok());
 }
 
-// Given inputs and projections, too; what is no input of the task counts for nothing.
+// Custom inputs and projections count, too; inputs that the task does not accept do not.
 TEST(BlueprintTest, LongestSequenceIncludesAnalyses) {
   v1::TrialSpecification trial = TinyTrial();
   v1::TokenSequence& given = *trial.mutable_evaluation()->add_attention_inputs();

@@ -19,10 +19,10 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// Two threads that are always ready to run, and one that hardly ever is, sampled every 200 ms.
+// Two threads that are always ready to run and one that rarely is, sampled every 200 ms.
 class CoreSharingTest : public testing::Test {
  protected:
-  // `waiting`: the fraction of the time that the second thread waits for a core.
+  // `waiting`: fraction of the time that the second thread waits for a core.
   bool Pass(double waiting, absl::Duration duration = absl::Milliseconds(200)) {
     for (absl::Duration left = duration; left > absl::ZeroDuration();
          left -= absl::Milliseconds(200)) {
@@ -39,7 +39,7 @@ class CoreSharingTest : public testing::Test {
 
   CoreSharing sharing_;
   absl::Duration time_ = absl::Hours(5);
-  // Whatever was before.
+  // Independent of the earlier state.
   CoreSharing::Times times_ = {
       {1, {.running_seconds = 10, .waiting_seconds = 1000}}, {2, {}}, {3, {}}};
 };
@@ -65,7 +65,7 @@ TEST_F(CoreSharingTest, RetriesBackOff) {
     while (Pass(sharing_.shared() ? 0 : 0.5)) {
     }
     shared_seconds.push_back(absl::ToDoubleSeconds(time_ - begin));
-    EXPECT_TRUE(Pass(0.5));  // one sample is enough to go back
+    EXPECT_TRUE(Pass(0.5));  // one sample is enough to detect sharing again
   }
   EXPECT_THAT(shared_seconds, ElementsAre(1, 2, 4, 8, 16, 30, 30, 30));
 }
@@ -86,8 +86,8 @@ TEST_F(CoreSharingTest, StartingThreadsDoNotCountAsSharing) {
 
 class ThreadChoiceTest : public testing::Test {
  protected:
-  // Makes steps for `duration`, in `seconds_of` a number of threads each; returns the threads of
-  // the last.
+  // Makes steps for `duration`; a step with k threads takes `seconds_of` k. Returns the number of
+  // threads of the last step.
   int Train(absl::Duration duration, bool shared, const std::map<int, double>& seconds_of) {
     int threads = 0;
     for (const absl::Duration end = time_ + duration; time_ < end;) {
@@ -134,7 +134,7 @@ TEST_F(ThreadChoiceTest, OneThreadNeedsNoTries) {
   EXPECT_EQ(Train(absl::Seconds(10), true, {{1, 0.1}}), 1);
 }
 
-// The real process, whose two busy threads have one CPU.
+// Uses the real process: two busy threads on one CPU.
 TEST(CoreSharingMonitorTest, DetectsBeginAndEndOfSharing) {
   if (platform::ReadSchedulingTimes().empty()) GTEST_SKIP() << "the kernel does not count";
   cpu_set_t allowed, one;
@@ -143,7 +143,7 @@ TEST(CoreSharingMonitorTest, DetectsBeginAndEndOfSharing) {
   while (!CPU_ISSET(first, &allowed)) ++first;
   CPU_ZERO(&one);
   CPU_SET(first, &one);
-  // Threads inherit it.
+  // Threads inherit the affinity.
   ASSERT_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
   platform::Mutex mutex;
   platform::ConditionVariable changed;

@@ -31,7 +31,8 @@ using ::testing::IsSupersetOf;
 using ::testing::Not;
 using ::testing::SizeIs;
 
-// Reversed lists of 3 symbols: 40 of each length from 1 to 6, tested on as many of 1 to 9.
+// Reversals of lists of 3 symbols: 40 training examples of each length from 1 to 6, and 40 test
+// examples of each from 1 to 9.
 std::string Reversals(int longest, int shift) {
   std::string text;
   for (int length = 1; length <= longest; ++length) {
@@ -84,7 +85,7 @@ class Files {
   }
 
   v1::TrialSpecification Trial(uint64_t seed = 0) const { return Of("examples", TinyTrial(seed)); }
-  // For a causal language model.
+  // The task for a causal language model.
   v1::TrialSpecification TextTrial(uint64_t seed = 0) const {
     return Of("examples_text", TinyTextTrial(seed));
   }
@@ -104,7 +105,7 @@ class Files {
   std::shared_ptr<const tasks::examples::ExampleSet> set_;
 };
 
-// With a disk.
+// A session that stores data files on disk.
 class FileSession : public RecordingSession {
  public:
   explicit FileSession(const Files& files) : files_(files) {}
@@ -203,7 +204,7 @@ TEST(FileExamplesTest, TestExamplesAreScoredOnceGroupedByShape) {
   EXPECT_EQ(std::set<int64_t>(asked.begin(), asked.end()).size(), 50u);
 }
 
-// Row 3 is the same example, whether 4 or 50 are asked for.
+// Row 3 is the same example whether 4 or 50 are requested.
 TEST(FileExamplesTest, OrderedRowsDoNotDependOnTheirNumber) {
   std::string test;
   for (int i = 0; i < 50; ++i) {
@@ -322,7 +323,7 @@ TEST(FileExamplesTest, OnlyTrainingExamplesMustFitPackedSequences) {
     for (int i = 0; i < count; ++i) input += ", 0";
     return absl::StrCat("{\"input\": [", input, "], \"target\": [1], \"length\": ", length, "}\n");
   };
-  // Training shows lengths 1 to 3.
+  // Training has lengths 1 to 3.
   const Files files(zeros(1, 3) + zeros(2, 4) + zeros(3, 5) + zeros(4, 100),
                     zeros(2, 80) + zeros(4, 90));
   v1::TrialSpecification trial = files.TextTrial();
@@ -339,7 +340,7 @@ void ExpectResumeChangesNothing(const v1::TrialSpecification& trial) {
   ASSERT_EQ(whole.OutcomeOf(0).kind(), v1::Outcome::COMPLETED) << whole.OutcomeOf(0).reason();
   FileSession session(ReversalFiles());
   v1::Lease lease = LeaseOf({trial});
-  // The worker is lost in the middle, and the server goes on from the last checkpoint.
+  // The worker is lost in mid-run, and the trial resumes from the last checkpoint.
   session.directive = [](int64_t, int64_t asked) {
     return asked > 24 ? PackSession::Directive::kLost : PackSession::Directive::kContinue;
   };
@@ -381,7 +382,7 @@ TEST(FileExamplesTest, LanguageModelContinuesInputsWithTargets) {
   ASSERT_EQ(session.OutcomeOf(0).kind(), v1::Outcome::COMPLETED) << session.OutcomeOf(0).reason();
   EXPECT_THAT(Outline(session.events(0)), IsSupersetOf({"final 40", "errors 40", "attention 40"}));
   for (const v1::Event& event : session.events(0)) {
-    // Of two inputs, two targets and the end.
+    // Two inputs, two targets and the end token.
     if (event.has_attention_map()) {
       EXPECT_EQ(event.attention_map().tokens_size(), 5);
     }

@@ -44,7 +44,7 @@ TEST(TrainingLeftTest, EndsWithTheTimeLimit) {
   TrainingLeft left = EstimateTrainingLeft(training, 200, 10, 16);
   EXPECT_EQ(left.steps, 320);
   EXPECT_EQ(left.seconds, 20);
-  // The steps end before the time does.
+  // The steps end before the time limit.
   left = EstimateTrainingLeft(training, 900, 10, 16);
   EXPECT_EQ(left.steps, 100);
   EXPECT_EQ(left.seconds, 6.25);
@@ -60,7 +60,7 @@ TEST(WorkTest, GrowsWithWeightsAndAttention) {
                    (12 * d * d * tokens + 2 * tokens * tokens * d) / (2 * d));
 }
 
-// reverse_string has as many outputs as inputs.
+// For reverse_string, which has as many outputs as inputs.
 TEST(WorkTest, CountsSequencesOfInputAndOutput) {
   v1::TrialSpecification trial = TinyTrial();
   auto blueprint = MakeBlueprint(trial);
@@ -105,7 +105,7 @@ TEST(TrainingTimeTest, WithoutStepsOnlyTheCheckpointCounts) {
   EXPECT_EQ(exact.seconds(), 40);
 }
 
-// The bytes of a checkpoint must not depend on the clock where nothing else does.
+// Without a time limit, the bytes of a checkpoint must not depend on the clock.
 TEST(TrainingTimeTest, CheckpointsCarryExactSecondsAlone) {
   TrainingTime estimated(false), exact(true);
   estimated.AddStep(2);

@@ -25,7 +25,7 @@ Blueprint TinyBlueprint(const std::string& precision = "float32") {
   return MakeBlueprint(trial).value();
 }
 
-// A GPU that runs the kernels, and on which attention's is slow.
+// Fakes a GPU that runs the kernels, with slow attention.
 class PackKernelsTest : public ::testing::Test {
  protected:
   PackKernelsTest() {
@@ -111,7 +111,7 @@ TEST(ParseKernelModeTest, NamesWhatIsAccepted) {
             absl::StatusCode::kInvalidArgument);
 }
 
-// The CPU's kernels against LibTorch's operators, with the code that compares a GPU's.
+// Compares the CPU's kernels with LibTorch's operators, by the code that compares a GPU's.
 TEST(MeasureKernelsTest, EveryKernelOfTheCpuAgrees) {
   const Device device = OpenDevice("cpu", 1).value();
   PrepareThread(device);

@@ -1,5 +1,5 @@
-// Training on a GPU, against training on the CPU. Skipped where there is no GPU; pack_model_test
-// has the same with recordings of the CPU.
+// Compares training on a GPU with training on the CPU. Skipped without a GPU; pack_model_test does
+// the same with recorded steps on the CPU.
 #include <functional>
 #include <memory>
 #include <string>
@@ -18,7 +18,7 @@
 namespace lengthwise::worker::training {
 namespace {
 
-// The device's own graphs, counted.
+// Counts the device's graphs.
 class CountingGraphs : public GraphPool {
  public:
   CountingGraphs(std::unique_ptr<GraphPool> graphs, GraphCounts& counts)
@@ -55,8 +55,8 @@ class CountingGraphs : public GraphPool {
 
 constexpr int64_t kSteps = 60;
 
-// Losses of three members, step by step. On a GPU steps are recorded unless `counts` is null.
-// After step `moves_after`, another model goes on from the checkpoints of the first.
+// Returns the losses of three members at every step. On a GPU, steps are recorded unless `counts`
+// is null. After step `moves_after`, another model resumes from the checkpoints of the first.
 std::vector<float> Train(const std::string& encoding, const std::string& device_name,
                          GraphCounts* counts, int64_t moves_after = kSteps) {
   v1::TrialSpecification trial = TinyTrial();
@@ -108,7 +108,7 @@ TEST(PackModelCudaTest, LearnsWhatTheCpuLearnsAndRepeatsItsBits) {
         << "from a checkpoint";
     const std::vector<float> expected = Train(encoding, "cpu", nullptr);
     for (size_t i = 0; i < losses.size(); ++i) {
-      // Adam makes the most of rounding.
+      // Adam amplifies rounding errors.
       EXPECT_NEAR(losses[i], expected[i], i < 60 ? 1e-4 : 1e-2) << "point " << i;
     }
   }

@@ -29,7 +29,7 @@ class PackModelTest : public ::testing::Test {
     return Create(blueprint_, members_together, /*counts=*/nullptr);
   }
 
-  // With recorded steps unless `counts` is null.
+  // Steps are recorded unless `counts` is null.
   static std::unique_ptr<PackModel> Create(const Blueprint& blueprint, bool members_together,
                                            GraphCounts* counts) {
     Device device = OpenDevice("cpu", 1).value();
@@ -45,7 +45,7 @@ class PackModelTest : public ::testing::Test {
     return *std::move(model);
   }
 
-  // A step of each member at its own learning rate.
+  // Makes a step of each member at its own learning rate.
   static std::vector<StepMeasurement> Train(PackModel& model, int64_t step,
                                             const std::vector<int64_t>& members) {
     std::vector<double> learning_rates;
@@ -65,7 +65,7 @@ TEST_F(PackModelTest, RangesFollowTheDevice) {
   EXPECT_THAT(Create(true)->Ranges({0, 2}), ElementsAre(IsRange(0, 1), IsRange(2, 1)));
 }
 
-// What a GPU does, on a CPU. Rounding differs, and Adam makes the most of it.
+// Computes members together on the CPU, as on a GPU. Rounding differs, and Adam amplifies it.
 TEST_F(PackModelTest, MembersLearnTheSameTogetherAndAlone) {
   const auto alone = Create(false);
   const auto together = Create(true);
@@ -104,7 +104,8 @@ TEST_F(PackModelTest, StepChangesOnlyItsMembers) {
 TEST_F(PackModelTest, StepUsesItsLearningRate) {
   const auto still = Create(false);
   const std::string before = still->Save(0, kHeader);
-  // Adam's moments move even so: they are compared by what the next step makes of them.
+  // Adam's moments change even at a negligible rate, so the test compares them through the next
+  // step.
   (void)still->TrainStep(1, {0, 1}, {1e-300, 1e-3});
   const auto model = Create(false);
   EXPECT_EQ(model->Save(0, kHeader), before);
@@ -122,8 +123,8 @@ TEST_F(PackModelTest, CheckpointMovesModelToAnotherMember) {
   EXPECT_FALSE(other->Load(1, saved, "another").ok());
 }
 
-// Two outputs, equally likely: an untrained model's loss is about ln 2, and its accuracy about a
-// half.
+// With two equally likely outputs, an untrained model has a loss of about ln 2 and an accuracy of
+// about a half.
 TEST_F(PackModelTest, UntrainedModelScoresAtChance) {
   const auto scores = Create(false)->Score({0, 1}, 9, 500, [] { return true; }, {});
   EXPECT_NEAR((*scores)[0].accuracy, 0.5, 0.05);
@@ -131,7 +132,7 @@ TEST_F(PackModelTest, UntrainedModelScoresAtChance) {
   EXPECT_LE((*scores)[0].loss, 1.5);
 }
 
-// What a GPU does, on a CPU: the next step's samples are made ahead, steps are replayed.
+// Works like a GPU, on the CPU: generates the next step's samples ahead and replays steps.
 TEST_F(PackModelTest, RecordedStepsMatchUnrecordedSteps) {
   struct Case {
     const char *encoding, *precision = "float32", *optimizer = "adam";

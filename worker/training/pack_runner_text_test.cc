@@ -1,4 +1,4 @@
-// The runner with text.
+// Tests the runner with text tasks.
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -97,8 +97,8 @@ TEST(PackRunnerTextTest, ScoresSingleQuestions) {
   }
 }
 
-// A lease is lost at points all over the run: between steps, while answers are written in the
-// evaluations during training, and in the last one.
+// The lease is lost at points throughout the run: between steps, while generating answers in the
+// evaluations during training, and in the final evaluation.
 TEST(PackRunnerTextTest, ResumedTrialMatchesUninterrupted) {
   const v1::TrialSpecification trial = TinyTextTrial(1);
   RecordingSession undisturbed;

@@ -23,7 +23,7 @@ std::string ReadOf(pid_t thread, const std::string& file) {
   return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
 }
 
-// Nanoseconds of processor time of a thread, once it sleeps.
+// Waits until a thread sleeps and returns its CPU time in nanoseconds.
 int64_t TimeWhenAsleep(pid_t thread) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (std::chrono::steady_clock::now() < deadline) {
@@ -38,7 +38,7 @@ int64_t TimeWhenAsleep(pid_t thread) {
   return 0;
 }
 
-// The processor time that a thread of two takes for an empty loop and then to wait for the next.
+// Returns the CPU time that a thread of two spends in an empty loop and then waiting for the next.
 int64_t TimeToWait() {
   pid_t other = 0;
   std::vector<int64_t> times;

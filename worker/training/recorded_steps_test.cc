@@ -23,7 +23,8 @@ constexpr StepShape kShape = {
     .members = 2, .rows = 2, .tokens_per_row = 1, .outputs_per_row = 1, .step_numbers = 1};
 constexpr StepKey kKey = {.range = {.first = 1, .count = 2}, .shape = kShape};
 
-// Three members of four parameters, and "training" that adds a step's first number to the key's.
+// Three members of four parameters, and a fake training step that adds the block's first number to
+// the parameters of the key's members.
 class RecordedStepsTest : public testing::Test {
  protected:
   RecordedStepsTest() : arena_(Layout(), 3, at::kFloat, at::kCPU) {}
@@ -43,7 +44,7 @@ class RecordedStepsTest : public testing::Test {
         [this](const std::string& text) { warnings_.push_back(text); });
   }
 
-  // `unseen` is of the host: no recording sees that it has changed.
+  // `unseen` is a host value, whose changes no recording sees.
   RecordedSteps::Work Adding(double unseen = 0, const StepKey& key = kKey) {
     return [this, unseen, key](const at::Tensor& block) {
       ++works_;
@@ -59,7 +60,7 @@ class RecordedStepsTest : public testing::Test {
     };
   }
 
-  // What was measured: the parameters after the step.
+  // The measurements: the parameters after the step.
   std::vector<float> Make(RecordedSteps& steps, double number, double unseen = 0,
                           const StepKey& key = kKey) {
     at::Tensor block = steps.Block(key);
@@ -73,7 +74,7 @@ class RecordedStepsTest : public testing::Test {
   GraphCounts counts_;
   std::vector<std::string> warnings_;
   int works_ = 0;
-  // Which of them fails halfway, from 1.
+  // Number of the call, from 1, that fails halfway.
   int failing_work_ = 0;
 };
 
@@ -114,7 +115,7 @@ TEST_F(RecordedStepsTest, EachKeyHasItsOwnRecording) {
   EXPECT_EQ(arena_.parameters()[2][0].item<float>(), 9);
 }
 
-// As dropout's masks, if a network were to draw them on the host and not say so.
+// Simulates a network that draws dropout masks on the host without declaring it.
 TEST_F(RecordedStepsTest, RecordingWithStaleInputsIsDiscarded) {
   const auto steps = Create();
   EXPECT_THAT(Make(*steps, 1, 0.5), ElementsAre(1.5, 1.5));
@@ -138,10 +139,10 @@ TEST_F(RecordedStepsTest, TrainingContinuesWithoutRecording) {
       << "once, and the first line alone";
 }
 
-// As where the memory that recordings keep is missing to an ordinary step.
+// Simulates an ordinary step that lacks the memory held by recordings.
 TEST_F(RecordedStepsTest, FailedStepIsRetriedWithoutRecordings) {
-  // The second step is made both ways, which is the second and the third work; the third step is of
-  // another key, and so is the fourth work.
+  // The second step runs both ways, which are the second and third calls; the third step has
+  // another key and is the fourth call.
   for (const int failing : {2, 3, 4}) {
     const auto steps = Create();
     arena_.parameters().zero_();
@@ -159,7 +160,7 @@ TEST_F(RecordedStepsTest, FailedStepIsRetriedWithoutRecordings) {
 }
 
 TEST_F(RecordedStepsTest, FailedReplayRunsTheStep) {
-  for (const int failing : {2, 3}) {  // the one that is made both ways; a replay
+  for (const int failing : {2, 3}) {  // the step that runs both ways; a replay
     const auto steps = Create();
     arena_.parameters().zero_();
     warnings_.clear();
@@ -205,7 +206,7 @@ TEST_F(RecordedStepsTest, KeysOfOldRangesAreDropped) {
   EXPECT_EQ(counts_.recorded, 2);
 }
 
-// A diverged member's numbers are the same bits made either way.
+// A diverged member's NaNs have the same bits either way.
 TEST_F(RecordedStepsTest, NanEqualsItself) {
   const auto steps = Create();
   arena_.parameters()[1].fill_(std::nan(""));

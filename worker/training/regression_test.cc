@@ -1,4 +1,5 @@
-// The runner on regressions: the same frame as for tokens, with numbers in and out.
+// Tests the runner with regressions: the same pipeline as for tokens, with numbers as inputs and
+// outputs.
 #include <cmath>
 #include <string>
 #include <vector>
@@ -21,7 +22,7 @@ using ::testing::HasSubstr;
 using ::testing::Property;
 using ::testing::SizeIs;
 
-// Sums of four numbers; `input_positions` and `attention_by` say which network.
+// Sums of four numbers; `input_positions` and `attention_by` select the network.
 v1::TrialSpecification Sums(const std::string& attention_by = "positions", uint64_t seed = 0) {
   v1::TrialSpecification trial = TinyTrial(seed);
   *trial.mutable_task() = {};
@@ -71,7 +72,7 @@ const v1::LengthAccuracies& Final(const std::vector<v1::Event>& events) {
 
 using Metric = v1::LengthAccuracies::Metric;
 
-// Of all lengths; nothing where the metric is not there.
+// Returns the metric at all lengths; empty if it is missing.
 std::vector<double> Values(const v1::LengthAccuracies& evaluation, const std::string& name) {
   for (const Metric& metric : evaluation.metrics()) {
     if (metric.name() == name) return {metric.values().begin(), metric.values().end()};
@@ -93,7 +94,7 @@ TEST(RegressionTest, EvaluatesErrorsAndMetricsByScale) {
   EXPECT_THAT(Values(evaluation, "mean_absolute_percentage_error"), ElementsAre(Gt(0), Gt(0)));
 }
 
-// At scale 1 there are none below 0.4, at scale 3 there are some below 1.2.
+// No whole numbers exist below 0.4 at scale 1; some exist below 1.2 at scale 3.
 TEST(RegressionTest, RoundingNeedsWholeNumbersAtEveryScale) {
   v1::TrialSpecification trial = Sums();
   (*trial.mutable_task()->mutable_parameters())["bound"].set_number_value(0.4);
@@ -165,10 +166,10 @@ TEST(RegressionTest, PositionalAttentionGeneralizesSumsToLargerScales) {
     return Final(RunAlone(trial));
   };
   const v1::LengthAccuracies positional = trained("positions"), standard = trained("input");
-  // A sum of up to four numbers from -2 to 2 has a mean square of some 5.
+  // A sum of up to four numbers from -2 to 2 has a mean square of about 5.
   EXPECT_LT(positional.losses(0), 0.1);
   EXPECT_LT(positional.losses(1), standard.losses(1) / 2);
-  // Errors of some 0.1 are no obstacle to the nearest whole number, but to the sums of real
+  // Errors of about 0.1 do not change the nearest whole number, but are too large for sums of real
   // numbers.
   EXPECT_GT(Values(positional, "rounding_accuracy").at(0), 0.5);
   EXPECT_GT(Values(positional, "rounding_accuracy").at(1),

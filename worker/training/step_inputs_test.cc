@@ -70,7 +70,7 @@ TEST(StepInputsTest, NumbersAreOfTheNetworksType) {
   }
 }
 
-// A copy of the first part brings all samples; it can be made before the numbers are known.
+// Copying the first part transfers all samples, before the step's numbers are known.
 TEST(StepInputsTest, StepNumbersFollowTheSamples) {
   const data::Batch samples = TokensAndClasses();
   const StepShape shape = ShapeOf(samples, 2, 1, 2);
