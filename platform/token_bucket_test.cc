@@ -16,7 +16,8 @@ TEST(TokenBucket, GivesItsBurstAtOnceAndThenItsRate) {
   EXPECT_EQ(bucket.Take(now), absl::ZeroDuration());
 }
 
-// In any time t, at most burst + rate t calls get through, and who waits as told gets through.
+// In any time t, at most burst + rate t calls succeed. A caller that waits for the returned time
+// succeeds.
 TEST(TokenBucket, WaitingAsToldYieldsTheRate) {
   absl::Time now = absl::UnixEpoch();
   TokenBucket bucket(50, 5);

@@ -53,7 +53,7 @@ TEST_F(SettingsTest, CommandLineBeatsEnvironmentBeatsFile) {
   std::ofstream(file_) << "token_file: /file\ntls_ca: /file\ntls_key: /file\n";
   variables_["LENGTHWISE_TOKEN_FILE"] = "/environment";
   variables_["LENGTHWISE_TLS_CA"] = "/environment";
-  variables_["LENGTHWISE_TLS_KEY"] = "";  // as if it were not there
+  variables_["LENGTHWISE_TLS_KEY"] = "";  // counts as unset
   const Settings settings = Resolve({{"token_file", "/flag"}}).value();
   EXPECT_EQ(settings.Value("token_file"), "/flag");
   EXPECT_EQ(settings["token_file"].origin, "--token_file");
