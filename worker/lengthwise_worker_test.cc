@@ -107,7 +107,7 @@ TEST(LengthwiseWorker, HelpNamesTheFlags) {
   }
 }
 
-TEST(LengthwiseWorker, WrongFlagsExitWith2AndSayWhatIsAccepted) {
+TEST(LengthwiseWorker, WrongFlagsExitWith2AndNameAcceptedValues) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
       {{}, "--server is required"},
       {{"--server", "h:1", "--device", "gpu"}, "cpu, cuda:N or auto"},
@@ -125,7 +125,7 @@ TEST(LengthwiseWorker, WrongFlagsExitWith2AndSayWhatIsAccepted) {
   }
 }
 
-TEST(LengthwiseWorker, VersionNamesLibTorchAndWhatItCannotUse) {
+TEST(LengthwiseWorker, VersionNamesLibTorchAndAnUnusableGpu) {
   if (access("/dev/nvidiactl", F_OK) == 0) GTEST_SKIP() << "this machine has a driver of its own";
   auto [code, output] = RunToEnd({"--version"});
   EXPECT_EQ(code, 0);
@@ -185,7 +185,7 @@ TEST(LengthwiseWorker, TerminationSignalsEndItWith0) {
   }
 }
 
-TEST(LengthwiseWorker, RegistersWhatItRunsOn) {
+TEST(LengthwiseWorker, RegistersItsDevice) {
   FakeWorkerService server;
   server.Start();
   Program program({"--server", server.address(), "--device", "cpu", "--threads", "1",
@@ -201,7 +201,7 @@ TEST(LengthwiseWorker, RegistersWhatItRunsOn) {
   });
 }
 
-TEST(LengthwiseWorker, TakesOneThreadForEachCpuItMayUse) {
+TEST(LengthwiseWorker, UsesOneThreadPerUsableCpu) {
   cpu_set_t allowed, one;
   ASSERT_EQ(sched_getaffinity(0, sizeof(allowed), &allowed), 0);
   if (CPU_COUNT(&allowed) < 2) GTEST_SKIP() << "this machine has one CPU";
@@ -221,7 +221,7 @@ TEST(LengthwiseWorker, TakesOneThreadForEachCpuItMayUse) {
   EXPECT_THAT(program.ReadToEnd(), HasSubstr(" 1 CPU threads (the CPU affinity)"));
 }
 
-TEST(LengthwiseWorker, WaitsForAServerThatComesLater) {
+TEST(LengthwiseWorker, WaitsForAServerThatStartsLater) {
   FakeWorkerService server;
   server.Start();  // reserves a port
   server.Stop();

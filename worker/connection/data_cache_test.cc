@@ -47,7 +47,7 @@ TEST_F(DataCacheTest, DamagedFileIsFetchedAgain) {
   EXPECT_EQ(fetched_, 2);
 }
 
-TEST_F(DataCacheTest, OtherBytesAreRefusedAndLeaveNothing) {
+TEST_F(DataCacheTest, WrongBytesAreRejectedAndDeleted) {
   const auto got = DataCache(options_).Get(platform::Sha256Hex("examples"),
                                            [](const auto& take) { return take("others"); });
   EXPECT_EQ(got.status().code(), absl::StatusCode::kDataLoss);
@@ -77,7 +77,7 @@ TEST_F(DataCacheTest, EvictsLeastRecentlyUsedFirst) {
   EXPECT_TRUE(std::filesystem::exists(newest));
 }
 
-TEST_F(DataCacheTest, NamesThatAreNoHashesLeadNowhere) {
+TEST_F(DataCacheTest, RejectsNamesThatAreNotHashes) {
   const auto got = DataCache(options_).Get(
       "../../etc/passwd", [](const auto&) { return absl::InternalError("fetched"); });
   EXPECT_EQ(got.status().code(), absl::StatusCode::kInvalidArgument);
@@ -86,7 +86,7 @@ TEST_F(DataCacheTest, NamesThatAreNoHashesLeadNowhere) {
 class DataDeliveryTest : public ConnectionTest {};
 
 // Regression: the trial was closed without an outcome, so its pack was leased again forever.
-TEST_F(DataDeliveryTest, RegressionAnUnwritableCacheIsNoRefusalOfTheServer) {
+TEST_F(DataDeliveryTest, RegressionUnwritableCacheIsALocalError) {
   const std::string closed = ::testing::TempDir() + "/closed";
   std::filesystem::create_directories(closed);
   std::filesystem::permissions(closed, std::filesystem::perms(0500));

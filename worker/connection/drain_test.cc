@@ -21,7 +21,7 @@ using State = FakeWorkerService::State;
 
 class DrainTest : public ConnectionTest {};
 
-TEST_F(DrainTest, DrainStoresCheckpointsAndGivesTheLeaseBack) {
+TEST_F(DrainTest, DrainStoresCheckpointsAndReleasesTheLease) {
   OfferLease(LeaseOf({"a"}));
   absl::Notification started;
   StartWorker([&](const v1::Lease&, PackSession& session) {
@@ -93,7 +93,7 @@ TEST_F(DrainTest, DrainDoesNotWaitForAHeldHeartbeat) {
   });
 }
 
-TEST_F(DrainTest, DrainEndsAlthoughTheServerIsGone) {
+TEST_F(DrainTest, DrainEndsDuringAnOutage) {
   options_.session.drain_timeout = absl::Milliseconds(100);
   options_.rpc_timeout = absl::Milliseconds(100);
   OfferLease(LeaseOf({"a"}));
@@ -203,7 +203,7 @@ TEST_F(DrainTest, LifetimeDrainsTheLeaseAndEndsTheWorker) {
   });
 }
 
-TEST_F(DrainTest, NoLeaseIsTakenThatCannotReachACheckpoint) {
+TEST_F(DrainTest, TooLittleTimeAcquiresNoLease) {
   options_.drain_at = After(absl::Seconds(20));
   options_.shortest_run = absl::Seconds(30);
   OfferLease(LeaseOf({"a"}));
@@ -214,7 +214,7 @@ TEST_F(DrainTest, NoLeaseIsTakenThatCannotReachACheckpoint) {
 
 // The first lease takes half of the remaining time to reach its first step, so another lease would
 // need all of the rest or more.
-TEST_F(DrainTest, SlowStartsAreRememberedForTheLastLease) {
+TEST_F(DrainTest, SlowStartsPreventALastLease) {
   const TimePoint end = After(absl::Seconds(4));
   options_.drain_at = end;
   options_.shortest_run = absl::ZeroDuration();
@@ -240,7 +240,7 @@ TEST_F(DrainTest, DrainWhileWaitingForALeaseEndsAtOnce) {
   EXPECT_TRUE(Stop().ok());
 }
 
-TEST_F(DrainTest, DrainWhileTheServerWasNeverThereEndsAtOnce) {
+TEST_F(DrainTest, DrainBeforeRegistrationEndsAtOnce) {
   server_.Stop();
   StartWorker([](const v1::Lease&, PackSession&) { return absl::OkStatus(); });
   EXPECT_TRUE(Stop().ok());

@@ -45,7 +45,7 @@ TEST_F(EventDeliveryTest, EventsArriveOnceInOrderDespiteBrokenStreams) {
   });
 }
 
-TEST_F(EventDeliveryTest, PackGoesOnWhileTheServerIsAwayAndAllEventsArrive) {
+TEST_F(EventDeliveryTest, PackContinuesDuringAnOutage) {
   absl::Notification halfway, restarted;
   OfferLease(LeaseOf({"a"}));
   StartWorker([&](const v1::Lease&, PackSession& session) {
@@ -121,7 +121,7 @@ TEST_F(EventDeliveryTest, GapInTheServersSequenceIsFilled) {
   });
 }
 
-TEST_F(EventDeliveryTest, BatchThatVanishedIsSentAgainOnAnotherStream) {
+TEST_F(EventDeliveryTest, LostBatchIsResentOnANewStream) {
   options_.session.sender.acknowledgement_timeout = absl::Milliseconds(50);
   server_.With([](State& state) { state.vanishing_batches = 1; });
   OfferLease(LeaseOf({"a"}));

@@ -12,7 +12,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-TEST(LogBudget, SaysThatItStopsAndThenStops) {
+TEST(LogBudget, AnnouncesTheLimitOnce) {
   LogBudget budget;
   v1::LogLine line;
   for (int64_t i = 0; i < kMaxLogLines; ++i) {
@@ -27,7 +27,7 @@ TEST(LogBudget, SaysThatItStopsAndThenStops) {
   EXPECT_FALSE(budget.Take(line));
 }
 
-TEST(LogBudget, CutsALongLineAndSaysSo) {
+TEST(LogBudget, TruncatesLongLinesWithANote) {
   LogBudget budget;
   v1::LogLine line;
   line.set_text(std::string(100'000, 'x'));
@@ -36,7 +36,7 @@ TEST(LogBudget, CutsALongLineAndSaysSo) {
   EXPECT_THAT(line.text(), HasSubstr("(" + std::to_string(100'000 - kMaxLogLineBytes) + " bytes"));
 }
 
-TEST(LogBudget, StaysWithinWhatTheServerTakes) {
+TEST(LogBudget, StaysBelowTheServersLimits) {
   // Includes the line about dropped lines, and the worker's lines about the trial's own events.
   EXPECT_LE(kMaxLogLines + 100, server::kMaxLogLines);
   EXPECT_LE(static_cast<int64_t>(kMaxLogLineBytes) + 100, server::kMaxLogLineBytes);

@@ -135,7 +135,7 @@ TEST(OutboxSpool, TrainingContinuesDuringAnOutage) {
   EXPECT_EQ(spool.bytes(), 0) << "the disk's space is free again";
 }
 
-TEST(OutboxSpool, TrainingWaitsOnlyWhenTheSpoolIsFullToo) {
+TEST(OutboxSpool, TrainingBlocksOnceTheSpoolIsFull) {
   Spool spool({.directory = NewDirectory(), .max_bytes = 20'000, .file_bytes = 5'000});
   Outbox outbox(LeaseOf(1), {.max_bytes = 10'000, .spool = &spool});
   std::atomic<int> put = 0;
@@ -153,7 +153,7 @@ TEST(OutboxSpool, TrainingWaitsOnlyWhenTheSpoolIsFullToo) {
   EXPECT_EQ(spool.bytes(), 0);
 }
 
-TEST(OutboxSpool, WithoutADiskTrainingWaitsAsWithoutASpool) {
+TEST(OutboxSpool, UnwritableSpoolBlocksLikeNone) {
   Spool spool({.directory = "/proc/none/spool"});
   Outbox outbox(LeaseOf(1), {.max_bytes = 10'000, .spool = &spool});
   auto producer = std::async(std::launch::async, [&] {
@@ -167,7 +167,7 @@ TEST(OutboxSpool, WithoutADiskTrainingWaitsAsWithoutASpool) {
   producer.get();
 }
 
-TEST(OutboxSpool, ClosingATrialGivesItsSpaceBackAndWakesItsProducer) {
+TEST(OutboxSpool, ClosingATrialFreesItsSpace) {
   Spool spool({.directory = NewDirectory(), .max_bytes = 20'000});
   Outbox outbox(LeaseOf(2), {.max_bytes = 5'000, .spool = &spool});
   outbox.Put(1, Points(1, 1000));
@@ -185,7 +185,7 @@ TEST(OutboxSpool, ClosingATrialGivesItsSpaceBackAndWakesItsProducer) {
 
 // Invariant under random outages, partial acknowledgements and broken streams: the server's log of
 // each trial has every item once and in order, and the limits hold.
-TEST(OutboxSpool, AnyScheduleHandsInEverythingOnceAndInOrder) {
+TEST(OutboxSpool, AnyScheduleDeliversOnceAndInOrder) {
   constexpr int kTrials = 3;
   for (uint32_t seed = 1; seed <= 30; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));

@@ -94,7 +94,7 @@ TEST(Outbox, TrialsTakeTurns) {
   EXPECT_THAT(order, ElementsAre("trial0", "trial1", "trial0", "trial1"));
 }
 
-TEST(Outbox, SendsAgainExactlyWhatWasNotAcknowledged) {
+TEST(Outbox, ResendsExactlyTheUnacknowledgedEvents) {
   Outbox outbox(LeaseOf(1), {});
   for (int i = 0; i < 5; ++i) outbox.Put(0, LogEvent("x"));
   EXPECT_THAT(Sequences(NextBatch(outbox)), ElementsAre(1, 2, 3, 4, 5));
@@ -153,7 +153,7 @@ TEST(Outbox, RefusedArtifactBecomesAFailure) {
   EXPECT_EQ(outbox.unsent_events(), 0);
 }
 
-TEST(Outbox, EventTooLargeForAMessageBecomesALogLine) {
+TEST(Outbox, OversizedEventBecomesALogLine) {
   Outbox outbox(LeaseOf(1), {.max_event_bytes = 1000});
   outbox.Put(0, LogEvent(std::string(2000, 'x')));
   EXPECT_THAT(NextBatch(outbox).events(0).log_line().text(), HasSubstr("was left out"));
@@ -168,7 +168,7 @@ TEST(Outbox, GapIsFilledFromTheAcknowledgedNumberOn) {
   EXPECT_THAT(Sequences(NextBatch(outbox)), ElementsAre(5, 6));
 }
 
-TEST(Outbox, GapBeforeWhatWasAcknowledgedEndsTheLease) {
+TEST(Outbox, GapBeforeAcknowledgedEventsEndsTheLease) {
   Outbox outbox(LeaseOf(2), {});
   outbox.Put(0, LogEvent("x"));
   NextBatch(outbox);
@@ -180,7 +180,7 @@ TEST(Outbox, GapBeforeWhatWasAcknowledgedEndsTheLease) {
   EXPECT_FALSE(outbox.Flush());
 }
 
-TEST(Outbox, StaleLeaseClosesTheTrialAndNoOther) {
+TEST(Outbox, StaleLeaseClosesOnlyItsTrial) {
   Outbox outbox(LeaseOf(2), {});
   outbox.Put(0, LogEvent("x"));
   outbox.Put(1, LogEvent("y"));
@@ -221,7 +221,7 @@ TEST(Outbox, NothingFollowsAnOutcome) {
   EXPECT_TRUE(outbox.finished(0));
 }
 
-TEST(Outbox, PutWaitsForRoomAndGoesOnWhenTheServerHasTakenSome) {
+TEST(Outbox, PutBlocksUntilThereIsRoom) {
   Outbox outbox(LeaseOf(1), {.max_bytes = 10'000});
   outbox.Put(0, LogEvent(std::string(9'000, 'x')));
   NextBatch(outbox);
@@ -239,13 +239,13 @@ TEST(Outbox, PutWaitsForRoomAndGoesOnWhenTheServerHasTakenSome) {
   EXPECT_THAT(Sequences(NextBatch(outbox)), ElementsAre(2));
 }
 
-TEST(Outbox, ItemLargerThanTheBoxPassesAlone) {
+TEST(Outbox, ItemAboveTheLimitPassesAlone) {
   Outbox outbox(LeaseOf(1), {.max_bytes = 1'000});
   outbox.PutCheckpoint(0, 1, std::string(5'000, 'x'));  // does not block
   EXPECT_EQ(outbox.unsent_events(), 1);
 }
 
-TEST(Outbox, ClosingWakesWhoWaitsAndDropsWhatWaited) {
+TEST(Outbox, ClosingDropsItemsAndWakesWaiters) {
   for (const bool all : {false, true}) {
     Outbox outbox(LeaseOf(1), {.max_bytes = 1'000});
     outbox.Put(0, LogEvent(std::string(900, 'x')));
@@ -278,7 +278,7 @@ void LetTimePass() {
   }
 }
 
-TEST(Outbox, ProgressPutsOffTheStallButNotTheEnd) {
+TEST(Outbox, ProgressDelaysTheStallButNotTheEnd) {
   Outbox outbox(LeaseOf(1), {});
   outbox.Put(0, LogEvent("x"));
   outbox.SetPatience(After(absl::Hours(10)), absl::Hours(1));

@@ -21,7 +21,7 @@ v1::HeartbeatRequest Untold(const PackCapacities& capacities) {
   return request;
 }
 
-TEST(PackCapacities, AreHalfOfWhatDidNotFitAndNeverGrow) {
+TEST(PackCapacities, HalveAndNeverGrow) {
   PackCapacities capacities;
   EXPECT_FALSE(capacities.ForgetTold());
   capacities.DidNotFit("alone", 1);
@@ -33,7 +33,7 @@ TEST(PackCapacities, AreHalfOfWhatDidNotFitAndNeverGrow) {
   EXPECT_EQ(Untold(capacities).capacities(0).max_pack_size(), 2);
 }
 
-TEST(PackCapacities, AreToldOnceAndAgainWhenTheyChangeOrTheServerForgot) {
+TEST(PackCapacities, AreReportedOncePerChangeAndServer) {
   PackCapacities capacities;
   capacities.DidNotFit("small", 8);
   const v1::HeartbeatRequest answered = Untold(capacities);

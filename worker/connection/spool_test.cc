@@ -21,7 +21,7 @@ std::string NewDirectory() {
   return path;
 }
 
-TEST(Spool, GivesRecordsBackInAnyOrder) {
+TEST(Spool, ReadsRecordsInAnyOrder) {
   Spool spool({.directory = NewDirectory(), .file_bytes = 10});
   const auto a = spool.Write("the first record");
   const auto b = spool.Write("b");
@@ -33,7 +33,7 @@ TEST(Spool, GivesRecordsBackInAnyOrder) {
   EXPECT_EQ(*spool.Read(*b), "b");
 }
 
-TEST(Spool, TakesNoMoreThanItMayAndAgainWhenSomeIsReleased) {
+TEST(Spool, EnforcesItsLimit) {
   Spool spool({.directory = NewDirectory(), .max_bytes = 100, .file_bytes = 40});
   const auto a = spool.Write(std::string(50, 'a'));
   const auto b = spool.Write(std::string(50, 'b'));
@@ -47,7 +47,7 @@ TEST(Spool, TakesNoMoreThanItMayAndAgainWhenSomeIsReleased) {
   EXPECT_EQ(*spool.Read(*b), std::string(50, 'b'));
 }
 
-TEST(Spool, LeavesNoFileBehindAndIsForItsUserAlone) {
+TEST(Spool, LeavesNoFileAndIsPrivate) {
   const std::string directory = NewDirectory();
   Spool spool({.directory = directory});
   EXPECT_FALSE(std::filesystem::exists(directory)) << "nothing was written yet";

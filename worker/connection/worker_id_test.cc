@@ -22,7 +22,7 @@ TEST(WorkerId, IsAlwaysValid) {
   }
 }
 
-TEST(WorkerId, RefusesWhatTheServerWould) {
+TEST(WorkerId, RejectsWhatTheServerRejects) {
   EXPECT_TRUE(ValidateWorkerId(std::string(60, 'a')).ok());
   EXPECT_FALSE(ValidateWorkerId(std::string(61, 'a')).ok());
   EXPECT_FALSE(ValidateWorkerId("").ok());

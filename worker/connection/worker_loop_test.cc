@@ -42,7 +42,7 @@ TEST_F(ConnectionTest, RegistersLeasesRunsAndSendsEverything) {
 }
 
 // gRPC ends calls with CANCELLED when a server's shutdown deadline passes.
-TEST_F(ConnectionTest, CallsThatTheServerCancelsAreMadeAgain) {
+TEST_F(ConnectionTest, CancelledCallsAreRetried) {
   const std::string bytes = "a checkpoint";
   v1::Lease lease = LeaseOf({"a"});
   lease.mutable_trials(0)->mutable_checkpoint()->set_sha256(platform::Sha256Hex(bytes));
@@ -73,7 +73,7 @@ TEST_F(ConnectionTest, CallsThatTheServerCancelsAreMadeAgain) {
   });
 }
 
-TEST_F(ConnectionTest, LostLeaseStopsTheRunnerAndNothingMoreIsWritten) {
+TEST_F(ConnectionTest, LostLeaseStopsAllWrites) {
   OfferLease(LeaseOf({"a"}));
   OfferLease(LeaseOf({"b"}, "lease-2"));
   std::promise<Directive> directive;
@@ -112,7 +112,7 @@ TEST_F(ConnectionTest, StaleFencingTokenStopsTheTrial) {
   EXPECT_TRUE(Stop().ok());
 }
 
-TEST_F(ConnectionTest, CancelledTrialStopsAndTheOthersGoOn) {
+TEST_F(ConnectionTest, CancelledTrialStopsAlone) {
   server_.With([](State& state) { state.cancelled_trials = {"b"}; });
   OfferLease(LeaseOf({"a", "b"}));
   std::promise<std::pair<Directive, Directive>> directives;
@@ -128,7 +128,7 @@ TEST_F(ConnectionTest, CancelledTrialStopsAndTheOthersGoOn) {
   server_.With([](State& state) { EXPECT_THAT(state.releases, IsEmpty()); });
 }
 
-TEST_F(ConnectionTest, RegistersAgainWhenTheServerForgotIt) {
+TEST_F(ConnectionTest, RegistersAgainIfTheServerForgotIt) {
   absl::Notification forgotten;
   OfferLease(LeaseOf({"a"}));
   StartWorker([&](const v1::Lease&, PackSession& session) {
@@ -361,7 +361,7 @@ TEST_F(ConnectionTest, HeldAnswersPaceTheHeartbeats) {
 }
 
 // An older server answers at once, and the worker keeps its interval.
-TEST_F(ConnectionTest, AnswerAtOnceIsFollowedAfterTheInterval) {
+TEST_F(ConnectionTest, ImmediateAnswerKeepsTheInterval) {
   server_.With([](State& state) {
     state.heartbeat_interval = absl::Hours(24);
     state.lease_duration = absl::Minutes(4);

@@ -74,7 +74,7 @@ TEST(TextExamplesTest, StepHasTheExamplesThatFit) {
   EXPECT_EQ(actual, expected);
 }
 
-TEST(TextExamplesTest, EveryTokenIsToBePredictedFromTheOnesBeforeIt) {
+TEST(TextExamplesTest, EveryTokenIsATarget) {
   for (const TextPiece& piece : Pieces(Text().TrainingPasses(7, 3))) {
     for (size_t i = 0; i + 1 < piece.tokens.size(); ++i) {
       EXPECT_EQ(piece.targets[i], piece.tokens[i + 1]);
@@ -209,7 +209,7 @@ TEST_P(ResumedEpochsTest, ResumedTrialContinuesItsEpoch) {
   EXPECT_NE(steps[3], steps[4]);
 }
 
-TEST(TextExamplesTest, DataSeedsOrderOneSetWhereItHasASeed) {
+TEST(TextExamplesTest, DataSeedsOrderASharedSet) {
   v1::Training training = InEpochs(1000);
   const auto first_epoch = [&](uint64_t seed) {
     const TextExamples text = Text(training);
@@ -225,7 +225,7 @@ TEST(TextExamplesTest, DataSeedsOrderOneSetWhereItHasASeed) {
   EXPECT_NE(TokensOf(Text(training), 1, 1), TokensOf(Text(training), 2, 1));
 }
 
-TEST(TextExamplesTest, GroupsAreOfOnePromptWhereItIsMarked) {
+TEST(TextExamplesTest, MarkedPromptsSplitGroups) {
   v1::Training training = Training();
   training.mutable_packing()->set_answers_only(true);
   catalogue::Parameters spaces;  // prompts differ among examples of equal length

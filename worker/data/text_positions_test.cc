@@ -75,7 +75,7 @@ void ExpectUniformSubsets(const Sums& sums, int64_t n, int draws) {
 }
 
 // Applies to training, beside longer examples, and to evaluations.
-TEST(TextPositionsTest, EachLengthHasTheDistributionOfItsEvaluations) {
+TEST(TextPositionsTest, LengthsAreDistributedAsInEvaluations) {
   const TextExamples text = Text(Training());
   const models::PositionPolicy policy = Randomized();
   const int64_t shortest = text.task().LongestExample(2), longest = text.task().LongestExample(9);
@@ -117,7 +117,7 @@ TEST(TextPositionsTest, LengthHasOneDrawPerStep) {
   EXPECT_NE(prefix, shorter);
 }
 
-TEST(TextPositionsTest, EachBlockMayHaveItsOwn) {
+TEST(TextPositionsTest, BlocksMayHaveTheirOwnDraws) {
   const TextExamples text = Text(Training());
   const std::vector<TextPass> passes = text.TrainingPasses(kSeed, 3);
   const TextPositions drawn = PositionsOfPass(Randomized(3), kSeed, 3, passes[0]);
@@ -134,7 +134,7 @@ TEST(TextPositionsTest, EachBlockMayHaveItsOwn) {
 }
 
 // Lets encodings compute their values for shared positions once.
-TEST(TextPositionsTest, PlainPositionsAreThoseOfTheLongestForAll) {
+TEST(TextPositionsTest, PlainPositionsAreShared) {
   const TextExamples text = Text(Training());
   for (const TextPass& pass : text.TrainingPasses(kSeed, 3)) {
     const TextPositions plain = PositionsOfPass(models::PositionPolicy({}), kSeed, 3, pass);
@@ -204,7 +204,7 @@ TEST(TextPositionsTest, PackingModesHaveTheirPositions) {
   }
 }
 
-TEST(TextPositionsTest, RandomizedPositionsRunOnOrRestartToo) {
+TEST(TextPositionsTest, RandomizedPositionsContinueOrRestart) {
   v1::Training training = Training();
   training.mutable_packing()->set_attend_across(true);
   training.mutable_packing()->set_reset_positions(true);

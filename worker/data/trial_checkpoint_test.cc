@@ -68,7 +68,7 @@ TYPED_TEST(TrialCheckpointTest, ReadsBackEveryNumberAndTheHeader) {
   EXPECT_EQ(loaded, saved);
 }
 
-TYPED_TEST(TrialCheckpointTest, RemembersHowLongTrainingTookAndWhyItEnded) {
+TYPED_TEST(TrialCheckpointTest, StoresTrainingSecondsAndStopReason) {
   const models::ParameterLayout layout = SmallLayout();
   CheckpointHeader stopped = kHeader;
   stopped.training_seconds = 1.0 / 3;
@@ -83,7 +83,7 @@ TYPED_TEST(TrialCheckpointTest, RemembersHowLongTrainingTookAndWhyItEnded) {
   EXPECT_EQ(header->stop_reason, "it was \"enough\"");
 }
 
-TYPED_TEST(TrialCheckpointTest, WithoutOptimizerStateItHasItsParametersAlone) {
+TYPED_TEST(TrialCheckpointTest, WithoutOptimizerStateOnlyParametersRemain) {
   const models::ParameterLayout layout = SmallLayout();
   CheckpointHeader ended = kHeader;
   ended.has_optimizer_state = false;
@@ -112,7 +112,7 @@ TYPED_TEST(TrialCheckpointTest, WithoutOptimizerStateItHasItsParametersAlone) {
       absl::StatusCode::kDataLoss);
 }
 
-TYPED_TEST(TrialCheckpointTest, RemembersAnEvaluationThatIsDue) {
+TYPED_TEST(TrialCheckpointTest, StoresThatAnEvaluationIsDue) {
   const models::ParameterLayout layout = SmallLayout();
   CheckpointHeader interrupted = kHeader;
   interrupted.evaluation_due = true;
@@ -138,7 +138,7 @@ TEST(TrialCheckpointTest, KeepDoesNotChangeTheFingerprint) {
 }
 
 // Same as checkpoints from before these keys existed, and of trials without a time limit.
-TYPED_TEST(TrialCheckpointTest, WithoutTimeAndStopItHasNoKeysForThem) {
+TYPED_TEST(TrialCheckpointTest, UnsetFieldsHaveNoKeys) {
   const models::ParameterLayout layout = SmallLayout();
   const std::string bytes =
       WriteTrialCheckpoint<TypeParam>(layout, kHeader, Rows<TypeParam>(layout).Const());
@@ -154,7 +154,7 @@ TYPED_TEST(TrialCheckpointTest, WithoutTimeAndStopItHasNoKeysForThem) {
   EXPECT_EQ(header->stop_reason, "");
 }
 
-TEST(TrialCheckpointTest, SecondsThatAreNoSecondsAreDataLoss) {
+TEST(TrialCheckpointTest, InvalidSecondsAreDataLoss) {
   const models::ParameterLayout layout = SmallLayout();
   const std::string bytes =
       WriteTrialCheckpoint<float>(layout, kHeader, Rows<float>(layout).Const());
@@ -196,7 +196,7 @@ TYPED_TEST(TrialCheckpointTest, AnotherTrialsCheckpointIsRefused) {
   EXPECT_EQ(loaded, Rows<TypeParam>(layout));
 }
 
-TYPED_TEST(TrialCheckpointTest, EveryTruncationIsDataLossAndLeavesTheRowsAlone) {
+TYPED_TEST(TrialCheckpointTest, TruncationIsDataLossAndChangesNoRow) {
   const models::ParameterLayout layout = SmallLayout();
   const std::string bytes =
       WriteTrialCheckpoint<TypeParam>(layout, kHeader, Rows<TypeParam>(layout, 1).Const());
@@ -244,7 +244,7 @@ TEST(FingerprintTest, IsTheSha256OfTheSpecification) {
   EXPECT_EQ(Fingerprint({}), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 }
 
-TEST(FingerprintTest, DependsOnWhatIsTrainedAndNotOnTheOrderOfParameters) {
+TEST(FingerprintTest, DependsOnTrainingButNotOnParameterOrder) {
   v1::TrialSpecification a;
   (*a.mutable_task()->mutable_parameters())["x"].set_number_value(1);
   (*a.mutable_task()->mutable_parameters())["y"].set_number_value(2);

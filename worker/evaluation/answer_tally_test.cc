@@ -9,7 +9,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-TEST(AnswerTallyTest, TellsOfEachAnswerWhereAsked) {
+TEST(AnswerTallyTest, RecordsEachAnswerOnRequest) {
   AnswerTally tally(3, /*each_answer=*/true);
   tally.Add({.is_exact = true, .has_right_digits = true});
   tally.Add({.is_exact = false, .has_right_digits = true});  // a wrong hint
@@ -32,7 +32,7 @@ TEST(AnswerTallyTest, TellsOfEachAnswerWhereAsked) {
   EXPECT_TRUE(summary.Score(0.5).wrong_answers.empty());
 }
 
-TEST(AnswerTallyTest, CountsRightAnswersAndWhereOthersAreWrong) {
+TEST(AnswerTallyTest, CountsRightAnswersAndWrongPlaces) {
   AnswerTally tally(3);
   tally.Add({.is_exact = true, .has_right_digits = true});
   tally.Add({.is_exact = false, .has_right_digits = true});  // a wrong hint

@@ -103,7 +103,7 @@ class EvaluatorTest : public ::testing::Test {
 
 constexpr int64_t kPlenty = int64_t{1} << 30;
 
-TEST_F(EvaluatorTest, AccuracyCountsWhatTheMaskMarksAndLossCountsAll) {
+TEST_F(EvaluatorTest, MaskAppliesToAccuracyButNotToLoss) {
   const Oracle oracle(2.0);
   constexpr int kSequences = 3000, kLength = 6;
   const auto scores = Score(oracle, kLength, kSequences, kPlenty);
@@ -144,7 +144,7 @@ TEST_F(EvaluatorTest, ChunksAndMembersShareOnePositionDraw) {
   EXPECT_FALSE(at::equal(oracle.seen_positions[4].narrow(2, 0, 12), oracle.seen_positions[0]));
 }
 
-TEST_F(EvaluatorTest, BlocksThatDrawTheirOwnPositionsGetThem) {
+TEST_F(EvaluatorTest, BlocksMayHaveTheirOwnPositions) {
   catalogue::Parameters encoding;
   encoding.Set("randomized", true);
   encoding.Set("max_position", int64_t{1000});
@@ -163,7 +163,7 @@ TEST_F(EvaluatorTest, BlocksThatDrawTheirOwnPositionsGetThem) {
   EXPECT_FALSE(at::equal(drawn.select(1, 1), drawn.select(1, 2)));
 }
 
-TEST_F(EvaluatorTest, ScoresOfSingleSequencesSumUpToThoseOfAll) {
+TEST_F(EvaluatorTest, SequenceScoresAddUpToTheTotal) {
   const Oracle oracle(2.0);
   for (const int64_t memory_bytes : {int64_t{1}, kPlenty}) {
     const Evaluator evaluator(examples_, oracle, *positions_,
@@ -187,7 +187,7 @@ TEST_F(EvaluatorTest, ScoresOfSingleSequencesSumUpToThoseOfAll) {
   EXPECT_TRUE(Score(oracle, 6, 4, kPlenty)->front().each_accuracy.empty());
 }
 
-TEST_F(EvaluatorTest, NoiseIsAskedOfTheNetworkForEverySequenceItsOwn) {
+TEST_F(EvaluatorTest, EachSequenceHasItsOwnNoise) {
   const Oracle oracle(2.0);
   const Evaluator evaluator(examples_, oracle, *positions_,
                             {.seed = 5, .heads = 1, .d_model = 4, .memory_bytes = 1});
@@ -218,14 +218,14 @@ TEST_F(EvaluatorTest, ScoresDataSetExampleByExample) {
   EXPECT_EQ(score->sequences, 5);
 }
 
-TEST_F(EvaluatorTest, StopsWhenToldTo) {
+TEST_F(EvaluatorTest, StopsOnRequest) {
   const Oracle oracle(2.0);
   int asked = 0;
   EXPECT_FALSE(Score(oracle, 6, 50, 1, [&] { return ++asked < 4; }).has_value());
   EXPECT_EQ(oracle.chunks.size(), 3);
 }
 
-TEST_F(EvaluatorTest, AttentionIsThatOfTheSequenceAskedFor) {
+TEST_F(EvaluatorTest, CapturesAttentionOfTheGivenSequence) {
   const Oracle oracle(2.0);
   const Evaluator evaluator(examples_, oracle, *positions_, {.seed = 5, .heads = 3, .d_model = 4});
   const v1::AttentionMap map = evaluator.CaptureAttention(arena_->Members(1, 1), 4, 0);
@@ -283,7 +283,7 @@ TEST(ChunkingTest, ChunksFitTheMemoryLimit) {
   }
 }
 
-TEST(ChunkingTest, OneSequenceIsAlwaysTaken) {
+TEST(ChunkingTest, ChunkHasAtLeastOneSequence) {
   EXPECT_EQ(SequencesPerChunk({.tokens = 5000, .heads = 8, .d_model = 64}, 30, kMebibyte), 1);
 }
 

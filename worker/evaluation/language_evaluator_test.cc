@@ -165,7 +165,7 @@ TEST_F(LanguageEvaluatorTest, CachedDecodingMatchesFullForwardPasses) {
   }
 }
 
-TEST_F(LanguageEvaluatorTest, PromptsOfDifferentLengthsAreAnsweredAsAlone) {
+TEST_F(LanguageEvaluatorTest, PromptsOfDifferentLengthsMatchSingleAnswers) {
   std::vector<tasks::TextExample> questions;
   for (int64_t i = 0; i < 9; ++i) {
     questions.push_back(text_->Question(kSeed, kDigits - i % 3, i));
@@ -180,7 +180,7 @@ TEST_F(LanguageEvaluatorTest, PromptsOfDifferentLengthsAreAnsweredAsAlone) {
   }
 }
 
-TEST_F(LanguageEvaluatorTest, ChunksChangeNothing) {
+TEST_F(LanguageEvaluatorTest, ChunksDoNotChangeTheScores) {
   const LengthScore whole = Evaluator(*model_).Score(Parameters(), kDigits, 30, kGoOn).value();
   const LengthScore parts =
       Evaluator(*model_, /*memory_bytes=*/40'000).Score(Parameters(), kDigits, 30, kGoOn).value();
@@ -210,7 +210,7 @@ TEST_F(LanguageEvaluatorTest, CountsAnswersThatAreRightToTheLastToken) {
   EXPECT_NEAR(score.loss, std::log(117.0), 1e-6) << "all tokens are as likely";
 }
 
-TEST_F(LanguageEvaluatorTest, TellsOfEachQuestionWhereAsked) {
+TEST_F(LanguageEvaluatorTest, RecordsEachQuestionOnRequest) {
   std::vector<std::vector<int32_t>> texts;
   for (tasks::TextExample& question : Questions(*text_)) texts.push_back(question.tokens);
   const size_t last = texts[0].size() - 2;

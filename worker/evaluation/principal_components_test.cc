@@ -34,7 +34,7 @@ at::Tensor Cloud(const std::vector<double>& widths, int64_t count) {
   return Points(numbers, static_cast<int64_t>(widths.size()));
 }
 
-TEST(PrincipalComponentsTest, PointsOnALineLieOnTheFirst) {
+TEST(PrincipalComponentsTest, PointsOnALineLieOnTheFirstComponent) {
   // (1, 2, 3) + t (3, 0, -4), for t = -2 .. 2.
   std::vector<double> numbers;
   for (const double t : {-2, -1, 0, 1, 2}) {
@@ -55,7 +55,7 @@ TEST(PrincipalComponentsTest, PointsOnALineLieOnTheFirst) {
 }
 
 // Corners of a 6 x 2 rectangle, rotated by 30 degrees: variances are 9 and 1, times 4 / 3.
-TEST(PrincipalComponentsTest, FindsTheAxesOfATurnedRectangle) {
+TEST(PrincipalComponentsTest, FindsTheAxesOfARotatedRectangle) {
   const double c = std::sqrt(3.0) / 2, s = 0.5;
   std::vector<double> numbers;
   for (const double x : {-3, 3}) {
@@ -87,7 +87,7 @@ TEST(PrincipalComponentsTest, CoordinatesAreCentredAndNotWhitened) {
   EXPECT_NEAR(fitted.explained_variance[1], 9 / 35.25, 0.03);
 }
 
-TEST(PrincipalComponentsTest, AllOfTheVarianceOfTwoDimensionsIsExplained) {
+TEST(PrincipalComponentsTest, TwoDimensionsAreFullyExplained) {
   const PrincipalComponents fitted = FitPrincipalComponents(Cloud({1, 2}, 100));
   EXPECT_NEAR(fitted.explained_variance[0] + fitted.explained_variance[1], 1, 1e-12);
 }

@@ -85,7 +85,7 @@ class ProjectionTest : public ::testing::Test {
   std::unique_ptr<models::ParameterArena> arena_;
 };
 
-TEST_F(ProjectionTest, ThereIsOneOfEachLengthInTheirOrder) {
+TEST_F(ProjectionTest, OnePerLengthInOrder) {
   const std::vector<v1::Projection> projections = Project(6, {9, 6, 4});
   std::vector<int32_t> lengths;
   for (const v1::Projection& projection : projections) {
@@ -101,7 +101,7 @@ TEST_F(ProjectionTest, ThereIsOneOfEachLengthInTheirOrder) {
 }
 
 // Two features have two components, so the projection is a rotation, which preserves distances.
-TEST_F(ProjectionTest, PointsAreTheInputTokensOfTheEvaluationsSequences) {
+TEST_F(ProjectionTest, PointsAreTheInputTokens) {
   const v1::Projection projection = Project(6, {6})[0];
   const std::vector<Point> points = Points(projection);
   const std::vector<int32_t> inputs = Inputs(6);
@@ -144,7 +144,7 @@ TEST_F(ProjectionTest, OtherLengthsUseTheFittedMap) {
   EXPECT_GT(pairs, 0);
 }
 
-TEST_F(ProjectionTest, ChunksDoNotChangeIt) {
+TEST_F(ProjectionTest, ChunksDoNotChangeTheResult) {
   const auto whole = Project(6, {9, 6});
   const auto chunked = Project(6, {9, 6}, 1);
   for (size_t i = 0; i < 2; ++i) {

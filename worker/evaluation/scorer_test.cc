@@ -36,7 +36,7 @@ double Metric(const LengthScore& score, const std::string& name) {
   return -1;
 }
 
-TEST(ScorerTest, ClassesAreRightWhereTheMaskCountsAndLossesCountAll) {
+TEST(ScorerTest, MaskAppliesToAccuracyButNotToLoss) {
   const auto scorer = Create("reverse_string", 2);
   // Two sequences of two outputs with two classes.
   const at::Tensor right_twice = at::tensor({3.0, 0.0, 0.0, 3.0, 3.0, 0.0, 3.0, 0.0});
@@ -59,7 +59,7 @@ TEST(ScorerTest, ClassesAreRightWhereTheMaskCountsAndLossesCountAll) {
 }
 
 // A sequence of one number weighs as much as one of two.
-TEST(ScorerTest, ErrorsOfNumbersAreMeansOfSequences) {
+TEST(ScorerTest, ErrorsAreAveragedPerSequence) {
   const auto scorer = Create("cumulative_sum", 1);
   const auto add = [&](std::vector<double> outputs, std::vector<double> targets,
                        const std::vector<int64_t>& mask) {

@@ -74,9 +74,9 @@ absl::Status NoSuchDevice(absl::string_view name, const std::vector<std::string>
   std::vector<std::string> there = {"cpu"};
   for (size_t i = 0; i < gpus.size(); ++i)
     there.push_back(absl::StrCat("cuda:", i, " (", gpus[i], ")"));
-  return absl::InvalidArgumentError(absl::StrCat("no device \"", name, "\" here; there is ",
-                                                 absl::StrJoin(there, ", "),
-                                                 "; \"auto\" takes the first GPU or else the CPU"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "no device \"", name, "\" on this machine; available: ", absl::StrJoin(there, ", "),
+      "; \"auto\" selects the first GPU, or else the CPU"));
 }
 
 // Loads LibTorch's CUDA library, which registers itself. This program's search path finds it beside

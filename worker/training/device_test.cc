@@ -27,13 +27,13 @@ TEST(DeviceTest, CpuIsAlwaysAvailable) {
   EXPECT_FALSE(device->provenance.instruction_set().empty());
 }
 
-TEST(DeviceTest, MklIsAskedForReproducibleResults) {
+TEST(DeviceTest, MklUsesItsReproducibleMode) {
   ASSERT_TRUE(OpenDevice("cpu", 1).ok());
   ASSERT_NE(std::getenv("MKL_CBWR"), nullptr);
   EXPECT_THAT(std::getenv("MKL_CBWR"), AnyOf(HasSubstr("STRICT"), HasSubstr("COMPATIBLE")));
 }
 
-TEST(DeviceTest, AutoIsAGpuWhereThereIsOneAndTheCpuOtherwise) {
+TEST(DeviceTest, AutoPrefersAGpu) {
   const auto device = OpenDevice("auto", 1);
   ASSERT_TRUE(device.ok()) << device.status();
   EXPECT_EQ(device->cuda || !device->warning.empty(), !CudaDeviceNames().empty());

@@ -288,7 +288,7 @@ TEST(FileExamplesTest, AttentionIsRecordedForDifferentExamples) {
   EXPECT_EQ(first_symbols.size(), 20u);
 }
 
-TEST(FileExamplesTest, ProjectionsTakeAsManyExamplesAsThereAre) {
+TEST(FileExamplesTest, ProjectionsUseAllExamplesIfFewer) {
   v1::TrialSpecification trial = ReversalFiles().Trial();
   v1::ProjectionSettings& projection = *trial.mutable_evaluation()->mutable_projection();
   projection.set_fitted_length(6);

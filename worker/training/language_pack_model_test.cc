@@ -135,7 +135,7 @@ TEST(LanguagePackModelTest, LearnsAndPackMatchesItsMembers) {
   EXPECT_EQ(pack->Save(2, header), alone->Save(0, header));
 }
 
-TEST(LanguagePackModelTest, InBfloat16CheckpointsHoldFloat32WeightsAndMoments) {
+TEST(LanguagePackModelTest, Bfloat16CheckpointsHoldFloat32) {
   v1::TrialSpecification trial = TinyTextTrial();
   const Blueprint exact = MakeBlueprint(trial).value();
   trial.mutable_training()->set_precision("bfloat16");
@@ -184,7 +184,7 @@ float LossOfReading(const std::string& encoding, bool across, bool reset, bool r
   return Create(MakeBlueprint(trial).value())->TrainStep(1, {0}, {1e-3})[0].loss;
 }
 
-TEST(LanguagePackModelTest, PositionsRestartOrRunOnWhateverAttends) {
+TEST(LanguagePackModelTest, PositionsAreIndependentOfAttention) {
   const std::vector<std::pair<bool, bool>> readings = {
       {false, true}, {false, false}, {true, true}, {true, false}};
   std::set<float> rotated, added, drawn, none;

@@ -29,7 +29,7 @@ TEST(StepRateTest, FollowsAChangeOfSpeed) {
   EXPECT_DOUBLE_EQ(rate.steps_per_second(), 0.75);
 }
 
-TEST(TrainingLeftTest, IsTheStepsToMakeAtTheirRate) {
+TEST(TrainingLeftTest, IsTheRemainingStepsAtTheirRate) {
   v1::Training training;
   training.set_steps(1000);
   const TrainingLeft left = EstimateTrainingLeft(training, 200, 10, 16);
@@ -106,7 +106,7 @@ TEST(TrainingTimeTest, WithoutStepsOnlyTheCheckpointCounts) {
 }
 
 // Without a time limit, the bytes of a checkpoint must not depend on the clock.
-TEST(TrainingTimeTest, CheckpointsCarryExactSecondsAlone) {
+TEST(TrainingTimeTest, CheckpointsCarryOnlyExactSeconds) {
   TrainingTime estimated(false), exact(true);
   estimated.AddStep(2);
   exact.AddStep(2);

@@ -101,7 +101,7 @@ TEST_F(PackKernelsTest, CpuAlwaysUsesItsKernels) {
   EXPECT_TRUE(measured_.empty());
 }
 
-TEST(ParseKernelModeTest, NamesWhatIsAccepted) {
+TEST(ParseKernelModeTest, ErrorNamesAcceptedValues) {
   EXPECT_EQ(ParseKernelMode("auto").value(), KernelMode::kAuto);
   EXPECT_EQ(ParseKernelMode("fused").value(), KernelMode::kFused);
   EXPECT_EQ(ParseKernelMode("plain").value(), KernelMode::kPlain);
@@ -153,7 +153,7 @@ TEST(MeasureKernelsTest, UnbuildableKernelIsNotChecked) {
   EXPECT_THAT(attention.reason, HasSubstr("no_such_encoding"));
 }
 
-TEST(KernelFlagTest, LeavesTheBitsOfACpuAlone) {
+TEST(KernelFlagTest, DoesNotChangeResultsOnACpu) {
   std::vector<std::vector<std::string>> histories;
   for (const char* mode : {"auto", "fused", "plain"}) {
     const auto runner = CreatePackRunner({.device = "cpu", .threads = 1, .kernels = mode}).value();

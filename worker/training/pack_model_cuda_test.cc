@@ -95,7 +95,7 @@ std::vector<float> Train(const std::string& encoding, const std::string& device_
   return losses;
 }
 
-TEST(PackModelCudaTest, LearnsWhatTheCpuLearnsAndRepeatsItsBits) {
+TEST(PackModelCudaTest, MatchesTheCpuAndRepeatsItsBits) {
   LENGTHWISE_SKIP_WITHOUT_CUDA(kernels::HasAttentionCuda());
   for (const char* encoding : {"sin_cos", "rope", "alibi", "relative", "t5"}) {
     SCOPED_TRACE(encoding);

@@ -117,7 +117,7 @@ std::vector<std::string> HistoryWithoutCheckpoints(RecordingSession& session) {
 
 // The checkpoint interval has passed at every step, so the places of checkpoints do not depend on
 // the clock.
-TEST(PackRunnerStopTest, CheckpointsByTimeChangeNothingAndAreResumed) {
+TEST(PackRunnerStopTest, TimedCheckpointsDoNotChangeResults) {
   v1::TrialSpecification trial = TinyTrial(1);
   RecordingSession undisturbed;
   RunLease(LeaseOf({trial}), undisturbed);
@@ -223,7 +223,7 @@ TEST(PackRunnerStopTest, CancellationEndsIntervalEvaluation) {
   }
 }
 
-TEST(PackRunnerStopTest, TrainingStopsWhenItsTimeIsUp) {
+TEST(PackRunnerStopTest, TrainingStopsAtItsTimeLimit) {
   v1::TrialSpecification trial = TinyTrial(1);
   trial.mutable_training()->set_stop_after_seconds(1e-9);
   RecordingSession session;
@@ -271,7 +271,7 @@ TEST(PackRunnerStopTest, StoppedTrialResumesWithTheEvaluation) {
   EXPECT_EQ(second.training_steps(), 1);
 }
 
-TEST(PackRunnerStopTest, TrainingSecondsCountTheStepsBeforeTheCheckpoint) {
+TEST(PackRunnerStopTest, TrainingSecondsSpanAttempts) {
   for (const bool timed : {false, true}) {
     v1::TrialSpecification trial = TinyTrial(1);
     if (timed) trial.mutable_training()->set_stop_after_seconds(3600);

@@ -46,7 +46,7 @@ TEST(PackRunnerTest, EmitsEveryFactInOrder) {
   }
 }
 
-TEST(PackRunnerTest, FactsHaveTheShapesThatTheSpecificationAsksFor) {
+TEST(PackRunnerTest, FactsHaveTheSpecifiedShapes) {
   RecordingSession session;
   RunLease(LeaseOf({TinyTrial()}), session);
   const std::vector<v1::Event>& events = session.events(0);
@@ -117,7 +117,7 @@ std::vector<float> LossesOf(const v1::TrialSpecification& trial) {
 }
 
 // Rounding products to bfloat16 changes the loss by less than two per cent in forty steps.
-TEST(PackRunnerTest, InBfloat16TheLossFollowsThatOfFloat32) {
+TEST(PackRunnerTest, Bfloat16LossFollowsFloat32) {
   for (v1::TrialSpecification trial : {TinyTrial(1), TinyTextTrial(1)}) {
     SCOPED_TRACE(trial.task().name());
     const std::vector<float> exact = LossesOf(trial);
@@ -302,7 +302,7 @@ v1::TrialSpecification TrialOfEpochs(uint64_t seed) {
   return trial;
 }
 
-TEST(PackRunnerTest, EveryEpochSeesTheExamplesOfTheDataSetAgain) {
+TEST(PackRunnerTest, EpochsRepeatTheDataSet) {
   // One batch of three examples per length, and a model that does not change: the loss at a length
   // is that of its three examples.
   v1::TrialSpecification fixed = TrialOfEpochs(1);
@@ -529,13 +529,13 @@ TEST(PackRunnerTest, ModelsLearn) {
   EXPECT_GT(session.OutcomeOf(0).seen_accuracy(), 0.5);
 }
 
-TEST(PackRunnerTest, DevicesThatAreNotThereAreNamed) {
+TEST(PackRunnerTest, MissingDeviceErrorListsDevices) {
   const auto runner = CreatePackRunner({.device = "cuda:7777"});
   EXPECT_EQ(runner.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(runner.status().message(), HasSubstr("there is cpu"));
 }
 
-TEST(PackRunnerTest, OneTrialIsAPackOnACpu) {
+TEST(PackRunnerTest, CpuPacksHaveOneTrial) {
   EXPECT_EQ(CreatePackRunner({.device = "cpu", .threads = 1}).value()->max_pack_size(), 1);
 }
 

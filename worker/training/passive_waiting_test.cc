@@ -53,7 +53,7 @@ int64_t TimeToWait() {
   return times[times.size() / 2];
 }
 
-TEST(PassiveWaitingTest, ThreadsSleepSoonWhileOneExists) {
+TEST(PassiveWaitingTest, ThreadsSleepWhileAnInstanceExists) {
   if (omp_get_num_procs() < 2) GTEST_SKIP() << "OpenMP never spins for long on one CPU";
   if (ReadOf(gettid(), "schedstat").empty()) GTEST_SKIP() << "the kernel does not count times";
   const int64_t before = TimeToWait();
@@ -67,7 +67,7 @@ TEST(PassiveWaitingTest, ThreadsSleepSoonWhileOneExists) {
   EXPECT_LT(passive, after / 10);
 }
 
-TEST(PassiveWaitingTest, MoreThreadsThanCpusAreFine) {
+TEST(PassiveWaitingTest, AllowsMoreThreadsThanCpus) {
   const PassiveWaiting waiting(/*threads=*/4 * omp_get_num_procs());
 }
 

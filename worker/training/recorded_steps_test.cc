@@ -207,7 +207,7 @@ TEST_F(RecordedStepsTest, KeysOfOldRangesAreDropped) {
 }
 
 // A diverged member's NaNs have the same bits either way.
-TEST_F(RecordedStepsTest, NanEqualsItself) {
+TEST_F(RecordedStepsTest, NanMatchesItself) {
   const auto steps = Create();
   arena_.parameters()[1].fill_(std::nan(""));
   for (int i = 0; i < 3; ++i) Make(*steps, 1);

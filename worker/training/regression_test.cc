@@ -118,7 +118,7 @@ TEST(RegressionTest, MapRecordsTheNumbersOfTheInput) {
   FAIL() << "no attention map";
 }
 
-TEST(RegressionTest, AttentionToNumbersOfTheUsersIsRecorded) {
+TEST(RegressionTest, RecordsAttentionToGivenNumbers) {
   v1::TrialSpecification trial = Sums("input");
   const std::vector<double> numbers = {1.75, -0.25, 1.25, -2, 0};
   for (const double scale : {1.0, 8.0}) {

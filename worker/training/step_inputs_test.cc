@@ -56,7 +56,7 @@ TEST(StepInputsTest, BlockReturnsWhatWasWritten) {
   EXPECT_TRUE(at::equal(inputs.step_numbers, Tensor<double>({0.25, 0.5}, {2})));
 }
 
-TEST(StepInputsTest, NumbersAreOfTheNetworksType) {
+TEST(StepInputsTest, NumbersHaveTheNetworksType) {
   const data::Batch samples = NumbersAndNumbers();
   const StepShape shape = ShapeOf(samples, 2, 1, 2);
   for (const at::ScalarType type : {at::kFloat, at::kDouble}) {

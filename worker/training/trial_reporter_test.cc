@@ -52,13 +52,13 @@ TEST_F(TrialReporterTest, PointsWaitAtMostOneSecond) {
   EXPECT_EQ(session_.events(4).size(), 1);
 }
 
-TEST_F(TrialReporterTest, RarePointsLeaveAtOnce) {
+TEST_F(TrialReporterTest, RarePointsAreSentAtOnce) {
   now_ += std::chrono::seconds(30);
   AddPoint(100);
   EXPECT_EQ(session_.events(4).size(), 1);
 }
 
-TEST_F(TrialReporterTest, PointsComeBeforeACheckpointAndNeverSpanIt) {
+TEST_F(TrialReporterTest, PointsNeverSpanACheckpoint) {
   AddPoint(1);
   AddPoint(2);
   reporter_.EmitCheckpoint(2, "bytes");
