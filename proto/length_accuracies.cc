@@ -11,7 +11,7 @@ std::string LengthAccuraciesProblem(const v1::LengthAccuracies& accuracies) {
     if (metric.name().empty()) return "length_accuracies.metrics has a metric without a name";
     equal &= metric.values_size() == count;
   }
-  return equal ? "" : "length_accuracies has lists of different lengths";
+  return equal ? "" : "the columns of length_accuracies differ in length";
 }
 
 double ClampAccuracy(double accuracy) {

@@ -10,7 +10,7 @@
 
 namespace lengthwise {
 
-// Returns the problem of `accuracies`: lists of different lengths, or a metric without a name.
+// Returns the problem of `accuracies`: columns of different lengths, or a metric without a name.
 // Empty if valid. The server checks every evaluation from a worker or the store, so readers of the
 // server's API can rely on it.
 std::string LengthAccuraciesProblem(const v1::LengthAccuracies& accuracies);

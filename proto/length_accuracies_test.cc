@@ -57,12 +57,12 @@ TEST(LengthAccuraciesProblemTest, ColumnsHaveEqualLengths) {
   metric.set_name("digits_accuracy");
   metric.add_values(1);
   EXPECT_EQ(LengthAccuraciesProblem(accuracies),
-            "length_accuracies has lists of different lengths");
+            "the columns of length_accuracies differ in length");
   metric.add_values(1);
   EXPECT_EQ(LengthAccuraciesProblem(accuracies), "");
   accuracies.add_accuracies(0);
   EXPECT_EQ(LengthAccuraciesProblem(accuracies),
-            "length_accuracies has lists of different lengths");
+            "the columns of length_accuracies differ in length");
 }
 
 }  // namespace

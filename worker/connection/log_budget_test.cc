@@ -21,7 +21,7 @@ TEST(LogBudget, AnnouncesTheLimitOnce) {
     ASSERT_EQ(line.text(), "line");
   }
   ASSERT_TRUE(budget.Take(line));
-  EXPECT_THAT(line.text(), HasSubstr("left out"));
+  EXPECT_THAT(line.text(), HasSubstr("further lines are dropped"));
   EXPECT_EQ(line.severity(), v1::LogLine::WARNING);
   EXPECT_FALSE(budget.Take(line));
   EXPECT_FALSE(budget.Take(line));

@@ -429,7 +429,7 @@ TEST(FileExamplesTest, MismatchedContentsFailTheTrial) {
   FileSession session(others);
   RunLease(LeaseOf({trial}), session);
   EXPECT_EQ(session.OutcomeOf(0).kind(), v1::Outcome::FAILED_PERMANENTLY);
-  EXPECT_THAT(session.OutcomeOf(0).reason(), HasSubstr("does not hold what"));
+  EXPECT_THAT(session.OutcomeOf(0).reason(), HasSubstr("differs from the specification's"));
 }
 
 }  // namespace
