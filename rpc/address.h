@@ -22,12 +22,12 @@ std::vector<absl::string_view> AddressesOf(absl::string_view list);
 // Returns true if every address of the list names this machine: 127.0.0.0/8, [::1] or localhost.
 bool IsLoopback(absl::string_view list);
 
-// Returns the target for gRPC. A single address is returned unchanged, because gRPC resolves its
-// host name at each connection. gRPC does not accept a list of names, so the names of several
-// addresses are resolved here, once, and unknown names are dropped.
+// What gRPC connects to. A single address stays as it is: gRPC looks its host name up at each
+// connection. gRPC has no list of names, so the names of several addresses are looked up here,
+// once, and those that are unknown now are left out.
 //
-// INVALID_ARGUMENT if an address is not HOST:PORT, or if the list mixes IPv4 and IPv6, which gRPC
-// does not accept; UNAVAILABLE if none of several names is known.
+// Errors: INVALID_ARGUMENT for an address that is not HOST:PORT, and for IPv4 beside IPv6, which
+// gRPC cannot have in one list; UNAVAILABLE if no name of several is known.
 absl::StatusOr<std::string> TargetOf(absl::string_view list);
 
 }  // namespace lengthwise::rpc

@@ -63,7 +63,7 @@ class Program {
 
   void Signal(int signal) { kill(pid_, signal); }
 
-  // Returns all output up to its end. Fails if the program does not exit within 30 s.
+  // What it wrote until its end; fails when it does not end within 30 s.
   std::string ReadToEnd() {
     std::string text;
     std::array<char, 4096> buffer;

@@ -12,9 +12,9 @@
 
 namespace lengthwise::worker {
 
-// Creates a channel that connects on first use, reconnects after `reconnect`, detects a dead peer
-// within 40 s (keepalive), and never uses a proxy. Errors are those of rpc/channel.h for missing or
-// unusable files; a channel without files cannot fail here.
+// A channel that connects when first used, reconnects after `reconnect`, notices a dead peer within
+// 40 s (keepalive), and never goes through a proxy. Errors are those of rpc/channel.h: files
+// that are not there or cannot be used; none for an address alone.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateServerChannel(
     const rpc::ChannelOptions& options, const Backoff::Options& reconnect);
 

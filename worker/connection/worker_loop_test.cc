@@ -1,4 +1,4 @@
-// Tests registration, leases, heartbeats and their effect on a running pack.
+// Registration, leases, heartbeats and what they make a running pack do.
 #include <future>
 #include <string>
 #include <utility>
