@@ -67,8 +67,8 @@ void Presence::SayGoodbye(absl::Duration patience) {
   CallGroup calls;
   CallGroup::Call call(calls, patience);
   v1::HeartbeatResponse response;
-  // Errors are ignored: a server that misses the goodbye counts the worker as lost, with the same
-  // effect on its trials.
+  // Ignores errors: a server that misses the goodbye counts the worker as lost, which does not
+  // affect its trials.
   stub_.Heartbeat(call.context(), request, &response);
 }
 

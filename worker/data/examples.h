@@ -65,8 +65,8 @@ struct EvaluationRows {
   bool in_order = false;
   // True for whole numbers in place of real ones. Requires Examples::HasWholeNumbers.
   bool whole_numbers = false;
-  // True for validation during training, which never shows features that training leaves out while
-  // n is in training's range (tasks::Domain::unseen).
+  // True for evaluations during training. While n is in training's range, they have no features
+  // that are reserved for the final evaluation (tasks::Domain::unseen).
   bool validation = false;
 };
 
@@ -120,12 +120,12 @@ class Examples : public ExampleSource {
   // An output is right by rounding if its nearest multiple of this unit is the target.
   virtual double rounding_unit() const { return 1; }
 
-  // Number of token ids (0 .. input_columns() - 1); output_columns() is the number of classes, or 1
-  // for numbers.
+  // Number of token ids: tokens are 0 .. input_columns() - 1.
   virtual int64_t input_columns() const = 0;
   virtual bool has_numbers() const { return false; }
   // Returns true if token 0 is an empty cell.
   virtual bool has_blank() const { return false; }
+  // Number of classes; 1 for numbers.
   virtual int64_t output_columns() const = 0;
 
   // Number of outputs that are compared with targets. SequenceTokens may include placeholder tokens

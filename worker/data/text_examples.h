@@ -58,7 +58,7 @@ struct TextPiece {
 };
 
 // Maximum tokens in a pass; a longer example gets a pass of its own. Gradients are summed pass by
-// pass and sums are rounded, so the constant is the same on every device to keep trials
+// pass and sums are rounded, so the limit must be the same on every device for trials to be
 // reproducible. A pass of this size fits in memory beside 268M parameters and still fills a GPU.
 inline constexpr int64_t kPassTokens = 8192;
 
