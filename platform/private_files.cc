@@ -88,13 +88,13 @@ bool IsTrustedOwner(uid_t user) { return user == 0 || user == geteuid() || user 
 absl::Status BadOwner(const std::string& path, uid_t owner) {
   return absl::FailedPreconditionError(
       absl::StrCat(path, " belongs to the user ", UserName(owner),
-                   ", who could replace what is in it; run `chown -h ", UserName(geteuid()), " ",
+                   ", who could replace its contents; run `chown -h ", UserName(geteuid()), " ",
                    Quoted(path), "` as root, or run this program as that user"));
 }
 
 absl::Status OpenToOthers(const std::string& path, const struct stat& status) {
   return absl::FailedPreconditionError(absl::StrFormat(
-      "other users may write to %s (mode %04o) and could replace what is in it; run `chmod go-w "
+      "other users may write to %s (mode %04o) and could replace its contents; run `chmod go-w "
       "%s`",
       path, status.st_mode & 07777, Quoted(path)));
 }
@@ -192,8 +192,8 @@ absl::Status CheckFile(const struct stat& status, const std::string& path) {
   }
   if ((status.st_mode & 077) != 0) {
     return absl::FailedPreconditionError(
-        absl::StrFormat("other users may open %s (mode %04o); look whether it still says what it "
-                        "should, then run `chmod 600 %s`",
+        absl::StrFormat("other users may open %s (mode %04o); check it for changes, then run "
+                        "`chmod 600 %s`",
                         path, status.st_mode & 07777, Quoted(path)));
   }
   return absl::OkStatus();

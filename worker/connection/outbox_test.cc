@@ -304,7 +304,7 @@ TEST(Outbox, StallBeginsWithTheFirstItem) {
   EXPECT_GT(first, drain);
   LetTimePass();
   outbox.Put(0, LogEvent("y"));
-  EXPECT_EQ(outbox.patience(), first) << "more to take is no sign that anything is taken";
+  EXPECT_EQ(outbox.patience(), first) << "further items are not progress";
 }
 
 }  // namespace

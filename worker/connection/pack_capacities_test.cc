@@ -37,7 +37,7 @@ TEST(PackCapacities, AreReportedOncePerChangeAndServer) {
   PackCapacities capacities;
   capacities.DidNotFit("small", 8);
   const v1::HeartbeatRequest answered = Untold(capacities);
-  EXPECT_EQ(Untold(capacities).capacities_size(), 1) << "nobody has answered yet";
+  EXPECT_EQ(Untold(capacities).capacities_size(), 1) << "no server has answered yet";
   // Learned while the request was in flight.
   capacities.DidNotFit("small", 4);
   capacities.Told(answered);

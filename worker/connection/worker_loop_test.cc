@@ -343,7 +343,8 @@ TEST_F(ConnectionTest, CancellationReachesTheRunnerWhileAHeartbeatIsHeld) {
   EXPECT_EQ(directive.get_future().get(), Directive::kCancelled);
   EXPECT_TRUE(Stop().ok());
   server_.With([](State& state) {
-    EXPECT_EQ(state.heartbeats.front().wait().seconds(), 30) << "a quarter lease, 30 s at most";
+    EXPECT_EQ(state.heartbeats.front().wait().seconds(), 30)
+        << "a quarter of the lease duration, at most 30 s";
   });
 }
 

@@ -103,7 +103,7 @@ TEST(TextPositionsTest, LengthHasOneDrawPerStep) {
   const std::vector<TextPass> passes = text.TrainingPasses(kSeed, 3);
   ASSERT_GE(passes.size(), 2u);
   ASSERT_EQ(passes[0].groups.back().length, passes[1].groups.front().length)
-      << "a length of which some examples are in the next pass";
+      << "some length has examples in the next pass, too";
   const auto of = [&](int64_t step, size_t pass, size_t group, uint64_t seed = kSeed) {
     return OfGroup(PositionsOfPass(policy, seed, step, passes[pass]), passes[pass], group);
   };
@@ -227,7 +227,7 @@ TEST(TextPositionsTest, RandomizedPositionsContinueOrRestart) {
     ++examples;
   }
   EXPECT_LT(last / static_cast<double>(examples), 0.75 * kMaxPosition)
-      << "slices of the sequences' positions, not draws of the examples' own";
+      << "positions are slices of the sequences' draws, not separate draws per example";
 }
 
 }  // namespace

@@ -136,7 +136,8 @@ TEST_F(ThreadChoiceTest, OneThreadNeedsNoTries) {
 
 // Uses the real process: two busy threads on one CPU.
 TEST(CoreSharingMonitorTest, DetectsBeginAndEndOfSharing) {
-  if (platform::ReadSchedulingTimes().empty()) GTEST_SKIP() << "the kernel does not count";
+  if (platform::ReadSchedulingTimes().empty())
+    GTEST_SKIP() << "the kernel records no scheduling times";
   cpu_set_t allowed, one;
   ASSERT_EQ(sched_getaffinity(0, sizeof(allowed), &allowed), 0);
   int first = 0;

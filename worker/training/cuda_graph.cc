@@ -24,7 +24,7 @@ c10::MempoolId_t NextPool() {
 
 // While an instance lives, allocations for `stream` come from the pool. Replaces this part of
 // LibTorch's CUDAGraph using only libc10_cuda, because libtorch_cuda is not linked: most machines
-// lack what it needs.
+// lack its dependencies.
 class AllocateToPool {
  public:
   AllocateToPool(c10::DeviceIndex device, c10::MempoolId_t pool, cudaStream_t stream)

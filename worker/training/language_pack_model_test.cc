@@ -108,7 +108,7 @@ TEST(LanguagePackModelTest, PackedStepMatchesSingleExamples) {
   ASSERT_GT(blueprint.text->TrainingPasses(kMember.data_seed, 1).size(), 1u);
   const Expected expected = OneByOne(blueprint, 1);
   const StepMeasurement measured = Create(blueprint)->TrainStep(1, {0}, {1e-3})[0];
-  EXPECT_NEAR(measured.loss / expected.loss, 1, 1e-6) << "as exact as its type";
+  EXPECT_NEAR(measured.loss / expected.loss, 1, 1e-6) << "within the precision of float32";
   EXPECT_NEAR(measured.gradient_norm / expected.gradient_norm, 1, 1e-6);
   EXPECT_FLOAT_EQ(measured.accuracy, static_cast<float>(expected.accuracy));
 }
@@ -195,7 +195,7 @@ TEST(LanguagePackModelTest, PositionsAreIndependentOfAttention) {
     none.insert(LossOfReading("none", across, reset, false));
   }
   EXPECT_EQ(drawn.size(), 4u);
-  EXPECT_EQ(none.size(), 2u) << "without positions attention alone counts";
+  EXPECT_EQ(none.size(), 2u) << "without positions only attention matters";
   // Distances within an example are the same if positions continue across examples.
   EXPECT_NEAR(LossOfReading("rope", false, true, false), LossOfReading("rope", false, false, false),
               1e-6);

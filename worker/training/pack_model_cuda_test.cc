@@ -102,10 +102,10 @@ TEST(PackModelCudaTest, MatchesTheCpuAndRepeatsItsBits) {
     GraphCounts counts;
     const std::vector<float> losses = Train(encoding, "cuda", &counts);
     EXPECT_GT(counts.replayed, kSteps / 2);
-    EXPECT_EQ(Train(encoding, "cuda", &counts), losses) << "from run to run";
-    EXPECT_EQ(Train(encoding, "cuda", nullptr), losses) << "one operation after another";
+    EXPECT_EQ(Train(encoding, "cuda", &counts), losses) << "a second run";
+    EXPECT_EQ(Train(encoding, "cuda", nullptr), losses) << "unrecorded steps";
     EXPECT_EQ(Train(encoding, "cuda", &counts, /*moves_after=*/kSteps / 2), losses)
-        << "from a checkpoint";
+        << "resumed from a checkpoint";
     const std::vector<float> expected = Train(encoding, "cpu", nullptr);
     for (size_t i = 0; i < losses.size(); ++i) {
       // Adam amplifies rounding errors.

@@ -110,7 +110,8 @@ TEST_F(PackModelTest, StepUsesItsLearningRate) {
   const auto model = Create(false);
   EXPECT_EQ(model->Save(0, kHeader), before);
   const float loss = model->TrainStep(2, {0}, {1e-3})[0].loss;
-  EXPECT_EQ(still->TrainStep(2, {0}, {1e-3})[0].loss, loss) << "its parameters did not move";
+  EXPECT_EQ(still->TrainStep(2, {0}, {1e-3})[0].loss, loss)
+      << "the first step changed no parameter";
 }
 
 TEST_F(PackModelTest, CheckpointMovesModelToAnotherMember) {

@@ -159,8 +159,8 @@ TEST(PackRunnerEvaluationTest, AnalysesFollowTheFinalEvaluation) {
   }
   const v1::NoiseAccuracies& noise = events[4].noise_accuracies();
   ASSERT_THAT(noise.deviations(), ElementsAre(1e-9, 1000.0));
-  EXPECT_NEAR(noise.accuracies(0), mean, 1e-9) << "a trace of noise changes no answer";
-  EXPECT_GT(noise.losses(1), noise.losses(0)) << "much noise leaves nothing of the tokens";
+  EXPECT_NEAR(noise.accuracies(0), mean, 1e-9) << "very little noise changes no answer";
+  EXPECT_GT(noise.losses(1), noise.losses(0)) << "much noise hides the tokens";
   EXPECT_EQ(events[5].attention_map().sequence(), 0);
   EXPECT_EQ(events[6].attention_map().sequence(), 1);
 

@@ -83,7 +83,7 @@ TEST(PackRunnerStopTest, EachMemberStopsAtItsTarget) {
                             "final" + step, "attention" + step, "outcome" + step));
     EXPECT_EQ(session.History(i), HistoryAlone(trials[static_cast<size_t>(i)])) << i;
   }
-  EXPECT_GT(stops.size(), 1) << "all stop at once, which tests nothing";
+  EXPECT_GT(stops.size(), 1) << "all trials stop at the same step, which tests nothing";
 }
 
 TEST(PackRunnerStopTest, ResumedTrialStopsAtTheSameStep) {
@@ -149,7 +149,7 @@ TEST(PackRunnerStopTest, TimedCheckpointsDoNotChangeResults) {
   RunLease(LeaseOf({trial}), rarely);
   checkpoints = 0;
   for (const v1::Event& event : rarely.events(0)) checkpoints += event.has_checkpoint() ? 1 : 0;
-  EXPECT_EQ(checkpoints, 1) << "at the end alone";
+  EXPECT_EQ(checkpoints, 1) << "at the end only";
 }
 
 TEST(PackRunnerStopTest, InterruptedEvaluationRunsAfterResume) {
@@ -175,7 +175,7 @@ TEST(PackRunnerStopTest, InterruptedEvaluationRunsAfterResume) {
       };
       RunLease(lease, session);
       if (!finishes) {
-        EXPECT_EQ(session.asked(), drained_at + 1) << "it goes on though it drains";
+        EXPECT_EQ(session.asked(), drained_at + 1) << "the run continues although it drains";
       }
       const std::vector<std::string> outline = Outline(session.events(0));
       const bool at_15 = !outline.empty() && outline.back() == "checkpoint 15";

@@ -55,7 +55,8 @@ int64_t TimeToWait() {
 
 TEST(PassiveWaitingTest, ThreadsSleepWhileAnInstanceExists) {
   if (omp_get_num_procs() < 2) GTEST_SKIP() << "OpenMP never spins for long on one CPU";
-  if (ReadOf(gettid(), "schedstat").empty()) GTEST_SKIP() << "the kernel does not count times";
+  if (ReadOf(gettid(), "schedstat").empty())
+    GTEST_SKIP() << "the kernel records no scheduling times";
   const int64_t before = TimeToWait();
   int64_t passive = 0;
   {

@@ -133,10 +133,10 @@ TEST_F(RecordedStepsTest, TrainingContinuesWithoutRecording) {
   EXPECT_THAT(Make(*steps, 10), ElementsAre(11, 11));
   EXPECT_EQ(works_, 2);
   EXPECT_EQ(counts_.alive, 0);
-  EXPECT_EQ(counts_.freed_memory, 1) << "before the other attempt";
+  EXPECT_EQ(counts_.freed_memory, 1) << "before the second attempt";
   EXPECT_THAT(warnings_,
               ElementsAre(EndsWith("recording one failed: not permitted while recording")))
-      << "once, and the first line alone";
+      << "one warning, with the first line only";
 }
 
 // Simulates an ordinary step that lacks the memory held by recordings.
