@@ -239,7 +239,7 @@ TEST_F(ChannelTest, UnverifiedServerGetsNoToken) {
       HasSubstr("is not the authority that signed it"));
   EXPECT_THAT(
       Explained({.server = expired.address(), .token_file = token_file_, .tls_ca = house_->ca()}),
-      HasSubstr("it is over, or"));
+      HasSubstr("it has expired, or"));
   EXPECT_THAT(Explained({.server = server.address(),
                          .token_file = token_file_,
                          .tls_ca = house_->ca(),

@@ -156,7 +156,8 @@ TEST(Outbox, RefusedArtifactBecomesAFailure) {
 TEST(Outbox, OversizedEventBecomesALogLine) {
   Outbox outbox(LeaseOf(1), {.max_event_bytes = 1000});
   outbox.Put(0, LogEvent(std::string(2000, 'x')));
-  EXPECT_THAT(NextBatch(outbox).events(0).log_line().text(), HasSubstr("was left out"));
+  EXPECT_THAT(NextBatch(outbox).events(0).log_line().text(),
+              HasSubstr("bytes was dropped; the limit"));
 }
 
 TEST(Outbox, GapIsFilledFromTheAcknowledgedNumberOn) {
