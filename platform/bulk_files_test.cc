@@ -37,12 +37,12 @@ TEST_F(BulkFilesTest, CopiesBytesAndShowsThemOnTheWay) {
             absl::OkStatus());
   EXPECT_EQ(*ReadFile(Path("b")), text);
   EXPECT_EQ(seen, text);
-  EXPECT_FALSE(CopyFile(Path("a"), Path("b")).ok()) << "what is there stays";
+  EXPECT_FALSE(CopyFile(Path("a"), Path("b")).ok()) << "an existing file is kept";
   EXPECT_TRUE(absl::IsNotFound(CopyFile(Path("none"), Path("c"))));
   EXPECT_FALSE(std::filesystem::exists(Path("c"))) << "an empty copy would be taken for the file";
 }
 
-TEST_F(BulkFilesTest, ALinkOutlivesTheFirstName) {
+TEST_F(BulkFilesTest, LinkOutlivesTheFirstName) {
   ASSERT_EQ(LinkOrCopyFile(Write("a", "text"), Path("b")), absl::OkStatus());
   std::filesystem::remove(Path("a"));
   EXPECT_EQ(*ReadFile(Path("b")), "text");

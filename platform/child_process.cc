@@ -24,7 +24,7 @@ extern char** environ;
 namespace lengthwise::platform {
 namespace {
 
-// The parent's environment with `added` in front of what it replaces.
+// Returns the parent's environment with `added` first, so that added variables take precedence.
 std::vector<std::string> Environment(
     const std::vector<std::pair<std::string, std::string>>& added) {
   std::vector<std::string> result;
@@ -48,8 +48,8 @@ std::vector<char*> Pointers(std::vector<std::string>& texts) {
   return pointers;
 }
 
-// Between fork and exec: only async-signal-safe calls, since other threads' locks may be held.
-// Reports errno through `error_pipe`, which closes by itself when exec succeeds.
+// Runs between fork and exec, so it makes only async-signal-safe calls: other threads' locks may be
+// held. Reports errno through `error_pipe`, which closes by itself if exec succeeds.
 [[noreturn]] void BecomeProgram(char* const* arguments, char* const* environment, int input,
                                 int output, int error_output, int death_signal, bool own_group,
                                 pid_t parent, int error_pipe) {
@@ -60,7 +60,7 @@ std::vector<char*> Pointers(std::vector<std::string>& texts) {
   if (own_group) setpgid(0, 0);
   if (death_signal != 0) {
     prctl(PR_SET_PDEATHSIG, death_signal);
-    // The parent may have died before the line above.
+    // The parent may have died before prctl took effect.
     if (getppid() != parent) _exit(127);
   }
   if (dup2(input, STDIN_FILENO) >= 0 && (output < 0 || dup2(output, STDOUT_FILENO) >= 0) &&
@@ -140,8 +140,8 @@ absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(const Options&
 
 absl::StatusOr<ChildProcess::Output> ChildProcess::Run(std::vector<std::string> arguments,
                                                        absl::Duration timeout) {
-  // Not a pipe: a program that writes much does not wait for its reader, and one that leaves
-  // children behind does not keep the reader waiting.
+  // A file in memory instead of a pipe: the program never blocks on its reader, and surviving
+  // children of the program do not keep the reader waiting.
   const int file = memfd_create("output", MFD_CLOEXEC);
   if (file < 0) return absl::ErrnoToStatus(errno, "cannot make a file in memory");
   const absl::Cleanup close_file = [&] { close(file); };
@@ -150,13 +150,13 @@ absl::StatusOr<ChildProcess::Output> ChildProcess::Run(std::vector<std::string> 
   if (!child.ok()) return child.status();
   Output output;
   output.exit = (*child)->WaitFor(timeout);
-  child->reset();  // writes no more
+  child->reset();  // ends all writing
   std::array<char, 1 << 16> buffer;
   while (true) {
     const ssize_t got =
         pread(file, buffer.data(), buffer.size(), static_cast<off_t>(output.text.size()));
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return absl::ErrnoToStatus(errno, "cannot read what a program wrote");
+    if (got < 0) return absl::ErrnoToStatus(errno, "cannot read a program's output");
     if (got == 0) return output;
     output.text.append(buffer.data(), static_cast<size_t>(got));
   }
@@ -181,12 +181,12 @@ std::optional<ChildProcess::Exit> ChildProcess::WaitFor(absl::Duration timeout) 
       break;
     }
     if (ended < 0 && errno != EINTR) {
-      exit_ = Exit{.code = 127};  // reaped by somebody else: nothing is known of its end
+      exit_ = Exit{.code = 127};  // reaped by other code, so the status is lost
       break;
     }
     const absl::Duration left = deadline - absl::Now();
     if (left <= absl::ZeroDuration()) return std::nullopt;
-    // Where the kernel has no descriptors of processes, look again after a moment.
+    // Without pidfd in the kernel, polls.
     const absl::Duration longest =
         pid_descriptor_ >= 0 ? absl::Seconds(60) : absl::Milliseconds(10);
     pollfd wait_for = {.fd = pid_descriptor_, .events = POLLIN};

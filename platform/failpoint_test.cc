@@ -15,8 +15,8 @@
 namespace lengthwise::platform {
 namespace {
 
-// The environment is read once in a process: each test runs in one of its own. Returns how that
-// ended, as waitpid says it.
+// The environment is read once per process, so each test runs in its own. Returns that process's
+// wait status.
 int InProcess(const std::string& orders, const std::function<int()>& body) {
   const pid_t child = fork();
   if (child == 0) {
@@ -73,7 +73,7 @@ TEST(FailpointTest, ErrorIsReturnedBeforeTheOperation) {
             0);
 }
 
-TEST(FailpointTest, ADelayTakesAtLeastItsTime) {
+TEST(FailpointTest, DelayTakesAtLeastItsTime) {
   EXPECT_EQ(InProcess("store.before=delay(30)",
                       [] {
                         const absl::Time start = absl::Now();

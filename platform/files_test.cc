@@ -15,18 +15,18 @@
 
 namespace {
 
-// What was asked of sync_file_range.
+// Records calls of sync_file_range and sets their results.
 struct Writeback {
-  int64_t started = 0;  // from the file's beginning
+  int64_t started = 0;  // bytes from the file's beginning
   int64_t awaited = 0;
-  int error = 0;       // the answer
-  int wait_error = 0;  // the answer where it waits
+  int error = 0;       // result of every call
+  int wait_error = 0;  // result of calls that wait
 };
 Writeback writeback;
 
 }  // namespace
 
-// In the place of the C library's.
+// Replaces the C library's function.
 extern "C" int sync_file_range(int, off64_t offset, off64_t size, unsigned int flags) {
   if (writeback.error != 0) {
     errno = writeback.error;
@@ -60,7 +60,7 @@ class FilesTest : public testing::Test {
   const std::string directory_;
 };
 
-TEST_F(FilesTest, AFileAppearsWholeAtCommit) {
+TEST_F(FilesTest, FileAppearsAtomicallyAtCommit) {
   const std::string path = directory_ + "/file";
   auto file = AtomicFile::Create(path);
   ASSERT_TRUE(file.ok());
@@ -72,7 +72,7 @@ TEST_F(FilesTest, AFileAppearsWholeAtCommit) {
   EXPECT_EQ(GetFileStatus(path)->size, 7);
 }
 
-// A sync of 3 GB at the end takes a slow disk longer than a worker that drains waits for a sign.
+// On a slow disk, a sync of 3 GB at the end takes longer than drain_stall of a worker.
 TEST_F(FilesTest, LargeFilesReachTheDiskWhileTheyAreWritten) {
   constexpr int64_t kMiB = 1 << 20;
   writeback = {};
@@ -104,7 +104,7 @@ TEST_F(FilesTest, FailedWritebackFailsUnlessUnsupported) {
   writeback = {};
 }
 
-// The kernel tells who waits, and then no more.
+// The kernel reports a writeback error once, to the call that waits; a later sync succeeds.
 TEST_F(FilesTest, AnyFailureToWaitForWritebackFailsTheFile) {
   writeback = {.wait_error = ENODATA};
   auto file = AtomicFile::Create(directory_ + "/file");
@@ -114,7 +114,7 @@ TEST_F(FilesTest, AnyFailureToWaitForWritebackFailsTheFile) {
   writeback = {};
 }
 
-TEST_F(FilesTest, AnUncommittedFileLeavesNothing) {
+TEST_F(FilesTest, UncommittedFileLeavesNothing) {
   ASSERT_TRUE(WriteFileAtomically(directory_ + "/file", "old").ok());
   {
     auto file = AtomicFile::Create(directory_ + "/file");
@@ -166,7 +166,7 @@ TEST_F(FilesTest, LinkOutlivesItsSourceAndReplacesItsTarget) {
             absl::StatusCode::kNotFound);
 }
 
-TEST_F(FilesTest, ALockIsHeldOnceUntilReleased) {
+TEST_F(FilesTest, LockIsExclusiveUntilReleased) {
   auto first = FileLock::Acquire(directory_ + "/LOCK");
   ASSERT_TRUE(first.ok());
   EXPECT_EQ(FileLock::Acquire(directory_ + "/LOCK").status().code(), absl::StatusCode::kAborted);

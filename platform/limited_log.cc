@@ -22,7 +22,7 @@ void LimitedLog::Add(LogLevel level, absl::string_view text) {
       start_ = now;
       written_ = 0;
       const int64_t left_out = std::exchange(left_out_, 0);
-      if (left_out > 0) absl::StrAppend(&line, " (", left_out, " lines like it were left out)");
+      if (left_out > 0) absl::StrAppend(&line, " (", left_out, " similar lines were suppressed)");
     }
     if (written_ == kLines) {
       ++left_out_;

@@ -23,7 +23,7 @@ TEST(LimitedLog, WritesSomeLinesAndCountsTheRest) {
   lines.clear();
   log.Warning("refused");
   log.Warning("refused");
-  EXPECT_THAT(lines, ElementsAre("refused (995 lines like it were left out)", "refused"));
+  EXPECT_THAT(lines, ElementsAre("refused (995 similar lines were suppressed)", "refused"));
 }
 
 }  // namespace

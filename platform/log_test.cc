@@ -14,7 +14,7 @@ TEST(Log, LineHasUtcTimeLevelAndText) {
   EXPECT_EQ(FormatLogLine(LogLevel::kError, time, ""), "2023-11-14T22:13:20.042Z ERROR \n");
 }
 
-TEST(Log, AnEntryIsOnePrintableLine) {
+TEST(Log, EntryIsOnePrintableLine) {
   EXPECT_EQ(FormatLogLine(LogLevel::kInfo, absl::UnixEpoch(), "a\nb\x1b[2Jc\u009b2J"),
             "1970-01-01T00:00:00.000Z INFO a b\\x1b[2Jc\\u009b2J\n");
 }

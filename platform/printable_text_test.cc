@@ -42,8 +42,8 @@ TEST(PrintableTextTest, EscapesBytesThatAreNotUtf8) {
                             "31m"),
               Eq("\\x9b31m"));
   EXPECT_THAT(PrintableText("\xc0\x9b"), Eq("\\xc0\\x9b"));           // ESC in two bytes
-  EXPECT_THAT(PrintableText("\xe2\x80"), Eq("\\xe2\\x80"));           // cut off
-  EXPECT_THAT(PrintableText("\xed\xa0\x80"), Eq("\\xed\\xa0\\x80"));  // a surrogate
+  EXPECT_THAT(PrintableText("\xe2\x80"), Eq("\\xe2\\x80"));           // truncated
+  EXPECT_THAT(PrintableText("\xed\xa0\x80"), Eq("\\xed\\xa0\\x80"));  // surrogate
   EXPECT_FALSE(IsPrintable("\xff"));
 }
 
@@ -65,7 +65,7 @@ TEST(PrintableTextTest, EscapesEveryUnicodeControl) {
   }
 }
 
-TEST(PrintableTextTest, ALineHasNoNewlineAndNoTab) {
+TEST(PrintableTextTest, LineHasNoNewlineOrTab) {
   EXPECT_THAT(PrintableLine("one\ntwo\tthree\r"), Eq("one two three\\x0d"));
 }
 

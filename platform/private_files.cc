@@ -26,7 +26,7 @@
 namespace lengthwise::platform {
 namespace {
 
-constexpr int kMaxLinks = 40;  // as the kernel's
+constexpr int kMaxLinks = 40;  // same limit as the kernel's
 
 class Descriptor {
  public:
@@ -45,7 +45,7 @@ class Descriptor {
   int number_;
 };
 
-// A path as a word of a shell's command.
+// Quotes a path for a shell command.
 std::string Quoted(const std::string& path) {
   return absl::StrCat("'", absl::StrReplaceAll(path, {{"'", "'\\''"}}), "'");
 }
@@ -55,8 +55,8 @@ std::string UserName(uid_t user) {
   return entry == nullptr ? absl::StrCat(user) : entry->pw_name;
 }
 
-// A group that has the user's name and no member but the user, as Debian's adduser makes one for
-// everybody.
+// Returns true for a group with the user's name and no other member. Debian's adduser creates one
+// for every user.
 bool IsOwnGroup(gid_t id) {
   const struct group* entry = getgrgid(id);  // NOLINT(concurrency-mt-unsafe)
   if (entry == nullptr) return false;
@@ -71,8 +71,8 @@ bool OthersMayWrite(const struct stat& status) {
          ((status.st_mode & S_IWGRP) != 0 && !IsOwnGroup(status.st_gid));
 }
 
-// In a user namespace that does not map all users, the kernel gives one id for all others, root
-// among them.
+// In a user namespace that does not map all users, the kernel shows one id for all unmapped users,
+// including root.
 std::optional<uid_t> UnmappedUser() {
   std::ifstream map("/proc/self/uid_map");
   uint64_t inside = 0, outside = 0, count = 0;
@@ -88,18 +88,18 @@ bool IsTrustedOwner(uid_t user) { return user == 0 || user == geteuid() || user 
 absl::Status BadOwner(const std::string& path, uid_t owner) {
   return absl::FailedPreconditionError(
       absl::StrCat(path, " belongs to the user ", UserName(owner),
-                   ", who could replace what is in it; run `chown -h ", UserName(geteuid()), " ",
+                   ", who could replace its contents; run `chown -h ", UserName(geteuid()), " ",
                    Quoted(path), "` as root, or run this program as that user"));
 }
 
 absl::Status OpenToOthers(const std::string& path, const struct stat& status) {
   return absl::FailedPreconditionError(absl::StrFormat(
-      "other users may write to %s (mode %04o) and could replace what is in it; run `chmod go-w "
+      "other users may write to %s (mode %04o) and could replace its contents; run `chmod go-w "
       "%s`",
       path, status.st_mode & 07777, Quoted(path)));
 }
 
-// Walks a path as the kernel does, and checks each directory before it goes into it.
+// Walks a path like the kernel and checks each directory before entering it.
 class Walk {
  public:
   absl::StatusOr<Descriptor> Open(const std::string& directory) {
@@ -150,7 +150,7 @@ class Walk {
       return FileError(errno, "open", path.string());
     }
     if (S_ISLNK(status.st_mode)) {
-      // In a sticky directory, its owner could let it point elsewhere.
+      // In a sticky directory, the link's owner could redirect it.
       if (OthersMayWrite(status_) && !IsTrustedOwner(status.st_uid)) {
         return BadOwner(path.string(), status.st_uid);
       }
@@ -173,7 +173,7 @@ class Walk {
     return target.front() == '/' ? GoToRoot() : absl::OkStatus();
   }
 
-  std::vector<std::string> left_;  // names still to enter, the next one last
+  std::vector<std::string> left_;  // names still to enter, in reverse order
   Descriptor current_{-1};
   struct stat status_ = {};     // of current_
   std::filesystem::path path_;  // of current_, without links
@@ -192,8 +192,8 @@ absl::Status CheckFile(const struct stat& status, const std::string& path) {
   }
   if ((status.st_mode & 077) != 0) {
     return absl::FailedPreconditionError(
-        absl::StrFormat("other users may open %s (mode %04o); look whether it still says what it "
-                        "should, then run `chmod 600 %s`",
+        absl::StrFormat("other users may open %s (mode %04o); check it for changes, then run "
+                        "`chmod 600 %s`",
                         path, status.st_mode & 07777, Quoted(path)));
   }
   return absl::OkStatus();
@@ -208,7 +208,7 @@ absl::Status CheckPrivateDirectory(const std::string& directory) {
 absl::StatusOr<std::string> ReadPrivateFile(const std::string& directory, const std::string& name) {
   const std::string path = absl::StrCat(directory, "/", name);
   ASSIGN_OR_RETURN(const Descriptor opened, Walk().Open(directory));
-  // Does not wait for the other end of a pipe.
+  // O_NONBLOCK: does not wait for the other end of a pipe.
   const Descriptor file(openat(opened.number(), name.c_str(),
                                O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   if (file.number() < 0) {

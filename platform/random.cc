@@ -10,7 +10,7 @@ absl::StatusOr<std::string> RandomHex(size_t digits) {
   std::string bytes(digits / 2, '\0');
   if (RAND_bytes(reinterpret_cast<unsigned char*>(bytes.data()), static_cast<int>(bytes.size())) !=
       1) {
-    return absl::UnavailableError("the operating system gives no random numbers; try again");
+    return absl::UnavailableError("the operating system provides no random numbers; try again");
   }
   return absl::BytesToHexString(bytes);
 }

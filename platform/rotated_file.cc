@@ -15,7 +15,7 @@
 namespace lengthwise::platform {
 namespace {
 
-// Writes all or, to a regular file, nothing. `size` is the file's before.
+// Writes all lines or, to a regular file, none. `size` is the file's size before the write.
 absl::Status Write(int descriptor, bool regular, off_t size, const std::string& path,
                    absl::string_view lines) {
   while (!lines.empty()) {
@@ -23,8 +23,8 @@ absl::Status Write(int descriptor, bool regular, off_t size, const std::string& 
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) {
       const int error = errno;
-      // Shrinking needs no space; half a line would make the next one unreadable.
-      if (regular && ftruncate(descriptor, size) != 0) return FileError(errno, "shorten", path);
+      // Truncates, which needs no space: a partial line would corrupt the next one.
+      if (regular && ftruncate(descriptor, size) != 0) return FileError(errno, "truncate", path);
       return FileError(error, "write", path);
     }
     lines.remove_prefix(static_cast<size_t>(count));
@@ -44,9 +44,10 @@ absl::Status Rotate(const RotatedFile& file) {
   return FileError(errno, "rename", file.path);
 }
 
-// One attempt. False: the file was renamed meanwhile, here or by another process.
+// Makes one attempt. Returns false if the file was renamed in the meantime, by this or another
+// process.
 absl::StatusOr<bool> TryAppend(const RotatedFile& file, absl::string_view lines, int descriptor) {
-  // Released when the descriptor is closed.
+  // Closing the descriptor releases the lock.
   while (flock(descriptor, LOCK_EX) != 0) {
     if (errno != EINTR) return FileError(errno, "lock", file.path);
   }
@@ -70,7 +71,7 @@ absl::StatusOr<bool> TryAppend(const RotatedFile& file, absl::string_view lines,
 }  // namespace
 
 absl::Status AppendLines(const RotatedFile& file, absl::string_view lines) {
-  // Another process can only be ahead so often.
+  // Bounds the retries, although another process rarely rotates the file first twice in a row.
   for (int attempt = 0; attempt < 100; ++attempt) {
     const int descriptor =
         open(file.path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0600);
@@ -80,7 +81,8 @@ absl::Status AppendLines(const RotatedFile& file, absl::string_view lines) {
     if (!done.ok()) return done.status();
     if (*done) return absl::OkStatus();
   }
-  return absl::UnavailableError(absl::StrCat("cannot write ", file.path, ": it is always renamed"));
+  return absl::UnavailableError(
+      absl::StrCat("cannot write ", file.path, ": other processes rotate it all the time"));
 }
 
 }  // namespace lengthwise::platform

@@ -24,10 +24,10 @@ absl::Status Notify(const std::string& message) {
   const size_t length = std::strlen(path);
   if ((path[0] != '/' && path[0] != '@') || length >= sizeof(address.sun_path)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("NOTIFY_SOCKET is \"", path, "\", which is no socket's path"));
+        absl::StrCat("NOTIFY_SOCKET is \"", path, "\", which is not a socket's path"));
   }
   std::memcpy(address.sun_path, path, length);
-  // Linux' abstract names begin with a zero byte and have no end mark.
+  // Abstract socket names begin with a zero byte and are not zero-terminated.
   if (path[0] == '@') address.sun_path[0] = '\0';
   const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + length);
   const int connection = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -37,13 +37,13 @@ absl::Status Notify(const std::string& message) {
   const int error = errno;
   close(connection);
   if (sent == static_cast<ssize_t>(message.size())) return absl::OkStatus();
-  return absl::ErrnoToStatus(error, absl::StrCat("cannot tell the service manager at ", path));
+  return absl::ErrnoToStatus(error, absl::StrCat("cannot notify the service manager at ", path));
 }
 
 }  // namespace
 
 absl::Status NotifyReady(absl::string_view status) {
-  // A line ends a field of the protocol.
+  // A newline would end the field of the protocol.
   return Notify(absl::StrCat("READY=1\nSTATUS=", absl::StrReplaceAll(status, {{"\n", " "}})));
 }
 

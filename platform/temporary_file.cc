@@ -13,7 +13,7 @@
 namespace lengthwise::platform {
 
 absl::StatusOr<std::unique_ptr<TemporaryFile>> TemporaryFile::Create(const std::string& directory) {
-  // O_TMPFILE would need no name at all, but not every file system has it.
+  // Not O_TMPFILE, which some file systems lack.
   std::string path = absl::StrCat(directory, "/temporary.XXXXXX");
   const int descriptor = mkostemp(path.data(), O_CLOEXEC);
   if (descriptor < 0) return FileError(errno, "make a temporary file in", directory);
@@ -44,8 +44,8 @@ absl::StatusOr<std::string> TemporaryFile::Read(int64_t offset, int64_t size) co
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return FileError(errno, "read a temporary file in", directory_);
     if (count == 0) {
-      return absl::DataLossError(
-          absl::StrCat("a temporary file in ", directory_, " is shorter than what was written"));
+      return absl::DataLossError(absl::StrCat("a temporary file in ", directory_,
+                                              " is shorter than the data written to it"));
     }
     done += static_cast<size_t>(count);
   }

@@ -16,7 +16,8 @@ TEST(TokenBucket, GivesItsBurstAtOnceAndThenItsRate) {
   EXPECT_EQ(bucket.Take(now), absl::ZeroDuration());
 }
 
-// In any time t, at most burst + rate t calls get through, and who waits as told gets through.
+// In any time t, at most burst + rate t calls succeed. A caller that waits for the returned time
+// succeeds.
 TEST(TokenBucket, WaitingAsToldYieldsTheRate) {
   absl::Time now = absl::UnixEpoch();
   TokenBucket bucket(50, 5);
@@ -29,7 +30,7 @@ TEST(TokenBucket, WaitingAsToldYieldsTheRate) {
   EXPECT_NEAR(absl::ToDoubleSeconds(now - absl::UnixEpoch()), 1000 / 50.0, 0.01);
 }
 
-TEST(TokenBucket, AnAmountIsTakenWholeOrNotAtAll) {
+TEST(TokenBucket, TakesAllOrNothing) {
   absl::Time now = absl::UnixEpoch();
   TokenBucket bucket(/*rate=*/10, /*burst=*/100);
   EXPECT_EQ(bucket.Take(now, 70), absl::ZeroDuration());

@@ -8,7 +8,7 @@ std::string LengthAccuraciesProblem(const v1::LengthAccuracies& accuracies) {
   const int count = accuracies.lengths_size();
   bool equal = accuracies.accuracies_size() == count && accuracies.losses_size() == count;
   for (const v1::LengthAccuracies::Metric& metric : accuracies.metrics()) {
-    if (metric.name().empty()) return "length_accuracies.metrics has one without a name";
+    if (metric.name().empty()) return "length_accuracies.metrics has a metric without a name";
     equal &= metric.values_size() == count;
   }
   return equal ? "" : "the columns of length_accuracies differ in length";

@@ -53,7 +53,7 @@ TEST(LengthAccuraciesProblemTest, ColumnsHaveEqualLengths) {
   EXPECT_EQ(LengthAccuraciesProblem(accuracies), "");
   v1::LengthAccuracies::Metric& metric = *accuracies.add_metrics();
   EXPECT_EQ(LengthAccuraciesProblem(accuracies),
-            "length_accuracies.metrics has one without a name");
+            "length_accuracies.metrics has a metric without a name");
   metric.set_name("digits_accuracy");
   metric.add_values(1);
   EXPECT_EQ(LengthAccuraciesProblem(accuracies),

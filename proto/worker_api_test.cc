@@ -1,5 +1,5 @@
-// A worker ignores fields that it does not know. So a field of what it is leased comes with a new
-// version of the worker API, by which the server refuses workers that lack it (docs/releasing.md).
+// Workers ignore unknown fields. A new field of a lease therefore requires a new version of the
+// worker API, by which the server refuses workers that lack the field (docs/releasing.md).
 #include <set>
 
 #include "google/protobuf/descriptor.h"
@@ -10,7 +10,7 @@
 namespace lengthwise {
 namespace {
 
-// Fields of a message and of all messages of this API that it contains.
+// Counts the fields of a message and of all this API's messages that it contains.
 int CountFields(const google::protobuf::Descriptor* message,
                 std::set<const google::protobuf::Descriptor*>& seen) {
   if (message->file()->package() != "lengthwise.v1" || !seen.insert(message).second) return 0;
@@ -25,9 +25,9 @@ int CountFields(const google::protobuf::Descriptor* message,
 TEST(WorkerApiTest, NewFieldOfALeaseRaisesTheVersion) {
   std::set<const google::protobuf::Descriptor*> seen;
   EXPECT_EQ(CountFields(v1::Lease::descriptor(), seen), 69)
-      << "A lease has other fields than in version " << platform::kWorkerApiVersion
+      << "The fields of a lease differ from those in version " << platform::kWorkerApiVersion
       << " of the worker API. Raise kWorkerApiVersion (platform/version.h), unless a worker that "
-         "ignores the new field still does what it should; then correct both numbers here.";
+         "ignores the new field still behaves correctly; then update both numbers here.";
   EXPECT_EQ(platform::kWorkerApiVersion, 3);
 }
 

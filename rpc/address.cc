@@ -27,7 +27,7 @@ bool IsLoopbackHost(absl::string_view host) {
          (ntohl(parsed.s_addr) >> 24) == 127;
 }
 
-// The host's numeric addresses of one family; empty if it has none.
+// Returns the host's numeric addresses of one family; empty if it has none.
 std::vector<std::string> LookUp(absl::string_view host, int family) {
   if (absl::ConsumePrefix(&host, "[")) absl::ConsumeSuffix(&host, "]");
   addrinfo hints = {};
@@ -80,7 +80,7 @@ absl::StatusOr<std::string> TargetOf(absl::string_view list,
   const std::vector<absl::string_view> addresses = AddressesOf(list);
   if (addresses.empty()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("\"", list, "\" is not HOST:PORT, or several with commas between"));
+        absl::StrCat("\"", list, "\" is not HOST:PORT or a comma-separated list of them"));
   }
   if (addresses.size() == 1) return std::string(addresses[0]);
   std::vector<std::string> ipv4, ipv6;

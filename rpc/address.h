@@ -1,5 +1,6 @@
-// Server addresses: "HOST:PORT", or a list of them separated by commas, of which one serves at a
-// time. After a failover the channel finds the server at another address of the list.
+// Parses server addresses: "HOST:PORT", or a comma-separated list of them for a server with
+// standbys, where one address serves at a time. After a failover the channel finds the server at
+// another address of the list.
 #ifndef LENGTHWISE_RPC_ADDRESS_H_
 #define LENGTHWISE_RPC_ADDRESS_H_
 
@@ -12,13 +13,14 @@
 
 namespace lengthwise::rpc {
 
-// "HOST:PORT" -> "HOST". Empty if the text has another form or the port is not within 0 to 65535.
+// Returns HOST of "HOST:PORT". Empty if the text has another form or the port is not within 0 to
+// 65535.
 absl::string_view HostOf(absl::string_view address);
 
-// The addresses of a list, without blanks around them. Empty if one of them is not HOST:PORT.
+// Returns the addresses of a list, trimmed. Empty if one of them is not HOST:PORT.
 std::vector<absl::string_view> AddressesOf(absl::string_view list);
 
-// True if every address of the list names this machine: 127.0.0.0/8, [::1] or localhost.
+// Returns true if every address of the list names this machine: 127.0.0.0/8, [::1] or localhost.
 bool IsLoopback(absl::string_view list);
 
 // What gRPC connects to. A single address stays as it is: gRPC looks its host name up at each

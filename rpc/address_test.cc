@@ -21,7 +21,8 @@ TEST(Address, OnlyThisMachinesOwnAddressesAreLoopback) {
   for (const char* address : {"127.0.0.1:7070", "127.1.2.3:1", "localhost:7070", "[::1]:7070"}) {
     EXPECT_TRUE(IsLoopback(address)) << address;
   }
-  // What looks like one but is not: another host's name, a number that resolvers read otherwise.
+  // Addresses that only look like loopback: another host's name, or a number that resolvers read
+  // differently.
   for (const char* address : {"0.0.0.0:7070", "127.0.0.1.example.org:7070", "localhost.example:1",
                               "[::]:7070", "10.0.0.1:7070", "127.0.0.1", "128.0.0.1:1", "",
                               "127.0.0.1@example.org:80", "dns:127.0.0.1:80"}) {

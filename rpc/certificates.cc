@@ -60,9 +60,9 @@ absl::StatusOr<std::string> ReadCertificate(const std::string& path, absl::Time 
         absl::StrCat("the certificate ", path, " expired at ", Shown(end), "; renew it"));
   }
   if (now < begin) {
-    return absl::FailedPreconditionError(absl::StrCat("the certificate ", path, " is valid from ",
-                                                      Shown(begin),
-                                                      " on; wait, or set this machine's clock"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("the certificate ", path, " is valid from ", Shown(begin),
+                     " on; wait until then, or correct this machine's clock"));
   }
   return pem;
 }
@@ -83,7 +83,7 @@ absl::StatusOr<std::string> ReadPrivateKey(const std::string& path,
   if (asked) {
     return absl::FailedPreconditionError(
         absl::StrCat("a passphrase protects the key ", path,
-                     ", and nobody is there to ask; remove it with `openssl pkey`"));
+                     ", but programs cannot ask for it; remove it with `openssl pkey`"));
   }
   if (key == nullptr) return NoPem(path, "private key");
   const Certificate certificate = First(certificate_pem);

@@ -28,7 +28,7 @@ class CertificatesTest : public testing::Test {
   const TestAuthority::Pair pair_ = authority_.Issue("server");
 };
 
-TEST_F(CertificatesTest, APairAndItsAuthorityAreRead) {
+TEST_F(CertificatesTest, ReadsPairAndAuthority) {
   const auto certificate = ReadCertificate(pair_.certificate, absl::Now());
   ASSERT_TRUE(certificate.ok()) << certificate.status();
   EXPECT_THAT(*certificate, HasSubstr("BEGIN CERTIFICATE"));

@@ -151,14 +151,14 @@ absl::Status ExplainRefusedConnection(const std::string& message, const ChannelO
   const std::string server = FailedAddress(message, options.server);
   if (says("certificate verify failed")) {
     return absl::FailedPreconditionError(absl::StrCat(
-        "the certificate of ", server, " is not accepted: it is over, or tls_ca, ", options.tls_ca,
-        ", is not the authority that signed it; `openssl s_client -connect ", server, " -CAfile ",
-        options.tls_ca, "` tells which"));
+        "the certificate of ", server, " is not accepted: it has expired, or tls_ca, ",
+        options.tls_ca, ", is not the authority that signed it; `openssl s_client -connect ",
+        server, " -CAfile ", options.tls_ca, "` shows which"));
   }
   if (says("is not in peer certificate")) {
     return absl::FailedPreconditionError(absl::StrCat(
         "the certificate of ", server,
-        " is for another name; reach the server by a name that it has, or set tls_server_name"));
+        " is for another name; reach the server by a name in it, or set tls_server_name"));
   }
   if (says("wrong version number")) {
     return absl::FailedPreconditionError(absl::StrCat(
@@ -168,15 +168,15 @@ absl::Status ExplainRefusedConnection(const std::string& message, const ChannelO
   // A stopping server also closes connections this way. A retry may reach its replacement.
   if (!says("Socket closed") && !says("onnection reset")) return absl::OkStatus();
   if (options.tls_ca.empty()) {
-    return absl::UnavailableError(absl::StrCat(
-        server,
-        " broke the connection off; if it speaks TLS, set tls_ca, the authority of its "
-        "certificate"));
+    return absl::UnavailableError(
+        absl::StrCat(server,
+                     " closed the connection; if it speaks TLS, set tls_ca, the authority of its "
+                     "certificate"));
   }
   if (options.tls_certificate.empty()) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat(server, " does not accept the certificate ", options.tls_certificate,
-                   "; use one that its --tls_client_ca has signed and that is not over"));
+                   "; use one that its --tls_client_ca signed and that has not expired"));
 }
 
 }  // namespace lengthwise::rpc

@@ -33,15 +33,15 @@ struct ChannelOptions {
 
 ChannelOptions ToChannelOptions(const Settings& settings);
 
-// A channel to the server at `options.server`, or to whichever of several addresses accepts a
-// connection, tried in their order. With several addresses and TLS the certificate must name the
-// first one's host, or `tls_server_name`. The channel connects when first used, notices a dead
-// connection while calls are open (rpc/transport.h) and never goes through a proxy, in addition to
-// what `arguments` say. The token file is read again when it changes.
+// Creates a channel to `options.server`: to the first of its addresses, in order, that accepts a
+// connection. With several addresses and TLS, the certificate must name the first one's host, or
+// `tls_server_name`. The channel connects on first use, detects a dead connection while calls are
+// open (rpc/transport.h) and never uses a proxy, in addition to `arguments`. The token file is read
+// again when it changes.
 //
-// Errors: those of token_file.h and certificates.h; INVALID_ARGUMENT where a certificate is named
-// without its key or without an authority; FAILED_PRECONDITION where the token would travel in
-// plain text to another machine; of several addresses, those of TargetOf (rpc/address.h).
+// Errors are those of token_file.h, certificates.h and, for several addresses, TargetOf
+// (rpc/address.h). INVALID_ARGUMENT if a certificate is set without its key or without an
+// authority. FAILED_PRECONDITION if the token would be sent to another machine in plain text.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateChannel(const ChannelOptions& options,
                                                              grpc::ChannelArguments arguments);
 

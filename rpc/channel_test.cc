@@ -1,4 +1,4 @@
-// Real servers with certificates of their own, and the channel of clients and workers.
+// Tests the channel of clients and workers against real servers with their own certificates.
 #include "rpc/channel.h"
 
 #include <sys/stat.h>
@@ -35,10 +35,10 @@ std::string Token(char digit) {
 
 std::string Contents(const std::string& path) { return platform::ReadFile(path).value(); }
 
-// Remembers the tokens that it was shown.
+// Records the tokens that it receives.
 class Server final : public v1::FleetService::Service {
  public:
-  // Plain text without a pair; asks clients for certificates of `client_ca` where there is one.
+  // Serves plain text without a pair. Requests client certificates of `client_ca`, if set.
   explicit Server(const TestAuthority::Pair* pair = nullptr, const std::string& client_ca = "") {
     std::shared_ptr<grpc::ServerCredentials> credentials = grpc::InsecureServerCredentials();
     if (pair != nullptr) {
@@ -123,7 +123,7 @@ class ChannelTest : public testing::Test {
   const std::string token_file_ = directory_ + "/ada.token";
 };
 
-// What the explanation of a call that fails is.
+// Returns the explanation of a call that fails.
 std::string Explained(const ChannelOptions& options) {
   const grpc::Status status = Call(options);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
@@ -169,7 +169,7 @@ TEST_F(ChannelTest, RenewedTokenNeedsNoNewChannel) {
   EXPECT_THAT(server.shown(), ElementsAre("Bearer " + Token('1'), "Bearer " + Token('2')));
 }
 
-// Listens nowhere.
+// Returns an address at which no server listens.
 std::string DeadAddress() {
   Server server;
   return server.address();
@@ -252,7 +252,7 @@ TEST_F(ChannelTest, TokenStaysHereIfOneAddressOfAListIsElsewhere) {
             absl::StatusCode::kFailedPrecondition);
 }
 
-TEST_F(ChannelTest, ACertificateIsShownWhereTheServerAsksForOne) {
+TEST_F(ChannelTest, PresentsCertificateIfRequested) {
   Server server(&server_pair_, house_->ca());
   const TestAuthority::Pair mine = house_->Issue("worker");
   EXPECT_TRUE(Call({.server = server.address(), .tls_ca = house_->ca()}).ok());
@@ -283,7 +283,7 @@ TEST_F(ChannelTest, UnverifiedServerGetsNoToken) {
       HasSubstr("is not the authority that signed it"));
   EXPECT_THAT(
       Explained({.server = expired.address(), .token_file = token_file_, .tls_ca = house_->ca()}),
-      HasSubstr("it is over, or"));
+      HasSubstr("it has expired, or"));
   EXPECT_THAT(Explained({.server = server.address(),
                          .token_file = token_file_,
                          .tls_ca = house_->ca(),

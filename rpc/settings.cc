@@ -68,7 +68,7 @@ absl::StatusOr<std::map<std::string, std::string>> ReadSettings(const std::strin
         return Wrong(file, entry.second.Mark(), absl::StrCat(name, " is not one value"));
       }
       if (!values.emplace(name, entry.second.as<std::string>()).second) {
-        return Wrong(file, entry.first.Mark(), absl::StrCat(name, " is there twice"));
+        return Wrong(file, entry.first.Mark(), absl::StrCat(name, " is set twice"));
       }
     }
   } catch (const YAML::Exception& error) {
@@ -131,7 +131,7 @@ absl::StatusOr<Settings> ResolveSettings(const std::map<std::string, std::string
   if (bound != in_file.end() && bound->second != server.value) {
     for (auto& [name, setting] : settings.all) {
       if (setting.origin != settings.file) continue;
-      setting = {"", absl::StrCat(settings.file, " has it for ", bound->second, " alone")};
+      setting = {"", absl::StrCat(settings.file, " sets it for ", bound->second, " only")};
     }
   }
   return settings;

@@ -38,19 +38,19 @@ struct SettingKind {
 
 inline constexpr std::array<SettingKind, 6> kSettings = {{
     {"server", "LENGTHWISE_SERVER", "HOST:PORT",
-     "Server address; several, with commas between, if the server moves after a failover",
+     "Server address, or a comma-separated list if the server moves after a failover",
      "127.0.0.1:7070"},
     {"token_file", "LENGTHWISE_TOKEN_FILE", "PATH",
-     "File with the token to show, readable by its owner alone", ""},
+     "File with the token for the server, readable by its owner only", ""},
     {"tls_ca", "LENGTHWISE_TLS_CA", "PATH",
      "PEM file of the authority that signed the server's certificate, or \"system\" for those of "
-     "the operating system; the connection is encrypted",
+     "the operating system; enables encryption",
      ""},
     {"tls_certificate", "LENGTHWISE_TLS_CERTIFICATE", "PATH",
-     "PEM file of the certificate to show, where the server asks for one", ""},
+     "PEM file of the client certificate, if the server requires one", ""},
     {"tls_key", "LENGTHWISE_TLS_KEY", "PATH", "PEM file of the certificate's private key", ""},
     {"tls_server_name", "LENGTHWISE_TLS_SERVER_NAME", "NAME",
-     "Name that the server's certificate must have, where it is reached under another one", ""},
+     "Name that the server's certificate must have, if it differs from the address", ""},
 }};
 
 struct Setting {

@@ -53,7 +53,7 @@ TEST_F(SettingsTest, CommandLineBeatsEnvironmentBeatsFile) {
   std::ofstream(file_) << "token_file: /file\ntls_ca: /file\ntls_key: /file\n";
   variables_["LENGTHWISE_TOKEN_FILE"] = "/environment";
   variables_["LENGTHWISE_TLS_CA"] = "/environment";
-  variables_["LENGTHWISE_TLS_KEY"] = "";  // as if it were not there
+  variables_["LENGTHWISE_TLS_KEY"] = "";  // counts as unset
   const Settings settings = Resolve({{"token_file", "/flag"}}).value();
   EXPECT_EQ(settings.Value("token_file"), "/flag");
   EXPECT_EQ(settings["token_file"].origin, "--token_file");
@@ -81,7 +81,7 @@ TEST_F(SettingsTest, FilesTokenIsOnlySentToFilesServer) {
   const Settings other = Resolve({{"server", "127.0.0.1:7070"}}).value();
   EXPECT_EQ(other.Value("token_file"), "");
   EXPECT_EQ(other.Value("tls_ca"), "");
-  EXPECT_THAT(other["token_file"].origin, HasSubstr("for head:7070 alone"));
+  EXPECT_THAT(other["token_file"].origin, HasSubstr("for head:7070 only"));
   // A token given for that server is used.
   EXPECT_EQ(Resolve({{"server", "127.0.0.1:7070"}, {"token_file", "/b.token"}})
                 .value()
@@ -96,7 +96,7 @@ TEST_F(SettingsTest, FileErrorsNameTheirLine) {
               HasSubstr("accepted: server, tls_ca, tls_certificate, tls_key, tls_server_name, "
                         "token_file"));
   EXPECT_THAT(Refusal("server: [a, b]\n"), HasSubstr("server is not one value"));
-  EXPECT_THAT(Refusal("server: a:1\nserver: b:1\n"), HasSubstr("server is there twice"));
+  EXPECT_THAT(Refusal("server: a:1\nserver: b:1\n"), HasSubstr("server is set twice"));
   EXPECT_THAT(Refusal("- server\n"), HasSubstr("is not a list of settings"));
   EXPECT_THAT(Refusal("server: [unfinished\n"), HasSubstr(file_ + ":"));
   EXPECT_THAT(Refusal("server: nowhere\n"), HasSubstr("is not HOST:PORT"));

@@ -37,7 +37,7 @@ TEST(TokenFile, WrittenFileIsReadableByOwnerOnly) {
   EXPECT_EQ(ReadTokenFile(path).value(), Token('1'));
 }
 
-TEST(TokenFile, AnExistingFileIsNotOverwritten) {
+TEST(TokenFile, DoesNotOverwriteExistingFile) {
   const std::string path = Path();
   ASSERT_TRUE(WriteTokenFile(path, Token('1')).ok());
   EXPECT_EQ(WriteTokenFile(path, Token('2')).code(), absl::StatusCode::kAlreadyExists);

@@ -1,4 +1,4 @@
-// The program as a process: flags, exit codes, signals.
+// Tests the program as a process: flags, exit codes and signals.
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
@@ -27,17 +27,17 @@ using State = FakeWorkerService::State;
 
 constexpr char kProgram[] = "worker/lengthwise_worker";
 
-// The program as a child process, with its output in a pipe. The pipe ends when no process holds
-// its other end any more: it tells that a grandchild has ended, too.
+// The program as a child process with its output in a pipe. The pipe ends when no process holds its
+// write end, so its end shows that a grandchild has exited, too.
 class Program {
  public:
-  // with `below_parent`, the child is a process that starts the program and waits.
+  // With `below_parent`, the child is a process that starts the program and waits.
   explicit Program(std::vector<std::string> arguments, bool below_parent = false) {
     std::array<int, 2> ends;
     EXPECT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
     output_ = ends[0];
     arguments.insert(arguments.begin(), kProgram);
-    // Before the fork: other threads may hold the allocator's lock then.
+    // Allocated before the fork, because other threads may hold the allocator's lock during it.
     std::vector<char*> pointers;
     for (std::string& argument : arguments) pointers.push_back(argument.data());
     pointers.push_back(nullptr);
@@ -83,7 +83,7 @@ class Program {
     }
   }
 
-  // After ReadToEnd.
+  // Call after ReadToEnd.
   int ExitCode() {
     int status = 0;
     waitpid(std::exchange(pid_, -1), &status, 0);
@@ -111,7 +111,7 @@ TEST(LengthwiseWorker, HelpNamesTheFlags) {
   }
 }
 
-TEST(LengthwiseWorker, WrongFlagsExitWith2AndSayWhatIsAccepted) {
+TEST(LengthwiseWorker, WrongFlagsExitWith2AndNameAcceptedValues) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
       {{}, "--server is required"},
       {{"--server", "h:1", "--device", "gpu"}, "cpu, cuda:N or auto"},
@@ -129,13 +129,13 @@ TEST(LengthwiseWorker, WrongFlagsExitWith2AndSayWhatIsAccepted) {
   }
 }
 
-TEST(LengthwiseWorker, VersionNamesLibTorchAndWhatItCannotUse) {
+TEST(LengthwiseWorker, VersionNamesLibTorchAndAnUnusableGpu) {
   if (access("/dev/nvidiactl", F_OK) == 0) GTEST_SKIP() << "this machine has a driver of its own";
   auto [code, output] = RunToEnd({"--version"});
   EXPECT_EQ(code, 0);
   EXPECT_THAT(output, MatchesRegex("lengthwise_worker [0-9.]+( \\(.*\\))?\nLibTorch 2[^\n]*\n"
                                    "with(out)? CUDA kernels\nno GPU\n"));
-  // A GPU, and a LibTorch for CPUs alone.
+  // A machine with a GPU, and a LibTorch that supports only CPUs.
   setenv("LD_LIBRARY_PATH", "worker/test_driver", 1);
   std::tie(code, output) = RunToEnd({"--version"});
   unsetenv("LD_LIBRARY_PATH");
@@ -145,7 +145,7 @@ TEST(LengthwiseWorker, VersionNamesLibTorchAndWhatItCannotUse) {
   EXPECT_THAT(output, HasSubstr("; install LibTorch with CUDA"));
 }
 
-TEST(LengthwiseWorker, AutoTakesTheCpuAndSaysWhyWhereLibTorchCannotUseTheGpu) {
+TEST(LengthwiseWorker, AutoFallsBackToTheCpuWithAReason) {
   if (access("/dev/nvidiactl", F_OK) == 0) GTEST_SKIP() << "this machine has a driver of its own";
   FakeWorkerService server;
   server.Start();
@@ -189,7 +189,7 @@ TEST(LengthwiseWorker, TerminationSignalsEndItWith0) {
   }
 }
 
-TEST(LengthwiseWorker, RegistersWhatItRunsOn) {
+TEST(LengthwiseWorker, RegistersItsDevice) {
   FakeWorkerService server;
   server.Start();
   Program program({"--server", server.address(), "--device", "cpu", "--threads", "1",
@@ -205,7 +205,7 @@ TEST(LengthwiseWorker, RegistersWhatItRunsOn) {
   });
 }
 
-TEST(LengthwiseWorker, TakesOneThreadForEachCpuItMayUse) {
+TEST(LengthwiseWorker, UsesOneThreadPerUsableCpu) {
   cpu_set_t allowed, one;
   ASSERT_EQ(sched_getaffinity(0, sizeof(allowed), &allowed), 0);
   if (CPU_COUNT(&allowed) < 2) GTEST_SKIP() << "this machine has one CPU";
@@ -215,7 +215,7 @@ TEST(LengthwiseWorker, TakesOneThreadForEachCpuItMayUse) {
   while (!CPU_ISSET(first, &allowed)) ++first;
   CPU_ZERO(&one);
   CPU_SET(first, &one);
-  // The program inherits it, as from taskset.
+  // The program inherits the affinity, as from taskset.
   ASSERT_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
   Program program({"--server", server.address(), "--device", "cpu"});
   ASSERT_EQ(sched_setaffinity(0, sizeof(allowed), &allowed), 0);
@@ -225,9 +225,9 @@ TEST(LengthwiseWorker, TakesOneThreadForEachCpuItMayUse) {
   EXPECT_THAT(program.ReadToEnd(), HasSubstr(" 1 CPU threads (the CPU affinity)"));
 }
 
-TEST(LengthwiseWorker, WaitsForAServerThatComesLater) {
+TEST(LengthwiseWorker, WaitsForAServerThatStartsLater) {
   FakeWorkerService server;
-  server.Start();  // takes a port
+  server.Start();  // reserves a port
   server.Stop();
   Program program({"--server", server.address(), "--device", "cpu", "--exit_when_idle", "20s"});
   server.Start();
@@ -272,7 +272,8 @@ TEST(LengthwiseWorker, EndsWithItsParentIfAsked) {
                  /*below_parent=*/true);
   ASSERT_TRUE(server.WaitUntil([](const State& state) { return state.acquires == 1; }));
   parent.Signal(SIGKILL);
-  EXPECT_THAT(parent.ReadToEnd(), HasSubstr("SIGTERM"));  // the pipe's end: the worker is gone
+  EXPECT_THAT(parent.ReadToEnd(),
+              HasSubstr("SIGTERM"));  // the pipe ended, so the worker has exited
 }
 
 }  // namespace

@@ -152,8 +152,7 @@ TEST_F(MistakesTest, OfServersAndTokens) {
   ExpectOneLine({{"list", "--server", "gpu-head"},
                  kUsage,
                  "the server \"gpu-head\" (--server) is not HOST:PORT, such as 127.0.0.1:7070, or "
-                 "several of them with "
-                 "commas between"});
+                 "a comma-separated list of them"});
   const std::string none = testing::TempDir() + "/no.token";
   ExpectOneLine({{"list", "--token_file", none},
                  kFailure,

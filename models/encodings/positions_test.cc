@@ -44,7 +44,7 @@ TEST(PositionPolicyTest, RandomizedPositionsAreDifferentSortedAndBelowL) {
   EXPECT_EQ(seen.size(), 50U);
 }
 
-TEST(PositionPolicyTest, ADrawIsAFunctionOfItsStream) {
+TEST(PositionPolicyTest, DrawIsAFunctionOfItsStream) {
   const PositionPolicy policy(Randomized(2048));
   EXPECT_EQ(policy.Draw(SomeStream(3), 30), policy.Draw(SomeStream(3), 30));
   EXPECT_NE(policy.Draw(SomeStream(3), 30), policy.Draw(SomeStream(4), 30));
@@ -78,7 +78,7 @@ TEST(PositionPolicyTest, UnsortedPositionsAreTheSameSetInRandomOrder) {
   EXPECT_NEAR(ascending, 450, 5 * 10);
 }
 
-TEST(PositionPolicyTest, ABatchTakesOneDrawOrOneForEachBlock) {
+TEST(PositionPolicyTest, BatchTakesOneDrawOrOnePerBlock) {
   constexpr auto kPurpose = random::Purpose::kTrainingPositions;
   catalogue::Parameters parameters = Randomized(2048);
   parameters.Set("draws", std::string("shared"));

@@ -36,8 +36,8 @@ bool CanFuse(const at::Tensor& logits) {
                              UsesCudaKernel(FusedOperation::kCrossEntropy, logits.get_device()));
 }
 
-// All tensors are contiguous. Gives the members' sums [P, 3] of kernels::CrossEntropyResult, of
-// which the first, of losses, is differentiable.
+// Returns the members' sums [P, 3] of kernels::CrossEntropyResult. Only the first, of losses, is
+// differentiable. All tensors are contiguous.
 class FusedSums : public torch::autograd::Function<FusedSums> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& logits,
@@ -94,7 +94,7 @@ ClassMeasures CrossEntropy(const at::Tensor& logits, const at::Tensor& classes,
                            const at::Tensor& mask) {
   const at::IntArrayRef outputs_shape = logits.sizes().slice(0, 3);
   TORCH_CHECK(classes.sizes() == outputs_shape && mask.sizes() == outputs_shape,
-              "classes and mask have other shapes than the outputs");
+              "the shapes of classes and mask differ from the outputs'");
   if (CanFuse(logits)) {
     const at::Tensor sums =
         FusedSums::apply(logits.contiguous(), classes.contiguous(), mask.contiguous());

@@ -28,7 +28,7 @@ TEST(OnThreadsTest, EveryUnitIsDoneOnce) {
   }
 }
 
-TEST(OnThreadsTest, AThreadThatIsHeldUpLeavesTheRestToTheOthers) {
+TEST(OnThreadsTest, IdleThreadsTakeOverADelayedThreadsWork) {
   at::set_num_threads(2);
   constexpr int64_t kUnits = 64;
   std::mutex lock;
@@ -41,7 +41,7 @@ TEST(OnThreadsTest, AThreadThatIsHeldUpLeavesTheRestToTheOthers) {
       threads.insert(std::this_thread::get_id());
       if (begin == 0) by_held_up = end - begin;
     }
-    // Whoever has the first unit waits until the others have done all that was left.
+    // The thread with the first unit waits until the others have done all remaining units.
     while (begin == 0) {
       std::this_thread::yield();
       const std::scoped_lock hold(lock);

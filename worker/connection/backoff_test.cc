@@ -21,14 +21,14 @@ TEST(Backoff, DoublesUpToTheMaximumWithinHalfOfJitter) {
   }
 }
 
-TEST(Backoff, StartsAgainAfterASuccess) {
+TEST(Backoff, ResetsAfterASuccess) {
   Backoff backoff(kOptions, 1);
   for (int i = 0; i < 10; ++i) backoff.Next();
   backoff.Reset();
   EXPECT_LE(backoff.Next(), absl::Milliseconds(100));
 }
 
-TEST(Backoff, WorkersWithOtherSeedsWaitOtherTimes) {
+TEST(Backoff, DifferentSeedsGiveDifferentWaits) {
   std::set<absl::Duration> waits;
   for (uint32_t seed = 1; seed <= 20; ++seed) waits.insert(Backoff(kOptions, seed).Next());
   EXPECT_GT(waits.size(), 15u);

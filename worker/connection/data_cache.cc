@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 constexpr char kSuffix[] = ".jsonl";
 
-// Longer than any download takes.
+// Older temporary files are leftovers of killed workers: no download takes this long.
 constexpr std::chrono::hours kOldTemporaryFile(24);
 
 bool HasHash(const std::string& path, absl::string_view sha256) {
@@ -55,7 +55,7 @@ absl::StatusOr<std::string> DataCache::Get(absl::string_view sha256, const Fetch
   }));
   if (const std::string got = hash.Finish(); got != sha256) {
     return absl::DataLossError(
-        absl::StrCat("a file of examples came damaged: its SHA-256 is ", got, ", not ", sha256));
+        absl::StrCat("a downloaded data file is damaged: its SHA-256 is ", got, ", not ", sha256));
   }
   RETURN_IF_ERROR(file->Commit());
   Shrink(path);
@@ -78,7 +78,7 @@ void DataCache::Shrink(const std::string& kept) const {
     const auto used = entry->last_write_time(gone);
     if (!gone && entry->path().extension().string() == platform::kTemporarySuffix &&
         used < fs::file_time_type::clock::now() - kOldTemporaryFile) {
-      platform::DeleteFile(entry->path().string()).IgnoreError();  // of a worker that was killed
+      platform::DeleteFile(entry->path().string()).IgnoreError();  // left by a killed worker
     }
     if (gone || entry->path().extension() != kSuffix) continue;
     bytes += size;

@@ -31,7 +31,7 @@ class DataCacheTest : public ::testing::Test {
   int fetched_ = 0;
 };
 
-TEST_F(DataCacheTest, AFileIsFetchedOnce) {
+TEST_F(DataCacheTest, FileIsFetchedOnce) {
   const auto first = Get("examples");
   ASSERT_TRUE(first.ok()) << first.status();
   EXPECT_EQ(platform::ReadFile(*first).value(), "examples");
@@ -39,7 +39,7 @@ TEST_F(DataCacheTest, AFileIsFetchedOnce) {
   EXPECT_EQ(fetched_, 1);
 }
 
-TEST_F(DataCacheTest, ADamagedFileIsFetchedAgain) {
+TEST_F(DataCacheTest, DamagedFileIsFetchedAgain) {
   const std::string path = Get("examples").value();
   std::ofstream(path) << "damaged!";
   EXPECT_EQ(Get("examples").value(), path);
@@ -47,7 +47,7 @@ TEST_F(DataCacheTest, ADamagedFileIsFetchedAgain) {
   EXPECT_EQ(fetched_, 2);
 }
 
-TEST_F(DataCacheTest, OtherBytesAreRefusedAndLeaveNothing) {
+TEST_F(DataCacheTest, WrongBytesAreRejectedAndDeleted) {
   const auto got = DataCache(options_).Get(platform::Sha256Hex("examples"),
                                            [](const auto& take) { return take("others"); });
   EXPECT_EQ(got.status().code(), absl::StatusCode::kDataLoss);
@@ -60,7 +60,7 @@ TEST_F(DataCacheTest, OtherBytesAreRefusedAndLeaveNothing) {
   EXPECT_TRUE(platform::ListDirectory(options_.directory)->empty());
 }
 
-TEST_F(DataCacheTest, TheLeastRecentlyUsedGoFirst) {
+TEST_F(DataCacheTest, EvictsLeastRecentlyUsedFirst) {
   options_.max_bytes = 25;
   const std::string oldest = Get("0123456789").value();
   const std::string used = Get("abcdefghij").value();
@@ -77,7 +77,7 @@ TEST_F(DataCacheTest, TheLeastRecentlyUsedGoFirst) {
   EXPECT_TRUE(std::filesystem::exists(newest));
 }
 
-TEST_F(DataCacheTest, NamesThatAreNoHashesLeadNowhere) {
+TEST_F(DataCacheTest, RejectsNamesThatAreNotHashes) {
   const auto got = DataCache(options_).Get(
       "../../etc/passwd", [](const auto&) { return absl::InternalError("fetched"); });
   EXPECT_EQ(got.status().code(), absl::StatusCode::kInvalidArgument);
@@ -85,8 +85,8 @@ TEST_F(DataCacheTest, NamesThatAreNoHashesLeadNowhere) {
 
 class DataDeliveryTest : public ConnectionTest {};
 
-// The trial was closed without an outcome, so that its pack was leased again for ever.
-TEST_F(DataDeliveryTest, RegressionAnUnwritableCacheIsNoRefusalOfTheServer) {
+// Regression: the trial was closed without an outcome, so its pack was leased again forever.
+TEST_F(DataDeliveryTest, RegressionUnwritableCacheIsALocalError) {
   const std::string closed = ::testing::TempDir() + "/closed";
   std::filesystem::create_directories(closed);
   std::filesystem::permissions(closed, std::filesystem::perms(0500));
@@ -94,7 +94,7 @@ TEST_F(DataDeliveryTest, RegressionAnUnwritableCacheIsNoRefusalOfTheServer) {
   options_.session.data = &cache;
   const std::string bytes = "examples", sha256 = platform::Sha256Hex(bytes);
   server_.With([&](FakeWorkerService::State& state) { state.artifacts[sha256] = bytes; });
-  // Root may write everywhere.
+  // Root can write everywhere.
   const bool root = geteuid() == 0;
   if (root) {
     ASSERT_EQ(seteuid(65534), 0);

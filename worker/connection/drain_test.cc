@@ -1,4 +1,4 @@
-// A worker that is asked to stop.
+// Tests draining: how a worker stops.
 #include <chrono>
 #include <filesystem>
 #include <string>
@@ -21,7 +21,7 @@ using State = FakeWorkerService::State;
 
 class DrainTest : public ConnectionTest {};
 
-TEST_F(DrainTest, DrainStoresCheckpointsAndGivesTheLeaseBack) {
+TEST_F(DrainTest, DrainStoresCheckpointsAndReleasesTheLease) {
   OfferLease(LeaseOf({"a"}));
   absl::Notification started;
   StartWorker([&](const v1::Lease&, PackSession& session) {
@@ -93,7 +93,7 @@ TEST_F(DrainTest, DrainDoesNotWaitForAHeldHeartbeat) {
   });
 }
 
-TEST_F(DrainTest, DrainEndsAlthoughTheServerIsGone) {
+TEST_F(DrainTest, DrainEndsDuringAnOutage) {
   options_.session.drain_timeout = absl::Milliseconds(100);
   options_.rpc_timeout = absl::Milliseconds(100);
   OfferLease(LeaseOf({"a"}));
@@ -111,7 +111,7 @@ TEST_F(DrainTest, DrainEndsAlthoughTheServerIsGone) {
   EXPECT_TRUE(Join().ok());
 }
 
-// Takes a MiB every 250 ms: longer in all than the server may stand still.
+// Accepts a MiB every 250 ms, so the whole upload takes longer than drain_stall.
 TEST_F(DrainTest, SlowUploadIsStoredBeyondTheStallLimit) {
   options_.session.drain_stall = absl::Seconds(6);
   server_.With([](State& state) { state.upload_pause = absl::Milliseconds(250); });
@@ -152,7 +152,7 @@ TEST_F(DrainTest, DrainTimeoutEndsASlowUpload) {
   });
 }
 
-// What is fetched before the first step must not take a drain's time.
+// A fetch before the first step must not use up a drain's time.
 TEST_F(DrainTest, DrainCancelsDownloads) {
   const std::string bytes = "bytes";
   const std::string directory = testing::TempDir() + "/drain_cancels_downloads";
@@ -203,7 +203,7 @@ TEST_F(DrainTest, LifetimeDrainsTheLeaseAndEndsTheWorker) {
   });
 }
 
-TEST_F(DrainTest, NoLeaseIsTakenThatCannotReachACheckpoint) {
+TEST_F(DrainTest, TooLittleTimeAcquiresNoLease) {
   options_.drain_at = After(absl::Seconds(20));
   options_.shortest_run = absl::Seconds(30);
   OfferLease(LeaseOf({"a"}));
@@ -212,9 +212,9 @@ TEST_F(DrainTest, NoLeaseIsTakenThatCannotReachACheckpoint) {
   server_.With([](State& state) { EXPECT_EQ(state.acquires, 0); });
 }
 
-// The first lease takes half of the time that is left to its first step, so another would need all
-// of the rest and more.
-TEST_F(DrainTest, SlowStartsAreRememberedForTheLastLease) {
+// The first lease takes half of the remaining time to reach its first step, so another lease would
+// need all of the rest or more.
+TEST_F(DrainTest, SlowStartsPreventALastLease) {
   const TimePoint end = After(absl::Seconds(4));
   options_.drain_at = end;
   options_.shortest_run = absl::ZeroDuration();
@@ -240,7 +240,7 @@ TEST_F(DrainTest, DrainWhileWaitingForALeaseEndsAtOnce) {
   EXPECT_TRUE(Stop().ok());
 }
 
-TEST_F(DrainTest, DrainWhileTheServerWasNeverThereEndsAtOnce) {
+TEST_F(DrainTest, DrainBeforeRegistrationEndsAtOnce) {
   server_.Stop();
   StartWorker([](const v1::Lease&, PackSession&) { return absl::OkStatus(); });
   EXPECT_TRUE(Stop().ok());

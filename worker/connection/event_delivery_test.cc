@@ -1,4 +1,4 @@
-// Events arrive once and in order, whatever happens to streams and servers.
+// Tests that events arrive once and in order, whatever happens to streams and servers.
 #include <atomic>
 
 #include "absl/synchronization/notification.h"
@@ -40,12 +40,12 @@ TEST_F(EventDeliveryTest, EventsArriveOnceInOrderDespiteBrokenStreams) {
   ExpectPointsAndOutcome("b", 100);
   server_.With([](State& state) {
     EXPECT_THAT(state.stream_faults, IsEmpty());
-    EXPECT_GT(state.duplicates, 0);  // what was stored and not acknowledged came again
+    EXPECT_GT(state.duplicates, 0);  // stored but unacknowledged events were sent again
     EXPECT_EQ(state.refusals, 0);
   });
 }
 
-TEST_F(EventDeliveryTest, PackGoesOnWhileTheServerIsAwayAndAllEventsArrive) {
+TEST_F(EventDeliveryTest, PackContinuesDuringAnOutage) {
   absl::Notification halfway, restarted;
   OfferLease(LeaseOf({"a"}));
   StartWorker([&](const v1::Lease&, PackSession& session) {
@@ -59,7 +59,7 @@ TEST_F(EventDeliveryTest, PackGoesOnWhileTheServerIsAwayAndAllEventsArrive) {
   });
   halfway.WaitForNotification();
   server_.Stop();
-  server_.With([](State& state) { state.is_registered = false; });  // a server that forgot
+  server_.With([](State& state) { state.is_registered = false; });  // the server forgets the worker
   server_.Start();
   restarted.Notify();
   EXPECT_TRUE(server_.WaitUntil([](const State& state) {
@@ -86,8 +86,7 @@ TEST_F(EventDeliveryTest, EmitBlocksWhileSpoolIsFull) {
     session.Emit(0, Completed());
     return absl::OkStatus();
   });
-  // Heartbeats tell when the spool is as full as it gets: 20,000 bytes hold fewer than 20 such
-  // events.
+  // Heartbeats show when the spool is full: 20,000 bytes hold fewer than 20 such events.
   EXPECT_TRUE(server_.WaitUntil([](const State& state) {
     return !state.heartbeats.empty() &&
            state.heartbeats.back().measurements().unsent_bytes() > 18'000;
@@ -122,7 +121,7 @@ TEST_F(EventDeliveryTest, GapInTheServersSequenceIsFilled) {
   });
 }
 
-TEST_F(EventDeliveryTest, BatchThatVanishedIsSentAgainOnAnotherStream) {
+TEST_F(EventDeliveryTest, LostBatchIsResentOnANewStream) {
   options_.session.sender.acknowledgement_timeout = absl::Milliseconds(50);
   server_.With([](State& state) { state.vanishing_batches = 1; });
   OfferLease(LeaseOf({"a"}));

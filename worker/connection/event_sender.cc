@@ -129,8 +129,8 @@ void EventSender::SendUntilBroken() {
   const absl::Status status = stream->Close();
   if (stream->heard_anything()) backoff_.Reset();
   if (stopping()) return;
-  reachability_.Failed(silent        ? absl::DeadlineExceededError("no acknowledgement came")
-                       : status.ok() ? absl::UnavailableError("the server ended it")
+  reachability_.Failed(silent ? absl::DeadlineExceededError("it acknowledged no events in time")
+                       : status.ok() ? absl::UnavailableError("the server ended the event stream")
                                      : status);
 }
 
@@ -156,7 +156,7 @@ void EventSender::Upload(const Outbox::Upload& upload) {
   } else if (status.code() == absl::StatusCode::kPermissionDenied) {
     outbox_.CloseTrial(upload.trial);
   } else if (IsTransient(status) || status.code() == absl::StatusCode::kDataLoss) {
-    // DATA_LOSS: damaged on its way.
+    // Retries DATA_LOSS too, because the bytes were damaged in transit.
     reachability_.Failed(status);
     outbox_.Sleep(After(upload_backoff_.Next()));
   } else {

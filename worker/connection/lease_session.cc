@@ -44,7 +44,7 @@ absl::Status LeaseSession::Fetch(
   request.set_sha256(std::string(sha256));
   LENGTHWISE_FAILPOINT("session.fetch.before");
   Backoff backoff(options_.sender.backoff);
-  // What a drain stores was trained already.
+  // A drain ends the fetch: a trial that has not loaded its checkpoint has nothing new to store.
   while (!outbox_.stopped(trial) && !draining_.load(std::memory_order_acquire)) {
     const absl::Status status = ask(request);
     if (absl::IsPermissionDenied(status)) outbox_.CloseTrial(trial);
@@ -54,7 +54,7 @@ absl::Status LeaseSession::Fetch(
                                       ShortReason(status), "); retrying"));
     outbox_.Sleep(After(backoff.Next()));
   }
-  return absl::CancelledError(absl::StrCat("the lease of ", name, " is over, or drains"));
+  return absl::CancelledError(absl::StrCat("the lease of ", name, " has ended or is draining"));
 }
 
 absl::StatusOr<std::string> LeaseSession::FetchCheckpoint(int64_t trial) {
@@ -78,7 +78,7 @@ absl::StatusOr<std::string> LeaseSession::FetchCheckpoint(int64_t trial) {
 absl::StatusOr<std::string> LeaseSession::FetchData(int64_t trial, absl::string_view sha256,
                                                     int64_t bytes) {
   if (options_.data == nullptr) {
-    return absl::FailedPreconditionError("this worker keeps no files of examples");
+    return absl::FailedPreconditionError("this worker stores no files of examples");
   }
   std::string path;
   const absl::Status status =
@@ -94,10 +94,11 @@ absl::StatusOr<std::string> LeaseSession::FetchData(int64_t trial, absl::string_
           path = *std::move(got);
           return absl::OkStatus();
         }
-        // A disk's refusal must not read as the server's, which ends the lease or is retried.
+        // An error of the local disk must not look like the server's, which would be retried or end
+        // the lease.
         if (download.ok() || !taken.ok()) {
           return absl::FailedPreconditionError(
-              absl::StrCat("cannot keep a file of examples: ", got.status().message()));
+              absl::StrCat("cannot store a file of examples: ", got.status().message()));
         }
         return got.status();
       });
@@ -143,7 +144,7 @@ void LeaseSession::AddMeasurements(v1::WorkerMeasurements& measurements) {
     measurements.set_trials(measurements.trials() + 1);
     const v1::TrialProgress& newest = progress_[trial].newest;
     if (newest.phase() != v1::TrialProgress::TRAINING) continue;
-    // The members of a pack take their steps together.
+    // The members of a pack step together, so their common rate is the maximum, not the sum.
     const double rate = newest.steps_per_second();
     measurements.set_steps_per_second(std::max(measurements.steps_per_second(), rate));
     measurements.set_model_steps_per_second(measurements.model_steps_per_second() + rate);
@@ -189,7 +190,7 @@ void LeaseSession::Apply(const v1::HeartbeatResponse& response) {
 void LeaseSession::Preempt(const std::string& reason) {
   {
     platform::MutexLock lock(mutex_);
-    if (!preemption_.empty()) return;  // it is said until the lease has ended
+    if (!preemption_.empty()) return;  // the directive is repeated until the lease ends
     preemption_ = reason.empty() ? "the server wanted it back" : reason;
   }
   platform::LogInfo(absl::StrCat("lease ", lease_.fencing_token(), ": ", reason,
@@ -226,7 +227,8 @@ bool LeaseSession::Flush() {
       platform::MutexLock lock(mutex_);
       end = drain_end_;
     }
-    // The runner's last step was no stall of the server's.
+    // Restarts the stall timer: the time of the runner's last step does not count as a stall of the
+    // server.
     outbox_.SetPatience(end, options_.drain_stall);
   }
   return outbox_.Flush();

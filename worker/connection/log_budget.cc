@@ -9,7 +9,7 @@ std::string PlainText(absl::string_view text, size_t max_bytes) {
   std::string plain = platform::PrintableText(text);
   if (plain.size() <= max_bytes) return plain;
   size_t end = max_bytes;
-  // Not in the middle of a character.
+  // Cuts between UTF-8 characters.
   while (end > 0 && (static_cast<unsigned char>(plain[end]) & 0xC0) == 0x80) --end;
   return absl::StrCat(plain.substr(0, end), "... (", plain.size() - end, " bytes more)");
 }
@@ -19,7 +19,7 @@ bool LogBudget::Take(v1::LogLine& line) {
   if (lines_ == kMaxLogLines + 1) {
     line.set_severity(v1::LogLine::WARNING);
     line.set_text(absl::StrCat("this attempt has written ", kMaxLogLines,
-                               " lines; what follows is left out"));
+                               " lines; further lines are dropped"));
     return true;
   }
   line.set_text(PlainText(line.text(), kMaxLogLineBytes));

@@ -12,7 +12,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-TEST(LogBudget, SaysThatItStopsAndThenStops) {
+TEST(LogBudget, AnnouncesTheLimitOnce) {
   LogBudget budget;
   v1::LogLine line;
   for (int64_t i = 0; i < kMaxLogLines; ++i) {
@@ -21,13 +21,13 @@ TEST(LogBudget, SaysThatItStopsAndThenStops) {
     ASSERT_EQ(line.text(), "line");
   }
   ASSERT_TRUE(budget.Take(line));
-  EXPECT_THAT(line.text(), HasSubstr("left out"));
+  EXPECT_THAT(line.text(), HasSubstr("further lines are dropped"));
   EXPECT_EQ(line.severity(), v1::LogLine::WARNING);
   EXPECT_FALSE(budget.Take(line));
   EXPECT_FALSE(budget.Take(line));
 }
 
-TEST(LogBudget, CutsALongLineAndSaysSo) {
+TEST(LogBudget, TruncatesLongLinesWithANote) {
   LogBudget budget;
   v1::LogLine line;
   line.set_text(std::string(100'000, 'x'));
@@ -36,8 +36,8 @@ TEST(LogBudget, CutsALongLineAndSaysSo) {
   EXPECT_THAT(line.text(), HasSubstr("(" + std::to_string(100'000 - kMaxLogLineBytes) + " bytes"));
 }
 
-TEST(LogBudget, StaysWithinWhatTheServerTakes) {
-  // With the line that says that it stops, and lines of the worker about the trial's own events.
+TEST(LogBudget, StaysBelowTheServersLimits) {
+  // Includes the line about dropped lines, and the worker's lines about the trial's own events.
   EXPECT_LE(kMaxLogLines + 100, server::kMaxLogLines);
   EXPECT_LE(static_cast<int64_t>(kMaxLogLineBytes) + 100, server::kMaxLogLineBytes);
 }

@@ -52,8 +52,9 @@ void Outbox::Put(int64_t trial, v1::Event event) {
   }
   if (const auto bytes = static_cast<int64_t>(event.ByteSizeLong());
       bytes > options_.max_event_bytes && !event.has_outcome()) {
-    SetLogLine(event, absl::StrCat("an event of ", bytes, " bytes was left out: the largest has ",
-                                   options_.max_event_bytes));
+    SetLogLine(event,
+               absl::StrCat("an event of ", bytes, " bytes was dropped; the limit in bytes is ",
+                            options_.max_event_bytes));
   }
   Item item;
   item.is_outcome = event.has_outcome();

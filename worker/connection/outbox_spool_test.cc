@@ -1,5 +1,5 @@
-// The outbox with a spool: while the server is away training goes on, within bounds, and everything
-// is handed in afterwards, in order and once.
+// Tests the outbox with a spool: during an outage training continues within the limits, and
+// afterwards everything is delivered once and in order.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -53,7 +53,7 @@ v1::Event Outcome() {
   return event;
 }
 
-// What a server has stored: takes what comes as the real one does.
+// Fake server state: stores items like the real server.
 class Store {
  public:
   v1::StreamEventsResponse Take(const v1::StreamEventsRequest& batch) {
@@ -84,7 +84,7 @@ v1::Checkpoint Stored(const Outbox::Upload& upload) {
   return checkpoint;
 }
 
-// One try to send something; false when there was nothing to send.
+// Tries to send one item. Returns false if there was none.
 bool SendOne(Outbox& outbox, Store& store) {
   const Outbox::Work work = outbox.Next(std::chrono::steady_clock::now());
   if (const auto* upload = std::get_if<Outbox::Upload>(&work)) {
@@ -100,7 +100,7 @@ bool SendOne(Outbox& outbox, Store& store) {
 TEST(OutboxSpool, TrainingContinuesDuringAnOutage) {
   Spool spool({.directory = NewDirectory(), .file_bytes = 100'000});
   Outbox outbox(LeaseOf(1), {.max_bytes = 200'000, .spool = &spool});
-  // Six times what memory may hold: without a spool the first lines would wait for ever.
+  // Six times the memory limit: without a spool, Put would block forever.
   for (int64_t step = 1; step <= 200; ++step) {
     outbox.Put(0, Points(step, 1000));
     if (step % 50 == 0) outbox.PutCheckpoint(0, step, std::string(100'000, 'a' + step % 26));
@@ -135,14 +135,14 @@ TEST(OutboxSpool, TrainingContinuesDuringAnOutage) {
   EXPECT_EQ(spool.bytes(), 0) << "the disk's space is free again";
 }
 
-TEST(OutboxSpool, TrainingWaitsOnlyWhenTheSpoolIsFullToo) {
+TEST(OutboxSpool, TrainingBlocksOnceTheSpoolIsFull) {
   Spool spool({.directory = NewDirectory(), .max_bytes = 20'000, .file_bytes = 5'000});
   Outbox outbox(LeaseOf(1), {.max_bytes = 10'000, .spool = &spool});
   std::atomic<int> put = 0;
   auto producer = std::async(std::launch::async, [&] {
     for (int64_t step = 1; step <= 20; ++step, ++put) outbox.Put(0, Points(step, 1000));
   });
-  // Seven events of 4,000 bytes are more than both may hold.
+  // Seven events of 4,000 bytes exceed memory and spool together.
   Store store;
   while (store.log(0).size() < 20) {
     EXPECT_LE(spool.bytes(), 20'000);
@@ -153,7 +153,7 @@ TEST(OutboxSpool, TrainingWaitsOnlyWhenTheSpoolIsFullToo) {
   EXPECT_EQ(spool.bytes(), 0);
 }
 
-TEST(OutboxSpool, WithoutADiskTrainingWaitsAsWithoutASpool) {
+TEST(OutboxSpool, UnwritableSpoolBlocksLikeNone) {
   Spool spool({.directory = "/proc/none/spool"});
   Outbox outbox(LeaseOf(1), {.max_bytes = 10'000, .spool = &spool});
   auto producer = std::async(std::launch::async, [&] {
@@ -167,7 +167,7 @@ TEST(OutboxSpool, WithoutADiskTrainingWaitsAsWithoutASpool) {
   producer.get();
 }
 
-TEST(OutboxSpool, ClosingATrialGivesItsSpaceBackAndWakesItsProducer) {
+TEST(OutboxSpool, ClosingATrialFreesItsSpace) {
   Spool spool({.directory = NewDirectory(), .max_bytes = 20'000});
   Outbox outbox(LeaseOf(2), {.max_bytes = 5'000, .spool = &spool});
   outbox.Put(1, Points(1, 1000));
@@ -183,9 +183,9 @@ TEST(OutboxSpool, ClosingATrialGivesItsSpaceBackAndWakesItsProducer) {
   EXPECT_EQ(spool.bytes(), 0);
 }
 
-// Whatever the order of outages, partial acknowledgements and broken streams: the server's log of
-// each trial is what was put, once and in order, and the bounds hold.
-TEST(OutboxSpool, AnyScheduleHandsInEverythingOnceAndInOrder) {
+// Invariant under random outages, partial acknowledgements and broken streams: the server's log of
+// each trial has every item once and in order, and the limits hold.
+TEST(OutboxSpool, AnyScheduleDeliversOnceAndInOrder) {
   constexpr int kTrials = 3;
   for (uint32_t seed = 1; seed <= 30; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
@@ -220,11 +220,11 @@ TEST(OutboxSpool, AnyScheduleHandsInEverythingOnceAndInOrder) {
       }
       const Outbox::Work work = outbox.Next(std::chrono::steady_clock::now());
       if (const auto* upload = std::get_if<Outbox::Upload>(&work)) {
-        if (random() % 3 == 0) continue;  // failed: it is handed out again
+        if (random() % 3 == 0) continue;  // failed: Next returns it again
         outbox.UploadStored(*upload, Stored(*upload));
       } else if (const auto* batch = std::get_if<v1::StreamEventsRequest>(&work)) {
         switch (random() % 4) {
-          case 0:  // lost on its way
+          case 0:  // lost in transit
             outbox.Resend();
             break;
           case 1:  // stored, but the acknowledgement is lost
@@ -253,8 +253,8 @@ TEST(OutboxSpool, AnyScheduleHandsInEverythingOnceAndInOrder) {
   }
 }
 
-// A gap calls for the events before a checkpoint again while the checkpoint is uploaded, and memory
-// then spools them: the upload was no longer found, and was made again.
+// Regression: a gap made events before a checkpoint unsent during its upload, and full memory then
+// spooled them. The upload was no longer found and was repeated.
 TEST(OutboxSpool, RegressionAnUploadIsFoundBehindASpooledBlock) {
   Spool spool({.directory = NewDirectory()});
   Outbox outbox(LeaseOf(1), {.max_bytes = 200'000, .spool = &spool});

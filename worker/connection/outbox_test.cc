@@ -53,7 +53,7 @@ v1::StreamEventsResponse Answer(
   return response;
 }
 
-// The next batch, or an empty one where there is none at the moment.
+// Returns the next batch, or an empty one if there is none now.
 v1::StreamEventsRequest NextBatch(Outbox& outbox) {
   const Outbox::Work work = outbox.Next(std::chrono::steady_clock::now());
   const auto* batch = std::get_if<v1::StreamEventsRequest>(&work);
@@ -94,7 +94,7 @@ TEST(Outbox, TrialsTakeTurns) {
   EXPECT_THAT(order, ElementsAre("trial0", "trial1", "trial0", "trial1"));
 }
 
-TEST(Outbox, SendsAgainExactlyWhatWasNotAcknowledged) {
+TEST(Outbox, ResendsExactlyTheUnacknowledgedEvents) {
   Outbox outbox(LeaseOf(1), {});
   for (int i = 0; i < 5; ++i) outbox.Put(0, LogEvent("x"));
   EXPECT_THAT(Sequences(NextBatch(outbox)), ElementsAre(1, 2, 3, 4, 5));
@@ -120,7 +120,7 @@ TEST(Outbox, EventsBehindACheckpointWaitForItsUpload) {
   ASSERT_NE(upload, nullptr);
   EXPECT_EQ(upload->step, 100);
   EXPECT_EQ(*upload->bytes, "bytes");
-  // Not told about a result: it is handed out again.
+  // Without a result, Next returns the upload again.
   EXPECT_TRUE(std::holds_alternative<Outbox::Upload>(outbox.Next(kNever)));
   v1::Checkpoint checkpoint;
   checkpoint.set_sha256("sum");
@@ -129,7 +129,7 @@ TEST(Outbox, EventsBehindACheckpointWaitForItsUpload) {
   ASSERT_THAT(Sequences(batch), ElementsAre(2, 3));
   EXPECT_EQ(batch.events(0).checkpoint().sha256(), "sum");
   EXPECT_EQ(batch.events(0).step(), 100);
-  // After a broken stream the event is sent again, without another upload.
+  // After a broken stream, the event is sent again without another upload.
   outbox.Resend();
   EXPECT_THAT(Sequences(NextBatch(outbox)), ElementsAre(1, 2, 3));
 }
@@ -146,17 +146,18 @@ TEST(Outbox, RefusedArtifactBecomesAFailure) {
   EXPECT_EQ(batch.events(0).outcome().reason(),
             "the server does not store the checkpoint of step 100 (5 bytes): too large");
   EXPECT_TRUE(outbox.stopped(0));
-  // A run that goes on for a while adds nothing.
+  // Further items of a run that continues are dropped.
   outbox.Put(0, LogEvent("later"));
   outbox.Acknowledge(Answer(0, 1));
   EXPECT_TRUE(outbox.finished(0));
   EXPECT_EQ(outbox.unsent_events(), 0);
 }
 
-TEST(Outbox, EventTooLargeForAMessageBecomesALogLine) {
+TEST(Outbox, OversizedEventBecomesALogLine) {
   Outbox outbox(LeaseOf(1), {.max_event_bytes = 1000});
   outbox.Put(0, LogEvent(std::string(2000, 'x')));
-  EXPECT_THAT(NextBatch(outbox).events(0).log_line().text(), HasSubstr("was left out"));
+  EXPECT_THAT(NextBatch(outbox).events(0).log_line().text(),
+              HasSubstr("bytes was dropped; the limit"));
 }
 
 TEST(Outbox, GapIsFilledFromTheAcknowledgedNumberOn) {
@@ -168,7 +169,7 @@ TEST(Outbox, GapIsFilledFromTheAcknowledgedNumberOn) {
   EXPECT_THAT(Sequences(NextBatch(outbox)), ElementsAre(5, 6));
 }
 
-TEST(Outbox, GapBeforeWhatWasAcknowledgedEndsTheLease) {
+TEST(Outbox, GapBeforeAcknowledgedEventsEndsTheLease) {
   Outbox outbox(LeaseOf(2), {});
   outbox.Put(0, LogEvent("x"));
   NextBatch(outbox);
@@ -180,7 +181,7 @@ TEST(Outbox, GapBeforeWhatWasAcknowledgedEndsTheLease) {
   EXPECT_FALSE(outbox.Flush());
 }
 
-TEST(Outbox, StaleLeaseClosesTheTrialAndNoOther) {
+TEST(Outbox, StaleLeaseClosesOnlyItsTrial) {
   Outbox outbox(LeaseOf(2), {});
   outbox.Put(0, LogEvent("x"));
   outbox.Put(1, LogEvent("y"));
@@ -221,11 +222,11 @@ TEST(Outbox, NothingFollowsAnOutcome) {
   EXPECT_TRUE(outbox.finished(0));
 }
 
-TEST(Outbox, PutWaitsForRoomAndGoesOnWhenTheServerHasTakenSome) {
+TEST(Outbox, PutBlocksUntilThereIsRoom) {
   Outbox outbox(LeaseOf(1), {.max_bytes = 10'000});
   outbox.Put(0, LogEvent(std::string(9'000, 'x')));
   NextBatch(outbox);
-  // The box counts at least the bytes of its events: 18,000 cannot be in it at once.
+  // The box counts at least the bytes of its events, so it cannot hold 18,000 at once.
   std::atomic<bool> acknowledged = false;
   auto put = std::async(std::launch::async, [&] {
     outbox.Put(0, LogEvent(std::string(9'000, 'y')));
@@ -239,13 +240,13 @@ TEST(Outbox, PutWaitsForRoomAndGoesOnWhenTheServerHasTakenSome) {
   EXPECT_THAT(Sequences(NextBatch(outbox)), ElementsAre(2));
 }
 
-TEST(Outbox, ItemLargerThanTheBoxPassesAlone) {
+TEST(Outbox, ItemAboveTheLimitPassesAlone) {
   Outbox outbox(LeaseOf(1), {.max_bytes = 1'000});
-  outbox.PutCheckpoint(0, 1, std::string(5'000, 'x'));  // does not wait
+  outbox.PutCheckpoint(0, 1, std::string(5'000, 'x'));  // does not block
   EXPECT_EQ(outbox.unsent_events(), 1);
 }
 
-TEST(Outbox, ClosingWakesWhoWaitsAndDropsWhatWaited) {
+TEST(Outbox, ClosingDropsItemsAndWakesWaiters) {
   for (const bool all : {false, true}) {
     Outbox outbox(LeaseOf(1), {.max_bytes = 1'000});
     outbox.Put(0, LogEvent(std::string(900, 'x')));
@@ -271,14 +272,14 @@ TEST(Outbox, PatienceEndsWaiting) {
   EXPECT_FALSE(outbox.Flush());
 }
 
-// Later than all times that were read before.
+// Later than all times read before.
 void LetTimePass() {
   const TimePoint start = std::chrono::steady_clock::now();
   while (std::chrono::steady_clock::now() == start) {
   }
 }
 
-TEST(Outbox, ProgressPutsOffTheStallButNotTheEnd) {
+TEST(Outbox, ProgressDelaysTheStallButNotTheEnd) {
   Outbox outbox(LeaseOf(1), {});
   outbox.Put(0, LogEvent("x"));
   outbox.SetPatience(After(absl::Hours(10)), absl::Hours(1));
@@ -293,7 +294,7 @@ TEST(Outbox, ProgressPutsOffTheStallButNotTheEnd) {
   EXPECT_EQ(outbox.patience(), end);
 }
 
-// A runner whose last step takes longer than the stall has offered nothing yet.
+// Without items there is nothing to stall: a runner's last step may take longer than the timeout.
 TEST(Outbox, StallBeginsWithTheFirstItem) {
   Outbox outbox(LeaseOf(1), {});
   outbox.SetPatience(kNever, absl::Hours(1));
@@ -304,7 +305,7 @@ TEST(Outbox, StallBeginsWithTheFirstItem) {
   EXPECT_GT(first, drain);
   LetTimePass();
   outbox.Put(0, LogEvent("y"));
-  EXPECT_EQ(outbox.patience(), first) << "more to take is no sign that anything is taken";
+  EXPECT_EQ(outbox.patience(), first) << "further items are not progress";
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What did not fit the device's memory is not leased again, by whatever server.
+// Tests that no server leases a pack again that did not fit the device's memory.
 #include "worker/connection/pack_capacities.h"
 
 #include <string>
@@ -21,7 +21,7 @@ v1::HeartbeatRequest Untold(const PackCapacities& capacities) {
   return request;
 }
 
-TEST(PackCapacities, AreHalfOfWhatDidNotFitAndNeverGrow) {
+TEST(PackCapacities, HalveAndNeverGrow) {
   PackCapacities capacities;
   EXPECT_FALSE(capacities.ForgetTold());
   capacities.DidNotFit("alone", 1);
@@ -33,12 +33,12 @@ TEST(PackCapacities, AreHalfOfWhatDidNotFitAndNeverGrow) {
   EXPECT_EQ(Untold(capacities).capacities(0).max_pack_size(), 2);
 }
 
-TEST(PackCapacities, AreToldOnceAndAgainWhenTheyChangeOrTheServerForgot) {
+TEST(PackCapacities, AreReportedOncePerChangeAndServer) {
   PackCapacities capacities;
   capacities.DidNotFit("small", 8);
   const v1::HeartbeatRequest answered = Untold(capacities);
-  EXPECT_EQ(Untold(capacities).capacities_size(), 1) << "nobody has answered yet";
-  // Learned while the request was under way.
+  EXPECT_EQ(Untold(capacities).capacities_size(), 1) << "no server has answered yet";
+  // Learned while the request was in flight.
   capacities.DidNotFit("small", 4);
   capacities.Told(answered);
   ASSERT_THAT(Untold(capacities).capacities(), SizeIs(1));
@@ -51,7 +51,7 @@ TEST(PackCapacities, AreToldOnceAndAgainWhenTheyChangeOrTheServerForgot) {
 
 class PackCapacitiesTest : public ConnectionTest {};
 
-TEST_F(PackCapacitiesTest, AServerThatWasRestartedIsToldBeforeItsFirstLease) {
+TEST_F(PackCapacitiesTest, RestartedServerLearnsBeforeItsFirstLease) {
   v1::Lease lease = LeaseOf({"a", "b", "c", "d"});
   lease.set_shape("wide");
   OfferLease(lease);
@@ -80,7 +80,7 @@ TEST_F(PackCapacitiesTest, AServerThatWasRestartedIsToldBeforeItsFirstLease) {
       [&](const State& state) { return state.heartbeats.size() > heartbeats + 2; }));
   server_.With([&](State& state) {
     EXPECT_EQ(told(state), 1);
-    // Another server, in effect.
+    // Equivalent to another server.
     state.heartbeats.clear();
     state.is_registered = false;
   });

@@ -26,12 +26,12 @@ class ReachabilityTest : public testing::Test {
       "connect to remote host: Connection refused");
 };
 
-TEST_F(ReachabilityTest, SaysNothingWhileAllIsWell) {
+TEST_F(ReachabilityTest, LogsNothingWhileReachable) {
   reachability_.Succeeded();
   EXPECT_THAT(lines_, IsEmpty());
 }
 
-TEST_F(ReachabilityTest, SaysOnceThatTheServerIsAwayAndOnceThatItIsBack) {
+TEST_F(ReachabilityTest, LogsBeginAndEndOfAnOutage) {
   for (int i = 0; i < 5; ++i) reachability_.Failed(refused_);
   for (int i = 0; i < 5; ++i) reachability_.Succeeded();
   EXPECT_THAT(lines_,
@@ -45,7 +45,7 @@ TEST_F(ReachabilityTest, RepeatsOncePerMinute) {
   EXPECT_THAT(lines_, SizeIs(3));
 }
 
-TEST_F(ReachabilityTest, NamesAnErrorThatTheServerGave) {
+TEST_F(ReachabilityTest, LogsErrorsOfTheServer) {
   reachability_.Failed(absl::InternalError("disk: full"));
   EXPECT_THAT(lines_, ElementsAre("server 127.0.0.1:7070 answers INTERNAL: disk: full; retrying"));
 }

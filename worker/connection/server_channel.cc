@@ -17,10 +17,10 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateServerChannel(
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(rpc::kMaxMessageBytes);
   arguments.SetMaxSendMessageSize(rpc::kMaxMessageBytes);
-  // gRPC's own default would wait up to two minutes before it notices that the server is back.
+  // With gRPC's default, the worker would notice up to two minutes late that the server is back.
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, milliseconds(reconnect.initial));
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, milliseconds(reconnect.maximum));
-  // In spite of its name, how long one attempt to connect may take.
+  // Despite its name, this is the timeout of one connection attempt.
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 5'000);
   return rpc::CreateChannel(options, arguments);
 }

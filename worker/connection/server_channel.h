@@ -1,4 +1,4 @@
-// The channel to the server, and its errors as absl's.
+// Creates the channel to the server and converts gRPC's errors to absl::Status.
 #ifndef LENGTHWISE_WORKER_CONNECTION_SERVER_CHANNEL_H_
 #define LENGTHWISE_WORKER_CONNECTION_SERVER_CHANNEL_H_
 

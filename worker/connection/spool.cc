@@ -36,8 +36,8 @@ absl::StatusOr<Spool::Record> Spool::Reserve(int64_t size, std::shared_ptr<File>
   MutexLock lock(mutex_);
   if (bytes_ + size > options_.max_bytes) {
     return absl::ResourceExhaustedError(absl::StrCat("the spool in ", options_.directory,
-                                                     " has its --spool_bytes, ", options_.max_bytes,
-                                                     " bytes"));
+                                                     " has reached --spool_bytes, ",
+                                                     options_.max_bytes, " bytes"));
   }
   auto newest = files_.find(newest_);
   if (newest == files_.end() || newest->second->size >= options_.file_bytes) {

@@ -21,7 +21,7 @@ std::string NewDirectory() {
   return path;
 }
 
-TEST(Spool, GivesRecordsBackInAnyOrder) {
+TEST(Spool, ReadsRecordsInAnyOrder) {
   Spool spool({.directory = NewDirectory(), .file_bytes = 10});
   const auto a = spool.Write("the first record");
   const auto b = spool.Write("b");
@@ -33,7 +33,7 @@ TEST(Spool, GivesRecordsBackInAnyOrder) {
   EXPECT_EQ(*spool.Read(*b), "b");
 }
 
-TEST(Spool, TakesNoMoreThanItMayAndAgainWhenSomeIsReleased) {
+TEST(Spool, EnforcesItsLimit) {
   Spool spool({.directory = NewDirectory(), .max_bytes = 100, .file_bytes = 40});
   const auto a = spool.Write(std::string(50, 'a'));
   const auto b = spool.Write(std::string(50, 'b'));
@@ -47,7 +47,7 @@ TEST(Spool, TakesNoMoreThanItMayAndAgainWhenSomeIsReleased) {
   EXPECT_EQ(*spool.Read(*b), std::string(50, 'b'));
 }
 
-TEST(Spool, LeavesNoFileBehindAndIsForItsUserAlone) {
+TEST(Spool, LeavesNoFileAndIsPrivate) {
   const std::string directory = NewDirectory();
   Spool spool({.directory = directory});
   EXPECT_FALSE(std::filesystem::exists(directory)) << "nothing was written yet";
@@ -58,25 +58,25 @@ TEST(Spool, LeavesNoFileBehindAndIsForItsUserAlone) {
   EXPECT_EQ(status.st_mode & 0777, 0700u);
 }
 
-TEST(Spool, ADiskThatCannotBeWrittenIsOneWithoutRoom) {
+TEST(Spool, UnwritableDiskCountsAsFull) {
   const std::string directory = NewDirectory();
   testing::internal::CaptureStderr();
   Spool spool({.directory = directory + "/file/spool"});
   std::filesystem::create_directories(directory);
-  fclose(fopen((directory + "/file").c_str(), "w"));  // where a directory would have to be
+  fclose(fopen((directory + "/file").c_str(), "w"));  // blocks the creation of a directory
   EXPECT_FALSE(spool.Write("a"));
   EXPECT_FALSE(spool.Write("b"));
   std::filesystem::remove(directory + "/file");
   EXPECT_TRUE(spool.Write("c"));
   const std::string log = testing::internal::GetCapturedStderr();
-  // Once, and when it is over.
+  // Logged once at the failure and once when it is over.
   EXPECT_THAT(log, testing::HasSubstr("training waits when memory is full"));
   EXPECT_EQ(log.find("training waits"), log.rfind("training waits"));
   EXPECT_THAT(log, testing::HasSubstr("accepts events and checkpoints again"));
 }
 
 TEST(Spool, FailedWriteHarmsNoOtherRecord) {
-  // A limit on the size of files fails writes as a full disk does: in the middle.
+  // A file size limit fails writes in the middle, like a full disk.
   signal(SIGXFSZ, SIG_IGN);
   rlimit limit;
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &limit), 0);

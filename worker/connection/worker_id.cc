@@ -28,7 +28,7 @@ absl::Status ValidateWorkerId(absl::string_view id) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(absl::StrCat("worker id \"", std::string(id),
-                                                 "\": accepted are 1 to ", kMaxLength,
+                                                 "\": must have 1 to ", kMaxLength,
                                                  " of the characters a-z, 0-9 and -"));
 }
 
@@ -36,7 +36,7 @@ std::string MakeWorkerId(absl::string_view host, absl::string_view device, pid_t
   std::string device_name = Sanitized(device.substr(0, 20));
   std::erase(device_name, '-');  // "cuda:0" is "cuda0"
   const std::string tail = absl::StrCat("-", device_name, "-", process);
-  // The host's first label says enough.
+  // The host's first label is enough to recognize it.
   std::string name = Sanitized(host.substr(0, host.find('.')));
   if (name.empty()) name = "worker";
   name.resize(std::min(name.size(), kMaxLength - tail.size()));

@@ -22,12 +22,12 @@ TEST(WorkerId, IsAlwaysValid) {
   }
 }
 
-TEST(WorkerId, RefusesWhatTheServerWould) {
+TEST(WorkerId, RejectsWhatTheServerRejects) {
   EXPECT_TRUE(ValidateWorkerId(std::string(60, 'a')).ok());
   EXPECT_FALSE(ValidateWorkerId(std::string(61, 'a')).ok());
   EXPECT_FALSE(ValidateWorkerId("").ok());
   EXPECT_EQ(ValidateWorkerId("Node 1").message(),
-            "worker id \"Node 1\": accepted are 1 to 60 of the characters a-z, 0-9 and -");
+            "worker id \"Node 1\": must have 1 to 60 of the characters a-z, 0-9 and -");
 }
 
 }  // namespace

@@ -89,7 +89,7 @@ absl::Status Connection::Run() {
     absl::StatusOr<v1::Lease> lease = AcquireLease(wait);
     if (lease.ok() && lease->trials().empty()) {
       if (std::chrono::steady_clock::now() >= idle_end) break;
-      // A server that does not wait must not be asked in a tight loop.
+      // Avoids a tight loop if the server answers without waiting.
       if (std::chrono::steady_clock::now() - asked < absl::ToChronoNanoseconds(wait / 2)) {
         Wait(backoff.Next());
       } else {
@@ -101,23 +101,23 @@ absl::Status Connection::Run() {
       if (status.ok()) {
         backoff.Reset();
       } else {
-        // Another worker may fare better with the pack: it gets a chance to lease it.
+        // Gives another worker, which may be able to run the pack, a chance to lease it.
         Wait(backoff.Next());
       }
     } else if (lease.status().code() == absl::StatusCode::kNotFound) {
       presence->RegistrationLost();
     } else if (!draining()) {
-      // The presence tells when the server is away.
+      // Transient errors are not logged here: the presence reports that the server is unreachable.
       if (!IsTransient(lease.status())) {
         platform::LogWarning(
-            absl::StrCat("asking for a lease failed: ", lease.status().ToString(), "; retrying"));
+            absl::StrCat("cannot acquire a lease: ", lease.status().ToString(), "; retrying"));
       }
       Wait(backoff.Next());
       if (std::chrono::steady_clock::now() >= idle_end) break;
     }
   }
   if (result.ok() && std::chrono::steady_clock::now() >= idle_end) {
-    platform::LogInfo("no lease for long enough: exiting");
+    platform::LogInfo("idle for too long without a lease: exiting");
   }
   std::unique_ptr<Presence> ended;
   {
@@ -127,8 +127,8 @@ absl::Status Connection::Run() {
     changed_.NotifyAll();
   }
   if (timer.joinable()) timer.join();
-  // Outside of the lock: it joins a thread. As briefly as a lease is given back to a server that
-  // may be away.
+  // Called without the lock, because it joins a thread. Limited to 2 s, like the release of a lease
+  // to a server that may be away.
   if (result.ok()) ended->SayGoodbye(std::min(options_.rpc_timeout, absl::Seconds(2)));
   return result;
 }
@@ -147,7 +147,7 @@ void Connection::DrainInTime() {
     }
     if (ended_ || draining_) return;
   }
-  platform::LogInfo("the lifetime is nearly over: storing checkpoints");
+  platform::LogInfo("the lifetime is about to end: draining and storing checkpoints");
   Drain();
 }
 
@@ -188,7 +188,7 @@ absl::Status Connection::RunLease(v1::Lease lease) {
   LeaseSession::Options session_options = options_.session;
   session_options.capacities = &capacities_;
   LeaseSession session(*stub_, std::move(lease), session_options);
-  // Not its id, which is a secret.
+  // Logs the fencing token, because the lease id is a secret.
   const int64_t number = session.lease().fencing_token();
   {
     MutexLock lock(mutex_);
@@ -222,7 +222,7 @@ absl::Status Connection::RunLease(v1::Lease lease) {
     return absl::OkStatus();
   }
   if (!sent) {
-    platform::LogWarning(absl::StrCat("lease ", number, ": over before its trials ended"));
+    platform::LogWarning(absl::StrCat("lease ", number, ": ended before its trials did"));
     return absl::OkStatus();
   }
   if (status.ok()) status = absl::InternalError("the runner returned before its trials ended");
@@ -250,13 +250,13 @@ void Connection::ReleaseLease(const v1::Lease& lease, const std::string& reason,
     status = ToStatus(stub_->ReleaseLease(call.context(), request, &response));
     if (status.ok()) {
       LENGTHWISE_FAILPOINT("connection.release.after");
-      platform::LogInfo(absl::StrCat("lease ", lease.fencing_token(), ": given back: ", reason));
+      platform::LogInfo(absl::StrCat("lease ", lease.fencing_token(), ": released: ", reason));
       return;
     }
     if (!IsTransient(status)) break;
     absl::SleepFor(std::min(backoff.Next(), std::max(end - absl::Now(), absl::ZeroDuration())));
   } while (absl::Now() < end);
-  platform::LogWarning(absl::StrCat("lease ", lease.fencing_token(), ": could not be given back (",
+  platform::LogWarning(absl::StrCat("lease ", lease.fencing_token(), ": could not be released (",
                                     ShortReason(status), "); it expires by itself"));
 }
 

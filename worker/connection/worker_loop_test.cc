@@ -42,8 +42,8 @@ TEST_F(ConnectionTest, RegistersLeasesRunsAndSendsEverything) {
   });
 }
 
-// gRPC breaks calls off with CANCELLED when a server's time to stop is over.
-TEST_F(ConnectionTest, CallsThatTheServerCancelsAreMadeAgain) {
+// gRPC ends calls with CANCELLED when a server's shutdown deadline passes.
+TEST_F(ConnectionTest, CancelledCallsAreRetried) {
   const std::string bytes = "a checkpoint";
   v1::Lease lease = LeaseOf({"a"});
   lease.mutable_trials(0)->mutable_checkpoint()->set_sha256(platform::Sha256Hex(bytes));
@@ -74,7 +74,7 @@ TEST_F(ConnectionTest, CallsThatTheServerCancelsAreMadeAgain) {
   });
 }
 
-TEST_F(ConnectionTest, LostLeaseStopsTheRunnerAndNothingMoreIsWritten) {
+TEST_F(ConnectionTest, LostLeaseStopsAllWrites) {
   OfferLease(LeaseOf({"a"}));
   OfferLease(LeaseOf({"b"}, "lease-2"));
   std::promise<Directive> directive;
@@ -113,7 +113,7 @@ TEST_F(ConnectionTest, StaleFencingTokenStopsTheTrial) {
   EXPECT_TRUE(Stop().ok());
 }
 
-TEST_F(ConnectionTest, CancelledTrialStopsAndTheOthersGoOn) {
+TEST_F(ConnectionTest, CancelledTrialStopsAlone) {
   server_.With([](State& state) { state.cancelled_trials = {"b"}; });
   OfferLease(LeaseOf({"a", "b"}));
   std::promise<std::pair<Directive, Directive>> directives;
@@ -129,7 +129,7 @@ TEST_F(ConnectionTest, CancelledTrialStopsAndTheOthersGoOn) {
   server_.With([](State& state) { EXPECT_THAT(state.releases, IsEmpty()); });
 }
 
-TEST_F(ConnectionTest, RegistersAgainWhenTheServerForgotIt) {
+TEST_F(ConnectionTest, RegistersAgainIfTheServerForgotIt) {
   absl::Notification forgotten;
   OfferLease(LeaseOf({"a"}));
   StartWorker([&](const v1::Lease&, PackSession& session) {
@@ -141,7 +141,7 @@ TEST_F(ConnectionTest, RegistersAgainWhenTheServerForgotIt) {
     return state.registrations.size() == registrations && !state.heartbeats.empty() &&
            state.heartbeats.back().leases_size() == 1;
   };
-  // Told by a heartbeat while a pack runs, which goes on.
+  // A heartbeat reports it while a pack runs; the pack continues.
   EXPECT_TRUE(server_.WaitUntil([&](const State& state) { return holds_lease(state, 1); }));
   server_.With([](State& state) {
     state.is_registered = false;
@@ -150,7 +150,7 @@ TEST_F(ConnectionTest, RegistersAgainWhenTheServerForgotIt) {
   EXPECT_TRUE(server_.WaitUntil([&](const State& state) { return holds_lease(state, 2); }));
   forgotten.Notify();
   EXPECT_TRUE(server_.WaitUntil([](const State& state) { return EventsOf(state, "a") == 1; }));
-  // Told by whichever call comes first while it waits for a lease.
+  // While the worker waits for a lease, the first call reports it.
   server_.With([](State& state) { state.is_registered = false; });
   EXPECT_TRUE(
       server_.WaitUntil([](const State& state) { return state.registrations.size() == 3; }));
@@ -200,7 +200,7 @@ TEST_F(ConnectionTest, HeartbeatsCarryTheNewestProgressAndTheRates) {
         EXPECT_EQ(heartbeat.progress(1).trial(), "b");
         EXPECT_EQ(heartbeat.progress(1).attempt(), 1);
         EXPECT_EQ(heartbeat.leases(0).fencing_token(), 11);
-        // Two members take 12.5 steps of the pack each second.
+        // Two members make 12.5 steps of the pack per second.
         EXPECT_EQ(heartbeat.measurements().steps_per_second(), 12.5);
         EXPECT_EQ(heartbeat.measurements().model_steps_per_second(), 25);
         return true;
@@ -212,7 +212,7 @@ TEST_F(ConnectionTest, HeartbeatsCarryTheNewestProgressAndTheRates) {
   EXPECT_TRUE(Stop().ok());
 }
 
-TEST_F(ConnectionTest, HeartbeatsTellWhatTheRunnerCountedAlsoWhenItHasEnded) {
+TEST_F(ConnectionTest, HeartbeatsKeepCountersAfterTheRun) {
   Measurements measurements;
   options_.session.measurements = &measurements;
   OfferLease(LeaseOf({"a", "b"}));
@@ -236,7 +236,7 @@ TEST_F(ConnectionTest, HeartbeatsTellWhatTheRunnerCountedAlsoWhenItHasEnded) {
   };
   EXPECT_TRUE(server_.WaitUntil([&](const State& state) { return told(state, 2); }));
   seen.Notify();
-  // The worker is idle, and its counters do not start again.
+  // The worker is idle, and its counters are not reset.
   EXPECT_TRUE(server_.WaitUntil([&](const State& state) { return told(state, 0); }));
   EXPECT_TRUE(Stop().ok());
 }
@@ -259,7 +259,7 @@ TEST_F(ConnectionTest, NewWorkerWithWrongTokenExits) {
   EXPECT_EQ(Join(), absl::UnauthenticatedError("the token expired"));
 }
 
-// Its token may be renewed while it trains: what it has done is not lost.
+// The token may be renewed during training, so the worker keeps its progress.
 TEST_F(ConnectionTest, WorkerWithExpiredTokenKeepsTraining) {
   const grpc::Status expired(grpc::StatusCode::UNAUTHENTICATED, "the token expired");
   OfferLease(LeaseOf({"a"}));
@@ -267,7 +267,7 @@ TEST_F(ConnectionTest, WorkerWithExpiredTokenKeepsTraining) {
     server_.With([&](State& state) {
       state.heartbeat_failures = {expired, expired};
       state.upload_failures = {expired, expired};
-      // And the server was started anew meanwhile.
+      // The server was also restarted in the meantime.
       state.is_registered = false;
       state.registration_failures = {expired, expired};
     });
@@ -285,7 +285,7 @@ TEST_F(ConnectionTest, WorkerWithExpiredTokenKeepsTraining) {
   });
 }
 
-TEST_F(ConnectionTest, AnErrorOfTheChannelsSettingsIsExplainedAndFinal) {
+TEST_F(ConnectionTest, ChannelSettingsErrorIsExplainedAndFinal) {
   options_.explain = [](const absl::Status& status) {
     return absl::IsUnavailable(status) ? absl::FailedPreconditionError("set tls_ca")
                                        : absl::OkStatus();
@@ -298,7 +298,8 @@ TEST_F(ConnectionTest, AnErrorOfTheChannelsSettingsIsExplainedAndFinal) {
 }
 
 TEST_F(ConnectionTest, IdleWorkerEndsWhenAskedTo) {
-  // Longer than a busy machine takes to register: that the server cannot be reached is idle, too.
+  // Longer than registration takes on a busy machine, because an unreachable server counts as idle,
+  // too.
   options_.exit_when_idle = absl::Seconds(1);
   OfferLease(LeaseOf({"a"}));
   StartWorker([](const v1::Lease&, PackSession& session) {
@@ -310,7 +311,7 @@ TEST_F(ConnectionTest, IdleWorkerEndsWhenAskedTo) {
 }
 
 TEST_F(ConnectionTest, HeartbeatsFollowTheIntervalOfTheNewestAnswer) {
-  // With the interval of the registration the second heartbeat would come tomorrow.
+  // With the registration's interval, the second heartbeat would come tomorrow.
   server_.With([](State& state) {
     state.heartbeat_interval = absl::Hours(24);
     state.next_heartbeat_interval = absl::Milliseconds(1);
@@ -320,7 +321,7 @@ TEST_F(ConnectionTest, HeartbeatsFollowTheIntervalOfTheNewestAnswer) {
   EXPECT_TRUE(Stop().ok());
 }
 
-// A server of a large fleet: its interval is short, and its answers take long.
+// The server of a large fleet: a short interval, and slow answers.
 TEST_F(ConnectionTest, CancellationReachesTheRunnerWhileAHeartbeatIsHeld) {
   server_.With([](State& state) {
     state.lease_duration = absl::Minutes(4);
@@ -343,7 +344,8 @@ TEST_F(ConnectionTest, CancellationReachesTheRunnerWhileAHeartbeatIsHeld) {
   EXPECT_EQ(directive.get_future().get(), Directive::kCancelled);
   EXPECT_TRUE(Stop().ok());
   server_.With([](State& state) {
-    EXPECT_EQ(state.heartbeats.front().wait().seconds(), 30) << "a quarter lease, 30 s at most";
+    EXPECT_EQ(state.heartbeats.front().wait().seconds(), 30)
+        << "a quarter of the lease duration, at most 30 s";
   });
 }
 
@@ -361,8 +363,8 @@ TEST_F(ConnectionTest, HeldAnswersPaceTheHeartbeats) {
   EXPECT_TRUE(Stop().ok());
 }
 
-// An older server answers at once: the worker keeps its interval.
-TEST_F(ConnectionTest, AnswerAtOnceIsFollowedAfterTheInterval) {
+// An older server answers at once, and the worker keeps its interval.
+TEST_F(ConnectionTest, ImmediateAnswerKeepsTheInterval) {
   server_.With([](State& state) {
     state.heartbeat_interval = absl::Hours(24);
     state.lease_duration = absl::Minutes(4);

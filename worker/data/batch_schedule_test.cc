@@ -34,7 +34,7 @@ TEST(BatchScheduleTest, EveryLengthOfTheRangeIsEquallyLikely) {
   for (int length = 3; length <= 42; ++length) EXPECT_NEAR(counts[length], 1000, 5 * 31) << length;
 }
 
-TEST(BatchScheduleTest, DependsOnSeedAndStepAlone) {
+TEST(BatchScheduleTest, DependsOnlyOnSeedAndStep) {
   v1::Training training = Drawn(1, 40, 1);
   std::vector<int64_t> lengths;
   for (int step = 1; step <= 20; ++step)
@@ -63,7 +63,7 @@ TEST(BatchScheduleTest, DrawsNewSamplesAtEveryStep) {
   EXPECT_EQ(schedule.steps_per_epoch(), 0);
 }
 
-TEST(BatchScheduleTest, DataSeedsOrderOneSetWhereItHasASeed) {
+TEST(BatchScheduleTest, DataSeedsOrderASharedSet) {
   v1::Training training;
   training.set_batch_size(10);
   training.set_examples(40);
@@ -80,10 +80,10 @@ TEST(BatchScheduleTest, DataSeedsOrderOneSetWhereItHasASeed) {
   EXPECT_NE(one.rows, other.rows);
 }
 
-TEST(BatchScheduleTest, GoesThroughADataSetInEpochs) {
+TEST(BatchScheduleTest, ReadsADataSetInEpochs) {
   v1::Training training = Drawn(3, 4, 1);
   training.set_batch_size(4);
-  training.set_examples(12);  // 6 of each length: batches of 4 and 2
+  training.set_examples(12);  // 6 per length: batches of 4 and 2
   const BatchSchedule schedule(training);
   EXPECT_EQ(schedule.steps_per_epoch(), 4);
   for (const int epoch : {0, 3}) {

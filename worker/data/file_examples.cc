@@ -21,7 +21,7 @@ using tasks::examples::Form;
 using tasks::examples::LengthGroup;
 using tasks::examples::Part;
 
-// What decides a set: two trials with equal ones share it.
+// Identity of a set: trials with equal keys share the loaded set.
 std::string SetKey(const catalogue::Parameters& parameters, tasks::TaskKind kind) {
   std::string key = absl::StrCat(static_cast<int>(kind));
   for (const auto& [name, value] : parameters.values()) {
@@ -71,7 +71,7 @@ absl::StatusOr<std::shared_ptr<const ExampleSet>> LoadExamples(
                    tasks::examples::Load(train, test, options, problems));
   if (!tasks::examples::Agrees(contents, tasks::examples::ContentsOf(loaded))) {
     return absl::InvalidArgumentError(absl::StrCat(
-        train.name, " does not hold what the specification says (contents): submit it again"));
+        train.name, " differs from the specification's `contents`: submit the experiment again"));
   }
   const platform::MutexLock lock(NewestSet().mutex);
   NewestSet().key = key;
@@ -99,7 +99,7 @@ const LengthGroup* FileExamples::Group(const Part& part, int64_t n) const {
 int64_t FileExamples::InputTokens(int64_t n) const {
   std::optional<int64_t> shortest;
   for (const Part* part : {&set_->test, &set_->training}) {
-    // Examples are sorted by their inputs' lengths.
+    // Examples are sorted by input length.
     if (const LengthGroup* group = Group(*part, n); group != nullptr) {
       shortest = std::min<int64_t>(shortest.value_or(group->examples[0].inputs),
                                    group->examples[0].inputs);
@@ -179,7 +179,7 @@ void FileExamples::Append(const Example& example, Batch& batch) const {
 void FileExamples::AppendTraining(const SampleAddresses& addresses, int64_t n, Batch& batch) const {
   const LengthGroup& group = *Group(set_->training, n);
   const auto count = static_cast<uint32_t>(group.examples.size());
-  // No data seed decides the shape: the members of a pack share it.
+  // The shape does not depend on a data seed: the members of a pack share it.
   random::Stream shape(/*seed=*/0, random::Purpose::kBatchOrder, addresses.step,
                        static_cast<uint32_t>(n));
   const uint32_t any = shape.Below(count);
@@ -250,7 +250,7 @@ absl::StatusOr<GivenSequence> FileExamples::Given(const v1::TokenSequence& input
         absl::StrCat("it has the number ", number, "; the task's inputs are finite"));
   }
   const size_t size = std::max(given.tokens.size(), given.numbers.size());
-  // An example of as many inputs says how many values the answer has.
+  // An example with an input of the same size gives the length of the answer.
   for (const Part* part : {&set_->test, &set_->training}) {
     for (const auto& [length, group] : *part) {
       for (const uint32_t first : group.shapes) {

@@ -16,8 +16,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Puzzles of two cells: a number and a question mark, which asks for the number. There are three
-// conditions; the validation puzzles are of the third, the first, and the third.
+// Puzzles of two cells: a number, and a question mark that asks for the number. There are three
+// conditions; the validation puzzles have the third, the first and the third.
 class Echo : public tasks::PuzzleTask {
  public:
   int64_t rows() const override { return 1; }
@@ -49,7 +49,7 @@ class Echo : public tasks::PuzzleTask {
   std::vector<std::string> conditions_ = {"easy", "middling", "hard"};
 };
 
-TEST(PuzzleExamplesTest, ATrialTrainsOnTheNumberedPuzzlesOfItsSeed) {
+TEST(PuzzleExamplesTest, TrainsOnTheNumberedPuzzlesOfItsSeed) {
   PuzzleExamples examples(std::make_unique<Echo>());
   ASSERT_TRUE(examples.Prepare(0).ok());
   ASSERT_TRUE(examples.Prepare(1).ok());
@@ -77,7 +77,7 @@ TEST(PuzzleExamplesTest, ConditionsAreEvaluatedOnTheirValidationPuzzles) {
   EXPECT_THAT(batch.targets, ElementsAre(2, 1));
 }
 
-TEST(PuzzleExamplesTest, TheNetworkSeesCellsOneOfWhichMayBeBlank) {
+TEST(PuzzleExamplesTest, NetworkReadsCellsIncludingBlanks) {
   const PuzzleExamples examples(std::make_unique<Echo>());
   EXPECT_EQ(examples.input_columns(), 6);
   EXPECT_TRUE(examples.has_blank());
@@ -93,7 +93,7 @@ TEST(PuzzleExamplesTest, GivenPuzzlesAreChecked) {
   EXPECT_THAT(examples.Given(NumbersOf({0, 5})).status().message(), HasSubstr("inputs are tokens"));
 }
 
-TEST(PuzzleExamplesTest, AnErrorOfTheTaskIsPassedOn) {
+TEST(PuzzleExamplesTest, TaskErrorIsReturned) {
   PuzzleExamples examples(std::make_unique<Echo>());
   EXPECT_EQ(examples.Prepare(13), absl::NotFoundError("no puzzles for 13"));
 }

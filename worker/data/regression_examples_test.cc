@@ -28,7 +28,7 @@ std::unique_ptr<Examples> Create(const std::string& task, int32_t shortest, int3
   return CreateExamples(tasks::CreateTask(task, {}).value(), lengths);
 }
 
-TEST(RegressionExamplesTest, TheNetworkSeesNumbersAndAScratchpadThatDoesNotCount) {
+TEST(RegressionExamplesTest, ScratchpadIsMaskedOut) {
   const auto examples = Create("cumulative_sum", 3, 3);
   EXPECT_EQ(examples->targets(), Targets::kNumbers);
   EXPECT_EQ(examples->input_columns(), 0);
@@ -53,7 +53,7 @@ TEST(RegressionExamplesTest, TheNetworkSeesNumbersAndAScratchpadThatDoesNotCount
   EXPECT_NE(batch.numbers[0], batch.numbers[4]);
 }
 
-TEST(RegressionExamplesTest, ExamplesOfADataSetMayComeInAnyOrder) {
+TEST(RegressionExamplesTest, DataSetRowsMayComeInAnyOrder) {
   const auto examples = Create("sorting", 4, 4);
   const SampleAddresses third_and_first = {
       .seed = 1, .purpose = random::Purpose::kDataSet, .step = 4, .rows = {2, 0}};
@@ -65,8 +65,8 @@ TEST(RegressionExamplesTest, ExamplesOfADataSetMayComeInAnyOrder) {
   EXPECT_EQ(std::vector<double>(backward.numbers.begin(), backward.numbers.begin() + 5), third);
 }
 
-// Every scale has new numbers; above 1 they leave what training shows.
-TEST(RegressionExamplesTest, TheAxisIsTheScaleOfTheNumbers) {
+// Every scale has new numbers; above 1 they leave the training range.
+TEST(RegressionExamplesTest, AxisIsTheScaleOfTheNumbers) {
   const auto examples = Create("cumulative_min", 8, 8);
   const auto largest = [&](int64_t scale) {
     Batch batch;
@@ -82,7 +82,7 @@ TEST(RegressionExamplesTest, TheAxisIsTheScaleOfTheNumbers) {
   EXPECT_LE(largest(10), 20);
 }
 
-TEST(RegressionExamplesTest, EvaluationsShareTheLengthsTheLongestFirst) {
+TEST(RegressionExamplesTest, EvaluationsCoverLengthsLongestFirst) {
   const auto examples = Create("cumulative_sum", 1, 3);
   std::vector<int64_t> tokens;
   for (int64_t first = 0; first < 8;) {
@@ -97,7 +97,7 @@ TEST(RegressionExamplesTest, EvaluationsShareTheLengthsTheLongestFirst) {
   EXPECT_THAT(tokens, ElementsAre(4, 4, 4, 3, 3, 3, 2, 2));
 }
 
-TEST(RegressionExamplesTest, PartsOfAnEvaluationAreTheWhole) {
+TEST(RegressionExamplesTest, PartsMatchTheWholeEvaluation) {
   const auto examples = Create("cumulative_median", 5, 5);
   Batch whole, parts;
   examples->AppendEvaluation({.seed = 9, .n = 4, .asked = 6, .first = 0, .count = 6}, whole);
@@ -124,7 +124,7 @@ TEST(RegressionExamplesTest, WordsAreTokensAndNumbersAreNone) {
   EXPECT_GE(numbers, 8);
 }
 
-TEST(RegressionExamplesTest, EvaluationAsksForWholeNumbersWhereThereAreSome) {
+TEST(RegressionExamplesTest, WholeNumbersAreDrawnOnRequest) {
   const auto examples = Create("cumulative_median", 5, 5);
   ASSERT_TRUE(examples->HasWholeNumbers(3));
   Batch batch;
@@ -143,9 +143,9 @@ TEST(RegressionExamplesTest, EvaluationAsksForWholeNumbersWhereThereAreSome) {
 }
 
 // Appendix C.6: names 1 to 20 in training, 21 to 40 in tests of every scale.
-TEST(RegressionExamplesTest, TestsHaveNamesThatTrainingNeverShowsAtEveryScale) {
+TEST(RegressionExamplesTest, EvaluationsUseUnseenNames) {
   const auto examples = Create("relational_query", 8, 8);
-  // "Cat2 3.45 ...": the first name's token, of which larger numbers have larger ones.
+  // "Cat2 3.45 ...": tokens of names ascend with their numbers.
   const auto names = [](const Batch& batch) {
     std::set<int64_t> tokens;
     for (int64_t row = 0; row < batch.rows; ++row) {

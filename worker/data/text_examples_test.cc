@@ -34,7 +34,7 @@ TextExamples Text(const v1::Training& training = Training(),
       marks_prompts);
 }
 
-// The examples of passes one by one.
+// Returns the examples of passes one by one.
 std::vector<TextPiece> Pieces(const std::vector<TextPass>& passes) {
   std::vector<TextPiece> pieces;
   for (const TextPass& pass : passes) {
@@ -52,8 +52,8 @@ std::vector<TextPiece> Pieces(const std::vector<TextPass>& passes) {
   return pieces;
 }
 
-// The definition of packing: examples 0, 1, 2, ... of the step until the next does not fit.
-TEST(TextExamplesTest, AStepHasTheExamplesThatFitItsSequences) {
+// Packing by definition: examples 0, 1, 2, ... of the step until the next does not fit.
+TEST(TextExamplesTest, StepHasTheExamplesThatFit) {
   const TextExamples text = Text();
   std::multiset<std::vector<int64_t>> expected;
   const tasks::TextData data = {.seed = 7, .smallest_size = 2, .largest_size = 9};
@@ -74,7 +74,7 @@ TEST(TextExamplesTest, AStepHasTheExamplesThatFitItsSequences) {
   EXPECT_EQ(actual, expected);
 }
 
-TEST(TextExamplesTest, EveryTokenIsToBePredictedFromTheOnesBeforeIt) {
+TEST(TextExamplesTest, EveryTokenIsATarget) {
   for (const TextPiece& piece : Pieces(Text().TrainingPasses(7, 3))) {
     for (size_t i = 0; i + 1 < piece.tokens.size(); ++i) {
       EXPECT_EQ(piece.targets[i], piece.tokens[i + 1]);
@@ -83,7 +83,7 @@ TEST(TextExamplesTest, EveryTokenIsToBePredictedFromTheOnesBeforeIt) {
   }
 }
 
-TEST(TextExamplesTest, TheLossMayCountAnswersAlone) {
+TEST(TextExamplesTest, LossMayCountAnswersOnly) {
   v1::Training training = Training();
   training.mutable_packing()->set_answers_only(true);
   constexpr int64_t kEquals = 11;
@@ -113,7 +113,7 @@ TEST(TextExamplesTest, PassesAreGroupsOfEqualLengthThatFit) {
   }
 }
 
-TEST(TextExamplesTest, AnExampleLargerThanAPassHasItsOwn) {
+TEST(TextExamplesTest, OversizedExampleGetsItsOwnPass) {
   const TextPiece large = {std::vector<int64_t>(kPassTokens + 1, 1),
                            std::vector<int64_t>(kPassTokens + 1, 1)};
   const TextPiece small = {{1, 2}, {2, tasks::kNoTarget}};
@@ -123,7 +123,7 @@ TEST(TextExamplesTest, AnExampleLargerThanAPassHasItsOwn) {
   EXPECT_EQ(passes[2].tokens, large.tokens);
 }
 
-TEST(TextExamplesTest, ASequenceIsOneExampleWhereTokensAttendAcross) {
+TEST(TextExamplesTest, AttendingAcrossMakesSequencesOnePiece) {
   v1::Training training = Training();
   training.mutable_packing()->set_attend_across(true);
   const std::vector<TextPiece> pieces = Pieces(Text(training).TrainingPasses(7, 3));
@@ -135,7 +135,7 @@ TEST(TextExamplesTest, ASequenceIsOneExampleWhereTokensAttendAcross) {
   EXPECT_EQ(Text(training).LongestTraining(training), kTokens);
 }
 
-TEST(TextExamplesTest, AStepIsAFunctionOfSeedAndStep) {
+TEST(TextExamplesTest, StepIsAFunctionOfSeedAndStep) {
   const auto tokens = [](uint64_t seed, int64_t step) {
     std::vector<int64_t> all;
     for (const TextPass& pass : Text().TrainingPasses(seed, step)) {
@@ -148,7 +148,7 @@ TEST(TextExamplesTest, AStepIsAFunctionOfSeedAndStep) {
   EXPECT_NE(tokens(1, 5), tokens(1, 6));
 }
 
-TEST(TextExamplesTest, AFixedDataSetHasNoMoreThanItsExamples) {
+TEST(TextExamplesTest, FixedDataSetHasOnlyItsExamples) {
   v1::Training training = Training();
   training.set_examples(30);
   std::set<std::vector<int64_t>> seen;
@@ -182,16 +182,17 @@ TEST(TextExamplesTest, EpochsLeaveNoExampleOut) {
   for (int64_t step = 1; examples < 3000; ++step) {
     for (const std::vector<int64_t>& tokens : TokensOf(text, 7, step)) ++seen[tokens], ++examples;
   }
-  // Of operands of two digits or more all differ. The last step may begin the fourth epoch.
+  // Examples with operands of two or more digits all differ. The last step may begin the fourth
+  // epoch.
   EXPECT_EQ(seen.size(), 1000u);
   for (const auto& [tokens, times] : seen) EXPECT_GE(times, 3);
 }
 
-// Where lengths follow from sizes, and where they do not.
+// With lengths that follow from sizes (0 spaces), and without.
 class ResumedEpochsTest : public testing::TestWithParam<double> {};
 INSTANTIATE_TEST_SUITE_P(RandomSpaces, ResumedEpochsTest, testing::Values(0, 0.1));
 
-TEST_P(ResumedEpochsTest, ATrialFindsItsPlace) {
+TEST_P(ResumedEpochsTest, ResumedTrialContinuesItsEpoch) {
   catalogue::Parameters spaces;
   spaces.Set("random_space", GetParam());
   const TextExamples undisturbed = Text(InEpochs(500), spaces),
@@ -208,7 +209,7 @@ TEST_P(ResumedEpochsTest, ATrialFindsItsPlace) {
   EXPECT_NE(steps[3], steps[4]);
 }
 
-TEST(TextExamplesTest, DataSeedsOrderOneSetWhereItHasASeed) {
+TEST(TextExamplesTest, DataSeedsOrderASharedSet) {
   v1::Training training = InEpochs(1000);
   const auto first_epoch = [&](uint64_t seed) {
     const TextExamples text = Text(training);
@@ -224,10 +225,10 @@ TEST(TextExamplesTest, DataSeedsOrderOneSetWhereItHasASeed) {
   EXPECT_NE(TokensOf(Text(training), 1, 1), TokensOf(Text(training), 2, 1));
 }
 
-TEST(TextExamplesTest, GroupsAreOfOnePromptWhereItIsMarked) {
+TEST(TextExamplesTest, MarkedPromptsSplitGroups) {
   v1::Training training = Training();
   training.mutable_packing()->set_answers_only(true);
-  catalogue::Parameters spaces;  // prompts of examples of one length differ
+  catalogue::Parameters spaces;  // prompts differ among examples of equal length
   spaces.Set("random_space", 0.1);
   constexpr int64_t kEquals = 11;
   const TextExamples plain = Text(training, spaces), marked = Text(training, spaces, true);
@@ -254,15 +255,15 @@ TEST(TextExamplesTest, KnowsHowManyExamplesAStepHas) {
   EXPECT_NEAR(Text().ExamplesOfStep(training) / examples, 1, 0.15);
 }
 
-TEST(TextExamplesTest, TheLossOfAnAnswerIsOfItsTokensAndItsEnd) {
+TEST(TextExamplesTest, AnswerLossIncludesTheEndToken) {
   const tasks::TextExample example = {.tokens = {4, 5, 6, 7, 8}, .prompt = 3};
   const TextPiece piece = Text().AnswerPiece(example);
   EXPECT_THAT(piece.tokens, ElementsAre(4, 5, 6, 7, 8));
   EXPECT_THAT(piece.targets, ElementsAre(-1, -1, 7, 8, -1));
 }
 
-// With random spaces a model has seen blanks and may write some.
-TEST(TextExamplesTest, AnAnswerHasRoomForWhatAugmentationAdds) {
+// A model trained with random spaces has seen blanks and may write some.
+TEST(TextExamplesTest, AnswersHaveRoomForAugmentation) {
   EXPECT_EQ(Text().SequenceTokens(9), Text().task().LongestExample(9));
   catalogue::Parameters spaces;
   spaces.Set("random_space", 0.1);

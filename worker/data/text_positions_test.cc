@@ -43,14 +43,14 @@ models::PositionPolicy Randomized(int64_t blocks = 1) {
   return models::PositionPolicy(parameters, blocks);
 }
 
-// The positions of group `g` of a pass in draw `s`.
+// Returns the positions of group `g` of a pass in draw `s`.
 std::vector<int64_t> OfGroup(const TextPositions& drawn, const TextPass& pass, size_t g,
                              int64_t s = 0) {
   const auto begin = drawn.positions.begin() + s * drawn.count + drawn.first[g];
   return {begin, begin + pass.groups[g].length};
 }
 
-// Positions of tokens 0, n / 2 and n - 1 of `n`, summed up over draws.
+// Positions of tokens 0, n / 2 and n - 1 of `n`, summed over draws.
 struct Sums {
   double first = 0, middle = 0, last = 0;
 
@@ -61,8 +61,8 @@ struct Sums {
   }
 };
 
-// Of n numbers of {0, ..., L - 1} the i-th smallest is i (L + 1) / (n + 1) - 1 on average, with a
-// variance below L^2 / (4 n).
+// The i-th smallest of n numbers drawn from {0, ..., L - 1} has the mean i (L + 1) / (n + 1) - 1
+// and a variance below L^2 / (4 n).
 void ExpectUniformSubsets(const Sums& sums, int64_t n, int draws) {
   const auto mean = [n](int64_t i) {
     return static_cast<double>(i * (kMaxPosition + 1)) / static_cast<double>(n + 1) - 1;
@@ -74,8 +74,8 @@ void ExpectUniformSubsets(const Sums& sums, int64_t n, int draws) {
   EXPECT_NEAR(sums.last / draws, mean(n), five_deviations) << n;
 }
 
-// In training beside longer examples, and in evaluations.
-TEST(TextPositionsTest, EachLengthHasTheDistributionOfItsEvaluations) {
+// Applies to training, beside longer examples, and to evaluations.
+TEST(TextPositionsTest, LengthsAreDistributedAsInEvaluations) {
   const TextExamples text = Text(Training());
   const models::PositionPolicy policy = Randomized();
   const int64_t shortest = text.task().LongestExample(2), longest = text.task().LongestExample(9);
@@ -97,13 +97,13 @@ TEST(TextPositionsTest, EachLengthHasTheDistributionOfItsEvaluations) {
   ExpectUniformSubsets(trained_long, longest, kSteps);
 }
 
-TEST(TextPositionsTest, ALengthHasOneDrawInAStep) {
+TEST(TextPositionsTest, LengthHasOneDrawPerStep) {
   const TextExamples text = Text(Training());
   const models::PositionPolicy policy = Randomized();
   const std::vector<TextPass> passes = text.TrainingPasses(kSeed, 3);
   ASSERT_GE(passes.size(), 2u);
   ASSERT_EQ(passes[0].groups.back().length, passes[1].groups.front().length)
-      << "a length of which some examples are in the next pass";
+      << "some length has examples in the next pass, too";
   const auto of = [&](int64_t step, size_t pass, size_t group, uint64_t seed = kSeed) {
     return OfGroup(PositionsOfPass(policy, seed, step, passes[pass]), passes[pass], group);
   };
@@ -117,7 +117,7 @@ TEST(TextPositionsTest, ALengthHasOneDrawInAStep) {
   EXPECT_NE(prefix, shorter);
 }
 
-TEST(TextPositionsTest, EachBlockMayHaveItsOwn) {
+TEST(TextPositionsTest, BlocksMayHaveTheirOwnDraws) {
   const TextExamples text = Text(Training());
   const std::vector<TextPass> passes = text.TrainingPasses(kSeed, 3);
   const TextPositions drawn = PositionsOfPass(Randomized(3), kSeed, 3, passes[0]);
@@ -133,8 +133,8 @@ TEST(TextPositionsTest, EachBlockMayHaveItsOwn) {
   EXPECT_EQ(different.size(), 3 * passes[0].groups.size());
 }
 
-// So that what encodings make of them is made once.
-TEST(TextPositionsTest, PlainPositionsAreThoseOfTheLongestForAll) {
+// Lets encodings compute their values for shared positions once.
+TEST(TextPositionsTest, PlainPositionsAreShared) {
   const TextExamples text = Text(Training());
   for (const TextPass& pass : text.TrainingPasses(kSeed, 3)) {
     const TextPositions plain = PositionsOfPass(models::PositionPolicy({}), kSeed, 3, pass);
@@ -148,7 +148,7 @@ TEST(TextPositionsTest, PlainPositionsAreThoseOfTheLongestForAll) {
 
 using Positioned = std::multiset<std::pair<std::vector<int64_t>, std::vector<int64_t>>>;
 
-// What attends to itself in a step, tokens and positions.
+// The sequences of a step that attend to themselves, with tokens and positions.
 Positioned Made(const v1::Training& training, const models::PositionPolicy& policy) {
   Positioned made;
   for (const TextPass& pass : Text(training).TrainingPasses(kSeed, 3)) {
@@ -165,7 +165,7 @@ Positioned Made(const v1::Training& training, const models::PositionPolicy& poli
   return made;
 }
 
-// The same by the definition of packing.
+// The same, by the definition of packing.
 Positioned Defined(bool attend_across, bool restart) {
   const v1::Training training = Training();
   const tasks::PackedBatch batch = tasks::PackTrainingBatch(
@@ -189,7 +189,7 @@ Positioned Defined(bool attend_across, bool restart) {
   return defined;
 }
 
-TEST(TextPositionsTest, EveryReadingOfPackingHasThePositionsOfItsDefinition) {
+TEST(TextPositionsTest, PackingModesHaveTheirPositions) {
   for (const bool across : {false, true}) {
     for (const bool restart : {false, true}) {
       v1::Training training = Training();
@@ -204,7 +204,7 @@ TEST(TextPositionsTest, EveryReadingOfPackingHasThePositionsOfItsDefinition) {
   }
 }
 
-TEST(TextPositionsTest, RandomizedPositionsRunOnOrRestartToo) {
+TEST(TextPositionsTest, RandomizedPositionsContinueOrRestart) {
   v1::Training training = Training();
   training.mutable_packing()->set_attend_across(true);
   training.mutable_packing()->set_reset_positions(true);
@@ -227,7 +227,7 @@ TEST(TextPositionsTest, RandomizedPositionsRunOnOrRestartToo) {
     ++examples;
   }
   EXPECT_LT(last / static_cast<double>(examples), 0.75 * kMaxPosition)
-      << "slices of the sequences' positions, not draws of the examples' own";
+      << "positions are slices of the sequences' draws, not separate draws per example";
 }
 
 }  // namespace

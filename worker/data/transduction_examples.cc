@@ -48,13 +48,12 @@ absl::StatusOr<GivenSequence> TransductionExamples::Given(const v1::TokenSequenc
                                                    "; the task's inputs have tokens 0 to ",
                                                    task_->input_size() - 1));
   }
-  // Lengths that a task lacks are rounded to one that it has: such an n stands for itself.
+  // InputLength rounds lengths that the task lacks, so an accepted length is its own image.
   const auto count = static_cast<int64_t>(tokens.size());
   if (count < 1 || task_->InputLength(count) != count) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "it has ", count, " tokens, and no input of the task has as many",
-        count >= 1 ? absl::StrCat("; one of about that length has ", task_->InputLength(count))
-                   : ""));
+        "it has ", count, " tokens; no input of the task has that length",
+        count >= 1 ? absl::StrCat("; a length that it has is ", task_->InputLength(count)) : ""));
   }
   GivenSequence given{.length = count, .tokens = {tokens.begin(), tokens.end()}};
   given.tokens.resize(static_cast<size_t>(SequenceTokens(count)), task_->input_size());

@@ -15,7 +15,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Repeats its input of ternary tokens twice; the second half does not count for accuracy.
+// Task whose target is its ternary input twice; the second half does not count for accuracy.
 class Twice : public tasks::TransductionTask {
  public:
   int32_t input_size() const override { return 3; }
@@ -46,7 +46,7 @@ Batch Samples(uint64_t seed, int64_t first_row, int64_t rows) {
   return batch;
 }
 
-TEST(TransductionExamplesTest, TheNetworkSeesTheInputAndAnEmptyTokenForEachOutput) {
+TEST(TransductionExamplesTest, AppendsAnEmptyTokenPerOutput) {
   const Batch batch = Samples(1, 0, 4);
   EXPECT_EQ(batch.rows, 4);
   EXPECT_EQ(batch.tokens_per_row, 2 + 4);
@@ -61,7 +61,7 @@ TEST(TransductionExamplesTest, TheNetworkSeesTheInputAndAnEmptyTokenForEachOutpu
   }
 }
 
-TEST(TransductionExamplesTest, TheMaskIsTheTasks) {
+TEST(TransductionExamplesTest, MaskComesFromTheTask) {
   EXPECT_THAT(Samples(1, 0, 2).mask, ElementsAre(1, 1, 0, 0, 1, 1, 0, 0));
 }
 
@@ -97,7 +97,7 @@ std::string Refusal(const Examples& examples, const std::vector<int32_t>& tokens
   return std::string(given.status().message());
 }
 
-TEST(TransductionExamplesTest, AGivenInputIsFollowedByItsEmptyTokens) {
+TEST(TransductionExamplesTest, GivenInputGetsItsEmptyTokens) {
   const GivenSequence given = Create("reverse_string")->Given(TokensOf({0, 1, 1})).value();
   EXPECT_EQ(given.length, 3);
   EXPECT_THAT(given.tokens, ElementsAre(0, 1, 1, 2, 2, 2));
@@ -123,7 +123,7 @@ TEST(TransductionExamplesTest, RefusalsSayWhatIsAccepted) {
   EXPECT_THAT(Refusal(*task, {-1}), HasSubstr("token 1 is -1"));
   EXPECT_THAT(Refusal(*task, {}), HasSubstr("0 tokens"));
   EXPECT_THAT(task->Given(NumbersOf({0.5})).status().message(), HasSubstr("inputs are tokens"));
-  // Sums and differences alternate with numbers: their inputs are of odd length.
+  // Operators alternate with numbers, so inputs have odd lengths.
   const auto arithmetic = Create("modular_arithmetic");
   EXPECT_THAT(Refusal(*arithmetic, {0, 0, 0, 0}), HasSubstr("4 tokens"));
   EXPECT_THAT(Refusal(*arithmetic, {0, 0, 0, 0}), HasSubstr("has 3"));

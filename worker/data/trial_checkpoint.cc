@@ -37,7 +37,7 @@ constexpr char kDue[] = "due";
 template <typename T>
 constexpr DataType kDataType = std::is_same_v<T, float> ? DataType::kFloat32 : DataType::kFloat64;
 
-// The kinds of row that a checkpoint has, with the prefix of their tensors' names.
+// Returns a checkpoint's rows with the prefix of their tensors' names.
 template <typename T>
 std::vector<std::pair<absl::string_view, absl::Span<T>>> NamedRows(const TrialRows<T>& rows,
                                                                    bool has_optimizer_state) {
@@ -50,7 +50,8 @@ std::vector<std::pair<absl::string_view, absl::Span<T>>> NamedRows(const TrialRo
 absl::StatusOr<std::string> MetadataValue(const TensorFile& file, const std::string& key) {
   const auto value = file.metadata.find(key);
   if (value == file.metadata.end()) {
-    return absl::DataLossError(absl::StrCat("not a trial's checkpoint: no \"", key, "\""));
+    return absl::DataLossError(
+        absl::StrCat("not a trial's checkpoint: its metadata has no \"", key, "\""));
   }
   return value->second;
 }
@@ -58,7 +59,7 @@ absl::StatusOr<std::string> MetadataValue(const TensorFile& file, const std::str
 absl::StatusOr<CheckpointHeader> ReadHeader(const TensorFile& file) {
   ASSIGN_OR_RETURN(const std::string format, MetadataValue(file, "format"));
   if (format != kFormat) {
-    return absl::DataLossError(absl::StrCat("checkpoint of format \"", format,
+    return absl::DataLossError(absl::StrCat("the checkpoint's format is \"", format,
                                             "\"; this program reads \"", kFormat, "\""));
   }
   ASSIGN_OR_RETURN(const std::string step, MetadataValue(file, "step"));
@@ -66,13 +67,14 @@ absl::StatusOr<CheckpointHeader> ReadHeader(const TensorFile& file) {
   ASSIGN_OR_RETURN(header.program_version, MetadataValue(file, "program_version"));
   ASSIGN_OR_RETURN(header.fingerprint, MetadataValue(file, "specification"));
   if (!absl::SimpleAtoi(step, &header.step) || header.step < 0) {
-    return absl::DataLossError(absl::StrCat("checkpoint of step \"", step, "\""));
+    return absl::DataLossError(
+        absl::StrCat("the checkpoint's step is \"", step, "\"; expected an integer from 0"));
   }
   if (const auto seconds = file.metadata.find(kTrainingSeconds); seconds != file.metadata.end()) {
     if (!absl::SimpleAtod(seconds->second, &header.training_seconds) ||
         !std::isfinite(header.training_seconds) || header.training_seconds < 0) {
-      return absl::DataLossError(
-          absl::StrCat("checkpoint after \"", seconds->second, "\" seconds of training"));
+      return absl::DataLossError(absl::StrCat("the checkpoint's training_seconds is \"",
+                                              seconds->second, "\"; expected a number from 0"));
     }
   }
   if (const auto reason = file.metadata.find(kStopReason); reason != file.metadata.end()) {
@@ -83,15 +85,15 @@ absl::StatusOr<CheckpointHeader> ReadHeader(const TensorFile& file) {
   }
   if (const auto state = file.metadata.find(kOptimizerState); state != file.metadata.end()) {
     if (state->second != kDropped) {
-      return absl::DataLossError(
-          absl::StrCat("checkpoint whose optimizer state is \"", state->second, "\""));
+      return absl::DataLossError(absl::StrCat("the checkpoint's optimizer_state is \"",
+                                              state->second, "\"; expected \"dropped\" or none"));
     }
     header.has_optimizer_state = false;
   }
   if (const auto evaluation = file.metadata.find(kEvaluation); evaluation != file.metadata.end()) {
     if (evaluation->second != kDue) {
-      return absl::DataLossError(
-          absl::StrCat("checkpoint whose evaluation is \"", evaluation->second, "\""));
+      return absl::DataLossError(absl::StrCat("the checkpoint's evaluation is \"",
+                                              evaluation->second, "\"; expected \"due\" or none"));
     }
     header.evaluation_due = true;
   }
@@ -117,7 +119,7 @@ std::string WriteTrialCheckpoint(const models::ParameterLayout& layout,
                    {"program_version", header.program_version},
                    {"specification", header.fingerprint}};
   if (header.training_seconds > 0) {
-    // Digits that tell any two doubles apart.
+    // 17 significant digits reproduce every double exactly.
     file.metadata[kTrainingSeconds] = absl::StrFormat("%.17g", header.training_seconds);
   }
   if (!header.stop_reason.empty()) file.metadata[kStopReason] = header.stop_reason;
@@ -153,7 +155,7 @@ absl::StatusOr<CheckpointHeader> ReadTrialCheckpoint(absl::string_view bytes,
 
   std::map<std::string, const TensorView*> by_name;
   for (const TensorView& tensor : file.tensors) by_name[tensor.name] = &tensor;
-  // All is checked before anything is copied.
+  // Checks every tensor before copying any, so that an error leaves the rows unchanged.
   std::vector<std::pair<T*, absl::string_view>> copies;
   for (const auto& [prefix, row] : NamedRows(rows, header.has_optimizer_state)) {
     for (const models::ParameterLayout::Slot& slot : layout.slots()) {

@@ -31,7 +31,7 @@ struct Rows {
   explicit Rows(const models::ParameterLayout& layout, T start = 0)
       : parameters(layout.row_size()), first(layout.row_size()), second(layout.row_size()) {
     if (start == 0) return;
-    // Different in every place, but zero in the padding, as in an arena.
+    // Different in every element, but zero in the padding, as in an arena.
     for (std::vector<T>* row : {&parameters, &first, &second}) {
       for (const auto& slot : layout.slots()) {
         std::iota(row->begin() + slot.offset, row->begin() + slot.offset + slot.size, start);
@@ -68,7 +68,7 @@ TYPED_TEST(TrialCheckpointTest, ReadsBackEveryNumberAndTheHeader) {
   EXPECT_EQ(loaded, saved);
 }
 
-TYPED_TEST(TrialCheckpointTest, RemembersHowLongTrainingTookAndWhyItEnded) {
+TYPED_TEST(TrialCheckpointTest, StoresTrainingSecondsAndStopReason) {
   const models::ParameterLayout layout = SmallLayout();
   CheckpointHeader stopped = kHeader;
   stopped.training_seconds = 1.0 / 3;
@@ -83,7 +83,7 @@ TYPED_TEST(TrialCheckpointTest, RemembersHowLongTrainingTookAndWhyItEnded) {
   EXPECT_EQ(header->stop_reason, "it was \"enough\"");
 }
 
-TYPED_TEST(TrialCheckpointTest, WithoutOptimizerStateItHasItsParametersAlone) {
+TYPED_TEST(TrialCheckpointTest, WithoutOptimizerStateOnlyParametersRemain) {
   const models::ParameterLayout layout = SmallLayout();
   CheckpointHeader ended = kHeader;
   ended.has_optimizer_state = false;
@@ -112,7 +112,7 @@ TYPED_TEST(TrialCheckpointTest, WithoutOptimizerStateItHasItsParametersAlone) {
       absl::StatusCode::kDataLoss);
 }
 
-TYPED_TEST(TrialCheckpointTest, RemembersAnEvaluationThatIsDue) {
+TYPED_TEST(TrialCheckpointTest, StoresThatAnEvaluationIsDue) {
   const models::ParameterLayout layout = SmallLayout();
   CheckpointHeader interrupted = kHeader;
   interrupted.evaluation_due = true;
@@ -129,7 +129,7 @@ TYPED_TEST(TrialCheckpointTest, RemembersAnEvaluationThatIsDue) {
             absl::StatusCode::kDataLoss);
 }
 
-TEST(TrialCheckpointTest, WhatIsKeptOfATrialDoesNotChangeItsFingerprint) {
+TEST(TrialCheckpointTest, KeepDoesNotChangeTheFingerprint) {
   v1::TrialSpecification trial;
   trial.set_learning_rate(0.1);
   const std::string before = Fingerprint(trial);
@@ -137,8 +137,8 @@ TEST(TrialCheckpointTest, WhatIsKeptOfATrialDoesNotChangeItsFingerprint) {
   EXPECT_EQ(Fingerprint(trial), before);
 }
 
-// As a checkpoint from before there were these keys, and as one of a trial that no clock stops.
-TYPED_TEST(TrialCheckpointTest, WithoutTimeAndStopItHasNoKeysForThem) {
+// Same as checkpoints from before these keys existed, and of trials without a time limit.
+TYPED_TEST(TrialCheckpointTest, UnsetFieldsHaveNoKeys) {
   const models::ParameterLayout layout = SmallLayout();
   const std::string bytes =
       WriteTrialCheckpoint<TypeParam>(layout, kHeader, Rows<TypeParam>(layout).Const());
@@ -154,7 +154,7 @@ TYPED_TEST(TrialCheckpointTest, WithoutTimeAndStopItHasNoKeysForThem) {
   EXPECT_EQ(header->stop_reason, "");
 }
 
-TEST(TrialCheckpointTest, SecondsThatAreNoSecondsAreDataLoss) {
+TEST(TrialCheckpointTest, InvalidSecondsAreDataLoss) {
   const models::ParameterLayout layout = SmallLayout();
   const std::string bytes =
       WriteTrialCheckpoint<float>(layout, kHeader, Rows<float>(layout).Const());
@@ -196,7 +196,7 @@ TYPED_TEST(TrialCheckpointTest, AnotherTrialsCheckpointIsRefused) {
   EXPECT_EQ(loaded, Rows<TypeParam>(layout));
 }
 
-TYPED_TEST(TrialCheckpointTest, EveryTruncationIsDataLossAndLeavesTheRowsAlone) {
+TYPED_TEST(TrialCheckpointTest, TruncationIsDataLossAndChangesNoRow) {
   const models::ParameterLayout layout = SmallLayout();
   const std::string bytes =
       WriteTrialCheckpoint<TypeParam>(layout, kHeader, Rows<TypeParam>(layout, 1).Const());
@@ -209,7 +209,7 @@ TYPED_TEST(TrialCheckpointTest, EveryTruncationIsDataLossAndLeavesTheRowsAlone) 
   EXPECT_EQ(loaded, Rows<TypeParam>(layout));
 }
 
-TYPED_TEST(TrialCheckpointTest, AnotherNetworksCheckpointIsDataLossThatNamesTheTensor) {
+TYPED_TEST(TrialCheckpointTest, OtherNetworksCheckpointIsDataLoss) {
   const models::ParameterLayout layout = SmallLayout();
   const std::string bytes =
       WriteTrialCheckpoint<TypeParam>(layout, kHeader, Rows<TypeParam>(layout, 1).Const());
@@ -240,11 +240,11 @@ TEST(TrialCheckpointTest, PrecisionsAreNotMixed) {
 }
 
 TEST(FingerprintTest, IsTheSha256OfTheSpecification) {
-  // sha256sum of no bytes.
+  // SHA-256 of the empty string.
   EXPECT_EQ(Fingerprint({}), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 }
 
-TEST(FingerprintTest, DependsOnWhatIsTrainedAndNotOnTheOrderOfParameters) {
+TEST(FingerprintTest, DependsOnTrainingButNotOnParameterOrder) {
   v1::TrialSpecification a;
   (*a.mutable_task()->mutable_parameters())["x"].set_number_value(1);
   (*a.mutable_task()->mutable_parameters())["y"].set_number_value(2);

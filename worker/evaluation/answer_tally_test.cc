@@ -9,7 +9,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-TEST(AnswerTallyTest, TellsOfEachAnswerWhereAsked) {
+TEST(AnswerTallyTest, RecordsEachAnswerOnRequest) {
   AnswerTally tally(3, /*each_answer=*/true);
   tally.Add({.is_exact = true, .has_right_digits = true});
   tally.Add({.is_exact = false, .has_right_digits = true});  // a wrong hint
@@ -32,7 +32,7 @@ TEST(AnswerTallyTest, TellsOfEachAnswerWhereAsked) {
   EXPECT_TRUE(summary.Score(0.5).wrong_answers.empty());
 }
 
-TEST(AnswerTallyTest, CountsRightAnswersAndWhereOthersAreWrong) {
+TEST(AnswerTallyTest, CountsRightAnswersAndWrongPlaces) {
   AnswerTally tally(3);
   tally.Add({.is_exact = true, .has_right_digits = true});
   tally.Add({.is_exact = false, .has_right_digits = true});  // a wrong hint
@@ -52,11 +52,11 @@ TEST(AnswerTallyTest, CountsRightAnswersAndWhereOthersAreWrong) {
   EXPECT_EQ(score.errors->first_wrong_without_carry(), 1);
 }
 
-TEST(AnswerTallyTest, CountsPlacesUpToTheFirstWrongOneByHowFarCarriesCame) {
+TEST(AnswerTallyTest, CountsPlacesByCarryDistance) {
   AnswerTally tally(3);
   const std::vector<int32_t> distances = {0, 1, 2, 0};
   tally.Add({.has_right_digits = true, .carry_distances = distances});
-  // More significant places than the first wrong one are not counted.
+  // Places more significant than the first wrong one do not count.
   tally.Add({.wrong_digits = {1, 3}, .first_wrong_has_carry = true, .carry_distances = distances});
   tally.Add({.wrong_digits = {2}, .first_wrong_has_carry = true, .carry_distances = distances});
   tally.Add({.wrong_digits = {0}, .first_wrong_has_carry = false, .carry_distances = {0, 0}});
@@ -68,7 +68,7 @@ TEST(AnswerTallyTest, CountsPlacesUpToTheFirstWrongOneByHowFarCarriesCame) {
   EXPECT_THAT(others.Score(0).errors->places_by_carry(), IsEmpty()) << "no sums";
 }
 
-TEST(AnswerTallyTest, OfNoAnswersIsNothing) {
+TEST(AnswerTallyTest, WithoutAnswersIsZero) {
   const LengthScore score = AnswerTally(3).Score(0);
   EXPECT_EQ(score.accuracy, 0);
   EXPECT_EQ(score.sequences, 0);

@@ -1,4 +1,4 @@
-// The evaluator with networks whose answers are known.
+// Tests the evaluator with networks whose outputs are known.
 #include "worker/evaluation/evaluator.h"
 
 #include <cmath>
@@ -21,7 +21,7 @@ using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 
-// Copies its ternary input. Only the first two outputs count.
+// Task that copies its ternary input. Only the first two outputs count.
 class Copy : public tasks::TransductionTask {
  public:
   int32_t input_size() const override { return 3; }
@@ -40,8 +40,8 @@ class Copy : public tasks::TransductionTask {
   }
 };
 
-// Gives its answer's class a logit of `certainty` and the others 0: the right class, but at the
-// first output always 0. Remembers what it was shown.
+// Network that gives one class a logit of `certainty` and the others 0: the right class, except at
+// the first output, where it is class 0. Records its inputs.
 class Oracle : public models::Network {
  public:
   explicit Oracle(double certainty) : certainty_(certainty) {}
@@ -103,18 +103,17 @@ class EvaluatorTest : public ::testing::Test {
 
 constexpr int64_t kPlenty = int64_t{1} << 30;
 
-TEST_F(EvaluatorTest, AccuracyCountsWhatTheMaskMarksAndLossCountsAll) {
+TEST_F(EvaluatorTest, MaskAppliesToAccuracyButNotToLoss) {
   const Oracle oracle(2.0);
   constexpr int kSequences = 3000, kLength = 6;
   const auto scores = Score(oracle, kLength, kSequences, kPlenty);
   ASSERT_TRUE(scores.has_value());
   ASSERT_EQ(scores->size(), 2);
   EXPECT_EQ((*scores)[0].accuracy, (*scores)[1].accuracy);
-  // Of the two outputs that count the second is right and the first in a third of the sequences.
+  // Two outputs count. The second is always right, the first in a third of the sequences.
   const double accuracy = (*scores)[0].accuracy;
   EXPECT_NEAR(accuracy, (1 + 1.0 / 3) / 2, 0.02);
-  // The share of all outputs that is wrong follows, and the loss from it: log(e^2 + 2), less 2
-  // where right.
+  // The loss follows from the share of right outputs: log(e^2 + 2), minus 2 where right.
   const double wrong = (1 - accuracy) * 2 / kLength;
   EXPECT_NEAR((*scores)[0].loss, std::log(std::exp(2.0) + 2) - 2 * (1 - wrong), 1e-6);
 }
@@ -145,7 +144,7 @@ TEST_F(EvaluatorTest, ChunksAndMembersShareOnePositionDraw) {
   EXPECT_FALSE(at::equal(oracle.seen_positions[4].narrow(2, 0, 12), oracle.seen_positions[0]));
 }
 
-TEST_F(EvaluatorTest, BlocksThatDrawTheirOwnPositionsGetThem) {
+TEST_F(EvaluatorTest, BlocksMayHaveTheirOwnPositions) {
   catalogue::Parameters encoding;
   encoding.Set("randomized", true);
   encoding.Set("max_position", int64_t{1000});
@@ -158,13 +157,13 @@ TEST_F(EvaluatorTest, BlocksThatDrawTheirOwnPositionsGetThem) {
       .CaptureAttention(arena_->Members(0, 2), 4, 0);
   const at::Tensor& drawn = oracle.seen_positions[0];
   EXPECT_EQ(drawn.sizes(), (std::vector<int64_t>{2, 3, 8}));
-  // The first block's draw is the one that all would share.
+  // The first block's draw is the one that all blocks would share.
   EXPECT_TRUE(at::equal(drawn.narrow(1, 0, 1), shared.seen_positions[0]));
   EXPECT_FALSE(at::equal(drawn.select(1, 0), drawn.select(1, 1)));
   EXPECT_FALSE(at::equal(drawn.select(1, 1), drawn.select(1, 2)));
 }
 
-TEST_F(EvaluatorTest, ScoresOfSingleSequencesSumUpToThoseOfAll) {
+TEST_F(EvaluatorTest, SequenceScoresAddUpToTheTotal) {
   const Oracle oracle(2.0);
   for (const int64_t memory_bytes : {int64_t{1}, kPlenty}) {
     const Evaluator evaluator(examples_, oracle, *positions_,
@@ -174,7 +173,7 @@ TEST_F(EvaluatorTest, ScoresOfSingleSequencesSumUpToThoseOfAll) {
     for (const LengthScore& score : *scores) {
       ASSERT_EQ(score.each_accuracy.size(), 40);
       ASSERT_EQ(score.each_loss.size(), 40);
-      // The second output is right, the first where its input is 0.
+      // The second output is right; the first is right if its input is 0.
       EXPECT_THAT(score.each_accuracy, Each(AnyOf(0.5F, 1.0F)));
       double accuracy = 0, loss = 0;
       for (size_t i = 0; i < 40; ++i) {
@@ -188,7 +187,7 @@ TEST_F(EvaluatorTest, ScoresOfSingleSequencesSumUpToThoseOfAll) {
   EXPECT_TRUE(Score(oracle, 6, 4, kPlenty)->front().each_accuracy.empty());
 }
 
-TEST_F(EvaluatorTest, NoiseIsAskedOfTheNetworkForEverySequenceItsOwn) {
+TEST_F(EvaluatorTest, EachSequenceHasItsOwnNoise) {
   const Oracle oracle(2.0);
   const Evaluator evaluator(examples_, oracle, *positions_,
                             {.seed = 5, .heads = 1, .d_model = 4, .memory_bytes = 1});
@@ -202,8 +201,8 @@ TEST_F(EvaluatorTest, NoiseIsAskedOfTheNetworkForEverySequenceItsOwn) {
   }
 }
 
-// The same sequences as those that a step on these examples trains on.
-TEST_F(EvaluatorTest, ADataSetIsScoredExampleByExample) {
+// The sequences are those of a training step on these examples.
+TEST_F(EvaluatorTest, ScoresDataSetExampleByExample) {
   const Oracle oracle(2.0);
   const Evaluator evaluator(examples_, oracle, *positions_,
                             {.seed = 5, .heads = 1, .d_model = 4, .memory_bytes = kPlenty});
@@ -219,14 +218,14 @@ TEST_F(EvaluatorTest, ADataSetIsScoredExampleByExample) {
   EXPECT_EQ(score->sequences, 5);
 }
 
-TEST_F(EvaluatorTest, StopsWhenToldTo) {
+TEST_F(EvaluatorTest, StopsOnRequest) {
   const Oracle oracle(2.0);
   int asked = 0;
   EXPECT_FALSE(Score(oracle, 6, 50, 1, [&] { return ++asked < 4; }).has_value());
   EXPECT_EQ(oracle.chunks.size(), 3);
 }
 
-TEST_F(EvaluatorTest, AttentionIsThatOfTheSequenceAskedFor) {
+TEST_F(EvaluatorTest, CapturesAttentionOfTheGivenSequence) {
   const Oracle oracle(2.0);
   const Evaluator evaluator(examples_, oracle, *positions_, {.seed = 5, .heads = 3, .d_model = 4});
   const v1::AttentionMap map = evaluator.CaptureAttention(arena_->Members(1, 1), 4, 0);
@@ -238,7 +237,7 @@ TEST_F(EvaluatorTest, AttentionIsThatOfTheSequenceAskedFor) {
   EXPECT_THAT(std::vector<int>(map.tokens().begin() + 4, map.tokens().end()), Each(3));
   ASSERT_EQ(map.positions_size(), 8);
   EXPECT_EQ(map.positions(3), oracle.seen_positions[0][0][0][3].item<int64_t>());
-  // Two layers of 3 x 8 x 8 floats, one after the other.
+  // Two layers of 3 x 8 x 8 floats each.
   ASSERT_EQ(map.probabilities().size(), 2 * 3 * 8 * 8 * 4);
   const float* probabilities = reinterpret_cast<const float*>(map.probabilities().data());
   EXPECT_FLOAT_EQ(probabilities[3 * 8 * 8 - 1], 0.25);
@@ -255,7 +254,7 @@ TEST_F(EvaluatorTest, AttentionIsThatOfTheSequenceAskedFor) {
 constexpr int64_t kMebibyte = 1 << 20;
 
 TEST(ChunkingTest, AttentionOfLongSequencesDominates) {
-  // 8 heads x 1000 x 1000 logits of 4 bytes are 32 MB a copy.
+  // 8 heads x 1000 x 1000 logits x 4 bytes are 32 MB per copy.
   const SequenceSize size = {.tokens = 1000, .heads = 8, .d_model = 64};
   EXPECT_GE(BytesPerSequence(size), 2 * 32'000'000);
   EXPECT_LE(BytesPerSequence(size), 6 * 32'000'000);
@@ -268,12 +267,12 @@ TEST(ChunkingTest, MemoryIsLinearWithoutStoredLogits) {
   SequenceSize twice = size;
   twice.tokens = 3000;
   EXPECT_EQ(BytesPerSequence(twice), 2 * BytesPerSequence(size));
-  // The feed-forward's hidden layer alone is 1.5 MB.
+  // The hidden layer of the feed-forward alone takes 1.5 MB.
   EXPECT_GE(BytesPerSequence(size), 1500 * 256 * 4);
   EXPECT_GE(SequencesPerChunk(size, 1, 256 * kMebibyte), 20);
 }
 
-TEST(ChunkingTest, AChunkStaysBelowTheMemory) {
+TEST(ChunkingTest, ChunksFitTheMemoryLimit) {
   for (const int64_t tokens : {2, 40, 200, 1000}) {
     for (const int64_t members : {1, 3}) {
       const SequenceSize size = {.tokens = tokens, .heads = 8, .d_model = 64};
@@ -284,7 +283,7 @@ TEST(ChunkingTest, AChunkStaysBelowTheMemory) {
   }
 }
 
-TEST(ChunkingTest, OneSequenceIsAlwaysTaken) {
+TEST(ChunkingTest, ChunkHasAtLeastOneSequence) {
   EXPECT_EQ(SequencesPerChunk({.tokens = 5000, .heads = 8, .d_model = 64}, 30, kMebibyte), 1);
 }
 

@@ -45,7 +45,7 @@ std::vector<tasks::TextExample> Questions(const TextExamples& text) {
   return questions;
 }
 
-// Writes what it is told to, wherever it has seen nothing but the beginning of it.
+// Language model that writes a given continuation after every prefix of it.
 class ScriptedModel : public models::LanguageModel {
  public:
   ScriptedModel(int64_t vocabulary, std::vector<std::vector<int32_t>> texts)
@@ -54,7 +54,7 @@ class ScriptedModel : public models::LanguageModel {
   at::Tensor Forward(const models::ParameterSet&, const models::ExampleGroups& examples,
                      const at::Tensor&, const models::DropoutNumbers*,
                      models::Capture*) const override {
-    // Every token is as likely.
+    // All tokens are equally likely.
     return at::zeros({1, examples.tokens.size(1), vocabulary_});
   }
   std::unique_ptr<models::DecodingCache> StartDecoding(const models::ParameterSet&,
@@ -116,7 +116,7 @@ class LanguageEvaluatorTest : public testing::Test {
                  .value();
     arena_ = std::make_unique<models::ParameterArena>(layout_, 1, at::kDouble, at::kCPU);
     arena_->Initialize(0, 3);
-    // Sharper than it begins, so that it writes more than one token.
+    // Sharper than its initial distribution, so that it writes more than one token.
     arena_->parameters().mul_(3);
     positions_ = std::make_unique<models::PositionPolicy>(encoding);
   }
@@ -136,7 +136,7 @@ class LanguageEvaluatorTest : public testing::Test {
   std::unique_ptr<models::PositionPolicy> positions_;
 };
 
-TEST_F(LanguageEvaluatorTest, AnAnswerIsWhatTheWholeTextIsContinuedWithTokenByToken) {
+TEST_F(LanguageEvaluatorTest, CachedDecodingMatchesFullForwardPasses) {
   const std::vector<tasks::TextExample> questions = Questions(*text_);
   const Answers answers =
       Evaluator(*model_).Answer(Parameters(), kDigits, questions, kGoOn).value();
@@ -159,13 +159,13 @@ TEST_F(LanguageEvaluatorTest, AnAnswerIsWhatTheWholeTextIsContinuedWithTokenByTo
       if (expected.back() == text_->task().end_token()) break;
     }
     EXPECT_EQ(answers[i], expected) << i;
-    // In a batch and alone.
+    // Answered in a batch and alone.
     EXPECT_EQ(Evaluator(*model_).Answer(Parameters(), kDigits, {questions[i]}, kGoOn).value()[0],
               expected);
   }
 }
 
-TEST_F(LanguageEvaluatorTest, PromptsOfDifferentLengthsAreAnsweredAsAlone) {
+TEST_F(LanguageEvaluatorTest, PromptsOfDifferentLengthsMatchSingleAnswers) {
   std::vector<tasks::TextExample> questions;
   for (int64_t i = 0; i < 9; ++i) {
     questions.push_back(text_->Question(kSeed, kDigits - i % 3, i));
@@ -180,7 +180,7 @@ TEST_F(LanguageEvaluatorTest, PromptsOfDifferentLengthsAreAnsweredAsAlone) {
   }
 }
 
-TEST_F(LanguageEvaluatorTest, ChunksChangeNothing) {
+TEST_F(LanguageEvaluatorTest, ChunksDoNotChangeTheScores) {
   const LengthScore whole = Evaluator(*model_).Score(Parameters(), kDigits, 30, kGoOn).value();
   const LengthScore parts =
       Evaluator(*model_, /*memory_bytes=*/40'000).Score(Parameters(), kDigits, 30, kGoOn).value();
@@ -193,8 +193,8 @@ TEST_F(LanguageEvaluatorTest, ChunksChangeNothing) {
 TEST_F(LanguageEvaluatorTest, CountsAnswersThatAreRightToTheLastToken) {
   std::vector<std::vector<int32_t>> texts;
   for (tasks::TextExample& question : Questions(*text_)) texts.push_back(question.tokens);
-  // Answers are hint, digit, hint, digit, ..., end. One with a wrong hint, one with its last digit
-  // wrong, one that goes on instead of ending.
+  // Answers are hint, digit, hint, digit, ..., end. One has a wrong hint, one a wrong last digit,
+  // and one continues instead of ending.
   const size_t last = texts[0].size() - 2;
   texts[3][last - 1] = texts[3][last - 1] == 20 ? 21 : 20;
   texts[5][last] = (texts[5][last] + 1) % 10;
@@ -204,13 +204,13 @@ TEST_F(LanguageEvaluatorTest, CountsAnswersThatAreRightToTheLastToken) {
       Evaluator(model).Score(Parameters(), kDigits, kQuestions, kGoOn).value();
   EXPECT_DOUBLE_EQ(score.accuracy, 17.0 / 20);
   EXPECT_EQ(score.sequences, 20);
-  // Wrong hints do not make digits wrong; one digit too many does.
+  // A wrong hint does not make digits wrong, but a surplus digit does.
   EXPECT_DOUBLE_EQ(score.metrics.at("digits_accuracy"), 18.0 / 20);
   EXPECT_THAT(score.errors->wrong_by_place(), ElementsAre(0, 0, 0, 1));
   EXPECT_NEAR(score.loss, std::log(117.0), 1e-6) << "all tokens are as likely";
 }
 
-TEST_F(LanguageEvaluatorTest, TellsOfEachQuestionWhereAsked) {
+TEST_F(LanguageEvaluatorTest, RecordsEachQuestionOnRequest) {
   std::vector<std::vector<int32_t>> texts;
   for (tasks::TextExample& question : Questions(*text_)) texts.push_back(question.tokens);
   const size_t last = texts[0].size() - 2;
@@ -229,7 +229,7 @@ TEST_F(LanguageEvaluatorTest, TellsOfEachQuestionWhereAsked) {
   EXPECT_EQ(score.wrong_answers[0].sequence(), 5);
   EXPECT_THAT(score.wrong_answers[0].places(), ElementsAre(3));
 
-  // Losses stand by their questions, in chunks as well, and their mean is the length's.
+  // Losses keep the order of questions across chunks, and their mean is the length's loss.
   const ScoreOptions each = {.each_sequence = true};
   const LengthScore whole =
       Evaluator(*model_).Score(Parameters(), kDigits, kQuestions, kGoOn, each).value();

@@ -22,7 +22,7 @@ double LargestDifference(const at::Tensor& a, const at::Tensor& b) {
   return a.sub(b).abs().max().item<double>();
 }
 
-// Independent coordinates, uniform with the given half widths.
+// Points with independent coordinates, uniform with the given half widths.
 at::Tensor Cloud(const std::vector<double>& widths, int64_t count) {
   random::Stream stream(1, random::Purpose::kEvaluationSamples, 0);
   std::vector<double> numbers;
@@ -34,7 +34,7 @@ at::Tensor Cloud(const std::vector<double>& widths, int64_t count) {
   return Points(numbers, static_cast<int64_t>(widths.size()));
 }
 
-TEST(PrincipalComponentsTest, PointsOnALineLieOnTheFirst) {
+TEST(PrincipalComponentsTest, PointsOnALineLieOnTheFirstComponent) {
   // (1, 2, 3) + t (3, 0, -4), for t = -2 .. 2.
   std::vector<double> numbers;
   for (const double t : {-2, -1, 0, 1, 2}) {
@@ -43,19 +43,19 @@ TEST(PrincipalComponentsTest, PointsOnALineLieOnTheFirst) {
   const at::Tensor points = Points(numbers, 3);
   const PrincipalComponents fitted = FitPrincipalComponents(points);
   EXPECT_LT(LargestDifference(fitted.mean, Points({1, 2, 3}, 3)), 1e-12);
-  // Of length 1, and with the loading -4 / 5 made positive.
+  // Normalised to length 1, with the loading -4 / 5 made positive.
   EXPECT_LT(LargestDifference(fitted.directions.select(1, 0), Points({-0.6, 0, 0.8}, 3)), 1e-12);
   EXPECT_NEAR(fitted.explained_variance[0], 1, 1e-12);
   EXPECT_NEAR(fitted.explained_variance[1], 0, 1e-12);
-  // Distances along the line stay what they are: steps of 5.
+  // Distances along the line are preserved: steps of 5.
   const at::Tensor coordinates = Coordinates(fitted, points);
   EXPECT_LT(LargestDifference(coordinates.select(1, 0), Points({10, 5, 0, -5, -10}, 5).flatten()),
             1e-12);
   EXPECT_LT(coordinates.select(1, 1).abs().max().item<double>(), 1e-7);
 }
 
-// The corners of a rectangle of 6 x 2, turned by 30 degrees: covariances are 9 and 1 by 4 / 3.
-TEST(PrincipalComponentsTest, FindsTheAxesOfATurnedRectangle) {
+// Corners of a 6 x 2 rectangle, rotated by 30 degrees: variances are 9 and 1, times 4 / 3.
+TEST(PrincipalComponentsTest, FindsTheAxesOfARotatedRectangle) {
   const double c = std::sqrt(3.0) / 2, s = 0.5;
   std::vector<double> numbers;
   for (const double x : {-3, 3}) {
@@ -67,7 +67,7 @@ TEST(PrincipalComponentsTest, FindsTheAxesOfATurnedRectangle) {
   EXPECT_NEAR(fitted.explained_variance[1], 0.1, 1e-12);
 }
 
-TEST(PrincipalComponentsTest, CoordinatesOfTheFittedPointsAreCentredUncorrelatedAndNotWhitened) {
+TEST(PrincipalComponentsTest, CoordinatesAreCentredAndNotWhitened) {
   const at::Tensor points = Cloud({1, 5, 0.5, 3}, 2000).add(7);
   const PrincipalComponents fitted = FitPrincipalComponents(points);
   EXPECT_LT(LargestDifference(at::mm(fitted.directions.t(), fitted.directions),
@@ -87,7 +87,7 @@ TEST(PrincipalComponentsTest, CoordinatesOfTheFittedPointsAreCentredUncorrelated
   EXPECT_NEAR(fitted.explained_variance[1], 9 / 35.25, 0.03);
 }
 
-TEST(PrincipalComponentsTest, AllOfTheVarianceOfTwoDimensionsIsExplained) {
+TEST(PrincipalComponentsTest, TwoDimensionsAreFullyExplained) {
   const PrincipalComponents fitted = FitPrincipalComponents(Cloud({1, 2}, 100));
   EXPECT_NEAR(fitted.explained_variance[0] + fitted.explained_variance[1], 1, 1e-12);
 }

@@ -1,5 +1,5 @@
-// Projections of a network whose activations are known: at each place its token and thrice its
-// place, and behind its only block the same the other way round, twice as large.
+// Tests projections of a network with known activations: at depth 0, token and three times the
+// place; after its only block, the same swapped and doubled.
 #include "worker/evaluation/projection.h"
 
 #include <cmath>
@@ -58,7 +58,7 @@ class ProjectionTest : public ::testing::Test {
     return ProjectActivations(evaluator, arena_->Members(0, 1), fitted_length, kSequences, lengths);
   }
 
-  // Tokens of the evaluation's sequences, row-major.
+  // Tokens of the evaluation sequences, row-major.
   std::vector<int32_t> Inputs(int64_t length) {
     data::Batch batch;
     examples_->AppendEvaluation(
@@ -71,7 +71,7 @@ class ProjectionTest : public ::testing::Test {
     return inputs;
   }
 
-  // By depth, sequence and token.
+  // Indexed by depth, sequence and token.
   static std::vector<Point> Points(const v1::Projection& projection) {
     std::vector<Point> points(projection.coordinates().size() / sizeof(Point));
     std::memcpy(points.data(), projection.coordinates().data(), projection.coordinates().size());
@@ -85,7 +85,7 @@ class ProjectionTest : public ::testing::Test {
   std::unique_ptr<models::ParameterArena> arena_;
 };
 
-TEST_F(ProjectionTest, ThereIsOneOfEachLengthInTheirOrder) {
+TEST_F(ProjectionTest, OnePerLengthInOrder) {
   const std::vector<v1::Projection> projections = Project(6, {9, 6, 4});
   std::vector<int32_t> lengths;
   for (const v1::Projection& projection : projections) {
@@ -100,8 +100,8 @@ TEST_F(ProjectionTest, ThereIsOneOfEachLengthInTheirOrder) {
   EXPECT_THAT(lengths, ElementsAre(9, 6, 4));
 }
 
-// Two features have two components: a turn, which keeps distances.
-TEST_F(ProjectionTest, PointsAreTheInputTokensOfTheEvaluationsSequences) {
+// Two features have two components, so the projection is a rotation, which preserves distances.
+TEST_F(ProjectionTest, PointsAreTheInputTokens) {
   const v1::Projection projection = Project(6, {6})[0];
   const std::vector<Point> points = Points(projection);
   const std::vector<int32_t> inputs = Inputs(6);
@@ -117,13 +117,13 @@ TEST_F(ProjectionTest, PointsAreTheInputTokensOfTheEvaluationsSequences) {
                   2 * distance, 1e-4);
     }
   }
-  // Of the variance of places, 9 * 35 / 12, and of tokens, at most 1 / 4.
+  // The variance of places is 9 * 35 / 12; that of tokens is at most 1 / 4.
   EXPECT_GT(projection.explained_variance(0), 0.99);
   EXPECT_NEAR(projection.explained_variance(0) + projection.explained_variance(1), 1, 1e-12);
   EXPECT_NEAR(projection.explained_variance(2), projection.explained_variance(0), 1e-12);
 }
 
-TEST_F(ProjectionTest, TheFittedLengthIsCentredAndOthersGoThroughTheSameMap) {
+TEST_F(ProjectionTest, OtherLengthsUseTheFittedMap) {
   const std::vector<v1::Projection> projections = Project(6, {6, 9});
   const std::vector<Point> fitted = Points(projections[0]), other = Points(projections[1]);
   const std::vector<int32_t> fitted_inputs = Inputs(6), other_inputs = Inputs(9);
@@ -144,7 +144,7 @@ TEST_F(ProjectionTest, TheFittedLengthIsCentredAndOthersGoThroughTheSameMap) {
   EXPECT_GT(pairs, 0);
 }
 
-TEST_F(ProjectionTest, ChunksDoNotChangeIt) {
+TEST_F(ProjectionTest, ChunksDoNotChangeTheResult) {
   const auto whole = Project(6, {9, 6});
   const auto chunked = Project(6, {9, 6}, 1);
   for (size_t i = 0; i < 2; ++i) {

@@ -36,9 +36,9 @@ double Metric(const LengthScore& score, const std::string& name) {
   return -1;
 }
 
-TEST(ScorerTest, ClassesAreRightWhereTheMaskCountsAndLossesCountAll) {
+TEST(ScorerTest, MaskAppliesToAccuracyButNotToLoss) {
   const auto scorer = Create("reverse_string", 2);
-  // Two sequences of two outputs among two classes.
+  // Two sequences of two outputs with two classes.
   const at::Tensor right_twice = at::tensor({3.0, 0.0, 0.0, 3.0, 3.0, 0.0, 3.0, 0.0});
   const at::Tensor outputs = at::cat({right_twice, right_twice.neg()}).view({2, 2, 2, 2});
   const BatchTensors chunk = {
@@ -59,7 +59,7 @@ TEST(ScorerTest, ClassesAreRightWhereTheMaskCountsAndLossesCountAll) {
 }
 
 // A sequence of one number weighs as much as one of two.
-TEST(ScorerTest, ErrorsOfNumbersAreMeansOfSequences) {
+TEST(ScorerTest, ErrorsAreAveragedPerSequence) {
   const auto scorer = Create("cumulative_sum", 1);
   const auto add = [&](std::vector<double> outputs, std::vector<double> targets,
                        const std::vector<int64_t>& mask) {
@@ -81,8 +81,8 @@ TEST(ScorerTest, ErrorsOfNumbersAreMeansOfSequences) {
   EXPECT_EQ(score.sequences, 2);
 }
 
-// Of a target of 1 an error of 0.07 is within 0.05 + 5 %, but within neither alone; of a target of
-// 10 one of 0.3 is within 5 %, but not within 0.05; one of 0.04 is within both.
+// For a target of 1, an error of 0.07 is within 0.05 + 5 %, but within neither alone. For a target
+// of 10, an error of 0.3 is within 5 % but not within 0.05, and one of 0.04 is within both.
 TEST(ScorerTest, ClosenessHasThreeReadings) {
   const auto accuracies = [](double output, double target) {
     const auto scorer = Create("cumulative_sum", 1);
@@ -100,7 +100,7 @@ TEST(ScorerTest, ClosenessHasThreeReadings) {
 
 TEST(ScorerTest, RoundingNeedsEveryOutputOfASequence) {
   const auto scorer = CreateRoundingScorer(/*rounding_unit=*/0.5, 2);
-  // The second member is wrong by 0.3, which is another half, in one of two sequences.
+  // The second member errs by 0.3 in one of two sequences, which rounds to another multiple of 0.5.
   scorer->Add(
       at::tensor({1.2, -2.6, 7.0, 0.4, 3.0, 7.0, 1.2, -2.6, 7.0, 0.7, 3.3, 7.0}).view({2, 2, 3, 1}),
       {.number_targets = at::tensor({1.0, -2.5, 0.0, 0.5, 3.0, 0.0}).view({1, 2, 3}),

@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(WorkerEndpoint, ServesWhatTheWorkerMeasures) {
+TEST(WorkerEndpoint, ServesTheWorkersMetrics) {
   monitoring::WorkerSample sample;
   sample.worker_id = "n07-cpu-12";
   const auto endpoint = StartMetricsEndpoint("127.0.0.1:0", [&sample] { return sample; }).value();
@@ -23,7 +23,7 @@ TEST(WorkerEndpoint, ServesWhatTheWorkerMeasures) {
   EXPECT_THAT(text, HasSubstr("\nlengthwise_build_info{program=\"worker\","));
 }
 
-TEST(WorkerEndpoint, SaysThatItsPortIsTaken) {
+TEST(WorkerEndpoint, ReportsAPortInUse) {
   const auto read = [] { return monitoring::WorkerSample(); };
   const auto first = StartMetricsEndpoint("127.0.0.1:0", read).value();
   EXPECT_EQ(StartMetricsEndpoint(first->address(), read).status().code(),

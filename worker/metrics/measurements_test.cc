@@ -33,7 +33,7 @@ TEST(Measurements, CountersOnlyGrow) {
   }
 }
 
-TEST(Measurements, ReadTheGpuAnewAndLeaveOutOneThatIsSilent) {
+TEST(Measurements, ReadsTheGpuEachTime) {
   std::optional<v1::GpuUse> use;
   Measurements measurements([&use] { return use; });
   EXPECT_FALSE(measurements.Read().has_gpu());
@@ -41,7 +41,7 @@ TEST(Measurements, ReadTheGpuAnewAndLeaveOutOneThatIsSilent) {
   EXPECT_EQ(measurements.Read().gpu().memory_used_bytes(), 7);
 }
 
-TEST(Measurements, ReadTheKernelsOfTheNewestPack) {
+TEST(Measurements, ReportsKernelsOfTheNewestPack) {
   EXPECT_EQ(Measurements().Read().kernels(), "");
   std::string kernels = "auto";
   Measurements measurements(nullptr, [&kernels] { return kernels; });

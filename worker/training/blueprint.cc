@@ -49,7 +49,7 @@ struct Chosen {
   Blueprint::Choice choice;
 };
 
-// Looks the component up and resolves its parameters; the entry is null where there is none of this
+// Looks up the component and resolves its parameters. The entry is null if no component has this
 // name.
 template <typename Entry>
 Chosen<Entry> Choose(absl::Span<const Entry* const> entries, const v1::Component& component,
@@ -148,12 +148,13 @@ void CheckText(const data::TextExamples& text, const v1::Training& training,
   CheckSizes("evaluation.attention_lengths", evaluation.attention_lengths(), text.task(), problems);
   if (!problems.empty()) return;
   Require(tokens >= text.task().LongestTrainingExample(lengths.min(), lengths.max()),
-          "training.packing.tokens", "must be at least those of the longest example", problems);
-  Require(evaluation.projection().lengths().empty(), "evaluation.projection", "is not of text",
+          "training.packing.tokens", "must be at least the length of the longest example",
           problems);
-  Require(evaluation.embedding_noise().empty(), "evaluation.embedding_noise", "is not of text",
-          problems);
-  Require(evaluation.training_examples() == 0, "evaluation.training_examples", "is not of text",
+  Require(evaluation.projection().lengths().empty(), "evaluation.projection",
+          "must be empty for text", problems);
+  Require(evaluation.embedding_noise().empty(), "evaluation.embedding_noise",
+          "must be empty for text", problems);
+  Require(evaluation.training_examples() == 0, "evaluation.training_examples", "must be 0 for text",
           problems);
 }
 
@@ -162,11 +163,12 @@ void CheckFileExamples(const data::FileExamples& examples, const v1::Training& t
   const std::vector<int64_t> weights = examples.Weights(training.lengths());
   Require(std::any_of(weights.begin(), weights.end(), [](int64_t weight) { return weight > 0; }),
           "training.lengths", "must have training examples in the task's file", problems);
-  Require(training.examples() == 0, "training.examples", "is not of a file's examples", problems);
+  Require(training.examples() == 0, "training.examples", "must be 0 for a file's examples",
+          problems);
   const auto check = [&](absl::string_view field, const auto& lengths) {
     for (const int32_t n : lengths) {
       Require(examples.EvaluationSequences(n, 1) > 0, field,
-              absl::StrCat("must have test examples in the task's file, and ", n, " has none"),
+              absl::StrCat("must have test examples in the task's file; ", n, " has none"),
               problems);
     }
   };
@@ -189,7 +191,7 @@ int64_t LongestSequence(const Blueprint& blueprint) {
   for (const int32_t n : blueprint.evaluation.interval_lengths()) take(n);
   for (const int32_t n : blueprint.evaluation.attention_lengths()) take(n);
   for (const v1::TokenSequence& input : blueprint.evaluation.attention_inputs()) {
-    // One that is no input of the task never becomes a sequence.
+    // Inputs that the task does not accept never become sequences; they are reported later.
     if (const auto given = blueprint.source().Given(input); given.ok()) {
       take(given->length);
     }
@@ -256,7 +258,8 @@ absl::StatusOr<Blueprint> MakeBlueprint(const v1::TrialSpecification& specificat
     if (!problems.empty()) return Refuse(problems);
     ASSIGN_OR_RETURN(set, data::LoadExamples(task.choice.parameters, task.entry->kind, fetch));
     if (task.entry->kind == tasks::TaskKind::kText) {
-      Require(set->mask.empty(), "task", "has masks, and answers of text count whole", problems);
+      Require(set->mask.empty(), "task", "has masks, but text answers are scored as a whole",
+              problems);
       Require(set->form != tasks::examples::Form::kNumbers, "task", "has numbers", problems);
       if (!problems.empty()) return Refuse(problems);
       created = std::make_unique<tasks::examples::FileText>(set);
@@ -275,7 +278,7 @@ absl::StatusOr<Blueprint> MakeBlueprint(const v1::TrialSpecification& specificat
         blueprint.training, specification::SeesWholePrompts(network.choice.parameters));
     Require(!specification::SeesWholePrompts(network.choice.parameters) ||
                 specification::CountsAnswersApart(blueprint.training.packing()),
-            "training.packing", "must count answers alone, and join no examples", problems);
+            "training.packing", "must count only answers and not join examples", problems);
     CheckText(*blueprint.text, blueprint.training, blueprint.evaluation, problems);
     if (!problems.empty()) return Refuse(problems);
   } else {

@@ -25,7 +25,7 @@ TEST(BlueprintTest, ResolvesComponentsAgainstTheCatalogues) {
   EXPECT_TRUE(blueprint->encoding.parameters.Bool("randomized"));
   EXPECT_EQ(blueprint->size.heads, 2);
   EXPECT_EQ(blueprint->size.d_model, 16);
-  // Length 9 in evaluation, and as many outputs.
+  // Evaluation has length 9 and as many outputs.
   EXPECT_EQ(blueprint->size.longest_sequence, 18);
 }
 
@@ -55,7 +55,7 @@ TEST(BlueprintTest, RefusalsNameEveryField) {
   EXPECT_THAT(refusal, HasSubstr("network.blocks"));
 }
 
-TEST(BlueprintTest, PositionsMustReachForTheLongestSequence) {
+TEST(BlueprintTest, PositionsMustCoverTheLongestSequence) {
   v1::TrialSpecification trial = TinyTrial();
   (*trial.mutable_encoding()->mutable_parameters())["max_position"].set_number_value(17);
   EXPECT_THAT(RefusalOf(trial), HasSubstr("max_position"));
@@ -63,8 +63,8 @@ TEST(BlueprintTest, PositionsMustReachForTheLongestSequence) {
   EXPECT_TRUE(MakeBlueprint(trial).ok());
 }
 
-// Given inputs and projections, too; what is no input of the task counts for nothing.
-TEST(BlueprintTest, PositionsMustReachForWhatIsOnlyLookedAt) {
+// Custom inputs and projections count, too; inputs that the task does not accept do not.
+TEST(BlueprintTest, LongestSequenceIncludesAnalyses) {
   v1::TrialSpecification trial = TinyTrial();
   v1::TokenSequence& given = *trial.mutable_evaluation()->add_attention_inputs();
   for (int i = 0; i < 12; ++i) given.add_tokens(i % 2);

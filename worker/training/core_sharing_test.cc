@@ -19,10 +19,10 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// Two threads that are always ready to run, and one that hardly ever is, sampled every 200 ms.
+// Two threads that are always ready to run and one that rarely is, sampled every 200 ms.
 class CoreSharingTest : public testing::Test {
  protected:
-  // `waiting`: the fraction of the time that the second thread waits for a core.
+  // `waiting`: fraction of the time that the second thread waits for a core.
   bool Pass(double waiting, absl::Duration duration = absl::Milliseconds(200)) {
     for (absl::Duration left = duration; left > absl::ZeroDuration();
          left -= absl::Milliseconds(200)) {
@@ -39,24 +39,24 @@ class CoreSharingTest : public testing::Test {
 
   CoreSharing sharing_;
   absl::Duration time_ = absl::Hours(5);
-  // Whatever was before.
+  // Independent of the earlier state.
   CoreSharing::Times times_ = {
       {1, {.running_seconds = 10, .waiting_seconds = 1000}}, {2, {}}, {3, {}}};
 };
 
-TEST_F(CoreSharingTest, ShortWaitsAreNoSharing) {
+TEST_F(CoreSharingTest, ShortWaitsDoNotCountAsSharing) {
   EXPECT_FALSE(sharing_.Update(time_, times_));
   EXPECT_FALSE(Pass(0, absl::Seconds(5)));
   EXPECT_FALSE(Pass(0.18, absl::Seconds(5)));
 }
 
-TEST_F(CoreSharingTest, OneThreadThatWaitsForACoreIsSharing) {
+TEST_F(CoreSharingTest, OneWaitingThreadCountsAsSharing) {
   Pass(0);
   EXPECT_TRUE(Pass(0.3));
   EXPECT_NEAR(sharing_.waited_fraction(), 0.3, 1e-9);
 }
 
-TEST_F(CoreSharingTest, RetriesAreEverLater) {
+TEST_F(CoreSharingTest, RetriesBackOff) {
   std::vector<double> shared_seconds;
   Pass(0);
   EXPECT_TRUE(Pass(0.5));
@@ -65,19 +65,19 @@ TEST_F(CoreSharingTest, RetriesAreEverLater) {
     while (Pass(sharing_.shared() ? 0 : 0.5)) {
     }
     shared_seconds.push_back(absl::ToDoubleSeconds(time_ - begin));
-    EXPECT_TRUE(Pass(0.5));  // one sample is enough to go back
+    EXPECT_TRUE(Pass(0.5));  // one sample is enough to detect sharing again
   }
   EXPECT_THAT(shared_seconds, ElementsAre(1, 2, 4, 8, 16, 30, 30, 30));
 }
 
-TEST_F(CoreSharingTest, SharingEndsWithTheOthersAndBeginsAtFirstRetryAgain) {
+TEST_F(CoreSharingTest, SettlingResetsTheRetryDelay) {
   Pass(0.5, absl::Seconds(20));
   EXPECT_FALSE(Pass(0, absl::Seconds(40)));
   EXPECT_TRUE(Pass(0.5));
   EXPECT_FALSE(Pass(0, CoreSharing::kFirstRetry));
 }
 
-TEST_F(CoreSharingTest, ThreadsThatBeginAndEndAreNoSharing) {
+TEST_F(CoreSharingTest, StartingThreadsDoNotCountAsSharing) {
   Pass(0);
   times_.erase(2);
   times_[4] = {.running_seconds = 1, .waiting_seconds = 10};
@@ -86,8 +86,8 @@ TEST_F(CoreSharingTest, ThreadsThatBeginAndEndAreNoSharing) {
 
 class ThreadChoiceTest : public testing::Test {
  protected:
-  // Makes steps for `duration`, in `seconds_of` a number of threads each; returns the threads of
-  // the last.
+  // Makes steps for `duration`; a step with k threads takes `seconds_of` k. Returns the number of
+  // threads of the last step.
   int Train(absl::Duration duration, bool shared, const std::map<int, double>& seconds_of) {
     int threads = 0;
     for (const absl::Duration end = time_ + duration; time_ < end;) {
@@ -118,7 +118,7 @@ TEST_F(ThreadChoiceTest, SharedCoresGetTheFastestNumber) {
   EXPECT_EQ(Train(absl::Seconds(1), false, {{4, 0.1}}), 4);
 }
 
-TEST_F(ThreadChoiceTest, TriesOfSlowStepsAreATenthOfTheTime) {
+TEST_F(ThreadChoiceTest, TriesTakeAtMostATenthOfTheTime) {
   const std::map<int, double> seconds_of = {{4, 30}, {2, 10}, {1, 5}};
   absl::Duration fastest;
   const absl::Duration begin = time_;
@@ -129,21 +129,22 @@ TEST_F(ThreadChoiceTest, TriesOfSlowStepsAreATenthOfTheTime) {
   EXPECT_GT(fastest, 0.89 * (time_ - begin));
 }
 
-TEST_F(ThreadChoiceTest, OneThreadIsNoChoice) {
+TEST_F(ThreadChoiceTest, OneThreadNeedsNoTries) {
   choice_ = ThreadChoice(1);
   EXPECT_EQ(Train(absl::Seconds(10), true, {{1, 0.1}}), 1);
 }
 
-// The real process, whose two busy threads have one CPU.
-TEST(CoreSharingMonitorTest, NoticesThatCpusAreSharedAndThatItIsOver) {
-  if (platform::ReadSchedulingTimes().empty()) GTEST_SKIP() << "the kernel does not count";
+// Uses the real process: two busy threads on one CPU.
+TEST(CoreSharingMonitorTest, DetectsBeginAndEndOfSharing) {
+  if (platform::ReadSchedulingTimes().empty())
+    GTEST_SKIP() << "the kernel records no scheduling times";
   cpu_set_t allowed, one;
   ASSERT_EQ(sched_getaffinity(0, sizeof(allowed), &allowed), 0);
   int first = 0;
   while (!CPU_ISSET(first, &allowed)) ++first;
   CPU_ZERO(&one);
   CPU_SET(first, &one);
-  // Threads inherit it.
+  // Threads inherit the affinity.
   ASSERT_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
   platform::Mutex mutex;
   platform::ConditionVariable changed;

@@ -5,10 +5,10 @@
 namespace lengthwise::worker::training {
 
 std::vector<std::string> CudaDeviceNames() {
-  // The driver stays loaded: LibTorch needs it next.
+  // Never closed, because LibTorch needs the driver next.
   void* driver = dlopen("libcuda.so.1", RTLD_NOW);
   if (driver == nullptr) return {};
-  // CUresult is an enum whose 0 is success, CUdevice an int.
+  // CUresult is an enum with 0 for success, CUdevice an int.
   const auto init = reinterpret_cast<int (*)(unsigned)>(dlsym(driver, "cuInit"));
   const auto get_count = reinterpret_cast<int (*)(int*)>(dlsym(driver, "cuDeviceGetCount"));
   const auto get = reinterpret_cast<int (*)(int*, int)>(dlsym(driver, "cuDeviceGet"));
@@ -22,7 +22,7 @@ std::vector<std::string> CudaDeviceNames() {
     int device = 0;
     char name[256] = {};
     const bool known = get(&device, ordinal) == 0 && get_name(name, sizeof(name) - 1, device) == 0;
-    names.emplace_back(known ? name : "GPU without a name");
+    names.emplace_back(known ? name : "unnamed GPU");
   }
   return names;
 }

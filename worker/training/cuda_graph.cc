@@ -16,15 +16,15 @@ namespace {
 
 namespace allocator = c10::cuda::CUDACachingAllocator;
 
-// LibTorch counts its own pools from 1.
+// Starts far above LibTorch's own pool ids, which count from 1.
 c10::MempoolId_t NextPool() {
   static std::atomic<uint64_t> next{uint64_t{1} << 32};
   return {0, next++};
 }
 
-// While one lives, what is allocated for `stream` comes from the pool. Of libc10_cuda alone, whose
-// part of LibTorch's CUDAGraph this is: libtorch_cuda is not linked, because most machines lack
-// what it needs.
+// While an instance lives, allocations for `stream` come from the pool. Replaces this part of
+// LibTorch's CUDAGraph using only libc10_cuda, because libtorch_cuda is not linked: most machines
+// lack its dependencies.
 class AllocateToPool {
  public:
   AllocateToPool(c10::DeviceIndex device, c10::MempoolId_t pool, cudaStream_t stream)
@@ -47,7 +47,7 @@ class CudaGraph : public DeviceGraph {
 
   ~CudaGraph() override {
     if (executable_ != nullptr) C10_CUDA_CHECK_WARN(cudaGraphExecDestroy(executable_));
-    // The allocator counts a use of the pool for each recording that began.
+    // The allocator counts one use of the pool for each recording that began.
     if (began_) allocator::releasePool(device_.index(), pool_);
   }
 
@@ -56,26 +56,26 @@ class CudaGraph : public DeviceGraph {
     const c10::cuda::CUDAStream stream = c10::cuda::getCurrentCUDAStream(device_.index());
     TORCH_CHECK(!began_, "a graph is recorded once");
     TORCH_CHECK(stream != c10::cuda::getDefaultCUDAStream(device_.index()),
-                "nothing can be recorded on the default stream");
+                "the default stream cannot be recorded");
     cudaGraph_t graph = nullptr;
     std::exception_ptr problem;
     {
       const AllocateToPool allocate(device_.index(), pool_, stream);
       began_ = true;
-      // Other threads' CUDA calls are none of this recording's business; those of LibTorch's
-      // backward threads reach it by the stream.
+      // Thread-local capture ignores other threads' CUDA calls. LibTorch's backward threads are
+      // still recorded, because they use this stream.
       C10_CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
       try {
         work();
       } catch (...) {
         problem = std::current_exception();
       }
-      // End the capture even after an error: a stream left in capture mode is unusable. What went
-      // wrong in work() says more than that the recording is invalid then.
+      // Ends the capture even after an error, because a stream left in capture mode is unusable.
+      // The error of work() is more informative than the invalid recording that follows from it.
       const cudaError_t ended = cudaStreamEndCapture(stream, &graph);
       if (problem != nullptr) {
         if (graph != nullptr) C10_CUDA_CHECK_WARN(cudaGraphDestroy(graph));
-        static_cast<void>(cudaGetLastError());  // makes CUDA forget it
+        static_cast<void>(cudaGetLastError());  // clears CUDA's error state
         std::rethrow_exception(problem);
       }
       C10_CUDA_CHECK(ended);
@@ -109,8 +109,8 @@ class CudaGraphPool : public GraphPool {
   }
 
   std::unique_ptr<DeviceGraph> MakeGraph() override {
-    // A pool without users cannot be used again, so this counts as a user. Not before there is
-    // something to record, when CUDA has certainly been started.
+    // Counts as a user of the pool, because a pool without users cannot be used again. Done at the
+    // first recording, when CUDA is certainly initialized.
     if (!held_) allocator::createOrIncrefPool(device_.index(), pool_);
     held_ = true;
     return std::make_unique<CudaGraph>(device_, pool_);

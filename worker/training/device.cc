@@ -28,8 +28,8 @@
 namespace lengthwise::worker::training {
 namespace {
 
-// The newest instruction set of this machine for which MKL has a reproducible mode. STRICT gives
-// the same bits whatever the alignment and the number of threads.
+// Returns the newest instruction set of this machine with a reproducible mode in MKL. STRICT gives
+// the same bits for any alignment and number of threads.
 const char* ReproducibleMode() {
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) {
@@ -42,14 +42,13 @@ const char* ReproducibleMode() {
 void SetProcessUp() {
   static std::once_flag once;
   std::call_once(once, [] {
-    // Read by MKL and cuBLAS when they are first used.
+    // MKL and cuBLAS read these variables on first use.
     setenv("MKL_CBWR", ReproducibleMode(), /*overwrite=*/0);
     setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
     at::set_num_interop_threads(1);
-    // Warns where an operation has no deterministic kernel instead of failing.
+    // Operations without a deterministic kernel warn instead of failing.
     at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/true);
-    // Otherwise every new tensor is filled first, which costs time and changes nothing that is
-    // read.
+    // Filling every new tensor would cost time, and no uninitialized memory is read.
     at::globalContext().setDeterministicFillUninitializedMemory(false);
   });
 }
@@ -75,13 +74,13 @@ absl::Status NoSuchDevice(absl::string_view name, const std::vector<std::string>
   std::vector<std::string> there = {"cpu"};
   for (size_t i = 0; i < gpus.size(); ++i)
     there.push_back(absl::StrCat("cuda:", i, " (", gpus[i], ")"));
-  return absl::InvalidArgumentError(absl::StrCat("no device \"", name, "\" here; there is ",
-                                                 absl::StrJoin(there, ", "),
-                                                 "; \"auto\" takes the first GPU or else the CPU"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "no device \"", name, "\" on this machine; available: ", absl::StrJoin(there, ", "),
+      "; \"auto\" selects the first GPU, or else the CPU"));
 }
 
-// Brings LibTorch's CUDA part into the process; it registers itself. Found beside libtorch_cpu.so,
-// by this program's own search path.
+// Loads LibTorch's CUDA library, which registers itself. This program's search path finds it beside
+// libtorch_cpu.so.
 absl::Status LoadCuda() {
   if (dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL) == nullptr) {
     return absl::InvalidArgumentError(
@@ -135,9 +134,9 @@ absl::StatusOr<Device> OpenDevice(absl::string_view name, int32_t threads) {
   device.provenance.set_device(gpus[static_cast<size_t>(device.index)]);
   const long cuda = at::detail::getCUDAHooks().versionCUDART();  // 1000 major + 10 minor
   device.provenance.set_cuda_version(absl::StrCat(cuda / 1000, ".", cuda % 1000 / 10));
-  if (!kernels::HasAdamCuda()) {  // they are built together
+  if (!kernels::HasAdamCuda()) {  // all CUDA kernels are built together
     device.warning =
-        "built without nvcc, so that the GPU runs LibTorch's slower operators; install CUDA's "
+        "built without nvcc, so the GPU runs LibTorch's slower operators; install CUDA's "
         "toolkit and build again";
   }
   device.make_graph_pool = [place = PlaceOf(device)] { return MakeCudaGraphPool(place); };

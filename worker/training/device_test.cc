@@ -13,7 +13,7 @@ namespace {
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
-TEST(DeviceTest, ACpuIsAlwaysThereAndDescribesItself) {
+TEST(DeviceTest, CpuIsAlwaysAvailable) {
   const auto device = OpenDevice("cpu", 2);
   ASSERT_TRUE(device.ok()) << device.status();
   EXPECT_FALSE(device->cuda);
@@ -27,13 +27,13 @@ TEST(DeviceTest, ACpuIsAlwaysThereAndDescribesItself) {
   EXPECT_FALSE(device->provenance.instruction_set().empty());
 }
 
-TEST(DeviceTest, MklIsAskedForReproducibleResults) {
+TEST(DeviceTest, MklUsesItsReproducibleMode) {
   ASSERT_TRUE(OpenDevice("cpu", 1).ok());
   ASSERT_NE(std::getenv("MKL_CBWR"), nullptr);
   EXPECT_THAT(std::getenv("MKL_CBWR"), AnyOf(HasSubstr("STRICT"), HasSubstr("COMPATIBLE")));
 }
 
-TEST(DeviceTest, AutoIsAGpuWhereThereIsOneAndTheCpuOtherwise) {
+TEST(DeviceTest, AutoPrefersAGpu) {
   const auto device = OpenDevice("auto", 1);
   ASSERT_TRUE(device.ok()) << device.status();
   EXPECT_EQ(device->cuda || !device->warning.empty(), !CudaDeviceNames().empty());
@@ -45,7 +45,7 @@ TEST(DeviceTest, OneThreadPerCoreByDefault) {
   EXPECT_GE(device->threads, 1);
 }
 
-TEST(DeviceTest, WhatIsNotThereIsRefusedWithWhatIs) {
+TEST(DeviceTest, MissingDeviceErrorListsDevices) {
   for (const char* name : {"cuda:64", "cuda:-1", "cuda:x", "cuda1", "cud", "gpu", "CPU", ""}) {
     const auto device = OpenDevice(name, 1);
     EXPECT_EQ(device.status().code(), absl::StatusCode::kInvalidArgument) << name;

@@ -12,7 +12,7 @@ namespace {
 
 TEST(OutOfMemoryTest, RecognizesCpuAllocatorErrors) {
   try {
-    // More than any address space has.
+    // More than any address space holds.
     at::empty({int64_t{1} << 59}, at::kFloat);
     FAIL() << "it was allocated";
   } catch (const std::exception& exception) {
@@ -28,7 +28,7 @@ TEST(OutOfMemoryTest, RecognizesCudaAllocatorErrors) {
   }
 }
 
-TEST(OutOfMemoryTest, OtherMistakesAreNot) {
+TEST(OutOfMemoryTest, IgnoresOtherErrors) {
   try {
     at::ones({2}).view({3});
     FAIL() << "it was viewed";

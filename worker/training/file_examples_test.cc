@@ -31,7 +31,8 @@ using ::testing::IsSupersetOf;
 using ::testing::Not;
 using ::testing::SizeIs;
 
-// Reversed lists of 3 symbols: 40 of each length from 1 to 6, tested on as many of 1 to 9.
+// Reversals of lists of 3 symbols: 40 training examples of each length from 1 to 6, and 40 test
+// examples of each from 1 to 9.
 std::string Reversals(int longest, int shift) {
   std::string text;
   for (int length = 1; length <= longest; ++length) {
@@ -84,7 +85,7 @@ class Files {
   }
 
   v1::TrialSpecification Trial(uint64_t seed = 0) const { return Of("examples", TinyTrial(seed)); }
-  // For a causal language model.
+  // The task for a causal language model.
   v1::TrialSpecification TextTrial(uint64_t seed = 0) const {
     return Of("examples_text", TinyTextTrial(seed));
   }
@@ -104,7 +105,7 @@ class Files {
   std::shared_ptr<const tasks::examples::ExampleSet> set_;
 };
 
-// With a disk.
+// A session that stores data files on disk.
 class FileSession : public RecordingSession {
  public:
   explicit FileSession(const Files& files) : files_(files) {}
@@ -129,7 +130,7 @@ const Files& ReversalFiles() {
   return files;
 }
 
-TEST(FileExamplesTest, TheNetworkSeesTheInputAndAnEmptyTokenForEachTarget) {
+TEST(FileExamplesTest, AppendsAnEmptyTokenPerTarget) {
   const Files files("{\"input\": [2, 0], \"target\": [1], \"mask\": [0]}\n",
                     "{\"input\": [1, 1], \"target\": [1]}\n");
   Batch batch;
@@ -143,7 +144,7 @@ TEST(FileExamplesTest, TheNetworkSeesTheInputAndAnEmptyTokenForEachTarget) {
   EXPECT_EQ(files.Examples().output_columns(), 2);
 }
 
-TEST(FileExamplesTest, NumbersAnswerInPlaceWhereTargetsAreAsLong) {
+TEST(FileExamplesTest, NumbersOfEqualLengthAnswerInPlace) {
   const Files in_place("{\"input\": [0.5, 2], \"target\": [2.5, 2]}\n",
                        "{\"input\": [0.5, 3], \"target\": [2.5, 2]}\n");
   Batch batch;
@@ -160,7 +161,7 @@ TEST(FileExamplesTest, NumbersAnswerInPlaceWhereTargetsAreAsLong) {
 }
 
 // A step's shape must not depend on the data seed, or the members of a pack could not share it.
-TEST(FileExamplesTest, AStepHasOneShapeForAllSeeds) {
+TEST(FileExamplesTest, StepHasOneShapeForAllSeeds) {
   std::string train;
   for (int i = 0; i < 30; ++i) {
     absl::StrAppend(&train, "{\"input\": \"", std::string(static_cast<size_t>(1 + i % 3), 'a'),
@@ -179,7 +180,7 @@ TEST(FileExamplesTest, AStepHasOneShapeForAllSeeds) {
   EXPECT_THAT(shapes, ElementsAre(2, 3, 4));
 }
 
-TEST(FileExamplesTest, EveryTestExampleIsAskedOnceAndShapeByShape) {
+TEST(FileExamplesTest, TestExamplesAreScoredOnceGroupedByShape) {
   std::string test;
   for (int i = 0; i < 50; ++i) {
     absl::StrAppend(&test, "{\"input\": [", i, i % 2 == 0 ? "" : ", 1", "], \"target\": [1], ",
@@ -203,8 +204,8 @@ TEST(FileExamplesTest, EveryTestExampleIsAskedOnceAndShapeByShape) {
   EXPECT_EQ(std::set<int64_t>(asked.begin(), asked.end()).size(), 50u);
 }
 
-// Row 3 is the same example, whether 4 or 50 are asked for.
-TEST(FileExamplesTest, OrderedRowsDoNotDependOnHowManyAreAsked) {
+// Row 3 is the same example whether 4 or 50 are requested.
+TEST(FileExamplesTest, OrderedRowsDoNotDependOnTheirNumber) {
   std::string test;
   for (int i = 0; i < 50; ++i) {
     absl::StrAppend(&test, "{\"input\": [", i, i % 2 == 0 ? "" : ", 1", "], \"target\": [1], ",
@@ -225,7 +226,7 @@ TEST(FileExamplesTest, OrderedRowsDoNotDependOnHowManyAreAsked) {
   EXPECT_EQ(first_symbols.size(), 50u);
 }
 
-TEST(FileExamplesTest, StepsHaveLengthsAsOftenAsExamplesHave) {
+TEST(FileExamplesTest, LengthsFollowTheExamples) {
   const Files files(
       "{\"input\": [0], \"target\": [0]}\n{\"input\": [0, 1], \"target\": [1, 0]}\n"
       "{\"input\": [1, 1], \"target\": [1, 1]}\n{\"input\": [1, 0], \"target\": "
@@ -252,7 +253,7 @@ TEST(FileExamplesTest, GivenInputsAreChecked) {
   EXPECT_FALSE(examples.Given(NumbersOf({0.5})).ok());
 }
 
-TEST(FileExamplesTest, ATrialTrainsAndIsEvaluated) {
+TEST(FileExamplesTest, TrialTrainsAndIsEvaluated) {
   FileSession session(ReversalFiles());
   RunLease(LeaseOf({ReversalFiles().Trial()}), session);
   ASSERT_EQ(session.OutcomeOf(0).kind(), v1::Outcome::COMPLETED) << session.OutcomeOf(0).reason();
@@ -287,7 +288,7 @@ TEST(FileExamplesTest, AttentionIsRecordedForDifferentExamples) {
   EXPECT_EQ(first_symbols.size(), 20u);
 }
 
-TEST(FileExamplesTest, ProjectionsTakeAsManyExamplesAsThereAre) {
+TEST(FileExamplesTest, ProjectionsUseAllExamplesIfFewer) {
   v1::TrialSpecification trial = ReversalFiles().Trial();
   v1::ProjectionSettings& projection = *trial.mutable_evaluation()->mutable_projection();
   projection.set_fitted_length(6);
@@ -305,7 +306,7 @@ TEST(FileExamplesTest, ProjectionsTakeAsManyExamplesAsThereAre) {
   EXPECT_EQ(projections, 1);
 }
 
-TEST(FileExamplesTest, ACancelledMemberDoesNotKeepTheFileFromItsPack) {
+TEST(FileExamplesTest, CancelledMemberDoesNotBlockItsPack) {
   const Files others(Reversals(6, 7), Reversals(9, 8));  // not in memory
   FileSession session(others);
   session.directive = [](int64_t trial, int64_t) {
@@ -316,13 +317,13 @@ TEST(FileExamplesTest, ACancelledMemberDoesNotKeepTheFileFromItsPack) {
   EXPECT_EQ(session.OutcomeOf(1).kind(), v1::Outcome::COMPLETED) << session.OutcomeOf(1).reason();
 }
 
-TEST(FileExamplesTest, OnlyTrainingExamplesMustFitASequenceOfALanguageModel) {
+TEST(FileExamplesTest, OnlyTrainingExamplesMustFitPackedSequences) {
   const auto zeros = [](int length, int count) {
     std::string input = "1";
     for (int i = 0; i < count; ++i) input += ", 0";
     return absl::StrCat("{\"input\": [", input, "], \"target\": [1], \"length\": ", length, "}\n");
   };
-  // Training shows lengths 1 to 3.
+  // Training has lengths 1 to 3.
   const Files files(zeros(1, 3) + zeros(2, 4) + zeros(3, 5) + zeros(4, 100),
                     zeros(2, 80) + zeros(4, 90));
   v1::TrialSpecification trial = files.TextTrial();
@@ -339,7 +340,7 @@ void ExpectResumeChangesNothing(const v1::TrialSpecification& trial) {
   ASSERT_EQ(whole.OutcomeOf(0).kind(), v1::Outcome::COMPLETED) << whole.OutcomeOf(0).reason();
   FileSession session(ReversalFiles());
   v1::Lease lease = LeaseOf({trial});
-  // The worker is lost in the middle, and the server goes on from the last checkpoint.
+  // The worker is lost in mid-run, and the trial resumes from the last checkpoint.
   session.directive = [](int64_t, int64_t asked) {
     return asked > 24 ? PackSession::Directive::kLost : PackSession::Directive::kContinue;
   };
@@ -352,11 +353,11 @@ void ExpectResumeChangesNothing(const v1::TrialSpecification& trial) {
   EXPECT_EQ(session.checkpoints(0).rbegin()->second, whole.checkpoints(0).rbegin()->second);
 }
 
-TEST(FileExamplesTest, AResumedTrialIsTheUndisturbedOne) {
+TEST(FileExamplesTest, ResumedTrialMatchesUninterrupted) {
   ExpectResumeChangesNothing(ReversalFiles().Trial());
 }
 
-TEST(FileExamplesTest, AResumedLanguageModelIsTheUndisturbedOne) {
+TEST(FileExamplesTest, ResumedLanguageModelMatchesUninterrupted) {
   ExpectResumeChangesNothing(ReversalFiles().TextTrial());
 }
 
@@ -370,18 +371,18 @@ void ExpectPackMatchesItsMembers(const std::vector<v1::TrialSpecification>& tria
   }
 }
 
-TEST(FileExamplesTest, APackMatchesItsMembers) {
+TEST(FileExamplesTest, PackMatchesItsMembers) {
   ExpectPackMatchesItsMembers({ReversalFiles().Trial(0), ReversalFiles().Trial(1)});
   ExpectPackMatchesItsMembers({ReversalFiles().TextTrial(0), ReversalFiles().TextTrial(1)});
 }
 
-TEST(FileExamplesTest, ALanguageModelContinuesInputsWithTargets) {
+TEST(FileExamplesTest, LanguageModelContinuesInputsWithTargets) {
   FileSession session(ReversalFiles());
   RunLease(LeaseOf({ReversalFiles().TextTrial()}), session);
   ASSERT_EQ(session.OutcomeOf(0).kind(), v1::Outcome::COMPLETED) << session.OutcomeOf(0).reason();
   EXPECT_THAT(Outline(session.events(0)), IsSupersetOf({"final 40", "errors 40", "attention 40"}));
   for (const v1::Event& event : session.events(0)) {
-    // Of two inputs, two targets and the end.
+    // Two inputs, two targets and the end token.
     if (event.has_attention_map()) {
       EXPECT_EQ(event.attention_map().tokens_size(), 5);
     }
@@ -391,7 +392,7 @@ TEST(FileExamplesTest, ALanguageModelContinuesInputsWithTargets) {
   }
 }
 
-TEST(FileExamplesTest, ALanguageModelIsRefusedMasks) {
+TEST(FileExamplesTest, LanguageModelRejectsMasks) {
   const Files files("{\"input\": [2, 0], \"target\": [1], \"mask\": [0]}\n",
                     "{\"input\": [1, 1], \"target\": [1]}\n");
   FileSession session(files);
@@ -400,7 +401,7 @@ TEST(FileExamplesTest, ALanguageModelIsRefusedMasks) {
   EXPECT_THAT(session.OutcomeOf(0).reason(), HasSubstr("has masks"));
 }
 
-TEST(FileExamplesTest, AFileThatCannotBeHadNowMayBeHadLater) {
+TEST(FileExamplesTest, FetchErrorIsTemporary) {
   const Files others(Reversals(6, 3), Reversals(9, 4));  // not in memory
   FileSession session(others);
   session.SetAvailable(false);
@@ -409,7 +410,7 @@ TEST(FileExamplesTest, AFileThatCannotBeHadNowMayBeHadLater) {
   EXPECT_THAT(session.OutcomeOf(0).reason(), HasSubstr("the server is away"));
 }
 
-TEST(FileExamplesTest, ADrainThatCancelsTheFetchFailsNoTrial) {
+TEST(FileExamplesTest, DrainDuringFetchFailsNoTrial) {
   const Files others(Reversals(6, 7), Reversals(9, 8));  // not in memory
   FileSession session(others);
   session.SetAvailable(false);
@@ -419,7 +420,7 @@ TEST(FileExamplesTest, ADrainThatCancelsTheFetchFailsNoTrial) {
   EXPECT_TRUE(session.checkpoints(0).empty());
 }
 
-TEST(FileExamplesTest, ContentsThatAreNotTheFilesFailTheTrial) {
+TEST(FileExamplesTest, MismatchedContentsFailTheTrial) {
   const Files others(Reversals(6, 5), Reversals(9, 6));
   v1::TrialSpecification trial = others.Trial();
   std::string& contents =
@@ -428,7 +429,7 @@ TEST(FileExamplesTest, ContentsThatAreNotTheFilesFailTheTrial) {
   FileSession session(others);
   RunLease(LeaseOf({trial}), session);
   EXPECT_EQ(session.OutcomeOf(0).kind(), v1::Outcome::FAILED_PERMANENTLY);
-  EXPECT_THAT(session.OutcomeOf(0).reason(), HasSubstr("does not hold what"));
+  EXPECT_THAT(session.OutcomeOf(0).reason(), HasSubstr("differs from the specification's"));
 }
 
 }  // namespace

@@ -32,8 +32,8 @@ std::unique_ptr<PackModel> Create(const Blueprint& blueprint,
   return *std::move(model);
 }
 
-// Loss and gradient norm of a step by a model that is shown one example after another, each whole
-// and alone, and never a packed sequence.
+// Reference for the loss and gradient norm of a step: the model reads each example alone, never a
+// packed sequence.
 struct Expected {
   double loss = 0;
   double accuracy = 0;
@@ -54,7 +54,7 @@ Expected OneByOne(const Blueprint& blueprint, int64_t step) {
   arena.Initialize(0, kMember.weight_seed);
   arena.ZeroGradients();
 
-  // The step's examples; those of one length have positions of their own.
+  // The step's examples. Each length has its own positions.
   const v1::Training& training = blueprint.training;
   const tasks::TextData data = {.seed = kMember.data_seed,
                                 .smallest_size = training.lengths().min(),
@@ -99,21 +99,21 @@ Expected OneByOne(const Blueprint& blueprint, int64_t step) {
   return expected;
 }
 
-TEST(LanguagePackModelTest, AStepIsThatOfItsExamplesOneByOne) {
+TEST(LanguagePackModelTest, PackedStepMatchesSingleExamples) {
   v1::TrialSpecification trial = TinyTextTrial();
   trial.mutable_training()->set_precision("float64");
-  // More than one pass.
+  // The step has several passes.
   trial.mutable_training()->set_batch_size(180);
   const Blueprint blueprint = MakeBlueprint(trial).value();
   ASSERT_GT(blueprint.text->TrainingPasses(kMember.data_seed, 1).size(), 1u);
   const Expected expected = OneByOne(blueprint, 1);
   const StepMeasurement measured = Create(blueprint)->TrainStep(1, {0}, {1e-3})[0];
-  EXPECT_NEAR(measured.loss / expected.loss, 1, 1e-6) << "as exact as its type";
+  EXPECT_NEAR(measured.loss / expected.loss, 1, 1e-6) << "within the precision of float32";
   EXPECT_NEAR(measured.gradient_norm / expected.gradient_norm, 1, 1e-6);
   EXPECT_FLOAT_EQ(measured.accuracy, static_cast<float>(expected.accuracy));
 }
 
-TEST(LanguagePackModelTest, LearnsAndAPackIsItsMembers) {
+TEST(LanguagePackModelTest, LearnsAndPackMatchesItsMembers) {
   const Blueprint blueprint = MakeBlueprint(TinyTextTrial()).value();
   const auto pack = Create(blueprint, {{1, 2}, {3, 2}, {1, 4}});
   const auto alone = Create(blueprint, {{1, 4}});
@@ -124,7 +124,7 @@ TEST(LanguagePackModelTest, LearnsAndAPackIsItsMembers) {
     EXPECT_EQ(alone->TrainStep(step, {0}, {1e-2})[0].loss, last[2].loss) << step;
   }
   for (size_t i = 0; i < 3; ++i) {
-    // 117 tokens, none better than others before the first step.
+    // 117 tokens, all equally likely before the first step.
     EXPECT_NEAR(first[i].loss, std::log(117.0), 1.0);
     EXPECT_LT(last[i].loss, 0.8 * first[i].loss);
   }
@@ -135,7 +135,7 @@ TEST(LanguagePackModelTest, LearnsAndAPackIsItsMembers) {
   EXPECT_EQ(pack->Save(2, header), alone->Save(0, header));
 }
 
-TEST(LanguagePackModelTest, InBfloat16CheckpointsHoldFloat32WeightsAndMoments) {
+TEST(LanguagePackModelTest, Bfloat16CheckpointsHoldFloat32) {
   v1::TrialSpecification trial = TinyTextTrial();
   const Blueprint exact = MakeBlueprint(trial).value();
   trial.mutable_training()->set_precision("bfloat16");
@@ -143,14 +143,14 @@ TEST(LanguagePackModelTest, InBfloat16CheckpointsHoldFloat32WeightsAndMoments) {
   const auto model = Create(rounded);
   for (int64_t step = 1; step <= 3; ++step) model->TrainStep(step, {0}, {1e-3});
   const std::string bytes = model->Save(0, {.step = 3, .program_version = "0", .fingerprint = "f"});
-  // The format of float32's, with its numbers.
+  // Same format as for float32.
   const auto continued = Create(exact);
   ASSERT_TRUE(continued->Load(0, bytes, "f").ok());
   size_t numbers = 0, exact_in_bfloat16 = 0;
   for (size_t end = bytes.size(); end > bytes.size() / 2; end -= sizeof(float)) {
     uint32_t bits = 0;
     std::memcpy(&bits, bytes.data() + end - sizeof(float), sizeof(float));
-    if (bits == 0) continue;  // padding, and moments of tokens that did not occur
+    if (bits == 0) continue;  // padding, or moments of tokens that did not occur
     ++numbers;
     if ((bits & 0xffff) == 0) ++exact_in_bfloat16;
   }
@@ -184,7 +184,7 @@ float LossOfReading(const std::string& encoding, bool across, bool reset, bool r
   return Create(MakeBlueprint(trial).value())->TrainStep(1, {0}, {1e-3})[0].loss;
 }
 
-TEST(LanguagePackModelTest, PositionsRestartOrRunOnWhateverAttends) {
+TEST(LanguagePackModelTest, PositionsAreIndependentOfAttention) {
   const std::vector<std::pair<bool, bool>> readings = {
       {false, true}, {false, false}, {true, true}, {true, false}};
   std::set<float> rotated, added, drawn, none;
@@ -195,8 +195,8 @@ TEST(LanguagePackModelTest, PositionsRestartOrRunOnWhateverAttends) {
     none.insert(LossOfReading("none", across, reset, false));
   }
   EXPECT_EQ(drawn.size(), 4u);
-  EXPECT_EQ(none.size(), 2u) << "without positions attention alone counts";
-  // Distances within an example are the same where positions run on.
+  EXPECT_EQ(none.size(), 2u) << "without positions only attention matters";
+  // Distances within an example are the same if positions continue across examples.
   EXPECT_NEAR(LossOfReading("rope", false, true, false), LossOfReading("rope", false, false, false),
               1e-6);
   EXPECT_GE(rotated.size(), 3u);

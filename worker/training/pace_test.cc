@@ -11,7 +11,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-TEST(StepRateTest, IsUnknownUntilASecondHasPassed) {
+TEST(StepRateTest, IsUnknownForTheFirstSecond) {
   StepRate::TimePoint now{};
   StepRate rate(now);
   for (int i = 0; i < 9; ++i) EXPECT_FALSE(rate.CountStep(now += milliseconds(100)));
@@ -29,7 +29,7 @@ TEST(StepRateTest, FollowsAChangeOfSpeed) {
   EXPECT_DOUBLE_EQ(rate.steps_per_second(), 0.75);
 }
 
-TEST(TrainingLeftTest, IsTheStepsToMakeAtTheirRate) {
+TEST(TrainingLeftTest, IsTheRemainingStepsAtTheirRate) {
   v1::Training training;
   training.set_steps(1000);
   const TrainingLeft left = EstimateTrainingLeft(training, 200, 10, 16);
@@ -37,14 +37,14 @@ TEST(TrainingLeftTest, IsTheStepsToMakeAtTheirRate) {
   EXPECT_EQ(left.seconds, 50);
 }
 
-TEST(TrainingLeftTest, EndsWithTheTimeThatTheTrialHas) {
+TEST(TrainingLeftTest, EndsWithTheTimeLimit) {
   v1::Training training;
   training.set_steps(1000);
   training.set_stop_after_seconds(30);
   TrainingLeft left = EstimateTrainingLeft(training, 200, 10, 16);
   EXPECT_EQ(left.steps, 320);
   EXPECT_EQ(left.seconds, 20);
-  // The steps end before the time does.
+  // The steps end before the time limit.
   left = EstimateTrainingLeft(training, 900, 10, 16);
   EXPECT_EQ(left.steps, 100);
   EXPECT_EQ(left.seconds, 6.25);
@@ -60,7 +60,7 @@ TEST(WorkTest, GrowsWithWeightsAndAttention) {
                    (12 * d * d * tokens + 2 * tokens * tokens * d) / (2 * d));
 }
 
-// reverse_string has as many outputs as inputs.
+// For reverse_string, which has as many outputs as inputs.
 TEST(WorkTest, CountsSequencesOfInputAndOutput) {
   v1::TrialSpecification trial = TinyTrial();
   auto blueprint = MakeBlueprint(trial);
@@ -76,7 +76,7 @@ TEST(WorkTest, CountsSequencesOfInputAndOutput) {
                    3 * 8 * (SequenceWork(10, 16) + SequenceWork(12, 16)) / 2);
 }
 
-TEST(TrainingTimeTest, SumsTheStepsOfAnUndisturbedTrial) {
+TEST(TrainingTimeTest, SumsStepsOfAnUninterruptedTrial) {
   for (const bool exact : {false, true}) {
     TrainingTime time(exact);
     EXPECT_EQ(time.seconds(), 0);
@@ -86,7 +86,7 @@ TEST(TrainingTimeTest, SumsTheStepsOfAnUndisturbedTrial) {
   }
 }
 
-TEST(TrainingTimeTest, EarlierStepsWereAsFastAsTheseUnlessTheCheckpointKnows) {
+TEST(TrainingTimeTest, EarlierStepsDefaultToTheCurrentRate) {
   TrainingTime estimated(false), exact(true);
   for (TrainingTime* time : {&estimated, &exact}) {
     time->Resume(100, 40);
@@ -97,7 +97,7 @@ TEST(TrainingTimeTest, EarlierStepsWereAsFastAsTheseUnlessTheCheckpointKnows) {
   EXPECT_EQ(exact.seconds(), 41);
 }
 
-TEST(TrainingTimeTest, AnAttemptThatTrainsNothingKnowsOnlyWhatTheCheckpointSays) {
+TEST(TrainingTimeTest, WithoutStepsOnlyTheCheckpointCounts) {
   TrainingTime estimated(false), exact(true);
   estimated.Resume(100, 0);
   exact.Resume(100, 40);
@@ -105,8 +105,8 @@ TEST(TrainingTimeTest, AnAttemptThatTrainsNothingKnowsOnlyWhatTheCheckpointSays)
   EXPECT_EQ(exact.seconds(), 40);
 }
 
-// The bytes of a checkpoint must not depend on the clock where nothing else does.
-TEST(TrainingTimeTest, CheckpointsCarryExactSecondsAlone) {
+// Without a time limit, the bytes of a checkpoint must not depend on the clock.
+TEST(TrainingTimeTest, CheckpointsCarryOnlyExactSeconds) {
   TrainingTime estimated(false), exact(true);
   estimated.AddStep(2);
   exact.AddStep(2);

@@ -37,11 +37,10 @@ v1::SequenceScores EachSequence(int32_t length, const evaluation::LengthScore& s
   return scores;
 }
 
-// An event must fit into a message of the API; these are the largest fields.
+// Limit of the largest field of an event, so that the event fits in an API message.
 constexpr int64_t kMaxBytes = int64_t{3} << 20;
 
-// Bytes of one layer of the attention map of a sequence of `tokens` tokens, and of the projection
-// of sequences of `length`.
+// Bytes of one layer of a sequence's attention map, and of a projection at `length`.
 int64_t LayerBytes(const Blueprint& blueprint, int64_t tokens) {
   return static_cast<int64_t>(sizeof(float)) * blueprint.size.heads * tokens * tokens;
 }
@@ -51,10 +50,10 @@ int64_t ProjectionBytes(const Blueprint& blueprint, int64_t length) {
 }
 
 std::string TooLarge(int64_t bytes) {
-  return absl::StrCat("it has ", bytes, " bytes and ", kMaxBytes, " fit into an event");
+  return absl::StrCat("it has ", bytes, " bytes; at most ", kMaxBytes, " fit in an event");
 }
 
-// As few parts as the limit allows, of whole layers, each of which fits.
+// Splits the map into as few parts of whole layers as the limit allows. Each layer must fit.
 std::vector<v1::AttentionMap> InParts(v1::AttentionMap map) {
   const int64_t layer_bytes = static_cast<int64_t>(map.probabilities().size()) / map.layers();
   const int32_t layers_a_part =
@@ -209,10 +208,10 @@ void PackEvaluation::EmitAttention(const Recipient& to) const {
     const int64_t bytes = LayerBytes(blueprint_, blueprint_.source().SequenceTokens(length));
     if (bytes > kMaxBytes) {
       to.Warn(
-          absl::StrCat("no attention map at length ", length, ": of a layer ", TooLarge(bytes)));
+          absl::StrCat("no attention map at length ", length, ": for one layer ", TooLarge(bytes)));
       continue;
     }
-    // Trials of before there could be several say nothing of it.
+    // 0 in specifications from before attention_sequences existed; they mean one sequence.
     const int64_t sequences = blueprint_.source().EvaluationSequences(
         length, std::max(1, blueprint_.evaluation.attention_sequences()));
     for (int64_t sequence = 0; sequence < sequences; ++sequence) {
@@ -233,7 +232,7 @@ void PackEvaluation::EmitAttentionOfInput(const Recipient& to, int32_t number) c
   if (!given.ok()) return refuse(given.status().message());
   const size_t tokens = std::max(given->tokens.size(), given->numbers.size());
   const int64_t bytes = LayerBytes(blueprint_, static_cast<int64_t>(tokens));
-  if (bytes > kMaxBytes) return refuse(absl::StrCat("of a layer ", TooLarge(bytes)));
+  if (bytes > kMaxBytes) return refuse(absl::StrCat("for one layer ", TooLarge(bytes)));
   v1::AttentionMap map = model_.CaptureAttention(to.member, *given);
   map.set_input_number(number);
   EmitMap(to, std::move(map));
@@ -249,7 +248,7 @@ void PackEvaluation::EmitProjections(const Recipient& to) const {
         absl::StrCat(what, " length ", length, ": ", TooLarge(bytes), "; ask for fewer sequences"));
     return false;
   };
-  // What is fitted becomes no event, but the limit bounds the memory that it takes.
+  // The fitted activations become no event, but the limit also bounds their memory.
   if (!fits("no projections with components of", settings.fitted_length())) return;
   std::vector<int32_t> lengths;
   for (const int32_t length : settings.lengths()) {

@@ -25,7 +25,7 @@ Blueprint TinyBlueprint(const std::string& precision = "float32") {
   return MakeBlueprint(trial).value();
 }
 
-// A GPU that runs the kernels, and on which attention's is slow.
+// Fakes a GPU that runs the kernels, with slow attention.
 class PackKernelsTest : public ::testing::Test {
  protected:
   PackKernelsTest() {
@@ -75,7 +75,7 @@ TEST_F(PackKernelsTest, NamedKernelsAreNotMeasured) {
   EXPECT_TRUE(measured_.empty());
 }
 
-TEST_F(PackKernelsTest, ADeviceWithoutKernelsUsesOperatorsAndSaysWhy) {
+TEST_F(PackKernelsTest, DeviceWithoutKernelsUsesOperators) {
   options_.why_none = [](const Device&) { return "compute capability 7.5 is below 8.0"; };
   for (const KernelMode mode : {KernelMode::kAuto, KernelMode::kFused}) {
     options_.mode = mode;
@@ -90,7 +90,7 @@ TEST_F(PackKernelsTest, ADeviceWithoutKernelsUsesOperatorsAndSaysWhy) {
   EXPECT_TRUE(measured_.empty());
 }
 
-TEST_F(PackKernelsTest, ACpuAlwaysUsesItsKernels) {
+TEST_F(PackKernelsTest, CpuAlwaysUsesItsKernels) {
   device_.cuda = false;
   for (const KernelMode mode : {KernelMode::kAuto, KernelMode::kFused, KernelMode::kPlain}) {
     options_.mode = mode;
@@ -101,7 +101,7 @@ TEST_F(PackKernelsTest, ACpuAlwaysUsesItsKernels) {
   EXPECT_TRUE(measured_.empty());
 }
 
-TEST(ParseKernelModeTest, NamesWhatIsAccepted) {
+TEST(ParseKernelModeTest, ErrorNamesAcceptedValues) {
   EXPECT_EQ(ParseKernelMode("auto").value(), KernelMode::kAuto);
   EXPECT_EQ(ParseKernelMode("fused").value(), KernelMode::kFused);
   EXPECT_EQ(ParseKernelMode("plain").value(), KernelMode::kPlain);
@@ -111,7 +111,7 @@ TEST(ParseKernelModeTest, NamesWhatIsAccepted) {
             absl::StatusCode::kInvalidArgument);
 }
 
-// The CPU's kernels against LibTorch's operators, with the code that compares a GPU's.
+// Compares the CPU's kernels with LibTorch's operators, by the code that compares a GPU's.
 TEST(MeasureKernelsTest, EveryKernelOfTheCpuAgrees) {
   const Device device = OpenDevice("cpu", 1).value();
   PrepareThread(device);
@@ -143,7 +143,7 @@ TEST(MeasureKernelsTest, CausalAttentionAgrees) {
   EXPECT_THAT(decisions[0].reason, HasSubstr("the kernel takes"));
 }
 
-TEST(MeasureKernelsTest, WhatCannotBeMadeIsNotChecked) {
+TEST(MeasureKernelsTest, UnbuildableKernelIsNotChecked) {
   const Device device = OpenDevice("cpu", 1).value();
   KernelProblem problem = ProblemOf(TinyBlueprint(), 1);
   problem.encoding.name = "no_such_encoding";
@@ -153,7 +153,7 @@ TEST(MeasureKernelsTest, WhatCannotBeMadeIsNotChecked) {
   EXPECT_THAT(attention.reason, HasSubstr("no_such_encoding"));
 }
 
-TEST(KernelFlagTest, LeavesTheBitsOfACpuAlone) {
+TEST(KernelFlagTest, DoesNotChangeResultsOnACpu) {
   std::vector<std::vector<std::string>> histories;
   for (const char* mode : {"auto", "fused", "plain"}) {
     const auto runner = CreatePackRunner({.device = "cpu", .threads = 1, .kernels = mode}).value();

@@ -1,5 +1,5 @@
-// Training on a GPU, against training on the CPU. Skipped where there is no GPU; pack_model_test
-// has the same with recordings of the CPU.
+// Compares training on a GPU with training on the CPU. Skipped without a GPU; pack_model_test does
+// the same with recorded steps on the CPU.
 #include <functional>
 #include <memory>
 #include <string>
@@ -18,7 +18,7 @@
 namespace lengthwise::worker::training {
 namespace {
 
-// The device's own graphs, counted.
+// Counts the device's graphs.
 class CountingGraphs : public GraphPool {
  public:
   CountingGraphs(std::unique_ptr<GraphPool> graphs, GraphCounts& counts)
@@ -55,8 +55,8 @@ class CountingGraphs : public GraphPool {
 
 constexpr int64_t kSteps = 60;
 
-// Losses of three members, step by step. On a GPU steps are recorded unless `counts` is null.
-// After step `moves_after`, another model goes on from the checkpoints of the first.
+// Returns the losses of three members at every step. On a GPU, steps are recorded unless `counts`
+// is null. After step `moves_after`, another model resumes from the checkpoints of the first.
 std::vector<float> Train(const std::string& encoding, const std::string& device_name,
                          GraphCounts* counts, int64_t moves_after = kSteps) {
   v1::TrialSpecification trial = TinyTrial();
@@ -95,20 +95,20 @@ std::vector<float> Train(const std::string& encoding, const std::string& device_
   return losses;
 }
 
-TEST(PackModelCudaTest, LearnsWhatTheCpuLearnsAndRepeatsItsBits) {
+TEST(PackModelCudaTest, MatchesTheCpuAndRepeatsItsBits) {
   LENGTHWISE_SKIP_WITHOUT_CUDA(kernels::HasAttentionCuda());
   for (const char* encoding : {"sin_cos", "rope", "alibi", "relative", "t5"}) {
     SCOPED_TRACE(encoding);
     GraphCounts counts;
     const std::vector<float> losses = Train(encoding, "cuda", &counts);
     EXPECT_GT(counts.replayed, kSteps / 2);
-    EXPECT_EQ(Train(encoding, "cuda", &counts), losses) << "from run to run";
-    EXPECT_EQ(Train(encoding, "cuda", nullptr), losses) << "one operation after another";
+    EXPECT_EQ(Train(encoding, "cuda", &counts), losses) << "a second run";
+    EXPECT_EQ(Train(encoding, "cuda", nullptr), losses) << "unrecorded steps";
     EXPECT_EQ(Train(encoding, "cuda", &counts, /*moves_after=*/kSteps / 2), losses)
-        << "from a checkpoint";
+        << "resumed from a checkpoint";
     const std::vector<float> expected = Train(encoding, "cpu", nullptr);
     for (size_t i = 0; i < losses.size(); ++i) {
-      // Adam makes the most of rounding.
+      // Adam amplifies rounding errors.
       EXPECT_NEAR(losses[i], expected[i], i < 60 ? 1e-4 : 1e-2) << "point " << i;
     }
   }

@@ -29,7 +29,7 @@ class PackModelTest : public ::testing::Test {
     return Create(blueprint_, members_together, /*counts=*/nullptr);
   }
 
-  // With recorded steps unless `counts` is null.
+  // Steps are recorded unless `counts` is null.
   static std::unique_ptr<PackModel> Create(const Blueprint& blueprint, bool members_together,
                                            GraphCounts* counts) {
     Device device = OpenDevice("cpu", 1).value();
@@ -45,7 +45,7 @@ class PackModelTest : public ::testing::Test {
     return *std::move(model);
   }
 
-  // A step of each member at its own learning rate.
+  // Makes a step of each member at its own learning rate.
   static std::vector<StepMeasurement> Train(PackModel& model, int64_t step,
                                             const std::vector<int64_t>& members) {
     std::vector<double> learning_rates;
@@ -58,15 +58,15 @@ class PackModelTest : public ::testing::Test {
   const Blueprint blueprint_ = MakeBlueprint(TinyTrial()).value();
 };
 
-TEST_F(PackModelTest, MembersGoOneByOneOrNeighboursTogether) {
+TEST_F(PackModelTest, RangesFollowTheDevice) {
   EXPECT_THAT(Create(false)->Ranges({0, 1, 2}),
               ElementsAre(IsRange(0, 1), IsRange(1, 1), IsRange(2, 1)));
   EXPECT_THAT(Create(true)->Ranges({0, 1, 2}), ElementsAre(IsRange(0, 3)));
   EXPECT_THAT(Create(true)->Ranges({0, 2}), ElementsAre(IsRange(0, 1), IsRange(2, 1)));
 }
 
-// What a GPU does, on a CPU. Rounding differs, and Adam makes the most of it.
-TEST_F(PackModelTest, MembersTogetherLearnWhatTheyLearnAlone) {
+// Computes members together on the CPU, as on a GPU. Rounding differs, and Adam amplifies it.
+TEST_F(PackModelTest, MembersLearnTheSameTogetherAndAlone) {
   const auto alone = Create(false);
   const auto together = Create(true);
   for (int64_t step = 1; step <= 20; ++step) {
@@ -91,7 +91,7 @@ TEST_F(PackModelTest, MembersTogetherLearnWhatTheyLearnAlone) {
   }
 }
 
-TEST_F(PackModelTest, AStepTouchesItsMembersOnly) {
+TEST_F(PackModelTest, StepChangesOnlyItsMembers) {
   const auto model = Create(false);
   std::map<int64_t, std::string> before;
   for (int64_t i = 0; i < 3; ++i) before[i] = model->Save(i, kHeader);
@@ -101,18 +101,20 @@ TEST_F(PackModelTest, AStepTouchesItsMembersOnly) {
   EXPECT_NE(model->Save(2, kHeader), before[2]);
 }
 
-TEST_F(PackModelTest, TheLearningRateIsTheSteps) {
+TEST_F(PackModelTest, StepUsesItsLearningRate) {
   const auto still = Create(false);
   const std::string before = still->Save(0, kHeader);
-  // Adam's moments move even so: they are compared by what the next step makes of them.
+  // Adam's moments change even at a negligible rate, so the test compares them through the next
+  // step.
   (void)still->TrainStep(1, {0, 1}, {1e-300, 1e-3});
   const auto model = Create(false);
   EXPECT_EQ(model->Save(0, kHeader), before);
   const float loss = model->TrainStep(2, {0}, {1e-3})[0].loss;
-  EXPECT_EQ(still->TrainStep(2, {0}, {1e-3})[0].loss, loss) << "its parameters did not move";
+  EXPECT_EQ(still->TrainStep(2, {0}, {1e-3})[0].loss, loss)
+      << "the first step changed no parameter";
 }
 
-TEST_F(PackModelTest, ACheckpointMovesAModelIntoAnotherPlace) {
+TEST_F(PackModelTest, CheckpointMovesModelToAnotherMember) {
   const auto model = Create(false);
   for (int64_t step = 1; step <= 3; ++step) Train(*model, step, {0});
   const std::string saved = model->Save(0, kHeader);
@@ -122,16 +124,16 @@ TEST_F(PackModelTest, ACheckpointMovesAModelIntoAnotherPlace) {
   EXPECT_FALSE(other->Load(1, saved, "another").ok());
 }
 
-// Two outputs, equally likely: an untrained model's loss is about ln 2, and its accuracy about a
-// half.
-TEST_F(PackModelTest, AnUntrainedModelGuesses) {
+// With two equally likely outputs, an untrained model has a loss of about ln 2 and an accuracy of
+// about a half.
+TEST_F(PackModelTest, UntrainedModelScoresAtChance) {
   const auto scores = Create(false)->Score({0, 1}, 9, 500, [] { return true; }, {});
   EXPECT_NEAR((*scores)[0].accuracy, 0.5, 0.05);
   EXPECT_GE((*scores)[0].loss, std::log(2.0) - 0.02);
   EXPECT_LE((*scores)[0].loss, 1.5);
 }
 
-// What a GPU does, on a CPU: the next step's samples are made ahead, steps are replayed.
+// Works like a GPU, on the CPU: generates the next step's samples ahead and replays steps.
 TEST_F(PackModelTest, RecordedStepsMatchUnrecordedSteps) {
   struct Case {
     const char *encoding, *precision = "float32", *optimizer = "adam";

@@ -1,4 +1,4 @@
-// Stored models evaluated again, and what is recorded of them.
+// Tests the evaluation of stored models, and the recording of attention, inputs and projections.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -21,7 +21,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Directive = PackSession::Directive;
 
-// The trial of another session, to be evaluated from that one's checkpoint.
+// A trial that evaluates the model of another session from its checkpoint.
 v1::Lease EvaluationLease(const v1::TrialSpecification& evaluation, RecordingSession& trained,
                           RecordingSession& session) {
   v1::Lease lease = LeaseOf({evaluation});
@@ -31,7 +31,7 @@ v1::Lease EvaluationLease(const v1::TrialSpecification& evaluation, RecordingSes
   return lease;
 }
 
-TEST(PackRunnerEvaluationTest, ATrainedModelIsEvaluatedAgainWithoutTraining) {
+TEST(PackRunnerEvaluationTest, EvaluatesATrainedModelWithoutTraining) {
   v1::TrialSpecification trial = TinyTrial(1);
   trial.mutable_training()->set_stop_at_accuracy(0.01);
   RecordingSession trained;
@@ -53,7 +53,7 @@ TEST(PackRunnerEvaluationTest, ATrainedModelIsEvaluatedAgainWithoutTraining) {
   EXPECT_EQ(outcome.kind(), v1::Outcome::COMPLETED) << outcome.reason();
   EXPECT_EQ(outcome.training_steps(), 15);
   EXPECT_EQ(outcome.stop_reason(), trained.OutcomeOf(0).stop_reason());
-  // A model that makes no step has no training loss to show.
+  // A model that makes no step has no training loss.
   ASSERT_FALSE(session.progress(0).empty());
   for (const v1::TrialProgress& progress : session.progress(0)) {
     EXPECT_TRUE(std::isnan(progress.loss())) << progress.loss();
@@ -61,7 +61,7 @@ TEST(PackRunnerEvaluationTest, ATrainedModelIsEvaluatedAgainWithoutTraining) {
   EXPECT_GT(trained.progress(0).back().loss(), 0);
 }
 
-TEST(PackRunnerEvaluationTest, ADrainedEvaluationWritesNothing) {
+TEST(PackRunnerEvaluationTest, DrainedEvaluationWritesNothing) {
   v1::TrialSpecification trial = TinyTrial(1);
   RecordingSession trained;
   RunLease(LeaseOf({trial}), trained);
@@ -74,7 +74,7 @@ TEST(PackRunnerEvaluationTest, ADrainedEvaluationWritesNothing) {
   EXPECT_TRUE(session.events(0).empty());
 }
 
-TEST(PackRunnerEvaluationTest, AnEvaluationOfNothingFailsForGood) {
+TEST(PackRunnerEvaluationTest, EvaluationWithoutCheckpointFailsPermanently) {
   v1::TrialSpecification trial = TinyTrial(1);
   trial.set_evaluated_trial("experiments/test/trials/0");
   RecordingSession session;
@@ -89,7 +89,7 @@ TEST(PackRunnerEvaluationTest, AnEvaluationOfNothingFailsForGood) {
 TEST(PackRunnerEvaluationTest, GivenInputsAndProjectionsFollowTheFinalEvaluation) {
   v1::TrialSpecification trial = TinyTrial(1);
   v1::Evaluation& evaluation = *trial.mutable_evaluation();
-  // Three inputs, the second of which has a token that reverse_string has not.
+  // Three inputs; the second has a token outside reverse_string's alphabet.
   for (const auto& input : std::vector<std::vector<int32_t>>{{0, 1, 0}, {1, 2}, {1}}) {
     v1::TokenSequence& sequence = *evaluation.add_attention_inputs();
     for (const int32_t token : input) sequence.add_tokens(token);
@@ -121,7 +121,7 @@ TEST(PackRunnerEvaluationTest, GivenInputsAndProjectionsFollowTheFinalEvaluation
   EXPECT_EQ(projection.depths(), 2);
   EXPECT_EQ(projection.coordinates().size(), 2 * 5 * 9 * 2 * sizeof(float));
   EXPECT_EQ(events[6].projection().length(), 6);
-  // Maps, inputs and projections change nothing else.
+  // Maps, inputs and projections have no other effect.
   EXPECT_EQ(session.History(0).front(), HistoryAlone(TinyTrial(1)).front());
 }
 
@@ -144,7 +144,7 @@ TEST(PackRunnerEvaluationTest, AnalysesFollowTheFinalEvaluation) {
 
   const v1::LengthAccuracies& accuracies = events[0].length_accuracies();
   ASSERT_TRUE(accuracies.has_training_accuracy());
-  EXPECT_GT(accuracies.training_accuracy(), 0.3);  // two tokens: guessing gives a half
+  EXPECT_GT(accuracies.training_accuracy(), 0.3);  // guessing between two tokens gives a half
   EXPECT_LE(accuracies.training_accuracy(), 1);
   double mean = 0;
   for (int i = 0; i < 3; ++i) {
@@ -159,12 +159,12 @@ TEST(PackRunnerEvaluationTest, AnalysesFollowTheFinalEvaluation) {
   }
   const v1::NoiseAccuracies& noise = events[4].noise_accuracies();
   ASSERT_THAT(noise.deviations(), ElementsAre(1e-9, 1000.0));
-  EXPECT_NEAR(noise.accuracies(0), mean, 1e-9) << "a trace of noise changes no answer";
-  EXPECT_GT(noise.losses(1), noise.losses(0)) << "much noise leaves nothing of the tokens";
+  EXPECT_NEAR(noise.accuracies(0), mean, 1e-9) << "very little noise changes no answer";
+  EXPECT_GT(noise.losses(1), noise.losses(0)) << "much noise hides the tokens";
   EXPECT_EQ(events[5].attention_map().sequence(), 0);
   EXPECT_EQ(events[6].attention_map().sequence(), 1);
 
-  // They change nothing else, and a pack's are its members'.
+  // Analyses have no other effect, and a pack's equal its members'.
   v1::TrialSpecification other = trial;
   other.set_weight_seed(2);
   other.set_data_seed(2);
@@ -174,7 +174,7 @@ TEST(PackRunnerEvaluationTest, AnalysesFollowTheFinalEvaluation) {
   EXPECT_NE(together.History(0), session.History(0));
 }
 
-TEST(PackRunnerEvaluationTest, ATrialWithoutDataSetHasNoTrainingExamplesToScore) {
+TEST(PackRunnerEvaluationTest, TrainingExamplesNeedADataSet) {
   v1::TrialSpecification trial = TinyTrial(1);
   trial.mutable_evaluation()->set_training_examples(1);
   RecordingSession session;
@@ -199,7 +199,7 @@ TEST(PackRunnerEvaluationTest, OversizedEventIsDroppedWithAWarning) {
   EXPECT_THAT(Outline(events), ElementsAre("point 1", "checkpoint 1", "final 1", "attention 1",
                                            "log 1", "log 1", "projection 1", "outcome 1"));
   EXPECT_THAT(events[4].log_line().text(),
-              HasSubstr("no attention map at length 400: of a layer it has "));
+              HasSubstr("no attention map at length 400: for one layer it has "));
   EXPECT_THAT(events[5].log_line().text(),
               HasSubstr("no projection of length 400: it has 6400000 bytes"));
   EXPECT_EQ(events[6].projection().length(), 3);

@@ -1,4 +1,4 @@
-// Training that ends, or is interrupted, before its last step.
+// Tests training that ends or is interrupted before its last step.
 #include <algorithm>
 #include <functional>
 #include <memory>
@@ -20,7 +20,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Directive = PackSession::Directive;
 
-// Accuracies of the trial's evaluations during training at length 9, the one that is not seen.
+// Returns the accuracies of the evaluations during training at length 9, the only unseen one.
 std::vector<double> UnseenAccuracies(const std::vector<v1::Event>& events) {
   std::vector<double> accuracies;
   for (const v1::Event& event : events) {
@@ -31,7 +31,7 @@ std::vector<double> UnseenAccuracies(const std::vector<v1::Event>& events) {
   return accuracies;
 }
 
-// A trial that learns at once: evaluated every 10 steps, for 60.
+// A trial that learns quickly: 60 steps, evaluated every 10.
 v1::TrialSpecification EasyTrial(uint64_t seed) {
   v1::TrialSpecification trial = TinyTrial(seed);
   trial.mutable_task()->set_name("bucket_sort");
@@ -43,9 +43,9 @@ v1::TrialSpecification EasyTrial(uint64_t seed) {
   return trial;
 }
 
-TEST(PackRunnerStopTest, MembersStopAtTheirTargetAccuracyAndTheOthersGoOn) {
+TEST(PackRunnerStopTest, EachMemberStopsAtItsTarget) {
   std::vector<v1::TrialSpecification> trials = {EasyTrial(1), EasyTrial(2), EasyTrial(3)};
-  // What the trials would do without a target tells when each stops with one.
+  // Accuracies without a target determine when each trial stops with one.
   std::vector<std::vector<double>> accuracies;
   double target = 0;
   for (const v1::TrialSpecification& trial : trials) {
@@ -53,7 +53,7 @@ TEST(PackRunnerStopTest, MembersStopAtTheirTargetAccuracyAndTheOthersGoOn) {
     RunLease(LeaseOf({trial}), session);
     accuracies.push_back(UnseenAccuracies(session.events(0)));
     ASSERT_EQ(accuracies.back().size(), 6);
-    // The best of the first five evaluations of the slowest member.
+    // The target is the best of the slowest member's first five evaluations.
     const double best = *std::max_element(accuracies.back().begin(), accuracies.back().begin() + 5);
     target = target == 0 ? best : std::min(target, best);
   }
@@ -75,7 +75,7 @@ TEST(PackRunnerStopTest, MembersStopAtTheirTargetAccuracyAndTheOthersGoOn) {
     EXPECT_EQ(outcome.training_steps(), stop);
     EXPECT_THAT(outcome.stop_reason(), HasSubstr("training.stop_at_accuracy"));
     EXPECT_GT(outcome.training_seconds(), 0);
-    // The last of what belongs to training, then what comes after it.
+    // The last events of training, then those after it.
     const std::string step = " " + std::to_string(stop);
     const std::vector<std::string> outline = Outline(session.events(i));
     EXPECT_THAT(std::vector<std::string>(outline.end() - 6, outline.end()),
@@ -83,10 +83,10 @@ TEST(PackRunnerStopTest, MembersStopAtTheirTargetAccuracyAndTheOthersGoOn) {
                             "final" + step, "attention" + step, "outcome" + step));
     EXPECT_EQ(session.History(i), HistoryAlone(trials[static_cast<size_t>(i)])) << i;
   }
-  EXPECT_GT(stops.size(), 1) << "all stop at once, which tests nothing";
+  EXPECT_GT(stops.size(), 1) << "all trials stop at the same step, which tests nothing";
 }
 
-TEST(PackRunnerStopTest, AResumedTrialStopsWhereAnUndisturbedOneDoes) {
+TEST(PackRunnerStopTest, ResumedTrialStopsAtTheSameStep) {
   v1::TrialSpecification trial = TinyTrial(1);
   trial.mutable_training()->set_stop_at_accuracy(0.01);
   RecordingSession undisturbed;
@@ -106,7 +106,7 @@ TEST(PackRunnerStopTest, AResumedTrialStopsWhereAnUndisturbedOneDoes) {
   }
 }
 
-// The facts of a trial but for its checkpoints, of which a drained one has more.
+// Returns the events of a trial except checkpoints, of which a drained trial has more.
 std::vector<std::string> HistoryWithoutCheckpoints(RecordingSession& session) {
   std::vector<std::string> history = session.History(0);
   std::erase_if(history, [](const std::string& fact) {
@@ -115,8 +115,9 @@ std::vector<std::string> HistoryWithoutCheckpoints(RecordingSession& session) {
   return history;
 }
 
-// With a time that is over at every step, so the checkpoints' places do not depend on the clock.
-TEST(PackRunnerStopTest, CheckpointsByTimeChangeNothingAndAreResumed) {
+// The checkpoint interval has passed at every step, so the places of checkpoints do not depend on
+// the clock.
+TEST(PackRunnerStopTest, TimedCheckpointsDoNotChangeResults) {
   v1::TrialSpecification trial = TinyTrial(1);
   RecordingSession undisturbed;
   RunLease(LeaseOf({trial}), undisturbed);
@@ -148,7 +149,7 @@ TEST(PackRunnerStopTest, CheckpointsByTimeChangeNothingAndAreResumed) {
   RunLease(LeaseOf({trial}), rarely);
   checkpoints = 0;
   for (const v1::Event& event : rarely.events(0)) checkpoints += event.has_checkpoint() ? 1 : 0;
-  EXPECT_EQ(checkpoints, 1) << "at the end alone";
+  EXPECT_EQ(checkpoints, 1) << "at the end only";
 }
 
 TEST(PackRunnerStopTest, InterruptedEvaluationRunsAfterResume) {
@@ -156,7 +157,7 @@ TEST(PackRunnerStopTest, InterruptedEvaluationRunsAfterResume) {
   evaluated_last.mutable_training()->set_steps(30);
   v1::TrialSpecification stopped = TinyTrial(1);
   stopped.mutable_training()->set_stop_at_accuracy(0.01);
-  // Its last step has a point that only the run of the step can make.
+  // The last step has a point that only running the step can produce.
   v1::TrialSpecification stopped_between_points = stopped;
   stopped_between_points.mutable_training()->set_report_every_steps(4);
   for (const v1::TrialSpecification& trial :
@@ -174,14 +175,14 @@ TEST(PackRunnerStopTest, InterruptedEvaluationRunsAfterResume) {
       };
       RunLease(lease, session);
       if (!finishes) {
-        EXPECT_EQ(session.asked(), drained_at + 1) << "it goes on though it drains";
+        EXPECT_EQ(session.asked(), drained_at + 1) << "the run continues although it drains";
       }
       const std::vector<std::string> outline = Outline(session.events(0));
       const bool at_15 = !outline.empty() && outline.back() == "checkpoint 15";
       const bool evaluated =
           std::find(outline.begin(), outline.end(), "evaluation 15") != outline.end();
       interrupted += at_15 && !evaluated;
-      // Once more while the resumed run makes up for it, or right behind it.
+      // Drains once more while the resumed run catches up, or right after it.
       for (const int64_t again : {1, 3}) {
         session.directive = [again, first = session.asked()](int64_t, int64_t asked) {
           return asked - first >= again ? Directive::kDrain : Directive::kContinue;
@@ -193,18 +194,18 @@ TEST(PackRunnerStopTest, InterruptedEvaluationRunsAfterResume) {
       session.Rewind(lease);
       RunLease(lease, session);
       EXPECT_EQ(HistoryWithoutCheckpoints(session), HistoryWithoutCheckpoints(undisturbed));
-      // What stays of the trial is what stays of the undisturbed one.
+      // The last checkpoint equals that of the uninterrupted trial.
       EXPECT_EQ(*session.checkpoints(0).rbegin(), *undisturbed.checkpoints(0).rbegin());
     }
     EXPECT_EQ(interrupted > 0, !finishes);
   }
 }
 
-TEST(PackRunnerStopTest, ACancellationInAnEvaluationDuringTrainingEndsIt) {
+TEST(PackRunnerStopTest, CancellationEndsIntervalEvaluation) {
   class CountingSession : public RecordingSession {
    public:
     void CountEvaluation(double) override { ++evaluations; }
-    int evaluations = 0;  // that were made to their end
+    int evaluations = 0;  // completed
   };
   CountingSession undisturbed;
   RunLease(LeaseOf({TinyTrial(1)}), undisturbed);
@@ -222,7 +223,7 @@ TEST(PackRunnerStopTest, ACancellationInAnEvaluationDuringTrainingEndsIt) {
   }
 }
 
-TEST(PackRunnerStopTest, TrainingStopsWhenItsTimeIsUp) {
+TEST(PackRunnerStopTest, TrainingStopsAtItsTimeLimit) {
   v1::TrialSpecification trial = TinyTrial(1);
   trial.mutable_training()->set_stop_after_seconds(1e-9);
   RecordingSession session;
@@ -235,7 +236,7 @@ TEST(PackRunnerStopTest, TrainingStopsWhenItsTimeIsUp) {
   EXPECT_THAT(outcome.stop_reason(), HasSubstr("training.stop_after_seconds"));
 }
 
-TEST(PackRunnerStopTest, ATargetReachedAtTheLastStepStopsNothing) {
+TEST(PackRunnerStopTest, TargetAtTheLastStepStopsNothing) {
   v1::TrialSpecification trial = TinyTrial(1);
   trial.mutable_training()->set_steps(15);
   trial.mutable_training()->set_stop_at_accuracy(0.01);
@@ -252,8 +253,8 @@ TEST(PackRunnerStopTest, ATargetReachedAtTheLastStepStopsNothing) {
               ElementsAre("point 1", "checkpoint 1", "final 1", "attention 1", "outcome 1"));
 }
 
-// The seconds and the reason are in the checkpoint.
-TEST(PackRunnerStopTest, BehindItsStopATrialGoesStraightToTheEvaluation) {
+// The checkpoint holds the seconds and the reason.
+TEST(PackRunnerStopTest, StoppedTrialResumesWithTheEvaluation) {
   v1::TrialSpecification trial = TinyTrial(1);
   trial.mutable_training()->set_stop_after_seconds(1e-9);
   v1::Lease lease = LeaseOf({trial});
@@ -270,7 +271,7 @@ TEST(PackRunnerStopTest, BehindItsStopATrialGoesStraightToTheEvaluation) {
   EXPECT_EQ(second.training_steps(), 1);
 }
 
-TEST(PackRunnerStopTest, TrainingSecondsCountTheStepsBeforeTheCheckpoint) {
+TEST(PackRunnerStopTest, TrainingSecondsSpanAttempts) {
   for (const bool timed : {false, true}) {
     v1::TrialSpecification trial = TinyTrial(1);
     if (timed) trial.mutable_training()->set_stop_after_seconds(3600);
@@ -293,7 +294,7 @@ TEST(PackRunnerStopTest, TrainingSecondsCountTheStepsBeforeTheCheckpoint) {
       if (!event.has_length_accuracies()) continue;
       const double seconds = event.length_accuracies().training_seconds();
       EXPECT_GT(seconds, 0);
-      // Those of an estimate need not ascend.
+      // Estimated seconds need not ascend.
       EXPECT_TRUE(!timed || seconds > before);
       before = seconds;
     }
@@ -301,9 +302,9 @@ TEST(PackRunnerStopTest, TrainingSecondsCountTheStepsBeforeTheCheckpoint) {
   }
 }
 
-// Checkpoints of trials that no clock stops have no time in them, so that their bytes are the same
-// every time; those of the others must have it.
-TEST(PackRunnerStopTest, CheckpointsKnowTheTimeOnlyWhereAClockMayStopTheTrial) {
+// Checkpoints of trials without a time limit must hold no time, so that their bytes are the same in
+// every run. Those of the others must.
+TEST(PackRunnerStopTest, OnlyTimeLimitedCheckpointsCarrySeconds) {
   v1::TrialSpecification trial = TinyTrial(1);
   for (const bool timed : {false, true}) {
     if (timed) trial.mutable_training()->set_stop_after_seconds(3600);

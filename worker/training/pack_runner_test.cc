@@ -1,4 +1,4 @@
-// The runner with real networks, tiny ones.
+// Tests the runner with tiny real networks.
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -46,7 +46,7 @@ TEST(PackRunnerTest, EmitsEveryFactInOrder) {
   }
 }
 
-TEST(PackRunnerTest, FactsHaveTheShapesThatTheSpecificationAsksFor) {
+TEST(PackRunnerTest, FactsHaveTheSpecifiedShapes) {
   RecordingSession session;
   RunLease(LeaseOf({TinyTrial()}), session);
   const std::vector<v1::Event>& events = session.events(0);
@@ -83,12 +83,12 @@ TEST(PackRunnerTest, FactsHaveTheShapesThatTheSpecificationAsksFor) {
   }
 }
 
-TEST(PackRunnerTest, TheSameTrialHasTheSameHistoryAgain) {
+TEST(PackRunnerTest, SameTrialRepeatsItsHistory) {
   EXPECT_EQ(HistoryAlone(TinyTrial(3)), HistoryAlone(TinyTrial(3)));
   EXPECT_NE(HistoryAlone(TinyTrial(3)), HistoryAlone(TinyTrial(4)));
 }
 
-TEST(PackRunnerTest, APackIsBitForBitItsMembers) {
+TEST(PackRunnerTest, PackIsBitIdenticalToItsMembers) {
   std::vector<v1::TrialSpecification> trials = {TinyTrial(1), TinyTrial(2), TinyTrial(1)};
   trials[2].set_learning_rate(3e-3);
   RecordingSession session;
@@ -96,14 +96,14 @@ TEST(PackRunnerTest, APackIsBitForBitItsMembers) {
   for (int i = 0; i < 3; ++i) EXPECT_EQ(session.History(i), HistoryAlone(trials[i])) << i;
 }
 
-TEST(PackRunnerTest, DoublePrecisionIsBitForBitItselfToo) {
+TEST(PackRunnerTest, DoublePrecisionIsBitIdenticalToo) {
   v1::TrialSpecification trial = TinyTrial(1);
   trial.mutable_training()->set_precision("float64");
   EXPECT_EQ(HistoryAlone(trial), HistoryAlone(trial));
   EXPECT_NE(HistoryAlone(trial), HistoryAlone(TinyTrial(1)));
 }
 
-// Of a trial, by a runner: the losses of its points.
+// Runs a trial and returns the losses of its points.
 std::vector<float> LossesOf(const v1::TrialSpecification& trial) {
   RecordingSession session;
   RunLease(LeaseOf({trial}), session);
@@ -116,8 +116,8 @@ std::vector<float> LossesOf(const v1::TrialSpecification& trial) {
   return losses;
 }
 
-// What products lose in bfloat16 moves the loss by less than two per cent in forty steps.
-TEST(PackRunnerTest, InBfloat16TheLossFollowsThatOfFloat32) {
+// Rounding products to bfloat16 changes the loss by less than two per cent in forty steps.
+TEST(PackRunnerTest, Bfloat16LossFollowsFloat32) {
   for (v1::TrialSpecification trial : {TinyTrial(1), TinyTextTrial(1)}) {
     SCOPED_TRACE(trial.task().name());
     const std::vector<float> exact = LossesOf(trial);
@@ -131,7 +131,7 @@ TEST(PackRunnerTest, InBfloat16TheLossFollowsThatOfFloat32) {
   }
 }
 
-// Large enough for kernels that split their work between threads.
+// Large enough that kernels split their work between threads.
 v1::TrialSpecification WideTrial(const std::string& encoding, bool randomized) {
   v1::TrialSpecification trial = TinyTrial(1);
   (*trial.mutable_network()->mutable_parameters())["d_model"].set_number_value(64);
@@ -145,7 +145,7 @@ v1::TrialSpecification WideTrial(const std::string& encoding, bool randomized) {
   return trial;
 }
 
-// Points, evaluations, maps and the weights of checkpoints.
+// Compares points, evaluations, maps and the weights in checkpoints.
 TEST(PackRunnerTest, AnyNumberOfThreadsGivesTheSameHistory) {
   v1::TrialSpecification text = TinyTextTrial(1);
   (*text.mutable_network()->mutable_parameters())["d_model"].set_number_value(64);
@@ -165,15 +165,15 @@ TEST(PackRunnerTest, AnyNumberOfThreadsGivesTheSameHistory) {
       ASSERT_EQ(outcome.kind(), v1::Outcome::COMPLETED) << outcome.reason();
       EXPECT_EQ(outcome.provenance().threads(), threads);
       std::vector<std::string> history = session.History(0);
-      history.pop_back();  // the outcome, which names the threads
+      history.pop_back();  // the outcome contains the number of threads
       if (threads == 1) alone = history;
       EXPECT_EQ(history, alone);
     }
   }
 }
 
-// A session that ends cannot bring a checkpoint; that must not count against the trial.
-TEST(PackRunnerTest, ALeaseLostBeforeResumingWritesNothing) {
+// A session that ends cannot fetch a checkpoint; this must not count as a failure of the trial.
+TEST(PackRunnerTest, LeaseLostBeforeResumingWritesNothing) {
   v1::Lease lease = LeaseOf({TinyTrial()});
   lease.mutable_trials(0)->set_checkpoint_step(10);
   lease.mutable_trials(0)->mutable_checkpoint();
@@ -183,9 +183,8 @@ TEST(PackRunnerTest, ALeaseLostBeforeResumingWritesNothing) {
   EXPECT_TRUE(session.events(0).empty());
 }
 
-// A lease is lost at points all over the run, and the trial goes on from its last
-// checkpoint.
-TEST(PackRunnerTest, AResumedTrialHasTheHistoryOfAnUndisturbedOne) {
+// The lease is lost at points throughout the run, and the trial resumes from its last checkpoint.
+TEST(PackRunnerTest, ResumedTrialMatchesUninterrupted) {
   const std::vector<v1::TrialSpecification> trials = {TinyTrial(1), TinyTrial(2)};
   RecordingSession undisturbed;
   RunLease(LeaseOf(trials), undisturbed);
@@ -204,12 +203,12 @@ TEST(PackRunnerTest, AResumedTrialHasTheHistoryOfAnUndisturbedOne) {
   }
 }
 
-TEST(PackRunnerTest, MembersOfAPackMayGoOnFromDifferentSteps) {
+TEST(PackRunnerTest, MembersMayResumeFromDifferentSteps) {
   const std::vector<v1::TrialSpecification> trials = {TinyTrial(1), TinyTrial(2), TinyTrial(3)};
   RecordingSession undisturbed;
   RunLease(LeaseOf(trials), undisturbed);
 
-  // Whole runs of trials 1 and 2, of which the last checkpoint and one from the middle are kept.
+  // Complete runs of trials 1 and 2, which provide a final and an intermediate checkpoint.
   v1::Lease lease = LeaseOf(trials);
   RecordingSession session;
   RunLease(lease, session);
@@ -226,7 +225,7 @@ TEST(PackRunnerTest, MembersOfAPackMayGoOnFromDifferentSteps) {
   for (int i = 1; i < 3; ++i) resumed.checkpoints(i) = session.checkpoints(i);
   RunLease(lease, resumed);
   for (int i = 0; i < 3; ++i) {
-    // What comes behind the checkpoint, in the undisturbed history.
+    // The events after the checkpoint in the uninterrupted history.
     std::vector<std::string> expected = undisturbed.History(i);
     const std::vector<std::string> actual = resumed.History(i);
     ASSERT_LE(actual.size(), expected.size());
@@ -237,7 +236,7 @@ TEST(PackRunnerTest, MembersOfAPackMayGoOnFromDifferentSteps) {
   EXPECT_THAT(Outline(resumed.events(2)), ElementsAre("final 40", "attention 40", "outcome 40"));
 }
 
-TEST(PackRunnerTest, TheLastCheckpointHasWhatTheSpecificationKeeps) {
+TEST(PackRunnerTest, LastCheckpointFollowsKeep) {
   std::map<std::string, size_t> last, before;
   std::map<std::string, std::vector<std::string>> histories;
   for (const std::string keep : {"all", "weights", "nothing"}) {
@@ -255,13 +254,13 @@ TEST(PackRunnerTest, TheLastCheckpointHasWhatTheSpecificationKeeps) {
         histories[keep].push_back(measured.ShortDebugString());
       }
     }
-    // What was killed in the evaluation goes on from it, to the same end.
+    // A trial killed in the evaluation resumes there and ends the same.
     const std::vector<std::string> undisturbed = session.History(0);
     session.Rewind(lease);
     RunLease(lease, session);
     EXPECT_EQ(session.History(0), undisturbed) << keep;
   }
-  // Parameters and two moments of each, or the parameters alone.
+  // Parameters with two moments each, or parameters only.
   EXPECT_EQ(last["all"], before["all"]);
   EXPECT_EQ(before["weights"], before["all"]);
   EXPECT_LT(last["weights"], last["all"] / 2);
@@ -288,7 +287,7 @@ TEST(PackRunnerTest, TrainingNeedsOptimizerStateToResume) {
   EXPECT_THAT(resumed.OutcomeOf(0).reason(), HasSubstr("without the optimizer's state"));
 }
 
-// 18 examples of lengths 1 to 6: three of each, in batches of two and one.
+// 18 examples of lengths 1 to 6: three per length, in batches of two and one.
 v1::TrialSpecification TrialOfEpochs(uint64_t seed) {
   v1::TrialSpecification trial = TinyTrial(seed);
   v1::Training& training = *trial.mutable_training();
@@ -299,12 +298,12 @@ v1::TrialSpecification TrialOfEpochs(uint64_t seed) {
   auto& schedule = *training.mutable_schedule()->mutable_parameters();
   schedule["patience"].set_number_value(0);
   schedule["factor"].set_number_value(0.5);
-  schedule["threshold"].set_number_value(0.5);  // hardly any epoch is that much better
+  schedule["threshold"].set_number_value(0.5);  // few epochs improve that much
   return trial;
 }
 
-TEST(PackRunnerTest, EveryEpochSeesTheExamplesOfTheDataSetAgain) {
-  // One batch of three examples a length, and a model that stays what it is: the loss at a length
+TEST(PackRunnerTest, EpochsRepeatTheDataSet) {
+  // One batch of three examples per length, and a model that does not change: the loss at a length
   // is that of its three examples.
   v1::TrialSpecification fixed = TrialOfEpochs(1);
   fixed.mutable_training()->set_batch_size(3);
@@ -317,7 +316,7 @@ TEST(PackRunnerTest, EveryEpochSeesTheExamplesOfTheDataSetAgain) {
   drawn.mutable_training()->set_examples(0);
   drawn.mutable_training()->mutable_schedule()->set_name("constant");
   drawn.mutable_training()->mutable_schedule()->clear_parameters();
-  // How much the losses at a length differ, at most.
+  // Returns the largest difference between losses at one length.
   const auto spread = [](const v1::TrialSpecification& trial) {
     RecordingSession session;
     RunLease(LeaseOf({trial}), session);
@@ -342,12 +341,11 @@ TEST(PackRunnerTest, EveryEpochSeesTheExamplesOfTheDataSetAgain) {
   EXPECT_GT(spread(drawn), 1e-2);
 }
 
-TEST(PackRunnerTest, EveryMembersRateFallsOnItsOwnPlateausAlsoAfterAResume) {
+TEST(PackRunnerTest, PlateausArePerMemberAcrossResumes) {
   const std::vector<v1::TrialSpecification> trials = {TrialOfEpochs(1), TrialOfEpochs(2)};
   v1::Lease lease = LeaseOf(trials);
   RecordingSession session;
-  // Lost in the middle of an epoch: of what the epoch's losses sum up to, the checkpoint has a
-  // part.
+  // The trial is lost in mid-epoch, so the checkpoint holds a partial sum of the epoch's losses.
   session.directive = [](int64_t, int64_t asked) {
     return asked >= 2 * 34 ? Directive::kLost : Directive::kContinue;
   };
@@ -368,7 +366,8 @@ TEST(PackRunnerTest, DrainedPackResumesFromItsCheckpoints) {
   const std::vector<v1::TrialSpecification> trials = {TinyTrial(1), TinyTrial(2)};
   v1::Lease lease = LeaseOf(trials);
   RecordingSession session;
-  // Asked for two trials before each step: during step 13, and only about one of them.
+  // Called for both trials before each step. After 13 steps, only the call for trial 1 returns
+  // kDrain.
   session.directive = [](int64_t trial, int64_t asked) {
     return asked >= 2 * 13 && trial == 1 ? Directive::kDrain : Directive::kContinue;
   };
@@ -384,7 +383,7 @@ TEST(PackRunnerTest, DrainedPackResumesFromItsCheckpoints) {
   RunLease(lease, session);
   for (int i = 0; i < 2; ++i) {
     std::vector<std::string> history = session.History(i);
-    // The additional checkpoint: behind three points, a checkpoint and a point.
+    // The additional checkpoint follows three points, a checkpoint and a point.
     history.erase(history.begin() + 5);
     EXPECT_EQ(history, HistoryAlone(trials[i])) << i;
   }
@@ -397,7 +396,7 @@ TEST(PackRunnerTest, DrainingBeforeTheFirstStepWritesNothing) {
   EXPECT_TRUE(session.events(0).empty());
 }
 
-TEST(PackRunnerTest, ACancelledTrialStopsAndTheOthersGoOn) {
+TEST(PackRunnerTest, CancelledTrialStopsAlone) {
   const std::vector<v1::TrialSpecification> trials = {TinyTrial(1), TinyTrial(2), TinyTrial(3)};
   RecordingSession session;
   session.directive = [](int64_t trial, int64_t asked) {
@@ -410,7 +409,7 @@ TEST(PackRunnerTest, ACancelledTrialStopsAndTheOthersGoOn) {
   EXPECT_EQ(session.History(2), HistoryAlone(trials[2]));
 }
 
-TEST(PackRunnerTest, ALossThatIsNotANumberFailsItsTrialAlone) {
+TEST(PackRunnerTest, NanLossFailsItsTrialAlone) {
   std::vector<v1::TrialSpecification> trials = {TinyTrial(1), TinyTrial(2)};
   trials[0].set_learning_rate(1e30);
   RecordingSession session;
@@ -422,7 +421,7 @@ TEST(PackRunnerTest, ALossThatIsNotANumberFailsItsTrialAlone) {
   EXPECT_EQ(session.History(1), HistoryAlone(trials[1]));
 }
 
-TEST(PackRunnerTest, ATrialThatTheWorkerDoesNotKnowFailsForGood) {
+TEST(PackRunnerTest, UnknownTrialFailsPermanently) {
   v1::TrialSpecification trial = TinyTrial();
   trial.mutable_encoding()->set_name("sin_coz");
   (*trial.mutable_network()->mutable_parameters())["heads"].set_number_value(3);
@@ -433,7 +432,7 @@ TEST(PackRunnerTest, ATrialThatTheWorkerDoesNotKnowFailsForGood) {
   EXPECT_THAT(session.OutcomeOf(0).reason(), HasSubstr("network.heads"));
 }
 
-TEST(PackRunnerTest, ADamagedCheckpointFailsItsTrialForNow) {
+TEST(PackRunnerTest, DamagedCheckpointFailsTemporarily) {
   v1::Lease lease = LeaseOf({TinyTrial(1), TinyTrial(2)});
   RecordingSession session;
   session.checkpoints(0)[10] = "not a checkpoint";
@@ -456,7 +455,7 @@ TEST(PackRunnerTest, AnotherTrialsCheckpointIsNotResumed) {
   EXPECT_THAT(session.OutcomeOf(0).reason(), HasSubstr("another specification"));
 }
 
-TEST(PackRunnerTest, GoingOnFromAnotherBuildsCheckpointIsSaid) {
+TEST(PackRunnerTest, ResumingAcrossBuildsLogsAWarning) {
   RecordingSession session;
   v1::Lease lease = LeaseOf({TinyTrial(1)});
   RunLease(lease, session);
@@ -475,9 +474,9 @@ TEST(PackRunnerTest, GoingOnFromAnotherBuildsCheckpointIsSaid) {
   EXPECT_THAT(warning->log_line().text(), HasSubstr("that another build wrote (9."));
 }
 
-TEST(PackRunnerTest, AnExceptionFailsTheTrialsForNowWithItsFirstLine) {
+TEST(PackRunnerTest, ExceptionFailsTrialsTemporarily) {
   RecordingSession session;
-  // From within the run, as LibTorch's come.
+  // Thrown within the run, like LibTorch's exceptions.
   session.directive = [](int64_t, int64_t asked) {
     if (asked == 25) throw std::runtime_error("out of memory\nframe #0: ...");
     return Directive::kContinue;
@@ -486,7 +485,7 @@ TEST(PackRunnerTest, AnExceptionFailsTheTrialsForNowWithItsFirstLine) {
   for (int i = 0; i < 2; ++i) {
     EXPECT_EQ(session.OutcomeOf(i).kind(), v1::Outcome::FAILED_TEMPORARILY);
     EXPECT_EQ(session.OutcomeOf(i).reason(), "out of memory");
-    // The log has all of it.
+    // The log has the full message.
     const std::vector<v1::Event>& events = session.events(i);
     ASSERT_GE(events.size(), 2u);
     EXPECT_EQ(events[events.size() - 2].log_line().text(), "out of memory\nframe #0: ...");
@@ -494,7 +493,7 @@ TEST(PackRunnerTest, AnExceptionFailsTheTrialsForNowWithItsFirstLine) {
   }
 }
 
-TEST(PackRunnerTest, MemoryThatRanOutIsToldOfEveryTrial) {
+TEST(PackRunnerTest, OutOfMemoryIsReportedForEveryTrial) {
   RecordingSession session;
   session.directive = [](int64_t, int64_t asked) {
     if (asked == 25) throw std::bad_alloc();
@@ -522,7 +521,7 @@ TEST(PackRunnerTest, ModelsLearn) {
     for (const float loss : event.training_points().losses()) losses.push_back(loss);
   }
   ASSERT_EQ(losses.size(), 100);
-  // A guess among five has a loss of ln 5 = 1.61 and is right once in five.
+  // Guessing among five has a loss of ln 5 = 1.61 and an accuracy of 1/5.
   EXPECT_NEAR(losses.front(), 1.61, 0.5);
   float last = 0;
   for (size_t i = 90; i < 100; ++i) last += losses[i] / 10;
@@ -530,13 +529,13 @@ TEST(PackRunnerTest, ModelsLearn) {
   EXPECT_GT(session.OutcomeOf(0).seen_accuracy(), 0.5);
 }
 
-TEST(PackRunnerTest, DevicesThatAreNotThereAreNamed) {
+TEST(PackRunnerTest, MissingDeviceErrorListsDevices) {
   const auto runner = CreatePackRunner({.device = "cuda:7777"});
   EXPECT_EQ(runner.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(runner.status().message(), HasSubstr("there is cpu"));
 }
 
-TEST(PackRunnerTest, OneTrialIsAPackOnACpu) {
+TEST(PackRunnerTest, CpuPacksHaveOneTrial) {
   EXPECT_EQ(CreatePackRunner({.device = "cpu", .threads = 1}).value()->max_pack_size(), 1);
 }
 

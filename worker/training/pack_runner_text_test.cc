@@ -1,4 +1,4 @@
-// The runner with text.
+// Tests the runner with text tasks.
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -97,9 +97,9 @@ TEST(PackRunnerTextTest, ScoresSingleQuestions) {
   }
 }
 
-// A lease is lost at points all over the run: between steps, while answers are written in the
-// evaluations during training, and in the last one.
-TEST(PackRunnerTextTest, AResumedTrialHasTheHistoryOfAnUndisturbedOne) {
+// The lease is lost at points throughout the run: between steps, while generating answers in the
+// evaluations during training, and in the final evaluation.
+TEST(PackRunnerTextTest, ResumedTrialMatchesUninterrupted) {
   const v1::TrialSpecification trial = TinyTextTrial(1);
   RecordingSession undisturbed;
   RunLease(LeaseOf({trial}), undisturbed);
@@ -119,14 +119,14 @@ TEST(PackRunnerTextTest, AResumedTrialHasTheHistoryOfAnUndisturbedOne) {
   }
 }
 
-TEST(PackRunnerTextTest, APackIsBitForBitItsMembers) {
+TEST(PackRunnerTextTest, PackIsBitIdenticalToItsMembers) {
   const std::vector<v1::TrialSpecification> trials = {TinyTextTrial(1), TinyTextTrial(2)};
   RecordingSession session;
   RunLease(LeaseOf(trials), session);
   for (int i = 0; i < 2; ++i) EXPECT_EQ(session.History(i), HistoryAlone(trials[i])) << i;
 }
 
-TEST(PackRunnerTextTest, RefusesWhatHasNoExamples) {
+TEST(PackRunnerTextTest, RejectsSizesWithoutExamples) {
   v1::TrialSpecification trial = TinyTextTrial();
   trial.mutable_evaluation()->add_lengths(102);
   RecordingSession session;

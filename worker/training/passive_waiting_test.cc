@@ -23,7 +23,7 @@ std::string ReadOf(pid_t thread, const std::string& file) {
   return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
 }
 
-// Nanoseconds of processor time of a thread, once it sleeps.
+// Waits until a thread sleeps and returns its CPU time in nanoseconds.
 int64_t TimeWhenAsleep(pid_t thread) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (std::chrono::steady_clock::now() < deadline) {
@@ -38,7 +38,7 @@ int64_t TimeWhenAsleep(pid_t thread) {
   return 0;
 }
 
-// The processor time that a thread of two takes for an empty loop and then to wait for the next.
+// Returns the CPU time that a thread of two spends in an empty loop and then waiting for the next.
 int64_t TimeToWait() {
   pid_t other = 0;
   std::vector<int64_t> times;
@@ -53,9 +53,10 @@ int64_t TimeToWait() {
   return times[times.size() / 2];
 }
 
-TEST(PassiveWaitingTest, ThreadsSleepSoonWhileOneExists) {
+TEST(PassiveWaitingTest, ThreadsSleepWhileAnInstanceExists) {
   if (omp_get_num_procs() < 2) GTEST_SKIP() << "OpenMP never spins for long on one CPU";
-  if (ReadOf(gettid(), "schedstat").empty()) GTEST_SKIP() << "the kernel does not count times";
+  if (ReadOf(gettid(), "schedstat").empty())
+    GTEST_SKIP() << "the kernel records no scheduling times";
   const int64_t before = TimeToWait();
   int64_t passive = 0;
   {
@@ -67,7 +68,7 @@ TEST(PassiveWaitingTest, ThreadsSleepSoonWhileOneExists) {
   EXPECT_LT(passive, after / 10);
 }
 
-TEST(PassiveWaitingTest, MoreThreadsThanCpusAreFine) {
+TEST(PassiveWaitingTest, AllowsMoreThreadsThanCpus) {
   const PassiveWaiting waiting(/*threads=*/4 * omp_get_num_procs());
 }
 

@@ -13,7 +13,8 @@
 namespace lengthwise::worker::training {
 namespace {
 
-// Keys that are recorded, for each keeps its block, and a graph of some hundred kernels.
+// Limit on recorded keys, because each keeps its block and a graph of several hundred kernels in
+// memory.
 constexpr size_t kMostRecordings = 128;
 
 // Compares float32 or float64 bitwise, so that a NaN equals itself.
@@ -48,7 +49,7 @@ at::Tensor RecordedSteps::Run(const StepKey& key, const at::Tensor& block, const
   const auto found = recordings_.find(key);
   Recording* const recording = found == recordings_.end() ? nullptr : &found->second;
   std::string problem;
-  // A replay that fails was not put on the device: there is nothing to undo.
+  // A failed replay submitted nothing to the device, so there is nothing to undo.
   Rows before;
   try {
     if (recording != nullptr && recording->verified) {
@@ -62,7 +63,7 @@ at::Tensor RecordedSteps::Run(const StepKey& key, const at::Tensor& block, const
   } catch (const std::exception& e) {
     problem = FirstLine(e);
   }
-  // If recordings had no part in it, it will fail again.
+  // Repeats the step without recordings. If they were not the cause, it fails again.
   GiveUp(problem);
   if (!before.empty()) SetRows(key.range, before);
   return work(block);
@@ -107,7 +108,7 @@ at::Tensor RecordedSteps::MakeAndRecord(Recording& recording, const at::Tensor& 
     } catch (const std::exception& e) {
       problem = FirstLine(e);
     }
-    // While something is recorded, the allocator cannot do that by itself.
+    // The allocator cannot free cached memory by itself while recording.
     if (attempt == 1) graphs_->FreeUnusedMemory();
   }
   GiveUp(absl::StrCat("recording one failed: ", problem));
@@ -119,7 +120,7 @@ at::Tensor RecordedSteps::Verify(const StepKey& key, const Rows& before, Recordi
   recording.graph->Replay();
   Rows replayed = CopyRows(key.range);
   replayed.push_back(recording.measured.clone());
-  // With what it measured, as `replayed`.
+  // Includes the measurements, like `replayed`.
   const auto make = [&] {
     SetRows(key.range, before);
     at::Tensor measured = work(recording.block);
@@ -131,7 +132,7 @@ at::Tensor RecordedSteps::Verify(const StepKey& key, const Rows& before, Recordi
   recording.verified = SameBits(made, replayed);
   if (!recording.verified) {
     GiveUp(SameBits(make(), made) ? "a replayed step differs from the same step run again"
-                                  : "the same step made twice leaves different bits");
+                                  : "the same step run twice gives different bits");
   }
   return made.back();
 }
@@ -140,8 +141,8 @@ void RecordedSteps::GiveUp(absl::string_view why) {
   recordings_.clear();
   graphs_.reset();
   warn_(
-      absl::StrCat("steps are put on the device one operation after another, which takes longer "
-                   "for small models, and not as recorded ones: ",
+      absl::StrCat("steps are not recorded but run operation by operation, which is slower "
+                   "for small models: ",
                    why));
 }
 

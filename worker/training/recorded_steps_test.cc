@@ -23,7 +23,8 @@ constexpr StepShape kShape = {
     .members = 2, .rows = 2, .tokens_per_row = 1, .outputs_per_row = 1, .step_numbers = 1};
 constexpr StepKey kKey = {.range = {.first = 1, .count = 2}, .shape = kShape};
 
-// Three members of four parameters, and "training" that adds a step's first number to the key's.
+// Three members of four parameters, and a fake training step that adds the block's first number to
+// the parameters of the key's members.
 class RecordedStepsTest : public testing::Test {
  protected:
   RecordedStepsTest() : arena_(Layout(), 3, at::kFloat, at::kCPU) {}
@@ -43,7 +44,7 @@ class RecordedStepsTest : public testing::Test {
         [this](const std::string& text) { warnings_.push_back(text); });
   }
 
-  // `unseen` is of the host: no recording sees that it has changed.
+  // `unseen` is a host value, whose changes no recording sees.
   RecordedSteps::Work Adding(double unseen = 0, const StepKey& key = kKey) {
     return [this, unseen, key](const at::Tensor& block) {
       ++works_;
@@ -59,7 +60,7 @@ class RecordedStepsTest : public testing::Test {
     };
   }
 
-  // What was measured: the parameters after the step.
+  // The measurements: the parameters after the step.
   std::vector<float> Make(RecordedSteps& steps, double number, double unseen = 0,
                           const StepKey& key = kKey) {
     at::Tensor block = steps.Block(key);
@@ -73,7 +74,7 @@ class RecordedStepsTest : public testing::Test {
   GraphCounts counts_;
   std::vector<std::string> warnings_;
   int works_ = 0;
-  // Which of them fails halfway, from 1.
+  // Number of the call, from 1, that fails halfway.
   int failing_work_ = 0;
 };
 
@@ -94,7 +95,7 @@ TEST_F(RecordedStepsTest, StepsAreReplayedAfterVerification) {
   EXPECT_THAT(warnings_, IsEmpty());
 }
 
-TEST_F(RecordedStepsTest, ARecordedKeyHasItsNumbersAtTheSamePlace) {
+TEST_F(RecordedStepsTest, RecordedKeyKeepsItsBlock) {
   const auto steps = Create();
   Make(*steps, 1);
   EXPECT_EQ(steps->Block(kKey).const_data_ptr(), steps->Block(kKey).const_data_ptr());
@@ -114,8 +115,8 @@ TEST_F(RecordedStepsTest, EachKeyHasItsOwnRecording) {
   EXPECT_EQ(arena_.parameters()[2][0].item<float>(), 9);
 }
 
-// As dropout's masks, if a network were to draw them on the host and not say so.
-TEST_F(RecordedStepsTest, ARecordingThatMissesWhatHasChangedIsNotUsed) {
+// Simulates a network that draws dropout masks on the host without declaring it.
+TEST_F(RecordedStepsTest, RecordingWithStaleInputsIsDiscarded) {
   const auto steps = Create();
   EXPECT_THAT(Make(*steps, 1, 0.5), ElementsAre(1.5, 1.5));
   EXPECT_THAT(Make(*steps, 1, 0.25), ElementsAre(2.75, 2.75));
@@ -126,22 +127,22 @@ TEST_F(RecordedStepsTest, ARecordingThatMissesWhatHasChangedIsNotUsed) {
   EXPECT_EQ(arena_.first_moments()[1][0].item<float>(), 3) << "each step was made once";
 }
 
-TEST_F(RecordedStepsTest, TrainingGoesOnWhereNothingCanBeRecorded) {
+TEST_F(RecordedStepsTest, TrainingContinuesWithoutRecording) {
   const auto steps = Create(/*can_record=*/false);
   EXPECT_THAT(Make(*steps, 1), ElementsAre(1, 1));
   EXPECT_THAT(Make(*steps, 10), ElementsAre(11, 11));
   EXPECT_EQ(works_, 2);
   EXPECT_EQ(counts_.alive, 0);
-  EXPECT_EQ(counts_.freed_memory, 1) << "before the other attempt";
+  EXPECT_EQ(counts_.freed_memory, 1) << "before the second attempt";
   EXPECT_THAT(warnings_,
               ElementsAre(EndsWith("recording one failed: not permitted while recording")))
-      << "once, and the first line alone";
+      << "one warning, with the first line only";
 }
 
-// As where the memory that recordings keep is missing to an ordinary step.
-TEST_F(RecordedStepsTest, AStepThatFailsBesideRecordingsIsMadeWithoutThem) {
-  // The second step is made both ways, which is the second and the third work; the third step is of
-  // another key, and so is the fourth work.
+// Simulates an ordinary step that lacks the memory held by recordings.
+TEST_F(RecordedStepsTest, FailedStepIsRetriedWithoutRecordings) {
+  // The second step runs both ways, which are the second and third calls; the third step has
+  // another key and is the fourth call.
   for (const int failing : {2, 3, 4}) {
     const auto steps = Create();
     arena_.parameters().zero_();
@@ -158,8 +159,8 @@ TEST_F(RecordedStepsTest, AStepThatFailsBesideRecordingsIsMadeWithoutThem) {
   }
 }
 
-TEST_F(RecordedStepsTest, AStepThatCannotBeReplayedIsMade) {
-  for (const int failing : {2, 3}) {  // the one that is made both ways; a replay
+TEST_F(RecordedStepsTest, FailedReplayRunsTheStep) {
+  for (const int failing : {2, 3}) {  // the step that runs both ways; a replay
     const auto steps = Create();
     arena_.parameters().zero_();
     warnings_.clear();
@@ -172,7 +173,7 @@ TEST_F(RecordedStepsTest, AStepThatCannotBeReplayedIsMade) {
   }
 }
 
-TEST_F(RecordedStepsTest, WhatFailsWithoutRecordingsAsWellFails) {
+TEST_F(RecordedStepsTest, StepFailingWithoutRecordingsThrows) {
   const auto steps = Create();
   const at::Tensor block = steps->Block(kKey);
   EXPECT_THROW(steps->Run(kKey, block,
@@ -180,7 +181,7 @@ TEST_F(RecordedStepsTest, WhatFailsWithoutRecordingsAsWellFails) {
                std::runtime_error);
 }
 
-TEST_F(RecordedStepsTest, OperationsThatDoNotRepeatTheirBitsAreNamedAsTheReason) {
+TEST_F(RecordedStepsTest, NondeterminismIsNamedAsTheReason) {
   const auto steps = Create();
   for (int step = 1; step <= 3; ++step) {
     at::Tensor block = steps->Block(kKey);
@@ -190,10 +191,10 @@ TEST_F(RecordedStepsTest, OperationsThatDoNotRepeatTheirBitsAreNamedAsTheReason)
       return arena_.parameters()[1].clone();
     });
   }
-  EXPECT_THAT(warnings_, ElementsAre(EndsWith("made twice leaves different bits")));
+  EXPECT_THAT(warnings_, ElementsAre(EndsWith("run twice gives different bits")));
 }
 
-TEST_F(RecordedStepsTest, KeysOfRangesThatAreNoMoreAreForgotten) {
+TEST_F(RecordedStepsTest, KeysOfOldRangesAreDropped) {
   const auto steps = Create();
   StepKey other = kKey;
   other.range = {.first = 2, .count = 1};
@@ -205,8 +206,8 @@ TEST_F(RecordedStepsTest, KeysOfRangesThatAreNoMoreAreForgotten) {
   EXPECT_EQ(counts_.recorded, 2);
 }
 
-// A diverged member's numbers are the same bits made either way.
-TEST_F(RecordedStepsTest, NanEqualsItself) {
+// A diverged member's NaNs have the same bits either way.
+TEST_F(RecordedStepsTest, NanMatchesItself) {
   const auto steps = Create();
   arena_.parameters()[1].fill_(std::nan(""));
   for (int i = 0; i < 3; ++i) Make(*steps, 1);
@@ -214,7 +215,7 @@ TEST_F(RecordedStepsTest, NanEqualsItself) {
   EXPECT_THAT(warnings_, IsEmpty());
 }
 
-TEST_F(RecordedStepsTest, SoManyKeysAreNotRecordedAtWill) {
+TEST_F(RecordedStepsTest, NumberOfRecordedKeysIsLimited) {
   const auto steps = Create();
   StepKey key = kKey;
   for (int64_t tokens = 1; tokens <= 200; ++tokens) {

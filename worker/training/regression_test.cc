@@ -1,4 +1,5 @@
-// The runner on regressions: the same frame as for tokens, with numbers in and out.
+// Tests the runner with regressions: the same pipeline as for tokens, with numbers as inputs and
+// outputs.
 #include <cmath>
 #include <string>
 #include <vector>
@@ -21,7 +22,7 @@ using ::testing::HasSubstr;
 using ::testing::Property;
 using ::testing::SizeIs;
 
-// Sums of four numbers; `input_positions` and `attention_by` say which network.
+// Sums of four numbers; `input_positions` and `attention_by` select the network.
 v1::TrialSpecification Sums(const std::string& attention_by = "positions", uint64_t seed = 0) {
   v1::TrialSpecification trial = TinyTrial(seed);
   *trial.mutable_task() = {};
@@ -71,7 +72,7 @@ const v1::LengthAccuracies& Final(const std::vector<v1::Event>& events) {
 
 using Metric = v1::LengthAccuracies::Metric;
 
-// Of all lengths; nothing where the metric is not there.
+// Returns the metric at all lengths; empty if it is missing.
 std::vector<double> Values(const v1::LengthAccuracies& evaluation, const std::string& name) {
   for (const Metric& metric : evaluation.metrics()) {
     if (metric.name() == name) return {metric.values().begin(), metric.values().end()};
@@ -79,7 +80,7 @@ std::vector<double> Values(const v1::LengthAccuracies& evaluation, const std::st
   return {};
 }
 
-TEST(RegressionTest, EvaluatesErrorsByScaleWithTheirOtherMeasures) {
+TEST(RegressionTest, EvaluatesErrorsAndMetricsByScale) {
   const std::vector<v1::Event> events = RunAlone(Sums());
   EXPECT_EQ(events.back().outcome().kind(), v1::Outcome::COMPLETED);
   const v1::LengthAccuracies& evaluation = Final(events);
@@ -93,8 +94,8 @@ TEST(RegressionTest, EvaluatesErrorsByScaleWithTheirOtherMeasures) {
   EXPECT_THAT(Values(evaluation, "mean_absolute_percentage_error"), ElementsAre(Gt(0), Gt(0)));
 }
 
-// At scale 1 there are none below 0.4, at scale 3 there are some below 1.2.
-TEST(RegressionTest, WithoutWholeNumbersAtEveryScaleThereIsNoAccuracyByRounding) {
+// No whole numbers exist below 0.4 at scale 1; some exist below 1.2 at scale 3.
+TEST(RegressionTest, RoundingNeedsWholeNumbersAtEveryScale) {
   v1::TrialSpecification trial = Sums();
   (*trial.mutable_task()->mutable_parameters())["bound"].set_number_value(0.4);
   const v1::LengthAccuracies evaluation = Final(RunAlone(trial));
@@ -102,7 +103,7 @@ TEST(RegressionTest, WithoutWholeNumbersAtEveryScaleThereIsNoAccuracyByRounding)
   EXPECT_THAT(Values(evaluation, "rounding_accuracy"), SizeIs(0));
 }
 
-TEST(RegressionTest, TheMapSaysWhichNumbersTheModelSaw) {
+TEST(RegressionTest, MapRecordsTheNumbersOfTheInput) {
   for (const v1::Event& event : RunAlone(Sums())) {
     if (!event.has_attention_map()) continue;
     const v1::AttentionMap& map = event.attention_map();
@@ -117,7 +118,7 @@ TEST(RegressionTest, TheMapSaysWhichNumbersTheModelSaw) {
   FAIL() << "no attention map";
 }
 
-TEST(RegressionTest, AttentionToNumbersOfTheUsersIsRecorded) {
+TEST(RegressionTest, RecordsAttentionToGivenNumbers) {
   v1::TrialSpecification trial = Sums("input");
   const std::vector<double> numbers = {1.75, -0.25, 1.25, -2, 0};
   for (const double scale : {1.0, 8.0}) {
@@ -140,7 +141,7 @@ TEST(RegressionTest, AttentionToNumbersOfTheUsersIsRecorded) {
   EXPECT_THAT(warning, HasSubstr("no attention map of input 3: it has 3 numbers"));
 }
 
-TEST(RegressionTest, AResumedTrialHasTheHistoryOfAnUndisturbedOne) {
+TEST(RegressionTest, ResumedTrialMatchesUninterrupted) {
   const std::vector<std::string> undisturbed = HistoryAlone(Sums());
   v1::Lease lease = LeaseOf({Sums()});
   RecordingSession session;
@@ -154,7 +155,7 @@ TEST(RegressionTest, AResumedTrialHasTheHistoryOfAnUndisturbedOne) {
   EXPECT_EQ(session.History(0), undisturbed);
 }
 
-TEST(RegressionTest, PositionalAttentionLearnsSumsThatHoldBeyondTheScaleOfTraining) {
+TEST(RegressionTest, PositionalAttentionGeneralizesSumsToLargerScales) {
   const auto trained = [](const std::string& attention_by) {
     v1::TrialSpecification trial = Sums(attention_by);
     trial.mutable_training()->set_steps(1200);
@@ -165,10 +166,10 @@ TEST(RegressionTest, PositionalAttentionLearnsSumsThatHoldBeyondTheScaleOfTraini
     return Final(RunAlone(trial));
   };
   const v1::LengthAccuracies positional = trained("positions"), standard = trained("input");
-  // A sum of up to four numbers from -2 to 2 has a mean square of some 5.
+  // A sum of up to four numbers from -2 to 2 has a mean square of about 5.
   EXPECT_LT(positional.losses(0), 0.1);
   EXPECT_LT(positional.losses(1), standard.losses(1) / 2);
-  // Errors of some 0.1 are no obstacle to the nearest whole number, but to the sums of real
+  // Errors of about 0.1 do not change the nearest whole number, but are too large for sums of real
   // numbers.
   EXPECT_GT(Values(positional, "rounding_accuracy").at(0), 0.5);
   EXPECT_GT(Values(positional, "rounding_accuracy").at(1),

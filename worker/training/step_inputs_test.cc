@@ -43,7 +43,7 @@ at::Tensor Tensor(const std::vector<T>& values, at::IntArrayRef shape) {
   return at::tensor(values).view(shape);
 }
 
-TEST(StepInputsTest, ABlockGivesBackWhatWasWrittenToIt) {
+TEST(StepInputsTest, BlockReturnsWhatWasWritten) {
   const data::Batch samples = TokensAndClasses();
   const StepShape shape = ShapeOf(samples, /*members=*/2, /*draws=*/1, /*step_numbers=*/2);
   const StepTensors inputs = TensorsOf(shape, Written(shape, samples), at::kFloat);
@@ -56,7 +56,7 @@ TEST(StepInputsTest, ABlockGivesBackWhatWasWrittenToIt) {
   EXPECT_TRUE(at::equal(inputs.step_numbers, Tensor<double>({0.25, 0.5}, {2})));
 }
 
-TEST(StepInputsTest, NumbersAreOfTheNetworksType) {
+TEST(StepInputsTest, NumbersHaveTheNetworksType) {
   const data::Batch samples = NumbersAndNumbers();
   const StepShape shape = ShapeOf(samples, 2, 1, 2);
   for (const at::ScalarType type : {at::kFloat, at::kDouble}) {
@@ -70,8 +70,8 @@ TEST(StepInputsTest, NumbersAreOfTheNetworksType) {
   }
 }
 
-// A copy of the first part brings all samples; it can be made before the numbers are known.
-TEST(StepInputsTest, TheStepsNumbersAreBehindTheSamples) {
+// Copying the first part transfers all samples, before the step's numbers are known.
+TEST(StepInputsTest, StepNumbersFollowTheSamples) {
   const data::Batch samples = TokensAndClasses();
   const StepShape shape = ShapeOf(samples, 2, 1, 2);
   const at::Tensor block = Written(shape, samples);
@@ -82,7 +82,7 @@ TEST(StepInputsTest, TheStepsNumbersAreBehindTheSamples) {
   EXPECT_EQ(inputs.step_numbers.abs().max().item<double>(), 0);
 }
 
-TEST(StepInputsTest, ShapesDifferWhereTheWorkDoes) {
+TEST(StepInputsTest, DifferentWorkHasDifferentShapes) {
   data::Batch longer = TokensAndClasses();
   longer.tokens_per_row = 4;
   longer.tokens.resize(8);
@@ -95,7 +95,7 @@ TEST(StepInputsTest, ShapesDifferWhereTheWorkDoes) {
   EXPECT_EQ(shapes.size(), 5);
 }
 
-TEST(StepInputsTest, ABatchOfAnotherShapeIsNotWritten) {
+TEST(StepInputsTest, RejectsBatchOfAnotherShape) {
   const StepShape shape = ShapeOf(TokensAndClasses(), 2, 1, 2);
   data::Batch longer = TokensAndClasses();
   longer.tokens.push_back(1);

@@ -26,12 +26,12 @@ v1::Training StopAt(double accuracy) {
   return training;
 }
 
-TEST(StopTargetTest, WithoutTargetsTrainingGoesOn) {
+TEST(StopTargetTest, WithoutTargetsTrainingContinues) {
   EXPECT_EQ(ReachedTime({}, 1e9), "");
   EXPECT_EQ(ReachedAccuracy({}, 40, Accuracies({{50, 1}})), "");
 }
 
-TEST(StopTargetTest, TimeIsUpWhenItIsReached) {
+TEST(StopTargetTest, TimeLimitStopsTraining) {
   v1::Training training;
   training.set_stop_after_seconds(1.5);
   EXPECT_EQ(ReachedTime(training, 1.25), "");
@@ -39,13 +39,13 @@ TEST(StopTargetTest, TimeIsUpWhenItIsReached) {
   EXPECT_THAT(ReachedTime(training, 1.75), HasSubstr("training.stop_after_seconds is 1.5"));
 }
 
-TEST(StopTargetTest, AccuracyCountsUnseenLengthsAlone) {
+TEST(StopTargetTest, AccuracyCountsOnlyUnseenLengths) {
   EXPECT_EQ(ReachedAccuracy(StopAt(0.5), 40, Accuracies({{40, 1}, {41, 0.25}, {80, 0.5}})), "");
   EXPECT_THAT(ReachedAccuracy(StopAt(0.375), 40, Accuracies({{40, 0}, {41, 0.25}, {80, 0.5}})),
               HasSubstr("unseen lengths was 0.375"));
 }
 
-TEST(StopTargetTest, WhereAllLengthsAreSeenAllCount) {
+TEST(StopTargetTest, AllLengthsCountIfAllAreSeen) {
   EXPECT_EQ(ReachedAccuracy(StopAt(0.75), 40, Accuracies({{20, 0.25}, {40, 0.75}})), "");
   EXPECT_THAT(ReachedAccuracy(StopAt(0.5), 40, Accuracies({{20, 0.25}, {40, 0.75}})),
               HasSubstr("evaluated lengths was 0.5"));

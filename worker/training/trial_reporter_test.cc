@@ -42,7 +42,7 @@ TEST_F(TrialReporterTest, TenPointsMakeAnEvent) {
   EXPECT_EQ(event.training_points().lengths(3), 7);
 }
 
-TEST_F(TrialReporterTest, APointWaitsForASecondAtMost) {
+TEST_F(TrialReporterTest, PointsWaitAtMostOneSecond) {
   AddPoint(5);
   now_ += milliseconds(999);
   reporter_.Tick(now_);
@@ -52,13 +52,13 @@ TEST_F(TrialReporterTest, APointWaitsForASecondAtMost) {
   EXPECT_EQ(session_.events(4).size(), 1);
 }
 
-TEST_F(TrialReporterTest, RarePointsLeaveAtOnce) {
+TEST_F(TrialReporterTest, RarePointsAreSentAtOnce) {
   now_ += std::chrono::seconds(30);
   AddPoint(100);
   EXPECT_EQ(session_.events(4).size(), 1);
 }
 
-TEST_F(TrialReporterTest, PointsComeBeforeACheckpointAndNeverSpanIt) {
+TEST_F(TrialReporterTest, PointsNeverSpanACheckpoint) {
   AddPoint(1);
   AddPoint(2);
   reporter_.EmitCheckpoint(2, "bytes");
