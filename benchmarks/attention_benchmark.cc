@@ -98,7 +98,7 @@ struct Evaluation {
         projection(Leaf({1, kWidth, kWidth}).detach()),
         content_bias(Leaf({1, kHeads, kHeadSize}).detach()),
         position_bias(Leaf({1, kHeads, kHeadSize}).detach()),
-        // Of 2,048, without a pattern.
+        // Out of 2,048, without a pattern.
         positions(at::arange(n, at::TensorOptions(device).dtype(at::kLong))
                       .mul(2048 / n)
                       .add(1)

@@ -42,7 +42,7 @@ TEST(SuggestionTest, KnowsSynonymsAndTheirMisspellings) {
   const std::vector<std::string> accepted = {"binary", "rope", "none"};
   EXPECT_EQ(Suggestion("rotary", accepted), "; did you mean \"rope\"?");
   EXPECT_EQ(Suggestion("Rotery", accepted), "; did you mean \"rope\"?");
-  // Of what is accepted alone.
+  // Suggests accepted names only.
   EXPECT_EQ(Suggestion("rotary", {"binary", "none"}), "; accepted: binary, none");
 }
 

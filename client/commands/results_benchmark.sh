@@ -22,7 +22,7 @@ for i in 1 2; do
     --step_microseconds 1 >"$directory/worker-$i.log" 2>&1 &
   children+=($!)
 done
-# Of a watch's last line alone: it may be long.
+# Prints only the last line of a watch, whose output may be long.
 $client watch table1 >"$directory/watched"
 for command in "results table1" "results table1 --output json" "watch table1" "list" "show table1"; do
   best=

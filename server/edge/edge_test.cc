@@ -1,4 +1,4 @@
-// The edge with and without gRPC behind it. What it does for calls is in rpc_server_test.cc.
+// Tests of the edge with and without gRPC behind it. rpc_server_test.cc tests it with calls.
 #include "server/edge/edge.h"
 
 #include "gmock/gmock.h"

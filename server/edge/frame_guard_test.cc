@@ -29,7 +29,7 @@ std::string Frame(int type, int flags, uint32_t stream, const std::string& paylo
 
 std::string OpenStream(uint32_t id) { return Frame(kHeaders, kEndHeaders, id, "headers"); }
 std::string ResetOf(uint32_t id) { return Frame(kRstStream, 0, id, Number(8, 4)); }
-// The five bytes before a message, and the message.
+// A message with its five-byte prefix.
 std::string Message(size_t size) {
   return std::string(1, '\0') + Number(size, 4) + std::string(size, 'x');
 }
@@ -48,7 +48,7 @@ class FrameGuardTest : public testing::Test {
     return limits;
   }
 
-  // What the server sees of `bytes`; what was not taken comes before the next.
+  // Returns the bytes that the server sees. Bytes that the guard did not take go first next time.
   std::string Client(const std::string& bytes) {
     waiting_ += bytes;
     std::string seen;
