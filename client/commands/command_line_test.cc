@@ -66,7 +66,7 @@ TEST_F(CommandLineTest, CompletionOffersEveryCommandAndOption) {
   }
 }
 
-TEST_F(CommandLineTest, EveryOptionSaysWhatItIs) {
+TEST_F(CommandLineTest, EveryOptionHasADescription) {
   for (const CommandDescription& command : commands_) {
     EXPECT_NE(command.help, "") << command.full_name;
     for (const OptionDescription& option : command.options) {

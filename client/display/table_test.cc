@@ -49,7 +49,7 @@ TEST(TableTest, ColoursGoRoundTheTextAlone) {
             "\x1b[1ma\x1b[0m  \x1b[1mb\x1b[0m\n\x1b[2m────\x1b[0m\n\x1b[31mx\x1b[0m  y\n");
 }
 
-TEST(TableTest, ARuleStandsBetweenRows) {
+TEST(TableTest, RuleStandsBetweenRows) {
   Table table({{.header = "a"}, {.header = "b", .rule_before = true}});
   table.AddRow({"1", "2"});
   table.AddRule();

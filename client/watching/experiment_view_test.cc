@@ -190,7 +190,7 @@ TEST(ExperimentViewTest, IgnoresProgressOfEarlierAttempts) {
   EXPECT_EQ(view.trials()[0].steps_done, 0);
 }
 
-TEST(ExperimentViewTest, AnEndedTrialHasNoSpeed) {
+TEST(ExperimentViewTest, EndedTrialHasNoSpeed) {
   ExperimentView view(TwoTrials(), true);
   view.Apply(Running(1, 1, 0));
   view.Apply(Training(1, 500, 50));

@@ -57,7 +57,7 @@ TEST_F(WatchTest, CaughtUpComesOnceAfterHistory) {
   EXPECT_EQ(watch.positions(), Positions(1, 501));
 }
 
-TEST_F(WatchTest, AnEmptyHistoryIsCaughtUpAtOnce) {
+TEST_F(WatchTest, EmptyHistoryIsCaughtUpAtOnce) {
   Watch watch(*stub_, {});
   ASSERT_TRUE(watch.ReadOne());
   EXPECT_EQ(watch.caught_up(), 1);
@@ -230,7 +230,7 @@ TEST_F(WatchTest, UnknownExperimentsAndBadRequestsAreRefused) {
   EXPECT_EQ(negative.Finish().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
 }
 
-TEST_F(WatchTest, ADeletedExperimentEndsTheStreamWithNotFound) {
+TEST_F(WatchTest, DeletionEndsTheStreamWithNotFound) {
   AppendLines(0, 3);
   // Only an experiment without unfinished trials can be deleted, so the stream must outlive its
   // trials.
@@ -255,7 +255,7 @@ TEST_F(WatchTest, CancelledWatchersEndTheirSubscriptions) {
   EXPECT_TRUE(TestServer::Await([this] { return Subscriptions() == 0; }));
 }
 
-TEST_F(WatchTest, ACancelledSlowReaderEndsItsSubscription) {
+TEST_F(WatchTest, CancelledSlowReaderUnsubscribes) {
   for (int i = 0; i < 50; ++i) server_.Append(Large());
   Watch watch(*stub_, {});
   ASSERT_TRUE(watch.ReadEvents(1));
@@ -265,7 +265,7 @@ TEST_F(WatchTest, ACancelledSlowReaderEndsItsSubscription) {
   EXPECT_EQ(watch.Finish().error_code(), grpc::StatusCode::CANCELLED);
 }
 
-TEST_F(WatchTest, StoppingServerSaysWhereToResume) {
+TEST_F(WatchTest, StoppingServerReturnsThePositionToResume) {
   AppendLines(0, 3);
   Watch watch(*stub_, {});
   ASSERT_TRUE(watch.ReadEvents(3));

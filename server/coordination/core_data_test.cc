@@ -86,7 +86,7 @@ class CoreDataTest : public CoreHousekeepingTest {
   }
 };
 
-TEST_F(CoreDataTest, AnExperimentNeedsItsExamples) {
+TEST_F(CoreDataTest, ExperimentNeedsItsExamples) {
   const auto refused = CreateWithExamples();
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(refused.status().message()), HasSubstr(platform::Sha256Hex(kExamples)));
@@ -282,7 +282,7 @@ TEST_F(CoreDataTest, StoredFilesAreCounted) {
             static_cast<int64_t>(bytes.size()) + 30);
 }
 
-TEST_F(CoreDataTest, ABackupHasTheExamples) {
+TEST_F(CoreDataTest, BackupHasTheExamples) {
   ASSERT_EQ(Upload(), absl::OkStatus());
   ASSERT_TRUE(CreateWithExamples().ok());
   v1::BackUpRequest request;

@@ -54,7 +54,7 @@ class CoreEvaluationTest : public testing::Test {
   v1::EvaluateTrialRequest request_;
 };
 
-TEST_F(CoreEvaluationTest, LeasesTheTrialWithTheModelAndTheChangedEvaluation) {
+TEST_F(CoreEvaluationTest, LeasesTheModelWithTheChangedEvaluation) {
   ASSERT_TRUE(Train());
   request_.set_owner("me");
   const auto created = coordinator_.Evaluate(request_);

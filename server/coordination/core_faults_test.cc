@@ -225,7 +225,7 @@ TEST(CoreFaultsTest, UnreadableUploadIsRetriedWithoutFailure) {
   EXPECT_EQ(coordinator.Send(lease, {event})->acknowledged_sequence(), 1);
 }
 
-TEST(CoreFaultsTest, AFullDiskLosesNothingAndWorkGoesOn) {
+TEST(CoreFaultsTest, FullDiskLosesNothingAndWorkContinues) {
   const std::string directory = NewDirectory();
   {
     TestCoordinator small(directory, /*max_database_bytes=*/400'000);
@@ -251,7 +251,7 @@ TEST(CoreFaultsTest, AFullDiskLosesNothingAndWorkGoesOn) {
   EXPECT_EQ(coordinator.Create("large", 1, 5000), "experiments/large-1");
 }
 
-TEST(CoreFaultsTest, ASecondServerOnADirectoryIsRefused) {
+TEST(CoreFaultsTest, SecondServerOnADirectoryIsRefused) {
   const std::string directory = NewDirectory();
   TestCoordinator first(directory);
   ASSERT_EQ(first.Open(), absl::OkStatus());
@@ -321,7 +321,7 @@ TEST(CoreFaultsTest, ConcurrentWorkersEndEveryTrialOnce) {
   }
 }
 
-TEST(CoreFaultsTest, AStoppedCoordinatorAnswersUnavailable) {
+TEST(CoreFaultsTest, StoppedCoordinatorAnswersUnavailable) {
   TestCoordinator coordinator;
   ASSERT_EQ(coordinator.Open(), absl::OkStatus());
   ASSERT_EQ(coordinator.Register("w"), absl::OkStatus());

@@ -275,7 +275,7 @@ TEST_F(CoreSchedulingTest, RestartDecidesAPreemptionAgain) {
   EXPECT_THAT(coordinator_.Acquire("w").trials(0).trial(), StartsWith("experiments/high-1/"));
 }
 
-TEST_F(CoreSchedulingTest, HistoriesSayWhoCancelled) {
+TEST_F(CoreSchedulingTest, HistoryNamesTheUserWhoCancelled) {
   coordinator_.Register("w").IgnoreError();
   v1::CreateExperimentRequest request;
   request.mutable_specification()->set_name("sort");
@@ -449,7 +449,7 @@ TEST_F(CoreSchedulingTest, ConcurrentCancellationAndRetryBothEnd) {
   EXPECT_EQ(counts.queued() + counts.cancelled(), 1000);
 }
 
-TEST(HeartbeatIntervalTest, GrowsWithTheFleetWithinThePromiseOfCancellations) {
+TEST(HeartbeatIntervalTest, IntervalKeepsTheCancellationPromise) {
   const absl::Duration least = absl::Seconds(1);
   EXPECT_EQ(Leases::HeartbeatInterval(least, 10), least);
   EXPECT_EQ(Leases::HeartbeatInterval(least, 2'000), least);

@@ -244,7 +244,7 @@ TEST_F(CoreUpgradeTest, MissingMeanAccuraciesAreComputed) {
   EXPECT_DOUBLE_EQ(summary->cells(0).unseen_accuracy().mean(), 1.0 / 3);
 }
 
-TEST_F(CoreUpgradeTest, ADatabaseOfANewerProgramIsRefusedAndLeftAlone) {
+TEST_F(CoreUpgradeTest, NewerDatabaseIsRefusedAndUnchanged) {
   const std::string path = directory_ + "/lengthwise.db";
   Execute(path,
           "INSERT INTO schema_migrations VALUES (99, 0); ALTER TABLE trials ADD COLUMN later TEXT");

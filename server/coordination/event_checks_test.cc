@@ -96,7 +96,7 @@ TEST(EventChecksTest, AnswerErrorsByCarryHaveColumnsOfOneLength) {
   EXPECT_EQ(Problem(event), "");
 }
 
-TEST(EventChecksTest, AnAttentionMapHoldsWhatItsSizesSay) {
+TEST(EventChecksTest, AttentionMapMustMatchItsSizes) {
   EXPECT_EQ(Problem(Attention()), "");
   v1::Event own_input = Attention();
   own_input.mutable_attention_map()->set_input_number(2);
@@ -119,7 +119,7 @@ TEST(EventChecksTest, AnAttentionMapHoldsWhatItsSizesSay) {
   EXPECT_NE(Problem(wrong), "");
 }
 
-TEST(EventChecksTest, AProjectionHoldsWhatItsSizesSay) {
+TEST(EventChecksTest, ProjectionMustMatchItsSizes) {
   EXPECT_EQ(Problem(Projected()), "");
   v1::Event wrong = Projected();
   wrong.mutable_projection()->set_depths(3);

@@ -52,7 +52,7 @@ v1::Outcome Trained(double seconds, int64_t steps) {
   return outcome;
 }
 
-TEST(ExperimentSummaryTest, AnExperimentWithoutTrialsHasNoCells) {
+TEST(ExperimentSummaryTest, ExperimentWithoutTrialsHasNoCells) {
   EXPECT_THAT(ExperimentSummary().Summarize(false).cells(), IsEmpty());
 }
 
