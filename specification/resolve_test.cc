@@ -565,7 +565,7 @@ TEST(ResolveTest, CompatibilityFollowsTheReferenceCode) {
   EXPECT_EQ(parameter(encodings[3], "draws"), "per_block");
   EXPECT_EQ(parameter(encodings[3], "distances"), "offsets");
   EXPECT_EQ(parameter(encodings[4], "clamped_table"), "true");
-  EXPECT_EQ(parameter(encodings[4], "draws"), "shared") << "what the user sets stays";
+  EXPECT_EQ(parameter(encodings[4], "draws"), "shared") << "the user's value stays";
   EXPECT_EQ(parameter(encodings[5], "draws"), "per_block");
 
   EXPECT_EQ(paper->specification.compatibility(), "paper");

@@ -34,7 +34,7 @@ TEST(CatalogueEntries, TasksAndEncodingsHaveTheirFacts) {
       EXPECT_EQ(entry.facts().at("random_accuracy"), "0.5");  // one of two classes
       EXPECT_EQ(entry.facts().at("permutation_invariant"), "false");
       EXPECT_EQ(entry.facts().at("kind"), "transduction");
-      EXPECT_FALSE(entry.facts().contains("seen_up_to")) << "its axis is the length of training";
+      EXPECT_FALSE(entry.facts().contains("seen_up_to")) << "its axis is the training length";
     }
     if (entry.kind() == v1::TASK && entry.name() == "cumulative_sum") {
       EXPECT_EQ(entry.facts().at("kind"), "regression");

@@ -177,7 +177,7 @@ std::string RequestAbout(const std::string& experiment, absl::string_view method
   const google::protobuf::FieldDescriptor* field =
       found == nullptr ? nullptr : found->input_type()->FindFieldByName("name");
   if (field == nullptr) {
-    ADD_FAILURE() << method << " changes something, and does not say what by its `name`";
+    ADD_FAILURE() << method << " changes something but has no `name` field";
     return "";
   }
   const std::unique_ptr<google::protobuf::Message> request(

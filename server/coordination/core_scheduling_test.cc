@@ -99,7 +99,7 @@ TEST_F(CoreSchedulingTest, RetryRunsOnlyFailedTrialsAgain) {
   for (const v1::Event& event : coordinator_.History(experiment)) {
     if (event.trial() == name) outcomes += event.has_outcome() ? 1 : 0;
   }
-  EXPECT_EQ(outcomes, 1) << "that of the accepted attempt";
+  EXPECT_EQ(outcomes, 1) << "only the accepted attempt's";
   const auto summary = coordinator_.Summarize(experiment);
   int succeeded = 0;
   for (const auto& cell : summary->cells()) succeeded += cell.trials().succeeded();
@@ -361,7 +361,7 @@ TEST_F(CoreSchedulingTest, StoppedWorkerIsListedForTenMinutes) {
   ASSERT_EQ(coordinator_.Register("stops"), absl::OkStatus());
   ASSERT_EQ(coordinator_.Register("is_lost"), absl::OkStatus());
   ASSERT_EQ(coordinator_.Stop("stops"), absl::OkStatus());
-  EXPECT_EQ(coordinator_->GetStatistics().workers.size(), 1) << "no series for what has ended";
+  EXPECT_EQ(coordinator_->GetStatistics().workers.size(), 1) << "no series for a stopped worker";
   coordinator_.Advance(absl::Minutes(9));
   v1::ListWorkersResponse listed = coordinator_->reads().ListWorkers();
   ASSERT_EQ(listed.workers_size(), 2);
@@ -456,10 +456,10 @@ TEST(HeartbeatIntervalTest, IntervalKeepsTheCancellationPromise) {
   EXPECT_EQ(Leases::HeartbeatInterval(least, 3'000), absl::Milliseconds(1500));
   EXPECT_EQ(Leases::HeartbeatInterval(least, 1'000'000), absl::Milliseconds(1750));
   EXPECT_EQ(Leases::HeartbeatInterval(absl::Seconds(5), 10), absl::Seconds(5))
-      << "what the operator asked for";
+      << "the operator's setting";
 }
 
-TEST_F(CoreSchedulingTest, HeartbeatsAreAnsweredWithTheIntervalOfTheFleet) {
+TEST_F(CoreSchedulingTest, HeartbeatAnswersHaveTheFleetsInterval) {
   coordinator_.options().heartbeat_interval = absl::Milliseconds(100);
   Restart();
   ASSERT_EQ(coordinator_.Register("w0"), absl::OkStatus());

@@ -389,7 +389,7 @@ TEST_F(CoreTest, ValidationStoresNothing) {
   EXPECT_TRUE(status.GetPayload(specification::kBadRequestTypeUrl).has_value());
 }
 
-TEST_F(CoreTest, WorkerOfAnotherReleaseLearnsWhichSideToUpgrade) {
+TEST_F(CoreTest, IncompatibleWorkerIsToldWhatToUpgrade) {
   EXPECT_EQ(coordinator_.Register("w", 1, "", platform::kWorkerApiVersion), absl::OkStatus());
   for (const auto& [version, side] : {std::pair(platform::kWorkerApiVersion - 1, "worker"),
                                       std::pair(platform::kWorkerApiVersion + 1, "server")}) {

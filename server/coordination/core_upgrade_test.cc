@@ -254,7 +254,7 @@ TEST_F(CoreUpgradeTest, NewerDatabaseIsRefusedAndUnchanged) {
               AllOf(HasSubstr("schema version 99"), HasSubstr("use the newer lengthwise_server")));
   // Version 2 added nothing to it.
   Execute(path, "DELETE FROM schema_migrations WHERE version = 99");
-  EXPECT_EQ(coordinator_.Open(), absl::OkStatus()) << "what was there is still version 1";
+  EXPECT_EQ(coordinator_.Open(), absl::OkStatus()) << "the database is still version 1";
 }
 
 }  // namespace

@@ -89,7 +89,7 @@ TEST(EventChecksTest, WrongAnswersAreOfTheScoresSequences) {
 TEST(EventChecksTest, AnswerErrorsByCarryHaveColumnsOfOneLength) {
   v1::Event event;
   event.mutable_answer_errors()->set_length(5);
-  EXPECT_EQ(Problem(event), "") << "as earlier workers send it";
+  EXPECT_EQ(Problem(event), "") << "older workers send this form";
   event.mutable_answer_errors()->add_places_by_carry(3);
   EXPECT_THAT(Problem(event), HasSubstr("the columns of answer_errors by carry differ in length"));
   event.mutable_answer_errors()->add_wrong_by_carry(1);

@@ -362,7 +362,7 @@ void Edge::Accept(int listener) {
     if (!client.is_open()) {
       if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
         EdgeLog().Warning(absl::StrCat("cannot accept connections now: ", std::strerror(errno),
-                                       "; clients wait, and those that are connected go on"));
+                                       "; new clients wait, existing connections continue"));
         for (const platform::Descriptor& each : listeners_) {
           epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, each.get(), nullptr);
         }
@@ -391,8 +391,8 @@ bool Edge::MakeRoom(const std::string& address) {
   if (untrusted_here >= std::min(options_.untrusted_connections_per_address,
                                  std::max<int64_t>(most_connections_ / 2, 1)) ||
       here >= std::max<int64_t>(most_connections_ / 2, 1)) {
-    EdgeLog().Warning(absl::StrCat("a client has ", here, " connections, ", untrusted_here,
-                                   " of them without a valid call, and gets no more"));
+    EdgeLog().Warning(absl::StrCat("one client address is at its limit: ", here, " connections, ",
+                                   untrusted_here, " of them without a valid call"));
     if (untrusted_here == 0) return false;
     Connection& oldest = *found->second.untrusted.front();
     if (SteadyNow() - oldest.opened < kLeastAge) return false;
@@ -401,8 +401,8 @@ bool Edge::MakeRoom(const std::string& address) {
   }
   if (untrusted_ >= options_.untrusted_connections ||
       static_cast<int64_t>(connections_.size()) >= most_connections_) {
-    EdgeLog().Warning(absl::StrCat("there are ", connections_.size(), " connections, ", untrusted_,
-                                   " of them without a valid call; the oldest of these ends"));
+    EdgeLog().Warning(absl::StrCat("the server is at its limit: ", connections_.size(),
+                                   " connections, ", untrusted_, " of them without a valid call"));
     if (untrusted_ == 0) return false;
     CloseOldestOfLargestAddress();
   }
@@ -461,7 +461,7 @@ void Edge::Open(int client, const std::string& address, std::string shown, bool 
 bool Edge::ConnectToGrpc(Connection& connection) {
   std::array<int, 2> ends;
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends.data()) != 0) {
-    EdgeLog().Warning(absl::StrCat("cannot take a connection: ", std::strerror(errno)));
+    EdgeLog().Warning(absl::StrCat("cannot accept a connection: ", std::strerror(errno)));
     return false;
   }
   connection.inner = platform::Descriptor(ends[0]);

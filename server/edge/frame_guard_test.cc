@@ -69,7 +69,7 @@ class FrameGuardTest : public testing::Test {
   absl::Status status_;
 };
 
-TEST_F(FrameGuardTest, OrdinaryCallsPassUnchangedHoweverTheyAreSplit) {
+TEST_F(FrameGuardTest, OrdinaryCallsPassUnchanged) {
   std::string sent = absl::StrCat(kPreface, Frame(kSettings, 0, 0));
   for (const uint32_t id : {1, 3}) {
     sent += Frame(kHeaders, 0, id, "some") + Frame(kContinuation, kEndHeaders, id, "more");

@@ -120,7 +120,7 @@ TEST(SqliteStorageTest, DatabaseOfAnOlderProgramIsShrunkAtTheStart) {
   EXPECT_TRUE(*(*storage)->writer().CleanUp());
 }
 
-TEST(SqliteStorageTest, LargeExperimentIsDeletedInPartsAcrossRestarts) {
+TEST(SqliteStorageTest, DeletionContinuesAcrossRestarts) {
   const std::string path = NewPath("parts");
   constexpr int kTrials = 2500;
   const auto count = [&](const char* query) {

@@ -136,7 +136,7 @@ TEST_F(ExampleSetTest, IgnoresByteOrderMarkAndBlankLines) {
   const auto other = LoadText("\xEF\xBB\xBF{\"input\": [1], \"target\": [1]}\r\n\r\n   \n", kTest);
   ASSERT_TRUE(other.ok()) << other.status();
   EXPECT_EQ(other->set->symbols, plain->set->symbols);
-  EXPECT_NE(other->train_sha256, plain->train_sha256) << "the file is what is stored";
+  EXPECT_NE(other->train_sha256, plain->train_sha256) << "the hash covers the file's bytes";
 }
 
 TEST_F(ExampleSetTest, HashMatchesTheFile) {

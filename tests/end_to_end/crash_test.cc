@@ -282,8 +282,8 @@ TEST(CrashTest, KilledLanguageModelHasTheUndisturbedHistory) {
   EXPECT_TRUE(Fold(ReadAll(disturbed, name)) == expected);
 }
 
-// As after the death of the server's machine, when another one starts it on the replicated volume.
-TEST(CrashTest, WorkerAndWatcherFollowTheServerToAnotherAddress) {
+// Failover: the server's machine dies, and another one starts the server on the replicated volume.
+TEST(CrashTest, WorkerAndWatcherFollowAFailover) {
   const std::string directory = ::testing::TempDir() + "/failover";
   Server server(directory, absl::Seconds(60));
   server.Start();
