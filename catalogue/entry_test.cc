@@ -88,7 +88,7 @@ TEST(ResolveTest, KeepsTheDefaultOfAWrongParameter) {
   EXPECT_EQ(Resolve(Relative(), given, "e", problems).Int("max_position"), 2048);
 }
 
-TEST(FormatValueTest, WritesNumbersInTheShortestFormThatReadsBack) {
+TEST(FormatValueTest, WritesShortestExactNumbers) {
   EXPECT_EQ(FormatValue(0.001), "0.001");
   EXPECT_EQ(FormatValue(3e-4), "0.0003");
   EXPECT_EQ(FormatValue(1e-8), "1e-08");

@@ -723,7 +723,7 @@ TEST(ResolveTest, FormulaKeepsItsParametersAsText) {
   EXPECT_FALSE(encodings[0].parameters().contains("a"));
 }
 
-TEST(ResolveTest, FormulasAreToldApartByLabel) {
+TEST(ResolveTest, LabelsDistinguishFormulas) {
   const absl::StatusOr<Grid> grid = ResolveText(kFormulas);
   ASSERT_TRUE(grid.ok()) << grid.status();
   std::set<std::string> labels, packs;

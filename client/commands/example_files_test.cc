@@ -85,7 +85,7 @@ TEST_F(ExampleFilesTest, MistakesInTheTaskAreNamed) {
   EXPECT_THAT(err_, HasSubstr("training.examples: does not apply to a file's examples"));
 }
 
-TEST_F(ExampleFilesTest, EpochsAreToldInSteps) {
+TEST_F(ExampleFilesTest, ErrorConvertsEpochsToSteps) {
   Specification(kFiles);
   const std::string path =
       File("epochs.yaml", std::string("name: mine\ntasks: {name: examples") + kFiles +

@@ -74,7 +74,7 @@ TEST_F(PythonProgramTest, VariableOverridesCachedEnvironment) {
   EXPECT_EQ(FindPython().value(), "/some/python");
 }
 
-TEST_F(PythonProgramTest, PassesOnArgumentsOutputErrorsAndTheExitCode) {
+TEST_F(PythonProgramTest, ForwardsArgumentsOutputAndExitCode) {
   setenv("LENGTHWISE_PYTHON",
          Script(directory_ + "/python", "echo \"$@\"; echo wrong >&2; exit 3\n").c_str(), 1);
   EXPECT_EQ(Run({"results", "e 1"}), 3);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# How long the results of a whole paper take: a real server, filled with the 4,950 trials of Table 1 (15 tasks, 11 encodings,
-# 3 learning rates, 10 seeds, 500 lengths each) by workers that make their numbers up, and the real command line.
+# Times the commands that show a whole paper's results. The server and the command line are real; workers with invented
+# numbers fill the server with the 4,950 trials of Table 1 (15 tasks, 11 encodings, 3 learning rates, 10 seeds, 500 lengths).
 #
 #   bazel run //client/commands:results_benchmark
 set -euo pipefail

@@ -42,7 +42,7 @@ TEST(TableTest, StopsShrinkingAtTheLeastWidth) {
             "rand… │ 100.0     –\n");
 }
 
-TEST(TableTest, ColoursGoRoundTheTextAlone) {
+TEST(TableTest, ColoursEncloseOnlyTheText) {
   Table table({{.header = "a"}, {.header = "b"}});
   table.AddRow({Table::Cell("x", Paint::kRed), "y"});
   EXPECT_EQ(table.Render(0, Palette(true)),

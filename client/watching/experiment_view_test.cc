@@ -204,7 +204,7 @@ TEST(ExperimentViewTest, EndedTrialHasNoSpeed) {
   EXPECT_FALSE(view.all_ended());
 }
 
-TEST(TrialLabelsTest, NameOnlyWhatDiffers) {
+TEST(TrialLabelsTest, NameOnlyDifferences) {
   std::vector<v1::Trial> trials = TwoTrials();
   const auto texts = [&trials] {
     std::vector<std::string> texts;

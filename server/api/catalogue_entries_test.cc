@@ -10,7 +10,7 @@
 namespace lengthwise::server {
 namespace {
 
-TEST(CatalogueEntries, ListEverythingASpecificationCanName) {
+TEST(CatalogueEntries, ListEveryNameOfASpecification) {
   std::map<v1::CatalogueKind, std::set<std::string>> names;
   for (const v1::CatalogueEntry& entry : CatalogueEntries(specification::AllCatalogues())) {
     EXPECT_TRUE(names[entry.kind()].insert(entry.name()).second) << entry.name() << " twice";

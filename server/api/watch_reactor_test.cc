@@ -156,7 +156,7 @@ TEST_F(WatchTest, SlowReaderHasACursorAndNoQueue) {
   EXPECT_GT(server_.read_gate().reads() - reads, 50);
 }
 
-TEST_F(WatchTest, LagIsThatOfTheSlowestWatcher) {
+TEST_F(WatchTest, ReportsTheSlowestWatchersLag) {
   Watch watch(*stub_, {});
   while (watch.caught_up() == 0) ASSERT_TRUE(watch.ReadOne());
   EXPECT_TRUE(AwaitBehind(0));
@@ -285,7 +285,7 @@ TEST_F(WatchTest, StopDoesNotWaitForASlowReader) {
   EXPECT_EQ(Subscriptions(), 0);
 }
 
-TEST_F(WatchTest, WatchersMayComeAndGoWhileTheServerStops) {
+TEST_F(WatchTest, WatchersMayConnectWhileTheServerStops) {
   AppendLines(0, 100);
   std::atomic<int> watched = 0;
   std::vector<std::thread> clients;

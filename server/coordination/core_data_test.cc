@@ -96,7 +96,7 @@ TEST_F(CoreDataTest, ExperimentNeedsItsExamples) {
   EXPECT_EQ(created->experiment().name(), "experiments/mine-1") << "the refused one left nothing";
 }
 
-TEST_F(CoreDataTest, OneFileServesManyExperimentsAndIsStoredOnce) {
+TEST_F(CoreDataTest, SharedFileIsStoredOnce) {
   ASSERT_EQ(Upload(), absl::OkStatus());
   const int64_t once = MeasureArtifacts(coordinator_.data_dir() + "/artifacts")->bytes;
   ASSERT_TRUE(CreateWithExamples().ok());
@@ -169,7 +169,7 @@ TEST_F(CoreDataTest, UploadsOfOnePrincipalAreBounded) {
 }
 
 // The hour is for users who have uploaded but not submitted yet.
-TEST_F(CoreDataTest, UploadsThatNothingNeedsAreDeletedAfterAnHour) {
+TEST_F(CoreDataTest, UnusedUploadsAreDeletedAfterAnHour) {
   const std::string others = "{\"input\": [0], \"target\": [1]}\n";
   ASSERT_EQ(Upload(), absl::OkStatus());
   const std::string experiment = CreateWithExamples()->experiment().name();

@@ -263,7 +263,7 @@ TEST(CoreFaultsTest, SecondServerOnADirectoryIsRefused) {
   EXPECT_EQ(second.Open(), absl::OkStatus());
 }
 
-TEST(CoreFaultsTest, UnopenableLockIsNotTakenForAnotherServer) {
+TEST(CoreFaultsTest, UnopenableLockIsItsOwnError) {
   const std::string directory = NewDirectory();
   std::filesystem::create_directories(directory + "/LOCK");
   TestCoordinator coordinator(directory);

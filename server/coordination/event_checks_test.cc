@@ -63,7 +63,7 @@ v1::Event Scored() {
   return event;
 }
 
-TEST(EventChecksTest, WrongAnswersAreOfTheScoresSequences) {
+TEST(EventChecksTest, WrongAnswersNameScoredSequences) {
   EXPECT_EQ(Problem(Scored()), "");
   v1::Event too_many_digits = Scored();
   too_many_digits.mutable_sequence_scores()->mutable_wrong_answers(0)->clear_places();

@@ -181,7 +181,7 @@ TEST(ExperimentSummaryTest, EndedAndUnknownTrialsDoNotChange) {
   EXPECT_EQ(summary.Summarize(false).SerializeAsString(), before);
 }
 
-TEST(ExperimentSummaryTest, TrialsMayHaveBeenEvaluatedAtDifferentLengths) {
+TEST(ExperimentSummaryTest, TrialsMayDifferInEvaluatedLengths) {
   ExperimentSummary summary;
   summary.Add(TrialAt(0));
   summary.Add(TrialAt(1));

@@ -314,7 +314,7 @@ TEST(CrashTest, WorkerAndWatcherFollowAFailover) {
       << "the history of a run without a failover";
 }
 
-TEST(CrashTest, TwoWatchersAndALateOneSeeTheSameEvents) {
+TEST(CrashTest, LateWatcherSeesTheSameEvents) {
   const std::string directory = ::testing::TempDir() + "/watchers";
   Server server(directory, absl::Seconds(60));
   server.Start();
