@@ -29,7 +29,7 @@ class FrameGuard {
  public:
   // Limits per connection. The trusted ones hold once the server has accepted the client's token.
   struct Limits {
-    // Open streams. At the limit, a new stream waits until one ends.
+    // Open streams. A connection that opens another one waits until one ends.
     int64_t streams = 16;
     int64_t trusted_streams = 8192;
     // New streams per second, and largest burst.
