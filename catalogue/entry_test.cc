@@ -40,7 +40,7 @@ std::vector<std::string> Problems(const std::string& name, ParameterValue value)
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-TEST(ResolveTest, FillsDefaultsUnderWhatIsGiven) {
+TEST(ResolveTest, FillsDefaultsUnderGivenValues) {
   Parameters given;
   given.Set("randomized", true);
   std::vector<Problem> problems;
@@ -52,7 +52,7 @@ TEST(ResolveTest, FillsDefaultsUnderWhatIsGiven) {
   EXPECT_EQ(resolved.String("distances"), "positions");
 }
 
-TEST(ResolveTest, TakesIntegralDoublesForIntegersAndIntegersForNumbers) {
+TEST(ResolveTest, ConvertsIntegralDoublesAndIntegers) {
   Parameters given;
   given.Set("max_position", 512.0);
   given.Set("scale", int64_t{3});
@@ -63,7 +63,7 @@ TEST(ResolveTest, TakesIntegralDoublesForIntegersAndIntegersForNumbers) {
   EXPECT_EQ(resolved.Double("scale"), 3.0);
 }
 
-TEST(ResolveTest, NamesTheFieldWhatWasGivenAndWhatIsAccepted) {
+TEST(ResolveTest, NamesFieldGivenValueAndAcceptedValues) {
   EXPECT_THAT(
       Problems("randomised", true),
       ElementsAre("encodings[1].randomised: \"relative\" has no such parameter; did you mean "
@@ -88,7 +88,7 @@ TEST(ResolveTest, KeepsTheDefaultOfAWrongParameter) {
   EXPECT_EQ(Resolve(Relative(), given, "e", problems).Int("max_position"), 2048);
 }
 
-TEST(FormatValueTest, WritesNumbersInTheShortestFormThatReadsBack) {
+TEST(FormatValueTest, WritesShortestExactNumbers) {
   EXPECT_EQ(FormatValue(0.001), "0.001");
   EXPECT_EQ(FormatValue(3e-4), "0.0003");
   EXPECT_EQ(FormatValue(1e-8), "1e-08");
@@ -112,7 +112,7 @@ TEST(FindTest, SuggestsANearNameAndListsAllForAFarOne) {
             "unknown encoding \"transformer\"; accepted: none, rope, sin_cos");
 }
 
-TEST(FindTest, SaysHowToWriteWhatTablesCallAnEntryWithAParameterSwitchedOn) {
+TEST(FindTest, SuggestsParameterForNamesFromTables) {
   const Entry rope{.name = "rope", .parameters = {{.name = "randomized", .default_value = false}}};
   const std::vector<const Entry*> entries = {&rope};
   std::vector<Problem> problems;

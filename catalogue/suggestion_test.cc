@@ -21,7 +21,7 @@ TEST(NameDistanceTest, IgnoresCaseAndSeparators) {
   EXPECT_EQ(NameDistance("bucket-sort", "bucket_sort"), 0);
 }
 
-TEST(SuggestionTest, NamesTheNearestOrListsWhatIsAccepted) {
+TEST(SuggestionTest, NamesTheNearestOrListsAcceptedNames) {
   const std::vector<std::string> accepted = {"rope", "alibi", "none"};
   EXPECT_EQ(Suggestion("alibbi", accepted), "; did you mean \"alibi\"?");
   EXPECT_EQ(Suggestion("transformer_xl", accepted), "; accepted: alibi, none, rope");
@@ -29,7 +29,7 @@ TEST(SuggestionTest, NamesTheNearestOrListsWhatIsAccepted) {
   EXPECT_EQ(Suggestion("x", {}), "");
 }
 
-TEST(SuggestionTest, PrefersWhatStartsWithIt) {
+TEST(SuggestionTest, PrefersNamesWithThePrefix) {
   const std::vector<std::string> accepted = {"even_pairs", "reverse_string", "reversal"};
   EXPECT_EQ(Suggestion("revers", accepted), "; did you mean \"reversal\"?");
   EXPECT_EQ(Suggestion("reverse", accepted), "; did you mean \"reverse_string\"?");
@@ -42,7 +42,7 @@ TEST(SuggestionTest, KnowsSynonymsAndTheirMisspellings) {
   const std::vector<std::string> accepted = {"binary", "rope", "none"};
   EXPECT_EQ(Suggestion("rotary", accepted), "; did you mean \"rope\"?");
   EXPECT_EQ(Suggestion("Rotery", accepted), "; did you mean \"rope\"?");
-  // Of what is accepted alone.
+  // Suggests accepted names only.
   EXPECT_EQ(Suggestion("rotary", {"binary", "none"}), "; accepted: binary, none");
 }
 

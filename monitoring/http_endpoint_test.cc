@@ -46,7 +46,7 @@ TEST(HttpEndpoint, UnfinishedRequestsDoNotBlockScrapes) {
   }
 }
 
-TEST(HttpEndpoint, NamesATakenPort) {
+TEST(HttpEndpoint, TakenPortIsNamed) {
   const auto first = HttpEndpoint::Start("127.0.0.1:0", "test", {}).value();
   const absl::Status status = HttpEndpoint::Start(first->address(), "test", {}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);

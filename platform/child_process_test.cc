@@ -68,7 +68,7 @@ TEST(ChildProcessTest, AppendsBothOutputsToTheFile) {
   EXPECT_EQ(ReadFile(path), "first\nerror\nsecond\n");
 }
 
-TEST(ChildProcessTest, RunReturnsAProgramsOutput) {
+TEST(ChildProcessTest, RunReturnsTheOutput) {
   const auto output = ChildProcess::Run(
       {"/bin/sh", "-c", "echo first; echo error >&2; head -c 100000 /dev/zero; exit 3"},
       absl::InfiniteDuration());
@@ -88,7 +88,7 @@ TEST(ChildProcessTest, RunNamesAMissingProgram) {
   EXPECT_EQ(output.status().code(), absl::StatusCode::kNotFound);
 }
 
-TEST(ChildProcessTest, OutputAndErrorMayGoToDescriptorsOfTheirOwn) {
+TEST(ChildProcessTest, OutputAndErrorHaveSeparateDescriptors) {
   ChildProcess::Options options = Shell("echo out; echo error >&2");
   std::vector<std::string> paths;
   for (int* descriptor : {&options.output_descriptor, &options.error_descriptor}) {
@@ -141,7 +141,7 @@ TEST(ChildProcessTest, KillsAProcessThatIgnoresSigterm) {
   EXPECT_EQ(exit.ToString(), "was killed by signal 9 (Killed)");
 }
 
-TEST(ChildProcessTest, LeavesNoZombieWhenForgotten) {
+TEST(ChildProcessTest, DestructorLeavesNoZombie) {
   pid_t pid = 0;
   {
     auto child = ChildProcess::Start({.arguments = {"/bin/sleep", "600"}});
@@ -154,7 +154,7 @@ TEST(ChildProcessTest, LeavesNoZombieWhenForgotten) {
   EXPECT_EQ(errno, ESRCH);
 }
 
-TEST(ChildProcessTest, DiesWithAParentThatIsKilled) {
+TEST(ChildProcessTest, DiesWithItsKilledParent) {
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);  // the grandchild inherits it, so its exit closes the write end
   const pid_t parent = fork();

@@ -51,7 +51,7 @@ TEST(ReadSchedulingTimes, CountsEachThreadsRunAndWaitTime) {
   EXPECT_GE(after.waiting_seconds, before.at(self).waiting_seconds);
 }
 
-TEST(DiskSpace, IsThatOfTheFileSystem) {
+TEST(DiskSpace, MatchesTheFileSystem) {
   const std::string directory = testing::TempDir();
   const DiskSpace space = ReadDiskSpace(directory.c_str());
   const std::filesystem::space_info expected = std::filesystem::space(directory);

@@ -53,7 +53,7 @@ TEST(PackKeyTest, IsTheSha256OfTheSerializedTrial) {
   EXPECT_EQ(PackKey(trial), "4925ce8563ba1c53c53e192fe93f99f092ea8453a8bbec8292ebe96c4a34dc74");
 }
 
-TEST(ExpandTest, TheLastAxisChangesFastest) {
+TEST(ExpandTest, LastAxisChangesFastest) {
   v1::ExperimentSpecification specification;
   for (const char* label : {"a", "b"}) specification.add_tasks()->set_label(label);
   specification.add_networks()->set_label("n");

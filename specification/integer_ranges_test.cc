@@ -7,13 +7,13 @@
 namespace lengthwise::specification {
 namespace {
 
-TEST(ParseIntegerTest, AcceptsTheRangeOf64BitFields) {
+TEST(ParseIntegerTest, AcceptsAll64BitValues) {
   EXPECT_EQ(ParseInteger("-9223372036854775808"), std::numeric_limits<int64_t>::min());
   EXPECT_EQ(ParseInteger("18446744073709551615"), std::numeric_limits<uint64_t>::max());
   EXPECT_EQ(ParseInteger("18446744073709551616"), std::nullopt);
 }
 
-TEST(ParseIntegerTest, TakesOtherSpellingsOfIntegers) {
+TEST(ParseIntegerTest, AcceptsOtherSpellingsOfIntegers) {
   EXPECT_EQ(ParseInteger("2e6"), 2'000'000);
   EXPECT_EQ(ParseInteger("3.0"), 3);
   EXPECT_EQ(ParseInteger("1e16"), std::nullopt) << "above 2^53 a double is no integer";
@@ -42,7 +42,7 @@ TEST(ParseRangeTest, CountsWithoutOverflow) {
             absl::int128(std::numeric_limits<uint64_t>::max()) + (absl::int128(1) << 63) + 1);
 }
 
-TEST(ParseRangeTest, RefusesTextThatIsNoRange) {
+TEST(ParseRangeTest, RefusesMalformedRanges) {
   for (const char* text : {"", "..", "1..", "..1", "1...3", "9..0", "1..3 step 0", "1..3 step -1",
                            "1..3 step", "1..3 by 2", "a..b", "1..2..3"}) {
     EXPECT_FALSE(ParseRange(text)) << text;

@@ -169,7 +169,7 @@ TEST(MistakesTest, RegressionsNeedValidScalesAndInputs) {
                               ", "));
 }
 
-TEST(MistakesTest, TextNeedsValidSizesAndLongEnoughSequences) {
+TEST(MistakesTest, TextMustFitItsSequences) {
   const auto message = [](const std::string& lines) {
     return MessageOf(absl::StrCat(R"yaml(name: right
 networks: {name: causal_decoder, blocks: 1, heads: 2, d_model: 16}

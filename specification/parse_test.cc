@@ -67,7 +67,7 @@ TEST(ParseTest, IntegerRangesIncludeBothEnds) {
               ElementsAre(5, 6, 9));
 }
 
-TEST(ParseTest, ALengthRangeMayBeARange) {
+TEST(ParseTest, LengthsMayBeARange) {
   const auto specification = Read("training: {lengths: 1..20}");
   EXPECT_EQ(specification.training().lengths().min(), 1);
   EXPECT_EQ(specification.training().lengths().max(), 20);
@@ -84,22 +84,22 @@ TEST(ParseTest, OneValueMayStandForAList) {
   EXPECT_THAT(specification.seeds(), ElementsAre(5));
 }
 
-TEST(ParseTest, AFieldWithoutAValueIsNotSet) {
+TEST(ParseTest, FieldWithoutAValueIsUnset) {
   const auto specification = Read("{name: x, training: , seeds: null, description: ~}");
   EXPECT_FALSE(specification.has_training());
   EXPECT_THAT(specification.seeds(), IsEmpty());
 }
 
-TEST(ParseTest, AnAliasIsItsAnchorsValue) {
+TEST(ParseTest, AliasHasItsAnchorsValue) {
   const auto specification =
       Read("training: {steps: &n 500, report_every_steps: *n}\nevaluation: {every_steps: *n}");
   EXPECT_EQ(specification.training().report_every_steps(), 500);
   EXPECT_EQ(specification.evaluation().every_steps(), 500);
 }
 
-TEST(ParseTest, AByteOrderMarkIsSkipped) { EXPECT_EQ(Read("\xEF\xBB\xBFname: x").name(), "x"); }
+TEST(ParseTest, SkipsByteOrderMark) { EXPECT_EQ(Read("\xEF\xBB\xBFname: x").name(), "x"); }
 
-TEST(ParseTest, SyntaxErrorsSayWhere) {
+TEST(ParseTest, SyntaxErrorsHaveALocation) {
   EXPECT_EQ(Refusal("name: x\ntasks: [a,\n"), "line 3, column 1: end of sequence flow not found");
   // yaml-cpp 0.8 appends the anchor's name.
   EXPECT_THAT(Refusal("name: x\ntraining: {steps: *n}"),
@@ -127,7 +127,7 @@ TEST(ParseTest, OneDocumentIsExpected) {
             "format: expected YAML, JSON or TEXT_PROTO");
 }
 
-TEST(ParseTest, BytesThatAreNoTextAreRefused) {
+TEST(ParseTest, RefusesBytesThatAreNoText) {
   EXPECT_EQ(Refusal("name: x\ntasks: \xff\xfe"), "line 2: not valid UTF-8");
   EXPECT_EQ(Refusal(std::string("name: x\0", 8)),
             "line 1: a control character (byte 0x00), expected text");
@@ -171,7 +171,7 @@ TEST(ParseTest, ExponentialAliasesAreNotExpanded) {
   EXPECT_LT(parsed.specification.encodings_size(), 250);
 }
 
-TEST(ParseTest, AnAliasOfItselfEnds) {
+TEST(ParseTest, SelfReferencingAliasTerminates) {
   EXPECT_THAT(Parse(kYaml, "encodings: &a [*a]").problems, SizeIs(1));
   EXPECT_THAT(Parse(kYaml, "training: &a {training: *a}").problems, SizeIs(1));
 }

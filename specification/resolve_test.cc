@@ -405,7 +405,7 @@ evaluation: {lengths: 1..3}
 
 // Lists every file under experiments/ with its number of trials, from the paper or, for the quick
 // ones, from the file's comment. A new file needs a line here.
-TEST(ResolveTest, EveryExperimentHasTheTrialsItSays) {
+TEST(ResolveTest, EveryExperimentHasItsStatedTrials) {
   const std::map<std::string, size_t> trials = {
       {"decimal_addition/figure1.yaml", 10},
       {"decimal_addition/figure10.yaml", 10},
@@ -565,7 +565,7 @@ TEST(ResolveTest, CompatibilityFollowsTheReferenceCode) {
   EXPECT_EQ(parameter(encodings[3], "draws"), "per_block");
   EXPECT_EQ(parameter(encodings[3], "distances"), "offsets");
   EXPECT_EQ(parameter(encodings[4], "clamped_table"), "true");
-  EXPECT_EQ(parameter(encodings[4], "draws"), "shared") << "what the user sets stays";
+  EXPECT_EQ(parameter(encodings[4], "draws"), "shared") << "the user's value stays";
   EXPECT_EQ(parameter(encodings[5], "draws"), "per_block");
 
   EXPECT_EQ(paper->specification.compatibility(), "paper");
@@ -711,7 +711,7 @@ training: {steps: 10}
 evaluation: {lengths: 10}
 )yaml";
 
-TEST(ResolveTest, AFormulaKeepsItsParametersAsText) {
+TEST(ResolveTest, FormulaKeepsItsParametersAsText) {
   const absl::StatusOr<Grid> grid = ResolveText(kFormulas);
   ASSERT_TRUE(grid.ok()) << grid.status();
   const auto& encodings = grid->specification.encodings();
@@ -723,7 +723,7 @@ TEST(ResolveTest, AFormulaKeepsItsParametersAsText) {
   EXPECT_FALSE(encodings[0].parameters().contains("a"));
 }
 
-TEST(ResolveTest, FormulasAreToldApartByLabel) {
+TEST(ResolveTest, LabelsDistinguishFormulas) {
   const absl::StatusOr<Grid> grid = ResolveText(kFormulas);
   ASSERT_TRUE(grid.ok()) << grid.status();
   std::set<std::string> labels, packs;
@@ -736,7 +736,7 @@ TEST(ResolveTest, FormulasAreToldApartByLabel) {
   EXPECT_THAT(packs, SizeIs(4));
 }
 
-TEST(ResolveTest, AResolvedFormulaIsASpecification) {
+TEST(ResolveTest, ResolvedFormulaIsASpecification) {
   const absl::StatusOr<Grid> grid = ResolveText(kFormulas);
   ASSERT_TRUE(grid.ok()) << grid.status();
   const absl::StatusOr<Grid> again = Resolve(grid->specification, Limits());
@@ -746,7 +746,7 @@ TEST(ResolveTest, AResolvedFormulaIsASpecification) {
   }
 }
 
-TEST(ResolveTest, AProjectionHasItsDefaults) {
+TEST(ResolveTest, ProjectionHasItsDefaults) {
   const absl::StatusOr<Grid> grid =
       ResolveText(std::string(kSmall).replace(std::string(kSmall).find("sequences: 20}"), 14,
                                               "sequences: 20, projection: {lengths: [40, 20]}}"));

@@ -25,7 +25,7 @@ std::map<std::pair<int64_t, uint32_t>, int> Seen(const DataSet& data_set, int64_
   return seen;
 }
 
-TEST(DataSetTest, AnEpochSeesEveryExampleOnce) {
+TEST(DataSetTest, EpochSeesEveryExampleOnce) {
   // 103 examples of 4 lengths: 26, 26, 26 and 25, in batches of 8, 8, 8 and 2 or 1.
   const DataSet data_set({.examples = 103, .batch_size = 8, .min_length = 3, .max_length = 6});
   EXPECT_EQ(data_set.Batches(), 16);
@@ -39,7 +39,7 @@ TEST(DataSetTest, AnEpochSeesEveryExampleOnce) {
   }
 }
 
-TEST(DataSetTest, TheLastBatchOfALengthMayBeSmaller) {
+TEST(DataSetTest, LastBatchOfALengthMayBeSmaller) {
   // Ito et al.: 8,000 puzzles in batches of 128 make 62 full batches and one of 64.
   const DataSet data_set({.examples = 8000, .batch_size = 128, .min_length = 16, .max_length = 16});
   EXPECT_EQ(data_set.Batches(), 63);

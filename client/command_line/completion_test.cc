@@ -67,7 +67,7 @@ TEST_F(CompletionTest, CompletesOptionsAndTheirChoices) {
   EXPECT_THAT(Words({"watch", "--quiet=r"}), IsEmpty());
 }
 
-TEST_F(CompletionTest, SaysWhatKindOfNameIsWanted) {
+TEST_F(CompletionTest, ReportsTheKindOfName) {
   EXPECT_EQ(Kind({"watch", ""}), ValueKind::kExperiment);
   EXPECT_EQ(Kind({"watch", "--quiet", ""}), ValueKind::kExperiment);
   EXPECT_EQ(Kind({"watch", "--from_event", "3", ""}), ValueKind::kExperiment);

@@ -32,7 +32,7 @@ CommandDescription Watch() {
                        .group = "Access"}}};
 }
 
-TEST(ManualPageTest, SaysWhatACommandTakes) {
+TEST(ManualPageTest, DocumentsOptionsAndArguments) {
   const std::string page = ManualPage(Watch(), "0.1.0");
   EXPECT_THAT(page, HasSubstr(".SH NAME\nlengthwise\\-watch \\- Shows an experiment live\n"));
   EXPECT_THAT(page, HasSubstr(".SH SYNOPSIS\n\\fBlengthwise watch\\fR [\\fIOPTION\\fR ...] "

@@ -41,7 +41,7 @@ TEST_F(CommandLineTest, CompletionKnowsTheKindOfEveryValue) {
     for (const OptionDescription& option : command.options) {
       EXPECT_NE(KindOf(command.full_name, option), ValueKind::kUnknown)
           << command.full_name << " " << option.names[0] << " " << option.value
-          << ": say what it is in KindOf";
+          << ": add its kind to KindOf";
       values += option.takes_value;
     }
   }
@@ -66,7 +66,7 @@ TEST_F(CommandLineTest, CompletionOffersEveryCommandAndOption) {
   }
 }
 
-TEST_F(CommandLineTest, EveryOptionSaysWhatItIs) {
+TEST_F(CommandLineTest, EveryOptionHasADescription) {
   for (const CommandDescription& command : commands_) {
     EXPECT_NE(command.help, "") << command.full_name;
     for (const OptionDescription& option : command.options) {

@@ -34,7 +34,7 @@ v1::Trial Measured(double training_seconds, double evaluation_seconds) {
   return trial;
 }
 
-TEST(EstimateTest, ScalesMeasuredTrialsOfTheSameKindByTheirSteps) {
+TEST(EstimateTest, ScalesMeasuredTrialsByTheirSteps) {
   specification::Grid grid;
   grid.trials.push_back(Planned(500, 64));
   grid.trials.push_back(Planned(2000, 64));

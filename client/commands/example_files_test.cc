@@ -34,7 +34,7 @@ class ExampleFilesTest : public CommandsTest {
   static constexpr char kFiles[] = ", label: my_task, train: my_train.jsonl, test: my_test.jsonl";
 };
 
-TEST_F(ExampleFilesTest, ValidateSaysWhatTheFilesHold) {
+TEST_F(ExampleFilesTest, ValidateSummarizesTheFiles) {
   ASSERT_EQ(Run({"validate", Specification(kFiles)}), 0) << err_;
   EXPECT_THAT(out_, AllOf(HasSubstr("1 trial in 1 pack"),
                           HasSubstr("my_task: trains on 2 examples of lengths 2..3; tests on 1 "
@@ -85,7 +85,7 @@ TEST_F(ExampleFilesTest, MistakesInTheTaskAreNamed) {
   EXPECT_THAT(err_, HasSubstr("training.examples: does not apply to a file's examples"));
 }
 
-TEST_F(ExampleFilesTest, EpochsAreToldInSteps) {
+TEST_F(ExampleFilesTest, ErrorConvertsEpochsToSteps) {
   Specification(kFiles);
   const std::string path =
       File("epochs.yaml", std::string("name: mine\ntasks: {name: examples") + kFiles +
@@ -206,7 +206,7 @@ TEST_F(ExampleFilesTest, ResolvedSpecificationsAreSpecifications) {
   EXPECT_EQ(Run({"validate", path}), 0) << err_;
 }
 
-TEST_F(ExampleFilesTest, SampleShowsWhatTheNetworkReads) {
+TEST_F(ExampleFilesTest, SampleShowsTheNetworksInput) {
   const std::string path =
       Specification(", label: my_task, train: my_train.jsonl, test: my_test.jsonl");
   File("my_train.jsonl", "{\"input\": \"ab\", \"target\": \"b\", \"mask\": [0], \"length\": 7}\n");

@@ -31,7 +31,7 @@ TEST_F(CommandsTest, AdvisesUpgradeOfServerWithoutEncoding) {
                               "release; upgrade the server"));
 }
 
-TEST_F(CommandsTest, ADryRunSubmitsNothing) {
+TEST_F(CommandsTest, DryRunSubmitsNothing) {
   EXPECT_EQ(Run({"submit", File("e.yaml", kSpecification), "--dry-run"}), kSuccess);
   EXPECT_THAT(out_, HasSubstr("e: 6 trials in 2 packs; nothing was submitted\n"));
   EXPECT_THAT(out_, HasSubstr("Estimated time: unknown: no trials of the same"));

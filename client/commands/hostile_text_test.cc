@@ -122,7 +122,7 @@ TEST_F(HostileTextTest, IsWrittenOutInErrors) {
   EXPECT_THAT(err_, HasSubstr("\\x1b]0;title"));
 }
 
-TEST_F(HostileTextTest, ANewlineForgesNoRow) {
+TEST_F(HostileTextTest, NewlineForgesNoRow) {
   server_.SetText("experiments/e-1", "first\nexperiments/forged  ada  done");
   EXPECT_EQ(Run({"list"}), kSuccess);
   EXPECT_THAT(out_, Not(HasSubstr("\nexperiments/forged")));

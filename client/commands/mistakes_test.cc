@@ -44,7 +44,7 @@ class MistakesTest : public CommandsTest {
   }
 };
 
-TEST_F(MistakesTest, OfWordsAndOptions) {
+TEST_F(MistakesTest, ExplainsWordsAndOptions) {
   const std::vector<Mistake> mistakes = {
       {{"sumbit", "x.yaml"},
        kUsage,
@@ -118,7 +118,7 @@ TEST_F(MistakesTest, OfWordsAndOptions) {
   for (const Mistake& mistake : mistakes) ExpectOneLine(mistake);
 }
 
-TEST_F(MistakesTest, OfNames) {
+TEST_F(MistakesTest, ExplainsNames) {
   const std::vector<Mistake> mistakes = {
       {{"tasks", "buckt_sort"},
        kUsage,
@@ -143,7 +143,7 @@ TEST_F(MistakesTest, UnknownHostOfAListIsAWarning) {
             "because its host is unknown; check the name, or give an IP address\n");
 }
 
-TEST_F(MistakesTest, OfServersAndTokens) {
+TEST_F(MistakesTest, ExplainsServersAndTokens) {
   ExpectOneLine({{"list", "--server", "127.0.0.1:1"},
                  kUnreachable,
                  "cannot reach a server at 127.0.0.1:1 (Connection refused); start "
@@ -181,7 +181,7 @@ TEST_F(MistakesTest, OfServersAndTokens) {
   ExpectOneLine({{"auth", "whoami"}, kFailure, "nothing was stored: the disk is full; try again"});
 }
 
-TEST_F(MistakesTest, OfFiles) {
+TEST_F(MistakesTest, ExplainsFiles) {
   const std::string spec = File("mistakes.yaml", kSpecification);
   const std::string near = absl::StrReplaceAll(spec, {{"mistakes", "mistaks"}});
   ExpectOneLine({{"validate", near},
@@ -206,7 +206,7 @@ TEST_F(MistakesTest, OfFiles) {
   EXPECT_FALSE(std::filesystem::exists(directory));
 }
 
-TEST_F(MistakesTest, OfFilesThatOnlyOthersMayRead) {
+TEST_F(MistakesTest, ExplainsUnreadableFiles) {
   const std::string theirs = File("theirs.yaml", kSpecification);
   std::filesystem::permissions(theirs, std::filesystem::perms(0));
   // Root may read everything.
@@ -225,7 +225,7 @@ TEST_F(MistakesTest, OfFilesThatOnlyOthersMayRead) {
 }
 
 // Output to a full disk is a failure.
-TEST_F(MistakesTest, OfRedirection) {
+TEST_F(MistakesTest, FullDiskFailsTheCommand) {
   const std::vector<std::vector<std::string>> typed = {{"results", "e"},
                                                        {"results", "e", "--output", "csv"},
                                                        {"list", "--output", "json"},
@@ -245,7 +245,7 @@ TEST_F(MistakesTest, OfRedirection) {
   }
 }
 
-TEST_F(MistakesTest, OfWhatIsInstalled) {
+TEST_F(MistakesTest, ExplainsAMissingPython) {
   setenv("LENGTHWISE_PYTHON", "/nowhere/python", 1);
   ExpectOneLine(
       {{"plot", "e", "--figure", "loss", "--server", "127.0.0.1:1"},

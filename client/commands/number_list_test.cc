@@ -35,7 +35,7 @@ TEST(NumberListTest, TakesRealNumbers) {
   EXPECT_EQ(numbers.size(), 4);
 }
 
-TEST(NumberListTest, SaysWhatIsWrong) {
+TEST(NumberListTest, ExplainsMistakes) {
   google::protobuf::RepeatedField<int32_t> numbers;
   for (const char* text : {"many", "1,,2", "9..0", "1..", "1.5"}) {
     EXPECT_THAT(std::string(ReadNumbers("--lengths", text, numbers).message()),

@@ -184,7 +184,7 @@ TEST_F(CommandsTest, EtAlDoesNotEndASentence) {
   EXPECT_THAT(out_, HasSubstr("decimal_addition                 Zhou et al. 2024, "));
 }
 
-TEST_F(CommandsTest, ValidateShowsWhatItFilledIn) {
+TEST_F(CommandsTest, ValidateShowsDefaults) {
   const std::string path = File("code.yaml",
                                 "{name: e, protocol: latin_square, compatibility: reference_code, "
                                 "encodings: [rope, {name: none, causal: true, label: c_nope}]}");

@@ -74,7 +74,7 @@ TEST_F(PythonProgramTest, VariableOverridesCachedEnvironment) {
   EXPECT_EQ(FindPython().value(), "/some/python");
 }
 
-TEST_F(PythonProgramTest, PassesOnArgumentsOutputErrorsAndTheExitCode) {
+TEST_F(PythonProgramTest, ForwardsArgumentsOutputAndExitCode) {
   setenv("LENGTHWISE_PYTHON",
          Script(directory_ + "/python", "echo \"$@\"; echo wrong >&2; exit 3\n").c_str(), 1);
   EXPECT_EQ(Run({"results", "e 1"}), 3);
@@ -128,7 +128,7 @@ TEST_F(PythonProgramTest, ForwardsSignalsForCleanup) {
   EXPECT_EQ(code.value_or(-1), 130);
 }
 
-TEST_F(PythonProgramTest, MegabytesOfOutputComeWhole) {
+TEST_F(PythonProgramTest, PassesMegabytesOfOutput) {
   setenv("LENGTHWISE_PYTHON",
          Script(directory_ + "/python", "head -c 3000000 /dev/zero; head -c 200000 /dev/zero >&2\n")
              .c_str(),

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# How long the results of a whole paper take: a real server, filled with the 4,950 trials of Table 1 (15 tasks, 11 encodings,
-# 3 learning rates, 10 seeds, 500 lengths each) by workers that make their numbers up, and the real command line.
+# Times the commands that show a whole paper's results. The server and the command line are real; workers with invented
+# numbers fill the server with the 4,950 trials of Table 1 (15 tasks, 11 encodings, 3 learning rates, 10 seeds, 500 lengths).
 #
 #   bazel run //client/commands:results_benchmark
 set -euo pipefail
@@ -22,7 +22,7 @@ for i in 1 2; do
     --step_microseconds 1 >"$directory/worker-$i.log" 2>&1 &
   children+=($!)
 done
-# Of a watch's last line alone: it may be long.
+# Prints only the last line of a watch, whose output may be long.
 $client watch table1 >"$directory/watched"
 for command in "results table1" "results table1 --output json" "watch table1" "list" "show table1"; do
   best=

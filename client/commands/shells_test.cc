@@ -106,7 +106,7 @@ TEST_P(ShellsTest, CompletesCommandsOptionsAndNames) {
             Whole("lengthwise plot table1-1 --figure accuracy_by_length"));
 }
 
-TEST_P(ShellsTest, CompletesWhatTheServerKnows) {
+TEST_P(ShellsTest, CompletesNamesFromTheServer) {
   EXPECT_EQ(Complete("lengthwise watch fig"), Whole("lengthwise watch figure6-1"));
   // No space, because the trial follows.
   EXPECT_EQ(Complete("lengthwise logs tab"), "lengthwise logs table1-1/");

@@ -21,7 +21,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-TEST(ConnectionTest, SaysWhatIsNotReachableAndWhy) {
+TEST(ConnectionTest, NamesUnreachableServerAndCause) {
   // Port 1 (tcpmux) is not served on a test machine.
   Connection connection("127.0.0.1:1");
   const auto answer = connection.ListExperiments(0);
@@ -211,7 +211,7 @@ TEST_F(NamesTest, FindsExperimentByFullShortAndPrefixName) {
   EXPECT_EQ(Found("abl"), "experiments/ablation-1");
 }
 
-TEST_F(NamesTest, SaysWhatIsThereInstead) {
+TEST_F(NamesTest, SuggestsExistingNames) {
   EXPECT_THAT(Found("quikstart-1"), HasSubstr("did you mean \"quickstart-1\"?"));
   EXPECT_THAT(Found("quick"), HasSubstr("matches several experiments: quickstart-2, quickstart-1"));
 }

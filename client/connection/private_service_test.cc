@@ -106,7 +106,7 @@ TEST_F(PrivateServiceTest, RegressionWorkerIsAskedToStopOnce) {
   EXPECT_EQ(signals, "1");
 }
 
-TEST_F(PrivateServiceTest, SaysWhatIsMissing) {
+TEST_F(PrivateServiceTest, NamesMissingPrograms) {
   unsetenv("LENGTHWISE_WORKER_BINARY");
   const auto program = FindProgram("lengthwise_worker", "nowhere", "LENGTHWISE_WORKER_BINARY");
   EXPECT_EQ(program.status().code(), absl::StatusCode::kNotFound);

@@ -150,7 +150,7 @@ TEST(ServiceTest, WarnsOfClockDifference) {
   EXPECT_THAT(Inspect(answers), Not(Contains(Field(&Finding::verdict, Verdict::kWarning))));
 }
 
-TEST(ServiceTest, WarnsWhereNobodyTrains) {
+TEST(ServiceTest, WarnsWithoutLiveWorkers) {
   ServiceAnswers answers = Healthy();
   answers.workers->clear_workers();
   EXPECT_THAT(Inspect(answers), HasOneTrouble(Verdict::kWarning, "workers", "none is alive"));

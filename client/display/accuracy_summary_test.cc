@@ -94,7 +94,7 @@ v1::SummarizeExperimentResponse::Cell& AddCell(v1::SummarizeExperimentResponse& 
   return cell;
 }
 
-TEST(AccuracySummaryTest, TakesWhatTheServerSummedUp) {
+TEST(AccuracySummaryTest, UsesTheServersSummaries) {
   v1::SummarizeExperimentResponse response;
   AddCell(response, "sin_cos", 2, {1.0, 0.7, 0.3, 0.1})
       .mutable_unseen_accuracy()
@@ -259,7 +259,7 @@ TEST(AccuracySummaryTest, FinalRecordsHaveAnswerErrors) {
               HasSubstr("\"wrong_by_place\":[3,0,1],\"answers_by_wrong_digits\":[6,4]"));
 }
 
-TEST(AccuracySummaryTest, TheCaptionSaysWhatIsMeasured) {
+TEST(AccuracySummaryTest, CaptionNamesTheMeasure) {
   v1::ExperimentSpecification specification = Specification();
   specification.add_tasks()->set_name("bucket_sort");
   const v1::SummarizeExperimentResponse response;

@@ -71,7 +71,7 @@ TEST(AttentionGridTest, ColoursGiveMoreShadesThanBlocks) {
   EXPECT_THAT(text, HasSubstr("┌────┬─┐\n"));
 }
 
-TEST(AttentionGridTest, ShowsTheLayerThatIsAskedFor) {
+TEST(AttentionGridTest, ShowsTheRequestedLayer) {
   v1::AttentionMap map = Map(3);
   map.set_layers(2);
   map.set_probabilities(map.probabilities() + map.probabilities());

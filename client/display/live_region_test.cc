@@ -28,7 +28,7 @@ TEST(LiveRegionTest, WritesOnlyChangedLines) {
   EXPECT_EQ(Take(out), "");
 }
 
-TEST(LiveRegionTest, ClearsLinesThatAreGone) {
+TEST(LiveRegionTest, ClearsRemovedLines) {
   std::ostringstream out;
   LiveRegion region(out);
   region.Update({"one", "two"}, {.width = 80});

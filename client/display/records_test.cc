@@ -16,7 +16,7 @@ Records Example() {
                {std::string("ü"), int64_t{-1}, std::nan(""), false, std::string("two\nlines")}}};
 }
 
-TEST(RecordsTest, CsvQuotesWhatNeedsIt) {
+TEST(RecordsTest, CsvQuotesOnlySpecialText) {
   std::ostringstream out;
   WriteCsv(Example(), out);
   EXPECT_EQ(out.str(),

@@ -42,14 +42,14 @@ TEST(TableTest, StopsShrinkingAtTheLeastWidth) {
             "rand… │ 100.0     –\n");
 }
 
-TEST(TableTest, ColoursGoRoundTheTextAlone) {
+TEST(TableTest, ColoursEncloseOnlyTheText) {
   Table table({{.header = "a"}, {.header = "b"}});
   table.AddRow({Table::Cell("x", Paint::kRed), "y"});
   EXPECT_EQ(table.Render(0, Palette(true)),
             "\x1b[1ma\x1b[0m  \x1b[1mb\x1b[0m\n\x1b[2m────\x1b[0m\n\x1b[31mx\x1b[0m  y\n");
 }
 
-TEST(TableTest, ARuleStandsBetweenRows) {
+TEST(TableTest, RuleStandsBetweenRows) {
   Table table({{.header = "a"}, {.header = "b", .rule_before = true}});
   table.AddRow({"1", "2"});
   table.AddRule();

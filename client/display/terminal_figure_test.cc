@@ -50,7 +50,7 @@ TEST(TerminalFigureTest, RejectsUnsupportedFigures) {
               HasSubstr("a terminal cannot show the figure attention"));
 }
 
-TEST(TerminalFigureTest, SaysThatTextIsNoFigure) {
+TEST(TerminalFigureTest, RejectsTextThatIsNoFigure) {
   EXPECT_EQ(RenderFigure("{", 60, Palette(false)).status().code(), absl::StatusCode::kInternal);
 }
 

@@ -35,7 +35,7 @@ class UserFileTest : public testing::Test {
   const std::string directory_;
 };
 
-TEST_F(UserFileTest, AFileHasThePermissionsOfNewFiles) {
+TEST_F(UserFileTest, NewFileHasDefaultPermissions) {
   const mode_t before = umask(027);
   EXPECT_TRUE(WriteForUser(Path("a.html"), "text").ok());
   umask(before);

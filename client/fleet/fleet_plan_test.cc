@@ -191,7 +191,7 @@ TEST_F(FleetPlannerTest, HopelessJobStopsSubmission) {
   EXPECT_EQ(Next().submit, 2);
 }
 
-TEST_F(FleetPlannerTest, ARefusalPauses) {
+TEST_F(FleetPlannerTest, RefusalPauses) {
   view_.runnable_packs = 10;
   planner_.Refused("Requested node configuration is not available", now_);
   EXPECT_EQ(Next().submit, 0);

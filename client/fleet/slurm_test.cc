@@ -51,7 +51,7 @@ TEST(SlurmTest, WorkerIdsNameTheirJobs) {
   EXPECT_EQ(JobOfWorker("slurm-x"), std::nullopt);
 }
 
-TEST(SlurmTest, TheLastLineOfALogIsTheWorkers) {
+TEST(SlurmTest, LastLogLineIsTheWorkers) {
   const std::string directory = testing::TempDir() + "/logs";
   std::filesystem::create_directories(directory);
   std::ofstream(directory + "/7.log") << "one\nlibtorch.so: cannot open shared object file\n\n"

@@ -190,7 +190,7 @@ TEST(ExperimentViewTest, IgnoresProgressOfEarlierAttempts) {
   EXPECT_EQ(view.trials()[0].steps_done, 0);
 }
 
-TEST(ExperimentViewTest, AnEndedTrialHasNoSpeed) {
+TEST(ExperimentViewTest, EndedTrialHasNoSpeed) {
   ExperimentView view(TwoTrials(), true);
   view.Apply(Running(1, 1, 0));
   view.Apply(Training(1, 500, 50));
@@ -204,7 +204,7 @@ TEST(ExperimentViewTest, AnEndedTrialHasNoSpeed) {
   EXPECT_FALSE(view.all_ended());
 }
 
-TEST(TrialLabelsTest, NameOnlyWhatDiffers) {
+TEST(TrialLabelsTest, NameOnlyDifferences) {
   std::vector<v1::Trial> trials = TwoTrials();
   const auto texts = [&trials] {
     std::vector<std::string> texts;

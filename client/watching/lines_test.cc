@@ -129,7 +129,7 @@ TEST_F(LinesTest, HeadlineReportsLostConnectionAndReturn) {
             "e-1  ────────────────────────────────────────  0 %  1 running · 2:31");
 }
 
-TEST_F(LinesTest, StaysWithinTheTerminalWhateverItsSize) {
+TEST_F(LinesTest, FitsEveryTerminalSize) {
   ExperimentView view(Trials(40), true);
   for (int i = 0; i < 10; ++i) view.Apply(Change(i, 5, v1::RUNNING));
   view.Apply(Change(7, 6, v1::FAILED, "the loss was not a number at step 300, twice in a row"));

@@ -62,7 +62,7 @@ TEST_F(AdministrationServiceTest, StreamsProgressAndTheEndOfABackup) {
   EXPECT_LT(responses.size(), 100u);
 }
 
-TEST_F(AdministrationServiceTest, ARefusedBackupSaysWhy) {
+TEST_F(AdministrationServiceTest, RefusedBackupReturnsTheReason) {
   grpc::Status status;
   BackUp("taken", status);
   ASSERT_TRUE(status.ok());

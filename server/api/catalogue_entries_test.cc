@@ -10,7 +10,7 @@
 namespace lengthwise::server {
 namespace {
 
-TEST(CatalogueEntries, ListEverythingASpecificationCanName) {
+TEST(CatalogueEntries, ListEveryNameOfASpecification) {
   std::map<v1::CatalogueKind, std::set<std::string>> names;
   for (const v1::CatalogueEntry& entry : CatalogueEntries(specification::AllCatalogues())) {
     EXPECT_TRUE(names[entry.kind()].insert(entry.name()).second) << entry.name() << " twice";
@@ -34,7 +34,7 @@ TEST(CatalogueEntries, TasksAndEncodingsHaveTheirFacts) {
       EXPECT_EQ(entry.facts().at("random_accuracy"), "0.5");  // one of two classes
       EXPECT_EQ(entry.facts().at("permutation_invariant"), "false");
       EXPECT_EQ(entry.facts().at("kind"), "transduction");
-      EXPECT_FALSE(entry.facts().contains("seen_up_to")) << "its axis is the length of training";
+      EXPECT_FALSE(entry.facts().contains("seen_up_to")) << "its axis is the training length";
     }
     if (entry.kind() == v1::TASK && entry.name() == "cumulative_sum") {
       EXPECT_EQ(entry.facts().at("kind"), "regression");

@@ -177,7 +177,7 @@ std::string RequestAbout(const std::string& experiment, absl::string_view method
   const google::protobuf::FieldDescriptor* field =
       found == nullptr ? nullptr : found->input_type()->FindFieldByName("name");
   if (field == nullptr) {
-    ADD_FAILURE() << method << " changes something, and does not say what by its `name`";
+    ADD_FAILURE() << method << " changes something but has no `name` field";
     return "";
   }
   const std::unique_ptr<google::protobuf::Message> request(
@@ -212,7 +212,7 @@ TEST_F(EveryRpcTest, ChangesExperimentsOnlyForTheirOwner) {
   }
 }
 
-TEST_F(EveryRpcTest, RefusalsAreInTheAuditLogWhateverTheMethod) {
+TEST_F(EveryRpcTest, RefusalsOfEveryMethodAreAudited) {
   const std::string wrong = "lw_" + std::string(12, '0') + "_" + std::string(64, 'c');
   const std::string viewer = Token(v1::VIEWER, "vera");
   std::set<std::string> there;
@@ -317,7 +317,7 @@ TEST_F(EveryRpcTest, EventsForAnothersLeaseAreInTheAuditLog) {
   EXPECT_THAT(lines[0]["peer"].get<std::string>(), testing::StartsWith("127.0.0.1:"));
 }
 
-TEST_F(EveryRpcTest, AnUploadIsInTheAuditLogByItsHash) {
+TEST_F(EveryRpcTest, UploadIsAuditedByItsHash) {
   v1::UploadDataRequest request;
   request.mutable_header()->set_sha256(std::string(64, 'a'));
   request.mutable_header()->set_size_bytes(1);
@@ -344,7 +344,7 @@ TEST_F(EveryRpcTest, RefusalsDoNotFloodTheAuditLog) {
   EXPECT_LT(counts.suppressed, 300);
 }
 
-TEST_F(EveryRpcTest, AServerWithoutTokensHasNoAuditLog) {
+TEST_F(EveryRpcTest, ServerWithoutTokensHasNoAuditLog) {
   RpcServer::Options options;
   options.audit = audit_.get();
   const std::unique_ptr<RpcServer> open =

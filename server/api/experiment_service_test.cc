@@ -177,7 +177,7 @@ TEST_F(ExperimentServiceTest, RetryQueuesTrialsAgainAndChecksItsStates) {
   EXPECT_EQ(retry().error_code(), grpc::StatusCode::NOT_FOUND);
 }
 
-TEST_F(ExperimentServiceTest, ReadsAnswerWhatIsStored) {
+TEST_F(ExperimentServiceTest, ReadsReturnStoredRecords) {
   v1::GetTrialRequest request;
   request.set_name(kTrial);
   v1::Trial trial;
@@ -194,7 +194,7 @@ TEST_F(ExperimentServiceTest, ReadsAnswerWhatIsStored) {
   EXPECT_EQ(trials.trials_size(), 2);
 }
 
-TEST_F(ExperimentServiceTest, CommandsAnswerWhatTheCoreSays) {
+TEST_F(ExperimentServiceTest, CommandsReturnTheCoresAnswers) {
   server_.EndTrial(kTrial, v1::SUCCEEDED);
   v1::CancelTrialRequest cancel;
   cancel.set_name(kTrial);
@@ -254,7 +254,7 @@ TEST_F(ExperimentServiceTest, OversizedAnswerSaysHowToAskForLess) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("fewer max_points"));
 }
 
-TEST_F(ExperimentServiceTest, IntervalAccuraciesComeOnRequest) {
+TEST_F(ExperimentServiceTest, ReturnsIntervalAccuraciesOnRequest) {
   v1::Event event;
   event.set_trial(kTrial);
   event.set_step(500);
@@ -281,7 +281,7 @@ TEST_F(ExperimentServiceTest, IntervalAccuraciesComeOnRequest) {
   EXPECT_EQ(response.evaluations_size(), 2);
 }
 
-TEST_F(ExperimentServiceTest, AttentionMapsComeOneByOneByLength) {
+TEST_F(ExperimentServiceTest, StreamsAttentionMapsOneByOneByLength) {
   for (int length : {10, 20, 10}) {
     v1::Event event;
     event.set_trial(kTrial);
@@ -343,7 +343,7 @@ TEST_F(ExperimentServiceTest, ExtensionsAndEvaluationsAddTrials) {
   EXPECT_EQ(evaluated.experiment().specification().evaluated_trial(), kTrial);
 }
 
-TEST_F(ExperimentServiceTest, SummariesComeWithOrWithoutLengths) {
+TEST_F(ExperimentServiceTest, SummariesMayOmitLengths) {
   v1::Event event;
   event.set_trial(kTrial);
   event.set_step(1000);
@@ -380,7 +380,7 @@ TEST_F(ExperimentServiceTest, SummariesComeWithOrWithoutLengths) {
             grpc::StatusCode::INVALID_ARGUMENT);
 }
 
-TEST_F(ExperimentServiceTest, ProjectionsComeOneByOne) {
+TEST_F(ExperimentServiceTest, StreamsProjectionsOneByOne) {
   for (int length : {40, 150}) {
     v1::Event event;
     event.set_trial(kTrial);
@@ -411,7 +411,7 @@ TEST_F(ExperimentServiceTest, ProjectionsComeOneByOne) {
   EXPECT_THAT(lengths(kExperiment, grpc::StatusCode::INVALID_ARGUMENT), ElementsAre());
 }
 
-TEST_F(ExperimentServiceTest, AnalysesComeKindByKindOfATrialAndOfAnExperiment) {
+TEST_F(ExperimentServiceTest, StreamsAnalysesByKind) {
   v1::Event errors;
   errors.set_trial(kTrial);
   errors.mutable_answer_errors()->set_length(3);
@@ -437,7 +437,7 @@ TEST_F(ExperimentServiceTest, AnalysesComeKindByKindOfATrialAndOfAnExperiment) {
   EXPECT_THAT(kinds("experiments/grid-1/trials/t9", grpc::StatusCode::NOT_FOUND), ElementsAre());
 }
 
-TEST_F(ExperimentServiceTest, ASpecificationIsResolvedWithoutBeingStored) {
+TEST_F(ExperimentServiceTest, ResolvingStoresNothing) {
   const auto stub = v1::CatalogueService::NewStub(channel_);
   const auto resolve = [&](const std::string& yaml, v1::ExperimentSpecification& resolved) {
     v1::ResolveSpecificationRequest request;
@@ -465,7 +465,7 @@ TEST_F(ExperimentServiceTest, ASpecificationIsResolvedWithoutBeingStored) {
   EXPECT_EQ(Experiments(), 1) << "the fixture's";
 }
 
-TEST_F(ExperimentServiceTest, TheCatalogueListsKindsWithTypesDefaultsAndLimits) {
+TEST_F(ExperimentServiceTest, CatalogueListsTypesDefaultsAndLimits) {
   const auto stub = v1::CatalogueService::NewStub(channel_);
   v1::ListCatalogueEntriesRequest request;
   v1::ListCatalogueEntriesResponse response;

@@ -10,7 +10,7 @@
 namespace lengthwise::server {
 namespace {
 
-TEST(FleetServiceTest, ListsWorkersAndWhatTheyRun) {
+TEST(FleetServiceTest, ListsWorkersAndTheirTrials) {
   TestServer server;
   const std::string experiment = server.AddExperiment("grid", 1);
   server.Serve();
@@ -25,7 +25,7 @@ TEST(FleetServiceTest, ListsWorkersAndWhatTheyRun) {
   EXPECT_THAT(workers.workers(0).trials(), testing::ElementsAre(experiment + "/trials/t0"));
 }
 
-TEST(FleetServiceTest, SaysHowManyWorkersAreWanted) {
+TEST(FleetServiceTest, CountsWantedWorkers) {
   TestServer server;
   server.AddExperiment("grid", 1);
   server.Serve();

@@ -31,7 +31,7 @@ TEST(DownSample, LeavesShortCurvesUnchanged) {
   EXPECT_EQ(DownSample(Line(7), 1000).SerializeAsString(), Line(7).SerializeAsString());
 }
 
-TEST(DownSample, KeepsFirstAndLastExactlyAndAveragesBucketsBetween) {
+TEST(DownSample, KeepsEndsAndAveragesBucketsBetween) {
   // Between the first and the last of 8 points lie 1 2 3 4 5 6: buckets {1 2 3} and {4 5 6}.
   const v1::TrainingPoints points = DownSample(Line(8), 4);
   EXPECT_THAT(points.steps(), ElementsAre(100, 400, 700, 800));

@@ -34,7 +34,7 @@ TEST(RpcServer, TwoServersCannotShareAPort) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("cannot listen on " + first->address()));
 }
 
-TEST(RpcServer, TheAddressHasThePortThatWasBound) {
+TEST(RpcServer, AddressHasTheBoundPort) {
   TestServer test;
   test.Serve();
   RpcServer* const server = &test.rpc();
@@ -82,7 +82,7 @@ TEST(RpcServer, TransportRefusesMessagesOverEightMebibytes) {
   EXPECT_EQ(test.core().reads().ListExperiments({})->experiments_size(), 0);
 }
 
-TEST(RpcServer, ACompressedRequestIsRefused) {
+TEST(RpcServer, CompressedRequestIsRefused) {
   TestServer test;
   test.Serve();
   RpcServer* const server = &test.rpc();

@@ -71,7 +71,7 @@ TEST(CreateExperiment, TextMayHaveOneMebibyte) {
             "text: got 1048577 bytes, expected at most 1048576");
 }
 
-TEST(CreateExperiment, AMessageOfFiveMegabytesIsRefused) {
+TEST(CreateExperiment, MessageOfFiveMegabytesIsRefused) {
   v1::CreateExperimentRequest request;
   request.mutable_specification()->set_description(std::string(5'000'000, 'x'));
   EXPECT_THAT(Message(CheckCreateExperiment(request)),
@@ -92,7 +92,7 @@ TEST(FreeText, HasNoControlCharacters) {
   EXPECT_THAT(Message(CheckCreateExperiment(request)), HasSubstr("owner: has control characters"));
 }
 
-TEST(CreateExperiment, ATextNeedsItsFormat) {
+TEST(CreateExperiment, TextNeedsItsFormat) {
   v1::CreateExperimentRequest request;
   request.mutable_specification_text()->set_text("name: a");
   EXPECT_THAT(Message(CheckCreateExperiment(request)),

@@ -57,7 +57,7 @@ TEST_F(WatchTest, CaughtUpComesOnceAfterHistory) {
   EXPECT_EQ(watch.positions(), Positions(1, 501));
 }
 
-TEST_F(WatchTest, AnEmptyHistoryIsCaughtUpAtOnce) {
+TEST_F(WatchTest, EmptyHistoryIsCaughtUpAtOnce) {
   Watch watch(*stub_, {});
   ASSERT_TRUE(watch.ReadOne());
   EXPECT_EQ(watch.caught_up(), 1);
@@ -156,7 +156,7 @@ TEST_F(WatchTest, SlowReaderHasACursorAndNoQueue) {
   EXPECT_GT(server_.read_gate().reads() - reads, 50);
 }
 
-TEST_F(WatchTest, LagIsThatOfTheSlowestWatcher) {
+TEST_F(WatchTest, ReportsTheSlowestWatchersLag) {
   Watch watch(*stub_, {});
   while (watch.caught_up() == 0) ASSERT_TRUE(watch.ReadOne());
   EXPECT_TRUE(AwaitBehind(0));
@@ -230,7 +230,7 @@ TEST_F(WatchTest, UnknownExperimentsAndBadRequestsAreRefused) {
   EXPECT_EQ(negative.Finish().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
 }
 
-TEST_F(WatchTest, ADeletedExperimentEndsTheStreamWithNotFound) {
+TEST_F(WatchTest, DeletionEndsTheStreamWithNotFound) {
   AppendLines(0, 3);
   // Only an experiment without unfinished trials can be deleted, so the stream must outlive its
   // trials.
@@ -255,7 +255,7 @@ TEST_F(WatchTest, CancelledWatchersEndTheirSubscriptions) {
   EXPECT_TRUE(TestServer::Await([this] { return Subscriptions() == 0; }));
 }
 
-TEST_F(WatchTest, ACancelledSlowReaderEndsItsSubscription) {
+TEST_F(WatchTest, CancelledSlowReaderUnsubscribes) {
   for (int i = 0; i < 50; ++i) server_.Append(Large());
   Watch watch(*stub_, {});
   ASSERT_TRUE(watch.ReadEvents(1));
@@ -265,7 +265,7 @@ TEST_F(WatchTest, ACancelledSlowReaderEndsItsSubscription) {
   EXPECT_EQ(watch.Finish().error_code(), grpc::StatusCode::CANCELLED);
 }
 
-TEST_F(WatchTest, StoppingServerSaysWhereToResume) {
+TEST_F(WatchTest, StoppingServerReturnsThePositionToResume) {
   AppendLines(0, 3);
   Watch watch(*stub_, {});
   ASSERT_TRUE(watch.ReadEvents(3));
@@ -285,7 +285,7 @@ TEST_F(WatchTest, StopDoesNotWaitForASlowReader) {
   EXPECT_EQ(Subscriptions(), 0);
 }
 
-TEST_F(WatchTest, WatchersMayComeAndGoWhileTheServerStops) {
+TEST_F(WatchTest, WatchersMayConnectWhileTheServerStops) {
   AppendLines(0, 100);
   std::atomic<int> watched = 0;
   std::vector<std::thread> clients;

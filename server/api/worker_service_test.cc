@@ -94,7 +94,7 @@ class WorkerServiceTest : public ::testing::Test {
   grpc::ClientContext context_;
 };
 
-TEST_F(WorkerServiceTest, EventsAreAcknowledgedInTheOrderOfTheRequests) {
+TEST_F(WorkerServiceTest, AcknowledgesEventsInRequestOrder) {
   const auto stream = stub_->StreamEvents(&context_);
   for (int i = 1; i <= 100; ++i) {
     ASSERT_TRUE(stream->Write(Batch(i)));
@@ -131,7 +131,7 @@ class LastFirst final : public v1::WorkerService::CallbackService {
   std::vector<std::function<void()>> held_;
 };
 
-TEST(EventStreamTest, AnswersKeepTheirOrderWhenTheStoreAnswersOutOfOrder) {
+TEST(EventStreamTest, AnswersKeepRequestOrder) {
   LastFirst service;
   int port = 0;
   grpc::ServerBuilder builder;
@@ -157,7 +157,7 @@ TEST(EventStreamTest, AnswersKeepTheirOrderWhenTheStoreAnswersOutOfOrder) {
   EXPECT_TRUE(stream->Finish().ok());
 }
 
-TEST_F(WorkerServiceTest, RequestsAreStoredInTheOrderInWhichTheyWereSent) {
+TEST_F(WorkerServiceTest, RequestsAreStoredInTheOrderSent) {
   constexpr int64_t kRequests = 3000;
   const auto stream = stub_->StreamEvents(&context_);
   std::thread writer([&] {
@@ -175,7 +175,7 @@ TEST_F(WorkerServiceTest, RequestsAreStoredInTheOrderInWhichTheyWereSent) {
   EXPECT_EQ(answers, kRequests);
 }
 
-TEST_F(WorkerServiceTest, NoMoreThanSixteenRequestsAreInFlight) {
+TEST_F(WorkerServiceTest, AtMostSixteenRequestsAreInFlight) {
   TestServer::HeldLoop held(server_);
   const auto stream = stub_->StreamEvents(&context_);
   for (int i = 1; i <= 100; ++i) ASSERT_TRUE(stream->Write(Batch(i)));
@@ -200,7 +200,7 @@ TEST_F(WorkerServiceTest, NoMoreThanSixteenRequestsAreInFlight) {
   EXPECT_TRUE(stream->Finish().ok());
 }
 
-TEST_F(WorkerServiceTest, WhatIsInFlightIsAnsweredAfterTheWorkersLastRequest) {
+TEST_F(WorkerServiceTest, RequestsInFlightAreAnsweredAfterWritesDone) {
   TestServer::HeldLoop held(server_);
   const auto stream = stub_->StreamEvents(&context_);
   ASSERT_TRUE(stream->Write(Batch(1)));
@@ -214,7 +214,7 @@ TEST_F(WorkerServiceTest, WhatIsInFlightIsAnsweredAfterTheWorkersLastRequest) {
   EXPECT_TRUE(stream->Finish().ok());
 }
 
-TEST_F(WorkerServiceTest, ARequestThatCannotBeStoredEndsTheStream) {
+TEST_F(WorkerServiceTest, UnstorableRequestEndsTheStream) {
   server_.core().Stop();
   const auto stream = stub_->StreamEvents(&context_);
   ASSERT_TRUE(stream->Write(Batch(1)));
@@ -225,7 +225,7 @@ TEST_F(WorkerServiceTest, ARequestThatCannotBeStoredEndsTheStream) {
   EXPECT_EQ(status.error_message(), "the server is stopping; try again");
 }
 
-TEST_F(WorkerServiceTest, AWorkerMayGoWhileAnswersAreOwed) {
+TEST_F(WorkerServiceTest, WorkerMayLeaveBeforeItsAnswers) {
   TestServer::HeldLoop held(server_);
   for (int i = 0; i < 20; ++i) {
     grpc::ClientContext context;
@@ -239,7 +239,7 @@ TEST_F(WorkerServiceTest, AWorkerMayGoWhileAnswersAreOwed) {
   server_.core().loop().Flush();
 }
 
-TEST_F(WorkerServiceTest, AStoppingServerEndsEventStreamsAndUploads) {
+TEST_F(WorkerServiceTest, StoppingServerEndsEventStreamsAndUploads) {
   const auto stream = stub_->StreamEvents(&context_);
   ASSERT_TRUE(stream->Write(Batch(1)));
   v1::StreamEventsResponse acknowledged;
@@ -270,13 +270,13 @@ class WithoutDownloadThreadsTest : public WorkerServiceTest {
   }
 };
 
-TEST_F(WithoutDownloadThreadsTest, UploadsNeedNoThreadOfDownloads) {
+TEST_F(WithoutDownloadThreadsTest, UploadsNeedNoDownloadThread) {
   const std::string bytes = SomeBytes(1000);
   const grpc::Status status = Upload({Header(bytes), Data(bytes)});
   EXPECT_TRUE(status.ok()) << status.error_message();
 }
 
-TEST_F(WorkerServiceTest, AnArtifactComesBackAsItWasSent) {
+TEST_F(WorkerServiceTest, DownloadReturnsTheUploadedBytes) {
   const std::string bytes = SomeBytes(3'000'000);
   const grpc::Status status =
       Upload({Header(bytes), Data(bytes.substr(0, 1 << 20)), Data(bytes.substr(1 << 20, 1 << 20)),
@@ -294,7 +294,7 @@ TEST_F(WorkerServiceTest, AnArtifactComesBackAsItWasSent) {
   EXPECT_EQ(back, bytes);
 }
 
-TEST_F(WorkerServiceTest, UploadsThatAreNotAsTheHeaderSaysAreRefused) {
+TEST_F(WorkerServiceTest, UploadsThatContradictTheirHeaderAreRefused) {
   EXPECT_EQ(Upload({}).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(Upload({Data("x")}).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(Upload({Header("x"), Header("x")}).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
@@ -311,7 +311,7 @@ TEST_F(WorkerServiceTest, UploadsThatAreNotAsTheHeaderSaysAreRefused) {
   EXPECT_EQ(server_.FinishedArtifacts(), 0);
 }
 
-TEST_F(WorkerServiceTest, ACancelledUploadStoresNothing) {
+TEST_F(WorkerServiceTest, CancelledUploadStoresNothing) {
   for (int i = 0; i < 20; ++i) {
     grpc::ClientContext context;
     v1::UploadArtifactResponse response;
@@ -326,7 +326,7 @@ TEST_F(WorkerServiceTest, ACancelledUploadStoresNothing) {
   EXPECT_EQ(server_.UnfinishedArtifacts(), 0);
 }
 
-TEST_F(WorkerServiceTest, AWorkerMayGoInTheMiddleOfADownload) {
+TEST_F(WorkerServiceTest, CancelledDownloadReleasesItsThread) {
   const std::string bytes(32 << 20, 'x');
   server_.PutModel(kTrial, 1, bytes);
   const v1::DownloadArtifactRequest request = DownloadOf(bytes);
@@ -341,14 +341,14 @@ TEST_F(WorkerServiceTest, AWorkerMayGoInTheMiddleOfADownload) {
   }
 }
 
-TEST_F(WorkerServiceTest, DownloadsOfUnknownArtifactsAreNotFound) {
+TEST_F(WorkerServiceTest, DownloadOfUnknownArtifactIsNotFound) {
   const auto reader = stub_->DownloadArtifact(&context_, DownloadOf("nobody sent it"));
   v1::DownloadArtifactResponse part;
   EXPECT_FALSE(reader->Read(&part));
   EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::NOT_FOUND);
 }
 
-TEST_F(WorkerServiceTest, TheCoordinatorIsToldOfAWorkerThatWaitsNoMore) {
+TEST_F(WorkerServiceTest, CancelledAcquireGetsNoLease) {
   for (const char* worker : {"stays", "goes"}) {
     ASSERT_EQ(server_.calls().Register(worker), absl::OkStatus());
   }
@@ -432,7 +432,7 @@ class LargeFleetTest : public ::testing::Test {
   v1::HeartbeatResponse heard_;
 };
 
-TEST_F(LargeFleetTest, CancellationReachesAWorkerWhoseHeartbeatIsHeld) {
+TEST_F(LargeFleetTest, CancellationEndsAHeldHeartbeat) {
   auto answer = Beat(absl::Seconds(20));
   ASSERT_TRUE(TestServer::Await([this] { return server_.core().held_heartbeats() == 1; }));
   const absl::Time start = absl::Now();
@@ -452,14 +452,14 @@ TEST_F(LargeFleetTest, StoppingServerAnswersHeldHeartbeats) {
   EXPECT_LT(absl::Now() - start, absl::Seconds(3));
 }
 
-TEST_F(LargeFleetTest, WaitOfAHeartbeatIsChecked) {
-  EXPECT_TRUE(Beat(absl::ZeroDuration()).get().ok()) << "of an older worker: at once";
+TEST_F(LargeFleetTest, HeartbeatWaitIsLimited) {
+  EXPECT_TRUE(Beat(absl::ZeroDuration()).get().ok()) << "an older worker does not wait";
   const grpc::Status status = Beat(absl::Seconds(61)).get();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_THAT(status.error_message(), HasSubstr("wait: is 61 s"));
 }
 
-TEST_F(WorkerServiceTest, ControlCharactersOfWorkersAreWrittenOut) {
+TEST_F(WorkerServiceTest, EscapesControlCharactersFromWorkers) {
   v1::RegisterWorkerRequest registration;
   registration.mutable_worker()->set_worker_id("n07-cpu-1");
   registration.mutable_worker()->set_max_pack_size(4);
@@ -498,7 +498,7 @@ TEST_F(WorkerServiceTest, ControlCharactersOfWorkersAreWrittenOut) {
   EXPECT_THAT(history[2].state_change().reason(), HasSubstr("\\x1b[2J"));
 }
 
-TEST_F(WorkerServiceTest, UnaryCallsAnswerWhatTheCoreSays) {
+TEST_F(WorkerServiceTest, UnaryCallsReturnTheCoresAnswers) {
   v1::RegisterWorkerRequest registration;
   registration.mutable_worker()->set_worker_id("n07-cpu-1");
   registration.mutable_worker()->set_max_pack_size(4);

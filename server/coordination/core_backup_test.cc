@@ -72,7 +72,7 @@ TEST_F(CoreBackupTest, BackupHasAllEventsAcknowledgedBefore) {
   EXPECT_EQ(told.back().path(), path);
   EXPECT_EQ(told.back().copied_bytes(), told.back().total_bytes());
   EXPECT_EQ(told.back().copied_bytes(), coordinator_->backups().GetStorage()->backups(0).bytes());
-  EXPECT_THAT(Artifacts(), SizeIs(2)) << "what waited to be deleted is gone";
+  EXPECT_THAT(Artifacts(), SizeIs(2)) << "pending deletions have run";
   EXPECT_EQ(coordinator_->backups().BackUp(request, [](const auto&) { return true; }).code(),
             absl::StatusCode::kAlreadyExists);
   EXPECT_EQ(coordinator_->backups().GetStorage()->backups_size(), 1);

@@ -111,7 +111,7 @@ TEST_F(CoreDamageTest, UnequalEvaluationColumnsAreNamed) {
               lease.trials(0).trial());
 }
 
-TEST_F(CoreDamageTest, OfAnEvent) {
+TEST_F(CoreDamageTest, DamagedEventIsNamed) {
   const v1::Lease lease = coordinator_.Acquire("w");
   const std::string trial = lease.trials(0).trial();
   coordinator_.Send(lease, {PointsEvent(lease, 0, 1, 5), PointsEvent(lease, 0, 2, 6)})
@@ -152,7 +152,7 @@ TEST_F(CoreDamageTest, DamagedCheckpointEventFallsBack) {
   EXPECT_EQ(resumed, 10);
 }
 
-TEST_F(CoreDamageTest, OfAnOutcome) {
+TEST_F(CoreDamageTest, DamagedOutcomeIsNamed) {
   const v1::Lease lease = coordinator_.Acquire("w");
   const std::string trial = lease.trials(0).trial();
   ASSERT_TRUE(coordinator_.Complete(lease, 0, 10, {1}));

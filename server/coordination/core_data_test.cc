@@ -86,7 +86,7 @@ class CoreDataTest : public CoreHousekeepingTest {
   }
 };
 
-TEST_F(CoreDataTest, AnExperimentNeedsItsExamples) {
+TEST_F(CoreDataTest, ExperimentNeedsItsExamples) {
   const auto refused = CreateWithExamples();
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(refused.status().message()), HasSubstr(platform::Sha256Hex(kExamples)));
@@ -96,7 +96,7 @@ TEST_F(CoreDataTest, AnExperimentNeedsItsExamples) {
   EXPECT_EQ(created->experiment().name(), "experiments/mine-1") << "the refused one left nothing";
 }
 
-TEST_F(CoreDataTest, OneFileServesManyExperimentsAndIsStoredOnce) {
+TEST_F(CoreDataTest, SharedFileIsStoredOnce) {
   ASSERT_EQ(Upload(), absl::OkStatus());
   const int64_t once = MeasureArtifacts(coordinator_.data_dir() + "/artifacts")->bytes;
   ASSERT_TRUE(CreateWithExamples().ok());
@@ -169,7 +169,7 @@ TEST_F(CoreDataTest, UploadsOfOnePrincipalAreBounded) {
 }
 
 // The hour is for users who have uploaded but not submitted yet.
-TEST_F(CoreDataTest, UploadsThatNothingNeedsAreDeletedAfterAnHour) {
+TEST_F(CoreDataTest, UnusedUploadsAreDeletedAfterAnHour) {
   const std::string others = "{\"input\": [0], \"target\": [1]}\n";
   ASSERT_EQ(Upload(), absl::OkStatus());
   const std::string experiment = CreateWithExamples()->experiment().name();
@@ -282,7 +282,7 @@ TEST_F(CoreDataTest, StoredFilesAreCounted) {
             static_cast<int64_t>(bytes.size()) + 30);
 }
 
-TEST_F(CoreDataTest, ABackupHasTheExamples) {
+TEST_F(CoreDataTest, BackupHasTheExamples) {
   ASSERT_EQ(Upload(), absl::OkStatus());
   ASSERT_TRUE(CreateWithExamples().ok());
   v1::BackUpRequest request;

@@ -54,7 +54,7 @@ class CoreEvaluationTest : public testing::Test {
   v1::EvaluateTrialRequest request_;
 };
 
-TEST_F(CoreEvaluationTest, LeasesTheTrialWithTheModelAndTheChangedEvaluation) {
+TEST_F(CoreEvaluationTest, LeasesTheModelWithTheChangedEvaluation) {
   ASSERT_TRUE(Train());
   request_.set_owner("me");
   const auto created = coordinator_.Evaluate(request_);
@@ -112,7 +112,7 @@ TEST_F(CoreEvaluationTest, LeasesTheTrialWithTheModelAndTheChangedEvaluation) {
             absl::StatusCode::kFailedPrecondition);
 }
 
-TEST_F(CoreEvaluationTest, OnlyATrialThatSucceededHasAModelToEvaluate) {
+TEST_F(CoreEvaluationTest, OnlySucceededTrialsCanBeEvaluated) {
   EXPECT_EQ(coordinator_.Evaluate(request_).status().code(), absl::StatusCode::kFailedPrecondition);
   ASSERT_TRUE(Train());
   EXPECT_TRUE(coordinator_.Evaluate(request_).ok());
@@ -156,7 +156,7 @@ TEST_F(CoreEvaluationTest, DamagedModelIsRefusedAndLeavesNoFiles) {
               SizeIs(1));
 }
 
-TEST_F(CoreEvaluationTest, RepeatedRequestCreatesNothingWithoutItsTrial) {
+TEST_F(CoreEvaluationTest, RepeatedRequestNeedsNoTrial) {
   ASSERT_TRUE(Train());
   request_.set_request_id("id");
   const std::string name = Evaluated(coordinator_.Evaluate(request_));

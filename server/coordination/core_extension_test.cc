@@ -141,7 +141,7 @@ TEST_F(CoreExtensionTest, ConcurrentExtensionsAllApply) {
   EXPECT_THAT(Trials(experiment), ElementsAre("lr0-seed0", "lr0-seed1", "lr0-seed2"));
 }
 
-TEST(CoreExtensionFaultsTest, AFullDiskLeavesTheExperimentAsItWas) {
+TEST(CoreExtensionFaultsTest, FullDiskLeavesTheExperimentUnchanged) {
   TestCoordinator coordinator(NewDirectory(), /*max_database_bytes=*/400'000);
   ASSERT_EQ(coordinator.Open(), absl::OkStatus());
   ASSERT_EQ(coordinator.Register("w", 10'000), absl::OkStatus());

@@ -286,7 +286,7 @@ TEST(CoreFaultsTest, UnreadableUploadIsRetriedWithoutFailure) {
   EXPECT_EQ(coordinator.Send(lease, {event})->acknowledged_sequence(), 1);
 }
 
-TEST(CoreFaultsTest, AFullDiskLosesNothingAndWorkGoesOn) {
+TEST(CoreFaultsTest, FullDiskLosesNothingAndWorkContinues) {
   const std::string directory = NewDirectory();
   {
     TestCoordinator small(directory, /*max_database_bytes=*/400'000);
@@ -312,7 +312,7 @@ TEST(CoreFaultsTest, AFullDiskLosesNothingAndWorkGoesOn) {
   EXPECT_EQ(coordinator.Create("large", 1, 5000), "experiments/large-1");
 }
 
-TEST(CoreFaultsTest, ASecondServerOnADirectoryIsRefused) {
+TEST(CoreFaultsTest, SecondServerOnADirectoryIsRefused) {
   const std::string directory = NewDirectory();
   TestCoordinator first(directory);
   ASSERT_EQ(first.Open(), absl::OkStatus());
@@ -324,7 +324,7 @@ TEST(CoreFaultsTest, ASecondServerOnADirectoryIsRefused) {
   EXPECT_EQ(second.Open(), absl::OkStatus());
 }
 
-TEST(CoreFaultsTest, UnopenableLockIsNotTakenForAnotherServer) {
+TEST(CoreFaultsTest, UnopenableLockIsItsOwnError) {
   const std::string directory = NewDirectory();
   std::filesystem::create_directories(directory + "/LOCK");
   TestCoordinator coordinator(directory);
@@ -382,7 +382,7 @@ TEST(CoreFaultsTest, ConcurrentWorkersEndEveryTrialOnce) {
   }
 }
 
-TEST(CoreFaultsTest, AStoppedCoordinatorAnswersUnavailable) {
+TEST(CoreFaultsTest, StoppedCoordinatorAnswersUnavailable) {
   TestCoordinator coordinator;
   ASSERT_EQ(coordinator.Open(), absl::OkStatus());
   ASSERT_EQ(coordinator.Register("w"), absl::OkStatus());

@@ -37,7 +37,7 @@ using testing::IsEmpty;
 using testing::SizeIs;
 using testing::UnorderedElementsAre;
 
-TEST_F(CoreHousekeepingTest, TheLastTwoCheckpointsOfARunningTrialAreKept) {
+TEST_F(CoreHousekeepingTest, KeepsTwoCheckpointsOfARunningTrial) {
   Create("weights");
   const v1::Lease lease = coordinator_.Acquire("w");
   Train(lease);

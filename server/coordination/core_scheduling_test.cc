@@ -99,7 +99,7 @@ TEST_F(CoreSchedulingTest, RetryRunsOnlyFailedTrialsAgain) {
   for (const v1::Event& event : coordinator_.History(experiment)) {
     if (event.trial() == name) outcomes += event.has_outcome() ? 1 : 0;
   }
-  EXPECT_EQ(outcomes, 1) << "that of the accepted attempt";
+  EXPECT_EQ(outcomes, 1) << "only the accepted attempt's";
   const auto summary = coordinator_.Summarize(experiment);
   int succeeded = 0;
   for (const auto& cell : summary->cells()) succeeded += cell.trials().succeeded();
@@ -275,7 +275,7 @@ TEST_F(CoreSchedulingTest, RestartDecidesAPreemptionAgain) {
   EXPECT_THAT(coordinator_.Acquire("w").trials(0).trial(), StartsWith("experiments/high-1/"));
 }
 
-TEST_F(CoreSchedulingTest, HistoriesSayWhoCancelled) {
+TEST_F(CoreSchedulingTest, HistoryNamesTheUserWhoCancelled) {
   coordinator_.Register("w").IgnoreError();
   v1::CreateExperimentRequest request;
   request.mutable_specification()->set_name("sort");
@@ -361,7 +361,7 @@ TEST_F(CoreSchedulingTest, StoppedWorkerIsListedForTenMinutes) {
   ASSERT_EQ(coordinator_.Register("stops"), absl::OkStatus());
   ASSERT_EQ(coordinator_.Register("is_lost"), absl::OkStatus());
   ASSERT_EQ(coordinator_.Stop("stops"), absl::OkStatus());
-  EXPECT_EQ(coordinator_->GetStatistics().workers.size(), 1) << "no series for what has ended";
+  EXPECT_EQ(coordinator_->GetStatistics().workers.size(), 1) << "no series for a stopped worker";
   coordinator_.Advance(absl::Minutes(9));
   v1::ListWorkersResponse listed = coordinator_->reads().ListWorkers();
   ASSERT_EQ(listed.workers_size(), 2);
@@ -449,17 +449,17 @@ TEST_F(CoreSchedulingTest, ConcurrentCancellationAndRetryBothEnd) {
   EXPECT_EQ(counts.queued() + counts.cancelled(), 1000);
 }
 
-TEST(HeartbeatIntervalTest, GrowsWithTheFleetWithinThePromiseOfCancellations) {
+TEST(HeartbeatIntervalTest, IntervalKeepsTheCancellationPromise) {
   const absl::Duration least = absl::Seconds(1);
   EXPECT_EQ(Leases::HeartbeatInterval(least, 10), least);
   EXPECT_EQ(Leases::HeartbeatInterval(least, 2'000), least);
   EXPECT_EQ(Leases::HeartbeatInterval(least, 3'000), absl::Milliseconds(1500));
   EXPECT_EQ(Leases::HeartbeatInterval(least, 1'000'000), absl::Milliseconds(1750));
   EXPECT_EQ(Leases::HeartbeatInterval(absl::Seconds(5), 10), absl::Seconds(5))
-      << "what the operator asked for";
+      << "the operator's setting";
 }
 
-TEST_F(CoreSchedulingTest, HeartbeatsAreAnsweredWithTheIntervalOfTheFleet) {
+TEST_F(CoreSchedulingTest, HeartbeatAnswersHaveTheFleetsInterval) {
   coordinator_.options().heartbeat_interval = absl::Milliseconds(100);
   Restart();
   ASSERT_EQ(coordinator_.Register("w0"), absl::OkStatus());

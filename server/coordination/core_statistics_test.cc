@@ -64,7 +64,7 @@ TEST_F(CoreStatisticsTest, DecisionsAreCountedByKindFromZero) {
   EXPECT_EQ(Read().lease_trials.sum(), 2);
 }
 
-TEST_F(CoreStatisticsTest, QueueAgeIsThatOfItsOldestTrial) {
+TEST_F(CoreStatisticsTest, QueueAgeFollowsTheOldestTrial) {
   const std::string experiment = coordinator_.Create("sort", 1, 1);
   coordinator_.Advance(absl::Seconds(7));
   EXPECT_EQ(Read().oldest_queued_seconds, 7);

@@ -114,7 +114,7 @@ TEST_F(CoreTest, EventsAreStoredOnceAndGapsAreRefused) {
             v1::StreamEventsResponse::STALE_LEASE);
 }
 
-TEST_F(CoreTest, MalformedEventsAreRefusedWhole) {
+TEST_F(CoreTest, MalformedBatchIsRefusedAsAWhole) {
   const std::string experiment = coordinator_.Create("sort", 1, 1);
   const v1::Lease lease = coordinator_.Acquire("w");
   v1::Event bent = PointsEvent(lease, 0, 2, 20);
@@ -271,7 +271,7 @@ TEST_F(CoreTest, LargeCheckpointIsVerifiedOnDownload) {
   EXPECT_THAT(warning, HasSubstr("the checkpoint of step 20 cannot be used"));
 }
 
-TEST_F(CoreTest, AnUploadMustBeWhatItsHeaderSays) {
+TEST_F(CoreTest, UploadMustMatchItsHeader) {
   coordinator_.Create("sort", 1, 1);
   const v1::Lease lease = coordinator_.Acquire("w");
   v1::UploadArtifactRequest::Header header;
@@ -293,7 +293,7 @@ TEST_F(CoreTest, AnUploadMustBeWhatItsHeaderSays) {
             absl::StatusCode::kInvalidArgument);
 }
 
-TEST_F(CoreTest, ARepeatedRequestIdCreatesNothingTwice) {
+TEST_F(CoreTest, RepeatedRequestIdCreatesNothing) {
   v1::CreateExperimentRequest request;
   request.set_request_id("id");
   request.mutable_specification()->set_name("sort");
@@ -306,7 +306,7 @@ TEST_F(CoreTest, ARepeatedRequestIdCreatesNothingTwice) {
   EXPECT_EQ(coordinator_.TryCreate(request).status().code(), absl::StatusCode::kAlreadyExists);
 }
 
-TEST_F(CoreTest, ADeletedExperimentsRequestIdCreatesNothingAgain) {
+TEST_F(CoreTest, RequestIdOfDeletedExperimentCreatesNothing) {
   v1::CreateExperimentRequest request;
   request.set_request_id("r1");
   request.mutable_specification()->set_name("sort");
@@ -332,7 +332,7 @@ TEST_F(CoreTest, ADeletedExperimentsRequestIdCreatesNothingAgain) {
   EXPECT_EQ(coordinator_.TryCreate(request)->experiment().name(), "experiments/sort-2");
 }
 
-TEST_F(CoreTest, ATrialDoesNotSucceedWithoutItsModel) {
+TEST_F(CoreTest, TrialDoesNotSucceedWithoutItsModel) {
   const std::string experiment = coordinator_.Create("sort", 1, 1);
   const v1::Lease lease = coordinator_.Acquire("w");
   const auto refused = [&](const std::vector<v1::Event>& events) {
@@ -389,7 +389,7 @@ TEST_F(CoreTest, ValidationStoresNothing) {
   EXPECT_TRUE(status.GetPayload(specification::kBadRequestTypeUrl).has_value());
 }
 
-TEST_F(CoreTest, WorkerOfAnotherReleaseLearnsWhichSideToUpgrade) {
+TEST_F(CoreTest, IncompatibleWorkerIsToldWhatToUpgrade) {
   EXPECT_EQ(coordinator_.Register("w", 1, "", platform::kWorkerApiVersion), absl::OkStatus());
   for (const auto& [version, side] : {std::pair(platform::kWorkerApiVersion - 1, "worker"),
                                       std::pair(platform::kWorkerApiVersion + 1, "server")}) {

@@ -244,7 +244,7 @@ TEST_F(CoreUpgradeTest, MissingMeanAccuraciesAreComputed) {
   EXPECT_DOUBLE_EQ(summary->cells(0).unseen_accuracy().mean(), 1.0 / 3);
 }
 
-TEST_F(CoreUpgradeTest, ADatabaseOfANewerProgramIsRefusedAndLeftAlone) {
+TEST_F(CoreUpgradeTest, NewerDatabaseIsRefusedAndUnchanged) {
   const std::string path = directory_ + "/lengthwise.db";
   Execute(path,
           "INSERT INTO schema_migrations VALUES (99, 0); ALTER TABLE trials ADD COLUMN later TEXT");
@@ -254,7 +254,7 @@ TEST_F(CoreUpgradeTest, ADatabaseOfANewerProgramIsRefusedAndLeftAlone) {
               AllOf(HasSubstr("schema version 99"), HasSubstr("use the newer lengthwise_server")));
   // Version 2 added nothing to it.
   Execute(path, "DELETE FROM schema_migrations WHERE version = 99");
-  EXPECT_EQ(coordinator_.Open(), absl::OkStatus()) << "what was there is still version 1";
+  EXPECT_EQ(coordinator_.Open(), absl::OkStatus()) << "the database is still version 1";
 }
 
 }  // namespace

@@ -63,7 +63,7 @@ v1::Event Scored() {
   return event;
 }
 
-TEST(EventChecksTest, WrongAnswersAreOfTheScoresSequences) {
+TEST(EventChecksTest, WrongAnswersNameScoredSequences) {
   EXPECT_EQ(Problem(Scored()), "");
   v1::Event too_many_digits = Scored();
   too_many_digits.mutable_sequence_scores()->mutable_wrong_answers(0)->clear_places();
@@ -89,14 +89,14 @@ TEST(EventChecksTest, WrongAnswersAreOfTheScoresSequences) {
 TEST(EventChecksTest, AnswerErrorsByCarryHaveColumnsOfOneLength) {
   v1::Event event;
   event.mutable_answer_errors()->set_length(5);
-  EXPECT_EQ(Problem(event), "") << "as earlier workers send it";
+  EXPECT_EQ(Problem(event), "") << "older workers send this form";
   event.mutable_answer_errors()->add_places_by_carry(3);
   EXPECT_THAT(Problem(event), HasSubstr("the columns of answer_errors by carry differ in length"));
   event.mutable_answer_errors()->add_wrong_by_carry(1);
   EXPECT_EQ(Problem(event), "");
 }
 
-TEST(EventChecksTest, AnAttentionMapHoldsWhatItsSizesSay) {
+TEST(EventChecksTest, AttentionMapMustMatchItsSizes) {
   EXPECT_EQ(Problem(Attention()), "");
   v1::Event own_input = Attention();
   own_input.mutable_attention_map()->set_input_number(2);
@@ -119,7 +119,7 @@ TEST(EventChecksTest, AnAttentionMapHoldsWhatItsSizesSay) {
   EXPECT_NE(Problem(wrong), "");
 }
 
-TEST(EventChecksTest, AProjectionHoldsWhatItsSizesSay) {
+TEST(EventChecksTest, ProjectionMustMatchItsSizes) {
   EXPECT_EQ(Problem(Projected()), "");
   v1::Event wrong = Projected();
   wrong.mutable_projection()->set_depths(3);

@@ -52,7 +52,7 @@ v1::Outcome Trained(double seconds, int64_t steps) {
   return outcome;
 }
 
-TEST(ExperimentSummaryTest, AnExperimentWithoutTrialsHasNoCells) {
+TEST(ExperimentSummaryTest, ExperimentWithoutTrialsHasNoCells) {
   EXPECT_THAT(ExperimentSummary().Summarize(false).cells(), IsEmpty());
 }
 
@@ -181,7 +181,7 @@ TEST(ExperimentSummaryTest, EndedAndUnknownTrialsDoNotChange) {
   EXPECT_EQ(summary.Summarize(false).SerializeAsString(), before);
 }
 
-TEST(ExperimentSummaryTest, TrialsMayHaveBeenEvaluatedAtDifferentLengths) {
+TEST(ExperimentSummaryTest, TrialsMayDifferInEvaluatedLengths) {
   ExperimentSummary summary;
   summary.Add(TrialAt(0));
   summary.Add(TrialAt(1));

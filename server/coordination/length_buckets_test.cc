@@ -22,7 +22,7 @@ TEST(LengthBuckets, NoBucketMixesSeenAndUnseenLengths) {
   EXPECT_EQ(buckets.Label(500), "481-520");
 }
 
-TEST(LengthBuckets, WidthsAreRoundWhereNoneDivides) {
+TEST(LengthBuckets, WidthsAreRoundIfNoneDivides) {
   EXPECT_EQ(LengthBuckets(20, 500).width(), 50);
   EXPECT_EQ(LengthBuckets(0, 500).width(), 50);
   EXPECT_EQ(LengthBuckets(0, 100'000).Label(100'000), "095001-100000");

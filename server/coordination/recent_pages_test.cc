@@ -44,7 +44,7 @@ TEST(RecentPages, KeepsNoPageThatWasReadBeforeAChange) {
   EXPECT_FALSE(pages.Find("e", Key("experiments/e"), ticket).has_value());
 }
 
-TEST(RecentPages, KeepsAFewPagesWhateverIsRead) {
+TEST(RecentPages, CacheIsBounded) {
   RecentPages pages;
   constexpr int kPages = 10'000;
   RecentPages::Ticket ticket;

@@ -108,7 +108,7 @@ TEST(RunningTrials, ReturnNewProgressFromEachReadersCursor) {
   EXPECT_THAT(trials.ProgressSince("e-1", Start("b").name, 10, slow), SizeIs(0));
 }
 
-TEST(RunningTrials, AccuraciesAreMeansOfBucketsAndOfTheUnseenLengths) {
+TEST(RunningTrials, AccuraciesAreMeansByBucketAndUnseen) {
   RunningTrials trials;
   trials.Apply({Start("a")});
   EXPECT_FALSE(trials.List()[0].unseen_accuracy.has_value());

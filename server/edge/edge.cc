@@ -26,30 +26,30 @@
 namespace lengthwise::server {
 namespace {
 
-// Bytes that wait for one side before the other is read no further.
+// With this many bytes waiting for one side, the edge stops reading from the other.
 constexpr size_t kMostPending = 256 << 10;
-// What one read takes at most, and how many reads one connection has in a turn.
+// Maximum size of a read, and maximum number of reads of one connection before others have a turn.
 constexpr size_t kReadBytes = 64 << 10;
 constexpr int kReadsInATurn = 8;
 // A buffer that is larger than this gives its memory back when it is empty.
 constexpr size_t kKeptBytes = 4 << 10;
 // The client's socket and both ends of the pair.
 constexpr int64_t kDescriptorsOfAConnection = 3;
-// For the database, checkpoints that are read and written, metrics, gRPC and the edge itself.
+// For the database, open checkpoints, metrics, gRPC and the edge itself.
 constexpr int64_t kReservedDescriptors = 256;
-// An untrusted connection that is younger keeps its place: a newcomer of its address is refused.
+// A younger untrusted connection is not evicted: a new connection from its address is refused.
 constexpr absl::Duration kLeastAge = absl::Seconds(2);
-// How long a client that was told why its connection ends may take to read it.
+// Time that a client has to read why its connection ends.
 constexpr absl::Duration kFarewell = absl::Seconds(1);
-// After an accept that failed for want of descriptors or memory.
+// Pause after accept failed because descriptors or memory ran out.
 constexpr absl::Duration kAcceptPause = absl::Milliseconds(100);
 
-// What epoll says an event is of: a connection's number times two, plus one for gRPC's side. The
-// numbers below are no connection's.
+// Tags of epoll events: twice a connection's number, plus one for gRPC's side. Smaller tags are the
+// wake descriptor (0) and the listeners (from 1).
 constexpr uint64_t kWake = 0;
 constexpr uint64_t kFirstConnection = 1 << 20;
 
-// For rates and ages: it does not jump.
+// For rates and ages, because setting the system clock does not move it.
 absl::Time SteadyNow() {
   return absl::UnixEpoch() + absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch());
 }
@@ -82,7 +82,7 @@ sockaddr_storage LocalAddress(int socket) {
   return address;
 }
 
-// The bytes that tell one host from another.
+// The bytes that identify a host.
 absl::string_view HostBytes(const sockaddr_storage& address) {
   if (address.ss_family == AF_INET) {
     const auto& ip = reinterpret_cast<const sockaddr_in&>(address).sin_addr;
@@ -146,8 +146,7 @@ struct Edge::Connection {
   enum class State {
     kHandshake,  // of TLS; gRPC does not know the connection
     kRelaying,
-    kClosing,  // gRPC has ended its side, or was cut off: what waits goes to the client, then all
-               // ends
+    kClosing,  // gRPC's side has ended; the connection closes once waiting bytes reach the client
   };
 
   explicit Connection(const FrameGuard::Limits& limits) : guard(limits) {}
@@ -157,14 +156,14 @@ struct Edge::Connection {
   platform::Descriptor client;
   platform::Descriptor inner;
   Ssl ssl;
-  std::string address;  // of Edge::addresses_
+  std::string address;  // key in Edge::addresses_
   std::shared_ptr<Peer> peer;
   std::string peer_name;
   FrameGuard guard;
-  std::string from_client;  // what the guard has not taken
+  std::string from_client;  // bytes that the guard has not taken yet
   std::string to_server;
   std::string to_client;
-  // Something may be there to read: epoll said so, and no read since found less than it asked for.
+  // A read may find bytes: epoll reported some, and no read since returned less than it asked for.
   bool client_is_readable = true;
   bool inner_is_readable = true;
   bool client_ended = false;
@@ -184,7 +183,7 @@ absl::StatusOr<std::unique_ptr<Edge>> Edge::Listen(Options options) {
   std::unique_ptr<Edge> edge(new Edge(std::move(options)));
   if (!edge->options_.encryption.certificate.empty()) {
     ASSIGN_OR_RETURN(edge->tls_, CreateServerTls(edge->options_.encryption));
-    // Of CheckReachable, which asks who answers and not whose it is.
+    // CheckReachable verifies no certificate: it checks that the server answers, not its identity.
     edge->client_tls_.reset(SSL_CTX_new(TLS_client_method()));
   }
   RETURN_IF_ERROR(edge->Bind());
@@ -206,7 +205,7 @@ Edge::~Edge() { Stop(absl::ZeroDuration()); }
 
 absl::Status Edge::Bind() {
   auto [host, port] = Split(options_.listen);
-  // Every address of the machine, of both families where it has both.
+  // "0.0.0.0" means every address of the machine, of IPv6 too if the machine has it.
   std::vector<Addresses> candidates;
   if (host == "0.0.0.0") candidates.push_back(Resolve("::", port, AI_PASSIVE | AI_NUMERICHOST));
   candidates.push_back(Resolve(host, port, AI_PASSIVE));
@@ -261,7 +260,7 @@ void Edge::Wake() {
 }
 
 void Edge::Run() {
-  // OpenSSL writes to sockets whose client may be gone.
+  // OpenSSL may write to a socket whose client is gone; SIGPIPE would end the server.
   sigset_t pipe;
   sigemptyset(&pipe);
   sigaddset(&pipe, SIGPIPE);
@@ -305,7 +304,7 @@ void Edge::Run() {
           trusted_.clear();
         }
         if (!stopping_) continue;
-        // No more from here on.
+        // A stopping server accepts no new connections.
         for (const platform::Descriptor& listener : listeners_) {
           epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, listener.get(), nullptr);
         }
@@ -354,7 +353,7 @@ void Edge::Run() {
 }
 
 void Edge::Accept(int listener) {
-  // Others have their turn after some.
+  // The loop is bounded so that a burst of new connections does not starve the others.
   for (int i = 0; i < 64 && !stopping_; ++i) {
     sockaddr_storage from = {};
     socklen_t size = sizeof(from);
@@ -363,7 +362,7 @@ void Edge::Accept(int listener) {
     if (!client.is_open()) {
       if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
         EdgeLog().Warning(absl::StrCat("cannot accept connections now: ", std::strerror(errno),
-                                       "; clients wait, and those that are connected go on"));
+                                       "; new clients wait, existing connections continue"));
         for (const platform::Descriptor& each : listeners_) {
           epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, each.get(), nullptr);
         }
@@ -372,7 +371,7 @@ void Edge::Accept(int listener) {
       return;
     }
     absl::string_view host = HostBytes(from);
-    // A client of IPv6 has all addresses of its /64 network.
+    // An IPv6 client can use every address of its /64 network.
     if (host.size() == 16) host = host.substr(0, 8);
     const std::string address(host);
     const int own_port = own_port_;
@@ -392,8 +391,8 @@ bool Edge::MakeRoom(const std::string& address) {
   if (untrusted_here >= std::min(options_.untrusted_connections_per_address,
                                  std::max<int64_t>(most_connections_ / 2, 1)) ||
       here >= std::max<int64_t>(most_connections_ / 2, 1)) {
-    EdgeLog().Warning(absl::StrCat("a client has ", here, " connections, ", untrusted_here,
-                                   " of them without a valid call, and gets no more"));
+    EdgeLog().Warning(absl::StrCat("one client address is at its limit: ", here, " connections, ",
+                                   untrusted_here, " of them without a valid call"));
     if (untrusted_here == 0) return false;
     Connection& oldest = *found->second.untrusted.front();
     if (SteadyNow() - oldest.opened < kLeastAge) return false;
@@ -402,8 +401,8 @@ bool Edge::MakeRoom(const std::string& address) {
   }
   if (untrusted_ >= options_.untrusted_connections ||
       static_cast<int64_t>(connections_.size()) >= most_connections_) {
-    EdgeLog().Warning(absl::StrCat("there are ", connections_.size(), " connections, ", untrusted_,
-                                   " of them without a valid call; the oldest of these ends"));
+    EdgeLog().Warning(absl::StrCat("the server is at its limit: ", connections_.size(),
+                                   " connections, ", untrusted_, " of them without a valid call"));
     if (untrusted_ == 0) return false;
     CloseOldestOfLargestAddress();
   }
@@ -432,8 +431,8 @@ void Edge::Open(int client, const std::string& address, std::string shown, bool 
   connection.opened = SteadyNow();
   connection.peer = std::make_shared<Peer>();
   connection.peer->address = std::move(shown);
-  // What the client sent beyond the limits of an untrusted connection goes on at once: it may be
-  // what the calls before it wait for.
+  // Wakes the relaying thread at once: earlier calls may wait for frames that the untrusted limits
+  // held back.
   connection.peer->on_trust = [this, id] {
     {
       platform::MutexLock lock(trusted_mutex_);
@@ -462,12 +461,12 @@ void Edge::Open(int client, const std::string& address, std::string shown, bool 
 bool Edge::ConnectToGrpc(Connection& connection) {
   std::array<int, 2> ends;
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends.data()) != 0) {
-    EdgeLog().Warning(absl::StrCat("cannot take a connection: ", std::strerror(errno)));
+    EdgeLog().Warning(absl::StrCat("cannot accept a connection: ", std::strerror(errno)));
     return false;
   }
   connection.inner = platform::Descriptor(ends[0]);
   platform::Descriptor grpcs(ends[1]);
-  // gRPC tells a call's peer by this name; no connection of this process had it before.
+  // gRPC reports this name as the call's peer, so it is unique to this connection.
   sockaddr_un name = {};
   name.sun_family = AF_UNIX;
   const std::string text = absl::StrCat("lengthwise-", getpid(), "-",
@@ -535,7 +534,7 @@ void Edge::Relay(Connection& connection) {
     if (!Flush(connection, moved)) return Destroy(connection);
   }
   if (connection.state == State::kClosing && connection.to_client.empty()) {
-    // The client hangs up when it has read this; its time to do so is limited.
+    // The client hangs up once it has read the rest. A timer limits how long it may take.
     if (connection.ssl != nullptr) {
       ERR_clear_error();
       SSL_shutdown(connection.ssl.get());
@@ -556,7 +555,7 @@ bool Edge::FromServer(Connection& connection, bool& moved) {
     return true;
   }
   if (size < 0 && (errno == EAGAIN || errno == EINTR)) return true;
-  // gRPC has ended the connection; what it said before goes out first.
+  // gRPC has ended the connection; its earlier bytes still go to the client.
   connection.state = Connection::State::kClosing;
   connection.inner = platform::Descriptor();
   SetTimer(connection, SteadyNow() + kFarewell);
@@ -572,7 +571,7 @@ bool Edge::FromClient(Connection& connection, bool& moved) {
     connection.guard.AppendOwnFrames(connection.to_client);
     return taken;
   };
-  // Both ways are full: the client waits.
+  // Back-pressure: the client waits while either direction is full.
   if (connection.to_server.size() >= kMostPending || connection.to_client.size() >= kMostPending) {
     return true;
   }
@@ -584,7 +583,7 @@ bool Edge::FromClient(Connection& connection, bool& moved) {
       moved = true;
     }
   }
-  // What must wait is no more than what is there.
+  // Reads nothing while the guard holds back a frame, so that `from_client` stays bounded.
   if (taken.ok() && connection.from_client.size() < 9 && !connection.client_ended &&
       connection.client_is_readable) {
     ssize_t size = 0;
@@ -651,7 +650,7 @@ bool Edge::Flush(Connection& connection, bool& moved) {
   while (!connection.to_server.empty() && connection.inner.is_open()) {
     const ssize_t size = send(connection.inner.get(), connection.to_server.data(),
                               connection.to_server.size(), MSG_NOSIGNAL);
-    // Where gRPC has hung up, its last words are still to be read.
+    // If gRPC has hung up, its last bytes are still to be read, so the connection stays.
     if (size < 0) {
       if (errno != EAGAIN && errno != EINTR) connection.to_server.clear();
       break;
@@ -749,8 +748,8 @@ void Edge::Watch(Connection& connection) {
     if (connection.state == State::kRelaying) SetTimer(connection, connection.guard.retry_at());
   }
   const auto set = [this](int descriptor, uint32_t& now, uint32_t wanted, uint64_t what) {
-    // One that is watched for nothing would still tell of its other end's hanging up, again and
-    // again.
+    // epoll reports a hang-up even for a descriptor watched for no events, which would make this
+    // loop spin.
     if (now == wanted) return;
     epoll_event event = {.events = wanted, .data = {.u64 = what}};
     const int operation = now == 0 ? EPOLL_CTL_ADD : wanted == 0 ? EPOLL_CTL_DEL : EPOLL_CTL_MOD;
@@ -780,7 +779,7 @@ absl::Status Edge::CheckReachable(absl::Duration patience) {
     return left > 0 && poll(&one, 1, static_cast<int>(left)) == 1;
   };
   sockaddr_storage to = LocalAddress(listeners_.front().get());
-  // A socket of every address is reached on the loopback.
+  // A socket bound to every address is reachable on the loopback address.
   if (to.ss_family == AF_INET) {
     auto& ip = reinterpret_cast<sockaddr_in&>(to).sin_addr;
     if (ip.s_addr == htonl(INADDR_ANY)) ip.s_addr = htonl(INADDR_LOOPBACK);
@@ -791,7 +790,7 @@ absl::Status Edge::CheckReachable(absl::Duration patience) {
   const platform::Descriptor client(
       socket(to.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!client.is_open()) return absl::UnavailableError(std::strerror(errno));
-  // Its port is known before it connects: the edge tells it from others.
+  // Binds before connecting, so that the edge recognizes this connection by its port.
   sockaddr_storage from = to;
   (from.ss_family == AF_INET ? reinterpret_cast<sockaddr_in&>(from).sin_port
                              : reinterpret_cast<sockaddr_in6&>(from).sin6_port) = 0;

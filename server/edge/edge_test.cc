@@ -1,4 +1,4 @@
-// The edge with and without gRPC behind it. What it does for calls is in rpc_server_test.cc.
+// Tests of the edge with and without gRPC behind it. rpc_server_test.cc tests it with calls.
 #include "server/edge/edge.h"
 
 #include "gmock/gmock.h"
@@ -9,7 +9,7 @@ namespace {
 
 using ::testing::MatchesRegex;
 
-TEST(Edge, SaysThatItCannotBeReachedWhileNothingAnswers) {
+TEST(Edge, UnreachableWhileNothingAnswers) {
   const auto edge = Edge::Listen({.listen = "127.0.0.1:0"});
   ASSERT_TRUE(edge.ok()) << edge.status();
   const absl::Status status = (*edge)->CheckReachable(absl::Milliseconds(50));
@@ -24,12 +24,12 @@ TEST(Edge, ListensOnEveryKindOfAddress) {
   }
 }
 
-TEST(Edge, AnAddressOfAnotherMachineIsRefused) {
+TEST(Edge, AddressOfAnotherMachineIsRefused) {
   EXPECT_EQ(Edge::Listen({.listen = "192.0.2.1:0"}).status().code(),
             absl::StatusCode::kFailedPrecondition);
 }
 
-TEST(Edge, ACertificateThatIsNoneIsRefused) {
+TEST(Edge, MalformedCertificateIsRefused) {
   Edge::Options options;
   options.listen = "127.0.0.1:0";
   options.encryption = {.certificate = "-----BEGIN CERTIFICATE-----\nnone\n", .key = "none"};

@@ -29,7 +29,7 @@ std::string Frame(int type, int flags, uint32_t stream, const std::string& paylo
 
 std::string OpenStream(uint32_t id) { return Frame(kHeaders, kEndHeaders, id, "headers"); }
 std::string ResetOf(uint32_t id) { return Frame(kRstStream, 0, id, Number(8, 4)); }
-// The five bytes before a message, and the message.
+// A message with its five-byte prefix.
 std::string Message(size_t size) {
   return std::string(1, '\0') + Number(size, 4) + std::string(size, 'x');
 }
@@ -48,7 +48,7 @@ class FrameGuardTest : public testing::Test {
     return limits;
   }
 
-  // What the server sees of `bytes`; what was not taken comes before the next.
+  // Returns the bytes that the server sees. Bytes that the guard did not take go first next time.
   std::string Client(const std::string& bytes) {
     waiting_ += bytes;
     std::string seen;
@@ -69,7 +69,7 @@ class FrameGuardTest : public testing::Test {
   absl::Status status_;
 };
 
-TEST_F(FrameGuardTest, OrdinaryCallsPassUnchangedHoweverTheyAreSplit) {
+TEST_F(FrameGuardTest, OrdinaryCallsPassUnchanged) {
   std::string sent = absl::StrCat(kPreface, Frame(kSettings, 0, 0));
   for (const uint32_t id : {1, 3}) {
     sent += Frame(kHeaders, 0, id, "some") + Frame(kContinuation, kEndHeaders, id, "more");
@@ -98,7 +98,7 @@ TEST_F(FrameGuardTest, OrdinaryCallsPassUnchangedHoweverTheyAreSplit) {
   }
 }
 
-TEST_F(FrameGuardTest, AStreamBeyondTheLimitWaitsForOneToEnd) {
+TEST_F(FrameGuardTest, StreamBeyondTheLimitWaits) {
   Client(kPreface);
   EXPECT_EQ(Client(OpenStream(1) + OpenStream(3) + OpenStream(5) + OpenStream(7)),
             OpenStream(1) + OpenStream(3) + OpenStream(5));
@@ -124,7 +124,7 @@ TEST_F(FrameGuardTest, ResetsWaitForTheirRate) {
   EXPECT_EQ(guard_.open_streams(), 0);
 }
 
-TEST_F(FrameGuardTest, AHeaderBlockWithoutEndIsRefused) {
+TEST_F(FrameGuardTest, EndlessHeaderBlockIsRefused) {
   Client(kPreface);
   Client(Frame(kHeaders, 0, 1, std::string(60, 'x')));
   Client(Frame(kContinuation, 0, 1, std::string(20, 'x')));
@@ -160,7 +160,7 @@ TEST_F(FrameGuardTest, NonsenseIsRefused) {
               HasSubstr("padding"));
 }
 
-TEST_F(FrameGuardTest, ALargeMessageEndsItsCallBeforeItIsThere) {
+TEST_F(FrameGuardTest, LargeMessageEndsItsCallEarly) {
   Client(kPreface);
   Client(OpenStream(1) + OpenStream(3));
   const std::string start = Frame(kData, 0, 1, Message(1001).substr(0, 8));
@@ -181,7 +181,7 @@ TEST_F(FrameGuardTest, ALargeMessageEndsItsCallBeforeItIsThere) {
   EXPECT_EQ(Client(larger), larger);
 }
 
-TEST_F(FrameGuardTest, ALargeMessageAfterTheAnswerBeganIsReset) {
+TEST_F(FrameGuardTest, LargeMessageAfterAnAnswerIsReset) {
   Client(kPreface);
   Client(OpenStream(1));
   Server(Frame(kHeaders, kEndHeaders, 1, "headers"));
@@ -192,7 +192,7 @@ TEST_F(FrameGuardTest, ALargeMessageAfterTheAnswerBeganIsReset) {
   EXPECT_EQ(told, Frame(kRstStream, 0, 1, Number(11, 4)));
 }
 
-TEST_F(FrameGuardTest, UnfinishedMessagesAreCountedUntilTheirStreamEnds) {
+TEST_F(FrameGuardTest, CountsUnfinishedMessagesUntilStreamEnd) {
   Client(kPreface);
   Client(OpenStream(1) + Frame(kData, 0, 1, Message(500).substr(0, 105)));
   Client(OpenStream(3) + Frame(kData, 0, 3, Message(500).substr(0, 55)));
@@ -214,7 +214,7 @@ TEST_F(FrameGuardTest, OwnFramesStandBetweenTheServers) {
   EXPECT_EQ(Server(answer.substr(12)), answer.substr(12) + Frame(kRstStream, 0, 1, Number(11, 4)));
 }
 
-TEST_F(FrameGuardTest, TheServerSeesTheStartOfAnotherProtocolAndNoMore) {
+TEST_F(FrameGuardTest, ServerSeesOnlyTheStartOfAnotherProtocol) {
   const std::string hello = "\x16\x03\x01 a TLS ClientHello where plain text is spoken";
   EXPECT_EQ(Client(hello), hello.substr(0, 24));
   EXPECT_EQ(Client("more"), "");

@@ -76,7 +76,7 @@ TEST(Authorization, EveryRpcHasExactlyOneEntry) {
   EXPECT_EQ(lines.size(), methods.size());
 }
 
-TEST(Authorization, EveryRpcThatMayChangeSomethingIsInTheAuditLog) {
+TEST(Authorization, EveryChangingRpcIsAudited) {
   // Workers call these all the time, and trials' histories record the results.
   const std::set<std::string> frequent = {"AcquireLease", "Heartbeat", "ReleaseLease",
                                           "StreamEvents", "UploadArtifact"};
@@ -89,8 +89,7 @@ TEST(Authorization, EveryRpcThatMayChangeSomethingIsInTheAuditLog) {
     const Rule& rule = *FindRule(method);
     EXPECT_EQ(rule.audit == Audit::kEveryCall, !reads && frequent.count(name) == 0) << method;
     if (rule.audit != Audit::kEveryCall) continue;
-    EXPECT_NE(absl::StrCat(rule.resource, rule.made), "")
-        << method << " says nothing of its object";
+    EXPECT_NE(absl::StrCat(rule.resource, rule.made), "") << method << " does not name its object";
     for (absl::string_view path : absl::StrSplit(rule.resource, ' ', absl::SkipEmpty())) {
       EXPECT_TRUE(HasField(method, path, true)) << method << " has no " << path;
     }

@@ -74,7 +74,7 @@ TEST_F(QuotasTest, DefaultsAllowASweepAndItsWatchers) {
   }
 }
 
-TEST_F(QuotasTest, AStreamMayOutliveTheQuotas) {
+TEST_F(QuotasTest, StreamMayOutliveTheQuotas) {
   Quotas::Stream stream;
   {
     Quotas quotas = Make({});

@@ -18,12 +18,14 @@ int main(int argc, char** argv) {
   int64_t events = 1'000'000;
   int workers = 0;
   bool storms = false;
-  CLI::App app("Simulates servers, workers and users, and checks what the server promises");
+  CLI::App app(
+      "Simulates a server, workers and users under random faults and checks the server's promises");
   app.add_option("--first_seed", first_seed)->capture_default_str();
-  app.add_option("--seeds", seeds, "How many")->capture_default_str();
-  app.add_option("--events", events, "Of each")->capture_default_str();
-  app.add_option("--workers", workers, "Of each; 0: 3 to 8, by the seed")->capture_default_str();
-  app.add_flag("--storms", storms, "A third of the workers stops at once, again and again");
+  app.add_option("--seeds", seeds, "Number of simulations")->capture_default_str();
+  app.add_option("--events", events, "Events per simulation")->capture_default_str();
+  app.add_option("--workers", workers, "Workers per simulation. 0: 3 to 8, depending on the seed")
+      ->capture_default_str();
+  app.add_flag("--storms", storms, "A third of the workers stops at the same time, repeatedly");
   CLI11_PARSE(app, argc, argv);
   char directory[] = "/tmp/lengthwise_simulation_XXXXXX";
   if (mkdtemp(directory) == nullptr) {

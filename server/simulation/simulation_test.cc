@@ -58,7 +58,7 @@ TEST(SimulationTest, LargeFleetWithWallTimeStormsKeepsThePromise) {
   EXPECT_GT(simulation.promise().successes(), 1000);
 }
 
-TEST(SimulationTest, ASeedReplaysExactly) {
+TEST(SimulationTest, SeedReplaysExactly) {
   Simulation first(OptionsOf(99, 20'000));
   ASSERT_EQ(first.Run(), "");
   Simulation second(OptionsOf(99, 20'000));

@@ -43,7 +43,7 @@ void Execute(const std::string& path, const std::string& sql) {
   sqlite3_close(database);
 }
 
-TEST(SqliteStorageTest, ADatabaseOfANewerProgramIsRefused) {
+TEST(SqliteStorageTest, NewerDatabaseIsRefused) {
   const std::string path = NewPath("newer");
   ASSERT_TRUE(OpenSqliteStorage(path).ok());
   Execute(path, "INSERT INTO schema_migrations VALUES (1000, 0)");
@@ -58,7 +58,7 @@ TEST(SqliteStorageTest, DatabaseOfAnotherProgramIsRefused) {
   EXPECT_EQ(OpenSqliteStorage(path).status().code(), absl::StatusCode::kFailedPrecondition);
 }
 
-TEST(SqliteStorageTest, APathThatCannotBeOpenedIsNamed) {
+TEST(SqliteStorageTest, UnopenablePathIsNamed) {
   const absl::Status status = OpenSqliteStorage("/no/such/directory/file.db").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()), HasSubstr("/no/such/directory/file.db"));
@@ -120,7 +120,7 @@ TEST(SqliteStorageTest, DatabaseOfAnOlderProgramIsShrunkAtTheStart) {
   EXPECT_TRUE(*(*storage)->writer().CleanUp());
 }
 
-TEST(SqliteStorageTest, LargeExperimentIsDeletedInPartsAcrossRestarts) {
+TEST(SqliteStorageTest, DeletionContinuesAcrossRestarts) {
   const std::string path = NewPath("parts");
   constexpr int kTrials = 2500;
   const auto count = [&](const char* query) {

@@ -294,7 +294,7 @@ TEST_P(StorageConformanceTest, ListsPacksOfAnExperiment) {
   EXPECT_EQ(packs[1].key, pack.key);
 }
 
-TEST_P(StorageConformanceTest, AnAttemptsSequenceNumberIsStoredOnce) {
+TEST_P(StorageConformanceTest, SequenceNumberIsStoredOnce) {
   const TrialRecord trial = Trial(Insert("sort", 1), 0);
   ASSERT_TRUE(writer().Begin().ok());
   Append(trial, 1, 1, 10, v1::Event::kTrainingPoints);
@@ -407,7 +407,7 @@ TEST_P(StorageConformanceTest, RemembersWhichExperimentsWereDeleted) {
   }
 }
 
-TEST_P(StorageConformanceTest, RemembersRequestsWhoseExperimentWasDeleted) {
+TEST_P(StorageConformanceTest, RemembersRequestsOfDeletedExperiments) {
   ExperimentRecord experiment = Insert("sort", 1);
   experiment.request_id = "r";
   experiment.request_fingerprint = "f";
@@ -423,7 +423,7 @@ TEST_P(StorageConformanceTest, RemembersRequestsWhoseExperimentWasDeleted) {
   EXPECT_EQ(found->experiment_id, "sort-1");
 }
 
-TEST_P(StorageConformanceTest, TheLeaseKeyStays) {
+TEST_P(StorageConformanceTest, LeaseKeyStays) {
   const LeaseKey key = storage_->lease_key();
   EXPECT_GE(key.key.size(), 16u);
   EXPECT_EQ(key.first_token, 1);

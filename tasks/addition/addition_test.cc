@@ -163,7 +163,7 @@ TEST(DecimalAdditionTest, FewHintSymbolsCanBeUsed) {
   EXPECT_THAT(std::string(none->Check(3).message()), HasSubstr("has no effect without"));
 }
 
-TEST(DecimalAdditionTest, TheVocabularyHas116TokensAndPadding) {
+TEST(DecimalAdditionTest, VocabularyHas116TokensAndPadding) {
   const AdditionTask task;
   EXPECT_EQ(task->vocabulary(), 117);
   EXPECT_EQ(task->end_token(), 115);
@@ -239,7 +239,7 @@ Tokens Written(const std::string& digits, bool end = true) {
   return tokens;
 }
 
-TEST(CompareTest, AnAnswerIsExactWithItsEnd) {
+TEST(CompareTest, AnswerIsExactWithItsEnd) {
   const AdditionTask task = Plain("reversed");
   EXPECT_TRUE(task->Compare(kSum, Written("180")).is_exact);
   EXPECT_TRUE(task->Compare(kSum, Written(" 18  0")).is_exact) << "blanks count for nothing";

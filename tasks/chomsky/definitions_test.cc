@@ -113,7 +113,7 @@ TEST(ParametersTest, ModulusShiftsTheOperatorTokens) {
   EXPECT_EQ(CatalogueTask("cycle_navigation", parameters).Solve({0, 0}, 1), Tokens{5});
 }
 
-TEST(ParametersTest, TheLargestModulusDoesNotOverflow) {
+TEST(ParametersTest, LargestModulusDoesNotOverflow) {
   catalogue::Parameters parameters;
   parameters.Set("modulus", int64_t{1000});
   // (999*999) = (-1)(-1)

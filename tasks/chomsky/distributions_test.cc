@@ -107,7 +107,7 @@ TEST(SolveEquationTest, UnknownFollowsAUniformPlace) {
   EXPECT_TRUE(Fits(counts[{true}], {4, 2}));
 }
 
-TEST(SolveEquationTest, TheUnknownIsUniform) {
+TEST(SolveEquationTest, UnknownIsUniform) {
   const CatalogueTask task("solve_equation");
   std::vector<int64_t> targets(5);
   for (uint32_t row = 0; row < kDraws; ++row) {
@@ -173,7 +173,7 @@ INSTANTIATE_TEST_SUITE_P(AllTasks, BinaryOperandsTest,
                          ::testing::Values("binary_addition", "binary_multiplication"),
                          [](const auto& info) { return info.param; });
 
-TEST(ComputeSqrtTest, TheNumberIsUniformAndPositive) {
+TEST(ComputeSqrtTest, NumberIsUniformAndPositive) {
   const std::map<Tokens, int64_t> counts = CountInputs(CatalogueTask("compute_sqrt"), 4);
   ASSERT_EQ(counts.size(), 15U);
   EXPECT_EQ(counts.count({0, 0, 0, 0}), 0U);

@@ -65,7 +65,7 @@ TEST_P(EveryTaskTest, EveryOutputTokenOccurs) {
 
 // Compares samples whose inputs are permutations of each other. Their targets must all agree
 // exactly for the tasks that the entry declares permutation-invariant.
-TEST_P(EveryTaskTest, PermutationInvarianceIsAsTheEntrySays) {
+TEST_P(EveryTaskTest, PermutationInvarianceMatchesTheEntry) {
   std::map<std::vector<int32_t>, std::set<std::vector<int32_t>>> targets_by_tokens;
   size_t orders = 0;
   for (uint32_t row = 0; row < 3000; ++row) {
@@ -83,7 +83,7 @@ TEST_P(EveryTaskTest, PermutationInvarianceIsAsTheEntrySays) {
   EXPECT_EQ(entry().permutation_invariant || is_a_parity, !depends);
 }
 
-TEST_P(EveryTaskTest, GuessingAccuracyIsAsTheEntrySays) {
+TEST_P(EveryTaskTest, GuessingAccuracyMatchesTheEntry) {
   const bool terminated = HasTerminator(*task_);
   random::Stream guesses(1, random::Purpose::kPreview, 0);
   int64_t right = 0, places = 0;

@@ -102,7 +102,7 @@ TEST_F(ExampleSetTest, SpacesDoNotDistinguishInputs) {
   EXPECT_THAT(characters->warnings, IsEmpty());
 }
 
-TEST_F(ExampleSetTest, FractionsMakeAllValuesNumbers) {
+TEST_F(ExampleSetTest, FractionMakesAllValuesNumbers) {
   const auto loaded = LoadText(
       "{\"input\": [1, 2], \"target\": [3]}\n"
       "{\"input\": [0.5, -1], \"target\": [1.75]}\n",
@@ -136,10 +136,10 @@ TEST_F(ExampleSetTest, IgnoresByteOrderMarkAndBlankLines) {
   const auto other = LoadText("\xEF\xBB\xBF{\"input\": [1], \"target\": [1]}\r\n\r\n   \n", kTest);
   ASSERT_TRUE(other.ok()) << other.status();
   EXPECT_EQ(other->set->symbols, plain->set->symbols);
-  EXPECT_NE(other->train_sha256, plain->train_sha256) << "the file is what is stored";
+  EXPECT_NE(other->train_sha256, plain->train_sha256) << "the hash covers the file's bytes";
 }
 
-TEST_F(ExampleSetTest, TheHashIsThatOfTheFile) {
+TEST_F(ExampleSetTest, HashMatchesTheFile) {
   const std::string train = "{\"input\": [1], \"target\": [1]}";
   const auto loaded = LoadText(train, kTest);
   ASSERT_TRUE(loaded.ok()) << loaded.status();
@@ -147,7 +147,7 @@ TEST_F(ExampleSetTest, TheHashIsThatOfTheFile) {
   EXPECT_EQ(loaded->train_bytes, static_cast<int64_t>(train.size()));
 }
 
-TEST_F(ExampleSetTest, EveryBadLineIsNamedUpToTwenty) {
+TEST_F(ExampleSetTest, NamesUpToTwentyBadLines) {
   std::string train;
   for (int i = 0; i < 30; ++i) train += "{\"input\": [1, 1]}\n";
   const std::vector<std::string> lines = absl::StrSplit(Refusal(train), '\n');
@@ -179,7 +179,7 @@ TEST_F(ExampleSetTest, UnseenSymbolsAreNamed) {
       HasSubstr("my_train.jsonl:1: has the symbol 70000, expected integers from 0 to 65535"));
 }
 
-TEST_F(ExampleSetTest, FilesThatAreNotExamplesAreRefused) {
+TEST_F(ExampleSetTest, RefusesMalformedFiles) {
   EXPECT_THAT(Refusal(""), HasSubstr("my_train.jsonl: has no examples"));
   EXPECT_THAT(Refusal("\xEF\xBB\xBF\r\n"), HasSubstr("has no examples"));
   EXPECT_THAT(Refusal("{\"input\": [1], \"target\": [1]}\n{\"input\": [1], \"tar"),
@@ -199,7 +199,7 @@ TEST_F(ExampleSetTest, EndlessLineIsNamedAndSkipped) {
 }
 
 // A file may still be growing while it is read, such as the output of a running program.
-TEST_F(ExampleSetTest, FileThatChangesMeanwhileIsRefused) {
+TEST_F(ExampleSetTest, FileChangedWhileReadingIsRefused) {
   const std::string path = absl::StrCat(::testing::TempDir(), "/growing.jsonl");
   ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
   std::thread writer([&] { std::ofstream(path) << kTest; });
@@ -210,7 +210,7 @@ TEST_F(ExampleSetTest, FileThatChangesMeanwhileIsRefused) {
             "growing.jsonl: changed while it was being read; try again when it is complete");
 }
 
-TEST_F(ExampleSetTest, AFileWithAKnownHashMustHaveIt) {
+TEST_F(ExampleSetTest, FileMustMatchItsKnownHash) {
   File train = Write("known.jsonl", Counting(400));
   train.sha256 = platform::Sha256Hex(Counting(400));
   Problems problems;
@@ -219,7 +219,7 @@ TEST_F(ExampleSetTest, AFileWithAKnownHashMustHaveIt) {
   EXPECT_EQ(Load(train, {}, {}, problems).status().code(), absl::StatusCode::kUnavailable);
 }
 
-TEST_F(ExampleSetTest, AMissingFileIsNotFound) {
+TEST_F(ExampleSetTest, MissingFileIsNotFound) {
   Problems problems;
   const auto loaded =
       Load({.path = ::testing::TempDir() + "/nowhere", .name = "nowhere"}, {}, {}, problems);

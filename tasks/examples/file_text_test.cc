@@ -105,7 +105,7 @@ TEST(FileTextTest, TrainingDrawsOnlyTheGivenSizes) {
   EXPECT_EQ(text.LongestTrainingExample(2, 2), 0);
 }
 
-TEST(FileTextTest, AnswersAreExactOnlyAsAWhole) {
+TEST(FileTextTest, OnlyCompleteAnswersAreExact) {
   const FileText text = TextOfFiles(Line("ab", "abc", 2), Line("ab", "abc", 2));
   random::Stream stream(0, random::Purpose::kTrainingSamples, 1, 0);
   const TextExample example = text.Sample(2, true, stream);  // a b | a b c end

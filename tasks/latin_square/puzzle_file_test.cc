@@ -65,7 +65,7 @@ TEST(PuzzleFileTest, RefusesContradictions) {
               HasSubstr("human_accuracy 97"));
 }
 
-TEST(PuzzleFileTest, AnAbsentFileIsNotFound) {
+TEST(PuzzleFileTest, AbsentFileIsNotFound) {
   const auto puzzles = ReadPuzzleFile("/nowhere/puzzles.json");
   EXPECT_EQ(puzzles.status().code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(puzzles.status().message()), HasSubstr("/nowhere/puzzles.json"));

@@ -33,7 +33,7 @@ TEST(AlgorithmicTest, ComputesExamplesWorkedByHand) {
   EXPECT_EQ(EntryTask(Sorting()).Solve(x), (Numbers{-7, -1, 2, 3, 4, 4, 0}));
 }
 
-TEST(AlgorithmicTest, ASubarrayIsNeverEmpty) {
+TEST(AlgorithmicTest, SubarrayIsNeverEmpty) {
   EXPECT_EQ(EntryTask(CumulativeMaxSumSubarray()).Solve({-3, -5, -1, 0}), (Numbers{-3, -3, -1, 0}));
 }
 
@@ -93,7 +93,7 @@ TEST_P(EveryAlgorithmTest, ScratchpadIsOptionalAndUnscored) {
   EXPECT_EQ(task_->Rows(8), 9);
 }
 
-TEST_P(EveryAlgorithmTest, ABatchMadeInPartsIsTheBatch) {
+TEST_P(EveryAlgorithmTest, BatchMadeInPartsIsIdentical) {
   const Domain domain{.n = 4, .scale = 2};
   const auto make = [&](DrawnVector& all, uint32_t first, uint32_t count) {
     SampleBatch(*task_, 3, random::Purpose::kTrainingSamples, 7, domain, first, count,

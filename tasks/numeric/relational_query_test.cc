@@ -185,7 +185,7 @@ TEST(RelationalQueryTest, UnseenMarksFollowThePapersText) {
   EXPECT_EQ(marks, (std::set<char>{'-', '*'}));
 }
 
-TEST(RelationalQueryTest, TokenizedNumbersAreTheSameNumbers) {
+TEST(RelationalQueryTest, TokenizedNumbersAreUnchanged) {
   catalogue::Parameters parameters;
   parameters.Set("tokenize_numbers", true);
   const EntryTask task(RelationalQuery(), parameters), numbers(RelationalQuery());

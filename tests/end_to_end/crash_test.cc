@@ -282,8 +282,8 @@ TEST(CrashTest, KilledLanguageModelHasTheUndisturbedHistory) {
   EXPECT_TRUE(Fold(ReadAll(disturbed, name)) == expected);
 }
 
-// As after the death of the server's machine, when another one starts it on the replicated volume.
-TEST(CrashTest, WorkerAndWatcherFollowTheServerToAnotherAddress) {
+// Failover: the server's machine dies, and another one starts the server on the replicated volume.
+TEST(CrashTest, WorkerAndWatcherFollowAFailover) {
   const std::string directory = ::testing::TempDir() + "/failover";
   Server server(directory, absl::Seconds(60));
   const std::string port = ":" + std::to_string(FreePort({"127.0.0.1", "127.0.0.2"}));
@@ -315,7 +315,7 @@ TEST(CrashTest, WorkerAndWatcherFollowTheServerToAnotherAddress) {
       << "the history of a run without a failover";
 }
 
-TEST(CrashTest, TwoWatchersAndALateOneSeeTheSameEvents) {
+TEST(CrashTest, LateWatcherSeesTheSameEvents) {
   const std::string directory = ::testing::TempDir() + "/watchers";
   Server server(directory, absl::Seconds(60));
   server.Start();

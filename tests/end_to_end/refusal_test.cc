@@ -197,7 +197,7 @@ INSTANTIATE_TEST_SUITE_P(
     }),
     [](const auto& test) { return test.param.name; });
 
-TEST_F(RefusalTest, ATypedRequestIsCheckedTheSame) {
+TEST_F(RefusalTest, TypedRequestGetsTheSameChecks) {
   v1::CreateExperimentRequest request = TypedRequest();
   request.mutable_specification()->set_learning_rates(0, std::numeric_limits<double>::quiet_NaN());
   request.mutable_specification()->mutable_evaluation()->set_lengths(0, -5);

@@ -106,7 +106,7 @@ TEST_F(ReleaseTest, ThisClientAsksAnOldServer) {
   EXPECT_THAT(Train({old_.server, old_.worker, kClient}), HasSubstr("tiny-1"));
 }
 
-TEST_F(ReleaseTest, OldServerRefusesThisWorkerWithBothVersions) {
+TEST_F(ReleaseTest, OldServerNamesBothVersions) {
   EXPECT_THAT(RefusalOf(kWorker, old_.server),
               HasSubstr(absl::StrCat("version ", platform::kWorkerApiVersion,
                                      " of the worker API, the server with 1")));

@@ -86,7 +86,7 @@ TEST(UnreliableDiskTest, FailedSyncLosesPagesUntilDropped) {
   disk.FailSyncs(ENOSPC, 1, 1);
   EXPECT_FALSE(write_and_sync("missing"));
   EXPECT_TRUE(write_and_sync("MISSING")) << "the disk reports success afterwards";
-  EXPECT_EQ(*platform::ReadFile(path), "MISSING") << "memory shows what the disk does not have";
+  EXPECT_EQ(*platform::ReadFile(path), "MISSING") << "memory shows data missing on disk";
   EXPECT_EQ(platform::DropCachedPages(path), absl::OkStatus());
   EXPECT_EQ(*platform::ReadFile(path), "durable");
 

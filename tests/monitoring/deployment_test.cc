@@ -43,7 +43,7 @@ std::vector<std::string> Options(const std::string& text) {
   return options;
 }
 
-TEST(SystemdTest, TheUnitsAreValid) {
+TEST(SystemdTest, UnitsAreValid) {
   if (FindProgram("systemd-analyze").empty()) GTEST_SKIP() << "systemd-analyze is not installed";
   // It checks that the programs exist; any executable will do.
   const std::string directory = testing::TempDir() + "/units";
@@ -180,7 +180,7 @@ TEST(CollectTest, CollectedProgramsAreSelfContained) {
   std::filesystem::remove_all(directory);
 }
 
-TEST(ComposeTest, TheFileIsValid) {
+TEST(ComposeTest, FileIsValid) {
   if (FindProgram("docker-compose").empty()) GTEST_SKIP() << "docker-compose is not installed";
   const CommandResult result =
       RunCommand({FindProgram("docker-compose"), "-f", "deploy/compose.yaml", "config", "--quiet"});

@@ -36,11 +36,11 @@ class PrometheusRulesTest : public testing::Test {
   }
 };
 
-TEST_F(PrometheusRulesTest, TheConfigurationIsValid) {
+TEST_F(PrometheusRulesTest, ConfigurationIsValid) {
   ExpectOk({"check", "config", std::string(kDirectory) + "prometheus.yml"});
 }
 
-TEST_F(PrometheusRulesTest, TheRulesAreValid) {
+TEST_F(PrometheusRulesTest, RulesAreValid) {
   ExpectOk({"check", "rules", "--lint-fatal", std::string(kDirectory) + "recording_rules.yml",
             std::string(kDirectory) + "alerts.yml"});
 }

@@ -334,7 +334,7 @@ class RestartTest(unittest.TestCase):
 
     def test_watch_gives_up_without_a_server(self):
         server = service.Server()
-        # Of two addresses, the first of which nobody listens at.
+        # The server listens only at the second of two addresses.
         experiment = lengthwise.Client(f"127.0.0.1:1, {server.address}").submit(service.specification("gone"))
         experiment.trial(0).cancel()
         watch = experiment.watch(patience=0.5)
