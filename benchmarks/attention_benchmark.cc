@@ -1,11 +1,12 @@
 // Attention by our kernels and by LibTorch's operators, on one thread or on a GPU.
 //
-// Fused and Plain: forward and backward pass, batch 128, 8 heads of 8 features, as in the training
-// step.
+// Fused and Plain: forward and backward pass with the training step's sizes: batch 128, 8 heads of
+// 8 features.
 //
-// Evaluated, EvaluatedPlain and EvaluatedFactored: the forward pass of the encoding "relative" on
-// drawn positions, its terms included, d_model 64: as a CPU evaluates; by operators with R of all
-// pairs; and by operators without R (models/encodings/difference_logits.h).
+// Evaluated, EvaluatedPlain and EvaluatedFactored: forward pass of the encoding "relative" on drawn
+// positions, including its terms, d_model 64. Evaluated is the CPU's evaluation. EvaluatedPlain
+// uses operators with R of all pairs, EvaluatedFactored operators without R
+// (models/encodings/difference_logits.h).
 //
 //   bazel run -c opt //benchmarks:attention -- [--device=cuda]
 #include <algorithm>
@@ -98,7 +99,7 @@ struct Evaluation {
         projection(Leaf({1, kWidth, kWidth}).detach()),
         content_bias(Leaf({1, kHeads, kHeadSize}).detach()),
         position_bias(Leaf({1, kHeads, kHeadSize}).detach()),
-        // Of 2,048, without a pattern.
+        // n of 2,048 positions, evenly spread.
         positions(at::arange(n, at::TensorOptions(device).dtype(at::kLong))
                       .mul(2048 / n)
                       .add(1)
@@ -107,7 +108,7 @@ struct Evaluation {
   at::Tensor qkv, projection, content_bias, position_bias, positions;
 };
 
-// As Relative::RowsAtOnce of models/encodings/relative.cc.
+// Same as Relative::RowsAtOnce of models/encodings/relative.cc.
 int64_t RowsAtOnce(int64_t n) {
   return std::clamp((int64_t{1} << 22) / (n * kWidth), int64_t{1}, n);
 }

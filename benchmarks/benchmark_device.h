@@ -20,9 +20,9 @@ inline bool HasCudaDevice() {
          at::detail::getCUDAHooks().deviceCount() > 0;
 }
 
-// Removes `--device=cpu` or `--device=cuda` from the arguments and returns the device: the CPU
-// without one. Says "skipped: no CUDA device" and exits with 0 where there is none; exits with 2
-// for another name.
+// Removes `--device=cpu` or `--device=cuda` from the arguments and returns the device. Default: the
+// CPU. Prints "skipped: no CUDA device" and exits with 0 if there is none. Exits with 2 for another
+// name.
 inline at::Device TakeDevice(int& argc, char** argv) {
   const std::string flag = "--device=";
   std::string name = "cpu";
@@ -48,7 +48,7 @@ inline at::Device TakeDevice(int& argc, char** argv) {
   return at::Device(at::kCUDA, 0);
 }
 
-// Waits until the device has finished what was started on it.
+// Waits until the device has finished all work started on it.
 inline void WaitFor(const at::Device& device) {
   if (device.is_cpu()) return;
   c10::impl::VirtualGuardImpl(device.type()).getStream(device).synchronize();

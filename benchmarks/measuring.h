@@ -40,7 +40,7 @@ inline double Mean(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-// Fastest of a few repetitions, in seconds, the last of them after the device was waited for.
+// Shortest time of a few repetitions, in seconds. Waits for the device after each.
 template <typename Body>
 double Fastest(const at::Device& device, const Body& body) {
   double best = 1e9;
@@ -54,8 +54,8 @@ double Fastest(const at::Device& device, const Body& body) {
   return best;
 }
 
-// Prints the limits of the device, a CPU on the calling thread's number of threads: a large
-// product, one of the given shape, and a copy.
+// Prints the device's limits: the speed of a large product, of a product of the given shape, and of
+// a copy. A CPU uses the calling thread's number of threads.
 inline void PrintRoofline(const at::Device& device, int64_t rows, int64_t inner, int64_t columns) {
   const at::TensorOptions on(device);
   const at::Tensor a = at::rand({2048, 2048}, on), left = at::rand({rows, inner}, on),

@@ -1,6 +1,6 @@
-// Measures the gain from training as a pack: model-steps per second of a pack, training one model
-// after another against all together. A CPU trains one after another, so that a pack equals its
-// members bit for bit; a GPU trains all together.
+// Measures the gain from training a pack: model-steps per second one model at a time, and all
+// models together. A CPU trains one at a time, so that a pack equals its members bit for bit; a GPU
+// trains all together.
 #include <cstdint>
 #include <string>
 #include <vector>

@@ -156,8 +156,8 @@ std::string FormatValue(const ParameterValue& value) {
 
 namespace {
 
-// Tables call an entry with a parameter that is switched on "randomized_relative"; a specification
-// writes the two apart. Empty where `name` is not such a pair.
+// Explains names such as "randomized_relative": tables put a parameter that is switched on before
+// the entry's name, but specifications write the two apart. Empty for other names.
 std::string SwitchedOn(absl::Span<const Entry* const> entries, absl::string_view name) {
   for (const Entry* entry : entries) {
     for (const ParameterEntry& parameter : entry->parameters) {

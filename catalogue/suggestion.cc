@@ -54,9 +54,9 @@ bool PartStartsWith(absl::string_view word, const std::string& prefix) {
   return false;
 }
 
-// How far `given` is from `word`, least first: the same letters, the beginning of it (the shorter
-// the rest, the nearer), the beginning of a part of it, at most a third of the letters wrong. kFar
-// for everything else.
+// Distance of `given` from `word`, in ascending order: the same letters; a prefix of it (the
+// shorter the rest, the nearer); a prefix of one of its parts; at most a third of the letters
+// wrong. kFar for all other words.
 int Remoteness(absl::string_view given, absl::string_view word) {
   const std::string from = Folded(given);
   const std::string to = Folded(word);

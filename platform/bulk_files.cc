@@ -30,7 +30,7 @@ absl::Status WriteAll(int descriptor, absl::string_view data, const std::string&
 
 absl::Status CopyFile(const std::string& from, const std::string& to,
                       const std::function<void(absl::string_view)>& see) {
-  // Before the copy is made: an empty one would be taken for the file.
+  // Checked before creating `to`: an empty copy would be taken for the file.
   RETURN_IF_ERROR(GetFileStatus(from).status());
   const int descriptor = open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
   if (descriptor < 0) return FileError(errno, "make", to);
@@ -72,7 +72,7 @@ absl::Status MoveDirectory(const std::string& from, const std::string& to) {
   LENGTHWISE_FAILPOINT("directory.rename.after");
   const std::string parent = std::filesystem::path(to).parent_path().string();
   absl::Status synced = SyncDirectory(parent.empty() ? "." : parent);
-  // As after any other error, `to` is not there.
+  // Undoes the rename, so that `to` does not exist after any error.
   if (!synced.ok()) rename(to.c_str(), from.c_str());
   return synced;
 }

@@ -1,4 +1,4 @@
-// What LENGTHWISE_FAILPOINTS asks for.
+// Implements the actions that LENGTHWISE_FAILPOINTS selects.
 #include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
@@ -39,7 +39,7 @@ class Failpoints {
   absl::Status Reach(absl::string_view name);
 
  private:
-  // A line of the file, if there is one.
+  // Appends a line to the file of reached failpoints, if one is set.
   void Tell(absl::string_view text);
 
   absl::flat_hash_map<std::string, Order> orders_;
@@ -90,7 +90,7 @@ Failpoints::Failpoints() {
 
 void Failpoints::Tell(absl::string_view text) {
   if (reached_file_.empty()) return;
-  // One write: lines of several processes do not mix.
+  // A single write, so that lines of several processes do not interleave.
   const std::string line = absl::StrCat(text, "\n");
   const int descriptor =
       open(reached_file_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
@@ -114,7 +114,7 @@ absl::Status Failpoints::Reach(absl::string_view name) {
   switch (order->second.action) {
     case Action::kCrash:
       kill(getpid(), SIGKILL);
-      // The signal may take a moment to arrive; nothing more happens on this thread.
+      // The signal may take a moment to arrive; this thread must do nothing until then.
       while (true) pause();
     case Action::kError:
       return absl::UnavailableError(absl::StrCat("failpoint ", name));

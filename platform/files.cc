@@ -20,26 +20,26 @@ namespace lengthwise::platform {
 namespace {
 
 constexpr size_t kChunk = size_t{1} << 20;
-// A large file goes to the disk in parts while it is written, so that the sync of its commit has
-// two or three of them left to write, and not gigabytes during which nobody hears of progress.
+// Writeback of a large file starts part by part during writing. The sync at commit then flushes two
+// or three parts and not gigabytes, during which no progress could be reported.
 constexpr int64_t kWritebackPart = int64_t{16} << 20;
 
 std::string DirectoryOf(const std::string& path) {
-  // "a/b/" is "a/b".
+  // Normalizes "a/b/" to "a/b".
   std::filesystem::path clean = std::filesystem::path(path).lexically_normal();
   if (!clean.has_filename() && clean.has_relative_path()) clean = clean.parent_path();
   const std::string parent = clean.parent_path().string();
   return parent.empty() ? "." : parent;
 }
 
-// Starts to write a part to the disk, and waits for those before it. That makes nothing durable:
-// the sync does. What failed is told here alone: a later sync does not repeat it. False: errno
-// tells why.
+// Starts the writeback of a part and waits for that of earlier parts. This makes nothing durable;
+// only a sync does. Its errors must not be ignored, because a later sync does not report them
+// again. Returns false with errno set.
 bool StartWriteback(int descriptor, int64_t part) {
   const int64_t start = part * kWritebackPart;
   if (sync_file_range(descriptor, start, kWritebackPart, SYNC_FILE_RANGE_WRITE) != 0) {
-    // Not every file system, or sandbox, has the call. Without waiting, it takes no error from the
-    // sync.
+    // Not every file system or sandbox supports the call. A call that fails without waiting has
+    // consumed no error that the sync should report.
     return errno != EIO && errno != ENOSPC && errno != EDQUOT;
   }
   return part == 0 || sync_file_range(descriptor, 0, start, SYNC_FILE_RANGE_WAIT_BEFORE) == 0;
@@ -71,7 +71,7 @@ absl::Status CreateDirectories(const std::string& path) {
   std::error_code error;
   bool made = false;
   if (!std::filesystem::exists(path, error)) {
-    // Up to one that is there: "/" or ".".
+    // Recurses up to an existing directory: "/" or "." at the latest.
     if (above != path) {
       RETURN_IF_ERROR(CreateDirectories(above));
     }
@@ -80,11 +80,12 @@ absl::Status CreateDirectories(const std::string& path) {
   }
   if (!std::filesystem::is_directory(path, error))
     return FileError(ENOTDIR, "make directory", path);
-  // Also one that was there: who made it may have died before this line. A directory above that
-  // cannot be read was not made here.
+  // Also syncs for an existing directory, because its creator may have died before syncing. A
+  // parent that cannot be read was not created here.
   absl::Status synced = SyncDirectory(above);
   if (absl::IsPermissionDenied(synced)) return absl::OkStatus();
-  // A later sync may report success without it: the next call makes the directory again.
+  // Removes the directory, because a later sync may succeed although the name is lost. The next
+  // call creates it again.
   if (!synced.ok() && made) rmdir(path.c_str());
   return synced;
 }
@@ -101,7 +102,7 @@ absl::Status SyncDirectory(const std::string& path) {
 absl::Status DropCachedPages(const std::string& path) {
   const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) return FileError(errno, "open", path);
-  // The kernel drops clean pages only.
+  // Syncs first, because the kernel drops only clean pages.
   int error = fdatasync(descriptor) == 0 ? 0 : errno;
   const int advised = posix_fadvise(descriptor, 0, 0, POSIX_FADV_DONTNEED);
   if (error == 0) error = advised;

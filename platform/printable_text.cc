@@ -30,7 +30,7 @@ Character First(absl::string_view text) {
     if ((next & 0xC0) != 0x80) return {1, byte, false};
     code_point = code_point << 6 | (next & 0x3F);
   }
-  // A longer form than needed would hide a control character.
+  // Rejects overlong encodings, which could hide a control character.
   constexpr uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
   const bool surrogate = code_point >= 0xD800 && code_point <= 0xDFFF;
   if (code_point < kLeast[length] || code_point > 0x10FFFF || surrogate) return {1, byte, false};
@@ -39,12 +39,12 @@ Character First(absl::string_view text) {
 
 bool IsControl(uint32_t c) {
   return (c < 0x20 && c != '\n' && c != '\t') || (c >= 0x7F && c <= 0x9F) ||
-         // Bidirectional: marks; embeddings and overrides, after the two separators; isolates.
+         // Bidirectional marks; line and paragraph separators, embeddings and overrides; isolates.
          c == 0x61C || c == 0x200E || c == 0x200F || (c >= 0x2028 && c <= 0x202E) ||
          (c >= 0x2066 && c <= 0x2069);
 }
 
-// Bytes in front of the first character that is written out.
+// Returns the number of bytes before the first character that must be escaped.
 size_t PrintableBytes(absl::string_view text) {
   size_t bytes = 0;
   while (bytes < text.size()) {

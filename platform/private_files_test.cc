@@ -38,7 +38,7 @@ class PrivateFilesTest : public testing::Test {
     ASSERT_EQ(chmod(path.c_str(), mode), 0) << path;
   }
   std::string Read() { return ReadPrivateFile(directory_, "tokens").value_or(""); }
-  // Why nothing is read. The command that the message has must mend it.
+  // Returns why the file is refused. The command in the message must fix the problem.
   std::string RefusalThatItsCommandMends() {
     const absl::Status status = ReadPrivateFile(directory_, "tokens").status();
     EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
@@ -72,7 +72,7 @@ TEST_F(PrivateFilesTest, RefusesADirectoryThatOthersMayWriteTo) {
 TEST_F(PrivateFilesTest, RefusesADirectoryThatOthersMayReplace) {
   Chmod(above_, 0777);
   EXPECT_THAT(RefusalThatItsCommandMends(), HasSubstr("other users may write to " + above_ + " "));
-  // Nobody can rename what others have in a sticky directory.
+  // In a sticky directory, users cannot rename each other's files.
   Chmod(above_, 01777);
   EXPECT_EQ(Read(), "content");
 }
@@ -102,7 +102,7 @@ TEST_F(PrivateFilesTest, RefusesLinksAndNonFiles) {
   std::filesystem::create_symlink("../moved", file_);
   EXPECT_THAT(RefusalThatItsCommandMends(), HasSubstr("is a symbolic link"));
   std::filesystem::remove(file_);
-  // A pipe without a writer is not waited for.
+  // Does not wait for a pipe without a writer.
   ASSERT_EQ(mkfifo(file_.c_str(), 0600), 0);
   EXPECT_EQ(ReadPrivateFile(directory_, "tokens").status().code(),
             absl::StatusCode::kFailedPrecondition);
@@ -117,7 +117,7 @@ TEST_F(PrivateFilesTest, RefusesFilesOfAnotherUser) {
   ASSERT_EQ(chown(directory_.c_str(), -1, kNobody), 0);
   Chmod(directory_, 0770);
   EXPECT_THAT(RefusalThatItsCommandMends(), HasSubstr("mode 0770"));
-  // A link of another user in a sticky directory may be another one tomorrow.
+  // In a sticky directory, another user can change the target of a link of theirs.
   Chmod(above_, 01777);
   const std::string link = above_ + "/link";
   std::filesystem::create_symlink(directory_, link);

@@ -16,7 +16,7 @@
 namespace lengthwise::platform {
 namespace {
 
-// Seconds since 1970 when the machine was booted.
+// Returns the time at which the machine was booted, in seconds since 1970.
 double BootTime() {
   std::ifstream file("/proc/stat");
   for (std::string line; std::getline(file, line);) {
@@ -25,11 +25,11 @@ double BootTime() {
   return 0;
 }
 
-// Of /proc/self/stat: seconds from the machine's boot to the process's start.
+// Returns the seconds from the machine's boot to the process's start, from /proc/self/stat.
 double StartAfterBoot() {
   std::ifstream file("/proc/self/stat");
   const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  // The second field is the program's name in parentheses and may have spaces.
+  // Skips the second field, the program's name in parentheses, which may contain spaces.
   const size_t name_end = text.rfind(')');
   if (name_end == std::string::npos) return 0;
   std::istringstream fields(text.substr(name_end + 1));
@@ -52,7 +52,7 @@ int64_t OpenFiles() {
        !error && entry != end; entry.increment(error)) {
     ++count;
   }
-  return count == 0 ? 0 : count - 1;  // without the one that reads the directory
+  return count == 0 ? 0 : count - 1;  // excludes the descriptor that reads the directory
 }
 
 double Seconds(const timeval& time) {

@@ -33,7 +33,7 @@ TEST(ProcessUsage, ReportsThisProcess) {
 TEST(ProcessUsage, KnowsWhenItStarted) {
   const double now = absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch());
   const double age = now - ReadProcessUsage().start_time_seconds;
-  // The kernel tells the boot's time in whole seconds.
+  // The kernel reports the boot time in whole seconds.
   EXPECT_GT(age, -2);
   EXPECT_LT(age, 300);
 }

@@ -17,7 +17,7 @@ namespace {
 // The service manager's end of the socket.
 class Manager {
  public:
-  // `name` as systemd gives it: a path, or an abstract name behind "@".
+  // `name` in systemd's form: a path, or "@" and an abstract name.
   explicit Manager(const std::string& name) : socket_(socket(AF_UNIX, SOCK_DGRAM, 0)) {
     sockaddr_un address = {};
     address.sun_family = AF_UNIX;
@@ -32,7 +32,7 @@ class Manager {
     unsetenv("NOTIFY_SOCKET");
   }
 
-  // The message that has come.
+  // Returns the message received.
   std::string Read() {
     char buffer[1024];
     const ssize_t size = recv(socket_, buffer, sizeof(buffer), MSG_DONTWAIT);
@@ -44,7 +44,7 @@ class Manager {
 };
 
 TEST(ServiceManager, ReceivesReadyAndStopping) {
-  // A socket's path has at most 108 bytes, and Bazel's directories have more.
+  // A socket's path has at most 108 bytes, fewer than Bazel's directories.
   ASSERT_EQ(chdir(testing::TempDir().c_str()), 0);
   Manager manager("/proc/self/cwd/notify");
   EXPECT_TRUE(NotifyReady("serving on 127.0.0.1:7070\nREADY=0").ok());

@@ -8,7 +8,7 @@
 namespace lengthwise::platform {
 namespace {
 
-// Wakes the thread for the destructor; nobody else sends it.
+// Wakes the thread for the destructor. Nothing else sends this signal.
 constexpr int kWakeUp = SIGURG;
 
 sigset_t WaitedFor() {
@@ -57,7 +57,7 @@ void TerminationSignals::Run() {
       continue;
     }
     MutexLock lock(mutex_);
-    // Clusters repeat SIGTERM, which must not cut short what the first one began.
+    // Cluster managers repeat SIGTERM, which must not interrupt the shutdown begun by the first.
     if (first_ == SIGTERM && signal == SIGTERM) continue;
     if (first_ != 0) _exit(128 + signal);
     first_ = signal;

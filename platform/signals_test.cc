@@ -12,8 +12,8 @@
 namespace lengthwise::platform {
 namespace {
 
-// Runs `body` in a child process, where no other test's threads or signal masks are; returns its
-// wait status.
+// Runs `body` in a child process, without other tests' threads and signal masks. Returns its wait
+// status.
 template <typename Body>
 int StatusOfChild(Body body) {
   const pid_t child = fork();
@@ -54,7 +54,7 @@ TEST(TerminationSignals, SigtermAfterSigtermIsIgnored) {
     signals.OnFirst([&](int) { called.set_value(); });
     called.get_future().wait();
     for (int i = 0; i < 3; ++i) kill(getpid(), SIGTERM);
-    // The signals' thread takes them, in their order, before this one.
+    // The signal thread takes the signals in order: the SIGTERMs before this SIGINT.
     kill(getpid(), SIGINT);
     pause();  // until then
   });

@@ -6,7 +6,7 @@ namespace lengthwise::platform {
 
 absl::Duration TokenBucket::Take(absl::Time now, double amount) {
   if (now > last_) {
-    // Infinite the first time, which fills a bucket that is full.
+    // The first time, the elapsed time is infinite, which has no effect on a full bucket.
     level_ = std::min(burst_, level_ + rate_ * absl::ToDoubleSeconds(now - last_));
     last_ = now;
   }

@@ -33,8 +33,8 @@ std::string FirstLine(const std::string& path) {
   return line;
 }
 
-// CPUs, from microseconds of CPU time and the period in which they may be used; nullopt without a
-// limit ("max", -1, or no such file).
+// Converts microseconds of CPU time per period to CPUs; nullopt without a limit ("max", -1, or a
+// missing file).
 std::optional<double> Quota(absl::string_view quota, absl::string_view period) {
   double quota_us = 0, period_us = 0;
   if (!absl::SimpleAtod(quota, &quota_us) || !absl::SimpleAtod(period, &period_us) ||
@@ -55,14 +55,14 @@ std::optional<double> QuotaV2(const std::string& directory) {
   return Quota(fields.first, fields.second);
 }
 
-// One hierarchy of cgroups that can limit CPU time.
+// A cgroup hierarchy that can limit CPU time.
 struct Hierarchy {
   bool v2 = false;
-  // The process's cgroup, as /proc/self/cgroup has it.
+  // The process's cgroup from /proc/self/cgroup.
   std::string path;
 };
 
-// Lines are "ID:CONTROLLERS:PATH"; v2 has no controllers there (cgroups(7)).
+// Lines are "ID:CONTROLLERS:PATH", with no controllers for v2 (cgroups(7)).
 std::vector<Hierarchy> ReadHierarchies(const std::string& root) {
   std::vector<Hierarchy> hierarchies;
   std::ifstream file(root + "/proc/self/cgroup");
@@ -78,7 +78,7 @@ std::vector<Hierarchy> ReadHierarchies(const std::string& root) {
 }
 
 struct Mount {
-  std::string root;  // the cgroup that is mounted
+  std::string root;  // the mounted cgroup
   std::string point;
 };
 
@@ -99,13 +99,13 @@ std::optional<Mount> FindMount(const std::string& root, bool v2) {
   return std::nullopt;
 }
 
-// The smallest quota of the process's cgroup and its parents, as far up as they are mounted.
+// Returns the smallest quota of the process's cgroup and its mounted parents.
 std::optional<double> ReadQuota(const std::string& root) {
   std::optional<double> smallest;
   for (const Hierarchy& hierarchy : ReadHierarchies(root)) {
     const std::optional<Mount> mount = FindMount(root, hierarchy.v2);
     if (!mount.has_value()) continue;
-    // A container may see its cgroup's full path, but only that cgroup mounted.
+    // A container may see its cgroup's full path although only that cgroup is mounted.
     absl::string_view below = hierarchy.path;
     if (mount->root != "/" && !absl::ConsumePrefix(&below, mount->root)) below = "";
     if (!absl::StartsWith(below, "/")) below = "";
@@ -130,7 +130,7 @@ UsableCpus CountUsableCpus(const CpuLimitSources& sources) {
   };
   limit_to(sources.affinity_cpus, "the CPU affinity");
   if (const std::optional<double> quota = ReadQuota(sources.root); quota.has_value()) {
-    // A quota above any machine's CPUs must not overflow.
+    // Clamped, so that a huge quota does not overflow int.
     limit_to(static_cast<int>(std::ceil(std::min(*quota, 1e6))),
              absl::StrCat("the cgroup's CPU quota of ", *quota));
   }
@@ -149,7 +149,7 @@ UsableCpus CountUsableCpus() {
   sources.machine_cpus = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
   cpu_set_t mask;
   CPU_ZERO(&mask);
-  // Fails on machines of more than 1,024 CPUs.
+  // Fails on machines with more than 1,024 CPUs; the affinity then stays unknown.
   if (sched_getaffinity(0, sizeof(mask), &mask) == 0) sources.affinity_cpus = CPU_COUNT(&mask);
   sources.getenv = [](const char* name) -> const char* { return std::getenv(name); };
   return CountUsableCpus(sources);

@@ -12,7 +12,7 @@
 namespace lengthwise::platform {
 namespace {
 
-// Lines of /proc/self/mountinfo as a container engine, systemd or a v1 host makes them.
+// Lines of /proc/self/mountinfo in a container, under systemd and on a v1 host.
 constexpr char kMountV2[] =
     "31 23 0:28 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n";
 constexpr char kMountsV1[] =
@@ -20,7 +20,7 @@ constexpr char kMountsV1[] =
     "33 31 0:30 / /sys/fs/cgroup/cpu,cpuacct rw,relatime shared:16 - cgroup cgroup "
     "rw,cpu,cpuacct\n";
 
-// A machine of 16 CPUs whose files are in a directory of the test.
+// A machine with 16 CPUs whose files are in a test directory.
 class UsableCpusTest : public testing::Test {
  protected:
   UsableCpusTest()
@@ -104,7 +104,7 @@ TEST_F(UsableCpusTest, ContainerWithTheHostsPathLimits) {
   Write("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "200000\n");
   Write("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
   EXPECT_EQ(Count().count, 2);
-  // A process that was moved out of the mounted cgroup: its own files cannot be seen.
+  // The process was moved out of the mounted cgroup, so its own files are not visible.
   Write("/proc/self/cgroup", "4:cpu,cpuacct:/elsewhere\n");
   EXPECT_EQ(Count().count, 2);
 }

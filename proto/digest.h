@@ -1,5 +1,5 @@
-// Messages as bytes that are the same for equal messages, on every machine: protobuf writes maps in
-// any order unless it is told otherwise.
+// Serializes and hashes messages deterministically: equal messages give equal bytes on every
+// machine, although protobuf by default writes map entries in any order.
 #ifndef LENGTHWISE_PROTO_DIGEST_H_
 #define LENGTHWISE_PROTO_DIGEST_H_
 
@@ -9,11 +9,11 @@
 
 namespace lengthwise {
 
-// Returns the serialized message, with the entries of its maps in the order of their keys.
+// Returns the serialized message with map entries sorted by key.
 std::string SerializeDeterministically(const google::protobuf::MessageLite& message);
 
-// Returns the SHA-256 of those bytes, 64 lower-case hexadecimal digits. Digests are stored
-// (pack keys, requests, checkpoints): a change of them breaks what is stored.
+// Returns the SHA-256 of those bytes, 64 lower-case hexadecimal digits. Digests are stored (pack
+// keys, requests, checkpoints), so the result must never change.
 std::string Digest(const google::protobuf::MessageLite& message);
 
 }  // namespace lengthwise

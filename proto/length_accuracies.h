@@ -1,5 +1,5 @@
-// What every program says alike of an evaluation: whether its columns fit together, and its mean
-// accuracies over the lengths that training had and those that it had not.
+// Validates evaluation results and computes their mean accuracies over seen and unseen lengths, the
+// same way in every program.
 #ifndef LENGTHWISE_PROTO_LENGTH_ACCURACIES_H_
 #define LENGTHWISE_PROTO_LENGTH_ACCURACIES_H_
 
@@ -10,17 +10,17 @@
 
 namespace lengthwise {
 
-// Says what is wrong with `accuracies`: columns of different lengths, or a metric without a name.
-// Empty where nothing is. The server checks every evaluation with it, whether it comes from a
-// worker or from the store; whoever has one from the server may rely on it.
+// Returns the problem of `accuracies`: columns of different lengths, or a metric without a name.
+// Empty if valid. The server checks every evaluation from a worker or the store, so readers of the
+// server's API can rely on it.
 std::string LengthAccuraciesProblem(const v1::LengthAccuracies& accuracies);
 
-// Returns the accuracy in 0 to 1 that is nearest; 0 for not-a-number.
+// Clamps the accuracy to [0, 1]; 0 for NaN.
 double ClampAccuracy(double accuracy);
 
-// Sets `seen_accuracy` to the mean of the clamped accuracies at the lengths up to `seen_up_to`, and
-// `unseen_accuracy` to that at longer ones (the score of Ruoss et al. 2023, section 4). Clears the
-// one that has no lengths. Lengths without an accuracy do not count.
+// Sets `seen_accuracy` to the mean of the clamped accuracies at lengths up to `seen_up_to`, and
+// `unseen_accuracy` to the mean at longer ones (the score of Ruoss et al. 2023, section 4). Clears
+// a mean that has no lengths. Ignores lengths without an accuracy.
 void SetMeanAccuracies(int32_t seen_up_to, v1::LengthAccuracies& accuracies);
 
 }  // namespace lengthwise

@@ -15,7 +15,8 @@ void MakePrintable(google::protobuf::Message& message) {
   reflection.ListFields(message, &fields);
   std::string scratch;
   for (const FieldDescriptor* field : fields) {
-    // A message under its name, or all under a repeated one's; entries of a map are messages.
+    // ListFields returns set fields only, so a singular field has one value. Map entries are
+    // messages.
     const int count = field->is_repeated() ? reflection.FieldSize(message, field) : 1;
     if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
       for (int i = 0; i < count; ++i) {

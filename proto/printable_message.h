@@ -1,4 +1,4 @@
-// Messages whose text is fit to be printed.
+// Escapes untrusted text in messages for printing.
 #ifndef LENGTHWISE_PROTO_PRINTABLE_MESSAGE_H_
 #define LENGTHWISE_PROTO_PRINTABLE_MESSAGE_H_
 
@@ -6,8 +6,8 @@
 
 namespace lengthwise {
 
-// Replaces every string field of `message` and of the messages in it, map values included, by
-// platform::PrintableText of it. Fields of type bytes, keys of maps and google.protobuf.Any stay.
+// Replaces every string field of `message` and its nested messages, including map values, by its
+// platform::PrintableText. Leaves bytes fields, map keys and google.protobuf.Any unchanged.
 void MakePrintable(google::protobuf::Message& message);
 
 }  // namespace lengthwise

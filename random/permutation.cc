@@ -30,8 +30,8 @@ uint64_t Permutation::Scramble(uint64_t value) const {
 }
 
 uint64_t Permutation::operator()(uint64_t index) const {
-  // The network permutes at most four times as many values as there are places: of those that are
-  // none, the walk goes on to the next.
+  // Cycle walking: the network permutes at most four times as many values as the bound, and values
+  // outside the bound are mapped again.
   uint64_t value = Scramble(index);
   while (value >= bound_) value = Scramble(value);
   return value;

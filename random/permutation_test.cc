@@ -55,7 +55,7 @@ TEST(PermutationTest, PutsEveryNumberAtEveryPlaceEquallyOften) {
 }
 
 TEST(PermutationTest, NeighboursDoNotStayNeighbours) {
-  // Of 8,000 places, one in 4,000 pairs is expected to be one apart.
+  // Among 8,000 places, one in 4,000 neighbouring pairs is expected to differ by one.
   const std::vector<uint64_t> order = Order(5, 7, 8000);
   int adjacent = 0;
   for (size_t i = 1; i < order.size(); ++i) {

@@ -4,8 +4,10 @@
 #include <netdb.h>
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -73,7 +75,8 @@ bool IsLoopback(absl::string_view list) {
                      [](absl::string_view address) { return IsLoopbackHost(HostOf(address)); });
 }
 
-absl::StatusOr<std::string> TargetOf(absl::string_view list) {
+absl::StatusOr<std::string> TargetOf(absl::string_view list,
+                                     const std::function<void(const std::string&)>& warn) {
   const std::vector<absl::string_view> addresses = AddressesOf(list);
   if (addresses.empty()) {
     return absl::InvalidArgumentError(
@@ -81,14 +84,21 @@ absl::StatusOr<std::string> TargetOf(absl::string_view list) {
   }
   if (addresses.size() == 1) return std::string(addresses[0]);
   std::vector<std::string> ipv4, ipv6;
+  std::vector<absl::string_view> unknown;
   for (const absl::string_view address : addresses) {
     const absl::string_view host = HostOf(address);
     const absl::string_view port = address.substr(host.size());
     std::vector<std::string> numbers = LookUp(host, AF_INET);
     const bool is_ipv4 = !numbers.empty();
     if (!is_ipv4) numbers = LookUp(host, AF_INET6);
+    if (numbers.empty()) unknown.push_back(address);
+    std::vector<std::string>& known = is_ipv4 ? ipv4 : ipv6;
     for (const std::string& number : numbers) {
-      (is_ipv4 ? ipv4 : ipv6).push_back(absl::StrCat(number, port));
+      // Resolvers repeat an address that stands in several lines of /etc/hosts.
+      std::string numeric = absl::StrCat(number, port);
+      if (std::find(known.begin(), known.end(), numeric) == known.end()) {
+        known.push_back(std::move(numeric));
+      }
     }
   }
   if (ipv4.empty() && ipv6.empty()) {
@@ -99,6 +109,12 @@ absl::StatusOr<std::string> TargetOf(absl::string_view list) {
     return absl::InvalidArgumentError(absl::StrCat(
         list, " has IPv4 addresses (", absl::StrJoin(ipv4, ", "), ") and IPv6 addresses (",
         absl::StrJoin(ipv6, ", "), "); give addresses of one kind"));
+  }
+  for (const absl::string_view address : unknown) {
+    if (!warn) break;
+    warn(absl::StrCat("the server address ", address,
+                      " is left out until the next start, because its host is unknown; check the "
+                      "name, or give an IP address"));
   }
   return ipv6.empty() ? absl::StrCat("ipv4:", absl::StrJoin(ipv4, ","))
                       : absl::StrCat("ipv6:", absl::StrJoin(ipv6, ","));

@@ -3,6 +3,7 @@
 #ifndef LENGTHWISE_RPC_ADDRESS_H_
 #define LENGTHWISE_RPC_ADDRESS_H_
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -22,11 +23,13 @@ bool IsLoopback(absl::string_view list);
 
 // What gRPC connects to. A single address stays as it is: gRPC looks its host name up at each
 // connection. gRPC has no list of names, so the names of several addresses are looked up here,
-// once, and those that are unknown now are left out.
+// once. Addresses whose host is unknown now are left out, with a call of `warn` for each;
+// duplicates are left out, too.
 //
 // Errors: INVALID_ARGUMENT for an address that is not HOST:PORT, and for IPv4 beside IPv6, which
 // gRPC cannot have in one list; UNAVAILABLE if no name of several is known.
-absl::StatusOr<std::string> TargetOf(absl::string_view list);
+absl::StatusOr<std::string> TargetOf(absl::string_view list,
+                                     const std::function<void(const std::string&)>& warn = nullptr);
 
 }  // namespace lengthwise::rpc
 

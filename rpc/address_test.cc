@@ -1,6 +1,7 @@
 #include "rpc/address.h"
 
 #include <string>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -61,6 +62,25 @@ TEST(Address, ListIsLookedUpAtOnce) {
   EXPECT_EQ(*TargetOf("localhost:1,127.0.0.2:2"), "ipv4:127.0.0.1:1,127.0.0.2:2");
   EXPECT_EQ(*TargetOf("no-such-host.invalid:1,127.0.0.2:2"), "ipv4:127.0.0.2:2")
       << "the machine may be gone, and its name with it";
+}
+
+TEST(Address, ListHasEachAddressOnce) {
+  EXPECT_EQ(*TargetOf("localhost:1,127.0.0.1:1,127.0.0.1:2,127.0.0.1:1"),
+            "ipv4:127.0.0.1:1,127.0.0.1:2");
+  EXPECT_EQ(*TargetOf("[::1]:1,[0::1]:1"), "ipv6:[::1]:1");
+}
+
+TEST(Address, ListWarnsOfUnknownHosts) {
+  std::vector<std::string> warnings;
+  const auto warn = [&](const std::string& text) { warnings.push_back(text); };
+  EXPECT_TRUE(TargetOf("127.0.0.1:1,127.0.0.2:2", warn).ok());
+  EXPECT_FALSE(TargetOf("no-such-host.invalid:1,no-such-host.invalid:2", warn).ok());
+  EXPECT_THAT(warnings, IsEmpty()) << "an error names its cause itself";
+  EXPECT_TRUE(TargetOf("127.0.0.2:2,no-such-host.invalid:1", warn).ok());
+  EXPECT_THAT(warnings,
+              ElementsAre("the server address no-such-host.invalid:1 is left out until the next "
+                          "start, because its host is unknown; check the name, or give an IP "
+                          "address"));
 }
 
 TEST(Address, ListThatCannotBeConnectedToIsRefused) {

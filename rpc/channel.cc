@@ -76,6 +76,22 @@ absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> Credentials(
   return grpc::SslCredentials(tls);
 }
 
+// The address that gRPC's message is about: of several, the one that it tried last ("...; last
+// error: UNKNOWN: ipv4:10.0.0.1:7070: Ssl handshake failed"), or the first if the message has none.
+std::string FailedAddress(const std::string& message, const std::string& server) {
+  const std::vector<absl::string_view> addresses = AddressesOf(server);
+  if (addresses.size() < 2) return server;
+  for (const std::string scheme : {"ipv4:", "ipv6:"}) {
+    const size_t found = message.rfind(scheme);
+    if (found == std::string::npos) continue;
+    const size_t begin = found + scheme.size();
+    const std::string address = absl::StrReplaceAll(
+        message.substr(begin, message.find(": ", begin) - begin), {{"%5B", "["}, {"%5D", "]"}});
+    if (!HostOf(address).empty()) return address;
+  }
+  return std::string(addresses[0]);
+}
+
 }  // namespace
 
 ChannelOptions ToChannelOptions(const Settings& settings) {
@@ -95,18 +111,19 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateChannel(const ChannelOption
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, options.pings.interval_ms);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, options.pings.timeout_ms);
-  ASSIGN_OR_RETURN(const std::string target, TargetOf(options.server));
+  ASSIGN_OR_RETURN(const std::string target, TargetOf(options.server, options.warn));
+  const bool encrypted = !options.tls_ca.empty();
   std::string server_name = options.tls_server_name;
   if (target != options.server) {
-    // Without this, gRPC would use the whole address list as the server's name.
+    // Without this, gRPC would use the whole address list as the server's name. With TLS, gRPC
+    // also compares the authority with the certificate.
     const absl::string_view first = AddressesOf(options.server)[0];
-    arguments.SetString(GRPC_ARG_DEFAULT_AUTHORITY, std::string(first));
+    arguments.SetString(GRPC_ARG_DEFAULT_AUTHORITY,
+                        encrypted && !server_name.empty() ? server_name : std::string(first));
     if (server_name.empty())
       server_name = absl::StrReplaceAll(HostOf(first), {{"[", ""}, {"]", ""}});
   }
-  if (!server_name.empty() && !options.tls_ca.empty()) {
-    arguments.SetSslTargetNameOverride(server_name);
-  }
+  if (!server_name.empty() && encrypted) arguments.SetSslTargetNameOverride(server_name);
   if (options.token_file.empty()) {
     return grpc::CreateCustomChannel(target, credentials, arguments);
   }
@@ -131,7 +148,7 @@ absl::Status ToStatus(const grpc::Status& status) {
 absl::Status ExplainRefusedConnection(const std::string& message, const ChannelOptions& options) {
   const auto says = [&](absl::string_view text) { return absl::StrContains(message, text); };
   if (!says("failed to connect")) return absl::OkStatus();
-  const std::string& server = options.server;
+  const std::string server = FailedAddress(message, options.server);
   if (says("certificate verify failed")) {
     return absl::FailedPreconditionError(absl::StrCat(
         "the certificate of ", server, " is not accepted: it is over, or tls_ca, ", options.tls_ca,

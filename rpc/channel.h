@@ -3,6 +3,7 @@
 #ifndef LENGTHWISE_RPC_CHANNEL_H_
 #define LENGTHWISE_RPC_CHANNEL_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -26,6 +27,8 @@ struct ChannelOptions {
   std::string tls_key = {};
   std::string tls_server_name = {};
   Pings pings = {};
+  // Takes warnings that do not prevent a channel, such as an unknown host of several; may be empty.
+  std::function<void(const std::string&)> warn = {};
 };
 
 ChannelOptions ToChannelOptions(const Settings& settings);

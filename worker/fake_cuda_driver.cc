@@ -1,5 +1,5 @@
-// Stands for NVIDIA's driver of a machine with one GPU, as far as worker/training/cuda_driver.cc
-// asks it.
+// Fakes the part of NVIDIA's driver that worker/training/cuda_driver.cc uses, for a machine with
+// one GPU.
 #include <cstring>
 
 extern "C" {

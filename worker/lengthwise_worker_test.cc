@@ -64,7 +64,10 @@ class Program {
   void Signal(int signal) { kill(pid_, signal); }
 
   // What it wrote until its end; fails when it does not end within 30 s.
-  std::string ReadToEnd() {
+  std::string ReadToEnd() { return ReadUntil(""); }
+
+  // As ReadToEnd, but returns once the program has written `awaited`, unless that is empty.
+  std::string ReadUntil(const std::string& awaited) {
     std::string text;
     std::array<char, 4096> buffer;
     pollfd waiter = {.fd = output_, .events = POLLIN};
@@ -76,6 +79,7 @@ class Program {
       const ssize_t count = read(output_, buffer.data(), buffer.size());
       if (count <= 0) return text;
       text.append(buffer.data(), count);
+      if (!awaited.empty() && text.find(awaited) != std::string::npos) return text;
     }
   }
 
@@ -228,6 +232,29 @@ TEST(LengthwiseWorker, WaitsForAServerThatComesLater) {
   Program program({"--server", server.address(), "--device", "cpu", "--exit_when_idle", "20s"});
   server.Start();
   EXPECT_TRUE(server.WaitUntil([](const State& state) { return state.acquires == 1; }));
+}
+
+TEST(LengthwiseWorker, WaitsForUnknownHostsOfAList) {
+  const std::string list = "no-such-host.invalid:1,no-such-host.invalid:2";
+  const auto [code, output] =
+      RunToEnd({"--server", list, "--device", "cpu", "--exit_when_idle", "300ms"});
+  EXPECT_EQ(code, 0) << output;
+  EXPECT_THAT(output, HasSubstr("server " + list + " unreachable (none of the hosts of " + list));
+  Program program({"--server", list, "--device", "cpu"});
+  EXPECT_THAT(program.ReadUntil("unreachable"), HasSubstr("unreachable"));
+  program.Signal(SIGTERM);
+  program.ReadToEnd();
+  EXPECT_EQ(program.ExitCode(), 0);
+}
+
+TEST(LengthwiseWorker, WarnsOfAnUnknownHostOfAList) {
+  FakeWorkerService server;
+  server.Start();
+  const auto [code, output] = RunToEnd({"--server", "no-such-host.invalid:1," + server.address(),
+                                        "--device", "cpu", "--exit_when_idle", "3s"});
+  EXPECT_EQ(code, 0) << output;
+  EXPECT_THAT(output, HasSubstr("WARNING the server address no-such-host.invalid:1 is left out"));
+  server.With([](State& state) { EXPECT_EQ(state.registrations.size(), 1U); });
 }
 
 TEST(LengthwiseWorker, EndsWhenIdleIfAsked) {

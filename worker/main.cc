@@ -3,12 +3,16 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
+#include <future>
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "CLI/CLI.hpp"
@@ -33,6 +37,7 @@
 #include "worker/connection/backoff.h"
 #include "worker/connection/data_cache.h"
 #include "worker/connection/lifetime.h"
+#include "worker/connection/reachability.h"
 #include "worker/connection/server_channel.h"
 #include "worker/connection/spool.h"
 #include "worker/connection/worker_id.h"
@@ -239,7 +244,8 @@ absl::Status SetChannel(const Flags& flags, Connection::Options& options) {
     return absl::InvalidArgumentError(
         "--server is required, here, as $LENGTHWISE_SERVER or in the configuration file");
   }
-  const rpc::ChannelOptions channel_options = rpc::ToChannelOptions(settings);
+  rpc::ChannelOptions channel_options = rpc::ToChannelOptions(settings);
+  channel_options.warn = [](const std::string& text) { platform::LogWarning(text); };
   options.server = channel_options.server;
   ASSIGN_OR_RETURN(options.channel, CreateServerChannel(channel_options, options.backoff));
   options.explain = [channel_options](const absl::Status& status) {
@@ -249,12 +255,32 @@ absl::Status SetChannel(const Flags& flags, Connection::Options& options) {
   return absl::OkStatus();
 }
 
+// Waits until a host of the server's addresses is known. Errors as of RetryWhileUnavailable.
+absl::Status AwaitChannel(absl::Status status, const Flags& flags, Connection::Options& options,
+                          platform::TerminationSignals& signals) {
+  std::promise<void> stop;
+  const std::shared_future<void> stopped = stop.get_future().share();
+  signals.OnFirst([&stop](int) { stop.set_value(); });
+  Reachability reachability({.subject = absl::StrCat("server ", options.server)});
+  const auto connect = [&] { return SetChannel(flags, options); };
+  status =
+      RetryWhileUnavailable(std::move(status), connect, options.backoff, reachability,
+                            std::min(After(options.exit_when_idle), options.drain_at), stopped);
+  signals.OnFirst(nullptr);
+  // A later signal waits for the next handler.
+  const bool asked_to_stop = stopped.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+  return asked_to_stop ? absl::CancelledError("stopped") : status;
+}
+
+int Fail(const absl::Status& status) {
+  platform::LogError(std::string(status.message()));
+  return absl::IsInvalidArgument(status) ? kExitUsage : kExitFailure;
+}
+
 int Run(const Flags& flags, platform::TerminationSignals& signals) {
   Connection::Options options;
-  if (absl::Status status = SetChannel(flags, options); !status.ok()) {
-    platform::LogError(std::string(status.message()));
-    return absl::IsInvalidArgument(status) ? kExitUsage : kExitFailure;
-  }
+  absl::Status channel = SetChannel(flags, options);
+  if (!channel.ok() && !absl::IsUnavailable(channel)) return Fail(channel);
   absl::StatusOr<std::unique_ptr<PackRunner>> runner = CreatePackRunner(flags.runner);
   if (!runner.ok()) {
     platform::LogError(
@@ -286,6 +312,21 @@ int Run(const Flags& flags, platform::TerminationSignals& signals) {
                    provenance.threads(), " CPU threads (",
                    flags.runner.threads > 0 ? "--threads" : platform::CountUsableCpus().limit,
                    "), packs of up to ", (*runner)->max_pack_size(), "; server ", options.server));
+  // The worker is ready from here on, also while the server is away.
+  const auto notify_ready = [&] {
+    const absl::Status status = platform::NotifyReady(
+        absl::StrCat(options.worker_id, " on ", provenance.device(), " for ", options.server));
+    if (!status.ok()) platform::LogWarning(std::string(status.message()));
+  };
+  if (!channel.ok()) {
+    notify_ready();
+    channel = AwaitChannel(std::move(channel), flags, options, signals);
+    if (absl::IsCancelled(channel) || absl::IsDeadlineExceeded(channel)) {
+      platform::LogInfo("bye");
+      return 0;
+    }
+    if (!channel.ok()) return Fail(channel);
+  }
   Connection connection(options, **runner);
   std::unique_ptr<monitoring::HttpEndpoint> metrics;
   if (!flags.metrics_listen.empty()) {
@@ -308,12 +349,7 @@ int Run(const Flags& flags, platform::TerminationSignals& signals) {
     platform::NotifyStopping().IgnoreError();
     connection.Drain();
   });
-  // It works from here on, also while the server is away.
-  if (absl::Status status = platform::NotifyReady(
-          absl::StrCat(options.worker_id, " on ", provenance.device(), " for ", options.server));
-      !status.ok()) {
-    platform::LogWarning(std::string(status.message()));
-  }
+  notify_ready();
   const absl::Status status = connection.Run();
   signals.OnFirst(nullptr);
   if (!status.ok()) {

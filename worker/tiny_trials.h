@@ -1,4 +1,4 @@
-// Trials that train in a fraction of a second, for tests.
+// Builds trials for tests that train in a fraction of a second.
 #ifndef LENGTHWISE_WORKER_TINY_TRIALS_H_
 #define LENGTHWISE_WORKER_TINY_TRIALS_H_
 
@@ -24,11 +24,11 @@ v1::TrialSpecification TinyTextTrial(uint64_t seed = 0);
 // Sets the trial's encoding by name; for `formula`, also sets every formula parameter.
 void SetEncoding(const std::string& name, v1::TrialSpecification& trial);
 
-// Custom inputs, as a user would give them.
+// Returns a custom input, as a user would give it.
 v1::TokenSequence TokensOf(absl::Span<const int32_t> tokens);
 v1::TokenSequence NumbersOf(absl::Span<const double> numbers);
 
-// A lease of these trials, each in its first attempt.
+// Returns a lease of these trials, each in its first attempt.
 v1::Lease LeaseOf(const std::vector<v1::TrialSpecification>& specifications);
 
 }  // namespace lengthwise::worker

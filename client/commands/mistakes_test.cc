@@ -135,6 +135,14 @@ TEST_F(MistakesTest, OfNames) {
   for (const Mistake& mistake : mistakes) ExpectOneLine(mistake);
 }
 
+TEST_F(MistakesTest, UnknownHostOfAListIsAWarning) {
+  EXPECT_EQ(Run({"list", "--server", absl::StrCat("no-such-host.invalid:1,", server_.address())}),
+            0);
+  EXPECT_EQ(err_,
+            "warning: the server address no-such-host.invalid:1 is left out until the next start, "
+            "because its host is unknown; check the name, or give an IP address\n");
+}
+
 TEST_F(MistakesTest, OfServersAndTokens) {
   ExpectOneLine({{"list", "--server", "127.0.0.1:1"},
                  kUnreachable,

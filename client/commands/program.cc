@@ -63,8 +63,11 @@ absl::StatusOr<Connection*> Program::Connect() {
     return connection_.get();
   }
   ASSIGN_OR_RETURN(const rpc::Settings settings, Settings());
-  ASSIGN_OR_RETURN(connection_,
-                   Connection::Open(rpc::ToChannelOptions(settings), Connection::Options()));
+  rpc::ChannelOptions channel = rpc::ToChannelOptions(settings);
+  channel.warn = [this](const std::string& text) {
+    err_ << "warning: " << platform::PrintableText(text) << "\n";
+  };
+  ASSIGN_OR_RETURN(connection_, Connection::Open(channel, Connection::Options()));
   return connection_.get();
 }
 

@@ -15,11 +15,11 @@
 namespace lengthwise::client {
 
 // Returns the interpreter of an environment that has the package, the first found of:
-//  1. $LENGTHWISE_PYTHON, where it is set, as a wheel's `lengthwise` does (programs.py of python/);
-//  2. python/bin/python beside this program, or in ../lib/lengthwise as deploy/collect.sh lays it
-//     out;
-//  3. ${XDG_CACHE_HOME:-~/.cache}/lengthwise/python/bin/python, which deploy/install.sh makes. The
-//     message of NOT_FOUND says what to run.
+//  1. $LENGTHWISE_PYTHON, if set. A wheel's `lengthwise` sets it (programs.py of python/).
+//  2. python/bin/python beside this program, or in ../lib/lengthwise, the layout of
+//     deploy/collect.sh.
+//  3. ${XDG_CACHE_HOME:-~/.cache}/lengthwise/python/bin/python, which deploy/install.sh creates.
+// NOT_FOUND says which command creates it.
 absl::StatusOr<std::string> FindPython();
 
 // Receives the program's output in pieces.

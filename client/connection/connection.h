@@ -34,7 +34,8 @@ class Connection {
     absl::Duration timeout = absl::Seconds(15);
     // Deadline of calls that may expand a large grid or read much data.
     absl::Duration create_timeout = absl::Seconds(60);
-    // How long a call is retried while the server rejects it with RESOURCE_EXHAUSTED and a delay.
+    // Maximum time for retries of a call that the server rejects with RESOURCE_EXHAUSTED and a
+    // delay.
     // Each retry waits for the delay that the server asks for.
     absl::Duration patience = absl::Seconds(60);
   };

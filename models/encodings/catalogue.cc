@@ -14,7 +14,7 @@
 namespace lengthwise::models {
 namespace {
 
-// The parameters of every encoding that uses positions, and behind them its own.
+// Returns the parameters of every encoding that uses positions, followed by the encoding's own.
 std::vector<catalogue::ParameterEntry> WithPositions(
     std::initializer_list<catalogue::ParameterEntry> own) {
   std::vector<catalogue::ParameterEntry> parameters = PositionParameters();

@@ -1,4 +1,4 @@
-// The loss of classes.
+// Computes the loss and accuracy of classes.
 #ifndef LENGTHWISE_MODELS_LAYERS_CROSS_ENTROPY_H_
 #define LENGTHWISE_MODELS_LAYERS_CROSS_ENTROPY_H_
 
@@ -6,17 +6,18 @@
 
 namespace lengthwise::models {
 
-// Of each member, [P].
+// Measures per member, [P].
 struct ClassMeasures {
-  // Mean soft-max cross-entropy over all outputs, nats; differentiable by the logits.
+  // Mean soft-max cross-entropy over all outputs, in nats. Differentiable in the logits.
   at::Tensor losses;
-  // Share of the outputs that the mask counts whose largest logit, the first of several, is their
-  // class's; double.
+  // Share of the outputs in the mask that are right, in double precision: the largest logit, the
+  // first if tied, is that of their class.
   at::Tensor accuracies;
 };
 
-// Of `logits` [P, B, m, O] with `classes` int64 [P, B, m], all of them 0 .. O - 1, and `mask` bool
-// [P, B, m]. Throws c10::Error for other shapes. For float32 in one pass over the logits each way.
+// Measures `logits` [P, B, m, O] against `classes` int64 [P, B, m], each 0 .. O - 1. `mask` is bool
+// [P, B, m]. Throws c10::Error for other shapes. In float32 it reads the logits once forward and
+// once backward.
 ClassMeasures CrossEntropy(const at::Tensor& logits, const at::Tensor& classes,
                            const at::Tensor& mask);
 

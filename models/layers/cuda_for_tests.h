@@ -1,4 +1,4 @@
-// Whether a test can use a GPU.
+// Determines whether a test can use a GPU.
 #ifndef LENGTHWISE_MODELS_LAYERS_CUDA_FOR_TESTS_H_
 #define LENGTHWISE_MODELS_LAYERS_CUDA_FOR_TESTS_H_
 
@@ -10,7 +10,7 @@
 
 namespace lengthwise::models {
 
-// LibTorch's CUDA part registers itself when it is loaded; without a driver there is no device.
+// Loads LibTorch's CUDA library, which registers itself. Without a driver there is no device.
 inline bool HasCudaDevice() {
   return dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL) != nullptr && at::hasCUDA() &&
          at::detail::getCUDAHooks().deviceCount() > 0;
@@ -18,7 +18,7 @@ inline bool HasCudaDevice() {
 
 }  // namespace lengthwise::models
 
-// `built` says whether nvcc made the kernels that a test is about.
+// `built`: true if the build includes the CUDA kernels under test.
 #define LENGTHWISE_SKIP_WITHOUT_CUDA(built)                    \
   if (!(built)) GTEST_SKIP() << "skipped: built without nvcc"; \
   if (!::lengthwise::models::HasCudaDevice()) GTEST_SKIP() << "skipped: no CUDA device"

@@ -1,5 +1,5 @@
-// Dropout whose masks are functions of their place (random/stream.h), so that a resumed, moved or
-// packed trial drops what an undisturbed one does.
+// Dropout with addressed random numbers (random/stream.h): a mask is a function of its place, so
+// that a resumed, moved or packed trial drops the same features as an uninterrupted one.
 #ifndef LENGTHWISE_MODELS_LAYERS_DROPOUT_H_
 #define LENGTHWISE_MODELS_LAYERS_DROPOUT_H_
 
@@ -11,25 +11,25 @@
 
 namespace lengthwise::models {
 
-// Which random numbers decide what a forward pass drops, and what it adds to the embeddings.
+// Addresses of the random numbers for dropout and embedding noise in a forward pass.
 struct DropoutNumbers {
-  // One a member.
+  // One per member.
   std::vector<uint64_t> seeds;
-  // kDropout and a training step, or kEvaluationDropout and a length.
+  // kDropout with a training step, or kEvaluationDropout with a length.
   random::Purpose purpose = random::Purpose::kDropout;
   uint64_t step = 0;
-  // The place among the step's sequences of the first that goes through, so that chunks of
-  // sequences drop what all at once do.
+  // Index of the batch's first sequence among the step's sequences, so that processing in chunks
+  // drops the same features as processing all at once.
   int64_t first_sequence = 0;
-  // At evaluation: the standard deviation of what AddEmbeddingNoise (embedding_noise.h) adds; 0
-  // adds nothing.
+  // Standard deviation of the noise that AddEmbeddingNoise (embedding_noise.h) adds at evaluation.
+  // 0 for none.
   double embedding_noise = 0;
 
   bool training() const { return purpose == random::Purpose::kDropout; }
 };
 
-// Sets each number of `features` [P, B, n, d] to 0 with probability `rate` and divides the others
-// by 1 - rate. `site` is the layer's own number, below 1024; a step has at most 2^22 sequences.
+// Sets each element of `features` [P, B, n, d] to 0 with probability `rate` and divides the others
+// by 1 - rate. `site` identifies the layer, below 1024. A step has at most 2^22 sequences.
 at::Tensor Dropout(const at::Tensor& features, double rate, uint32_t site,
                    const DropoutNumbers& numbers);
 

@@ -9,7 +9,7 @@
 namespace lengthwise::models {
 namespace {
 
-// [seeds, B, n, d], standard normal.
+// Returns standard normal numbers [seeds, B, n, d].
 at::Tensor Draw(absl::Span<const uint64_t> seeds, const DropoutNumbers& numbers,
                 at::IntArrayRef embeddings) {
   const int64_t sequences = embeddings[1], tokens = embeddings[2], features = embeddings[3];
@@ -31,7 +31,7 @@ at::Tensor Draw(absl::Span<const uint64_t> seeds, const DropoutNumbers& numbers,
 at::Tensor AddEmbeddingNoise(const at::Tensor& embeddings, const DropoutNumbers* numbers) {
   if (numbers == nullptr || numbers->embedding_noise == 0) return embeddings;
   absl::Span<const uint64_t> seeds = numbers->seeds;
-  // At evaluation all members share the seed: one draw serves them.
+  // At evaluation all members share the seed, so one draw is enough.
   const bool same =
       std::all_of(seeds.begin(), seeds.end(), [&](uint64_t seed) { return seed == seeds.front(); });
   const at::Tensor noise = Draw(same ? seeds.first(1) : seeds, *numbers, embeddings.sizes());

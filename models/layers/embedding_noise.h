@@ -1,5 +1,5 @@
-// Normally distributed noise on the embeddings of tokens: how much of it does what a model learned
-// bear (relational reasoning on Latin squares, Figure 5)?
+// Adds normally distributed noise to token embeddings, to measure how robust a trained model is
+// (relational reasoning on Latin squares, Figure 5).
 #ifndef LENGTHWISE_MODELS_LAYERS_EMBEDDING_NOISE_H_
 #define LENGTHWISE_MODELS_LAYERS_EMBEDDING_NOISE_H_
 
@@ -8,10 +8,10 @@
 
 namespace lengthwise::models {
 
-// `embeddings` [P, B, n, d] of tokens, before any positional encoding, plus numbers from N(0, s^2)
-// with s = numbers->embedding_noise. They are functions of seed, step and sequence; those of
-// another deviation are a multiple of them. The embeddings themselves where `numbers` is null or
-// asks for none.
+// Returns `embeddings` [P, B, n, d], before any positional encoding, plus noise from N(0, s^2) with
+// s = numbers->embedding_noise. The noise is s times a standard normal function of seed, step and
+// sequence, so levels of noise differ only by a factor. Returns `embeddings` unchanged if `numbers`
+// is null or s is 0.
 at::Tensor AddEmbeddingNoise(const at::Tensor& embeddings, const DropoutNumbers* numbers);
 
 }  // namespace lengthwise::models

@@ -27,7 +27,7 @@ TEST(EmbeddingNoiseTest, IsNormalWithItsDeviation) {
   const double numbers = 40 * 50 * 20;
   EXPECT_NEAR(noise.mean().item<double>(), 0, 5 * 0.1 / std::sqrt(numbers));
   EXPECT_NEAR(noise.std().item<double>(), 0.1, 5 * 0.1 / std::sqrt(2 * numbers));
-  // Of a normal distribution 4.55 % are farther off than two deviations.
+  // In a normal distribution, 4.55 % lie beyond two standard deviations.
   const double far = noise.abs().gt(0.2).sum().item<double>() / numbers;
   EXPECT_NEAR(far, 0.0455, 5 * std::sqrt(0.0455 / numbers));
 }

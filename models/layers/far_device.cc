@@ -20,7 +20,8 @@ constexpr c10::DispatchKeySet kKeys(c10::DispatchKey::PrivateUse1);
 
 std::mutex mutex;
 std::set<std::string> waits;
-// Within an operation that the CPU computes for the device, copies are the device's own affair.
+// True while the CPU computes an operation for the device, whose internal copies do not count as
+// waits.
 thread_local bool computing = false;
 
 void AddWait(const std::string& name) {
@@ -59,7 +60,7 @@ at::Tensor EmptyStrided(at::IntArrayRef size, at::IntArrayRef stride,
                                            type.value_or(at::kFloat));
 }
 
-// The same memory as the CPU sees it.
+// Returns the same memory as a CPU tensor.
 at::Tensor OnCpu(const at::Tensor& tensor) {
   if (tensor.is_cpu()) return tensor;
   return at::from_blob(tensor.mutable_data_ptr(), tensor.sizes(), tensor.strides(),
@@ -82,8 +83,8 @@ at::Tensor CopyFromAndResize(const at::Tensor& from, const at::Tensor& to) {
   return CopyFrom(from, to, /*non_blocking=*/false);
 }
 
-// Whether an operation's result has a size, or comes to the host, as numbers on the device say: as
-// an index of yes and no does, in place of places.
+// Returns true if an operation reads values on the device to determine the size of its result or to
+// return them to the host. An index of booleans does; an index of places does not.
 bool Waits(const std::string& name, const torch::jit::Stack& stack) {
   static const auto& waiting = *new std::set<std::string>{"aten::_local_scalar_dense",
                                                           "aten::nonzero",
@@ -129,7 +130,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   library.impl("_reshape_alias", &at::native::_reshape_alias);
 }
 
-// LibTorch's backward threads ask whether there is a device.
+// LibTorch's backward threads query whether the device exists.
 struct FarHooks : at::PrivateUse1HooksInterface {
   bool isAvailable() const override { return true; }
   bool hasPrimaryContext(c10::DeviceIndex /*device*/) const override { return true; }
@@ -141,7 +142,7 @@ const bool registered = [] {
   return true;
 }();
 
-// One stream, on which everything has happened when a call returns.
+// A single synchronous stream: work is done when a call returns.
 struct FarGuard : c10::impl::NoOpDeviceGuardImpl<c10::DeviceType::PrivateUse1> {
   c10::Device exchangeDevice(c10::Device /*device*/) const override { return kFarDevice; }
   c10::Device getDevice() const override { return kFarDevice; }

@@ -1,5 +1,5 @@
-// A device for tests whose memory the host may not look into, as a GPU's: LibTorch's "PrivateUse1",
-// computed with by the CPU. It knows what a program brought to it and asked it for.
+// A device for tests whose memory the host cannot access, like a GPU's. It is LibTorch's
+// "PrivateUse1", computed on the CPU, and records copies and requests of a program.
 #ifndef LENGTHWISE_MODELS_LAYERS_FAR_DEVICE_H_
 #define LENGTHWISE_MODELS_LAYERS_FAR_DEVICE_H_
 
@@ -12,8 +12,9 @@ namespace lengthwise::models {
 
 inline const c10::Device kFarDevice(c10::DeviceType::PrivateUse1, 0);
 
-// Operations since the last call for which a program has to wait for a device: copies between it
-// and the host, numbers of its tensors, and results whose sizes depend on numbers. Any thread.
+// Returns the operations since the last call for which a program waits for the device: copies
+// between it and the host, reads of tensor values, and results whose sizes depend on values.
+// Thread-safe.
 std::set<std::string> TakeWaits();
 
 }  // namespace lengthwise::models

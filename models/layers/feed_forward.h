@@ -1,4 +1,4 @@
-// A block's feed-forward layer.
+// Feed-forward layer of a block.
 #ifndef LENGTHWISE_MODELS_LAYERS_FEED_FORWARD_H_
 #define LENGTHWISE_MODELS_LAYERS_FEED_FORWARD_H_
 
@@ -14,10 +14,10 @@ struct FeedForwardParameters {
   at::Tensor down_bias;
 };
 
-// max(x up + up_bias, 0) down + down_bias for `features` x [P, B, n, d]. For float32 on the CPU a
-// few hundred rows go through the whole layer at a time, so that what is between the products stays
-// in the cache, and the gradient of the hidden layer never exists as a whole; on a GPU, in float32
-// and bfloat16, bias and ReLU are one pass over the hidden layer each way.
+// Returns max(x up + up_bias, 0) down + down_bias for `features` x [P, B, n, d]. In float32 on the
+// CPU, a few hundred rows at a time pass through the whole layer, so that intermediate results stay
+// in the cache and the hidden layer's gradient is never stored whole. On a GPU, in float32 and
+// bfloat16, bias and ReLU take one pass over the hidden layer forward and one backward.
 at::Tensor FeedForward(const at::Tensor& features, const FeedForwardParameters& parameters);
 
 }  // namespace lengthwise::models

@@ -1,5 +1,5 @@
-// The layers' kernels on a GPU, against the plain operators in double on the CPU. Skipped where
-// there is no GPU; models/kernels/rows_simt_test.cc runs the kernels in an emulation.
+// Compares the layers' kernels on a GPU with plain operators in double precision on the CPU.
+// Skipped without a GPU; models/kernels/rows_simt_test.cc runs the kernels in an emulation.
 #include <string>
 #include <vector>
 
@@ -19,11 +19,11 @@ struct Layer {
   std::string name;
   Tensors inputs;
   Function fused, plain;
-  // `fused` with products in bfloat16; the same where that changes nothing but them.
+  // `fused` with bfloat16 products; `fused` itself if only products would change.
   Function in_bfloat16 = fused;
 };
 
-// What is added comes from a product.
+// The added tensor is the result of a product.
 at::Tensor AddLayerNormOfAProduct(const Tensors& x) {
   return AddLayerNorm(x[0], x[1].to(at::kBFloat16), x[2], x[3]);
 }

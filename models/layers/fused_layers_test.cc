@@ -1,4 +1,4 @@
-// The layers that have kernels of their own, on the CPU, against the plain operators in double.
+// Compares the layers with fused CPU kernels with plain operators in double precision.
 #include <cmath>
 #include <string>
 
@@ -75,7 +75,7 @@ TEST(FeedForwardTest, AgreesWithPlainOperatorsInDouble) {
   }
 }
 
-// In hidden units it must not become their 0.
+// ReLU must not turn NaN in hidden units into 0.
 TEST(FeedForwardTest, WhatIsNotANumberStaysSo) {
   Tensors inputs = FeedForwardInputs(1, 16);
   inputs[2] = at::full_like(inputs[2], std::nan(""));  // up_bias
@@ -108,10 +108,10 @@ TEST(CrossEntropyTest, AgreesWithPlainOperatorsInDouble) {
   }
 }
 
-// float32 has kernels of its own, float64 has not.
+// float32 has fused kernels, float64 does not.
 TEST(CrossEntropyTest, CountsTheSameAnswersAsRightInEveryType) {
   at::Tensor logits = CrossEntropyInputs(3)[0];
-  logits[1].zero_();  // the first of equal logits is the answer
+  logits[1].zero_();  // the first of equal logits is the prediction
   const at::Tensor classes = Classes(logits), mask = Mask(classes);
   const at::Tensor expected = logits.argmax(-1)
                                   .eq(classes)
@@ -133,7 +133,7 @@ TEST(CrossEntropyTest, TwoThreadsGiveTheBitsOfOne) {
 
 TEST(CrossEntropyTest, APackGivesTheBitsOfItsMembers) {
   Tensors pack = CrossEntropyInputs(3);
-  // The same classes for all.
+  // All members have the same classes.
   const auto losses = [](const Tensors& x) {
     const at::Tensor classes = Classes(x[0].narrow(0, 0, 1)).expand({x[0].size(0), -1, -1});
     return CrossEntropy(x[0], classes, Mask(classes)).losses;
@@ -187,7 +187,7 @@ TEST(AddLayerNormTest, APackGivesTheBitsOfItsMembers) {
   ExpectPackIsItsMembers(AddLayerNormInputs(3, 20), FusedAddLayerNorm);
 }
 
-// To the bit, which the kernels do not give.
+// Expects equal bits, which the fused kernels do not produce.
 TEST(KernelChoiceTest, PlainIsLibTorchsOperators) {
   const auto expect = [](const Tensors& inputs, const Function& fused, const Function& plain) {
     const Tensors expected = Differentiate(inputs, at::kFloat, plain);
@@ -201,7 +201,7 @@ TEST(KernelChoiceTest, PlainIsLibTorchsOperators) {
     }
     EXPECT_TRUE(different);
   };
-  // Of too few rows for the kernels of a linear layer, whose bits are those of the fused layer.
+  // Too few rows for the linear kernels, which would give the same bits as the fused layer.
   Tensors few_rows = FeedForwardInputs(3, 16);
   few_rows[0] = few_rows[0].narrow(1, 0, 1);
   expect(few_rows, FusedFeedForward, PlainFeedForward);

@@ -1,5 +1,5 @@
-// A linear layer of few columns as an operator that LibTorch can differentiate: the CPU kernels of
-// models/kernels/linear.h.
+// Wraps the CPU kernels of models/kernels/linear.h, for linear layers with few columns, as an
+// operator that LibTorch can differentiate.
 #ifndef LENGTHWISE_MODELS_LAYERS_FUSED_LINEAR_H_
 #define LENGTHWISE_MODELS_LAYERS_FUSED_LINEAR_H_
 
@@ -7,11 +7,12 @@
 
 namespace lengthwise::models {
 
-// Whether FusedLinear takes these and is worth it: float32 on the CPU, enough rows to make up for
-// bringing the weights into the kernels' order, and a weight that stays in a core's caches.
+// Returns true if FusedLinear supports the tensors and is faster: float32 on the CPU, enough rows
+// to amortize packing the weights, and weights that fit in a core's caches.
 bool CanFuseLinear(const at::Tensor& features, const at::Tensor& weight);
 
-// x W + b: `features` [P, B, n, d_in], `weight` [P, d_in, d_out], `bias` [P, d_out] or undefined.
+// Returns x W + b: `features` [P, B, n, d_in], `weight` [P, d_in, d_out], `bias` [P, d_out] or
+// undefined.
 at::Tensor FusedLinear(const at::Tensor& features, const at::Tensor& weight,
                        const at::Tensor& bias);
 

@@ -21,7 +21,7 @@ using torch::autograd::variable_list;
 
 c10::string_view Approximation(bool tanh) { return tanh ? "tanh" : "none"; }
 
-// For float32 on the CPU, contiguous.
+// `rows` is contiguous float32 on the CPU.
 at::Tensor GateInOnePass(const at::Tensor& rows) {
   std::vector<int64_t> shape = rows.sizes().vec();
   const int64_t width = shape.back() /= 2;
@@ -40,7 +40,8 @@ at::Tensor DifferentiateInOnePass(const at::Tensor& rows, const at::Tensor& grad
   return rows_gradient;
 }
 
-// gelu(gate) * value of rows [gate, value]. It keeps the rows alone and computes the rest again.
+// Computes gelu(gate) * value of rows [gate, value]. Saves only the rows for the backward pass and
+// recomputes the rest.
 class Gate : public torch::autograd::Function<Gate> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& rows, bool tanh) {

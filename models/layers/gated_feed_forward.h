@@ -1,4 +1,4 @@
-// A block's feed-forward layer with a gate (GeGLU: Shazeer 2020, equation 6), without biases.
+// Gated feed-forward layer of a block (GeGLU: Shazeer 2020, equation 6), without biases.
 #ifndef LENGTHWISE_MODELS_LAYERS_GATED_FEED_FORWARD_H_
 #define LENGTHWISE_MODELS_LAYERS_GATED_FEED_FORWARD_H_
 
@@ -6,18 +6,16 @@
 
 namespace lengthwise::models {
 
-// Gate and value side by side: `inputs` [P, d, 2 d_ff], the gate's columns first; `output`
-// [P, d_ff, d].
+// `inputs` [P, d, 2 d_ff] concatenates the columns of gate and value; `output` is [P, d_ff, d].
 struct GatedFeedForwardParameters {
   at::Tensor inputs;
   at::Tensor output;
 };
 
-// The Gaussian error linear unit, exact or by its approximation with tanh (Hendrycks and Gimpel
-// 2016).
+// Gaussian error linear unit, exact or approximated with tanh (Hendrycks and Gimpel 2016).
 enum class Gelu { kExact, kTanh };
 
-// (gelu(x gate) * (x value)) output for `features` x [P, B, n, d].
+// Returns (gelu(x gate) * (x value)) output for `features` x [P, B, n, d].
 at::Tensor GatedFeedForward(const at::Tensor& features,
                             const GatedFeedForwardParameters& parameters, Gelu gelu);
 

@@ -1,5 +1,5 @@
-// The layers that have kernels of their own, as functions of their inputs, and the same in plain
-// operators: for tests.
+// Test cases of the layers with fused kernels: each layer as a function of its inputs, and the same
+// function in LibTorch's operators.
 #ifndef LENGTHWISE_MODELS_LAYERS_LAYER_CASES_H_
 #define LENGTHWISE_MODELS_LAYERS_LAYER_CASES_H_
 
@@ -30,13 +30,13 @@ inline at::Tensor Numbers(at::IntArrayRef shape, double seed) {
   return at::arange(count, at::kDouble).mul(12.9898).add(seed).sin().to(at::kFloat).view(shape);
 }
 
-// 1,221 rows a member: more than one chunk of rows, and a rest.
+// 1,221 rows per member: several chunks and a partial one.
 inline Tensors FeedForwardInputs(int64_t members, int64_t width) {
   return {Numbers({members, 111, 11, 6}, 1), Numbers({members, 6, width}, 2),
           Numbers({members, width}, 3), Numbers({members, width, 6}, 5), Numbers({members, 6}, 6)};
 }
 
-// Not around 0, or the weights' gradients would be sums that cancel.
+// Values are not centred at 0, because the sums in the weights' gradients would cancel.
 inline Tensors LinearInputs(int64_t members, int64_t inputs, int64_t outputs) {
   return {Numbers({members, 111, 11, inputs}, 1).add(0.5), Numbers({members, inputs, outputs}, 2),
           Numbers({members, outputs}, 3)};
@@ -51,7 +51,7 @@ inline Tensors RmsNormInputs(int64_t members, int64_t width) {
   return {Numbers({members, 37, 11, width}, 1).mul(3), Numbers({members, width}, 2)};
 }
 
-// Gates from -9 to 9: both tails and what is between.
+// Gates from -9 to 9 cover both tails and the range between.
 inline Tensors GatedFeedForwardInputs(int64_t members, int64_t width) {
   return {Numbers({members, 37, 11, 6}, 1).mul(3), Numbers({members, 6, 2 * width}, 2),
           Numbers({members, width, 6}, 5)};
@@ -85,7 +85,7 @@ inline at::Tensor PlainAddLayerNorm(const Tensors& x) {
   return LayerNorm(x[0].add(x[1]), x[2], x[3]);
 }
 
-// Of logits for 5 classes, each loss of which is a result.
+// Logits for 5 classes; every member's loss is a result.
 inline Tensors CrossEntropyInputs(int64_t members) {
   return {Numbers({members, 37, 11, 5}, 1).mul(10)};
 }
@@ -104,7 +104,7 @@ inline at::Tensor PlainCrossEntropy(const Tensors& x) {
   return at::log_softmax(x[0], -1).gather(-1, Classes(x[0]).unsqueeze(-1)).flatten(1).mean(1).neg();
 }
 
-// The result and the gradients of all inputs, computed in `dtype` on `device`.
+// Returns the result and the gradients of all inputs, computed in `dtype` on `device`.
 inline Tensors Differentiate(const Tensors& inputs, at::ScalarType dtype, const Function& function,
                              const at::Device& device = at::kCPU) {
   Tensors leaves;
@@ -113,7 +113,7 @@ inline Tensors Differentiate(const Tensors& inputs, at::ScalarType dtype, const 
         tensor.to(device, dtype, /*non_blocking=*/false, /*copy=*/true).requires_grad_(true));
   }
   const at::Tensor result = function(leaves);
-  // Not around 0, or the gradients of shared parameters would be sums that cancel to rounding
+  // Not centred at 0, because the sums in gradients of shared parameters would cancel to rounding
   // errors.
   result.mul(Numbers(result.sizes(), 4).add(0.5).to(device, dtype)).sum().backward();
   Tensors all = {result.detach().cpu()};
@@ -121,7 +121,7 @@ inline Tensors Differentiate(const Tensors& inputs, at::ScalarType dtype, const 
   return all;
 }
 
-// Errors in parts of each tensor's largest magnitude.
+// Expects errors of at most `tolerance`, relative to each tensor's largest magnitude.
 inline void ExpectClose(const Tensors& fused, const Tensors& plain, const std::string& what,
                         double tolerance = 1e-5) {
   ASSERT_EQ(fused.size(), plain.size());

@@ -50,7 +50,7 @@ at::Tensor LayerNorm(const at::Tensor& features, const at::Tensor& scale,
 at::Tensor Embed(const at::Tensor& tokens, const at::Tensor& table) {
   const int64_t members = table.size(0), width = table.size(1);
   if (members == 1) return at::embedding(table.squeeze(0), tokens);
-  // One table with the members' tables below each other.
+  // Looks up all members in one table, the concatenation of their tables.
   const at::Tensor first_row =
       at::arange(0, members * width, width, tokens.options()).view({members, 1, 1});
   return at::embedding(table.flatten(0, 1), tokens.add(first_row));

@@ -1,4 +1,4 @@
-// The layers of a pack: P models side by side, each with its own weights.
+// Basic layers for a pack of P models, each with its own weights.
 #ifndef LENGTHWISE_MODELS_LAYERS_LAYERS_H_
 #define LENGTHWISE_MODELS_LAYERS_LAYERS_H_
 
@@ -6,23 +6,23 @@
 
 namespace lengthwise::models {
 
-// x W: `features` [P, B, n, d_in] and `weight` [P, d_in, d_out] give [P, B, n, d_out], of the
-// features' type, in products.h's precision. Many rows of float32 on the CPU and small weights take
-// kernels of our own, everything else LibTorch's: one matrix product where P is 1, a batched one
-// otherwise.
+// Returns x W, [P, B, n, d_out] in the features' type: `features` [P, B, n, d_in], `weight` [P,
+// d_in, d_out], products in the precision of products.h. Many float32 rows on the CPU with small
+// weights use our own kernels. Everything else uses LibTorch's: one matrix product if P is 1,
+// otherwise a batched one.
 at::Tensor Linear(const at::Tensor& features, const at::Tensor& weight);
 
-// x W + b with `bias` [P, d_out].
+// Returns x W + b with `bias` [P, d_out].
 at::Tensor Linear(const at::Tensor& features, const at::Tensor& weight, const at::Tensor& bias);
 
-// What is added to the variance in a layer norm.
+// Added to the variance in a layer norm.
 inline constexpr double kLayerNormEpsilon = 1e-5;
 
-// Normalises the last axis of [P, B, n, d] (biased variance; Ba et al. 2016), then
+// Normalises the last axis of `features` [P, B, n, d] (biased variance; Ba et al. 2016), then
 // applies `scale` and `offset` [P, d].
 at::Tensor LayerNorm(const at::Tensor& features, const at::Tensor& scale, const at::Tensor& offset);
 
-// Rows `tokens` (int64 [P, B, n]) of `table` [P, W, d]: [P, B, n, d].
+// Returns rows `tokens` (int64 [P, B, n]) of `table` [P, W, d], as [P, B, n, d].
 at::Tensor Embed(const at::Tensor& tokens, const at::Tensor& table);
 
 }  // namespace lengthwise::models

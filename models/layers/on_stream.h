@@ -1,4 +1,4 @@
-// Where kernels of our own go on a GPU: behind LibTorch's.
+// Launches our own kernels on LibTorch's CUDA stream, in order with LibTorch's kernels.
 #ifndef LENGTHWISE_MODELS_LAYERS_ON_STREAM_H_
 #define LENGTHWISE_MODELS_LAYERS_ON_STREAM_H_
 
@@ -10,9 +10,9 @@
 
 namespace lengthwise::models {
 
-// Calls launch(stream) with the stream of `device` that LibTorch would put its own kernels on, a
-// cudaStream_t as void*, while `device` is the current one. Throws c10::Error where it returns a
-// reason why a kernel could not be launched instead of null.
+// Makes `device` current and calls launch(stream) with LibTorch's current stream on it, a
+// cudaStream_t as void*. `launch` returns null, or the reason why a kernel could not be launched,
+// which is thrown as c10::Error.
 template <typename Launch>
 void OnStream(const c10::Device& device, const Launch& launch) {
   const c10::DeviceGuard guard(device);

@@ -6,7 +6,7 @@
 
 #include "ATen/Parallel.h"
 
-// Without it, at::parallel_for is an ordinary loop.
+// Without OpenMP, at::parallel_for is a sequential loop.
 #ifndef _OPENMP
 #error "compile this file with -fopenmp"
 #endif

@@ -1,4 +1,4 @@
-// LibTorch's threads for kernels that know nothing of LibTorch.
+// Runs kernels that do not depend on LibTorch on LibTorch's threads.
 #ifndef LENGTHWISE_MODELS_LAYERS_ON_THREADS_H_
 #define LENGTHWISE_MODELS_LAYERS_ON_THREADS_H_
 
@@ -8,9 +8,9 @@
 
 namespace lengthwise::models {
 
-// A kernels::ParallelFor on as many threads as at::get_num_threads() says; within another such loop
-// on the calling thread. Each thread takes a part of what is left whenever it has nothing to do,
-// large ones first, because cores that others use too are not equally fast.
+// A kernels::ParallelFor on at::get_num_threads() threads; within another such loop, on the calling
+// thread. Idle threads take parts of the remaining work, large parts first, because shared cores
+// are not equally fast.
 void OnThreads(int64_t count, const kernels::RangeBody& body);
 
 }  // namespace lengthwise::models

@@ -1,7 +1,7 @@
-// The matrix products of networks, in the parameters' type or in bfloat16, which has eight
-// significant bits. Mixed precision as in Micikevicius et al. 2018, with bfloat16's range in place
-// of a scaled loss: parameters, norms, softmax, losses and what encodings make of positions stay
-// float32.
+// Computes the matrix products of networks in the parameters' type or in bfloat16, which has eight
+// significant bits. This is mixed precision as in Micikevicius et al. 2018, without loss scaling,
+// because bfloat16 has float32's range. Parameters, norms, softmax, losses and the values of
+// positional encodings stay float32.
 #ifndef LENGTHWISE_MODELS_LAYERS_PRODUCTS_H_
 #define LENGTHWISE_MODELS_LAYERS_PRODUCTS_H_
 
@@ -9,9 +9,9 @@
 
 namespace lengthwise::models {
 
-// While one that is `wanted` lives, the functions below use bfloat16 for float32, on its thread and
-// on every device. What is computed backward of them is in the types that they had, wherever and
-// whenever that is.
+// While an instance with `wanted` lives, the functions below use bfloat16 in place of float32, on
+// its thread and on every device. Backward passes use the types of their forward pass, whenever and
+// on whichever thread they run.
 class Bfloat16Products {
  public:
   explicit Bfloat16Products(bool wanted = true);
@@ -19,20 +19,21 @@ class Bfloat16Products {
   Bfloat16Products(const Bfloat16Products&) = delete;
   Bfloat16Products& operator=(const Bfloat16Products&) = delete;
 
-  // Whether one lives on this thread.
+  // Returns true if such an instance lives on this thread.
   static bool Active();
 
  private:
   const bool before_;
 };
 
-// A product's operand: float32 as bfloat16 where products are in it, all else as it is.
+// Returns a product's operand: converts float32 to bfloat16 if products use it; leaves other types
+// unchanged.
 at::Tensor Operand(const at::Tensor& tensor);
 
-// For what is no product: bfloat16 as float32, all else as it is.
+// Converts bfloat16 to float32 for operations other than products; leaves other types unchanged.
 at::Tensor Widened(const at::Tensor& tensor);
 
-// at::matmul of the operands, in the type of `a`. Sums are float32.
+// Returns at::matmul of the operands, in the type of `a`. Accumulates in float32.
 at::Tensor Product(const at::Tensor& a, const at::Tensor& b);
 
 }  // namespace lengthwise::models

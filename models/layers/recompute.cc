@@ -14,7 +14,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// What the autograd graph carries from one pass to the other.
+// State that the autograd graph carries from the forward to the backward pass.
 struct Work : torch::CustomClassHolder {
   Work(ParameterSet parameters, NetworkPart part)
       : parameters(std::move(parameters)), part(std::move(part)) {}
@@ -39,10 +39,10 @@ class Recompute : public torch::autograd::Function<Recompute> {
     const auto capsule = context->saved_data["work"].toCapsule();
     const Work& work = static_cast<const Work&>(*capsule);
     const c10::AutoGradMode with_gradients(true);
-    // Backward passes of a GPU run on a thread of LibTorch's.
+    // A GPU's backward pass runs on another thread, so thread-local settings must be restored.
     const Bfloat16Products products(work.in_bfloat16);
     const KernelScope kernels(work.kernels);
-    // Leaves of a graph of their own, whose gradients go to those of the whole.
+    // Leaves of a separate graph. Their gradients are added to those of the whole graph.
     variable_list inputs = {context->get_saved_variables()[0].detach().requires_grad_(true)};
     for (const at::Tensor& parameter : work.parameters.tensors()) {
       inputs.push_back(parameter.detach().requires_grad_(true));

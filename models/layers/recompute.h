@@ -1,5 +1,5 @@
-// Memory for time: what a part of a network keeps for its backward pass is dropped and computed
-// again when it is needed (Chen et al. 2016, Training deep nets with sublinear memory cost).
+// Gradient checkpointing: trades compute for memory by recomputing a part of a network in the
+// backward pass (Chen et al. 2016, Training deep nets with sublinear memory cost).
 #ifndef LENGTHWISE_MODELS_LAYERS_RECOMPUTE_H_
 #define LENGTHWISE_MODELS_LAYERS_RECOMPUTE_H_
 
@@ -10,12 +10,13 @@
 
 namespace lengthwise::models {
 
-// A function of its arguments alone, which outlives the backward pass with all that it refers to.
+// A pure function of its arguments. It and everything that it refers to must outlive the backward
+// pass.
 using NetworkPart =
     std::function<at::Tensor(const ParameterSet& parameters, const at::Tensor& features)>;
 
-// part(parameters, features). Until the backward pass, which runs `part` again, no more than
-// `features` is kept. Gradients are those of part itself.
+// Returns part(parameters, features). Keeps only `features` until the backward pass, which runs
+// `part` again. Gradients are those of `part`.
 at::Tensor Recomputed(const ParameterSet& parameters, const at::Tensor& features, NetworkPart part);
 
 }  // namespace lengthwise::models

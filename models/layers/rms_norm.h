@@ -1,4 +1,4 @@
-// Normalisation by the root mean square (Zhang and Sennrich 2019).
+// Normalises by the root mean square (Zhang and Sennrich 2019).
 #ifndef LENGTHWISE_MODELS_LAYERS_RMS_NORM_H_
 #define LENGTHWISE_MODELS_LAYERS_RMS_NORM_H_
 
@@ -6,11 +6,11 @@
 
 namespace lengthwise::models {
 
-// What is added to the mean square.
+// Added to the mean square.
 inline constexpr double kRmsNormEpsilon = 1e-6;
 
-// x / sqrt(mean(x^2) + epsilon) * scale over the last axis of `features` x [P, B, n, d], with
-// `scale` [P, d]. For float32 on the CPU in one pass over memory each way.
+// Returns x / sqrt(mean(x^2) + epsilon) * scale over the last axis of `features` x [P, B, n, d],
+// with `scale` [P, d]. In float32 on the CPU it passes over memory once forward and once backward.
 at::Tensor RmsNorm(const at::Tensor& features, const at::Tensor& scale);
 
 }  // namespace lengthwise::models

@@ -4,6 +4,7 @@ from __future__ import annotations
 import json
 import os
 import uuid
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
@@ -80,6 +81,7 @@ class Client:
                 }
             ),
             timeout,
+            warn=lambda text: warnings.warn(text, stacklevel=6),
         )
 
     @property

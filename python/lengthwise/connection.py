@@ -41,7 +41,7 @@ def _read(path: str, what: str) -> bytes:
         raise LengthwiseError(f"cannot read {what} {path}: {error.strerror}") from error
 
 
-def _channel(settings: Settings) -> grpc.Channel:
+def _channel(settings: Settings, warn: Callable[[str], None] | None) -> grpc.Channel:
     options: list[tuple[str, int | str]] = [
         ("grpc.max_receive_message_length", _MAX_MESSAGE_BYTES),
         ("grpc.keepalive_time_ms", _PING_MS),
@@ -58,12 +58,14 @@ def _channel(settings: Settings) -> grpc.Channel:
     ]
     if bool(settings.tls_certificate) != bool(settings.tls_key):
         raise LengthwiseError("tls_certificate and tls_key go together; set both")
-    target = target_of(settings.server)
+    target = target_of(settings.server, warn)
     server_name = settings.tls_server_name
     if target != settings.server:
-        # gRPC would take the whole list for the server's name.
+        # Without this, gRPC would use the whole address list as the server's name. With TLS, gRPC also compares the
+        # authority with the certificate.
         host, port = addresses_of(settings.server)[0]
-        options.append(("grpc.default_authority", f"{host}:{port}"))
+        named = settings.tls_ca and server_name
+        options.append(("grpc.default_authority", server_name if named else f"{host}:{port}"))
         server_name = server_name or host.strip("[]")
     if server_name and settings.tls_ca:
         options.append(("grpc.ssl_target_name_override", server_name))
@@ -98,14 +100,23 @@ def _reader(response: type[ResponseT]) -> Callable[[bytes], ResponseT]:
 class Connection:
     """Thread-safe. Calls raise LengthwiseError. Control characters in the text of answers are written out."""
 
-    def __init__(self, settings: Settings, timeout: float, release: Callable[[], None] | None = None) -> None:
-        """`release` is called once: when the connection is closed or nobody has it any longer."""
+    def __init__(
+        self,
+        settings: Settings,
+        timeout: float,
+        release: Callable[[], None] | None = None,
+        warn: Callable[[str], None] | None = None,
+    ) -> None:
+        """`release` is called once: when the connection is closed or nobody has it any longer.
+
+        `warn` takes warnings that do not prevent a connection, such as an unknown host of several.
+        """
         self.settings = settings
         self._release = None if release is None else weakref.finalize(self, release)
         self._timeout = timeout
         if settings.token_file:
             read_token(settings.token_file)
-        self._channel = _channel(settings)
+        self._channel = _channel(settings, warn)
 
     def close(self) -> None:
         self._channel.close()

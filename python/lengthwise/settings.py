@@ -9,7 +9,7 @@ from __future__ import annotations
 import ipaddress
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -119,15 +119,17 @@ def is_loopback(server: str) -> bool:
     return bool(addresses) and all(_is_loopback_host(host) for host, _ in addresses)
 
 
-def target_of(server: str) -> str:
+def target_of(server: str, warn: Callable[[str], None] | None = None) -> str:
     """What gRPC connects to: one HOST:PORT as it is, of several the numbers of those that are known now.
 
-    gRPC looks a single host name up at each connection, and has no list of names.
+    gRPC looks a single host name up at each connection, and has no list of names. `warn` is called for each address
+    whose host is unknown.
     """
     addresses = addresses_of(server)
     if len(addresses) == 1:
         return server.strip()
     numbers: dict[socket.AddressFamily, list[str]] = {socket.AF_INET: [], socket.AF_INET6: []}
+    unknown = []
     for host, port in addresses:
         for family in numbers:
             try:
@@ -137,13 +139,21 @@ def target_of(server: str) -> str:
             bracketed = "[{}]" if family == socket.AF_INET6 else "{}"
             numbers[family] += [f"{bracketed.format(one[4][0])}:{port}" for one in found]
             break
-    ipv4, ipv6 = numbers.values()
+        else:
+            unknown.append(f"{host}:{port}")
+    # Resolvers repeat an address that stands in several lines of /etc/hosts.
+    ipv4, ipv6 = (list(dict.fromkeys(known)) for known in numbers.values())
     if not ipv4 and not ipv6:
         raise LengthwiseError(f"none of the hosts of {server} is known; check the names, or give IP addresses")
     if ipv4 and ipv6:
         raise LengthwiseError(
             f"{server} has IPv4 addresses ({', '.join(ipv4)}) and IPv6 addresses ({', '.join(ipv6)}); give addresses "
             "of one kind"
+        )
+    for address in unknown if warn else []:
+        warn(
+            f"the server address {address} is left out until the next start, because its host is unknown; check the "
+            "name, or give an IP address"
         )
     return "ipv4:" + ",".join(ipv4) if ipv4 else "ipv6:" + ",".join(ipv6)
 

@@ -18,11 +18,11 @@
 namespace lengthwise::server {
 namespace {
 
-// Of AcquireLease and Heartbeat.
+// Maximum `wait` of AcquireLease and Heartbeat.
 constexpr int64_t kMaxWaitSeconds = 60;
 
-// What a worker says of itself is stored and shown to people. Its control characters are written
-// out, not refused: they may come from a library's error, and the training is sound.
+// Escapes control characters in a worker's texts, which are stored and shown to people. They are
+// not refused, because they may come from a library's error while the training is sound.
 template <typename Request>
 Request Printable(Request request) {
   MakePrintable(request);
@@ -70,7 +70,7 @@ grpc::ServerUnaryReactor* WorkerService::AcquireLease(grpc::CallbackServerContex
       [this, context](const v1::AcquireLeaseRequest& asked, const Caller& caller,
                       Done<v1::AcquireLeaseResponse> done) {
         if (absl::Status status = CheckWait(asked.wait()); !status.ok()) return done(status);
-        // The context lives until the answer.
+        // gRPC keeps the context alive until the answer.
         core_.loop().AcquireLease(
             asked, caller.principal, [context] { return context->IsCancelled(); }, std::move(done));
       });
@@ -114,7 +114,8 @@ WorkerService::StreamEvents(grpc::CallbackServerContext* context) {
         return EventStream::Start(
             [this, context, kMethod](v1::StreamEventsRequest asked, std::string by,
                                      Done<v1::StreamEventsResponse> done) {
-              // The answer refuses another's lease, and the stream goes on.
+              // Only for the audit log: Store checks the lease again and answers with a refusal,
+              // and the stream continues.
               if (!asked.events().empty()) {
                 const absl::Status status =
                     core_.lease_ids().Check(asked.lease_id(), asked.fencing_token(), by);

@@ -1,4 +1,4 @@
-// lengthwise.v1.WorkerService over the core.
+// lengthwise.v1.WorkerService, implemented with the core.
 #ifndef LENGTHWISE_SERVER_API_WORKER_SERVICE_H_
 #define LENGTHWISE_SERVER_API_WORKER_SERVICE_H_
 
@@ -13,9 +13,9 @@ namespace lengthwise::server {
 
 class WorkerService final : public v1::WorkerService::CallbackService {
  public:
-  // `downloads` and `uploads` carry checkpoints, each in one direction and of workers alone: a
-  // checkpoint is stored although people download models, and although all workers of a resumed
-  // fleet fetch theirs. All outlive the service.
+  // `downloads` and `uploads` serve only workers' checkpoints, one direction each, so that neither
+  // users who download models nor a resuming fleet delay uploads. All references must outlive the
+  // service.
   WorkerService(Core& core, TransferThreads& downloads, WorkPool& uploads, OpenStreams& streams,
                 Calls& calls)
       : core_(core), downloads_(downloads), uploads_(uploads), streams_(streams), calls_(calls) {}

@@ -394,9 +394,17 @@ class LargeFleetTest : public ::testing::Test {
         }) {
     server_.Serve();
     stub_ = v1::WorkerService::NewStub(server_.Connect());
+    // Posted without waiting, so that a few groups of commands hold all of them.
     for (int i = 0; i < kWorkers; ++i) {
-      EXPECT_EQ(server_.calls().Register(absl::StrCat("w", i)), absl::OkStatus());
+      v1::RegisterWorkerRequest request;
+      request.mutable_worker()->set_worker_id(absl::StrCat("w", i));
+      request.mutable_worker()->set_max_pack_size(1);
+      request.mutable_worker()->set_api_version(platform::kWorkerApiVersion);
+      server_.core().loop().Post<v1::RegisterWorkerResponse>(
+          [this, request] { return server_.core().leases().Register(request, "anonymous"); },
+          [](const auto& registered) { EXPECT_EQ(registered.status(), absl::OkStatus()); });
     }
+    server_.core().loop().Flush();
     // From now on, the server holds a heartbeat's answer for four to five seconds.
     server_.calls().Create("sort", 1, 1);
     lease_ = server_.calls().Acquire("w0");

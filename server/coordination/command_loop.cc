@@ -113,7 +113,7 @@ void CommandLoop::Heartbeat(v1::HeartbeatRequest request, std::string caller,
 
 std::vector<CommandLoop::Command> CommandLoop::TakeGroup(bool& last) {
   const absl::Time now = clock_.steady();
-  const absl::Time deadline = broken_ ? now + kRetryStore : std::min(clean_up_at_, NextDeadline());
+  const absl::Time deadline = failed_ ? now + kRetryStore : std::min(clean_up_at_, NextDeadline());
   std::vector<Command> group;
   platform::MutexLock lock(queue_mutex_);
   while (queue_.empty() && !stopping_) {
@@ -203,7 +203,8 @@ void CommandLoop::ProcessGroup(const std::vector<Command>& group) {
     changed = ledger_.HasChanges();
     status = ledger_.Commit();
   }
-  if (!status.ok()) {
+  failed_ = !status.ok();
+  if (failed_) {
     {
       platform::MutexLock lock(state_mutex_);
       broken_ = !ledger_.Rebuild().ok();

@@ -150,8 +150,11 @@ class CommandLoop {
 
   platform::Mutex state_mutex_;  // protects the scheduler's memory; not held during a commit
 
-  // The rebuild after a failed commit failed too, so memory and store may differ. Used by the
-  // loop's thread only.
+  // Used by the loop's thread only.
+  // The last group failed. Without a command, the loop waits before it tries again: deadlines that
+  // have passed stay, because they were not served.
+  bool failed_ = false;
+  // The rebuild after a failed commit failed too, so memory and store may differ.
   bool broken_ = false;
   // The next clean-up of the store while no command comes: InfinitePast while there is more to do,
   // InfiniteFuture when there is nothing to do until a command has run.

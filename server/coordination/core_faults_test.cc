@@ -18,12 +18,16 @@
 #include "platform/files.h"
 #include "platform/sha256.h"
 #include "server/coordination/test_coordinator.h"
+#include "server/storage/sqlite_connection.h"
+#include "server/storage/sqlite_writer.h"
 
 namespace lengthwise::server {
 namespace {
 
 using testing::AllOf;
+using testing::Ge;
 using testing::HasSubstr;
+using testing::Le;
 using testing::Not;
 using testing::SizeIs;
 
@@ -102,6 +106,63 @@ TEST(CoreFaultsTest, RestartKeepsBackOffsTokensAndCancellations) {
   EXPECT_THAT(coordinator.Acquire("w").trials(), SizeIs(0));
   coordinator.Advance(absl::Seconds(3));
   EXPECT_EQ(coordinator.Acquire("w").trials(0).attempt(), 2);
+}
+
+// A store that cannot begin a transaction while `fails` is set. It writes through a connection of
+// its own.
+class FailingStorage final : public Storage {
+ public:
+  FailingStorage(std::unique_ptr<Storage> storage, const std::string& path,
+                 const std::atomic<bool>& fails)
+      : storage_(std::move(storage)),
+        connection_(SqliteConnection::Open(path, /*read_only=*/false).value()),
+        writer_(*connection_, fails) {}
+  StorageWriter& writer() override { return writer_; }
+  absl::StatusOr<std::unique_ptr<StorageReader>> Read() override { return storage_->Read(); }
+  int64_t SizeBytes() const override { return storage_->SizeBytes(); }
+  const LeaseKey& lease_key() const override { return storage_->lease_key(); }
+
+ private:
+  class Writer final : public SqliteWriter {
+   public:
+    Writer(SqliteConnection& connection, const std::atomic<bool>& fails)
+        : SqliteWriter(connection, [](const absl::Status&) {}), fails_(fails) {}
+    absl::Status Begin() override {
+      return fails_ ? absl::UnavailableError("the disk is away") : SqliteWriter::Begin();
+    }
+
+   private:
+    const std::atomic<bool>& fails_;
+  };
+
+  const std::unique_ptr<Storage> storage_;
+  const std::unique_ptr<SqliteConnection> connection_;
+  Writer writer_;
+};
+
+// The deadline of a waiting call has passed and cannot be served: without a pause, the loop would
+// try again at once, for ever.
+TEST(CoreFaultsTest, FailingStoreIsTriedOnceASecond) {
+  std::atomic<bool> fails = false;
+  TestCoordinator coordinator;
+  coordinator.set_wrap_storage([&](std::unique_ptr<Storage> storage) {
+    return std::make_unique<FailingStorage>(std::move(storage),
+                                            coordinator.data_dir() + "/lengthwise.db", fails);
+  });
+  coordinator.RunClock();
+  ASSERT_EQ(coordinator.Open(), absl::OkStatus());
+  ASSERT_EQ(coordinator.Register("w"), absl::OkStatus());
+  v1::AcquireLeaseRequest request;
+  request.set_worker_id("w");
+  request.mutable_wait()->set_nanos(200'000'000);
+  auto lease = coordinator.AcquireLater(request);
+  coordinator->loop().Flush();
+  fails = true;
+  std::this_thread::sleep_for(std::chrono::milliseconds(1700));
+  // After 0.2 and 1.2 s, or later on a busy machine.
+  EXPECT_THAT(coordinator->GetStatistics().commit_failures, AllOf(Ge(1), Le(2)));
+  fails = false;
+  EXPECT_EQ(lease.get()->no_lease_reason(), "no trials are queued") << "the loop goes on by itself";
 }
 
 // A file that exists but cannot be read, even by root: a link to itself replaces it during this

@@ -1,4 +1,5 @@
-// What workers said of themselves; whether they are alive, the scheduler knows.
+// Fleet: the workers' own descriptions and measurements, for lists and metrics. The scheduler
+// decides which workers are alive.
 #ifndef LENGTHWISE_SERVER_COORDINATION_FLEET_H_
 #define LENGTHWISE_SERVER_COORDINATION_FLEET_H_
 
@@ -16,23 +17,23 @@
 
 namespace lengthwise::server {
 
-// Thread-safe. `now` is of a steady clock, so that nobody is forgotten because a clock was set;
-// `wall` is what is shown.
+// Thread-safe. `now` is of a steady clock, so that setting the system clock evicts no worker.
+// `wall` is the time shown to users.
 class Fleet {
  public:
-  // The worker belongs to `principal` from now on.
+  // Adds or updates the worker. It belongs to `principal` from now on.
   void Register(const v1::WorkerDescription& description, absl::string_view principal,
                 absl::Time now, absl::Time wall);
-  // Absent for a worker that is not known (any more).
+  // Absent for an unknown or evicted worker.
   std::optional<std::string> PrincipalOf(absl::string_view worker);
   void Heartbeat(absl::string_view worker, const v1::WorkerMeasurements& measurements,
                  absl::Time now, absl::Time wall);
-  // The worker exits.
+  // The worker is about to exit.
   void Stop(absl::string_view worker);
-  // Workers heard of in the last hour, and of those that stopped in the last ten minutes, by id;
-  // forgets the others. Alive and trials are not set.
+  // Evicts workers not heard from for an hour (stopped ones: ten minutes) and returns the others,
+  // by id. Does not set `alive` and `trials`.
   std::vector<v1::Worker> List(absl::Time now);
-  // What the same workers last measured, by id.
+  // Evicts as List does and returns the newest measurements of the others, by id.
   std::vector<monitoring::WorkerSample> Samples(absl::Time now);
 
  private:

@@ -21,12 +21,10 @@ absl::Time EndOf(absl::Time now, absl::Duration hold) {
   return absl::UnixEpoch() + absl::Floor(end - absl::UnixEpoch(), kTick);
 }
 
-bool HasDirective(const v1::HeartbeatResponse& response) {
-  return std::any_of(response.leases().begin(), response.leases().end(),
-                     [](const v1::HeartbeatResponse::LeaseDirective& directive) {
-                       return directive.lost() || directive.preempted() ||
-                              directive.cancelled_trials_size() > 0;
-                     });
+bool HasLostLease(const v1::HeartbeatResponse& response) {
+  return std::any_of(
+      response.leases().begin(), response.leases().end(),
+      [](const v1::HeartbeatResponse::LeaseDirective& directive) { return directive.lost(); });
 }
 
 }  // namespace
@@ -41,9 +39,14 @@ absl::StatusOr<std::optional<v1::HeartbeatResponse>> HeldHeartbeats::Take(
   // all workers into step, and they would stay there.
   spread_ = std::fmod(spread_ + 0.618033988749895, 1.0);
   const absl::Duration hold = std::min(wait, leases_.longest_hold() * (0.8 + 0.2 * spread_));
-  // A directive is repeated in every answer until its lease ends: to hold the answer again would
-  // keep the worker waiting, and to answer at once is the pace that heartbeat_interval sets.
-  if (hold <= absl::ZeroDuration() || request.stopping() || HasDirective(response)) return response;
+  // A directive is repeated in every answer until its lease ends, at the pace of
+  // heartbeat_interval: an answer may have been lost. That includes a lease which this heartbeat
+  // does not name because it was sent before the lease arrived. Serve has told the worker already,
+  // in vain, so a held answer would delay the directive until the hold ends.
+  if (hold <= absl::ZeroDuration() || request.stopping() || HasLostLease(response) ||
+      ledger_.scheduler().HasDirective(request.worker_id())) {
+    return response;
+  }
   ledger_.scheduler().ExpectSilence(request.worker_id(), hold);
   Call call;
   call.worker = request.worker_id();

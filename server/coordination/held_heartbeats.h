@@ -32,8 +32,9 @@ class HeldHeartbeats {
   HeldHeartbeats(Ledger& ledger, Leases& leases) : ledger_(ledger), leases_(leases) {}
 
   // Records a heartbeat. Returns its answer if the worker does not wait (HeartbeatRequest.wait),
-  // the fleet is small, or a lease has a directive. Otherwise returns nothing and calls `done`
-  // later, within `wait`. Errors are those of Leases::Heartbeat; `done` is not called then.
+  // the fleet is small, or a lease of the worker has a directive. Otherwise returns nothing and
+  // calls `done` later, within `wait`. Errors are those of Leases::Heartbeat; `done` is not called
+  // then.
   absl::StatusOr<std::optional<v1::HeartbeatResponse>> Take(const v1::HeartbeatRequest& request,
                                                             const std::string& caller, Done done);
 

@@ -119,6 +119,29 @@ TEST_F(HeldHeartbeatsTest, CancellationOfANewLeaseEndsTheHold) {
               ElementsAre(lease.trials(0).trial()));
 }
 
+// The heartbeat was sent before the lease arrived, and comes after the cancellation was told in
+// vain. Held, it would keep the worker from asking again.
+TEST_F(HeldHeartbeatsTest, UntoldLeaseWithADirectiveIsNotHeld) {
+  coordinator_.Create("sort", 1, 1);
+  const v1::Lease lease = coordinator_.Acquire("w0");
+  ASSERT_TRUE(coordinator_.CancelTrial(lease.trials(0).trial()).ok());
+  EXPECT_THAT(Beat("w0").get()->leases(), IsEmpty());
+  auto other = Beat("w1");
+  EXPECT_TRUE(IsHeld(other)) << "it has no lease";
+  EXPECT_THAT(Beat("w0", lease).get()->leases(0).cancelled_trials(),
+              ElementsAre(lease.trials(0).trial()));
+  coordinator_.Release("w0", lease);
+  auto next = Beat("w0");
+  EXPECT_TRUE(IsHeld(next)) << "the lease has ended, and its directive with it";
+}
+
+TEST_F(HeldHeartbeatsTest, LostWorkersDoNotLengthenTheHold) {
+  coordinator_.Advance(absl::Seconds(31));
+  Register("w0");
+  coordinator_.Advance(absl::Seconds(1));
+  EXPECT_TRUE(Beat("w0").get().ok()) << "19 of 20 workers are lost: the fleet is small";
+}
+
 TEST_F(HeldHeartbeatsTest, PreemptionEndsTheHold) {
   coordinator_.Create("low", 1, 1);
   const v1::Lease lease = coordinator_.Acquire("w0");
@@ -127,6 +150,9 @@ TEST_F(HeldHeartbeatsTest, PreemptionEndsTheHold) {
     EXPECT_FALSE(coordinator_.Heartbeat("w0", {lease})->leases(0).preempted());
     coordinator_.Advance(absl::Seconds(20));
   }
+  // A large fleet again, in which nobody was heard of for long enough to be free.
+  for (int i = 1; i < kWorkers; ++i) Register(absl::StrCat("w", i));
+  coordinator_.Advance(absl::Seconds(6));
   auto answer = Beat("w0", lease);
   ASSERT_TRUE(IsHeld(answer));
   v1::CreateExperimentRequest high;

@@ -48,7 +48,8 @@ void LeaseWaiters::Serve(std::vector<std::function<void()>>& answers) {
     if (!late && !given_up && response.ok() && !response->has_lease()) return std::nullopt;
     return response;
   };
-  // A group of commands must not cost more because ten thousand workers are idle.
+  // Without a runnable pack only expired calls are visited, so that ten thousand idle workers do
+  // not slow every group of commands.
   if (ledger_.scheduler().HasRunnable(now)) {
     calls_.DecideAll(decide, answers);
   } else {

@@ -1,4 +1,4 @@
-// Workers that wait for a pack (AcquireLease with a wait).
+// LeaseWaiters: the open AcquireLease calls of workers that wait for a pack.
 #ifndef LENGTHWISE_SERVER_COORDINATION_LEASE_WAITERS_H_
 #define LENGTHWISE_SERVER_COORDINATION_LEASE_WAITERS_H_
 
@@ -16,29 +16,30 @@
 
 namespace lengthwise::server {
 
-// Belongs to the command loop, except waiting().
+// Not thread-safe, except waiting(): belongs to the command loop.
 class LeaseWaiters {
  public:
   using Done = WaitingCall<v1::AcquireLeaseResponse>::Done;
 
-  // Both must outlive it.
+  // Both references must outlive it.
   LeaseWaiters(Ledger& ledger, Leases& leases) : ledger_(ledger), leases_(leases) {}
 
-  // The worker waits at most request.wait. An error for a worker that may not; `done` is not called
-  // then. `given_up` returns true once the caller has gone: it gets no lease then, which would only
-  // expire. It is cheap, does not block, and is not called after `done`.
+  // Adds a call that waits at most request.wait. Returns an error, and never calls `done`, if the
+  // worker may not acquire leases. `given_up` returns true once the caller has gone: it gets no
+  // lease, because that would only expire. `given_up` must be cheap and must not block; it is not
+  // called after `done`.
   absl::Status Add(const v1::AcquireLeaseRequest& request, const std::string& caller,
                    std::function<bool()> given_up, Done done);
 
-  // In a transaction: grants leases to those for whom there is a pack, and lets go of those who
-  // have waited long enough. Their answers are appended to `answers`.
+  // Called within a transaction. Grants leases to the workers that a pack waits for, and ends the
+  // calls whose wait is over. Appends their answers to `answers`.
   void Serve(std::vector<std::function<void()>>& answers);
-  // As in WaitingCalls.
+  // See WaitingCalls.
   void Committed() { calls_.Committed(); }
   void CommitFailed(const absl::Status& failure) { calls_.CommitFailed(failure); }
   void RefuseAll(const absl::Status& status) { calls_.RefuseAll(status); }
 
-  // Number of calls that wait. Any thread.
+  // Number of waiting calls. Any thread.
   int64_t waiting() const { return calls_.size(); }
 
   absl::Time NextDeadline() const { return calls_.NextDeadline(); }

@@ -49,12 +49,12 @@ absl::Duration Leases::LongestHold(absl::Duration least, absl::Duration lease, i
 
 absl::Duration Leases::longest_hold() const {
   return LongestHold(options_.heartbeat_interval, options_.lease_duration,
-                     ledger_.scheduler().registered());
+                     ledger_.scheduler().fleet_size());
 }
 
 google::protobuf::Duration Leases::CurrentHeartbeatInterval() const {
   const absl::Duration wanted =
-      HeartbeatInterval(options_.heartbeat_interval, ledger_.scheduler().registered());
+      HeartbeatInterval(options_.heartbeat_interval, ledger_.scheduler().fleet_size());
   // Short leases must not expire between two heartbeats.
   return ToDuration(
       std::max(options_.heartbeat_interval, std::min(wanted, options_.lease_duration / 4)));

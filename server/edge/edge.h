@@ -1,19 +1,19 @@
 // The network edge of the server: accepts connections, ends TLS, and relays between clients and
 // gRPC through a FrameGuard.
 //
-// gRPC 1.51 leaks a descriptor for each connection that it cannot accept for want of descriptors,
-// and is deaf from then on (CVE-2023-4785). It also bounds none of what FrameGuard bounds. So the
-// edge owns the clients' sockets, and gRPC gets one end of a socket pair for each:
+// When descriptors run out, gRPC 1.51 leaks one for each connection that it cannot accept, and then
+// accepts no connection again (CVE-2023-4785). It also lacks the limits of FrameGuard. So the edge
+// owns the clients' sockets, and gRPC gets one end of a socket pair for each:
 //
 //   client --TCP, TLS--> edge --socket pair--> gRPC
 //
-// One thread relays for all connections (epoll). What it holds for a connection is bounded: it
-// reads from a side only while the other side takes what was read.
+// One thread relays for all connections (epoll). Its buffers for a connection are bounded: it stops
+// reading from one side while the other side does not keep up (back-pressure).
 //
-// Connections are untrusted until a call of theirs was admitted (Peer::is_trusted). Untrusted ones
-// are few, in all and for each address; a newcomer takes the place of the oldest of the address
-// that has most. So floods without a token cost a bounded amount of memory, and clients with one
-// are not pushed out by them.
+// A connection is untrusted until the server admits one of its calls (Peer::is_trusted). Untrusted
+// connections are limited, in total and per address. At the total limit, a new connection evicts
+// the oldest untrusted one of the address that has most. So a flood without a token costs a bounded
+// amount of memory and cannot displace clients that have one.
 #ifndef LENGTHWISE_SERVER_EDGE_EDGE_H_
 #define LENGTHWISE_SERVER_EDGE_EDGE_H_
 
@@ -47,36 +47,36 @@ class Edge {
     std::string listen;
     Encryption encryption;
     FrameGuard::Limits limits;
-    // Most connections; 0: as many as the descriptor limit lets there be, less a reserve for the
-    // server's files. One address may have half of them.
+    // Maximum number of connections. 0: as many as the descriptor limit allows, less a reserve for
+    // the server's files. One address may have half of them.
     int64_t connections = 0;
-    // Most untrusted connections, in all and of one address (of IPv6: one /64 network).
+    // Maximum number of untrusted connections, in total and per address (IPv6: per /64 network).
     int64_t untrusted_connections = 512;
     int64_t untrusted_connections_per_address = 128;
-    // Most bytes of messages whose end has not come, of all untrusted connections.
+    // Maximum bytes of incomplete messages on all untrusted connections together.
     int64_t untrusted_message_bytes = int64_t{64} << 20;
   };
 
-  // Binds the address. Clients wait in the kernel's queue until Start. FAILED_PRECONDITION when the
+  // Binds the address. Clients wait in the kernel's queue until Start. FAILED_PRECONDITION if the
   // address cannot be bound or the encryption cannot be used.
   static absl::StatusOr<std::unique_ptr<Edge>> Listen(Options options);
   ~Edge();
   Edge(const Edge&) = delete;
   Edge& operator=(const Edge&) = delete;
 
-  // Relays from now on to the server of `acceptor`, which runs. Once.
+  // Starts relaying to the server of `acceptor`, which must run. Call once.
   void Start(std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor);
-  // Accepts no more, hands out what gRPC has still sent until `grace` is over, and hangs up. For
-  // when gRPC's server is gone.
+  // Stops accepting, delivers gRPC's remaining bytes to clients for at most `grace`, and closes all
+  // connections. Call it after gRPC's server has shut down.
   void Stop(absl::Duration grace);
 
   // "HOST:PORT" with the port that was bound.
   const std::string& address() const { return address_; }
   Peers& peers() { return peers_; }
 
-  // Reaches the server as a client on this machine would: connects, speaks TLS where the port does,
-  // and waits for gRPC's first bytes, for at most `patience`. UNAVAILABLE with the reason. One
-  // thread at a time; limits on connections do not count it.
+  // Reaches the server as a client on this machine would: connects, uses TLS if the port does, and
+  // waits for gRPC's first bytes, for at most `patience`. UNAVAILABLE with the reason. One thread
+  // at a time. The limits on connections do not count this connection.
   absl::Status CheckReachable(absl::Duration patience);
 
  private:
@@ -91,13 +91,13 @@ class Edge {
   void Run();
   // Wakes the relaying thread; any thread.
   void Wake();
-  // Of the relaying thread, all below.
+  // Only the relaying thread calls the functions below.
   void Accept(int listener);
   bool MakeRoom(const std::string& address);
   void CloseOldestOfLargestAddress();
   void Open(int client, const std::string& address, std::string shown, bool is_own);
   bool ConnectToGrpc(Connection& connection);
-  // Moves what can be moved, in both directions. The connection may be gone afterwards.
+  // Moves available bytes in both directions. May destroy the connection.
   void Relay(Connection& connection);
   bool Handshake(Connection& connection);
   bool FromServer(Connection& connection, bool& moved);
@@ -107,7 +107,7 @@ class Edge {
   void NoteTrust(Connection& connection);
   void NoteMessages(Connection& connection);
   void RefuseLargestMessages();
-  // Tells the client `reason`, ends gRPC's side, and hangs up when it was told.
+  // Sends `reason` to the client, ends gRPC's side, and closes the connection once it is sent.
   void Refuse(Connection& connection, absl::string_view reason);
   void Destroy(Connection& connection);
   void Watch(Connection& connection);
@@ -128,7 +128,7 @@ class Edge {
   std::atomic<int> own_port_ = 0;        // of CheckReachable's connection
 
   platform::Mutex trusted_mutex_;
-  // Connections that became trusted and were not looked at since.
+  // Connections that became trusted since the relaying thread last looked.
   std::vector<uint64_t> trusted_ ABSL_GUARDED_BY(trusted_mutex_);
 
   int64_t most_connections_ = 0;

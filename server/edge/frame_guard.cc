@@ -39,13 +39,13 @@ void AppendFrame(uint8_t type, uint8_t flags, uint32_t stream, absl::string_view
                   BigEndian(stream), payload);
 }
 
-// RFC 7541, section 6.2.2: a literal that changes no table. Both are shorter than 127 bytes.
+// RFC 7541, section 6.2.2: a literal without indexing. Name and value: less than 127 bytes each.
 std::string Literal(absl::string_view name, absl::string_view value) {
   return absl::StrCat(std::string(1, '\0'), std::string(1, static_cast<char>(name.size())), name,
                       std::string(1, static_cast<char>(value.size())), value);
 }
 
-// An answer that is a status alone (gRPC's "Trailers-Only"): RESOURCE_EXHAUSTED.
+// A response that consists of a status (gRPC's "Trailers-Only"): RESOURCE_EXHAUSTED.
 std::string Exhausted(absl::string_view message) {
   constexpr char kStatus200 = static_cast<char>(0x88);  // RFC 7541, appendix A
   return absl::StrCat(std::string(1, kStatus200), Literal("content-type", "application/grpc"),
@@ -94,7 +94,7 @@ absl::StatusOr<bool> FrameGuard::MayBegin(const Frame& frame, absl::Time now) {
         return absl::InvalidArgumentError("a CONTINUATION frame continues nothing");
       }
       const int64_t before = frame.type == kContinuation ? block_bytes_ : 0;
-      // An empty CONTINUATION is counted as its own header: they may come without end, too.
+      // Frame headers count too, or endless empty CONTINUATION frames would pass the limit.
       if (before + frame.left + (frame.type == kContinuation ? kHeaderBytes : 0) >
           static_cast<uint64_t>(limits_.header_bytes)) {
         return absl::ResourceExhaustedError(
@@ -108,7 +108,7 @@ absl::StatusOr<bool> FrameGuard::MayBegin(const Frame& frame, absl::Time now) {
       if ((frame.flags & kPadded) != 0) {
         return absl::InvalidArgumentError("DATA frames with padding are not accepted");
       }
-      // Those without data cost and bring nothing.
+      // Empty DATA frames cost work and carry nothing, so the control rate limits them.
       return frame.left > 0 || (frame.flags & kEndStream) != 0 || Take(control_bucket_, now);
     case kRstStream:
       return Take(resets_bucket_, now);
@@ -146,7 +146,7 @@ void FrameGuard::EndClientFrame(std::string& to_server) {
   if (found == streams_.end()) return;
   Stream& stream = found->second;
   if (stream.refused) {
-    // What the client still sends on the stream gRPC drops, as on any that it has ended.
+    // gRPC drops later frames of a stream that it considers reset.
     AppendFrame(kRstStream, 0, frame_.stream, BigEndian(kCancel), to_server);
     if (!stream.server_answered) {
       const std::string message =
@@ -155,7 +155,7 @@ void FrameGuard::EndClientFrame(std::string& to_server) {
       AppendFrame(kHeaders, kEndStream | kEndHeaders, frame_.stream, Exhausted(message),
                   own_frames_);
     }
-    // gRPC's clients read the code as RESOURCE_EXHAUSTED where no status came before it.
+    // gRPC clients map ENHANCE_YOUR_CALM to RESOURCE_EXHAUSTED if no status came before.
     AppendFrame(kRstStream, 0, frame_.stream,
                 BigEndian(stream.server_answered ? kEnhanceYourCalm : kNoError), own_frames_);
     return CloseStream(frame_.stream);
@@ -216,7 +216,7 @@ absl::StatusOr<size_t> FrameGuard::FromClient(absl::string_view bytes, absl::Tim
     preface_ += part;
     pass(part);
   }
-  // gRPC answers what is no HTTP/2 in its own way, of the first bytes.
+  // gRPC rejects another protocol by its first bytes, so the rest is dropped.
   if (not_http2_) return bytes.size();
   while (true) {
     if (!in_frame_) {

@@ -1,8 +1,7 @@
-// What the server's edge knows of a connection, for the services behind gRPC.
+// Maps a gRPC call to its client connection: address, certificate and trust.
 //
-// gRPC gets each connection as one end of a socket pair whose other end has a name of its own, so
-// that a call's peer (grpc::ServerContext::peer) leads back to the client's address, certificate
-// and trust.
+// gRPC gets each connection as one end of a socket pair. The other end has a unique name, which
+// gRPC reports as the call's peer (grpc::ServerContext::peer).
 #ifndef LENGTHWISE_SERVER_EDGE_PEERS_H_
 #define LENGTHWISE_SERVER_EDGE_PEERS_H_
 
@@ -21,14 +20,14 @@ namespace lengthwise::server {
 struct Peer {
   // "HOST:PORT" of the client.
   std::string address;
-  // TLS has verified a certificate of the client.
+  // The client showed a certificate that TLS has verified.
   bool has_certificate = false;
-  // A call of the connection was admitted: its token, where tokens are asked for, is valid.
+  // The server admitted a call of the connection: its token is valid, or none is required.
   std::atomic<bool> is_trusted = false;
-  // Tells the edge, which may hold back frames of an untrusted connection; any thread.
+  // Tells the edge, which may hold back frames of an untrusted connection. Any thread.
   std::function<void()> on_trust;
 
-  // A call was admitted.
+  // Called when a call was admitted.
   void Trust() {
     if (!is_trusted.exchange(true) && on_trust) on_trust();
   }
@@ -37,7 +36,7 @@ struct Peer {
 // Thread-safe.
 class Peers {
  public:
-  // `name` is what grpc::ServerContext::peer returns for the connection.
+  // `name` is the result of grpc::ServerContext::peer for the connection.
   void Add(const std::string& name, std::shared_ptr<Peer> peer) {
     platform::MutexLock lock(mutex_);
     peers_[name] = std::move(peer);
@@ -46,7 +45,7 @@ class Peers {
     platform::MutexLock lock(mutex_);
     peers_.erase(name);
   }
-  // Null for a connection that is over or did not come through the edge.
+  // Null if the connection has ended or did not come through the edge.
   std::shared_ptr<Peer> Find(absl::string_view name) const {
     platform::MutexLock lock(mutex_);
     const auto found = peers_.find(name);

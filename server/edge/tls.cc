@@ -50,8 +50,8 @@ absl::Status AskForCertificates(const std::string& authority, SSL_CTX* context) 
     ++count;
   }
   if (count == 0) return Unusable("TLS client authority");
-  // A wrong one ends the connection after the handshake, without an alert: gRPC's clients take an
-  // alert for a server that is away, and try again for ever (rpc/channel.cc).
+  // The edge closes a connection with a bad certificate after the handshake, without an alert:
+  // gRPC clients treat an alert as an unreachable server and retry for ever (rpc/channel.cc).
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER, [](int, X509_STORE_CTX*) { return 1; });
   return absl::OkStatus();
 }
@@ -74,13 +74,13 @@ absl::StatusOr<SslContext> CreateServerTls(const Encryption& encryption) {
   SslContext context(SSL_CTX_new(TLS_server_method()));
   if (context == nullptr) return Unusable("TLS library");
   SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
-  // Of TLS 1.2; those of 1.3 are all good.
+  // Cipher suites of TLS 1.2. All suites of 1.3 are acceptable.
   SSL_CTX_set_cipher_list(context.get(), "ECDHE+AESGCM:ECDHE+CHACHA20");
   SSL_CTX_set_options(context.get(), SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE);
   SSL_CTX_set_mode(context.get(), SSL_MODE_ENABLE_PARTIAL_WRITE |
                                       SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                                       SSL_MODE_RELEASE_BUFFERS);
-  // Nothing is resumed: each connection shows its certificate.
+  // No session resumption, so that each connection shows its certificate.
   SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);
   SSL_CTX_set_num_tickets(context.get(), 0);
   SSL_CTX_set_options(context.get(), SSL_OP_NO_TICKET);

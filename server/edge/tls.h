@@ -1,4 +1,4 @@
-// TLS of the server's edge: the settings that gRPC's own TLS has (1.2 and later, ALPN "h2").
+// TLS of the server's edge, with the settings of gRPC's own TLS (1.2 and later, ALPN "h2").
 #ifndef LENGTHWISE_SERVER_EDGE_TLS_H_
 #define LENGTHWISE_SERVER_EDGE_TLS_H_
 
@@ -15,7 +15,7 @@ namespace lengthwise::server {
 struct Encryption {
   std::string certificate;
   std::string key;
-  // Certificates that clients show are checked against this authority; empty: none is asked for.
+  // Authority that must have signed client certificates. Empty: clients are asked for none.
   std::string client_authority;
 };
 
@@ -26,9 +26,9 @@ struct FreeSsl {
 using Ssl = std::unique_ptr<SSL, FreeSsl>;
 using SslContext = std::unique_ptr<SSL_CTX, FreeSsl>;
 
-// FAILED_PRECONDITION for what OpenSSL does not accept. Handshakes succeed with any certificate of
-// the client's and without one: the caller asks SSL_get_verify_result, and lets no connection live
-// whose certificate the authority has not signed.
+// FAILED_PRECONDITION if OpenSSL rejects the certificate, key or authority. Handshakes succeed with
+// any client certificate and without one: the caller checks SSL_get_verify_result and closes the
+// connection if the authority has not signed its certificate.
 absl::StatusOr<SslContext> CreateServerTls(const Encryption& encryption);
 
 }  // namespace lengthwise::server

@@ -127,6 +127,7 @@ void Scheduler::RestoreLease(Token token, std::string worker, int32_t size,
   lease.worker = std::move(worker);
   lease.size = size > 0 ? size : static_cast<int32_t>(running.size() + cancelled.size());
   for (const ScheduledTrial& trial : running) Hold(Remember(trial, traits), token, lease);
+  if (!cancelled.empty()) NoteDirective(token, lease);
   lease.cancelled = cancelled;
   Renew(token, lease, now);
   Rank(token, lease, now);
@@ -134,6 +135,7 @@ void Scheduler::RestoreLease(Token token, std::string worker, int32_t size,
 
 void Scheduler::Register(absl::string_view worker, int32_t max_pack_size, absl::Time now,
                          absl::string_view experiment) {
+  if (!IsAlive(worker, now)) ++fleet_size_;
   Worker& registered = workers_[std::string(worker)];
   registered.max_pack_size = std::max(max_pack_size, 1);
   registered.last_seen = now;
@@ -286,8 +288,9 @@ TrialChange Scheduler::End(TrialKey key, v1::TrialState to, std::string actor, s
     Dequeue(trial);
   } else {
     if (to == v1::CANCELLED) {
-      leases_.at(trial.lease).cancelled.push_back(key);
-      to_tell_.insert(trial.lease);
+      Lease& lease = leases_.at(trial.lease);
+      NoteDirective(trial.lease, lease);
+      lease.cancelled.push_back(key);
     }
     LetGo(trial);
   }
@@ -295,11 +298,20 @@ TrialChange Scheduler::End(TrialKey key, v1::TrialState to, std::string actor, s
   return change;
 }
 
+void Scheduler::NoteDirective(Token token, const Lease& lease) {
+  if (!lease.has_directive()) ++directed_[lease.worker];
+  to_tell_.insert(token);
+}
+
 void Scheduler::EndLease(Token token, Decisions& decisions) {
   const auto lease = leases_.find(token);
   if (!lease->second.preempted.empty()) --preempted_;
   expiries_.erase({lease->second.expires, token});
   to_tell_.erase(token);
+  if (lease->second.has_directive()) {
+    const auto directed = directed_.find(lease->second.worker);
+    if (--directed->second == 0) directed_.erase(directed);
+  }
   decisions.leases.push_back({.token = token, .worker = lease->second.worker});
   leases_.erase(lease);
 }
@@ -490,6 +502,10 @@ Decisions Scheduler::Tick(absl::Time now) {
            decisions);
   }
   // Not at every tick: a tick follows every group of commands, and there are thousands of workers.
+  if (now >= next_count_) {
+    next_count_ = now + absl::Seconds(1);
+    fleet_size_ = LiveWorkers(now);
+  }
   if (now >= next_sweep_) {
     next_sweep_ = now + options_.worker_memory / 60;
     absl::erase_if(workers_, [&](const auto& worker) {

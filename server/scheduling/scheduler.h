@@ -176,7 +176,11 @@ class Scheduler {
   void Unregister(absl::string_view worker);
   bool IsRegistered(absl::string_view worker) const { return workers_.contains(worker); }
   // Copies registrations and memory limits from another scheduler.
-  void CopyWorkers(const Scheduler& other) { workers_ = other.workers_; }
+  void CopyWorkers(const Scheduler& other) {
+    workers_ = other.workers_;
+    fleet_size_ = other.fleet_size_;
+    next_count_ = other.next_count_;
+  }
 
   // Renews leases. NOT_FOUND if the worker is not registered.
   absl::StatusOr<std::vector<LeaseDirective>> Heartbeat(absl::string_view worker,
@@ -191,6 +195,9 @@ class Scheduler {
   // Workers with a lease that got a directive since the last call: a trial was cancelled, or the
   // lease is preempted. A lease that expired is not among them: its worker had long been silent.
   std::vector<std::string> TakeWorkersToTell();
+  // True if a lease of the worker has a directive, whether or not the worker knows of the lease
+  // yet.
+  bool HasDirective(absl::string_view worker) const { return directed_.contains(worker); }
 
   // Limits the worker to `max_pack_size` (at least 1) trials of this shape at once. No-op if the
   // worker is not registered, or if the shape is too long to come from this scheduler.
@@ -262,8 +269,8 @@ class Scheduler {
   // Number of live workers without a trial that take packs of the experiment: all except workers
   // dedicated to another one. `experiment` empty: those that are not dedicated.
   int64_t IdleWorkers(absl::Time now, absl::string_view experiment = "") const;
-  // Number of registered workers, including lost ones that are not forgotten yet. O(1).
-  int64_t registered() const { return static_cast<int64_t>(workers_.size()); }
+  // Number of live workers. Includes those that were lost within the last second. O(1).
+  int64_t fleet_size() const { return fleet_size_; }
   // Runnable packs by shape, as workers of `max_pack_size` (at least 1) would lease them. Only
   // those of `experiment`, unless it is empty. O(packs).
   absl::btree_map<std::string, WantedPacks> Wanted(int32_t max_pack_size,
@@ -300,6 +307,8 @@ class Scheduler {
     std::vector<TrialKey> cancelled;
     absl::Time expires;
     std::string preempted;  // reason; empty if not being preempted
+    // Directives stay until the lease ends.
+    bool has_directive() const { return !cancelled.empty() || !preempted.empty(); }
     // Its entry in ranks_. Absent if it cannot be preempted.
     std::optional<std::pair<int32_t, absl::Time>> rank;
   };
@@ -336,6 +345,8 @@ class Scheduler {
   TrialChange Requeue(Trial& trial, std::string actor, std::string reason);
   // Removes the trial from its lease or the queue, and forgets it.
   TrialChange End(TrialKey key, v1::TrialState to, std::string actor, std::string reason);
+  // Call before a lease gets a directive.
+  void NoteDirective(Token token, const Lease& lease);
   void EndLease(Token token, Decisions& decisions);
   void EndLeaseIfDone(Token token, Decisions& decisions);
   // Requeues the live trials of a lease and ends it.
@@ -375,7 +386,9 @@ class Scheduler {
   // - running_, busy_, preempted_, Pack::trials and the queue's running trials by owner are counts
   //   of the above.
   // - postponed_ gives reasons to some trials of delayed_, and to no others.
-  // - to_tell_ holds tokens of leases_ alone.
+  // - directed_ counts the leases with a directive by worker. A worker that is missing there would
+  //   hear of a cancellation late, because its heartbeat is held.
+  // - to_tell_ holds only tokens of such leases.
   const Options options_;
   Token next_token_;
   int64_t running_ = 0;
@@ -388,6 +401,8 @@ class Scheduler {
   absl::btree_set<std::pair<absl::Time, Token>> expiries_;
   // Leases with a directive that TakeWorkersToTell has not returned.
   absl::flat_hash_set<Token> to_tell_;
+  absl::flat_hash_map<std::string, int32_t>
+      directed_;  // number of leases with a directive, by worker
   absl::btree_map<std::string, Worker> workers_;
   absl::flat_hash_map<std::string, int32_t> busy_;  // number of leases with live trials, by worker
   // Leases that can be preempted: priority, time of the grant, token.
@@ -396,6 +411,8 @@ class Scheduler {
   absl::Time last_tick_ = absl::InfinitePast();
   // Time of the next search for workers that have been silent for long.
   absl::Time next_sweep_ = absl::InfinitePast();
+  int64_t fleet_size_ = 0;
+  absl::Time next_count_ = absl::InfinitePast();
 };
 
 }  // namespace lengthwise::server

@@ -220,9 +220,15 @@ absl::Status Scheduler::CheckInvariants() const {
       return absl::InternalError(absl::StrCat("trial ", key, " is postponed and does not wait"));
     }
   }
+  absl::flat_hash_map<std::string, int32_t> directed;
+  for (const auto& [token, lease] : leases_) {
+    if (lease.has_directive()) ++directed[lease.worker];
+  }
+  if (directed != directed_) return absl::InternalError("leases with a directive are miscounted");
   for (const Token token : to_tell_) {
-    if (!leases_.contains(token)) {
-      return absl::InternalError(absl::StrCat("lease ", token, " has ended and has a directive"));
+    const auto lease = leases_.find(token);
+    if (lease == leases_.end() || !lease->second.has_directive()) {
+      return absl::InternalError(absl::StrCat("lease ", token, " has no directive to tell"));
     }
   }
   if (waiting + static_cast<int64_t>(delayed_.size()) != queued()) {

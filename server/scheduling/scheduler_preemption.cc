@@ -49,11 +49,11 @@ void Scheduler::Preempt(absl::Time now) {
     const auto [priority, granted] = *lease.rank;
     if (granted + options_.min_run > now) return;
     const int64_t waiting = queue_.PacksAbove(priority);
+    NoteDirective(*token, lease);
     lease.preempted = absl::StrCat(
         "preempted for priority ", queue_.next_priority(), ", which goes before ", priority, ": ",
         waiting, waiting == 1 ? " such pack waits" : " such packs wait", " and no worker is free");
     Unrank(*token, lease);
-    to_tell_.insert(*token);
     ++preempted_;
   }
 }

@@ -444,6 +444,22 @@ TEST_F(SchedulerTest, WorkersToTellHaveANewDirective) {
   EXPECT_THAT(scheduler_.TakeWorkersToTell(), IsEmpty()) << "the lease is gone";
 }
 
+TEST_F(SchedulerTest, DirectiveLastsAsLongAsItsLease) {
+  for (TrialKey key = 1; key <= 2; ++key) Add(key, 1);
+  scheduler_.Register("w", 2, now_);
+  Grant("w");
+  EXPECT_FALSE(scheduler_.HasDirective("w"));
+  for (TrialKey key = 1; key <= 2; ++key) {
+    scheduler_.Cancel(key, "user ada", "not needed");
+    scheduler_.TakeWorkersToTell();
+    EXPECT_TRUE(scheduler_.HasDirective("w")) << "the worker may not have heard";
+  }
+  EXPECT_FALSE(scheduler_.HasDirective("v"));
+  scheduler_.Release("w", token_, "done", now_);
+  EXPECT_FALSE(scheduler_.HasDirective("w"));
+  EXPECT_EQ(scheduler_.CheckInvariants(), absl::OkStatus());
+}
+
 // Its answer is held: it is silent because the server wants it so.
 TEST_F(SchedulerTest, WorkerWithAHeldHeartbeatIsFree) {
   for (const char* worker : {"busy", "free"}) scheduler_.Register(worker, 1, now_);
@@ -629,6 +645,20 @@ TEST_F(SchedulerTest, SilentWorkersAreForgottenAfterAnHour) {
   After(absl::Minutes(3));
   scheduler_.Tick(now_);
   EXPECT_FALSE(scheduler_.IsRegistered("w"));
+}
+
+TEST_F(SchedulerTest, FleetSizeCountsLiveWorkers) {
+  for (const char* worker : {"a", "b", "b"}) scheduler_.Register(worker, 1, now_);
+  EXPECT_EQ(scheduler_.fleet_size(), 2);
+  scheduler_.Tick(now_);
+  After(absl::Seconds(29));
+  ASSERT_TRUE(scheduler_.Heartbeat("a", {}, now_).ok());
+  After(absl::Seconds(2));
+  EXPECT_EQ(scheduler_.fleet_size(), 2) << "counted once a second, by Tick";
+  scheduler_.Tick(now_);
+  EXPECT_EQ(scheduler_.fleet_size(), 1);
+  scheduler_.Register("b", 1, now_);
+  EXPECT_EQ(scheduler_.fleet_size(), 2);
 }
 
 TEST_F(SchedulerTest, StoppedWorkerIsNotAlive) {

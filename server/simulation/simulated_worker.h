@@ -34,9 +34,8 @@ class SimulatedWorker {
     int64_t checkpoint_step = 0;
     int64_t sequence = 0;          // of the last event
     std::deque<v1::Event> unsent;  // not acknowledged
-    // has its outcome, was cancelled, or belongs to another
     absl::Time sent = absl::InfinitePast();
-    bool ended = false;  // has its outcome, was cancelled, or is another's
+    bool ended = false;  // has its outcome, was cancelled, or belongs to another worker
   };
 
   void Start();

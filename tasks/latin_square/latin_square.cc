@@ -56,8 +56,8 @@ PuzzleSet AsSet(absl::Span<const SolvedPuzzle* const> puzzles) {
   return set;
 }
 
-// The folder of puzzle files, set by the worker's operator. Specifications come from anybody who
-// may submit, so they must not name any other file on the worker's machine.
+// The folder of puzzle files, set by the worker's operator. Every submitter writes specifications,
+// so they must not name any other file on the worker's machine.
 constexpr char kFolderVariable[] = "LENGTHWISE_PUZZLE_DIR";
 
 absl::StatusOr<std::string> PathOf(const std::string& name) {

@@ -286,8 +286,9 @@ TEST(CrashTest, KilledLanguageModelHasTheUndisturbedHistory) {
 TEST(CrashTest, WorkerAndWatcherFollowTheServerToAnotherAddress) {
   const std::string directory = ::testing::TempDir() + "/failover";
   Server server(directory, absl::Seconds(60));
+  const std::string port = ":" + std::to_string(FreePort({"127.0.0.1", "127.0.0.2"}));
+  server.MoveTo("127.0.0.1" + port);
   server.Start();
-  const std::string port = server.address().substr(server.address().rfind(':'));
   const std::string addresses = "localhost" + port + ",127.0.0.2" + port;
   auto worker = StartWorkerFor(addresses, directory);
   const std::string name = Submit(server, kSpecification);
@@ -301,7 +302,7 @@ TEST(CrashTest, WorkerAndWatcherFollowTheServerToAnotherAddress) {
     return event.has_training_points() && event.step() > 200 && event.step() < 1000;
   }));
   server.Kill();
-  server.MoveTo("127.0.0.2");
+  server.MoveTo("127.0.0.2" + port);
   server.Start();
 
   EXPECT_FALSE(watcher.WatchUntil([](const v1::Event&) { return false; }));

@@ -1,5 +1,8 @@
 #include "tests/end_to_end/programs.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -92,8 +95,23 @@ void Server::Kill() {
   if (!process_->WaitFor(kDeadline)) Fail("the server survived SIGKILL");
 }
 
-void Server::MoveTo(const std::string& host) {
-  address_ = host + address_.substr(address_.rfind(':'));
+int FreePort(const std::vector<std::string>& hosts) {
+  // A port that is free on the first address may be taken on another one.
+  for (int attempt = 0; attempt < 100; ++attempt) {
+    std::vector<int> sockets;
+    sockaddr_in address = {.sin_family = AF_INET};
+    bool free = true;
+    for (const std::string& host : hosts) {
+      socklen_t size = sizeof(address);
+      sockets.push_back(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+      free = free && inet_pton(AF_INET, host.c_str(), &address.sin_addr) == 1 &&
+             bind(sockets.back(), reinterpret_cast<sockaddr*>(&address), size) == 0 &&
+             getsockname(sockets.back(), reinterpret_cast<sockaddr*>(&address), &size) == 0;
+    }
+    for (const int one : sockets) close(one);
+    if (free) return ntohs(address.sin_port);
+  }
+  Fail("no port is free on all of the addresses");
 }
 
 std::unique_ptr<platform::ChildProcess> StartWorkerFor(const std::string& address,

@@ -35,8 +35,8 @@ class Server {
   // Starts the process and waits until it serves. A restart listens on the same port.
   void Start();
   void Kill();
-  // The next start listens on this host, on the same port.
-  void MoveTo(const std::string& host);
+  // The next start listens on this address.
+  void MoveTo(std::string address) { address_ = std::move(address); }
 
   const std::string& address() const { return address_; }
   const std::string& metrics_address() const { return metrics_address_; }
@@ -52,6 +52,9 @@ class Server {
   std::unique_ptr<platform::ChildProcess> process_;
   std::unique_ptr<v1::ExperimentService::Stub> experiments_;
 };
+
+// Returns a port that is free on each of these IPv4 addresses.
+int FreePort(const std::vector<std::string>& hosts);
 
 // Starts a worker for the server at `address`; its log goes to <directory>/worker.log.
 std::unique_ptr<platform::ChildProcess> StartWorkerFor(const std::string& address,

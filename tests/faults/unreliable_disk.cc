@@ -296,7 +296,7 @@ bool ReadFails(int descriptor) {
   return true;
 }
 
-// What remains of a file after a power loss.
+// The content of a file after a power loss.
 std::string Remains(const File& file, std::mt19937_64& random) {
   std::vector<Change> survivors;
   for (const Change& change : file.pending) {

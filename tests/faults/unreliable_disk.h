@@ -4,7 +4,7 @@
 // The linker puts this library's functions (write, pwrite, fsync, rename, ...) before the C
 // library's, also for SQLite, so the code under test runs unmodified. The model is POSIX's, which
 // is stricter than most file systems:
-//   - Bytes are durable after fsync of their file. Of later writes, any may survive, whole or torn.
+//   - Bytes are durable after fsync of their file. Any later write may survive, whole or torn.
 //   - Names are durable after fsync of their directory. A file whose name is not durable is lost; a
 //     removed name comes back.
 //   - A failed sync loses what it should have synced, and later syncs report success. Pages written

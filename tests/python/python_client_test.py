@@ -407,6 +407,8 @@ class SettingsTest(unittest.TestCase):
             ("no-such-host.invalid:7070", "no-such-host.invalid:7070"),
             ("localhost:1, 127.0.0.2:2", "ipv4:127.0.0.1:1,127.0.0.2:2"),
             ("[::1]:1,[::2]:2", "ipv6:[::1]:1,[::2]:2"),
+            ("localhost:1,127.0.0.1:1,127.0.0.1:2,127.0.0.1:1", "ipv4:127.0.0.1:1,127.0.0.1:2"),
+            ("[::1]:1,[0::1]:1", "ipv6:[::1]:1"),
             ("no-such-host.invalid:1,127.0.0.2:2", "ipv4:127.0.0.2:2"),
         ):
             self.assertEqual(settings.target_of(server), target)
@@ -416,6 +418,15 @@ class SettingsTest(unittest.TestCase):
         ):
             with self.assertRaisesRegex(lengthwise.LengthwiseError, message):
                 settings.target_of(server)
+
+    def test_a_list_warns_of_unknown_hosts(self):
+        message = (
+            "^the server address no-such-host.invalid:1 is left out until the next start, because its host is unknown; "
+            "check the name, or give an IP address$"
+        )
+        with self.assertWarnsRegex(UserWarning, message) as caught:
+            lengthwise.Client("no-such-host.invalid:1,127.0.0.2:2").close()
+        self.assertEqual(caught.filename, __file__)
 
     def test_a_token_does_not_travel_in_plain_text(self):
         token = self.home / "t"
@@ -467,6 +478,12 @@ class SettingsTest(unittest.TestCase):
                 self.assertEqual([event.new for event in experiment.cancel().watch()], ["CANCELLED"] * 4)
             with lengthwise.Client(token_file="") as client:
                 self.assertEqual(len(client.experiments()), 1)  # empty means unset: the file's value applies
+        # The certificate names neither host of the list.
+        with lengthwise.Client(
+            f"127.0.0.2:{address.rpartition(':')[2]},{address}", token_file=token, tls_ca=certificate,
+            tls_server_name="house.example",
+        ) as client:  # fmt: skip
+            self.assertEqual(len(client.experiments()), 1)
         with lengthwise.Client(address, tls_ca=certificate, tls_server_name="house.example") as stranger:
             with self.assertRaisesRegex(lengthwise.LengthwiseError, "token") as caught:
                 stranger.experiments()

@@ -1,5 +1,5 @@
-// How long to wait: until a point of the steady clock, which platform::ConditionVariable takes, and
-// before the next try of a call.
+// Defines deadlines on the steady clock (for platform::ConditionVariable) and the exponential
+// back-off between retries of a call.
 #ifndef LENGTHWISE_WORKER_CONNECTION_BACKOFF_H_
 #define LENGTHWISE_WORKER_CONNECTION_BACKOFF_H_
 
@@ -15,30 +15,30 @@ using TimePoint = std::chrono::steady_clock::time_point;
 
 inline constexpr TimePoint kNever = TimePoint::max();
 
-// The time after `duration` from now; kNever for what lies too far ahead to matter.
+// Returns the time `duration` from now; kNever if that is more than a year ahead.
 inline TimePoint After(absl::Duration duration) {
   if (duration > absl::Hours(24 * 365)) return kNever;
   return std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(duration);
 }
 
-// Waits exponentially longer, with jitter, so that a fleet of workers does not return to a
-// restarted server in step. Not thread-safe.
+// Computes exponentially growing waits with jitter, so that a fleet of workers does not return to a
+// restarted server in lockstep. Not thread-safe.
 class Backoff {
  public:
   struct Options {
-    // Longest first wait.
+    // Upper bound of the first wait.
     absl::Duration initial = absl::Milliseconds(100);
-    // No wait is longer.
+    // Upper bound of every wait.
     absl::Duration maximum = absl::Seconds(5);
   };
 
   explicit Backoff(const Options& options, uint32_t seed = std::random_device()());
 
-  // The k-th call after a reset (from 0) returns a uniform draw from [1/2, 1] * min(initial * 2^k,
-  // maximum).
+  // Returns the next wait. The k-th call after a reset (from 0) draws uniformly from [1/2, 1] *
+  // min(initial * 2^k, maximum).
   absl::Duration Next();
 
-  // After a success.
+  // Call after a success.
   void Reset() { next_ = options_.initial; }
 
  private:

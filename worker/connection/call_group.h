@@ -1,5 +1,5 @@
-// Calls in flight that are cancelled together: how a thread that waits for the server is made to
-// stop.
+// Cancels a group of calls in flight together, so that threads waiting for the server can be
+// stopped.
 #ifndef LENGTHWISE_WORKER_CONNECTION_CALL_GROUP_H_
 #define LENGTHWISE_WORKER_CONNECTION_CALL_GROUP_H_
 
@@ -11,7 +11,7 @@
 
 namespace lengthwise::worker {
 
-// Thread-safe. Outlives its calls.
+// Thread-safe. Must outlive its calls.
 class CallGroup {
  public:
   CallGroup() = default;
@@ -21,7 +21,7 @@ class CallGroup {
   // Cancels the calls in flight and every later one.
   void Cancel();
 
-  // The context of one call; lives until the call is over.
+  // Context of one call. Must live until the call ends.
   class Call {
    public:
     // The call fails with DEADLINE_EXCEEDED after `timeout`.

@@ -1,4 +1,4 @@
-// Checkpoints to the server and back.
+// Tests the transfer of checkpoints to the server and back.
 #include <future>
 #include <string>
 
@@ -34,7 +34,7 @@ TEST_F(CheckpointDeliveryTest, CheckpointIsStoredBeforeItsEvent) {
   EXPECT_TRUE(server_.WaitUntil([](const State& state) { return EventsOf(state, "a") == 4; }));
   EXPECT_TRUE(Stop().ok());
   server_.With([&](State& state) {
-    // The first event may be stored before or after the upload; nothing else has a choice.
+    // Only the order of the first event and the upload may vary.
     std::erase(state.history, "event a 1");
     EXPECT_THAT(state.history, ElementsAre("upload a 1", "event a 2", "event a 3", "event a 4"));
     const v1::Event& checkpoint = state.events["a"][1];
@@ -44,7 +44,7 @@ TEST_F(CheckpointDeliveryTest, CheckpointIsStoredBeforeItsEvent) {
   });
 }
 
-// Such a trial SUCCEEDED without a stored model, and only its log said so.
+// Regression: such a trial SUCCEEDED without a stored model, and only its log said so.
 TEST_F(CheckpointDeliveryTest,
        RegressionACheckpointThatIsRefusedForGoodFailsItsTrialWithTheReason) {
   server_.With([](State& state) {

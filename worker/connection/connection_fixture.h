@@ -1,4 +1,4 @@
-// A worker's connection against a fake server, with packs that do what a test says.
+// Test fixture: runs a worker's connection against a fake server, with scripted packs.
 #ifndef LENGTHWISE_WORKER_CONNECTION_CONNECTION_FIXTURE_H_
 #define LENGTHWISE_WORKER_CONNECTION_CONNECTION_FIXTURE_H_
 
@@ -60,7 +60,7 @@ inline v1::Lease LeaseOf(const std::vector<std::string>& trials,
   return lease;
 }
 
-// Waits, as a runner between two steps, until the directive is another than kContinue.
+// Waits until the directive is no longer kContinue, like a runner that checks between steps.
 inline PackSession::Directive AwaitDirective(PackSession& session, int64_t trial) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
   while (std::chrono::steady_clock::now() < deadline) {
@@ -85,7 +85,7 @@ class ConnectionTest : public testing::Test {
     if (running_.valid()) running_.wait();
   }
 
-  // Starts a worker whose packs run as `run` says.
+  // Starts a worker whose packs call `run`.
   void StartWorker(std::function<absl::Status(const v1::Lease&, PackSession&)> run) {
     options_.server = server_.address();
     options_.worker_id = "test-worker";
@@ -99,7 +99,7 @@ class ConnectionTest : public testing::Test {
     server_.With([&](FakeWorkerService::State& state) { state.leases.push_back(lease); });
   }
 
-  // Drains and returns what Run returned; DEADLINE_EXCEEDED when it does not within 30 s.
+  // Drains and returns the result of Run; DEADLINE_EXCEEDED if Run does not return within 30 s.
   absl::Status Stop() {
     connection_->Drain();
     return Join();
@@ -111,7 +111,7 @@ class ConnectionTest : public testing::Test {
     return running_.get();
   }
 
-  // The trial's events are those of steps 1 to `steps` and an outcome, each once and in order.
+  // Expects the trial's events to be steps 1 to `steps` and an outcome, each once and in order.
   void ExpectPointsAndOutcome(const std::string& trial, int64_t steps) {
     server_.With([&](FakeWorkerService::State& state) {
       const std::vector<v1::Event>& events = state.events[trial];

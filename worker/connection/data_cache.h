@@ -1,4 +1,4 @@
-// Files of examples that this machine's workers have fetched, by their SHA-256.
+// Caches the data files that this machine's workers download, by SHA-256.
 #ifndef LENGTHWISE_WORKER_CONNECTION_DATA_CACHE_H_
 #define LENGTHWISE_WORKER_CONNECTION_DATA_CACHE_H_
 
@@ -12,30 +12,30 @@
 
 namespace lengthwise::worker {
 
-// Workers of one machine may share a directory: files appear whole and are never written again.
+// Workers on one machine may share a directory: files appear atomically and never change.
 // Thread-safe.
 class DataCache {
  public:
   struct Options {
-    // Made when the first file comes, for this user alone.
+    // Created with the first file, with access for this user only.
     std::string directory;
-    // Most bytes of all files. The least recently used ones go first; the newest one stays, however
-    // large it is.
+    // Limit of all files, in bytes. The least recently used files are evicted first. The newest
+    // file stays, even if it exceeds the limit.
     int64_t max_bytes = int64_t{10} << 30;
   };
 
-  // Hands the file's bytes to `take`, in their order.
+  // Passes the file's bytes to `take`, in order.
   using Fetch = std::function<absl::Status(const std::function<absl::Status(absl::string_view)>&)>;
 
   explicit DataCache(Options options) : options_(std::move(options)) {}
 
-  // Returns the path of the file with this SHA-256, fetched where it is not there or damaged. The
-  // bytes are checked at each call. DATA_LOSS: what was fetched has another SHA-256; errors of
+  // Returns the path of the file with this SHA-256. Fetches it if it is missing or damaged; every
+  // call checks the bytes. DATA_LOSS if the fetched bytes have another SHA-256; also the errors of
   // `fetch` and of platform/files.h.
   absl::StatusOr<std::string> Get(absl::string_view sha256, const Fetch& fetch);
 
  private:
-  // Deletes files until all fit, `kept` apart.
+  // Evicts files other than `kept` until the rest fits the limit.
   void Shrink(const std::string& kept) const;
 
   const Options options_;

@@ -32,7 +32,7 @@ class EventSender {
   // `stub` and `outbox` outlive the sender.
   EventSender(v1::WorkerService::StubInterface& stub, const v1::Lease& lease, Outbox& outbox,
               const Options& options);
-  // Stops.
+  // Calls Stop.
   ~EventSender();
   EventSender(const EventSender&) = delete;
   EventSender& operator=(const EventSender&) = delete;
@@ -46,7 +46,7 @@ class EventSender {
   void Run();
   // Sends until the stream breaks or the sender stops.
   void SendUntilBroken();
-  // One try; waits for the back-off after a failure.
+  // Tries the upload once; after a failure waits for the back-off.
   void Upload(const Outbox::Upload& upload);
   bool stopping() const { return stopping_.load() || outbox_.closed(); }
 
@@ -59,7 +59,7 @@ class EventSender {
 
   CallGroup calls_;
   std::atomic<bool> stopping_ = false;
-  // The writer's.
+  // Used by the writer only.
   Backoff backoff_;
   Backoff upload_backoff_;
   Reachability reachability_;

@@ -169,7 +169,7 @@ class FakeWorkerService::Service final : public v1::WorkerService::Service {
       State& state = Touch();
       ++state.downloads;
       if (grpc::Status failure = Pop(state.download_failures); !failure.ok()) return failure;
-      // Nothing tells of a cancellation.
+      // Polls, because gRPC does not notify of a cancellation.
       while (state.holds_downloads && !server_.stopping_ && !context->IsCancelled()) {
         server_.changed_.WaitUntil(
             server_.mutex_, std::chrono::steady_clock::now() + std::chrono::milliseconds(10));
@@ -204,7 +204,7 @@ class FakeWorkerService::Service final : public v1::WorkerService::Service {
     ++server_.state_.held_heartbeats;
     while (server_.state_.holds_heartbeats && !HasDirective(request) && !server_.stopping_ &&
            !context.IsCancelled() && steady_clock::now() < end) {
-      // Nothing tells of a cancellation of the call.
+      // Polls, because gRPC does not notify of a cancellation.
       server_.changed_.WaitUntil(server_.mutex_,
                                  steady_clock::now() + std::chrono::milliseconds(10));
     }

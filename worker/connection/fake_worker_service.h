@@ -1,4 +1,4 @@
-// A WorkerService for tests: keeps what workers send as the real server would, and fails on
+// Fakes WorkerService for tests: stores what workers send like the real server, and fails on
 // request.
 #ifndef LENGTHWISE_WORKER_CONNECTION_FAKE_WORKER_SERVICE_H_
 #define LENGTHWISE_WORKER_CONNECTION_FAKE_WORKER_SERVICE_H_
@@ -21,69 +21,70 @@
 
 namespace lengthwise::worker {
 
-// Thread-safe. What it stored survives Stop and Start, as a database would.
+// Stored state survives Stop and Start, like a database. Thread-safe.
 class FakeWorkerService {
  public:
-  // A stream of events that goes wrong: after `stored` batches it is cut off, and only the first
-  // `acknowledged` of them were acknowledged.
+  // Fault of an event stream: it breaks after `stored` batches, of which only the first
+  // `acknowledged` were acknowledged.
   struct StreamFault {
     int stored = 0;
     int acknowledged = 0;
   };
 
-  // What tests look at and steer, under the server's lock.
+  // State that tests read and control, under the fake's lock.
   struct State {
-    // Seen.
+    // Observed.
     std::vector<v1::WorkerDescription> registrations;
     std::map<std::string, std::vector<v1::Event>> events;  // by trial, each sequence number once
     std::map<std::string, std::string> artifacts;          // by SHA-256
-    // "upload TRIAL STEP" and "event TRIAL SEQUENCE", in the order in which they were stored.
+    // "upload TRIAL STEP" and "event TRIAL SEQUENCE", in the order of storing.
     std::vector<std::string> history;
     std::vector<v1::ReleaseLeaseRequest> releases;
     std::vector<v1::HeartbeatRequest> heartbeats;
     int acquires = 0;
     int streams = 0;
     int downloads = 0;
-    int duplicates = 0;  // events that came again
+    int duplicates = 0;  // events received again
     int refusals = 0;
 
-    // Steered.
-    std::deque<v1::Lease> leases;  // to hand out
+    // Controlled.
+    std::deque<v1::Lease> leases;  // to grant
     std::deque<StreamFault> stream_faults;
-    int vanishing_batches = 0;            // the next batches are neither stored nor answered
-    bool holds_acknowledgements = false;  // stores, and answers only when false again
+    int vanishing_batches = 0;            // number of next batches to ignore
+    bool holds_acknowledgements = false;  // stores, but answers only once false
     std::set<std::string> stale_trials;
     std::string invalid_text;  // a log line with this text makes its batch INVALID
     std::set<std::string> lost_leases;
     std::vector<std::string> cancelled_trials;
-    std::map<std::string, std::string> preempted_leases;  // why, by lease
-    std::deque<grpc::Status> acquire_failures;            // answers of the next calls for a lease
+    std::map<std::string, std::string> preempted_leases;  // reason by lease
+    std::deque<grpc::Status> acquire_failures;            // answers to the next AcquireLease calls
     std::deque<grpc::Status> heartbeat_failures;
-    std::deque<grpc::Status> upload_failures;    // answers of the next uploads
-    std::deque<grpc::Status> download_failures;  // and downloads
+    std::deque<grpc::Status> upload_failures;    // answers to the next uploads
+    std::deque<grpc::Status> download_failures;  // and to downloads
     std::deque<grpc::Status> registration_failures;
     bool damages_downloads = false;
-    absl::Duration upload_pause;   // before each message of an upload is taken
-    bool holds_downloads = false;  // ends none before the caller does, or this is false again
+    absl::Duration upload_pause;   // before reading each message of an upload
+    bool holds_downloads = false;  // downloads hang until cancelled, or until false
     bool is_registered = false;
     absl::Duration heartbeat_interval = absl::Milliseconds(10);
-    absl::Duration next_heartbeat_interval;  // in answers to heartbeats; zero: none is said
-    absl::Duration lease_duration;           // of registrations; zero: none is said
-    // Holds each answer that has no directive for the worker's wait, or until this is false again.
+    absl::Duration next_heartbeat_interval;  // in heartbeat responses; 0: absent
+    absl::Duration lease_duration;           // in registration responses; 0: absent
+    // Holds each heartbeat answer without directives for the wait that the worker allows, or until
+    // false.
     bool holds_heartbeats = false;
-    int held_heartbeats = 0;  // now
+    int held_heartbeats = 0;  // currently held
   };
 
   FakeWorkerService();
   ~FakeWorkerService();
 
-  // On 127.0.0.1, on the port of the last start (a free one at first).
+  // Listens on 127.0.0.1, on the port of the previous start (at first a free one).
   void Start();
-  // Ends all calls and closes the port.
+  // Cancels all calls and closes the port.
   void Stop();
   std::string address() const;
 
-  // Reads or changes the state under the lock; wakes everyone who waits for a change of it.
+  // Calls `function` with the state under the lock, and wakes all waiters.
   template <typename Function>
   auto With(Function function) {
     platform::MutexLock lock(mutex_);
@@ -91,7 +92,7 @@ class FakeWorkerService {
     return function(state_);
   }
 
-  // Waits until the state fulfils the condition; false after 30 s.
+  // Waits until `condition` holds. Returns false after 30 s.
   bool WaitUntil(const std::function<bool(const State&)>& condition);
 
  private:

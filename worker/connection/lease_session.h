@@ -1,5 +1,5 @@
-// One lease while it is held: what the runner sees of it, and what the heartbeats say and hear of
-// it.
+// Represents one held lease: gives the runner its PackSession, and exchanges progress and
+// directives with the server in heartbeats.
 #ifndef LENGTHWISE_WORKER_CONNECTION_LEASE_SESSION_H_
 #define LENGTHWISE_WORKER_CONNECTION_LEASE_SESSION_H_
 
@@ -25,38 +25,39 @@
 
 namespace lengthwise::worker {
 
-// Thread-safe: the runner's thread, the heartbeats' and a drain meet here.
+// Thread-safe: used by the runner's thread, the heartbeat thread and the thread that drains.
 class LeaseSession final : public PackSession {
  public:
   struct Options {
     Outbox::Options outbox;
     EventSender::Options sender;
-    // Longest that a drain takes: what the server has not acknowledged by then is given up.
+    // Maximum duration of a drain. Items unacknowledged by then are dropped.
     absl::Duration drain_timeout = absl::Minutes(5);
-    // A drain ends sooner, once the server has taken nothing for this long. A checkpoint that is
-    // being uploaded counts as taken part by part.
+    // A drain also ends after this long without progress at the server. Each accepted part of a
+    // checkpoint upload is progress.
     absl::Duration drain_stall = absl::Seconds(10);
-    // Where the runner's times are counted; outlives the session. Null: nowhere.
+    // Counts the runner's times. Must outlive the session. Null: not counted.
     Measurements* measurements = nullptr;
-    // Where it is kept that the pack did not fit the device's memory; outlives the session. Null:
-    // nowhere.
+    // Records that the pack did not fit the device's memory. Must outlive the session. Null: not
+    // recorded.
     PackCapacities* capacities = nullptr;
-    // Where files of examples are kept; outlives the session. Null: they cannot be fetched.
+    // Cache of data files. Must outlive the session. Null: FetchData fails.
     DataCache* data = nullptr;
   };
 
-  // Sends from the start; `stub` outlives the session.
+  // Starts sending. `stub` must outlive the session.
   LeaseSession(v1::WorkerService::StubInterface& stub, v1::Lease lease, const Options& options);
 
   const v1::Lease& lease() const { return lease_; }
 
-  // Of PackSession.
+  // PackSession.
   void Emit(int64_t trial, v1::Event event) override;
   void EmitCheckpoint(int64_t trial, int64_t step, std::string bytes) override;
-  // Tries again while the server is away. CANCELLED when the lease is over or drains, DATA_LOSS for
-  // damaged bytes, FAILED_PRECONDITION when the lease names no checkpoint; others are the server's.
+  // Retries while the server is away. CANCELLED if the trial is cancelled or the lease ends or
+  // drains, DATA_LOSS for damaged bytes, FAILED_PRECONDITION if the lease names no checkpoint;
+  // otherwise the server's error.
   absl::StatusOr<std::string> FetchCheckpoint(int64_t trial) override;
-  // As FetchCheckpoint.
+  // Errors as for FetchCheckpoint; FAILED_PRECONDITION also if this machine cannot store the file.
   absl::StatusOr<std::string> FetchData(int64_t trial, absl::string_view sha256,
                                         int64_t bytes) override;
   void ReportProgress(int64_t trial, v1::TrialProgress progress) override;
@@ -65,39 +66,40 @@ class LeaseSession final : public PackSession {
   void CountEvaluation(double seconds) override;
   void CountCheckpoint(double seconds, int64_t bytes) override;
 
-  // Heartbeats: adds what is held, what is new of the progress, and what is measured of the lease;
-  // and carries out directives. A progress whose heartbeat failed is not sent again: the next one
-  // replaces it.
+  // For heartbeats: adds the held lease, new progress and the lease's metrics to a request, and
+  // applies the directives of a response. Progress is not resent after a failed heartbeat, because
+  // newer progress replaces it.
   void AddToHeartbeat(v1::HeartbeatRequest& request);
   void AddMeasurements(v1::WorkerMeasurements& measurements);
   void Apply(const v1::HeartbeatResponse& response);
 
-  // Tells the runner to drain, and cancels downloads. Nobody waits for the server longer than
-  // drain_timeout from now, or drain_stall from its last progress.
+  // Tells the runner to drain and cancels downloads. From now on waiting for the server ends after
+  // drain_timeout, or drain_stall after the last progress.
   void Drain();
-  // Why the server wants the lease back; empty: it does not. The session drains then, the worker
-  // goes on.
+  // Reason for the preemption of the lease; empty without one. A preempted session drains, and the
+  // worker continues with another lease.
   std::string preemption();
-  // The lease is over: the runner is told so, and nothing more is sent.
+  // Ends the session because the lease is lost: the runner gets Directive::kLost, and nothing more
+  // is sent.
   void Abandon();
   bool lost() const { return outbox_.closed(); }
 
-  // From the lease to the end of its first step; zero before that.
+  // Time from the start of the session to the end of the first step; 0 before that.
   absl::Duration time_to_first_step() const {
     return absl::Nanoseconds(nanoseconds_to_first_step_.load());
   }
 
-  // After the run: waits until everything is acknowledged, without end while not draining; false
-  // when the lease was lost or the drain ended before.
+  // After the run: waits until the server has acknowledged everything, without a limit unless
+  // draining. Returns false if the lease was lost or the drain ended first.
   bool Flush();
-  // Ends sending.
+  // Stops the sender; unacknowledged items are not sent.
   void StopSending();
-  // Whether every trial has an acknowledged outcome or was cancelled.
+  // Returns true if every trial has an acknowledged outcome or was cancelled.
   bool IsComplete() const;
 
  private:
   void Preempt(const std::string& reason);
-  // Asks for an artifact of the trial, and again while the server is away.
+  // Calls `ask` with a request for an artifact of the trial, and retries while the server is away.
   absl::Status Fetch(int64_t trial, absl::string_view sha256, absl::string_view what,
                      const std::function<absl::Status(const v1::DownloadArtifactRequest&)>& ask);
 
@@ -118,7 +120,7 @@ class LeaseSession final : public PackSession {
   std::vector<Progress> progress_ ABSL_GUARDED_BY(mutex_);
   std::string preemption_ ABSL_GUARDED_BY(mutex_);
   TimePoint drain_end_ ABSL_GUARDED_BY(mutex_) = kNever;
-  EventSender sender_;  // last: stops first
+  EventSender sender_;  // last member, so that it is destroyed first
 };
 
 }  // namespace lengthwise::worker

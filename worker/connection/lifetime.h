@@ -1,4 +1,4 @@
-// How long a worker may use its machine, and when it starts to drain.
+// Determines how long a worker may use its machine, and when it starts to drain.
 #ifndef LENGTHWISE_WORKER_CONNECTION_LIFETIME_H_
 #define LENGTHWISE_WORKER_CONNECTION_LIFETIME_H_
 
@@ -9,8 +9,8 @@
 
 namespace lengthwise::worker {
 
-// `flag`, a duration, or where it is empty the time until `slurm_job_end`: $SLURM_JOB_END_TIME in
-// seconds since 1970, null where it is not set. Infinite where neither says a time.
+// Returns `flag`, a duration. If it is empty, returns the time until `slurm_job_end`
+// ($SLURM_JOB_END_TIME, in seconds since 1970; null if unset). Infinite if neither is given.
 absl::Duration Lifetime(const std::string& flag, const char* slurm_job_end,
                         absl::Time now = absl::Now());
 

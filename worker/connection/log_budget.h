@@ -11,19 +11,19 @@
 
 namespace lengthwise::worker {
 
-// Lines of one attempt; one more says that the rest is left out. The server refuses twice as many
-// (server/coordination/event_checks.h).
+// Log lines per attempt; one further line says that the rest is dropped. The server's limit is
+// twice this (server/coordination/event_checks.h).
 inline constexpr int64_t kMaxLogLines = 1000;
-// Bytes of a line; what is longer is cut and says so.
+// Bytes per line. Longer lines are truncated and end with a note.
 inline constexpr size_t kMaxLogLineBytes = 8 << 10;
 
-// platform::PrintableText, which every message may carry, cut to `max_bytes` and a word about what
-// was cut.
+// Returns platform::PrintableText of `text`, truncated to `max_bytes` plus a note of how many bytes
+// were cut.
 std::string PlainText(absl::string_view text, size_t max_bytes);
 
 class LogBudget {
  public:
-  // Makes a line fit. False: it is to be dropped.
+  // Truncates the line if necessary. Returns false if the caller must drop it.
   bool Take(v1::LogLine& line);
 
  private:

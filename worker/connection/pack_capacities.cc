@@ -7,7 +7,7 @@ namespace {
 
 using platform::MutexLock;
 
-// As many as the server keeps of a worker: what is forgotten is learned again.
+// The server keeps as many per worker. Forgetting one is harmless: it is learned again.
 constexpr size_t kMostShapes = 1000;
 
 }  // namespace

@@ -13,24 +13,27 @@
 
 namespace lengthwise::worker {
 
-// A server remembers it until it is restarted; the worker, as long as it lives. Thread-safe.
+// A server forgets capacities when it restarts; the worker keeps them as long as it runs.
+// Thread-safe.
 class PackCapacities {
  public:
-  // A pack of so many trials of this shape (Lease.shape) did not fit: half as many are tried next,
-  // which is what the server does on its own. A trial that does not fit alone has no capacity.
+  // Records that a pack of `trials` trials of this shape (Lease.shape) did not fit. The capacity
+  // becomes half as many, which is what the server tries next. A single trial that does not fit
+  // sets no capacity.
   void DidNotFit(absl::string_view shape, int64_t trials);
 
-  // Adds what the server was not told yet, or not since ForgetTold.
+  // Adds the capacities not reported yet, or not since ForgetTold.
   void AddUntold(v1::HeartbeatRequest& request) const;
-  // The server has answered this request.
+  // Marks the capacities in `request` as reported, because the server answered it.
   void Told(const v1::HeartbeatRequest& request);
-  // The server, or another in its place, knows nothing any more. True if there is anything to tell.
+  // Marks all capacities as unreported, for a server that has restarted or been replaced. Returns
+  // true if there are any.
   bool ForgetTold();
 
  private:
   struct Capacity {
     int32_t trials = 0;
-    int32_t told = 0;  // 0: nothing
+    int32_t told = 0;  // reported value; 0: none
   };
 
   mutable platform::Mutex mutex_;

@@ -17,17 +17,17 @@ namespace {
 using ::google::protobuf::util::TimeUtil;
 using platform::MutexLock;
 
-// A dead connection is noticed after this and the rpc timeout at the latest.
+// Bounds how long a dead connection goes unnoticed: this plus the rpc timeout.
 constexpr absl::Duration kLongestWait = absl::Seconds(30);
 
-// The server will give the same answer again, to a worker that it has taken before as well.
+// Returns true if a retry would get the same answer, even for a worker that was registered before.
 bool IsFinal(const absl::Status& status) {
   return status.code() == absl::StatusCode::kFailedPrecondition ||
          status.code() == absl::StatusCode::kInvalidArgument ||
          status.code() == absl::StatusCode::kUnimplemented;
 }
 
-// It will as long as nobody renews the token.
+// Returns true if retries fail until the token is renewed.
 bool IsAboutAccess(const absl::Status& status) {
   return status.code() == absl::StatusCode::kUnauthenticated ||
          status.code() == absl::StatusCode::kPermissionDenied;
@@ -67,7 +67,8 @@ void Presence::SayGoodbye(absl::Duration patience) {
   CallGroup calls;
   CallGroup::Call call(calls, patience);
   v1::HeartbeatResponse response;
-  // A server that does not hear it counts the worker as lost, which changes nothing for its trials.
+  // Ignores errors: a server that misses the goodbye counts the worker as lost, which does not
+  // affect its trials.
   stub_.Heartbeat(call.context(), request, &response);
 }
 
@@ -119,13 +120,14 @@ void Presence::Run() {
     const TimePoint sent = std::chrono::steady_clock::now();
     absl::Status status = registered ? SendHeartbeat(wait) : Register();
     {
-      // Stop has cancelled the call: nothing is to be explained.
+      // Stop cancelled the call, so its error needs no explanation.
       MutexLock lock(mutex_);
       if (stopping_) return;
     }
     if (!status.ok() && options_.explain) {
       const absl::Status explained = options_.explain(status);
-      // While it works, the worker waits for a server that is itself again.
+      // A worker that was registered before keeps retrying: its trials continue until the server
+      // accepts it again.
       if (!explained.ok()) {
         status = was_registered ? absl::UnavailableError(explained.message()) : explained;
       }
@@ -133,8 +135,8 @@ void Presence::Run() {
     if (status.ok()) {
       reachability_.Succeeded();
       backoff.Reset();
-      // A heartbeat follows a registration at once: leases may be close to their end. It also
-      // follows one at once that was held for longer than the interval.
+      // The first heartbeat follows a registration at once, because leases may be about to expire.
+      // So does the next one if an answer was held for longer than the interval.
       if (registered) {
         Wait(heartbeat_interval() - absl::FromChrono(std::chrono::steady_clock::now() - sent));
       }
@@ -162,7 +164,7 @@ absl::Status Presence::Register() {
   }
   LENGTHWISE_FAILPOINT("presence.register.after");
   if (options_.capacities != nullptr && options_.capacities->ForgetTold()) {
-    // Or the first lease may be one that does not fit.
+    // Otherwise the first lease could be a pack that does not fit.
     RETURN_IF_ERROR(SendHeartbeat(absl::ZeroDuration()));
   }
   platform::LogInfo(absl::StrCat("registered as ", description_.worker_id()));
@@ -204,7 +206,7 @@ absl::Status Presence::SendHeartbeat(absl::Duration wait) {
   }
   LENGTHWISE_FAILPOINT("presence.heartbeat.after");
   if (options_.capacities != nullptr) options_.capacities->Told(request);
-  // The session may be another by now; it takes only what is about its lease.
+  // The session may have changed during the call; Apply ignores directives for other leases.
   MutexLock lock(mutex_);
   SetHeartbeatInterval(response.heartbeat_interval());
   if (session_ != nullptr) session_->Apply(response);

@@ -1,4 +1,4 @@
-// The worker's standing at the server: registered, and heard of at every heartbeat.
+// Keeps the worker registered with the server and sends its heartbeats.
 #ifndef LENGTHWISE_WORKER_CONNECTION_PRESENCE_H_
 #define LENGTHWISE_WORKER_CONNECTION_PRESENCE_H_
 
@@ -20,61 +20,62 @@
 
 namespace lengthwise::worker {
 
-// Owns one thread that registers, retries without end while the server is away, sends heartbeats at
-// the interval that the server asked for, and registers again when the server does not know the
-// worker. A server may hold the answer to a heartbeat for up to a quarter of a lease: one answer
-// can then be lost, and the lease is still renewed in time. Failing heartbeats change nothing for a
-// lease: a server that was away gives it a full duration when it is back. Thread-safe.
+// Owns one thread that registers, retries indefinitely while the server is away, sends heartbeats
+// at the interval that the server requests, and registers again if the server does not know the
+// worker. A server may hold the answer to a heartbeat for up to a quarter of the lease duration, so
+// that the lease is renewed in time even if one answer is lost. Failed heartbeats do not end a
+// lease: a server that returns from an outage grants it a full duration. Thread-safe.
 class Presence {
  public:
   struct Options {
     Backoff::Options backoff;
-    // Timeout of one registration or heartbeat, beside the time for which its answer is held.
+    // Timeout of one registration or heartbeat, in addition to the time for which the server may
+    // hold the answer.
     absl::Duration rpc_timeout = absl::Seconds(10);
-    // As in Connection::Options.
+    // As in Connection::Options (worker_loop.h).
     std::function<absl::Status(const absl::Status&)> explain;
-    // What heartbeats tell of the worker, beside its lease; outlives the presence. Null: nothing.
+    // Worker metrics to send with heartbeats. Must outlive the presence. Null: none.
     Measurements* measurements = nullptr;
-    // What they tell of the device's memory: once, and to a server that takes the worker anew
-    // before it is asked for a lease. Outlives the presence. Null: nothing.
+    // Pack capacities to report: each once, and all of them to a server that registers the worker
+    // again, before it is asked for a lease. Must outlive the presence. Null: none.
     PackCapacities* capacities = nullptr;
   };
 
-  // Starts. `stub` and `reachability` outlive it.
+  // Starts the thread. `stub` and `reachability` must outlive the presence.
   Presence(v1::WorkerService::StubInterface& stub, v1::WorkerDescription description,
            Reachability& reachability, const Options& options);
   ~Presence();
   Presence(const Presence&) = delete;
   Presence& operator=(const Presence&) = delete;
 
-  // Waits until the worker is registered. DEADLINE_EXCEEDED at `deadline`, CANCELLED after
-  // Interrupt; what the server answered where it will never take this worker (another API version,
-  // a token that it does not know): final.
+  // Waits until the worker is registered. DEADLINE_EXCEEDED at `deadline`; CANCELLED after
+  // Interrupt; the server's answer if it is final because the server will never accept this worker
+  // (another API version, an unknown token).
   absl::Status WaitUntilRegistered(TimePoint deadline);
   void Interrupt();
 
-  // Tells the server that the worker exits, if the worker is registered; tries once, for at most
-  // `patience`. Ends the heartbeats.
+  // Ends the heartbeats and, if the worker is registered, tells the server that it exits. Tries
+  // once, for at most `patience`.
   void SayGoodbye(absl::Duration patience);
 
-  // Another call was told NOT_FOUND: register again.
+  // Registers again. Call it when another rpc returned NOT_FOUND for the worker.
   void RegistrationLost();
 
-  // The session whose lease the heartbeats renew; null for none. When this returns, the one before
-  // is not used any more.
+  // Sets the session whose lease the heartbeats renew; null for none. On return the previous
+  // session is no longer used.
   void SetSession(LeaseSession* session);
 
  private:
   void Run();
   absl::Status Register();
-  // The server may hold the answer for `wait`. Stop ends it.
+  // Lets the server hold the answer for `wait`. Stop cancels the call.
   absl::Status SendHeartbeat(absl::Duration wait);
-  // As the newest answer asks for.
+  // The interval that the server requested last.
   absl::Duration heartbeat_interval() ABSL_LOCKS_EXCLUDED(mutex_);
-  // An absent duration changes nothing.
+  // No-op if the duration is absent or 0.
   void SetHeartbeatInterval(const google::protobuf::Duration& interval)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Ends the thread.
+  // Cancels calls and joins the thread.
   void Stop();
   void Wait(absl::Duration duration) ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -89,11 +90,11 @@ class Presence {
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   bool interrupted_ ABSL_GUARDED_BY(mutex_) = false;
   bool registered_ ABSL_GUARDED_BY(mutex_) = false;
-  // A worker that was taken once is kept when its token expires: the token can be renewed.
+  // After a first registration, an expired token is not final, because the token can be renewed.
   bool was_registered_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status refusal_ ABSL_GUARDED_BY(mutex_);
   absl::Duration heartbeat_interval_ ABSL_GUARDED_BY(mutex_) = absl::Seconds(1);
-  absl::Duration lease_duration_ ABSL_GUARDED_BY(mutex_);  // zero: the server did not say
+  absl::Duration lease_duration_ ABSL_GUARDED_BY(mutex_);  // 0: unknown
   LeaseSession* session_ ABSL_GUARDED_BY(mutex_) = nullptr;
   std::thread thread_;
 };

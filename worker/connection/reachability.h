@@ -1,4 +1,5 @@
-// Tells people when the server goes away and comes back, without filling the log while it is away.
+// Logs when the server becomes unreachable and reachable again, without filling the log during an
+// outage.
 #ifndef LENGTHWISE_WORKER_CONNECTION_REACHABILITY_H_
 #define LENGTHWISE_WORKER_CONNECTION_REACHABILITY_H_
 
@@ -17,12 +18,12 @@ namespace lengthwise::worker {
 class Reachability {
  public:
   struct Options {
-    // What is reached: "server 127.0.0.1:7070".
+    // Subject of the log lines, such as "server 127.0.0.1:7070".
     std::string subject;
-    // A trouble that lasts is said again this often.
+    // Interval between repeated warnings during an outage.
     absl::Duration repeat = absl::Minutes(1);
-    std::function<absl::Time()> now;                                  // absent: absl::Now
-    std::function<void(platform::LogLevel, const std::string&)> log;  // absent: platform::Log
+    std::function<absl::Time()> now;                                  // default: absl::Now
+    std::function<void(platform::LogLevel, const std::string&)> log;  // default: platform::Log
   };
 
   explicit Reachability(Options options);
@@ -37,13 +38,13 @@ class Reachability {
  private:
   const Options options_;
   platform::Mutex mutex_;
-  // When the trouble was last logged; in the infinite past while there is none.
+  // Time of the last warning in this outage; InfinitePast while the server is reachable.
   absl::Time last_logged_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
 };
 
-// The part of an error that says what happened: gRPC nests causes ("failed to connect to all
+// Returns the innermost cause of an error, because gRPC nests causes: "failed to connect to all
 // addresses; last error: UNKNOWN: ipv4:127.0.0.1:1: Failed to connect to remote host: Connection
-// refused" is "connection refused").
+// refused" becomes "connection refused".
 std::string ShortReason(const absl::Status& status);
 
 }  // namespace lengthwise::worker

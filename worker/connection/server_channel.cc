@@ -1,5 +1,7 @@
 #include "worker/connection/server_channel.h"
 
+#include <algorithm>
+#include <chrono>
 #include <cstdint>
 
 #include "grpcpp/support/channel_arguments.h"
@@ -21,6 +23,22 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateServerChannel(
   // In spite of its name, how long one attempt to connect may take.
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 5'000);
   return rpc::CreateChannel(options, arguments);
+}
+
+absl::Status RetryWhileUnavailable(absl::Status status,
+                                   const std::function<absl::Status()>& connect,
+                                   const Backoff::Options& reconnect, Reachability& reachability,
+                                   TimePoint end, const std::shared_future<void>& stop) {
+  Backoff backoff(reconnect);
+  while (absl::IsUnavailable(status)) {
+    reachability.Failed(status);
+    if (stop.wait_until(std::min(After(backoff.Next()), end)) == std::future_status::ready) {
+      return absl::CancelledError("stopped");
+    }
+    if (std::chrono::steady_clock::now() >= end) return absl::DeadlineExceededError("idle");
+    status = connect();
+  }
+  return status;
 }
 
 bool IsTransient(const absl::Status& status) {

@@ -1,4 +1,4 @@
-// The name that a worker registers with.
+// Makes and validates the id under which a worker registers.
 #ifndef LENGTHWISE_WORKER_CONNECTION_WORKER_ID_H_
 #define LENGTHWISE_WORKER_CONNECTION_WORKER_ID_H_
 
@@ -15,8 +15,8 @@ namespace lengthwise::worker {
 // characters.
 absl::Status ValidateWorkerId(absl::string_view id);
 
-// Host, device and process: "n07-cuda0-4711". Always valid: what an id cannot hold becomes "-", and
-// a long host name is cut.
+// Returns an id from host, device and process, such as "n07-cuda0-4711". It is always valid:
+// characters that an id cannot hold become "-", and a long host name is truncated.
 std::string MakeWorkerId(absl::string_view host, absl::string_view device, pid_t process);
 
 }  // namespace lengthwise::worker

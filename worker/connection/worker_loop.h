@@ -1,4 +1,4 @@
-// The worker's life: register, lease a pack, run it, send what it produced, lease the next.
+// Runs the worker's main loop: register, lease a pack, run it, send its results, lease the next.
 #ifndef LENGTHWISE_WORKER_CONNECTION_WORKER_LOOP_H_
 #define LENGTHWISE_WORKER_CONNECTION_WORKER_LOOP_H_
 
@@ -24,70 +24,72 @@
 
 namespace lengthwise::worker {
 
-// Threads: Run's caller acquires leases and runs packs; one waits for drain_at, where that is set;
-// the presence's thread registers and sends heartbeats; while a lease is held, its sender's two
-// threads send events (see presence.h and event_sender.h). Drain may be called on any.
+// Threads: Run's caller acquires leases and runs packs. A timer thread waits for drain_at, if set.
+// The presence's thread registers and sends heartbeats (presence.h). While a lease is held, its
+// sender's two threads send events (event_sender.h). Drain may be called on any thread.
 class Connection {
  public:
   struct Options {
     // "host:port".
     std::string server;
-    // To the server; absent: one in plain text and without a token.
+    // Channel to the server. Null: a plain-text channel without a token is created.
     std::shared_ptr<grpc::Channel> channel;
-    // What an error of the connection means for the settings of the channel, OK for nothing: an
-    // error in them that the server meets before it has ever taken the worker is final.
+    // Translates a connection error into an error in the channel's settings; returns OK if the
+    // settings are not the cause. Before the first registration, a settings error is final.
     std::function<absl::Status(const absl::Status&)> explain;
-    // See worker_id.h.
+    // Id to register under (worker_id.h).
     std::string worker_id;
     // Full name of the only experiment to lease trials from. Empty means all.
     std::string experiment;
-    // How long one AcquireLease waits for a pack; at most 60 s.
+    // Time for which one AcquireLease call waits for a pack; at most 60 s.
     absl::Duration acquire_wait = absl::Seconds(20);
-    // Deadline of calls that the server answers at once.
+    // Timeout of calls that the server answers immediately.
     absl::Duration rpc_timeout = absl::Seconds(10);
-    // Between tries of anything.
+    // Wait between retries of all calls.
     Backoff::Options backoff;
     // Run returns after this long without a lease.
     absl::Duration exit_when_idle = absl::InfiniteDuration();
-    // When the worker begins to drain by itself, because its machine is lent until soon after.
+    // Time at which the worker starts to drain, before its allocation of the machine ends. Default:
+    // never.
     TimePoint drain_at = kNever;
-    // No lease is asked for when less remains until drain_at than this, or than twice the longest
-    // time that an earlier lease took to its first step: it could not get anywhere.
+    // The worker acquires no lease if drain_at is closer than this, or closer than twice the
+    // longest time from a lease to its first step so far: such a run would make no progress.
     absl::Duration shortest_run = absl::Seconds(30);
-    // Its `sender.backoff` and `capacities` are replaced, by `backoff` and the connection's own.
-    // Its `measurements` are told by heartbeats, too.
+    // The connection replaces `sender.backoff` by `backoff` and sets `capacities` to its own.
+    // Heartbeats also report `measurements`.
     LeaseSession::Options session;
   };
 
-  // `runner` outlives the connection. Nothing is sent before Run.
+  // `runner` must outlive the connection. Sends nothing before Run.
   Connection(const Options& options, PackRunner& runner);
   ~Connection();
 
-  // Works until drained, idle, or too close to drain_at for another lease: OK. A final refusal of
-  // the server (another API version, an invalid id, at the first registration a token that it does
-  // not take) is returned. Called once.
+  // Works until drained, idle, or too close to drain_at for another lease, and then returns OK.
+  // Returns the server's error if it refuses the worker for good: another API version, an invalid
+  // id or, at the first registration, a token that it does not accept. Call once.
   absl::Status Run();
 
-  // Asks a running pack for its checkpoints, gives its lease back and lets Run return, within
-  // seconds after the runner has returned. Thread-safe; again changes nothing; before Run, Run
-  // returns at once.
+  // Makes a running pack write its checkpoints, releases its lease and makes Run return, within
+  // seconds after the runner returns. Idempotent. If called before Run, Run returns at once.
+  // Thread-safe.
   void Drain();
 
   // Returns the measurements that a heartbeat would report now. Thread-safe.
   v1::WorkerMeasurements ReadMeasurements();
 
  private:
-  // NOT_FOUND: not registered. A lease without trials: none was there.
+  // Returns a lease without trials if no pack was available. NOT_FOUND if the worker is not
+  // registered.
   absl::StatusOr<v1::Lease> AcquireLease(absl::Duration wait);
-  // Runs a lease to its end. Errors are those of the runner.
+  // Runs a lease to its end. Returns the runner's error.
   absl::Status RunLease(v1::Lease lease);
   // Retries for `patience`. An unreleased lease expires on its own.
   void ReleaseLease(const v1::Lease& lease, const std::string& reason, absl::Duration patience);
-  // Until no lease may be asked for; infinite without drain_at.
+  // Returns the time left for acquiring leases; infinite without drain_at.
   absl::Duration TimeForLeases();
-  // Drains at drain_at, unless Run returns before.
+  // Drains at drain_at, unless Run returns first.
   void DrainInTime();
-  // Waits, or less when draining.
+  // Waits for `duration`, or until draining starts.
   void Wait(absl::Duration duration);
   bool draining();
 
@@ -105,7 +107,7 @@ class Connection {
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
   // Longest time from a lease to its first step so far.
   absl::Duration longest_start_;  // Run's thread
-  // Exists while Run runs.
+  // Null unless Run is running.
   std::unique_ptr<Presence> presence_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -12,25 +12,25 @@
 
 namespace lengthwise::worker::data {
 
-// Not of text, whose steps have examples of many lengths (text_examples.h). A function of the
-// training's fields, of which schedule_seed decides what the members of a pack share, and of the
-// member's data seed: a resumed trial sees it again.
+// Schedule for all tasks except text, whose steps mix examples of many lengths (text_examples.h).
+// It is a function of the training's fields and the member's data seed, so a resumed trial repeats
+// it. training.schedule_seed decides everything that the members of a pack share.
 class BatchSchedule {
  public:
-  // `weights`, one for each of training.lengths, says how likely a step has that length; empty:
-  // all are as likely.
+  // `weights` has one entry per length in training.lengths: the relative probability that a step
+  // has that length. Empty: uniform.
   explicit BatchSchedule(const v1::Training& training, const std::vector<int64_t>& weights = {});
 
-  // The length asked for at step `step` (from 1). One for the whole batch: uniform in
-  // training.lengths (randomized positional encodings, appendix B), weighted, or as the data set
-  // has it.
+  // Returns the length of step `step` (from 1), one for the whole batch: uniform in
+  // training.lengths (randomized positional encodings, appendix B), weighted, or given by the data
+  // set.
   int64_t LengthOfStep(int64_t step) const;
 
-  // The samples of the step for a member: new ones, or examples of its data set, in the order that
-  // its data seed decides.
+  // Returns a member's samples for the step: new ones, or examples of its data set in an order
+  // decided by its data seed.
   SampleAddresses SamplesOfStep(int64_t step, uint64_t data_seed) const;
 
-  // Of the data set of a member.
+  // Returns the seed of a member's data set.
   uint64_t DataSetSeed(uint64_t data_seed) const { return data_set_seed_.value_or(data_seed); }
 
   // 0 where every step draws new examples.
@@ -42,7 +42,7 @@ class BatchSchedule {
   uint64_t schedule_seed_;
   std::optional<uint64_t> data_set_seed_;
   std::optional<tasks::DataSet> data_set_;
-  // Sums of the weights up to and with each length; empty without weights.
+  // Cumulative weights, inclusive; empty without weights.
   std::vector<int64_t> weights_;
 };
 

@@ -9,7 +9,7 @@
 namespace lengthwise::worker::data {
 namespace {
 
-// Undefined where there are no values.
+// Returns an undefined tensor if there are no values.
 template <typename T>
 at::Tensor ToTensor(std::vector<T>& values, at::IntArrayRef shape, at::ScalarType host_type,
                     at::Device device, at::ScalarType type) {

@@ -1,4 +1,5 @@
-// Host numbers as tensors, and a batch as tensors of a pack.
+// Converts batches of examples to tensors for a pack of models, and measures a model's outputs on
+// them.
 #ifndef LENGTHWISE_WORKER_DATA_BATCH_TENSORS_H_
 #define LENGTHWISE_WORKER_DATA_BATCH_TENSORS_H_
 
@@ -12,7 +13,7 @@
 
 namespace lengthwise::worker::data {
 
-// A copy of `values`, which are of `type`, on the device.
+// Returns a copy of `values` on the device. `type` must be the tensor type of T.
 template <typename T>
 at::Tensor ToDevice(const std::vector<T>& values, at::IntArrayRef shape, at::ScalarType type,
                     at::Device device) {
@@ -20,7 +21,7 @@ at::Tensor ToDevice(const std::vector<T>& values, at::IntArrayRef shape, at::Sca
       .to(device, type, /*non_blocking=*/false, /*copy=*/true);
 }
 
-// Of P members, each with the same number B of the batch's rows.
+// Batch of P members with B rows each.
 struct BatchTensors {
   models::NetworkInput input;
   at::Tensor classes;         // int64 [P, B, m]; undefined where targets are numbers
@@ -28,23 +29,24 @@ struct BatchTensors {
   at::Tensor mask;            // bool [P, B, m]
 };
 
-// Of one member. Numbers are of type `dtype`. The tensors may share the batch's memory, which must
-// outlive them. What a step trains on goes to a device by step_inputs.h.
+// Converts one member's batch (P = 1). Numbers get type `dtype`. The tensors may share the batch's
+// memory, so `batch` must outlive them. Training steps write their inputs to the device through
+// step_inputs.h instead.
 BatchTensors ToTensors(Batch& batch, at::Device device, at::ScalarType dtype);
 
-// The same input for each of `members` members.
+// Repeats one member's input for `members` members.
 models::NetworkInput ForEachMember(const models::NetworkInput& input, int64_t members);
 
-// Of each member [P]: the loss whose gradient trains it, differentiable; and the share of the
-// outputs that the mask counts which are right, in double precision.
+// Measures of one step, one per member [P]: the differentiable training loss, and the share of
+// masked outputs that are right, in double precision.
 struct StepMeasures {
   at::Tensor losses;
   at::Tensor accuracies;
 };
 
-// `outputs` [P, B, m, O]. The loss is the mean soft-max cross-entropy over all outputs or, where
-// targets are numbers, the mean squared error of those that the mask counts; such an output is
-// right when it is within 0.05 + 5 % of its target.
+// `outputs` [P, B, m, O]. For classes the loss is the mean soft-max cross-entropy over all outputs.
+// For numbers it is the mean squared error over the outputs in the mask, and an output is right if
+// it is within 0.05 + 5 % of its target.
 StepMeasures Measure(const at::Tensor& outputs, const BatchTensors& batch);
 
 }  // namespace lengthwise::worker::data

@@ -51,7 +51,7 @@ std::unique_ptr<Examples> CreateExamples(std::unique_ptr<tasks::Task> task,
     case tasks::TaskKind::kText:
       break;
   }
-  std::abort();  // text has its own (text_examples.h)
+  std::abort();  // text uses TextExamples (text_examples.h)
 }
 
 }  // namespace lengthwise::worker::data

@@ -1,6 +1,6 @@
-// Examples of a user's file (tasks/examples/): symbols as in transduction_examples.h, of which the
-// network sees the input and an empty token for each symbol of the target; or numbers, of which its
-// last outputs are compared with the target's. The axis is the examples' length. No LibTorch.
+// Supplies examples from a user's files (tasks/examples/). For symbols, the network sees the input
+// and one empty token per target symbol, as in transduction_examples.h. For numbers, its last
+// outputs are compared with the target's numbers. The axis is the examples' length. No LibTorch.
 #ifndef LENGTHWISE_WORKER_DATA_FILE_EXAMPLES_H_
 #define LENGTHWISE_WORKER_DATA_FILE_EXAMPLES_H_
 
@@ -20,19 +20,21 @@
 
 namespace lengthwise::worker::data {
 
-// Brings a file to this machine: returns its path, whose bytes had this SHA-256 when it came.
+// Downloads a file to this machine and returns its path. The SHA-256 of its bytes was checked on
+// arrival.
 using FetchFile =
     std::function<absl::StatusOr<std::string>(absl::string_view sha256, int64_t bytes)>;
 
-// Loads the files that the parameters of a task (tasks/examples/entries.h) name. The newest set
-// stays in memory, so that the next trial of an experiment need not read it again. Thread-safe.
-// INVALID_ARGUMENT: the parameters, or the files, are not what the specification says they are;
-// errors of `fetch`. `kind` is that of the task's entry.
+// Loads the files named by a task's parameters (tasks/examples/entries.h). The last set loaded
+// stays in memory, so the next trial of an experiment need not read it again. `kind` is that of the
+// task's entry. INVALID_ARGUMENT if the parameters or the files do not match the specification;
+// also the errors of `fetch`. Thread-safe.
 absl::StatusOr<std::shared_ptr<const tasks::examples::ExampleSet>> LoadExamples(
     const catalogue::Parameters& parameters, tasks::TaskKind kind, const FetchFile& fetch);
 
-// A step has examples of one length, each example of training.lengths equally likely, and of one
-// shape, for all members of a pack the same; a member's data seed draws them, with replacement.
+// A step has examples of one shape, shared by all members of a pack. Its length is drawn so that
+// every example in training.lengths is equally likely. Each member's data seed draws its examples
+// with replacement.
 class FileExamples : public Examples {
  public:
   explicit FileExamples(std::shared_ptr<const tasks::examples::ExampleSet> set)
@@ -42,29 +44,30 @@ class FileExamples : public Examples {
   bool has_numbers() const override;
   int64_t input_columns() const override;
   int64_t output_columns() const override;
-  // Of the shortest input: what all examples of the length have.
+  // Tokens of the shortest input: a lower bound for all examples of the length.
   int64_t InputTokens(int64_t n) const override;
-  // Of the longest example.
+  // Tokens of the longest example.
   int64_t SequenceTokens(int64_t n) const override;
-  // Of the shortest target.
+  // Outputs of the shortest target.
   int64_t OutputTokens(int64_t n) const override;
   int64_t LongestTraining(const v1::Training& training) const override;
   void AppendTraining(const SampleAddresses& addresses, int64_t n, Batch& batch) const override;
-  // Test examples of a length come in an order that is the same for all trials.
+  // The order of a length's test examples is the same for all trials.
   int64_t EvaluationSequences(int64_t n, int64_t asked) const override;
   int64_t RowsOfOneShape(int64_t n, int64_t asked, int64_t first) const override;
   void AppendEvaluation(const EvaluationRows& rows, Batch& batch) const override;
-  // Followed by as many empty tokens as targets of such an input have.
+  // Appends one empty token (or zero) per target value of examples with inputs of this size, unless
+  // numbers are answered in place.
   absl::StatusOr<GivenSequence> Given(const v1::TokenSequence& input) const override;
 
-  // Training examples of each length of the range, from its first on.
+  // Number of training examples at each length of the range, in ascending order.
   std::vector<int64_t> Weights(const v1::LengthRange& lengths) const;
 
  private:
-  // Whether numbers answer in the places of the input's.
+  // Returns true if the outputs for numbers are read at the input's positions.
   bool answers_in_place() const;
   const tasks::examples::LengthGroup* Group(const tasks::examples::Part& part, int64_t n) const;
-  // The first `asked` test examples of `n`; those of one shape side by side unless `in_order`.
+  // Returns the first `asked` test examples of `n`, grouped by shape unless `in_order`.
   std::vector<const tasks::examples::Example*> Chosen(int64_t n, int64_t asked,
                                                       bool in_order = false) const;
   void Append(const tasks::examples::Example& example, Batch& batch) const;

@@ -1,7 +1,7 @@
-// Puzzles: the network sees the puzzle's tokens, and its output at the last one is compared with
-// the puzzle's class (relational reasoning; its released code reads out there). In the place of a
-// length stands the number of a condition, from 1: evaluation is on the validation puzzles of each.
-// No LibTorch.
+// Supplies examples of puzzles. The network sees the puzzle's tokens, and its output at the last
+// token is compared with the puzzle's class, where the released code of relational reasoning reads
+// out too. The axis is the number of a condition, from 1: each is evaluated on its validation
+// puzzles. No LibTorch.
 #ifndef LENGTHWISE_WORKER_DATA_PUZZLE_EXAMPLES_H_
 #define LENGTHWISE_WORKER_DATA_PUZZLE_EXAMPLES_H_
 

@@ -59,7 +59,7 @@ int64_t RegressionExamples::RowsOfOneShape(int64_t scale, int64_t asked, int64_t
 
 void RegressionExamples::AppendEvaluation(const EvaluationRows& rows, Batch& batch) const {
   const Share share = ShareOf(rows.asked, rows.first);
-  // Samples of another length or scale are other samples.
+  // Each length and scale has its own samples.
   constexpr uint64_t kMostScales = 1'000'000;
   Append({.n = share.n,
           .scale = static_cast<double>(rows.n),
@@ -85,7 +85,7 @@ absl::StatusOr<GivenSequence> RegressionExamples::Given(const v1::TokenSequence&
   if (!input.tokens().empty() && !input.numbers().empty()) {
     return absl::InvalidArgumentError("it has tokens beside its numbers");
   }
-  // Tokens are whole numbers here.
+  // Tokens stand for whole numbers here.
   GivenSequence given{.length = 1, .numbers = {input.tokens().begin(), input.tokens().end()}};
   given.numbers.insert(given.numbers.end(), input.numbers().begin(), input.numbers().end());
   const int64_t rows = task_->Rows(lengths_.max());

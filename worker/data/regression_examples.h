@@ -1,7 +1,7 @@
-// Regression: the network sees rows of numbers, and perhaps tokens among them, and its output at
-// the rows that count is compared with a number. The axis is the scale c of the numbers, 1 in
-// training (positional attention, section 6); training.lengths is how many numbers there are. No
-// LibTorch.
+// Supplies examples of regression. The network sees rows of numbers, some with tokens, and its
+// outputs at the rows in the mask are compared with numbers. The axis is the scale c of the
+// numbers, 1 in training (positional attention, section 6); training.lengths is the range of how
+// many numbers an example has. No LibTorch.
 #ifndef LENGTHWISE_WORKER_DATA_REGRESSION_EXAMPLES_H_
 #define LENGTHWISE_WORKER_DATA_REGRESSION_EXAMPLES_H_
 
@@ -13,9 +13,9 @@
 
 namespace lengthwise::worker::data {
 
-// Evaluation sequences of a scale are of all of training.lengths in equal shares, the longest
-// first. They have what training never shows, where the task has that (tasks::Domain::unseen): at
-// every scale, in validation above scale 1.
+// A scale's evaluation sequences cover all of training.lengths in equal shares, longest first. If
+// the task has features that training never shows (tasks::Domain::unseen), evaluations use them at
+// every scale, and validation only above scale 1.
 class RegressionExamples : public Examples {
  public:
   RegressionExamples(std::unique_ptr<tasks::RegressionTask> task, const v1::LengthRange& lengths)
@@ -36,7 +36,7 @@ class RegressionExamples : public Examples {
   absl::StatusOr<GivenSequence> Given(const v1::TokenSequence& input) const override;
 
  private:
-  // The numbers of an evaluation sequence and its place among those of as many.
+  // How many numbers an evaluation sequence has, and its place among those with as many.
   struct Share {
     int64_t n = 0;
     int64_t place = 0;

@@ -11,11 +11,11 @@
 namespace lengthwise::worker::data {
 namespace {
 
-// The pieces of the sequence at the places start .. end - 1 of the batch.
+// Appends the pieces of the sequence at places start .. end - 1 of the batch.
 void AddSequence(const tasks::PackedBatch& batch, size_t start, size_t end,
                  const v1::Packing& packing, std::vector<TextPiece>& pieces) {
   while (end > start && batch.segments[end - 1] == tasks::kNoExample) --end;
-  // Where attention and positions agree on what a sequence is, runs need no mention.
+  // Runs are only needed if attention and positions disagree on where a sequence begins.
   const bool across = packing.attend_across(), restart = specification::RestartsPositions(packing);
   const bool agree = across != restart;
   for (size_t place = start; place < end; ++place) {
@@ -35,7 +35,7 @@ void AddSequence(const tasks::PackedBatch& batch, size_t start, size_t end,
   }
 }
 
-// The prompt's last token predicts the answer's first one, the first that counts.
+// The prompt's last token predicts the answer's first token, which is the first counted target.
 int64_t PromptOf(const TextPiece& piece) {
   const auto counts = [](int64_t target) { return target != tasks::kNoTarget; };
   return std::find_if(piece.targets.begin(), piece.targets.end(), counts) - piece.targets.begin() +

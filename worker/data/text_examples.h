@@ -1,5 +1,5 @@
-// Text: what a step trains a language model on, and what evaluation asks it (tasks/text_task.h). In
-// the place of a length stands the size of a question. No LibTorch.
+// Supplies language models with training passes and evaluation questions (tasks/text_task.h). The
+// axis `n` is the size of a question. No LibTorch.
 #ifndef LENGTHWISE_WORKER_DATA_TEXT_EXAMPLES_H_
 #define LENGTHWISE_WORKER_DATA_TEXT_EXAMPLES_H_
 
@@ -18,7 +18,8 @@
 
 namespace lengthwise::worker::data {
 
-// Tokens with the positions of tokens `first` .. first + count - 1 of a sequence of `of` tokens.
+// Run of `count` tokens that have the positions of tokens first .. first + count - 1 in a sequence
+// of `of` tokens.
 struct PositionRun {
   int64_t of = 0;
   int64_t first = 0;
@@ -27,8 +28,8 @@ struct PositionRun {
   auto operator<=>(const PositionRun&) const = default;
 };
 
-// What goes through a language model at once: examples in groups of equal length and positions, one
-// group behind the other, each [examples, length] row-major.
+// One forward pass of a language model: groups of examples with equal length and positions. Groups
+// are concatenated; each is [examples, length], row-major.
 struct TextPass {
   struct Group {
     int64_t examples = 0;
@@ -37,39 +38,38 @@ struct TextPass {
     int64_t prompt = 0;             // as TextPiece's
   };
   std::vector<int64_t> tokens;   // [N]
-  std::vector<int64_t> targets;  // [N]; the token to be predicted, or tasks::kNoTarget
+  std::vector<int64_t> targets;  // [N]; the token to predict, or tasks::kNoTarget
   std::vector<Group> groups;     // by ascending length
-  // Which of the pieces that passes are made of each example is.
+  // For each example, its index in the pieces given to MakePasses.
   std::vector<size_t> pieces;
 
   int64_t examples() const;
-  int64_t Counted() const;  // targets
+  int64_t Counted() const;  // targets other than kNoTarget
 };
 
-// Tokens and targets of one example.
+// Tokens and targets of one example, or of one sequence if tokens attend across examples.
 struct TextPiece {
   std::vector<int64_t> tokens;
   std::vector<int64_t> targets;
-  // Whose positions the tokens have, one run after another; empty: those of a sequence of as many
-  // tokens.
+  // Positions of the tokens, run after run. Empty: the positions of a sequence of this length.
   std::vector<PositionRun> runs;
-  // Tokens of the prompt, where the network attends to prompts whole; otherwise 0.
+  // Tokens of the prompt if the network attends bidirectionally within prompts; otherwise 0.
   int64_t prompt = 0;
 };
 
-// Tokens of a pass at most, or one example where that has more. Gradients are added up pass by
-// pass, and sums are rounded: this is the same on every device, so that a trial is. It is small
-// enough that a pass of 268M parameters fits beside them, and large enough to fill a GPU.
+// Maximum tokens in a pass; a longer example gets a pass of its own. Gradients are summed pass by
+// pass and sums are rounded, so the limit must be the same on every device for trials to be
+// reproducible. A pass of this size fits in memory beside 268M parameters and still fills a GPU.
 inline constexpr int64_t kPassTokens = 8192;
 
-// The pieces by ascending length, those of one length in their order, in passes that are filled one
-// after another.
+// Fills passes one after another with the pieces, sorted by ascending length. Pieces with equal
+// length, runs and prompt keep their order.
 std::vector<TextPass> MakePasses(const std::vector<TextPiece>& pieces);
 
 class TextExamples : public ExampleSource {
  public:
-  // `training` has a packing; where prompts are marked (TextPiece::prompt) its loss counts answers
-  // alone, and no example attends to another.
+  // `training` must have a packing. `marks_prompts` sets TextPiece::prompt; it requires a loss over
+  // answers only and no attention across examples.
   TextExamples(std::unique_ptr<tasks::TextTask> task, const v1::Training& training,
                bool marks_prompts = false);
 
@@ -85,20 +85,20 @@ class TextExamples : public ExampleSource {
   // Always INVALID_ARGUMENT.
   absl::StatusOr<GivenSequence> Given(const v1::TokenSequence& input) const override;
 
-  // The examples of a step (from 1), as packing has it (tasks::PackTrainingBatch, PackEpochBatch),
-  // each on its own or, where
-  // tokens attend across examples, each sequence as one. Positions are those of the examples or of
-  // the sequences, whichever of the two attends.
+  // Returns the passes of a step (from 1), packed by tasks::PackTrainingBatch or PackEpochBatch.
+  // Each example is a piece of its own or, if tokens attend across examples, each packed sequence
+  // is one. Positions restart with every example or run through the sequence, as the packing says,
+  // whatever attends.
   std::vector<TextPass> TrainingPasses(uint64_t data_seed, int64_t step) const;
 
-  // Question `number` of `n` in evaluations with this seed.
+  // Returns question `number` of size `n` in evaluations with this seed.
   tasks::TextExample Question(uint64_t seed, int64_t n, int64_t number) const;
 
-  // The example with the tokens of its answer as targets.
+  // Returns the example with only the tokens of its answer as targets.
   TextPiece AnswerPiece(const tasks::TextExample& example) const;
 
  private:
-  // Step `step`, the last one of a data seed that was asked for, and its examples.
+  // The step last requested for a data seed, and its range of examples.
   struct Reached {
     int64_t step = 0;
     tasks::EpochRange range;
@@ -109,8 +109,8 @@ class TextExamples : public ExampleSource {
   const std::unique_ptr<tasks::TextTask> task_;
   const v1::Training training_;
   const bool marks_prompts_;
-  // Of a data set that is gone through in epochs: how many examples a step has depends on those of
-  // all steps before it, so that a resumed trial counts them once.
+  // For data sets read in epochs. A step's range of examples depends on all steps before it, so a
+  // resumed trial computes the earlier ranges once and caches the last one here.
   mutable platform::Mutex mutex_;
   mutable std::map<uint64_t, Reached> reached_ ABSL_GUARDED_BY(mutex_);
 };

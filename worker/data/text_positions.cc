@@ -17,7 +17,7 @@ Runs RunsOf(const TextPass::Group& group) {
   return {{.of = group.length, .first = 0, .count = group.length}};
 }
 
-// The first of the group's positions where they are a row of plain ones.
+// Returns the group's first position if its positions are consecutive and not randomized.
 std::optional<int64_t> PlainStart(const models::PositionPolicy& policy, const Runs& runs) {
   int64_t next = runs[0].first;
   for (const PositionRun& run : runs) {
@@ -33,7 +33,7 @@ std::vector<int64_t> DrawForLength(const models::PositionPolicy& policy, uint64_
                                    int64_t step, int64_t tokens) {
   std::vector<int64_t> all;
   for (int64_t s = 0; s < policy.draws(); ++s) {
-    // Below 2^32: a sequence has at most 2^20 tokens and a network 2^8 blocks.
+    // Stays below 2^32: a sequence has at most 2^20 tokens, and a network at most 2^8 blocks.
     const auto row = static_cast<uint32_t>(tokens * policy.draws() + s);
     const std::vector<int64_t> draw =
         policy.Draw(random::Stream(data_seed, random::Purpose::kTrainingPositions,
@@ -47,9 +47,9 @@ std::vector<int64_t> DrawForLength(const models::PositionPolicy& policy, uint64_
 TextPositions PositionsOfPass(const models::PositionPolicy& policy, uint64_t data_seed,
                               int64_t step, const TextPass& pass) {
   TextPositions result;
-  // What the groups' tokens have, one after another: the draw for `of` tokens, and the place in it.
+  // For each column of T: the draw (by its number of tokens `of`) and the place in that draw.
   std::vector<std::pair<int64_t, int64_t>> columns;
-  // Plain rows are parts of one.
+  // Groups with plain positions share one row, from which each takes a part.
   int64_t plain = 0;
   for (const TextPass::Group& group : pass.groups) {
     if (const auto start = PlainStart(policy, RunsOf(group)); start.has_value()) {

@@ -1,4 +1,4 @@
-// Which positions the tokens of a training step of text have. No LibTorch.
+// Determines the positions of tokens in a training step of a language model. No LibTorch.
 #ifndef LENGTHWISE_WORKER_DATA_TEXT_POSITIONS_H_
 #define LENGTHWISE_WORKER_DATA_TEXT_POSITIONS_H_
 
@@ -10,21 +10,22 @@
 
 namespace lengthwise::worker::data {
 
-// The draws of a training step for its sequences of `tokens` tokens, [S, tokens] row-major, S as
-// PositionPolicy::draws. Each length has draws of its own, as in evaluations: the beginning of a
-// longer one's would be its smallest positions alone.
+// Returns a training step's position draws for sequences of `tokens` tokens: [S, tokens] row-major,
+// S = PositionPolicy::draws. Each length has its own draws, as in evaluations. A prefix of a longer
+// sequence's draw would hold only its smallest positions.
 std::vector<int64_t> DrawForLength(const models::PositionPolicy& policy, uint64_t data_seed,
                                    int64_t step, int64_t tokens);
 
 struct TextPositions {
   std::vector<int64_t> positions;  // [S, T] row-major
   int64_t count = 0;               // T
-  std::vector<int64_t> first;      // of each of the pass's groups, where in T its own begin
+  std::vector<int64_t> first;      // for each group of the pass, where its positions begin in T
 };
 
-// Of one pass of `step`. Randomized, a draw serves the sequences of one length, in all passes of
-// the step: they have the positions that sequences of this length have in evaluations, whatever
-// else is in the step (Ruoss et al. 2023, section 3, whose batches have one length).
+// Returns the positions of one pass of `step`. With randomized positions, all sequences of one
+// length share a draw across the passes of the step. They get the positions that sequences of this
+// length have in evaluations, whatever else the step contains (Ruoss et al. 2023, section 3, whose
+// batches have one length).
 TextPositions PositionsOfPass(const models::PositionPolicy& policy, uint64_t data_seed,
                               int64_t step, const TextPass& pass);
 

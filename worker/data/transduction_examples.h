@@ -1,6 +1,6 @@
-// Token transduction: the network sees the n input tokens and then m empty tokens of id
-// input_size(); its last m outputs are compared with the targets (randomized positional encodings,
-// notes on the model wrapper). No LibTorch.
+// Supplies examples of token transduction. The network sees the n input tokens followed by m empty
+// tokens with id input_size(). Its last m outputs are compared with the targets (randomized
+// positional encodings, notes on the model wrapper). No LibTorch.
 #ifndef LENGTHWISE_WORKER_DATA_TRANSDUCTION_EXAMPLES_H_
 #define LENGTHWISE_WORKER_DATA_TRANSDUCTION_EXAMPLES_H_
 

@@ -1,14 +1,14 @@
-// A trial's checkpoint: everything that a bit-exact resume needs and that the specification does
-// not give. Random numbers are addressed and not drawn in turn (random/stream.h), so that is the
-// parameters, Adam's moments and the step.
+// Reads and writes trial checkpoints, which hold everything a bit-exact resume needs beyond the
+// specification. Random numbers are addressed, not drawn in turn (random/stream.h), so the
+// parameters, Adam's moments and the step suffice.
 //
-// A safetensors file with the tensors parameters/<name>, adam/first_moment/<name> and
-// adam/second_moment/<name> for every parameter <name> of the layout, and as metadata "format"
-// ("lengthwise.checkpoint.1"), "step", "program_version" and "specification" (the fingerprint), and
-// where they are set "training_seconds", "stop_reason" and "schedule". A trial that has ended
-// training needs its parameters alone: the checkpoint may leave out the moments and then has
-// "optimizer_state": "dropped". One that was written before the evaluation of its step has
-// "evaluation": "due". No LibTorch.
+// The format is a safetensors file with the tensors parameters/<name>, adam/first_moment/<name> and
+// adam/second_moment/<name> for every parameter <name> of the layout. Its metadata has "format"
+// ("lengthwise.checkpoint.1"), "step", "program_version" and "specification" (the fingerprint),
+// and, if set, "training_seconds", "stop_reason" and "schedule". A trial that has finished training
+// needs only its parameters: its checkpoint may omit the moments, and then has "optimizer_state":
+// "dropped". A checkpoint written before the evaluation of its step has "evaluation": "due". No
+// LibTorch.
 #ifndef LENGTHWISE_WORKER_DATA_TRIAL_CHECKPOINT_H_
 #define LENGTHWISE_WORKER_DATA_TRIAL_CHECKPOINT_H_
 
@@ -30,22 +30,21 @@ struct CheckpointHeader {
   std::string program_version;
   // Fingerprint of the trial's specification.
   std::string fingerprint;
-  // Wall-clock seconds of training up to this step, over all attempts. 0, which writes nothing, for
-  // a trial that no clock stops: its checkpoints must have the same bytes whenever it is run.
+  // Wall-clock seconds of training up to this step, over all attempts. 0 (not written) for trials
+  // without a time limit: their checkpoints must have the same bytes in every run.
   double training_seconds = 0;
-  // Why training ended at this step, before the last; empty, which writes nothing, where it goes
-  // on.
+  // Why training stopped early at this step. Empty (not written) if it continues.
   std::string stop_reason;
-  // models::Schedule::State; empty, which writes nothing, where the schedule has none.
+  // models::Schedule::State. Empty (not written) if the schedule has none.
   std::string schedule_state;
-  // False: without the moments.
+  // False if the moments are omitted.
   bool has_optimizer_state = true;
-  // The evaluation during training that belongs to this step is still to be made.
+  // True if the evaluation due at this step has not run yet.
   bool evaluation_due = false;
 };
 
-// A member's rows of the arena, layout.row_size() elements each. T is float or double, const or
-// not.
+// A member's rows of the arena, layout.row_size() elements each. T is float or double, possibly
+// const.
 template <typename T>
 struct TrialRows {
   absl::Span<T> parameters;
@@ -53,24 +52,23 @@ struct TrialRows {
   absl::Span<T> second_moments;
 };
 
-// Digest (proto/digest.h) of what decides the numbers in a checkpoint of a step: of all but
-// `evaluation`, `evaluated_trial` and `keep`. So a trial that only evaluates can read the
-// checkpoint of the trial it names, with lengths of its own. Evaluations during training do decide
-// how many steps are made where training.stop_at_accuracy is set, but not what the parameters are
-// after a number of steps, and the checkpoint says itself whether training ended there.
+// Digest (proto/digest.h) of all fields that determine the numbers in a step's checkpoint: all
+// except `evaluation`, `evaluated_trial` and `keep`. An evaluation-only trial can therefore read
+// the checkpoint of the trial it names with other lengths. With training.stop_at_accuracy,
+// evaluations decide how many steps run, but not the parameters after a given step; the checkpoint
+// records whether training ended there.
 std::string Fingerprint(const v1::TrialSpecification& specification);
 
-// Returns the checkpoint's bytes. The same arguments give the same bytes. The moments are not read
-// where the header has no optimizer state. Defined for float and double.
+// Returns the checkpoint's bytes; equal arguments give equal bytes. The moments are not read if the
+// header has no optimizer state. Defined for float and double.
 template <typename T>
 std::string WriteTrialCheckpoint(const models::ParameterLayout& layout,
                                  const CheckpointHeader& header, TrialRows<const T> rows);
 
-// Fills the rows (but not their padding, which the arena keeps zero) and returns the header.
-// Moments that the checkpoint does not have become zero. DATA_LOSS for bytes that are not a
-// checkpoint of this layout and type; FAILED_PRECONDITION for a checkpoint of another trial, that
-// is with another fingerprint. After an error the rows are as they were. Defined for float and
-// double.
+// Fills the rows, except their padding, which the arena keeps zero, and returns the header. Missing
+// moments become zero. DATA_LOSS if the bytes are not a checkpoint of this layout and type;
+// FAILED_PRECONDITION if the checkpoint has another fingerprint and so belongs to another trial.
+// After an error the rows are unchanged. Defined for float and double.
 template <typename T>
 absl::StatusOr<CheckpointHeader> ReadTrialCheckpoint(absl::string_view bytes,
                                                      const models::ParameterLayout& layout,

@@ -33,7 +33,7 @@ void AnswerTally::Add(const tasks::AnswerComparison& comparison) {
 
 void AnswerTally::AddEach(const tasks::AnswerComparison& comparison) {
   each_accuracy_.push_back(comparison.is_exact ? 1 : 0);
-  // One with too many digits has no wrong place.
+  // An answer with surplus digits counts as wrong but has no wrong place.
   if (comparison.has_right_digits) return;
   v1::SequenceScores::WrongAnswer& answer = wrong_answers_.emplace_back();
   answer.set_sequence(errors_.answers());

@@ -1,4 +1,5 @@
-// What a model's answers to the questions of one size add up to.
+// Accumulates a model's answers to the questions of one size into a score and a breakdown of
+// errors.
 #ifndef LENGTHWISE_WORKER_EVALUATION_ANSWER_TALLY_H_
 #define LENGTHWISE_WORKER_EVALUATION_ANSWER_TALLY_H_
 
@@ -11,21 +12,22 @@
 
 namespace lengthwise::worker::evaluation {
 
-// LengthAccuracies.metrics of text: the share of answers whose digits are right, whatever stands
-// between them.
+// Key in LengthAccuracies.metrics for text: the share of answers whose digits are right, whatever
+// stands between them.
 inline constexpr char kDigitsAccuracy[] = "digits_accuracy";
 
 class AnswerTally {
  public:
-  // With `each_answer`, also what LengthScore has of the single ones, but for their losses.
+  // `each_answer` also fills LengthScore::each_accuracy and wrong_answers.
   explicit AnswerTally(int64_t size, bool each_answer = false) : each_answer_(each_answer) {
     errors_.set_length(static_cast<int32_t>(size));
   }
 
-  // Answers come in the order of their questions.
+  // Adds the answer to the next question, in the order of the questions.
   void Add(const tasks::AnswerComparison& comparison);
 
-  // With `loss`, which is not of the answers.
+  // Returns the score with `loss`, which callers measure on the right answers instead of the
+  // model's.
   LengthScore Score(double loss) const;
 
  private:

@@ -1,4 +1,4 @@
-// Attention that a forward pass kept, as an event.
+// Converts the attention captured in a forward pass to an event.
 #ifndef LENGTHWISE_WORKER_EVALUATION_ATTENTION_MAP_H_
 #define LENGTHWISE_WORKER_EVALUATION_ATTENTION_MAP_H_
 
@@ -9,8 +9,8 @@
 
 namespace lengthwise::worker::evaluation {
 
-// Of the first member and sequence of `capture`, which read `sequence` with the first draw of
-// `positions` [P, S, T], T at least as many.
+// Returns the map for the first member and sequence of `capture`. The model read `sequence` with
+// the first draw of `positions` [P, S, T], where T is at least the sequence's length.
 v1::AttentionMap MakeAttentionMap(const data::GivenSequence& sequence, const at::Tensor& positions,
                                   const models::Capture& capture);
 

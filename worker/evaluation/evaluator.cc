@@ -17,7 +17,7 @@ namespace {
 
 using data::Batch;
 
-// The device and type of the parameters: every network has at least one.
+// Gives the device and type of the parameters; every network has at least one.
 const at::Tensor& Sample(const models::ParameterSet& parameters) { return parameters[0]; }
 
 // Logits, a term added to them, their sum and probabilities.
@@ -216,7 +216,7 @@ std::vector<at::Tensor> Evaluator::CaptureActivations(const models::ParameterSet
                            batch.outputs_per_row, &dropout, &capture);
     parts.resize(capture.depths.size());
     for (size_t depth = 0; depth < parts.size(); ++depth) {
-      // Its own memory: a view would keep the outputs' activations alive.
+      // Copies, because a view would keep the outputs' activations alive.
       parts[depth].push_back(capture.depths[depth]
                                  .select(0, 0)
                                  .narrow(1, 0, examples_.InputTokens(length))

@@ -1,4 +1,4 @@
-// Scores models at a length, and looks at what they attend to and how they represent it.
+// Scores models at a length, and captures their attention and activations.
 #ifndef LENGTHWISE_WORKER_EVALUATION_EVALUATOR_H_
 #define LENGTHWISE_WORKER_EVALUATION_EVALUATOR_H_
 
@@ -21,36 +21,36 @@
 namespace lengthwise::worker::evaluation {
 
 struct SequenceSize {
-  // Input and output.
+  // Tokens of input and output.
   int64_t tokens = 0;
   int64_t heads = 0;
   int64_t d_model = 0;
-  // Of the parameters' type.
+  // Size of the parameters' type.
   int64_t bytes_per_number = 4;
   // models::Network::HoldsLogits.
   bool holds_logits = true;
 };
 
-// An estimate of what a forward pass without gradients holds at once for a sequence: a few copies
-// of activations [tokens, 4 d_model] and, where they are held, of one layer's attention logits
-// [heads, tokens, tokens]; a layer's are freed before the next's.
+// Estimates the peak memory, in bytes, of a forward pass without gradients for one sequence: a few
+// copies of activations [tokens, 4 d_model] and, if held, of one layer's attention logits [heads,
+// tokens, tokens]. A layer's tensors are freed before the next layer's are allocated.
 int64_t BytesPerSequence(const SequenceSize& size);
 
-// Sequences whose estimate fits into `memory_bytes` for `members` models at once; at least 1.
+// Returns how many sequences fit in `memory_bytes` for `members` models at once; at least 1.
 int64_t SequencesPerChunk(const SequenceSize& size, int64_t members, int64_t memory_bytes);
 
-// Samples, positions and dropout are functions of the evaluation's seed and the length alone: all
-// models see the same, at every evaluation, and the positions drawn for a length serve all its
-// sequences. Keeps references to its arguments.
+// Samples, positions and dropout are functions of the evaluation's seed and the length alone, so
+// all models see the same ones at every evaluation. All sequences of a length share its drawn
+// positions. Keeps references to its arguments.
 class Evaluator {
  public:
   struct Options {
     // Seed of samples and positions.
     uint64_t seed = 0;
-    // Size of the network, for the estimate of memory.
+    // Size of the network, for the memory estimate.
     int64_t heads = 0;
     int64_t d_model = 0;
-    // Limit of a forward pass's estimated memory, in bytes. Sequences are evaluated in chunks that
+    // Limit on a forward pass's estimated memory, in bytes. Sequences are evaluated in chunks that
     // fit.
     int64_t memory_bytes = int64_t{256} << 20;
   };
@@ -59,31 +59,32 @@ class Evaluator {
             const models::PositionPolicy& positions, const Options& options)
       : examples_(examples), network_(network), positions_(positions), options_(options) {}
 
-  // Scores each member of the set on `sequences` sequences of `length`, or on all there are (see
-  // Scorer::Scores). `keep_going` is asked before each chunk; when it says no, nothing is returned.
+  // Scores each member of the set on the sequences that exist at `length` when `sequences` are
+  // requested (Examples::EvaluationSequences). Calls `keep_going` before each chunk; returns
+  // nullopt if it returns false.
   std::optional<std::vector<LengthScore>> Score(const models::ParameterSet& parameters,
                                                 int64_t length, int64_t sequences,
                                                 const std::function<bool()>& keep_going,
                                                 const ScoreOptions& options = {}) const;
 
-  // As above, of the set's one member on the examples 0 .. count - 1 of length `length` of the
-  // data set of trials with this data seed.
+  // Scores the set's one member on training examples 0 .. count - 1 of length `length`, from the
+  // data set of this data seed.
   std::optional<LengthScore> ScoreDataSet(const models::ParameterSet& parameters,
                                           uint64_t data_seed, int64_t length, int64_t count,
                                           const std::function<bool()>& keep_going) const;
 
-  // Attention probabilities of the set's first member on evaluation sequence `sequence` (from 0) of
-  // `length`, with the positions of the first block.
+  // Returns the attention probabilities of the set's first member on evaluation sequence `sequence`
+  // (from 0) of `length`, with the positions of the first block.
   v1::AttentionMap CaptureAttention(const models::ParameterSet& parameters, int64_t length,
                                     int64_t sequence) const;
 
-  // As above, on a sequence of the user's instead.
+  // As above, for a user's sequence.
   v1::AttentionMap CaptureAttention(const models::ParameterSet& parameters,
                                     const data::GivenSequence& given) const;
 
-  // Activations of the set's first member at the input tokens of the first `sequences` evaluation
-  // sequences of `length`, or of all where there are fewer: for each of models::Capture::depths a
-  // tensor [sequences, InputTokens(length), d] on the CPU.
+  // Returns the activations of the set's first member at the input tokens of the first `sequences`
+  // evaluation sequences of `length`, or of all if fewer exist: one tensor [sequences,
+  // InputTokens(length), d] on the CPU for each of models::Capture::depths.
   std::vector<at::Tensor> CaptureActivations(const models::ParameterSet& parameters, int64_t length,
                                              int64_t sequences) const;
 
@@ -92,7 +93,8 @@ class Evaluator {
   // batch.
   using Source = std::function<void(int64_t first, int64_t most, data::Batch& batch)>;
 
-  // What Score asks: in place of real numbers whole ones where `whole_numbers`.
+  // Source of evaluation sequences for Score, with whole instead of real numbers if
+  // `whole_numbers`.
   Source EvaluationSource(int64_t length, int64_t asked, const ScoreOptions& options,
                           bool whole_numbers) const;
 
@@ -105,9 +107,9 @@ class Evaluator {
   // its length.
   v1::AttentionMap Capture(const models::ParameterSet& parameters, const data::GivenSequence& given,
                            int64_t sequence) const;
-  // Sequences of `tokens` tokens that fit through at once.
+  // Number of sequences of `tokens` tokens per chunk.
   int64_t Chunk(const models::ParameterSet& parameters, int64_t tokens) const;
-  // For a network that drops at evaluation; the same for all members.
+  // Numbers for networks with dropout at evaluation; the same for all members.
   models::DropoutNumbers Dropout(int64_t length, int64_t members, int64_t first_sequence) const;
   // int64 [members, S, tokens]
   at::Tensor Positions(int64_t length, int64_t members, int64_t tokens, at::Device device) const;

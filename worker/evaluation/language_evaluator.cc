@@ -109,7 +109,7 @@ std::optional<std::vector<std::vector<int32_t>>> LanguageEvaluator::AnswerTogeth
   size_t unfinished = questions.size();
   const std::unique_ptr<models::DecodingCache> cache =
       model_.StartDecoding(parameters, count, positions);
-  // The last token that there is room for is not shown to the model.
+  // The last token that fits is written but never fed back to the model.
   for (int64_t seen = 0; unfinished > 0 && seen + 1 < positions.size(2);) {
     if (!keep_going()) return std::nullopt;
     const int64_t shown = seen == 0 ? prompt : 1;

@@ -1,5 +1,5 @@
-// How well language models answer: they continue questions greedily, and what they write is
-// compared with the right answers.
+// Scores language models: continues questions greedily and compares the continuations with the
+// right answers.
 #ifndef LENGTHWISE_WORKER_EVALUATION_LANGUAGE_EVALUATOR_H_
 #define LENGTHWISE_WORKER_EVALUATION_LANGUAGE_EVALUATOR_H_
 
@@ -20,18 +20,18 @@
 
 namespace lengthwise::worker::evaluation {
 
-// Questions and positions are functions of the evaluation's seed and the size alone: all models see
-// the same, at every evaluation, and the positions drawn for a size serve all its questions, from
-// the first token to the last of the answer. Keeps references to its arguments.
+// Questions and positions are functions of the evaluation's seed and the size alone, so all models
+// see the same ones at every evaluation. All questions of a size share its drawn positions, from
+// their first token to the last token of the answer. Keeps references to its arguments.
 class LanguageEvaluator {
  public:
   struct Options {
     // Seed of questions and positions.
     uint64_t seed = 0;
-    // Size of the network, for the estimate of memory.
+    // Size of the network, for the memory estimate.
     int64_t blocks = 0;
     int64_t d_model = 0;
-    // Limit of the key-value cache of the questions that are answered together, in bytes.
+    // Limit on the key-value cache of questions answered together, in bytes.
     int64_t memory_bytes = int64_t{1} << 30;
   };
 
@@ -39,36 +39,36 @@ class LanguageEvaluator {
                     const models::PositionPolicy& positions, const Options& options)
       : text_(text), model_(model), positions_(positions), options_(options) {}
 
-  // Scores the model, a set of one member, on the first `questions` questions of `size`.
-  // `keep_going` is asked before each token; when it says no, nothing is returned. Of the options
-  // noise is not of text.
+  // Scores a set of one member on the first `questions` questions of `size`. Calls `keep_going`
+  // before each token; returns nullopt if it returns false. Ignores ScoreOptions::embedding_noise,
+  // which does not apply to text.
   std::optional<LengthScore> Score(const models::ParameterSet& parameters, int64_t size,
                                    int64_t questions, const std::function<bool()>& keep_going,
                                    const ScoreOptions& options = {}) const;
 
-  // Returns the model's continuation of each prompt, up to and including its first end token or
-  // until there is no room; nullopt if `keep_going` returned false. The prompts are of questions of
-  // `size`; those of one length are answered together.
+  // Returns the model's continuation of each prompt, up to its first end token (inclusive) or the
+  // longest sequence; nullopt if `keep_going` returned false. The prompts are of questions of
+  // `size`. Prompts of equal length are answered together.
   std::optional<std::vector<std::vector<int32_t>>> Answer(
       const models::ParameterSet& parameters, int64_t size,
       absl::Span<const tasks::TextExample> questions,
       const std::function<bool()>& keep_going) const;
 
-  // Attention probabilities on question `sequence` (from 0) of `size` and its right answer, with
-  // the positions of the first block.
+  // Returns the attention probabilities on question `sequence` (from 0) of `size` and its right
+  // answer, with the positions of the first block.
   v1::AttentionMap CaptureAttention(const models::ParameterSet& parameters, int64_t size,
                                     int64_t sequence) const;
 
  private:
-  // Answers questions whose prompts have one length.
+  // Answers questions whose prompts have equal length.
   std::optional<std::vector<std::vector<int32_t>>> AnswerTogether(
       const models::ParameterSet& parameters, const at::Tensor& positions,
       absl::Span<const tasks::TextExample* const> questions,
       const std::function<bool()>& keep_going) const;
   // int64 [1, S, T]
   at::Tensor Positions(int64_t size, at::Device device) const;
-  // Of the right answers' tokens: the sum over all of them. Where `each` is given, it gets the mean
-  // of each question behind what it has.
+  // Returns the summed cross-entropy of the right answers' tokens; nullopt if `keep_going` returned
+  // false. Appends the mean of each question to `each` unless it is null.
   std::optional<double> SumLosses(const models::ParameterSet& parameters, int64_t size,
                                   absl::Span<const tasks::TextExample> questions,
                                   const std::function<bool()>& keep_going,
@@ -80,14 +80,14 @@ class LanguageEvaluator {
   const Options options_;
 };
 
-// A pass as the model takes it, for one member.
+// Converts a pass to the model's input for one member.
 models::ExampleGroups ToExampleGroups(const data::TextPass& pass, at::Device device);
-// Its targets, int64 [N].
+// Returns the pass's targets, int64 [N].
 at::Tensor TargetsOf(const data::TextPass& pass, at::Device device);
-// Sum of the soft-max cross-entropy over the targets that count, in the type of the parameters or
-// single precision; `logits` are [1, N, V].
+// Returns the summed soft-max cross-entropy over the counted targets, in the parameters' type but
+// at least single precision. `logits` is [1, N, V].
 at::Tensor SumCrossEntropy(const at::Tensor& logits, const at::Tensor& targets);
-// Its means over the targets of each of the pass's examples, float32 on the CPU.
+// Returns the mean cross-entropy over the counted targets of each example in the pass, in float32.
 std::vector<float> MeanCrossEntropies(const data::TextPass& pass, const at::Tensor& logits,
                                       const at::Tensor& targets);
 

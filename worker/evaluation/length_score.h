@@ -1,4 +1,4 @@
-// A model's score at one length.
+// Defines a model's score at one length.
 #ifndef LENGTHWISE_WORKER_EVALUATION_LENGTH_SCORE_H_
 #define LENGTHWISE_WORKER_EVALUATION_LENGTH_SCORE_H_
 
@@ -26,15 +26,16 @@ struct ScoreOptions {
 };
 
 struct LengthScore {
-  // sum(mask * correct) / sum(mask) over all sequences of the length, 0 to 1; of a regression the
-  // share of sequences whose outputs are all within 0.05 + 5 % of their targets; of text the share
-  // of answers that are right to the last token.
+  // 0 to 1. For classes: sum(mask * correct) / sum(mask) over all sequences of the length. For a
+  // regression: the share of sequences whose outputs are all within 0.05 + 5 % of their targets.
+  // For text: the share of answers that are right to the last token.
   double accuracy = 0;
-  // Mean soft-max cross-entropy over all sequences and output positions, masked or not, nats; of a
-  // regression the mean over sequences of their outputs' mean squared errors; of text over the
-  // tokens of the right answers, each after the right ones before it.
+  // For classes: mean soft-max cross-entropy over all sequences and output positions, masked or
+  // not, in nats. For a regression: the mean over sequences of their outputs' mean squared errors.
+  // For text: mean cross-entropy over the tokens of the right answers, each predicted from the
+  // right tokens before it.
   double loss = 0;
-  // Evaluated.
+  // Number of sequences evaluated.
   int64_t sequences = 0;
   // Other measures of the same sequences, by their names in LengthAccuracies.metrics.
   std::map<std::string, double> metrics;

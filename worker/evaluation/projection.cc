@@ -26,7 +26,7 @@ PrincipalComponents FitPrincipalComponents(const at::Tensor& points) {
     const int64_t largest = vector.abs().argmax().item<int64_t>();
     const double sign = vector.select(0, largest).item<double>() < 0 ? -1 : 1;
     components.directions.select(1, k).copy_(vector.mul(sign));
-    // Rounding makes a variance of 0 a little less.
+    // Rounding can make a variance of 0 slightly negative.
     const double variance = std::max(0.0, variances.select(0, d - 1 - k).item<double>());
     components.explained_variance[static_cast<size_t>(k)] = whole > 0 ? variance / whole : 0;
   }

@@ -1,4 +1,5 @@
-// Activations in two dimensions, by principal component analysis (Ruoss et al. 2023, Figure 5).
+// Projects activations onto two dimensions by principal component analysis (Ruoss et al. 2023,
+// Figure 5).
 #ifndef LENGTHWISE_WORKER_EVALUATION_PROJECTION_H_
 #define LENGTHWISE_WORKER_EVALUATION_PROJECTION_H_
 
@@ -23,18 +24,18 @@ struct PrincipalComponents {
   std::array<double, 2> explained_variance = {};
 };
 
-// Fits to `points` [N, d] on the CPU, N >= 1, in double precision. An eigenvector's sign is
-// arbitrary: here its loading of the largest magnitude (the first of equal ones) is positive, so
-// that the same points give the same coordinates. Where d is 1 the second direction is 0.
+// Fits `points` [N, d] on the CPU, N >= 1, in double precision. An eigenvector's sign is arbitrary;
+// this one makes the loading of largest magnitude (the first if tied) positive, so that the same
+// points always give the same coordinates. If d is 1, the second direction is 0.
 PrincipalComponents FitPrincipalComponents(const at::Tensor& points);
 
-// Coordinates [N, 2], double, of other points [N, d].
+// Returns the coordinates [N, 2], double, of points [N, d].
 at::Tensor Coordinates(const PrincipalComponents& components, const at::Tensor& points);
 
-// For each of `lengths`, in their order, the activations of the set's first member at the input
-// tokens of `sequences` evaluation sequences. At every depth they are projected onto the principal
-// components of those of `fitted_length`, one point a token: 30 x 40 points in the paper. All
-// numbers are at least 1.
+// Projects, for each of `lengths` in order, the activations of the set's first member at the input
+// tokens of `sequences` evaluation sequences, one point per token. At every depth the principal
+// components are those of `fitted_length`. The paper has 30 x 40 points. All arguments are at least
+// 1.
 std::vector<v1::Projection> ProjectActivations(const Evaluator& evaluator,
                                                const models::ParameterSet& parameters,
                                                int64_t fitted_length, int64_t sequences,

@@ -13,7 +13,7 @@ double Share(double part, int64_t whole) {
   return whole == 0 ? 0 : part / static_cast<double>(whole);
 }
 
-// Row `row` of matrices that stand side by side.
+// Returns row `row` of the matrices' horizontal concatenation.
 std::vector<float> JoinedRow(const std::vector<at::Tensor>& parts, int64_t row) {
   std::vector<float> joined;
   for (const at::Tensor& part : parts) {
@@ -24,7 +24,7 @@ std::vector<float> JoinedRow(const std::vector<at::Tensor>& parts, int64_t row) 
   return joined;
 }
 
-// Counts on the device, which is asked for numbers once, at the end.
+// Counts on the device and reads the results back once, at the end.
 class ClassScorer : public Scorer {
  public:
   ClassScorer(int64_t members, at::Device device, bool each_sequence)
@@ -76,7 +76,7 @@ class ClassScorer : public Scorer {
   int64_t sequences_ = 0;
 };
 
-// A member's numbers for a sequence, and what they should be where the mask is 1.
+// A member's outputs for a sequence and their targets; those with mask 0 do not count.
 struct NumberSequence {
   size_t member = 0;
   absl::Span<const double> numbers;
@@ -106,7 +106,7 @@ int64_t ForEachSequence(const at::Tensor& outputs, const BatchTensors& chunk, Ta
   return rows;
 }
 
-// A sequence's errors are its mean ones, and a length's the mean over its sequences: sequences of
+// Averages errors within each sequence first and then over sequences, so that sequences of
 // different sizes count alike.
 class NumberScorer : public Scorer {
  public:

@@ -1,5 +1,4 @@
-// Adds up how well each member of a pack does on chunk after chunk of a length's evaluation
-// sequences.
+// Accumulates the scores of a pack's members over the chunks of one length's evaluation sequences.
 #ifndef LENGTHWISE_WORKER_EVALUATION_SCORER_H_
 #define LENGTHWISE_WORKER_EVALUATION_SCORER_H_
 
@@ -19,8 +18,8 @@ class Scorer {
  public:
   virtual ~Scorer() = default;
 
-  // `outputs` [P, B, m, O] of all members for a chunk; the tensors of `chunk` are those of one
-  // member, which all members saw.
+  // Adds a chunk. `outputs` [P, B, m, O] are those of all members. `chunk` is one member's tensors,
+  // since all members see the same sequences.
   virtual void Add(const at::Tensor& outputs, const data::BatchTensors& chunk) = 0;
 
   // Returns each member's score. Counts are integers and losses are summed in double precision, so
@@ -28,7 +27,7 @@ class Scorer {
   virtual std::vector<LengthScore> Scores() const = 0;
 };
 
-// With `each_sequence` scores have LengthScore::each_accuracy and each_loss.
+// `each_sequence` fills LengthScore::each_accuracy and each_loss.
 std::unique_ptr<Scorer> CreateScorer(const data::Examples& examples, int64_t members,
                                      at::Device device, bool each_sequence = false);
 

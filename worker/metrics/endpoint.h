@@ -1,5 +1,5 @@
-// A worker's own endpoint for Prometheus, where one is asked for: what the server exports of the
-// worker, without the way over the server.
+// Serves the worker's metrics to Prometheus directly, for users who do not scrape them from the
+// server.
 #ifndef LENGTHWISE_WORKER_METRICS_ENDPOINT_H_
 #define LENGTHWISE_WORKER_METRICS_ENDPOINT_H_
 
@@ -13,8 +13,8 @@
 
 namespace lengthwise::worker {
 
-// Serves on "HOST:PORT" until destroyed; `read` is called at every scrape, on the endpoint's
-// threads. FAILED_PRECONDITION when the address cannot be bound.
+// Serves on "HOST:PORT" until destroyed. Every scrape calls `read` on one of the endpoint's
+// threads. FAILED_PRECONDITION if the address cannot be bound.
 absl::StatusOr<std::unique_ptr<monitoring::HttpEndpoint>> StartMetricsEndpoint(
     const std::string& listen, std::function<monitoring::WorkerSample()> read);
 

@@ -1,5 +1,6 @@
-// A driver with one GPU at 0000:65:00.0, for tests: 80 GiB, of which 1 GiB more is used at every
-// look. A second look in a row finds no utilization, as on a share of a GPU.
+// Fake driver for tests with one GPU at 0000:65:00.0. It has 80 GiB, and each query reports 1 GiB
+// more in use. Utilization is available in the first query only, as it is missing on a MIG
+// partition.
 #include <cstring>
 
 namespace {

@@ -9,7 +9,7 @@ namespace lengthwise::worker {
 
 Measurements::Measurements(ReadGpu read_gpu, std::function<std::string()> read_kernels)
     : read_gpu_(std::move(read_gpu)), read_kernels_(std::move(read_kernels)) {
-  // From a tiny model on a GPU to a large pack on a CPU.
+  // Buckets range from a tiny model on a GPU to a large pack on a CPU.
   *counted_.mutable_step_seconds() = monitoring::EmptyHistogram(
       {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10});
 }
@@ -35,7 +35,7 @@ void Measurements::CountCheckpoint(double seconds, int64_t bytes) {
 }
 
 v1::WorkerMeasurements Measurements::Read() {
-  // Asked without the lock: a driver may take its time.
+  // Called without the lock, because a driver may be slow.
   const std::optional<v1::GpuUse> gpu = read_gpu_ ? read_gpu_() : std::nullopt;
   const std::string kernels = read_kernels_ ? read_kernels_() : "";
   const int64_t resident = platform::ReadProcessUsage().resident_bytes;

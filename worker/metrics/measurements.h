@@ -1,4 +1,4 @@
-// A worker's measurements of itself since its start.
+// Accumulates a worker's metrics since its start.
 #ifndef LENGTHWISE_WORKER_METRICS_MEASUREMENTS_H_
 #define LENGTHWISE_WORKER_METRICS_MEASUREMENTS_H_
 
@@ -14,13 +14,13 @@
 
 namespace lengthwise::worker {
 
-// Spans leases: its counters only grow. Thread-safe; locks are held briefly.
+// Spans leases, so counters only grow. Thread-safe; holds its lock only briefly.
 class Measurements {
  public:
   using ReadGpu = std::function<std::optional<v1::GpuUse>()>;
 
-  // Both are asked at every Read. `read_gpu` is absent for a worker without a GPU, `read_kernels`
-  // gives v1::Provenance.kernels of the newest pack.
+  // Every Read calls both functions. `read_gpu` is null for a worker without a GPU. `read_kernels`
+  // returns v1::Provenance.kernels of the newest pack.
   explicit Measurements(ReadGpu read_gpu = nullptr,
                         std::function<std::string()> read_kernels = nullptr);
 
@@ -28,8 +28,8 @@ class Measurements {
   void CountEvaluation(double seconds);
   void CountCheckpoint(double seconds, int64_t bytes);
 
-  // The counters, and the process's memory and the GPU as they are now. What is known of a lease
-  // alone is not set.
+  // Returns the counters and the current memory and GPU use. Fields that describe a lease are not
+  // set.
   v1::WorkerMeasurements Read();
 
  private:

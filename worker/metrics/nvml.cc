@@ -7,8 +7,8 @@
 namespace lengthwise::worker {
 namespace {
 
-// Of nvml.h, whose ABI does not change: nvmlReturn_t is an enum whose 0 is success, nvmlDevice_t a
-// pointer.
+// Declarations from nvml.h, whose ABI is stable: nvmlReturn_t is an enum with 0 for success,
+// nvmlDevice_t a pointer.
 struct Memory {
   unsigned long long total, free, used;  // NOLINT(google-runtime-int): as NVML declares them
 };
@@ -41,7 +41,7 @@ struct Nvml::Functions {
 Nvml::Nvml() : functions_(std::make_unique<Functions>()) {}
 
 std::unique_ptr<Nvml> Nvml::Open(const std::string& pci_bus_id, const char* library) {
-  // Stays loaded: others in the process may use it.
+  // Never closed, because other code in the process may use the library.
   void* handle = dlopen(library, RTLD_NOW);
   if (handle == nullptr) return nullptr;
   auto functions = std::make_unique<Functions>();

@@ -14,16 +14,17 @@ namespace lengthwise::worker {
 // Thread-safe, as NVML is.
 class Nvml {
  public:
-  // The GPU at a PCI bus address, such as "0000:65:00.0"; CUDA's numbers are not NVML's. Null where
-  // there is no NVML, or no such GPU for it. `library` is for tests.
+  // Opens the GPU at a PCI bus address, such as "0000:65:00.0", because CUDA and NVML number
+  // devices differently. Null if NVML is not installed or does not know the GPU. `library` is for
+  // tests.
   static std::unique_ptr<Nvml> Open(const std::string& pci_bus_id,
                                     const char* library = "libnvidia-ml.so.1");
   ~Nvml();
   Nvml(const Nvml&) = delete;
   Nvml& operator=(const Nvml&) = delete;
 
-  // Nothing where the driver does not say. What it does not say of a part is 0 (a share of a GPU
-  // has no utilization).
+  // Returns nullopt if the driver reports nothing. Values that it does not report are 0; a MIG
+  // partition, for example, has no utilization.
   std::optional<v1::GpuUse> Read();
 
  private:

@@ -8,12 +8,13 @@
 namespace lengthwise::worker::training {
 namespace {
 
-// Long enough that an interruption of 50 ms is not sharing, short against a retry's second.
+// Long enough that a 50 ms interruption does not count as sharing, and short compared to the first
+// retry, after one second.
 constexpr absl::Duration kPeriod = absl::Milliseconds(400);
-// Threads that want a core for less of the time are not those that train.
+// Threads that want a core for less of the time do not train.
 constexpr double kLeastUse = 0.1;
 
-// The maximum over threads.
+// Returns the maximum over busy threads.
 double WaitedFraction(const CoreSharing::Times& before, const CoreSharing::Times& after,
                       double seconds) {
   double most = 0;
@@ -140,7 +141,7 @@ void CoreSharingMonitor::Watch() {
     }
     shared_ = shared;
     spinning_since = sharing.shared() ? absl::InfiniteDuration() : std::min(spinning_since, now);
-    // A retry is no end of sharing.
+    // A retry does not end sharing.
     if (told ? now - spinning_since >= CoreSharing::kSettled : sharing.shared()) {
       told = !told;
       notify_(told, sharing.waited_fraction());

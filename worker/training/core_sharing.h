@@ -1,6 +1,7 @@
-// Finds out while a worker trains whether other programs use its cores, and makes its threads wait
-// so that sharing costs a share; how many of them train then is measured. No registry of workers:
-// the kernel's account of this process also knows of other users, containers and builds.
+// Detects during training whether other programs use the worker's cores. If so, it makes the
+// worker's threads sleep while they wait, so that each program gets a fair share, and measures how
+// many threads train fastest. There is no registry of workers: the kernel's accounting for this
+// process also covers other users, containers and builds.
 #ifndef LENGTHWISE_WORKER_TRAINING_CORE_SHARING_H_
 #define LENGTHWISE_WORKER_TRAINING_CORE_SHARING_H_
 
@@ -19,31 +20,31 @@
 
 namespace lengthwise::worker::training {
 
-// Decides from samples of the threads' scheduling times. The cores count as shared when a busy
-// thread waited for a core for kSharedFraction of the time or more: all threads of a loop then wait
-// for that one. While threads wait passively, their waiting says nothing about spinning. So the
-// decision is tried again after kFirstRetry, then after twice as long each time, up to kLastRetry.
-// Not thread-safe.
+// Decides from samples of the threads' scheduling times whether the cores are shared. They count as
+// shared if a busy thread waited for a core for kSharedFraction of the time or more, because all
+// threads of a parallel loop then wait for that one. While threads wait passively, their waits do
+// not show whether spinning would work. The decision is therefore retried with spinning threads
+// after kFirstRetry, then after twice as long each time, up to kLastRetry. Not thread-safe.
 class CoreSharing {
  public:
-  // One busy loop beside spinning threads makes it 0.45 or more. Programs that take a tenth of all
-  // cores leave it below 0.2; spinning is still faster then.
+  // One busy loop beside spinning threads raises the fraction to 0.45 or more. Programs that use a
+  // tenth of all cores leave it below 0.2, where spinning is still faster.
   static constexpr double kSharedFraction = 0.25;
   static constexpr absl::Duration kFirstRetry = absl::Seconds(1);
   static constexpr absl::Duration kLastRetry = absl::Seconds(30);
   // After this long without sharing, the next retry is after kFirstRetry again.
   static constexpr absl::Duration kSettled = absl::Seconds(2);
 
-  // By thread.
+  // Times by thread id.
   using Times = std::map<int, platform::SchedulingTimes>;
 
-  // Takes a sample and its time since any fixed moment; returns shared(). Call it about
-  // twice a second.
+  // Adds a sample taken at `time`, measured from any fixed moment, and returns shared(). Call it
+  // about twice a second.
   bool Update(absl::Duration time, const Times& times);
 
   bool shared() const { return shared_; }
-  // The fraction of the time that the thread which waited most waited for a core, between the last
-  // two samples. 0 without busy threads.
+  // The largest fraction of its time that a busy thread waited for a core between the last two
+  // samples. 0 without busy threads.
   double waited_fraction() const { return waited_fraction_; }
 
  private:
@@ -51,31 +52,32 @@ class CoreSharing {
   double waited_fraction_ = 0;
   absl::Duration last_time_;
   Times last_;
-  // The last change of shared_.
+  // Time of the last change of shared_.
   absl::Duration changed_;
   absl::Duration retry_ = kFirstRetry;
 };
 
-// Chooses how many threads train while the cores are shared, by trying all of them, half and one.
-// More threads get a larger part of a machine with many programs; but each parallel loop waits for
-// the thread that gets a core last, so beside one busy program a core a single thread is fastest.
-// Results do not depend on the number of threads. Not thread-safe.
+// Chooses how many threads train while the cores are shared, by trying one, half and all of them.
+// More threads get a larger share of a machine with many programs. But every parallel loop waits
+// for the thread that gets a core last, so beside one busy program per core a single thread is
+// fastest. Results do not depend on the number of threads. Not thread-safe.
 class ThreadChoice {
  public:
-  // One try: at least this long and this many steps, since lengths of steps are drawn; or as long
-  // as twice as many of the fastest number's steps.
+  // A try lasts at least this long and this many steps, because step lengths are random; or as long
+  // as twice as many steps of the fastest candidate.
   static constexpr absl::Duration kTry = absl::Seconds(1);
   static constexpr int64_t kTrySteps = 20;
-  // A choice is repeated after this long, because other programs come and go, but not before tries
-  // are down to a tenth of the time.
+  // A choice is measured again after this long, because other programs come and go, but not before
+  // tries take less than a tenth of the time.
   static constexpr absl::Duration kValid = absl::Seconds(60);
 
-  // `threads`: those of cores of one's own, at least 1.
+  // `threads`: number to use on unshared cores, at least 1.
   explicit ThreadChoice(int threads);
 
-  // The number of threads for the next piece of work, at `time` since any fixed moment.
+  // Returns the number of threads for the next piece of work, starting at `time`, measured from any
+  // fixed moment.
   int Next(absl::Duration time, bool shared);
-  // Counts a training step that took `duration` with the threads that Next said last.
+  // Counts a training step that took `duration` with the last result of Next.
   void CountStep(absl::Duration duration);
 
  private:
@@ -91,31 +93,31 @@ class ThreadChoice {
   // Returns true if the current candidate was tried long enough.
   bool IsTried() const;
 
-  // From few to many: the first is never far from its share.
+  // Ascending, because few threads never take much more than their share.
   std::vector<Candidate> candidates_;
-  // Being tried; the number of candidates when all were.
+  // Index of the candidate being tried; candidates_.size() once all were.
   size_t tried_ = 0;
-  // The index of the fastest that was tried, and until when that counts.
+  // Index of the fastest candidate, and the time until which the choice is valid.
   size_t best_ = 0;
   absl::Duration valid_until_ = -absl::InfiniteDuration();
-  // The last result of Next was a try.
+  // True if the last result of Next was a try.
   bool counts_ = false;
 };
 
-// Samples this process about twice a second in a thread of its own, and holds a PassiveWaiting
-// while its cores are shared. Where the kernel has no account (Linux without CONFIG_SCHED_INFO),
-// it always does.
+// Samples this process about twice a second in its own thread and holds a PassiveWaiting while the
+// cores are shared. Where the kernel has no accounting (Linux without CONFIG_SCHED_INFO), it always
+// holds one.
 class CoreSharingMonitor {
  public:
-  // `threads`: threads of the kernels. `notify` is called on the monitor's thread when sharing
-  // begins, and when it is over, not for retries.
+  // `threads`: threads of the kernels. Calls `notify` on the monitor's thread when sharing begins
+  // and ends, but not for retries.
   CoreSharingMonitor(int threads, std::function<void(bool shared, double waited_fraction)> notify);
   ~CoreSharingMonitor();
   CoreSharingMonitor(const CoreSharingMonitor&) = delete;
   CoreSharingMonitor& operator=(const CoreSharingMonitor&) = delete;
 
-  // For the one thread that trains: ThreadChoice's, for the next piece of work now, and the count
-  // of a step made with it.
+  // For the training thread only: returns ThreadChoice::Next for work that starts now, and counts a
+  // step made with it.
   int ThreadsForNextWork();
   void CountStep(absl::Duration duration) { choice_.CountStep(duration); }
 

@@ -1,5 +1,4 @@
-// Asks NVIDIA's driver what GPUs there are, without linking or loading anything of CUDA where there
-// is no driver.
+// Lists GPUs by asking NVIDIA's driver, without linking CUDA. Loads nothing if there is no driver.
 #ifndef LENGTHWISE_WORKER_TRAINING_CUDA_DRIVER_H_
 #define LENGTHWISE_WORKER_TRAINING_CUDA_DRIVER_H_
 
@@ -8,12 +7,12 @@
 
 namespace lengthwise::worker::training {
 
-// Names of the GPUs that this process may use, in CUDA's order; empty where there are none, or no
+// Returns the names of the GPUs that this process may use, in CUDA's order. Empty without GPUs or
 // driver.
 std::vector<std::string> CudaDeviceNames();
 
-// PCI bus address of the GPU with this index in that order, such as "0000:65:00.0". Empty if there
-// is no such GPU.
+// Returns the PCI bus address of the GPU with this index in that order, such as "0000:65:00.0".
+// Empty if there is no such GPU.
 std::string CudaPciBusId(int ordinal);
 
 }  // namespace lengthwise::worker::training

@@ -1,4 +1,4 @@
-// CUDA graphs of LibTorch's operations and our own kernels.
+// Records LibTorch's operations and our own kernels as CUDA graphs.
 #ifndef LENGTHWISE_WORKER_TRAINING_CUDA_GRAPH_H_
 #define LENGTHWISE_WORKER_TRAINING_CUDA_GRAPH_H_
 
@@ -9,11 +9,11 @@
 
 namespace lengthwise::worker::training {
 
-// Graphs of what is put on the current stream of `device`, which must not be the default one, by
-// one thread and LibTorch's backward threads. What is allocated while a graph is recorded stays the
-// pool's: no other part of the program gets that memory before the pool and its graphs are gone.
-// Random numbers of the device's own generator must not be drawn in them. Null where the program
-// was built without CUDA's headers, which come with nvcc.
+// Creates a pool of graphs that record the current stream of `device`, which must not be the
+// default stream. One thread and LibTorch's backward threads may submit work to it. Memory
+// allocated during recording belongs to the pool: the rest of the program cannot use it until the
+// pool and its graphs are destroyed. Recorded work must not draw random numbers from the device's
+// generator. Null if the program was built without CUDA's headers, which come with nvcc.
 std::unique_ptr<GraphPool> MakeCudaGraphPool(const c10::Device& device);
 
 }  // namespace lengthwise::worker::training

@@ -1,5 +1,5 @@
-// A device's work that is recorded once and then repeated as a whole, without the host's part in
-// it: CUDA graphs. No LibTorch.
+// Interface to device graphs (CUDA graphs): records a device's work once and replays it as a whole,
+// without the host's work. No LibTorch.
 #ifndef LENGTHWISE_WORKER_TRAINING_DEVICE_GRAPH_H_
 #define LENGTHWISE_WORKER_TRAINING_DEVICE_GRAPH_H_
 
@@ -12,25 +12,25 @@ class DeviceGraph {
  public:
   virtual ~DeviceGraph() = default;
 
-  // Calls work() and records what it puts on the device, without doing it. Once. Throws what work()
-  // throws, or a std::exception where recording is not possible, as where work() waits for the
-  // device or copies numbers of the host to it; the device has done nothing then, and the graph is
-  // of no use.
+  // Calls work() and records the operations that it submits, without executing them. Call it once.
+  // Throws what work() throws, or a std::exception if recording is impossible, for example because
+  // work() waits for the device or copies the host's values to it. After an exception the device
+  // has executed nothing and the graph is unusable.
   virtual void Record(const std::function<void()>& work) = 0;
 
-  // Puts what was recorded on the device again, with the memory that it was recorded with, and does
-  // not wait for it. Throws a std::exception, and then nothing was put there.
+  // Submits the recorded operations to the device again, on the same memory, and does not wait for
+  // them. Throws a std::exception without submitting anything.
   virtual void Replay() = 0;
 };
 
-// Graphs that may use the same memory for what is between their beginnings and ends: one at a time
-// runs. Not thread-safe.
+// Creates graphs that share memory for intermediate results, so only one of them may run at a time.
+// Not thread-safe.
 class GraphPool {
  public:
   virtual ~GraphPool() = default;
   virtual std::unique_ptr<DeviceGraph> MakeGraph() = 0;
 
-  // Gives memory that is kept for later back to the device, where a recording can get it.
+  // Returns cached memory to the device, so that a recording can allocate it.
   virtual void FreeUnusedMemory() = 0;
 };
 

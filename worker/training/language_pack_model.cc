@@ -1,5 +1,5 @@
-// Language models that continue text. Members go one by one: each has examples of lengths of its
-// own.
+// Implements PackModel for language models. Members are computed one by one, because each has
+// examples of its own lengths.
 #include <algorithm>
 #include <cstdlib>
 #include <utility>
@@ -16,7 +16,7 @@
 namespace lengthwise::worker::training {
 namespace {
 
-// Of keys and values while answers are written.
+// Limits of the key-value cache while answers are generated.
 constexpr int64_t kCpuDecodingBytes = int64_t{1} << 30;
 constexpr int64_t kCudaDecodingBytes = int64_t{16} << 30;
 
@@ -25,7 +25,7 @@ class LanguagePackModel : public PackTraining {
   LanguagePackModel(const Blueprint& blueprint, absl::Span<const MemberSeeds> members,
                     std::unique_ptr<models::LanguageModel> model,
                     std::unique_ptr<PackParameters> parameters, int64_t memory_bytes)
-      // No two steps have passes of the same shapes, so that none is recorded.
+      // Steps are not recorded, because no two of them have passes of the same shapes.
       : PackTraining(blueprint, members, std::move(parameters), {.members_together = false}),
         model_(std::move(model)),
         evaluator_(*blueprint.text, *model_, positions(),
@@ -36,7 +36,7 @@ class LanguagePackModel : public PackTraining {
 
   std::optional<std::vector<evaluation::LengthScore>> Score(
       MemberRange range, int64_t length, int64_t sequences, const std::function<bool()>& keep_going,
-      const evaluation::ScoreOptions& options) override {  // the blueprint refuses noise
+      const evaluation::ScoreOptions& options) override {  // the blueprint rejects noise
     auto score = evaluator_.Score(Parameters(range), length, sequences, keep_going, options);
     if (!score.has_value()) return std::nullopt;
     std::vector<evaluation::LengthScore> scores;
@@ -45,7 +45,7 @@ class LanguagePackModel : public PackTraining {
   }
 
   std::optional<double> TrainingAccuracy(int64_t, int64_t, const std::function<bool()>&) override {
-    std::abort();  // the blueprint refuses to be asked for it
+    std::abort();  // unreachable: the blueprint rejects it
   }
 
   v1::AttentionMap CaptureAttention(int64_t member, int64_t length, int64_t sequence) override {
@@ -53,12 +53,12 @@ class LanguagePackModel : public PackTraining {
   }
 
   v1::AttentionMap CaptureAttention(int64_t, const data::GivenSequence&) override {
-    std::abort();  // TextExamples gives none
+    std::abort();  // unreachable: TextExamples::Given fails
   }
 
   std::vector<v1::Projection> Project(int64_t, int64_t, int64_t,
                                       absl::Span<const int32_t>) override {
-    return {};  // the blueprint refuses to be asked for any
+    return {};  // unreachable: the blueprint rejects them
   }
 
  private:
@@ -71,7 +71,7 @@ class LanguagePackModel : public PackTraining {
     return samples;
   }
 
-  // The mean loss of the step's targets; gradients are added up pass by pass.
+  // Returns the mean loss over the step's targets. Gradients accumulate pass by pass.
   data::StepMeasures AddGradients(const models::ParameterSet& parameters,
                                   const StepSamples& samples, const StepTensors&,
                                   models::DropoutNumbers dropout) const override {
@@ -98,7 +98,7 @@ class LanguagePackModel : public PackTraining {
       dropout.first_sequence += pass.examples();
       const c10::NoGradGuard no_gradients;
       loss.add_(sum.to(at::kDouble));
-      // No token is kNoTarget.
+      // kNoTarget equals no token, so uncounted targets are never correct.
       correct.add_(logits.select(0, 0).argmax(-1).eq(targets).sum());
     }
     return {.losses = loss.div(targets_in_all),

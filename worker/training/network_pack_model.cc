@@ -1,4 +1,4 @@
-// Networks that read a sequence whole and answer in its last outputs.
+// Implements PackModel for networks that read a whole sequence and answer in its last outputs.
 #include <utility>
 
 #include "models/networks/bfloat16.h"
@@ -13,7 +13,8 @@
 namespace lengthwise::worker::training {
 namespace {
 
-// A CPU's caches are small and its memory is shared with other programs.
+// Memory limits of an evaluation chunk. A CPU gets less: its caches are small, and other programs
+// share its memory.
 constexpr int64_t kCpuEvaluationBytes = int64_t{256} << 20;
 constexpr int64_t kCudaEvaluationBytes = int64_t{4} << 30;
 
@@ -92,7 +93,7 @@ class NetworkPackModel : public PackTraining {
         data::Measure(network_->Forward(parameters, inputs.batch.input, inputs.positions,
                                         inputs.batch.mask.size(2), &dropout, nullptr),
                       inputs.batch);
-    // The gradient of a sum is each member's own gradient.
+    // Members share no parameters, so the sum gives each member its own gradient.
     measures.losses.sum().backward();
     return measures;
   }
@@ -123,7 +124,7 @@ absl::StatusOr<std::unique_ptr<PackModel>> CreateNetworkPackModel(
                    PackParameters::Create(std::move(layout), blueprint, members, DeviceOf(device)));
   PackTraining::Options options = {.members_together = device.members_together,
                                    .warn = std::move(warn)};
-  // A recorded step would repeat the numbers that were drawn on the host.
+  // A recorded step would repeat random numbers drawn on the host.
   if (device.make_graph_pool && !network->DrawsInTraining()) {
     options.graphs = device.make_graph_pool();
   }

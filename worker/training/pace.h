@@ -10,14 +10,15 @@
 
 namespace lengthwise::worker::training {
 
-// The work of a forward pass over one sequence in units of 4 d_model multiplications a block: a
-// token takes 12 d_model^2 for its products with weights and 2 T d_model for attention, so T tokens
-// T (6 d_model + T) in all.
+// Returns the work of a forward pass over one sequence, in units of 4 d_model multiplications per
+// block. A token takes 12 d_model^2 for products with weights and 2 T d_model for attention, so T
+// tokens take T (6 d_model + T).
 double SequenceWork(int64_t tokens, int64_t d_model);
 
-// Work of the full evaluation of one trial, with what is evaluated again under noise, and its part
-// at one length without, both with what is asked again for the accuracy by rounding; of one step's
-// batch for a model, on average over lengths and with the backward pass (twice the forward pass).
+// Returns the work of a trial's full evaluation including the repetitions with embedding noise; of
+// the evaluation at length `n` without noise; and of one training step (forward and backward pass),
+// averaged over lengths. Both evaluations include the repetition for the accuracy by rounding. The
+// backward pass counts as two forward passes.
 double EvaluationWork(const Blueprint& blueprint);
 double EvaluationWork(const Blueprint& blueprint, int64_t n);
 double MeanStepWork(const Blueprint& blueprint);
@@ -31,15 +32,15 @@ struct TrainingLeft {
 TrainingLeft EstimateTrainingLeft(const v1::Training& training, int64_t step, double seconds,
                                   double steps_per_second);
 
-// Measures steps per second, the newest second weighing as much as all before it. Not thread-safe.
+// Measures steps per second. The newest interval weighs as much as all earlier ones together. Not
+// thread-safe.
 class StepRate {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
 
   explicit StepRate(TimePoint now) : last_time_(now) {}
 
-  // Counts a step that just ended. True when a second has passed since the last time, which makes
-  // it due to report.
+  // Counts a step that ended at `now`. Returns true if a report is due: about once a second.
   bool CountStep(TimePoint now);
   // 0 before the first report.
   double steps_per_second() const { return steps_per_second_.value_or(0); }
@@ -52,15 +53,15 @@ class StepRate {
 
 // Accumulates a trial's training time over all its attempts.
 //
-// An attempt knows the seconds of its own steps. Those of the steps before its checkpoint are in
-// the checkpoint only where a clock may stop the trial (trial_checkpoint.h): otherwise they are
-// taken to have been as fast as this attempt's.
+// An attempt measures its own steps. The seconds of earlier steps are in the checkpoint only for
+// trials with a time limit (trial_checkpoint.h). Otherwise earlier steps are assumed to have been
+// as fast as this attempt's.
 class TrainingTime {
  public:
-  // `exact` where checkpoints carry seconds.
+  // `exact`: true if checkpoints carry seconds.
   explicit TrainingTime(bool exact) : exact_(exact) {}
 
-  // The attempt begins behind a checkpoint of `step` whose header says `seconds`.
+  // The attempt resumes from a checkpoint at `step` whose header has `seconds`.
   void Resume(int64_t step, double seconds);
   // A step of this attempt took `seconds`.
   void AddStep(double seconds);

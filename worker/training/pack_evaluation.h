@@ -14,8 +14,8 @@
 
 namespace lengthwise::worker::training {
 
-// Keeps references to its arguments. Its methods throw what PackModel throws. `keep_going` is asked
-// often; when it says no, an evaluation ends without a result. Not thread-safe.
+// Keeps references to its arguments. Methods throw what PackModel throws. They call `keep_going`
+// often and end without a result once it returns false. Not thread-safe.
 class PackEvaluation {
  public:
   using KeepGoing = std::function<bool()>;
@@ -23,7 +23,7 @@ class PackEvaluation {
   PackEvaluation(const Blueprint& blueprint, PackModel& model)
       : blueprint_(blueprint), model_(model) {}
 
-  // An evaluation during training: of each member of the range.
+  // Runs an evaluation during training of each member in the range.
   std::optional<std::vector<v1::LengthAccuracies>> Interval(MemberRange range,
                                                             const KeepGoing& keep_going) const;
 
@@ -36,15 +36,15 @@ class PackEvaluation {
     std::vector<v1::AnswerErrors> answer_errors;
   };
 
-  // After each length: how many lengths are done, and what share of all lengths' work that was.
+  // Called after each length with the number of lengths done and their share of all work.
   using Progress = std::function<void(int64_t done, double share)>;
 
-  // The evaluation after the last step: of each member of the range.
+  // Runs the evaluation after the last step of each member in the range.
   std::optional<std::vector<Final>> Finally(MemberRange range, const KeepGoing& keep_going,
                                             const Progress& progress) const;
 
-  // Sends the member's results, then its attention maps and projections, which it computes. An
-  // event that would be too large is left out with a warning in the trial's log.
+  // Sends the member's results, then computes and sends its attention maps and projections. Events
+  // above the size limit are omitted with a warning in the trial's log.
   void Emit(int64_t member, int64_t step, Final result, TrialReporter& reporter) const;
 
  private:
@@ -58,7 +58,7 @@ class PackEvaluation {
     void Warn(absl::string_view text) const;
   };
 
-  // Add to the results of the range's members; false where `keep_going` said no.
+  // Add to the results of the range's members. Return false if `keep_going` returned false.
   bool EvaluateUnderNoise(MemberRange range, const KeepGoing& keep_going,
                           std::vector<Final>& results) const;
   bool EvaluateDataSets(MemberRange range, const KeepGoing& keep_going,
@@ -67,7 +67,7 @@ class PackEvaluation {
   void EmitAttention(const Recipient& to) const;
   // Emits the maps of the evaluation's attention_inputs entry `number`, counted from 1.
   void EmitAttentionOfInput(const Recipient& to, int32_t number) const;
-  // In as many events as it takes.
+  // Sends the map in as few events as possible.
   static void EmitMap(const Recipient& to, v1::AttentionMap map);
   void EmitProjections(const Recipient& to) const;
 

@@ -13,7 +13,8 @@
 namespace lengthwise::worker::training {
 namespace {
 
-// Enough to keep a GPU busy; a batch of 30 members with LibTorch's attention takes gigabytes.
+// Enough to keep a GPU busy. More would cost memory: with LibTorch's attention, a batch of 30
+// members takes gigabytes.
 constexpr int64_t kMostSequences = 1024;
 constexpr int64_t kMostTokens = 512;
 
@@ -30,7 +31,7 @@ std::string Describe(const KernelProblem& problem) {
                          problem.in_bfloat16 ? "bfloat16" : "float32");
 }
 
-// Equal for packs that the same measurement serves.
+// Returns equal keys for packs that can share a measurement.
 std::string KeyOf(const KernelProblem& problem) {
   std::string key =
       absl::StrCat(Describe(problem), " ", problem.sequences, " ", problem.hidden, " ",

@@ -1,5 +1,5 @@
-// The numbers of a pack's models, whatever network computes with them: how they begin, how a step
-// changes them, and how checkpoints hold them.
+// Holds the parameters and optimizer state of a pack's models, independent of the network:
+// initializes them, applies steps, and reads and writes checkpoints.
 #ifndef LENGTHWISE_WORKER_TRAINING_PACK_PARAMETERS_H_
 #define LENGTHWISE_WORKER_TRAINING_PACK_PARAMETERS_H_
 
@@ -27,24 +27,26 @@ at::Device DeviceOf(const Device& device);
 // Not thread-safe.
 class PackParameters {
  public:
-  // Initial weights of all members for a layout that the network has completed. INVALID_ARGUMENT
-  // for an optimizer that cannot be made.
+  // Creates the initial weights of all members for a layout completed by the network.
+  // INVALID_ARGUMENT if the optimizer cannot be created.
   static absl::StatusOr<std::unique_ptr<PackParameters>> Create(
       std::unique_ptr<models::ParameterLayout> layout, const Blueprint& blueprint,
       absl::Span<const MemberSeeds> members, at::Device device);
 
   models::ParameterArena& arena() { return arena_; }
 
-  // All that the `step`-th step takes from its number and the members' learning rates.
+  // Returns all values that the `step`-th update derives from its number and the members' learning
+  // rates.
   std::vector<double> StepNumbers(int64_t step, absl::Span<const double> learning_rates) const {
     return optimizer_->StepNumbers(step, learning_rates);
   }
 
-  // Clips the gradients of the range's members and makes a step with them. `step_numbers` are
-  // StepNumbers, double and on the arena's device. Returns the norms before clipping, [count].
+  // Clips the gradients of the range's members and applies an update. `step_numbers` is the result
+  // of StepNumbers as a double tensor on the arena's device. Returns the norms before clipping,
+  // [count].
   at::Tensor Step(MemberRange range, const at::Tensor& step_numbers);
 
-  // As PackModel::Save and PackModel::Load.
+  // See PackModel::Save and PackModel::Load.
   std::string Save(int64_t member, const checkpoints::CheckpointHeader& header);
   absl::StatusOr<checkpoints::CheckpointHeader> Load(int64_t member, absl::string_view bytes,
                                                      absl::string_view fingerprint);

@@ -1,4 +1,4 @@
-// Shared by tests of the runner: a runner on the CPU, and short summaries of its events.
+// Provides runner tests with a runner on the CPU and short summaries of its events.
 #ifndef LENGTHWISE_WORKER_TRAINING_PACK_RUNNER_FIXTURE_H_
 #define LENGTHWISE_WORKER_TRAINING_PACK_RUNNER_FIXTURE_H_
 
@@ -12,16 +12,16 @@
 
 namespace lengthwise::worker {
 
-// On the CPU with one thread, for packs of up to 8.
+// Returns a runner on the CPU with one thread, for packs of up to 8 members.
 PackRunner& Runner();
 
 // Runs the lease in the session, which must be able to run.
 void RunLease(const v1::Lease& lease, RecordingSession& session);
 
-// The history of a trial that is trained alone and undisturbed.
+// Returns the history of a trial that is trained alone without interruption.
 std::vector<std::string> HistoryAlone(const v1::TrialSpecification& trial);
 
-// "point 3", "evaluation 15", "checkpoint 20": what kinds of facts there are, and when.
+// Returns the kind and step of each event: "point 3", "evaluation 15", "checkpoint 20".
 std::vector<std::string> Outline(const std::vector<v1::Event>& events);
 
 }  // namespace lengthwise::worker

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-// Without it, the team has one thread.
+// Without OpenMP the team would have one thread and no effect.
 #ifndef _OPENMP
 #error "compile this file with -fopenmp"
 #endif
@@ -12,7 +12,8 @@
 namespace lengthwise::worker::training {
 
 PassiveWaiting::PassiveWaiting(int threads) {
-  // One more than CPUs, with the threads of the kernels. A team's first thread is not counted.
+  // Together with the kernels' threads this is one more than the CPUs. OpenMP does not count a
+  // team's first thread.
   const int team = std::max(2, omp_get_num_procs() - threads + 2);
   holder_ = std::thread([this, team] { HoldTeam(team); });
   platform::MutexLock lock(mutex_);
@@ -29,7 +30,7 @@ PassiveWaiting::~PassiveWaiting() {
 }
 
 void PassiveWaiting::HoldTeam(int threads) {
-  // An empty loop could be optimized away.
+  // The sum keeps the compiler from removing the loop.
   int members = 0;
 #pragma omp parallel num_threads(threads) reduction(+ : members)
   members += 1;

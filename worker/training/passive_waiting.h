@@ -9,14 +9,15 @@
 
 namespace lengthwise::worker::training {
 
-// While one exists, OpenMP threads of this process sleep after microseconds of waiting. Otherwise
-// GNU's OpenMP spins for milliseconds first: fastest on cores of one's own, and a collapse on
-// shared ones, where a spinning thread keeps the others of its loop from their core.
+// While an instance exists, OpenMP threads of this process sleep after microseconds of waiting. By
+// default GNU's OpenMP spins for milliseconds first. That is fastest on unshared cores, but
+// collapses on shared ones, where a spinning thread keeps the other threads of its loop off their
+// core.
 //
-// GNU's OpenMP reads OMP_WAIT_POLICY once, when it is loaded. Afterwards one rule is left
-// (GOMP_SPINCOUNT in its manual): threads spin 100 times at most while it has more threads than
-// the process has CPUs. So this keeps a team of sleeping threads. OMP_WAIT_POLICY and
-// GOMP_SPINCOUNT still win where a user sets them; other OpenMP libraries are left as they are.
+// GNU's OpenMP reads OMP_WAIT_POLICY once, when it is loaded. Afterwards one rule remains
+// (GOMP_SPINCOUNT in its manual): while it has more threads than the process has CPUs, threads spin
+// at most 100 times. So this class keeps a team of sleeping threads. OMP_WAIT_POLICY and
+// GOMP_SPINCOUNT take precedence if a user sets them; other OpenMP libraries are unaffected.
 class PassiveWaiting {
  public:
   // `threads`: threads of the kernels, at least 1. Returns when the rule applies.
@@ -32,7 +33,7 @@ class PassiveWaiting {
   platform::ConditionVariable changed_;
   bool started_ ABSL_GUARDED_BY(mutex_) = false;
   bool ends_ ABSL_GUARDED_BY(mutex_) = false;
-  // The team's first thread. The team ends with it.
+  // First thread of the team, which ends with it.
   std::thread holder_;
 };
 

@@ -1,4 +1,4 @@
-// Runs on a device that could record steps.
+// Tests runs on a device that can record steps.
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,12 +19,12 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 struct History {
-  // Of the newest points of the loss curve.
+  // Losses of all points of the loss curve.
   std::vector<float> losses;
   std::vector<std::string> warnings;
 };
 
-// Of a trial whose steps can be recorded or not.
+// Runs a trial whose steps can or cannot be recorded.
 History Train(bool can_record, GraphCounts& counts) {
   Device device = OpenDevice("cpu", 1).value();
   PrepareThread(device);

@@ -42,7 +42,7 @@ class RecordedSteps {
   // of the key's members, as a function of those rows and the block alone.
   using Work = std::function<at::Tensor(const at::Tensor& block)>;
 
-  // The arena must outlive this. `warn` gets a sentence for people.
+  // The arena must outlive this. `warn` receives a warning for people.
   RecordedSteps(models::ParameterArena& arena, std::unique_ptr<GraphPool> graphs,
                 std::function<void(const std::string&)> warn);
 
@@ -51,11 +51,12 @@ class RecordedSteps {
   // steps of later keys run operation by operation.
   at::Tensor Block(const StepKey& key);
 
-  // Makes the step whose numbers are in `block`, which Block gave for the key. What it measured
-  // holds until the next call; nothing has been waited for. Throws what `work` throws.
+  // Makes the step whose inputs are in `block`, the result of Block for the key. The returned
+  // measurements are valid until the next call; the call does not wait for the device. Throws what
+  // `work` throws.
   at::Tensor Run(const StepKey& key, const at::Tensor& block, const Work& work);
 
-  // Forgets the keys of other ranges. After the device was waited for.
+  // Drops the recordings of other ranges. The device must be idle.
   void KeepOnly(absl::Span<const MemberRange> ranges);
 
  private:
@@ -66,7 +67,7 @@ class RecordedSteps {
     bool verified = false;
   };
 
-  // Rows of parameters and moments.
+  // Rows of the parameters and moments.
   using Rows = std::vector<at::Tensor>;
 
   Rows ViewRows(const MemberRange& range) const;

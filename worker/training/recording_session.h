@@ -15,8 +15,7 @@ namespace lengthwise::worker {
 // Not thread-safe.
 class RecordingSession : public PackSession {
  public:
-  // Answers GetDirective; asked with the trial and how often the session was asked before. Default:
-  // go on.
+  // Answers GetDirective; `asked` counts earlier calls. Default: kContinue.
   std::function<Directive(int64_t trial, int64_t asked)> directive;
 
   void Emit(int64_t trial, v1::Event event) override;
@@ -35,10 +34,10 @@ class RecordingSession : public PackSession {
   // Bytes of a trial's checkpoints, by step.
   std::map<int64_t, std::string>& checkpoints(int64_t trial) { return checkpoints_[trial]; }
 
-  // The trial's events as text, one fact a line, without wall-clock seconds, and with each point of
-  // the loss curve on its own line: equal for runs that a reader cannot tell apart.
+  // Returns the trial's events as text, one fact per line and each point of the loss curve on its
+  // own line, without wall-clock seconds. Equal for runs that a reader cannot tell apart.
   std::vector<std::string> History(int64_t trial);
-  // The trial's last event if it is an outcome, else an empty one.
+  // Returns the trial's last event if it is an outcome, else an empty outcome.
   v1::Outcome OutcomeOf(int64_t trial);
 
  private:

@@ -1,4 +1,4 @@
-// Graphs for tests, on the CPU: a replay does again what was recorded.
+// Fakes device graphs for tests on the CPU: a replay runs the recorded work again.
 #ifndef LENGTHWISE_WORKER_TRAINING_REPLAYING_GRAPHS_H_
 #define LENGTHWISE_WORKER_TRAINING_REPLAYING_GRAPHS_H_
 
@@ -10,9 +10,9 @@
 
 namespace lengthwise::worker::training {
 
-// Counts over all graphs of a pool; must outlive them.
+// Counters over all graphs of a pool. Must outlive them.
 struct GraphCounts {
-  bool replays_fail = false;  // for a test to set
+  bool replays_fail = false;  // set by tests
 
   int recorded = 0;
   int replayed = 0;

@@ -8,7 +8,7 @@
 namespace lengthwise::worker::training {
 namespace {
 
-// Every array begins at such a multiple.
+// Every array begins at a multiple of this.
 constexpr int64_t kAlignment = 16;
 
 struct Array {
@@ -19,7 +19,7 @@ struct Array {
   int64_t bytes() const { return count * static_cast<int64_t>(c10::elementSize(type)); }
 };
 
-// Arrays that are not there have no numbers.
+// Missing arrays have a count of 0.
 struct BlockLayout {
   explicit BlockLayout(const StepShape& shape) {
     const int64_t inputs = shape.rows * shape.tokens_per_row;
@@ -48,11 +48,11 @@ struct BlockLayout {
 template <typename T>
 void Write(const Array& array, absl::Span<const T> values, uint8_t* block) {
   TORCH_CHECK(static_cast<int64_t>(values.size()) == array.count, "a batch of another shape");
-  // Neither may be null, whatever the size.
+  // memcpy does not allow null pointers, even for size 0.
   if (!values.empty()) std::memcpy(block + array.offset, values.data(), sizeof(T) * values.size());
 }
 
-// Undefined where there is nothing.
+// Undefined if the array is empty.
 at::Tensor View(const Array& array, at::IntArrayRef shape, const at::Tensor& block) {
   if (array.count == 0) return {};
   return block.narrow(0, array.offset, array.bytes()).view(array.type).view(shape);

@@ -1,5 +1,5 @@
-// Lays out the host's inputs of a training step in one block of memory, so that one copy brings
-// them to the device and a recorded step finds them at fixed addresses.
+// Lays out a training step's host inputs in one block of memory, so that a single copy moves them
+// to the device and a recorded step finds them at fixed addresses.
 #ifndef LENGTHWISE_WORKER_TRAINING_STEP_INPUTS_H_
 #define LENGTHWISE_WORKER_TRAINING_STEP_INPUTS_H_
 
@@ -13,15 +13,15 @@
 
 namespace lengthwise::worker::training {
 
-// The sizes on which the block's layout depends, and all that a step does.
+// Sizes that determine the block's layout and the operations of a step.
 struct StepShape {
   int64_t members = 0;
-  int64_t rows = 0;  // of all members
+  int64_t rows = 0;  // over all members
   int64_t tokens_per_row = 0;
   int64_t outputs_per_row = 0;
-  // Position draws of a member (S).
+  // Position draws per member (S).
   int64_t draws = 0;
-  // Number of the optimizer's values (models::Optimizer::StepNumbers).
+  // Number of values from models::Optimizer::StepNumbers.
   int64_t step_numbers = 0;
   // Which parts of a Batch exist.
   bool tokens = false, numbers = false, classes = false;
@@ -29,23 +29,23 @@ struct StepShape {
   friend auto operator<=>(const StepShape&, const StepShape&) = default;
 };
 
-// `samples` are those of all members, one behind the other; empty for text, of which the block has
-// the step's numbers alone.
+// `samples` holds all members' samples in order. It is empty for text, whose block has only the
+// step's numbers.
 StepShape ShapeOf(const data::Batch& samples, int64_t members, int64_t draws, int64_t step_numbers);
 
-// Sizes in bytes: the whole block, and its first part, which is everything except the step's
+// Sizes in bytes of the whole block, and of its first part, which is everything except the step's
 // numbers.
 int64_t BlockBytes(const StepShape& shape);
 int64_t SampleBytes(const StepShape& shape);
 
-// Fill the first part, with positions [members, S, T], and the rest. `block` has BlockBytes and
-// begins at a multiple of 8.
+// Fill the first part, including positions [members, S, T], and the rest. `block` has BlockBytes
+// bytes and is aligned to 8 bytes.
 void WriteSamples(const StepShape& shape, const data::Batch& samples,
                   absl::Span<const int64_t> positions, uint8_t* block);
 void WriteStepNumbers(const StepShape& shape, absl::Span<const double> numbers, uint8_t* block);
 
-// Views into a block, on whichever device it is; undefined where it has no such numbers. Its real
-// numbers, which are double, are converted to `dtype`.
+// Views into a block on any device; undefined for arrays that the block lacks. Real numbers, stored
+// as double, are converted to `dtype`.
 struct StepTensors {
   data::BatchTensors batch;
   at::Tensor positions;     // int64 [members, S, T]

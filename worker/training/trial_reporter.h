@@ -1,5 +1,4 @@
-// Turns what happens to one trial into its events, in the order that readers and resumption rely
-// on.
+// Emits one trial's events in the order that readers and resumption rely on.
 #ifndef LENGTHWISE_WORKER_TRAINING_TRIAL_REPORTER_H_
 #define LENGTHWISE_WORKER_TRAINING_TRIAL_REPORTER_H_
 
@@ -13,10 +12,10 @@
 
 namespace lengthwise::worker::training {
 
-// Points of the loss curve wait to share an event: at most ten of them, and about a second. They
-// leave before anything else of the trial does, so that a batch of points never spans a checkpoint
-// and everything of a step up to a checkpoint's comes before it. Points that wait when the trial is
-// dropped are not sent.
+// Batches points of the loss curve: at most ten per event, for at most about a second. Waiting
+// points are sent before any other event of the trial. So a batch never spans a checkpoint, and
+// everything up to a checkpoint's step precedes it. Points still waiting when the trial is dropped
+// are discarded.
 //
 // Not thread-safe. No LibTorch.
 class TrialReporter {
@@ -37,13 +36,13 @@ class TrialReporter {
       : session_(session), trial_(trial), last_sent_(now) {}
 
   void AddPoint(const Point& point, TimePoint now);
-  // Sends points that waited for long enough. Cheap: for every step.
+  // Sends points that have waited long enough. Cheap; call it at every step.
   void Tick(TimePoint now);
 
-  // Sends an event of `step` and a checkpoint, behind the points so far.
+  // Send an event of `step` or a checkpoint, after all points so far.
   void Emit(int64_t step, v1::Event event);
   void EmitCheckpoint(int64_t step, std::string bytes);
-  // Sends a line for the trial's log, as an event of `step`.
+  // Sends a line of the trial's log, as an event of `step`.
   void Log(int64_t step, v1::LogLine::Severity severity, absl::string_view text);
 
  private:
