@@ -117,9 +117,17 @@ std::variant<Flags, int> ParseFlags(int argc, const char* const* argv) {
       ->type_name("HOST:PORT")
       ->capture_default_str();
   app.add_option("--data_dir", flags.core.data_dir,
-                 "Directory of the database and the checkpoints. Created if missing")
+                 "Directory of the database and, without --artifacts, the checkpoints. Created if "
+                 "missing")
       ->type_name("DIR")
       ->capture_default_str();
+  app.add_option("--artifacts", flags.core.artifacts,
+                 "Directory of the checkpoints, for example on NFS: an absolute path outside "
+                 "--data_dir. Created if missing [artifacts in --data_dir]")
+      ->type_name("DIR");
+  app.add_flag("--take_over_artifacts", flags.core.take_over_artifacts,
+               "Make --artifacts this data directory's, although its mark says otherwise. Needed "
+               "once, after a restore or a move");
   app.add_option(
          "--restore", flags.core.restore_from,
          "Directory of a backup to copy into --data_dir first, which must be missing or empty")

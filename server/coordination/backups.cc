@@ -8,7 +8,6 @@
 #include "google/protobuf/util/time_util.h"
 #include "platform/bulk_files.h"
 #include "platform/status_macros.h"
-#include "server/storage/artifact_usage.h"
 #include "server/storage/backup.h"
 
 namespace lengthwise::server {
@@ -67,8 +66,7 @@ absl::StatusOr<v1::Storage> Backups::GetStorage() {
   v1::Storage storage;
   storage.set_data_dir(data_dir_);
   storage.set_database_bytes(storage_.SizeBytes());
-  ASSIGN_OR_RETURN(const ArtifactUsage artifacts,
-                   MeasureArtifacts(absl::StrCat(data_dir_, "/", kArtifactsDirectory)));
+  ASSIGN_OR_RETURN(const ArtifactUsage artifacts, artifacts_.Usage());
   storage.set_artifact_bytes(artifacts.bytes);
   storage.set_artifacts(artifacts.artifacts);
   ASSIGN_OR_RETURN(const int64_t free, platform::FreeBytes(data_dir_));

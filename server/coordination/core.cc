@@ -10,6 +10,7 @@
 #include "platform/status_macros.h"
 #include "server/coordination/retention.h"
 #include "server/storage/backup.h"
+#include "server/storage/shared_store.h"
 #include "server/storage/sqlite_storage.h"
 #include "specification/resolve.h"
 
@@ -37,6 +38,23 @@ Statistics NoStatistics() {
   return statistics;
 }
 
+// Null without a directory of checkpoints outside the data directory.
+absl::StatusOr<std::unique_ptr<SharedStore>> OpenSharedStore(const CoreOptions& options) {
+  if (options.artifacts.empty()) {
+    if (options.take_over_artifacts) {
+      return absl::InvalidArgumentError("--take_over_artifacts needs --artifacts");
+    }
+    RETURN_IF_ERROR(CheckNeedsNoSharedStore(options.data_dir));
+    return nullptr;
+  }
+  ASSIGN_OR_RETURN(const bool has_checkpoints,
+                   NamesCheckpoints(absl::StrCat(options.data_dir, "/", kDatabaseFile)));
+  return SharedStore::Open({.directory = options.artifacts,
+                            .data_dir = options.data_dir,
+                            .take_over = options.take_over_artifacts,
+                            .has_checkpoints = has_checkpoints});
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Core>> Core::Open(const CoreOptions& options) {
@@ -54,7 +72,7 @@ absl::StatusOr<std::unique_ptr<Core>> Core::Open(const CoreOptions& options,
                                                  Dependencies dependencies) {
   // Before the lock, whose file would make the data directory non-empty.
   if (!options.restore_from.empty()) {
-    RETURN_IF_ERROR(RestoreBackup(options.restore_from, options.data_dir));
+    RETURN_IF_ERROR(RestoreBackup(options.restore_from, options.data_dir, options.artifacts));
   }
   if (absl::Status status = platform::CreateDirectories(options.data_dir); !status.ok()) {
     return absl::FailedPreconditionError(status.message());
@@ -77,7 +95,13 @@ absl::StatusOr<std::unique_ptr<Core>> Core::Open(const CoreOptions& options,
                    OpenSqliteStorage(options.data_dir + "/lengthwise.db", sqlite_options));
   if (dependencies.wrap_storage) storage = dependencies.wrap_storage(std::move(storage));
   RETURN_IF_ERROR(DeleteUnfinishedBackups(options.data_dir));
-  ASSIGN_OR_RETURN(auto artifact_store, ArtifactStore::Open(options.data_dir + "/artifacts"));
+  ASSIGN_OR_RETURN(std::unique_ptr<SharedStore> shared, OpenSharedStore(options));
+  ASSIGN_OR_RETURN(auto artifact_store,
+                   ArtifactStore::Open(options.data_dir + "/artifacts", std::move(shared)));
+  if (options.take_over_artifacts) {
+    RETURN_IF_ERROR(LogTrialsWithoutCheckpoint(absl::StrCat(options.data_dir, "/", kDatabaseFile),
+                                               *artifact_store));
+  }
   std::unique_ptr<Core> core(new Core(options, std::move(dependencies), *std::move(lock),
                                       std::move(storage), std::move(artifact_store)));
   RETURN_IF_ERROR(core->engine_.ledger.Rebuild());
@@ -112,7 +136,7 @@ Core::Core(const CoreOptions& options, Dependencies dependencies,
       event_log_(*storage_, running_trials_),
       artifacts_(*storage_, *artifact_store_, engine_.lease_ids, options.max_artifact_bytes,
                  options.max_data_bytes),
-      reads_(*storage_, loop_, engine_.ledger, fleet_, clock_, options.data_dir + "/artifacts"),
+      reads_(*storage_, loop_, engine_.ledger, fleet_, clock_, *artifact_store_),
       backups_(options.data_dir, clock_, *storage_, *artifact_store_, loop_),
       statistics_(NoStatistics()) {}
 

@@ -55,7 +55,8 @@ class Core {
 
   // Opens the data directory and continues where the last server stopped. Leases that were alive
   // keep their workers and get a full lease duration from now. FAILED_PRECONDITION if another
-  // server has the directory open, or if a backup would be restored over existing data. DATA_LOSS
+  // server has the directory open, if the directory of checkpoints is not mounted or belongs to
+  // another server, or if a backup would be restored over existing data. DATA_LOSS
   // for a damaged database or backup.
   static absl::StatusOr<std::unique_ptr<Core>> Open(const CoreOptions& options,
                                                     Dependencies dependencies);

@@ -186,7 +186,7 @@ std::string ArtifactOf(TestCoordinator& coordinator, const std::string& trial,
                        const std::string& bytes) {
   std::string path = trial.substr(std::string("experiments/").size());
   path.replace(path.find("/trials"), 7, "");
-  return absl::StrCat(coordinator.data_dir(), "/artifacts/", path, "/", platform::Sha256Hex(bytes),
+  return absl::StrCat(coordinator.artifacts_dir(), "/", path, "/", platform::Sha256Hex(bytes),
                       ".safetensors");
 }
 

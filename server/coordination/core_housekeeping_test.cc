@@ -186,7 +186,7 @@ TEST_F(CoreHousekeepingTest, LogBeyondItsLimitIsRefused) {
 }
 
 TEST_F(CoreHousekeepingTest, StartDeletesFilesOfDeletedExperiments) {
-  const std::string artifacts = coordinator_.data_dir() + "/artifacts/";
+  const std::string artifacts = coordinator_.artifacts_dir() + "/";
   const std::string experiment = Create("weights");
   ASSERT_TRUE(coordinator_.Cancel(experiment).ok());
   ASSERT_EQ(coordinator_.Delete(experiment), absl::OkStatus());
@@ -204,7 +204,7 @@ TEST_F(CoreHousekeepingTest, StartDeletesFilesOfDeletedExperiments) {
 }
 
 TEST_F(CoreHousekeepingTest, DeletedFilesGoInPartsWhileServing) {
-  const std::string artifacts = coordinator_.data_dir() + "/artifacts/sort-1";
+  const std::string artifacts = coordinator_.artifacts_dir() + "/sort-1";
   const std::string experiment = Create("weights");
   ASSERT_TRUE(coordinator_.Cancel(experiment).ok());
   ASSERT_EQ(coordinator_.Delete(experiment), absl::OkStatus());
@@ -322,7 +322,7 @@ TEST_F(CoreHousekeepingTest, StartDeletesLeftoverCheckpoints) {
     const v1::Lease lease = coordinator_.Acquire("w");
     Train(lease);
     coordinator_.Upload(lease, 0, 40, "not told of").IgnoreError();
-    const std::string artifacts = coordinator_.data_dir() + "/artifacts";
+    const std::string artifacts = coordinator_.artifacts_dir();
     const std::string copy = coordinator_.data_dir() + "/copy";
     std::filesystem::copy(artifacts, copy, std::filesystem::copy_options::recursive);
     End(lease, kind);
@@ -385,7 +385,7 @@ TEST_F(CoreHousekeepingTest, DamagedModelIsNotServed) {
   const v1::Lease lease = coordinator_.Acquire("w");
   Train(lease);
   End(lease, v1::Outcome::COMPLETED);
-  const std::string path = coordinator_.data_dir() + "/artifacts/sort-1/lr0-seed0/" +
+  const std::string path = coordinator_.artifacts_dir() + "/sort-1/lr0-seed0/" +
                            platform::Sha256Hex("checkpoint 3") + ".safetensors";
   ASSERT_TRUE(std::filesystem::exists(path));
   // The same size, as after a flipped bit.

@@ -12,6 +12,11 @@ namespace lengthwise::server {
 struct CoreOptions {
   // Directory of the database and the artifacts. Created if missing.
   std::string data_dir;
+  // Directory of the checkpoints, on a shared file system (server/storage/shared_store.h). Empty:
+  // "artifacts" in data_dir.
+  std::string artifacts;
+  // Makes `artifacts` this data directory's, although its mark says otherwise.
+  bool take_over_artifacts = false;
   // Directory of a backup to restore into data_dir before opening it; data_dir must be missing or
   // empty. Empty: no restore.
   std::string restore_from;

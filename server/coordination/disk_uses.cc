@@ -1,8 +1,6 @@
 #include "server/coordination/disk_uses.h"
 
-#include "absl/strings/str_cat.h"
 #include "platform/status_macros.h"
-#include "server/storage/artifact_usage.h"
 
 namespace lengthwise::server {
 namespace {
@@ -14,8 +12,7 @@ constexpr size_t kMostKnown = 10'000;
 absl::StatusOr<v1::DiskUse> DiskUses::Measure(StorageReader& reader,
                                               const ExperimentRecord& experiment) {
   v1::DiskUse use;
-  ASSIGN_OR_RETURN(const ArtifactUsage artifacts,
-                   MeasureArtifacts(absl::StrCat(artifacts_, "/", experiment.id)));
+  ASSIGN_OR_RETURN(const ArtifactUsage artifacts, artifacts_.Usage(experiment.id));
   use.set_artifact_bytes(artifacts.bytes);
   use.set_artifacts(artifacts.artifacts);
 

@@ -3,12 +3,12 @@
 #define LENGTHWISE_SERVER_COORDINATION_DISK_USES_H_
 
 #include <cstdint>
-#include <string>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "platform/mutex.h"
 #include "proto/experiment_service.pb.h"
+#include "server/storage/artifact_store.h"
 #include "server/storage/storage.h"
 
 namespace lengthwise::server {
@@ -17,8 +17,8 @@ namespace lengthwise::server {
 // were deleted in between. Thread-safe.
 class DiskUses {
  public:
-  // `artifacts` is the directory of the artifact store.
-  explicit DiskUses(std::string artifacts) : artifacts_(std::move(artifacts)) {}
+  // `artifacts` must outlive it.
+  explicit DiskUses(const ArtifactStore& artifacts) : artifacts_(artifacts) {}
 
   absl::StatusOr<v1::DiskUse> Measure(StorageReader& reader, const ExperimentRecord& experiment);
 
@@ -30,7 +30,7 @@ class DiskUses {
     int64_t bytes = 0;
   };
 
-  const std::string artifacts_;
+  const ArtifactStore& artifacts_;
   platform::Mutex mutex_;
   absl::flat_hash_map<int64_t, Known> known_ ABSL_GUARDED_BY(mutex_);  // by experiment key
 };

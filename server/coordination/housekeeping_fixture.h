@@ -54,18 +54,17 @@ class CoreHousekeepingTest : public testing::Test {
     ASSERT_EQ(response->refusal(), 0) << response->detail();
   }
 
-  // The contents of all artifacts on the disk.
-  static std::vector<std::string> Artifacts(const std::string& data_dir) {
+  // The contents of all artifacts in a directory of artifacts.
+  static std::vector<std::string> Artifacts(const std::string& directory) {
     std::vector<std::string> contents;
-    for (const auto& entry :
-         std::filesystem::recursive_directory_iterator(data_dir + "/artifacts")) {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(directory)) {
       if (entry.path().extension() != ".safetensors") continue;
       std::ifstream file(entry.path());
       contents.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
     }
     return contents;
   }
-  std::vector<std::string> Artifacts() { return Artifacts(coordinator_.data_dir()); }
+  std::vector<std::string> Artifacts() { return Artifacts(coordinator_.artifacts_dir()); }
 
   TestCoordinator coordinator_;
 };

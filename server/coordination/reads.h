@@ -15,6 +15,7 @@
 #include "server/coordination/fleet.h"
 #include "server/coordination/ledger.h"
 #include "server/coordination/summaries.h"
+#include "server/storage/artifact_store.h"
 #include "server/storage/storage.h"
 
 namespace lengthwise::server {
@@ -23,16 +24,16 @@ namespace lengthwise::server {
 // document.
 class Reads {
  public:
-  // All references must outlive it. `artifacts` is the directory of the artifact store.
+  // All references must outlive it.
   Reads(Storage& storage, CommandLoop& loop, Ledger& ledger, Fleet& fleet, Clock clock,
-        std::string artifacts)
+        const ArtifactStore& artifacts)
       : storage_(storage),
         loop_(loop),
         ledger_(ledger),
         fleet_(fleet),
         clock_(std::move(clock)),
         summaries_(storage),
-        disk_uses_(std::move(artifacts)) {}
+        disk_uses_(artifacts) {}
 
   // Also measures the disk use. That reads the payloads of events that were not measured before.
   absl::StatusOr<v1::Experiment> GetExperiment(absl::string_view name);

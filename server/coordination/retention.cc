@@ -46,7 +46,8 @@ absl::Status DeleteLeftOf(StorageReader& reader, ArtifactStore& artifacts,
       next = trial.index + 1;
       if (!HasEnded(trial)) continue;
       const int64_t count = (trial.state == v1::SUCCEEDED ? stay : stay_of_others)[trial.pack];
-      if (artifacts.Count(trial.experiment_id, trial.id) <= count) continue;
+      ASSIGN_OR_RETURN(const int64_t stored, artifacts.Count(trial.experiment_id, trial.id));
+      if (stored <= count) continue;
       LogFailure(KeepNewest(reader, artifacts, trial, count));
     }
     if (static_cast<int64_t>(trials.size()) < kPage) return absl::OkStatus();

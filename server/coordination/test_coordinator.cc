@@ -1,5 +1,6 @@
 #include "server/coordination/test_coordinator.h"
 
+#include <cstdlib>
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
@@ -52,6 +53,7 @@ std::string NewDirectory() {
       testing::UnitTest::GetInstance()->current_test_info()->name(), {{"/", "_"}});
   const std::string directory = absl::StrCat(testing::TempDir(), "/", test, number++, ".data");
   std::filesystem::remove_all(directory);
+  std::filesystem::remove_all(directory + ".store");
   return directory;
 }
 
@@ -113,6 +115,9 @@ TestCoordinator::TestCoordinator(std::string data_dir, int64_t max_database_byte
       microseconds_(std::make_shared<std::atomic<int64_t>>(1'700'000'000'000'000)),
       wall_ahead_(std::make_shared<std::atomic<int64_t>>(0)) {
   options_.data_dir = std::move(data_dir);
+  if (std::getenv("LENGTHWISE_TEST_SHARED_PATH") != nullptr) {
+    options_.artifacts = options_.data_dir + ".store";
+  }
 }
 
 absl::Status TestCoordinator::Open() {

@@ -113,6 +113,11 @@ class TestCoordinator {
   std::vector<v1::Event> History(absl::string_view experiment);
 
   const std::string& data_dir() const { return options_.data_dir; }
+  // Directory of the checkpoints. Outside the data directory if the environment variable
+  // LENGTHWISE_TEST_SHARED_PATH is set, so that suites run on both kinds of store.
+  std::string artifacts_dir() const {
+    return options_.artifacts.empty() ? options_.data_dir + "/artifacts" : options_.artifacts;
+  }
   // The failed sync since Open that would end a real server. OK if there was none.
   absl::Status failed_sync() const;
   // Used by the next Open.

@@ -60,6 +60,43 @@ absl::Status WriteManifest(const std::string& path, const ArtifactId& id, int64_
   return platform::WriteFileAtomically(ManifestOf(path), manifest.dump(2) + "\n");
 }
 
+// True for a directory that is not a symbolic link.
+bool IsOwnDirectory(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::is_directory(std::filesystem::symlink_status(path, error));
+}
+
+// Deletes a directory unless it holds other files. True if it is gone.
+absl::StatusOr<bool> DeleteIfEmpty(const std::string& path) {
+  if (rmdir(path.c_str()) == 0 || errno == ENOENT) return true;
+  if (errno == ENOTEMPTY || errno == EEXIST) return false;
+  return platform::FileError(errno, "delete", path);
+}
+
+// Deletes files of interrupted writers. With `is_shared`, others' files stay, and nothing is
+// reached through symbolic links.
+absl::Status DeleteUnfinished(const std::string& root, bool is_shared) {
+  ASSIGN_OR_RETURN(const auto experiments, platform::ListDirectory(root));
+  for (const std::string& experiment : experiments) {
+    const std::string experiment_path = absl::StrCat(root, "/", experiment);
+    if (is_shared && !IsOwnDirectory(experiment_path)) continue;
+    const auto trials = platform::ListDirectory(experiment_path);
+    if (!trials.ok()) continue;  // not a directory of this store
+    for (const std::string& trial : *trials) {
+      const std::string trial_path = absl::StrCat(experiment_path, "/", trial);
+      if (is_shared && !IsOwnDirectory(trial_path)) continue;
+      const auto files = platform::ListDirectory(trial_path);
+      if (!files.ok()) continue;
+      for (const std::string& file : *files) {
+        if (!absl::EndsWith(file, platform::kTemporarySuffix)) continue;
+        if (is_shared && !IsTemporaryArtifactFile(file)) continue;
+        RETURN_IF_ERROR(platform::DeleteFile(absl::StrCat(trial_path, "/", file)));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 class ArtifactFileWriter : public ArtifactStore::Writer {
@@ -89,6 +126,7 @@ class ArtifactFileWriter : public ArtifactStore::Writer {
                                               "; send it again"));
     }
     if (id_.trial == kDataFiles && IsThere()) return store_.Remember(path_);
+    RETURN_IF_ERROR(store_.CheckMounted(id_.trial));
     absl::Status status = WriteManifest(path_, id_, size_bytes_, step_);
     LENGTHWISE_FAILPOINT("artifact.manifest.after");
     if (status.ok()) status = file_->Commit();
@@ -97,6 +135,8 @@ class ArtifactFileWriter : public ArtifactStore::Writer {
     // was not synced.
     if (!status.ok() && id_.trial == kDataFiles) store_.Delete(id_).IgnoreError();
     if (status.ok()) status = store_.Remember(path_);
+    // If the store was unmounted meanwhile, the file is below its mount point.
+    if (absl::Status mounted = store_.CheckMounted(id_.trial); !mounted.ok()) return mounted;
     return status;
   }
 
@@ -140,37 +180,36 @@ bool IsLost(const absl::Status& status) {
          absl::IsInvalidArgument(status);  // no artifact can have such a name
 }
 
-absl::StatusOr<std::unique_ptr<ArtifactStore>> ArtifactStore::Open(const std::string& directory) {
+absl::StatusOr<std::unique_ptr<ArtifactStore>> ArtifactStore::Open(
+    const std::string& directory, std::unique_ptr<SharedStore> shared) {
   RETURN_IF_ERROR(platform::CreateDirectories(directory));
-  ASSIGN_OR_RETURN(const auto experiments, platform::ListDirectory(directory));
-  for (const std::string& experiment : experiments) {
-    const std::string experiment_path = absl::StrCat(directory, "/", experiment);
-    const auto trials = platform::ListDirectory(experiment_path);
-    if (!trials.ok()) continue;  // not a directory of this store
-    for (const std::string& trial : *trials) {
-      const std::string trial_path = absl::StrCat(experiment_path, "/", trial);
-      const auto files = platform::ListDirectory(trial_path);
-      if (!files.ok()) continue;
-      for (const std::string& file : *files) {
-        if (!absl::EndsWith(file, platform::kTemporarySuffix)) continue;
-        RETURN_IF_ERROR(platform::DeleteFile(absl::StrCat(trial_path, "/", file)));
-      }
-    }
+  RETURN_IF_ERROR(DeleteUnfinished(directory, /*is_shared=*/false));
+  if (shared != nullptr) {
+    RETURN_IF_ERROR(DeleteUnfinished(shared->directory(), /*is_shared=*/true));
   }
-  return std::unique_ptr<ArtifactStore>(new ArtifactStore(directory));
+  return std::unique_ptr<ArtifactStore>(new ArtifactStore(directory, std::move(shared)));
 }
 
-absl::StatusOr<std::string> ArtifactStore::DirectoryOf(absl::string_view experiment) const {
+absl::Status ArtifactStore::UnlessUnmounted(absl::string_view trial,
+                                            const absl::Status& status) const {
+  if (!IsLost(status)) return status;
+  if (absl::Status mounted = CheckMounted(trial); !mounted.ok()) return mounted;
+  return status;
+}
+
+absl::StatusOr<std::string> ArtifactStore::DirectoryOf(const std::string& root,
+                                                       absl::string_view experiment) {
   if (!IsResourceId(experiment)) {
     return absl::InvalidArgumentError(
         absl::StrCat("\"", experiment, "\" cannot name a directory of artifacts"));
   }
-  return absl::StrCat(directory_, "/", DirectoryName(experiment));
+  return absl::StrCat(root, "/", DirectoryName(experiment));
 }
 
-absl::StatusOr<std::string> ArtifactStore::DirectoryOf(absl::string_view experiment,
-                                                       absl::string_view trial) const {
-  const absl::StatusOr<std::string> above = DirectoryOf(experiment);
+absl::StatusOr<std::string> ArtifactStore::DirectoryOf(const std::string& root,
+                                                       absl::string_view experiment,
+                                                       absl::string_view trial) {
+  const absl::StatusOr<std::string> above = DirectoryOf(root, experiment);
   if (!above.ok() || !IsResourceId(trial)) {
     return absl::InvalidArgumentError(
         absl::StrCat("\"", experiment, "/", trial, "\" cannot name a directory of artifacts"));
@@ -179,20 +218,26 @@ absl::StatusOr<std::string> ArtifactStore::DirectoryOf(absl::string_view experim
 }
 
 absl::StatusOr<std::string> ArtifactStore::PathOf(const ArtifactId& id) const {
+  return PathIn(RootOf(id.trial), id);
+}
+
+absl::StatusOr<std::string> ArtifactStore::PathIn(const std::string& root, const ArtifactId& id) {
   if (!platform::IsSha256Hex(id.sha256)) {
     return absl::InvalidArgumentError(
         absl::StrCat("sha256: \"", id.sha256, "\" is not 64 lower-case hexadecimal digits"));
   }
-  absl::StatusOr<std::string> directory = DirectoryOf(id.experiment, id.trial);
+  absl::StatusOr<std::string> directory = DirectoryOf(root, id.experiment, id.trial);
   if (!directory.ok()) return directory;
   return absl::StrCat(*directory, "/", id.sha256, SuffixOf(id.trial));
 }
 
 absl::Status ArtifactStore::MakeDirectory(const ArtifactId& id) {
-  ASSIGN_OR_RETURN(const std::string directory, DirectoryOf(id.experiment, id.trial));
+  ASSIGN_OR_RETURN(const std::string directory,
+                   DirectoryOf(RootOf(id.trial), id.experiment, id.trial));
+  RETURN_IF_ERROR(CheckMounted(id.trial));
   absl::Status status = platform::CreateDirectories(directory);
   // The experiment's directory must be durable as well, even if another call created it.
-  if (status.ok()) status = platform::SyncDirectory(directory_);
+  if (status.ok()) status = platform::SyncDirectory(RootOf(id.trial));
   return status;
 }
 
@@ -220,10 +265,11 @@ absl::Status ArtifactStore::Verify(const ArtifactId& id, int64_t size_bytes) {
 absl::Status ArtifactStore::VerifyQuickly(const ArtifactId& id, int64_t size_bytes,
                                           int64_t most_bytes) {
   ASSIGN_OR_RETURN(const std::string path, PathOf(id));
-  ASSIGN_OR_RETURN(const auto status, platform::GetFileStatus(path));
+  ASSIGN_OR_RETURN(const auto status, platform::GetFileStatus(path), UnlessUnmounted(id.trial, _));
   if (size_bytes > 0 && status.size != size_bytes) {
-    return absl::DataLossError(
-        absl::StrCat(path, " has ", status.size, " bytes instead of ", size_bytes));
+    return UnlessUnmounted(
+        id.trial, absl::DataLossError(
+                      absl::StrCat(path, " has ", status.size, " bytes instead of ", size_bytes)));
   }
   const absl::Status damaged =
       absl::DataLossError(absl::StrCat(path, " is damaged: its SHA-256 does not match"));
@@ -241,9 +287,14 @@ absl::Status ArtifactStore::VerifyQuickly(const ArtifactId& id, int64_t size_byt
     hash.Update(chunk);
     return true;
   });
-  if (!read.ok()) return read;
+  if (!read.ok()) return UnlessUnmounted(id.trial, read);
   const bool is_whole = hash.Finish() == id.sha256;
-  RETURN_IF_ERROR(Remember(path, !is_whole));
+  if (!is_whole) {
+    RETURN_IF_ERROR(CheckMounted(id.trial));
+  }
+  if (absl::Status known = Remember(path, !is_whole); !known.ok()) {
+    return UnlessUnmounted(id.trial, known);
+  }
   return is_whole ? absl::OkStatus() : damaged;
 }
 
@@ -253,12 +304,18 @@ absl::Status ArtifactStore::Copy(const ArtifactId& from, const std::string& expe
   ASSIGN_OR_RETURN(const std::string old_path, PathOf(from));
   ASSIGN_OR_RETURN(const std::string path, PathOf(to));
   RETURN_IF_ERROR(Verify(from));
-  ASSIGN_OR_RETURN(const auto file, platform::GetFileStatus(old_path));
+  ASSIGN_OR_RETURN(const auto file, platform::GetFileStatus(old_path),
+                   UnlessUnmounted(from.trial, _));
   absl::Status status = MakeDirectory(to);
   if (status.ok()) status = WriteManifest(path, to, file.size, step);
   if (!status.ok()) return status;
   LENGTHWISE_FAILPOINT_OR_RETURN("artifact.copy.before");
-  if (platform::LinkFile(old_path, path).ok()) return Remember(path);
+  if (platform::LinkFile(old_path, path).ok()) {
+    const absl::Status known = Remember(path);
+    // If the store was unmounted meanwhile, the copy is below its mount point.
+    if (absl::Status mounted = CheckMounted(to.trial); !mounted.ok()) return mounted;
+    return known;
+  }
 
   ASSIGN_OR_RETURN(const std::unique_ptr<Writer> writer, Write(to, file.size, step));
   ASSIGN_OR_RETURN(const std::unique_ptr<Reader> reader, Open(from));
@@ -273,7 +330,9 @@ absl::StatusOr<std::unique_ptr<ArtifactStore::Reader>> ArtifactStore::Open(
     const ArtifactId& id) const {
   ASSIGN_OR_RETURN(const std::string path, PathOf(id));
   platform::Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file.is_open()) return platform::FileError(errno, "open", path);
+  if (!file.is_open()) {
+    return UnlessUnmounted(id.trial, platform::FileError(errno, "open", path));
+  }
   return std::make_unique<Reader>(std::move(file), path);
 }
 
@@ -289,13 +348,47 @@ absl::StatusOr<std::string> ArtifactStore::Reader::Next() {
 }
 
 absl::StatusOr<std::vector<std::string>> ArtifactStore::ListExperiments() const {
-  return platform::ListDirectory(directory_);
+  ASSIGN_OR_RETURN(std::vector<std::string> names, platform::ListDirectory(directory_));
+  if (shared_ == nullptr) return names;
+  RETURN_IF_ERROR(shared_->Check());
+  ASSIGN_OR_RETURN(const auto shared, platform::ListDirectory(shared_->directory()));
+  for (const std::string& name : shared) {
+    if (IsOwnDirectory(absl::StrCat(shared_->directory(), "/", name))) names.push_back(name);
+  }
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
 }
 
-int64_t ArtifactStore::Count(const std::string& experiment, const std::string& trial) const {
-  const absl::StatusOr<std::string> directory = DirectoryOf(experiment, trial);
+absl::StatusOr<ArtifactUsage> ArtifactStore::Usage() const {
+  ASSIGN_OR_RETURN(ArtifactUsage usage, MeasureArtifacts(directory_));
+  if (shared_ == nullptr) return usage;
+  ASSIGN_OR_RETURN(const ArtifactUsage shared, MeasureArtifacts(shared_->directory()));
+  // Afterwards, because a directory that is not mounted measures 0.
+  RETURN_IF_ERROR(shared_->Check());
+  usage.bytes += shared.bytes;
+  usage.artifacts += shared.artifacts;
+  return usage;
+}
+
+absl::StatusOr<ArtifactUsage> ArtifactStore::Usage(const std::string& experiment) const {
+  ASSIGN_OR_RETURN(const std::string path, DirectoryOf(directory_, experiment));
+  ASSIGN_OR_RETURN(ArtifactUsage usage, MeasureArtifacts(path));
+  if (shared_ == nullptr) return usage;
+  ASSIGN_OR_RETURN(const std::string shared_path, DirectoryOf(shared_->directory(), experiment));
+  ASSIGN_OR_RETURN(const ArtifactUsage shared, MeasureArtifacts(shared_path));
+  RETURN_IF_ERROR(shared_->Check());
+  usage.bytes += shared.bytes;
+  usage.artifacts += shared.artifacts;
+  return usage;
+}
+
+absl::StatusOr<int64_t> ArtifactStore::Count(const std::string& experiment,
+                                             const std::string& trial) const {
+  const absl::StatusOr<std::string> directory = DirectoryOf(RootOf(trial), experiment, trial);
   if (!directory.ok()) return 0;
   const auto files = platform::ListDirectory(*directory);
+  RETURN_IF_ERROR(CheckMounted(trial));
   if (!files.ok()) return 0;
   return std::count_if(files->begin(), files->end(),
                        [](const std::string& file) { return absl::EndsWith(file, kSuffix); });
@@ -303,6 +396,7 @@ int64_t ArtifactStore::Count(const std::string& experiment, const std::string& t
 
 absl::Status ArtifactStore::Delete(const ArtifactId& id) {
   ASSIGN_OR_RETURN(const std::string path, PathOf(id));
+  RETURN_IF_ERROR(CheckMounted(id.trial));
   {
     platform::MutexLock lock(mutex_);
     verified_.erase(path);
@@ -314,9 +408,16 @@ absl::Status ArtifactStore::Delete(const ArtifactId& id) {
 
 absl::Status ArtifactStore::KeepOnly(const std::string& experiment, const std::string& trial,
                                      const std::vector<std::string>& sha256s) {
-  ASSIGN_OR_RETURN(const std::string directory, DirectoryOf(experiment, trial));
+  ASSIGN_OR_RETURN(const std::string directory, DirectoryOf(RootOf(trial), experiment, trial));
+  RETURN_IF_ERROR(CheckMounted(trial));
+  const bool is_shared = IsShared(trial);
+  if (is_shared) {
+    ASSIGN_OR_RETURN(const std::string above, DirectoryOf(RootOf(trial), experiment));
+    if (!IsOwnDirectory(above) || !IsOwnDirectory(directory)) return absl::OkStatus();
+  }
   ASSIGN_OR_RETURN(const auto files, platform::ListDirectory(directory));
   for (const std::string& file : files) {
+    if (is_shared && !IsArtifactFile(file)) continue;
     const std::string sha256 = file.substr(0, 64);
     if (absl::EndsWith(file, platform::kTemporarySuffix)) continue;  // its writer deletes it
     if (std::find(sha256s.begin(), sha256s.end(), sha256) != sha256s.end()) continue;
@@ -328,16 +429,43 @@ absl::Status ArtifactStore::KeepOnly(const std::string& experiment, const std::s
   return absl::OkStatus();
 }
 
+void ArtifactStore::ForgetBelow(const std::string& directory) {
+  const std::string prefix = directory + "/";
+  platform::MutexLock lock(mutex_);
+  absl::erase_if(verified_,
+                 [&](const auto& entry) { return absl::StartsWith(entry.first, prefix); });
+}
+
 absl::Status ArtifactStore::DeleteExperiment(const std::string& experiment) {
-  ASSIGN_OR_RETURN(const std::string path, DirectoryOf(experiment));
-  {
-    const std::string prefix = path + "/";
-    platform::MutexLock lock(mutex_);
-    absl::erase_if(verified_,
-                   [&](const auto& entry) { return absl::StartsWith(entry.first, prefix); });
-  }
   LENGTHWISE_FAILPOINT("artifact.tree.before");
-  return platform::DeleteTree(path);
+  RETURN_IF_ERROR(DeleteExperimentIn(directory_, experiment));
+  if (shared_ == nullptr) return absl::OkStatus();
+  RETURN_IF_ERROR(shared_->Check());
+  return DeleteExperimentIn(shared_->directory(), experiment);
+}
+
+absl::Status ArtifactStore::DeleteExperimentIn(const std::string& root,
+                                               const std::string& experiment) {
+  ASSIGN_OR_RETURN(const std::string path, DirectoryOf(root, experiment));
+  ForgetBelow(path);
+  if (shared_ == nullptr || root != shared_->directory()) return platform::DeleteTree(path);
+  if (!IsOwnDirectory(path)) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const auto trials, platform::ListDirectory(path));
+  for (const std::string& trial : trials) {
+    RETURN_IF_ERROR(DeleteTrial(absl::StrCat(path, "/", trial)));
+  }
+  return DeleteIfEmpty(path).status();
+}
+
+absl::Status ArtifactStore::DeleteTrial(const std::string& directory) {
+  if (shared_ == nullptr) return platform::DeleteTree(directory);
+  if (!IsOwnDirectory(directory)) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const auto files, platform::ListDirectory(directory));
+  for (const std::string& file : files) {
+    if (!IsArtifactFile(file) && !IsTemporaryArtifactFile(file)) continue;
+    RETURN_IF_ERROR(platform::DeleteFile(absl::StrCat(directory, "/", file)));
+  }
+  return DeleteIfEmpty(directory).status();
 }
 
 bool ArtifactStore::DeleteUnusedUploads(absl::Duration age) {
@@ -365,7 +493,16 @@ bool ArtifactStore::DeleteUnusedUploads(absl::Duration age) {
 }
 
 absl::StatusOr<bool> ArtifactStore::DeleteSome(const std::string& experiment) {
-  ASSIGN_OR_RETURN(const std::string path, DirectoryOf(experiment));
+  RETURN_IF_ERROR(CheckMounted(""));
+  // Examples are few files, unlike checkpoints.
+  if (shared_ != nullptr) {
+    RETURN_IF_ERROR(DeleteExperimentIn(directory_, experiment));
+  }
+  ASSIGN_OR_RETURN(const std::string path, DirectoryOf(CheckpointsRoot(), experiment));
+  if (shared_ != nullptr && !IsOwnDirectory(path)) {
+    RETURN_IF_ERROR(DeleteExperiment(experiment));
+    return false;
+  }
   std::vector<std::string> trials;
   std::error_code error;
   for (std::filesystem::directory_iterator entry(path, error), end;
@@ -383,7 +520,15 @@ absl::StatusOr<bool> ArtifactStore::DeleteSome(const std::string& experiment) {
       platform::MutexLock lock(mutex_);
       for (const std::string& file : files) verified_.erase(absl::StrCat(directory, "/", file));
     }
-    RETURN_IF_ERROR(platform::DeleteTree(directory));
+    RETURN_IF_ERROR(DeleteTrial(directory));
+  }
+  // Others' files keep directories in a shared store: they must not be tried for ever.
+  if (shared_ != nullptr &&
+      std::all_of(trials.begin(), trials.end(), [&](const std::string& trial) {
+        return std::filesystem::exists(absl::StrCat(path, "/", trial), error);
+      })) {
+    RETURN_IF_ERROR(DeleteExperiment(experiment));
+    return false;
   }
   return true;
 }

@@ -1,4 +1,5 @@
-// ArtifactStore: the bytes of checkpoints and of files of examples, in a directory.
+// ArtifactStore: the bytes of checkpoints and of files of examples, in a directory. Checkpoints may
+// have a directory of their own, on a shared file system.
 //
 //   <directory>/<experiment>/<trial>/<sha256>.safetensors   a checkpoint
 //   <directory>/<experiment>/<trial>/<sha256>.json          its manifest, {"trial", "step",
@@ -26,6 +27,8 @@
 #include "absl/time/time.h"
 #include "platform/descriptors.h"
 #include "platform/mutex.h"
+#include "server/storage/artifact_usage.h"
+#include "server/storage/shared_store.h"
 
 namespace lengthwise::server {
 
@@ -49,7 +52,9 @@ absl::string_view SuffixOf(absl::string_view trial);
 // its contents.
 bool IsLost(const absl::Status& status);
 
-// Thread-safe. Errors are those of platform/files.h, in addition to those named.
+// Thread-safe. Errors are those of platform/files.h, in addition to those named. While a shared
+// store is not mounted, every call that needs it returns UNAVAILABLE: nothing counts as missing or
+// deleted.
 class ArtifactStore {
  public:
   // One artifact being written. Destroyed without Finish, it leaves no file.
@@ -76,8 +81,15 @@ class ArtifactStore {
     const std::string path_;
   };
 
-  // Creates the directory, and deletes files of interrupted writers.
-  static absl::StatusOr<std::unique_ptr<ArtifactStore>> Open(const std::string& directory);
+  // Creates the directory, and deletes files of interrupted writers. With `shared`, checkpoints are
+  // in that store and only files of examples are in `directory`. In a shared store, the only files
+  // deleted are those with names that this class makes, and symbolic links are not followed.
+  static absl::StatusOr<std::unique_ptr<ArtifactStore>> Open(
+      const std::string& directory, std::unique_ptr<SharedStore> shared = nullptr);
+
+  // Path of an artifact below the directory of a store. INVALID_ARGUMENT for ids that cannot be
+  // names.
+  static absl::StatusOr<std::string> PathIn(const std::string& root, const ArtifactId& id);
 
   // INVALID_ARGUMENT for ids that cannot be names.
   absl::StatusOr<std::unique_ptr<Writer>> Write(const ArtifactId& id, int64_t size_bytes,
@@ -103,7 +115,14 @@ class ArtifactStore {
   // Ids of the experiments that have artifacts.
   absl::StatusOr<std::vector<std::string>> ListExperiments() const;
   // Number of a trial's artifacts. 0 for ids that cannot be names.
-  int64_t Count(const std::string& experiment, const std::string& trial) const;
+  absl::StatusOr<int64_t> Count(const std::string& experiment, const std::string& trial) const;
+  // Disk space of all artifacts, or of an experiment's.
+  absl::StatusOr<ArtifactUsage> Usage() const;
+  absl::StatusOr<ArtifactUsage> Usage(const std::string& experiment) const;
+  // Empty without a shared store.
+  std::string shared_directory() const { return shared_ == nullptr ? "" : shared_->directory(); }
+  // True if the trial's artifacts are in a shared store, outside the data directory.
+  bool IsShared(absl::string_view trial) const { return shared_ != nullptr && trial != kDataFiles; }
 
   // OK if there is no such artifact.
   absl::Status Delete(const ArtifactId& id);
@@ -126,18 +145,40 @@ class ArtifactStore {
     bool damaged = false;
   };
 
-  explicit ArtifactStore(std::string directory) : directory_(std::move(directory)) {}
-  absl::StatusOr<std::string> DirectoryOf(absl::string_view experiment) const;
-  absl::StatusOr<std::string> DirectoryOf(absl::string_view experiment,
-                                          absl::string_view trial) const;
+  ArtifactStore(std::string directory, std::unique_ptr<SharedStore> shared)
+      : directory_(std::move(directory)), shared_(std::move(shared)) {}
+  // Directory of the artifacts of such a trial, and of all checkpoints.
+  const std::string& RootOf(absl::string_view trial) const {
+    return IsShared(trial) ? shared_->directory() : directory_;
+  }
+  const std::string& CheckpointsRoot() const { return RootOf(""); }
+  // UNAVAILABLE if the trial's artifacts are in a shared store that is not mounted.
+  absl::Status CheckMounted(absl::string_view trial) const {
+    return IsShared(trial) ? shared_->Check() : absl::OkStatus();
+  }
+  // Returns `status`, or UNAVAILABLE if it says that an artifact is lost and the store is not
+  // mounted.
+  absl::Status UnlessUnmounted(absl::string_view trial, const absl::Status& status) const;
+  static absl::StatusOr<std::string> DirectoryOf(const std::string& root,
+                                                 absl::string_view experiment);
+  static absl::StatusOr<std::string> DirectoryOf(const std::string& root,
+                                                 absl::string_view experiment,
+                                                 absl::string_view trial);
   absl::StatusOr<std::string> PathOf(const ArtifactId& id) const;
   // Creates the trial's directory, durably.
   absl::Status MakeDirectory(const ArtifactId& id);
   absl::Status Remember(const std::string& path, bool damaged = false);
+  // Forgets what was verified below a directory.
+  void ForgetBelow(const std::string& directory);
+  // Deletes the trial's directory. In a shared store, other files in it stay.
+  absl::Status DeleteTrial(const std::string& directory);
+  // Deletes an experiment from a root.
+  absl::Status DeleteExperimentIn(const std::string& root, const std::string& experiment);
 
   friend class ArtifactFileWriter;
 
   const std::string directory_;
+  const std::unique_ptr<SharedStore> shared_;  // null: checkpoints are in directory_
   // Held from the check of an upload's age to the deletion or renewal that depends on it. Acquired
   // before mutex_.
   platform::Mutex uploads_mutex_;

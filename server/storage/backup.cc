@@ -131,9 +131,16 @@ class Maker {
 
   absl::Status TakeArtifacts(const std::string& database) {
     ASSIGN_OR_RETURN(std::vector<BackupManifest::Artifact> named, NamedArtifacts(database));
-    for (const BackupManifest::Artifact& artifact : named) total_ += artifact.size_bytes;
+    manifest_.elsewhere = artifacts_.shared_directory();
+    for (const BackupManifest::Artifact& artifact : named) {
+      if (!artifacts_.IsShared(artifact.id.trial)) total_ += artifact.size_bytes;
+    }
     for (const BackupManifest::Artifact& artifact : named) {
       if (!Tell()) return absl::CancelledError("the backup was cancelled");
+      if (artifacts_.IsShared(artifact.id.trial)) {
+        RETURN_IF_ERROR(List(artifact));
+        continue;
+      }
       const size_t taken = manifest_.artifacts.size();
       RETURN_IF_ERROR(Take(artifact));
       // An artifact that is gone no longer counts for the total.
@@ -143,8 +150,26 @@ class Maker {
         total_ -= artifact.size_bytes;
       }
     }
+    if (!manifest_.elsewhere.empty()) {
+      platform::LogInfo(absl::StrCat("the backup lists ", manifest_.checkpoints_elsewhere.size(),
+                                     " checkpoints and does not contain them: make a snapshot of ",
+                                     manifest_.elsewhere, " now"));
+    }
     Tell();
     return absl::OkStatus();
+  }
+
+  // Lists a checkpoint of the shared store. Its bytes are not read: the store may be large.
+  absl::Status List(const BackupManifest::Artifact& artifact) {
+    const absl::Status there =
+        artifacts_.VerifyQuickly(artifact.id, artifact.size_bytes, /*most_bytes=*/0);
+    if (absl::IsNotFound(there)) return absl::OkStatus();  // as in Take
+    if (absl::IsDataLoss(there)) {
+      platform::LogError(absl::StrCat("not listed in the backup: ", std::string(there.message())));
+      return absl::OkStatus();
+    }
+    if (there.ok()) manifest_.checkpoints_elsewhere.push_back(artifact);
+    return there;
   }
 
   absl::Status Take(const BackupManifest::Artifact& artifact) {
@@ -216,6 +241,41 @@ absl::StatusOr<std::string> MakeBackup(const std::string& data_dir, const std::s
     return status;
   }
   return path;
+}
+
+absl::StatusOr<bool> NamesCheckpoints(const std::string& database) {
+  ASSIGN_OR_RETURN(std::unique_ptr<SqliteConnection> opened,
+                   SqliteConnection::Open(database, /*read_only=*/true));
+  SqliteStatement query =
+      opened->Query("SELECT EXISTS (SELECT 1 FROM trials WHERE checkpoint_step > 0)");
+  const bool names = query.Step() && query.Int(0) != 0;
+  if (!query.status().ok()) return query.status();
+  return names;
+}
+
+absl::Status LogTrialsWithoutCheckpoint(const std::string& database, ArtifactStore& artifacts) {
+  ASSIGN_OR_RETURN(std::vector<BackupManifest::Artifact> named, NamedArtifacts(database));
+  std::erase_if(named, [](const auto& artifact) { return artifact.id.trial == kDataFiles; });
+  absl::Status failed;
+  int64_t count = 0;
+  std::string example;
+  ForEachTrialWithout(
+      named,
+      [&](const BackupManifest::Artifact& artifact) {
+        const absl::Status status =
+            artifacts.VerifyQuickly(artifact.id, artifact.size_bytes, /*most_bytes=*/0);
+        if (!status.ok() && !IsLost(status)) failed = status;
+        return status.ok();
+      },
+      [&](const BackupManifest::Artifact& artifact) {
+        if (++count == 1) example = RelativePath(artifact.id);
+      });
+  if (failed.ok() && count > 0) {
+    platform::LogError(absl::StrCat(count, " trials have no checkpoint in the directory that was ",
+                                    "taken over, such as ", example,
+                                    "; those that have not ended start again"));
+  }
+  return failed;
 }
 
 absl::Status DeleteUnfinishedBackups(const std::string& data_dir) {

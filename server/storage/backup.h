@@ -8,6 +8,10 @@
 //   <backup>/manifest.json     {"format": "lengthwise.backup.1", "create_time",
 //                              "database": {"size_bytes", "sha256"},
 //                              "artifacts": [{"experiment", "trial", "sha256", "size_bytes"}]}
+//
+// A backup of a server with a shared store has the files of examples alone in artifacts/. Its
+// manifest has format "lengthwise.backup.2", the store's directory in "elsewhere", and the
+// checkpoints, as in "artifacts", in "checkpoints_elsewhere".
 #ifndef LENGTHWISE_SERVER_STORAGE_BACKUP_H_
 #define LENGTHWISE_SERVER_STORAGE_BACKUP_H_
 
@@ -45,6 +49,12 @@ using BackupProgress = std::function<bool(int64_t copied, int64_t total)>;
 absl::StatusOr<std::string> MakeBackup(const std::string& data_dir, const std::string& name,
                                        ArtifactStore& artifacts, const BackupProgress& progress);
 
+// True if trials of the database have stored checkpoints.
+absl::StatusOr<bool> NamesCheckpoints(const std::string& database);
+
+// Logs how many trials of the database have checkpoints of which none is in `artifacts`.
+absl::Status LogTrialsWithoutCheckpoint(const std::string& database, ArtifactStore& artifacts);
+
 // Deletes the files of interrupted backups.
 absl::Status DeleteUnfinishedBackups(const std::string& data_dir);
 
@@ -60,9 +70,14 @@ absl::StatusOr<std::vector<BackupDescription>> ListBackups(const std::string& da
 // tokens and event positions continue far beyond the backup's, so that workers and watchers of the
 // server that ran on after the backup cannot be mistaken for those of the restored one.
 //
-// NOT_FOUND if there is no backup; FAILED_PRECONDITION if `data_dir` is not empty; DATA_LOSS names
-// the file that is missing or damaged.
-absl::Status RestoreBackup(const std::string& backup, const std::string& data_dir);
+// `shared` is the directory of the shared store, or empty. Each trial with checkpoints there must
+// have one of the right size.
+//
+// NOT_FOUND if there is no backup; FAILED_PRECONDITION if `data_dir` is not empty, or if the backup
+// needs a shared store or contains what belongs in one; DATA_LOSS names the file that is missing or
+// damaged.
+absl::Status RestoreBackup(const std::string& backup, const std::string& data_dir,
+                           const std::string& shared = "");
 
 }  // namespace lengthwise::server
 

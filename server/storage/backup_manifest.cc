@@ -16,6 +16,8 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr char kFormat[] = "lengthwise.backup.1";
+// With checkpoints elsewhere. Older servers refuse it: they would take them for lost.
+constexpr char kFormatElsewhere[] = "lengthwise.backup.2";
 constexpr absl::string_view kFile = "manifest.json";
 
 // True for a name that stays in its directory.
@@ -36,6 +38,36 @@ std::string Text(const Json& value) { return value.is_string() ? value.get<std::
 
 int64_t Size(const Json& value) { return value.is_number_integer() ? value.get<int64_t>() : -1; }
 
+Json ToJson(const std::vector<BackupManifest::Artifact>& artifacts) {
+  Json list = Json::array();
+  for (const BackupManifest::Artifact& artifact : artifacts) {
+    list.push_back({{"experiment", artifact.id.experiment},
+                    {"trial", artifact.id.trial},
+                    {"sha256", artifact.id.sha256},
+                    {"size_bytes", artifact.size_bytes}});
+  }
+  return list;
+}
+
+// Appends the artifacts of a list. Returns what is damaged, or an empty text.
+std::string AddArtifacts(const Json& list, absl::string_view name,
+                         std::vector<BackupManifest::Artifact>& artifacts) {
+  if (!list.is_array()) return std::string(name);
+  for (const Json& entry : list) {
+    BackupManifest::Artifact artifact = {.id = {.experiment = Text(Member(entry, "experiment")),
+                                                .trial = Text(Member(entry, "trial")),
+                                                .sha256 = Text(Member(entry, "sha256"))},
+                                         .size_bytes = Size(Member(entry, "size_bytes"))};
+    if (!IsName(artifact.id.experiment) || !IsName(artifact.id.trial) ||
+        !platform::IsSha256Hex(artifact.id.sha256) || artifact.size_bytes < 0) {
+      // The error does not print the entry: it may be nested too deeply to print.
+      return absl::StrCat(name, "[", artifacts.size(), "]");
+    }
+    artifacts.push_back(std::move(artifact));
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string RelativePath(const ArtifactId& id) {
@@ -47,18 +79,31 @@ std::string ManifestPath(absl::string_view artifact) {
   return absl::StrCat(artifact.substr(0, artifact.rfind('.')), ".json");
 }
 
+void ForEachTrialWithout(const std::vector<BackupManifest::Artifact>& checkpoints,
+                         const std::function<bool(const BackupManifest::Artifact&)>& is_there,
+                         const std::function<void(const BackupManifest::Artifact&)>& lacks) {
+  for (size_t i = 0; i < checkpoints.size();) {
+    const BackupManifest::Artifact& first = checkpoints[i];
+    bool any = false;
+    for (; i < checkpoints.size() && checkpoints[i].id.experiment == first.id.experiment &&
+           checkpoints[i].id.trial == first.id.trial;
+         ++i) {
+      any = any || is_there(checkpoints[i]);
+    }
+    if (!any) lacks(first);
+  }
+}
+
 absl::Status WriteManifest(const std::string& backup, const BackupManifest& manifest) {
   Json json = {
-      {"format", kFormat},
+      {"format", manifest.elsewhere.empty() ? kFormat : kFormatElsewhere},
       {"create_time",
        absl::FormatTime(absl::RFC3339_full, manifest.create_time, absl::UTCTimeZone())},
       {"database", {{"size_bytes", manifest.database_bytes}, {"sha256", manifest.database_sha256}}},
-      {"artifacts", Json::array()}};
-  for (const BackupManifest::Artifact& artifact : manifest.artifacts) {
-    json["artifacts"].push_back({{"experiment", artifact.id.experiment},
-                                 {"trial", artifact.id.trial},
-                                 {"sha256", artifact.id.sha256},
-                                 {"size_bytes", artifact.size_bytes}});
+      {"artifacts", ToJson(manifest.artifacts)}};
+  if (!manifest.elsewhere.empty()) {
+    json["elsewhere"] = manifest.elsewhere;
+    json["checkpoints_elsewhere"] = ToJson(manifest.checkpoints_elsewhere);
   }
   return platform::WriteFileAtomically(absl::StrCat(backup, "/", kFile), json.dump(1) + "\n");
 }
@@ -70,8 +115,9 @@ absl::StatusOr<BackupManifest> ReadManifest(const std::string& backup) {
   const auto damaged = [&](absl::string_view what) {
     return absl::DataLossError(absl::StrCat(path, " is damaged: ", what));
   };
-  if (Text(Member(json, "format")) != kFormat) {
-    return damaged(absl::StrCat("it is not of format ", kFormat));
+  const std::string format = Text(Member(json, "format"));
+  if (format != kFormat && format != kFormatElsewhere) {
+    return damaged(absl::StrCat("it is not of format ", kFormat, " or ", kFormatElsewhere));
   }
   BackupManifest manifest;
   std::string error;
@@ -85,20 +131,16 @@ absl::StatusOr<BackupManifest> ReadManifest(const std::string& backup) {
   if (manifest.database_bytes < 0 || !platform::IsSha256Hex(manifest.database_sha256)) {
     return damaged("database");
   }
-  const Json& artifacts = Member(json, "artifacts");
-  if (!artifacts.is_array()) return damaged("artifacts");
-  for (const Json& entry : artifacts) {
-    BackupManifest::Artifact artifact = {.id = {.experiment = Text(Member(entry, "experiment")),
-                                                .trial = Text(Member(entry, "trial")),
-                                                .sha256 = Text(Member(entry, "sha256"))},
-                                         .size_bytes = Size(Member(entry, "size_bytes"))};
-    if (!IsName(artifact.id.experiment) || !IsName(artifact.id.trial) ||
-        !platform::IsSha256Hex(artifact.id.sha256) || artifact.size_bytes < 0) {
-      // The error does not print the entry: it may be nested too deeply to print.
-      return damaged(absl::StrCat("artifacts[", manifest.artifacts.size(), "]"));
-    }
-    manifest.artifacts.push_back(std::move(artifact));
+  std::string wrong = AddArtifacts(Member(json, "artifacts"), "artifacts", manifest.artifacts);
+  if (wrong.empty() && format == kFormatElsewhere) {
+    manifest.elsewhere = Text(Member(json, "elsewhere"));
+    if (manifest.elsewhere.empty()) wrong = "elsewhere";
   }
+  if (wrong.empty() && format == kFormatElsewhere) {
+    wrong = AddArtifacts(Member(json, "checkpoints_elsewhere"), "checkpoints_elsewhere",
+                         manifest.checkpoints_elsewhere);
+  }
+  if (!wrong.empty()) return damaged(wrong);
   return manifest;
 }
 

@@ -3,6 +3,7 @@
 #define LENGTHWISE_SERVER_STORAGE_BACKUP_MANIFEST_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -24,11 +25,20 @@ struct BackupManifest {
   int64_t database_bytes = 0;
   std::string database_sha256;
   std::vector<Artifact> artifacts;
+  // The directory of checkpoints that are not part of the backup, and these; empty if all are.
+  std::string elsewhere;
+  std::vector<Artifact> checkpoints_elsewhere;
 };
 
 // Paths relative to a data directory or a backup: of an artifact, and of the manifest beside it.
 std::string RelativePath(const ArtifactId& id);
 std::string ManifestPath(absl::string_view artifact);
+
+// Calls `lacks` with the first checkpoint of each trial of which none `is_there`. The checkpoints
+// of a trial must be next to each other.
+void ForEachTrialWithout(const std::vector<BackupManifest::Artifact>& checkpoints,
+                         const std::function<bool(const BackupManifest::Artifact&)>& is_there,
+                         const std::function<void(const BackupManifest::Artifact&)>& lacks);
 
 absl::Status WriteManifest(const std::string& backup, const BackupManifest& manifest);
 

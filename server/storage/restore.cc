@@ -13,6 +13,7 @@
 #include "platform/status_macros.h"
 #include "server/storage/backup.h"
 #include "server/storage/backup_manifest.h"
+#include "server/storage/shared_store.h"
 #include "server/storage/sqlite_connection.h"
 #include "server/storage/sqlite_copy.h"
 #include "server/storage/sqlite_schema.h"
@@ -81,15 +82,55 @@ absl::Status Copy(const std::string& backup, const BackupManifest& manifest,
                          manifest.database_bytes, manifest.database_sha256);
   }
   if (status.ok()) status = CopyTokens(backup, directory);
+  if (status.ok() && !manifest.elsewhere.empty()) status = RequireSharedStore(directory);
   if (status.ok()) status = CheckDatabase(database);
   if (status.ok()) status = LeaveOutNumbers(database);
   if (status.ok()) status = platform::SyncFileSystem(directory);
   return status;
 }
 
+// Checks that the backup and the choice of a shared store match, and that the store has a
+// checkpoint of each trial.
+absl::Status CheckElsewhere(const std::string& backup, const BackupManifest& manifest,
+                            const std::string& shared) {
+  if (shared.empty()) {
+    if (manifest.elsewhere.empty()) return absl::OkStatus();
+    return absl::FailedPreconditionError(absl::StrCat(
+        backup, " does not contain the checkpoints, which were in ", manifest.elsewhere,
+        "; add --artifacts with that directory or a snapshot of it, and --take_over_artifacts"));
+  }
+  for (const BackupManifest::Artifact& artifact : manifest.artifacts) {
+    if (artifact.id.trial == kDataFiles) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat(backup,
+                     " contains checkpoints; restore it without --artifacts, and move them "
+                     "as docs/checkpoint_stores.md describes"));
+  }
+  int64_t count = 0;
+  std::string example;
+  ForEachTrialWithout(
+      manifest.checkpoints_elsewhere,
+      [&](const BackupManifest::Artifact& artifact) {
+        const auto path = ArtifactStore::PathIn(shared, artifact.id);
+        if (!path.ok()) return false;
+        const auto file = platform::GetFileStatus(*path);
+        return file.ok() && file->size == artifact.size_bytes;
+      },
+      [&](const BackupManifest::Artifact& artifact) {
+        if (++count == 1) example = RelativePath(artifact.id);
+      });
+  if (count == 0) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(
+      shared, " has no checkpoint of ", count, " trials of the backup, such as ", example,
+      "; mount it or bring back its snapshot, or give these trials up: delete their entries from "
+      "checkpoints_elsewhere in ",
+      backup, "/manifest.json"));
+}
+
 }  // namespace
 
-absl::Status RestoreBackup(const std::string& backup, const std::string& data_dir) {
+absl::Status RestoreBackup(const std::string& backup, const std::string& data_dir,
+                           const std::string& shared) {
   const absl::StatusOr<BackupManifest> manifest = ReadManifest(backup);
   if (absl::IsNotFound(manifest.status())) {
     return absl::NotFoundError(absl::StrCat("there is no backup in ", backup, ": ",
@@ -102,6 +143,7 @@ absl::Status RestoreBackup(const std::string& backup, const std::string& data_di
         absl::StrCat(data_dir, " is not empty (", present.front(),
                      "); a backup is restored into a new or empty data directory"));
   }
+  RETURN_IF_ERROR(CheckElsewhere(backup, *manifest, shared));
   const std::string target(absl::StripSuffix(data_dir, "/"));
   const std::string unfinished = absl::StrCat(target, ".restoring");
   absl::Status status = platform::DeleteTree(unfinished);
@@ -111,10 +153,13 @@ absl::Status RestoreBackup(const std::string& backup, const std::string& data_di
     platform::DeleteTree(unfinished).IgnoreError();
     return status;
   }
-  platform::LogInfo(absl::StrCat("restored ", backup, " of ",
-                                 absl::FormatTime(manifest->create_time, absl::UTCTimeZone()), ": ",
-                                 manifest->artifacts.size(), " artifacts, database of ",
-                                 manifest->database_bytes, " bytes"));
+  platform::LogInfo(absl::StrCat(
+      "restored ", backup, " of ", absl::FormatTime(manifest->create_time, absl::UTCTimeZone()),
+      ": ", manifest->artifacts.size(), " artifacts, database of ", manifest->database_bytes,
+      " bytes",
+      manifest->elsewhere.empty() ? ""
+                                  : absl::StrCat(", ", manifest->checkpoints_elsewhere.size(),
+                                                 " checkpoints in ", shared)));
   return absl::OkStatus();
 }
 

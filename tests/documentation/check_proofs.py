@@ -27,7 +27,7 @@ def has_target(package, name):
         return False
     text = build_file.read_text()
     # Matches a target declared by name, as a pattern in a list comprehension, or by its source.
-    patterns = [re.escape(word).replace("%s", r"\w+") for word in re.findall(r'name = "([\w%]+)"', text)]
+    patterns = [re.escape(word).replace("%s", r"\w*") for word in re.findall(r'name = "([\w%]+)"', text)]
     listed = f'"{name}"' in text or f'"{name.removesuffix("_test")}"' in text
     return (any(re.fullmatch(pattern, name) for pattern in patterns)
             or listed and pathlib.Path(package, name + ".cc").exists())

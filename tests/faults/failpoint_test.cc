@@ -256,8 +256,8 @@ void Scenario::CheckBackup() {
   const auto found = platform::ListDirectory(backups);
   Expect(found.ok() && *found == std::vector<std::string>({"whole"}),
          "backups: " + (found.ok() ? absl::StrJoin(*found, ", ") : found.status().ToString()));
-  const absl::Status restored =
-      server::RestoreBackup(backups + "/whole", fleet_.directory() + "/restored");
+  const absl::Status restored = server::RestoreBackup(
+      backups + "/whole", fleet_.directory() + "/restored", fleet_.shared_directory());
   Expect(restored.ok(), "restoring: " + restored.ToString());
 }
 
@@ -294,7 +294,13 @@ void Scenario::CheckArtifacts(const std::vector<std::string>& experiments) {
       }
     }
   }
-  const std::filesystem::path root = fleet_.data_directory() + "/artifacts";
+  const bool is_shared = !fleet_.shared_directory().empty();
+  if (is_shared) {
+    expected.insert("lengthwise_store.json");
+    expected.insert("lengthwise_store.lock");
+  }
+  const std::filesystem::path root =
+      is_shared ? fleet_.shared_directory() : fleet_.data_directory() + "/artifacts";
   std::set<std::string> found;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
     if (entry.is_regular_file()) found.insert(entry.path().lexically_relative(root).string());
@@ -399,8 +405,10 @@ TEST(FailpointTest, FullDiskAtAnyFailpointBreaksNoPromise) {
     if (failpoint.can_fail && !failpoint.of_worker) failpoints.push_back(failpoint);
   }
   // Uses the second hit where there is one. The first is on the way to the ready file, where a full
-  // disk ends the server and the restarted one succeeds.
-  PlayAll("full", failpoints, 2 * Hit(), /*dies=*/false);
+  // disk ends the server and the restarted one succeeds. With a shared store, its keys are before
+  // that.
+  const bool is_shared = std::getenv("LENGTHWISE_TEST_SHARED_PATH") != nullptr;
+  PlayAll("full", failpoints, (is_shared ? 3 : 2) * Hit(), /*dies=*/false);
 }
 
 }  // namespace

@@ -53,6 +53,11 @@ Fleet::Fleet(Options options) : options_(std::move(options)) {
   std::filesystem::create_directories(options_.directory);
 }
 
+std::string Fleet::shared_directory() const {
+  if (std::getenv("LENGTHWISE_TEST_SHARED_PATH") == nullptr) return "";
+  return std::filesystem::absolute(options_.directory + "/store").string();
+}
+
 bool Fleet::StartServer(const Environment& environment) {
   const std::string ready_file = options_.directory + "/ready";
   const std::string log = options_.directory + "/server.log";
@@ -60,12 +65,23 @@ bool Fleet::StartServer(const Environment& environment) {
   const absl::Time deadline = absl::Now() + kPatience;
   while (!std::filesystem::exists(ready_file)) {
     const size_t logged = Contents(log).size();
-    server_ = Start(
-        {options_.server_program, "--listen", address_.empty() ? "127.0.0.1:0" : address_,
-         "--metrics_listen", "127.0.0.1:0", "--data_dir", data_directory(), "--ready_file",
-         ready_file, "--heartbeat_interval", absl::FormatDuration(options_.heartbeat_interval),
-         "--lease_duration", absl::FormatDuration(options_.lease_duration)},
-        environment, log);
+    std::vector<std::string> command = {options_.server_program,
+                                        "--listen",
+                                        address_.empty() ? "127.0.0.1:0" : address_,
+                                        "--metrics_listen",
+                                        "127.0.0.1:0",
+                                        "--data_dir",
+                                        data_directory(),
+                                        "--ready_file",
+                                        ready_file,
+                                        "--heartbeat_interval",
+                                        absl::FormatDuration(options_.heartbeat_interval),
+                                        "--lease_duration",
+                                        absl::FormatDuration(options_.lease_duration)};
+    if (!shared_directory().empty()) {
+      command.insert(command.end(), {"--artifacts", shared_directory()});
+    }
+    server_ = Start(std::move(command), environment, log);
     // WaitFor returns early only when the process has ended.
     bool has_ended = false;
     while (!has_ended && !std::filesystem::exists(ready_file)) {

@@ -75,6 +75,9 @@ class Fleet {
   const std::string& address() const { return address_; }
   const std::string& directory() const { return options_.directory; }
   std::string data_directory() const { return options_.directory + "/data"; }
+  // The server's --artifacts. Empty unless the environment variable LENGTHWISE_TEST_SHARED_PATH is
+  // set, so that suites run on both kinds of store.
+  std::string shared_directory() const;
 
  private:
   using Process = std::unique_ptr<platform::ChildProcess>;

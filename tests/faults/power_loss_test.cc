@@ -601,7 +601,7 @@ TEST(FullDiskTest, DeletedFilesGoOnceThereIsSpace) {
   coordinator.Create("sort", 1, 1);
   ASSERT_TRUE(coordinator.Cancel("experiments/sort-1").ok());
   const std::string other = coordinator.Create("other", 1, 1) + "/trials/lr0-seed0";
-  const std::string artifacts = disk.directory() + "/data/artifacts/sort-1";
+  const std::string artifacts = coordinator.artifacts_dir() + "/sort-1";
   for (int i = 0; i < 120; ++i) {
     std::filesystem::create_directories(absl::StrCat(artifacts, "/trial", i));
   }
