@@ -126,7 +126,7 @@ TEST(TransductionExamplesTest, RefusalsSayWhatIsAccepted) {
   // Operators alternate with numbers, so inputs have odd lengths.
   const auto arithmetic = Create("modular_arithmetic");
   EXPECT_THAT(Refusal(*arithmetic, {0, 0, 0, 0}), HasSubstr("4 tokens"));
-  EXPECT_THAT(Refusal(*arithmetic, {0, 0, 0, 0}), HasSubstr("has 3"));
+  EXPECT_THAT(Refusal(*arithmetic, {0, 0, 0, 0}), HasSubstr("it has is 3"));
 }
 
 }  // namespace

@@ -532,7 +532,7 @@ TEST(PackRunnerTest, ModelsLearn) {
 TEST(PackRunnerTest, MissingDeviceErrorListsDevices) {
   const auto runner = CreatePackRunner({.device = "cuda:7777"});
   EXPECT_EQ(runner.status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(runner.status().message(), HasSubstr("there is cpu"));
+  EXPECT_THAT(runner.status().message(), HasSubstr("available: cpu"));
 }
 
 TEST(PackRunnerTest, CpuPacksHaveOneTrial) {
