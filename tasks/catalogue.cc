@@ -11,25 +11,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "tasks/addition/addition.h"
-#include "tasks/chomsky/binary_operation.h"
-#include "tasks/chomsky/bucket_sort.h"
-#include "tasks/chomsky/compute_sqrt.h"
-#include "tasks/chomsky/cycle_navigation.h"
-#include "tasks/chomsky/duplicate_string.h"
-#include "tasks/chomsky/even_pairs.h"
-#include "tasks/chomsky/missing_duplicate_string.h"
-#include "tasks/chomsky/modular_arithmetic.h"
-#include "tasks/chomsky/modular_arithmetic_brackets.h"
-#include "tasks/chomsky/odds_first.h"
-#include "tasks/chomsky/parity_check.h"
-#include "tasks/chomsky/reverse_string.h"
-#include "tasks/chomsky/solve_equation.h"
-#include "tasks/chomsky/stack_manipulation.h"
+#include "tasks/all_tasks.h"
 #include "tasks/examples/entries.h"
-#include "tasks/latin_square/latin_square.h"
-#include "tasks/numeric/algorithmic.h"
-#include "tasks/numeric/relational_query.h"
 
 namespace lengthwise::tasks {
 namespace {
@@ -43,29 +26,9 @@ size_t Rank(const TaskEntry& entry) {
 
 std::vector<const TaskEntry*> AllTasks() {
   std::vector<const TaskEntry*> entries = {
-      &chomsky::BinaryAddition(),
-      &chomsky::BinaryMultiplication(),
-      &chomsky::BucketSort(),
-      &chomsky::ComputeSqrt(),
-      &chomsky::CycleNavigation(),
-      &chomsky::DuplicateString(),
-      &chomsky::EvenPairs(),
-      &chomsky::MissingDuplicateString(),
-      &chomsky::ModularArithmetic(),
-      &chomsky::ModularArithmeticBrackets(),
-      &chomsky::OddsFirst(),
-      &chomsky::ParityCheck(),
-      &chomsky::ReverseString(),
-      &chomsky::SolveEquation(),
-      &chomsky::StackManipulation(),
-      &latin_square::LatinSquare(),
-      &numeric::CumulativeMaxSumSubarray(),
-      &numeric::CumulativeMedian(),
-      &numeric::CumulativeMin(),
-      &numeric::CumulativeSum(),
-      &numeric::RelationalQuery(),
-      &numeric::Sorting(),
-      &addition::DecimalAddition(),
+#define LENGTHWISE_ENTRY(family, name) &family::name(),
+      LENGTHWISE_TASKS(LENGTHWISE_ENTRY)
+#undef LENGTHWISE_ENTRY
   };
   std::sort(entries.begin(), entries.end(), [](const TaskEntry* a, const TaskEntry* b) {
     return std::forward_as_tuple(Rank(*a), a->name) < std::forward_as_tuple(Rank(*b), b->name);

@@ -1,4 +1,4 @@
-// All tasks by name. A new task is one file and one line in catalogue.cc (recipe: CONTRIBUTING.md).
+// All tasks by name. A new task is one file and one line in all_tasks.h (recipe: CONTRIBUTING.md).
 #ifndef LENGTHWISE_TASKS_CATALOGUE_H_
 #define LENGTHWISE_TASKS_CATALOGUE_H_
 

@@ -8,7 +8,7 @@
 
 #include "catalogue/entry.h"
 #include "gtest/gtest.h"
-#include "tasks/addition/addition.h"
+#include "tasks/all_tasks.h"
 
 namespace lengthwise::tasks {
 namespace {

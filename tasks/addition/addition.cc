@@ -1,5 +1,3 @@
-#include "tasks/addition/addition.h"
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "tasks/addition/format.h"
 #include "tasks/addition/vocabulary.h"
+#include "tasks/all_tasks.h"
 #include "tasks/text_task.h"
 
 namespace lengthwise::tasks::addition {

@@ -1,5 +1,3 @@
-#include "tasks/addition/addition.h"
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -14,6 +12,7 @@
 #include "gtest/gtest.h"
 #include "tasks/addition/format.h"
 #include "tasks/addition/vocabulary.h"
+#include "tasks/all_tasks.h"
 #include "tasks/chomsky/chi_squared.h"
 #include "tasks/text_task.h"
 

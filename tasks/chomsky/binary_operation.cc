@@ -1,10 +1,9 @@
-#include "tasks/chomsky/binary_operation.h"
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 
+#include "tasks/all_tasks.h"
 #include "tasks/chomsky/binary_number.h"
 #include "tasks/chomsky/terminator.h"
 #include "tasks/chomsky/uniform_tokens.h"

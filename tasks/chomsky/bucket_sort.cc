@@ -1,11 +1,10 @@
-#include "tasks/chomsky/bucket_sort.h"
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 
 #include "absl/container/inlined_vector.h"
+#include "tasks/all_tasks.h"
 #include "tasks/chomsky/uniform_tokens.h"
 #include "tasks/chomsky/vocabulary.h"
 

@@ -1,9 +1,8 @@
-#include "tasks/chomsky/compute_sqrt.h"
-
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 
+#include "tasks/all_tasks.h"
 #include "tasks/chomsky/binary_number.h"
 
 namespace lengthwise::tasks::chomsky {

@@ -1,8 +1,7 @@
-#include "tasks/chomsky/cycle_navigation.h"
-
 #include <cstdint>
 #include <memory>
 
+#include "tasks/all_tasks.h"
 #include "tasks/chomsky/uniform_tokens.h"
 
 namespace lengthwise::tasks::chomsky {

@@ -1,9 +1,8 @@
-#include "tasks/chomsky/even_pairs.h"
-
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 
+#include "tasks/all_tasks.h"
 #include "tasks/chomsky/uniform_tokens.h"
 
 namespace lengthwise::tasks::chomsky {

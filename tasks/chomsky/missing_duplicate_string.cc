@@ -1,10 +1,9 @@
-#include "tasks/chomsky/missing_duplicate_string.h"
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 
+#include "tasks/all_tasks.h"
 #include "tasks/chomsky/uniform_tokens.h"
 
 namespace lengthwise::tasks::chomsky {

@@ -1,9 +1,8 @@
-#include "tasks/chomsky/modular_arithmetic.h"
-
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 
+#include "tasks/all_tasks.h"
 #include "tasks/chomsky/modulus.h"
 
 namespace lengthwise::tasks::chomsky {

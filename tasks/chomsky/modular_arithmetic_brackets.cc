@@ -1,8 +1,7 @@
-#include "tasks/chomsky/modular_arithmetic_brackets.h"
-
 #include <cstdint>
 #include <memory>
 
+#include "tasks/all_tasks.h"
 #include "tasks/chomsky/arithmetic_expression.h"
 #include "tasks/chomsky/modulus.h"
 

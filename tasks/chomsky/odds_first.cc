@@ -1,9 +1,8 @@
-#include "tasks/chomsky/odds_first.h"
-
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 
+#include "tasks/all_tasks.h"
 #include "tasks/chomsky/uniform_tokens.h"
 #include "tasks/chomsky/vocabulary.h"
 

@@ -1,9 +1,8 @@
-#include "tasks/chomsky/parity_check.h"
-
 #include <cstdint>
 #include <memory>
 #include <numeric>
 
+#include "tasks/all_tasks.h"
 #include "tasks/chomsky/uniform_tokens.h"
 
 namespace lengthwise::tasks::chomsky {

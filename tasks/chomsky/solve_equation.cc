@@ -1,10 +1,9 @@
-#include "tasks/chomsky/solve_equation.h"
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 
+#include "tasks/all_tasks.h"
 #include "tasks/chomsky/arithmetic_expression.h"
 #include "tasks/chomsky/modulus.h"
 

@@ -1,10 +1,9 @@
-#include "tasks/chomsky/stack_manipulation.h"
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 
+#include "tasks/all_tasks.h"
 #include "tasks/chomsky/terminator.h"
 #include "tasks/chomsky/uniform_tokens.h"
 

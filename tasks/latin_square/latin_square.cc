@@ -1,5 +1,3 @@
-#include "tasks/latin_square/latin_square.h"
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -17,6 +15,7 @@
 #include "platform/mutex.h"
 #include "platform/status_macros.h"
 #include "random/stream.h"
+#include "tasks/all_tasks.h"
 #include "tasks/latin_square/generator.h"
 #include "tasks/latin_square/puzzle_file.h"
 #include "tasks/puzzles.h"

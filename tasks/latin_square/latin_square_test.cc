@@ -1,7 +1,5 @@
 // Checks the generated sets, at the paper's sizes, against the paper's description of its data
 // (sections 2.1 and 2.2).
-#include "tasks/latin_square/latin_square.h"
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -16,6 +14,7 @@
 #include "catalogue/entry.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tasks/all_tasks.h"
 #include "tasks/latin_square/completions.h"
 #include "tasks/puzzles.h"
 

@@ -1,5 +1,3 @@
-#include "tasks/numeric/algorithmic.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -12,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "tasks/all_tasks.h"
 #include "tasks/numeric/in_domain_probability.h"
 #include "tasks/numeric/value_range.h"
 #include "tasks/regression.h"

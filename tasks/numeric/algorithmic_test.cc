@@ -1,5 +1,3 @@
-#include "tasks/numeric/algorithmic.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -9,6 +7,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "tasks/all_tasks.h"
 #include "tasks/chomsky/chi_squared.h"
 #include "tasks/numeric/drawn_vector.h"
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "gtest/gtest.h"
-#include "tasks/numeric/algorithmic.h"
+#include "tasks/all_tasks.h"
 #include "tasks/numeric/drawn_vector.h"
 
 namespace lengthwise::tasks::numeric {

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
+#include "tasks/all_tasks.h"
 #include "tasks/numeric/value_range.h"
 #include "tasks/regression.h"
 

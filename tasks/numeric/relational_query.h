@@ -1,4 +1,4 @@
-// Queries over a list of named numbers: inputs mix text and numbers.
+// Samples of the relational query task as text. Their inputs mix text and numbers.
 #ifndef LENGTHWISE_TASKS_NUMERIC_RELATIONAL_QUERY_H_
 #define LENGTHWISE_TASKS_NUMERIC_RELATIONAL_QUERY_H_
 
@@ -6,12 +6,8 @@
 #include <string>
 
 #include "absl/types/span.h"
-#include "tasks/entry.h"
 
 namespace lengthwise::tasks::numeric {
-
-// The task has the kind TaskKind::kRegression. Its samples have tokens.
-const TaskEntry& RelationalQuery();
 
 // Formats a sample's rows: "Cat2 3.45 Cat5 1.23 ... Find min of categories Cat5 and Cat20". The
 // category after "Cat" is a single token, shown as its number. Omits the scratchpad.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "tasks/all_tasks.h"
 #include "tasks/chomsky/chi_squared.h"
 #include "tasks/numeric/drawn_vector.h"
 

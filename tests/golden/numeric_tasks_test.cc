@@ -10,7 +10,7 @@
 #include "catalogue/entry.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
-#include "tasks/numeric/algorithmic.h"
+#include "tasks/all_tasks.h"
 #include "tasks/numeric/scores.h"
 #include "tasks/numeric/value_range.h"
 #include "tasks/regression.h"
