@@ -1,5 +1,5 @@
-// Runs commands as a user types them against a server in this process: a real one on a temporary
-// data directory, or client/connection/fake_server.h for answers that a real one never gives.
+// Runs commands as a user types them against a real server in this process, on a temporary data
+// directory. FaultyServer also gives answers that a real one never gives.
 #ifndef LENGTHWISE_CLIENT_COMMANDS_COMMANDS_FIXTURE_H_
 #define LENGTHWISE_CLIENT_COMMANDS_COMMANDS_FIXTURE_H_
 
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "client/commands/program.h"
-#include "client/connection/fake_server.h"
+#include "client/connection/faulty_server.h"
 #include "gtest/gtest.h"
 
 namespace lengthwise::client {
@@ -54,7 +54,7 @@ class CommandsTestOn : public testing::Test {
   std::string err_;
 };
 
-using CommandsTest = CommandsTestOn<FakeServer>;
+using CommandsTest = CommandsTestOn<FaultyServer>;
 
 }  // namespace lengthwise::client
 

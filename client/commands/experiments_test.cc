@@ -4,6 +4,7 @@
 #include "client/commands/commands_fixture.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "proto/rpc_details.pb.h"
 
 namespace lengthwise::client {
 namespace {
@@ -14,7 +15,7 @@ using ::testing::StartsWith;
 TEST_F(CommandsTest, SubmitsTheTextOnceWithARequestId) {
   EXPECT_EQ(Run({"submit", File("e.yaml", kSpecification), "--owner", "ada"}), kSuccess);
   EXPECT_THAT(out_, StartsWith("Submitted e-1: 6 trials in 2 packs\n  lengthwise watch e-1"));
-  const auto requests = server_.create_requests();
+  const auto requests = server_.Requests<v1::CreateExperimentRequest>("CreateExperiment");
   ASSERT_EQ(requests.size(), 1u);
   EXPECT_EQ(requests[0].specification_text().text(), kSpecification);
   EXPECT_EQ(requests[0].owner(), "ada");
@@ -22,10 +23,18 @@ TEST_F(CommandsTest, SubmitsTheTextOnceWithARequestId) {
 }
 
 TEST_F(CommandsTest, AdvisesUpgradeOfServerWithoutEncoding) {
-  // The server rejects a comment that this client ignores.
-  const std::string path = File("e.yaml", absl::StrCat(kSpecification, "# rotery\n"));
+  google::rpc::BadRequest mistakes;
+  auto& mistake = *mistakes.add_field_violations();
+  mistake.set_field("encodings[1]");
+  mistake.set_description("unknown encoding \"sin_cos\"");
+  google::rpc::Status details;
+  details.set_code(grpc::StatusCode::INVALID_ARGUMENT);
+  details.add_details()->PackFrom(mistakes);
+  server_.RefuseAlways("CreateExperiment", {grpc::StatusCode::INVALID_ARGUMENT, "a mistake",
+                                            details.SerializeAsString()});
+  const std::string path = File("e.yaml", kSpecification);
   EXPECT_EQ(Run({"submit", path}), kUsage);
-  EXPECT_THAT(err_, HasSubstr("encodings[1]: unknown encoding \"rotery\""));
+  EXPECT_THAT(err_, HasSubstr("encodings[1]: unknown encoding \"sin_cos\""));
   EXPECT_THAT(err_, HasSubstr("This client accepts " + path +
                               ": the server is of an older "
                               "release; upgrade the server"));
@@ -35,26 +44,33 @@ TEST_F(CommandsTest, DryRunSubmitsNothing) {
   EXPECT_EQ(Run({"submit", File("e.yaml", kSpecification), "--dry-run"}), kSuccess);
   EXPECT_THAT(out_, HasSubstr("e: 6 trials in 2 packs; nothing was submitted\n"));
   EXPECT_THAT(out_, HasSubstr("Estimated time: unknown: no trials of the same"));
-  EXPECT_TRUE(server_.create_requests().empty());
+  EXPECT_TRUE(server_.real().core().reads().ListExperiments({})->experiments().empty());
 }
 
 TEST_F(CommandsTest, ShowsTrialWithUnreadableHistory) {
-  server_.AddExperiment("e-1", {"none"});
+  server_.real().Submit("e", {"none"});
+  server_.RefuseAlways("WatchExperiment", {grpc::StatusCode::INTERNAL, "broken page"});
   EXPECT_EQ(Run({"show", "e/0"}), kSuccess);
   EXPECT_THAT(out_, HasSubstr("history       cannot be read: "));
 }
 
 TEST_F(CommandsTest, ShowsParametersInTheOrderOfTheirNames) {
-  server_.AddExperiment("e-1", {"none"});
-  v1::TrialSpecification specification;
-  specification.mutable_network()->set_name("encoder");
+  server_.real().Submit("e", {"none"});
+  // No network has so many.
+  v1::Component network;
+  network.set_name("encoder");
   std::string sorted;
   for (int i = 29; i >= 10; --i) {
     const std::string name = absl::StrCat("p", i);
-    (*specification.mutable_network()->mutable_parameters())[name].set_number_value(i);
+    (*network.mutable_parameters())[name].set_number_value(i);
     sorted = absl::StrCat(name, "=", i, sorted.empty() ? "" : ", ", sorted);
   }
-  server_.SetSpecification("experiments/e-1/trials/bucket_sort-none", specification);
+  server_.Edit<v1::Trial>("GetTrial", [&](v1::Trial& trial) {
+    *trial.mutable_specification()->mutable_network() = network;
+  });
+  server_.Edit<v1::ListTrialsResponse>("ListTrials", [&](v1::ListTrialsResponse& trials) {
+    *trials.mutable_trials(0)->mutable_specification()->mutable_network() = network;
+  });
   EXPECT_EQ(Run({"show", "e/0"}), kSuccess);
   const std::string shown =
       absl::StrJoin(absl::StrSplit(out_, absl::ByAnyChar(" \n"), absl::SkipEmpty()), " ");

@@ -20,14 +20,14 @@ using ::testing::Not;
 // Sets a title, clears the screen, changes the colour, overwrites a line, and has a C1 CSI and a
 // bidi override.
 constexpr char kHostile[] = "\x1b]0;title\x07\x1b[2J\x1b[31m\rover\u009b2J\u202Etxt";
-constexpr char kTrial[] = "experiments/e-1/trials/bucket_sort-none";
+constexpr char kTrial[] = "experiments/e-1/trials/bucket_sort-encoder-none-lr0.001-seed0";
 
 class HostileTextTest : public CommandsTest {
  protected:
   HostileTextTest() {
     setenv("LENGTHWISE_CONFIG", "", 1);
-    server_.AddExperiment("e-1", {"none"});
-    server_.SetText("experiments/e-1", kHostile);
+    server_.real().Submit("e", {"none"});
+    SetText(kHostile);
 
     v1::Worker worker;
     worker.set_worker_id(absl::StrCat("n07", kHostile));
@@ -35,9 +35,12 @@ class HostileTextTest : public CommandsTest {
     worker.mutable_provenance()->set_host(kHostile);
     worker.mutable_provenance()->set_kernels(kHostile);
     worker.add_trials(absl::StrCat(kTrial, kHostile));
-    server_.AddWorker(worker);
+    v1::ListWorkersResponse workers;
+    *workers.add_workers() = worker;
+    server_.AnswerAlways("ListWorkers", workers);
 
-    v1::QueryLengthAccuraciesResponse::Evaluation evaluation;
+    v1::QueryLengthAccuraciesResponse evaluations;
+    auto& evaluation = *evaluations.add_evaluations();
     evaluation.set_trial(kTrial);
     evaluation.set_step(200);
     v1::LengthAccuracies& accuracies = *evaluation.mutable_accuracies();
@@ -51,7 +54,37 @@ class HostileTextTest : public CommandsTest {
     metric.set_name(kHostile);
     metric.add_values(0.5);
     metric.add_values(0.5);
-    server_.AddEvaluation(evaluation);
+    server_.AnswerAlways("QueryLengthAccuracies", evaluations);
+  }
+
+  // Sets every free text of the experiment and its trial.
+  void SetText(const std::string& text) {
+    const auto edit_experiment = [text](v1::Experiment& experiment) {
+      experiment.set_owner(text);
+      experiment.mutable_specification()->set_description(text);
+    };
+    const auto edit_trial = [text](v1::Trial& trial) {
+      trial.set_reason(text);
+      trial.set_worker(text);
+      v1::Outcome& outcome = *trial.mutable_outcome();
+      outcome.set_stop_reason(text);
+      outcome.mutable_provenance()->set_device(text);
+      outcome.mutable_provenance()->set_host(text);
+      outcome.mutable_provenance()->set_program_version(text);
+    };
+    server_.Edit<v1::Experiment>("GetExperiment", edit_experiment);
+    server_.Edit<v1::ListExperimentsResponse>(
+        "ListExperiments", [edit_experiment](v1::ListExperimentsResponse& list) {
+          for (v1::Experiment& experiment : *list.mutable_experiments()) {
+            edit_experiment(experiment);
+          }
+        });
+    server_.Edit<v1::Trial>("GetTrial", edit_trial);
+    server_.Edit<v1::ListTrialsResponse>("ListTrials", [edit_trial](v1::ListTrialsResponse& list) {
+      for (v1::Trial& trial : *list.mutable_trials()) {
+        edit_trial(trial);
+      }
+    });
   }
 
   // Scripts the next WatchExperiment: the trial's log with hostile text in every line.
@@ -74,7 +107,7 @@ class HostileTextTest : public CommandsTest {
     failed.set_reason(kHostile);
     failed.set_actor(kHostile);
     response.set_caught_up(true);
-    server_.AddWatchScript({{response}, grpc::Status::OK});
+    server_.AnswerWatchOnce({response});
   }
 
   void ExpectPrintable(const std::vector<std::string>& arguments) {
@@ -111,7 +144,7 @@ TEST_F(HostileTextTest, IsWrittenOutInTheLiveView) {
 }
 
 TEST_F(HostileTextTest, IsWrittenOutInErrors) {
-  server_.SetCaller({grpc::StatusCode::PERMISSION_DENIED, kHostile}, {});
+  server_.RefuseAlways("GetCaller", {grpc::StatusCode::PERMISSION_DENIED, kHostile});
   EXPECT_EQ(Run({"auth", "whoami"}), kFailure);
   EXPECT_TRUE(platform::IsPrintable(err_)) << err_;
   EXPECT_THAT(err_, HasSubstr("\\x1b]0;title"));
@@ -123,7 +156,7 @@ TEST_F(HostileTextTest, IsWrittenOutInErrors) {
 }
 
 TEST_F(HostileTextTest, NewlineForgesNoRow) {
-  server_.SetText("experiments/e-1", "first\nexperiments/forged  ada  done");
+  SetText("first\nexperiments/forged  ada  done");
   EXPECT_EQ(Run({"list"}), kSuccess);
   EXPECT_THAT(out_, Not(HasSubstr("\nexperiments/forged")));
   EXPECT_EQ(Run({"show", "e-1"}), kSuccess);

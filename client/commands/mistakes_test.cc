@@ -33,7 +33,7 @@ class MistakesTest : public CommandsTest {
  protected:
   MistakesTest() {
     setenv("LENGTHWISE_CONFIG", "", 1);
-    server_.AddExperiment("e-1", {"none", "sin_cos"});
+    server_.real().Submit("e", {"none", "sin_cos"});
   }
 
   void ExpectOneLine(const Mistake& mistake) {
@@ -129,7 +129,8 @@ TEST_F(MistakesTest, ExplainsNames) {
       {{"show", "f-1"}, kFailure, "there is no experiment \"f-1\"; did you mean \"e-1\"?"},
       {{"logs", "e-1/7"},
        kFailure,
-       "there is no trial \"7\" in e-1; accepted: bucket_sort-none, bucket_sort-sin_cos"},
+       "there is no trial \"7\" in e-1; accepted: bucket_sort-encoder-none-lr0.001-seed0, "
+       "bucket_sort-encoder-sin_cos-lr0.001-seed0"},
       {{"man", "plt"}, kUsage, "there is no command \"lengthwise plt\"; did you mean \"plot\"?"},
   };
   for (const Mistake& mistake : mistakes) ExpectOneLine(mistake);
@@ -168,16 +169,16 @@ TEST_F(MistakesTest, ExplainsServersAndTokens) {
   // Tokens are passed by file. A secret on the command line is not repeated.
   EXPECT_EQ(Run({"list", "--token", "lw_secret"}), kUsage);
   EXPECT_THAT(err_, AllOf(HasSubstr("unknown option \"--token\""), Not(HasSubstr("lw_secret"))));
-  server_.SetCaller({grpc::StatusCode::UNAUTHENTICATED,
-                     "the token 3f of ada expired at 2026-01-01; ask an administrator for another"},
-                    {});
+  server_.RefuseAlways(
+      "GetCaller", {grpc::StatusCode::UNAUTHENTICATED,
+                    "the token 3f of ada expired at 2026-01-01; ask an administrator for another"});
   ExpectOneLine({{"auth", "whoami"},
                  kFailure,
                  "the token 3f of ada expired at 2026-01-01; ask an administrator for another"});
   // A server that answers UNAVAILABLE (14) was reached, because its status has details.
-  server_.SetCaller({grpc::StatusCode::UNAVAILABLE,
-                     "nothing was stored: the disk is full; try again", "\x08\x0e"},
-                    {});
+  server_.RefuseAlways("GetCaller",
+                       {grpc::StatusCode::UNAVAILABLE,
+                        "nothing was stored: the disk is full; try again", "\x08\x0e"});
   ExpectOneLine({{"auth", "whoami"}, kFailure, "nothing was stored: the disk is full; try again"});
 }
 

@@ -11,22 +11,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// A cell of succeeded trials, seen up to length 2.
-v1::SummarizeExperimentResponse Summary(const std::string& encoding, int trials, double unseen) {
-  v1::SummarizeExperimentResponse summary;
-  auto& cell = *summary.add_cells();
-  cell.set_task("bucket_sort");
-  cell.set_network("encoder");
-  cell.set_encoding(encoding);
-  cell.set_learning_rate(0.001);
-  cell.mutable_trials()->set_succeeded(trials);
-  cell.mutable_unseen_accuracy()->set_trials(trials);
-  cell.mutable_unseen_accuracy()->set_mean(unseen);
-  cell.mutable_unseen_accuracy()->set_deviation(trials > 1 ? 0.05 : 0);
-  cell.mutable_unseen_accuracy()->set_max(unseen);
-  return summary;
-}
-
 // A stand-in for Python prints its arguments.
 class PythonCommandsTest : public CommandsTest {
  protected:
@@ -67,24 +51,40 @@ TEST_F(PythonCommandsTest, MissingEnvironmentGivesOneLineOfAdvice) {
 }
 
 TEST_F(CommandsTest, EvaluatesAStoredModel) {
-  server_.AddExperiment("e-1", {"none"});
-  server_.AddExperiment("e_evaluation-1", {"none"});
-  v1::SummarizeExperimentResponse summary = Summary("none", 1, 0.5);
-  summary.mutable_cells(0)->add_lengths(41);
-  summary.mutable_cells(0)->add_mean_accuracies(0.5);
-  server_.SetSummary("experiments/e_evaluation-1", summary);
-  v1::WatchExperimentResponse response;
-  response.set_caught_up(true);
-  server_.AddWatchScript({{response}, grpc::Status::OK});
+  RealServer& real = server_.real();
+  real.Submit("e", {"none"});
+  const std::string trial = RealServer::TrialName("experiments/e-1", "none");
+  real.LeaseTrials("experiments/e-1", 1);
+  real.EndTrial(trial, v1::SUCCEEDED);
+  // A worker evaluates while the command watches.
+  server_.AnswerBy<v1::WatchExperimentRequest>(
+      "WatchExperiment",
+      [&](const v1::WatchExperimentRequest& request) -> std::optional<FaultyServer::Answer> {
+        real.LeaseTrials(request.name(), 1);
+        v1::Event evaluated;
+        evaluated.set_trial(real.TrialsOf(request.name())[0]);
+        v1::LengthAccuracies& accuracies = *evaluated.mutable_length_accuracies();
+        accuracies.set_final(true);
+        for (const int length : {41, 42, 43}) {
+          accuracies.add_lengths(length);
+          accuracies.add_accuracies(0.5);
+          accuracies.add_losses(1);
+        }
+        real.Append(evaluated);
+        real.EndTrial(evaluated.trial(), v1::SUCCEEDED);
+        return std::nullopt;
+      });
   EXPECT_EQ(Run({"evaluate", "e-1/0", "--lengths", "41..43", "--sequences", "7",
                  "--attention_lengths", "1..3", "--attention_sequences", "36", "--sequence_scores",
                  "--embedding_noise", "0.02,0.1", "--training_examples", "80"}),
-            kSuccess);
-  EXPECT_THAT(out_, HasSubstr("Evaluating bucket_sort-none again as e_evaluation-1\n"));
+            kSuccess)
+      << err_;
+  EXPECT_THAT(out_, HasSubstr("Evaluating bucket_sort-encoder-none-lr0.001-seed0 again as "
+                              "e_evaluation-1\n"));
   EXPECT_THAT(out_, HasSubstr("50.0"));
-  const auto requests = server_.evaluate_requests();
+  const auto requests = server_.Requests<v1::EvaluateTrialRequest>("EvaluateTrial");
   ASSERT_EQ(requests.size(), 1u);
-  EXPECT_EQ(requests[0].trial(), "experiments/e-1/trials/bucket_sort-none");
+  EXPECT_EQ(requests[0].trial(), trial);
   EXPECT_THAT(requests[0].evaluation().lengths(), testing::ElementsAre(41, 42, 43));
   EXPECT_EQ(requests[0].evaluation().sequences(), 7);
   EXPECT_FALSE(requests[0].evaluation().has_seed());

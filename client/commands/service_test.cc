@@ -7,6 +7,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "client/commands/commands_fixture.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -19,18 +21,20 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 TEST_F(CommandsTest, StoppedWorkerIsNotLost) {
+  v1::ListWorkersResponse workers;
   v1::Worker worker;
   worker.set_worker_id("lost");
-  server_.AddWorker(worker);
+  *workers.add_workers() = worker;
   worker.set_worker_id("stopped");
   worker.set_stopped(true);
-  server_.AddWorker(worker);
+  *workers.add_workers() = worker;
   v1::Worker busy;
   busy.set_worker_id("n07-cuda0");
   busy.set_alive(true);
   busy.add_trials("experiments/e-1/trials/t");
   busy.set_steps_per_second(38.06);
-  server_.AddWorker(busy);
+  *workers.add_workers() = busy;
+  server_.AnswerAlways("ListWorkers", workers);
   EXPECT_EQ(Run({"workers"}), kSuccess);
   EXPECT_THAT(out_, ContainsRegex("lost +lost "));
   EXPECT_THAT(out_, ContainsRegex("stopped +stopped "));
@@ -62,7 +66,7 @@ TEST_F(CommandsTest, WorkersUpSubmitsAJobPerWaitingPack) {
   v1::GetWantedWorkersResponse wanted;
   wanted.set_runnable_packs(4);
   wanted.set_idle_workers(1);
-  server_.SetWantedWorkers(wanted);
+  server_.AnswerAlways("GetWantedWorkers", wanted);
   EXPECT_EQ(Run(up), kSuccess) << err_;
   EXPECT_THAT(out_, HasSubstr("4 packs wait; 0 busy, 1 idle workers; 0 running, 1 pending jobs; "
                               "submitted 8, 8\n"));
@@ -84,7 +88,7 @@ TEST_F(CommandsTest, StorageShowsTheSizesOfTheServersDisk) {
   storage.set_artifact_bytes(int64_t{7} << 30);
   storage.set_artifacts(4950);
   storage.set_free_bytes(int64_t{100} << 30);
-  server_.SetStorage(storage);
+  server_.AnswerAlways("GetStorage", storage);
   EXPECT_EQ(Run({"storage"}), kSuccess);
   EXPECT_THAT(out_, testing::AllOf(HasSubstr("5.0 MiB"), HasSubstr("7.0 GiB in 4,950"),
                                    HasSubstr("100.0 GiB")));
@@ -107,13 +111,13 @@ TEST_F(CommandsTest, VersionNamesBuildWorkerAndLibTorch) {
 
 TEST_F(CommandsTest, DoctorFindsFaultsAndAdvises) {
   setenv("LENGTHWISE_CONFIG", "", 1);
-  v1::Server server;
-  server.set_program_version("0.0.1");
-  server.mutable_time()->set_seconds(-3600);  // an hour behind
-  server_.SetServer(server);
+  server_.Edit<v1::Server>("GetServer", [](v1::Server& server) {
+    server.set_program_version("0.0.1");
+    server.mutable_time()->set_seconds(absl::ToUnixSeconds(absl::Now()) - 3600);
+  });
   v1::Storage storage;
   storage.set_free_bytes(int64_t{1} << 40);
-  server_.SetStorage(storage);
+  server_.AnswerAlways("GetStorage", storage);
   // Warnings alone are no failure: the programs that `run` starts are not next to this test.
   EXPECT_EQ(Run({"doctor", "--output", "json"}), kSuccess) << out_;
   std::map<std::string, std::string> verdicts;
@@ -131,7 +135,10 @@ TEST_F(CommandsTest, DoctorFindsFaultsAndAdvises) {
 
   EXPECT_EQ(Run({"doctor", "--server", "127.0.0.1:1"}), kFailure);
   EXPECT_THAT(out_, HasSubstr("cannot reach a server at 127.0.0.1:1 (Connection refused)"));
-  server_.SetCaller({grpc::StatusCode::UNAUTHENTICATED, "the token 3f ended on 2026-01-01"}, {});
+  for (const std::string rpc : {"GetServer", "GetCaller"}) {
+    server_.RefuseAlways(rpc,
+                         {grpc::StatusCode::UNAUTHENTICATED, "the token 3f ended on 2026-01-01"});
+  }
   EXPECT_EQ(Run({"doctor"}), kFailure);
   EXPECT_THAT(out_, HasSubstr("the token 3f ended on 2026-01-01"));
   EXPECT_THAT(out_, HasSubstr("1 failure"));

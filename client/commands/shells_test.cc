@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
-#include "client/connection/fake_server.h"
+#include "client/connection/real_server.h"
 #include "client/diagnosis/installation.h"
 #include "client/display/pseudo_terminal.h"
 #include "gmock/gmock.h"
@@ -42,8 +42,8 @@ class ShellsTest : public testing::TestWithParam<Shell> {
     if (FindInPath(GetParam().name, std::getenv("PATH")).empty()) {
       GTEST_SKIP() << GetParam().name << " is not installed; tests/run.sh installs it";
     }
-    server_.AddExperiment("figure6-1", {"none", "sin_cos"});
-    server_.AddExperiment("table1-1", {"none"});
+    server_.Submit("figure6", {"none", "sin_cos"});
+    server_.Submit("table1", {"none"});
     directory_ = absl::StrCat(testing::TempDir(), "/", GetParam().name, GetParam().loading);
     std::filesystem::remove_all(directory_);
     std::filesystem::create_directories(directory_);
@@ -89,7 +89,7 @@ class ShellsTest : public testing::TestWithParam<Shell> {
     return GetParam().name == kZsh ? line : line + " ";
   }
 
-  FakeServer server_;
+  RealServer server_;
   std::string directory_;
   std::optional<PseudoTerminal> terminal_;
   int lines_ = 0;
@@ -152,8 +152,8 @@ TEST(FishTest, CompletesCommandsOptionsAndNames) {
   if (FindInPath("fish", std::getenv("PATH")).empty()) {
     GTEST_SKIP() << "fish is not installed; tests/run.sh installs it";
   }
-  FakeServer server;
-  server.AddExperiment("figure6-1", {"none"});
+  RealServer server;
+  server.Submit("figure6", {"none"});
   const std::string directory = testing::TempDir() + "/fish";
   std::filesystem::remove_all(directory);
   std::filesystem::create_directories(directory);
@@ -178,7 +178,9 @@ TEST(FishTest, CompletesCommandsOptionsAndNames) {
   EXPECT_EQ(complete("lengthwise watch --until run"), "running\nend-of-list");
   EXPECT_EQ(complete("lengthwise watch --until=run"), "--until=running\nend-of-list");
   EXPECT_EQ(complete("lengthwise watch fig"), "figure6-1\t1 queued\nend-of-list");
-  EXPECT_EQ(complete("lengthwise logs figure6-1/"), "figure6-1/0\tbucket_sort-none\nend-of-list");
+  EXPECT_EQ(complete("lengthwise logs figure6-1/"),
+            "figure6-1/0\tbucket_sort-encoder-none-lr0.001-seed0\n"
+            "end-of-list");
   EXPECT_THAT(complete("lengthwise submit my-"), HasSubstr("my-spec.yaml"));
 }
 

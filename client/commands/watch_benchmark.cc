@@ -13,84 +13,78 @@
 #include <iostream>
 #include <sstream>
 #include <string>
+#include <thread>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "client/connection/fake_server.h"
+#include "client/connection/real_server.h"
 #include "client/display/pseudo_terminal.h"
 
 namespace lengthwise::client {
 namespace {
 
-constexpr int kTotalSteps = 200;  // the steps of FakeServer's trials
+constexpr int kTotalSteps = 1000;
 // Workers report once a second at different times. Each second is divided into this many reports,
 // each of a part of the trials.
 constexpr int kReportsPerSecond = 10;
 
-// Sends the start of every trial, then once a second a progress report and a loss point per trial.
-class TrainingServer : public FakeServer {
+// Every trial runs, and reports progress and a loss point once a second until Stop.
+class TrainingServer : public RealServer {
  public:
   explicit TrainingServer(int trials) {
-    std::vector<std::string> encodings;
-    for (int i = 0; i < trials; ++i) encodings.push_back(absl::StrCat("encoding_", i));
-    AddExperiment("training-1", encodings);
-    for (const std::string& encoding : encodings) {
-      names_.push_back(absl::StrCat("experiments/training-1/trials/bucket_sort-", encoding));
-    }
+    const std::string experiment = SubmitText(absl::StrCat(
+        "name: training\ntasks: bucket_sort\n"
+        "networks: {name: encoder, blocks: 1, heads: 2, d_model: 16}\nencodings: none\n"
+        "learning_rates: 0.001\nseeds: 0..",
+        trials - 1, "\ntraining: {steps: ", kTotalSteps,
+        ", batch_size: 4, lengths: 2}\nevaluation: {lengths: 4, sequences: 8}\n"));
+    LeaseTrials(experiment, trials);
+    names_ = TrialsOf(experiment);
+    training_ = std::thread([this] { Train(); });
   }
-  void Stop() { stopping_ = true; }
+  void Stop() {
+    stopping_ = true;
+    training_.join();
+  }
 
  private:
-  grpc::Status WatchExperiment(grpc::ServerContext* context, const v1::WatchExperimentRequest*,
-                               grpc::ServerWriter<v1::WatchExperimentResponse>* writer) override {
-    v1::WatchExperimentResponse started;
-    for (const std::string& name : names_) {
-      v1::Event& event = Add(started, name);
-      event.mutable_state_change()->set_to(v1::RUNNING);
-      event.mutable_state_change()->set_worker("n07-cuda0");
-    }
-    started.set_caught_up(true);
-    writer->Write(started);
+  void Train() {
     const absl::Time begin = absl::Now();
-    for (int64_t report = 0; !stopping_ && !context->IsCancelled(); ++report) {
-      v1::WatchExperimentResponse response;
+    for (int64_t report = 0; !stopping_; ++report) {
+      const int64_t step = report / kReportsPerSecond % kTotalSteps;
+      const float loss = 2.0f / static_cast<float>(1 + step);
+      std::vector<v1::Event> events;
       for (size_t i = static_cast<size_t>(report % kReportsPerSecond); i < names_.size();
            i += kReportsPerSecond) {
-        const int64_t step = report / kReportsPerSecond % kTotalSteps;
-        v1::TrialProgress& progress = *response.add_progress();
+        v1::TrialProgress progress;
         progress.set_trial(names_[i]);
-        progress.set_attempt(1);
         progress.set_phase(v1::TrialProgress::TRAINING);
         progress.set_done(step);
         progress.set_total(kTotalSteps);
         progress.set_steps_per_second(38.1 + static_cast<double>(i % 7));
-        progress.set_loss(2.0f / static_cast<float>(1 + step));
+        progress.set_loss(loss);
         progress.set_seconds_left(static_cast<double>(kTotalSteps - step));
-        v1::TrainingPoints& points = *Add(response, names_[i]).mutable_training_points();
+        SendProgress(progress);
+        v1::Event& event = events.emplace_back();
+        event.set_trial(names_[i]);
+        v1::TrainingPoints& points = *event.mutable_training_points();
         points.add_steps(step);
-        points.add_losses(2.0f / static_cast<float>(1 + step));
+        points.add_losses(loss);
+        points.add_accuracies(0.5);
+        points.add_gradient_norms(1);
+        points.add_lengths(2);
       }
-      if (!writer->Write(response)) break;
+      Append(events);
       absl::SleepFor(begin + (report + 1) * absl::Seconds(1) / kReportsPerSecond - absl::Now());
     }
-    return grpc::Status::OK;
-  }
-
-  v1::Event& Add(v1::WatchExperimentResponse& response, const std::string& name) {
-    v1::Event& event = *response.add_events();
-    event.set_position(++position_);
-    event.set_trial(name);
-    event.set_attempt(1);
-    event.mutable_time()->set_seconds(absl::ToUnixSeconds(absl::Now()));
-    return event;
   }
 
   std::vector<std::string> names_;
   std::atomic<bool> stopping_ = false;
-  int64_t position_ = 0;
+  std::thread training_;
 };
 
 // Returns the CPU time of the process so far in seconds, user and kernel mode together.

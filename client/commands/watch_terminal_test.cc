@@ -2,14 +2,13 @@
 // returns.
 #include <signal.h>
 
-#include <atomic>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "client/connection/fake_server.h"
+#include "client/connection/faulty_server.h"
 #include "client/display/pseudo_terminal.h"
 #include "client/display/screen.h"
 #include "gmock/gmock.h"
@@ -25,41 +24,19 @@ using ::testing::Not;
 constexpr int kTrials = 300;
 constexpr absl::Duration kDeadline = absl::Seconds(60);
 
-// Half of its trials run. The watch stream stays open until the test breaks or ends it.
-class HalfRunningServer : public FakeServer {
+// Half of the trials run.
+class HalfRunningServer : public FaultyServer {
  public:
   HalfRunningServer() {
-    std::vector<std::string> encodings;
-    for (int i = 0; i < kTrials; ++i) encodings.push_back(absl::StrCat("encoding_", i));
-    AddExperiment("e-1", encodings);
+    real().SubmitText(absl::StrCat(
+        "name: e\ntasks: bucket_sort\n"
+        "networks: {name: encoder, blocks: 1, heads: 2, d_model: 16}\nencodings: none\n"
+        "learning_rates: 0.001\nseeds: 0..",
+        kTrials - 1,
+        "\ntraining: {steps: 200, batch_size: 4, lengths: 2}\n"
+        "evaluation: {lengths: 4, sequences: 8}\n"));
+    real().LeaseTrials("experiments/e-1", kTrials / 2);
   }
-  ~HalfRunningServer() override { mode_ = Mode::kEnded; }
-
-  enum class Mode { kServing, kAway, kEnded };
-  void Set(Mode mode) { mode_ = mode; }
-
- private:
-  grpc::Status WatchExperiment(grpc::ServerContext* context, const v1::WatchExperimentRequest*,
-                               grpc::ServerWriter<v1::WatchExperimentResponse>* writer) override {
-    if (mode_ == Mode::kServing) {
-      v1::WatchExperimentResponse response;
-      for (int i = 0; i < kTrials; i += 2) {
-        v1::Event& event = *response.add_events();
-        event.set_position(i + 1);
-        event.set_trial(absl::StrCat("experiments/e-1/trials/bucket_sort-encoding_", i));
-        event.mutable_state_change()->set_to(v1::RUNNING);
-      }
-      response.set_caught_up(true);
-      response.set_next_position(kTrials + 1);
-      writer->Write(response);
-    }
-    while (mode_ == Mode::kServing && !context->IsCancelled())
-      absl::SleepFor(absl::Milliseconds(5));
-    if (mode_ == Mode::kEnded) return grpc::Status::OK;
-    return {grpc::StatusCode::UNAVAILABLE, "the server stops"};
-  }
-
-  std::atomic<Mode> mode_ = Mode::kServing;
 };
 
 template <typename Server>
@@ -92,8 +69,8 @@ TEST_F(WatchTerminalTest, FitsHundredsOfTrialsAndFollowsResizes) {
   std::string seen = ScreenWith("more:");
   // A headline, column names, sixteen trials and a count of the rest; the last line is the
   // cursor's.
-  EXPECT_THAT(seen, AllOf(HasSubstr("150 running, 150 queued"), HasSubstr("encoding_0 "),
-                          HasSubstr("encoding_30 "), Not(HasSubstr("encoding_32 ")),
+  EXPECT_THAT(seen, AllOf(HasSubstr("150 running, 150 queued"), HasSubstr("seed 0 "),
+                          HasSubstr("seed 15 "), Not(HasSubstr("seed 16 ")),
                           HasSubstr("\n  and 284 more: 134 running, 150 queued")));
   EXPECT_EQ(screen_.Lines().size(), 19u);
   EXPECT_FALSE(screen_.cursor_is_shown());
@@ -104,17 +81,17 @@ TEST_F(WatchTerminalTest, FitsHundredsOfTrialsAndFollowsResizes) {
     screen_.Resize(size);
     const int shown = size.height - 4;
     seen = ScreenWith(absl::StrCat("and ", kTrials - shown, " more"));
-    EXPECT_THAT(seen, HasSubstr(absl::StrCat("encoding_", 2 * (shown - 1), " "))) << seen;
+    EXPECT_THAT(seen, HasSubstr(absl::StrCat("seed ", shown - 1, " "))) << seen;
     EXPECT_EQ(screen_.Lines().size(), static_cast<size_t>(size.height) - 1) << seen;
   }
 }
 
 TEST_F(WatchTerminalTest, HeadlineReportsServerOutageAndReturn) {
   ScreenWith("more:");
-  server_.Set(HalfRunningServer::Mode::kAway);
+  server_.Stop();
   EXPECT_THAT(ScreenWith("connection lost"),
               AllOf(HasSubstr("connection lost 0:0"), HasSubstr("150 running")));
-  server_.Set(HalfRunningServer::Mode::kServing);
+  server_.Start();
   EXPECT_THAT(ScreenWith("connected again"),
               AllOf(HasSubstr("connected again after 0:0"), HasSubstr("150 running")));
 }
@@ -128,36 +105,22 @@ TEST_F(WatchTerminalTest, CtrlCLeavesTheTerminalInOrder) {
   EXPECT_THAT(absl::StrJoin(screen_.Lines(), "\n"), HasSubstr("150 running"));
 }
 
-// Its trial has ended, but the stream stays open, as if more trials were queued.
-class ExtendedServer : public FakeServer {
+// One of two trials has ended.
+class ExtensibleServer : public RealServer {
  public:
-  ExtendedServer() { AddExperiment("e-1", {"none"}); }
-  ~ExtendedServer() override { stopping_ = true; }
-
- private:
-  grpc::Status WatchExperiment(grpc::ServerContext* context, const v1::WatchExperimentRequest*,
-                               grpc::ServerWriter<v1::WatchExperimentResponse>* writer) override {
-    v1::WatchExperimentResponse response;
-    v1::Event& event = *response.add_events();
-    event.set_position(1);
-    event.set_trial("experiments/e-1/trials/bucket_sort-none");
-    event.mutable_state_change()->set_to(v1::SUCCEEDED);
-    response.set_caught_up(true);
-    response.set_next_position(2);
-    writer->Write(response);
-    while (!stopping_ && !context->IsCancelled()) absl::SleepFor(absl::Milliseconds(5));
-    return grpc::Status::OK;
+  ExtensibleServer() {
+    const std::string experiment = Submit("e", {"none", "sin_cos"});
+    LeaseTrials(experiment, 1);
+    EndTrial(TrialsOf(experiment)[0], v1::SUCCEEDED);
   }
-
-  std::atomic<bool> stopping_ = false;
 };
 
-class WatchExtendedTest : public WatchTerminal<ExtendedServer> {};
+class WatchExtendedTest : public WatchTerminal<ExtensibleServer> {};
 
 TEST_F(WatchExtendedTest, ShowsAddedTrialsBeforeTheyStart) {
-  EXPECT_THAT(ScreenWith("1 done"), HasSubstr("100 %"));
-  server_.AddTrials("experiments/e-1", {"sin_cos"});
-  EXPECT_THAT(ScreenWith("1 queued"), HasSubstr("50 %"));
+  EXPECT_THAT(ScreenWith("1 queued"), AllOf(HasSubstr("1 done"), HasSubstr("50 %")));
+  EXPECT_TRUE(server_.calls().Extend("experiments/e-1", {1}).ok());
+  EXPECT_THAT(ScreenWith("3 queued"), HasSubstr("25 %"));
 }
 
 }  // namespace

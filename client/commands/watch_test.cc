@@ -13,74 +13,79 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
+constexpr char kTrial[] = "experiments/e-1/trials/bucket_sort-encoder-none-lr0.001-seed0";
+
 TEST_F(CommandsTest, WatchPrintsEachEventOnceAndFailsWithTrials) {
-  server_.AddExperiment("e-1", {"none"});
+  server_.real().Submit("e", {"none"});
   v1::WatchExperimentResponse response;
   v1::Event& event = *response.add_events();
   event.set_position(5);
-  event.set_trial("experiments/e-1/trials/bucket_sort-none");
+  event.set_trial(kTrial);
   event.mutable_state_change()->set_to(v1::FAILED);
   event.mutable_state_change()->set_reason("the loss is not a number");
   response.set_caught_up(true);
   response.set_next_position(6);
-  server_.AddWatchScript({{response}, {grpc::StatusCode::UNAVAILABLE, "restarting"}});
-  server_.AddWatchScript({{response}, grpc::Status::OK});
+  server_.AnswerWatchOnce({response}, {grpc::StatusCode::UNAVAILABLE, "restarting"});
+  server_.AnswerWatchOnce({response});
   EXPECT_EQ(Run({"watch", "e-1", "--output", "json"}), kFailure);
   EXPECT_EQ(nlohmann::json::parse(out_)["position"], "5");  // one line, so printed once
-  EXPECT_EQ(server_.watch_requests()[1].start_position(), 6);
+  EXPECT_EQ(server_.Requests<v1::WatchExperimentRequest>("WatchExperiment")[1].start_position(), 6);
 
-  server_.AddWatchScript({{response}, grpc::Status::OK});
+  server_.AnswerWatchOnce({response});
   EXPECT_EQ(Run({"watch", "e-1"}), kFailure);
   EXPECT_THAT(out_, HasSubstr("none  failed: the loss is not a number\n"));
   EXPECT_THAT(out_, Not(HasSubstr("\x1b")));
 }
 
 TEST_F(CommandsTest, WatchFailsIfATrialWasCancelled) {
-  server_.AddExperiment("e-1", {"none"});
+  server_.real().Submit("e", {"none"});
   v1::WatchExperimentResponse response;
   v1::Event& event = *response.add_events();
   event.set_position(5);
-  event.set_trial("experiments/e-1/trials/bucket_sort-none");
+  event.set_trial(kTrial);
   event.mutable_state_change()->set_to(v1::CANCELLED);
   response.set_caught_up(true);
-  server_.AddWatchScript({{response}, grpc::Status::OK});
+  server_.AnswerWatchOnce({response});
   EXPECT_EQ(Run({"watch", "e-1"}), kFailure);
   event.mutable_state_change()->set_to(v1::SUCCEEDED);
-  server_.AddWatchScript({{response}, grpc::Status::OK});
+  server_.AnswerWatchOnce({response});
   EXPECT_EQ(Run({"watch", "e-1"}), kSuccess);
 }
 
 TEST_F(CommandsTest, WatchShowsAddedTrials) {
-  v1::WatchExperimentResponse response;
-  const auto add = [&](const std::string& encoding, v1::TrialState state) {
-    v1::Event& event = *response.add_events();
-    event.set_position(response.events_size());
-    event.set_trial(absl::StrCat("experiments/e-1/trials/bucket_sort-", encoding));
-    event.mutable_state_change()->set_to(state);
+  server_.real().Submit("e", {"none"});
+  // A seed is added after the command has read the list of trials.
+  uint64_t added = 0;
+  const auto extend_then_end = [&](const v1::WatchExperimentRequest&) {
+    EXPECT_TRUE(server_.real().calls().Extend("experiments/e-1", {++added}).ok());
+    v1::WatchExperimentResponse response;
+    const auto add = [&](uint64_t seed, v1::TrialState state) {
+      v1::Event& event = *response.add_events();
+      event.set_position(response.events_size());
+      event.set_trial(
+          absl::StrCat("experiments/e-1/trials/bucket_sort-encoder-none-lr0.001-seed", seed));
+      event.mutable_state_change()->set_to(state);
+    };
+    add(0, v1::SUCCEEDED);
+    add(added, v1::QUEUED);
+    add(added, v1::FAILED);
+    response.set_caught_up(true);
+    response.set_next_position(4);
+    return FaultyServer::Answer{.messages = {response.SerializeAsString()}};
   };
-  add("none", v1::SUCCEEDED);
-  add("sin_cos", v1::QUEUED);
-  add("sin_cos", v1::FAILED);
-  response.set_caught_up(true);
-  response.set_next_position(4);
-
-  server_.AddExperiment("e-1", {"none"});
-  server_.AddWatchScript({{response}, grpc::Status::OK, /*added=*/{"sin_cos"}});
+  server_.AnswerBy<v1::WatchExperimentRequest>("WatchExperiment", extend_then_end);
   EXPECT_EQ(Run({"watch", "e-1"}), kFailure);
-  EXPECT_THAT(out_, HasSubstr("sin_cos  queued\n"));
-  EXPECT_THAT(out_, HasSubstr("sin_cos  failed\n"));
+  EXPECT_THAT(out_, HasSubstr("seed 1  queued\n"));
+  EXPECT_THAT(out_, HasSubstr("seed 1  failed\n"));
 
-  response.mutable_events(1)->set_trial("experiments/e-1/trials/bucket_sort-rope");
-  response.mutable_events(2)->set_trial("experiments/e-1/trials/bucket_sort-rope");
-  server_.AddWatchScript({{response}, grpc::Status::OK, /*added=*/{"rope"}});
   EXPECT_EQ(Run({"watch", "e-1", "--output", "json"}), kFailure);
-  EXPECT_THAT(out_, HasSubstr("bucket_sort-rope"));
+  EXPECT_THAT(out_, HasSubstr("bucket_sort-encoder-none-lr0.001-seed2"));
 }
 
 v1::Event LogEvent(int64_t position, v1::LogLine::Severity severity, const std::string& text) {
   v1::Event event;
   event.set_position(position);
-  event.set_trial("experiments/e-1/trials/bucket_sort-none");
+  event.set_trial(kTrial);
   event.mutable_time()->set_seconds(1'700'000'000 + position);
   event.mutable_log_line()->set_severity(severity);
   event.mutable_log_line()->set_text(text);
@@ -88,7 +93,7 @@ v1::Event LogEvent(int64_t position, v1::LogLine::Severity severity, const std::
 }
 
 // A trial's log: it started, warned, and failed; and the stream then stays open or ends.
-FakeServer::WatchScript Log() {
+std::vector<v1::WatchExperimentResponse> Log() {
   v1::WatchExperimentResponse history;
   v1::Event started = LogEvent(1, v1::LogLine::INFO, "");
   started.mutable_state_change()->set_to(v1::RUNNING);
@@ -103,31 +108,32 @@ FakeServer::WatchScript Log() {
   v1::WatchExperimentResponse live;
   *live.add_events() = LogEvent(3, v1::LogLine::ERROR, "out of memory\nin layer 3");
   live.set_next_position(4);
-  return {.responses = {history, live}, .status = grpc::Status::OK};
+  return {history, live};
 }
 
 TEST_F(CommandsTest, LogsPrintsATrialsHistory) {
   setenv("TZ", "UTC", 1);
-  server_.AddExperiment("e-1", {"none", "sin_cos"});
-  server_.AddWatchScript(Log());
+  server_.real().Submit("e", {"none", "sin_cos"});
+  server_.AnswerWatchOnce(Log());
   EXPECT_EQ(Run({"logs", "e-1/0"}), kSuccess) << err_;
   EXPECT_EQ(out_,
             "2023-11-14 22:13:21  state    running on n07, attempt 2, from step 300: leased\n"
             "2023-11-14 22:13:22  warning  another build wrote the checkpoint\n");
-  const v1::WatchExperimentRequest request = server_.watch_requests().at(0);
-  EXPECT_EQ(request.name(), "experiments/e-1/trials/bucket_sort-none");
+  const v1::WatchExperimentRequest request =
+      server_.Requests<v1::WatchExperimentRequest>("WatchExperiment").at(0);
+  EXPECT_EQ(request.name(), kTrial);
   EXPECT_TRUE(request.log_only());
 }
 
 TEST_F(CommandsTest, LogsFollowsToTheEndAndBeginsWithTheTail) {
   setenv("TZ", "UTC", 1);
-  server_.AddExperiment("e-1", {"none"});
-  server_.AddWatchScript(Log());
+  server_.real().Submit("e", {"none"});
+  server_.AnswerWatchOnce(Log());
   EXPECT_EQ(Run({"logs", "e-1/0", "--follow", "--tail", "1"}), kSuccess) << err_;
   EXPECT_EQ(out_,
             "2023-11-14 22:13:22  warning  another build wrote the checkpoint\n"
             "2023-11-14 22:13:23  error    out of memory\n    in layer 3\n");
-  server_.AddWatchScript(Log());
+  server_.AnswerWatchOnce(Log());
   EXPECT_EQ(Run({"logs", "e-1/0", "--follow", "--output", "json"}), kSuccess);
   const std::vector<std::string> lines = absl::StrSplit(out_, '\n', absl::SkipEmpty());
   ASSERT_EQ(lines.size(), 3u);
@@ -137,13 +143,13 @@ TEST_F(CommandsTest, LogsFollowsToTheEndAndBeginsWithTheTail) {
 }
 
 TEST_F(CommandsTest, PlainWatchReportsLostConnectionAndReturn) {
-  server_.AddExperiment("e-1", {"none"});
+  server_.real().Submit("e", {"none"});
   v1::WatchExperimentResponse response;
   response.set_caught_up(true);
   response.set_next_position(1);
-  server_.AddWatchScript({{response}, {grpc::StatusCode::UNAVAILABLE, "restarting"}});
-  server_.AddWatchScript({{}, {grpc::StatusCode::UNAVAILABLE, "restarting"}});
-  server_.AddWatchScript({{response}, grpc::Status::OK});
+  server_.AnswerWatchOnce({response}, {grpc::StatusCode::UNAVAILABLE, "restarting"});
+  server_.AnswerWatchOnce({}, {grpc::StatusCode::UNAVAILABLE, "restarting"});
+  server_.AnswerWatchOnce({response});
   EXPECT_EQ(Run({"watch", "e-1"}), kSuccess);
   EXPECT_THAT(err_, HasSubstr("lengthwise: connection lost 0:00 ago, trying again: "));
 }

@@ -7,7 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "client/connection/fake_server.h"
+#include "client/connection/faulty_server.h"
 #include "client/connection/names.h"
 #include "gmock/gmock.h"
 #include "grpcpp/grpcpp.h"
@@ -29,20 +29,13 @@ TEST(ConnectionTest, NamesUnreachableServerAndCause) {
   EXPECT_EQ(answer.status().message(), "cannot reach a server at 127.0.0.1:1 (Connection refused)");
 }
 
-// Answers like a server with a full disk.
-class ServerWithAFullDisk final : public FakeServer {
- private:
-  grpc::Status ListExperiments(grpc::ServerContext*, const v1::ListExperimentsRequest*,
-                               v1::ListExperimentsResponse*) override {
-    google::rpc::Status details;
-    details.set_code(grpc::StatusCode::UNAVAILABLE);
-    return {grpc::StatusCode::UNAVAILABLE, "nothing was stored: the disk is full; try again",
-            details.SerializeAsString()};
-  }
-};
-
 TEST(ConnectionTest, AnsweringServerIsNotUnreachable) {
-  ServerWithAFullDisk server;
+  google::rpc::Status details;
+  details.set_code(grpc::StatusCode::UNAVAILABLE);
+  FaultyServer server;
+  server.RefuseAlways("ListExperiments", {grpc::StatusCode::UNAVAILABLE,
+                                          "nothing was stored: the disk is full; try again",
+                                          details.SerializeAsString()});
   const absl::Status full = Connection(server.address()).ListExperiments(0).status();
   EXPECT_TRUE(absl::IsUnavailable(full));
   EXPECT_EQ(full.message(), "nothing was stored: the disk is full; try again");
@@ -51,7 +44,8 @@ TEST(ConnectionTest, AnsweringServerIsNotUnreachable) {
 }
 
 TEST(ConnectionTest, AdvisesUpgradeOfServerWithoutCall) {
-  FakeServer server;  // has no ListTokens
+  FaultyServer server;
+  server.RefuseAlways("ListTokens", {grpc::StatusCode::UNIMPLEMENTED, ""});
   const absl::Status status = Connection(server.address()).ListTokens().status();
   EXPECT_TRUE(absl::IsUnimplemented(status)) << status;
   EXPECT_THAT(status.message(), HasSubstr("is of an older release"));
@@ -59,62 +53,68 @@ TEST(ConnectionTest, AdvisesUpgradeOfServerWithoutCall) {
 }
 
 TEST(ConnectionTest, NamesEveryMistakeOfASpecification) {
-  FakeServer server;
+  RealServer server;
   Connection connection(server.address());
   v1::CreateExperimentRequest request;
-  request.mutable_specification_text()->set_text("encodings: [none, rotery]");
+  request.mutable_specification_text()->set_format(v1::SpecificationText::YAML);
+  request.mutable_specification_text()->set_text(
+      "{name: e, tasks: bucket_sort, networks: encoder, encodings: [none, rotery], "
+      "learning_rates: 0.001, training: {steps: 0}, evaluation: {lengths: 4}}");
   const auto answer = connection.CreateExperiment(request);
   EXPECT_TRUE(absl::IsInvalidArgument(answer.status()));
   EXPECT_EQ(answer.status().message(),
-            "encodings[1]: unknown encoding \"rotery\"\ntraining.steps: must be at least 1");
+            "training.steps: got 0, expected an integer from 1 to 1000000000000\n"
+            "encodings[1]: unknown encoding \"rotery\"; did you mean \"rope\"?");
 }
 
 TEST(ConnectionTest, ReadsAllPages) {
-  FakeServer server;
-  server.AddExperiment("e-1", {"none", "sin_cos", "relative"});
+  FaultyServer server;
+  server.real().Submit("e", {"none", "sin_cos", "relative"});
+  // Each page has one trial.
+  server.AnswerBy<v1::ListTrialsRequest>("ListTrials", [&](v1::ListTrialsRequest request) {
+    request.set_page_size(1);
+    const auto page = server.real().core().reads().ListTrials(request);
+    return FaultyServer::Answer{.messages = {page->SerializeAsString()}};
+  });
   Connection connection(server.address());
   const auto trials = connection.ListTrials("experiments/e-1", "");
   ASSERT_TRUE(trials.ok()) << trials.status();
   ASSERT_EQ(trials->size(), 3u);
-  EXPECT_EQ((*trials)[2].name(), "experiments/e-1/trials/bucket_sort-relative");
+  EXPECT_EQ((*trials)[2].name(), RealServer::TrialName("experiments/e-1", "relative"));
+  EXPECT_EQ(server.Requests<v1::ListTrialsRequest>("ListTrials").size(), 3u);
 }
 
-// Its answers have room for one trial only.
-class FullServer final : public FakeServer {
- public:
-  FullServer() { AddExperiment("e-1", {"none", "sin_cos"}); }
-
- private:
-  using Context = grpc::ServerContext;
-  template <typename Request>
-  static grpc::Status Answer(const Request& request) {
-    if (absl::StrContains(request.name(), "/trials/")) return grpc::Status::OK;
-    return {grpc::StatusCode::RESOURCE_EXHAUSTED, "the answer is larger than 64 bytes"};
-  }
-  grpc::Status QueryLengthAccuracies(Context*, const v1::QueryLengthAccuraciesRequest* request,
-                                     v1::QueryLengthAccuraciesResponse* response) override {
-    auto& evaluation = *response->add_evaluations();
-    evaluation.set_trial(request->name());
-    evaluation.mutable_accuracies()->set_final(!request->include_intervals());
-    return Answer(*request);
-  }
-  grpc::Status QueryLossCurves(Context*, const v1::QueryLossCurvesRequest* request,
-                               v1::QueryLossCurvesResponse* response) override {
-    auto& curve = *response->add_curves();
-    curve.set_trial(request->name());
-    curve.mutable_points()->add_steps(request->max_points());
-    return Answer(*request);
-  }
-};
-
 TEST(ConnectionTest, SplitsTooLargeQueriesByTrial) {
-  FullServer server;
+  FaultyServer server;
+  server.real().Submit("e", {"none", "sin_cos"});
+  // Answers have room for one trial only.
+  const FaultyServer::Answer too_large{
+      .status = {grpc::StatusCode::RESOURCE_EXHAUSTED, "the answer is larger than 64 bytes"}};
+  server.AnswerBy<v1::QueryLengthAccuraciesRequest>(
+      "QueryLengthAccuracies", [&](const v1::QueryLengthAccuraciesRequest& request) {
+        if (!absl::StrContains(request.name(), "/trials/")) return too_large;
+        v1::QueryLengthAccuraciesResponse response;
+        auto& evaluation = *response.add_evaluations();
+        evaluation.set_trial(request.name());
+        evaluation.mutable_accuracies()->set_final(!request.include_intervals());
+        return FaultyServer::Answer{.messages = {response.SerializeAsString()}};
+      });
+  server.AnswerBy<v1::QueryLossCurvesRequest>(
+      "QueryLossCurves", [&](const v1::QueryLossCurvesRequest& request) {
+        if (!absl::StrContains(request.name(), "/trials/")) return too_large;
+        v1::QueryLossCurvesResponse response;
+        auto& curve = *response.add_curves();
+        curve.set_trial(request.name());
+        curve.mutable_points()->add_steps(request.max_points());
+        return FaultyServer::Answer{.messages = {response.SerializeAsString()}};
+      });
   Connection connection(server.address());
   const auto accuracies = connection.QueryLengthAccuracies("experiments/e-1", true);
   ASSERT_TRUE(accuracies.ok()) << accuracies.status();
   ASSERT_EQ(accuracies->evaluations_size(), 2);
-  EXPECT_EQ(accuracies->evaluations(0).trial(), "experiments/e-1/trials/bucket_sort-none");
-  EXPECT_EQ(accuracies->evaluations(1).trial(), "experiments/e-1/trials/bucket_sort-sin_cos");
+  EXPECT_EQ(accuracies->evaluations(0).trial(), RealServer::TrialName("experiments/e-1", "none"));
+  EXPECT_EQ(accuracies->evaluations(1).trial(),
+            RealServer::TrialName("experiments/e-1", "sin_cos"));
   EXPECT_FALSE(accuracies->evaluations(1).accuracies().final());
   const auto losses = connection.QueryLossCurves("experiments/e-1", 50);
   ASSERT_TRUE(losses.ok()) << losses.status();
@@ -122,41 +122,31 @@ TEST(ConnectionTest, SplitsTooLargeQueriesByTrial) {
   EXPECT_EQ(losses->curves(1).points().steps(0), 50);
 }
 
-// Rejects the first calls with a retry delay, as a rate limit does.
-class BusyServer final : public v1::FleetService::Service {
+// Rejects the first calls of ListWorkers with a retry delay, as a rate limit does.
+class BusyServer {
  public:
-  BusyServer(int refusals, absl::Duration delay) : refusals_(refusals) {
+  BusyServer(int refusals, absl::Duration delay) {
     google::rpc::RetryInfo retry;
     retry.mutable_retry_delay()->set_seconds(absl::ToInt64Seconds(delay));
     retry.mutable_retry_delay()->set_nanos(
         static_cast<int32_t>(absl::ToInt64Nanoseconds(delay % absl::Seconds(1))));
     google::rpc::Status details;
     details.add_details()->PackFrom(retry);
-    details_ = details.SerializeAsString();
-    grpc::ServerBuilder builder;
-    int port = 0;
-    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
-    builder.RegisterService(this);
-    server_ = builder.BuildAndStart();
-    address_ = "127.0.0.1:" + std::to_string(port);
+    const grpc::Status status(grpc::StatusCode::RESOURCE_EXHAUSTED, "too many calls",
+                              details.SerializeAsString());
+    server_.AnswerBy<v1::ListWorkersRequest>(
+        "ListWorkers", [this, refusals, status](const v1::ListWorkersRequest&) {
+          return calls() <= refusals ? std::optional(FaultyServer::Answer{.status = status})
+                                     : std::nullopt;
+        });
   }
-  grpc::Status ListWorkers(grpc::ServerContext*, const v1::ListWorkersRequest*,
-                           v1::ListWorkersResponse* response) override {
-    if (calls_++ < refusals_) {
-      return {grpc::StatusCode::RESOURCE_EXHAUSTED, "too many calls", details_};
-    }
-    response->add_workers()->set_worker_id("w");
-    return grpc::Status::OK;
+  const std::string& address() const { return server_.address(); }
+  int calls() {
+    return static_cast<int>(server_.Requests<v1::ListWorkersRequest>("ListWorkers").size());
   }
-  const std::string& address() const { return address_; }
-  int calls() const { return calls_; }
 
  private:
-  const int refusals_;
-  std::atomic<int> calls_ = 0;
-  std::string details_;
-  std::string address_;
-  std::unique_ptr<grpc::Server> server_;
+  FaultyServer server_;
 };
 
 TEST(ConnectionTest, RetriesAfterTheServersDelay) {
@@ -165,7 +155,6 @@ TEST(ConnectionTest, RetriesAfterTheServersDelay) {
   const absl::Time start = absl::Now();
   const auto answer = connection.ListWorkers();
   ASSERT_TRUE(answer.ok()) << answer.status();
-  EXPECT_EQ(answer->workers_size(), 1);
   EXPECT_EQ(server.calls(), 4);
   EXPECT_GE(absl::Now() - start, 3 * absl::Milliseconds(20));
 }
@@ -187,9 +176,9 @@ TEST(ConnectionTest, PatienceHasAnEnd) {
 class NamesTest : public testing::Test {
  protected:
   NamesTest() : connection_(server_.address()) {
-    server_.AddExperiment("quickstart-1", {"none"});
-    server_.AddExperiment("quickstart-2", {"none", "sin_cos"});
-    server_.AddExperiment("ablation-1", {"none"});
+    server_.Submit("quickstart", {"none"});
+    server_.Submit("quickstart", {"none", "sin_cos"});
+    server_.Submit("ablation", {"none"});
   }
   std::string Found(const std::string& text) {
     const auto experiment = FindExperiment(connection_, text);
@@ -200,7 +189,7 @@ class NamesTest : public testing::Test {
     return trial.ok() ? trial->name() : std::string(trial.status().message());
   }
 
-  FakeServer server_;
+  RealServer server_;
   Connection connection_;
 };
 
@@ -217,10 +206,10 @@ TEST_F(NamesTest, SuggestsExistingNames) {
 }
 
 TEST_F(NamesTest, FindsATrialByIdPrefixAndIndex) {
-  const std::string name = "experiments/quickstart-2/trials/bucket_sort-sin_cos";
+  const std::string name = RealServer::TrialName("experiments/quickstart-2", "sin_cos");
   EXPECT_EQ(FoundTrial(name), name);
-  EXPECT_EQ(FoundTrial("quickstart-2/bucket_sort-sin_cos"), name);
-  EXPECT_EQ(FoundTrial("quickstart-2/bucket_sort-s"), name);
+  EXPECT_EQ(FoundTrial("quickstart-2/bucket_sort-encoder-sin_cos-lr0.001-seed0"), name);
+  EXPECT_EQ(FoundTrial("quickstart-2/bucket_sort-encoder-s"), name);
   EXPECT_EQ(FoundTrial("quickstart/1"), name);
   EXPECT_THAT(FoundTrial("quickstart-2/none"), StartsWith("there is no trial \"none\""));
 }
@@ -232,38 +221,45 @@ TEST(ShortNameTest, IsTheLastPart) {
   EXPECT_FALSE(NamesTrial("experiments/e-1"));
 }
 
-TEST(ConnectionTest, DownloadsAModelAndChecksIt) {
-  FakeServer server;
-  server.AddExperiment("e-1", {"none"});
-  const std::string trial = "experiments/e-1/trials/bucket_sort-none";
+class DownloadTest : public testing::Test {
+ protected:
+  DownloadTest() {
+    server_.real().Submit("e", {"none"});
+    server_.real().LeaseTrials("experiments/e-1", 1);
+  }
+
+  const std::string trial_ = RealServer::TrialName("experiments/e-1", "none");
+  FaultyServer server_;
+};
+
+TEST_F(DownloadTest, ChecksTheBytes) {
   const std::string bytes = std::string(250, 'x') + "end";
-  server.SetModel(trial, 40, bytes);
-  Connection connection(server.address());
+  server_.real().PutModel(trial_, 40, bytes);
+  Connection connection(server_.address());
   std::string back;
   const auto take = [&back](absl::string_view data) {
     absl::StrAppend(&back, data);
     return absl::OkStatus();
   };
-  const auto model = connection.DownloadModel(trial, take);
+  const auto model = connection.DownloadModel(trial_, take);
   ASSERT_TRUE(model.ok()) << model.status();
   EXPECT_EQ(back, bytes);
   EXPECT_EQ(model->step, 40);
   EXPECT_EQ(model->checkpoint.size_bytes(), 253);
 
-  server.SetModel(trial, 40, bytes, std::string(64, '0'));
-  const auto damaged = connection.DownloadModel(trial, take);
+  server_.Edit<v1::DownloadModelResponse>("DownloadModel", [](v1::DownloadModelResponse& response) {
+    if (!response.data().empty()) (*response.mutable_data())[0] ^= 1;
+  });
+  const auto damaged = connection.DownloadModel(trial_, take);
   EXPECT_TRUE(absl::IsDataLoss(damaged.status())) << damaged.status();
-  EXPECT_TRUE(absl::IsNotFound(connection.DownloadModel(trial + "x", take).status()));
+  EXPECT_TRUE(absl::IsNotFound(connection.DownloadModel(trial_ + "x", take).status()));
 }
 
-TEST(ConnectionTest, TakerErrorEndsTheDownload) {
-  FakeServer server;
-  server.AddExperiment("e-1", {"none"});
-  const std::string trial = "experiments/e-1/trials/bucket_sort-none";
-  server.SetModel(trial, 40, std::string(100'000, 'x'));
-  Connection connection(server.address());
+TEST_F(DownloadTest, EndsAtTheTakersError) {
+  server_.real().PutModel(trial_, 40, std::string(10 << 20, 'x'));
+  Connection connection(server_.address());
   int calls = 0;
-  const auto model = connection.DownloadModel(trial, [&calls](absl::string_view) -> absl::Status {
+  const auto model = connection.DownloadModel(trial_, [&calls](absl::string_view) -> absl::Status {
     if (++calls < 3) return absl::OkStatus();
     return absl::ResourceExhaustedError("disk full");
   });

@@ -1,7 +1,7 @@
 #include "client/watching/follower.h"
 
 #include "absl/time/clock.h"
-#include "client/connection/fake_server.h"
+#include "client/connection/faulty_server.h"
 #include "gtest/gtest.h"
 
 namespace lengthwise::client {
@@ -21,7 +21,7 @@ struct Everything {
   absl::Status end;
 };
 
-Everything ReadToEnd(FakeServer& server, int tries = 0) {
+Everything ReadToEnd(FaultyServer& server, int tries = 0) {
   Connection connection(server.address());
   Follower follower(connection, {.experiment = "experiments/e-1",
                                  .first_backoff = absl::Milliseconds(1),
@@ -46,36 +46,36 @@ Everything ReadToEnd(FakeServer& server, int tries = 0) {
 }
 
 TEST(FollowerTest, ReadsHistoryThenLiveToTheEnd) {
-  FakeServer server;
-  server.AddWatchScript({{Response({1, 4}, true), Response({9}, false)}, grpc::Status::OK});
+  FaultyServer server;
+  server.AnswerWatchOnce({Response({1, 4}, true), Response({9}, false)});
   const Everything everything = ReadToEnd(server);
   EXPECT_TRUE(everything.end.ok()) << everything.end;
   EXPECT_EQ(everything.positions, (std::vector<int64_t>{1, 4, 9}));
-  EXPECT_TRUE(server.watch_requests()[0].include_progress());
+  EXPECT_TRUE(server.Requests<v1::WatchExperimentRequest>("WatchExperiment")[0].include_progress());
 }
 
 // gRPC cancels streams when a server's grace period to stop is over.
 TEST(FollowerTest, ResumesAfterServerCancelsTheStream) {
-  FakeServer server;
-  server.AddWatchScript({{Response({1, 2}, true)}, grpc::Status(grpc::StatusCode::CANCELLED, "")});
-  server.AddWatchScript({{Response({3}, false)}, grpc::Status::OK});
+  FaultyServer server;
+  server.AnswerWatchOnce({Response({1, 2}, true)}, grpc::Status(grpc::StatusCode::CANCELLED, ""));
+  server.AnswerWatchOnce({Response({3}, false)});
   const Everything everything = ReadToEnd(server);
   EXPECT_TRUE(everything.end.ok()) << everything.end;
   EXPECT_EQ(everything.positions, (std::vector<int64_t>{1, 2, 3}));
 }
 
 TEST(FollowerTest, ResumesBrokenStreamWithoutGapOrDuplicate) {
-  FakeServer server;
+  FaultyServer server;
   const grpc::Status broken(grpc::StatusCode::UNAVAILABLE, "the server is stopping");
-  server.AddWatchScript({{Response({1, 2}, true), Response({3}, false)}, broken});
-  server.AddWatchScript({{}, broken});
+  server.AnswerWatchOnce({Response({1, 2}, true), Response({3}, false)}, broken);
+  server.AnswerWatchOnce({}, broken);
   // The server sends duplicates.
-  server.AddWatchScript({{Response({3, 4}, true)}, grpc::Status::OK});
+  server.AnswerWatchOnce({Response({3, 4}, true)});
   const Everything everything = ReadToEnd(server);
   EXPECT_TRUE(everything.end.ok()) << everything.end;
   EXPECT_EQ(everything.positions, (std::vector<int64_t>{1, 2, 3, 4}));
   EXPECT_EQ(everything.caught_up, 1);
-  const auto requests = server.watch_requests();
+  const auto requests = server.Requests<v1::WatchExperimentRequest>("WatchExperiment");
   ASSERT_EQ(requests.size(), 3u);
   EXPECT_EQ(requests[1].start_position(), 4);
   EXPECT_EQ(requests[2].start_position(), 4);
@@ -90,21 +90,21 @@ TEST(FollowerTest, EndsAtOnceWithoutAnyAnswer) {
 }
 
 TEST(FollowerTest, PermanentErrorEndsTheStream) {
-  FakeServer server;
-  server.AddWatchScript({{Response({1}, true)}, {grpc::StatusCode::NOT_FOUND, "deleted"}});
+  FaultyServer server;
+  server.AnswerWatchOnce({Response({1}, true)}, {grpc::StatusCode::NOT_FOUND, "deleted"});
   const Everything everything = ReadToEnd(server);
   EXPECT_TRUE(absl::IsNotFound(everything.end)) << everything.end;
 }
 
 TEST(FollowerTest, GivesUpAfterTheGivenTries) {
-  FakeServer server;
+  FaultyServer server;
   const grpc::Status broken(grpc::StatusCode::UNAVAILABLE, "gone");
-  server.AddWatchScript({{Response({1}, true)}, broken});
-  server.AddWatchScript({{}, broken});
-  server.AddWatchScript({{}, broken});
+  server.AnswerWatchOnce({Response({1}, true)}, broken);
+  server.AnswerWatchOnce({}, broken);
+  server.AnswerWatchOnce({}, broken);
   const Everything everything = ReadToEnd(server, 3);
   EXPECT_TRUE(absl::IsUnavailable(everything.end)) << everything.end;
-  EXPECT_EQ(server.watch_requests().size(), 3u);
+  EXPECT_EQ(server.Requests<v1::WatchExperimentRequest>("WatchExperiment").size(), 3u);
 }
 
 }  // namespace

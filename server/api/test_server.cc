@@ -104,6 +104,11 @@ std::string TestServer::AddExperiment(const std::string& name, int trials,
   request.mutable_specification()->add_learning_rates(0.001);
   for (int i = 0; i < trials; ++i) request.mutable_specification()->add_seeds(i);
   const std::string experiment = core_.TryCreate(request).value().experiment().name();
+  LeaseTrials(experiment, trials);
+  return experiment;
+}
+
+void TestServer::LeaseTrials(const std::string& experiment, int trials) {
   const std::string worker = absl::StrCat("inside-", ++workers_);
   EXPECT_EQ(core_.Register(worker, trials, experiment), absl::OkStatus());
   const auto lease = std::make_shared<const v1::Lease>(core_.Acquire(worker));
@@ -111,7 +116,6 @@ std::string TestServer::AddExperiment(const std::string& name, int trials,
   for (int i = 0; i < lease->trials_size(); ++i) {
     runs_[lease->trials(i).trial()] = {.lease = lease, .place = i, .worker = worker};
   }
-  return experiment;
 }
 
 void TestServer::Append(const std::vector<v1::Event>& events) {
@@ -162,16 +166,22 @@ void TestServer::Remove(const std::string& experiment) {
 }
 
 void TestServer::SendProgress(const std::string& trial, int64_t done) {
-  const Run& run = runs_.at(trial);
+  v1::TrialProgress progress;
+  progress.set_trial(trial);
+  progress.set_done(done);
+  SendProgress(progress);
+}
+
+void TestServer::SendProgress(const v1::TrialProgress& progress) {
+  const Run& run = runs_.at(progress.trial());
   v1::HeartbeatRequest request;
   request.set_worker_id(run.worker);
   v1::HeldLease& held = *request.add_leases();
   held.set_lease_id(run.lease->lease_id());
   held.set_fencing_token(run.lease->fencing_token());
-  v1::TrialProgress& progress = *request.add_progress();
-  progress.set_trial(trial);
-  progress.set_attempt(1);
-  progress.set_done(done);
+  v1::TrialProgress& sent = *request.add_progress();
+  sent = progress;
+  sent.set_attempt(1);
   std::latch answered(1);
   PostHeartbeat(*core_, request, "anonymous",
                 [&answered](const absl::StatusOr<v1::HeartbeatResponse>& response) {

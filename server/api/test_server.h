@@ -60,6 +60,8 @@ class TestServer {
   // Creates an experiment with running trials "t0", "t1", ..., leased to an internal worker.
   // Returns its name, "experiments/{name}-{number}".
   std::string AddExperiment(const std::string& name, int trials, const std::string& owner = "");
+  // Leases trials of an experiment to an internal worker, which runs them.
+  void LeaseTrials(const std::string& experiment, int trials);
   // Stores events of running trials, in this order. Each must have its trial and its fact.
   void Append(const std::vector<v1::Event>& events);
   void Append(const v1::Event& event) { Append(std::vector<v1::Event>{event}); }
@@ -68,6 +70,8 @@ class TestServer {
   // Cancels and deletes the experiment.
   void Remove(const std::string& experiment);
   void SendProgress(const std::string& trial, int64_t done);
+  // `progress` names its trial, not its attempt.
+  void SendProgress(const v1::TrialProgress& progress);
   // Stores the trial's newest checkpoint.
   void PutModel(const std::string& trial, int64_t step, const std::string& bytes);
   // The lease of a trial, and the trial's index in it.
