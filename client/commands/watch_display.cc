@@ -31,8 +31,13 @@ absl::Time ToTime(const google::protobuf::Timestamp& time) {
   return absl::FromUnixSeconds(time.seconds()) + absl::Nanoseconds(time.nanos());
 }
 
-// Interval for checking for added trials once all known trials have ended.
+// Interval for checking for added trials.
 constexpr absl::Duration kListInterval = absl::Seconds(2);
+
+int64_t Total(const v1::TrialCounts& counts) {
+  return int64_t{counts.queued()} + counts.running() + counts.succeeded() + counts.failed() +
+         counts.cancelled();
+}
 
 // One of the three output modes.
 class Display {
@@ -199,11 +204,14 @@ absl::StatusOr<int> WatchExperiment(Program& program, Connection& connection,
       response.reset();
       if (interrupts.count() > 0) break;
     }
-    // The stream stays open while added trials are queued, but sends nothing about them.
-    if (caught_up && !end.has_value() && view.all_ended() && absl::Now() - listed > kListInterval) {
+    // The stream sends nothing about added trials that are queued.
+    if (caught_up && !end.has_value() && broken.ok() && absl::Now() - listed > kListInterval) {
       listed = absl::Now();
-      if (const auto all = connection.ListTrials(options.experiment, ""); all.ok()) {
-        view.AddTrials(*all);
+      const auto current = connection.GetExperiment(options.experiment);
+      if (current.ok() && Total(current->trials()) != Total(view.Counts())) {
+        if (const auto all = connection.ListTrials(options.experiment, ""); all.ok()) {
+          view.AddTrials(*all);
+        }
       }
     }
     display->Tick(caught_up || end.has_value(), broken);

@@ -129,6 +129,19 @@ class FaultyServer::Relay final : public grpc::ServerGenericBidiReactor {
   Real real_;
 };
 
+class FaultyServer::Service final : public grpc::CallbackGenericService {
+ public:
+  explicit Service(FaultyServer& server) : server_(server) {}
+
+ private:
+  grpc::ServerGenericBidiReactor* CreateReactor(
+      grpc::GenericCallbackServerContext* context) override {
+    return new Relay(server_, *context);
+  }
+
+  FaultyServer& server_;
+};
+
 FaultyServer::FaultyServer() : stub_(real_.Connect()) { Start(); }
 
 FaultyServer::~FaultyServer() { Stop(); }
@@ -138,7 +151,8 @@ void FaultyServer::Start() {
   int port = 0;
   builder.AddListeningPort(address_, grpc::InsecureServerCredentials(), &port);
   builder.SetMaxReceiveMessageSize(-1);
-  builder.RegisterCallbackGenericService(this);
+  service_ = std::make_unique<Service>(*this);  // gRPC allows one server for each
+  builder.RegisterCallbackGenericService(service_.get());
   server_ = builder.BuildAndStart();
   address_ = absl::StrCat("127.0.0.1:", port);
 }
@@ -147,11 +161,6 @@ void FaultyServer::Stop() {
   if (server_ == nullptr) return;
   server_->Shutdown(std::chrono::system_clock::now());
   server_ = nullptr;
-}
-
-grpc::ServerGenericBidiReactor* FaultyServer::CreateReactor(
-    grpc::GenericCallbackServerContext* context) {
-  return new Relay(*this, *context);
 }
 
 void FaultyServer::AnswerOnce(const std::string& rpc, Answer answer) {

@@ -22,7 +22,7 @@
 namespace lengthwise::client {
 
 // Rpcs are named without their service, e.g. "GetTrial". Thread-safe.
-class FaultyServer : private grpc::CallbackGenericService {
+class FaultyServer {
  public:
   // An answer in the real server's place: the serialized messages, then the status.
   struct Answer {
@@ -31,7 +31,7 @@ class FaultyServer : private grpc::CallbackGenericService {
   };
 
   FaultyServer();
-  ~FaultyServer() override;
+  virtual ~FaultyServer();
 
   // The relay's address. Calls that no answer is set for go on to real().
   const std::string& address() const { return address_; }
@@ -84,11 +84,10 @@ class FaultyServer : private grpc::CallbackGenericService {
 
  private:
   class Relay;
+  class Service;
   using Rule = std::function<std::optional<Answer>(const std::string& request)>;
   using EditBytes = std::function<std::string(const std::string& response)>;
 
-  grpc::ServerGenericBidiReactor* CreateReactor(
-      grpc::GenericCallbackServerContext* context) override;
   void SetRule(const std::string& rpc, Rule rule);
   void SetEdit(const std::string& rpc, EditBytes edit);
   // Records the request. Returns the answer to give in the real server's place, if any.
@@ -103,6 +102,7 @@ class FaultyServer : private grpc::CallbackGenericService {
   std::map<std::string, EditBytes> edits_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::vector<std::string>> requests_ ABSL_GUARDED_BY(mutex_);
   std::string address_ = "127.0.0.1:0";
+  std::unique_ptr<Service> service_;
   std::unique_ptr<grpc::Server> server_;
 };
 

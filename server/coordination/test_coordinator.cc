@@ -48,9 +48,10 @@ absl::StatusOr<specification::Grid> ResolveSimply(const v1::CreateExperimentRequ
 
 std::string NewDirectory() {
   static std::atomic<int> number = 0;
-  // Names of parameterized tests contain a slash.
-  const std::string test = absl::StrReplaceAll(
-      testing::UnitTest::GetInstance()->current_test_info()->name(), {{"/", "_"}});
+  const testing::TestInfo* const running = testing::UnitTest::GetInstance()->current_test_info();
+  // Names of parameterized tests contain a slash. A benchmark is no test.
+  const std::string test =
+      absl::StrReplaceAll(running == nullptr ? "benchmark" : running->name(), {{"/", "_"}});
   const std::string directory = absl::StrCat(testing::TempDir(), "/", test, number++, ".data");
   std::filesystem::remove_all(directory);
   std::filesystem::remove_all(directory + ".store");

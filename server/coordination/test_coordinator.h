@@ -39,7 +39,8 @@ void PostHeartbeat(Core& core, const v1::HeartbeatRequest& request, const std::s
 void PostEvents(Core& core, const v1::StreamEventsRequest& request, const std::string& caller,
                 Callback<v1::StreamEventsResponse> done);
 
-// Path of a directory that does not exist yet, for the running test. Different at each call.
+// Path of a directory that does not exist yet, for the running test or benchmark. Different at
+// each call.
 std::string NewDirectory();
 
 class TestCoordinator {
