@@ -1,5 +1,5 @@
-"""What pyproject.toml cannot say: the messages of the API are generated from ../proto when the package is built, the
-published tables are copied from ../experiments/published, and with programs it is for one kind of machine."""
+"""Build steps that pyproject.toml cannot express: the API's messages are generated from ../proto, the published tables are
+copied from ../experiments/published, and a wheel with programs is built for one kind of machine."""
 import re
 import shutil
 import tempfile

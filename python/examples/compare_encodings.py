@@ -1,5 +1,5 @@
 # %% [markdown]
-# Which positional encoding still sorts at lengths that training never had? Submits a small grid, watches it, and compares.
+# Which positional encoding still sorts at unseen lengths? Submits a small grid, watches it, and compares.
 # Runs as a script, or cell by cell in an editor that knows `# %%`. It needs a server and a worker, and their address where
 # the command line has no configuration file:
 #

@@ -1,6 +1,6 @@
-"""What an experiment found: accuracy by length, or loss of tasks that are compared by it.
+"""Summary of an experiment: accuracy by length, or loss for tasks that are compared by loss.
 
-Lengths seen in training stand apart from those not seen.
+Lengths seen in training are separated from unseen lengths.
 """
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ Score = Callable[[AccuracyRow], float | None]
 class AccuracySummary:
     # In the order of the grid. Only trials that succeeded count.
     rows: list[AccuracyRow] = field(default_factory=list)
-    # What the lengths are.
+    # Names of the lengths.
     axis: str = "length"
     axis_title: str = "input length"
-    # Whether scores are losses, of which lower ones are better, and what they are.
+    # True if scores are losses, where lower is better; and the scores' name.
     is_loss: bool = False
     score_title: str = "token accuracy"
     # The longest length seen in training; 0 where none is.
@@ -184,7 +184,7 @@ class _Name:
 
 
 def _names(rows: Sequence[AccuracyRow]) -> list[_Name]:
-    """Of what differs between rows."""
+    """Name columns for the properties in which rows differ."""
 
     def differs(value: Callable[[AccuracyRow], object]) -> bool:
         return len({value(row) for row in rows}) > 1
@@ -230,8 +230,8 @@ def as_table(summary: AccuracySummary, width: int) -> Table:
     unseen = [length for length in summary.lengths if length > summary.seen_up_to]
     several_trials = any(row.trials > 1 for row in rows)
     with_deviation = several_trials and bool(unseen) and not summary.is_loss
-    # What the names and means leave for groups of lengths, seven columns each ("16–20" and two spaces; the longest names of
-    # groups decide). A loss is "1.23e-05".
+    # Room for groups of lengths beside names and means: seven columns each ("16–20" and two spaces; the longest group name
+    # decides). A loss is "1.23e-05".
     score_width = 10 if summary.is_loss else 0
     group_width = max(score_width, 3 + 2 * len(str(summary.lengths[-1] if summary.lengths else 1)))
     means = 2 * score_width if summary.is_loss else 25 if several_trials else 18
@@ -244,7 +244,7 @@ def as_table(summary: AccuracySummary, width: int) -> Table:
 
     columns = [name.column for name in names]
     groups: list[Group] = []
-    # Of each column: lengths whose mean it is; or, of a mean of all, what it is.
+    # For each column, the lengths that it averages, or the score that is a mean of all.
     values: list[list[int] | Score] = []
 
     def add_side(lengths: list[int], most: int, mean: Score, heading: str, alone: str) -> None:
@@ -281,7 +281,7 @@ def as_table(summary: AccuracySummary, width: int) -> Table:
 
 
 def _is_best(summary: AccuracySummary, row: AccuracyRow, value: Score) -> bool:
-    """Of its task."""
+    """True if the row has the best value of its task."""
     own = value(row)
     if len(summary.rows) < 2 or own is None:
         return False

@@ -18,7 +18,7 @@ def open_in_browser(path: str, environment: Mapping[str, str] | None = None) -> 
     variables = os.environ if environment is None else environment
     program = _find_program(path, variables)
     try:
-        # In a session of its own: what ends this process, such as Ctrl-C, is not for the browser.
+        # In a new session, so that Ctrl-C does not end the browser.
         subprocess.Popen(
             [program, path],
             env=dict(variables),

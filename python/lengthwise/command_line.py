@@ -71,7 +71,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def add_server_options(parser: argparse.ArgumentParser) -> None:
-    """How the server is reached. Without them: the environment and the configuration file (lengthwise.settings)."""
+    """Server address and credentials. Default: the environment, then the configuration file (lengthwise.settings)."""
     for name in ("server", "token_file", "tls_ca", "tls_certificate", "tls_key", "tls_server_name"):
         parser.add_argument(f"--{name}", default=None)
 

@@ -31,7 +31,7 @@ class SeedStatistic:
 
     trials: int = 0
     mean: float = 0
-    # Of a sample; 0 of a single trial.
+    # Sample standard deviation; 0 for a single trial.
     deviation: float = 0
     max: float = 0
 
@@ -160,7 +160,7 @@ class Comparison:
         return any(row[column].measured is not None for row in self.cells)
 
     def gains(self) -> list[Gain]:
-        """Those of which a row was run."""
+        """Gains for which a row was run."""
         found = []
         for gain in self.table.gains:
             here: list[float] = []
@@ -206,7 +206,7 @@ def _statistic(message: experiment_service_pb2.SummarizeExperimentResponse.Stati
 def _value(
     index: int, cell: SummaryCell, at_lengths: LengthStatistics, quantity: Quantity, column: PublishedColumn
 ) -> SeedStatistic:
-    """What the trials of a summary's cell have for a column; without trials where they have none."""
+    """Value of a summary cell for a column; `trials` is 0 if the cell has none."""
     if quantity is Quantity.UNSEEN_ACCURACY:
         if column.length == 0:
             return _statistic(cell.unseen_accuracy)

@@ -98,7 +98,7 @@ def _not_run(comparison: Comparison, whole_table: bool) -> str:
     return text + "."
 
 
-# How one trial's time depends on others.
+# Effect of other trials on one trial's time.
 _SHARED_TIME = (
     "trials of a pack count the whole pack's time each, and workers that share a machine slow each other"
 )
@@ -149,7 +149,7 @@ def _left_out(comparison: Comparison) -> str:
 
 
 def protocol_remarks(comparison: Comparison) -> list[str]:
-    """How the trials differ from the table's, what the paper leaves open, and what differs whatever one does."""
+    """Remarks on differences between the trials' protocol and the table's, and on fields that the paper leaves open."""
     table, found = comparison.table, comparison.protocol
     remarks = []
     if found.differences:
@@ -203,7 +203,7 @@ def _signed(value: float) -> str:
 
 
 def gain_remarks(comparison: Comparison) -> list[str]:
-    """What the paper's text says in one number."""
+    """A single number from the paper's text."""
     found = []
     for gain in comparison.gains():
         printed = gain.published
@@ -265,7 +265,7 @@ class _Layout:
         return ([Column("level")] if self._has_levels else []) + [Column("task", shrinks_to=12)]
 
     def _begin_row(self, rendered: Table, i: int) -> list[Cell | str]:
-        """What a row is; the level only where it differs from the row above, with a rule before it."""
+        """A row's label. The level is given only if it differs from the row above, with a rule before it."""
         row = self.table.rows[self.rows[i]]
         level = "" if i > 0 and row.level == self.table.rows[self.rows[i - 1]].level else row.level
         if i > 0 and level:

@@ -19,7 +19,7 @@ from lengthwise.settings import Settings, addresses_of, is_loopback, read_token,
 _MAX_MESSAGE_BYTES = 1 << 30
 # As rpc/transport.h has it.
 _PING_MS = 20_000
-# How long a call that the server refuses for now is repeated, after the delays that it asks for.
+# A call that the server refuses with a retry delay is repeated for this long.
 _PATIENCE_SECONDS = 60.0
 
 ResponseT = TypeVar("ResponseT", bound=Message)
@@ -49,7 +49,7 @@ def _channel(settings: Settings, warn: Callable[[str], None] | None) -> grpc.Cha
         # After a lost connection, try again soon: a restarted server is back within seconds.
         ("grpc.initial_reconnect_backoff_ms", 200),
         ("grpc.max_reconnect_backoff_ms", 3000),
-        # How long one attempt to connect may take: the first of several addresses may not answer at all.
+        # Timeout of one attempt to connect: the first of several addresses may not answer.
         ("grpc.min_reconnect_backoff_ms", 5000),
         # A new client does not wait because an old one failed to connect a moment ago.
         ("grpc.use_local_subchannel_pool", 1),
@@ -87,7 +87,7 @@ def _channel(settings: Settings, warn: Callable[[str], None] | None) -> grpc.Cha
 
 
 def _reader(response: type[ResponseT]) -> Callable[[bytes], ResponseT]:
-    """Of answers, whose text may be another user's."""
+    """Parses answers and escapes their text, which may be another user's."""
 
     def read(data: bytes) -> ResponseT:
         message = response.FromString(data)

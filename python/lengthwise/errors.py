@@ -45,11 +45,11 @@ class NotFoundError(LengthwiseError):
 
 
 class UnavailableError(LengthwiseError):
-    """Nobody serves at the address, or the server cannot do it now (it stops, its disk is full): try again later."""
+    """No server at the address, or the server cannot do it now (it stops, its disk is full): try again later."""
 
 
 class UnreachableError(UnavailableError):
-    """Nobody serves at the address. `where` says which, and why: the command line adds what it can do about it."""
+    """No server at the address. `where` says which, and why: the command line adds what it can do about it."""
 
     def __init__(self, where: str, code: grpc.StatusCode) -> None:
         super().__init__(f"{where}; start `lengthwise_server`, or name another server", code=code)

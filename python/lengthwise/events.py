@@ -21,7 +21,7 @@ def to_datetime(time: Timestamp) -> datetime:
 
 @dataclass(frozen=True)
 class Fact:
-    """What every event says. Those with arrays are equal to themselves alone; compare their positions."""
+    """Common fields of all events. Events with arrays are equal only to themselves; compare their positions."""
 
     trial: str
     # Number in the server's log.
@@ -43,7 +43,7 @@ class StateChange(Fact):
     reason: str
     worker: str
     actor: str
-    # Where `new` is "RUNNING": measurements of this trial beyond this step come again.
+    # If `new` is "RUNNING": measurements of this trial after this step are repeated.
     resumed_from_step: int
 
 
@@ -88,7 +88,7 @@ class Checkpoint(Fact):
 
 @dataclass(frozen=True)
 class Outcome(Fact):
-    """How an attempt ended."""
+    """End of an attempt."""
 
     # "COMPLETED", "FAILED_PERMANENTLY", "FAILED_TEMPORARILY" or "OUT_OF_MEMORY".
     kind: str
@@ -102,7 +102,7 @@ class Outcome(Fact):
 
 @dataclass(frozen=True)
 class LogLine(Fact):
-    """What a worker has to say."""
+    """A line of a worker's log."""
 
     # "INFO", "WARNING" or "ERROR".
     severity: str
@@ -111,7 +111,7 @@ class LogLine(Fact):
 
 @dataclass(frozen=True)
 class Progress:
-    """What a running trial is doing: not stored, sent as it comes."""
+    """Progress of a running trial: sent live, not stored."""
 
     trial: str
     # "TRAINING" or "EVALUATING".
@@ -136,10 +136,10 @@ class AttentionMap:
     length: int
     # The sequence was one of evaluation.attention_inputs, and which, from 1; 0 for a sample of the task.
     input_number: int
-    # Which evaluation sequence of the length it is, from 0.
+    # Number of the evaluation sequence of this length, from 0.
     sequence: int
     tokens: NDArray[numpy.int32]
-    # Of a regression, what the model saw where tokens are -1; otherwise empty.
+    # For a regression, the model's inputs where tokens are -1; otherwise empty.
     numbers: NDArray[numpy.float64]
     positions: NDArray[numpy.int64]
     # [layers, heads, tokens, tokens]; rows are queries.
@@ -160,11 +160,11 @@ class Projection:
 
 @dataclass(frozen=True)
 class WrongAnswer:
-    """Of text, an answer whose digits are not all right."""
+    """An answer to a text task with a wrong digit."""
 
-    # Which evaluation sequence of the length it is, from 0.
+    # Number of the evaluation sequence of this length, from 0.
     sequence: int
-    # Of the wrong or missing digits, ascending; 0 is the least significant. None where digits are too many.
+    # Places of the wrong or missing digits, ascending; 0 is the least significant. Empty if digits are too many.
     places: list[int]
     # There is a carry into the first of them.
     carry_into_first: bool
@@ -172,11 +172,11 @@ class WrongAnswer:
 
 @dataclass(frozen=True, eq=False)
 class SequenceScores:
-    """Of each evaluation sequence of a length, in their order."""
+    """Scores of the evaluation sequences of a length, in order."""
 
     accuracies: NDArray[numpy.float32]
     losses: NDArray[numpy.float32]
-    # Of text, by ascending sequence.
+    # Text tasks only; by ascending sequence.
     wrong_answers: list[WrongAnswer]
 
 

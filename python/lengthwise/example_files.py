@@ -25,7 +25,7 @@ class ExampleFile:
 
 
 def names_files(error: LengthwiseError) -> bool:
-    """Whether a server refuses a specification since it knows nothing of the files that it names."""
+    """True if the server refused a specification because it does not have the files named there."""
     return any("nothing is known of the file" in violation.description for violation in error.violations)
 
 

@@ -245,7 +245,7 @@ class Experiment:
         )
 
     def answer_errors(self) -> pandas.DataFrame:
-        """Of text: one row for each trial and length, with the numbers of wrong answers by place and by wrong digits."""
+        """Errors of text answers: a row for each trial and length, with wrong answers by place and by wrong digits."""
         return frames.answer_errors(self._connection, self.name, self.trials())
 
     def losses(self, max_points: int = 1000) -> pandas.DataFrame:

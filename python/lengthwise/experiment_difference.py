@@ -25,7 +25,7 @@ class ExperimentDifference:
 
 
 def _components(axis: str, components: Iterable[Component], others: Iterable[Component]) -> dict[str, str]:
-    """Those whose label the other experiment has, too."""
+    """Names and parameters of the components whose label is also in `others`."""
     labels = {component.label for component in others}
     fields: dict[str, str] = {}
     for component in components:
@@ -92,7 +92,7 @@ class CellPair:
 
     @property
     def difference(self) -> float | None:
-        """Of the mean accuracies on unseen lengths, second less first."""
+        """Difference of the mean accuracies on unseen lengths, second minus first."""
         if not (has_unseen(self.first) and has_unseen(self.second)):
             return None
         assert self.first is not None and self.second is not None

@@ -35,7 +35,7 @@ def _key(trial: Trial) -> list[Any]:
 
 
 def losses(connection: Connection, name: str, trials: Sequence[Trial], max_points: int) -> pandas.DataFrame:
-    """Of an experiment's or a trial's name, whose trials are given."""
+    """Loss curves. `name` is an experiment or a trial, and `trials` are its trials."""
     keys = {trial.name: _key(trial) for trial in trials}
     rows: list[list[Any]] = []
     for curve in queries.loss_curves(connection, name, list(keys), max_points):
@@ -48,7 +48,7 @@ def losses(connection: Connection, name: str, trials: Sequence[Trial], max_point
 
 
 def accuracies(connection: Connection, name: str, trials: Sequence[Trial], intervals: bool) -> pandas.DataFrame:
-    """Of an experiment's or a trial's name, whose trials are given; behind ACCURACIES a column for each other metric."""
+    """Accuracies by length; other metrics have a column each after ACCURACIES. `name` and `trials` as for losses."""
     keys = {trial.name: (_key(trial), trial.seen_up_to) for trial in trials}
     rows: list[list[Any]] = []
     metrics: list[dict[str, float]] = []
@@ -78,7 +78,7 @@ def seconds_to_accuracy(scores: pandas.DataFrame, all_trials: Sequence[Trial], a
 
 
 def answer_errors(connection: Connection, name: str, trials: Sequence[Trial]) -> pandas.DataFrame:
-    """Of an experiment's or a trial's name, whose trials are given. A later evaluation replaces an earlier one."""
+    """Errors of text answers. A later evaluation replaces an earlier one. `name` and `trials` as for losses."""
     keys = {trial.name: _key(trial) for trial in trials}
     rows: dict[tuple[str, int], list[Any]] = {}
     for event in queries.analyses(connection, name):

@@ -18,7 +18,7 @@ def short_name(name: str) -> str:
 
 
 def label(component: specification_pb2.Component) -> str:
-    """How tables call it."""
+    """Name in tables."""
     return component.label or component.name
 
 
@@ -35,7 +35,7 @@ def file_name(name: str) -> str:
 
 
 def _escape(text: str) -> str:
-    """Of ASCII alone, on one line."""
+    """Escapes text to one line of ASCII."""
     return text.encode("unicode_escape").decode("ascii").replace('"', '\\"')
 
 
@@ -49,12 +49,12 @@ def _split(text: str) -> tuple[str, str]:
 
 
 def names_trial(text: str) -> bool:
-    """Whether it is "EXPERIMENT/TRIAL", and not "EXPERIMENT"."""
+    """True for "EXPERIMENT/TRIAL", false for "EXPERIMENT"."""
     return bool(_split(text)[1])
 
 
 def list_trials(connection: Connection, experiment: str, filter: str = "") -> list[experiment_service_pb2.Trial]:
-    """Of an experiment's full name, in the order of the grid."""
+    """Trials of the experiment with this full name, in grid order."""
     found: list[experiment_service_pb2.Trial] = []
     token = ""
     while True:

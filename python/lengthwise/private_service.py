@@ -26,7 +26,7 @@ _LOG_LINES = 12
 
 
 def default_data_directory() -> Path:
-    """Where `lengthwise run` keeps its experiments: $XDG_DATA_HOME/lengthwise/runs or ~/.local/share/lengthwise/runs."""
+    """Data directory of `lengthwise run`: $XDG_DATA_HOME/lengthwise/runs or ~/.local/share/lengthwise/runs."""
     data = os.environ.get("XDG_DATA_HOME", "")
     return (Path(data) if data.startswith("/") else Path.home() / ".local" / "share") / "lengthwise" / "runs"
 
@@ -112,7 +112,7 @@ class Process:
         environment["LENGTHWISE_CONFIG"] = ""
         try:
             with self.log.open("wb") as output:
-                # Of a session of its own: Ctrl-C in a terminal is for this process, which stops its children in order.
+                # In a new session, because Ctrl-C is for this process, which then stops its children in order.
                 self._popen = subprocess.Popen(
                     self._arguments,
                     stdin=subprocess.DEVNULL,

@@ -83,26 +83,26 @@ class Difference:
 
 @dataclass(frozen=True)
 class OpenField:
-    """A field of which the paper does not say what it was."""
+    """A field whose value the paper does not give."""
 
     what: str
     here: str
-    # Where ours is from.
+    # Source of our value.
     note: str
     path: str = ""
 
 
 @dataclass
 class ProtocolComparison:
-    """Empty `differences`: trained and scored as printed, as far as the paper says."""
+    """Empty `differences`: trained and scored as printed, in every field that the paper gives."""
 
     differences: list[Difference] = field(default_factory=list)
     open_fields: list[OpenField] = field(default_factory=list)
     # Tasks, networks and encodings of the experiment that the table does not have: "encodings learn_0.3, learn_0.4".
     outside: list[str] = field(default_factory=list)
-    # What stands here for something of the paper's that nobody else can have.
+    # Substitute for private material of the paper's authors.
     substitutes: list[Substitute] = field(default_factory=list)
-    # What the experiment brings in place of such a thing, by its name: "people.json". Only its author can know what it is.
+    # The experiment's own replacement for such material, by name: "people.json". Only its author knows the contents.
     brought: list[tuple[Substitute, str]] = field(default_factory=list)
 
 
@@ -224,7 +224,7 @@ class _Comparison:
         known_open = path if path in self.table.unknown else path.rpartition(".")[0]
         note = self.table.unknown.get(known_open)
         if note is not None:
-            # Of several networks or encodings at once; of a component by its name, unless more is another.
+            # One entry for the same parameter of several networks or encodings.
             axis, _, parameter = path.partition(".")
             what = f"{axis} {parameter}" if axis in ("tasks", "networks", "encodings") else what
             if known_open != path and here == published:
@@ -254,7 +254,7 @@ class _Comparison:
         return self.result
 
     def _brought(self, substitute: Substitute) -> str:
-        """What all of the experiment's tasks name in the place of a substitute; empty where one names nothing."""
+        """The experiment's own replacements for `substitute`, comma-separated; empty if a task names none."""
         name = substitute.unless_task_has
         named = [parameter_of(task, name) if name else None for task in self.here.tasks]
         return ", ".join(dict.fromkeys(map(str, named))) if all(named) else ""
@@ -265,7 +265,7 @@ class _Comparison:
             # Its value says nothing, as that of other seeds.
             if one.examples > 0:
                 fields["training.data_set_seed"] = "one for all trials" if one.HasField("data_set_seed") else "by data seed"
-        # What a measurement of time has nothing to do with.
+        # Fields without influence on a measurement of time.
         if not self.table.is_time:
             here.update(flatten("evaluation", self.here.evaluation))
             paper.update(flatten("evaluation", self.paper.evaluation))
@@ -288,7 +288,7 @@ class _Comparison:
                 self.add(path, _said(path, here), _said(path, paper))
 
     def _outside(self, axis: str, outside: Sequence[Component], published: Iterable[str]) -> None:
-        """What the table does not have is left out of it; where that is all there is, it is the difference."""
+        """Handles components that the table lacks: it skips them, or reports a difference if there are no others."""
         labels = ", ".join(component.label or component.name for component in outside)
         if len(outside) == len(getattr(self.here, axis)):
             names = list(dict.fromkeys(published))
@@ -312,7 +312,7 @@ class _Comparison:
         for task in self.here.tasks:
             for paper in self.paper.tasks:
                 if task.name == paper.name and task.name in in_table:
-                    # What a task brings in the place of a substitute is told apart.
+                    # A task's own replacement is distinguished from a substitute.
                     brought = {one.unless_task_has for one in self.table.substitutes}
                     self._parameters("tasks", "task", task, paper, brought)
 
@@ -327,7 +327,7 @@ class _Comparison:
             for network in self.here.networks
             if self._rows_of(network) and (parameter_of(network, "attention") or "softmax") in attentions
         ]
-        # Where the table has some of them, the others are left out of it; where it has none, they say why.
+        # If the table has some of them, the others are left out; if it has none, they give the reason.
         compared = inside or list(self.here.networks)
         # A table's columns say which attention is whose.
         ignored = ("attention",) if inside else ()
@@ -368,7 +368,7 @@ class _Comparison:
         self._outside("encodings", outside, (column.encoding or "any" for column in self.table.columns))
 
     def _seeds(self) -> None:
-        """What the paper had for the rows to which the networks belong."""
+        """Compares the number of seeds with the paper's for the rows of the experiment's networks."""
         expected: set[int] = set()
         for network in self.here.networks:
             rows = [row for row in self._rows_of(network) if row.network] or [PublishedRow("", "")]

@@ -18,7 +18,7 @@ Parameter = Union[bool, float, str]
 
 
 class Statistic(Enum):
-    """How the trials of one cell become one number."""
+    """Statistic over the trials of one cell."""
 
     # The best trial.
     MAXIMUM = "maximum"
@@ -32,7 +32,7 @@ class Statistic(Enum):
 
 
 class Quantity(Enum):
-    """What the numbers of a table are."""
+    """Quantity that a table's numbers measure."""
 
     # Per cent.
     UNSEEN_ACCURACY = "unseen_accuracy"
@@ -71,7 +71,7 @@ def network_with(
 
 
 def _has(component: Component, wanted: Mapping[str, Parameter]) -> bool:
-    """Whether the parameters have these values; a flag that is not there is false, but for `sorted` and `trained`."""
+    """True if the parameters have these values. An absent flag is false, except `sorted` and `trained`."""
     for name, value in wanted.items():
         own = parameter_of(component, name)
         if own is None and isinstance(value, bool):
@@ -102,7 +102,7 @@ class PublishedColumn:
     parameters: Mapping[str, Parameter] | None = None
     # The network's attention.
     attention: str = "softmax"
-    # Where losses or accuracies are taken on the tasks' axis; 0: a mean over the unseen lengths.
+    # Length on the tasks' axis at which losses or accuracies are taken; 0: mean over the unseen lengths.
     length: int = 0
 
     def matches(self, network: Component, encoding: Component) -> bool:
@@ -122,7 +122,7 @@ class PublishedRow:
     # A network of this name, or any where it is empty, with these parameters.
     network: str = ""
     network_parameters: Mapping[str, Parameter] | None = None
-    # Where not the protocol's.
+    # Set only where they differ from the protocol.
     seeds: int | None = None
     quantity: Quantity | None = None
 
@@ -135,7 +135,7 @@ class PublishedRow:
 
 @dataclass(frozen=True)
 class Substitute:
-    """What stands here for something of the paper's that this program does not have."""
+    """Our substitute for material of the paper that is not available here."""
 
     what: str
     here: str
@@ -146,10 +146,10 @@ class Substitute:
 
 @dataclass(frozen=True)
 class CodeDifference:
-    """What the authors' released code does where it differs from the paper's text, or where that says nothing."""
+    """Behaviour of the authors' released code where it differs from the paper's text or the text is silent."""
 
     code: str
-    # What is done here: "text", "code", or "choice": as the specification's `compatibility` says.
+    # Reading taken here: "text", "code", or "choice", which the specification's `compatibility` decides.
     here: str
     # Fields ("training.batch_size"), components ("encodings") and their parameters ("networks.temperature") with which the
     # trials of a task, a network and an encoding do as the code.
@@ -199,7 +199,7 @@ class PublishedGain:
 
 @dataclass(frozen=True)
 class PublishedSpeedup:
-    """How many times sooner the table's models reach an accuracy than others, in the paper's text."""
+    """Speed-up of the table's models over others until an accuracy is reached, from the paper's text."""
 
     # 0 to 1.
     accuracy: float
@@ -210,7 +210,7 @@ class PublishedSpeedup:
 
 @dataclass(frozen=True)
 class PublishedLossRatio:
-    """How many times larger one network's losses are than another's, in the paper's text: over the tasks."""
+    """Ratio of two networks' losses over the tasks, from the paper's text."""
 
     smallest: float
     mean: float
@@ -242,10 +242,10 @@ class PublishedTable:
     cells: Mapping[tuple[int, int], PublishedValue]
     # The specification of the table's own trials, without a name, as a user would write it.
     protocol: Mapping[str, Any]
-    # What the paper does not say, by field ("training.batch_size", "networks.d_model"), and where ours is from.
+    # Fields that the paper leaves open ("training.batch_size", "networks.d_model"), with the source of our value.
     unknown: Mapping[str, str]
     substitutes: Sequence[Substitute]
-    # What is known of the authors' code.
+    # Known differences in the authors' code.
     released_code: Sequence[CodeDifference]
     notes: Sequence[str]
     gains: Sequence[PublishedGain] = ()
@@ -255,7 +255,7 @@ class PublishedTable:
 
     @property
     def is_time(self) -> bool:
-        """Whether its numbers are about the time of training alone, which no evaluation changes."""
+        """True if the numbers measure training time alone, which no evaluation changes."""
         return self.quantity in (Quantity.TRAINING_HOURS, Quantity.STEPS_PER_SECOND)
 
     def quantity_of(self, row: int) -> Quantity:

@@ -52,7 +52,7 @@ def length_accuracies(
 
 
 def loss_curves(connection: Connection, name: str, trials: Sequence[str], max_points: int) -> list[LossCurve]:
-    """Of `trials`, the trials of `name`, at most `max_points` points each."""
+    """Loss curves of `trials`, the trials of `name`, with at most `max_points` points each."""
 
     def query(one: str) -> experiment_service_pb2.QueryLossCurvesResponse:
         return connection.call(

@@ -1,4 +1,4 @@
-"""How the server is reached: arguments, the environment and the configuration file, as the command line has it.
+"""Server address and credentials from arguments, the environment and the configuration file, as on the command line.
 
 The file is ~/.config/lengthwise/config.yaml ($XDG_CONFIG_HOME/lengthwise/config.yaml; another one where
 $LENGTHWISE_CONFIG names it; none where that is empty). What it says beside `server` is for that server: where another one
@@ -35,7 +35,7 @@ _PATHS = {"token_file", "tls_ca", "tls_certificate", "tls_key"}
 
 
 def settings_file(environment: Mapping[str, str]) -> Path | None:
-    """Where the configuration file is looked for."""
+    """Path of the configuration file, whether it exists or not. None if $LENGTHWISE_CONFIG is empty."""
     if "LENGTHWISE_CONFIG" in environment:
         named = environment["LENGTHWISE_CONFIG"]
         return Path(named) if named else None
@@ -120,7 +120,7 @@ def is_loopback(server: str) -> bool:
 
 
 def target_of(server: str, warn: Callable[[str], None] | None = None) -> str:
-    """What gRPC connects to: one HOST:PORT as it is, of several the numbers of those that are known now.
+    """gRPC target: a single HOST:PORT unchanged; for several, the IP addresses of the hosts known now.
 
     gRPC looks a single host name up at each connection, and has no list of names. `warn` is called for each address
     whose host is unknown.

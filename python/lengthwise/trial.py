@@ -91,7 +91,7 @@ class Trial:
 
     @property
     def seen_accuracy(self) -> float | None:
-        """Of a trial that succeeded: mean final accuracy over the lengths up to `seen_up_to`."""
+        """Mean final accuracy over the lengths up to `seen_up_to`, for a trial that succeeded."""
         return self._score(self._message.outcome.seen_accuracy)
 
     @property
@@ -164,7 +164,7 @@ class Trial:
         return frames.accuracies(self._connection, self.name, [self], intervals)
 
     def answer_errors(self) -> pandas.DataFrame:
-        """What is wrong with the answers to text, by length (`Experiment.answer_errors`)."""
+        """Errors of text answers by length (`Experiment.answer_errors`)."""
         return frames.answer_errors(self._connection, self.name, [self])
 
     def attention_maps(self, length: int = 0) -> list[events.AttentionMap]:
@@ -199,7 +199,7 @@ class Trial:
         return queries.analyses(self._connection, self.name)
 
     def export(self, format: str, path: str | os.PathLike[str] | None = None, *, force: bool = False) -> Path:
-        """Of this trial alone (`Experiment.export`)."""
+        """Exports this trial alone (`Experiment.export`)."""
         from lengthwise import exports
 
         subject = exports.find_subject(self._connection, self.name)

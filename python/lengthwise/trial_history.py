@@ -1,4 +1,4 @@
-"""What was measured of a trial, from the event log: nothing averaged or left out."""
+"""All measurements of a trial, from the event log: nothing averaged or left out."""
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -26,10 +26,10 @@ class TrialHistory:
     points: event_pb2.TrainingPoints = field(default_factory=event_pb2.TrainingPoints)
     # and when each point was sent.
     times: list[Timestamp] = field(default_factory=list)
-    # Those during training in their order, and the full one at the end.
+    # Evaluations during training in order, then the full one at the end.
     evaluations: list[Evaluation] = field(default_factory=list)
-    # Of single sequences of the final evaluation, by ascending length, and of that evaluation under noise; empty where they
-    # were not asked for.
+    # Scores of single sequences of the final evaluation, by ascending length, and its accuracies under noise. Empty unless
+    # requested.
     sequence_scores: dict[int, event_pb2.SequenceScores] = field(default_factory=dict)
     noise_accuracies: event_pb2.NoiseAccuracies = field(default_factory=event_pb2.NoiseAccuracies)
 
@@ -39,7 +39,7 @@ def damaged(message: str) -> LengthwiseError:
 
 
 def fetch_history(connection: Connection, trial: str) -> TrialHistory:
-    """Of a trial's name. DATA_LOSS for columns of different lengths."""
+    """History of the trial with this name. DATA_LOSS for columns of different lengths."""
     history = TrialHistory()
     request = experiment_service_pb2.WatchExperimentRequest(name=trial, omit_attention_maps=True)
     responses = connection.stream(

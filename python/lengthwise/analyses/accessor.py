@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 class Analyses:
-    """Of experiments that are analysed as one. Each method returns a frame with a row for each set of trials that differ in
-    nothing but their seeds, or for a part of such a row; `frame.attrs` has "caption" and "remarks": what the numbers are,
-    and which test was made of how many pairs. LengthwiseError says what to record where something is missing.
+    """Analyses of one or more experiments. Each method returns a frame with a row for each set of trials that differ only in
+    their seeds, or several rows for such a set. `frame.attrs` has "caption" and "remarks", which explain the numbers and
+    name the statistical test and its number of pairs. LengthwiseError says what to record if something is missing.
     """
 
     def __init__(self, experiments: Sequence[Experiment | PlottedExperiment]) -> None:
@@ -28,22 +28,22 @@ class Analyses:
         return subject_of(of_experiments(self._experiments))
 
     def attention(self, reference: str, measure: str = "cosine", compare: str = "") -> pandas.DataFrame:
-        """How alike attention maps are to those of the encoding `reference`: the "cosine" of all probabilities, or "js", the
-        Jensen-Shannon divergence. `compare`: beside a published table such as "lst_pe_init/table_3".
+        """Similarity of attention maps to those of the encoding `reference`: the "cosine" of all probabilities, or "js", the
+        Jensen-Shannon divergence. `compare`: adds a published table such as "lst_pe_init/table_3".
         """
         published = report.find_cosines(compare, measure) if compare else None
         return report.attention(self._subject(), reference, measure, published).frame()
 
     def attention_matrix(self, measure: str = "cosine") -> pandas.DataFrame:
-        """How alike the attention maps of any two encodings are: a row for each pair."""
+        """Similarity of the attention maps of every two encodings: a row for each pair."""
         return report.attention_matrix(self._subject(), measure).frame()
 
     def ground_truth(self) -> pandas.DataFrame:
-        """How much of attention goes to what the answers of puzzles depend on, by layer and number of vectors."""
+        """Share of attention on the cells that determine a puzzle's answer, by layer and number of vectors."""
         return report.ground_truth(self._subject()).frame()
 
     def encodings(self, reference: str) -> pandas.DataFrame:
-        """How far learned tables of positions are from a fixed encoding's: a label, or "sin_cos" or "sin_cos_2d"."""
+        """Distance of learned position tables from a fixed encoding: a label, "sin_cos" or "sin_cos_2d"."""
         return report.encodings(self._subject(), reference).frame()
 
     def noise(self) -> pandas.DataFrame:
@@ -55,14 +55,14 @@ class Analyses:
         return report.humans(self._subject(), latin_square.read_human_accuracies(file)).frame()
 
     def carries(self, length: int = 0) -> pandas.DataFrame:
-        """Whether sums go wrong where a carry comes in: a row for each place. `length`: digits; 0: the largest that all
+        """Errors of sums with and without a carry: a row for each place. `length`: digits; 0: the largest that all sets
         have.
         """
         return report.carries(self._subject(), length).frame()
 
     def carry_chains(self, length: int = 0) -> pandas.DataFrame:
-        """How often digits of sums are right by how many places below the carry into them arose: a row for each distance,
-        with its base rate. `length`: digits; 0: the largest that all have.
+        """Accuracy of digits by length of the carry chain into them: a row for each length of chain, with its base rate.
+        `length`: digits; 0: the largest that all sets have.
         """
         return report.carry_chains(self._subject(), length).frame()
 
@@ -71,12 +71,12 @@ class Analyses:
         return report.speed(self._subject(), accuracy).frame()
 
     def loss_ratios(self, reference: str, compare: str = "") -> pandas.DataFrame:
-        """How many times larger the losses of the network `reference` are than the others', by scale beyond training's.
-        `compare`: beside a published table such as "positional_attention/figure_2".
+        """Ratio of the losses of the network `reference` to the others', by scale beyond the range of training.
+        `compare`: adds a published table such as "positional_attention/figure_2".
         """
         published = report.find_losses(compare) if compare else None
         return report.loss_ratios(self._subject(), reference, published).frame()
 
     def t_test(self, reference: str) -> pandas.DataFrame:
-        """Whether encodings differ from `reference`, seed by seed: paired t-tests."""
+        """Paired t-tests of each encoding against `reference`, seed by seed."""
         return report.t_test(self._subject(), reference).frame()

@@ -1,4 +1,4 @@
-"""How alike the attention maps of models are to those of models with another encoding.
+"""Similarity of models' attention maps to those of models with another encoding.
 
 Ito et al. (relational reasoning on Latin squares), Table 3 and Figures 3B and 4; Figure 9 for the divergence.
 """
@@ -37,7 +37,7 @@ class AttentionMeasure(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Maps:
-    """Of one model."""
+    """Maps of one model."""
 
     # Tokens of the sequences, by length and sequence.
     sequences: list[tuple[int, ...]]
@@ -94,12 +94,12 @@ def check_alike(maps: Maps, others: Maps, trial: Trial, other_encoding: str) -> 
 @dataclass(eq=False)
 class AttentionSimilarity:
     of: TrialSet
-    # Of each pair of a model of the set and one of the reference; of different seeds where the set is the reference itself.
-    # Empty where no reference was trained alike.
+    # One value for each pair of a model of the set and one of the reference; pairs of different seeds if the set is the
+    # reference itself. Empty if no reference was trained in the same way.
     pairs: list[float] = field(default_factory=list)
     # Models with maps.
     models: int = 0
-    # Of each model with pairs, their mean.
+    # Mean of each model over its pairs.
     means: list[tuple[Trial, float]] = field(default_factory=list)
 
 
@@ -188,7 +188,7 @@ def compare_all(subject: Subject, kind: AttentionMeasure) -> SimilarityMatrix:
     values = numpy.full((len(sets), len(sets)), numpy.nan)
     pairs = numpy.zeros((len(sets), len(sets)), int)
     if kind is AttentionMeasure.COSINE:
-        # Of unit vectors all cosines are one product of matrices.
+        # All cosines of unit vectors are one matrix product.
         owner = numpy.array([i for i, one in enumerate(sets) for _ in found[one]])
         units = numpy.stack([maps.vector for one in sets for _, maps in found[one]])
         units /= numpy.linalg.norm(units, axis=1, keepdims=True)

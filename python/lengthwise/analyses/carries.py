@@ -1,7 +1,6 @@
-"""Whether sums go wrong where a carry comes in (Zhou et al. 2024, Figure 9), and how far it has come: beside how often one
-does by chance.
+"""Errors of sums by carry (Zhou et al. 2024, Figure 9) and by length of the carry chain, beside the base rate.
 
-Looked at is the least significant wrong digit of an answer: more significant ones may be wrong because of it.
+Only the least significant wrong digit of an answer counts: more significant ones may be wrong because of it.
 """
 from __future__ import annotations
 
@@ -44,20 +43,20 @@ def share_interval(count: int, of: int) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class CarryGroup:
-    """Of neighbouring places."""
+    """Errors at neighbouring places."""
 
     # Their middle.
     place: float
     # Answers whose least significant wrong digit is there, and those of them with a carry into it.
     errors: int
     with_carry: int
-    # How likely random operands have one, on average over the places.
+    # Probability of a carry for random operands, averaged over the places.
     base_rate: float
 
 
 @dataclass(eq=False)
 class CarryErrors:
-    """Of one set and number of digits: all seeds together."""
+    """Errors of one set at one number of digits, all seeds together."""
 
     of: TrialSet
     digits: int
@@ -66,7 +65,7 @@ class CarryErrors:
     # By place, 0 the least significant: answers whose least significant wrong digit is there, with a carry into it, without,
     with_carry: Array
     without_carry: Array
-    # and how likely there is a carry into it of random operands.
+    # and the probability of a carry into it for random operands.
     base_rate: Array
 
     @property
@@ -75,16 +74,16 @@ class CarryErrors:
 
     @property
     def share(self) -> float | None:
-        """Of the errors, those with a carry; None without errors."""
+        """Share of the errors that have a carry; None without errors."""
         return float(self.with_carry.sum()) / self.errors if self.errors else None
 
     @property
     def expected(self) -> float | None:
-        """The share where carries make no difference: the mean of the base rate over the places of the errors."""
+        """The share expected if carries had no effect: the mean of the base rate over the places of the errors."""
         return float((self.with_carry + self.without_carry) @ self.base_rate) / self.errors if self.errors else None
 
     def interval(self) -> tuple[float, float] | None:
-        """Of the share."""
+        """Confidence interval of the share."""
         return share_interval(int(self.with_carry.sum()), self.errors) if self.errors else None
 
     def groups(self, most: int) -> list[CarryGroup]:
@@ -134,8 +133,8 @@ def _leading_zeros(trial: Trial) -> bool:
 def _of_sums(
     subject: Subject, recorded: Mapping[str, Mapping[int, T]], digits: int, missing: str
 ) -> tuple[int, list[tuple[TrialSet, list[T]]]]:
-    """Of `recorded`, by trial and number of digits, what each set of sums has at this number of digits; 0: the largest that
-    all sets have. FAILED_PRECONDITION, with `missing`, where there is nothing; UsageError for a number that none has.
+    """Selects from `recorded`, by trial and number of digits, the records of each set at `digits`; 0: the largest that all
+    sets have. FAILED_PRECONDITION with `missing` if there are none; UsageError for a number that no set has.
     """
     found: list[tuple[TrialSet, list[Mapping[int, T]]]] = []
     for one in subject.sets:
@@ -185,7 +184,7 @@ def measure(subject: Subject, digits: int = 0) -> list[CarryErrors]:
 
 @dataclass(eq=False)
 class CarryChains:
-    """Of one set and number of digits, all seeds together: by how far the carry into a place has come, 0 for none."""
+    """Digits of one set at one number of digits, all seeds together, by length of the carry chain; 0: no carry."""
 
     of: TrialSet
     digits: int
@@ -205,7 +204,7 @@ class CarryChains:
         return 1 - float(self.wrong[distance] / self.places[distance]) if self.places[distance] else None
 
     def interval(self, distance: int) -> tuple[float, float]:
-        """Of the accuracy."""
+        """Confidence interval of the accuracy."""
         return share_interval(int(self.places[distance] - self.wrong[distance]), int(self.places[distance]))
 
 

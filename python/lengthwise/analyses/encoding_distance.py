@@ -1,5 +1,5 @@
-"""How far the tables that models learned are from a fixed encoding's, where one may be turned onto the other (Ito et al.,
-Figure 10), and how alike the encodings themselves are.
+"""Distance of learned position tables from a fixed encoding after the best rotation (Ito et al., Figure 10), and similarity
+of the encodings themselves.
 """
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from lengthwise.names import short_name
 class EncodingDistance:
     of: TrialSet
     trial: Trial
-    # Of the model's tables from the reference's, block by block: orthogonal Procrustes distance, and cosine of the two
-    # tables as they are.
+    # Between the model's tables and the reference's, block by block: orthogonal Procrustes distance, and cosine without
+    # rotation.
     blocks: list[float]
     cosines: list[float]
 

@@ -1,8 +1,8 @@
-"""What models attend to beside what the answer depends on: for puzzles the cells of the rows and columns that settle the
-cell asked for (Ito et al., section 2.1).
+"""Attention of models compared with the ground truth: for puzzles, the cells of the rows and columns that determine the
+target cell (Ito et al., section 2.1).
 
-Of each puzzle the token of the cell asked for is looked at. The ground truth is what the task's rules say of that puzzle and
-knows nothing of any model; attention_similarity takes the maps of models with another encoding for it.
+Only the attention of the target cell's token counts. The ground truth follows from the task's rules, without any model;
+attention_similarity compares with the maps of models with another encoding instead.
 """
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ Array = NDArray[numpy.float64]
 
 @dataclass
 class AttentionShares:
-    """How much of its attention the cell asked for gives to the cells that settle it."""
+    """Share of the target cell's attention on the cells that determine it."""
 
-    # Of each model.
+    # Per model.
     puzzles: int
-    # What it would give them, 0 to 1, attending to all cells alike: mean over the puzzles.
+    # The share under uniform attention, 0 to 1: mean over the puzzles.
     even: float
     # [layers, models]: mean over the puzzles and heads, 0 to 1.
     by_layer: Array
@@ -38,8 +38,8 @@ class AttentionShares:
 class GroundTruthAttention:
     of: TrialSet
     models: int
-    # [cells, cells]: row a is the mean over the puzzles that ask for cell a, 0 where none does. The ground truth: the cells
-    # that settle a share evenly.
+    # Ground truth, [cells, cells]: row a is the mean over the puzzles with target a, where the cells that determine it share
+    # the attention equally; 0 if no puzzle has this target.
     truth: Array
     # [layers, cells, cells]: the attention of a, the mean over heads and models.
     layers: Array
@@ -54,14 +54,14 @@ class GroundTruthAttention:
 
 @dataclass(eq=False)
 class _Model:
-    """Of one model: what its maps add up to."""
+    """Sums over the maps of one model."""
 
-    # [cells]: puzzles that ask for each.
+    # [cells]: number of puzzles with each target.
     asked: NDArray[numpy.int64]
     truth: Array
     # [layers, cells, cells].
     attention: Array
-    # Of each puzzle: length, even share, share by layer.
+    # For each puzzle: length, share under uniform attention, share by layer.
     lengths: list[int] = field(default_factory=list)
     even: list[float] = field(default_factory=list)
     shares: list[Array] = field(default_factory=list)
@@ -102,7 +102,7 @@ def _sum_up(trial: Trial, maps: Sequence[events.AttentionMap]) -> _Model | None:
 
 
 def _shares(models: Sequence[_Model], length: int | None = None) -> AttentionShares:
-    """Of the puzzles of this length, or of all."""
+    """Shares over the puzzles of this length, or of all lengths."""
 
     def chosen(model: _Model) -> list[int]:
         return [i for i, one in enumerate(model.lengths) if length in (None, one)]

@@ -29,13 +29,13 @@ class HumanComparison:
     models: int = 0
     # In the order in which the models saw them.
     puzzles: list[str] = field(default_factory=list)
-    # Of each puzzle: the share of the models that solve it, and people's.
+    # For each puzzle, the share of models that solve it, and of people.
     model_accuracies: list[float] = field(default_factory=list)
     human_accuracies: list[float] = field(default_factory=list)
 
     @property
     def cosine(self) -> float | None:
-        """Of the two lists of accuracies; None where one is all zeros."""
+        """Cosine of the two lists of accuracies; None if one is all zeros."""
         if not any(self.model_accuracies) or not any(self.human_accuracies):
             return None
         return cosine_similarity(self.model_accuracies, self.human_accuracies)

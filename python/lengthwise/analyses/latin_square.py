@@ -20,11 +20,11 @@ _LARGEST_FILE = 64 << 20
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a solver who goes by the rules looks at. Cells are numbered row by row, from 0."""
+    """Cells that a rule-based solver needs. Cells are numbered row by row, from 0."""
 
     # The cell that is asked for.
     asked: int
-    # The cells that settle it, ascending and without it.
+    # The cells that determine it, ascending, without itself.
     cells: tuple[int, ...]
     # 1, 2 or 3: how many rows and columns are related.
     vectors: int
@@ -66,7 +66,7 @@ def _column(cell: int) -> frozenset[int]:
 
 
 def evidence_of(tokens: Sequence[int]) -> Evidence:
-    """Of the first rule that settles the target. ValueError for what is no puzzle, or one that no rule settles."""
+    """Evidence of the first rule that determines the target. ValueError if it is no puzzle, or no rule applies."""
     _check(tokens)
     asked = list(tokens).index(TARGET)
 

@@ -1,4 +1,4 @@
-"""How many times larger the losses of one network are than another's, beyond the range of training (positional attention:
+"""Ratio of two networks' losses beyond the range of training (positional attention:
 "400 to 3,000 times", of the medians of Figure 2, as geometric means over the scales).
 """
 from __future__ import annotations
@@ -20,16 +20,16 @@ from lengthwise.published import PublishedTable
 class LossRatios:
     of: TrialSet
     reference: TrialSet
-    # By scale, ascending, those that training did not show: median over the models of each.
+    # Median over the models by scale, ascending, at scales unseen in training.
     own: dict[int, float]
     others: dict[int, float]
     models: int
-    # What a paper's table has for the same, by scale.
+    # The paper's values by scale.
     published: dict[int, float]
 
     @property
     def ratios(self) -> dict[int, float]:
-        """Of the reference's loss by the own one."""
+        """The reference's loss divided by this network's, by scale."""
         return {scale: self.others[scale] / own for scale, own in self.own.items() if own > 0}
 
 

@@ -1,7 +1,7 @@
-"""How alike vectors and distributions are, and how strongly two quantities go together: thin layers over SciPy, which is
-imported where it is used.
+"""Similarity of vectors and distributions, and correlation of quantities: thin layers over SciPy, which is imported on
+use.
 
-Each says which number it is, and returns None, or raises ValueError, where there is none.
+Each function names its statistic, and returns None or raises ValueError if it is undefined.
 """
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import numpy
 from numpy.typing import ArrayLike, NDArray
 
-# Of intervals.
+# Level of confidence intervals.
 CONFIDENCE = 0.95
 # Relative.
 _ROUNDING = 1e-14
@@ -115,13 +115,13 @@ class PairedTest:
 
 
 def paired_t_test(first: Sequence[float], second: Sequence[float]) -> PairedTest | None:
-    """Of the pairs (first[i], second[i]); None for fewer than two, or where all differences are the same: there is no t."""
+    """Paired t-test of (first[i], second[i]). None for fewer than two pairs, or equal differences (t is undefined)."""
     if len(first) != len(second):
         raise ValueError(f"{len(first)} and {len(second)} values are no pairs")
     import scipy.stats
 
     differences = numpy.asarray(first, float) - numpy.asarray(second, float)
-    # Those of rounding are none.
+    # Differences as small as rounding errors count as equal.
     smallest = _ROUNDING * max(numpy.abs([first, second]).max(initial=0), 1e-300)
     if len(differences) < 2 or numpy.ptp(differences) <= smallest:
         return None

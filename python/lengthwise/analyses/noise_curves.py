@@ -16,7 +16,7 @@ class NoiseCurve:
     accuracies: dict[float, list[float]] = field(default_factory=dict)
 
     def averages(self) -> list[float]:
-        """Of each model the mean over the deviations above 0 (Figures 5D and E)."""
+        """Mean of each model over the deviations above 0 (Figures 5D and E)."""
         under_noise = [values for deviation, values in self.accuracies.items() if deviation > 0]
         return [float(numpy.mean(of_model)) for of_model in zip(*under_noise)]
 

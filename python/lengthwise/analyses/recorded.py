@@ -1,4 +1,4 @@
-"""What trials recorded beside their accuracies: attention maps, scores and errors of answers, accuracies under noise."""
+"""Recordings of trials beside accuracies: attention maps, scores and errors of answers, accuracies under noise."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from lengthwise.analyses.trial_sets import Subject, Trial
 from lengthwise.events import AttentionMap
 from lengthwise.plots.data import PlottedExperiment
 
-# How to have some, for the end of an error's message.
+# Advice at the end of an error message.
 HOW_TO_RECORD_MAPS = (
     "record them with evaluation.attention_lengths and evaluation.attention_sequences, or of models that are stored with "
     "`lengthwise evaluate TRIAL --attention_lengths LIST --attention_sequences N`"
@@ -17,8 +17,8 @@ HOW_TO_RECORD_MAPS = (
 
 
 def maps_of(subject: Subject, trial: Trial) -> list[AttentionMap]:
-    """Of evaluation sequences, by length and sequence; none where none were recorded. The experiment does not keep them: all
-    of its trials' may be gigabytes.
+    """Attention maps of evaluation sequences, by length and sequence; empty if none were recorded. The experiment does not
+    cache them, because those of all trials may be gigabytes.
     """
     experiment = subject.experiment_of(trial)
     has = trial.name in experiment.maps
@@ -34,7 +34,7 @@ class RecordedScores:
 
     noise: dict[str, event_pb2.NoiseAccuracies] = field(default_factory=dict)
     sequences: dict[str, dict[int, event_pb2.SequenceScores]] = field(default_factory=dict)
-    # What is wrong with the answers to text.
+    # Errors of text answers.
     errors: dict[str, dict[int, event_pb2.AnswerErrors]] = field(default_factory=dict)
 
 

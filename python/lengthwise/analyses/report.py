@@ -1,5 +1,4 @@
-"""What `lengthwise analyze` and notebooks have of each analysis: a function for each, from trials to a table with remarks.
-"""
+"""Tables of `lengthwise analyze` and notebooks: for each analysis, a function from trials to a table with remarks."""
 from __future__ import annotations
 
 import math
@@ -50,7 +49,7 @@ _ACCURACY = [Column("accuracy", "accuracy %"), Column("accuracy_deviation")]
 
 @dataclass
 class AnalysisReport:
-    # What the numbers are: a sentence without its stop.
+    # Explains the numbers: a sentence without its full stop.
     caption: str
     table: AnalysisTable
     # Sentences.
@@ -71,7 +70,7 @@ def _counted(count: int, what: str) -> str:
 
 
 def correlation_remark(quantity: str, values: Sequence[float], accuracies: Sequence[float]) -> list[str]:
-    """How a quantity goes with accuracy over the rows; nothing for fewer than three."""
+    """Correlation of a quantity with accuracy over the rows; empty for fewer than three."""
     found = spearman_correlation(values, accuracies)
     if found is None:
         return []
@@ -170,7 +169,7 @@ def _published_correlation(
     """The same correlation over the table's encodings alone, here and in the paper."""
     assert table.correlation is not None
     other = published_tables.find(table.correlation.table)
-    # Of the first row: others are of other quantities.
+    # The first row only: other rows are other quantities.
     accuracies = {other.columns[c].key: value.value for (r, c), value in other.cells.items() if r == 0}
     printed = [
         (value.value, accuracies[table.columns[c].key])
@@ -221,7 +220,7 @@ def attention_matrix(subject: Subject, measure: str = "cosine") -> AnalysisRepor
 
 
 def ground_truth(subject: Subject) -> AnalysisReport:
-    """How much attention goes to the cells that settle a puzzle."""
+    """Share of attention on the cells that determine a puzzle's answer."""
     rows = ground_truth_attention.compare(subject)
     layers = max(len(row.layers) for row in rows)
     # In records a row for each layer and length.
@@ -261,14 +260,14 @@ def ground_truth(subject: Subject) -> AnalysisReport:
 
 
 def encodings(subject: Subject, reference: str) -> AnalysisReport:
-    """How far learned tables are from the fixed encoding `reference`: a label, or a name of the catalogue."""
+    """Distance of learned tables from the fixed encoding `reference`, a label or a name of the catalogue."""
     distances = encoding_distance.measure(subject, find_fixed(subject, reference))
     columns = [
         *_ACCURACY,
         Column("first_block", "block 1", rule_before=True), Column("first_block_deviation"),
         Column("all_blocks", "mean of blocks"), Column("all_blocks_deviation"),
         Column("models", "models"),
-        # Of the two tables of block 1 as they are.
+        # Cosine of the two tables of block 1, without rotation.
         Column("cosine"), Column("cosine_deviation"),
     ]  # fmt: skip
     report = AnalysisReport(
@@ -401,7 +400,7 @@ def t_test(subject: Subject, reference: str) -> AnalysisReport:
 
 
 def carries(subject: Subject, length: int = 0) -> AnalysisReport:
-    """Whether sums go wrong where a carry comes in. `length`: digits; 0: the largest that all have."""
+    """Errors of sums with and without a carry. `length`: digits; 0: the largest that all sets have."""
     rows = carry_errors.measure(subject, length)
     # In records a row for each place.
     in_records = [
@@ -448,7 +447,7 @@ def carries(subject: Subject, length: int = 0) -> AnalysisReport:
 
 
 def carry_chains(subject: Subject, length: int = 0) -> AnalysisReport:
-    """How often digits of sums are right by how far the carry has come. `length`: digits; 0: the largest that all have."""
+    """Accuracy of digits by length of the carry chain. `length`: digits; 0: the largest that all sets have."""
     rows = carry_errors.measure_chains(subject, length)
     columns = [
         Column("digits"),
@@ -529,15 +528,15 @@ def speed(subject: Subject, accuracy: float = 0.9) -> AnalysisReport:
 
 
 def _trained_as(table: PublishedTable, one: TrialSet) -> bool:
-    """Whether the lengths of training are those of the table's own trials."""
+    """True if the training lengths are those of the table's own trials."""
     lengths = one.trials[0].specification.training.lengths
     wanted = table.protocol.get("training", {}).get("lengths", "")
     return bool(f"{lengths.min}..{lengths.max}" == wanted)
 
 
 def loss_ratios(subject: Subject, reference: str, published: PublishedTable | None = None) -> AnalysisReport:
-    """How many times larger the losses of the network `reference` are than the others', beyond the range of training.
-    `published`: beside a table of losses (find_losses).
+    """Ratio of the losses of the network `reference` to the others', beyond the range of training. `published`: a table of
+    losses to show beside them (find_losses).
     """
     rows = ratios.compare(subject, reference, published)
     # In records a row for each scale.

@@ -1,5 +1,4 @@
-"""Whether one encoding does better than another, seed by seed (Ito et al., section 3: paired t-tests between encodings that
-were trained with the same fifteen seeds).
+"""Paired t-tests between encodings that were trained with the same seeds (Ito et al., section 3: fifteen seeds).
 """
 from __future__ import annotations
 

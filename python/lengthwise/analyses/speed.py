@@ -1,4 +1,4 @@
-"""How fast models train, and how soon they are right (Ruoss et al. 2023, Figure 2 and its text: 168.4 and 22.1 steps a
+"""Training speed, and time until an accuracy is reached (Ruoss et al. 2023, Figure 2 and its text: 168.4 and 22.1 steps a
 second, 90 % reached 35.4 times sooner).
 """
 from __future__ import annotations
@@ -17,9 +17,9 @@ from lengthwise.plots.groups import evaluation_score
 @dataclass(eq=False)
 class Speed:
     of: TrialSet
-    # Of each model that has trained: steps by the seconds that they took. Members of a pack count the pack's seconds each.
+    # For each trained model, steps divided by seconds. Members of a pack count the pack's seconds each.
     steps_per_second: list[float]
-    # Of each model: seconds of training until an evaluation was above the accuracy; infinite where none was.
+    # For each model, seconds of training until an evaluation exceeded the accuracy; infinite if none did.
     seconds: list[float]
 
     @property

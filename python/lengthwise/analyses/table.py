@@ -99,7 +99,7 @@ def mean_cells(values: Sequence[float], decimals: int) -> list[Cell]:
 
 
 def percent_cell(value: float | None) -> Cell:
-    """Of a share from 0 to 1, in tables in per cent."""
+    """Cell of a share from 0 to 1, shown in per cent."""
     return number_cell(None, 1) if value is None else Cell(value, f"{100 * value:.1f}")
 
 

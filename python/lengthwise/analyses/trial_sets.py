@@ -1,4 +1,4 @@
-"""What analyses start from: trials that differ in nothing but their seeds, and their final accuracies."""
+"""Input of analyses: sets of trials that differ only in their seeds, with their final accuracies."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -49,7 +49,7 @@ class TrialSet:
 
 @dataclass(frozen=True)
 class Subject:
-    """Experiments that are analysed as one."""
+    """Experiments that are analysed together."""
 
     experiments: Sequence[PlottedExperiment]
     # In the order of the experiments and their grids; not empty.
@@ -96,7 +96,7 @@ def by_seed(trials: Sequence[Trial], value_of: Callable[[Trial], T | None]) -> l
 
 
 def share_labels(sets: Sequence[TrialSet]) -> bool:
-    """Whether two different sets have the same labels and learning rate, so that only their experiments tell them apart."""
+    """True if two sets have the same labels and learning rate, so that only their experiments distinguish them."""
     distinct = list(dict.fromkeys(sets))
     return len({one.labels for one in distinct}) < len(distinct)
 
@@ -167,5 +167,5 @@ def subject_of(experiments: Sequence[PlottedExperiment]) -> Subject:
 
 
 def cannot(message: str) -> LengthwiseError:
-    """What was measured does not suffice; `message` says what to do."""
+    """Error for missing measurements. `message` says how to get them."""
     return LengthwiseError(message, code=grpc.StatusCode.FAILED_PRECONDITION)

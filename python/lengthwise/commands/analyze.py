@@ -74,7 +74,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
 
     given = vars(arguments)
     options: dict[str, Any] = {name: given[name] for name in ("reference", "measure", "length", "accuracy") if name in given}
-    # What can be told to be wrong before a server is asked.
+    # Mistakes that can be found without a server.
     if given.get("compare"):
         of_losses = arguments.analysis == "loss_ratios"
         key = arguments.compare

@@ -25,11 +25,11 @@ __all__ = ["FORMATS", "Format", "Result", "Subject", "export", "export_and_warn"
 
 @dataclass(frozen=True)
 class Format:
-    # Of the path that nobody chose: of a directory "-csv", of a file ".json".
+    # Suffix of the default path: "-csv" for a directory, ".json" for a file.
     suffix: str
     of_experiment: Kind
     of_trial: Kind
-    # What is in it, in a line.
+    # Contents in one line.
     description: str
     # The Exporter: a module of this package, imported when it is asked for, and a class.
     module: str

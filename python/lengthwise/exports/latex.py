@@ -16,12 +16,12 @@ from lengthwise.exports.exporter import Exporter
 from lengthwise.names import short_name
 from lengthwise.rendering import escape_latex
 
-# Of the columns of numbers that a page takes; lengths are averaged in groups that fit.
+# Characters across a page. Lengths are averaged in groups to fit.
 _PAGE_COLUMNS = 110
 
 
 class LatexExporter(Exporter):
-    """Of an experiment: a trial alone has no averages to tabulate (INVALID_ARGUMENT)."""
+    """Exports an experiment. A single trial has no averages to tabulate (INVALID_ARGUMENT)."""
 
     def begin(self) -> None:
         if not self.subject.whole_experiment:
@@ -39,7 +39,7 @@ class LatexExporter(Exporter):
             raise NotFoundError(
                 f"no trial of {name} has been evaluated in full, so there is no table", code=grpc.StatusCode.NOT_FOUND
             )
-        # What a label and a comment cannot end, whatever the server calls the experiment.
+        # Without characters that could end a label or a comment, whatever the experiment's name is.
         label = re.sub(r"[^\w.-]", "-", name, flags=re.ASCII)
         table = accuracy_summary.as_table(summary, _PAGE_COLUMNS).render_latex()
         caption = escape_latex(f"{name}: {summary.caption()}.")

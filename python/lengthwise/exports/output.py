@@ -78,7 +78,7 @@ def _check_free(path: str, kind: Kind, replace: bool) -> None:
 
 
 class _File(io.FileIO):
-    """Whose errors are those of Output."""
+    """Raises the same errors as Output."""
 
     def __init__(self, path: str, shown: str) -> None:
         """`shown`: its path after the commit."""

@@ -72,12 +72,12 @@ ACCURACIES = {
     "training_seconds": "wall-clock seconds of training up to this step",
 }
 
-# What tools read as a signed number.
+# The largest integer that every tool reads as a number.
 _LARGEST_INTEGER = 2**63 - 1
 
 
 def short_floats(values: Iterable[float]) -> list[float]:
-    """Of float32: the doubles with the fewest digits that read back the same float32."""
+    """Converts float32 to the doubles with the fewest digits that read back as the same float32."""
     return [float(text) for text in numpy.fromiter(values, numpy.float32).astype(str)]
 
 

@@ -47,7 +47,7 @@ class FigureKind:
         return cast("Picture", drawn(experiments, options))
 
 
-# What options are that figures cannot be drawn without.
+# Options that some figures require.
 _REQUIRED = {
     "reference": "the encoding that the others are compared with",
     "people": "a file of people's answers (`lengthwise analyze humans --help`)",
@@ -174,7 +174,7 @@ def check_options(kind: FigureKind, options: Options) -> None:
 def describe(
     name: str, experiments: Sequence[Experiment | PlottedExperiment], options: Options | None = None, **more: Any
 ) -> Picture:
-    """What the figure shows, before it is drawn."""
+    """The figure's contents, before drawing."""
     from lengthwise.plots import data
 
     kind = find(name)

@@ -37,7 +37,7 @@ _LOWEST_UNSEEN = "the lowest mean error on what training did not show"
 
 
 def _shaded_label(training: Collection[tuple[float, float]], axis: str) -> str:
-    """What the panels' shaded parts are."""
+    """Explains the panels' shaded parts."""
     # "digits" are counted, a "length" is not.
     counted = axis.endswith("s")
     if len(training) != 1:

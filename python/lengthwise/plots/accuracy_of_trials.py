@@ -45,7 +45,7 @@ class _SeedGrid:
     weights: list[int]
     data: list[int]
     trials: int
-    # Of trials, by their weight seed.
+    # Trials by weight seed.
     scores: dict[int, list[float]] = field(default_factory=dict)
 
     @property

@@ -67,7 +67,7 @@ class _Line:
 
 
 def _lines(groups: Sequence[TrialGroup], evaluations: dict[str, dict[str, Evaluations]]) -> list[_Line]:
-    """Of the groups the shown learning rate."""
+    """Lines of the groups, each at its shown learning rate."""
     found = []
     for group in groups:
         of_trials = evaluations[group.experiment.name]

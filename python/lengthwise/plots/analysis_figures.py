@@ -1,4 +1,4 @@
-"""What analyses found, as figures (Ito et al. 2024, relational reasoning on Latin squares, Figures 3 to 6 and 10)."""
+"""Figures of the analyses (Ito et al. 2024, relational reasoning on Latin squares, Figures 3 to 6 and 10)."""
 from __future__ import annotations
 
 import math
@@ -65,7 +65,7 @@ def names_of(subject: Subject, sets: Sequence[TrialSet]) -> list[str]:
 
 
 def best_rates(subject: Subject, sets: Sequence[TrialSet]) -> list[TrialSet]:
-    """Of sets that differ in their learning rates alone the one with the highest mean accuracy; of equal ones the first."""
+    """Keeps the best learning rate: among sets that differ only in it, the first with the highest mean accuracy."""
     best: dict[tuple[str, ...], tuple[float, TrialSet]] = {}
     for one in sets:
         accuracies = [subject.accuracies[trial.name] for trial in one.trials if trial.name in subject.accuracies]
@@ -238,7 +238,7 @@ def ground_truth_picture(subject: Subject, rows: Sequence[ground_truth.GroundTru
 
 
 def attention_matrix(experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
-    """How alike the attention maps of any two encodings are (Figure 3B)."""
+    """Similarity of the attention maps of every two encodings (Figure 3B)."""
     subject = subject_of(experiments)
     return matrix_picture(subject, attention_similarity.compare_all(subject, AttentionMeasure.COSINE))
 
@@ -324,7 +324,7 @@ def noise_average(experiments: Sequence[PlottedExperiment], options: Options) ->
 
 
 def human_scores(experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
-    """How alike models and people are puzzle by puzzle: cosine, rank correlation and their mean (Figures 6A to C, E to G).
+    """Similarity of models and people puzzle by puzzle: cosine, rank correlation and their mean (Figures 6A to C, E to G).
     """
     people = latin_square.read_human_accuracies(options.people)
     subject = subject_of(experiments)
@@ -381,8 +381,8 @@ def human_scatter_picture(subject: Subject, rows: Sequence[human_comparison.Huma
 
 
 def error_carries(experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
-    """Of the least significant wrong digits those with a carry into them, by their place, beside how often random operands
-    have one (Zhou et al. 2024, Figure 9).
+    """Share of the least significant wrong digits that have a carry into them, by place, beside the base rate of random
+    operands (Zhou et al. 2024, Figure 9).
     """
     subject = subject_of(experiments)
     return carries_picture(subject, carries.measure(subject, options.length))
@@ -434,8 +434,8 @@ def carries_picture(subject: Subject, rows: Sequence[carries.CarryErrors]) -> Pi
 
 
 def carry_chains(experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
-    """How often a digit is right by how many places below the carry into it arose, beside how many places have such a carry
-    (Zhou et al. 2024, section 3, which finds that carries make no difference).
+    """Accuracy of a digit by the length of the carry chain into it, beside the frequency of such chains (Zhou et al. 2024,
+    section 3, which finds no effect of carries).
     """
     subject = subject_of(experiments)
     return chains_picture(subject, carries.measure_chains(subject, options.length))

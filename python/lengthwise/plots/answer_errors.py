@@ -15,7 +15,7 @@ from lengthwise.plots.picture import Axis, Panel, Picture
 
 
 def _sum(columns: Sequence[Sequence[int]]) -> list[float]:
-    """Of counts of different lengths."""
+    """Sums lists of counts whose lengths differ, index by index."""
     total = numpy.zeros(max(map(len, columns), default=0))
     for column in columns:
         total[: len(column)] += column
@@ -23,7 +23,7 @@ def _sum(columns: Sequence[Sequence[int]]) -> list[float]:
 
 
 def _shares(counts: Sequence[float], first: int, of: float) -> dict[float, float]:
-    """Of `counts` from `first` on."""
+    """Shares of `of` by index, for `counts` from index `first`."""
     return {float(i): counts[i] / of for i in range(first, len(counts))} if of > 0 else {}
 
 
@@ -92,10 +92,10 @@ def _picture(experiments: Sequence[PlottedExperiment], options: Options, of_plac
 
 
 def places_picture(experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
-    """How many answers are wrong at a place, of all answers."""
+    """Share of all answers that are wrong at each place."""
     return _picture(experiments, options, of_places=True)
 
 
 def counts_picture(experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
-    """How many digits are wrong, of the answers with any."""
+    """Distribution of the number of wrong digits among wrong answers."""
     return _picture(experiments, options, of_places=False)

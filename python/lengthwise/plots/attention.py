@@ -1,4 +1,4 @@
-"""Which token looks at which (Ruoss et al. 2023, Figure 6; positional attention, Figures 30 and 31)."""
+"""Maps of the attention between tokens (Ruoss et al. 2023, Figure 6; positional attention, Figures 30 and 31)."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ def records_attention(trial: Trial) -> bool:
 
 
 def trials_with_attention(experiments: Sequence[PlottedExperiment]) -> list[tuple[TrialGroup, Trial]]:
-    """Those whose maps the figure shows: of each group the best that might have some."""
+    """Trials whose maps are shown: in each group, the best trial that may have maps."""
     return best_trials(group_trials(experiments), records_attention)
 
 
@@ -70,11 +70,11 @@ class _Row:
 
 
 def scale_titles(trial: Trial) -> list[str]:
-    """Of evaluation.attention_inputs: "scale 3" for three times an earlier vector, with the vector's number where there are
-    several; "input 2" for what is no multiple of another.
+    """Titles of evaluation.attention_inputs: "scale 3" for three times an earlier vector, with that vector's number if there
+    are several; "input 2" for a vector that is no multiple of another.
     """
     vectors = [numpy.array(one.numbers) for one in trial.specification.evaluation.attention_inputs]
-    # Of each input: the first of its multiples, and how many times that it is.
+    # For each input, the first vector that it is a multiple of, and the factor.
     multiples: list[tuple[int, float]] = []
     for i, vector in enumerate(vectors):
         found = (i, 1.0)
@@ -148,7 +148,7 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
     several_tasks = len({label(row.group.task) for row in rows}) > 1
     if not several_tasks:
         result.title += f", {task_title(rows[0].group)}"
-    # Of each column: its title, layer and heads.
+    # Title, layer and heads of each column.
     chosen = [options.layer - 1] if options.layer else list(range(layers))
     if side_by_side:
         columns = [(f"head {head + 1}", chosen[0], slice(head, head + 1)) for head in range(heads)]

@@ -34,7 +34,7 @@ class Catalogue:
         return entry.facts.get(name, default) if entry is not None else default
 
     def task_title(self, task: Component) -> str:
-        """The catalogue's where the label is the one that nobody chose; the label where somebody did."""
+        """The catalogue's title for a default label; a label that the user chose unchanged."""
         entry = self.tasks.get(task.name)
         return entry.title if entry is not None and label(task) == task.name and entry.title else label(task)
 
@@ -49,13 +49,13 @@ class Catalogue:
         if not rest.startswith(encoding.name):
             return own
         rest = rest.removeprefix(encoding.name)
-        # What the server appends to tell components apart: "_max_position=4096".
+        # The server's suffix that distinguishes components: "_max_position=4096".
         if rest and not (rest.startswith("_") and "=" in rest):
             return own
         return ("Randomized " if randomized else "") + entry.title + (f" {rest[1:]}" if rest else "")
 
     def axis_title(self, task: Component) -> str:
-        """What the lengths of its evaluation are, as an axis is called: "input length", "number of digits"."""
+        """Axis label for evaluation lengths: "input length", "number of digits"."""
         return self._fact(task, "axis_title", "input length")
 
     def axis(self, task: Component) -> str:
@@ -84,11 +84,11 @@ class Catalogue:
         return self._fact(task, "accuracy_title", "token accuracy")
 
     def has_output_tokens(self, task: Component) -> bool:
-        """Whether its sequences have tokens for the outputs behind those of the input."""
+        """True if sequences have output tokens after the input."""
         return self._fact(task, "kind", "transduction") == "transduction"
 
     def random_accuracy(self, task: Component) -> float | None:
-        """Of guessing, 0 to 1; None where it is not known: with other parameters than the paper's, and of losses."""
+        """Accuracy of guessing, 0 to 1. None if unknown: for losses, and with parameters other than the paper's."""
         entry = self.tasks.get(task.name)
         if entry is None or self.compared_by_loss(task) or "random_accuracy" not in entry.facts:
             return None

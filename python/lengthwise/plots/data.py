@@ -27,7 +27,7 @@ Trial = experiment_service_pb2.Trial
 
 T = TypeVar("T")
 
-# Of a loss curve: what a wide picture shows. The server averages the points between.
+# Points of a loss curve: enough for a wide picture. The server averages the points between.
 LOSS_POINTS = 1000
 
 
@@ -46,7 +46,7 @@ def set_mean_accuracies(seen_up_to: int, measured: event_pb2.LengthAccuracies) -
 
 @dataclass(frozen=True)
 class TrialFilter:
-    """Which trials are drawn: those that have one of the labels in every sequence that is not empty."""
+    """Selects the trials to draw: each sequence that is not empty must contain the trial's label."""
 
     tasks: Sequence[str] = ()
     networks: Sequence[str] = ()
@@ -64,7 +64,7 @@ class PlottedExperiment:
 
     # "quickstart-1".
     name: str
-    # Those that are drawn, in the order of the grid.
+    # The trials drawn, in grid order.
     trials: list[Trial] = field(default_factory=list)
     connection: Connection | None = None
     catalogue: Catalogue = field(default_factory=Catalogue)
@@ -115,7 +115,7 @@ class PlottedExperiment:
         return evaluations
 
     def loss_curves(self) -> list[LossCurve]:
-        """Of at most LOSS_POINTS points each."""
+        """Loss curves, each of at most LOSS_POINTS points."""
         if self.curves is None:
             if self.connection is None:
                 return []
@@ -123,7 +123,7 @@ class PlottedExperiment:
         return self.curves
 
     def attention_maps(self, trial: str) -> list[AttentionMap]:
-        """Of a trial's full name."""
+        """Attention maps of the trial with this full name."""
         if trial not in self.maps and self.connection is not None:
             from lengthwise.events import to_attention_maps
 
@@ -142,7 +142,7 @@ class PlottedExperiment:
         return self.projected.get(trial, [])
 
     def analyses(self) -> list[event_pb2.Event]:
-        """What was recorded for analyses: scores of single sequences, accuracies under noise, what is wrong with answers."""
+        """Recorded events for analyses: scores of single sequences, accuracies under noise, errors of answers."""
         if self.recorded is None:
             if self.connection is None:
                 return []

@@ -1,4 +1,4 @@
-"""How likely a test sample lies where training's do: the bound of positional attention's appendix D (Figure 29)."""
+"""Bound of the probability that a test sample is in training's range (positional attention, appendix D, Figure 29)."""
 from __future__ import annotations
 
 import math

@@ -25,7 +25,7 @@ from lengthwise.errors import UsageError
 from lengthwise.plots import style
 from lengthwise.plots.picture import Axis, HeatMap, Panel, Picture, Series
 
-# What draw() accepts: one, a row, or a grid as Figure.subplots makes it.
+# Axes that draw() accepts: one, a row, or a grid from Figure.subplots.
 AxesLike = Union[Axes, Sequence[Axes], NDArray[Any]]
 
 # Pixels to the inch, where a size is given in pixels.
@@ -316,7 +316,7 @@ def _draw_new(picture: Picture, size: Size, decorated: bool) -> Figure:
     title_size = float(matplotlib.rcParams["figure.titlesize"])
     title = wrap(picture.title, width - 2 * _EDGE, title_size) if decorated else []
     panel_titles = [_panel_title(panel.title, width, picture) for panel in picture.panels]
-    # Of each row of panels: the lines of its highest title.
+    # Number of lines of the highest title in each row of panels.
     title_lines = sum(
         max(one.count("\n") + bool(one) for one in panel_titles[row * picture.columns : (row + 1) * picture.columns])
         for row in range(rows)
@@ -362,7 +362,7 @@ def _panel_title(title: str, width: float, picture: Picture) -> str:
 
 
 def _shares_x(picture: Picture) -> bool:
-    """Whether the x axes of a column are the same, so that one has the labels of all."""
+    """True if the panels of a column share their x axis, so that one panel can carry the labels."""
     if picture.has_maps:
         return len({panel.map.tokens for panel in picture.panels if panel.map is not None}) == 1
     return picture.x.range is not None

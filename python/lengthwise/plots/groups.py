@@ -31,8 +31,7 @@ class TrialGroup:
     task: Component
     network: Component
     encoding: Component
-    # What tells it from others of its task: the encoding, with the network and the experiment in front where there are
-    # several.
+    # Distinguishes the groups of a task: the encoding, preceded by network and experiment if there are several.
     name: str
     # The same for this name in all tasks.
     style: SeriesStyle
@@ -148,7 +147,7 @@ def best_trial(trials: Iterable[Trial], score: TrialScore) -> Trial | None:
 
 
 def best_trials(groups: Iterable[TrialGroup], wanted: Callable[[Trial], bool]) -> list[tuple[TrialGroup, Trial]]:
-    """Of each group the best trial by `final_score` of those that are wanted; groups without one are left out."""
+    """The best wanted trial of each group by `final_score`. Groups without a wanted trial are left out."""
     chosen = []
     for group in groups:
         best = best_trial(filter(wanted, group.trials), final_score(group.experiment))

@@ -37,7 +37,7 @@ from lengthwise.plots.panels import (
 from lengthwise.plots.picture import Axis, Panel, Picture, Reference, Series
 from lengthwise.plots.series_style import SeriesStyle, numbered_style
 
-# Of training and not of the encodings: what a user calls it, how an axis does, and where it stands.
+# Swept parameters of training: name for the user, axis label, and value of a trial.
 _OF_TRAINING: dict[str, tuple[str, Callable[[Trial], float]]] = {
     "examples": ("training examples", lambda trial: trial.specification.training.examples),
     "length": ("length of the vectors, n", lambda trial: trial.specification.training.lengths.max),
@@ -160,7 +160,7 @@ def _of_encodings(experiments: Sequence[PlottedExperiment], groups: Sequence[Tri
 
 
 def _set_swept_axis(result: Picture) -> None:
-    """Of powers of two, to what is drawn."""
+    """Sets a logarithmic axis, base 2, that fits the data."""
     values = [x for panel in result.panels for series in panel.series for x in series.x]
     lowest, largest = min(values), max(values)
     if lowest > 0 and largest > lowest:
@@ -261,7 +261,7 @@ def _measure(group: TrialGroup, trial: Trial, split: str, is_loss: bool, at_leng
 
 
 def _training_measure(experiment: PlottedExperiment, trial: Trial, is_loss: bool) -> float | None:
-    """Of the last twentieth of the recorded points."""
+    """Mean of the last twentieth of the recorded points."""
     for curve in experiment.loss_curves():
         if curve.trial == trial.name:
             values = list(curve.points.losses if is_loss else curve.points.accuracies)

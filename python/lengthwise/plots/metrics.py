@@ -1,4 +1,4 @@
-"""What evaluations measured, by name: "accuracy", "loss", and the names of LengthAccuracies.metrics."""
+"""Metrics of evaluations by name: "accuracy", "loss", and the names of LengthAccuracies.metrics."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -15,12 +15,12 @@ from lengthwise.queries import Evaluation
 
 
 def main_metric(group: TrialGroup) -> str:
-    """What the task's results are: its loss where they are compared by it, otherwise its accuracy."""
+    """The task's main metric: its loss if results are compared by loss, otherwise its accuracy."""
     return "loss" if group.experiment.catalogue.compared_by_loss(group.task) else "accuracy"
 
 
 def is_accuracy(metric: str) -> bool:
-    """Whether it is a share of what is right, from 0 to 1, and not an error, of which lower ones are better."""
+    """True for a share of correct answers, from 0 to 1; false for an error, where lower is better."""
     return metric.endswith("accuracy")
 
 

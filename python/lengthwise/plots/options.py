@@ -8,7 +8,7 @@ from dataclasses import dataclass
 class Options:
     """A figure takes those of its entry in FIGURES; the others keep their defaults."""
 
-    # What is shown instead of accuracy or loss, such as "rounding_accuracy".
+    # Metric shown instead of accuracy or loss, such as "rounding_accuracy".
     metric: str = ""
     # Only this input length, or number of digits; 0: what the figure shows by itself.
     length: int = 0

@@ -16,7 +16,7 @@ from lengthwise.plots.picture import Axis, Panel, Picture, Reference, Series
 from lengthwise.plots.series_style import SeriesStyle
 
 _MOST_PANELS = 16
-# What a logarithmic axis of losses shows.
+# Limits of a logarithmic axis of losses.
 _MOST_DECADES = 7
 
 # y by x.
@@ -70,7 +70,7 @@ def median(curves: Sequence[Curve]) -> Band:
 def guess_reference(group: TrialGroup) -> Reference | None:
     """ "random guess 20 %"; None for a task whose guessing accuracy is not known or nothing."""
     accuracy = group.experiment.catalogue.random_accuracy(group.task)
-    # Where no guess is right there is no line to be above.
+    # No line to compare with if no guess is right.
     return Reference(accuracy, f"random guess {100 * accuracy:.3g} %") if accuracy else None
 
 
@@ -124,8 +124,8 @@ def set_length_axis(picture: Picture) -> None:
 
 
 def set_loss_axis(picture: Picture) -> None:
-    """Of panels that show losses alone: logarithmic where they differ by much, and then over a few powers of ten at most; a
-    loss of exactly 0 is drawn at its lower end.
+    """Sets the y axis of panels that show only losses: logarithmic if they differ by much, and then over a few powers of ten
+    at most. A loss of exactly 0 is drawn at its lower end.
     """
     all_series = [series for panel in picture.panels for series in panel.series]
     values = [value for series in all_series for value in (*series.y, *series.low, *series.high)]
@@ -155,7 +155,7 @@ def arrange_panels(picture: Picture, what: str = "one a task", how: str = "choos
 
 
 def precondition(message: str) -> LengthwiseError:
-    """What a figure needs was not recorded."""
+    """Data that a figure needs was not recorded."""
     return LengthwiseError(message, code=grpc.StatusCode.FAILED_PRECONDITION)
 
 
@@ -191,7 +191,7 @@ def missing_trials(experiments: Sequence[PlottedExperiment]) -> str:
 
 @dataclass
 class Averaging:
-    """What the averaging was; `describe` appends it to the captions."""
+    """The averaging used; `describe` appends it to the captions."""
 
     most_seeds: int = 1
     several_rates: bool = False

@@ -101,5 +101,5 @@ class Picture:
 
     @property
     def is_scatter(self) -> bool:
-        """Whether its panels are square, of points without ticks."""
+        """True if panels are square scatter plots without ticks."""
         return self.x.ticks == "none" and not self.has_maps

@@ -38,7 +38,7 @@ def _no_projections(experiments: Sequence[PlottedExperiment]) -> Exception:
 
 
 def _shown_sequences(projection: Projection) -> int:
-    """How many whole sequences are drawn."""
+    """Number of whole sequences drawn."""
     _, sequences, tokens, _ = projection.coordinates.shape
     return max(1, min(_MOST_POINTS // max(int(tokens), 1), int(sequences)))
 

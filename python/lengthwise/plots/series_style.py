@@ -1,4 +1,4 @@
-"""What tells the series of a figure apart, and keeps one encoding's colour in all of them."""
+"""Colours, markers and dashes that distinguish a figure's series. An encoding has the same colour in every figure."""
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _ENCODINGS = {
 
 @dataclass(frozen=True)
 class SeriesStyle:
-    """How a series is told from others: by colour, and without colours by marker and dashes."""
+    """Distinguishes a series by colour, and in print without colours by marker and dashes."""
 
     color: int = 0
     marker: int = 0
@@ -43,7 +43,7 @@ class SeriesStyle:
 
 
 def numbered_style(number: int) -> SeriesStyle:
-    """Of the series of this number, from 0: no two of the first 28 look alike."""
+    """The style of series `number`, from 0. The first 28 styles differ."""
     return SeriesStyle(number, number, number // len(COLORS) % len(_DASHES))
 
 

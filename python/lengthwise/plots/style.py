@@ -1,4 +1,4 @@
-"""How figures look: the style sheet, what tells series apart, and how a figure is written to a file.
+"""Style of figures: the style sheet, colours and markers of series, and output to a file.
 
 Nothing here touches rcParams of the caller, and nothing opens a window: figures are drawn by matplotlib.figure.Figure, never
 by pyplot.

@@ -43,16 +43,16 @@ _PHONE_TABLE_WIDTH = 44
 _MOST_FAILURES = 50
 # Beyond this a figure is a picture of points: a browser is slow to draw it otherwise.
 _MOST_SVG_BYTES = 1 << 20
-# Of a figure at a desk: its text, of 8 points for papers, is about as large as the report's captions.
+# Scale of a figure on a desktop: its text, 8 points for papers, becomes about as large as the report's captions.
 _PIXELS_PER_INCH = 125
-# Of the figures that phones show, in 1/100 inch, and up to how many panels are below each other; more are in two columns.
+# Figures for phones: width in 1/100 inch, and most panels in one column; more panels take two columns.
 _PHONE_WIDTH = 380
 _MOST_PHONE_ROWS = 4
 
 
 @dataclass
 class ReportData:
-    """What a report is made of."""
+    """The data of a report."""
 
     experiment: experiment_service_pb2.Experiment
     summary: AccuracySummary

@@ -27,9 +27,9 @@ class MapsForViewer:
 
 
 def maps_for_viewer(experiment: PlottedExperiment, max_bytes: int) -> MapsForViewer:
-    """Of each task, network and encoding the maps of the trial that is best on unseen lengths, each probability rounded to
-    1/255, up to `max_bytes` of probabilities in all: the first sequence of every length in the order of the grid, then the
-    second of every length while there is room, and so on.
+    """Maps of the best trial on unseen lengths, for each task, network and encoding. Probabilities are rounded to 1/255.
+    Takes the first sequence of every length in grid order, then the second of every length, and so on, until the
+    probabilities fill `max_bytes`.
     """
     recorded = [
         (group, one)
