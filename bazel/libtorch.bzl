@@ -24,7 +24,7 @@ cc_library(
     includes = ["include", "include/torch/csrc/api/include"],
     linkopts = [
         "-L%s/lib",
-        # Where deploy/collect.sh puts it: the place of the build may be in a home that a service does not see.
+        # The folder of deploy/collect.sh: the build may be in a home directory that a service cannot read.
         "-Wl,-rpath,$$ORIGIN/../lib/lengthwise",
         "-Wl,-rpath,%s/lib",
         "-ltorch_cpu",

@@ -87,7 +87,7 @@ $(if [ $strict = yes ]; then echo "$STRICT_MARK"; else echo "build --config=leni
 RC
 if cmp -s user.bazelrc.new user.bazelrc; then rm user.bazelrc.new; else mv user.bazelrc.new user.bazelrc; fi
 
-# Where the checkout is not complete yet (deploy/Containerfile), it is made later.
+# If the checkout is not complete yet (deploy/Containerfile), the environment is made later.
 [ ! -e python/requirements.txt ] || deploy/python_environment.sh
 
 # The places in which bazel/cuda.bzl looks.

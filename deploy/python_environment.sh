@@ -13,7 +13,7 @@ case ${XDG_CACHE_HOME:-} in /*) ;; *) unset XDG_CACHE_HOME ;; esac
 directory=$(realpath -m "${1:-${XDG_CACHE_HOME:-$HOME/.cache}/lengthwise/python}")
 
 say() { printf '[python] %s\n' "$*"; }
-# What a file says, by its path: a changed one makes the environment, or the package in it, again.
+# Hash of the files: a change rebuilds the environment, or the package in it.
 contents() { find "$@" -type f -not -path '*/_proto/*' -not -path '*/_published/*' -not -path '*/__pycache__/*' -print0 |
   LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum | cut -c1-16; }
 

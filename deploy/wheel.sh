@@ -60,7 +60,7 @@ find experiments -name '*.yaml' -exec cp --parents -t "$root/share/lengthwise" {
 install -D -m 644 LICENSE "$work/python/LICENSE"
 { cat NOTICE && deploy/notices.sh "${programs[@]}"; } >"$work/python/NOTICE"
 
-# What PyTorch brings stays PyTorch's; Python environments have it beside this package.
+# PyTorch's libraries are not copied; Python environments have them beside this package.
 beside='$ORIGIN/../../..'
 rpath=$beside/torch/lib:$beside/nvidia/cu13/lib
 # A PyTorch for the CPU has neither of CUDA's two libraries that a worker with kernels for it is linked to. These take their

@@ -34,7 +34,7 @@ class ChildProcess {
     int error_descriptor = -1;
     // Signal that the kernel sends to the child when the parent's thread ends; 0 for none.
     int parent_death_signal = SIGKILL;
-    // Whether the child gets its own process group, so that Ctrl-C reaches only the parent.
+    // Puts the child into its own process group, so that Ctrl-C reaches only the parent.
     bool own_process_group = true;
   };
 

@@ -23,7 +23,7 @@ std::vector<absl::string_view> AddressesOf(absl::string_view list);
 // Returns true if every address of the list names this machine: 127.0.0.0/8, [::1] or localhost.
 bool IsLoopback(absl::string_view list);
 
-// What gRPC connects to. A single address stays as it is: gRPC looks its host name up at each
+// Returns the gRPC target. A single address stays as it is: gRPC looks its host name up at each
 // connection. gRPC has no list of names, so the names of several addresses are looked up here,
 // once. Addresses whose host is unknown now are left out, with a call of `warn` for each;
 // duplicates are left out, too.

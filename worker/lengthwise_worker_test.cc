@@ -63,7 +63,7 @@ class Program {
 
   void Signal(int signal) { kill(pid_, signal); }
 
-  // What it wrote until its end; fails when it does not end within 30 s.
+  // Returns the program's output up to its end. Fails if it does not end within 30 s.
   std::string ReadToEnd() { return ReadUntil(""); }
 
   // As ReadToEnd, but returns once the program has written `awaited`, unless that is empty.

@@ -199,7 +199,7 @@ void AddFlags(CLI::App& app, Flags& flags) {
       ->capture_default_str()
       ->type_name("N");
   app.add_option("--exit_when_idle", flags.exit_when_idle,
-                 "Exit when there was nothing to do for so long; default: never")
+                 "Exit after this time without work; default: never")
       ->check(platform::CheckDuration)
       ->type_name("DURATION");
   app.add_option("--drain_timeout", flags.drain_timeout,

@@ -23,7 +23,7 @@ class Screen {
   // The visible lines from the top, without trailing spaces and trailing empty lines.
   std::vector<std::string> Lines() const;
   bool cursor_is_shown() const { return cursor_is_shown_; }
-  // How often more than one line was cleared at once, which causes flicker.
+  // Number of times that more than one line was cleared at once, which causes flicker.
   int clears() const { return clears_; }
 
  private:

@@ -222,7 +222,7 @@ LENGTHWISE_DEVICE void StoreFeatures(const float (&x)[kWidth], int first_feature
   }
 }
 
-// Which tile a block of TokenTiles has, and which token its thread.
+// The tile of a block of TokenTiles, and the token of its thread.
 template <typename Head>
 struct TokenPlace {
   LENGTHWISE_DEVICE TokenPlace(const AttentionShape& shape, const TokenTiles& tiles,

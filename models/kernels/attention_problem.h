@@ -58,7 +58,7 @@ struct Problem {
             .token = d};
   }
 
-  // Those of qkv as they are, and every term that there is.
+  // Inputs taken from qkv unchanged, and every existing term.
   AttentionInputs Inputs() const;
   AttentionTerms Terms() const;
 

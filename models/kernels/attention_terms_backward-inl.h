@@ -32,8 +32,8 @@ class PairSources {
     values_ = shared.Take(sequences * keys * Head::kStride);
   }
 
-  // Those of `sequences` sequences from b on: `queries` queries from i0 on, and `keys` keys from j0
-  // on, of which zeros are given where there are none.
+  // Loads the inputs of `sequences` sequences from b on: `queries` queries from i0 on and `keys`
+  // keys from j0 on. Missing queries and keys are zeros.
   LENGTHWISE_DEVICE void Bring(int64_t b, int sequences, int64_t i0, int queries, int64_t j0,
                                int keys) {
     const AttentionShape& shape = call_.inputs.shape;

@@ -1,4 +1,4 @@
-// How kernels get threads: the caller passes in a parallel loop.
+// Threads of kernels: the caller passes in a parallel loop.
 #ifndef LENGTHWISE_MODELS_KERNELS_PARALLEL_FOR_H_
 #define LENGTHWISE_MODELS_KERNELS_PARALLEL_FOR_H_
 

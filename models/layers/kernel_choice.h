@@ -1,5 +1,5 @@
-// Which implementation each fused operation uses: our kernel or LibTorch's operators. A pack sets
-// the choice for its thread; layers, attention and optimizers ask.
+// Selects the implementation of each fused operation: our kernel or LibTorch's operators. A pack
+// sets the choice for its thread; layers, attention and optimizers ask.
 #ifndef LENGTHWISE_MODELS_LAYERS_KERNEL_CHOICE_H_
 #define LENGTHWISE_MODELS_LAYERS_KERNEL_CHOICE_H_
 

@@ -75,7 +75,7 @@ class Pack {
     positions_ = at::tensor(positions).view({size.members, policy.draws(), size.tokens});
   }
 
-  // Of `count` members from `first` on, together.
+  // Result of `count` members from `first` on, in one pack.
   Result Differentiate(int64_t first, int64_t count, at::ScalarType dtype,
                        const at::Device& device) const {
     ParameterArena arena(layout_, count, dtype, device);

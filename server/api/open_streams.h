@@ -23,7 +23,7 @@ class StoppableStream {
   // Ends the stream with `reason`, which is not OK, as soon as no write is outstanding. Does not
   // block. Any thread; may be called late and repeatedly: the first reason counts.
   virtual void Stop(const absl::Status& reason) = 0;
-  // How long the stream has been behind at `now`. Zero if it has sent everything. Any thread.
+  // Time for which the stream has been behind at `now`. Zero if it has sent everything. Any thread.
   virtual absl::Duration Lag(absl::Time now) { return absl::ZeroDuration(); }
 };
 

@@ -47,7 +47,7 @@ class RpcServer {
     TokenStore* tokens = nullptr;
     // Records who changed what. Must outlive the server. Null: nothing is recorded.
     AuditLog* audit = nullptr;
-    // How the port is encrypted.
+    // Encryption of the port.
     Encryption encryption;
     // Keepalive: how a dead connection is noticed.
     rpc::Pings pings;

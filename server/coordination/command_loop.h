@@ -144,7 +144,7 @@ class CommandLoop {
   const Options options_;
   const Clock clock_;
   Ledger& ledger_;  // changed under state_mutex_
-  // Of the thread.
+  // Used by the thread only.
   LeaseWaiters& waiters_;
   HeldHeartbeats& heartbeats_;
 

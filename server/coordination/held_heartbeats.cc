@@ -62,8 +62,8 @@ void HeldHeartbeats::Serve(std::vector<std::function<void()>>& answers) {
   const auto answer = [this](const Call& call) {
     return std::optional(leases_.AnswerHeartbeat(call.worker, call.leases, call.caller));
   };
-  // Of all leases of the worker, also of one that it took since: it names that one in its next
-  // heartbeat, which then comes at once.
+  // The answer covers all leases of the worker, also one taken after the heartbeat. The worker
+  // names that one in its next heartbeat, which it sends at once.
   for (const std::string& worker : ledger_.scheduler().TakeWorkersToTell()) {
     calls_.DecideFor(worker, answer, answers);
   }

@@ -15,9 +15,9 @@
 namespace lengthwise::server {
 namespace {
 
-// How long a trial waits whose checkpoint cannot be read.
+// Delay before the next attempt to lease a trial whose checkpoint cannot be read.
 constexpr absl::Duration kReadAgain = absl::Seconds(5);
-// Trials found so for one worker. A disk that fails is slow to say so, and everybody waits for it.
+// Most such trials tried for one worker. A failing disk answers slowly, and every caller waits.
 constexpr int kMostUnreadable = 8;
 
 google::protobuf::Duration ToDuration(absl::Duration duration) {
@@ -130,7 +130,7 @@ absl::StatusOr<Leases::Found> Leases::CheckSpecification(const std::vector<Trial
 absl::StatusOr<Leases::Found> Leases::CheckCheckpoint(int64_t key) {
   ASSIGN_OR_RETURN(TrialRecord trial, ledger_.GetTrial(key));
   if (trial.checkpoint_step == 0) return Found::kUsable;
-  // Of the two that are kept; a third may be a damaged one that was passed over before.
+  // Two checkpoints are kept; a third may be a damaged one that was passed over before.
   ASSIGN_OR_RETURN(const auto events, store_.NewestEvents(key, v1::Event::kCheckpoint, 3));
   const int64_t wanted = trial.checkpoint_step;
   int64_t usable = 0;

@@ -24,9 +24,9 @@ namespace lengthwise::server {
 class Leases {
  public:
   struct Options {
-    // What workers are told.
+    // Times sent to workers.
     absl::Duration lease_duration = absl::Seconds(30);
-    // Of a small fleet (HeartbeatInterval).
+    // For a small fleet (HeartbeatInterval).
     absl::Duration heartbeat_interval = absl::Seconds(1);
   };
 
@@ -68,15 +68,14 @@ class Leases {
 
  private:
   google::protobuf::Duration CurrentHeartbeatInterval() const;
-  // What the scheduler calls these leases; 0 for an id that does not fit, which is no lease of this
-  // caller.
+  // The scheduler's tokens of these leases; 0 for an id that is not a lease of this caller.
   template <typename HeldLeases>
   std::vector<Token> TokensOf(const HeldLeases& leases, const std::string& caller) const;
   template <typename HeldLeases>
   absl::StatusOr<v1::HeartbeatResponse> ToResponse(const HeldLeases& leases,
                                                    const std::vector<LeaseDirective>& directives);
   absl::StatusOr<v1::Lease> MakeLease(const Decisions& decisions, absl::string_view caller);
-  // What was found of trials that are to be leased.
+  // State of trials about to be leased.
   enum class Found {
     kUsable,
     // Something is lost: they changed, and others may be next.

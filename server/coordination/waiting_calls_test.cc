@@ -31,7 +31,7 @@ class WaitingCallsTest : public testing::Test {
   }
   static absl::Time At(int seconds) { return absl::FromUnixSeconds(seconds); }
 
-  // What the calls heard once the transaction was committed, or was not.
+  // Commits, and returns the answers that calls received since the last commit.
   std::vector<std::string> Commit() {
     calls_.Committed();
     for (const auto& answer : answers_) answer();

@@ -17,7 +17,8 @@ namespace lengthwise::server {
 struct Caller {
   std::string principal;
   v1::Role role = v1::ROLE_UNSPECIFIED;
-  // Of the token. Empty, and never expiring, for the anonymous caller of a server without tokens.
+  // The token's id and expiry. Empty, and never expiring, for the anonymous caller of a server
+  // without tokens.
   std::string token_id;
   absl::Time expire_time = absl::InfiniteFuture();
 };

@@ -40,7 +40,7 @@ class TokenStore {
   static constexpr absl::Duration kMinLifetime = absl::Minutes(1);
   static constexpr absl::Duration kMaxLifetime = absl::Hours(24 * 3653);
 
-  // What Open does if the server had tokens and their file is missing.
+  // Behaviour of Open if the server had tokens and their file is missing.
   enum class IfMissing {
     // Fails with FAILED_PRECONDITION.
     kRefuse,

@@ -70,7 +70,7 @@ class ArtifactStore {
   // Reads the bytes of one artifact. Deleting the artifact does not affect an open reader.
   class Reader {
    public:
-    // Of an open file.
+    // Reads an open file. `path` is for errors.
     explicit Reader(platform::Descriptor file, std::string path)
         : file_(std::move(file)), path_(std::move(path)) {}
     // Returns the next bytes, at most 1 MiB; empty at the end.

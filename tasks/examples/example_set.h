@@ -35,7 +35,7 @@ enum class Form {
   kNumbers,     // real numbers
 };
 
-// How to read a file: the parameters of a task's entry.
+// Options for reading a file: the parameters of a task's entry.
 struct Options {
   // Splits text into words instead of characters.
   bool words = false;

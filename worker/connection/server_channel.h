@@ -16,8 +16,8 @@
 namespace lengthwise::worker {
 
 // A channel that connects when first used, reconnects after `reconnect`, notices a dead peer within
-// 40 s (keepalive), and never goes through a proxy. Errors are those of rpc/channel.h; UNAVAILABLE
-// alone, if no host of several is known, may pass.
+// 40 s (keepalive), and never goes through a proxy. Errors are those of rpc/channel.h; only
+// UNAVAILABLE, if no host of several is known, may be temporary.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateServerChannel(
     const rpc::ChannelOptions& options, const Backoff::Options& reconnect);
 

@@ -1,4 +1,4 @@
-// Registration, leases, heartbeats and what they make a running pack do.
+// Registration, leases, heartbeats, and their effect on a running pack.
 #include <chrono>
 #include <future>
 #include <string>

@@ -36,7 +36,7 @@ class RegressionExamples : public Examples {
   absl::StatusOr<GivenSequence> Given(const v1::TokenSequence& input) const override;
 
  private:
-  // How many numbers an evaluation sequence has, and its place among those with as many.
+  // Size of an evaluation sequence, and its place among the sequences of the same size.
   struct Share {
     int64_t n = 0;
     int64_t place = 0;

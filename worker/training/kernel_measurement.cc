@@ -86,7 +86,7 @@ class Measurement {
                    {Random(rows, 1), Random(rows, 2), Random({p.members, p.d_model}, 3),
                     Random({p.members, p.d_model}, 4)},
                    [](const Tensors& x) {
-                     // What is added comes from a product.
+                     // In the model, the added tensor is the result of a product.
                      return models::AddLayerNorm(x[0], models::Operand(x[1]), x[2], x[3]);
                    });
   }

@@ -23,7 +23,7 @@ struct StepShape {
   int64_t draws = 0;
   // Number of values from models::Optimizer::StepNumbers.
   int64_t step_numbers = 0;
-  // Which parts of a Batch exist.
+  // Parts of a Batch that exist.
   bool tokens = false, numbers = false, classes = false;
 
   friend auto operator<=>(const StepShape&, const StepShape&) = default;
