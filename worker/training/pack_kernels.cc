@@ -33,9 +33,9 @@ std::string Describe(const KernelProblem& problem) {
 
 // Returns equal keys for packs that can share a measurement.
 std::string KeyOf(const KernelProblem& problem) {
-  std::string key =
-      absl::StrCat(Describe(problem), " ", problem.sequences, " ", problem.hidden, " ",
-                   problem.classes, " ", problem.causal, " ", problem.optimizer.name);
+  std::string key = absl::StrCat(Describe(problem), " ", problem.sequences, " ", problem.hidden,
+                                 " ", problem.classes, " ", problem.causal, " ", problem.attends,
+                                 " ", problem.optimizer.name);
   for (const auto& [name, value] : problem.encoding.parameters.values()) {
     absl::StrAppend(&key, " ", name, "=", catalogue::FormatValue(value));
   }

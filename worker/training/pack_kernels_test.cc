@@ -63,6 +63,16 @@ TEST_F(PackKernelsTest, EachShapeIsMeasuredOnce) {
   EXPECT_THAT(measured_, testing::ElementsAre(3, 4, 3));
 }
 
+// Without attention its kernel is not measured, so the decision is of no use for others.
+TEST_F(PackKernelsTest, NetworkWithoutAttentionIsMeasuredApart) {
+  PackKernels kernels(device_, options_);
+  Blueprint blueprint = TinyBlueprint();
+  kernels.Choose(blueprint, 3);
+  blueprint.size.as_vectors = true;
+  kernels.Choose(blueprint, 3);
+  EXPECT_THAT(measured_, testing::ElementsAre(3, 3));
+}
+
 TEST_F(PackKernelsTest, NamedKernelsAreNotMeasured) {
   options_.mode = KernelMode::kFused;
   PackKernels fused(device_, options_);
