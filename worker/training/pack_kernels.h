@@ -56,8 +56,9 @@ std::vector<models::KernelDecision> MeasureKernels(const KernelProblem& problem,
 // Returns why the device cannot run our kernels, such as "built without nvcc"; empty if it can.
 std::string WhyNoKernels(const Device& device);
 
-// Decides once per pack shape and remembers the decision as long as the process runs. Call Choose
-// on the training thread; summary() is thread-safe.
+// Decides once per pack shape and remembers the decision as long as the process runs. A decision
+// made while memory ran out is used for its pack only. Call Choose on the training thread;
+// summary() is thread-safe.
 class PackKernels {
  public:
   struct Options {

@@ -73,6 +73,30 @@ TEST_F(PackKernelsTest, NetworkWithoutAttentionIsMeasuredApart) {
   EXPECT_THAT(measured_, testing::ElementsAre(3, 3));
 }
 
+TEST_F(PackKernelsTest, DecisionWithoutMemoryIsForgotten) {
+  bool exhausted = true;
+  options_.measure = [&](const KernelProblem& problem, const Device&) {
+    measured_.push_back(problem.members);
+    return std::vector<KernelDecision>{
+        {.operation = FusedOperation::kAttention, .fused = true, .summary = "fused 2.00x"},
+        {.operation = FusedOperation::kAdam,
+         .fused = !exhausted,
+         .summary = exhausted ? "plain: fails" : "fused 2.00x",
+         .out_of_memory = exhausted}};
+  };
+  PackKernels kernels(device_, options_);
+  const Blueprint blueprint = TinyBlueprint();
+  const PackKernels::Chosen without_memory = kernels.Choose(blueprint, 3);
+  EXPECT_FALSE(without_memory.choice.fused(FusedOperation::kAdam));
+  EXPECT_EQ(without_memory.summary, "attention fused 2.00x, Adam plain: fails");
+  exhausted = false;
+  for (int repetition = 0; repetition < 2; ++repetition) {
+    EXPECT_TRUE(kernels.Choose(blueprint, 3).choice.fused(FusedOperation::kAdam));
+    EXPECT_EQ(kernels.summary(), "attention fused 2.00x, Adam fused 2.00x");
+  }
+  EXPECT_THAT(measured_, testing::ElementsAre(3, 3)) << "measured again once, then remembered";
+}
+
 TEST_F(PackKernelsTest, NamedKernelsAreNotMeasured) {
   options_.mode = KernelMode::kFused;
   PackKernels fused(device_, options_);
@@ -161,6 +185,20 @@ TEST(MeasureKernelsTest, UnbuildableKernelIsNotChecked) {
   EXPECT_TRUE(attention.fused);
   EXPECT_EQ(attention.summary, "fused: not checked");
   EXPECT_THAT(attention.reason, HasSubstr("no_such_encoding"));
+}
+
+TEST(MeasureKernelsTest, DecisionsSayThatMemoryRanOut) {
+  const Device device = OpenDevice("cpu", 1).value();
+  PrepareThread(device);
+  KernelProblem problem = ProblemOf(TinyBlueprint(), 1);
+  for (const KernelDecision& decision : MeasureKernels(problem, device)) {
+    EXPECT_FALSE(decision.out_of_memory) << decision.reason;
+  }
+  problem.sequences = int64_t{1} << 44;  // beyond the address space
+  for (const KernelDecision& decision : MeasureKernels(problem, device)) {
+    const bool has_sequences = decision.operation != FusedOperation::kAdam;
+    EXPECT_EQ(decision.out_of_memory, has_sequences) << decision.reason;
+  }
 }
 
 TEST(KernelFlagTest, DoesNotChangeResultsOnACpu) {
