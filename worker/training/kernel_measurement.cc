@@ -163,6 +163,13 @@ class Measurement {
                    });
   }
 
+  // False for an optimizer that always uses LibTorch's operators.
+  bool HasOptimizerKernel() const {
+    const auto optimizer =
+        models::CreateOptimizer(problem_.optimizer.name, problem_.optimizer.parameters);
+    return !optimizer.ok() || (*optimizer)->HasFusedKernel();
+  }
+
   // INVALID_ARGUMENT for an optimizer that cannot be made.
   absl::StatusOr<KernelComparison> Adam() const {
     const auto& p = problem_;
@@ -313,7 +320,9 @@ std::vector<models::KernelDecision> MeasureKernels(const KernelProblem& problem,
   add(FusedOperation::kAddLayerNorm, [&] { return Made(measurement.AddLayerNorm()); });
   add(FusedOperation::kFeedForward, [&] { return Made(measurement.FeedForward()); });
   add(FusedOperation::kCrossEntropy, [&] { return Made(measurement.CrossEntropy()); });
-  add(FusedOperation::kAdam, [&] { return measurement.Adam(); });
+  if (measurement.HasOptimizerKernel()) {
+    add(FusedOperation::kAdam, [&] { return measurement.Adam(); });
+  }
   // The training step needs the memory more than LibTorch's cache does.
   if (device.make_graph_pool) {
     if (const auto pool = device.make_graph_pool(); pool != nullptr) pool->FreeUnusedMemory();

@@ -177,6 +177,23 @@ TEST(MeasureKernelsTest, CausalAttentionAgrees) {
   EXPECT_THAT(decisions[0].reason, HasSubstr("the kernel takes"));
 }
 
+TEST(MeasureKernelsTest, OnlyTheTrialsOptimizerIsMeasured) {
+  const Device device = OpenDevice("cpu", 1).value();
+  PrepareThread(device);
+  const auto measures_adam = [&](const std::string& optimizer) {
+    v1::TrialSpecification trial = TinyTrial();
+    v1::Training& training = *trial.mutable_training();
+    training.mutable_optimizer()->Clear();
+    training.mutable_optimizer()->set_name(optimizer);
+    const std::vector<KernelDecision> decisions =
+        MeasureKernels(ProblemOf(MakeBlueprint(trial).value(), 1), device);
+    return decisions.back().operation == FusedOperation::kAdam;
+  };
+  EXPECT_TRUE(measures_adam("adam"));
+  EXPECT_TRUE(measures_adam("adamw"));
+  EXPECT_FALSE(measures_adam("sgd"));
+}
+
 TEST(MeasureKernelsTest, UnbuildableKernelIsNotChecked) {
   const Device device = OpenDevice("cpu", 1).value();
   KernelProblem problem = ProblemOf(TinyBlueprint(), 1);
