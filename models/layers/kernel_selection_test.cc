@@ -144,6 +144,15 @@ TEST(KernelDecisionsTest, BecomeAChoiceAndASummary) {
   EXPECT_EQ(SummaryOf(decisions), "attention fused 3.05x, layer norm plain: disagrees");
 }
 
+TEST(KernelChoiceTest, DescriptionNamesWhatIsPlain) {
+  EXPECT_EQ(DescribeChoice(KernelChoice::Fused()), "fused");
+  EXPECT_EQ(DescribeChoice(KernelChoice::Plain()), "plain");
+  KernelChoice mixed;
+  mixed.Set(FusedOperation::kAttention, false);
+  mixed.Set(FusedOperation::kAdam, false);
+  EXPECT_EQ(DescribeChoice(mixed), "attention plain, Adam plain");
+}
+
 TEST(KernelChoiceTest, ScopesNest) {
   EXPECT_EQ(CurrentKernels(), KernelChoice::Fused());
   {

@@ -23,6 +23,9 @@ std::string ProgramVersion() {
   return absl::StrCat(platform::kVersion, revision.empty() ? "" : " ", revision);
 }
 
+constexpr char kNotRecorded[] = "not recorded";
+constexpr char kOnCpu[] = "on a CPU";
+
 bool IsDue(int64_t step, int64_t every) { return every > 0 && step % every == 0; }
 
 }  // namespace
@@ -109,6 +112,7 @@ bool PackRun::Build() {
     PackKernels::Chosen chosen =
         kernels_->Choose(blueprint_, static_cast<int64_t>(members_.size()));
     kernel_summary_ = std::move(chosen.summary);
+    if (!kernel_summary_.empty()) kernel_choice_ = models::DescribeChoice(chosen.choice);
     kernel_scope_.emplace(chosen.choice);
   }
   auto model = CreatePackModel(blueprint_, seeds, device_, [this](const std::string& text) {
@@ -164,6 +168,13 @@ void PackRun::Resume(int64_t index) {
   }
   resumed.step = header->step;
   resumed.stop_reason = header->stop_reason;
+  resumed.earlier_kernels = std::move(header->kernels);
+  const bool recorded = !resumed.earlier_kernels.empty();
+  if ((recorded || !kernel_choice_.empty()) && header->step > 0 &&
+      (!recorded || resumed.earlier_kernels.back().last_step < header->step)) {
+    // A CPU made them, or a release that did not record kernels.
+    resumed.earlier_kernels.push_back({header->step, kNotRecorded});
+  }
   if (!header->has_optimizer_state && !HasEndedTraining(resumed)) {
     return fail(v1::Outcome::FAILED_PERMANENTLY,
                 "it is without the optimizer's state, and training has not ended");
@@ -446,16 +457,48 @@ void PackRun::WriteCheckpoint(int64_t index) {
                                            .stop_reason = saved.stop_reason,
                                            .schedule_state = saved.schedule->State(),
                                            .has_optimizer_state = NeedsOptimizerState(saved),
-                                           .evaluation_due = saved.evaluation_due});
+                                           .evaluation_due = saved.evaluation_due,
+                                           .kernels = KernelsSoFar(saved)});
   const auto size = static_cast<int64_t>(bytes.size());
   saved.reporter.EmitCheckpoint(saved.step, std::move(bytes));
   session_.CountCheckpoint(SecondsSince(start), size);
   saved.checkpoint_step = saved.step;
 }
 
+std::vector<checkpoints::KernelSteps> PackRun::KernelsSoFar(const Member& member) const {
+  std::vector<checkpoints::KernelSteps> kernels = member.earlier_kernels;
+  if (kernels.empty() && kernel_choice_.empty()) return {};
+  const std::string mine = kernel_choice_.empty() ? kOnCpu : kernel_choice_;
+  if (member.step <= (kernels.empty() ? 0 : kernels.back().last_step)) return kernels;
+  if (!kernels.empty() && kernels.back().kernels == mine) {
+    kernels.back().last_step = member.step;
+  } else {
+    kernels.push_back({member.step, mine});
+  }
+  return kernels;
+}
+
+std::string PackRun::DescribeKernels(const Member& member) const {
+  const std::string mine = kernel_choice_.empty() ? kOnCpu : kernel_choice_;
+  const std::string summary = kernel_summary_.empty() ? kOnCpu : kernel_summary_;
+  const std::vector<checkpoints::KernelSteps> kernels = KernelsSoFar(member);
+  const bool made_last = !kernels.empty() && kernels.back().kernels == mine;
+  if (kernels.empty() || (kernels.size() == 1 && made_last)) return kernel_summary_;
+  std::string text;
+  int64_t first = 1;
+  for (const checkpoints::KernelSteps& steps : kernels) {
+    const bool is_last = &steps == &kernels.back();
+    absl::StrAppend(&text, text.empty() ? "" : "; ", "steps ", first, " to ", steps.last_step, ": ",
+                    is_last && made_last ? summary : steps.kernels);
+    first = steps.last_step + 1;
+  }
+  if (!made_last) absl::StrAppend(&text, "; evaluation: ", summary);
+  return text;
+}
+
 void PackRun::Finish(Member& member, v1::Outcome outcome) {
   *outcome.mutable_provenance() = device_.provenance;
-  outcome.mutable_provenance()->set_kernels(kernel_summary_);
+  outcome.mutable_provenance()->set_kernels(DescribeKernels(member));
   outcome.set_training_seconds(member.time.seconds());
   outcome.set_evaluation_seconds(member.evaluation_seconds);
   outcome.set_training_steps(member.step);

@@ -14,6 +14,7 @@
 #include "models/layers/kernel_choice.h"
 #include "proto/event.pb.h"
 #include "proto/worker_service.pb.h"
+#include "worker/data/trial_checkpoint.h"
 #include "worker/pack_session.h"
 #include "worker/training/blueprint.h"
 #include "worker/training/core_sharing.h"
@@ -80,6 +81,8 @@ class PackRun {
     bool evaluation_due = false;
     // Why training ended before the last step; empty where it goes on.
     std::string stop_reason;
+    // Kernels of the steps that earlier attempts made.
+    std::vector<checkpoints::KernelSteps> earlier_kernels;
     // Measurement of this attempt's newest step. Before the first step its loss is NaN.
     StepMeasurement newest = {.loss = std::numeric_limits<float>::quiet_NaN()};
     double evaluation_seconds = 0;
@@ -122,6 +125,10 @@ class PackRun {
   void WriteCheckpoint(int64_t index);
   // Returns true if the member's checkpoint must contain the optimizer's state.
   bool NeedsOptimizerState(const Member& member) const;
+  // Kernels of all steps so far; empty if all ran on CPUs.
+  std::vector<checkpoints::KernelSteps> KernelsSoFar(const Member& member) const;
+  // Value of Provenance.kernels.
+  std::string DescribeKernels(const Member& member) const;
   void Finish(Member& member, v1::Outcome outcome);
   void Fail(Member& member, v1::Outcome::Kind kind, absl::string_view reason);
   // For a loss that is not finite: every repetition would get there.
@@ -137,8 +144,10 @@ class PackRun {
   PackKernels* const kernels_;
   std::vector<Member> members_;
   Blueprint blueprint_;
-  // As Provenance.kernels; and the choice, from the building of the model on.
+  // This attempt's kernels, empty on a CPU: with measured speeds; without (DescribeChoice); and the
+  // choice, from the building of the model on.
   std::string kernel_summary_;
+  std::string kernel_choice_;
   std::optional<models::KernelScope> kernel_scope_;
   std::unique_ptr<PackModel> model_;
   std::optional<PackEvaluation> evaluation_;  // once the model is built
