@@ -103,7 +103,30 @@ class PackRun {
   absl::StatusOr<std::string> FetchData(absl::string_view sha256, int64_t bytes);
   bool Build();
   void Resume(int64_t index);
+  // A step on its way through the device.
+  struct StartedStep {
+    int64_t step = 0;
+    std::vector<int64_t> members;
+    Clock::time_point start;
+    // See PackSession::StepTime.
+    double data_wait_seconds = 0;
+  };
+
   PackSession::Directive Train();
+  StartedStep StartStep(int64_t step, std::vector<int64_t> members);
+  // Returns true if the next step can start before this one's measurements are known: they decide
+  // neither a learning rate nor the end of training, and neither an evaluation nor a checkpoint
+  // needs the models as they are after it. A loss that is not finite is found a step later; the
+  // step that its member made meanwhile is not recorded.
+  bool CanRunAhead(const StartedStep& started) const;
+  // Waits for the step and records its measurements.
+  void ReadMeasurements(const StartedStep& started);
+  // As ReadMeasurements, and then evaluation and checkpoint, if due. No later step may have
+  // started.
+  PackSession::Directive EndStep(const StartedStep& started);
+  void CountRate(size_t members);
+  bool IsEvaluationDue(int64_t step) const;
+  bool IsCheckpointDue(int64_t step) const;
   void TakeMeasurement(Member& member, int64_t step, const StepMeasurement& measurement,
                        double seconds);
   void AddPoint(Member& member);
@@ -152,6 +175,8 @@ class PackRun {
   std::unique_ptr<PackModel> model_;
   std::optional<PackEvaluation> evaluation_;  // once the model is built
   StepRate rate_;
+  // When the newest measurements were read.
+  Clock::time_point read_time_;
   // When training started, or the members were last due for a checkpoint.
   Clock::time_point checkpoint_time_;
   // Work (pace.h) that the pack gets done in a second, by its training; 0 where unknown.
