@@ -137,13 +137,17 @@ absl::Status Measure(const Options& options, const Case& measured, const Device&
   // draws for each length, hardly any length has fewer than two.
   const int distinct = measured.longest - measured.shortest + 1;
   const int warm_up = device.cuda ? kWarmUp + 8 * distinct : kWarmUp;
+  const bool overlaps = model->OverlapsSteps();
   for (int step = 1; step <= warm_up + options.steps; ++step) {
     const double start = WallSeconds(), cpu_start = CpuSeconds();
-    loss = model->TrainStep(step, members, learning_rates)[0].loss;
+    // As a pack trains: a GPU has the next step before the host reads this one's measurements.
+    model->StartStep(step, members, learning_rates);
+    if (!overlaps || step > 1) loss = model->FinishStep()[0].loss;
     if (step <= warm_up) continue;
     wall.push_back(WallSeconds() - start);
     cpu.push_back(CpuSeconds() - cpu_start);
   }
+  if (overlaps) loss = model->FinishStep()[0].loss;
   std::printf(
       "{\"program\": \"lengthwise\", \"encoding\": \"%s\", \"length\": %d, \"shortest\": %d, "
       "\"device\": \"%s\", \"kernels\": \"%s\", \"precision\": \"%s\", \"pack\": %d, "

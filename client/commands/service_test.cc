@@ -43,6 +43,22 @@ TEST_F(CommandsTest, StoppedWorkerIsNotLost) {
   EXPECT_THAT(out_, StartsWith("worker,alive,stopped,"));
 }
 
+TEST_F(CommandsTest, WorkersShowTheirKernels) {
+  v1::Worker worker;
+  worker.set_worker_id("n07-cuda0");
+  worker.set_alive(true);
+  worker.mutable_provenance()->set_device("NVIDIA H100");
+  server_.AddWorker(worker);
+  EXPECT_EQ(Run({"workers"}), kSuccess);
+  EXPECT_THAT(out_, Not(HasSubstr("kernels"))) << "no worker reports any";
+  worker.set_worker_id("n07-cuda1");
+  worker.mutable_provenance()->set_kernels("attention fused 3.05x");
+  server_.AddWorker(worker);
+  EXPECT_EQ(Run({"workers"}), kSuccess);
+  EXPECT_THAT(out_, ContainsRegex("kernels\n"));
+  EXPECT_THAT(out_, ContainsRegex("n07-cuda1 .* attention fused 3.05x\n"));
+}
+
 // Stand-ins for Slurm's programs record their arguments; //tests/fleet:slurm_test uses the real
 // ones.
 TEST_F(CommandsTest, WorkersUpSubmitsAJobPerWaitingPack) {

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "models/kernels/cuda_capability.h"
 
 namespace lengthwise::models {
@@ -31,6 +32,17 @@ KernelChoice KernelChoice::Plain() {
   KernelChoice choice;
   choice.plain_.set();
   return choice;
+}
+
+std::string DescribeChoice(KernelChoice choice) {
+  if (choice == KernelChoice::Fused()) return "fused";
+  if (choice == KernelChoice::Plain()) return "plain";
+  std::string text;
+  for (const FusedOperation operation : kFusedOperations) {
+    if (choice.fused(operation)) continue;
+    absl::StrAppend(&text, text.empty() ? "" : ", ", NameOf(operation), " plain");
+  }
+  return text;
 }
 
 KernelScope::KernelScope(KernelChoice choice) : before_(std::exchange(current, choice)) {}

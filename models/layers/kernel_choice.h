@@ -6,6 +6,7 @@
 #include <array>
 #include <bitset>
 #include <cstddef>
+#include <string>
 
 #include "absl/strings/string_view.h"
 
@@ -36,6 +37,9 @@ class KernelChoice {
 
   std::bitset<kFusedOperations.size()> plain_;
 };
+
+// "fused", "plain", or the operations without our kernel: "attention plain, Adam plain".
+std::string DescribeChoice(KernelChoice choice);
 
 // Sets the choice of the calling thread while it lives. A forward pass decides for its backward
 // pass too, on whichever thread that runs. Scopes nest; destroy one on the thread that made it.

@@ -104,10 +104,15 @@ KernelDecision DecideKernel(const KernelComparison& comparison,
     decision.summary = std::move(summary);
     return decision;
   };
+  const auto notice_memory = [&](const std::exception& error) {
+    decision.out_of_memory =
+        comparison.is_out_of_memory != nullptr && comparison.is_out_of_memory(error);
+  };
   Results plain;
   try {
     plain = comparison.plain.results();
   } catch (const std::exception& error) {
+    notice_memory(error);
     return decide(true,
                   absl::StrCat("not checked: LibTorch's operators failed: ", FirstLine(error)),
                   "fused: LibTorch's operators fail");
@@ -124,6 +129,7 @@ KernelDecision DecideKernel(const KernelComparison& comparison,
                                ", LibTorch's operators ", Milliseconds(times.plain)),
                   absl::StrFormat("%s %.2fx", fused ? "fused" : "plain: slower", ratio));
   } catch (const std::exception& error) {
+    notice_memory(error);
     return decide(false, absl::StrCat("the kernel failed: ", FirstLine(error)), "plain: fails");
   }
 }

@@ -3,6 +3,7 @@
 #ifndef LENGTHWISE_MODELS_LAYERS_KERNEL_SELECTION_H_
 #define LENGTHWISE_MODELS_LAYERS_KERNEL_SELECTION_H_
 
+#include <exception>
 #include <functional>
 #include <string>
 #include <vector>
@@ -28,6 +29,8 @@ struct KernelComparison {
   // Largest difference of a number, as a share of the largest magnitude in its tensor (of the
   // operators' results). A number that is not finite in one result alone is a disagreement.
   double tolerance = 0;
+  // Returns true if the exception says that memory ran out. Null: none does.
+  std::function<bool(const std::exception&)> is_out_of_memory;
 };
 
 struct KernelDecision {
@@ -37,6 +40,8 @@ struct KernelDecision {
   std::string reason;
   // For a table: "fused 3.05x", "plain: disagrees".
   std::string summary;
+  // True if memory ran out, so that another attempt may decide differently.
+  bool out_of_memory = false;
 };
 
 // LibTorch's operators replace a kernel that agrees only if they take less than this share of its

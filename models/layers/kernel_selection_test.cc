@@ -2,7 +2,9 @@
 #include "models/layers/kernel_selection.h"
 
 #include <cmath>
+#include <exception>
 #include <limits>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -32,7 +34,11 @@ class KernelSelectionTest : public ::testing::Test {
                          .fused = fused,
                          .plain = plain,
                          .wait = [this] { now_ += std::exchange(queued_, 0); },
-                         .tolerance = 1e-3},
+                         .tolerance = 1e-3,
+                         .is_out_of_memory =
+                             [](const std::exception& error) {
+                               return dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
+                             }},
                         [this] { return now_; });
   }
 
@@ -111,6 +117,22 @@ TEST_F(KernelSelectionTest, OperatorsThatThrowLeaveTheKernel) {
   EXPECT_EQ(decision.reason, "not checked: LibTorch's operators failed: CUDA out of memory");
 }
 
+TEST_F(KernelSelectionTest, DecisionSaysThatMemoryRanOut) {
+  const auto exhaust = []() -> Results { throw std::bad_alloc(); };
+  const auto fail = []() -> Results { throw std::runtime_error("no kernel image"); };
+  KernelCandidate exhausted = Candidate(0.001), failing = Candidate(0.001);
+  exhausted.results = exhaust;
+  failing.results = fail;
+  EXPECT_TRUE(Decide(exhausted, Candidate(0.9)).out_of_memory);
+  EXPECT_TRUE(Decide(Candidate(0.9), exhausted).out_of_memory);
+  EXPECT_FALSE(Decide(failing, Candidate(0.9)).out_of_memory);
+  EXPECT_FALSE(Decide(Candidate(0.9), failing).out_of_memory);
+  EXPECT_FALSE(Decide(Candidate(0.9), Candidate(0.9)).out_of_memory);
+  exhausted = Candidate(0.001);
+  exhausted.run = [&] { exhaust(); };
+  EXPECT_TRUE(Decide(exhausted, Candidate(0.9)).out_of_memory) << "while it is timed";
+}
+
 TEST(KernelDecisionsTest, BecomeAChoiceAndASummary) {
   const std::vector<KernelDecision> decisions = {
       {.operation = FusedOperation::kAttention, .fused = true, .summary = "fused 3.05x"},
@@ -120,6 +142,15 @@ TEST(KernelDecisionsTest, BecomeAChoiceAndASummary) {
     EXPECT_EQ(choice.fused(operation), operation != FusedOperation::kAddLayerNorm);
   }
   EXPECT_EQ(SummaryOf(decisions), "attention fused 3.05x, layer norm plain: disagrees");
+}
+
+TEST(KernelChoiceTest, DescriptionNamesWhatIsPlain) {
+  EXPECT_EQ(DescribeChoice(KernelChoice::Fused()), "fused");
+  EXPECT_EQ(DescribeChoice(KernelChoice::Plain()), "plain");
+  KernelChoice mixed;
+  mixed.Set(FusedOperation::kAttention, false);
+  mixed.Set(FusedOperation::kAdam, false);
+  EXPECT_EQ(DescribeChoice(mixed), "attention plain, Adam plain");
 }
 
 TEST(KernelChoiceTest, ScopesNest) {

@@ -69,6 +69,8 @@ class Adam : public Optimizer {
     return numbers;
   }
 
+  bool HasFusedKernel() const override { return true; }
+
  private:
   void Update(ParameterArena& arena, int64_t first, int64_t count, const at::Tensor& numbers,
               const at::Tensor& factors) const override {

@@ -39,6 +39,9 @@ class Optimizer {
   void Step(ParameterArena& arena, int64_t first, int64_t count, int64_t step,
             absl::Span<const double> learning_rates) const;
 
+  // True if Step asks for FusedOperation::kAdam.
+  virtual bool HasFusedKernel() const { return false; }
+
  private:
   // Step without the minimums.
   virtual void Update(ParameterArena& arena, int64_t first, int64_t count,

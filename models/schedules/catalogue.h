@@ -29,8 +29,12 @@ class Schedule {
  public:
   virtual ~Schedule() = default;
 
-  // Factor for the update of step `step`, from 1. All earlier losses must have been observed.
+  // Factor for the update of step `step`, from 1. All earlier losses must have been observed, up to
+  // the last step for which AwaitsLoss is true.
   virtual double Factor(int64_t step) const = 0;
+
+  // Returns true if the loss of `step` may change the next step's factor.
+  virtual bool AwaitsLoss(int64_t step) const { return false; }
 
   // Reports the mean loss of the step's batch. Called for every step once, in order.
   virtual void Observe(int64_t step, double loss) {}

@@ -31,9 +31,11 @@ class Plateau : public Schedule {
 
   double Factor(int64_t step) const override { return rate_ / learning_rate_; }
 
+  bool AwaitsLoss(int64_t step) const override { return step % steps_ == 0; }
+
   void Observe(int64_t step, double loss) override {
     sum_ += loss;
-    if (step % steps_ != 0) return;
+    if (!AwaitsLoss(step)) return;
     if (sum_ < best_ * (1 - threshold_)) {
       best_ = sum_;
       bad_ = 0;

@@ -119,6 +119,20 @@ TEST(SchedulesTest, PlateauStopsAtTheMinimumRate) {
   EXPECT_NEAR(schedule->Factor(201) * 1e-5, 1e-6, 1e-8);
 }
 
+TEST(SchedulesTest, OnlyAnAwaitedLossChangesTheRate) {
+  catalogue::Parameters given;
+  given.Set("patience", int64_t{0});
+  const auto plateau = Create("plateau", {.learning_rate = 0.1, .steps_per_epoch = 3}, given);
+  for (int64_t step = 1; step <= 12; ++step) {
+    const double before = plateau->Factor(step);
+    plateau->Observe(step, 1);
+    EXPECT_EQ(plateau->AwaitsLoss(step), step % 3 == 0) << step;
+    // The first check finds an improvement.
+    EXPECT_EQ(plateau->Factor(step + 1) != before, step % 3 == 0 && step > 3) << step;
+  }
+  EXPECT_FALSE(Create("constant", {.learning_rate = 0.1}, {})->AwaitsLoss(3));
+}
+
 TEST(SchedulesTest, PlateauResumesFromItsState) {
   const ScheduleContext context = {.learning_rate = 0.1, .steps_per_epoch = 3};
   catalogue::Parameters given;

@@ -357,6 +357,29 @@ TEST_F(CoreSchedulingTest, DedicatedWorkerTrainsOnlyItsExperiment) {
               StartsWith("worker.experiment: "));
 }
 
+// `lengthwise workers` shows the provenance of ListWorkers.
+TEST_F(CoreSchedulingTest, ReportedKernelsAreListed) {
+  ASSERT_EQ(coordinator_.Register("w"), absl::OkStatus());
+  const auto kernels_after = [&](const std::string& reported) {
+    v1::HeartbeatRequest request;
+    request.set_worker_id("w");
+    request.mutable_measurements()->set_kernels(reported);
+    std::promise<absl::Status> heard;
+    PostHeartbeat(*coordinator_, request, "anonymous",
+                  [&](const absl::StatusOr<v1::HeartbeatResponse>& response) {
+                    heard.set_value(response.status());
+                  });
+    EXPECT_EQ(heard.get_future().get(), absl::OkStatus());
+    const v1::ListWorkersResponse listed = coordinator_->reads().ListWorkers();
+    return listed.workers_size() == 1 ? listed.workers(0).provenance().kernels() : "no worker";
+  };
+  EXPECT_EQ(kernels_after("auto"), "auto");
+  EXPECT_EQ(kernels_after("attention fused 3.05x"), "attention fused 3.05x");
+  EXPECT_EQ(kernels_after(""), "attention fused 3.05x") << "a heartbeat without measurements";
+  ASSERT_EQ(coordinator_->GetStatistics().workers.size(), 1);
+  EXPECT_EQ(coordinator_->GetStatistics().workers[0].provenance.kernels(), "attention fused 3.05x");
+}
+
 TEST_F(CoreSchedulingTest, StoppedWorkerIsListedForTenMinutes) {
   ASSERT_EQ(coordinator_.Register("stops"), absl::OkStatus());
   ASSERT_EQ(coordinator_.Register("is_lost"), absl::OkStatus());

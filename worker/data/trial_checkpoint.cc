@@ -12,6 +12,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "models/parameters/safetensors.h"
 #include "platform/status_macros.h"
 #include "proto/digest.h"
@@ -29,6 +31,7 @@ constexpr absl::string_view kFormat = "lengthwise.checkpoint.1";
 constexpr char kTrainingSeconds[] = "training_seconds";
 constexpr char kStopReason[] = "stop_reason";
 constexpr char kSchedule[] = "schedule";
+constexpr char kKernels[] = "kernels";
 constexpr char kOptimizerState[] = "optimizer_state";
 constexpr char kDropped[] = "dropped";
 constexpr char kEvaluation[] = "evaluation";
@@ -54,6 +57,31 @@ absl::StatusOr<std::string> MetadataValue(const TensorFile& file, const std::str
         absl::StrCat("not a trial's checkpoint: its metadata has no \"", key, "\""));
   }
   return value->second;
+}
+
+// "400 fused;1000 plain".
+std::string FormatKernels(const std::vector<KernelSteps>& kernels) {
+  return absl::StrJoin(kernels, ";", [](std::string* out, const KernelSteps& steps) {
+    absl::StrAppend(out, steps.last_step, " ", steps.kernels);
+  });
+}
+
+absl::StatusOr<std::vector<KernelSteps>> ParseKernels(absl::string_view text, int64_t last_step) {
+  std::vector<KernelSteps> kernels;
+  for (const absl::string_view part : absl::StrSplit(text, ';')) {
+    const std::pair<absl::string_view, absl::string_view> entry =
+        absl::StrSplit(part, absl::MaxSplits(' ', 1));
+    KernelSteps steps = {.kernels = std::string(entry.second)};
+    const int64_t previous = kernels.empty() ? 0 : kernels.back().last_step;
+    if (!absl::SimpleAtoi(entry.first, &steps.last_step) || steps.last_step <= previous ||
+        steps.last_step > last_step || steps.kernels.empty()) {
+      return absl::DataLossError(absl::StrCat(
+          "the checkpoint's kernels are \"", text,
+          "\"; expected ascending steps and what made them, \"400 fused;1000 plain\""));
+    }
+    kernels.push_back(std::move(steps));
+  }
+  return kernels;
 }
 
 absl::StatusOr<CheckpointHeader> ReadHeader(const TensorFile& file) {
@@ -82,6 +110,9 @@ absl::StatusOr<CheckpointHeader> ReadHeader(const TensorFile& file) {
   }
   if (const auto state = file.metadata.find(kSchedule); state != file.metadata.end()) {
     header.schedule_state = state->second;
+  }
+  if (const auto kernels = file.metadata.find(kKernels); kernels != file.metadata.end()) {
+    ASSIGN_OR_RETURN(header.kernels, ParseKernels(kernels->second, header.step));
   }
   if (const auto state = file.metadata.find(kOptimizerState); state != file.metadata.end()) {
     if (state->second != kDropped) {
@@ -124,6 +155,7 @@ std::string WriteTrialCheckpoint(const models::ParameterLayout& layout,
   }
   if (!header.stop_reason.empty()) file.metadata[kStopReason] = header.stop_reason;
   if (!header.schedule_state.empty()) file.metadata[kSchedule] = header.schedule_state;
+  if (!header.kernels.empty()) file.metadata[kKernels] = FormatKernels(header.kernels);
   if (!header.has_optimizer_state) file.metadata[kOptimizerState] = kDropped;
   if (header.evaluation_due) file.metadata[kEvaluation] = kDue;
   for (const auto& [prefix, row] : NamedRows(rows, header.has_optimizer_state)) {

@@ -5,15 +5,16 @@
 // The format is a safetensors file with the tensors parameters/<name>, adam/first_moment/<name> and
 // adam/second_moment/<name> for every parameter <name> of the layout. Its metadata has "format"
 // ("lengthwise.checkpoint.1"), "step", "program_version" and "specification" (the fingerprint),
-// and, if set, "training_seconds", "stop_reason" and "schedule". A trial that has finished training
-// needs only its parameters: its checkpoint may omit the moments, and then has "optimizer_state":
-// "dropped". A checkpoint written before the evaluation of its step has "evaluation": "due". No
-// LibTorch.
+// and, if set, "training_seconds", "stop_reason", "schedule" and "kernels". A trial that has
+// finished training needs only its parameters: its checkpoint may omit the moments, and then has
+// "optimizer_state": "dropped". A checkpoint written before the evaluation of its step has
+// "evaluation": "due". No LibTorch.
 #ifndef LENGTHWISE_WORKER_DATA_TRIAL_CHECKPOINT_H_
 #define LENGTHWISE_WORKER_DATA_TRIAL_CHECKPOINT_H_
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -22,6 +23,15 @@
 #include "proto/specification.pb.h"
 
 namespace lengthwise::worker::checkpoints {
+
+// Says which kernels made the steps from the previous entry's last step to this one's.
+struct KernelSteps {
+  int64_t last_step = 0;
+  // models::DescribeChoice, or who made them; without semicolons.
+  std::string kernels;
+
+  friend bool operator==(const KernelSteps&, const KernelSteps&) = default;
+};
 
 struct CheckpointHeader {
   // Training steps done.
@@ -41,6 +51,9 @@ struct CheckpointHeader {
   bool has_optimizer_state = true;
   // True if the evaluation due at this step has not run yet.
   bool evaluation_due = false;
+  // Steps that attempts on GPUs made, and those between them, in order. Empty (not written) if all
+  // ran on CPUs. Without measured speeds: equal runs have checkpoints with the same bytes.
+  std::vector<KernelSteps> kernels;
 };
 
 // A member's rows of the arena, layout.row_size() elements each. T is float or double, possibly

@@ -154,6 +154,27 @@ TYPED_TEST(TrialCheckpointTest, UnsetFieldsHaveNoKeys) {
   EXPECT_EQ(header->stop_reason, "");
 }
 
+TYPED_TEST(TrialCheckpointTest, StoresTheKernelsOfEachStep) {
+  const models::ParameterLayout layout = SmallLayout();
+  CheckpointHeader moved = kHeader;
+  moved.kernels = {{400, "attention plain, Adam plain"}, {1234, "fused"}};
+  Rows<TypeParam> rows(layout, 1);
+  const std::string bytes = WriteTrialCheckpoint<TypeParam>(layout, moved, rows.Const());
+  const auto header = ReadTrialCheckpoint<TypeParam>(bytes, layout, "f00", rows.Mutable());
+  ASSERT_TRUE(header.ok()) << header.status();
+  EXPECT_EQ(header->kernels, moved.kernels);
+  for (const char* const kernels :
+       {"", "fused", "400", "400 ", "0 fused", "1235 fused", "400 fused;", "400 fused;400 plain"}) {
+    TensorFile file = ReadSafetensors(bytes).value();
+    file.metadata["kernels"] = kernels;
+    EXPECT_EQ(ReadTrialCheckpoint<TypeParam>(WriteSafetensors(file), layout, "f00", rows.Mutable())
+                  .status()
+                  .code(),
+              absl::StatusCode::kDataLoss)
+        << kernels;
+  }
+}
+
 TEST(TrialCheckpointTest, InvalidSecondsAreDataLoss) {
   const models::ParameterLayout layout = SmallLayout();
   const std::string bytes =

@@ -163,6 +163,13 @@ class Measurement {
                    });
   }
 
+  // False for an optimizer that always uses LibTorch's operators.
+  bool HasOptimizerKernel() const {
+    const auto optimizer =
+        models::CreateOptimizer(problem_.optimizer.name, problem_.optimizer.parameters);
+    return !optimizer.ok() || (*optimizer)->HasFusedKernel();
+  }
+
   // INVALID_ARGUMENT for an optimizer that cannot be made.
   absl::StatusOr<KernelComparison> Adam() const {
     const auto& p = problem_;
@@ -208,7 +215,8 @@ class Measurement {
                             .fused = candidate(KernelChoice::Fused()),
                             .plain = candidate(KernelChoice::Plain()),
                             .wait = Wait(),
-                            .tolerance = kTolerance};
+                            .tolerance = kTolerance,
+                            .is_out_of_memory = IsOutOfMemory};
   }
 
  private:
@@ -268,7 +276,8 @@ class Measurement {
             .wait = Wait(),
             .tolerance = problem_.in_bfloat16 && operation != FusedOperation::kCrossEntropy
                              ? kBfloat16Tolerance
-                             : kTolerance};
+                             : kTolerance,
+            .is_out_of_memory = IsOutOfMemory};
   }
 
   const KernelProblem& problem_;
@@ -289,6 +298,7 @@ std::vector<models::KernelDecision> MeasureKernels(const KernelProblem& problem,
   std::vector<models::KernelDecision> decisions;
   const auto add = [&](FusedOperation operation, const auto& make) {
     std::string why;
+    bool out_of_memory = false;
     try {
       const absl::StatusOr<KernelComparison> comparison = make();
       if (comparison.ok()) {
@@ -296,19 +306,23 @@ std::vector<models::KernelDecision> MeasureKernels(const KernelProblem& problem,
         return;
       }
       why = std::string(comparison.status().message());
-    } catch (const std::exception& error) {  // out of memory
+    } catch (const std::exception& error) {
       why = FirstLine(error);
+      out_of_memory = IsOutOfMemory(error);
     }
     decisions.push_back({.operation = operation,
                          .fused = true,
                          .reason = absl::StrCat("not checked: ", why),
-                         .summary = "fused: not checked"});
+                         .summary = "fused: not checked",
+                         .out_of_memory = out_of_memory});
   };
   if (problem.attends) add(FusedOperation::kAttention, [&] { return measurement.Attention(); });
   add(FusedOperation::kAddLayerNorm, [&] { return Made(measurement.AddLayerNorm()); });
   add(FusedOperation::kFeedForward, [&] { return Made(measurement.FeedForward()); });
   add(FusedOperation::kCrossEntropy, [&] { return Made(measurement.CrossEntropy()); });
-  add(FusedOperation::kAdam, [&] { return measurement.Adam(); });
+  if (measurement.HasOptimizerKernel()) {
+    add(FusedOperation::kAdam, [&] { return measurement.Adam(); });
+  }
   // The training step needs the memory more than LibTorch's cache does.
   if (device.make_graph_pool) {
     if (const auto pool = device.make_graph_pool(); pool != nullptr) pool->FreeUnusedMemory();

@@ -33,9 +33,9 @@ std::string Describe(const KernelProblem& problem) {
 
 // Returns equal keys for packs that can share a measurement.
 std::string KeyOf(const KernelProblem& problem) {
-  std::string key =
-      absl::StrCat(Describe(problem), " ", problem.sequences, " ", problem.hidden, " ",
-                   problem.classes, " ", problem.causal, " ", problem.optimizer.name);
+  std::string key = absl::StrCat(Describe(problem), " ", problem.sequences, " ", problem.hidden,
+                                 " ", problem.classes, " ", problem.causal, " ", problem.attends,
+                                 " ", problem.optimizer.name);
   for (const auto& [name, value] : problem.encoding.parameters.values()) {
     absl::StrAppend(&key, " ", name, "=", catalogue::FormatValue(value));
   }
@@ -112,17 +112,20 @@ PackKernels::Chosen PackKernels::Decide(const Blueprint& blueprint, int64_t memb
   }
   if (options_.mode == KernelMode::kFused) return {models::KernelChoice::Fused(), "fused"};
   const KernelProblem problem = ProblemOf(blueprint, members);
-  const auto [entry, is_new] = known_.try_emplace(KeyOf(problem));
-  if (is_new) {
-    const std::vector<models::KernelDecision> decisions = options_.measure(problem, device_);
-    for (const models::KernelDecision& decision : decisions) {
-      platform::LogInfo(absl::StrCat(
-          "kernels for ", Describe(problem), ": ", models::NameOf(decision.operation),
-          decision.fused ? " fused: " : " by LibTorch's operators: ", decision.reason));
-    }
-    entry->second = {models::ChoiceOf(decisions), models::SummaryOf(decisions)};
+  const std::string key = KeyOf(problem);
+  if (const auto known = known_.find(key); known != known_.end()) return known->second;
+  const std::vector<models::KernelDecision> decisions = options_.measure(problem, device_);
+  bool out_of_memory = false;
+  for (const models::KernelDecision& decision : decisions) {
+    platform::LogInfo(
+        absl::StrCat("kernels for ", Describe(problem), ": ", models::NameOf(decision.operation),
+                     decision.fused ? " fused: " : " by LibTorch's operators: ", decision.reason));
+    out_of_memory = out_of_memory || decision.out_of_memory;
   }
-  return entry->second;
+  Chosen chosen = {models::ChoiceOf(decisions), models::SummaryOf(decisions)};
+  // The next pack may find memory that another program or pack held now.
+  if (!out_of_memory) known_[key] = chosen;
+  return chosen;
 }
 
 }  // namespace lengthwise::worker::training

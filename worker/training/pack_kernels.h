@@ -47,17 +47,18 @@ struct KernelProblem {
 
 KernelProblem ProblemOf(const Blueprint& blueprint, int64_t members);
 
-// Compares every fused operation with LibTorch's operators on `device`, which may be a CPU. Call it
-// on a thread set up by PrepareThread. Results agree if they differ by at most 1e-4 of a tensor's
-// largest magnitude in float32, or 5e-2 with bfloat16 products.
+// Compares the fused operations that the pack uses with LibTorch's operators on `device`, which may
+// be a CPU. Call it on a thread set up by PrepareThread. Results agree if they differ by at most
+// 1e-4 of a tensor's largest magnitude in float32, or 5e-2 with bfloat16 products.
 std::vector<models::KernelDecision> MeasureKernels(const KernelProblem& problem,
                                                    const Device& device);
 
 // Returns why the device cannot run our kernels, such as "built without nvcc"; empty if it can.
 std::string WhyNoKernels(const Device& device);
 
-// Decides once per pack shape and remembers the decision as long as the process runs. Call Choose
-// on the training thread; summary() is thread-safe.
+// Decides once per pack shape and remembers the decision as long as the process runs. A decision
+// made while memory ran out is used for its pack only. Call Choose on the training thread;
+// summary() is thread-safe.
 class PackKernels {
  public:
   struct Options {

@@ -9,6 +9,8 @@
 #include "models/layers/kernel_choice.h"
 #include "worker/pack_session.h"
 #include "worker/tiny_trials.h"
+#include "worker/training/device.h"
+#include "worker/training/pack_run.h"
 #include "worker/training/recording_session.h"
 
 namespace lengthwise::worker::training {
@@ -63,6 +65,40 @@ TEST_F(PackKernelsTest, EachShapeIsMeasuredOnce) {
   EXPECT_THAT(measured_, testing::ElementsAre(3, 4, 3));
 }
 
+// Without attention its kernel is not measured, so the decision is of no use for others.
+TEST_F(PackKernelsTest, NetworkWithoutAttentionIsMeasuredApart) {
+  PackKernels kernels(device_, options_);
+  Blueprint blueprint = TinyBlueprint();
+  kernels.Choose(blueprint, 3);
+  blueprint.size.as_vectors = true;
+  kernels.Choose(blueprint, 3);
+  EXPECT_THAT(measured_, testing::ElementsAre(3, 3));
+}
+
+TEST_F(PackKernelsTest, DecisionWithoutMemoryIsForgotten) {
+  bool exhausted = true;
+  options_.measure = [&](const KernelProblem& problem, const Device&) {
+    measured_.push_back(problem.members);
+    return std::vector<KernelDecision>{
+        {.operation = FusedOperation::kAttention, .fused = true, .summary = "fused 2.00x"},
+        {.operation = FusedOperation::kAdam,
+         .fused = !exhausted,
+         .summary = exhausted ? "plain: fails" : "fused 2.00x",
+         .out_of_memory = exhausted}};
+  };
+  PackKernels kernels(device_, options_);
+  const Blueprint blueprint = TinyBlueprint();
+  const PackKernels::Chosen without_memory = kernels.Choose(blueprint, 3);
+  EXPECT_FALSE(without_memory.choice.fused(FusedOperation::kAdam));
+  EXPECT_EQ(without_memory.summary, "attention fused 2.00x, Adam plain: fails");
+  exhausted = false;
+  for (int repetition = 0; repetition < 2; ++repetition) {
+    EXPECT_TRUE(kernels.Choose(blueprint, 3).choice.fused(FusedOperation::kAdam));
+    EXPECT_EQ(kernels.summary(), "attention fused 2.00x, Adam fused 2.00x");
+  }
+  EXPECT_THAT(measured_, testing::ElementsAre(3, 3)) << "measured again once, then remembered";
+}
+
 TEST_F(PackKernelsTest, NamedKernelsAreNotMeasured) {
   options_.mode = KernelMode::kFused;
   PackKernels fused(device_, options_);
@@ -99,6 +135,85 @@ TEST_F(PackKernelsTest, CpuAlwaysUsesItsKernels) {
     EXPECT_EQ(kernels.summary(), "");
   }
   EXPECT_TRUE(measured_.empty());
+}
+
+// The pack runs on a CPU, whose layers heed the choice as a GPU's do.
+class KernelProvenanceTest : public PackKernelsTest {
+ protected:
+  // Runs the lease until the session drains it or to the end. Null kernels: a CPU's.
+  void Run(const v1::Lease& lease, PackKernels* kernels) {
+    const Device cpu = OpenDevice("cpu", 1).value();
+    PrepareThread(cpu);
+    std::vector<int64_t> trials;
+    for (int i = 0; i < lease.trials_size(); ++i) trials.push_back(i);
+    PackRun(lease, trials, cpu, session_, /*sharing=*/nullptr, kernels).Run();
+  }
+  void DrainAfter(int64_t steps) {
+    session_.directive = [this, until = session_.asked() + steps](int64_t, int64_t asked) {
+      return asked < until ? PackSession::Directive::kContinue : PackSession::Directive::kDrain;
+    };
+  }
+  std::string Provenance(int64_t trial) { return session_.OutcomeOf(trial).provenance().kernels(); }
+
+  RecordingSession session_;
+};
+
+TEST_F(KernelProvenanceTest, NamesTheKernelsOfEveryAttempt) {
+  PackKernels measured(device_, options_);
+  options_.mode = KernelMode::kPlain;
+  PackKernels plain(device_, options_);
+  v1::Lease lease = LeaseOf({TinyTrial()});
+  DrainAfter(7);
+  Run(lease, &plain);
+  session_.Rewind(lease);
+  EXPECT_EQ(lease.trials(0).checkpoint_step(), 7);
+  DrainAfter(5);
+  Run(lease, &measured);
+  session_.Rewind(lease);
+  session_.directive = nullptr;
+  Run(lease, &measured);
+  EXPECT_EQ(session_.OutcomeOf(0).kind(), v1::Outcome::COMPLETED);
+  EXPECT_EQ(Provenance(0),
+            "steps 1 to 7: plain; steps 8 to 40: attention plain: slower 0.5x, Adam fused 2.00x");
+}
+
+TEST_F(KernelProvenanceTest, SplitPackNamesTheWholePacksKernels) {
+  PackKernels measured(device_, options_);
+  options_.mode = KernelMode::kFused;
+  PackKernels fused(device_, options_);
+  v1::Lease pack = LeaseOf({TinyTrial(1), TinyTrial(2)});
+  DrainAfter(2 * 7);
+  Run(pack, &measured);
+  session_.Rewind(pack);
+  session_.directive = nullptr;
+  v1::Lease half = pack;
+  half.mutable_trials()->RemoveLast();
+  Run(half, &fused);
+  EXPECT_EQ(Provenance(0), "steps 1 to 7: attention plain; steps 8 to 40: fused");
+}
+
+TEST_F(KernelProvenanceTest, NamesOtherDevicesAndLaterEvaluations) {
+  options_.mode = KernelMode::kPlain;
+  PackKernels plain(device_, options_);
+  v1::Lease lease = LeaseOf({TinyTrial()});
+  DrainAfter(7);
+  Run(lease, nullptr);
+  EXPECT_EQ(session_.checkpoints(0).at(7).find("\"kernels\""), std::string::npos)
+      << "a CPU's checkpoint stays as it was";
+  session_.Rewind(lease);
+  DrainAfter(5);
+  Run(lease, &plain);
+  session_.Rewind(lease);
+  session_.directive = nullptr;
+  Run(lease, nullptr);
+  EXPECT_EQ(Provenance(0),
+            "steps 1 to 7: not recorded; steps 8 to 12: plain; steps 13 to 40: on a CPU");
+  session_.Rewind(lease);
+  ASSERT_EQ(lease.trials(0).checkpoint_step(), 40);
+  Run(lease, &plain);
+  EXPECT_EQ(Provenance(0),
+            "steps 1 to 7: not recorded; steps 8 to 12: plain; steps 13 to 40: on a CPU; "
+            "evaluation: plain");
 }
 
 TEST(ParseKernelModeTest, ErrorNamesAcceptedValues) {
@@ -143,6 +258,23 @@ TEST(MeasureKernelsTest, CausalAttentionAgrees) {
   EXPECT_THAT(decisions[0].reason, HasSubstr("the kernel takes"));
 }
 
+TEST(MeasureKernelsTest, OnlyTheTrialsOptimizerIsMeasured) {
+  const Device device = OpenDevice("cpu", 1).value();
+  PrepareThread(device);
+  const auto measures_adam = [&](const std::string& optimizer) {
+    v1::TrialSpecification trial = TinyTrial();
+    v1::Training& training = *trial.mutable_training();
+    training.mutable_optimizer()->Clear();
+    training.mutable_optimizer()->set_name(optimizer);
+    const std::vector<KernelDecision> decisions =
+        MeasureKernels(ProblemOf(MakeBlueprint(trial).value(), 1), device);
+    return decisions.back().operation == FusedOperation::kAdam;
+  };
+  EXPECT_TRUE(measures_adam("adam"));
+  EXPECT_TRUE(measures_adam("adamw"));
+  EXPECT_FALSE(measures_adam("sgd"));
+}
+
 TEST(MeasureKernelsTest, UnbuildableKernelIsNotChecked) {
   const Device device = OpenDevice("cpu", 1).value();
   KernelProblem problem = ProblemOf(TinyBlueprint(), 1);
@@ -151,6 +283,20 @@ TEST(MeasureKernelsTest, UnbuildableKernelIsNotChecked) {
   EXPECT_TRUE(attention.fused);
   EXPECT_EQ(attention.summary, "fused: not checked");
   EXPECT_THAT(attention.reason, HasSubstr("no_such_encoding"));
+}
+
+TEST(MeasureKernelsTest, DecisionsSayThatMemoryRanOut) {
+  const Device device = OpenDevice("cpu", 1).value();
+  PrepareThread(device);
+  KernelProblem problem = ProblemOf(TinyBlueprint(), 1);
+  for (const KernelDecision& decision : MeasureKernels(problem, device)) {
+    EXPECT_FALSE(decision.out_of_memory) << decision.reason;
+  }
+  problem.sequences = int64_t{1} << 44;  // beyond the address space
+  for (const KernelDecision& decision : MeasureKernels(problem, device)) {
+    const bool has_sequences = decision.operation != FusedOperation::kAdam;
+    EXPECT_EQ(decision.out_of_memory, has_sequences) << decision.reason;
+  }
 }
 
 TEST(KernelFlagTest, DoesNotChangeResultsOnACpu) {

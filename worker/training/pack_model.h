@@ -50,14 +50,29 @@ class PackModel {
   // if device.members_together, runs of neighbours.
   virtual std::vector<MemberRange> Ranges(absl::Span<const int64_t> members) const = 0;
 
-  // Makes the `step`-th step (from 1) on a batch of the step's length. Trains each of `members`
-  // (ascending) at its entry of `learning_rates`, and returns their measurements in that order.
-  // Does not touch other members' models.
-  virtual std::vector<StepMeasurement> TrainStep(int64_t step, absl::Span<const int64_t> members,
-                                                 absl::Span<const double> learning_rates) = 0;
+  // Starts the `step`-th step (from 1) on a batch of the step's length. Trains each of `members`
+  // (ascending) at its entry of `learning_rates`. Does not touch other members' models. The device
+  // may still compute afterwards; what is called next sees the models after the step.
+  virtual void StartStep(int64_t step, absl::Span<const int64_t> members,
+                         absl::Span<const double> learning_rates) = 0;
+
+  // Waits for the oldest step that was started and not finished, and returns the measurements of
+  // its members in their order.
+  virtual std::vector<StepMeasurement> FinishStep() = 0;
+
+  // Returns true if a step should be started before the previous one is finished, so that the
+  // device never waits for the host.
+  virtual bool OverlapsSteps() const = 0;
+
+  // Starts and finishes a step. No other step may be unfinished.
+  std::vector<StepMeasurement> TrainStep(int64_t step, absl::Span<const int64_t> members,
+                                         absl::Span<const double> learning_rates) {
+    StartStep(step, members, learning_rates);
+    return FinishStep();
+  }
 
   // Seconds for which the device was idle while samples and positions were generated, summed over
-  // all TrainStep calls. For a GPU, samples are generated while it computes the previous step.
+  // all steps. For a GPU, samples are generated while it computes the previous step.
   virtual double data_seconds() const = 0;
 
   // Returns the scores of a range of members on `sequences` evaluation sequences of `length`;

@@ -23,6 +23,9 @@ std::string ProgramVersion() {
   return absl::StrCat(platform::kVersion, revision.empty() ? "" : " ", revision);
 }
 
+constexpr char kNotRecorded[] = "not recorded";
+constexpr char kOnCpu[] = "on a CPU";
+
 bool IsDue(int64_t step, int64_t every) { return every > 0 && step % every == 0; }
 
 }  // namespace
@@ -109,6 +112,7 @@ bool PackRun::Build() {
     PackKernels::Chosen chosen =
         kernels_->Choose(blueprint_, static_cast<int64_t>(members_.size()));
     kernel_summary_ = std::move(chosen.summary);
+    if (!kernel_summary_.empty()) kernel_choice_ = models::DescribeChoice(chosen.choice);
     kernel_scope_.emplace(chosen.choice);
   }
   auto model = CreatePackModel(blueprint_, seeds, device_, [this](const std::string& text) {
@@ -164,6 +168,13 @@ void PackRun::Resume(int64_t index) {
   }
   resumed.step = header->step;
   resumed.stop_reason = header->stop_reason;
+  resumed.earlier_kernels = std::move(header->kernels);
+  const bool recorded = !resumed.earlier_kernels.empty();
+  if ((recorded || !kernel_choice_.empty()) && header->step > 0 &&
+      (!recorded || resumed.earlier_kernels.back().last_step < header->step)) {
+    // A CPU made them, or a release that did not record kernels.
+    resumed.earlier_kernels.push_back({header->step, kNotRecorded});
+  }
   if (!header->has_optimizer_state && !HasEndedTraining(resumed)) {
     return fail(v1::Outcome::FAILED_PERMANENTLY,
                 "it is without the optimizer's state, and training has not ended");
@@ -224,47 +235,111 @@ std::vector<int64_t> PackRun::InTraining() const {
 }
 
 Directive PackRun::Train() {
-  const v1::Training& training = blueprint_.training;
   rate_ = StepRate(Clock::now());
   checkpoint_time_ = Clock::now();
+  // On a GPU, a step whose measurements are read once the next one has started, so that the device
+  // does not wait for the host.
+  std::optional<StartedStep> unread;
   while (true) {
-    if (const Directive directive = Listen(); directive != Directive::kContinue) return directive;
+    const Directive directive = Listen();
+    if (directive == Directive::kLost) return directive;
     std::vector<int64_t> trained = InTraining();
+    if (unread.has_value() && (directive == Directive::kDrain || trained != unread->members)) {
+      const Directive ended = EndStep(*std::exchange(unread, std::nullopt));
+      if (ended != Directive::kContinue) return ended;
+      trained = InTraining();
+    }
+    if (directive != Directive::kContinue) return directive;
     if (trained.empty()) return Directive::kContinue;
-    int64_t done = training.steps();
-    for (const int64_t index : trained) done = std::min(done, member(index).step);
+    int64_t done = unread.has_value() ? unread->step : blueprint_.training.steps();
+    if (!unread.has_value()) {
+      for (const int64_t index : trained) done = std::min(done, member(index).step);
+    }
     std::erase_if(trained, [&](int64_t index) { return member(index).step > done; });
-    const int64_t step = done + 1;
 
-    std::vector<double> learning_rates;
-    for (const int64_t index : trained) {
-      learning_rates.push_back(member(index).leased->specification().learning_rate() *
-                               member(index).schedule->Factor(step));
+    StartedStep started = StartStep(done + 1, std::move(trained));
+    if (unread.has_value()) {
+      ReadMeasurements(*unread);
+      CountRate(unread->members.size());
     }
-    const auto start = Clock::now();
-    const double data_seconds = model_->data_seconds();
-    const std::vector<StepMeasurement> measurements =
-        model_->TrainStep(step, trained, learning_rates);
-    const double seconds = SecondsSince(start);
-    if (sharing_ != nullptr) sharing_->CountStep(absl::Seconds(seconds));
-    session_.CountStep({.models = static_cast<int64_t>(trained.size()),
-                        .seconds = seconds,
-                        .data_wait_seconds = model_->data_seconds() - data_seconds});
-    for (size_t i = 0; i < trained.size(); ++i) {
-      TakeMeasurement(member(trained[i]), step, measurements[i], seconds);
-    }
-    if (IsDue(step, blueprint_.evaluation.every_steps()) &&
-        blueprint_.evaluation.interval_lengths_size() > 0) {
-      const Directive directive = EvaluateInterval(step, trained);
-      if (directive != Directive::kContinue) return directive;
-    }
-    CheckpointStep(step, trained);
-    if (rate_.CountStep(Clock::now())) {
-      work_per_second_ =
-          rate_.steps_per_second() * MeanStepWork(blueprint_) * static_cast<double>(trained.size());
-      ReportTraining();
-    }
+    unread = std::move(started);
+    if (CanRunAhead(*unread)) continue;
+    const Directive ended = EndStep(*std::exchange(unread, std::nullopt));
+    if (ended != Directive::kContinue) return ended;
   }
+}
+
+PackRun::StartedStep PackRun::StartStep(int64_t step, std::vector<int64_t> members) {
+  std::vector<double> learning_rates;
+  for (const int64_t index : members) {
+    learning_rates.push_back(member(index).leased->specification().learning_rate() *
+                             member(index).schedule->Factor(step));
+  }
+  StartedStep started = {.step = step, .members = std::move(members), .start = Clock::now()};
+  const double data_seconds = model_->data_seconds();
+  model_->StartStep(step, started.members, learning_rates);
+  started.data_wait_seconds = model_->data_seconds() - data_seconds;
+  return started;
+}
+
+bool PackRun::CanRunAhead(const StartedStep& started) const {
+  const int64_t step = started.step;
+  const v1::Training& training = blueprint_.training;
+  if (!model_->OverlapsSteps() || step == training.steps()) return false;
+  // The step's duration, which may end training, is known when it is finished.
+  if (training.stop_after_seconds() > 0) return false;
+  if (IsEvaluationDue(step) || IsCheckpointDue(step)) return false;
+  return std::none_of(started.members.begin(), started.members.end(), [&](int64_t index) {
+    return members_[static_cast<size_t>(index)].schedule->AwaitsLoss(step);
+  });
+}
+
+void PackRun::ReadMeasurements(const StartedStep& started) {
+  const std::vector<StepMeasurement> measurements = model_->FinishStep();
+  const auto now = Clock::now();
+  // The device begins a step when it has finished the previous one.
+  const double seconds =
+      std::chrono::duration<double>(now - std::max(started.start, read_time_)).count();
+  read_time_ = now;
+  if (sharing_ != nullptr) sharing_->CountStep(absl::Seconds(seconds));
+  session_.CountStep({.models = static_cast<int64_t>(started.members.size()),
+                      .seconds = seconds,
+                      .data_wait_seconds = started.data_wait_seconds});
+  for (size_t i = 0; i < started.members.size(); ++i) {
+    Member& trained = member(started.members[i]);
+    // Cancelled since, or its previous loss was not finite.
+    if (trained.finished) continue;
+    TakeMeasurement(trained, started.step, measurements[i], seconds);
+  }
+}
+
+Directive PackRun::EndStep(const StartedStep& started) {
+  ReadMeasurements(started);
+  if (IsEvaluationDue(started.step)) {
+    const Directive directive = EvaluateInterval(started.step, started.members);
+    if (directive != Directive::kContinue) return directive;
+  }
+  CheckpointStep(started.step, started.members);
+  CountRate(started.members.size());
+  return Directive::kContinue;
+}
+
+void PackRun::CountRate(size_t members) {
+  if (!rate_.CountStep(Clock::now())) return;
+  work_per_second_ =
+      rate_.steps_per_second() * MeanStepWork(blueprint_) * static_cast<double>(members);
+  ReportTraining();
+}
+
+bool PackRun::IsEvaluationDue(int64_t step) const {
+  return IsDue(step, blueprint_.evaluation.every_steps()) &&
+         blueprint_.evaluation.interval_lengths_size() > 0;
+}
+
+bool PackRun::IsCheckpointDue(int64_t step) const {
+  const double every_seconds = blueprint_.training.checkpoint_every_seconds();
+  return IsDue(step, blueprint_.training.checkpoint_every_steps()) ||
+         (every_seconds > 0 && SecondsSince(checkpoint_time_) >= every_seconds);
 }
 
 void PackRun::TakeMeasurement(Member& member, int64_t step, const StepMeasurement& measurement,
@@ -425,9 +500,7 @@ bool PackRun::NeedsOptimizerState(const Member& member) const {
 }
 
 void PackRun::CheckpointStep(int64_t step, const std::vector<int64_t>& members) {
-  const double every_seconds = blueprint_.training.checkpoint_every_seconds();
-  const bool due = IsDue(step, blueprint_.training.checkpoint_every_steps()) ||
-                   (every_seconds > 0 && SecondsSince(checkpoint_time_) >= every_seconds);
+  const bool due = IsCheckpointDue(step);
   if (due) checkpoint_time_ = Clock::now();
   for (const int64_t index : members) {
     if (member(index).finished) continue;
@@ -446,16 +519,48 @@ void PackRun::WriteCheckpoint(int64_t index) {
                                            .stop_reason = saved.stop_reason,
                                            .schedule_state = saved.schedule->State(),
                                            .has_optimizer_state = NeedsOptimizerState(saved),
-                                           .evaluation_due = saved.evaluation_due});
+                                           .evaluation_due = saved.evaluation_due,
+                                           .kernels = KernelsSoFar(saved)});
   const auto size = static_cast<int64_t>(bytes.size());
   saved.reporter.EmitCheckpoint(saved.step, std::move(bytes));
   session_.CountCheckpoint(SecondsSince(start), size);
   saved.checkpoint_step = saved.step;
 }
 
+std::vector<checkpoints::KernelSteps> PackRun::KernelsSoFar(const Member& member) const {
+  std::vector<checkpoints::KernelSteps> kernels = member.earlier_kernels;
+  if (kernels.empty() && kernel_choice_.empty()) return {};
+  const std::string mine = kernel_choice_.empty() ? kOnCpu : kernel_choice_;
+  if (member.step <= (kernels.empty() ? 0 : kernels.back().last_step)) return kernels;
+  if (!kernels.empty() && kernels.back().kernels == mine) {
+    kernels.back().last_step = member.step;
+  } else {
+    kernels.push_back({member.step, mine});
+  }
+  return kernels;
+}
+
+std::string PackRun::DescribeKernels(const Member& member) const {
+  const std::string mine = kernel_choice_.empty() ? kOnCpu : kernel_choice_;
+  const std::string summary = kernel_summary_.empty() ? kOnCpu : kernel_summary_;
+  const std::vector<checkpoints::KernelSteps> kernels = KernelsSoFar(member);
+  const bool made_last = !kernels.empty() && kernels.back().kernels == mine;
+  if (kernels.empty() || (kernels.size() == 1 && made_last)) return kernel_summary_;
+  std::string text;
+  int64_t first = 1;
+  for (const checkpoints::KernelSteps& steps : kernels) {
+    const bool is_last = &steps == &kernels.back();
+    absl::StrAppend(&text, text.empty() ? "" : "; ", "steps ", first, " to ", steps.last_step, ": ",
+                    is_last && made_last ? summary : steps.kernels);
+    first = steps.last_step + 1;
+  }
+  if (!made_last) absl::StrAppend(&text, "; evaluation: ", summary);
+  return text;
+}
+
 void PackRun::Finish(Member& member, v1::Outcome outcome) {
   *outcome.mutable_provenance() = device_.provenance;
-  outcome.mutable_provenance()->set_kernels(kernel_summary_);
+  outcome.mutable_provenance()->set_kernels(DescribeKernels(member));
   outcome.set_training_seconds(member.time.seconds());
   outcome.set_evaluation_seconds(member.evaluation_seconds);
   outcome.set_training_steps(member.step);

@@ -14,6 +14,7 @@
 #include "models/layers/kernel_choice.h"
 #include "proto/event.pb.h"
 #include "proto/worker_service.pb.h"
+#include "worker/data/trial_checkpoint.h"
 #include "worker/pack_session.h"
 #include "worker/training/blueprint.h"
 #include "worker/training/core_sharing.h"
@@ -80,6 +81,8 @@ class PackRun {
     bool evaluation_due = false;
     // Why training ended before the last step; empty where it goes on.
     std::string stop_reason;
+    // Kernels of the steps that earlier attempts made.
+    std::vector<checkpoints::KernelSteps> earlier_kernels;
     // Measurement of this attempt's newest step. Before the first step its loss is NaN.
     StepMeasurement newest = {.loss = std::numeric_limits<float>::quiet_NaN()};
     double evaluation_seconds = 0;
@@ -100,7 +103,30 @@ class PackRun {
   absl::StatusOr<std::string> FetchData(absl::string_view sha256, int64_t bytes);
   bool Build();
   void Resume(int64_t index);
+  // A step on its way through the device.
+  struct StartedStep {
+    int64_t step = 0;
+    std::vector<int64_t> members;
+    Clock::time_point start;
+    // See PackSession::StepTime.
+    double data_wait_seconds = 0;
+  };
+
   PackSession::Directive Train();
+  StartedStep StartStep(int64_t step, std::vector<int64_t> members);
+  // Returns true if the next step can start before this one's measurements are known: they decide
+  // neither a learning rate nor the end of training, and neither an evaluation nor a checkpoint
+  // needs the models as they are after it. A loss that is not finite is found a step later; the
+  // step that its member made meanwhile is not recorded.
+  bool CanRunAhead(const StartedStep& started) const;
+  // Waits for the step and records its measurements.
+  void ReadMeasurements(const StartedStep& started);
+  // As ReadMeasurements, and then evaluation and checkpoint, if due. No later step may have
+  // started.
+  PackSession::Directive EndStep(const StartedStep& started);
+  void CountRate(size_t members);
+  bool IsEvaluationDue(int64_t step) const;
+  bool IsCheckpointDue(int64_t step) const;
   void TakeMeasurement(Member& member, int64_t step, const StepMeasurement& measurement,
                        double seconds);
   void AddPoint(Member& member);
@@ -122,6 +148,10 @@ class PackRun {
   void WriteCheckpoint(int64_t index);
   // Returns true if the member's checkpoint must contain the optimizer's state.
   bool NeedsOptimizerState(const Member& member) const;
+  // Kernels of all steps so far; empty if all ran on CPUs.
+  std::vector<checkpoints::KernelSteps> KernelsSoFar(const Member& member) const;
+  // Value of Provenance.kernels.
+  std::string DescribeKernels(const Member& member) const;
   void Finish(Member& member, v1::Outcome outcome);
   void Fail(Member& member, v1::Outcome::Kind kind, absl::string_view reason);
   // For a loss that is not finite: every repetition would get there.
@@ -137,12 +167,16 @@ class PackRun {
   PackKernels* const kernels_;
   std::vector<Member> members_;
   Blueprint blueprint_;
-  // As Provenance.kernels; and the choice, from the building of the model on.
+  // This attempt's kernels, empty on a CPU: with measured speeds; without (DescribeChoice); and the
+  // choice, from the building of the model on.
   std::string kernel_summary_;
+  std::string kernel_choice_;
   std::optional<models::KernelScope> kernel_scope_;
   std::unique_ptr<PackModel> model_;
   std::optional<PackEvaluation> evaluation_;  // once the model is built
   StepRate rate_;
+  // When the newest measurements were read.
+  Clock::time_point read_time_;
   // When training started, or the members were last due for a checkpoint.
   Clock::time_point checkpoint_time_;
   // Work (pace.h) that the pack gets done in a second, by its training; 0 where unknown.

@@ -1,6 +1,7 @@
 #include "worker/training/pack_training.h"
 
 #include <chrono>
+#include <exception>
 #include <utility>
 
 #include "ATen/ATen.h"
@@ -58,25 +59,50 @@ std::vector<MemberRange> PackTraining::Ranges(absl::Span<const int64_t> members)
   return ranges;
 }
 
-std::vector<StepMeasurement> PackTraining::TrainStep(int64_t step,
-                                                     absl::Span<const int64_t> members,
-                                                     absl::Span<const double> learning_rates) {
-  const std::vector<MemberRange> ranges = Ranges(members);
-  if (recorded_ != nullptr) recorded_->KeepOnly(ranges);
-  std::vector<at::Tensor> measured;
+PackTraining::~PackTraining() {
+  // A run that was lost or failed leaves steps unfinished. A graph must not be destroyed while the
+  // device runs it.
+  if (started_.empty()) return;
+  try {
+    WaitForDevice(device_);
+  } catch (const std::exception&) {
+    // The device failed, which ended the run.
+  }
+}
+
+void PackTraining::StartStep(int64_t step, absl::Span<const int64_t> members,
+                             absl::Span<const double> learning_rates) {
+  std::vector<MemberRange> ranges = Ranges(members);
+  if (recorded_ != nullptr && ranges != ranges_) {
+    if (!started_.empty()) WaitForDevice(device_);
+    recorded_->KeepOnly(ranges);
+  }
+  ranges_ = std::move(ranges);
+  Started started;
   size_t next = 0;
-  for (const MemberRange range : ranges) {
+  for (const MemberRange range : ranges_) {
     const auto count = static_cast<size_t>(range.count);
-    measured.push_back(TrainRange(step, range, learning_rates.subspan(next, count)));
+    started.measured.push_back(TrainRange(step, range, learning_rates.subspan(next, count)));
     next += count;
   }
+  if (!device_.is_cpu()) {
+    // The stream itself also has the next step before this one is finished.
+    started.end.emplace(device_.type());
+    started.end->record(c10::impl::VirtualGuardImpl(device_.type()).getStream(device_));
+  }
+  started_.push_back(std::move(started));
   prepared_.clear();
   if (PreparesAhead() && step < blueprint_.training.steps()) {
-    for (const MemberRange range : ranges) prepared_.push_back(Prepare(step + 1, range));
+    for (const MemberRange range : ranges_) prepared_.push_back(Prepare(step + 1, range));
   }
-  WaitForDevice();
+}
+
+std::vector<StepMeasurement> PackTraining::FinishStep() {
+  const Started started = std::move(started_.front());
+  started_.pop_front();
+  if (started.end.has_value()) started.end->synchronize();
   std::vector<StepMeasurement> measurements;
-  for (const at::Tensor& of_range : measured) AppendMeasurements(of_range, measurements);
+  for (const at::Tensor& of_range : started.measured) AppendMeasurements(of_range, measurements);
   return measurements;
 }
 
@@ -93,11 +119,6 @@ absl::StatusOr<checkpoints::CheckpointHeader> PackTraining::Load(int64_t member,
 absl::Span<const uint64_t> PackTraining::DataSeeds(MemberRange range) const {
   return absl::MakeConstSpan(data_seeds_)
       .subspan(static_cast<size_t>(range.first), static_cast<size_t>(range.count));
-}
-
-void PackTraining::WaitForDevice() const {
-  if (device_.is_cpu()) return;
-  c10::impl::VirtualGuardImpl(device_.type()).getStream(device_).synchronize();
 }
 
 at::Tensor PackTraining::EmptyOnHost(at::IntArrayRef shape, at::ScalarType type) const {

@@ -4,12 +4,15 @@
 #define LENGTHWISE_WORKER_TRAINING_PACK_TRAINING_H_
 
 #include <cstdint>
+#include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "c10/core/Event.h"
 #include "models/encodings/positions.h"
 #include "models/layers/dropout.h"
 #include "models/parameters/arena.h"
@@ -49,9 +52,12 @@ class PackTraining : public PackModel {
     Warn warn;
   };
 
+  ~PackTraining() override;
   std::vector<MemberRange> Ranges(absl::Span<const int64_t> members) const final;
-  std::vector<StepMeasurement> TrainStep(int64_t step, absl::Span<const int64_t> members,
-                                         absl::Span<const double> learning_rates) final;
+  void StartStep(int64_t step, absl::Span<const int64_t> members,
+                 absl::Span<const double> learning_rates) final;
+  std::vector<StepMeasurement> FinishStep() final;
+  bool OverlapsSteps() const final { return PreparesAhead(); }
   double data_seconds() const final { return data_seconds_; }
   std::string Save(int64_t member, const checkpoints::CheckpointHeader& header) final;
   absl::StatusOr<checkpoints::CheckpointHeader> Load(int64_t member, absl::string_view bytes,
@@ -90,10 +96,16 @@ class PackTraining : public PackModel {
     at::Tensor block;  // the device's; the same on a CPU whose steps are not recorded
   };
 
+  struct Started {
+    // Results of TrainRange for each range.
+    std::vector<at::Tensor> measured;
+    // Set on a GPU: the device reached the step's end.
+    std::optional<c10::Event> end;
+  };
+
   // Returns true if the next step is prepared while the device computes this one. A CPU has no time
   // to spare.
   bool PreparesAhead() const { return device_.is_cuda() || recorded_ != nullptr; }
-  void WaitForDevice() const;
   // On the host. What a GPU copies from and to, it copies by itself only where it is pinned.
   at::Tensor EmptyOnHost(at::IntArrayRef shape, at::ScalarType type) const;
   at::Tensor DeviceBlock(const StepKey& key, const at::Tensor& host) const;
@@ -120,6 +132,10 @@ class PackTraining : public PackModel {
   std::unique_ptr<RecordedSteps> recorded_;
   // Inputs of the next step.
   std::vector<Prepared> prepared_;
+  // Steps that are not finished, oldest first.
+  std::deque<Started> started_;
+  // Ranges of the newest step.
+  std::vector<MemberRange> ranges_;
 };
 
 // Build the network, and the initial weights of all members. INVALID_ARGUMENT for a network that

@@ -5,6 +5,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "worker/pack_session.h"
 #include "worker/tiny_trials.h"
 #include "worker/training/device.h"
 #include "worker/training/pack_run.h"
@@ -54,6 +55,127 @@ TEST(RecordedRunTest, UnrecordableStepsRunWithAWarning) {
   EXPECT_THAT(refused.warnings, ElementsAre(HasSubstr("not permitted while recording")));
   EXPECT_FALSE(recorded.losses.empty());
   EXPECT_EQ(refused.losses, recorded.losses);
+}
+
+// Runs leases on a device that overlaps steps, as a GPU, or on a CPU.
+class OverlappedRunTest : public ::testing::Test {
+ protected:
+  PackRun::End Run(const v1::Lease& lease, bool overlapped, PackSession& session) {
+    Device device = OpenDevice("cpu", 1).value();
+    PrepareThread(device);
+    if (overlapped) {
+      device.make_graph_pool = [this] { return std::make_unique<ReplayingGraphs>(counts_); };
+    }
+    std::vector<int64_t> trials;
+    for (int i = 0; i < lease.trials_size(); ++i) trials.push_back(i);
+    return PackRun(lease, trials, device, session, /*sharing=*/nullptr).Run();
+  }
+
+  // Runs the lease both ways and compares all that the session receives.
+  void ExpectSameFacts(const std::vector<v1::TrialSpecification>& trials) {
+    const v1::Lease lease = LeaseOf(trials);
+    RecordingSession overlapped, one_by_one;
+    EXPECT_EQ(Run(lease, true, overlapped), PackRun::End::kComplete);
+    EXPECT_EQ(Run(lease, false, one_by_one), PackRun::End::kComplete);
+    for (int64_t i = 0; i < lease.trials_size(); ++i) {
+      EXPECT_EQ(overlapped.History(i), one_by_one.History(i)) << i;
+      EXPECT_EQ(overlapped.checkpoints(i), one_by_one.checkpoints(i)) << i;
+    }
+  }
+
+  GraphCounts counts_;
+};
+
+// Training on one length, whose steps are replayed from the third one on.
+v1::TrialSpecification OneLength(uint64_t seed = 0) {
+  v1::TrialSpecification trial = TinyTrial(seed);
+  trial.mutable_training()->mutable_lengths()->set_min(6);
+  return trial;
+}
+
+TEST_F(OverlappedRunTest, MeasurementsAreReadDuringTheNextStep) {
+  class Session : public RecordingSession {
+   public:
+    explicit Session(const GraphCounts& counts) : counts_(counts) {}
+    // The second step and every later one are replayed.
+    void CountStep(const StepTime&) override { started_.push_back(counts_.replayed + 1); }
+    const std::vector<int64_t>& started() const { return started_; }
+
+   private:
+    const GraphCounts& counts_;
+    // Steps started when a step's measurements were read.
+    std::vector<int64_t> started_;
+  };
+  Session session(counts_);
+  Run(LeaseOf({OneLength()}), true, session);
+  ASSERT_EQ(session.started().size(), 40);
+  EXPECT_EQ(session.started()[2], 4);
+  EXPECT_EQ(session.started()[9], 10) << "a checkpoint needs the models after step 10";
+  EXPECT_EQ(session.started()[10], 12);
+  EXPECT_EQ(session.started()[14], 15) << "an evaluation needs them after step 15";
+  EXPECT_EQ(session.started()[39], 40);
+}
+
+TEST_F(OverlappedRunTest, FactsAreThoseOfOneStepAtATime) {
+  ExpectSameFacts({TinyTrial(1), OneLength(2)});
+  // A loss that is not finite, at a step that overlaps.
+  v1::TrialSpecification diverging = OneLength(1);
+  diverging.set_learning_rate(1e30);
+  ExpectSameFacts({diverging, OneLength(2)});
+  v1::TrialSpecification stopping = TinyTrial(3);
+  stopping.mutable_training()->set_stop_at_accuracy(0.1);
+  ExpectSameFacts({stopping});
+}
+
+TEST_F(OverlappedRunTest, PlateauSeesTheLossInTime) {
+  v1::TrialSpecification trial = OneLength();
+  trial.mutable_training()->mutable_schedule()->set_name("plateau");
+  auto& schedule = *trial.mutable_training()->mutable_schedule()->mutable_parameters();
+  schedule["patience"].set_number_value(0);
+  schedule["factor"].set_number_value(0.5);
+  schedule["threshold"].set_number_value(0.5);
+  for (const int every_steps : {1, 3}) {
+    schedule["every_steps"].set_number_value(every_steps);
+    ExpectSameFacts({trial});
+  }
+}
+
+TEST_F(OverlappedRunTest, DrainAndCancellationFindTheSameModels) {
+  const v1::TrialSpecification trial = OneLength();
+  RecordingSession undisturbed;
+  Run(LeaseOf({trial}), false, undisturbed);
+  // Before a step that overlaps, and before one that does not.
+  for (const int64_t drained : {5, 11}) {
+    RecordingSession session;
+    session.directive = [&](int64_t, int64_t asked) {
+      return asked < drained ? PackSession::Directive::kContinue : PackSession::Directive::kDrain;
+    };
+    v1::Lease lease = LeaseOf({trial});
+    EXPECT_EQ(Run(lease, true, session), PackRun::End::kDrained);
+    EXPECT_EQ(session.checkpoints(0).rbegin()->first, drained);
+    session.Rewind(lease);
+    session.directive = nullptr;
+    EXPECT_EQ(Run(lease, true, session), PackRun::End::kComplete);
+    EXPECT_EQ(session.checkpoints(0)[40], undisturbed.checkpoints(0)[40]);
+  }
+  RecordingSession session;
+  session.directive = [](int64_t trial, int64_t asked) {
+    return trial == 0 && asked >= 10 ? PackSession::Directive::kCancelled
+                                     : PackSession::Directive::kContinue;
+  };
+  EXPECT_EQ(Run(LeaseOf({OneLength(7), trial}), true, session), PackRun::End::kComplete);
+  EXPECT_EQ(session.OutcomeOf(0).kind(), v1::Outcome::KIND_UNSPECIFIED);
+  EXPECT_EQ(session.checkpoints(1), undisturbed.checkpoints(0));
+}
+
+TEST_F(OverlappedRunTest, LostLeaseWritesNothingMore) {
+  RecordingSession session;
+  session.directive = [](int64_t, int64_t asked) {
+    return asked < 9 ? PackSession::Directive::kContinue : PackSession::Directive::kLost;
+  };
+  EXPECT_EQ(Run(LeaseOf({OneLength()}), true, session), PackRun::End::kLost);
+  EXPECT_THAT(session.events(0), IsEmpty());
+  EXPECT_EQ(counts_.alive, 0);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "ATen/ops/equal.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "c10/core/impl/VirtualGuardImpl.h"
 #include "worker/training/exceptions.h"
 
 namespace lengthwise::worker::training {
@@ -29,6 +30,11 @@ bool SameBits(const std::vector<at::Tensor>& a, const std::vector<at::Tensor>& b
 }
 
 }  // namespace
+
+void WaitForDevice(const at::Device& device) {
+  if (device.is_cpu()) return;
+  c10::impl::VirtualGuardImpl(device.type()).getStream(device).synchronize();
+}
 
 RecordedSteps::RecordedSteps(models::ParameterArena& arena, std::unique_ptr<GraphPool> graphs,
                              std::function<void(const std::string&)> warn)
@@ -138,6 +144,8 @@ at::Tensor RecordedSteps::Verify(const StepKey& key, const Rows& before, Recordi
 }
 
 void RecordedSteps::GiveUp(absl::string_view why) {
+  // The device may still run the previous step's graph.
+  WaitForDevice(arena_.parameters().device());
   recordings_.clear();
   graphs_.reset();
   warn_(

@@ -20,6 +20,9 @@
 
 namespace lengthwise::worker::training {
 
+// Waits until the device has done all work of the calling thread's stream. No-op on a CPU.
+void WaitForDevice(const at::Device& device);
+
 // Identifies steps that can share one recorded graph: same members and shapes, different values.
 struct StepKey {
   MemberRange range;
