@@ -48,12 +48,15 @@ TEST_F(CommandsTest, WorkersShowTheirKernels) {
   worker.set_worker_id("n07-cuda0");
   worker.set_alive(true);
   worker.mutable_provenance()->set_device("NVIDIA H100");
-  server_.AddWorker(worker);
+  v1::ListWorkersResponse workers;
+  *workers.add_workers() = worker;
+  server_.AnswerAlways("ListWorkers", workers);
   EXPECT_EQ(Run({"workers"}), kSuccess);
   EXPECT_THAT(out_, Not(HasSubstr("kernels"))) << "no worker reports any";
   worker.set_worker_id("n07-cuda1");
   worker.mutable_provenance()->set_kernels("attention fused 3.05x");
-  server_.AddWorker(worker);
+  *workers.add_workers() = worker;
+  server_.AnswerAlways("ListWorkers", workers);
   EXPECT_EQ(Run({"workers"}), kSuccess);
   EXPECT_THAT(out_, ContainsRegex("kernels\n"));
   EXPECT_THAT(out_, ContainsRegex("n07-cuda1 .* attention fused 3.05x\n"));
