@@ -17,8 +17,8 @@ namespace lengthwise::kernels {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Sequences of one unit of work, which is these of one head; few stay in the second cache until all
-// heads were there. What they share is brought into form once for all of a unit.
+// Sequences in a unit of work, all of one head. They are few enough to stay in the second-level
+// cache until every head was computed. Data that they share is prepared once for the unit.
 constexpr int64_t kSequencesAlone = 4;
 constexpr int64_t kSequencesWithTerms = 8;
 constexpr int64_t kSequencesWithPairs = 32;
@@ -88,7 +88,7 @@ class Forward {
                            positions_ == nullptr ? nullptr : positions_ + g * sizes_.query_rows);
   }
 
-  // The selected panel, `queries` queries from i on, of sequence b, the g-th of those together.
+  // Computes the panel of `queries` queries from i on, of sequence b, which is the unit's g-th.
   void Panel(int64_t b, int64_t g, int64_t i, int64_t queries) {
     const Floats d;
     const int64_t panel = g * sizes_.query_rows + i * sizes_.features;
@@ -138,12 +138,13 @@ class Forward {
   Scratch scratch_;
   HeadTerms terms_;
   const int64_t together_;
-  // Buffers for `together_` sequences: octets, rows, panels of queries as they meet keys and R.
+  // Buffers for `together_` sequences: octets of keys, rows of values, and panels of queries for
+  // the products with keys and with R.
   float* keys_;
   float* values_;
   float* contents_;
   float* positions_ = nullptr;
-  // One sequence in transit to these buffers.
+  // One sequence on its way into these buffers.
   float* rows_;
   // Buffers for one panel: logits, then their exponentials, [keys, lanes], and its output.
   float* weights_;

@@ -71,7 +71,7 @@ _MODULE_OF = {name: module for module, names in _MODULES.items() for name in nam
 
 
 def __getattr__(name: str) -> Any:
-    """Imports what is asked for: `python -m lengthwise` does not wait for pandas where it needs none."""
+    """Imports names on first use, so that `python -m lengthwise` does not load pandas without need."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(importlib.import_module(f"lengthwise.{_MODULE_OF.get(name, 'events')}"), name)

@@ -33,7 +33,7 @@ class AccuracyRow:
     # Standard deviation over the trials of their mean accuracies over the unseen lengths; None for fewer than two, and of
     # losses.
     unseen_deviation: float | None
-    # Mean and standard deviation over the trials of the accuracy on examples of their own data sets; None where none, or
+    # Mean and standard deviation over the trials of the accuracy on examples of their own data sets; None if none, or
     # fewer than two, scored any (evaluation.training_examples).
     training: float | None
     training_deviation: float | None
@@ -52,7 +52,7 @@ class AccuracySummary:
     # True if scores are losses, where lower is better; and the scores' name.
     is_loss: bool = False
     score_title: str = "token accuracy"
-    # The longest length seen in training; 0 where none is.
+    # The longest length seen in training; 0 if none was seen.
     seen_up_to: int = 0
     # Evaluated lengths, ascending.
     lengths: list[int] = field(default_factory=list)

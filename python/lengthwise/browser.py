@@ -12,7 +12,7 @@ from lengthwise.errors import LengthwiseError
 
 
 def open_in_browser(path: str, environment: Mapping[str, str] | None = None) -> None:
-    """Starts $BROWSER, or xdg-open where there is a display, and does not wait for it. FAILED_PRECONDITION where there is
+    """Starts $BROWSER, or xdg-open where there is a display, and does not wait for it. FAILED_PRECONDITION if there is
     neither says what to do. `environment` is by default this process's.
     """
     variables = os.environ if environment is None else environment

@@ -147,7 +147,7 @@ class Client:
                 text = path.read_bytes()
             except OSError as error:
                 raise LengthwiseError(f"cannot read {path}: {error.strerror}") from error
-        # As the command line does, where no token says who it is.
+        # As on the command line without a token.
         if not owner and not self._connection.settings.token_file:
             owner = os.environ.get("USER", "")
         request = experiment_service_pb2.CreateExperimentRequest(

@@ -35,7 +35,7 @@ COMMANDS = {
     "results": "Prints an experiment beside a paper's table",
 }
 
-# For tables where the output is no terminal.
+# Width of tables if the output is no terminal.
 _ORDINARY_WIDTH = 110
 
 

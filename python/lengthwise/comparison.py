@@ -104,7 +104,7 @@ class ComparisonCell:
 
     @property
     def ratio(self) -> float | None:
-        """Measured by published; None where that is 0."""
+        """Measured divided by published; None if published is 0."""
         if self.measured is None or self.published is None or self.published.value == 0:
             return None
         return self.measured.value / self.published.value

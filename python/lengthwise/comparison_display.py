@@ -235,7 +235,7 @@ def remarks(comparison: Comparison, best_mark: str, whole_table: bool) -> list[s
 
 
 def _value(value: Measurement | PublishedValue | None, quantity: Quantity) -> str:
-    """With its deviation where it has one."""
+    """The value with its deviation, if it has one."""
     if value is None:
         return ""
     text = format_quantity(quantity, value.value)
@@ -274,7 +274,7 @@ class _Layout:
         return [level, title] if self._has_levels else [title]
 
     def side_by_side(self, columns: list[int], stars: bool) -> Table:
-        """Three columns an encoding. A star marks the best where there is no bold."""
+        """Three columns for each encoding. A star marks the best if bold text is not available."""
         heads, groups = self._heads(), []
         for c in columns:
             groups.append(Group(self.table.columns[c].label, len(heads), len(heads) + 2))
@@ -284,7 +284,7 @@ class _Layout:
         rendered = Table(heads, groups)
 
         def mark(text: str, best: bool) -> str:
-            # Numbers stay below each other where one of them has a star.
+            # Numbers stay aligned even if one has a star.
             return text + ("*" if best else " ") if stars and text else text
 
         quantity = self.table.quantity

@@ -157,7 +157,7 @@ class Connection:
     def send(
         self, method: str, requests: Callable[[], Iterator[Message]], response: type[ResponseT]
     ) -> ResponseT:
-        """One answer to many messages, which are made again where the call is repeated."""
+        """Sends a stream of messages and returns the answer. `requests` is called again if the call is repeated."""
 
         def serialize(message: Message) -> bytes:
             return message.SerializeToString()
@@ -199,4 +199,4 @@ class Connection:
                     raise errors.from_rpc(error, self.settings.server) from None
                 self._pause(error, end)
             finally:
-                answers.cancel()  # where the reader left before the end
+                answers.cancel()  # if the reader stopped before the end

@@ -36,7 +36,7 @@ class LengthwiseError(Exception):
         super().__init__(message)
         self.code = code
         self.violations = violations
-        # Seconds after which the server would take the call; 0 where it did not say.
+        # Seconds after which the server would take the call; 0 if it did not say.
         self.retry_delay = retry_delay
 
 

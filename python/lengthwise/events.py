@@ -69,7 +69,7 @@ class LengthAccuracies(Fact):
     losses: NDArray[numpy.float64]
     sequences: int
     training_seconds: float
-    # Mean accuracies over the lengths up to Trial.seen_up_to, and over the longer ones; None where there are none.
+    # Mean accuracies over the lengths up to Trial.seen_up_to, and over the longer ones; None if there are none.
     seen_accuracy: float | None
     unseen_accuracy: float | None
     # On examples of the trial's own data set; None unless evaluation.training_examples asks for it.
@@ -93,7 +93,7 @@ class Outcome(Fact):
     # "COMPLETED", "FAILED_PERMANENTLY", "FAILED_TEMPORARILY" or "OUT_OF_MEMORY".
     kind: str
     reason: str
-    # None where there are no such lengths.
+    # None if there are no such lengths.
     seen_accuracy: float | None
     unseen_accuracy: float | None
     training_seconds: float
@@ -121,7 +121,7 @@ class Progress:
     steps_per_second: float
     # None before the attempt's first step.
     loss: float | None
-    # None where unknown.
+    # None if unknown.
     seconds_left: float | None
 
 

@@ -51,7 +51,7 @@ def resolve(text: bytes, path: Path | None) -> tuple[bytes, list[ExampleFile]]:
 
 
 def upload(connection: Connection, file: ExampleFile) -> None:
-    """Nothing is stored where the file changed since it was checked."""
+    """Nothing is stored if the file changed since it was checked."""
 
     def requests() -> Iterator[experiment_service_pb2.UploadDataRequest]:
         with file.path.open("rb") as opened:

@@ -266,7 +266,7 @@ class Experiment:
         return frame
 
     def export(self, format: str, path: str | os.PathLike[str] | None = None, *, force: bool = False) -> Path:
-        """Writes what was measured, or the models, for other tools; returns where.
+        """Exports measurements or models for other tools, and returns the path.
 
         `format`: csv, json, tensorboard, safetensors, npz or latex, as `lengthwise export` has them. `path` is the file or
         directory to make; without it the name and the format, here. What an export wrote there before is replaced with
@@ -278,7 +278,7 @@ class Experiment:
         return exports.export_and_warn(self._connection, subject, format, path, force)
 
     def report(self, path: str | os.PathLike[str] | None = None, *, compare: Sequence[str] = ()) -> Path:
-        """Writes everything about it into one HTML file that needs no network, as `lengthwise report` does; returns where.
+        """Writes a self-contained HTML file about the experiment, as `lengthwise report` does, and returns its path.
 
         `path`: by default its name and ".html", here. `compare` names the published tables that it stands beside, such as
         "randomized_pe/table_1"; by default those of which a cell was run.

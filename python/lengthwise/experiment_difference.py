@@ -19,7 +19,7 @@ SummaryCell = experiment_service_pb2.SummarizeExperimentResponse.Cell
 class ExperimentDifference:
     # "training.steps"; "encodings.LABEL.max_position".
     field: str
-    # Empty where the experiment has no such field.
+    # Empty if the experiment has no such field.
     first: str
     second: str
 
@@ -86,7 +86,7 @@ class CellPair:
     """Cells of the same task, network, encoding and learning rate."""
 
     key: tuple[str, str, str, float]
-    # None where the experiment has no such cell.
+    # None if the experiment has no such cell.
     first: SummaryCell | None = None
     second: SummaryCell | None = None
 

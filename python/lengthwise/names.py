@@ -23,7 +23,7 @@ def label(component: specification_pb2.Component) -> str:
 
 
 def file_name(name: str) -> str:
-    """The short name, where a file may be called after it; LengthwiseError otherwise."""
+    """The short name, if it is valid as a file name; LengthwiseError otherwise."""
     short = short_name(name)
     # A first dot hides a file, a first hyphen makes it an option.
     if short.isascii() and short.isprintable() and short[:1] not in ("", ".", "-"):
@@ -40,7 +40,7 @@ def _escape(text: str) -> str:
 
 
 def _split(text: str) -> tuple[str, str]:
-    """Experiment and trial of "experiments/E/trials/T" and its short forms; the trial is empty where there is none."""
+    """Experiment and trial of "experiments/E/trials/T" and its short forms; the trial is empty if there is none."""
     text = text.removeprefix(_PREFIX)
     parts = text.split("/")
     if len(parts) == 3 and parts[1] == "trials":
@@ -70,7 +70,7 @@ def list_trials(connection: Connection, experiment: str, filter: str = "") -> li
 
 
 def find_trial(connection: Connection, text: str) -> experiment_service_pb2.Trial:
-    """By "EXPERIMENT/TRIAL", where TRIAL is its id, the only one with this beginning, or its index in the grid."""
+    """Finds a trial by "EXPERIMENT/TRIAL". TRIAL is its id, a unique prefix of it, or its index in the grid."""
     experiment_text, name = _split(text)
     experiment = find_experiment(connection, experiment_text)
     try:

@@ -1,4 +1,4 @@
-"""A server and workers of this process's own, as child processes."""
+"""A private server and its workers, as child processes."""
 from __future__ import annotations
 
 import contextlib
@@ -16,11 +16,10 @@ from typing import ClassVar
 from lengthwise import programs, settings
 from lengthwise.errors import LengthwiseError
 
-# For a server to get ready, and for a process to end that was asked to: a worker finishes its step and hands over its
-# checkpoint.
+# Time for a server to get ready, and for a process to stop: a worker finishes its step and hands over its checkpoint.
 _START_SECONDS = 30.0
 _GRACE_SECONDS = 20.0
-# For the kernel to start a process.
+# Time for the kernel to start a process.
 _SPAWN_SECONDS = 5.0
 _LOG_LINES = 12
 
@@ -34,8 +33,8 @@ def default_data_directory() -> Path:
 def find_program(name: str, folder: str, variable: str) -> str:
     """The path of `lengthwise_server` or `lengthwise_worker`.
 
-    The environment variable `variable` where it is set; otherwise the one that is part of this package; otherwise beside the
-    `lengthwise` of the PATH, or in ../`folder` as in Bazel's output; otherwise on the PATH.
+    Tried in this order: the environment variable `variable`, the program in this package, beside the `lengthwise` on the
+    PATH, in ../`folder` as in Bazel's output, and the PATH.
     """
     if given := os.environ.get(variable, ""):
         return given
@@ -57,17 +56,17 @@ def find_program(name: str, folder: str, variable: str) -> str:
 class _Spawner:
     """Starts processes from a thread that lives as long as the interpreter.
 
-    The kernel tells a child (--exit_with_parent) of the end of the thread that started it, and run() may be called by one
-    that ends.
+    A child with --exit_with_parent is killed when the thread that started it ends, and run() may be called from a
+    short-lived thread.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._process = 0  # whose thread it is: a fork has none
+        self._process = 0  # that the thread belongs to; a fork does not inherit it
         self._requests: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
 
     def submit(self, spawn: Callable[[], None]) -> None:
-        """Has `spawn` called by the thread."""
+        """Runs `spawn` on the thread."""
         with self._lock:
             if self._process != os.getpid():
                 self._process = os.getpid()
@@ -85,7 +84,7 @@ _spawner = _Spawner()
 
 
 class Process:
-    """A server or a worker, with a log. Whoever starts it stops it, also where the start was interrupted."""
+    """A server or a worker, with a log. The caller of start() must call stop(), even after an interrupted start."""
 
     def __init__(self, name: str, arguments: Sequence[str], log: Path) -> None:
         self.name = name
@@ -93,8 +92,8 @@ class Process:
         self._arguments = [*arguments, "--exit_with_parent"]
         self._parent = os.getpid()
         self._requested = False
-        # Set by the spawner's thread when it has put the process or its error there. Ctrl-C may come at any instruction
-        # here, so that nothing may depend on what this thread took.
+        # Set by the spawner's thread once it has stored the process or its error. Ctrl-C may interrupt this thread anywhere,
+        # so the stored values, not local variables, decide what to stop.
         self._spawned = threading.Event()
         self._popen: subprocess.Popen[bytes] | None = None
         self._error: OSError | None = None
@@ -107,7 +106,7 @@ class Process:
             raise LengthwiseError(f"cannot start {self._arguments[0]}: {self._error.strerror}") from self._error
 
     def _spawn(self) -> None:
-        # The process is told everything; the user's settings are for another server.
+        # Arguments are complete. The user's settings, which are for another server, must not apply.
         environment = dict(os.environ) | {f"LENGTHWISE_{setting.upper()}": "" for setting in settings.NAMES}
         environment["LENGTHWISE_CONFIG"] = ""
         try:
@@ -127,7 +126,7 @@ class Process:
             self._spawned.set()
 
     def check(self) -> None:
-        """LengthwiseError with the end of its log when it has ended."""
+        """Raises LengthwiseError with the end of the log if the process has ended."""
         code = None if self._popen is None else self._popen.poll()
         if code is None:
             return
@@ -138,13 +137,13 @@ class Process:
     def ask_to_stop(self) -> None:
         if not self._requested or os.getpid() != self._parent:
             return
-        # It is soon, or Ctrl-C came before the spawner was asked.
+        # Returns soon, unless Ctrl-C came before the request to the spawner.
         self._spawned.wait(_SPAWN_SECONDS)
         if self._popen is not None and self._popen.poll() is None:
             self._popen.terminate()
 
     def stop(self, deadline: float) -> None:
-        """Waits until it has ended, which it was asked for; kills it at the deadline, or when the wait is interrupted."""
+        """Waits for the end after ask_to_stop(). Kills the process at the deadline, or if the wait is interrupted."""
         if self._popen is None or os.getpid() != self._parent:
             return
         try:
@@ -161,13 +160,13 @@ def _stop(processes: Sequence[Process]) -> None:
     deadline = time.monotonic() + _GRACE_SECONDS
     for process in processes:
         process.ask_to_stop()
-    with contextlib.ExitStack() as stack:  # also those behind one whose wait is interrupted
+    with contextlib.ExitStack() as stack:  # stops the others even if one wait is interrupted
         for process in processes:
             stack.callback(process.stop, deadline)
 
 
 class PrivateService:
-    """A server on a data directory, shared by all in this process that use the directory, and stopped by the last."""
+    """A server on a data directory. All users of the directory in this process share it, and the last one stops it."""
 
     # The garbage collector may release one service while another is acquired.
     _lock = threading.RLock()
@@ -234,7 +233,7 @@ class PrivateService:
     def workers(self, count: int, device: str, threads: int, experiment: str) -> Iterator[Callable[[], None]]:
         """Workers for one experiment, which store checkpoints and end with the context.
 
-        Gives a function that raises LengthwiseError when one of them, or the server, has ended by itself.
+        Yields a function that raises LengthwiseError if one of them, or the server, has ended by itself.
         """
         program = find_program("lengthwise_worker", "worker", "LENGTHWISE_WORKER_BINARY")
         processes: list[Process] = []
@@ -257,7 +256,7 @@ class PrivateService:
 
 
 def worker_count(device: str, threads: int, trials: int) -> int:
-    """As `lengthwise run` has it: one a core for trials on the CPU, one for a GPU, which trains many trials at once."""
+    """Workers of `lengthwise run`: one per core on the CPU; one for a GPU, which trains many trials at once."""
     if device != "cpu" and (device != "auto" or Path("/dev/nvidiactl").exists()):
         return 1
     return max(1, min(len(os.sched_getaffinity(0)) // threads, trials))

@@ -10,7 +10,7 @@ _DIRECTORY = Path(__file__).resolve().parent / "_programs"
 
 
 def packaged_program(name: str) -> Path | None:
-    """The program `name` of this package, or None where it has none."""
+    """The program `name` of this package, or None if it has none."""
     path = _DIRECTORY / "bin" / name
     return path if path.is_file() else None
 

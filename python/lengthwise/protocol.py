@@ -31,7 +31,7 @@ _IGNORED = {
     "evaluation.projection", "evaluation.sequence_scores", "evaluation.embedding_noise", "evaluation.seed",
     # Compared as "scored lengths".
     "evaluation.lengths", "evaluation.seen_up_to",
-    # Compared where the table has accuracies on training sets.
+    # Compared if the table has accuracies on training sets.
     "evaluation.training_examples",
 }  # fmt: skip
 

@@ -47,7 +47,7 @@ class Quantity(Enum):
 
 
 def parameter_of(component: Component, name: str) -> Parameter | None:
-    """A parameter's value; None where the component has no such parameter."""
+    """A parameter's value; None if the component has no such parameter."""
     if name not in component.parameters:
         return None
     value = component.parameters[name]
@@ -97,7 +97,7 @@ class PublishedColumn:
     key: str
     label: str
     statistic: Statistic
-    # An encoding of this name, or any where it is empty, with these parameters.
+    # An encoding of this name (empty: any) with these parameters.
     encoding: str = ""
     parameters: Mapping[str, Parameter] | None = None
     # The network's attention.
@@ -119,7 +119,7 @@ class PublishedRow:
     level: str = ""
     permutation_invariant: bool = False
     random_accuracy: float = 0
-    # A network of this name, or any where it is empty, with these parameters.
+    # A network of this name (empty: any) with these parameters.
     network: str = ""
     network_parameters: Mapping[str, Parameter] | None = None
     # Set only where they differ from the protocol.
@@ -154,7 +154,7 @@ class CodeDifference:
     # Fields ("training.batch_size"), components ("encodings") and their parameters ("networks.temperature") with which the
     # trials of a task, a network and an encoding do as the code.
     code_if: Mapping[str, Parameter] | None = None
-    # Keys of the columns that it is about, where it is not about all.
+    # Keys of the columns concerned; empty: all.
     columns: Sequence[str] = ()
 
     def followed(

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 def _per_trial(trials: Sequence[str], name: str, query: Callable[[str], T]) -> list[T]:
-    """One answer for all of `name`, or, where that is too large for the server, one for each trial."""
+    """One answer for all of `name`; if that is too large for the server, one for each trial."""
     try:
         return [query(name)]
     except LengthwiseError as error:

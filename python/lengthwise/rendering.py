@@ -80,7 +80,7 @@ def display_width(text: str) -> int:
 
 
 def truncate(text: str, width: int) -> str:
-    """At most `width` columns, with "…" in the last where something was cut off."""
+    """Truncates text to `width` columns; "…" in the last column marks the cut."""
     if display_width(text) <= width:
         return text
     while text and display_width(text) > width - 1:
@@ -101,7 +101,7 @@ def wrap(text: str, width: int, indent: int) -> str:
 
 @dataclass(frozen=True)
 class Palette:
-    """Colours text, or leaves it as it is where colours are off."""
+    """Colours text, or leaves it unchanged if colours are off."""
 
     enabled: bool
 
@@ -210,7 +210,7 @@ class Group:
 
 
 class Table:
-    """Columns two spaces apart, a bold header, a rule below it, and upright rules where asked for."""
+    """Columns two spaces apart, a bold header, a rule below it, and vertical rules on request."""
 
     def __init__(self, columns: Sequence[Column], groups: Sequence[Group] = ()) -> None:
         self.columns = list(columns)

@@ -8,7 +8,7 @@ _MOST_LISTED = 20
 
 
 def suggestion(given: str, accepted: Sequence[str]) -> str:
-    """`; did you mean "rope"?`, or `; accepted: alibi, none, rope` where none is near; empty when `accepted` is."""
+    """`; did you mean "rope"?`, or `; accepted: alibi, none, rope` if no name is similar; empty if `accepted` is empty."""
     if not accepted:
         return ""
     near = difflib.get_close_matches(given[:100].lower(), accepted, n=1, cutoff=0.6)

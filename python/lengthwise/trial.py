@@ -147,7 +147,7 @@ class Trial:
         return self
 
     def retry(self) -> Trial:
-        """Queues the trial again where it has failed or was cancelled; returns itself."""
+        """Requeues the trial if it failed or was cancelled; returns itself."""
         self._connection.call(
             "ExperimentService/RetryTrials",
             experiment_service_pb2.RetryTrialsRequest(name=self.name, states=[event_pb2.FAILED, event_pb2.CANCELLED]),
@@ -180,7 +180,7 @@ class Trial:
         ]
 
     def sequence_scores(self) -> dict[int, events.SequenceScores]:
-        """By input length, where evaluation.sequence_scores asked for them."""
+        """Scores of single sequences by input length, if evaluation.sequence_scores is set."""
         return {
             event.sequence_scores.length: events.to_sequence_scores(event.sequence_scores)
             for event in self._analyses()
@@ -218,7 +218,7 @@ class Trial:
         }
 
     def model_bytes(self) -> bytes:
-        """The newest stored model as a safetensors file, with the optimizer's state where that was kept."""
+        """The newest stored model as a safetensors file, with the optimizer's state if it was kept."""
         return b"".join(download_model(self._connection, self.name))
 
     def save_model(self, path: str | os.PathLike[str]) -> None:

@@ -145,7 +145,7 @@ class PushStream : public grpc::ServerWriteReactor<Response>,
   // Called after each write, successful or not, on gRPC's threads: must not block.
   virtual void OnReady() = 0;
 
-  // Why nothing more is written: the client was given up or left, or the stream was stopped.
+  // Reason to stop writing: the client was given up or left, or the stream was stopped.
   absl::Status Interruption() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (given_up_) return GivenUp();
     if (cancelled_) return absl::CancelledError("the client cancelled the call");

@@ -12,7 +12,7 @@ namespace lengthwise::server {
 namespace {
 
 constexpr int64_t kMostUnended = 40;
-// Number of workers that kMostUnended and the size of experiments are meant for. Both grow with the
+// Fleet size for which kMostUnended and the size of experiments are tuned. Both grow with the
 // fleet.
 constexpr int64_t kUsualWorkers = 50;
 constexpr size_t kMostExperiments = 10;

@@ -94,7 +94,7 @@ class HumansTest(AnalysisTest):
         self.specification("small1").task.parameters["validation_file"].string_value = "absent.json"
         people = self.people("people.json", [{"puzzle": "5124000000000000", "human_accuracy": 0.5}])
         self.assert_refused(
-            FAILURE, "humans", EXPERIMENT, "--file", people, saying="files of puzzles must be within this command's reach"
+            FAILURE, "humans", EXPERIMENT, "--file", people, saying="this command needs the same puzzle files"
         )
 
     # The file of the 108 puzzles that people solved. It is not in this repository.

@@ -642,7 +642,7 @@ class ProtocolTest(ResolvedTest):
         self.assertEqual(self.addition(small + "seeds: 0..9"), ["seeds: 10 | 5"])
         self.assertEqual(self.addition(self.STORED + "encodings: fire\nseeds: 0..4"), ["seeds: 5 | 10"])
         other = self.STORED + "encodings: fire\nnetworks: {name: causal_decoder, blocks: 2}"
-        self.assertEqual(self.addition(other), ["network blocks: 2 | 6"], "one of no row")
+        self.assertEqual(self.addition(other), ["network blocks: 2 | 6"], "a network of no row")
 
     def test_another_format_is_a_difference(self):
         self.assertEqual(
@@ -699,7 +699,7 @@ class ProtocolTest(ResolvedTest):
         self.assertEqual(theirs.substitutes, [])
         self.assertEqual([(one.what, name) for one, name in theirs.brought], [("validation puzzles", "human.json")])
         self.assertEqual(
-            [one.what for one in theirs.differences], [one.what for one in ours.differences], "the file is none"
+            [one.what for one in theirs.differences], [one.what for one in ours.differences], "the file is no difference"
         )
         remarks = display.protocol_remarks(Comparison("x", published.find("lst_pe_init/table_2"), protocol=theirs))
         self.assertIn(
@@ -736,7 +736,7 @@ class ProtocolTest(ResolvedTest):
         self.assertEqual(columns["table1_released_code"], dict.fromkeys(of_columns, "code"))
         self.assertEqual(
             [key for key, value in columns["own_relative"].items() if value == "code"], ["relative"],
-            "rope has the biases of inputs there, which is neither",
+            "rope has attention_biases: inputs there, as neither text nor code",
         )  # fmt: skip
 
     def test_code_overrides_are_differences(self):

@@ -218,7 +218,7 @@ class ExportTest(unittest.TestCase):
         with self.assertRaisesRegex(service.lengthwise.LengthwiseError, "is there already"):
             self.experiment.export("csv", directory / "csv")
         self.experiment.export("csv", directory / "csv", force=True)
-        with self.assertRaisesRegex(service.lengthwise.NotFoundError, "has measured nothing yet"):
+        with self.assertRaisesRegex(service.lengthwise.NotFoundError, "has no measurements yet"):
             self.unfinished.export("npz", directory / "nothing")
 
     def test_help_names_every_format(self):

@@ -163,7 +163,7 @@ class ReportTest(TestOfHtml):
         self.assertEqual(
             [one["model"] for one in shown_maps(html)], ["Bucket Sort, encoder, Relative", "Bucket Sort, wide, Relative"]
         )
-        self.assert_has(html, "Of each task, network and encoding the trial that is best")
+        self.assert_has(html, "The best trial on unseen inputs, for each task")
 
     def test_every_length_gets_a_map_first(self):
         data = make_data()
@@ -407,7 +407,7 @@ class BrowserTest(unittest.TestCase):
         browser.open_in_browser("a picture.svg", self.variables)
         self.assertEqual(self.shown(), ["a picture.svg"])
 
-    def test_it_asks_the_desktop_where_there_is_one(self):
+    def test_desktop_opener_needs_a_display(self):
         self.add_program("xdg-open")
         self.assert_refused("there is no display")
         self.variables["DISPLAY"] = ":0"

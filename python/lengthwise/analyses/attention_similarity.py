@@ -53,7 +53,7 @@ class Maps:
 
 
 def fetch_probabilities(subject: Subject, trial: Trial) -> Maps | None:
-    """None where no maps are recorded."""
+    """None if no maps are recorded."""
     recorded = maps_of(subject, trial)
     if not recorded:
         return None
@@ -73,7 +73,7 @@ def measure(kind: AttentionMeasure, one: Maps, other: Maps) -> float:
 
 
 def check_alike(maps: Maps, others: Maps, trial: Trial, other_encoding: str) -> None:
-    """FAILED_PRECONDITION where the maps are not of the same layers, heads and sequences."""
+    """FAILED_PRECONDITION if the maps are not of the same layers, heads and sequences."""
 
     def counted(count: int, what: str) -> str:
         return f"{count:,} {what}{'' if count == 1 else 's'}"
@@ -165,7 +165,7 @@ class SimilarityMatrix:
     """Mean similarity of each pair of sets over the pairs of their models; on the diagonal over pairs of different seeds."""
 
     sets: Sequence[TrialSet]
-    # [sets, sets], symmetric; not a number where there is no pair.
+    # [sets, sets], symmetric; not a number if there is no pair.
     values: NDArray[numpy.float64]
     # [sets, sets]: pairs of models that an entry is the mean of.
     pairs: NDArray[numpy.int64]
@@ -174,7 +174,7 @@ class SimilarityMatrix:
 
 
 def compare_all(subject: Subject, kind: AttentionMeasure) -> SimilarityMatrix:
-    """Every encoding with every other (Figure 3B). Sets without maps are left out; FAILED_PRECONDITION where fewer than two
+    """Every encoding with every other (Figure 3B). Sets without maps are left out; FAILED_PRECONDITION if fewer than two
     have some, or their maps are of different sequences, layers or heads.
     """
     found = {one: models for one in subject.sets if (models := _models_with_maps(subject, one))}

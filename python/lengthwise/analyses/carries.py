@@ -173,7 +173,7 @@ def measure(subject: Subject, digits: int = 0) -> list[CarryErrors]:
         counts = numpy.zeros((2, size + 1))
         for recorded in of_size:
             for answer in recorded.wrong_answers:
-                # None where the digits are too many, which is no place.
+                # No place if there are too many digits.
                 if answer.places and answer.places[0] <= size:
                     counts[int(answer.carry_into_first), answer.places[0]] += 1
         answers = sum(len(recorded.accuracies) for recorded in of_size)

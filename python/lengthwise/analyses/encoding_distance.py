@@ -43,7 +43,7 @@ class EncodingDistances:
 
 
 def measure(subject: Subject, reference: FixedEncoding) -> EncodingDistances:
-    """Downloads the models of the trials whose encoding learns tables. FAILED_PRECONDITION where none does; the download's
+    """Downloads the models of the trials whose encoding learns tables. FAILED_PRECONDITION if none does; the download's
     errors.
     """
     distances = EncodingDistances()

@@ -51,7 +51,7 @@ class HumanComparison:
 
 
 def validation_puzzles(trial: Trial) -> PuzzlesByCondition:
-    """As `lengthwise sample` makes them, which a worker does alike. FAILED_PRECONDITION where it cannot."""
+    """Validation puzzles from `lengthwise sample`, which are the worker's own. FAILED_PRECONDITION if it fails."""
     check_puzzles(trial)
     task = trial.specification.task
     command = [find_program("lengthwise", "client", "LENGTHWISE_CLIENT_BINARY"), "sample", task.name, "--validation"]
@@ -69,8 +69,8 @@ def validation_puzzles(trial: Trial) -> PuzzlesByCondition:
         raise LengthwiseError(f"cannot run {command[0]}: {error.strerror}") from None
     if made.returncode != 0:
         raise cannot(
-            f"the validation puzzles of {short_name(trial.name)} cannot be made here as the worker made them: "
-            f"{made.stderr.strip().removeprefix('lengthwise: ')}; files of puzzles must be within this command's reach, too"
+            f"the validation puzzles of {short_name(trial.name)} cannot be generated here: "
+            f"{made.stderr.strip().removeprefix('lengthwise: ')}; this command needs the same puzzle files as the worker"
         )
     found: PuzzlesByCondition = {}
     for row in csv.DictReader(io.StringIO(made.stdout)):
@@ -83,10 +83,10 @@ def compare(
     humans: Mapping[str, float],
     puzzles_of: Callable[[Trial], PuzzlesByCondition] = validation_puzzles,
 ) -> list[HumanComparison]:
-    """Compares the validation puzzles that are in both, a row for each set with scores of single sequences.
+    """Compares models and people on the validation puzzles that both have solved: a row for each set of trials.
 
-    `humans`: people's accuracies by puzzle. FAILED_PRECONDITION: no trial has such scores, and how to record them; a task
-    that has no puzzles; no puzzle is in both.
+    `humans`: people's accuracies by puzzle. FAILED_PRECONDITION if no trial has scores of single sequences (with advice to
+    record them), the task has no puzzles, or no puzzle is in both.
     """
     scores = scores_of(subject.experiments)
     # Trials of one task have the same validation puzzles, whatever their seeds.

@@ -49,7 +49,7 @@ def _medians(finals: Mapping[str, event_pb2.LengthAccuracies], one: TrialSet) ->
 
 
 def published_ratios(table: PublishedTable, one: TrialSet, reference: TrialSet) -> dict[int, float]:
-    """By scale; empty where the table does not have both."""
+    """By scale; empty if the table does not have both."""
 
     def losses(of: TrialSet) -> Mapping[int, float]:
         specification = of.trials[0].specification
@@ -67,7 +67,7 @@ def published_ratios(table: PublishedTable, one: TrialSet, reference: TrialSet) 
 
 
 def _partner(one: TrialSet, reference: str, sets: Sequence[TrialSet]) -> TrialSet | None:
-    """The set of the network `reference` that was trained as `one`, with the same encoding; None where there is none."""
+    """The set of the network `reference` that was trained as `one`, with the same encoding; None if there is none."""
     trained = training_of(one.trials[0].specification, with_network=False)
     for other in sets:
         if (other.network, other.encoding, other.learning_rate) == (reference, one.encoding, one.learning_rate) and (

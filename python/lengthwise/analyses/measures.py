@@ -19,7 +19,7 @@ _ROUNDING = 1e-14
 
 
 def cosine_similarity(first: ArrayLike, second: ArrayLike) -> float:
-    """Cosine of the angle between two vectors, -1 to 1. ValueError for different lengths, or where one is zero."""
+    """Cosine of the angle between two vectors, -1 to 1. ValueError for different lengths, or if one is zero."""
     one, other = numpy.asarray(first, float).ravel(), numpy.asarray(second, float).ravel()
     if one.size != other.size:
         raise ValueError(f"vectors of {one.size} and {other.size} numbers have no angle")
@@ -77,7 +77,7 @@ class Correlation:
 
 
 def spearman_correlation(first: Sequence[float], second: Sequence[float]) -> Correlation | None:
-    """Spearman's rank correlation of pairs; None for fewer than three pairs, or where one quantity does not vary."""
+    """Spearman's rank correlation of pairs; None for fewer than three pairs, or if one quantity does not vary."""
     import scipy.stats
 
     return _correlation(scipy.stats.spearmanr, first, second)
@@ -103,7 +103,7 @@ def _correlation(test: Any, first: Sequence[float], second: Sequence[float]) -> 
 class PairedTest:
     """Student's t-test for related samples (scipy.stats.ttest_rel)."""
 
-    # Positive where the first values are larger.
+    # Positive if the first values are larger.
     t: float
     degrees_of_freedom: int
     # Two-sided.

@@ -32,7 +32,7 @@ def _without_noise(subject: Subject) -> dict[str, float]:
 
 
 def curves(subject: Subject) -> list[NoiseCurve]:
-    """One for each set of which a trial was evaluated under noise. FAILED_PRECONDITION, saying how to do so, where none was.
+    """One curve for each set with a trial that was evaluated under noise. FAILED_PRECONDITION with advice if there is none.
     """
     scores, plain = scores_of(subject.experiments), _without_noise(subject)
     found = []

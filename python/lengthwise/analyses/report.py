@@ -100,7 +100,7 @@ def _published_cells(table: PublishedTable, one: TrialSet) -> list[Cell]:
 
 
 def find_cosines(key: str, measure: str) -> PublishedTable:
-    """The published table of a key such as "lst_pe_init/table_3". UsageError where it has no such values."""
+    """The published table of a key such as "lst_pe_init/table_3". UsageError if it has no such values."""
     table = published_tables.find(key)
     if table.quantity is not Quantity.ATTENTION_COSINE or measure != "cosine":
         raise UsageError(
@@ -592,7 +592,7 @@ def _range_remark(where: str, means: Sequence[float]) -> list[str]:
 
 
 def find_losses(key: str) -> PublishedTable:
-    """The published table of a key such as "positional_attention/figure_2". UsageError where it has no losses."""
+    """The published table of a key such as "positional_attention/figure_2". UsageError if it has no losses."""
     table = published_tables.find(key)
     if table.quantity is not Quantity.LOSS:
         raise UsageError(f"--compare: {key} has no losses; positional_attention/figure_2 has some")

@@ -14,7 +14,7 @@ class SeedComparison:
     # Accuracies of the seeds that both have, in the same order.
     own: list[float]
     reference: list[float]
-    # Positive where the reference is better; None for fewer than two pairs, or where all differences are the same.
+    # Positive if the reference is better; None for fewer than two pairs, or if all differences are the same.
     test: PairedTest | None
 
 

@@ -32,7 +32,7 @@ class Speed:
 
     @property
     def median(self) -> float:
-        """Seconds of the median model; infinite where at most half of them got there."""
+        """Seconds of the median model; infinite if at most half of the models reached the accuracy."""
         return float(statistics.median(self.seconds))
 
 
@@ -75,7 +75,7 @@ def measure(subject: Subject, accuracy: float) -> list[Speed]:
 
 
 def times_faster(one: Speed, others: list[Speed], by: str) -> float | None:
-    """Than the slowest of its task. `by`: "steps_per_second" or "seconds"; None where one of the two is not known."""
+    """Ratio to the slowest of its task. `by`: "steps_per_second" or "seconds". None if either value is unknown."""
     beside = [other for other in others if other.of.task == one.of.task]
     if by == "seconds":
         slowest = max(other.median for other in beside)

@@ -80,7 +80,7 @@ class AnalysisTable:
 
 
 def number_cell(value: float | None, decimals: int) -> Cell:
-    """ "–", and no value, where there is none."""
+    """ "–", and no value, if there is none."""
     if value is None or math.isnan(value):
         return Cell(None, NONE)
     return Cell(float(value), f"{value:.{decimals}f}")

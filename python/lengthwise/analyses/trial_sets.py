@@ -67,7 +67,7 @@ class Subject:
         return next(one for one in self.experiments if trial.name.startswith(f"{one.full_name}/"))
 
     def connection_of(self, trial: Trial) -> Connection:
-        """FAILED_PRECONDITION where the experiment was given without a server."""
+        """FAILED_PRECONDITION if the experiment was given without a server."""
         connection = self.experiment_of(trial).connection
         if connection is None:
             raise cannot(f"{self.names} is not of a server, which would have its models")
@@ -102,7 +102,7 @@ def share_labels(sets: Sequence[TrialSet]) -> bool:
 
 
 def reference_of(one: TrialSet, reference: str, sets: Sequence[TrialSet]) -> TrialSet | None:
-    """The set of the encoding `reference` that was trained as `one`; None where there is none."""
+    """The set of the encoding `reference` that was trained as `one`; None if there is none."""
     for other in sets:
         if (other.encoding, other.training, other.learning_rate) == (reference, one.training, one.learning_rate):
             return other
@@ -110,7 +110,7 @@ def reference_of(one: TrialSet, reference: str, sets: Sequence[TrialSet]) -> Tri
 
 
 def check_reference(reference: str, what: str, names: Sequence[str]) -> None:
-    """UsageError, with those there are, where `reference` is none of `names`. `what` they are: "encoding"."""
+    """UsageError, with the accepted names, if `reference` is not in `names`. `what`: their kind, "encoding"."""
     if reference in names:
         return
     distinct = list(dict.fromkeys(names))
@@ -153,7 +153,7 @@ def sets_of_trials(experiments: Sequence[PlottedExperiment]) -> list[TrialSet]:
 
 
 def subject_of(experiments: Sequence[PlottedExperiment]) -> Subject:
-    """FAILED_PRECONDITION where no trial has succeeded."""
+    """FAILED_PRECONDITION if no trial has succeeded."""
     accuracies: dict[str, float] = {}
     for experiment in experiments:
         score_of = final_score(experiment)

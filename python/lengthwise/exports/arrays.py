@@ -46,7 +46,7 @@ class NpzExporter(Exporter):
         if not arrays:
             state = event_pb2.TrialState.Name(trial.state)
             raise NotFoundError(
-                f"{short_name(trial.name)} is {state} and has measured nothing yet", code=grpc.StatusCode.NOT_FOUND
+                f"{short_name(trial.name)} is {state} and has no measurements yet", code=grpc.StatusCode.NOT_FOUND
             )
         with self.output.open(f"{short_name(trial.name)}.npz" if self.subject.whole_experiment else "") as file:
             numpy.savez(file, allow_pickle=False, **arrays)
@@ -70,7 +70,7 @@ def _evaluations(evaluations: Iterable[Evaluation]) -> Arrays:
     for evaluation in evaluations:
         measured = evaluation.accuracies
         if not measured.final:
-            # All of a trial have the same lengths.
+            # All evaluations of a trial have the same lengths.
             if not intervals or intervals[0].accuracies.lengths == measured.lengths:
                 intervals.append(evaluation)
             continue

@@ -38,13 +38,13 @@ class Exporter:
         """Before the first trial."""
 
     def add_trial(self, trial: experiment_service_pb2.Trial) -> None:
-        """NOT_FOUND, where the trial has nothing that this format holds, and DATA_LOSS, where what it has is damaged, leave
+        """NOT_FOUND, where the trial has nothing that this format holds, and DATA_LOSS, if what it has is damaged, leave
         the trial out; any other error ends the export.
         """
         raise NotImplementedError
 
     def finish(self) -> None:
-        """After the last trial, where one was added."""
+        """Called after the last trial, if any was added."""
 
     def close(self) -> None:
         """Closes its files, after errors, too."""

@@ -159,7 +159,7 @@ def find(name: str) -> FigureKind:
 
 
 def check_options(kind: FigureKind, options: Options) -> None:
-    """UsageError for an option that the figure does not take, and where the one is missing that it needs."""
+    """UsageError for an option that the figure does not accept, or if an option that it needs is missing."""
     if kind.required and not getattr(options, kind.required):
         raise UsageError(f"the figure {kind.name} needs --{kind.required}, {_REQUIRED[kind.required]}")
     for one in fields(Options):

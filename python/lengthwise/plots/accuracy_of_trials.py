@@ -1,4 +1,4 @@
-"""Accuracy by length of every single trial, to see what seeds make of it (Zhou et al. 2024, Figures 10 and 11)."""
+"""Accuracy by length of every single trial, to show the effect of the seeds (Zhou et al. 2024, Figures 10 and 11)."""
 from __future__ import annotations
 
 import math
@@ -34,13 +34,13 @@ from lengthwise.plots.panels import (
 from lengthwise.plots.picture import Axis, Panel, Picture
 from lengthwise.plots.series_style import SeriesStyle
 
-# Black, which no group of a few has.
+# Black: no other group has it, unless there are many.
 _BEST_TRIAL = SeriesStyle(color=6, marker=0)
 
 
 @dataclass
 class _SeedGrid:
-    """Every weight seed with every data seed, or seeds that go together."""
+    """Trials by seeds: every weight seed with every data seed, or pairs of both."""
 
     weights: list[int]
     data: list[int]
@@ -53,7 +53,7 @@ class _SeedGrid:
         return len(self.weights) > 1 and len(self.data) > 1 and self.trials > len(self.weights)
 
     def spread(self) -> str:
-        """Standard deviations of the means over data seeds, and around them."""
+        """Standard deviations between and within weight seeds, as text."""
         between = statistics.pstdev([statistics.fmean(scores) for scores in self.scores.values()])
         within = math.sqrt(statistics.fmean([statistics.pvariance(scores) for scores in self.scores.values()]))
         return f"{100 * between:.1f} points between weight seeds, {100 * within:.1f} between data seeds"

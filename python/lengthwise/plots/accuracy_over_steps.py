@@ -35,7 +35,7 @@ _BEST_BY = "the best last evaluation during training"
 
 
 def interval_evaluations(experiment: PlottedExperiment, with_finals: bool = False) -> dict[str, Evaluations]:
-    """By trial, in the order of the steps. The final evaluation is one of `with_finals` where no other is of its step."""
+    """Evaluations by trial, in the order of steps. `with_finals` includes the final evaluation if no other has its step."""
     found: dict[str, Evaluations] = {}
     for one in experiment.evaluations(intervals=True):
         if not one.accuracies.final:
@@ -158,7 +158,7 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
 
 
 def epochs_picture(experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
-    """The mean over all evaluated lengths, by epochs of the stored training set; by steps where nothing is stored."""
+    """The mean over all evaluated lengths, by epochs of the stored training set; by steps if nothing is stored."""
     result, groups, shown, averaging = _start("accuracy_over_epochs", experiments, options)
     evaluations = {experiment.name: interval_evaluations(experiment, with_finals=True) for experiment in experiments}
     trainings = [group.trials[0].specification.training for group in groups]

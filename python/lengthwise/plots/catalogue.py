@@ -63,7 +63,7 @@ class Catalogue:
         return self._fact(task, "axis", "length")
 
     def own_axis(self, task: Component) -> str | None:
-        """ "scale": one of what `axis` names; None where that is the length of training, too."""
+        """Name of one value of the axis, "scale"; None if the axis is the length of training."""
         return self.axis(task) if self._fact(task, "seen_up_to", "") else None
 
     def length_title(self, task: Component, length: int) -> str:

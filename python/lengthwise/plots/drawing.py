@@ -391,7 +391,7 @@ def _draw_body(body: FigureBase, picture: Picture, rows: int, width: float, pane
             axes.tick_params(labelsize=6)
             axes.spines[["top", "right"]].set_visible(True)
         if not single:
-            # Tick labels are those of the outer panels where all have one range.
+            # Tick labels are those of the outer panels if all have one range.
             last_in_column = i + picture.columns >= len(picture.panels)
             axes.tick_params(
                 labelbottom=last_in_column or not _shares_x(picture),

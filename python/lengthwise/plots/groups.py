@@ -11,7 +11,7 @@ from lengthwise.plots.catalogue import Component, is_randomized
 from lengthwise.plots.data import PlottedExperiment, Trial
 from lengthwise.plots.series_style import SeriesStyle, encoding_style, numbered_style
 
-# Higher is better; None where a trial has no score.
+# Higher is better; None if a trial has no score.
 TrialScore = Callable[[Trial], float | None]
 
 
@@ -127,7 +127,7 @@ def joined(groups: Sequence[TrialGroup]) -> list[TrialGroup]:
 
 
 def best_rate(group: TrialGroup, score: TrialScore) -> SeedGroup | None:
-    """The learning rate whose trials have the highest mean score; of equal ones the first. None where no trial has one."""
+    """The learning rate whose trials have the highest mean score; the first of equal ones. None if no trial has one."""
     best, highest = None, -math.inf
     for seeds in group.rates:
         scores = [value for value in map(score, seeds.trials) if value is not None and not math.isnan(value)]
@@ -157,7 +157,7 @@ def best_trials(groups: Iterable[TrialGroup], wanted: Callable[[Trial], bool]) -
 
 
 def unseen_loss(trial: Trial, measured: event_pb2.LengthAccuracies) -> float | None:
-    """Mean over the lengths that training did not show, over all lengths where none is unseen; None without losses."""
+    """Mean over the unseen lengths, or over all if none is unseen; None without losses."""
     seen_up_to = trial.specification.evaluation.seen_up_to
     pairs = list(zip(measured.lengths, measured.losses))
     losses = [loss for length, loss in pairs if length > seen_up_to] or [loss for _, loss in pairs]
@@ -165,7 +165,7 @@ def unseen_loss(trial: Trial, measured: event_pb2.LengthAccuracies) -> float | N
 
 
 def evaluation_score(experiment: PlottedExperiment, trial: Trial, measured: event_pb2.LengthAccuracies) -> float | None:
-    """Mean accuracy over the unseen lengths, over all where none is unseen; the negative of such a mean of losses for tasks
+    """Mean accuracy over the unseen lengths, over all if none is unseen; the negative of such a mean of losses for tasks
     that are compared by them.
     """
     if experiment.catalogue.compared_by_loss(trial.specification.task):

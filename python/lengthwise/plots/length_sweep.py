@@ -47,7 +47,7 @@ _SPLITS = ("training", "validation: seen in training", "test: not seen in traini
 
 
 def _number_of(encoding: Component, parameter: str) -> float | None:
-    """None where the encoding has no such number, or makes no use of it: positions that are not drawn have no number to be
+    """None if the encoding has no such number, or makes no use of it: positions that are not drawn have no number to be
     drawn from.
     """
     if parameter not in encoding.parameters:

@@ -54,7 +54,7 @@ def _running_mean(curve: Curve, window: int) -> dict[float, float]:
 
 
 def _shown_rate(group: TrialGroup, losses: _Curves) -> SeedGroup | None:
-    """By accuracy where trials have been evaluated, by loss where none has."""
+    """Orders by accuracy if trials have been evaluated, otherwise by loss."""
 
     def last_loss(trial: Trial) -> float | None:
         return -next(reversed(losses[trial.name].values())) if trial.name in losses else None

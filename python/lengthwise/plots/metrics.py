@@ -25,7 +25,7 @@ def is_accuracy(metric: str) -> bool:
 
 
 def by_length(measured: event_pb2.LengthAccuracies, metric: str) -> dict[float, float]:
-    """Empty where the evaluation does not have the metric."""
+    """Empty if the evaluation does not have the metric."""
     if metric == "accuracy":
         values: Sequence[float] = measured.accuracies
     elif metric == "loss":
@@ -62,7 +62,7 @@ def _check(experiments: Sequence[PlottedExperiment], evaluations: Sequence[Evalu
 def choose_metric(
     experiments: Sequence[PlottedExperiment], tasks: Sequence[TrialGroup], metric: str, intervals: bool
 ) -> ShownMetric:
-    """`metric`, or where it is empty what the tasks' results are. UsageError where no evaluation of these experiments has
+    """`metric`, or if empty the tasks' main metric. UsageError if no evaluation of these experiments has
     it, with those there are, and where some tasks are compared by accuracies and some by losses.
     """
     if metric:

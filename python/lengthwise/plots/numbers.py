@@ -93,7 +93,7 @@ def to_csv(picture: Picture) -> str:
     return out.getvalue()
 
 
-# Names of users stand in the data alone, where JSON escapes every quotation mark.
+# Users' names are only in the data, where JSON escapes every quotation mark.
 _SCRIPT = '''"""Draws a figure of `lengthwise plot` with matplotlib, from the data below: change what you like.
 
 python THIS_FILE [PICTURE.pdf|.svg|.png]

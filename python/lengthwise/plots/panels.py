@@ -110,7 +110,7 @@ def set_step_axis(picture: Picture) -> None:
 
 
 def set_length_axis(picture: Picture) -> None:
-    """To what is drawn; from 0 where that makes little difference, which reads better."""
+    """Fits the axis to the data. It starts at 0, which reads better, if that makes little difference."""
     points = [x for panel in picture.panels for series in panel.series for x in series.x]
     shortest, longest = min(points), max(points)
     if shortest < 0.15 * longest:
@@ -176,7 +176,7 @@ def no_final_evaluation(experiments: Sequence[PlottedExperiment]) -> LengthwiseE
 
 
 def missing_trials(experiments: Sequence[PlottedExperiment]) -> str:
-    """ "2 of 6 trials have no final evaluation."; empty where all have."""
+    """ "2 of 6 trials have no final evaluation."; empty if all have."""
     trials = evaluated = 0
     for experiment in experiments:
         finals = final_evaluations(experiment)

@@ -23,7 +23,7 @@ class Series:
     # Lines: ascending. Bars: their centres.
     x: Sequence[float] = ()
     y: Sequence[float] = ()
-    # The band around a line; empty where there is none.
+    # The band around a line; empty if there is none.
     low: Sequence[float] = ()
     high: Sequence[float] = ()
     style: SeriesStyle = field(default_factory=SeriesStyle)
@@ -39,7 +39,7 @@ class HeatMap:
     # Rows and columns stand for this many tokens each, the last one perhaps for fewer.
     tokens_per_cell: int = 1
     tokens: int = 0
-    # The first output token; a line is drawn before it, across and down. `tokens` where there is none.
+    # The first output token; a line is drawn before it, across and down. `tokens` if there is none.
     first_output: int = 0
 
 
@@ -80,7 +80,7 @@ class Picture:
     title: str = ""
     # Below everything, in small print: what was averaged, what was left out.
     caption: str = ""
-    # Behind it, where bands are drawn: what they are.
+    # Appended to the caption if bands are drawn: explains them.
     band_caption: str = ""
     x: Axis = field(default_factory=Axis)
     y: Axis = field(default_factory=Axis)

@@ -91,7 +91,7 @@ def write(
     path: str | os.PathLike[str] | None = None,
     tables: Sequence[str] = (),
 ) -> Path:
-    """Writes the report, without a path to the experiment's name and ".html", here; returns where."""
+    """Writes the report and returns its path. Default: the experiment's name and ".html" in the current directory."""
     target = Path(file_name(experiment.name) + ".html" if path is None else path)
     check_writable(target)
     write_for_user(target, render(fetch(connection, experiment, tables)).encode())
