@@ -126,6 +126,10 @@ void LeaseSession::CountStep(const StepTime& step) {
   if (options_.measurements != nullptr) options_.measurements->CountStep(step);
 }
 
+void LeaseSession::ReportCapacity(int64_t trials) {
+  if (options_.capacities != nullptr) options_.capacities->Measured(lease_.shape(), trials);
+}
+
 void LeaseSession::CountEvaluation(double seconds) {
   if (options_.measurements != nullptr) options_.measurements->CountEvaluation(seconds);
 }

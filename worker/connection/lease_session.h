@@ -38,8 +38,8 @@ class LeaseSession final : public PackSession {
     absl::Duration drain_stall = absl::Seconds(10);
     // Counts the runner's times. Must outlive the session. Null: not counted.
     Measurements* measurements = nullptr;
-    // Records that the pack did not fit the device's memory. Must outlive the session. Null: not
-    // recorded.
+    // Records how many trials of the pack's shape fit the device's memory. Must outlive the
+    // session. Null: not recorded.
     PackCapacities* capacities = nullptr;
     // Cache of data files. Must outlive the session. Null: FetchData fails.
     DataCache* data = nullptr;
@@ -63,6 +63,7 @@ class LeaseSession final : public PackSession {
   void ReportProgress(int64_t trial, v1::TrialProgress progress) override;
   Directive GetDirective(int64_t trial) override;
   void CountStep(const StepTime& step) override;
+  void ReportCapacity(int64_t trials) override;
   void CountEvaluation(double seconds) override;
   void CountCheckpoint(double seconds, int64_t bytes) override;
 

@@ -21,6 +21,9 @@ class PackCapacities {
   // becomes half as many, which is what the server tries next. A single trial that does not fit
   // sets no capacity.
   void DidNotFit(absl::string_view shape, int64_t trials);
+  // Records that no more than `trials` trials of this shape would fit, by the memory that a pack
+  // needs. Capacities only fall: a pack shows its need when it has reached its longest sequences.
+  void Measured(absl::string_view shape, int64_t trials);
 
   // Adds the capacities not reported yet, or not since ForgetTold.
   void AddUntold(v1::HeartbeatRequest& request) const;
@@ -31,6 +34,8 @@ class PackCapacities {
   bool ForgetTold();
 
  private:
+  void Limit(absl::string_view shape, int64_t trials);
+
   struct Capacity {
     int32_t trials = 0;
     int32_t told = 0;  // reported value; 0: none

@@ -33,6 +33,22 @@ TEST(PackCapacities, HalveAndNeverGrow) {
   EXPECT_EQ(Untold(capacities).capacities(0).max_pack_size(), 2);
 }
 
+TEST(PackCapacities, FallToWhatIsMeasured) {
+  PackCapacities capacities;
+  capacities.Measured("small", 1'000'000'000'000);
+  EXPECT_THAT(Untold(capacities).capacities(), IsEmpty()) << "memory limits no pack";
+  const auto measured = [&](int64_t trials) {
+    capacities.Measured("wide", trials);
+    return Untold(capacities).capacities(0).max_pack_size();
+  };
+  EXPECT_EQ(measured(40), 40) << "the first step was short";
+  EXPECT_EQ(measured(24), 24);
+  EXPECT_EQ(measured(26), 24);
+  capacities.DidNotFit("wide", 24);
+  EXPECT_EQ(measured(26), 12) << "memory runs out earlier than measured";
+  EXPECT_EQ(measured(0), 1);
+}
+
 TEST(PackCapacities, AreReportedOncePerChangeAndServer) {
   PackCapacities capacities;
   capacities.DidNotFit("small", 8);
@@ -89,6 +105,25 @@ TEST_F(PackCapacitiesTest, RestartedServerLearnsBeforeItsFirstLease) {
     EXPECT_THAT(state.registrations, SizeIs(Ge(2)));
     EXPECT_THAT(state.heartbeats[0].capacities(), SizeIs(1)) << "the first after the registration";
   });
+}
+
+TEST_F(PackCapacitiesTest, ServerLearnsWhatTheRunnerMeasures) {
+  v1::Lease lease = LeaseOf({"a", "b"});
+  lease.set_shape("wide");
+  OfferLease(lease);
+  options_.acquire_wait = absl::Milliseconds(20);
+  StartWorker([](const v1::Lease&, PackSession& session) {
+    session.ReportCapacity(7);
+    return absl::OkStatus();
+  });
+  ASSERT_TRUE(server_.WaitUntil([](const State& state) {
+    for (const v1::HeartbeatRequest& heartbeat : state.heartbeats) {
+      for (const v1::PackCapacity& capacity : heartbeat.capacities()) {
+        return capacity.shape() == "wide" && capacity.max_pack_size() == 7;
+      }
+    }
+    return false;
+  }));
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "c10/core/CachingDeviceAllocator.h"
 #include "c10/core/Device.h"
 #include "c10/core/impl/VirtualGuardImpl.h"
 #include "models/kernels/adam_cuda.h"
@@ -95,6 +96,18 @@ absl::Status LoadCuda() {
   return absl::OkStatus();
 }
 
+// Zeros if the allocator does not say.
+DeviceMemory MeasureMemory(const c10::Device& place) try {
+  c10::DeviceAllocator* const allocator = c10::getDeviceAllocator(place.type());
+  const auto stats = allocator->getDeviceStats(place.index());
+  constexpr auto kAll = static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+  const int64_t held = stats.reserved_bytes[kAll].current;
+  const auto free = static_cast<int64_t>(allocator->getMemoryInfo(place.index()).first);
+  return {.peak = stats.allocated_bytes[kAll].peak, .usable = held + free};
+} catch (const c10::Error&) {
+  return {};
+}
+
 c10::Device PlaceOf(const Device& device) {
   return c10::Device(c10::DeviceType::CUDA, static_cast<c10::DeviceIndex>(device.index));
 }
@@ -140,6 +153,11 @@ absl::StatusOr<Device> OpenDevice(absl::string_view name, int32_t threads) {
         "toolkit and build again";
   }
   device.make_graph_pool = [place = PlaceOf(device)] { return MakeCudaGraphPool(place); };
+  device.memory = [place = PlaceOf(device)] { return MeasureMemory(place); };
+  device.reset_peak_memory = [place = PlaceOf(device)] {
+    at::globalContext().lazyInitDevice(place.type());  // the allocator knows no device before
+    c10::getDeviceAllocator(place.type())->resetPeakStats(place.index());
+  };
   return device;
 }
 

@@ -15,6 +15,14 @@
 
 namespace lengthwise::worker::training {
 
+// Memory of a device, in bytes.
+struct DeviceMemory {
+  // Most that this process used at once since the last reset.
+  int64_t peak = 0;
+  // All that it could use: what it holds, and what is free.
+  int64_t usable = 0;
+};
+
 struct Device {
   bool cuda = false;
   // Index of the GPU; 0 for a CPU.
@@ -32,6 +40,9 @@ struct Device {
   // Creates the graph pool of one model, on devices whose work can be recorded; unset on others.
   // May return null, and then nothing is recorded.
   std::function<std::unique_ptr<GraphPool>()> make_graph_pool;
+  // Measures the device's memory, and starts a new peak. Unset on a CPU.
+  std::function<DeviceMemory()> memory;
+  std::function<void()> reset_peak_memory;
 };
 
 // Opens the device by name ("cpu", "cuda", "cuda:N" or "auto") and makes the process-wide settings:

@@ -23,6 +23,9 @@ std::string ProgramVersion() {
   return absl::StrCat(platform::kVersion, revision.empty() ? "" : " ", revision);
 }
 
+// Share of the memory that a pack can fill; the rest is lost between its tensors.
+constexpr double kUsableMemory = 0.9;
+
 constexpr char kNotRecorded[] = "not recorded";
 constexpr char kOnCpu[] = "on a CPU";
 
@@ -115,6 +118,7 @@ bool PackRun::Build() {
     if (!kernel_summary_.empty()) kernel_choice_ = models::DescribeChoice(chosen.choice);
     kernel_scope_.emplace(chosen.choice);
   }
+  if (device_.reset_peak_memory) device_.reset_peak_memory();
   auto model = CreatePackModel(blueprint_, seeds, device_, [this](const std::string& text) {
     LogToUnfinished(v1::LogLine::WARNING, text);
   });
@@ -250,7 +254,10 @@ Directive PackRun::Train() {
       trained = InTraining();
     }
     if (directive != Directive::kContinue) return directive;
-    if (trained.empty()) return Directive::kContinue;
+    if (trained.empty()) {
+      ReportCapacity();
+      return Directive::kContinue;
+    }
     int64_t done = unread.has_value() ? unread->step : blueprint_.training.steps();
     if (!unread.has_value()) {
       for (const int64_t index : trained) done = std::min(done, member(index).step);
@@ -329,6 +336,7 @@ void PackRun::CountRate(size_t members) {
   work_per_second_ =
       rate_.steps_per_second() * MeanStepWork(blueprint_) * static_cast<double>(members);
   ReportTraining();
+  ReportCapacity();
 }
 
 bool PackRun::IsEvaluationDue(int64_t step) const {
@@ -633,6 +641,17 @@ void PackRun::ReportTraining() {
     progress.set_seconds_left(training_seconds + evaluation_seconds);
     session_.ReportProgress(trained.trial, std::move(progress));
   }
+}
+
+void PackRun::ReportCapacity() {
+  if (!device_.memory) return;
+  const DeviceMemory memory = device_.memory();
+  if (memory.peak <= 0) return;
+  const double each = static_cast<double>(memory.peak) / static_cast<double>(members_.size());
+  const double fit = kUsableMemory * static_cast<double>(memory.usable) / each;
+  // This pack fits, whatever the estimate says.
+  session_.ReportCapacity(
+      std::max(static_cast<int64_t>(members_.size()), static_cast<int64_t>(fit)));
 }
 
 void PackRun::ReportEvaluation(MemberRange range, int64_t done, double seconds_left) {

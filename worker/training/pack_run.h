@@ -159,6 +159,8 @@ class PackRun {
   static double SecondsSince(Clock::time_point start);
 
   void ReportTraining();
+  // Reports how many trials of this pack's shape the device's memory holds.
+  void ReportCapacity();
   void ReportEvaluation(MemberRange range, int64_t done, double seconds_left);
 
   const Device& device_;

@@ -168,6 +168,37 @@ TEST_F(OverlappedRunTest, DrainAndCancellationFindTheSameModels) {
   EXPECT_EQ(session.checkpoints(1), undisturbed.checkpoints(0));
 }
 
+TEST(PackMemoryTest, CapacityIsMeasuredAndReported) {
+  class Session : public RecordingSession {
+   public:
+    void ReportCapacity(int64_t trials) override { reported.push_back(trials); }
+    std::vector<int64_t> reported;
+  };
+  const auto report = [](int64_t used, int members) {
+    Device device = OpenDevice("cpu", 1).value();
+    EXPECT_EQ(device.memory, nullptr) << "a CPU's packs are of one";
+    PrepareThread(device);
+    int resets = 0;
+    device.reset_peak_memory = [&] { ++resets; };
+    device.memory = [&] { return DeviceMemory{.peak = resets * used, .usable = 1000}; };
+    std::vector<v1::TrialSpecification> specifications;
+    std::vector<int64_t> trials;
+    for (int i = 0; i < members; ++i) {
+      specifications.push_back(TinyTrial(static_cast<uint64_t>(i)));
+      trials.push_back(i);
+    }
+    Session session;
+    const v1::Lease lease = LeaseOf(specifications);
+    PackRun(lease, trials, device, session, /*sharing=*/nullptr).Run();
+    EXPECT_EQ(resets, 1);
+    return session.reported.empty() ? -1 : session.reported.back();
+  };
+  EXPECT_EQ(report(90, 1), 10);
+  EXPECT_EQ(report(300, 2), 6);
+  EXPECT_EQ(report(950, 2), 2) << "it fitted";
+  EXPECT_EQ(report(0, 2), -1);
+}
+
 TEST_F(OverlappedRunTest, LostLeaseWritesNothingMore) {
   RecordingSession session;
   session.directive = [](int64_t, int64_t asked) {
