@@ -13,6 +13,7 @@
 #include "models/encodings/sinusoids.h"
 #include "models/kernels/attention_cuda.h"
 #include "models/layers/kernel_choice.h"
+#include "models/layers/kernel_type.h"
 #include "models/layers/products.h"
 #include "torch/csrc/autograd/custom_function.h"
 #include "torch/custom_class.h"
@@ -28,13 +29,25 @@ at::Tensor ForKernels(const at::Tensor& term) {
   return term.defined() ? term.to(at::kFloat).contiguous() : term;
 }
 
+// The same for u and w, which stay where they are if their heads are contiguous.
+std::pair<at::Tensor, at::Tensor> BiasesForKernels(const AttentionTerms& terms) {
+  if (!terms.content_bias.defined() || !terms.position_bias.defined()) {
+    return {ForKernels(terms.content_bias), ForKernels(terms.position_bias)};
+  }
+  const at::Tensor u = ByMember(terms.content_bias.to(at::kFloat)),
+                   w = ByMember(terms.position_bias.to(at::kFloat));
+  if (u.stride(0) == w.stride(0)) return {u, w};
+  return {u.contiguous(), w.contiguous()};
+}
+
 AttentionTerms ForKernels(const AttentionTerms& terms) {
+  const auto [content_bias, position_bias] = BiasesForKernels(terms);
   return {.additive = ForKernels(terms.additive),
           .relative = ForKernels(terms.relative),
           .toeplitz = terms.toeplitz,
           .remake_relative = terms.remake_relative,
-          .content_bias = ForKernels(terms.content_bias),
-          .position_bias = ForKernels(terms.position_bias),
+          .content_bias = content_bias,
+          .position_bias = position_bias,
           .rotation = ForKernels(terms.rotation),
           .causal = terms.causal};
 }

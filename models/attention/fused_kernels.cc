@@ -62,6 +62,7 @@ kernels::AttentionInputsOf<T> Inputs(const FusedCall& call) {
                 .toeplitz = terms.toeplitz,
                 .content_bias = DataOrNull(terms.content_bias),
                 .position_bias = DataOrNull(terms.position_bias),
+                .bias_stride = terms.content_bias.defined() ? terms.content_bias.stride(0) : 0,
                 .rotation = DataOrNull(terms.rotation),
                 .causal = terms.causal,
                 .first_query = call.first}};

@@ -119,6 +119,13 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace lengthwise::kernels {
+namespace {
+
+int64_t ParametersOf(const RowsShape& shape, int64_t member) {
+  return member * (shape.parameter_stride == 0 ? shape.width : shape.parameter_stride);
+}
+
+}  // namespace
 
 HWY_EXPORT(AddAndNormalise);
 HWY_EXPORT(DifferentiateRows);
@@ -127,7 +134,7 @@ void AddLayerNorm(const RowsShape& shape, float epsilon, const float* a, const f
                   const float* scale, const float* offset, const AddLayerNormResult& result,
                   const ParallelFor& parallel_for) {
   RowChunks(shape).ForEach(parallel_for, [&](const RowChunk& rows) {
-    const int64_t place = rows.first * shape.width, parameters = rows.member * shape.width;
+    const int64_t place = rows.first * shape.width, parameters = ParametersOf(shape, rows.member);
     HWY_DYNAMIC_DISPATCH(AddAndNormalise)
     (a + place, b + place, scale + parameters, offset + parameters, rows.count, shape.width,
      epsilon, result.x + place, result.y + place, result.r + rows.first);
@@ -143,8 +150,8 @@ void AddLayerNormBackward(const RowsShape& shape, const float* x, const float* r
   chunks.ForEach(parallel_for, [&](const RowChunk& rows) {
     const int64_t place = rows.first * shape.width;
     HWY_DYNAMIC_DISPATCH(DifferentiateRows)
-    (x + place, r + rows.first, scale + rows.member * shape.width, y_gradient + place, rows.count,
-     shape.width, gradients.sum + place, scales.data() + rows.number * shape.width,
+    (x + place, r + rows.first, scale + ParametersOf(shape, rows.member), y_gradient + place,
+     rows.count, shape.width, gradients.sum + place, scales.data() + rows.number * shape.width,
      offsets.data() + rows.number * shape.width);
   });
   chunks.Sum(scales, shape.width, gradients.scale);

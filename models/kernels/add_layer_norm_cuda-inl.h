@@ -49,7 +49,7 @@ LENGTHWISE_KERNEL void AddLayerNormKernel(AddLayerNormCall<T> call) {
   const int64_t row = simt::Block() * kNormWarps + simt::Thread() / simt::kWarp;
   // Uniform over the warp, as AddOverWarp requires.
   if (row >= call.shape.members * call.shape.rows) return;
-  const int64_t parameters = row / call.shape.rows * width;
+  const int64_t parameters = ParametersOf(call.shape, row / call.shape.rows);
   const auto columns = static_cast<float>(width);
 
   float x[kOfLane];
@@ -89,6 +89,7 @@ LENGTHWISE_KERNEL void AddLayerNormBackwardKernel(AddLayerNormBackwardCall<T> ca
   const int64_t chunk = simt::Block(), member = chunk / Chunks(call.shape);
   const int64_t first = member * call.shape.rows + chunk % Chunks(call.shape) * kChunkRows;
   const int64_t rest = (member + 1) * call.shape.rows - first;
+  const int64_t parameters = ParametersOf(call.shape, member);
   const auto columns = static_cast<float>(width);
   simt::SharedArrays arrays;
   float* shared = arrays.Take(kNormWarps * width);
@@ -97,7 +98,7 @@ LENGTHWISE_KERNEL void AddLayerNormBackwardKernel(AddLayerNormBackwardCall<T> ca
   LENGTHWISE_UNROLL
   for (int k = 0; k < kOfLane; ++k) {
     const int c = lane + k * simt::kWarp;
-    scales[k] = c < width ? call.scale[member * width + c] : 0.0F;
+    scales[k] = c < width ? call.scale[parameters + c] : 0.0F;
     scale_sums[k] = offset_sums[k] = 0;
   }
   for (int64_t row = first + warp; row < first + (rest < kChunkRows ? rest : kChunkRows);

@@ -59,9 +59,11 @@ struct AttentionTerms {
   // - 1] with the place j - i + n - 1.
   const float* relative = nullptr;
   bool toeplitz = false;
-  // u and w, [P, H, dh]; given where R is.
+  // u and w, [P, H, dh]; given where R is. bias_stride is the numbers from one member's to the
+  // next's; 0: H dh.
   const float* content_bias = nullptr;
   const float* position_bias = nullptr;
+  int64_t bias_stride = 0;
   // Sines and then cosines of the angles of every token, [P, n, dh], where n = m and dh is even.
   // The features 2c and 2c + 1 of queries and keys are turned by the c-th angle, before u and w are
   // added.

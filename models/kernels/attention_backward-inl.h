@@ -182,7 +182,7 @@ LENGTHWISE_KERNEL void KeyKernel(BackwardCall<T> call, TokenTiles tiles) {
   HeadSource<T> queries =
       SourceOf(shape, call.inputs.queries, place.p, place.h, place.b, terms.rotation);
   queries.scale = call.scale;
-  const int64_t bias = (place.p * shape.heads + place.h) * shape.head_size;
+  const int64_t bias = BiasOf(shape, terms, place.p, place.h);
   float key[Head::kWidth], value[Head::kWidth];
   place.BringOwn(keys, tiles.own, own, key);
   place.BringOwn(SourceOf(shape, call.inputs.values, place.p, place.h, place.b, nullptr), tiles.own,

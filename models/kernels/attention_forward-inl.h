@@ -48,7 +48,7 @@ class KeyTiles {
     HeadSource<T> queries =
         SourceOf(inputs.shape, inputs.queries, p, h, place_.b, inputs.terms.rotation);
     queries.scale = scale;
-    const int64_t bias = (p * inputs.shape.heads + h) * inputs.shape.head_size;
+    const int64_t bias = BiasOf(inputs.shape, inputs.terms, p, h);
     if (kRelative) queries.bias = inputs.terms.content_bias + bias;
     place_.BringOwn(queries, tiles.own, own, content_);
     if (kRelative) {

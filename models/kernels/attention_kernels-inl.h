@@ -57,6 +57,13 @@ struct HeadSource {
   float scale = 1;
 };
 
+// Index of a head's u and w.
+LENGTHWISE_DEVICE int64_t BiasOf(const AttentionShape& shape, const AttentionTerms& terms,
+                                 int64_t p, int64_t h) {
+  const int64_t stride = terms.bias_stride == 0 ? shape.heads * shape.head_size : terms.bias_stride;
+  return p * stride + h * shape.head_size;
+}
+
 template <typename T>
 LENGTHWISE_DEVICE HeadSource<T> SourceOf(const AttentionShape& shape,
                                          const HeadVectors<const T>& from, int64_t p, int64_t h,

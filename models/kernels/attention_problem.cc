@@ -107,6 +107,7 @@ AttentionTerms Problem::Terms() const {
           .toeplitz = IsToeplitz(term),
           .content_bias = given(content_bias),
           .position_bias = given(position_bias),
+          .bias_stride = bias_stride,
           .rotation = given(rotation),
           .causal = causal};
 }
@@ -240,6 +241,22 @@ void ExpectClose(const Problem& problem, const Results<float>& actual,
     const char* const names[] = {"gradient of queries", "gradient of keys", "gradient of values"};
     ExpectClose(gradients, references, largest, tolerance, names[which]);
   }
+}
+
+Problem WithDistantBiases(const Problem& problem) {
+  Problem distant = problem;
+  const int64_t size = problem.shape.heads * problem.shape.head_size;
+  distant.bias_stride = size + 5;
+  for (std::vector<float>* biases : {&distant.content_bias, &distant.position_bias}) {
+    if (biases->empty()) continue;
+    std::vector<float> moved;
+    for (int64_t p = 0; p < problem.shape.members; ++p) {
+      moved.insert(moved.end(), biases->begin() + p * size, biases->begin() + (p + 1) * size);
+      moved.insert(moved.end(), 5, NAN);
+    }
+    *biases = std::move(moved);
+  }
+  return distant;
 }
 
 void ExpectSameBits(const Results<float>& a, const Results<float>& b) {

@@ -67,6 +67,8 @@ struct Problem {
   bool causal;
   // True if all members share `additive`, [1, H, n, m]. Its gradient is never shared.
   bool additive_shared = false;
+  // AttentionTerms::bias_stride.
+  int64_t bias_stride = 0;
   int64_t relative_size = 0;
   std::vector<float> qkv, output_gradient, additive, relative, content_bias, position_bias,
       rotation;
@@ -110,6 +112,9 @@ Results<double> ComputeReference(const Problem& problem);
 // Every number is within `tolerance` of the largest magnitude of its tensor.
 void ExpectClose(const Problem& problem, const Results<float>& actual,
                  const Results<double>& expected, double tolerance = 1e-5);
+
+// The same problem, with other numbers between the members' u and w.
+Problem WithDistantBiases(const Problem& problem);
 
 void ExpectSameBits(const Results<float>& a, const Results<float>& b);
 

@@ -117,6 +117,21 @@ TEST(AttentionSimtSizesTest, HeadsMayHaveUpTo64Features) {
   }
 }
 
+TEST(AttentionSimtSizesTest, BiasesMayLieApart) {
+  for (const Term term : {Term::kAllWithRelative, Term::kAllWithToeplitz}) {
+    const Problem problem(
+        {.members = 3, .sequences = 5, .heads = 2, .queries = 13, .keys = 13, .head_size = 8},
+        term);
+    const Results<float> expected = Compute<float>(problem);
+    Results<float> distant = Compute<float>(WithDistantBiases(problem));
+    // Gradients are without gaps, in arrays as large as the biases.
+    for (std::vector<float>* gradient : {&distant.content_bias, &distant.position_bias}) {
+      gradient->resize(expected.content_bias.size());
+    }
+    ExpectSameBits(distant, expected);
+  }
+}
+
 TEST(AttentionSimtCausalTest, AQuerySeesNoKeyBehindItself) {
   for (const int64_t n : {1, 2, 7, 17, 80, 131}) {
     for (const Term term : kAllTerms) {

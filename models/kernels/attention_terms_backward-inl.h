@@ -40,7 +40,7 @@ class PairSources {
     const AttentionTerms& terms = call_.inputs.terms;
     HeadSource<T> source = SourceOf(shape, call_.inputs.queries, p_, h_, b, terms.rotation);
     source.scale = call_.scale;
-    const int64_t bias = (p_ * shape.heads + h_) * shape.head_size;
+    const int64_t bias = BiasOf(shape, terms, p_, h_);
     // The previous sequences' vectors may still be in use.
     simt::Barrier();
     if (kRelative) source.bias = terms.content_bias + bias;

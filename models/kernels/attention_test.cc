@@ -198,5 +198,20 @@ TEST_P(AttentionRowsTest, SomeQueriesGetWhatAllTogetherGet) {
 
 INSTANTIATE_TEST_SUITE_P(Both, AttentionRowsTest, testing::Bool());
 
+TEST(AttentionBiasTest, BiasesMayLieApart) {
+  for (const Term term : {Term::kAllWithRelative, Term::kAllWithToeplitz}) {
+    const Problem problem(
+        {.members = 3, .sequences = 5, .heads = 2, .queries = 13, .keys = 13, .head_size = 8},
+        term);
+    const Results<float> expected = Compute(problem, Serially);
+    Results<float> distant = Compute(WithDistantBiases(problem), Serially);
+    // Gradients are without gaps, in arrays as large as the biases.
+    for (std::vector<float>* gradient : {&distant.content_bias, &distant.position_bias}) {
+      gradient->resize(expected.content_bias.size());
+    }
+    ExpectSameBits(distant, expected);
+  }
+}
+
 }  // namespace
 }  // namespace lengthwise::kernels

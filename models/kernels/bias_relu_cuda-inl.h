@@ -18,7 +18,9 @@ LENGTHWISE_KERNEL void BiasReluKernel(RowsShape shape, const float* bias, T* row
   if (!place.there) return;
   float added[kAtOnce];
   LENGTHWISE_UNROLL
-  for (int k = 0; k < kAtOnce; ++k) added[k] = bias[place.member * shape.width + place.column + k];
+  for (int k = 0; k < kAtOnce; ++k) {
+    added[k] = bias[ParametersOf(shape, place.member) + place.column + k];
+  }
   for (int r = place.warp; r < place.count; r += kColumnWarps) {
     T* at = rows + (place.first + r) * shape.width + place.column;
     auto several = simt::Load<kAtOnce>(at);

@@ -21,6 +21,11 @@ LENGTHWISE_EVERYWHERE int64_t Chunks(const RowsShape& shape) {
   return (shape.rows + kChunkRows - 1) / kChunkRows;
 }
 
+// Index of a member's parameters (RowsShape::parameter_stride).
+LENGTHWISE_DEVICE int64_t ParametersOf(const RowsShape& shape, int64_t member) {
+  return member * (shape.parameter_stride == 0 ? shape.width : shape.parameter_stride);
+}
+
 // `kAtOnce` columns per thread.
 template <int kAtOnce>
 struct ColumnTiles {

@@ -171,8 +171,11 @@ class HeadTerms {
     }
     if (terms_.rotation != nullptr && p != turned_member_) SelectRotation(p);
     if (terms_.relative == nullptr) return;
-    std::copy_n(terms_.content_bias + head * shape_.head_size, shape_.head_size, content_bias_);
-    std::copy_n(terms_.position_bias + head * shape_.head_size, shape_.head_size, position_bias_);
+    const int64_t bias_stride =
+        terms_.bias_stride == 0 ? shape_.heads * shape_.head_size : terms_.bias_stride;
+    const int64_t bias = p * bias_stride + h * shape_.head_size;
+    std::copy_n(terms_.content_bias + bias, shape_.head_size, content_bias_);
+    std::copy_n(terms_.position_bias + bias, shape_.head_size, position_bias_);
     const int64_t places = terms_.toeplitz ? n + m - 1 : n * m;
     head_relative_ = terms_.relative + head * shape_.head_size * places;
     if (!terms_.toeplitz) return;

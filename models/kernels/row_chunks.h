@@ -16,6 +16,9 @@ struct RowsShape {
   int64_t members = 1;
   int64_t rows = 1;
   int64_t width = 1;
+  // Numbers from one member's parameters (scale, offset or bias) to the next member's, which follow
+  // each other in an arena only after all the others. 0: `width`. Gradients are [P, width].
+  int64_t parameter_stride = 0;
 };
 
 // Consecutive rows of one member.

@@ -175,6 +175,27 @@ TEST(AddLayerNormSimtTest, MatchesTheFormulaInDouble) {
   }
 }
 
+// Moves each member's numbers apart, as parameters lie in an arena.
+std::vector<float> Apart(const std::vector<float>& numbers, const RowsShape& shape) {
+  std::vector<float> apart;
+  for (int64_t p = 0; p < shape.members; ++p) {
+    apart.insert(apart.end(), numbers.begin() + p * shape.width,
+                 numbers.begin() + (p + 1) * shape.width);
+    apart.insert(apart.end(), 5, NAN);
+  }
+  return apart;
+}
+
+TEST(AddLayerNormSimtTest, ParametersMayLieApart) {
+  const RowsShape shape = {.members = 3, .rows = 7, .width = 70};
+  const NormProblem problem(shape);
+  NormProblem apart = problem;
+  apart.shape.parameter_stride = shape.width + 5;
+  apart.scale = Apart(problem.scale, shape);
+  apart.offset = Apart(problem.offset, shape);
+  EXPECT_EQ(ComputeNorm<float>(apart), ComputeNorm<float>(problem));
+}
+
 // --- bias and ReLU
 
 struct ReluProblem {
@@ -228,6 +249,16 @@ TEST(BiasReluSimtTest, MatchesTheFormulaInDouble) {
     const ReluProblem problem(shape);
     ExpectReluOfTheFormula<float>(problem);
     ExpectReluOfTheFormula<BFloat16>(problem);
+  }
+}
+
+TEST(BiasReluSimtTest, BiasMayLieApart) {
+  for (const int64_t width : {7, 64}) {
+    const ReluProblem problem({.members = 3, .rows = 9, .width = width});
+    ReluProblem apart = problem;
+    apart.shape.parameter_stride = width + 5;
+    apart.bias = Apart(problem.bias, problem.shape);
+    EXPECT_EQ(ComputeRelu<float>(apart), ComputeRelu<float>(problem));
   }
 }
 

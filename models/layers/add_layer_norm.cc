@@ -18,12 +18,14 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// All tensors are contiguous. On a GPU, b may be bfloat16.
+// Tensors are contiguous; scale and offset may have a larger stride between members, the same for
+// both. On a GPU, b may be bfloat16.
 class FusedAddLayerNorm : public torch::autograd::Function<FusedAddLayerNorm> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& a, const at::Tensor& b,
                             const at::Tensor& scale, const at::Tensor& offset) {
-    const kernels::RowsShape shape = RowsOf(a);
+    kernels::RowsShape shape = RowsOf(a);
+    shape.parameter_stride = scale.stride(0);
     at::Tensor y = at::empty_like(a), x = at::empty_like(a);
     at::Tensor r = at::empty({shape.members, shape.rows}, a.options());
     const kernels::AddLayerNormResult result = {.y = y.mutable_data_ptr<float>(),
@@ -52,9 +54,10 @@ class FusedAddLayerNorm : public torch::autograd::Function<FusedAddLayerNorm> {
     const variable_list saved = context->get_saved_variables();
     const at::Tensor &x = saved[0], &r = saved[1], &scale = saved[2];
     const at::Tensor gradient = gradients[0].contiguous();
-    const kernels::RowsShape shape = RowsOf(x);
-    at::Tensor sum = at::empty_like(x), scale_gradient = at::empty_like(scale),
-               offset_gradient = at::empty_like(scale);
+    kernels::RowsShape shape = RowsOf(x);
+    shape.parameter_stride = scale.stride(0);
+    at::Tensor sum = at::empty_like(x), scale_gradient = at::empty(scale.sizes(), scale.options()),
+               offset_gradient = at::empty_like(scale_gradient);
     const kernels::AddLayerNormGradients to = {.sum = sum.mutable_data_ptr<float>(),
                                                .scale = scale_gradient.mutable_data_ptr<float>(),
                                                .offset = offset_gradient.mutable_data_ptr<float>()};
@@ -99,8 +102,12 @@ at::Tensor AddLayerNorm(const at::Tensor& given_a, const at::Tensor& given_b,
                         const at::Tensor& scale, const at::Tensor& offset) {
   const at::Tensor a = Widened(given_a), b = given_b.is_cpu() ? Widened(given_b) : given_b;
   if (!CanFuse(a, b)) return LayerNorm(a.add(b), scale, offset);
-  return FusedAddLayerNorm::apply(a.contiguous(), b.contiguous(), scale.contiguous(),
-                                  offset.contiguous());
+  at::Tensor scales = ByMember(scale), offsets = ByMember(offset);
+  if (scales.stride(0) != offsets.stride(0)) {
+    scales = scales.contiguous();
+    offsets = offsets.contiguous();
+  }
+  return FusedAddLayerNorm::apply(a.contiguous(), b.contiguous(), scales, offsets);
 }
 
 }  // namespace lengthwise::models

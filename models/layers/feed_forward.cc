@@ -78,7 +78,8 @@ at::Tensor Multiply(const at::Tensor& a, const at::Tensor& b) {
 }
 
 // On a GPU: LibTorch's products, and between them one pass over the hidden layer each way. x, up
-// and down are float32 or bfloat16, biases float32; all contiguous.
+// and down are float32 or bfloat16, biases float32. x is contiguous, and so is each member's
+// up_bias; the products take parameters as they lie in the arena.
 class CudaFeedForward : public torch::autograd::Function<CudaFeedForward> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& up,
@@ -88,7 +89,9 @@ class CudaFeedForward : public torch::autograd::Function<CudaFeedForward> {
     at::Tensor hidden = Multiply(rows, up);
     OnStream(x.device(), [&](void* stream) {
       return WithKernelType(hidden.scalar_type(), [&](auto type) {
-        return kernels::BiasReluCuda(HiddenShape(hidden), up_bias.const_data_ptr<float>(),
+        kernels::RowsShape rows_shape = HiddenShape(hidden);
+        rows_shape.parameter_stride = up_bias.stride(0);
+        return kernels::BiasReluCuda(rows_shape, up_bias.const_data_ptr<float>(),
                                      static_cast<decltype(type)*>(hidden.mutable_data_ptr()),
                                      stream);
       });
@@ -151,8 +154,8 @@ at::Tensor FeedForward(const at::Tensor& features, const FeedForwardParameters& 
                                    down.contiguous(), down_bias.contiguous());
   }
   if (CanFuseOnCuda(x)) {
-    return CudaFeedForward::apply(x.contiguous(), Operand(up).contiguous(), up_bias.contiguous(),
-                                  Operand(down).contiguous(), down_bias.contiguous());
+    return CudaFeedForward::apply(x.contiguous(), Operand(up), ByMember(up_bias), Operand(down),
+                                  down_bias);
   }
   return Linear(at::relu(Linear(x, up, up_bias)), down, down_bias);
 }

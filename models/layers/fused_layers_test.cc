@@ -3,11 +3,13 @@
 #include <string>
 
 #include "ATen/Parallel.h"
+#include "ATen/ops/cat.h"
 #include "ATen/ops/equal.h"
 #include "ATen/ops/full_like.h"
 #include "ATen/ops/zeros_like.h"
 #include "gtest/gtest.h"
 #include "models/layers/kernel_choice.h"
+#include "models/layers/kernel_type.h"
 #include "models/layers/layer_cases.h"
 #include "models/layers/recompute.h"
 #include "models/parameters/arena.h"
@@ -227,6 +229,43 @@ TEST(KernelChoiceTest, RecomputationKeepsTheChoiceOfTheForwardPass) {
   }
   output.sum().backward();
   EXPECT_EQ(choices, std::vector<KernelChoice>(2, KernelChoice::Plain()));
+}
+
+// A pack's parameters are views of an arena, in which a member's other parameters lie between them.
+TEST(ArenaViewsTest, ReachTheKernelsWithoutACopy) {
+  ParameterLayout layout;
+  const ParameterId before = layout.Add("before", {5}, {.kind = Initializer::Kind::kZeros});
+  const ParameterId scale = layout.Add("scale", {16}, {.kind = Initializer::Kind::kZeros});
+  const ParameterId offset = layout.Add("offset", {16}, {.kind = Initializer::Kind::kZeros});
+  const ParameterArena arena(layout, 3, at::kFloat, at::kCPU);
+  const ParameterSet pack = arena.Members(0, 3);
+  for (const ParameterId id : {before, scale, offset}) {
+    EXPECT_FALSE(pack[id].is_contiguous());
+    EXPECT_EQ(ByMember(pack[id]).const_data_ptr(), pack[id].const_data_ptr());
+    EXPECT_TRUE(arena.Members(1, 1)[id].is_contiguous()) << "a CPU trains members one by one";
+  }
+  const at::Tensor transposed = pack[scale].view({3, 4, 4}).transpose(1, 2);
+  EXPECT_TRUE(ByMember(transposed).is_contiguous());
+}
+
+TEST(ArenaViewsTest, GiveTheBitsOfContiguousTensors) {
+  Tensors apart = AddLayerNormInputs(3, 24), together = apart;
+  for (const size_t i : {2, 3}) {
+    apart[i] = at::cat({apart[i], at::full_like(apart[i], 7)}, 1).narrow(1, 0, apart[i].size(1));
+    together[i] = apart[i].contiguous();
+    EXPECT_FALSE(apart[i].is_contiguous());
+  }
+  const auto differentiate = [](Tensors leaves) {
+    for (at::Tensor& leaf : leaves) leaf = leaf.detach().requires_grad_(true);
+    const at::Tensor y = FusedAddLayerNorm(leaves);
+    y.mul(y).mul(y).sum().backward();
+    Tensors all = {y.detach()};
+    for (const at::Tensor& leaf : leaves) all.push_back(leaf.grad());
+    return all;
+  };
+  const Tensors ones = differentiate(apart), others = differentiate(together);
+  ASSERT_EQ(ones.size(), 5u) << "the output and the gradients";
+  for (size_t i = 0; i < ones.size(); ++i) EXPECT_TRUE(at::equal(ones[i], others[i])) << i;
 }
 
 }  // namespace

@@ -8,6 +8,12 @@
 
 namespace lengthwise::models {
 
+// Returns `parameter` [P, ...] itself if each member's numbers are contiguous, as in views of an
+// arena; else a contiguous copy.
+inline at::Tensor ByMember(const at::Tensor& parameter) {
+  return parameter.select(0, 0).is_contiguous() ? parameter : parameter.contiguous();
+}
+
 // [P, B, n, d] as P times B n rows.
 inline kernels::RowsShape RowsOf(const at::Tensor& features) {
   return {.members = features.size(0),
