@@ -143,7 +143,8 @@ absl::StatusOr<S3Request> S3PutOnce(absl::string_view key, absl::string_view sha
       .key = std::string(key),
       .query = {},
       .headers = {{"if-none-match", "*"},
-                  {"x-amz-checksum-sha256", absl::Base64Escape(absl::HexStringToBytes(sha256))}}};
+                  {"x-amz-checksum-sha256", absl::Base64Escape(absl::HexStringToBytes(sha256))},
+                  {"x-amz-meta-sha256", std::string(sha256)}}};
 }
 
 absl::Status ParseS3Url(absl::string_view url, S3Bucket& bucket) {

@@ -48,8 +48,9 @@ absl::StatusOr<std::string> PresignS3(const S3Bucket& bucket, const S3Credential
                                       absl::Time now);
 
 // The request that stores an object with these bytes. The store must refuse other bytes, because
-// the checksum is signed, and must refuse to replace an object. INVALID_ARGUMENT unless `sha256` is
-// 64 lower-case hexadecimal digits.
+// the checksum is signed, and must refuse to replace an object. It returns the header
+// x-amz-meta-sha256 to HEAD requests; OpenStack Swift does not return x-amz-checksum-sha256.
+// INVALID_ARGUMENT unless `sha256` is 64 lower-case hexadecimal digits.
 absl::StatusOr<S3Request> S3PutOnce(absl::string_view key, absl::string_view sha256);
 
 // "s3://bucket" or "s3://bucket/prefix". INVALID_ARGUMENT for other texts, and for names of buckets

@@ -50,7 +50,8 @@ TEST(S3PresignTest, SignsChecksumAndConditionOfPut) {
   const auto put = S3PutOnce("model", sha256);
   ASSERT_TRUE(put.ok()) << put.status();
   const std::string url = Presigned(kBucket, *put);
-  EXPECT_THAT(url, HasSubstr("SignedHeaders=host%3Bif-none-match%3Bx-amz-checksum-sha256&"));
+  EXPECT_THAT(url, HasSubstr("SignedHeaders=host%3Bif-none-match%3Bx-amz-checksum-sha256%3B"
+                             "x-amz-meta-sha256&"));
   EXPECT_THAT(url, HasSubstr("http://127.0.0.1:16280/models/a/model?"));
 
   const auto other = S3PutOnce("model", std::string(64, 'b'));
