@@ -1,4 +1,4 @@
-"""Where CUDA's compiler is: in $CUDA_HOME/bin, on the PATH, or in /usr/local/cuda/bin, where toolkits put it. @cuda//:nvcc.bzl has NVCC, its path, and HEADERS, the targets of the headers beside it; both are
+"""Finds CUDA's compiler: in $CUDA_HOME/bin, on the PATH, or in /usr/local/cuda/bin, where toolkits put it. @cuda//:nvcc.bzl has NVCC, its path, and HEADERS, the targets of the headers beside it; both are
 empty where there are none."""
 
 _HEADERS = """

@@ -33,7 +33,7 @@ _FORMATS = {
 class Client:
     """A connection to a server, made when the first call is. Thread-safe.
 
-    What is not given comes from the environment ($LENGTHWISE_SERVER, ...) and the command line's configuration file. Calls
+    Missing arguments come from the environment ($LENGTHWISE_SERVER, ...) and the command line's configuration file. Calls
     raise LengthwiseError.
     """
 

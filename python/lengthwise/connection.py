@@ -107,7 +107,7 @@ class Connection:
         release: Callable[[], None] | None = None,
         warn: Callable[[str], None] | None = None,
     ) -> None:
-        """`release` is called once: when the connection is closed or nobody has it any longer.
+        """`release` is called once: when the connection is closed or garbage-collected.
 
         `warn` takes warnings that do not prevent a connection, such as an unknown host of several.
         """

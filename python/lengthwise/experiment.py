@@ -236,8 +236,8 @@ class Experiment:
     def seconds_to_accuracy(self, accuracy: float) -> pandas.DataFrame:
         """One row a trial: "seconds" of training until its mean accuracy on unseen lengths was above `accuracy`, 0 to 1.
 
-        Of the evaluations during training (evaluation.every_steps) and the final one, the first above it; missing where
-        none was. Members of a pack count the pack's seconds each.
+        The first evaluation above it counts, among those during training (evaluation.every_steps) and the final one; missing
+        if there is none. Members of a pack count the pack's seconds each.
         """
         trials = self.trials()
         return frames.seconds_to_accuracy(

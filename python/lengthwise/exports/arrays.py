@@ -12,7 +12,7 @@
   attention_length_N_tokens [tokens] and attention_length_N_positions [tokens]; attention_length_N_sequence_S of further
   sequences of the length, S from 2; attention_input_K likewise, of the K-th of evaluation.attention_inputs
   projection_length_N [depths, sequences, tokens, 2] and projection_length_N_explained_variance [depths, 2]
-What a trial has not recorded is not in its file.
+The file omits measurements that the trial did not record.
 """
 from __future__ import annotations
 
