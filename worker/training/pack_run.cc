@@ -23,7 +23,7 @@ std::string ProgramVersion() {
   return absl::StrCat(platform::kVersion, revision.empty() ? "" : " ", revision);
 }
 
-// Share of the memory that a pack can fill; the rest is lost between its tensors.
+// Share of the memory that a pack can fill; the rest is lost to fragmentation.
 constexpr double kUsableMemory = 0.9;
 
 constexpr char kNotRecorded[] = "not recorded";
@@ -75,7 +75,7 @@ PackRun::End PackRun::Run() {
 }
 
 absl::StatusOr<std::string> PackRun::FetchData(absl::string_view sha256, int64_t bytes) {
-  // In the name of a trial that goes on: the others have the same files.
+  // Requested for a trial that continues; all members have the same files.
   for (const Member& member : members_) {
     if (session_.GetDirective(member.trial) == Directive::kCancelled) continue;
     absl::StatusOr<std::string> path = session_.FetchData(member.trial, sha256, bytes);
@@ -89,9 +89,9 @@ bool PackRun::Build() {
       members_.front().leased->specification(),
       [this](absl::string_view sha256, int64_t bytes) { return FetchData(sha256, bytes); });
   if (!blueprint.ok()) {
-    // A session that ends has no files to give, which is no fault of the trials.
+    // A session that is ending cannot deliver files. The trials must not fail for that.
     if (Listen() != Directive::kContinue) return false;
-    // A file of examples that could not be had now may be had by the next attempt.
+    // Temporary: the next attempt may get the file.
     FailUnfinished(absl::IsInvalidArgument(blueprint.status()) ? v1::Outcome::FAILED_PERMANENTLY
                                                                : v1::Outcome::FAILED_TEMPORARILY,
                    blueprint.status().message());
@@ -147,14 +147,14 @@ void PackRun::Resume(int64_t index) {
   };
   const absl::StatusOr<std::string> bytes = session_.FetchCheckpoint(resumed.trial);
   if (!bytes.ok()) {
-    // A session that ends has no bytes to give, which is no fault of the trial: training will hear
-    // of it at once.
+    // A session that is ending cannot deliver the bytes. The trial must not fail for that: training
+    // learns of the end at once.
     if (session_.GetDirective(resumed.trial) != Directive::kContinue) return;
     return fail(v1::Outcome::FAILED_TEMPORARILY, bytes.status().message());
   }
   auto header = model_->Load(index, *bytes, resumed.fingerprint);
   if (absl::IsFailedPrecondition(header.status())) {
-    // Before evaluations could be made again, the whole specification was in the fingerprint.
+    // Releases without re-evaluation put the whole specification into the fingerprint.
     header = model_->Load(index, *bytes, Digest(resumed.leased->specification()));
   }
   if (absl::IsFailedPrecondition(header.status())) {
@@ -176,7 +176,7 @@ void PackRun::Resume(int64_t index) {
   const bool recorded = !resumed.earlier_kernels.empty();
   if ((recorded || !kernel_choice_.empty()) && header->step > 0 &&
       (!recorded || resumed.earlier_kernels.back().last_step < header->step)) {
-    // A CPU made them, or a release that did not record kernels.
+    // Written on a CPU, or by a release that did not record kernels.
     resumed.earlier_kernels.push_back({header->step, kNotRecorded});
   }
   if (!header->has_optimizer_state && !HasEndedTraining(resumed)) {
@@ -184,7 +184,7 @@ void PackRun::Resume(int64_t index) {
                 "it is without the optimizer's state, and training has not ended");
   }
   if (header->program_version != ProgramVersion()) {
-    // A build computes the same numbers on every run, two builds need not.
+    // One build gives the same bits on every run; two builds may differ.
     resumed.reporter.Log(
         resumed.step, v1::LogLine::WARNING,
         absl::StrCat("goes on from a checkpoint of step ", header->step,
@@ -241,8 +241,8 @@ std::vector<int64_t> PackRun::InTraining() const {
 Directive PackRun::Train() {
   rate_ = StepRate(Clock::now());
   checkpoint_time_ = Clock::now();
-  // On a GPU, a step whose measurements are read once the next one has started, so that the device
-  // does not wait for the host.
+  // On a GPU, the previous step. Its measurements are read once the next step has started, so that
+  // the device does not wait for the host.
   std::optional<StartedStep> unread;
   while (true) {
     const Directive directive = Listen();
@@ -293,7 +293,7 @@ bool PackRun::CanRunAhead(const StartedStep& started) const {
   const int64_t step = started.step;
   const v1::Training& training = blueprint_.training;
   if (!model_->OverlapsSteps() || step == training.steps()) return false;
-  // The step's duration, which may end training, is known when it is finished.
+  // The step's duration, which may end training, is known only after it has finished.
   if (training.stop_after_seconds() > 0) return false;
   if (IsEvaluationDue(step) || IsCheckpointDue(step)) return false;
   return std::none_of(started.members.begin(), started.members.end(), [&](int64_t index) {
@@ -304,7 +304,7 @@ bool PackRun::CanRunAhead(const StartedStep& started) const {
 void PackRun::ReadMeasurements(const StartedStep& started) {
   const std::vector<StepMeasurement> measurements = model_->FinishStep();
   const auto now = Clock::now();
-  // The device begins a step when it has finished the previous one.
+  // The device starts a step after finishing the previous one.
   const double seconds =
       std::chrono::duration<double>(now - std::max(started.start, read_time_)).count();
   read_time_ = now;
@@ -314,7 +314,7 @@ void PackRun::ReadMeasurements(const StartedStep& started) {
                       .data_wait_seconds = started.data_wait_seconds});
   for (size_t i = 0; i < started.members.size(); ++i) {
     Member& trained = member(started.members[i]);
-    // Cancelled since, or its previous loss was not finite.
+    // The member was cancelled in the meantime, or its previous loss was not finite.
     if (trained.finished) continue;
     TakeMeasurement(trained, started.step, measurements[i], seconds);
   }
@@ -384,7 +384,7 @@ void PackRun::StopAtAccuracy(Member& member, const v1::LengthAccuracies& accurac
   if (HasEndedTraining(member)) return;
   member.stop_reason =
       ReachedAccuracy(blueprint_.training, blueprint_.evaluation.seen_up_to(), accuracies);
-  // The last step has a point, which comes before the evaluation.
+  // The last step has a point of the loss curve, which precedes the evaluation.
   if (!member.stop_reason.empty() &&
       !IsDue(member.step, blueprint_.training.report_every_steps())) {
     AddPoint(member);
@@ -464,7 +464,7 @@ Directive PackRun::EvaluateFinally(MemberRange range) {
         reported = Clock::now();
         ReportEvaluation(range, done, SecondsSince(start) * (1 - share) / share);
       });
-  // Stopped by the session, or because all were cancelled.
+  // Stopped by the session, or all members were cancelled.
   if (!results.has_value()) return directive;
   const double seconds = SecondsSince(start);
   session_.CountEvaluation(seconds);
@@ -489,7 +489,7 @@ void PackRun::Conclude(int64_t index, PackEvaluation::Final result) {
         absl::StrCat("in the evaluation after the last step, at length ", accuracies.lengths(i)));
     return;
   }
-  // Not of what is sent: the server sets it on every evaluation that it records.
+  // Not sent: the server sets this field on every evaluation that it records.
   v1::LengthAccuracies means = accuracies;
   SetMeanAccuracies(blueprint_.evaluation.seen_up_to(), means);
   v1::Outcome outcome;
@@ -502,7 +502,7 @@ void PackRun::Conclude(int64_t index, PackEvaluation::Final result) {
 
 bool PackRun::NeedsOptimizerState(const Member& member) const {
   if (!HasEndedTraining(member)) return true;
-  // Evaluation, which remains, reads the parameters alone.
+  // The remaining evaluation reads only the parameters.
   const std::string& keep = member.leased->specification().keep();
   return keep != "weights" && keep != "nothing";
 }
@@ -589,7 +589,7 @@ void PackRun::Fail(Member& member, v1::Outcome::Kind kind, absl::string_view rea
 }
 
 void PackRun::FailDiverged(Member& member, double loss, absl::string_view where) {
-  // A nan has a sign, which says nothing.
+  // The sign of a NaN has no meaning.
   const std::string value = std::isnan(loss) ? "nan" : absl::StrCat(loss);
   Fail(member, v1::Outcome::FAILED_PERMANENTLY,
        absl::StrCat("the loss was ", value, " ", where, "; a lower learning rate may help"));
@@ -620,12 +620,12 @@ void PackRun::ReportTraining() {
     if (HasEndedTraining(member)) return TrainingLeft{};
     return EstimateTrainingLeft(blueprint_.training, member.step, member.time.seconds(), rate);
   };
-  // Evaluation waits for the member that trains longest.
+  // Evaluation starts when the member that trains longest has finished.
   double training_seconds = 0;
   for (const int64_t index : unfinished) {
     training_seconds = std::max(training_seconds, left(member(index)).seconds);
   }
-  // Members are evaluated one after another, or together in about that time.
+  // Members are evaluated one after another; evaluating them together takes about as long.
   const double evaluation_seconds =
       EvaluationWork(blueprint_) * static_cast<double>(unfinished.size()) / work_per_second_;
   for (const int64_t index : unfinished) {
@@ -649,7 +649,7 @@ void PackRun::ReportCapacity() {
   if (memory.peak <= 0) return;
   const double each = static_cast<double>(memory.peak) / static_cast<double>(members_.size());
   const double fit = kUsableMemory * static_cast<double>(memory.usable) / each;
-  // This pack fits, whatever the estimate says.
+  // This pack did fit, whatever the estimate is.
   session_.ReportCapacity(
       std::max(static_cast<int64_t>(members_.size()), static_cast<int64_t>(fit)));
 }

@@ -33,7 +33,7 @@ class LeaseRunner : public PackRunner {
       : device_(std::move(device)),
         max_pack_size_(max_pack_size),
         kernels_(device_, {.mode = kernels}) {
-    // A single thread waits for no other.
+    // A single thread never waits for others.
     if (device_.threads > 1) monitor_.emplace(device_.threads, LogSharing);
   }
 
@@ -62,13 +62,13 @@ class LeaseRunner : public PackRunner {
                                  PackSession& session) {
     training::PackRun run(lease, trials, device_, session,
                           monitor_.has_value() ? &*monitor_ : nullptr, &kernels_);
-    // The one place where exceptions end, LibTorch's and those of memory. A smaller pack, another
-    // worker, or a later attempt may do better: what is wrong with the trial itself was found
-    // without them.
+    // The only place that catches exceptions: LibTorch's, and those of memory. All count as
+    // temporary, because mistakes in the trial itself were found before without exceptions: a
+    // smaller pack, another worker or a later attempt may succeed.
     try {
       return run.Run();
     } catch (const std::exception& e) {
-      // All of it into the trials' logs, for whoever looks for the cause.
+      // The trials' logs get the full text, to find the cause.
       run.LogToUnfinished(v1::LogLine::ERROR, e.what());
       run.FailUnfinished(
           training::IsOutOfMemory(e) ? v1::Outcome::OUT_OF_MEMORY : v1::Outcome::FAILED_TEMPORARILY,
