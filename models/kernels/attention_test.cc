@@ -161,7 +161,7 @@ TEST(AttentionPackTest, NoMemberSeesAnotherThatIsNotANumber) {
 }
 
 // So that a training that diverges is seen.
-TEST(AttentionNumbersTest, WhatIsNotANumberReachesEveryQueryThatSeesIt) {
+TEST(AttentionNumbersTest, NanReachesEveryQueryThatSeesIt) {
   const int64_t n = 19, d = 8, key = 5;
   for (const bool causal : {false, true}) {
     SCOPED_TRACE(causal ? "causal" : "all see all");

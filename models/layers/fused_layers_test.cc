@@ -78,7 +78,7 @@ TEST(FeedForwardTest, AgreesWithPlainOperatorsInDouble) {
 }
 
 // ReLU must not turn NaN in hidden units into 0.
-TEST(FeedForwardTest, WhatIsNotANumberStaysSo) {
+TEST(FeedForwardTest, NanStaysNan) {
   Tensors inputs = FeedForwardInputs(1, 16);
   inputs[2] = at::full_like(inputs[2], std::nan(""));  // up_bias
   const Tensors results = Differentiate(inputs, at::kFloat, FusedFeedForward);
