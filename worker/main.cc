@@ -80,7 +80,7 @@ std::string HostName() {
   return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
-// "auto" as what was found.
+// The device's name in a worker id; "auto" becomes the device found.
 std::string DeviceInId(const std::string& device, const PackRunner& runner) {
   if (device != "auto") return device;
   return runner.provenance().device() == "cpu" ? "cpu" : "cuda0";
@@ -103,8 +103,8 @@ Measurements::ReadGpu GpuReader(const std::string& device, const PackRunner& run
 }
 
 // Lines for --version: LibTorch's version; whether CUDA kernels were built; the GPU that --device
-// auto takes. Where there is a GPU that LibTorch, or this build's kernels, cannot use, "warning: "
-// and why, and what to do behind the last "; ".
+// auto takes. For a GPU that LibTorch or this build's kernels cannot use, a warning with
+// the reason and, after the last "; ", the remedy.
 std::string DescribeLibTorch() {
   const absl::StatusOr<training::Device> best = training::OpenDevice("auto", 1);
   if (!best.ok()) return absl::StrCat("warning: ", best.status().message());

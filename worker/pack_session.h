@@ -65,8 +65,8 @@ class PackSession {
     double data_wait_seconds = 0;
   };
   virtual void CountStep(const StepTime& step) {}
-  // A pack of the lease's shape with more than `trials` trials would not fit the device's memory,
-  // by what this pack needs. At least 1.
+  // Judging by this pack's use of memory, a pack of the lease's shape with more than `trials`
+  // trials would not fit the device. At least 1.
   virtual void ReportCapacity(int64_t trials) {}
   virtual void CountEvaluation(double seconds) {}
   // `seconds`: from the request for the checkpoint until the session holds its bytes.
@@ -95,8 +95,8 @@ struct PackRunnerOptions {
   // Threads of CPU kernels. 0 means one per usable CPU. Results do not depend on it.
   int32_t threads = 0;
   // Largest number of trials in a pack. 0 means 30 on CUDA and 1 on a CPU, where packing gains
-  // nothing. Packs of a shape are smaller where memory holds fewer: the session remembers what
-  // ReportCapacity and outcomes without memory say.
+  // nothing. Packs of a shape are smaller if memory holds fewer: the session remembers
+  // ReportCapacity and outcomes that ran out of memory.
   int32_t max_pack_size = 0;
   // "auto", "fused" or "plain": selects this program's fused kernels or LibTorch's operations on a
   // CUDA device (training/pack_kernels.h).

@@ -65,7 +65,7 @@ at::Tensor GradientOf(const at::Tensor& tensor, at::IntArrayRef shape) {
   return at::empty(shape, tensor.options());
 }
 
-// A function among what a backward pass finds.
+// A function saved for the backward pass.
 struct Remake : torch::CustomClassHolder {
   explicit Remake(std::function<at::Tensor()> given) : make(std::move(given)) {}
   const std::function<at::Tensor()> make;

@@ -1,7 +1,7 @@
-// Scaled dot-product attention, forward and backward, in one pass over a CPU's caches: what is [n,
-// n] for each sequence and head lives a few rows at a time and is computed again in the backward
-// pass (Dao et al. 2022, FlashAttention, section 3.1; here rows are short enough for whole
-// soft-maxes). No LibTorch: memory comes from the caller.
+// Scaled dot-product attention, forward and backward, in one pass over a CPU's caches: of the [n,
+// n] tensors of each sequence and head, only a few rows exist at a time, and the backward pass
+// recomputes them (Dao et al. 2022, FlashAttention, section 3.1; here rows are short enough for
+// whole softmaxes). No LibTorch: memory comes from the caller.
 //
 //   logits[i, j] = scale ((q_i + u) . k_j + (q_i + w) . R_ij) + A_ij,    scale = 1 / sqrt(dh)
 //   output_i = sum_j softmax_j(logits[i, :]) v_j
@@ -74,7 +74,7 @@ struct AttentionTerms {
   int64_t first_query = 0;
 };
 
-// T is what queries, keys and values are of: float here, also bfloat16 on a GPU
+// T is the type of queries, keys and values: float here, also bfloat16 on a GPU
 // (attention_cuda.h). Terms are float32.
 template <typename T>
 struct AttentionInputsOf {

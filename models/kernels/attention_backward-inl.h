@@ -1,4 +1,4 @@
-// The backward kernels of attention_cuda.h for what each sequence has of its own: the gradients of
+// The backward kernels of attention_cuda.h for gradients of each sequence: of
 // queries (and, from them, of u and w), keys and values. With probabilities p, the output's
 // gradient do and the logits' gradients dl:
 //
@@ -122,7 +122,7 @@ LENGTHWISE_KERNEL void QueryKernel(BackwardCall<T> call, TokenTiles tiles) {
   float gradient[Head::kWidth];
   LENGTHWISE_UNROLL
   for (int c = 0; c < Head::kWidth; ++c) {
-    // Also of what SumOverTokens adds.
+    // Scaled before SumOverTokens adds them, too.
     by_content[c] = place.used ? call.scale * by_content[c] : 0.0F;
     by_position[c] = place.used ? call.scale * by_position[c] : 0.0F;
     gradient[c] = by_content[c] + by_position[c];

@@ -402,7 +402,7 @@ class Backward {
     }
   }
 
-  // From sums to the unit's part of dR: of the selected panel, or of all that there is.
+  // Copies sums to the unit's part of dR, for the selected panel or for all queries.
   void StoreRelative(int64_t i, int64_t queries, bool add) {
     const int64_t n = shape_.queries, m = shape_.keys;
     for (int64_t c = 0; c < shape_.head_size; ++c) {

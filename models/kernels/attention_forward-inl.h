@@ -20,8 +20,8 @@ struct ForwardCall {
   float scale;
 };
 
-// The keys that a block goes through, tile by tile, in shared memory: what the forward and the
-// backward pass of a query have in common.
+// Tiles of keys in shared memory, through which a block iterates. Common to the forward and the
+// backward pass of a query.
 template <typename T, typename Head, bool kRelative>
 class KeyTiles {
  public:

@@ -44,8 +44,8 @@ LENGTHWISE_DEVICE Walk WalkOfThread(int size) {
   return Walk(simt::Thread(), simt::Threads(), size);
 }
 
-// Vectors of one head of sequences that follow each other, and what they are turned by and added to
-// before they meet others.
+// Vectors of one head, for consecutive sequences, with the rotation and the bias that are applied
+// before products.
 template <typename T>
 struct HeadSource {
   const T* data = nullptr;
@@ -249,7 +249,7 @@ struct TokenPlace {
     const int slot = simt::Thread() / Head::kLanes;
     feature = simt::Thread() % Head::kLanes * Head::kWidth;
     used = slot < sequences * tiles.own && slot % tiles.own < count;
-    // Threads without a token do what the first does, and write nothing.
+    // Threads without a token repeat the first one's work without writing.
     g = used ? slot / tiles.own : 0;
     own = used ? slot % tiles.own : 0;
   }

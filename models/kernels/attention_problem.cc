@@ -50,7 +50,7 @@ void ExpectClose(const std::vector<float>& actual, const std::vector<double>& ex
   for (size_t i = 0; i < expected.size(); ++i) {
     largest = std::max(largest, std::abs(expected[i]));
     const double error = std::abs(actual[i] - expected[i]);
-    // Also for what is not a number.
+    // Also true if the error is NaN.
     if (!(error <= worst)) worst = error;
   }
   EXPECT_LE(worst, tolerance * largest) << name;

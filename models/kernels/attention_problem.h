@@ -1,6 +1,5 @@
-// Random attention problems, and whether what a kernel made of one agrees with the formula in
-// double precision. For the tests of all kernels that are attention (attention.h,
-// attention_cuda.h).
+// Random attention problems, and the comparison of a kernel's results with the formula in double
+// precision. For tests of all attention kernels (attention.h, attention_cuda.h).
 #ifndef LENGTHWISE_MODELS_KERNELS_ATTENTION_PROBLEM_H_
 #define LENGTHWISE_MODELS_KERNELS_ATTENTION_PROBLEM_H_
 
@@ -89,8 +88,8 @@ struct Results {
   std::vector<T> output, qkv, additive, relative, content_bias, position_bias;
 };
 
-// Member `p` of a pack, alone, and what the pack's results have of it. Its additive term is not
-// shared.
+// Member `p` of a pack as a problem of its own, and its part of the pack's results. Its additive
+// term is not shared.
 Problem MemberOf(const Problem& pack, int64_t p);
 Results<float> MemberOf(const Results<float>& together, const Problem& pack, int64_t p);
 

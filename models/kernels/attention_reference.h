@@ -1,5 +1,5 @@
-// Attention as its formula says (attention.h), in double precision and loops: what the kernels are
-// compared with. For tests.
+// Reference implementation of attention's formula (attention.h), in double precision and plain
+// loops. For tests of kernels.
 #ifndef LENGTHWISE_MODELS_KERNELS_ATTENTION_REFERENCE_H_
 #define LENGTHWISE_MODELS_KERNELS_ATTENTION_REFERENCE_H_
 
@@ -29,7 +29,7 @@ struct ReferenceHead {
   }
 };
 
-// The output, and gradients with the shapes of what they are gradients of.
+// The output, and gradients in the shapes of their inputs.
 struct ReferenceResult {
   std::vector<double> output;
   std::vector<double> q, k, v, additive, relative, content_bias, position_bias;

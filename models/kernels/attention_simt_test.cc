@@ -148,8 +148,8 @@ TEST(AttentionSimtCausalTest, AQuerySeesNoKeyBehindItself) {
   }
 }
 
-// Products and sums are of float32, so what bfloat16 costs is the rounding of what is stored: 2^-9
-// of each output and gradient, and what the outputs' rounding does to do . o.
+// Products and sums are in float32, so bfloat16 only rounds stored values: by 2^-9 of each output
+// and gradient, and through the rounded outputs in do . o.
 TEST(AttentionSimtBFloat16Test, IsAsNearToTheFormulaAsItsRoundedOutputs) {
   for (const int64_t n : {1, 2, 7, 80, 81}) {
     for (const int64_t head_size : {8, 16, 64}) {

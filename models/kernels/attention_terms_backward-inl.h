@@ -1,5 +1,5 @@
-// The backward kernels of attention_cuda.h for what the sequences of a batch share: the gradients
-// of A and R,
+// The backward kernels of attention_cuda.h for terms that the sequences of a batch share: the
+// gradients of A and R,
 //
 //   dA_ij = sum_b dl_bij,   dR_ij = scale sum_b dl_bij (q_bi + w)
 //

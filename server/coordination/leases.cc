@@ -149,7 +149,8 @@ absl::StatusOr<Leases::Found> Leases::CheckCheckpoint(int64_t key) {
       break;
     }
     if (!IsLost(status)) {
-      // To go back would delete what was measured since, of a checkpoint that may be whole.
+      // Resuming from an older checkpoint would delete later measurements, although this one may be
+      // intact.
       ledger_.scheduler().Postpone(
           key, ledger_.Now() + kReadAgain,
           absl::StrCat("the checkpoint of step ", record.step, " cannot be read now (",

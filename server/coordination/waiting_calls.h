@@ -1,5 +1,5 @@
 // Calls of workers that the command loop answers later: when there is something to tell, or at
-// their deadlines. What AcquireLease and Heartbeat share.
+// their deadlines. Shared by AcquireLease and Heartbeat.
 #ifndef LENGTHWISE_SERVER_COORDINATION_WAITING_CALLS_H_
 #define LENGTHWISE_SERVER_COORDINATION_WAITING_CALLS_H_
 
@@ -84,8 +84,9 @@ class WaitingCalls {
     Count();
   }
 
-  // After the transaction, one of the two. When the commit failed, those that were answered are
-  // told, and those that were added since the last commit are forgotten: their command tells them.
+  // Call one of the two after each transaction. If the commit failed, calls that were answered get
+  // the failure instead. Calls that were added since the last commit are dropped, because their
+  // command answers them.
   void Committed() {
     answered_.clear();
     first_uncommitted_ = next_id_;

@@ -86,7 +86,7 @@ TEST_F(WaitingCallsTest, NewerCallOfAWorkerSupersedes) {
   EXPECT_EQ(calls_.size(), 1);
 }
 
-// Their commands tell those that were added in the failed transaction.
+// Calls that were added in the failed transaction are answered by their commands.
 TEST_F(WaitingCallsTest, FailedCommitTellsTheAnsweredAndForgetsTheNew) {
   Add("waits", 20);
   Add("answered", 20);

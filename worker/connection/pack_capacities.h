@@ -18,11 +18,11 @@ namespace lengthwise::worker {
 class PackCapacities {
  public:
   // Records that a pack of `trials` trials of this shape (Lease.shape) did not fit. The capacity
-  // becomes half as many, which is what the server tries next. A single trial that does not fit
+  // becomes half as many, the size that the server tries next. A single trial that does not fit
   // sets no capacity.
   void DidNotFit(absl::string_view shape, int64_t trials);
-  // Records that no more than `trials` trials of this shape would fit, by the memory that a pack
-  // needs. Capacities only fall: a pack shows its need when it has reached its longest sequences.
+  // Records that at most `trials` trials of this shape would fit, judging by a pack's use of
+  // memory. Capacities only fall: a pack shows its need when it has reached its longest sequences.
   void Measured(absl::string_view shape, int64_t trials);
 
   // Adds the capacities not reported yet, or not since ForgetTold.

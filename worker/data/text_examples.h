@@ -88,7 +88,7 @@ class TextExamples : public ExampleSource {
   // Returns the passes of a step (from 1), packed by tasks::PackTrainingBatch or PackEpochBatch.
   // Each example is a piece of its own or, if tokens attend across examples, each packed sequence
   // is one. Positions restart with every example or run through the sequence, as the packing says,
-  // whatever attends.
+  // independently of attention.
   std::vector<TextPass> TrainingPasses(uint64_t data_seed, int64_t step) const;
 
   // Returns question `number` of size `n` in evaluations with this seed.

@@ -19,7 +19,7 @@ namespace lengthwise::worker::training {
 struct DeviceMemory {
   // Most that this process used at once since the last reset.
   int64_t peak = 0;
-  // All that it could use: what it holds, and what is free.
+  // Memory that this process could use: its own, and the free part.
   int64_t usable = 0;
 };
 

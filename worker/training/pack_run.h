@@ -28,14 +28,17 @@
 namespace lengthwise::worker::training {
 
 // Trials with one PackKey, trained in lockstep. A member that was resumed from a later step than
-// the others sits out the steps that it has done, and one that reached a stop target the steps
-// that it does without; all are evaluated when the last has ended training. After a step come, in
-// this order: its point of the loss curve, its evaluation, its checkpoint; so what belongs to steps
-// up to a checkpoint's is before it in the log, and a resumed run repeats exactly what an
-// undisturbed one does after it. The checkpoint of a step at which training ended early says so.
-// A pack that drains does not finish an evaluation, which may take minutes: its checkpoint says
-// that the evaluation of its step is due, and the resumed run begins with it (CanLeaveEvaluation
-// says when it does finish it).
+// the others skips the steps that it has done, and a member that reached its stop target skips the
+// rest. All are evaluated once the last has ended training.
+//
+// Each step emits, in this order: its point of the loss curve, its evaluation, its checkpoint. So
+// everything up to a checkpoint's step precedes the checkpoint in the log, and a resumed run
+// repeats exactly what an undisturbed run emits after it. The checkpoint records whether training
+// ended early at its step.
+//
+// A pack that drains interrupts an evaluation, which may take minutes. The checkpoint records that
+// the evaluation is due, and the resumed run begins with it. CanLeaveEvaluation names the
+// exception.
 //
 // Trials that only evaluate go from their checkpoints straight to the evaluation.
 //
@@ -79,7 +82,7 @@ class PackRun {
     int64_t checkpoint_step = 0;
     // The evaluation of this step, during training, is still to be made.
     bool evaluation_due = false;
-    // Why training ended before the last step; empty where it goes on.
+    // Reason why training ended before the last step; empty while it continues.
     std::string stop_reason;
     // Kernels of the steps that earlier attempts made.
     std::vector<checkpoints::KernelSteps> earlier_kernels;
@@ -131,15 +134,16 @@ class PackRun {
                        double seconds);
   void AddPoint(Member& member);
   void StopAtAccuracy(Member& member, const v1::LengthAccuracies& accuracies);
-  // A drain waits for the evaluation of a step that may turn out to be the last: its point, which
-  // then belongs to the history, is of what was measured in the step, and no checkpoint has that.
+  // Returns true if a drain may interrupt the evaluation of `step`. It must finish one that may end
+  // training: the step's point then belongs to the history, and its measurements are in no
+  // checkpoint.
   bool CanLeaveEvaluation(int64_t step) const;
   // Makes the evaluations that a run before this one left.
   PackSession::Directive EvaluateDue();
   PackSession::Directive EvaluateInterval(int64_t step, const std::vector<int64_t>& members);
   PackSession::Directive EvaluateFinally(MemberRange range);
-  // Asks the session, sets `directive`, and says whether the range's evaluation is to go on: no
-  // when all its members were cancelled, either.
+  // Asks the session and sets `directive`. Returns true if the range's evaluation continues; false
+  // also if all its members were cancelled.
   bool IsWanted(MemberRange range, PackSession::Directive& directive);
   void Conclude(int64_t index, PackEvaluation::Final result);
   // Checkpoints each unfinished member of `members`, which completed `step`, if a checkpoint is due
