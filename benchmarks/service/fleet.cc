@@ -133,7 +133,7 @@ class HeartbeatLoad {
       : server_(server), workers_(workers), interval_(interval), wait_(wait) {}
 
   // Measures for `seconds` after a warm-up. Cancels `cancellations` trials, spread evenly over this
-  // time.
+  // time, and then waits until every worker was told, for at most kLongestTelling.
   Result Run(int seconds, int cancellations) {
     // Spread the first heartbeats evenly over the time for which answers are held, as if the
     // workers had registered one after another.
@@ -154,6 +154,7 @@ class HeartbeatLoad {
     {
       platform::MutexLock lock(mutex_);
       result_ = &result;
+      measuring_ = true;
     }
     const double cpu = server_.CpuSeconds();
     const absl::Time start = absl::Now();
@@ -162,6 +163,13 @@ class HeartbeatLoad {
     const double took = absl::ToDoubleSeconds(absl::Now() - start);
     const double cpu_seconds = server_.CpuSeconds() - cpu;
     result.resident_bytes = server_.ResidentBytes();
+    {
+      platform::MutexLock lock(mutex_);
+      measuring_ = false;
+    }
+    // The last trials were cancelled just now: on a slow machine their workers are told later.
+    const absl::Time told_by = absl::Now() + kLongestTelling;
+    while (Told() < cancellations && absl::Now() < told_by) absl::SleepFor(absl::Milliseconds(10));
     {
       platform::MutexLock lock(mutex_);
       result_ = nullptr;
@@ -180,13 +188,20 @@ class HeartbeatLoad {
     platform::MutexLock lock(mutex_);
     result.heartbeats_per_second = static_cast<double>(answered_) / took;
     result.server_cores = cpu_seconds / took;
-    result.client_lag = absl::FDivDuration(lag_, (absl::Now() - start) * workers_.size());
+    result.client_lag = absl::FDivDuration(lag_, absl::Seconds(took) * workers_.size());
     return result;
   }
 
  private:
   // Even when workers wait, one in this many does not, to measure the latency of heartbeats.
   static constexpr size_t kOfThemOneDoesNotWait = 100;
+  static constexpr absl::Duration kLongestTelling = absl::Seconds(10);
+
+  // Number of cancellations of which the workers were told.
+  int Told() {
+    platform::MutexLock lock(mutex_);
+    return static_cast<int>(result_->cancellations.size());
+  }
 
   void Send() {
     while (true) {
@@ -223,10 +238,12 @@ class HeartbeatLoad {
     platform::MutexLock lock(mutex_);
     if (over_) return;
     if (!status.ok()) ++failures_;
-    if (result_ != nullptr) {
+    if (measuring_) {
       ++answered_;
       lag_ += worker.sent - worker.due;
       if (!worker.waits) result_->latencies.push_back(absl::ToDoubleSeconds(now - worker.sent));
+    }
+    if (result_ != nullptr) {
       if (worker.response.leases_size() > 0 &&
           worker.response.leases(0).cancelled_trials_size() > 0) {
         result_->cancellations.push_back(absl::ToDoubleSeconds(now - worker.cancelled));
@@ -264,7 +281,8 @@ class HeartbeatLoad {
   platform::Mutex mutex_;
   using Due = std::pair<absl::Time, FleetWorker*>;
   std::priority_queue<Due, std::vector<Due>, std::greater<>> due_ ABSL_GUARDED_BY(mutex_);
-  Result* result_ ABSL_GUARDED_BY(mutex_) = nullptr;  // null: not measuring
+  Result* result_ ABSL_GUARDED_BY(mutex_) = nullptr;  // null before and after the measurement
+  bool measuring_ ABSL_GUARDED_BY(mutex_) = false;    // heartbeats are counted
   bool over_ ABSL_GUARDED_BY(mutex_) = false;
   int64_t answered_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Duration lag_ ABSL_GUARDED_BY(mutex_);
