@@ -11,6 +11,7 @@ _PACKAGES = {
     "highway": "libhwy",
     "prometheus": "prometheus-cpp-pull",
     "protobuf": "protobuf",
+    "pugixml": "pugixml",
     "sqlite3": "sqlite3",
     "ssl": "libssl libcrypto",
     "tcmalloc": "libtcmalloc_minimal",
@@ -23,7 +24,7 @@ _MORE = {
 }
 
 # Headers only, in /usr/include: a target to depend on, so that a BUILD file says what is used.
-_HEADER_ONLY = ["cli11", "nlohmann_json", "random123"]
+_HEADER_ONLY = ["cli11", "curl_headers", "nlohmann_json", "random123"]
 
 def _system_libraries_impl(ctx):
     lines = ['package(default_visibility = ["//visibility:public"])']
