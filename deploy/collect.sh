@@ -44,6 +44,8 @@ for library in "${files[@]}"; do
   fi
 done
 [ -z "$cuda" ] || install -m 644 "$cuda" "$libraries/"
+# Loaded where checkpoints are in an object store.
+mapfile -t -O ${#packages[@]} packages < <(dpkg-query --search '*/libcurl.so.4' | sed 's/:.*//' | sort -u)
 # The programs take no relative one, either.
 case ${XDG_CACHE_HOME:-} in /*) ;; *) unset XDG_CACHE_HOME ;; esac
 environment=${XDG_CACHE_HOME:-${HOME:-}/.cache}/lengthwise/python

@@ -1,5 +1,7 @@
 #include "server/flags.h"
 
+#include <cstdlib>
+
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
@@ -122,9 +124,18 @@ std::variant<Flags, int> ParseFlags(int argc, const char* const* argv) {
       ->type_name("DIR")
       ->capture_default_str();
   app.add_option("--artifacts", flags.core.artifacts,
-                 "Directory of the checkpoints, for example on NFS: an absolute path outside "
-                 "--data_dir. Created if missing [artifacts in --data_dir]")
-      ->type_name("DIR");
+                 "Place of the checkpoints: a directory, for example on NFS, as an absolute path "
+                 "outside --data_dir, created if missing; or an object store, with the credentials "
+                 "in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY [artifacts in --data_dir]")
+      ->type_name("DIR|s3://BUCKET/PREFIX");
+  app.add_option("--s3_endpoint", flags.core.s3.endpoint,
+                 "Address of the object store, also for the workers [Amazon's of --s3_region]")
+      ->type_name("http[s]://HOST[:PORT]")
+      ->envname("AWS_ENDPOINT_URL");
+  app.add_option("--s3_region", flags.core.s3.region, "Region of the object store")
+      ->type_name("REGION")
+      ->envname("AWS_REGION")
+      ->capture_default_str();
   app.add_flag("--take_over_artifacts", flags.core.take_over_artifacts,
                "Make --artifacts this data directory's, although its mark says otherwise. Needed "
                "once, after a restore or a move");
@@ -180,6 +191,14 @@ std::variant<Flags, int> ParseFlags(int argc, const char* const* argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
+  // In the environment and not on the command line, which every user of the machine can read.
+  const auto secret = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string(value == nullptr ? "" : value);
+  };
+  flags.core.s3.credentials = {.access_key_id = secret("AWS_ACCESS_KEY_ID"),
+                               .secret_access_key = secret("AWS_SECRET_ACCESS_KEY"),
+                               .session_token = secret("AWS_SESSION_TOKEN")};
   return flags;
 }
 

@@ -118,7 +118,7 @@ stopped() { echo "$1 was stopped at the time limit: it did not run completely" |
 run_tests() {
   local name=$1 ended=0
   shift
-  bounded bazel test --keep_going --build_event_json_file="$results/$name.json" "$@" || ended=$?
+  bounded tests/object_store/with_store.sh bazel test --keep_going --build_event_json_file="$results/$name.json" "$@" || ended=$?
   case $ended in
     0) return ;;
     124) stopped "$name"; return ;;

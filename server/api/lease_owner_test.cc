@@ -82,6 +82,7 @@ class LeaseOwnerTest : public testing::Test {
             method("Heartbeat", &LeaseOwnerTest::Heartbeat, false),
             method("UploadArtifact", &LeaseOwnerTest::UploadArtifact, false),
             method("DownloadArtifact", &LeaseOwnerTest::DownloadArtifact, false),
+            method("SignTransfer", &LeaseOwnerTest::SignTransfer, false),
             method("StreamEvents", &LeaseOwnerTest::StreamEvents, false),
             // Last, because it ends the lease.
             method("ReleaseLease", &LeaseOwnerTest::ReleaseLease, false)};
@@ -150,6 +151,18 @@ class LeaseOwnerTest : public testing::Test {
     const grpc::Status status = reader->Finish();
     EXPECT_EQ(bytes, status.ok() ? kModel : "");
     return Told(status);
+  }
+  std::string SignTransfer(const Shown& shown) {
+    v1::SignTransferRequest request;
+    request.set_lease_id(shown.lease.lease_id());
+    request.set_fencing_token(shown.lease.fencing_token());
+    request.set_trial(shown.lease.trials(0).trial());
+    request.set_sha256(platform::Sha256Hex(kModel));
+    request.set_direction(v1::SignTransferRequest::GET);
+    v1::SignTransferResponse response;
+    const grpc::Status status = stub_->SignTransfer(Context(shown).get(), request, &response);
+    // The owner's call passes the check of the lease; this server has no object store.
+    return status.error_code() == grpc::StatusCode::UNIMPLEMENTED ? "" : Told(status);
   }
   std::string StreamEvents(const Shown& shown) {
     v1::Event event = PointsEvent(shown.lease, 0, 2, 10);

@@ -169,4 +169,22 @@ grpc::ServerWriteReactor<v1::DownloadArtifactResponse>* WorkerService::DownloadA
       });
 }
 
+grpc::ServerUnaryReactor* WorkerService::SignTransfer(grpc::CallbackServerContext* context,
+                                                      const v1::SignTransferRequest* request,
+                                                      v1::SignTransferResponse* response) {
+  return calls_.Serve(
+      Work::kFiles, "lengthwise.v1.WorkerService/SignTransfer", context, request, response,
+      [this](const v1::SignTransferRequest& asked,
+             const Caller& caller) -> absl::StatusOr<v1::SignTransferResponse> {
+        RETURN_IF_ERROR(CheckTrialName("trial", asked.trial()));
+        RETURN_IF_ERROR(CheckSha256("sha256", asked.sha256()));
+        if (asked.direction() != v1::SignTransferRequest::PUT &&
+            asked.direction() != v1::SignTransferRequest::GET) {
+          return InvalidField("direction",
+                              absl::StrCat("is ", asked.direction(), "; accepted: PUT or GET"));
+        }
+        return core_.artifacts().SignTransfer(asked, caller.principal);
+      });
+}
+
 }  // namespace lengthwise::server

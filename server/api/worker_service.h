@@ -38,6 +38,9 @@ class WorkerService final : public v1::WorkerService::CallbackService {
       grpc::CallbackServerContext* context, v1::UploadArtifactResponse* response) override;
   grpc::ServerWriteReactor<v1::DownloadArtifactResponse>* DownloadArtifact(
       grpc::CallbackServerContext* context, const v1::DownloadArtifactRequest* request) override;
+  grpc::ServerUnaryReactor* SignTransfer(grpc::CallbackServerContext* context,
+                                         const v1::SignTransferRequest* request,
+                                         v1::SignTransferResponse* response) override;
 
  private:
   static constexpr int64_t kMaxWorkersOfAPrincipal = 20'000;

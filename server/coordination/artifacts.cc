@@ -1,6 +1,7 @@
 #include "server/coordination/artifacts.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -77,16 +78,19 @@ class Artifacts::CheckedWriter : public ArtifactWriter {
   const std::unique_ptr<ArtifactStore::Writer> writer_;
 };
 
+absl::Status Artifacts::CheckSize(int64_t size_bytes) const {
+  if (size_bytes < 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("size_bytes: got ", size_bytes, ", accepted is 1 or more"));
+  }
+  if (size_bytes <= max_bytes_) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("size_bytes: got ", size_bytes, ", this server accepts up to ", max_bytes_));
+}
+
 absl::StatusOr<std::unique_ptr<ArtifactWriter>> Artifacts::Write(
     const v1::UploadArtifactRequest::Header& header, std::string caller) {
-  if (header.size_bytes() < 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("size_bytes: got ", header.size_bytes(), ", accepted is 1 or more"));
-  }
-  if (header.size_bytes() > max_bytes_) {
-    return absl::ResourceExhaustedError(absl::StrCat("size_bytes: got ", header.size_bytes(),
-                                                     ", this server accepts up to ", max_bytes_));
-  }
+  RETURN_IF_ERROR(CheckSize(header.size_bytes()));
   ASSIGN_OR_RETURN(const TrialPath path,
                    CheckLease(header.trial(), header.lease_id(), header.fencing_token(), caller));
   auto writer =
@@ -190,6 +194,34 @@ absl::StatusOr<std::unique_ptr<ArtifactStore::Reader>> Artifacts::Open(
   auto reader = store_.Open(id);
   if (!reader.ok()) return ForWorker(reader.status());
   return reader;
+}
+
+absl::StatusOr<v1::SignTransferResponse> Artifacts::SignTransfer(
+    const v1::SignTransferRequest& request, absl::string_view caller) {
+  const auto check_lease = [&] {
+    return CheckLease(request.trial(), request.lease_id(), request.fencing_token(), caller);
+  };
+  ASSIGN_OR_RETURN(const TrialPath path, check_lease());
+  const ArtifactId id = {
+      .experiment = path.experiment, .trial = path.trial, .sha256 = request.sha256()};
+  v1::SignTransferResponse response;
+  SignedTransfer transfer;
+  if (request.direction() == v1::SignTransferRequest::GET) {
+    ASSIGN_OR_RETURN(transfer, store_.SignGet(id), ForWorker(_));
+  } else {
+    RETURN_IF_ERROR(CheckSize(request.size_bytes()));
+    ASSIGN_OR_RETURN(std::optional<SignedTransfer> put, store_.SignPut(id, request.size_bytes()));
+    if (!put.has_value()) {
+      // The lease may have ended while the store was asked.
+      RETURN_IF_ERROR(check_lease().status());
+      response.set_stored(true);
+      return response;
+    }
+    transfer = *std::move(put);
+  }
+  response.set_url(std::move(transfer.url));
+  for (auto& [name, value] : transfer.headers) (*response.mutable_headers())[name] = value;
+  return response;
 }
 
 absl::StatusOr<StoredModel> Artifacts::OpenModel(absl::string_view trial_name) {

@@ -66,6 +66,9 @@ class Artifacts {
   // Verifies an artifact of the trial, or a file of examples of its experiment, and opens it.
   absl::StatusOr<std::unique_ptr<ArtifactStore::Reader>> Open(
       const v1::DownloadArtifactRequest& request, absl::string_view caller);
+  // UNIMPLEMENTED unless checkpoints are in an object store.
+  absl::StatusOr<v1::SignTransferResponse> SignTransfer(const v1::SignTransferRequest& request,
+                                                        absl::string_view caller);
   // Verifies the newest checkpoint of a trial and opens it. NOT_FOUND if the trial does not exist
   // or has no stored checkpoint.
   absl::StatusOr<StoredModel> OpenModel(absl::string_view trial);
@@ -84,6 +87,8 @@ class Artifacts {
 
   absl::StatusOr<TrialPath> CheckLease(absl::string_view trial, absl::string_view lease_id,
                                        int64_t token, absl::string_view caller);
+  // INVALID_ARGUMENT or RESOURCE_EXHAUSTED.
+  absl::Status CheckSize(int64_t size_bytes) const;
   absl::Status TakeUpload(const std::string& principal, int64_t bytes);
   // NOT_FOUND if the trial does not exist or has no stored checkpoint.
   absl::StatusOr<NewestModel> FindNewestModel(absl::string_view trial_name);

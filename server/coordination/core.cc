@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "monitoring/histogram.h"
 #include "platform/log.h"
@@ -10,6 +11,8 @@
 #include "platform/status_macros.h"
 #include "server/coordination/retention.h"
 #include "server/storage/backup.h"
+#include "server/storage/directory_artifact_store.h"
+#include "server/storage/s3_artifact_store.h"
 #include "server/storage/shared_store.h"
 #include "server/storage/sqlite_storage.h"
 #include "specification/resolve.h"
@@ -38,21 +41,43 @@ Statistics NoStatistics() {
   return statistics;
 }
 
-// Null without a directory of checkpoints outside the data directory.
-absl::StatusOr<std::unique_ptr<SharedStore>> OpenSharedStore(const CoreOptions& options) {
+bool IsS3(const CoreOptions& options) { return absl::StartsWith(options.artifacts, "s3://"); }
+
+absl::StatusOr<std::unique_ptr<ArtifactStore>> OpenArtifacts(const CoreOptions& options) {
+  const std::string directory = options.data_dir + "/artifacts";
   if (options.artifacts.empty()) {
     if (options.take_over_artifacts) {
       return absl::InvalidArgumentError("--take_over_artifacts needs --artifacts");
     }
     RETURN_IF_ERROR(CheckNeedsNoSharedStore(options.data_dir));
-    return nullptr;
+    return DirectoryArtifactStore::Open(directory);
   }
   ASSIGN_OR_RETURN(const bool has_checkpoints,
                    NamesCheckpoints(absl::StrCat(options.data_dir, "/", kDatabaseFile)));
-  return SharedStore::Open({.directory = options.artifacts,
-                            .data_dir = options.data_dir,
-                            .take_over = options.take_over_artifacts,
-                            .has_checkpoints = has_checkpoints});
+  if (IsS3(options)) {
+    ASSIGN_OR_RETURN(auto client, OpenS3(options.artifacts, options.s3));
+    ASSIGN_OR_RETURN(auto files, DirectoryArtifactStore::Open(directory));
+    return S3ArtifactStore::Open({.data_dir = options.data_dir,
+                                  .take_over = options.take_over_artifacts,
+                                  .has_checkpoints = has_checkpoints},
+                                 std::move(client), std::move(files));
+  }
+  ASSIGN_OR_RETURN(auto shared, SharedStore::Open({.directory = options.artifacts,
+                                                   .data_dir = options.data_dir,
+                                                   .take_over = options.take_over_artifacts,
+                                                   .has_checkpoints = has_checkpoints}));
+  return DirectoryArtifactStore::Open(directory, std::move(shared));
+}
+
+absl::Status Restore(const CoreOptions& options) {
+  CheckpointPlace place;
+  if (IsS3(options)) {
+    ASSIGN_OR_RETURN(auto opened, OpenS3(options.artifacts, options.s3));
+    place = CheckpointsInS3(std::move(opened));
+  } else if (!options.artifacts.empty()) {
+    place = CheckpointsIn(options.artifacts);
+  }
+  return RestoreBackup(options.restore_from, options.data_dir, place);
 }
 
 }  // namespace
@@ -72,7 +97,7 @@ absl::StatusOr<std::unique_ptr<Core>> Core::Open(const CoreOptions& options,
                                                  Dependencies dependencies) {
   // Before the lock, whose file would make the data directory non-empty.
   if (!options.restore_from.empty()) {
-    RETURN_IF_ERROR(RestoreBackup(options.restore_from, options.data_dir, options.artifacts));
+    RETURN_IF_ERROR(Restore(options));
   }
   if (absl::Status status = platform::CreateDirectories(options.data_dir); !status.ok()) {
     return absl::FailedPreconditionError(status.message());
@@ -95,9 +120,7 @@ absl::StatusOr<std::unique_ptr<Core>> Core::Open(const CoreOptions& options,
                    OpenSqliteStorage(options.data_dir + "/lengthwise.db", sqlite_options));
   if (dependencies.wrap_storage) storage = dependencies.wrap_storage(std::move(storage));
   RETURN_IF_ERROR(DeleteUnfinishedBackups(options.data_dir));
-  ASSIGN_OR_RETURN(std::unique_ptr<SharedStore> shared, OpenSharedStore(options));
-  ASSIGN_OR_RETURN(auto artifact_store,
-                   ArtifactStore::Open(options.data_dir + "/artifacts", std::move(shared)));
+  ASSIGN_OR_RETURN(std::unique_ptr<ArtifactStore> artifact_store, OpenArtifacts(options));
   if (options.take_over_artifacts) {
     RETURN_IF_ERROR(LogTrialsWithoutCheckpoint(absl::StrCat(options.data_dir, "/", kDatabaseFile),
                                                *artifact_store));

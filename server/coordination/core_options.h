@@ -6,15 +6,17 @@
 #include <string>
 
 #include "absl/time/time.h"
+#include "server/storage/s3_options.h"
 
 namespace lengthwise::server {
 
 struct CoreOptions {
   // Directory of the database and the artifacts. Created if missing.
   std::string data_dir;
-  // Directory of the checkpoints, on a shared file system (server/storage/shared_store.h). Empty:
-  // "artifacts" in data_dir.
+  // Place of the checkpoints: a directory on a shared file system (server/storage/shared_store.h)
+  // or "s3://bucket/prefix" (server/storage/s3_artifact_store.h). Empty: "artifacts" in data_dir.
   std::string artifacts;
+  S3Options s3;
   // Makes `artifacts` this data directory's, although its mark says otherwise.
   bool take_over_artifacts = false;
   // Directory of a backup to restore into data_dir before opening it; data_dir must be missing or

@@ -8,6 +8,7 @@
 #include "gtest/gtest.h"
 #include "platform/sha256.h"
 #include "platform/status_macros.h"
+#include "server/storage/s3_test_store.h"
 
 namespace lengthwise::server {
 
@@ -118,6 +119,11 @@ TestCoordinator::TestCoordinator(std::string data_dir, int64_t max_database_byte
   options_.data_dir = std::move(data_dir);
   if (std::getenv("LENGTHWISE_TEST_SHARED_PATH") != nullptr) {
     options_.artifacts = options_.data_dir + ".store";
+  } else if (TestsRunOnS3()) {
+    static const std::string& place = *new std::string(NewS3Place());
+    options_.artifacts =
+        absl::StrCat(place, "/", platform::Sha256Hex(options_.data_dir).substr(0, 16));
+    options_.s3 = S3TestStore().value();
   }
 }
 

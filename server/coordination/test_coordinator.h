@@ -114,8 +114,9 @@ class TestCoordinator {
   std::vector<v1::Event> History(absl::string_view experiment);
 
   const std::string& data_dir() const { return options_.data_dir; }
-  // Directory of the checkpoints. Outside the data directory if the environment variable
-  // LENGTHWISE_TEST_SHARED_PATH is set, so that suites run on both kinds of store.
+  // Place of the checkpoints. A directory outside the data directory if the environment variable
+  // LENGTHWISE_TEST_SHARED_PATH is set, an object store with LENGTHWISE_TEST_ON_S3, so that suites
+  // run on all kinds of store.
   std::string artifacts_dir() const {
     return options_.artifacts.empty() ? options_.data_dir + "/artifacts" : options_.artifacts;
   }

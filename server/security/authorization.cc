@@ -64,6 +64,7 @@ constexpr Rule kRules[] = {
     {"lengthwise.v1.WorkerService/StreamEvents", Access::kWork, kRefusals},
     {"lengthwise.v1.WorkerService/UploadArtifact", Access::kWork, kRefusals},
     {"lengthwise.v1.WorkerService/DownloadArtifact", Access::kWork, kRefusals},
+    {"lengthwise.v1.WorkerService/SignTransfer", Access::kWork, kRefusals},
 };
 
 bool Allows(Access access, v1::Role role) {

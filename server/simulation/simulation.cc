@@ -23,7 +23,7 @@ constexpr absl::Duration kLongestEvening = absl::Hours(2);
 
 Simulation::Simulation(const Options& options)
     : options_(options), timeline_(options.seed), network_(timeline_, weather_) {
-  auto artifacts = ArtifactStore::Open(options.directory);
+  auto artifacts = DirectoryArtifactStore::Open(options.directory);
   if (!artifacts.ok()) {
     promise_.Break(std::string(artifacts.status().message()));
     return;

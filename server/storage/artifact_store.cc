@@ -1,38 +1,14 @@
 #include "server/storage/artifact_store.h"
 
-#include <fcntl.h>
-#include <unistd.h>
+#include <cstddef>
 
-#include <algorithm>
-#include <cerrno>
-#include <filesystem>
-#include <limits>
-#include <system_error>
-#include <utility>
-
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
-#include "absl/time/clock.h"
-#include "nlohmann/json.hpp"
-#include "platform/failpoint.h"
-#include "platform/files.h"
 #include "platform/sha256.h"
 #include "platform/status_macros.h"
 #include "server/resource_id.h"
 
 namespace lengthwise::server {
 namespace {
-
-constexpr absl::string_view kSuffix = ".safetensors";
-constexpr absl::string_view kDataSuffix = ".jsonl";
-constexpr absl::string_view kManifestSuffix = ".json";
-
-// Bytes per read of a Reader.
-constexpr size_t kChunkBytes = 1 << 20;
-// Trials per call of DeleteSome.
-constexpr size_t kTrialsAtOnce = 50;
-constexpr int kUploadsAtOnce = 50;
 
 // Maximum length of a file name in bytes.
 constexpr size_t kMaxFileName = 255;
@@ -45,134 +21,10 @@ std::string DirectoryName(absl::string_view id) {
   return absl::StrCat(id.substr(0, kMaxFileName - 1 - hash.size()), "~", hash);
 }
 
-std::string ManifestOf(absl::string_view path) {
-  return absl::StrCat(path.substr(0, path.rfind('.')), kManifestSuffix);
-}
-
-// Records which trial and step the artifact at `path` belongs to.
-absl::Status WriteManifest(const std::string& path, const ArtifactId& id, int64_t size_bytes,
-                           int64_t step) {
-  const nlohmann::json manifest = {
-      {"trial", absl::StrCat("experiments/", id.experiment, "/trials/", id.trial)},
-      {"step", step},
-      {"size_bytes", size_bytes},
-      {"sha256", id.sha256}};
-  return platform::WriteFileAtomically(ManifestOf(path), manifest.dump(2) + "\n");
-}
-
-// True for a directory that is not a symbolic link.
-bool IsOwnDirectory(const std::string& path) {
-  std::error_code error;
-  return std::filesystem::is_directory(std::filesystem::symlink_status(path, error));
-}
-
-// Deletes a directory unless it holds other files. True if it is gone.
-absl::StatusOr<bool> DeleteIfEmpty(const std::string& path) {
-  if (rmdir(path.c_str()) == 0 || errno == ENOENT) return true;
-  if (errno == ENOTEMPTY || errno == EEXIST) return false;
-  return platform::FileError(errno, "delete", path);
-}
-
-// Deletes files of interrupted writers. With `is_shared`, others' files stay, and nothing is
-// reached through symbolic links.
-absl::Status DeleteUnfinished(const std::string& root, bool is_shared) {
-  ASSIGN_OR_RETURN(const auto experiments, platform::ListDirectory(root));
-  for (const std::string& experiment : experiments) {
-    const std::string experiment_path = absl::StrCat(root, "/", experiment);
-    if (is_shared && !IsOwnDirectory(experiment_path)) continue;
-    const auto trials = platform::ListDirectory(experiment_path);
-    if (!trials.ok()) continue;  // not a directory of this store
-    for (const std::string& trial : *trials) {
-      const std::string trial_path = absl::StrCat(experiment_path, "/", trial);
-      if (is_shared && !IsOwnDirectory(trial_path)) continue;
-      const auto files = platform::ListDirectory(trial_path);
-      if (!files.ok()) continue;
-      for (const std::string& file : *files) {
-        if (!absl::EndsWith(file, platform::kTemporarySuffix)) continue;
-        if (is_shared && !IsTemporaryArtifactFile(file)) continue;
-        RETURN_IF_ERROR(platform::DeleteFile(absl::StrCat(trial_path, "/", file)));
-      }
-    }
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
-class ArtifactFileWriter : public ArtifactStore::Writer {
- public:
-  ArtifactFileWriter(ArtifactStore& store, ArtifactId id, std::string path,
-                     std::unique_ptr<platform::AtomicFile> file, int64_t size_bytes, int64_t step)
-      : store_(store),
-        id_(std::move(id)),
-        path_(std::move(path)),
-        file_(std::move(file)),
-        size_bytes_(size_bytes),
-        step_(step) {}
-
-  absl::Status Append(absl::string_view data) override {
-    received_ += static_cast<int64_t>(data.size());
-    if (received_ > size_bytes_) return WrongSize();
-    hash_.Update(data);
-    return file_->Append(data);
-  }
-
-  absl::Status Finish() override {
-    if (received_ != size_bytes_) return WrongSize();
-    const std::string sha256 = hash_.Finish();
-    if (sha256 != id_.sha256) {
-      return absl::DataLossError(absl::StrCat("the artifact's bytes have SHA-256 ", sha256,
-                                              ", but the header announced ", id_.sha256,
-                                              "; send it again"));
-    }
-    if (id_.trial == kDataFiles && IsThere()) return store_.Remember(path_);
-    RETURN_IF_ERROR(store_.CheckMounted(id_.trial));
-    absl::Status status = WriteManifest(path_, id_, size_bytes_, step_);
-    LENGTHWISE_FAILPOINT("artifact.manifest.after");
-    if (status.ok()) status = file_->Commit();
-    LENGTHWISE_FAILPOINT("artifact.commit.after");
-    // Otherwise a later upload would find the file and report it as durable, although its directory
-    // was not synced.
-    if (!status.ok() && id_.trial == kDataFiles) store_.Delete(id_).IgnoreError();
-    if (status.ok()) status = store_.Remember(path_);
-    // If the store was unmounted meanwhile, the file is below its mount point.
-    if (absl::Status mounted = store_.CheckMounted(id_.trial); !mounted.ok()) return mounted;
-    return status;
-  }
-
- private:
-  absl::Status WrongSize() const {
-    return absl::DataLossError(absl::StrCat("the artifact has ", received_,
-                                            " bytes so far, but the header announced ", size_bytes_,
-                                            "; send it again"));
-  }
-
-  // True if these examples are stored already. Experiments share that file, so it is kept; a new
-  // one would be a second copy. Restarts the upload's age.
-  bool IsThere() {
-    if (!store_.Verify(id_, size_bytes_).ok()) return false;
-    std::error_code error;
-    {
-      platform::MutexLock lock(store_.uploads_mutex_);
-      std::filesystem::last_write_time(path_, std::filesystem::file_time_type::clock::now(), error);
-    }
-    // The process that wrote the file may have died before it synced the directory.
-    return !error &&
-           platform::SyncDirectory(std::filesystem::path(path_).parent_path().string()).ok();
-  }
-
-  ArtifactStore& store_;
-  const ArtifactId id_;
-  const std::string path_;
-  const std::unique_ptr<platform::AtomicFile> file_;
-  const int64_t size_bytes_;
-  const int64_t step_;
-  int64_t received_ = 0;
-  platform::Sha256 hash_;
-};
-
 absl::string_view SuffixOf(absl::string_view trial) {
-  return trial == kDataFiles ? kDataSuffix : kSuffix;
+  return trial == kDataFiles ? ".jsonl" : ".safetensors";
 }
 
 bool IsLost(const absl::Status& status) {
@@ -180,25 +32,8 @@ bool IsLost(const absl::Status& status) {
          absl::IsInvalidArgument(status);  // no artifact can have such a name
 }
 
-absl::StatusOr<std::unique_ptr<ArtifactStore>> ArtifactStore::Open(
-    const std::string& directory, std::unique_ptr<SharedStore> shared) {
-  RETURN_IF_ERROR(platform::CreateDirectories(directory));
-  RETURN_IF_ERROR(DeleteUnfinished(directory, /*is_shared=*/false));
-  if (shared != nullptr) {
-    RETURN_IF_ERROR(DeleteUnfinished(shared->directory(), /*is_shared=*/true));
-  }
-  return std::unique_ptr<ArtifactStore>(new ArtifactStore(directory, std::move(shared)));
-}
-
-absl::Status ArtifactStore::UnlessUnmounted(absl::string_view trial,
-                                            const absl::Status& status) const {
-  if (!IsLost(status)) return status;
-  if (absl::Status mounted = CheckMounted(trial); !mounted.ok()) return mounted;
-  return status;
-}
-
-absl::StatusOr<std::string> ArtifactStore::DirectoryOf(const std::string& root,
-                                                       absl::string_view experiment) {
+absl::StatusOr<std::string> ArtifactDirectory(const std::string& root,
+                                              absl::string_view experiment) {
   if (!IsResourceId(experiment)) {
     return absl::InvalidArgumentError(
         absl::StrCat("\"", experiment, "\" cannot name a directory of artifacts"));
@@ -206,10 +41,9 @@ absl::StatusOr<std::string> ArtifactStore::DirectoryOf(const std::string& root,
   return absl::StrCat(root, "/", DirectoryName(experiment));
 }
 
-absl::StatusOr<std::string> ArtifactStore::DirectoryOf(const std::string& root,
-                                                       absl::string_view experiment,
-                                                       absl::string_view trial) {
-  const absl::StatusOr<std::string> above = DirectoryOf(root, experiment);
+absl::StatusOr<std::string> ArtifactDirectory(const std::string& root, absl::string_view experiment,
+                                              absl::string_view trial) {
+  const absl::StatusOr<std::string> above = ArtifactDirectory(root, experiment);
   if (!above.ok() || !IsResourceId(trial)) {
     return absl::InvalidArgumentError(
         absl::StrCat("\"", experiment, "/", trial, "\" cannot name a directory of artifacts"));
@@ -217,320 +51,13 @@ absl::StatusOr<std::string> ArtifactStore::DirectoryOf(const std::string& root,
   return absl::StrCat(*above, "/", DirectoryName(trial));
 }
 
-absl::StatusOr<std::string> ArtifactStore::PathOf(const ArtifactId& id) const {
-  return PathIn(RootOf(id.trial), id);
-}
-
-absl::StatusOr<std::string> ArtifactStore::PathIn(const std::string& root, const ArtifactId& id) {
+absl::StatusOr<std::string> ArtifactPath(const std::string& root, const ArtifactId& id) {
   if (!platform::IsSha256Hex(id.sha256)) {
     return absl::InvalidArgumentError(
         absl::StrCat("sha256: \"", id.sha256, "\" is not 64 lower-case hexadecimal digits"));
   }
-  absl::StatusOr<std::string> directory = DirectoryOf(root, id.experiment, id.trial);
-  if (!directory.ok()) return directory;
-  return absl::StrCat(*directory, "/", id.sha256, SuffixOf(id.trial));
-}
-
-absl::Status ArtifactStore::MakeDirectory(const ArtifactId& id) {
-  ASSIGN_OR_RETURN(const std::string directory,
-                   DirectoryOf(RootOf(id.trial), id.experiment, id.trial));
-  RETURN_IF_ERROR(CheckMounted(id.trial));
-  absl::Status status = platform::CreateDirectories(directory);
-  // The experiment's directory must be durable as well, even if another call created it.
-  if (status.ok()) status = platform::SyncDirectory(RootOf(id.trial));
-  return status;
-}
-
-absl::StatusOr<std::unique_ptr<ArtifactStore::Writer>> ArtifactStore::Write(const ArtifactId& id,
-                                                                            int64_t size_bytes,
-                                                                            int64_t step) {
-  ASSIGN_OR_RETURN(const std::string path, PathOf(id));
-  RETURN_IF_ERROR(MakeDirectory(id));
-  LENGTHWISE_FAILPOINT_OR_RETURN("artifact.directory.after");
-  ASSIGN_OR_RETURN(std::unique_ptr<platform::AtomicFile> file, platform::AtomicFile::Create(path));
-  return std::make_unique<ArtifactFileWriter>(*this, id, path, std::move(file), size_bytes, step);
-}
-
-absl::Status ArtifactStore::Remember(const std::string& path, bool damaged) {
-  ASSIGN_OR_RETURN(const auto status, platform::GetFileStatus(path));
-  platform::MutexLock lock(mutex_);
-  verified_[path] = {.size = status.size, .modified = status.modified, .damaged = damaged};
-  return absl::OkStatus();
-}
-
-absl::Status ArtifactStore::Verify(const ArtifactId& id, int64_t size_bytes) {
-  return VerifyQuickly(id, size_bytes, std::numeric_limits<int64_t>::max());
-}
-
-absl::Status ArtifactStore::VerifyQuickly(const ArtifactId& id, int64_t size_bytes,
-                                          int64_t most_bytes) {
-  ASSIGN_OR_RETURN(const std::string path, PathOf(id));
-  ASSIGN_OR_RETURN(const auto status, platform::GetFileStatus(path), UnlessUnmounted(id.trial, _));
-  if (size_bytes > 0 && status.size != size_bytes) {
-    return UnlessUnmounted(
-        id.trial, absl::DataLossError(
-                      absl::StrCat(path, " has ", status.size, " bytes instead of ", size_bytes)));
-  }
-  const absl::Status damaged =
-      absl::DataLossError(absl::StrCat(path, " is damaged: its SHA-256 does not match"));
-  {
-    platform::MutexLock lock(mutex_);
-    const auto known = verified_.find(path);
-    if (known != verified_.end() && known->second.size == status.size &&
-        known->second.modified == status.modified) {
-      return known->second.damaged ? damaged : absl::OkStatus();
-    }
-  }
-  if (status.size > most_bytes) return absl::OkStatus();
-  platform::Sha256 hash;
-  absl::Status read = platform::ReadFileInChunks(path, [&](absl::string_view chunk) {
-    hash.Update(chunk);
-    return true;
-  });
-  if (!read.ok()) return UnlessUnmounted(id.trial, read);
-  const bool is_whole = hash.Finish() == id.sha256;
-  if (!is_whole) {
-    RETURN_IF_ERROR(CheckMounted(id.trial));
-  }
-  if (absl::Status known = Remember(path, !is_whole); !known.ok()) {
-    return UnlessUnmounted(id.trial, known);
-  }
-  return is_whole ? absl::OkStatus() : damaged;
-}
-
-absl::Status ArtifactStore::Copy(const ArtifactId& from, const std::string& experiment,
-                                 const std::string& trial, int64_t step) {
-  const ArtifactId to = {.experiment = experiment, .trial = trial, .sha256 = from.sha256};
-  ASSIGN_OR_RETURN(const std::string old_path, PathOf(from));
-  ASSIGN_OR_RETURN(const std::string path, PathOf(to));
-  RETURN_IF_ERROR(Verify(from));
-  ASSIGN_OR_RETURN(const auto file, platform::GetFileStatus(old_path),
-                   UnlessUnmounted(from.trial, _));
-  absl::Status status = MakeDirectory(to);
-  if (status.ok()) status = WriteManifest(path, to, file.size, step);
-  if (!status.ok()) return status;
-  LENGTHWISE_FAILPOINT_OR_RETURN("artifact.copy.before");
-  if (platform::LinkFile(old_path, path).ok()) {
-    const absl::Status known = Remember(path);
-    // If the store was unmounted meanwhile, the copy is below its mount point.
-    if (absl::Status mounted = CheckMounted(to.trial); !mounted.ok()) return mounted;
-    return known;
-  }
-
-  ASSIGN_OR_RETURN(const std::unique_ptr<Writer> writer, Write(to, file.size, step));
-  ASSIGN_OR_RETURN(const std::unique_ptr<Reader> reader, Open(from));
-  while (true) {
-    ASSIGN_OR_RETURN(const std::string chunk, reader->Next());
-    if (chunk.empty()) return writer->Finish();
-    RETURN_IF_ERROR(writer->Append(chunk));
-  }
-}
-
-absl::StatusOr<std::unique_ptr<ArtifactStore::Reader>> ArtifactStore::Open(
-    const ArtifactId& id) const {
-  ASSIGN_OR_RETURN(const std::string path, PathOf(id));
-  platform::Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file.is_open()) {
-    return UnlessUnmounted(id.trial, platform::FileError(errno, "open", path));
-  }
-  return std::make_unique<Reader>(std::move(file), path);
-}
-
-absl::StatusOr<std::string> ArtifactStore::Reader::Next() {
-  std::string chunk(kChunkBytes, '\0');
-  while (true) {
-    const ssize_t count = read(file_.get(), chunk.data(), chunk.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return platform::FileError(errno, "read", path_);
-    chunk.resize(count);
-    return chunk;
-  }
-}
-
-absl::StatusOr<std::vector<std::string>> ArtifactStore::ListExperiments() const {
-  ASSIGN_OR_RETURN(std::vector<std::string> names, platform::ListDirectory(directory_));
-  if (shared_ == nullptr) return names;
-  RETURN_IF_ERROR(shared_->Check());
-  ASSIGN_OR_RETURN(const auto shared, platform::ListDirectory(shared_->directory()));
-  for (const std::string& name : shared) {
-    if (IsOwnDirectory(absl::StrCat(shared_->directory(), "/", name))) names.push_back(name);
-  }
-  std::sort(names.begin(), names.end());
-  names.erase(std::unique(names.begin(), names.end()), names.end());
-  return names;
-}
-
-absl::StatusOr<ArtifactUsage> ArtifactStore::Usage() const {
-  ASSIGN_OR_RETURN(ArtifactUsage usage, MeasureArtifacts(directory_));
-  if (shared_ == nullptr) return usage;
-  ASSIGN_OR_RETURN(const ArtifactUsage shared, MeasureArtifacts(shared_->directory()));
-  // Afterwards, because a directory that is not mounted measures 0.
-  RETURN_IF_ERROR(shared_->Check());
-  usage.bytes += shared.bytes;
-  usage.artifacts += shared.artifacts;
-  return usage;
-}
-
-absl::StatusOr<ArtifactUsage> ArtifactStore::Usage(const std::string& experiment) const {
-  ASSIGN_OR_RETURN(const std::string path, DirectoryOf(directory_, experiment));
-  ASSIGN_OR_RETURN(ArtifactUsage usage, MeasureArtifacts(path));
-  if (shared_ == nullptr) return usage;
-  ASSIGN_OR_RETURN(const std::string shared_path, DirectoryOf(shared_->directory(), experiment));
-  ASSIGN_OR_RETURN(const ArtifactUsage shared, MeasureArtifacts(shared_path));
-  RETURN_IF_ERROR(shared_->Check());
-  usage.bytes += shared.bytes;
-  usage.artifacts += shared.artifacts;
-  return usage;
-}
-
-absl::StatusOr<int64_t> ArtifactStore::Count(const std::string& experiment,
-                                             const std::string& trial) const {
-  const absl::StatusOr<std::string> directory = DirectoryOf(RootOf(trial), experiment, trial);
-  if (!directory.ok()) return 0;
-  const auto files = platform::ListDirectory(*directory);
-  RETURN_IF_ERROR(CheckMounted(trial));
-  if (!files.ok()) return 0;
-  return std::count_if(files->begin(), files->end(),
-                       [](const std::string& file) { return absl::EndsWith(file, kSuffix); });
-}
-
-absl::Status ArtifactStore::Delete(const ArtifactId& id) {
-  ASSIGN_OR_RETURN(const std::string path, PathOf(id));
-  RETURN_IF_ERROR(CheckMounted(id.trial));
-  {
-    platform::MutexLock lock(mutex_);
-    verified_.erase(path);
-  }
-  RETURN_IF_ERROR(platform::DeleteFile(path));
-  LENGTHWISE_FAILPOINT("artifact.delete.between");
-  return platform::DeleteFile(ManifestOf(path));
-}
-
-absl::Status ArtifactStore::KeepOnly(const std::string& experiment, const std::string& trial,
-                                     const std::vector<std::string>& sha256s) {
-  ASSIGN_OR_RETURN(const std::string directory, DirectoryOf(RootOf(trial), experiment, trial));
-  RETURN_IF_ERROR(CheckMounted(trial));
-  const bool is_shared = IsShared(trial);
-  if (is_shared) {
-    ASSIGN_OR_RETURN(const std::string above, DirectoryOf(RootOf(trial), experiment));
-    if (!IsOwnDirectory(above) || !IsOwnDirectory(directory)) return absl::OkStatus();
-  }
-  ASSIGN_OR_RETURN(const auto files, platform::ListDirectory(directory));
-  for (const std::string& file : files) {
-    if (is_shared && !IsArtifactFile(file)) continue;
-    const std::string sha256 = file.substr(0, 64);
-    if (absl::EndsWith(file, platform::kTemporarySuffix)) continue;  // its writer deletes it
-    if (std::find(sha256s.begin(), sha256s.end(), sha256) != sha256s.end()) continue;
-    const std::string path = absl::StrCat(directory, "/", file);
-    RETURN_IF_ERROR(platform::DeleteFile(path));
-    platform::MutexLock lock(mutex_);
-    verified_.erase(path);
-  }
-  return absl::OkStatus();
-}
-
-void ArtifactStore::ForgetBelow(const std::string& directory) {
-  const std::string prefix = directory + "/";
-  platform::MutexLock lock(mutex_);
-  absl::erase_if(verified_,
-                 [&](const auto& entry) { return absl::StartsWith(entry.first, prefix); });
-}
-
-absl::Status ArtifactStore::DeleteExperiment(const std::string& experiment) {
-  LENGTHWISE_FAILPOINT("artifact.tree.before");
-  RETURN_IF_ERROR(DeleteExperimentIn(directory_, experiment));
-  if (shared_ == nullptr) return absl::OkStatus();
-  RETURN_IF_ERROR(shared_->Check());
-  return DeleteExperimentIn(shared_->directory(), experiment);
-}
-
-absl::Status ArtifactStore::DeleteExperimentIn(const std::string& root,
-                                               const std::string& experiment) {
-  ASSIGN_OR_RETURN(const std::string path, DirectoryOf(root, experiment));
-  ForgetBelow(path);
-  if (shared_ == nullptr || root != shared_->directory()) return platform::DeleteTree(path);
-  if (!IsOwnDirectory(path)) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const auto trials, platform::ListDirectory(path));
-  for (const std::string& trial : trials) {
-    RETURN_IF_ERROR(DeleteTrial(absl::StrCat(path, "/", trial)));
-  }
-  return DeleteIfEmpty(path).status();
-}
-
-absl::Status ArtifactStore::DeleteTrial(const std::string& directory) {
-  if (shared_ == nullptr) return platform::DeleteTree(directory);
-  if (!IsOwnDirectory(directory)) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const auto files, platform::ListDirectory(directory));
-  for (const std::string& file : files) {
-    if (!IsArtifactFile(file) && !IsTemporaryArtifactFile(file)) continue;
-    RETURN_IF_ERROR(platform::DeleteFile(absl::StrCat(directory, "/", file)));
-  }
-  return DeleteIfEmpty(directory).status();
-}
-
-bool ArtifactStore::DeleteUnusedUploads(absl::Duration age) {
-  const std::string uploads = absl::StrCat(directory_, "/", kUploads, "/", kDataFiles);
-  const auto files = platform::ListDirectory(uploads);
-  if (!files.ok()) return false;
-  int deleted = 0;
-  for (const std::string& file : *files) {
-    if (!absl::EndsWith(file, kDataSuffix)) continue;
-    const std::string path = absl::StrCat(uploads, "/", file);
-    platform::MutexLock lock(uploads_mutex_);
-    std::error_code gone;
-    const auto status = platform::GetFileStatus(path);
-    if (std::filesystem::hard_link_count(path, gone) != 1 || gone || !status.ok() ||
-        status->modified > absl::Now() - age) {
-      continue;
-    }
-    Delete({.experiment = std::string(kUploads),
-            .trial = std::string(kDataFiles),
-            .sha256 = std::string(absl::StripSuffix(file, kDataSuffix))})
-        .IgnoreError();
-    if (++deleted == kUploadsAtOnce) return true;
-  }
-  return false;
-}
-
-absl::StatusOr<bool> ArtifactStore::DeleteSome(const std::string& experiment) {
-  RETURN_IF_ERROR(CheckMounted(""));
-  // Examples are few files, unlike checkpoints.
-  if (shared_ != nullptr) {
-    RETURN_IF_ERROR(DeleteExperimentIn(directory_, experiment));
-  }
-  ASSIGN_OR_RETURN(const std::string path, DirectoryOf(CheckpointsRoot(), experiment));
-  if (shared_ != nullptr && !IsOwnDirectory(path)) {
-    RETURN_IF_ERROR(DeleteExperiment(experiment));
-    return false;
-  }
-  std::vector<std::string> trials;
-  std::error_code error;
-  for (std::filesystem::directory_iterator entry(path, error), end;
-       !error && entry != end && trials.size() < kTrialsAtOnce; entry.increment(error)) {
-    trials.push_back(entry->path().filename().string());
-  }
-  if (trials.size() < kTrialsAtOnce) {
-    RETURN_IF_ERROR(DeleteExperiment(experiment));
-    return false;
-  }
-  for (const std::string& trial : trials) {
-    const std::string directory = absl::StrCat(path, "/", trial);
-    ASSIGN_OR_RETURN(const auto files, platform::ListDirectory(directory));
-    {
-      platform::MutexLock lock(mutex_);
-      for (const std::string& file : files) verified_.erase(absl::StrCat(directory, "/", file));
-    }
-    RETURN_IF_ERROR(DeleteTrial(directory));
-  }
-  // Others' files keep directories in a shared store: they must not be tried for ever.
-  if (shared_ != nullptr &&
-      std::all_of(trials.begin(), trials.end(), [&](const std::string& trial) {
-        return std::filesystem::exists(absl::StrCat(path, "/", trial), error);
-      })) {
-    RETURN_IF_ERROR(DeleteExperiment(experiment));
-    return false;
-  }
-  return true;
+  ASSIGN_OR_RETURN(const std::string directory, ArtifactDirectory(root, id.experiment, id.trial));
+  return absl::StrCat(directory, "/", id.sha256, SuffixOf(id.trial));
 }
 
 }  // namespace lengthwise::server

@@ -131,13 +131,13 @@ class Maker {
 
   absl::Status TakeArtifacts(const std::string& database) {
     ASSIGN_OR_RETURN(std::vector<BackupManifest::Artifact> named, NamedArtifacts(database));
-    manifest_.elsewhere = artifacts_.shared_directory();
+    manifest_.elsewhere = artifacts_.elsewhere();
     for (const BackupManifest::Artifact& artifact : named) {
-      if (!artifacts_.IsShared(artifact.id.trial)) total_ += artifact.size_bytes;
+      if (!artifacts_.IsElsewhere(artifact.id.trial)) total_ += artifact.size_bytes;
     }
     for (const BackupManifest::Artifact& artifact : named) {
       if (!Tell()) return absl::CancelledError("the backup was cancelled");
-      if (artifacts_.IsShared(artifact.id.trial)) {
+      if (artifacts_.IsElsewhere(artifact.id.trial)) {
         RETURN_IF_ERROR(List(artifact));
         continue;
       }

@@ -66,18 +66,25 @@ struct BackupDescription {
 // Sorted by name.
 absl::StatusOr<std::vector<BackupDescription>> ListBackups(const std::string& data_dir);
 
+// A place of checkpoints outside the data directory; without a name: none.
+struct CheckpointPlace {
+  std::string name;
+  // OK if the place has this checkpoint with this size; errors as ArtifactStore::Verify.
+  std::function<absl::Status(const ArtifactId& id, int64_t size_bytes)> find;
+};
+CheckpointPlace CheckpointsIn(const std::string& directory);
+
 // Restores a backup into `data_dir`, which must be missing or empty: all of it or nothing. Lease
 // tokens and event positions continue far beyond the backup's, so that workers and watchers of the
 // server that ran on after the backup cannot be mistaken for those of the restored one.
 //
-// `shared` is the directory of the shared store, or empty. Each trial with checkpoints there must
-// have one of the right size.
+// Each trial with checkpoints in `place` must have one of the right size there.
 //
 // NOT_FOUND if there is no backup; FAILED_PRECONDITION if `data_dir` is not empty, or if the backup
 // needs a shared store or contains what belongs in one; DATA_LOSS names the file that is missing or
 // damaged.
 absl::Status RestoreBackup(const std::string& backup, const std::string& data_dir,
-                           const std::string& shared = "");
+                           const CheckpointPlace& place = {});
 
 }  // namespace lengthwise::server
 

@@ -92,12 +92,12 @@ absl::Status Copy(const std::string& backup, const BackupManifest& manifest,
 // Checks that the backup and the choice of a shared store match, and that the store has a
 // checkpoint of each trial.
 absl::Status CheckElsewhere(const std::string& backup, const BackupManifest& manifest,
-                            const std::string& shared) {
-  if (shared.empty()) {
+                            const CheckpointPlace& place) {
+  if (place.name.empty()) {
     if (manifest.elsewhere.empty()) return absl::OkStatus();
     return absl::FailedPreconditionError(absl::StrCat(
         backup, " does not contain the checkpoints, which were in ", manifest.elsewhere,
-        "; add --artifacts with that directory or a snapshot of it, and --take_over_artifacts"));
+        "; add --artifacts with that place or a snapshot of it, and --take_over_artifacts"));
   }
   for (const BackupManifest::Artifact& artifact : manifest.artifacts) {
     if (artifact.id.trial == kDataFiles) continue;
@@ -106,22 +106,23 @@ absl::Status CheckElsewhere(const std::string& backup, const BackupManifest& man
                      " contains checkpoints; restore it without --artifacts, and move them "
                      "as docs/checkpoint_stores.md describes"));
   }
+  absl::Status failed;
   int64_t count = 0;
   std::string example;
   ForEachTrialWithout(
       manifest.checkpoints_elsewhere,
       [&](const BackupManifest::Artifact& artifact) {
-        const auto path = ArtifactStore::PathIn(shared, artifact.id);
-        if (!path.ok()) return false;
-        const auto file = platform::GetFileStatus(*path);
-        return file.ok() && file->size == artifact.size_bytes;
+        const absl::Status status = place.find(artifact.id, artifact.size_bytes);
+        if (!status.ok() && !IsLost(status)) failed = status;
+        return status.ok();
       },
       [&](const BackupManifest::Artifact& artifact) {
         if (++count == 1) example = RelativePath(artifact.id);
       });
+  RETURN_IF_ERROR(failed);
   if (count == 0) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat(
-      shared, " has no checkpoint of ", count, " trials of the backup, such as ", example,
+      place.name, " has no checkpoint of ", count, " trials of the backup, such as ", example,
       "; mount it or bring back its snapshot, or give these trials up: delete their entries from "
       "checkpoints_elsewhere in ",
       backup, "/manifest.json"));
@@ -129,8 +130,18 @@ absl::Status CheckElsewhere(const std::string& backup, const BackupManifest& man
 
 }  // namespace
 
+CheckpointPlace CheckpointsIn(const std::string& directory) {
+  return {.name = directory,
+          .find = [directory](const ArtifactId& id, int64_t size_bytes) -> absl::Status {
+            ASSIGN_OR_RETURN(const std::string path, ArtifactPath(directory, id));
+            ASSIGN_OR_RETURN(const auto file, platform::GetFileStatus(path));
+            if (file.size == size_bytes) return absl::OkStatus();
+            return absl::DataLossError(absl::StrCat(path, " has ", file.size, " bytes"));
+          }};
+}
+
 absl::Status RestoreBackup(const std::string& backup, const std::string& data_dir,
-                           const std::string& shared) {
+                           const CheckpointPlace& place) {
   const absl::StatusOr<BackupManifest> manifest = ReadManifest(backup);
   if (absl::IsNotFound(manifest.status())) {
     return absl::NotFoundError(absl::StrCat("there is no backup in ", backup, ": ",
@@ -143,7 +154,7 @@ absl::Status RestoreBackup(const std::string& backup, const std::string& data_di
         absl::StrCat(data_dir, " is not empty (", present.front(),
                      "); a backup is restored into a new or empty data directory"));
   }
-  RETURN_IF_ERROR(CheckElsewhere(backup, *manifest, shared));
+  RETURN_IF_ERROR(CheckElsewhere(backup, *manifest, place));
   const std::string target(absl::StripSuffix(data_dir, "/"));
   const std::string unfinished = absl::StrCat(target, ".restoring");
   absl::Status status = platform::DeleteTree(unfinished);
@@ -159,7 +170,7 @@ absl::Status RestoreBackup(const std::string& backup, const std::string& data_di
       " bytes",
       manifest->elsewhere.empty() ? ""
                                   : absl::StrCat(", ", manifest->checkpoints_elsewhere.size(),
-                                                 " checkpoints in ", shared)));
+                                                 " checkpoints in ", place.name)));
   return absl::OkStatus();
 }
 

@@ -1,5 +1,5 @@
 // Presigned URLs of S3-compatible object stores: AWS Signature Version 4 in the query string, for
-// path-style requests. No flag of the server uses them yet.
+// path-style requests.
 #ifndef LENGTHWISE_SERVER_STORAGE_S3_PRESIGN_H_
 #define LENGTHWISE_SERVER_STORAGE_S3_PRESIGN_H_
 
@@ -10,14 +10,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "server/storage/s3_options.h"
 
 namespace lengthwise::server {
-
-struct S3Credentials {
-  std::string access_key_id;
-  std::string secret_access_key;
-  std::string session_token;  // empty: none
-};
 
 // A bucket, or the part of one below a prefix.
 struct S3Bucket {

@@ -11,6 +11,7 @@
 #define LENGTHWISE_SERVER_STORAGE_SHARED_STORE_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -53,6 +54,16 @@ class SharedStore {
   const std::string mark_;  // the whole text of the mark
   const std::unique_ptr<platform::FileLock> lock_;
 };
+
+// Name of the mark in every place of checkpoints outside the data directory.
+inline constexpr absl::string_view kStoreMark = "lengthwise_store.json";
+
+// Decides whether a place of checkpoints (a directory or "s3://...") with this mark, nullopt for
+// none, is the data directory's. Records the key of the next mark in the data directory, and
+// returns the text of that mark, which the caller stores. FAILED_PRECONDITION if the mark is
+// another's, unless `take_over`.
+absl::StatusOr<std::string> NextMark(const std::string& place, const std::string& data_dir,
+                                     const std::optional<std::string>& old_mark, bool take_over);
 
 // FAILED_PRECONDITION if the checkpoints of this data directory are in a shared store. For servers
 // without one: they would take all checkpoints for lost.

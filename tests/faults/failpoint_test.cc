@@ -29,6 +29,9 @@
 #include "platform/mutex.h"
 #include "proto/administration_service.grpc.pb.h"
 #include "server/storage/backup.h"
+#include "server/storage/s3_artifact_store.h"
+#include "server/storage/s3_client.h"
+#include "server/storage/s3_test_store.h"
 #include "tests/faults/fleet.h"
 #include "tests/faults/history.h"
 
@@ -69,6 +72,17 @@ struct Failpoint {
   bool can_fail = false;  // declared with LENGTHWISE_FAILPOINT_OR_RETURN
 };
 
+// Checkpoints in an object store take another way than files.
+bool OccursHere(const std::string& failpoint) {
+  if (server::TestsRunOnS3() && failpoint != "artifact.tree.before") {  // it has other files, too
+    for (const char* of_files : {"artifact.", "upload.", "file.link.", "file.delete."}) {
+      if (absl::StartsWith(failpoint, of_files)) return false;
+    }
+    return true;
+  }
+  return !absl::StartsWith(failpoint, "object.");
+}
+
 // Collects them from the sources of the programs under test.
 std::vector<Failpoint> AllFailpoints() {
   const std::regex use("LENGTHWISE_FAILPOINT(_OR_RETURN)?\\(\"([^\"]+)\"\\)");
@@ -79,6 +93,7 @@ std::vector<Failpoint> AllFailpoints() {
       if (entry.path().extension() != ".cc") continue;
       const std::string text = *platform::ReadFile(entry.path().string());
       for (std::sregex_iterator match(text.begin(), text.end(), use), end; match != end; ++match) {
+        if (!OccursHere((*match)[2])) continue;
         all.push_back({.name = (*match)[2],
                        .of_worker = folder == "worker",
                        .can_fail = (*match)[1].matched});
@@ -127,6 +142,7 @@ class Scenario {
   void CheckBackup();
   void CheckHistory(const std::string& experiment);
   void CheckArtifacts(const std::vector<std::string>& experiments);
+  void Compare(const std::set<std::string>& expected, const std::set<std::string>& found);
 
   Fleet fleet_;
   const std::string hold_file_;
@@ -256,8 +272,15 @@ void Scenario::CheckBackup() {
   const auto found = platform::ListDirectory(backups);
   Expect(found.ok() && *found == std::vector<std::string>({"whole"}),
          "backups: " + (found.ok() ? absl::StrJoin(*found, ", ") : found.status().ToString()));
-  const absl::Status restored = server::RestoreBackup(
-      backups + "/whole", fleet_.directory() + "/restored", fleet_.shared_directory());
+  server::CheckpointPlace place;
+  if (server::TestsRunOnS3()) {
+    place = server::CheckpointsInS3(
+        server::OpenS3(fleet_.artifacts(), server::S3TestStore().value()).value());
+  } else if (!fleet_.artifacts().empty()) {
+    place = server::CheckpointsIn(fleet_.artifacts());
+  }
+  const absl::Status restored =
+      server::RestoreBackup(backups + "/whole", fleet_.directory() + "/restored", place);
   Expect(restored.ok(), "restoring: " + restored.ToString());
 }
 
@@ -290,21 +313,37 @@ void Scenario::CheckArtifacts(const std::vector<std::string>& experiments) {
       if (checkpoints.empty()) continue;
       const std::vector<std::string> parts = absl::StrSplit(trial, '/');
       for (const char* suffix : {".json", ".safetensors"}) {
+        if (server::TestsRunOnS3() && suffix == absl::string_view(".json")) continue;
         expected.insert(absl::StrCat(parts[1], "/", parts[3], "/", checkpoints.back(), suffix));
       }
     }
   }
-  const bool is_shared = !fleet_.shared_directory().empty();
-  if (is_shared) {
-    expected.insert("lengthwise_store.json");
-    expected.insert("lengthwise_store.lock");
-  }
-  const std::filesystem::path root =
-      is_shared ? fleet_.shared_directory() : fleet_.data_directory() + "/artifacts";
+  const bool is_elsewhere = !fleet_.artifacts().empty();
+  if (is_elsewhere) expected.insert("lengthwise_store.json");
   std::set<std::string> found;
+  if (server::TestsRunOnS3()) {
+    const auto client = server::OpenS3(fleet_.artifacts(), server::S3TestStore().value()).value();
+    // Objects are deleted later.
+    const absl::Time deadline = absl::Now() + absl::Seconds(30);
+    do {
+      found.clear();
+      const absl::Status listed =
+          client->List("", [&](const server::S3Object& object) { found.insert(object.key); });
+      Expect(listed.ok(), "listing: " + listed.ToString());
+      absl::SleepFor(absl::Milliseconds(100));
+    } while (found != expected && absl::Now() < deadline);
+    return Compare(expected, found);
+  }
+  if (is_elsewhere) expected.insert("lengthwise_store.lock");
+  const std::filesystem::path root =
+      is_elsewhere ? fleet_.artifacts() : fleet_.data_directory() + "/artifacts";
   for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
     if (entry.is_regular_file()) found.insert(entry.path().lexically_relative(root).string());
   }
+  Compare(expected, found);
+}
+
+void Scenario::Compare(const std::set<std::string>& expected, const std::set<std::string>& found) {
   for (const std::string& file : expected) {
     Expect(found.contains(file), "missing on disk: " + file);
   }
@@ -405,10 +444,11 @@ TEST(FailpointTest, FullDiskAtAnyFailpointBreaksNoPromise) {
     if (failpoint.can_fail && !failpoint.of_worker) failpoints.push_back(failpoint);
   }
   // Uses the second hit where there is one. The first is on the way to the ready file, where a full
-  // disk ends the server and the restarted one succeeds. With a shared store, its keys are before
-  // that.
-  const bool is_shared = std::getenv("LENGTHWISE_TEST_SHARED_PATH") != nullptr;
-  PlayAll("full", failpoints, (is_shared ? 3 : 2) * Hit(), /*dies=*/false);
+  // disk ends the server and the restarted one succeeds. With another place for checkpoints, its
+  // keys are before that.
+  const bool is_elsewhere =
+      std::getenv("LENGTHWISE_TEST_SHARED_PATH") != nullptr || server::TestsRunOnS3();
+  PlayAll("full", failpoints, (is_elsewhere ? 3 : 2) * Hit(), /*dies=*/false);
 }
 
 }  // namespace

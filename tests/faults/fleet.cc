@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "grpcpp/grpcpp.h"
+#include "server/storage/s3_test_store.h"
 
 namespace lengthwise::faults {
 namespace {
@@ -42,6 +43,13 @@ bool Ended(v1::TrialState state) {
   return state == v1::SUCCEEDED || state == v1::FAILED || state == v1::CANCELLED;
 }
 
+// The server's --artifacts.
+std::string PlaceOf(const std::string& directory) {
+  if (server::TestsRunOnS3()) return server::NewS3Place();
+  if (std::getenv("LENGTHWISE_TEST_SHARED_PATH") == nullptr) return "";
+  return std::filesystem::absolute(directory + "/store").string();
+}
+
 }  // namespace
 
 bool AllEnded(const std::vector<v1::Trial>& trials) {
@@ -49,13 +57,9 @@ bool AllEnded(const std::vector<v1::Trial>& trials) {
                      [](const v1::Trial& trial) { return Ended(trial.state()); });
 }
 
-Fleet::Fleet(Options options) : options_(std::move(options)) {
+Fleet::Fleet(Options options)
+    : options_(std::move(options)), artifacts_(PlaceOf(options_.directory)) {
   std::filesystem::create_directories(options_.directory);
-}
-
-std::string Fleet::shared_directory() const {
-  if (std::getenv("LENGTHWISE_TEST_SHARED_PATH") == nullptr) return "";
-  return std::filesystem::absolute(options_.directory + "/store").string();
 }
 
 bool Fleet::StartServer(const Environment& environment) {
@@ -78,10 +82,16 @@ bool Fleet::StartServer(const Environment& environment) {
                                         absl::FormatDuration(options_.heartbeat_interval),
                                         "--lease_duration",
                                         absl::FormatDuration(options_.lease_duration)};
-    if (!shared_directory().empty()) {
-      command.insert(command.end(), {"--artifacts", shared_directory()});
+    if (!artifacts_.empty()) command.insert(command.end(), {"--artifacts", artifacts_});
+    Environment with_store = environment;
+    if (server::TestsRunOnS3()) {
+      const server::S3Options s3 = server::S3TestStore().value();
+      command.insert(command.end(), {"--s3_endpoint", s3.endpoint});
+      with_store.insert(with_store.end(),
+                        {{"AWS_ACCESS_KEY_ID", s3.credentials.access_key_id},
+                         {"AWS_SECRET_ACCESS_KEY", s3.credentials.secret_access_key}});
     }
-    server_ = Start(std::move(command), environment, log);
+    server_ = Start(std::move(command), with_store, log);
     // WaitFor returns early only when the process has ended.
     bool has_ended = false;
     while (!has_ended && !std::filesystem::exists(ready_file)) {

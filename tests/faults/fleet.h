@@ -75,14 +75,16 @@ class Fleet {
   const std::string& address() const { return address_; }
   const std::string& directory() const { return options_.directory; }
   std::string data_directory() const { return options_.directory + "/data"; }
-  // The server's --artifacts. Empty unless the environment variable LENGTHWISE_TEST_SHARED_PATH is
-  // set, so that suites run on both kinds of store.
-  std::string shared_directory() const;
+  // The server's --artifacts: a directory if the environment variable LENGTHWISE_TEST_SHARED_PATH
+  // is set, an object store with LENGTHWISE_TEST_ON_S3, otherwise empty. So suites run on all kinds
+  // of store.
+  const std::string& artifacts() const { return artifacts_; }
 
  private:
   using Process = std::unique_ptr<platform::ChildProcess>;
 
   const Options options_;
+  const std::string artifacts_;
   std::string address_;
   Process server_;
   std::vector<Process> workers_;  // by index; null if never started or stopped on purpose

@@ -1,10 +1,12 @@
 #include "worker/connection/artifact_transfer.h"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "platform/failpoint.h"
 #include "platform/sha256.h"
 #include "platform/status_macros.h"
 #include "worker/connection/server_channel.h"
@@ -19,7 +21,116 @@ absl::Duration TransferTimeout(int64_t bytes) {
   return absl::Seconds(30) + absl::Seconds(1) * (static_cast<double>(bytes) / (1 << 20));
 }
 
+// Status of an object store's answer that is not a success.
+absl::Status ErrorOf(absl::string_view what, absl::string_view url,
+                     const platform::HttpResponse& response) {
+  const std::string text =
+      absl::StrCat("the object store answers ", response.status, " to the ", what, " ",
+                   platform::WithoutQuery(url), ": ", response.body.substr(0, 500));
+  return response.status == 400 ? absl::DataLossError(text) : absl::UnavailableError(text);
+}
+
+std::map<std::string, std::string> HeadersOf(const v1::SignTransferResponse& transfer) {
+  return {transfer.headers().begin(), transfer.headers().end()};
+}
+
 }  // namespace
+
+absl::StatusOr<v1::SignTransferResponse> ObjectTransfers::Sign(
+    v1::WorkerService::StubInterface& stub, CallGroup& calls,
+    const v1::SignTransferRequest& request) {
+  CallGroup::Call call(calls, TransferTimeout(0));
+  v1::SignTransferResponse response;
+  const absl::Status status = ToStatus(stub.SignTransfer(call.context(), request, &response));
+  if (status.ok()) return response;
+  if (absl::IsUnimplemented(status)) {
+    platform::MutexLock lock(mutex_);
+    http_ = nullptr;
+  }
+  return status;
+}
+
+absl::StatusOr<std::shared_ptr<platform::HttpClient>> ObjectTransfers::Client() {
+  platform::MutexLock lock(mutex_);
+  if (!is_asked_) {
+    is_asked_ = true;
+    absl::StatusOr<std::unique_ptr<platform::HttpClient>> http = platform::HttpClient::Create();
+    if (http.ok()) http_ = *std::move(http);
+  }
+  if (http_ != nullptr) return http_;
+  return absl::UnimplementedError("artifacts go through the server");
+}
+
+absl::Status ObjectTransfers::Put(v1::WorkerService::StubInterface& stub, CallGroup& calls,
+                                  const v1::UploadArtifactRequest::Header& header,
+                                  absl::string_view bytes, const std::function<void()>& progress) {
+  ASSIGN_OR_RETURN(const std::shared_ptr<platform::HttpClient> http, Client());
+  v1::SignTransferRequest request;
+  request.set_lease_id(header.lease_id());
+  request.set_fencing_token(header.fencing_token());
+  request.set_trial(header.trial());
+  request.set_sha256(header.sha256());
+  request.set_size_bytes(header.size_bytes());
+  request.set_direction(v1::SignTransferRequest::PUT);
+  ASSIGN_OR_RETURN(v1::SignTransferResponse transfer, Sign(stub, calls, request));
+  if (transfer.stored()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const platform::HttpResponse response,
+                   http->Send({.method = "PUT",
+                               .url = transfer.url(),
+                               .headers = HeadersOf(transfer),
+                               .body = bytes,
+                               .timeout = TransferTimeout(static_cast<int64_t>(bytes.size())),
+                               .take = nullptr,
+                               .is_cancelled = [&calls] { return calls.is_cancelled(); },
+                               .progress = progress}));
+  LENGTHWISE_FAILPOINT("object.put.after");
+  // 412: the store has the artifact, from an earlier try.
+  if (!response.ok() && response.status != 412) return ErrorOf("PUT of", transfer.url(), response);
+  progress();
+  ASSIGN_OR_RETURN(transfer, Sign(stub, calls, request));
+  if (transfer.stored()) return absl::OkStatus();
+  return absl::UnavailableError("the server does not find the checkpoint that the store took");
+}
+
+absl::StatusOr<std::string> ObjectTransfers::Get(v1::WorkerService::StubInterface& stub,
+                                                 CallGroup& calls,
+                                                 const v1::DownloadArtifactRequest& asked,
+                                                 int64_t size_bytes) {
+  ASSIGN_OR_RETURN(const std::shared_ptr<platform::HttpClient> http, Client());
+  v1::SignTransferRequest request;
+  request.set_lease_id(asked.lease_id());
+  request.set_fencing_token(asked.fencing_token());
+  request.set_trial(asked.trial());
+  request.set_sha256(asked.sha256());
+  request.set_direction(v1::SignTransferRequest::GET);
+  ASSIGN_OR_RETURN(const v1::SignTransferResponse transfer, Sign(stub, calls, request));
+  std::string bytes;
+  bytes.reserve(static_cast<size_t>(std::max<int64_t>(0, size_bytes)));
+  platform::Sha256 hash;
+  const absl::Status damaged = absl::UnimplementedError("the bytes from the store are damaged");
+  const absl::StatusOr<platform::HttpResponse> response =
+      http->Send({.method = "GET",
+                  .url = transfer.url(),
+                  .headers = HeadersOf(transfer),
+                  .timeout = TransferTimeout(size_bytes),
+                  .take =
+                      [&](absl::string_view part) {
+                        if (bytes.size() + part.size() > static_cast<size_t>(size_bytes))
+                          return damaged;
+                        hash.Update(part);
+                        absl::StrAppend(&bytes, part);
+                        return absl::OkStatus();
+                      },
+                  .is_cancelled = [&calls] { return calls.is_cancelled(); },
+                  .progress = nullptr});
+  RETURN_IF_ERROR(response.status());
+  if (response->status == 404) return damaged;
+  if (!response->ok()) return ErrorOf("GET of", transfer.url(), *response);
+  if (static_cast<int64_t>(bytes.size()) != size_bytes || hash.Finish() != asked.sha256()) {
+    return damaged;
+  }
+  return bytes;
+}
 
 absl::Status UploadArtifact(v1::WorkerService::StubInterface& stub, CallGroup& calls,
                             const v1::UploadArtifactRequest::Header& header,

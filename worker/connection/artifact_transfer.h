@@ -4,16 +4,47 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "platform/http_client.h"
+#include "platform/mutex.h"
 #include "proto/worker_service.grpc.pb.h"
 #include "proto/worker_service.pb.h"
 #include "worker/connection/call_group.h"
 
 namespace lengthwise::worker {
+
+// Moves checkpoints to and from an object store, by requests that the server signs. The first call
+// that finds that the server has none, or that this machine lacks libcurl, is the last to ask.
+// Thread-safe.
+class ObjectTransfers {
+ public:
+  // As UploadArtifact. UNIMPLEMENTED if the bytes must go through the server.
+  absl::Status Put(v1::WorkerService::StubInterface& stub, CallGroup& calls,
+                   const v1::UploadArtifactRequest::Header& header, absl::string_view bytes,
+                   const std::function<void()>& progress);
+  // As DownloadArtifact. UNIMPLEMENTED if the bytes must come through the server, which then also
+  // learns that the object store has lost or damaged them.
+  absl::StatusOr<std::string> Get(v1::WorkerService::StubInterface& stub, CallGroup& calls,
+                                  const v1::DownloadArtifactRequest& request, int64_t size_bytes);
+
+ private:
+  absl::StatusOr<v1::SignTransferResponse> Sign(v1::WorkerService::StubInterface& stub,
+                                                CallGroup& calls,
+                                                const v1::SignTransferRequest& request);
+  // UNIMPLEMENTED if bytes go through the server.
+  absl::StatusOr<std::shared_ptr<platform::HttpClient>> Client();
+
+  platform::Mutex mutex_;
+  bool is_asked_ ABSL_GUARDED_BY(mutex_) = false;
+  // Null: bytes go through the server.
+  std::shared_ptr<platform::HttpClient> http_ ABSL_GUARDED_BY(mutex_);
+};
 
 // Stores `bytes` as the artifact of `header` (whose size and checksum must be theirs). One try; the
 // errors are those of WorkerService.UploadArtifact, and DEADLINE_EXCEEDED for a transfer below

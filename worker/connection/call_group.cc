@@ -10,6 +10,11 @@ void CallGroup::Cancel() {
   for (grpc::ClientContext* context : in_flight_) context->TryCancel();
 }
 
+bool CallGroup::is_cancelled() {
+  platform::MutexLock lock(mutex_);
+  return cancelled_;
+}
+
 CallGroup::Call::Call(CallGroup& group, absl::Duration timeout) : group_(group) {
   if (timeout != absl::InfiniteDuration()) {
     context_.set_deadline(absl::ToChronoTime(absl::Now() + timeout));

@@ -20,6 +20,7 @@ class CallGroup {
 
   // Cancels the calls in flight and every later one.
   void Cancel();
+  bool is_cancelled();
 
   // Context of one call. Must live until the call ends.
   class Call {

@@ -80,9 +80,10 @@ class EventSender::Stream {
   std::thread reader_;
 };
 
-EventSender::EventSender(v1::WorkerService::StubInterface& stub, const v1::Lease& lease,
-                         Outbox& outbox, const Options& options)
+EventSender::EventSender(v1::WorkerService::StubInterface& stub, ObjectTransfers& objects,
+                         const v1::Lease& lease, Outbox& outbox, const Options& options)
     : stub_(stub),
+      objects_(objects),
       lease_id_(lease.lease_id()),
       fencing_token_(lease.fencing_token()),
       outbox_(outbox),
@@ -143,8 +144,11 @@ void EventSender::Upload(const Outbox::Upload& upload) {
   header.set_size_bytes(static_cast<int64_t>(upload.bytes->size()));
   header.set_step(upload.step);
   LENGTHWISE_FAILPOINT("sender.upload.before");
-  const absl::Status status =
-      UploadArtifact(stub_, calls_, header, *upload.bytes, [this] { outbox_.NoteProgress(); });
+  const auto progress = [this] { outbox_.NoteProgress(); };
+  absl::Status status = objects_.Put(stub_, calls_, header, *upload.bytes, progress);
+  if (absl::IsUnimplemented(status)) {
+    status = UploadArtifact(stub_, calls_, header, *upload.bytes, progress);
+  }
   if (stopping()) return;
   LENGTHWISE_FAILPOINT("sender.upload.after");
   if (status.ok()) {

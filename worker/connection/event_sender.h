@@ -10,6 +10,7 @@
 
 #include "absl/time/time.h"
 #include "proto/worker_service.grpc.pb.h"
+#include "worker/connection/artifact_transfer.h"
 #include "worker/connection/backoff.h"
 #include "worker/connection/call_group.h"
 #include "worker/connection/outbox.h"
@@ -29,9 +30,9 @@ class EventSender {
     absl::Duration acknowledgement_timeout = absl::Seconds(60);
   };
 
-  // `stub` and `outbox` outlive the sender.
-  EventSender(v1::WorkerService::StubInterface& stub, const v1::Lease& lease, Outbox& outbox,
-              const Options& options);
+  // `stub`, `objects` and `outbox` outlive the sender.
+  EventSender(v1::WorkerService::StubInterface& stub, ObjectTransfers& objects,
+              const v1::Lease& lease, Outbox& outbox, const Options& options);
   // Calls Stop.
   ~EventSender();
   EventSender(const EventSender&) = delete;
@@ -51,6 +52,7 @@ class EventSender {
   bool stopping() const { return stopping_.load() || outbox_.closed(); }
 
   v1::WorkerService::StubInterface& stub_;
+  ObjectTransfers& objects_;
   const std::string lease_id_;
   const int64_t fencing_token_;
   std::vector<std::string> trial_names_;

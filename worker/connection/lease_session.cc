@@ -20,7 +20,7 @@ LeaseSession::LeaseSession(v1::WorkerService::StubInterface& stub, v1::Lease lea
       stub_(stub),
       outbox_(lease_, options.outbox),
       progress_(lease_.trials_size()),
-      sender_(stub, lease_, outbox_, options.sender) {}
+      sender_(stub, objects_, lease_, outbox_, options.sender) {}
 
 void LeaseSession::Emit(int64_t trial, v1::Event event) {
   if (event.outcome().kind() == v1::Outcome::OUT_OF_MEMORY && options_.capacities != nullptr) {
@@ -66,8 +66,11 @@ absl::StatusOr<std::string> LeaseSession::FetchCheckpoint(int64_t trial) {
   std::string checkpoint;
   const absl::Status status = Fetch(trial, leased.checkpoint().sha256(), "the checkpoint",
                                     [&](const v1::DownloadArtifactRequest& request) {
-                                      absl::StatusOr<std::string> bytes = DownloadArtifact(
-                                          stub_, calls_, request, leased.checkpoint().size_bytes());
+                                      const int64_t size = leased.checkpoint().size_bytes();
+                                      auto bytes = objects_.Get(stub_, calls_, request, size);
+                                      if (absl::IsUnimplemented(bytes.status())) {
+                                        bytes = DownloadArtifact(stub_, calls_, request, size);
+                                      }
                                       if (bytes.ok()) checkpoint = *std::move(bytes);
                                       return bytes.status();
                                     });

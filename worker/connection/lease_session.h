@@ -121,6 +121,7 @@ class LeaseSession final : public PackSession {
   std::vector<Progress> progress_ ABSL_GUARDED_BY(mutex_);
   std::string preemption_ ABSL_GUARDED_BY(mutex_);
   TimePoint drain_end_ ABSL_GUARDED_BY(mutex_) = kNever;
+  ObjectTransfers objects_;
   EventSender sender_;  // last member, so that it is destroyed first
 };
 

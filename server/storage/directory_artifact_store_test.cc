@@ -1,4 +1,4 @@
-#include "server/storage/artifact_store.h"
+#include "server/storage/directory_artifact_store.h"
 
 #include <filesystem>
 #include <fstream>
@@ -21,7 +21,7 @@ class ArtifactStoreTest : public testing::Test {
       : directory_(testing::TempDir() + "/artifacts_" +
                    testing::UnitTest::GetInstance()->current_test_info()->name()) {
     std::filesystem::remove_all(directory_);
-    store_ = *ArtifactStore::Open(directory_);
+    store_ = *DirectoryArtifactStore::Open(directory_);
   }
 
   static ArtifactId IdOf(const std::string& bytes) {
@@ -59,7 +59,7 @@ TEST_F(ArtifactStoreTest, CopyOutlivesItsOriginal) {
   ArtifactId copy = IdOf("weights");
   copy.experiment = "again-1";
   // A store that did not make the copy verifies it as well.
-  store_ = *ArtifactStore::Open(directory_);
+  store_ = *DirectoryArtifactStore::Open(directory_);
   EXPECT_EQ(store_->Verify(copy, 7), absl::OkStatus());
   const auto manifest = nlohmann::json::parse(*platform::ReadFile(
       directory_ + "/again-1/lr0.1-seed0/" + platform::Sha256Hex("weights") + ".json"));
@@ -127,7 +127,7 @@ TEST_F(ArtifactStoreTest, RegressionIdsMayBeLongAndHaveEqualSigns) {
       ASSERT_EQ((*writer)->Finish(), absl::OkStatus());
     }
   }
-  store_ = *ArtifactStore::Open(directory_);
+  store_ = *DirectoryArtifactStore::Open(directory_);
   ArtifactId id = {.experiment = longest, .trial = longest, .sha256 = platform::Sha256Hex("one")};
   EXPECT_EQ(store_->Verify(id, 3), absl::OkStatus());
   const auto reader = store_->Open(id);
@@ -173,7 +173,7 @@ TEST_F(ArtifactStoreTest, ManyTrialsAreDeletedInParts) {
 TEST_F(ArtifactStoreTest, StartDeletesFilesOfInterruptedWriters) {
   ASSERT_EQ(Write("weights"), absl::OkStatus());
   std::ofstream(PathOf("other") + ".safetensors.abc123.tmp") << "half";
-  store_ = *ArtifactStore::Open(directory_);
+  store_ = *DirectoryArtifactStore::Open(directory_);
   EXPECT_EQ(platform::ListDirectory(directory_ + "/sort-1/lr0.1-seed0")->size(), 2u);
   EXPECT_EQ(store_->Verify(IdOf("weights"), 7), absl::OkStatus());
 }

@@ -1,0 +1,557 @@
+#include "server/storage/s3_artifact_store.h"
+
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "platform/failpoint.h"
+#include "platform/http_client.h"
+#include "platform/log.h"
+#include "platform/sha256.h"
+#include "platform/status_macros.h"
+#include "platform/temporary_file.h"
+#include "server/storage/s3_presign.h"
+#include "server/storage/shared_store.h"
+
+namespace lengthwise::server {
+namespace {
+
+constexpr absl::string_view kProbe = "lengthwise_probe";
+constexpr int64_t kChunkBytes = 1 << 20;
+// Before a deletion that failed is tried again.
+constexpr absl::Duration kDeleteAgain = absl::Seconds(10);
+
+absl::Status Refuse(const S3Client& client, absl::string_view why) {
+  return absl::FailedPreconditionError(absl::StrCat("--artifacts ", client.Url(), ": ", why));
+}
+
+// "<experiment>/<trial>/<sha256>.safetensors".
+absl::StatusOr<std::string> KeyOf(const ArtifactId& id) {
+  ASSIGN_OR_RETURN(const std::string path, ArtifactPath("", id));
+  return path.substr(1);
+}
+
+// "<experiment>/", and "<experiment>/<trial>/".
+absl::StatusOr<std::string> PrefixOf(absl::string_view experiment) {
+  ASSIGN_OR_RETURN(const std::string path, ArtifactDirectory("", experiment));
+  return absl::StrCat(path.substr(1), "/");
+}
+absl::StatusOr<std::string> PrefixOf(absl::string_view experiment, absl::string_view trial) {
+  ASSIGN_OR_RETURN(const std::string path, ArtifactDirectory("", experiment, trial));
+  return absl::StrCat(path.substr(1), "/");
+}
+
+bool IsCheckpoint(absl::string_view key) {
+  const std::vector<absl::string_view> parts = absl::StrSplit(key, '/');
+  return parts.size() == 3 && absl::EndsWith(key, ".safetensors") && IsArtifactFile(parts[2]);
+}
+
+// Refuses a store on which "stored" does not mean "these bytes, for good".
+absl::Status Probe(S3Client& client) {
+  const std::string key(kProbe);
+  const std::string right = platform::Sha256Hex("right");
+  RETURN_IF_ERROR(client.Delete(key));
+  const absl::Status wrong = client.PutOnce(key, "wrong", right);
+  if (wrong.ok()) {
+    client.Delete(key).IgnoreError();
+    return Refuse(client,
+                  "the store took bytes that do not have the checksum of x-amz-checksum-sha256; it "
+                  "cannot keep checkpoints safely. Choose another store");
+  }
+  if (!absl::IsDataLoss(wrong)) return wrong;
+  const absl::Status first = client.PutOnce(key, "right", right);
+  if (!first.ok()) {
+    return absl::UnavailableError(
+        absl::StrCat("--artifacts ", client.Url(), ": cannot store an object: ", first.message()));
+  }
+  const absl::Status second = client.PutOnce(key, "other", platform::Sha256Hex("other"));
+  RETURN_IF_ERROR(client.Delete(key));
+  if (second.ok()) {
+    return Refuse(client,
+                  "the store replaced an object although the request had If-None-Match: *; it "
+                  "cannot keep checkpoints safely. Choose another store");
+  }
+  return absl::IsAlreadyExists(second) ? absl::OkStatus() : second;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<S3Client>> OpenS3(const std::string& url, const S3Options& options) {
+  S3Bucket bucket;
+  if (const absl::Status parsed = ParseS3Url(url, bucket); !parsed.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat("--artifacts: ", parsed.message()));
+  }
+  if (options.credentials.access_key_id.empty() || options.credentials.secret_access_key.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--artifacts ", url,
+                     " needs the environment variables AWS_ACCESS_KEY_ID and "
+                     "AWS_SECRET_ACCESS_KEY"));
+  }
+  bucket.region = options.region;
+  bucket.endpoint = options.endpoint.empty()
+                        ? absl::StrCat("https://s3.", options.region, ".amazonaws.com")
+                        : options.endpoint;
+  const S3Request any = {.method = "HEAD", .key = "", .query = {}, .headers = {}};
+  const auto signable = PresignS3(bucket, options.credentials, any, absl::Minutes(1), absl::Now());
+  if (!signable.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat("--s3_endpoint: ", signable.status().message()));
+  }
+  ASSIGN_OR_RETURN(auto http, platform::HttpClient::Create());
+  return std::make_unique<S3Client>(std::move(bucket), options.credentials, std::move(http));
+}
+
+CheckpointPlace CheckpointsInS3(std::shared_ptr<S3Client> client) {
+  const std::string url = client->Url();
+  return {.name = url,
+          .find = [client = std::move(client)](const ArtifactId& id,
+                                               int64_t size_bytes) -> absl::Status {
+            ASSIGN_OR_RETURN(const std::string key, KeyOf(id));
+            ASSIGN_OR_RETURN(const S3Object object, client->Head(key));
+            if (object.size == size_bytes) return absl::OkStatus();
+            return absl::DataLossError(absl::StrCat(key, " has ", object.size, " bytes"));
+          }};
+}
+
+absl::StatusOr<std::unique_ptr<S3ArtifactStore>> S3ArtifactStore::Open(
+    const Options& options, std::unique_ptr<S3Client> client,
+    std::unique_ptr<ArtifactStore> files) {
+  // Before anything is written: the bucket may be another's.
+  Objects objects;
+  std::string stranger;
+  RETURN_IF_ERROR(client->List("", [&](const S3Object& object) {
+    if (IsCheckpoint(object.key)) {
+      objects[object.key] = {.size = object.size, .etag = object.etag};
+    } else if (object.key != kStoreMark && object.key != kProbe) {
+      stranger = object.key;
+    }
+  }));
+  const std::string mark_key(kStoreMark);
+  std::optional<std::string> old_mark;
+  if (auto text = client->Read(mark_key, 0, kChunkBytes); text.ok()) {
+    old_mark = *std::move(text);
+  } else if (!absl::IsNotFound(text.status())) {
+    return text.status();
+  }
+  if (!old_mark.has_value() && !options.take_over) {
+    if (options.has_checkpoints) {
+      return Refuse(*client,
+                    absl::StrCat("the mark ", kStoreMark, " is missing, but the database in ",
+                                 options.data_dir,
+                                 " names checkpoints; choose their bucket and prefix, or see "
+                                 "\"Move checkpoints\" in docs/checkpoint_stores.md"));
+    }
+    if (!objects.empty()) stranger = objects.begin()->first;
+    if (!stranger.empty()) {
+      return Refuse(*client, absl::StrCat("it holds other objects (", stranger,
+                                          "); choose another prefix or an empty bucket"));
+    }
+  }
+  RETURN_IF_ERROR(Probe(*client));
+  ASSIGN_OR_RETURN(std::string mark,
+                   NextMark(client->Url(), options.data_dir, old_mark, options.take_over));
+  LENGTHWISE_FAILPOINT("object.mark.before");
+  RETURN_IF_ERROR(client->Replace(mark_key, mark));
+  LENGTHWISE_FAILPOINT("object.mark.after");
+  std::unique_ptr<S3ArtifactStore> store(
+      new S3ArtifactStore(options, std::move(client), std::move(files), std::move(mark)));
+  {
+    platform::MutexLock lock(store->mutex_);
+    store->objects_ = std::move(objects);
+  }
+  store->deleter_ = std::thread([raw = store.get()] { raw->RunDeletions(); });
+  return store;
+}
+
+S3ArtifactStore::~S3ArtifactStore() {
+  {
+    platform::MutexLock lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.NotifyAll();
+  if (deleter_.joinable()) deleter_.join();
+}
+
+absl::Status S3ArtifactStore::CheckMark() const {
+  const absl::StatusOr<std::string> mark = client_->Read(std::string(kStoreMark), 0, kChunkBytes);
+  if (mark.ok() && *mark == mark_) return absl::OkStatus();
+  return absl::UnavailableError(
+      absl::StrCat("the checkpoints in ", client_->Url(), " cannot be used now: ",
+                   mark.ok() ? "its mark belongs to another server, or to a later start"
+                             : mark.status().message()));
+}
+
+absl::StatusOr<S3Object> S3ArtifactStore::Head(const std::string& key) const {
+  absl::StatusOr<S3Object> object = client_->Head(key);
+  if (!IsLost(object.status())) return object;
+  // Some stores answer 404 for a missing bucket, too.
+  RETURN_IF_ERROR(CheckMark());
+  return object;
+}
+
+absl::Status S3ArtifactStore::KeepObject(const std::string& key) {
+  platform::MutexLock lock(mutex_);
+  to_delete_.erase(key);
+  if (being_deleted_ != key) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat(key, " is being deleted; try again"));
+}
+
+void S3ArtifactStore::Remember(const S3Object& object, bool is_verified, bool is_damaged) {
+  platform::MutexLock lock(mutex_);
+  objects_[object.key] = {.size = object.size,
+                          .etag = object.etag,
+                          .is_verified = is_verified,
+                          .is_damaged = is_damaged};
+  signed_.erase(object.key);
+}
+
+// Keeps the bytes in an unnamed file until they are complete.
+class S3ArtifactStore::RelayWriter : public ArtifactStore::Writer {
+ public:
+  RelayWriter(S3ArtifactStore& store, std::string key, std::string sha256,
+              std::unique_ptr<platform::TemporaryFile> file, int64_t size_bytes)
+      : store_(store),
+        key_(std::move(key)),
+        sha256_(std::move(sha256)),
+        file_(std::move(file)),
+        size_bytes_(size_bytes) {}
+
+  absl::Status Append(absl::string_view data) override {
+    if (received_ + static_cast<int64_t>(data.size()) > size_bytes_) return WrongSize();
+    hash_.Update(data);
+    RETURN_IF_ERROR(file_->Write(received_, data));
+    received_ += static_cast<int64_t>(data.size());
+    return absl::OkStatus();
+  }
+
+  absl::Status Finish() override {
+    if (received_ != size_bytes_) return WrongSize();
+    if (const std::string sha256 = hash_.Finish(); sha256 != sha256_) {
+      return absl::DataLossError(absl::StrCat("the artifact's bytes have SHA-256 ", sha256,
+                                              ", but the header announced ", sha256_,
+                                              "; send it again"));
+    }
+    RETURN_IF_ERROR(store_.KeepObject(key_));
+    ASSIGN_OR_RETURN(const std::string bytes, file_->Read(0, size_bytes_));
+    const absl::Status stored = store_.client_->PutOnce(key_, bytes, sha256_);
+    if (!stored.ok() && !absl::IsAlreadyExists(stored)) return stored;
+    ASSIGN_OR_RETURN(const S3Object object, store_.Head(key_));
+    store_.Remember(object, /*is_verified=*/stored.ok());
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status WrongSize() const {
+    return absl::DataLossError(absl::StrCat("the artifact's bytes are not the ", size_bytes_,
+                                            " that the header announced; send it again"));
+  }
+
+  S3ArtifactStore& store_;
+  const std::string key_;
+  const std::string sha256_;
+  const std::unique_ptr<platform::TemporaryFile> file_;
+  const int64_t size_bytes_;
+  int64_t received_ = 0;
+  platform::Sha256 hash_;
+};
+
+absl::StatusOr<std::unique_ptr<ArtifactStore::Writer>> S3ArtifactStore::Write(const ArtifactId& id,
+                                                                              int64_t size_bytes,
+                                                                              int64_t step) {
+  if (id.trial == kDataFiles) return files_->Write(id, size_bytes, step);
+  ASSIGN_OR_RETURN(std::string key, KeyOf(id));
+  ASSIGN_OR_RETURN(auto file, platform::TemporaryFile::Create(options_.data_dir));
+  return std::make_unique<RelayWriter>(*this, std::move(key), id.sha256, std::move(file),
+                                       size_bytes);
+}
+
+absl::StatusOr<std::optional<SignedTransfer>> S3ArtifactStore::SignPut(const ArtifactId& id,
+                                                                       int64_t size_bytes) {
+  ASSIGN_OR_RETURN(const std::string key, KeyOf(id));
+  if (size_bytes > kMostBytes) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "size_bytes: got ", size_bytes, ", an object store accepts up to ", kMostBytes));
+  }
+  RETURN_IF_ERROR(KeepObject(key));
+  const absl::StatusOr<S3Object> stored = Head(key);
+  if (stored.ok()) {
+    if (stored->size != size_bytes || stored->sha256 != id.sha256) {
+      return absl::DataLossError(absl::StrCat(key, " has ", stored->size, " bytes instead of ",
+                                              size_bytes, ", or another checksum"));
+    }
+    // The store compared the bytes with the checksum when it took them.
+    Remember(*stored, /*is_verified=*/true);
+    LENGTHWISE_FAILPOINT("object.stored.after");
+    return std::nullopt;
+  }
+  if (!absl::IsNotFound(stored.status())) return stored.status();
+  {
+    platform::MutexLock lock(mutex_);
+    objects_.erase(key);
+    signed_.insert(key);
+  }
+  ASSIGN_OR_RETURN(SignedTransfer put, client_->SignPut(key, id.sha256, options_.url_life));
+  return put;
+}
+
+absl::StatusOr<SignedTransfer> S3ArtifactStore::SignGet(const ArtifactId& id) {
+  ASSIGN_OR_RETURN(const std::string key, KeyOf(id));
+  const absl::StatusOr<S3Object> object = Head(key);
+  {
+    platform::MutexLock lock(mutex_);
+    const auto known = objects_.find(key);
+    if (absl::IsNotFound(object.status())) objects_.erase(key);
+    if (object.ok() && known != objects_.end() && known->second.etag == object->etag &&
+        known->second.is_damaged) {
+      return absl::DataLossError(absl::StrCat(key, " is damaged: its SHA-256 does not match"));
+    }
+  }
+  RETURN_IF_ERROR(object.status());
+  return client_->SignGet(key, options_.url_life);
+}
+
+absl::Status S3ArtifactStore::Verify(const ArtifactId& id, int64_t size_bytes) {
+  if (id.trial == kDataFiles) return files_->Verify(id, size_bytes);
+  ASSIGN_OR_RETURN(const std::string key, KeyOf(id));
+  const absl::StatusOr<S3Object> object = Head(key);
+  if (absl::IsNotFound(object.status())) {
+    platform::MutexLock lock(mutex_);
+    objects_.erase(key);
+  }
+  RETURN_IF_ERROR(object.status());
+  if (size_bytes > 0 && object->size != size_bytes) {
+    Remember(*object, /*is_verified=*/false);
+    return absl::DataLossError(
+        absl::StrCat(key, " has ", object->size, " bytes instead of ", size_bytes));
+  }
+  const absl::Status damaged =
+      absl::DataLossError(absl::StrCat(key, " is damaged: its SHA-256 does not match"));
+  {
+    platform::MutexLock lock(mutex_);
+    const auto known = objects_.find(key);
+    if (known != objects_.end() && known->second.etag == object->etag) {
+      if (known->second.is_damaged) return damaged;
+      if (known->second.is_verified) return absl::OkStatus();
+    }
+  }
+  platform::Sha256 hash;
+  for (int64_t offset = 0; offset < object->size; offset += kChunkBytes) {
+    ASSIGN_OR_RETURN(const std::string chunk, client_->Read(key, offset, kChunkBytes));
+    hash.Update(chunk);
+  }
+  const bool is_whole = hash.Finish() == id.sha256;
+  Remember(*object, /*is_verified=*/is_whole, /*is_damaged=*/!is_whole);
+  return is_whole ? absl::OkStatus() : damaged;
+}
+
+absl::Status S3ArtifactStore::VerifyQuickly(const ArtifactId& id, int64_t size_bytes,
+                                            int64_t most_bytes) {
+  if (id.trial == kDataFiles) return files_->VerifyQuickly(id, size_bytes, most_bytes);
+  ASSIGN_OR_RETURN(const std::string key, KeyOf(id));
+  platform::MutexLock lock(mutex_);
+  const auto known = objects_.find(key);
+  if (known == objects_.end()) {
+    return absl::NotFoundError(absl::StrCat(client_->Url(), " has no object ", key));
+  }
+  if (known->second.is_damaged) {
+    return absl::DataLossError(absl::StrCat(key, " is damaged: its SHA-256 does not match"));
+  }
+  if (size_bytes > 0 && known->second.size != size_bytes) {
+    return absl::DataLossError(
+        absl::StrCat(key, " has ", known->second.size, " bytes instead of ", size_bytes));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status S3ArtifactStore::Copy(const ArtifactId& from, const std::string& experiment,
+                                   const std::string& trial, int64_t step) {
+  if (from.trial == kDataFiles) return files_->Copy(from, experiment, trial, step);
+  const ArtifactId to = {.experiment = experiment, .trial = trial, .sha256 = from.sha256};
+  ASSIGN_OR_RETURN(const std::string old_key, KeyOf(from));
+  ASSIGN_OR_RETURN(const std::string key, KeyOf(to));
+  RETURN_IF_ERROR(VerifyQuickly(from, 0, 0));
+  RETURN_IF_ERROR(KeepObject(key));
+  LENGTHWISE_FAILPOINT_OR_RETURN("object.copy.before");
+  if (const absl::Status copied = client_->Copy(old_key, key); !copied.ok()) {
+    const absl::Status mark = IsLost(copied) ? CheckMark() : absl::OkStatus();
+    return mark.ok() ? copied : mark;
+  }
+  ASSIGN_OR_RETURN(const S3Object object, Head(key));
+  Remember(object, /*is_verified=*/false);
+  return absl::OkStatus();
+}
+
+// Asks for a range at a time, so that a slow reader holds no connection.
+class S3ArtifactStore::RangeReader : public ArtifactStore::Reader {
+ public:
+  RangeReader(const S3Client& client, S3Object object)
+      : client_(client), object_(std::move(object)) {}
+
+  absl::StatusOr<std::string> Next() override {
+    if (offset_ >= object_.size) return "";
+    ASSIGN_OR_RETURN(std::string chunk, client_.Read(object_.key, offset_, kChunkBytes));
+    if (chunk.empty()) {
+      return absl::DataLossError(absl::StrCat(object_.key, " became shorter while it was read"));
+    }
+    offset_ += static_cast<int64_t>(chunk.size());
+    return chunk;
+  }
+
+ private:
+  const S3Client& client_;
+  const S3Object object_;
+  int64_t offset_ = 0;
+};
+
+absl::StatusOr<std::unique_ptr<ArtifactStore::Reader>> S3ArtifactStore::Open(
+    const ArtifactId& id) const {
+  if (id.trial == kDataFiles) return files_->Open(id);
+  ASSIGN_OR_RETURN(const std::string key, KeyOf(id));
+  ASSIGN_OR_RETURN(S3Object object, Head(key));
+  return std::make_unique<RangeReader>(*client_, std::move(object));
+}
+
+absl::StatusOr<std::vector<std::string>> S3ArtifactStore::ListExperiments() const {
+  ASSIGN_OR_RETURN(const std::vector<std::string> local, files_->ListExperiments());
+  std::set<std::string> names(local.begin(), local.end());
+  platform::MutexLock lock(mutex_);
+  for (const auto& [key, known] : objects_) names.insert(key.substr(0, key.find('/')));
+  return std::vector<std::string>(names.begin(), names.end());
+}
+
+absl::StatusOr<int64_t> S3ArtifactStore::Count(const std::string& experiment,
+                                               const std::string& trial) const {
+  if (trial == kDataFiles) return files_->Count(experiment, trial);
+  const absl::StatusOr<std::string> prefix = PrefixOf(experiment, trial);
+  if (!prefix.ok()) return 0;
+  return UsageBelow(*prefix).artifacts;
+}
+
+ArtifactUsage S3ArtifactStore::UsageBelow(absl::string_view prefix) const {
+  ArtifactUsage usage;
+  platform::MutexLock lock(mutex_);
+  for (auto object = objects_.lower_bound(std::string(prefix));
+       object != objects_.end() && absl::StartsWith(object->first, prefix); ++object) {
+    usage.bytes += object->second.size;
+    ++usage.artifacts;
+  }
+  return usage;
+}
+
+absl::StatusOr<ArtifactUsage> S3ArtifactStore::Usage() const {
+  ASSIGN_OR_RETURN(ArtifactUsage usage, files_->Usage());
+  const ArtifactUsage objects = UsageBelow("");
+  usage.bytes += objects.bytes;
+  usage.artifacts += objects.artifacts;
+  return usage;
+}
+
+absl::StatusOr<ArtifactUsage> S3ArtifactStore::Usage(const std::string& experiment) const {
+  ASSIGN_OR_RETURN(ArtifactUsage usage, files_->Usage(experiment));
+  ASSIGN_OR_RETURN(const std::string prefix, PrefixOf(experiment));
+  const ArtifactUsage objects = UsageBelow(prefix);
+  usage.bytes += objects.bytes;
+  usage.artifacts += objects.artifacts;
+  return usage;
+}
+
+absl::Status S3ArtifactStore::Delete(const ArtifactId& id) {
+  if (id.trial == kDataFiles) return files_->Delete(id);
+  ASSIGN_OR_RETURN(const std::string key, KeyOf(id));
+  DeleteBelow(key, {});
+  return absl::OkStatus();
+}
+
+absl::Status S3ArtifactStore::KeepOnly(const std::string& experiment, const std::string& trial,
+                                       const std::vector<std::string>& sha256s) {
+  if (trial == kDataFiles) return files_->KeepOnly(experiment, trial, sha256s);
+  ASSIGN_OR_RETURN(const std::string prefix, PrefixOf(experiment, trial));
+  std::set<std::string> stays;
+  for (const std::string& sha256 : sha256s) {
+    stays.insert(absl::StrCat(prefix, sha256, SuffixOf(trial)));
+  }
+  DeleteBelow(prefix, stays);
+  return absl::OkStatus();
+}
+
+absl::Status S3ArtifactStore::DeleteExperiment(const std::string& experiment) {
+  RETURN_IF_ERROR(files_->DeleteExperiment(experiment));
+  ASSIGN_OR_RETURN(const std::string prefix, PrefixOf(experiment));
+  DeleteBelow(prefix, {});
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> S3ArtifactStore::DeleteSome(const std::string& experiment) {
+  RETURN_IF_ERROR(DeleteExperiment(experiment));
+  return false;
+}
+
+bool S3ArtifactStore::DeleteUnusedUploads(absl::Duration age) {
+  return files_->DeleteUnusedUploads(age);
+}
+
+void S3ArtifactStore::DeleteBelow(const std::string& prefix, const std::set<std::string>& stays) {
+  {
+    platform::MutexLock lock(mutex_);
+    for (auto object = objects_.lower_bound(prefix);
+         object != objects_.end() && absl::StartsWith(object->first, prefix);) {
+      if (stays.contains(object->first)) {
+        ++object;
+        continue;
+      }
+      QueueDeletion(object->first);
+      object = objects_.erase(object);
+    }
+    // A worker may have sent these without asking again.
+    for (auto key = signed_.lower_bound(prefix);
+         key != signed_.end() && absl::StartsWith(*key, prefix);) {
+      if (stays.contains(*key)) {
+        ++key;
+        continue;
+      }
+      QueueDeletion(*key);
+      key = signed_.erase(key);
+    }
+  }
+  wake_.NotifyAll();
+}
+
+void S3ArtifactStore::QueueDeletion(const std::string& key) {
+  if (to_delete_.insert(key).second) deletions_.push_back(key);
+}
+
+void S3ArtifactStore::RunDeletions() {
+  absl::Status last;  // of the newest deletion, to log a failure once
+  platform::MutexLock lock(mutex_);
+  while (!stopping_) {
+    if (deletions_.empty()) {
+      wake_.Wait(mutex_);
+      continue;
+    }
+    const std::string key = deletions_.front();
+    deletions_.pop_front();
+    if (to_delete_.erase(key) == 0) continue;  // stored again since
+    being_deleted_ = key;
+    mutex_.Unlock();
+    absl::Status status = CheckMark();
+    LENGTHWISE_FAILPOINT("object.delete.before");
+    if (status.ok()) status = client_->Delete(key);
+    LENGTHWISE_FAILPOINT("object.delete.after");
+    if (!status.ok() && last.ok()) {
+      platform::LogWarning(absl::StrCat("cannot delete ", key, " now: ", status.message()));
+    }
+    last = status;
+    mutex_.Lock();
+    being_deleted_.clear();
+    if (status.ok()) continue;
+    // The store is the problem, not the object: wait before the next one, too.
+    QueueDeletion(key);
+    const auto until = std::chrono::steady_clock::now() + absl::ToChronoMilliseconds(kDeleteAgain);
+    while (!stopping_ && wake_.WaitUntil(mutex_, until)) {
+    }
+  }
+}
+
+}  // namespace lengthwise::server

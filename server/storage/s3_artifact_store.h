@@ -1,0 +1,152 @@
+// S3ArtifactStore: checkpoints as objects of an S3-compatible store (--artifacts s3://...). Files
+// of examples stay in the data directory.
+//
+//   <prefix>/<experiment>/<trial>/<sha256>.safetensors   a checkpoint
+//   <prefix>/lengthwise_store.json                       the mark, as in shared_store.h
+//   <prefix>/lengthwise_probe                            exists while a server starts
+//
+// Workers move the bytes: the server signs requests for them. It trusts an object because the store
+// compares its bytes with the checksum that is signed and refuses to replace it; a store that does
+// not is refused at start. An object counts as stored once the server has asked the store for it
+// (SignPut). The server keeps a list of all objects in memory, read at start, so that the command
+// loop never waits for the store.
+#ifndef LENGTHWISE_SERVER_STORAGE_S3_ARTIFACT_STORE_H_
+#define LENGTHWISE_SERVER_STORAGE_S3_ARTIFACT_STORE_H_
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "platform/mutex.h"
+#include "server/storage/artifact_store.h"
+#include "server/storage/artifact_usage.h"
+#include "server/storage/backup.h"
+#include "server/storage/s3_client.h"
+#include "server/storage/s3_options.h"
+
+namespace lengthwise::server {
+
+// A client for "s3://bucket[/prefix]". INVALID_ARGUMENT names the setting that is wrong or missing;
+// FAILED_PRECONDITION without libcurl.
+absl::StatusOr<std::unique_ptr<S3Client>> OpenS3(const std::string& url, const S3Options& options);
+
+// For RestoreBackup.
+CheckpointPlace CheckpointsInS3(std::shared_ptr<S3Client> client);
+
+// Thread-safe.
+class S3ArtifactStore : public ArtifactStore {
+ public:
+  struct Options {
+    std::string data_dir;
+    // As SharedStore::Options.
+    bool take_over = false;
+    bool has_checkpoints = false;
+    // Life of the URLs for workers.
+    absl::Duration url_life = absl::Hours(1);
+  };
+  // Largest object that one request can store. The store cannot compare the checksum of an object
+  // that was sent in parts: S3 has checksums of such objects' parts only.
+  static constexpr int64_t kMostBytes = int64_t{5} << 30;
+
+  // Tests, marks and lists the store. `files` holds the files of examples. FAILED_PRECONDITION if
+  // the store takes bytes with a wrong checksum or replaces objects, belongs to another data
+  // directory or holds other objects; UNAVAILABLE if it does not answer.
+  static absl::StatusOr<std::unique_ptr<S3ArtifactStore>> Open(
+      const Options& options, std::unique_ptr<S3Client> client,
+      std::unique_ptr<ArtifactStore> files);
+  // Deletions that are waiting are made up for after the next start.
+  ~S3ArtifactStore() override;
+
+  std::string elsewhere() const override { return client_->Url(); }
+  // For workers of earlier releases: the bytes pass through the server.
+  absl::StatusOr<std::unique_ptr<Writer>> Write(const ArtifactId& id, int64_t size_bytes,
+                                                int64_t step) override;
+  // RESOURCE_EXHAUSTED above kMostBytes.
+  absl::StatusOr<std::optional<SignedTransfer>> SignPut(const ArtifactId& id,
+                                                        int64_t size_bytes) override;
+  absl::StatusOr<SignedTransfer> SignGet(const ArtifactId& id) override;
+  // Reads an object that neither a worker's signed request nor this server stored.
+  absl::Status Verify(const ArtifactId& id, int64_t size_bytes = 0) override;
+  // Reads nothing, whatever `most_bytes`.
+  absl::Status VerifyQuickly(const ArtifactId& id, int64_t size_bytes, int64_t most_bytes) override;
+  // Not quick: the store copies the object.
+  absl::Status Copy(const ArtifactId& from, const std::string& experiment, const std::string& trial,
+                    int64_t step) override;
+  absl::StatusOr<std::unique_ptr<Reader>> Open(const ArtifactId& id) const override;
+  absl::StatusOr<std::vector<std::string>> ListExperiments() const override;
+  absl::StatusOr<int64_t> Count(const std::string& experiment,
+                                const std::string& trial) const override;
+  absl::StatusOr<ArtifactUsage> Usage() const override;
+  absl::StatusOr<ArtifactUsage> Usage(const std::string& experiment) const override;
+  absl::Status Delete(const ArtifactId& id) override;
+  absl::Status KeepOnly(const std::string& experiment, const std::string& trial,
+                        const std::vector<std::string>& sha256s) override;
+  absl::Status DeleteExperiment(const std::string& experiment) override;
+  absl::StatusOr<bool> DeleteSome(const std::string& experiment) override;
+  bool DeleteUnusedUploads(absl::Duration age = absl::Hours(1)) override;
+
+ private:
+  class RelayWriter;
+  class RangeReader;
+
+  // What is known of an object.
+  struct Known {
+    int64_t size = 0;
+    std::string etag;
+    bool is_verified = false;  // its bytes, with this etag
+    bool is_damaged = false;
+  };
+  using Objects = std::map<std::string, Known>;  // by key
+
+  S3ArtifactStore(Options options, std::unique_ptr<S3Client> client,
+                  std::unique_ptr<ArtifactStore> files, std::string mark)
+      : options_(std::move(options)),
+        client_(std::move(client)),
+        files_(std::move(files)),
+        mark_(std::move(mark)) {}
+
+  // UNAVAILABLE unless the mark is there with this server's key: an object that is missing from a
+  // missing bucket, or from one that another server has taken over, is not lost.
+  absl::Status CheckMark() const;
+  absl::StatusOr<S3Object> Head(const std::string& key) const;
+  // Keeps the object if it was to be deleted. UNAVAILABLE if that is happening now.
+  absl::Status KeepObject(const std::string& key);
+  void Remember(const S3Object& object, bool is_verified, bool is_damaged = false);
+  // Sum of the objects whose key begins with `prefix`.
+  ArtifactUsage UsageBelow(absl::string_view prefix) const;
+  // Deletes, later, the objects whose key begins with `prefix`, except those that `stays`.
+  void DeleteBelow(const std::string& prefix, const std::set<std::string>& stays);
+  void QueueDeletion(const std::string& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void RunDeletions();
+
+  const Options options_;
+  const std::unique_ptr<S3Client> client_;
+  const std::unique_ptr<ArtifactStore> files_;
+  const std::string mark_;  // the whole text of the mark
+
+  mutable platform::Mutex mutex_;
+  platform::ConditionVariable wake_;
+  Objects objects_ ABSL_GUARDED_BY(mutex_);
+  // Keys for which a PUT was signed since they were last known to be absent.
+  std::set<std::string> signed_ ABSL_GUARDED_BY(mutex_);
+  std::deque<std::string> deletions_ ABSL_GUARDED_BY(mutex_);
+  std::set<std::string> to_delete_ ABSL_GUARDED_BY(mutex_);  // those of deletions_ that still hold
+  std::string being_deleted_ ABSL_GUARDED_BY(mutex_);
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread deleter_;
+};
+
+}  // namespace lengthwise::server
+
+#endif  // LENGTHWISE_SERVER_STORAGE_S3_ARTIFACT_STORE_H_

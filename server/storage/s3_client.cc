@@ -1,0 +1,201 @@
+#include "server/storage/s3_client.h"
+
+#include <pugixml.hpp>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "absl/time/clock.h"
+#include "platform/sha256.h"
+#include "platform/status_macros.h"
+
+namespace lengthwise::server {
+namespace {
+
+// The server's own requests are sent at once.
+constexpr absl::Duration kOwnLife = absl::Minutes(5);
+// Half a minute for the request itself, and a second for each MiB, as for workers.
+absl::Duration TimeoutOf(size_t bytes) {
+  return absl::Seconds(30) + absl::Seconds(1) * (static_cast<double>(bytes) / (1 << 20));
+}
+
+std::string EtagOf(absl::string_view text) {
+  absl::ConsumePrefix(&text, "\"");
+  absl::ConsumeSuffix(&text, "\"");
+  return std::string(text);
+}
+
+// "403 AccessDenied: Access Denied." of an answer's status and XML.
+std::string Describe(const platform::HttpResponse& response) {
+  std::string text = absl::StrCat(response.status);
+  pugi::xml_document document;
+  if (document.load_buffer(response.body.data(), response.body.size())) {
+    const pugi::xml_node error = document.child("Error");
+    for (const char* name : {"Code", "Message"}) {
+      const absl::string_view value = error.child_value(name);
+      if (!value.empty()) absl::StrAppend(&text, text.size() > 3 ? ": " : " ", value);
+    }
+  }
+  return text;
+}
+
+absl::Status ErrorOf(const S3Request& request, const std::string& url,
+                     const platform::HttpResponse& response) {
+  const std::string text = absl::StrCat(request.method, " ", url, request.key.empty() ? "" : "/",
+                                        request.key, ": ", Describe(response));
+  switch (response.status) {
+    case 400:
+      return absl::DataLossError(text);
+    case 404:
+      return absl::NotFoundError(text);
+    case 409:  // another request is storing the same key
+    case 429:
+      return absl::UnavailableError(absl::StrCat(text, "; try again"));
+    case 412:
+      return absl::AlreadyExistsError(text);
+    case 401:
+    case 403:
+      return absl::UnavailableError(
+          absl::StrCat(text,
+                       "; check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, their rights to this "
+                       "bucket, --s3_region and the machine's clock"));
+    case 301:
+    case 307:
+      return absl::UnavailableError(
+          absl::StrCat(text, "; the bucket is elsewhere: check --s3_endpoint and --s3_region"));
+    default:
+      return absl::UnavailableError(text);
+  }
+}
+
+}  // namespace
+
+std::string S3Client::Url() const {
+  return absl::StrCat("s3://", bucket_.bucket, bucket_.prefix.empty() ? "" : "/", bucket_.prefix);
+}
+
+absl::StatusOr<platform::HttpResponse> S3Client::Send(const S3Request& request,
+                                                      absl::string_view body) const {
+  for (int attempt = 1;; ++attempt) {
+    ASSIGN_OR_RETURN(const std::string url,
+                     PresignS3(bucket_, credentials_, request, kOwnLife, absl::Now()));
+    absl::StatusOr<platform::HttpResponse> response =
+        http_->Send({.method = request.method,
+                     .url = url,
+                     .headers = request.headers,
+                     .body = body,
+                     .timeout = TimeoutOf(body.size()),
+                     .take = nullptr,
+                     .is_cancelled = nullptr,
+                     .progress = nullptr});
+    const bool repeat = attempt == 1 && (absl::IsUnavailable(response.status()) ||
+                                         (response.ok() && response->status >= 500));
+    if (repeat) continue;
+    RETURN_IF_ERROR(response.status());
+    if (response->ok()) return response;
+    return ErrorOf(request, Url(), *response);
+  }
+}
+
+absl::StatusOr<SignedTransfer> S3Client::SignPut(const std::string& key, const std::string& sha256,
+                                                 absl::Duration life) const {
+  ASSIGN_OR_RETURN(S3Request request, S3PutOnce(key, sha256));
+  SignedTransfer transfer;
+  ASSIGN_OR_RETURN(transfer.url, PresignS3(bucket_, credentials_, request, life, absl::Now()));
+  transfer.headers = std::move(request.headers);
+  return transfer;
+}
+
+absl::StatusOr<SignedTransfer> S3Client::SignGet(const std::string& key,
+                                                 absl::Duration life) const {
+  const S3Request request = {.method = "GET", .key = key, .query = {}, .headers = {}};
+  SignedTransfer transfer;
+  ASSIGN_OR_RETURN(transfer.url, PresignS3(bucket_, credentials_, request, life, absl::Now()));
+  return transfer;
+}
+
+absl::StatusOr<S3Object> S3Client::Head(const std::string& key) const {
+  ASSIGN_OR_RETURN(const platform::HttpResponse response,
+                   Send({.method = "HEAD", .key = key, .query = {}, .headers = {}}));
+  S3Object object = {.key = key,
+                     .etag = EtagOf(response.Header("etag")),
+                     .sha256 = response.Header("x-amz-meta-sha256")};
+  if (!absl::SimpleAtoi(response.Header("content-length"), &object.size)) {
+    return absl::UnavailableError(absl::StrCat("the store does not tell the size of ", key));
+  }
+  return object;
+}
+
+absl::StatusOr<std::string> S3Client::Read(const std::string& key, int64_t offset,
+                                           int64_t count) const {
+  ASSIGN_OR_RETURN(
+      platform::HttpResponse response,
+      Send({.method = "GET",
+            .key = key,
+            .query = {},
+            .headers = {{"range", absl::StrCat("bytes=", offset, "-", offset + count - 1)}}}));
+  if (static_cast<int64_t>(response.body.size()) > count) {
+    return absl::UnavailableError(absl::StrCat("the store ignores the range of a GET of ", key));
+  }
+  return std::move(response.body);
+}
+
+absl::Status S3Client::PutOnce(const std::string& key, absl::string_view bytes,
+                               absl::string_view sha256) {
+  ASSIGN_OR_RETURN(const S3Request request, S3PutOnce(key, sha256));
+  return Send(request, bytes).status();
+}
+
+absl::Status S3Client::Replace(const std::string& key, absl::string_view bytes) {
+  return Send({.method = "PUT", .key = key, .query = {}, .headers = {}}, bytes).status();
+}
+
+absl::Status S3Client::Copy(const std::string& from, const std::string& to) {
+  const std::string source = absl::StrCat("/", bucket_.bucket, bucket_.prefix.empty() ? "" : "/",
+                                          bucket_.prefix, "/", from);
+  return Send({.method = "PUT", .key = to, .query = {}, .headers = {{"x-amz-copy-source", source}}})
+      .status();
+}
+
+absl::Status S3Client::Delete(const std::string& key) {
+  const absl::Status status =
+      Send({.method = "DELETE", .key = key, .query = {}, .headers = {}}).status();
+  return absl::IsNotFound(status) ? absl::OkStatus() : status;
+}
+
+absl::Status S3Client::List(const std::string& prefix,
+                            const std::function<void(S3Object object)>& take) const {
+  const std::string root = bucket_.prefix.empty() ? "" : absl::StrCat(bucket_.prefix, "/");
+  S3Request request = {.method = "GET",
+                       .key = "",
+                       .query = {{"list-type", "2"}, {"prefix", absl::StrCat(root, prefix)}},
+                       .headers = {}};
+  while (true) {
+    ASSIGN_OR_RETURN(const platform::HttpResponse page, Send(request));
+    pugi::xml_document document;
+    if (!document.load_buffer(page.body.data(), page.body.size())) {
+      return absl::UnavailableError(absl::StrCat("the store's list of ", Url(), " is no XML"));
+    }
+    const pugi::xml_node list = document.child("ListBucketResult");
+    for (const pugi::xml_node entry : list.children("Contents")) {
+      absl::string_view key = entry.child_value("Key");
+      S3Object object = {.etag = EtagOf(entry.child_value("ETag"))};
+      if (!absl::ConsumePrefix(&key, root) ||
+          !absl::SimpleAtoi(entry.child_value("Size"), &object.size)) {
+        return absl::UnavailableError(absl::StrCat("the store's list of ", Url(), " is damaged"));
+      }
+      object.key = std::string(key);
+      take(std::move(object));
+    }
+    if (absl::string_view(list.child_value("IsTruncated")) != "true") return absl::OkStatus();
+    const std::string next = list.child_value("NextContinuationToken");
+    if (next.empty()) {
+      return absl::UnavailableError(absl::StrCat("the store's list of ", Url(), " has no end"));
+    }
+    request.query["continuation-token"] = next;
+  }
+}
+
+}  // namespace lengthwise::server
