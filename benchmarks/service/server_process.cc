@@ -8,11 +8,13 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "grpcpp/create_channel.h"
@@ -25,14 +27,17 @@ void Fail(const std::string& message) {
   std::exit(1);
 }
 
-ServerProcess::ServerProcess(const std::string& program) {
+ServerProcess::ServerProcess(const std::string& program, const std::vector<std::string>& flags) {
   directory_ = (std::filesystem::temp_directory_path() / "lengthwise_benchmark.XXXXXX").string();
   if (mkdtemp(directory_.data()) == nullptr) Fail("cannot make " + directory_);
   const std::string ready = directory_ + "/ready";
+  std::vector<std::string> arguments = {
+      program, "--listen",   "127.0.0.1:0",        "--metrics_listen",
+      "",      "--data_dir", directory_ + "/data", "--ready_file",
+      ready};
+  arguments.insert(arguments.end(), flags.begin(), flags.end());
   auto process = platform::ChildProcess::Start(
-      {.arguments = {program, "--listen", "127.0.0.1:0", "--metrics_listen", "", "--data_dir",
-                     directory_ + "/data", "--ready_file", ready},
-       .output_file = directory_ + "/server.log"});
+      {.arguments = std::move(arguments), .output_file = directory_ + "/server.log"});
   if (!process.ok()) Fail(process.status().ToString());
   process_ = *std::move(process);
   const absl::Time deadline = absl::Now() + absl::Seconds(30);
@@ -84,6 +89,31 @@ double ServerProcess::CpuSeconds() const {
     return 0;
   }
   return static_cast<double>(user + system) / static_cast<double>(sysconf(_SC_CLK_TCK));
+}
+
+int64_t ServerProcess::TrafficBytes() const {
+  const auto output = platform::ChildProcess::Run({"ss", "-tnpiH"}, absl::Seconds(10));
+  if (!output.ok()) Fail("ss: " + output.status().ToString());
+  // A line with the owner of each connection, then one with its counters.
+  const std::string owner = absl::StrCat("pid=", process_->pid(), ",");
+  int64_t bytes = 0;
+  bool is_own = false;
+  for (const absl::string_view line : absl::StrSplit(output->text, '\n')) {
+    if (!absl::StartsWith(line, "\t")) {
+      is_own = absl::StrContains(line, owner);
+      continue;
+    }
+    if (!is_own) continue;
+    for (absl::string_view word : absl::StrSplit(line, ' ')) {
+      int64_t count = 0;
+      if ((absl::ConsumePrefix(&word, "bytes_sent:") ||
+           absl::ConsumePrefix(&word, "bytes_received:")) &&
+          absl::SimpleAtoi(word, &count)) {
+        bytes += count;
+      }
+    }
+  }
+  return bytes;
 }
 
 std::string SubmitTrials(const ServerProcess& server, const std::string& name, int trials) {

@@ -17,7 +17,8 @@ class ServerProcess {
  public:
   // Starts `program` on a new directory below $TMPDIR and waits until it serves. $TMPDIR should be
   // on a real disk, because the server syncs what it acknowledges.
-  explicit ServerProcess(const std::string& program);
+  // `flags` are added to the server's command line.
+  explicit ServerProcess(const std::string& program, const std::vector<std::string>& flags = {});
   // Kills the server and deletes the directory.
   ~ServerProcess();
 
@@ -30,6 +31,9 @@ class ServerProcess {
   int64_t MostResidentBytes() const { return MemoryLine("VmHWM:"); }
   // CPU time consumed so far.
   double CpuSeconds() const;
+  // Bytes that its open TCP connections have carried so far, in both directions. Needs ss of
+  // iproute2.
+  int64_t TrafficBytes() const;
 
  private:
   int64_t MemoryLine(const std::string& name) const;
