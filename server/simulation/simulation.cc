@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/coordination/messages.h"
 #include "server/coordination/names.h"
+#include "server/storage/directory_artifact_store.h"
 
 namespace lengthwise::server {
 namespace {
