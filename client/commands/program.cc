@@ -22,7 +22,7 @@
 #include "platform/files.h"
 #include "platform/printable_text.h"
 #include "platform/status_macros.h"
-#include "platform/version_text.h"
+#include "platform/version.h"
 
 namespace lengthwise::client {
 namespace {

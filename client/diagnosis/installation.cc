@@ -16,7 +16,7 @@
 #include "platform/status_macros.h"
 #include "rpc/address.h"
 #include "rpc/certificates.h"
-#include "rpc/token_file.h"
+#include "rpc/token.h"
 
 namespace lengthwise::client {
 namespace {

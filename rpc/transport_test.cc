@@ -1,14 +1,14 @@
-#include "platform/grpc_lifetime.h"
+#include "rpc/transport.h"
 
 #include "grpc/grpc.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/security/credentials.h"
 #include "gtest/gtest.h"
 
-namespace lengthwise::platform {
+namespace lengthwise::rpc {
 namespace {
 
-TEST(GrpcLifetimeTest, LastChannelDoesNotShutTheLibraryDown) {
+TEST(TransportTest, LastChannelDoesNotShutTheLibraryDown) {
   KeepGrpcInitialized();
   KeepGrpcInitialized();
   grpc::CreateChannel("127.0.0.1:1", grpc::InsecureChannelCredentials()).reset();
@@ -16,4 +16,4 @@ TEST(GrpcLifetimeTest, LastChannelDoesNotShutTheLibraryDown) {
 }
 
 }  // namespace
-}  // namespace lengthwise::platform
+}  // namespace lengthwise::rpc

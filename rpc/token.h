@@ -1,10 +1,12 @@
-// Reads and writes a token in a file that only its owner can read. Programs take tokens only this
-// way: every user of the machine can read option values in the process list.
-#ifndef LENGTHWISE_RPC_TOKEN_FILE_H_
-#define LENGTHWISE_RPC_TOKEN_FILE_H_
+// Tokens of the API: their text, and the files that hold them. Programs take tokens only from files
+// that their owner alone can read: every user of the machine can read option values in the process
+// list.
+#ifndef LENGTHWISE_RPC_TOKEN_H_
+#define LENGTHWISE_RPC_TOKEN_H_
 
 #include <sys/types.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -16,6 +18,30 @@
 #include "platform/mutex.h"
 
 namespace lengthwise::rpc {
+
+inline constexpr size_t kTokenIdDigits = 12;
+inline constexpr size_t kTokenSecretDigits = 64;
+// Metadata that carries a token: "authorization: Bearer lw_...".
+inline constexpr char kAuthorizationKey[] = "authorization";
+inline constexpr char kBearerPrefix[] = "Bearer ";
+
+// The text is "lw_{token_id}_{secret}", 12 and 64 lower-case hexadecimal digits. The id is public
+// and names the token in lists and errors; the secret has 256 random bits.
+struct TokenText {
+  std::string token_id;
+  std::string secret;
+
+  bool operator==(const TokenText&) const = default;
+};
+
+std::string FormatTokenText(const TokenText& token);
+
+// Parses the text of a token. INVALID_ARGUMENT for anything else, including surrounding white
+// space. The message never repeats the input, which may be a secret.
+absl::StatusOr<TokenText> ParseTokenText(absl::string_view text);
+
+// Returns true if the text has the form of a token's id.
+bool IsTokenId(absl::string_view text);
 
 // Creates the file with mode 0600 and writes the token and a newline. ALREADY_EXISTS if the file
 // exists, so that no token is overwritten by accident.
@@ -56,4 +82,4 @@ class TokenFile {
 
 }  // namespace lengthwise::rpc
 
-#endif  // LENGTHWISE_RPC_TOKEN_FILE_H_
+#endif  // LENGTHWISE_RPC_TOKEN_H_
