@@ -11,6 +11,9 @@
 namespace lengthwise::client {
 namespace {
 
+// Time for which the headline still tells of a lost connection.
+constexpr absl::Duration kNoteBack = absl::Seconds(30);
+
 struct Look {
   const char* sign;
   const char* word;
@@ -235,6 +238,22 @@ int Urgency(const TrialView& trial) {
 }
 
 }  // namespace
+
+bool LinkState::Update(const absl::Status& connection, absl::Time now) {
+  const bool was_lost = lost();
+  connection_ = connection;
+  if (was_lost == lost()) return false;
+  (lost() ? lost_ : back_) = now;
+  return true;
+}
+
+std::string LinkState::Note(absl::Time now) const {
+  if (lost()) {
+    return absl::StrCat("connection lost ", FormatClock(now - lost_), " ago, trying again");
+  }
+  if (back_ == absl::InfinitePast() || now - back_ > kNoteBack) return "";
+  return absl::StrCat("connected again after ", FormatClock(back_ - lost_));
+}
 
 std::string DescribeCounts(const v1::TrialCounts& counts) {
   std::vector<std::string> parts;

@@ -5,12 +5,32 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "client/display/terminal_text.h"
+#include "client/display/terminal.h"
 #include "client/watching/experiment_view.h"
-#include "client/watching/link_state.h"
 
 namespace lengthwise::client {
+
+// Tracks a watcher's connection and words its loss and return for the user. Not thread-safe.
+class LinkState {
+ public:
+  // `connection` says why there is none; OK while connected. Returns true if it was just lost or
+  // just came back.
+  bool Update(const absl::Status& connection, absl::Time now);
+
+  bool lost() const { return !connection_.ok(); }
+  // "connection lost 0:12 ago, trying again"; for half a minute after a reconnect "connected again
+  // after 0:12"; empty otherwise.
+  std::string Note(absl::Time now) const;
+  // Why it is lost; empty while connected.
+  std::string reason() const { return std::string(connection_.message()); }
+
+ private:
+  absl::Status connection_;
+  absl::Time lost_ = absl::InfinitePast();
+  absl::Time back_ = absl::InfinitePast();
+};
 
 struct LiveLinesOptions {
   // "quickstart-1".

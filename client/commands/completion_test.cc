@@ -1,4 +1,4 @@
-#include "client/commands/published_keys.h"
+#include "client/commands/completion.h"
 
 #include <set>
 
