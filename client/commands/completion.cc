@@ -9,7 +9,7 @@
 #include "client/command_line/completion.h"
 #include "client/commands/commands.h"
 #include "client/connection/names.h"
-#include "client/watching/live_lines.h"
+#include "client/watching/lines.h"
 #include "models/encodings/catalogue.h"
 #include "models/networks/catalogue.h"
 #include "models/optimizers/catalogue.h"

@@ -15,8 +15,7 @@
 #include "client/display/terminal.h"
 #include "client/watching/experiment_view.h"
 #include "client/watching/follower.h"
-#include "client/watching/live_lines.h"
-#include "client/watching/plain_lines.h"
+#include "client/watching/lines.h"
 #include "platform/status_macros.h"
 #include "tasks/catalogue.h"
 

@@ -12,7 +12,7 @@
 #include "client/display/records.h"
 #include "client/display/table.h"
 #include "client/watching/experiment_view.h"
-#include "client/watching/live_lines.h"
+#include "client/watching/lines.h"
 #include "platform/status_macros.h"
 
 namespace lengthwise::client {

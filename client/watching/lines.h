@@ -1,7 +1,10 @@
-// Renders the lines of an experiment's live view.
-#ifndef LENGTHWISE_CLIENT_WATCHING_LIVE_LINES_H_
-#define LENGTHWISE_CLIENT_WATCHING_LIVE_LINES_H_
+// Renders an experiment as lines: a live view for terminals, and its history for files, pipes and
+// logs.
+#ifndef LENGTHWISE_CLIENT_WATCHING_LINES_H_
+#define LENGTHWISE_CLIENT_WATCHING_LINES_H_
 
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,15 +48,32 @@ struct LiveLinesOptions {
   LinkState link;
 };
 
-// Returns a headline, the column names and one line per trial, in grid order. With more trials than
-// lines, running trials come first, then failed ones, then those that ended last; the last line
-// counts the rest. A narrow terminal loses the least informative columns first.
+// Returns the live view: a headline, the column names and one line per trial, in grid order. With
+// more trials than lines, running trials come first, then failed ones, then those that ended last;
+// the last line counts the rest. A narrow terminal loses the least informative columns first.
 std::vector<std::string> LiveLines(const ExperimentView& view, const LiveLinesOptions& options,
                                    const Palette& palette);
 
 // "1 running, 3 queued, 2 done".
 std::string DescribeCounts(const v1::TrialCounts& counts);
 
+// The history. The events and their own times alone decide which lines are printed, so that a late
+// reader gets the same lines as an early one. Not thread-safe.
+class PlainLines {
+ public:
+  // Prints at most one training line per trial and `interval`.
+  explicit PlainLines(absl::Duration interval, absl::TimeZone zone)
+      : interval_(interval), zone_(zone) {}
+
+  // Returns the line of an event that was just applied to `view`; nullopt if it has none.
+  std::optional<std::string> Line(const ExperimentView& view, const v1::Event& event);
+
+ private:
+  const absl::Duration interval_;
+  const absl::TimeZone zone_;
+  std::map<std::string, absl::Time> last_;
+};
+
 }  // namespace lengthwise::client
 
-#endif  // LENGTHWISE_CLIENT_WATCHING_LIVE_LINES_H_
+#endif  // LENGTHWISE_CLIENT_WATCHING_LINES_H_
