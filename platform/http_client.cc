@@ -179,7 +179,7 @@ absl::StatusOr<HttpResponse> HttpClient::Send(const HttpRequest& request) {
   set(CURLOPT_URL, request.url.c_str());
   set(CURLOPT_HTTPHEADER, headers);
   set(CURLOPT_ERRORBUFFER, error.data());
-  set(CURLOPT_NOSIGNAL, 1L);
+  set(CURLOPT_NOSIGNAL, 1L);  // timeouts by SIGALRM would not be thread-safe
   set(CURLOPT_PROTOCOLS_STR, "http,https");
   set(CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
   set(CURLOPT_TIMEOUT_MS, static_cast<long>(absl::ToInt64Milliseconds(request.timeout)));

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "platform/user_directories.h"
-#include "platform/version_text.h"
+#include "platform/version.h"
 #include "rpc/address.h"
 
 namespace lengthwise::server {

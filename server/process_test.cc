@@ -26,7 +26,7 @@
 #include "proto/catalogue_service.grpc.pb.h"
 #include "proto/worker_service.grpc.pb.h"
 #include "rpc/test_certificates.h"
-#include "rpc/token_file.h"
+#include "rpc/token.h"
 
 namespace lengthwise::server {
 namespace {

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "catalogue/entry.h"
 #include "client/commands/specification_file.h"
-#include "client/display/number_grid.h"
+#include "client/display/shaded_grid.h"
 #include "client/display/user_file.h"
 #include "models/encodings/catalogue.h"
 #include "models/encodings/formula_definition.h"

@@ -6,8 +6,8 @@
 #include "grpcpp/health_check_service_interface.h"
 #include "grpcpp/security/server_credentials.h"
 #include "grpcpp/server_builder.h"
-#include "platform/grpc_lifetime.h"
 #include "platform/status_macros.h"
+#include "rpc/transport.h"
 
 namespace lengthwise::server {
 namespace {
@@ -27,7 +27,7 @@ Gate::Options WithAudit(Gate::Options options, AuditTrail* audit) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(Options options, Core& core) {
-  platform::KeepGrpcInitialized();
+  rpc::KeepGrpcInitialized();
   // Both affect the builders created after them.
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();

@@ -6,7 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/util/time_util.h"
-#include "platform/bulk_files.h"
+#include "platform/files.h"
 #include "platform/status_macros.h"
 #include "server/storage/backup.h"
 

@@ -20,7 +20,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "platform/limited_log.h"
+#include "platform/log.h"
 #include "platform/status_macros.h"
 
 namespace lengthwise::server {

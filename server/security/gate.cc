@@ -4,9 +4,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "platform/limited_log.h"
+#include "platform/log.h"
 #include "platform/status_macros.h"
-#include "rpc/token_text.h"
+#include "rpc/token.h"
 #include "rpc/transport.h"
 
 namespace lengthwise::server {

@@ -14,7 +14,7 @@
 #include "platform/random.h"
 #include "platform/sha256.h"
 #include "platform/status_macros.h"
-#include "rpc/token_text.h"
+#include "rpc/token.h"
 #include "server/security/token_files.h"
 #include "server/status.h"
 

@@ -8,7 +8,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
-#include "platform/bulk_files.h"
 #include "platform/files.h"
 #include "platform/log.h"
 #include "platform/sha256.h"

@@ -8,11 +8,11 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "platform/failpoint.h"
+#include "platform/files.h"
 #include "platform/http_client.h"
 #include "platform/log.h"
 #include "platform/sha256.h"
 #include "platform/status_macros.h"
-#include "platform/temporary_file.h"
 #include "server/storage/s3_presign.h"
 #include "server/storage/shared_store.h"
 

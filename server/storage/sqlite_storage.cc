@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "platform/bulk_files.h"
 #include "platform/files.h"
 #include "platform/log.h"
 #include "platform/mutex.h"
