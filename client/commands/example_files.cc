@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "catalogue/entry.h"
 #include "models/networks/catalogue.h"
-#include "specification/component_parameters.h"
+#include "specification/components.h"
 #include "tasks/catalogue.h"
 #include "tasks/examples/contents.h"
 #include "tasks/examples/entries.h"

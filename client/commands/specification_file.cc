@@ -19,7 +19,7 @@
 #include "platform/status_macros.h"
 #include "specification/catalogues.h"
 #include "specification/parse.h"
-#include "specification/resolve_with.h"
+#include "specification/resolve.h"
 
 namespace lengthwise::client {
 namespace {

@@ -12,7 +12,7 @@
 #include "client/display/message_json.h"
 #include "client/display/numbers.h"
 #include "platform/status_macros.h"
-#include "specification/component_parameters.h"
+#include "specification/components.h"
 #include "tasks/examples/contents.h"
 
 namespace lengthwise::client {
