@@ -15,7 +15,7 @@
 #include "models/optimizers/catalogue.h"
 #include "models/schedules/catalogue.h"
 #include "nlohmann/json.hpp"
-#include "specification/protocols.h"
+#include "specification/catalogues.h"
 #include "tasks/catalogue.h"
 
 namespace lengthwise::client {

@@ -14,7 +14,7 @@
 #include "models/encodings/formula_values.h"
 #include "models/networks/catalogue.h"
 #include "platform/status_macros.h"
-#include "specification/component_parameters.h"
+#include "specification/components.h"
 
 namespace lengthwise::client {
 namespace {

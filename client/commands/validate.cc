@@ -12,7 +12,7 @@
 #include "client/display/numbers.h"
 #include "client/display/records.h"
 #include "platform/status_macros.h"
-#include "specification/component_parameters.h"
+#include "specification/components.h"
 #include "tasks/examples/contents.h"
 
 namespace lengthwise::client {

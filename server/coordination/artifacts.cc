@@ -12,7 +12,6 @@
 #include "server/status.h"
 #include "tasks/examples/example_set.h"
 #include "tasks/examples/line.h"
-#include "tasks/examples/lines.h"
 
 namespace lengthwise::server {
 namespace {

@@ -1,15 +1,13 @@
-#include "specification/text_training.h"
-
 #include <algorithm>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "specification/checks.h"
 #include "specification/training_data.h"
 
 namespace lengthwise::specification {
 namespace {
 
-constexpr int32_t kDefaultTokens = 2'048;
 constexpr int32_t kMostTokens = 1 << 20;
 // Limit for the tokens of a step, which a worker holds in memory: 64 times the usual 128 sequences
 // of 2,048 tokens.
@@ -39,13 +37,6 @@ absl::Status CheckVocabulary(const tasks::TextTask& task) {
 }
 
 }  // namespace
-
-void FillPacking(v1::Packing& packing) {
-  if (!packing.has_tokens()) packing.set_tokens(kDefaultTokens);
-  if (!packing.has_answers_only()) packing.set_answers_only(false);
-  if (!packing.has_attend_across()) packing.set_attend_across(false);
-  if (!packing.has_reset_positions()) packing.set_reset_positions(RestartsPositions(packing));
-}
 
 void CheckPacking(const v1::Training& training, Findings& findings) {
   const int64_t tokens = training.packing().tokens();
@@ -100,7 +91,7 @@ int64_t CheckText(const v1::ExperimentSpecification& specification, const std::s
                               ", the tokens of an example of ", training.lengths().max(),
                               " (training.lengths.max)"));
   }
-  // Training skips examples longer than a sequence, so they must fit.
+  // Packing skips examples longer than a sequence: training would miss the longest ones.
   if (const int64_t augmented = tasks::LongestContinued(task, training.lengths().max());
       longest_example <= packing.tokens() && augmented > packing.tokens()) {
     findings.Add("training.packing.tokens",
