@@ -11,7 +11,7 @@
 #include "ATen/ops/softmax.h"
 #include "c10/core/GradMode.h"
 #include "models/attention/attention.h"
-#include "models/layers/products.h"
+#include "models/layers/layers.h"
 
 namespace lengthwise::models {
 

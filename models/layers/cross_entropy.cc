@@ -9,10 +9,8 @@
 #include "c10/util/Exception.h"
 #include "models/kernels/cross_entropy.h"
 #include "models/kernels/rows_cuda.h"
+#include "models/layers/kernel_calls.h"
 #include "models/layers/kernel_choice.h"
-#include "models/layers/kernel_type.h"
-#include "models/layers/on_stream.h"
-#include "models/layers/on_threads.h"
 #include "torch/csrc/autograd/custom_function.h"
 
 namespace lengthwise::models {

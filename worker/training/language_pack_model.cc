@@ -6,7 +6,6 @@
 
 #include "ATen/ATen.h"
 #include "c10/core/GradMode.h"
-#include "models/networks/bfloat16.h"
 #include "models/networks/language_model.h"
 #include "platform/status_macros.h"
 #include "worker/data/text_examples.h"
