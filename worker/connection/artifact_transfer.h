@@ -15,7 +15,7 @@
 #include "platform/mutex.h"
 #include "proto/worker_service.grpc.pb.h"
 #include "proto/worker_service.pb.h"
-#include "worker/connection/call_group.h"
+#include "worker/connection/server_calls.h"
 
 namespace lengthwise::worker {
 

@@ -10,7 +10,7 @@
 #include "platform/log.h"
 #include "platform/sha256.h"
 #include "worker/connection/artifact_transfer.h"
-#include "worker/connection/server_channel.h"
+#include "worker/connection/server_calls.h"
 
 namespace lengthwise::worker {
 

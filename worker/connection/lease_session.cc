@@ -9,7 +9,7 @@
 #include "platform/failpoint.h"
 #include "platform/log.h"
 #include "worker/connection/artifact_transfer.h"
-#include "worker/connection/server_channel.h"
+#include "worker/connection/server_calls.h"
 
 namespace lengthwise::worker {
 

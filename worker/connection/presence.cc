@@ -9,7 +9,7 @@
 #include "platform/failpoint.h"
 #include "platform/log.h"
 #include "platform/status_macros.h"
-#include "worker/connection/server_channel.h"
+#include "worker/connection/server_calls.h"
 
 namespace lengthwise::worker {
 namespace {

@@ -12,7 +12,7 @@
 #include "platform/status_macros.h"
 #include "platform/version.h"
 #include "worker/connection/backoff.h"
-#include "worker/connection/server_channel.h"
+#include "worker/connection/server_calls.h"
 
 namespace lengthwise::worker {
 namespace {

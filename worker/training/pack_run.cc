@@ -11,7 +11,7 @@
 #include "proto/digest.h"
 #include "proto/length_accuracies.h"
 #include "worker/data/trial_checkpoint.h"
-#include "worker/training/stop_target.h"
+#include "worker/training/pace.h"
 
 namespace lengthwise::worker::training {
 namespace {

@@ -1,4 +1,4 @@
-#include "worker/training/passive_waiting.h"
+#include "worker/training/core_sharing.h"
 
 #include <omp.h>
 #include <sched.h>
