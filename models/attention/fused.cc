@@ -158,12 +158,12 @@ void RunBackward(const FusedCall& call, const at::Tensor& output, const at::Tens
   Backward<float>(call, output, output_gradient, sums, gradients);
 }
 
-// As the kernels take them. Nothing changes for float32.
+// Converts a term to the kernels' type and layout. Contiguous float32 terms stay as they are.
 at::Tensor ForKernels(const at::Tensor& term) {
   return term.defined() ? term.to(at::kFloat).contiguous() : term;
 }
 
-// The same for u and w, which stay where they are if their heads are contiguous.
+// ForKernels of u and w, which are not copied if each member's numbers are contiguous.
 std::pair<at::Tensor, at::Tensor> BiasesForKernels(const AttentionTerms& terms) {
   if (!terms.content_bias.defined() || !terms.position_bias.defined()) {
     return {ForKernels(terms.content_bias), ForKernels(terms.position_bias)};
@@ -205,7 +205,7 @@ struct Remake : torch::CustomClassHolder {
   const std::function<at::Tensor()> make;
 };
 
-// Everything is as the kernels take it.
+// Tensors have the kernels' types and layouts.
 class Fused : public torch::autograd::Function<Fused> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& qkv,
@@ -233,6 +233,7 @@ class Fused : public torch::autograd::Function<Fused> {
       context->saved_data["remake"] =
           c10::IValue::make_capsule(c10::make_intrusive<Remake>(remake_relative));
     }
+    // Saved, because a recomputed R does not say whether its gradient is wanted.
     context->saved_data["relative_wanted"] =
         terms.relative.defined() && terms.relative.requires_grad();
     context->saved_data["heads"] = heads;
@@ -298,7 +299,7 @@ at::Tensor QkvForKernels(const at::Tensor& qkv) {
   return (qkv.is_cpu() ? Widened(qkv) : qkv).contiguous();
 }
 
-// `qkv` with its queries and keys turned by `rotation` [P, n, dh].
+// Returns `qkv` with queries and keys rotated by `rotation` [P, n, dh].
 at::Tensor Turned(const at::Tensor& qkv, int64_t heads, const at::Tensor& rotation) {
   const int64_t d = qkv.size(3) / 3;
   std::vector<at::Tensor> parts = qkv.split(d, 3);
@@ -323,7 +324,7 @@ bool CanFuse(const at::Tensor& tensor, int64_t head_size) {
 
 at::Tensor FusedAttention(const at::Tensor& qkv, int64_t heads, const AttentionTerms& given_terms) {
   if (given_terms.rotation.defined() && given_terms.rotation.requires_grad()) {
-    // The kernels give angles no gradient.
+    // The kernels compute no gradient for angles, so LibTorch's operators rotate first.
     AttentionTerms others = given_terms;
     others.rotation = at::Tensor();
     return FusedAttention(Turned(QkvForKernels(qkv), heads, given_terms.rotation), heads, others);

@@ -34,8 +34,8 @@ bool CanFuse(const at::Tensor& logits) {
                              UsesCudaKernel(FusedOperation::kCrossEntropy, logits.get_device()));
 }
 
-// Returns the members' sums [P, 3] of kernels::CrossEntropyResult. Only the first, of losses, is
-// differentiable. All tensors are contiguous.
+// Returns the members' sums [P, 3] of kernels::CrossEntropyResult. Only the sum of losses, the
+// first, is differentiable. All tensors are contiguous.
 class FusedSums : public torch::autograd::Function<FusedSums> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& logits,

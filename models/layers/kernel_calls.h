@@ -29,11 +29,12 @@ inline kernels::RowsShape RowsOf(const at::Tensor& features) {
           .width = features.size(3)};
 }
 
+// Returns true if our kernels have a version for this type.
 inline bool HasKernelType(at::ScalarType type) {
   return type == at::kFloat || type == at::kBFloat16;
 }
 
-// body(float()) or body(kernels::BFloat16()), as `type` is, one of those; returns what it returns.
+// Calls body(float()) or body(kernels::BFloat16()), depending on `type`, and returns its result.
 template <typename Body>
 auto WithKernelType(at::ScalarType type, const Body& body) {
   return type == at::kBFloat16 ? body(kernels::BFloat16()) : body(float());

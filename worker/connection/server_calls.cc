@@ -43,7 +43,7 @@ CallGroup::Call::Call(CallGroup& group, absl::Duration timeout) : group_(group) 
   }
   platform::MutexLock lock(group_.mutex_);
   group_.in_flight_.insert(&context_);
-  // gRPC remembers this until the call starts.
+  // The group was cancelled before this call began. gRPC remembers TryCancel until the call starts.
   if (group_.cancelled_) context_.TryCancel();
 }
 

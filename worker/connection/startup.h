@@ -1,5 +1,4 @@
-// What a worker derives from its flags and its machine when it starts: its id, and how long it may use
-// the machine.
+// Derives a worker's id, and the time for which it may use its machine, from flags and environment.
 #ifndef LENGTHWISE_WORKER_CONNECTION_STARTUP_H_
 #define LENGTHWISE_WORKER_CONNECTION_STARTUP_H_
 

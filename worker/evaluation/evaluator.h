@@ -39,8 +39,9 @@ int64_t BytesPerSequence(const SequenceSize& size);
 // Returns how many sequences fit in `memory_bytes` for `members` models at once; at least 1.
 int64_t SequencesPerChunk(const SequenceSize& size, int64_t members, int64_t memory_bytes);
 
-// Converts the attention captured in a forward pass to an event: returns the map for the first member and sequence of `capture`. The model read `sequence` with
-// the first draw of `positions` [P, S, T], where T is at least the sequence's length.
+// Converts the attention captured in a forward pass to an event: returns the map for the first
+// member and sequence of `capture`. The model read `sequence` with the first draw of `positions`
+// [P, S, T], where T is at least the sequence's length.
 v1::AttentionMap MakeAttentionMap(const data::GivenSequence& sequence, const at::Tensor& positions,
                                   const models::Capture& capture);
 
