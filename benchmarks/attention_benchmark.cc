@@ -25,7 +25,7 @@
 #include "benchmark/benchmark.h"
 #include "benchmarks/benchmark_device.h"
 #include "c10/core/GradMode.h"
-#include "models/attention/fused.h"
+#include "models/attention/attention.h"
 #include "models/encodings/relative_logits.h"
 #include "models/encodings/sinusoids.h"
 

@@ -1,5 +1,4 @@
-#include "models/attention/fused.h"
-
+// Implements fused attention of attention.h.
 #include <functional>
 #include <optional>
 #include <type_traits>
@@ -10,6 +9,7 @@
 #include "ATen/ops/empty.h"
 #include "ATen/ops/empty_like.h"
 #include "c10/core/GradMode.h"
+#include "models/attention/attention.h"
 #include "models/encodings/sinusoids.h"
 #include "models/kernels/attention.h"
 #include "models/kernels/attention_cuda.h"

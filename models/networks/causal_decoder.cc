@@ -29,7 +29,6 @@
 #include "c10/core/GradMode.h"
 #include "models/attention/attention.h"
 #include "models/attention/attention_cache.h"
-#include "models/attention/fused.h"
 #include "models/encodings/causal.h"
 #include "models/encodings/encoding.h"
 #include "models/layers/feed_forward.h"

@@ -19,7 +19,6 @@
 #include "ATen/ops/cat.h"
 #include "absl/strings/str_cat.h"
 #include "models/attention/attention.h"
-#include "models/attention/fused.h"
 #include "models/attention/geometric.h"
 #include "models/encodings/encoding.h"
 #include "models/layers/dropout.h"

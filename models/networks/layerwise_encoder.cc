@@ -23,7 +23,6 @@
 #include "ATen/ops/zeros_like.h"
 #include "absl/strings/str_cat.h"
 #include "models/attention/attention.h"
-#include "models/attention/fused.h"
 #include "models/encodings/encoding.h"
 #include "models/layers/dropout.h"
 #include "models/layers/layers.h"

@@ -24,7 +24,7 @@
 #include "models/parameters/layout.h"
 #include "random/stream.h"
 #include "torch/csrc/autograd/autograd.h"
-#include "worker/training/exceptions.h"
+#include "worker/training/device.h"
 #include "worker/training/pack_kernels.h"
 #include "worker/training/pack_parameters.h"
 

@@ -17,7 +17,6 @@
 #include "worker/training/blueprint.h"
 #include "worker/training/core_sharing.h"
 #include "worker/training/device.h"
-#include "worker/training/exceptions.h"
 #include "worker/training/pack_kernels.h"
 #include "worker/training/pack_run.h"
 
