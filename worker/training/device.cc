@@ -99,7 +99,7 @@ absl::Status LoadCuda() {
   return absl::OkStatus();
 }
 
-// Zeros if the allocator does not say.
+// Returns zeros if the allocator does not support the queries.
 DeviceMemory MeasureMemory(const c10::Device& place) try {
   c10::DeviceAllocator* const allocator = c10::getDeviceAllocator(place.type());
   const auto stats = allocator->getDeviceStats(place.index());
@@ -170,6 +170,7 @@ void SetThreads(int threads) {
 
 void PrepareThread(const Device& device) {
   SetThreads(device.threads);
+  // A thread that flushes denormal numbers to zero computes other bits.
   at::globalContext().setFlushDenormal(false);
   if (!device.cuda) return;
   const c10::Device place = PlaceOf(device);
