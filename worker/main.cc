@@ -34,11 +34,10 @@
 #include "rpc/settings.h"
 #include "worker/connection/backoff.h"
 #include "worker/connection/data_cache.h"
-#include "worker/connection/lifetime.h"
 #include "worker/connection/reachability.h"
-#include "worker/connection/server_channel.h"
+#include "worker/connection/server_calls.h"
 #include "worker/connection/spool.h"
-#include "worker/connection/worker_id.h"
+#include "worker/connection/startup.h"
 #include "worker/connection/worker_loop.h"
 #include "worker/metrics/endpoint.h"
 #include "worker/metrics/measurements.h"
@@ -84,7 +83,7 @@ std::string DeviceInId(const std::string& device, const PackRunner& runner) {
   return runner.provenance().device() == "cpu" ? "cpu" : "cuda0";
 }
 
-// The GPU's use, where the worker has one.
+// Returns a reader of the GPU's use; null without a GPU or NVML.
 Measurements::ReadGpu GpuReader(const std::string& device, const PackRunner& runner) {
   if (runner.provenance().device() == "cpu") return nullptr;
   int index = 0;
@@ -108,7 +107,7 @@ std::string DescribeLibTorch() {
   if (!best.ok()) return absl::StrCat("warning: ", best.status().message());
   std::vector<std::string> lines = {
       absl::StrCat("LibTorch ", best->provenance.libtorch_version()),
-      // They are built together.
+      // All CUDA kernels are built together.
       absl::StrCat(kernels::HasAdamCuda() ? "with" : "without", " CUDA kernels")};
   if (best->cuda) {
     lines.push_back(
@@ -120,7 +119,7 @@ std::string DescribeLibTorch() {
   return absl::StrJoin(lines, "\n");
 }
 
-// A validator of CLI11: returns what is wrong, or nothing.
+// A validator of CLI11: returns the error, or "".
 std::string CheckAddress(const std::string& address) {
   if (!rpc::HostOf(address).empty()) return "";
   return absl::StrCat("\"", address, "\" is not HOST:PORT");
@@ -226,13 +225,14 @@ void AddFlags(CLI::App& app, Flags& flags) {
                "Exit, as on SIGTERM, when the process that started this one ends");
 }
 
-// False when the parent was gone before it could be tied to.
+// Returns false if the parent had ended already.
 bool TieToParent(pid_t parent) {
+  // In this order: the signal is sent only for a parent that ends after prctl.
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   return getppid() == parent;
 }
 
-// The channel of the command line, the environment and the configuration file.
+// Sets the channel from the command line, the environment and the configuration file.
 absl::Status SetChannel(const Flags& flags, Connection::Options& options) {
   ASSIGN_OR_RETURN(const rpc::Settings settings,
                    rpc::ResolveSettings(flags.access, [](const char* name) -> const char* {
@@ -310,7 +310,7 @@ int Run(const Flags& flags, platform::TerminationSignals& signals) {
                    provenance.threads(), " CPU threads (",
                    flags.runner.threads > 0 ? "--threads" : platform::CountUsableCpus().limit,
                    "), packs of up to ", (*runner)->max_pack_size(), "; server ", options.server));
-  // The worker is ready from here on, also while the server is away.
+  // The worker counts as ready even while the server is away.
   const auto notify_ready = [&] {
     const absl::Status status = platform::NotifyReady(
         absl::StrCat(options.worker_id, " on ", provenance.device(), " for ", options.server));
@@ -359,10 +359,10 @@ int Run(const Flags& flags, platform::TerminationSignals& signals) {
 }
 
 int Main(int argc, char** argv) {
-  // gRPC's own log speaks of handshakes where our errors say what to do.
+  // gRPC's own log describes handshakes; our errors say what to do.
   setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   const pid_t parent = getppid();
-  // Before any other thread is there.
+  // Before any other thread starts, because threads inherit which signals are blocked.
   platform::TerminationSignals signals;
   CLI::App app("Trains and evaluates trials on one device, for a lengthwise_server.",
                "lengthwise_worker");

@@ -24,12 +24,10 @@
 #include "ATen/ops/ones.h"
 #include "absl/strings/str_cat.h"
 #include "models/encodings/encoding.h"
-#include "models/layers/embedding_noise.h"
+#include "models/layers/dropout.h"
 #include "models/layers/layers.h"
-#include "models/layers/products.h"
 #include "models/networks/factory.h"
-#include "models/networks/linear_layer.h"
-#include "models/networks/number_embedding.h"
+#include "models/networks/parameterized_layers.h"
 #include "platform/status_macros.h"
 
 namespace lengthwise::models {

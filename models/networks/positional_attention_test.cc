@@ -17,7 +17,6 @@
 #include "catalogue/resolved.h"
 #include "gtest/gtest.h"
 #include "models/encodings/catalogue.h"
-#include "models/networks/bfloat16.h"
 #include "models/networks/catalogue.h"
 #include "models/networks/network.h"
 

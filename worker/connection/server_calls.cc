@@ -1,9 +1,10 @@
-#include "worker/connection/server_channel.h"
+#include "worker/connection/server_calls.h"
 
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
 
+#include "absl/time/clock.h"
 #include "grpcpp/support/channel_arguments.h"
 #include "rpc/transport.h"
 
@@ -23,6 +24,32 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateServerChannel(
   // Despite its name, this is the timeout of one connection attempt.
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 5'000);
   return rpc::CreateChannel(options, arguments);
+}
+
+void CallGroup::Cancel() {
+  platform::MutexLock lock(mutex_);
+  cancelled_ = true;
+  for (grpc::ClientContext* context : in_flight_) context->TryCancel();
+}
+
+bool CallGroup::is_cancelled() {
+  platform::MutexLock lock(mutex_);
+  return cancelled_;
+}
+
+CallGroup::Call::Call(CallGroup& group, absl::Duration timeout) : group_(group) {
+  if (timeout != absl::InfiniteDuration()) {
+    context_.set_deadline(absl::ToChronoTime(absl::Now() + timeout));
+  }
+  platform::MutexLock lock(group_.mutex_);
+  group_.in_flight_.insert(&context_);
+  // The group was cancelled before this call began. gRPC remembers TryCancel until the call starts.
+  if (group_.cancelled_) context_.TryCancel();
+}
+
+CallGroup::Call::~Call() {
+  platform::MutexLock lock(group_.mutex_);
+  group_.in_flight_.erase(&context_);
 }
 
 absl::Status RetryWhileUnavailable(absl::Status status,

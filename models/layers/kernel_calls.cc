@@ -1,4 +1,4 @@
-#include "models/layers/on_threads.h"
+#include "models/layers/kernel_calls.h"
 
 #include <algorithm>
 #include <atomic>
@@ -19,6 +19,8 @@ void OnThreads(int64_t count, const kernels::RangeBody& body) {
     kernels::Serially(count, body);
     return;
   }
+  // Which thread takes which range changes no result: a kernel's unit of work writes its own
+  // numbers, and partial sums are added in a fixed order (kernels/row_chunks.h).
   std::atomic<int64_t> next = 0;
   at::parallel_for(0, threads, /*grain_size=*/1, [&](int64_t, int64_t) {
     int64_t begin = next.load();

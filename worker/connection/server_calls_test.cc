@@ -1,4 +1,4 @@
-#include "worker/connection/server_channel.h"
+#include "worker/connection/server_calls.h"
 
 #include <functional>
 #include <future>

@@ -1,14 +1,19 @@
-// Creates the channel to the server and converts gRPC's errors to absl::Status.
-#ifndef LENGTHWISE_WORKER_CONNECTION_SERVER_CHANNEL_H_
-#define LENGTHWISE_WORKER_CONNECTION_SERVER_CHANNEL_H_
+// Calls to the server: the channel, cancellation of calls in flight, and which errors to retry.
+#ifndef LENGTHWISE_WORKER_CONNECTION_SERVER_CALLS_H_
+#define LENGTHWISE_WORKER_CONNECTION_SERVER_CALLS_H_
 
 #include <functional>
 #include <future>
 #include <memory>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "grpcpp/channel.h"
+#include "grpcpp/client_context.h"
+#include "platform/mutex.h"
 #include "rpc/channel.h"
 #include "worker/connection/backoff.h"
 #include "worker/connection/reachability.h"
@@ -20,6 +25,40 @@ namespace lengthwise::worker {
 // UNAVAILABLE, if no host of several is known, may be temporary.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateServerChannel(
     const rpc::ChannelOptions& options, const Backoff::Options& reconnect);
+
+// Cancels a group of calls in flight together, so that threads waiting for the server can be
+// stopped. Thread-safe. Must outlive its calls.
+class CallGroup {
+ public:
+  CallGroup() = default;
+  CallGroup(const CallGroup&) = delete;
+  CallGroup& operator=(const CallGroup&) = delete;
+
+  // Cancels the calls in flight and every later one.
+  void Cancel();
+  bool is_cancelled();
+
+  // Context of one call. Must live until the call ends.
+  class Call {
+   public:
+    // The call fails with DEADLINE_EXCEEDED after `timeout`.
+    explicit Call(CallGroup& group, absl::Duration timeout = absl::InfiniteDuration());
+    ~Call();
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
+
+    grpc::ClientContext* context() { return &context_; }
+
+   private:
+    CallGroup& group_;
+    grpc::ClientContext context_;
+  };
+
+ private:
+  platform::Mutex mutex_;
+  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::flat_hash_set<grpc::ClientContext*> in_flight_ ABSL_GUARDED_BY(mutex_);
+};
 
 // Repeats `connect` until it returns anything but UNAVAILABLE, waiting as `reconnect` says.
 // `status` is the result of its first call. Logs through `reachability`. Returns CANCELLED once
@@ -37,4 +76,4 @@ bool IsTransient(const absl::Status& status);
 
 }  // namespace lengthwise::worker
 
-#endif  // LENGTHWISE_WORKER_CONNECTION_SERVER_CHANNEL_H_
+#endif  // LENGTHWISE_WORKER_CONNECTION_SERVER_CALLS_H_

@@ -1,4 +1,4 @@
-#include "models/layers/on_threads.h"
+#include "models/layers/kernel_calls.h"
 
 #include <cstdint>
 #include <mutex>
