@@ -28,12 +28,11 @@
 #include "rpc/address.h"
 #include "rpc/certificates.h"
 #include "rpc/token_file.h"
-#include "server/api/catalogue_entries.h"
+#include "server/api/catalogue_service.h"
 #include "server/api/rpc_server.h"
 #include "server/metrics/endpoint.h"
 #include "server/security/audit_log.h"
 #include "server/security/token_store.h"
-#include "server/self_check.h"
 #include "specification/catalogues.h"
 
 namespace lengthwise::server {
@@ -202,6 +201,25 @@ absl::Status RemoveAllTokens(const Flags& flags) {
                    "; a server started there now is open to everyone who can reach "
                    "it, a running one refuses every caller until it is restarted"));
   return absl::OkStatus();
+}
+
+SelfCheck::SelfCheck(absl::Duration interval, std::function<absl::Status()> check,
+                     std::function<void(const absl::Status&)> give_up)
+    : check_(std::move(check)),
+      give_up_(std::move(give_up)),
+      thread_(interval, [this] { return Check(); }) {}
+
+bool SelfCheck::Check() {
+  const absl::Status status = check_();
+  if (status.ok()) {
+    failures_ = 0;
+    return true;
+  }
+  platform::LogWarning(
+      absl::StrCat("the server cannot be reached from its own machine: ", status.message()));
+  if (++failures_ < kFailures) return true;
+  give_up_(status);
+  return false;
 }
 
 absl::Status Serve(const Flags& flags, const OpenCore& open) {

@@ -5,7 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "monitoring/histogram.h"
+#include "monitoring/samples.h"
 #include "platform/log.h"
 #include "platform/process_usage.h"
 #include "platform/status_macros.h"

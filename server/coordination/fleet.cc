@@ -2,7 +2,7 @@
 
 #include "absl/container/btree_map.h"
 #include "google/protobuf/util/time_util.h"
-#include "monitoring/histogram.h"
+#include "monitoring/samples.h"
 
 namespace lengthwise::server {
 namespace {

@@ -1,11 +1,14 @@
 #include "server/coordination/leases.h"
 
+#include <openssl/crypto.h>
+
 #include <algorithm>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/util/time_util.h"
 #include "platform/failpoint.h"
+#include "platform/sha256.h"
 #include "platform/status_macros.h"
 #include "platform/version.h"
 #include "server/coordination/event_intake.h"
@@ -25,7 +28,30 @@ google::protobuf::Duration ToDuration(absl::Duration duration) {
       absl::ToInt64Microseconds(duration));
 }
 
+// Digits of a lease id that prove its holder: 128 bits.
+constexpr size_t kProofDigits = 32;
+
 }  // namespace
+
+std::string LeaseIds::Make(Token token, absl::string_view principal) const {
+  if (token < key_.first_token) return absl::StrCat("lease-", token);
+  const std::string proof =
+      platform::HmacSha256Hex(key_.key, absl::StrCat("lease ", token, " of ", principal));
+  return absl::StrCat("lease-", token, "-", absl::string_view(proof).substr(0, kProofDigits));
+}
+
+bool LeaseIds::Fits(absl::string_view id, Token token, absl::string_view principal) const {
+  if (token < 1) return false;
+  const std::string made = Make(token, principal);
+  // Compare in constant time, so that timing does not reveal a matching prefix.
+  return id.size() == made.size() && CRYPTO_memcmp(id.data(), made.data(), made.size()) == 0;
+}
+
+absl::Status LeaseIds::Check(absl::string_view id, Token token, absl::string_view principal) const {
+  if (Fits(id, token, principal)) return absl::OkStatus();
+  return absl::PermissionDeniedError(
+      absl::StrCat("lease ", token, " is not the caller's, or not by this id"));
+}
 
 Leases::Leases(const Options& options, Ledger& ledger, ArtifactStore& artifacts, Fleet& fleet,
                const LeaseIds& ids)

@@ -1,9 +1,10 @@
-// Workers and their leases: registration, grants, heartbeats, releases.
+// Workers and their leases: lease ids, registration, grants, heartbeats, releases.
 #ifndef LENGTHWISE_SERVER_COORDINATION_LEASES_H_
 #define LENGTHWISE_SERVER_COORDINATION_LEASES_H_
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -12,12 +13,32 @@
 #include "absl/time/time.h"
 #include "proto/worker_service.pb.h"
 #include "server/coordination/fleet.h"
-#include "server/coordination/lease_ids.h"
 #include "server/coordination/ledger.h"
+#include "server/scheduling/scheduler.h"
 #include "server/storage/artifact_store.h"
+#include "server/storage/records.h"
 #include "server/storage/storage.h"
 
 namespace lengthwise::server {
+
+// Ids by which workers prove that they hold a lease. An id cannot be guessed, and only the
+// principal that acquired the lease can use it. Ids are computed from the store's key and not
+// stored, so a restarted server accepts them all. Thread-safe.
+class LeaseIds {
+ public:
+  explicit LeaseIds(LeaseKey key) : key_(std::move(key)) {}
+
+  // "lease-17-<32 hexadecimal digits>". "lease-17" for a lease granted by an older release, which
+  // is not bound to a principal.
+  std::string Make(Token token, absl::string_view principal) const;
+  // True if `id` is the id of this principal's lease.
+  bool Fits(absl::string_view id, Token token, absl::string_view principal) const;
+  // PERMISSION_DENIED, with a reason, unless it fits.
+  absl::Status Check(absl::string_view id, Token token, absl::string_view principal) const;
+
+ private:
+  const LeaseKey key_;
+};
 
 // Belongs to the command loop. `caller` is the principal that a worker and its leases belong to;
 // PERMISSION_DENIED: they are another's. Errors are those that the rpcs document.

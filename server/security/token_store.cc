@@ -15,7 +15,6 @@
 #include "platform/sha256.h"
 #include "platform/status_macros.h"
 #include "rpc/token_text.h"
-#include "server/security/token_files.h"
 #include "server/status.h"
 
 namespace lengthwise::server {
