@@ -181,7 +181,7 @@ absl::Status CreateAdminToken(const Flags& flags) {
   absl::Status status = rpc::WriteTokenFile(flags.create_admin_token, created->text());
   const AsOwnerOf owner(data_dir);
   if (!status.ok()) {
-    // Nobody can use a token that was not written.
+    // Nobody has the secret of this token.
     (*tokens)->Revoke(created->token().token_id()).IgnoreError();
     return status;
   }
@@ -293,6 +293,7 @@ absl::Status Serve(const Flags& flags, const OpenCore& open) {
   sigwait(&signals, &signal_number);
   platform::LogInfo(absl::StrCat("stopping on ", signal_number == SIGINT ? "SIGINT" : "SIGTERM",
                                  "; a second signal stops at once"));
+  // Only informs the service manager.
   platform::NotifyStopping().IgnoreError();
   pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
   if (!flags.ready_file.empty()) unlink(flags.ready_file.c_str());

@@ -89,6 +89,7 @@ absl::StatusOr<v1::QueryLossCurvesResponse> LossCurves(EventLog& log,
   };
   const absl::Status status = log.ForEachEvent(
       request.name(), v1::Event::kTrainingPointsFieldNumber, [&](const v1::Event& event) {
+        // The log cannot be left early, so the rest is skipped.
         if (bytes > max_answer_bytes) return;
         if (event.trial() != trial) {
           end_trial();

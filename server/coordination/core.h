@@ -144,7 +144,8 @@ class Core {
   Engine engine_;
   LeaseWaiters waiters_;
   HeldHeartbeats heartbeats_;
-  // Deleted experiments of which files are left, after a failure. Of the loop's thread alone.
+  // Deleted experiments that still have files, because a command of PostDeletion failed. Used by
+  // the loop's thread only.
   std::vector<std::string> refused_;
   CommandLoop loop_;
   EventLog event_log_;

@@ -48,6 +48,8 @@ void Fleet::Heartbeat(absl::string_view worker, const v1::WorkerMeasurements& me
     entry.worker.mutable_provenance()->set_kernels(measurements.kernels());
   }
   entry.measurements = measurements;
+  // A worker must not make the server export an inconsistent distribution, or any number of
+  // buckets.
   if (!monitoring::IsSound(measurements.step_seconds())) entry.measurements.clear_step_seconds();
 }
 

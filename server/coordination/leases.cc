@@ -110,6 +110,8 @@ absl::StatusOr<v1::RegisterWorkerResponse> Leases::Register(
     }
     experiment = *std::move(id);
   }
+  // The id may change hands once its worker has been silent for a lease duration: that worker's
+  // leases have expired then.
   const std::optional<std::string> owner = fleet_.PrincipalOf(worker.worker_id());
   if (owner.value_or(caller) != caller &&
       ledger_.scheduler().IsAlive(worker.worker_id(), ledger_.Now())) {
@@ -217,8 +219,8 @@ absl::StatusOr<Leases::Found> Leases::CheckCheckpoint(int64_t key) {
 absl::StatusOr<v1::AcquireLeaseResponse> Leases::Acquire(const std::string& worker,
                                                          const std::string& caller) {
   RETURN_IF_ERROR(CheckWorker(worker, caller));
-  // A trial whose checkpoint turns out lost moves to another pack, one that fails or has to wait
-  // leaves the queue: look again then.
+  // Looks again until the whole next pack can be used: a trial whose checkpoint is lost moves to
+  // another pack, and one that fails or must wait leaves the queue.
   int unreadable = 0;
   for (bool usable = false; !usable;) {
     const std::vector<TrialKey> pack = ledger_.scheduler().NextPack(worker, ledger_.Now());
@@ -275,6 +277,8 @@ template <typename HeldLeases>
 std::vector<Token> Leases::TokensOf(const HeldLeases& leases, const std::string& caller) const {
   std::vector<Token> tokens;
   for (const v1::HeldLease& lease : leases) {
+    // The scheduler has no lease 0, so the worker is told that it has lost a lease that is not its
+    // own.
     const bool fits = ids_.Fits(lease.lease_id(), lease.fencing_token(), caller);
     tokens.push_back(fits ? lease.fencing_token() : 0);
   }
@@ -336,6 +340,7 @@ absl::StatusOr<v1::ReleaseLeaseResponse> Leases::Release(const v1::ReleaseLeaseR
                                                          const std::string& caller) {
   LENGTHWISE_FAILPOINT("engine.lease.release");
   RETURN_IF_ERROR(ids_.Check(request.lease_id(), request.fencing_token(), caller));
+  // A repeated release changes nothing, because the scheduler no longer has the lease.
   RETURN_IF_ERROR(ledger_.Record(ledger_.scheduler().Release(
       request.worker_id(), request.fencing_token(), request.reason(), ledger_.Now())));
   return v1::ReleaseLeaseResponse();

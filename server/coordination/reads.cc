@@ -73,6 +73,7 @@ absl::StatusOr<v1::ListExperimentsResponse> Reads::ListExperiments(
   ASSIGN_OR_RETURN(const int64_t size, PageSize(request.page_size()));
   ASSIGN_OR_RETURN(const int64_t before, DecodePageToken(kScope, request.page_token()));
   ASSIGN_OR_RETURN(const auto reader, storage_.Read());
+  // One more than asked for, which tells whether there is a next page.
   ASSIGN_OR_RETURN(auto records, reader->ListExperiments(before, request.owner(), size + 1));
   v1::ListExperimentsResponse response;
   if (static_cast<int64_t>(records.size()) > size) {
@@ -152,6 +153,7 @@ v1::ListWorkersResponse Reads::ListWorkers() {
   const auto reader = storage_.Read();
   for (size_t i = 0; i < workers.size(); ++i) {
     for (const TrialKey key : trials[i]) {
+      // The list is useful without the names of the trials.
       if (!reader.ok()) break;
       const auto trial = (*reader)->FindTrial(key);
       if (!trial.ok() || !trial->has_value()) continue;

@@ -90,6 +90,7 @@ std::optional<std::string> RunningTrials::Progress(const WorkerProgress& told_by
   const auto found = trials_.find(progress.trial());
   if (found == trials_.end()) return std::nullopt;
   Entry& entry = found->second;
+  // A late report of an earlier attempt, or of a worker that has lost the trial.
   if (entry.start.attempt != progress.attempt() || entry.start.worker != told_by.worker) {
     return std::nullopt;
   }
