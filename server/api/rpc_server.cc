@@ -112,6 +112,8 @@ RpcServer::~RpcServer() {
 }
 
 void RpcServer::Stop(absl::Duration grace) {
+  // In this order: streams end with a status before gRPC breaks them, the core answers waiting
+  // calls before gRPC's grace period, and the edge then still delivers gRPC's last bytes.
   server_->GetHealthCheckService()->Shutdown();
   streams_->StopAll();
   core_.Stop();

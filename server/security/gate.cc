@@ -97,6 +97,7 @@ absl::StatusOr<Caller> Gate::Admit(const grpc::CallbackServerContext& context,
     static auto* const log = new platform::LimitedLog(absl::Seconds(10));
     log->Warning(absl::StrCat("refused ", method, " to ", address, ": ", status.message()));
   }
+  // Before the check of the size: trust depends on the caller, not on this request.
   if (status.ok() && peer != nullptr) peer->Trust();
   if (status.ok() && request != nullptr) status = CheckSize(method, *request);
   if (!status.ok()) return status;

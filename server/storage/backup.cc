@@ -13,7 +13,7 @@
 #include "platform/sha256.h"
 #include "platform/status_macros.h"
 #include "proto/event.pb.h"
-#include "server/security/token_files.h"
+#include "server/security/token_records.h"
 #include "server/storage/artifact_usage.h"
 #include "server/storage/backup_manifest.h"
 #include "server/storage/sqlite_connection.h"

@@ -1,4 +1,4 @@
-#include "server/coordination/lease_ids.h"
+#include "server/coordination/leases.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -1,4 +1,4 @@
-#include "server/api/loss_curve.h"
+#include "server/api/queries.h"
 
 #include <cmath>
 #include <limits>

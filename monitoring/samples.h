@@ -1,11 +1,16 @@
-// Operations on v1::Histogram, the form in which distributions are sent and kept. Buckets are not
+// Measured values before they are exported: distributions and workers' samples. Without the
+// Prometheus library, so that the server's core does not depend on it.
+//
+// A v1::Histogram is the form in which distributions are sent and kept. Its buckets are not
 // cumulative.
-#ifndef LENGTHWISE_MONITORING_HISTOGRAM_H_
-#define LENGTHWISE_MONITORING_HISTOGRAM_H_
+#ifndef LENGTHWISE_MONITORING_SAMPLES_H_
+#define LENGTHWISE_MONITORING_SAMPLES_H_
 
 #include <cstdint>
+#include <string>
 
 #include "absl/types/span.h"
+#include "proto/event.pb.h"
 #include "proto/worker_service.pb.h"
 
 namespace lengthwise::monitoring {
@@ -25,6 +30,14 @@ int64_t Count(const v1::Histogram& histogram);
 // Returns false for an inconsistent message, an empty one, or one with too many buckets.
 bool IsSound(const v1::Histogram& histogram);
 
+// One worker's identity and measurements at a scrape.
+struct WorkerSample {
+  std::string worker_id;
+  v1::Provenance provenance;
+  int32_t max_pack_size = 0;
+  v1::WorkerMeasurements measurements;
+};
+
 }  // namespace lengthwise::monitoring
 
-#endif  // LENGTHWISE_MONITORING_HISTOGRAM_H_
+#endif  // LENGTHWISE_MONITORING_SAMPLES_H_

@@ -1,4 +1,4 @@
-#include "monitoring/histogram.h"
+#include "monitoring/samples.h"
 
 #include <algorithm>
 #include <cmath>
@@ -27,7 +27,7 @@ int64_t Count(const v1::Histogram& histogram) {
 
 bool IsSound(const v1::Histogram& histogram) {
   const auto& bounds = histogram.upper_bounds();
-  // std::is_sorted would accept NaNs, which compare less than nothing.
+  // std::is_sorted would accept NaNs, because no comparison with one is true.
   bool ascend = bounds.empty() || !std::isnan(bounds[0]);
   for (int i = 1; i < bounds.size(); ++i) ascend = ascend && bounds[i - 1] < bounds[i];
   return histogram.counts_size() == bounds.size() + 1 && histogram.counts_size() <= kMostBuckets &&

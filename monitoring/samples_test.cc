@@ -1,4 +1,4 @@
-#include "monitoring/histogram.h"
+#include "monitoring/samples.h"
 
 #include <limits>
 

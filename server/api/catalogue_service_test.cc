@@ -1,4 +1,4 @@
-#include "server/api/catalogue_entries.h"
+#include "server/api/catalogue_service.h"
 
 #include <map>
 #include <set>
