@@ -70,7 +70,9 @@ def main():
     if wrong:
         parser.error(f"--modes {' '.join(sorted(wrong))}: {'not' if options.packs else 'only'} with --packs")
 
-    roofline = measure([options.program, "--roofline", "--threads", str(options.threads)], options.threads)[-1]
+    # The language model's program has no --device.
+    device = ["--device", options.device] if options.device != "cpu" else []
+    roofline = measure([options.program, "--roofline", *device, "--threads", options.threads], options.threads)[-1]
     load = os.getloadavg()[0]
     print(f"{options.threads} threads, {options.rounds} rounds of {options.steps} steps, {options.clock} time; "
           f"load average before: {load:.1f}")
