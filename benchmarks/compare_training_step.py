@@ -48,11 +48,13 @@ def row(name, seconds, ours):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", default=ROOT / "bazel-bin/benchmarks/training_step")
-    parser.add_argument("--peer", default=ROOT / "benchmarks/pytorch_step.py", help="script of the PyTorch peer; without --packs")
+    parser.add_argument("--peer", default=ROOT / "benchmarks/pytorch_step.py",
+                        help="script of the PyTorch peer; without --packs")
     parser.add_argument("--python", default="python3", help="Python with PyTorch, and with JAX for --modes jax")
     parser.add_argument("--modes", nargs="+", default=["eager", "compile"],
                         choices=["eager", "sdpa", "compile", "max-autotune", "jax"],
-                        help="PyTorch modes. Without --packs also sdpa; with --packs also max-autotune, and jax instead of PyTorch")
+                        help="PyTorch modes. Without --packs also sdpa; with --packs also max-autotune, and jax instead of "
+                             "PyTorch")
     parser.add_argument("--encodings", nargs="+",
                         default=["none", "sin_cos", "rope", "alibi", "relative", "randomized_relative"])
     parser.add_argument("--lengths", nargs="+", default=["10", "20", "40"],
