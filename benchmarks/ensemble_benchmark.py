@@ -11,6 +11,7 @@ import dataclasses
 import json
 import random
 import statistics
+import sys
 import time
 from collections.abc import Callable, Sequence
 
@@ -62,17 +63,25 @@ def parse_options(description: str | None, modes: list[str]) -> argparse.Namespa
 
 
 def run(program: str, options: argparse.Namespace, build: Callable[[Case], Step]) -> None:
-    """Measures all cases and prints a line of JSON for each."""
+    """Measures all cases and prints a line of JSON for each. Exits with 1 if one failed, such as for lack of memory."""
+    failed = False
     for precision in options.precision:
         for shortest, longest in options.lengths:
             for pack in options.packs:
                 encoding = options.encoding.removeprefix("randomized_")
                 case = Case(encoding, encoding != options.encoding, options.device, precision, options.mode, pack,
                             shortest, longest)
-                measured = measure(build(case), case, options.steps)
+                try:
+                    measured = measure(build(case), case, options.steps)
+                except RuntimeError as error:
+                    print(f"{case} failed: {error}", file=sys.stderr, flush=True)
+                    failed = True
+                    continue
                 print(json.dumps({
                     "program": program, "encoding": options.encoding, "length": longest, "shortest": shortest,
                     "device": case.device, "precision": precision, "pack": pack, **measured}), flush=True)
+    if failed:
+        raise SystemExit(1)
 
 
 def measure(step: Step, case: Case, steps: int) -> dict[str, float]:
