@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "ATen/ops/arange.h"
+#include "ATen/ops/randn.h"
 #include "ATen/ops/stack.h"
+#include "ATen/ops/zeros_like.h"
 #include "gtest/gtest.h"
 #include "models/encodings/sinusoids.h"
 
