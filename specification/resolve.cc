@@ -90,7 +90,7 @@ absl::StatusOr<Grid> ResolveWith(const Catalogues& catalogues, Parsed parsed,
                                       catalogue::Suggestion(specification.keep(), kept)));
   }
   CheckFields(specification, findings);
-  // Whether the user set them: FillDependent sets one and converts the other.
+  // Read before FillDependent, which sets seen_up_to and converts epochs to steps.
   const bool says_what_is_seen = specification.evaluation().has_seen_up_to();
   const bool counts_epochs = specification.training().has_epochs();
   FillDependent(specification);

@@ -136,13 +136,12 @@ void AddFlags(CLI::App& app, Flags& flags) {
       ->check(platform::CheckDevice)
       ->capture_default_str()
       ->type_name("DEVICE");
-  app.add_option(
-         "--kernels", flags.runner.kernels,
-         "Kernels of a CUDA device. auto: when the first pack of a shape starts, compares "
-         "each of this program's kernels with LibTorch's operators, and uses it unless they "
-         "are more than a tenth faster or it disagrees. fused: always this program's kernels. "
-         "plain: always LibTorch's "
-         "operators. A CPU always uses this program's kernels")
+  app.add_option("--kernels", flags.runner.kernels,
+                 "Kernels of a CUDA device. auto: when the first pack of a shape starts, compares "
+                 "each of this program's kernels with LibTorch's operators. Uses the kernel unless "
+                 "its numbers differ or the operators are more than a tenth faster. fused: always "
+                 "this program's kernels. plain: always LibTorch's operators. A CPU always uses "
+                 "this program's kernels")
       ->check(CLI::IsMember({"auto", "fused", "plain"}).description(""))
       ->capture_default_str()
       ->type_name("KERNELS");
