@@ -1130,6 +1130,32 @@ class ExperimentDifferenceTest(ResolvedTest):
              "seeds: 0 | 0, 1", "training.steps: 2,000 | 3,000", "training.stop_after_seconds: 0 | 60"],
         )  # fmt: skip
 
+    def sentences(self, first, second):
+        one, two = (
+            protocol.resolve(self.connection, "name: x\ntasks: bucket_sort\nlearning_rates: 0.001\n" + yaml)
+            for yaml in (first, second)
+        )
+        return experiment_difference.sentences(one, two, ("a-1", "b-1"))
+
+    def test_only_trials_with_the_same_labels_are_alike(self):
+        self.assertEqual(self.sentences(self.FIRST, self.FIRST), ["Both were trained and scored alike."])
+        both = self.FIRST.replace("label: long", "label: other")
+        self.assertEqual(
+            self.sentences(self.FIRST, both),
+            ["What both have was trained and scored alike.", "Only in a-1: encoding long.", "Only in b-1: encoding other."],
+        )
+        none = both.replace("label: short", "label: third")
+        self.assertEqual(
+            self.sentences(self.FIRST, none),
+            ["They have no trials with the same labels.", "Only in a-1: encodings short, long.",
+             "Only in b-1: encodings third, other."],
+        )  # fmt: skip
+        longer = both.replace("steps: 2000", "steps: 3000")
+        self.assertEqual(
+            self.sentences(self.FIRST, longer)[0], "How b-1 differs: training.steps 3,000 (a-1: 2,000)."
+        )
+        self.assertEqual(len(self.sentences(self.FIRST, longer)), 3)
+
     def test_names_networks_that_depend_on_the_encoding(self):
         override = "network_overrides: {encoding: long, network: {name: encoder, dropout: 0.1}}"
         self.assertEqual(
