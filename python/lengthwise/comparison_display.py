@@ -31,12 +31,19 @@ _COLUMNS = [
     "published", "published_deviation", "difference", "best_measured", "best_published", "quantity", "row", "column",
 ]  # fmt: skip
 
-_STATISTICS = {
-    Statistic.MAXIMUM: "the best trial",
-    Statistic.MEAN_AT_BEST_RATE: "mean and sample standard deviation over the seeds of the best learning rate",
-    Statistic.MEAN_OF_ALL: "mean and sample standard deviation over all trials",
-    Statistic.MEDIAN: "the median over the seeds",
-}
+
+def _statistic(comparison: Comparison, statistic: Statistic) -> str:
+    """What a cell has of its trials."""
+    varied = " and ".join(comparison.varied)
+    if statistic is Statistic.MAXIMUM:
+        return "the best trial"
+    if statistic is Statistic.MEDIAN:
+        lowest = f"the lowest of the medians over the seeds, by {varied}, chosen by these errors themselves"
+        return lowest if varied else "the median over the seeds"
+    if statistic is Statistic.MEAN_OF_ALL:
+        return "mean and sample standard deviation over all trials"
+    best = f" of the {varied} with the highest mean" if varied else ""
+    return f"mean and sample standard deviation over the seeds{best}"
 
 
 def format_quantity(quantity: Quantity, value: float) -> str:
@@ -68,6 +75,16 @@ def _lengths(table: PublishedTable) -> str:
     return ", ".join(map(str, sorted({column.length for column in table.columns if column.length > 0})))
 
 
+def _unseen(comparison: Comparison) -> str:
+    """ "unseen lengths", or what is scored instead: "unseen puzzles", "lengths above 40"."""
+    one = comparison.specification
+    if comparison.table.scored == "lengths" and one.evaluation.HasField("seen_up_to"):
+        seen = one.evaluation.seen_up_to
+        if seen != one.training.lengths.max:
+            return f"lengths above {seen}"
+    return f"unseen {comparison.table.scored}"
+
+
 def heading(comparison: Comparison) -> str:
     """ "table1_quick-1 beside Table 1 of Ruoss et al. 2023 (ACL): accuracy on unseen lengths, per cent."."""
     table = comparison.table
@@ -80,21 +97,29 @@ def heading(comparison: Comparison) -> str:
     elif table.has_length_accuracies:
         what = f": accuracy at length {_lengths(table)}, per cent."
     else:
-        what = ": accuracy on unseen lengths, per cent."
+        what = f": accuracy on {_unseen(comparison)}, per cent."
     return f"{comparison.experiment} beside {table.table} of {table.paper}{what}"
 
 
-def _not_run(comparison: Comparison, whole_table: bool) -> str:
+def _without_value(comparison: Comparison, whole_table: bool) -> str:
+    """How many cells have a value; which rows and columns have none, for they have no trial or no trial with one."""
     table = comparison.table
-    rows = [row.label for r, row in enumerate(table.rows) if not comparison.row_was_run(r)]
-    columns = [column.label for c, column in enumerate(table.columns) if not comparison.column_was_run(c)]
-    text = f"{comparison.cells_run} of {comparison.cell_count} cells run"
-    if rows:
-        text += f"; rows not run: {', '.join(rows)}"
-    if columns:
-        text += f"; columns not run: {', '.join(columns)}"
-    if not whole_table and comparison.cells_run > 0 and (rows or columns):
-        text += " (--whole_table shows them, empty)"
+    has = "has" if comparison.cells_run == 1 else "have"
+    text = f"{comparison.cells_run} of {counted(comparison.cell_count, 'cell')} {has} a value"
+    hidden = False
+    axes = (
+        ("rows", [row.label for row in table.rows], comparison.row_was_run),
+        ("columns", [column.label for column in table.columns], comparison.column_was_run),
+    )
+    for i, (axis, labels, was_run) in enumerate(axes):
+        with_trials = {place[i] for place in comparison.places}
+        for why, has_trials in (("without trials", False), ("without a value", True)):
+            found = [label for at, label in enumerate(labels) if not was_run(at) and (at in with_trials) == has_trials]
+            if found:
+                text += f"; {axis} {why}: {', '.join(found)}"
+                hidden = True
+    if not whole_table and comparison.cells_run > 0 and hidden:
+        text += " (--whole_table shows them)"
     return text + "."
 
 
@@ -106,12 +131,16 @@ _SHARED_TIME = (
 
 def _what_is_measured(comparison: Comparison) -> str:
     table = comparison.table
-    value = "a trial's mean accuracy over the lengths not seen in training"
+    value = f"a trial's mean accuracy over {_unseen(comparison)}"
+    if table.scored == "puzzles":
+        value = "a trial's mean accuracy over the numbers of vectors, on puzzles not seen in training"
     if table.has_length_accuracies:
         value = f"a trial's accuracy at length {_lengths(table)}"
     if table.quantity is Quantity.LOSS:
         value = "a trial's mean squared error at each scale"
-    if any(row.quantity is Quantity.TRAINING_ACCURACY for row in table.rows):
+    if any(
+        row.quantity is Quantity.TRAINING_ACCURACY and comparison.row_was_run(r) for r, row in enumerate(table.rows)
+    ):
         value += ", and its accuracy on examples of its own data set"
     if table.quantity is Quantity.TRAINING_HOURS:
         value = (
@@ -120,11 +149,21 @@ def _what_is_measured(comparison: Comparison) -> str:
         )
     if table.quantity is Quantity.STEPS_PER_SECOND:
         value = f"steps per second of a trial's training ({_SHARED_TIME})"
-    statistics = list(dict.fromkeys(_STATISTICS[column.statistic] for column in table.columns))
+    statistics = list(dict.fromkeys(_statistic(comparison, column.statistic) for column in table.columns))
     trials = [cell.measured.trials for row in comparison.cells for cell in row if cell.measured]
     least, most = min(trials), max(trials)
     per_cell = counted(most, "trial") if least == most else f"{least} to {counted(most, 'trial')}"
     return f"Here: {value}; {', or '.join(statistics)}; {per_cell} in each cell. Paper: {table.aggregation}."
+
+
+def _why_without_value(table: PublishedTable) -> str:
+    if table.is_time:
+        return "whose time is not known"
+    if table.quantity is Quantity.LOSS:
+        return "evaluated at none of the table's scales"
+    if table.has_length_accuracies:
+        return "not evaluated at that length"
+    return f"evaluated on no unseen {table.scored}"
 
 
 def _left_out(comparison: Comparison) -> str:
@@ -133,18 +172,9 @@ def _left_out(comparison: Comparison) -> str:
     if comparison.unfinished:
         reasons.append(f"{counted(comparison.unfinished, 'trial')} without a result")
     if comparison.without_value:
-        why = (
-            "whose time is not known"
-            if table.is_time
-            else "not evaluated at that length"
-            if table.has_length_accuracies
-            else "evaluated on no unseen length"
-        )
-        reasons.append(f"{counted(comparison.without_value, 'trial')} {why}")
+        reasons.append(f"{counted(comparison.without_value, 'trial')} {_why_without_value(table)}")
     if comparison.elsewhere:
-        reasons.append(
-            f"{counted(comparison.elsewhere, 'trial')} of a task, network or encoding that the table does not have"
-        )
+        reasons.append(f"{counted(comparison.elsewhere, 'trial')} of no cell of the table")
     return f"Left out: {', '.join(reasons)}." if reasons else ""
 
 
@@ -217,15 +247,18 @@ def gain_remarks(comparison: Comparison) -> list[str]:
 
 
 def remarks(comparison: Comparison, best_mark: str, whole_table: bool) -> list[str]:
-    """Sentences: what was run and which trials a value is of, marks, how the protocol differs, the table's notes.
+    """Sentences: which cells have a value, which trials it is of, marks, how the protocol differs, the table's notes.
 
     `best_mark` is the one for the best of a row.
     """
-    found = [_not_run(comparison, whole_table)]
+    found = [_without_value(comparison, whole_table)]
     if comparison.cells_run > 0:
         found.append(_what_is_measured(comparison))
         if comparison.table.quantity not in (Quantity.LOSS, Quantity.STEPS_PER_SECOND):
-            found.append(f"Best of a row: {best_mark}. Permutation-invariant, so solvable without positions: †.")
+            marks = f"Best of a row: {best_mark}."
+            if any(row.permutation_invariant for row in comparison.table.rows):
+                marks += " Permutation-invariant, so solvable without positions: †."
+            found.append(marks)
     left_out = _left_out(comparison)
     if left_out:
         found.append(left_out)

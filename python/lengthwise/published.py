@@ -248,6 +248,8 @@ class PublishedTable:
     # Known differences in the authors' code.
     released_code: Sequence[CodeDifference]
     notes: Sequence[str]
+    # "puzzles" where all that is evaluated is unseen and the axis is not length.
+    scored: str = "lengths"
     gains: Sequence[PublishedGain] = ()
     speedup: PublishedSpeedup | None = None
     loss_ratio: PublishedLossRatio | None = None
@@ -349,6 +351,7 @@ def parse(name: str, text: str) -> PublishedTable:
             substitutes=[Substitute(**substitute) for substitute in file.get("substitutes", [])],
             released_code=released_code,
             notes=file["notes"],
+            scored=comparison.get("scored", "lengths"),
             gains=gains,
             speedup=PublishedSpeedup(**file["speedup"]) if "speedup" in file else None,
             correlation=PublishedCorrelation(**file["correlation"]) if "correlation" in file else None,

@@ -111,7 +111,7 @@ class CommandLineTest(unittest.TestCase):
         # The best of two seeds over lengths 6 and 8, and the paper's 23.7 and 24.3 for bucket sort.
         best = 100 * max((Numbers(index).accuracy(6) + Numbers(index).accuracy(8)) / 2 for index in (0, 1))
         self.assertRegex(text, rf"CS +Bucket Sort † │ +{best:.1f} +23\.7")
-        self.assertIn("2 of 165 cells run", text)
+        self.assertIn("2 of 165 cells have a value", text)
         self.assertIn("steps 200 (paper: 2,000,000)", text)
         self.assertIn("network blocks 1 (paper: 5)", text)
         self.assertIn("The released code, where the trials here are as in the text: ", text)

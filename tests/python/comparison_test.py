@@ -177,6 +177,96 @@ class CellsTest(unittest.TestCase):
         self.assertEqual((found.unfinished, found.elsewhere, found.without_value, found.counted), (3, 2, 4, 5))
         self.assertIsNone(found.cells[0][0].measured)
 
+    def test_rows_without_trials_are_told_from_rows_without_a_value(self):
+        self.add("even_pairs", "none", 0, 0, 0).trials.failed = 1
+        self.add("bucket_sort", "random", 1, 1, 1)
+        first = display.remarks(self.beside(self.table()), "*", False)[0]
+        self.assertEqual(
+            first,
+            "1 of 4 cells has a value; rows without a value: Even Pairs; columns without a value: None (--whole_table shows "
+            "them).",
+        )
+        self.summary.Clear()
+        self.add("bucket_sort", "random", 1, 1, 1)
+        first = display.remarks(self.beside(self.table()), "*", False)[0]
+        self.assertIn("; rows without trials: Even Pairs; columns without trials: None ", first)
+
+    def test_left_out_trials_belong_to_no_cell(self):
+        # The table has this task, and this encoding for other ones.
+        self.add("even_pairs", "plain", 1, 1, 1)
+        self.assertIn("Left out: 1 trial of no cell of the table.", display.remarks(self.beside(self.table()), "*", False))
+
+    def left_out(self, **more):
+        self.add("even_pairs", "none", 0, 0, 0).trials.succeeded = 2
+        table = self.table(**more)
+        (sentence,) = [one for one in display.remarks(self.beside(table), "*", False) if one.startswith("Left out: ")]
+        return sentence
+
+    def test_trials_without_a_value_are_explained(self):
+        medians = (Statistic.MEDIAN,) * 2
+        self.assertEqual(self.left_out(), "Left out: 2 trials evaluated on no unseen lengths.")
+        self.summary.Clear()
+        self.assertEqual(
+            self.left_out(quantity=Quantity.LOSS, statistics=medians, lengths=(1, 2)),
+            "Left out: 2 trials evaluated at none of the table's scales.",
+        )
+        self.summary.Clear()
+        self.assertEqual(self.left_out(lengths=(100, 0)), "Left out: 2 trials not evaluated at that length.")
+
+    def test_lowest_of_several_medians_is_called_so(self):
+        def add(encoding, rate, loss):
+            cell = self.summary.cells.add(task="my_even_pairs", network="net", encoding=encoding, learning_rate=rate)
+            cell.trials.succeeded = 2
+            cell.lengths.append(1)
+            one = cell.losses.add()
+            one.trials, one.median = 2, loss
+
+        def measured():
+            table = self.table(Quantity.LOSS, (Statistic.MEDIAN,) * 2, lengths=(1, 1), cells={})
+            return display.remarks(self.beside(table), "*", False)[1]
+
+        add("none", 1e-3, 0.5)
+        add("random", 1e-3, 0.5)
+        self.assertIn("; the median over the seeds; 2 trials", measured())
+        add("none", 1e-4, 0.25)
+        self.assertIn(
+            "; the lowest of the medians over the seeds, by learning rate, chosen by these errors themselves; 2 trials", measured()
+        )
+
+    def test_mean_names_what_it_is_the_best_of(self):
+        means = (Statistic.MEAN_AT_BEST_RATE,) * 2
+        self.add("even_pairs", "none", 2, 0.5, 0.6)
+        text = display.remarks(self.beside(self.table(statistics=means)), "*", False)[1]
+        self.assertIn("; mean and sample standard deviation over the seeds; 2 trials", text)
+        self.add("even_pairs", "none", 2, 0.5, 0.6).learning_rate = 1e-4
+        text = display.remarks(self.beside(self.table(statistics=means)), "*", False)[1]
+        self.assertIn("over the seeds of the learning rate with the highest mean; 2 trials", text)
+
+    def test_scored_lengths_that_training_shows_are_not_unseen(self):
+        self.add("even_pairs", "none", 1, 1, 1)
+        self.specification.training.lengths.max = 500
+        self.specification.evaluation.seen_up_to = 500
+        self.assertIn("accuracy on unseen lengths", display.heading(self.beside(self.table())))
+        self.specification.evaluation.seen_up_to = 40
+        found = self.beside(self.table())
+        self.assertIn("accuracy on lengths above 40, per cent", display.heading(found))
+        self.assertIn("Here: a trial's mean accuracy over lengths above 40; ", display.remarks(found, "*", False)[1])
+
+    def test_puzzles_are_unseen_not_lengths(self):
+        table = published.find("lst_pe_init/table_2")
+        self.assertEqual({one.scored for one in published.tables() if one.key.startswith("lst_pe_init/table_1")}, {"puzzles"})
+        cells = [[ComparisonCell() for _ in table.columns] for _ in table.rows]
+        cells[0][0] = ComparisonCell(Measurement(50, None, 1))
+        found = Comparison("x-1", table, cells)
+        self.assertEqual(display.heading(found), "x-1 beside Table 2 of Ito et al.: accuracy on unseen puzzles, per cent.")
+        text = display.remarks(found, "*", False)[1]
+        self.assertIn(
+            "Here: a trial's mean accuracy over the numbers of vectors, on puzzles not seen in training; mean and", text
+        )
+        self.assertNotIn("lengths", text)
+        cells[1][0] = ComparisonCell(Measurement(50, None, 1))
+        self.assertIn("and its accuracy on examples of its own data set", display.remarks(found, "*", False)[1])
+
     def test_row_of_training_accuracies_has_no_best(self):
         rows = [
             PublishedRow("even_pairs", "Even Pairs", "R"),
@@ -394,7 +484,7 @@ class DisplayTest(unittest.TestCase):
             "CS     Bucket Sort † │ 27.2 ± 0.2               │        30.0 ± 2.0\n",
             text,
         )
-        self.assertIn("3 of 6 cells run; rows not run: Odds First", text)
+        self.assertIn("3 of 6 cells have a value; rows without trials: Odds First", text)
         self.assertIn("steps 10 (paper: 20)", text)
 
     def test_tasks_without_levels_have_no_column_for_them(self):
