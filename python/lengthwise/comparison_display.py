@@ -2,10 +2,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import TextIO
 
 from lengthwise.comparison import Comparison, ComparisonCell, Measurement, decimals
-from lengthwise.published import PublishedTable, PublishedValue, Quantity, Statistic
+from lengthwise.protocol import ProtocolComparison
+from lengthwise.published import CodeReading, PublishedTable, PublishedValue, Quantity, Statistic, Substitute
 from lengthwise.rendering import (
     BOLD,
     DIM,
@@ -181,13 +183,13 @@ def _left_out(comparison: Comparison) -> str:
 def protocol_remarks(comparison: Comparison) -> list[str]:
     """Remarks on differences between the trials' protocol and the table's, and on fields that the paper leaves open."""
     table, found = comparison.table, comparison.protocol
+    readings = table.code_readings(comparison.specification)
     remarks = []
     if found.differences:
         parts = [f"{one.what} {one.here} (paper: {one.published})" for one in found.differences]
         remarks.append(f"Not the paper's protocol: {'; '.join(parts)}.")
     else:
-        of_which = ", for the trials that the table has" if found.outside else ""
-        remarks.append(f"Protocol: as printed{', as far as the paper says' if found.open_fields else ''}{of_which}.")
+        remarks.append(_as_printed(found, readings))
     if found.open_fields:
         notes = dict.fromkeys(one.note for one in found.open_fields)
         parts = [
@@ -195,31 +197,77 @@ def protocol_remarks(comparison: Comparison) -> list[str]:
             for note in notes
         ]
         remarks.append(f"The paper leaves open: {'; '.join(parts)}.")
-    for substitute in found.substitutes:
-        remarks.append(f"Never the paper's: {substitute.what}: {substitute.here} (paper: {substitute.published}).")
+    for substitute, here in _substitutes(comparison):
+        remarks.append(f"Never the paper's: {substitute.what}: {here} (paper: {substitute.published}).")
     for substitute, name in found.brought:
         remarks.append(f"As the experiment says: {substitute.what} of {name} (paper: {substitute.published}).")
     if found.outside:
         remarks.append(f"Not in the table: {'; '.join(found.outside)}.")
-    for followed in ("text", "code"):
-        known = [one.code for one in table.released_code if one.followed(comparison.specification) == followed]
+    for side, where in _SIDES.items():
+        known = [_told(reading) for reading in readings if reading.side == side]
         if known:
-            as_in = "in the text" if followed == "text" else "in the code"
-            remarks.append(f"The released code, where the trials here are as {as_in}: {'; '.join(known)}.")
+            remarks.append(f"The released code, where the trials here {where}: {'; '.join(known)}.")
     columns = _columns_run_by_code(comparison)
-    parts = [
-        f"as the {'released code' if which == 'code' else 'text'} has them, "
-        + ", ".join(column.label for column in table.columns if columns.get(column.key) == which)
-        for which in ("code", "text")
-        if which in columns.values()
-    ]
+    by_sides: dict[str, list[str]] = {}
+    for column in table.columns:
+        if column.key in columns:
+            by_sides.setdefault(_as_in(columns[column.key]), []).append(column.label)
+    parts = [f"{sides}, {', '.join(labels)}" for sides, labels in by_sides.items()]
     if parts:
-        remarks.append(f"Columns where the two differ: {'; '.join(parts)}.")
+        remarks.append(f"Columns that the released code treats in a way of their own: {'; '.join(parts)}.")
     return remarks
 
 
-def _columns_run_by_code(comparison: Comparison) -> dict[str, str]:
-    """By the key of a column that was run: whether its trials are as in the "text" or as in the "code"."""
+# By CodeReading.side.
+_SIDES = {
+    "text": "are as in the text",
+    "code": "are as in the code",
+    "neither": "are as in neither",
+    "mixed": "differ from each other",
+}
+
+
+def _as_in(sides: Sequence[str]) -> str:
+    """ "as in the code"; "in part as in the text, in part as in neither"."""
+    texts = [f"as in {side if side == 'neither' else f'the {side}'}" for side in sides]
+    return texts[0] if len(texts) == 1 else ", ".join(f"in part {text}" for text in texts)
+
+
+def _as_printed(found: ProtocolComparison, readings: Sequence[CodeReading]) -> str:
+    """Says what "as printed" leaves out: what nobody but the authors has, and where the code is followed instead."""
+    text = "Protocol: as printed"
+    if found.open_fields:
+        text += ", as far as the paper says"
+    if found.outside:
+        text += ", for the trials that the table has"
+    exceptions = [f"the {one.what}" for one in found.substitutes]
+    points = sum(bool(reading.difference.text) and "code" in reading.trials for reading in readings)
+    if points:
+        exceptions.append(f"{counted(points, 'point')} on which trials follow the released code instead of the text")
+    if exceptions:
+        text += f"; except {', and '.join(exceptions)} (below)"
+    return text + "."
+
+
+def _told(reading: CodeReading) -> str:
+    """The difference; of trials that differ from each other, which are as what."""
+    if reading.side != "mixed":
+        return reading.sentence
+    sides = "; ".join(f"{_as_in([side])}: {', '.join(labels)}" for side, labels in reading.labels().items())
+    return f"{reading.sentence} [{sides}]"
+
+
+def _substitutes(comparison: Comparison) -> list[tuple[Substitute, str]]:
+    """With what its trials on the table's tasks have instead; nothing without such trials."""
+    of_table = {row.task for row in comparison.table.rows}
+    tasks = [task for task in comparison.specification.tasks if task.name in of_table]
+    if not tasks:
+        return []
+    return [(one, one.described(comparison.specification, tasks)) for one in comparison.protocol.substitutes]
+
+
+def _columns_run_by_code(comparison: Comparison) -> dict[str, list[str]]:
+    """By the key of a column with a value: the sides that its trials take, of published.SIDES."""
     columns = comparison.table.columns_by_code(comparison.specification)
     return {
         column.key: columns[column.key]
@@ -417,14 +465,14 @@ def as_dictionary(comparison: Comparison) -> dict[str, object]:
         ],
         "left_open": [{"what": one.what, "here": one.here, "note": one.note} for one in found.open_fields],
         "substitutes": [
-            {"what": one.what, "here": one.here, "published": one.published} for one in found.substitutes
+            {"what": one.what, "here": here, "published": one.published} for one, here in _substitutes(comparison)
         ],
         "brought": [
             {"what": one.what, "here": name, "published": one.published} for one, name in found.brought
         ],
         "not_in_table": found.outside,
         "released_code": [
-            {"code": one.code, "here": one.followed(comparison.specification)} for one in table.released_code
+            {"code": one.sentence, "here": one.side} for one in table.code_readings(comparison.specification)
         ],
         "columns_by_code": _columns_run_by_code(comparison),
         "gains": [
