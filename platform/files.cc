@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -308,7 +309,10 @@ absl::StatusOr<std::unique_ptr<TemporaryFile>> TemporaryFile::Create(const std::
   return file;
 }
 
-TemporaryFile::~TemporaryFile() { close(descriptor_); }
+TemporaryFile::~TemporaryFile() {
+  if (mapped_ != nullptr) munmap(mapped_, mapped_bytes_);
+  close(descriptor_);
+}
 
 absl::Status TemporaryFile::Write(int64_t offset, absl::string_view data) {
   while (!data.empty()) {
@@ -336,6 +340,26 @@ absl::StatusOr<std::string> TemporaryFile::Read(int64_t offset, int64_t size) co
     done += static_cast<size_t>(count);
   }
   return data;
+}
+
+absl::StatusOr<absl::string_view> TemporaryFile::Map(int64_t size) {
+  if (mapped_ != nullptr) munmap(std::exchange(mapped_, nullptr), mapped_bytes_);
+  if (size == 0) return "";
+  struct stat status;
+  if (fstat(descriptor_, &status) != 0) {
+    return FileError(errno, "read a temporary file in", directory_);
+  }
+  // Bytes beyond the file's end cannot be read.
+  if (status.st_size < size) {
+    return absl::DataLossError(absl::StrCat("a temporary file in ", directory_,
+                                            " is shorter than the data written to it"));
+  }
+  void* const mapped =
+      mmap(nullptr, static_cast<size_t>(size), PROT_READ, MAP_SHARED, descriptor_, 0);
+  if (mapped == MAP_FAILED) return FileError(errno, "map a temporary file in", directory_);
+  mapped_ = mapped;
+  mapped_bytes_ = static_cast<size_t>(size);
+  return absl::string_view(static_cast<const char*>(mapped_), mapped_bytes_);
 }
 
 absl::StatusOr<std::unique_ptr<FileLock>> FileLock::Acquire(const std::string& path) {

@@ -5,6 +5,7 @@
 #ifndef LENGTHWISE_PLATFORM_FILES_H_
 #define LENGTHWISE_PLATFORM_FILES_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -118,6 +119,9 @@ class TemporaryFile {
   absl::Status Write(int64_t offset, absl::string_view data);
   // DATA_LOSS if the file is shorter.
   absl::StatusOr<std::string> Read(int64_t offset, int64_t size) const;
+  // The first `size` bytes, without a copy in memory: the kernel reads them when they are used.
+  // Valid until the next call of Map and while this object lives. DATA_LOSS if the file is shorter.
+  absl::StatusOr<absl::string_view> Map(int64_t size);
 
  private:
   TemporaryFile(int descriptor, std::string directory)
@@ -125,6 +129,8 @@ class TemporaryFile {
 
   const int descriptor_;
   const std::string directory_;
+  void* mapped_ = nullptr;
+  size_t mapped_bytes_ = 0;
 };
 
 // An exclusive lock on a file, held until destruction. The operating system releases it if the

@@ -157,6 +157,12 @@ HttpClient::~HttpClient() {
 }
 
 absl::StatusOr<HttpResponse> HttpClient::Send(const HttpRequest& request) {
+  // Earlier releases of libcurl know no CURLOPT_PROTOCOLS_STR and would open files.
+  if (!absl::StartsWithIgnoreCase(request.url, "http://") &&
+      !absl::StartsWithIgnoreCase(request.url, "https://")) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("url: got ", WithoutQuery(request.url), ", accepted is http:// or https://"));
+  }
   const Curl& curl = *Library();
   CURL* handle = nullptr;
   {

@@ -98,7 +98,11 @@ RpcServer::RpcServer(const Options& options, std::unique_ptr<Edge> edge, Core& c
       worker_transfers_(options.worker_transfer_threads, options.longest_wait,
                         options.transfer_patience),
       worker_uploads_(options.worker_upload_threads),
-      calls_(gate_, {.lookups = lookups_, .queries = readers_, .files = transfers_.pool},
+      calls_(gate_,
+             {.lookups = lookups_,
+              .queries = readers_,
+              .files = transfers_.pool,
+              .checkpoints = worker_uploads_},
              *streams_),
       experiments_(core, readers_, transfers_, *streams_, calls_),
       workers_(core, worker_transfers_, worker_uploads_, *streams_, calls_),
@@ -118,6 +122,7 @@ void RpcServer::Stop(absl::Duration grace) {
   streams_->StopAll();
   core_.Stop();
   server_->Shutdown(absl::ToChronoTime(absl::Now() + grace));
+  core_.Interrupt();  // a store that hangs must not hold the server
   server_->Wait();
   server_.reset();
   edge_->Stop(kFarewell);

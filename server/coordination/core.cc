@@ -130,6 +130,9 @@ absl::StatusOr<std::unique_ptr<Core>> Core::Open(const CoreOptions& options,
   RETURN_IF_ERROR(core->engine_.ledger.Rebuild());
   {
     ASSIGN_OR_RETURN(const auto reader, core->storage_->Read());
+    if (IsS3(options)) {
+      RETURN_IF_ERROR(FindUnlisted(*reader, *core->artifact_store_));
+    }
     ASSIGN_OR_RETURN(const std::vector<std::string> deleted,
                      DeleteLeftArtifacts(*reader, *core->artifact_store_));
     for (const std::string& id : deleted) core->PostDeletion(id);

@@ -98,6 +98,8 @@ class Core {
 
   // Applies the queued commands and refuses later ones. Reads still work.
   void Stop() { loop_.Stop(); }
+  // Ends, soon, the calls that wait for an object store. They return UNAVAILABLE.
+  void Interrupt() { artifact_store_->Interrupt(); }
 
   CommandLoop& loop() { return loop_; }
   // Called by commands on the loop. Submissions' Prepare functions may be called on any thread.

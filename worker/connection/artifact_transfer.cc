@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "platform/failpoint.h"
@@ -21,13 +22,28 @@ absl::Duration TransferTimeout(int64_t bytes) {
   return absl::Seconds(30) + absl::Seconds(1) * (static_cast<double>(bytes) / (1 << 20));
 }
 
+// The text of an element of an object store's error; empty if there is none.
+std::string ElementOf(absl::string_view xml, absl::string_view name) {
+  const size_t begin = xml.find(absl::StrCat("<", name, ">"));
+  if (begin == absl::string_view::npos) return "";
+  const absl::string_view rest = xml.substr(begin + name.size() + 2);
+  const size_t end = rest.find(absl::StrCat("</", name, ">"));
+  return end == absl::string_view::npos ? ""
+                                        : std::string(rest.substr(0, std::min<size_t>(end, 200)));
+}
+
 // Status of an object store's answer that is not a success. 400 means that the bytes differ from
-// the signed checksum, so they were damaged on the way.
+// the signed checksum, so they were damaged on the way. Quotes only code and message of the body:
+// the rest, or a proxy's page, may show the signed URL, which is a secret.
 absl::Status ErrorOf(absl::string_view what, absl::string_view url,
                      const platform::HttpResponse& response) {
-  const std::string text =
-      absl::StrCat("the object store answers ", response.status, " to the ", what, " ",
-                   platform::WithoutQuery(url), ": ", response.body.substr(0, 500));
+  std::string text = absl::StrCat("the object store answers ", response.status, " to the ", what,
+                                  " ", platform::WithoutQuery(url));
+  for (const char* name : {"Code", "Message"}) {
+    const std::string value = ElementOf(response.body, name);
+    if (value.empty() || absl::StrContains(value, "X-Amz-")) continue;
+    absl::StrAppend(&text, ": ", value);
+  }
   return response.status == 400 ? absl::DataLossError(text) : absl::UnavailableError(text);
 }
 
