@@ -302,7 +302,7 @@ class _Comparison:
         value = self.printed.text_value(path, of)
         if value is None:
             return None
-        return format_count(value) if path == "training.epochs" else _format_value(value)
+        return format_count(int(value)) if path == "training.epochs" else _format_value(value)
 
     def run(self) -> ProtocolComparison:
         self._fields()
@@ -432,8 +432,8 @@ class _Comparison:
             if one.network.label == network.label
         }
         for encoding in encodings:
-            changed = overrides.get(encoding.label, {})
-            plain = [name for name in network.parameters if name not in changed]
+            changed = set(overrides.get(encoding.label, {}))
+            plain = set(network.parameters) - changed
             of_encoding = network_with(self.here, network, encoding)
             self._parameters("networks", what, of_encoding, paper, {*ignored, *changed})
             self._parameters("networks", what, of_encoding, paper, {*ignored, *plain}, f" with encoding {encoding.label}")
