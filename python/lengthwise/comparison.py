@@ -139,8 +139,12 @@ class Comparison:
     unfinished: int = 0
     # finished, but evaluated on no length above those of training, or not at the table's,
     without_value: int = 0
-    # of a task, a network or an encoding that the table does not have.
+    # of no cell of the table.
     elsewhere: int = 0
+    # Rows and columns of the table's cells that have trials, with or without a value.
+    places: set[tuple[int, int]] = field(default_factory=set)
+    # In what the trials of one cell differ, besides their seeds: "learning rate", "encoding".
+    varied: list[str] = field(default_factory=list)
     # Steps of a trial here, and of the paper, where times were scaled from one to the other; else 0.
     steps: int = 0
     published_steps: int = 0
@@ -154,9 +158,11 @@ class Comparison:
         return sum(cell.measured is not None for row in self.cells for cell in row)
 
     def row_was_run(self, row: int) -> bool:
+        """True if one of its cells has a value."""
         return any(cell.measured is not None for cell in self.cells[row])
 
     def column_was_run(self, column: int) -> bool:
+        """True if one of its cells has a value."""
         return any(row[column].measured is not None for row in self.cells)
 
     def gains(self) -> list[Gain]:
@@ -289,6 +295,8 @@ def compare(
         comparison.steps, comparison.published_steps = training.steps, paper.training.steps
         factor = paper.training.steps / training.steps / _SECONDS_PER_HOUR
     values: dict[tuple[int, int], list[SeedStatistic]] = {}
+    # The labels of trials with a value.
+    labels: dict[tuple[int, int], list[tuple[str | float, ...]]] = {}
     for index, cell in enumerate(summary.cells):
         task = _component(specification.tasks, cell.task)
         network = _component(specification.networks, cell.network)
@@ -306,14 +314,20 @@ def compare(
             value = _value(index, cell, at_lengths or {}, table.quantity_of(r), table.columns[c]).scaled(factor)
             counted = max(counted, value.trials)
             values.setdefault((r, c), []).append(value)
+            if value.trials > 0:
+                labels.setdefault((r, c), []).append((cell.learning_rate, cell.encoding, cell.network, cell.task))
         trials = cell.trials
         unended = trials.queued + trials.running + trials.failed + trials.cancelled
+        comparison.places.update(places)
         if places:
             comparison.unfinished += unended
             comparison.counted += counted
             comparison.without_value += trials.succeeded - counted
         else:
             comparison.elsewhere += unended + trials.succeeded
+    for i, axis in enumerate(("learning rate", "encoding", "network", "task")):
+        if any(len({one[i] for one in of_cell}) > 1 for of_cell in labels.values()):
+            comparison.varied.append(axis)
     for r in range(len(table.rows)):
         cells = [
             ComparisonCell(aggregate(values.get((r, c), []), column.statistic), table.cells.get((r, c)))

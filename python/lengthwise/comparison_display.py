@@ -2,10 +2,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import TextIO
 
 from lengthwise.comparison import Comparison, ComparisonCell, Measurement, decimals
-from lengthwise.published import PublishedTable, PublishedValue, Quantity, Statistic
+from lengthwise.protocol import ProtocolComparison
+from lengthwise.published import CodeReading, PublishedTable, PublishedValue, Quantity, Statistic, Substitute
 from lengthwise.rendering import (
     BOLD,
     DIM,
@@ -31,12 +33,19 @@ _COLUMNS = [
     "published", "published_deviation", "difference", "best_measured", "best_published", "quantity", "row", "column",
 ]  # fmt: skip
 
-_STATISTICS = {
-    Statistic.MAXIMUM: "the best trial",
-    Statistic.MEAN_AT_BEST_RATE: "mean and sample standard deviation over the seeds of the best learning rate",
-    Statistic.MEAN_OF_ALL: "mean and sample standard deviation over all trials",
-    Statistic.MEDIAN: "the median over the seeds",
-}
+
+def _statistic(comparison: Comparison, statistic: Statistic) -> str:
+    """What a cell has of its trials."""
+    varied = " and ".join(comparison.varied)
+    if statistic is Statistic.MAXIMUM:
+        return "the best trial"
+    if statistic is Statistic.MEDIAN:
+        lowest = f"the lowest of the medians over the seeds, by {varied}, chosen by these errors themselves"
+        return lowest if varied else "the median over the seeds"
+    if statistic is Statistic.MEAN_OF_ALL:
+        return "mean and sample standard deviation over all trials"
+    best = f" of the {varied} with the highest mean" if varied else ""
+    return f"mean and sample standard deviation over the seeds{best}"
 
 
 def format_quantity(quantity: Quantity, value: float) -> str:
@@ -68,6 +77,16 @@ def _lengths(table: PublishedTable) -> str:
     return ", ".join(map(str, sorted({column.length for column in table.columns if column.length > 0})))
 
 
+def _unseen(comparison: Comparison) -> str:
+    """ "unseen lengths", or what is scored instead: "unseen puzzles", "lengths above 40"."""
+    one = comparison.specification
+    if comparison.table.scored == "lengths" and one.evaluation.HasField("seen_up_to"):
+        seen = one.evaluation.seen_up_to
+        if seen != one.training.lengths.max:
+            return f"lengths above {seen}"
+    return f"unseen {comparison.table.scored}"
+
+
 def heading(comparison: Comparison) -> str:
     """ "table1_quick-1 beside Table 1 of Ruoss et al. 2023 (ACL): accuracy on unseen lengths, per cent."."""
     table = comparison.table
@@ -80,21 +99,29 @@ def heading(comparison: Comparison) -> str:
     elif table.has_length_accuracies:
         what = f": accuracy at length {_lengths(table)}, per cent."
     else:
-        what = ": accuracy on unseen lengths, per cent."
+        what = f": accuracy on {_unseen(comparison)}, per cent."
     return f"{comparison.experiment} beside {table.table} of {table.paper}{what}"
 
 
-def _not_run(comparison: Comparison, whole_table: bool) -> str:
+def _without_value(comparison: Comparison, whole_table: bool) -> str:
+    """How many cells have a value; which rows and columns have none, for they have no trial or no trial with one."""
     table = comparison.table
-    rows = [row.label for r, row in enumerate(table.rows) if not comparison.row_was_run(r)]
-    columns = [column.label for c, column in enumerate(table.columns) if not comparison.column_was_run(c)]
-    text = f"{comparison.cells_run} of {comparison.cell_count} cells run"
-    if rows:
-        text += f"; rows not run: {', '.join(rows)}"
-    if columns:
-        text += f"; columns not run: {', '.join(columns)}"
-    if not whole_table and comparison.cells_run > 0 and (rows or columns):
-        text += " (--whole_table shows them, empty)"
+    has = "has" if comparison.cells_run == 1 else "have"
+    text = f"{comparison.cells_run} of {counted(comparison.cell_count, 'cell')} {has} a value"
+    hidden = False
+    axes = (
+        ("rows", [row.label for row in table.rows], comparison.row_was_run),
+        ("columns", [column.label for column in table.columns], comparison.column_was_run),
+    )
+    for i, (axis, labels, was_run) in enumerate(axes):
+        with_trials = {place[i] for place in comparison.places}
+        for why, has_trials in (("without trials", False), ("without a value", True)):
+            found = [label for at, label in enumerate(labels) if not was_run(at) and (at in with_trials) == has_trials]
+            if found:
+                text += f"; {axis} {why}: {', '.join(found)}"
+                hidden = True
+    if not whole_table and comparison.cells_run > 0 and hidden:
+        text += " (--whole_table shows them)"
     return text + "."
 
 
@@ -106,12 +133,16 @@ _SHARED_TIME = (
 
 def _what_is_measured(comparison: Comparison) -> str:
     table = comparison.table
-    value = "a trial's mean accuracy over the lengths not seen in training"
+    value = f"a trial's mean accuracy over {_unseen(comparison)}"
+    if table.scored == "puzzles":
+        value = "a trial's mean accuracy over the numbers of vectors, on puzzles not seen in training"
     if table.has_length_accuracies:
         value = f"a trial's accuracy at length {_lengths(table)}"
     if table.quantity is Quantity.LOSS:
         value = "a trial's mean squared error at each scale"
-    if any(row.quantity is Quantity.TRAINING_ACCURACY for row in table.rows):
+    if any(
+        row.quantity is Quantity.TRAINING_ACCURACY and comparison.row_was_run(r) for r, row in enumerate(table.rows)
+    ):
         value += ", and its accuracy on examples of its own data set"
     if table.quantity is Quantity.TRAINING_HOURS:
         value = (
@@ -120,11 +151,21 @@ def _what_is_measured(comparison: Comparison) -> str:
         )
     if table.quantity is Quantity.STEPS_PER_SECOND:
         value = f"steps per second of a trial's training ({_SHARED_TIME})"
-    statistics = list(dict.fromkeys(_STATISTICS[column.statistic] for column in table.columns))
+    statistics = list(dict.fromkeys(_statistic(comparison, column.statistic) for column in table.columns))
     trials = [cell.measured.trials for row in comparison.cells for cell in row if cell.measured]
     least, most = min(trials), max(trials)
     per_cell = counted(most, "trial") if least == most else f"{least} to {counted(most, 'trial')}"
     return f"Here: {value}; {', or '.join(statistics)}; {per_cell} in each cell. Paper: {table.aggregation}."
+
+
+def _why_without_value(table: PublishedTable) -> str:
+    if table.is_time:
+        return "whose time is not known"
+    if table.quantity is Quantity.LOSS:
+        return "evaluated at none of the table's scales"
+    if table.has_length_accuracies:
+        return "not evaluated at that length"
+    return f"evaluated on no unseen {table.scored}"
 
 
 def _left_out(comparison: Comparison) -> str:
@@ -133,31 +174,22 @@ def _left_out(comparison: Comparison) -> str:
     if comparison.unfinished:
         reasons.append(f"{counted(comparison.unfinished, 'trial')} without a result")
     if comparison.without_value:
-        why = (
-            "whose time is not known"
-            if table.is_time
-            else "not evaluated at that length"
-            if table.has_length_accuracies
-            else "evaluated on no unseen length"
-        )
-        reasons.append(f"{counted(comparison.without_value, 'trial')} {why}")
+        reasons.append(f"{counted(comparison.without_value, 'trial')} {_why_without_value(table)}")
     if comparison.elsewhere:
-        reasons.append(
-            f"{counted(comparison.elsewhere, 'trial')} of a task, network or encoding that the table does not have"
-        )
+        reasons.append(f"{counted(comparison.elsewhere, 'trial')} of no cell of the table")
     return f"Left out: {', '.join(reasons)}." if reasons else ""
 
 
 def protocol_remarks(comparison: Comparison) -> list[str]:
     """Remarks on differences between the trials' protocol and the table's, and on fields that the paper leaves open."""
     table, found = comparison.table, comparison.protocol
+    readings = table.code_readings(comparison.specification)
     remarks = []
     if found.differences:
         parts = [f"{one.what} {one.here} (paper: {one.published})" for one in found.differences]
         remarks.append(f"Not the paper's protocol: {'; '.join(parts)}.")
     else:
-        of_which = ", for the trials that the table has" if found.outside else ""
-        remarks.append(f"Protocol: as printed{', as far as the paper says' if found.open_fields else ''}{of_which}.")
+        remarks.append(_as_printed(found, readings))
     if found.open_fields:
         notes = dict.fromkeys(one.note for one in found.open_fields)
         parts = [
@@ -165,31 +197,77 @@ def protocol_remarks(comparison: Comparison) -> list[str]:
             for note in notes
         ]
         remarks.append(f"The paper leaves open: {'; '.join(parts)}.")
-    for substitute in found.substitutes:
-        remarks.append(f"Never the paper's: {substitute.what}: {substitute.here} (paper: {substitute.published}).")
+    for substitute, here in _substitutes(comparison):
+        remarks.append(f"Never the paper's: {substitute.what}: {here} (paper: {substitute.published}).")
     for substitute, name in found.brought:
         remarks.append(f"As the experiment says: {substitute.what} of {name} (paper: {substitute.published}).")
     if found.outside:
         remarks.append(f"Not in the table: {'; '.join(found.outside)}.")
-    for followed in ("text", "code"):
-        known = [one.code for one in table.released_code if one.followed(comparison.specification) == followed]
+    for side, where in _SIDES.items():
+        known = [_told(reading) for reading in readings if reading.side == side]
         if known:
-            as_in = "in the text" if followed == "text" else "in the code"
-            remarks.append(f"The released code, where the trials here are as {as_in}: {'; '.join(known)}.")
+            remarks.append(f"The released code, where the trials here {where}: {'; '.join(known)}.")
     columns = _columns_run_by_code(comparison)
-    parts = [
-        f"as the {'released code' if which == 'code' else 'text'} has them, "
-        + ", ".join(column.label for column in table.columns if columns.get(column.key) == which)
-        for which in ("code", "text")
-        if which in columns.values()
-    ]
+    by_sides: dict[str, list[str]] = {}
+    for column in table.columns:
+        if column.key in columns:
+            by_sides.setdefault(_as_in(columns[column.key]), []).append(column.label)
+    parts = [f"{sides}, {', '.join(labels)}" for sides, labels in by_sides.items()]
     if parts:
-        remarks.append(f"Columns where the two differ: {'; '.join(parts)}.")
+        remarks.append(f"Columns that the released code treats in a way of their own: {'; '.join(parts)}.")
     return remarks
 
 
-def _columns_run_by_code(comparison: Comparison) -> dict[str, str]:
-    """By the key of a column that was run: whether its trials are as in the "text" or as in the "code"."""
+# By CodeReading.side.
+_SIDES = {
+    "text": "are as in the text",
+    "code": "are as in the code",
+    "neither": "are as in neither",
+    "mixed": "differ from each other",
+}
+
+
+def _as_in(sides: Sequence[str]) -> str:
+    """ "as in the code"; "in part as in the text, in part as in neither"."""
+    texts = [f"as in {side if side == 'neither' else f'the {side}'}" for side in sides]
+    return texts[0] if len(texts) == 1 else ", ".join(f"in part {text}" for text in texts)
+
+
+def _as_printed(found: ProtocolComparison, readings: Sequence[CodeReading]) -> str:
+    """Says what "as printed" leaves out: what nobody but the authors has, and where the code is followed instead."""
+    text = "Protocol: as printed"
+    if found.open_fields:
+        text += ", as far as the paper says"
+    if found.outside:
+        text += ", for the trials that the table has"
+    exceptions = [f"the {one.what}" for one in found.substitutes]
+    points = sum(bool(reading.difference.text) and "code" in reading.trials for reading in readings)
+    if points:
+        exceptions.append(f"{counted(points, 'point')} on which trials follow the released code instead of the text")
+    if exceptions:
+        text += f"; except {', and '.join(exceptions)} (below)"
+    return text + "."
+
+
+def _told(reading: CodeReading) -> str:
+    """The difference; of trials that differ from each other, which are as what."""
+    if reading.side != "mixed":
+        return reading.sentence
+    sides = "; ".join(f"{_as_in([side])}: {', '.join(labels)}" for side, labels in reading.labels().items())
+    return f"{reading.sentence} [{sides}]"
+
+
+def _substitutes(comparison: Comparison) -> list[tuple[Substitute, str]]:
+    """With what its trials on the table's tasks have instead; nothing without such trials."""
+    of_table = {row.task for row in comparison.table.rows}
+    tasks = [task for task in comparison.specification.tasks if task.name in of_table]
+    if not tasks:
+        return []
+    return [(one, one.described(comparison.specification, tasks)) for one in comparison.protocol.substitutes]
+
+
+def _columns_run_by_code(comparison: Comparison) -> dict[str, list[str]]:
+    """By the key of a column with a value: the sides that its trials take, of published.SIDES."""
     columns = comparison.table.columns_by_code(comparison.specification)
     return {
         column.key: columns[column.key]
@@ -217,15 +295,18 @@ def gain_remarks(comparison: Comparison) -> list[str]:
 
 
 def remarks(comparison: Comparison, best_mark: str, whole_table: bool) -> list[str]:
-    """Sentences: what was run and which trials a value is of, marks, how the protocol differs, the table's notes.
+    """Sentences: which cells have a value, which trials it is of, marks, how the protocol differs, the table's notes.
 
     `best_mark` is the one for the best of a row.
     """
-    found = [_not_run(comparison, whole_table)]
+    found = [_without_value(comparison, whole_table)]
     if comparison.cells_run > 0:
         found.append(_what_is_measured(comparison))
         if comparison.table.quantity not in (Quantity.LOSS, Quantity.STEPS_PER_SECOND):
-            found.append(f"Best of a row: {best_mark}. Permutation-invariant, so solvable without positions: †.")
+            marks = f"Best of a row: {best_mark}."
+            if any(row.permutation_invariant for row in comparison.table.rows):
+                marks += " Permutation-invariant, so solvable without positions: †."
+            found.append(marks)
     left_out = _left_out(comparison)
     if left_out:
         found.append(left_out)
@@ -384,14 +465,14 @@ def as_dictionary(comparison: Comparison) -> dict[str, object]:
         ],
         "left_open": [{"what": one.what, "here": one.here, "note": one.note} for one in found.open_fields],
         "substitutes": [
-            {"what": one.what, "here": one.here, "published": one.published} for one in found.substitutes
+            {"what": one.what, "here": here, "published": one.published} for one, here in _substitutes(comparison)
         ],
         "brought": [
             {"what": one.what, "here": name, "published": one.published} for one, name in found.brought
         ],
         "not_in_table": found.outside,
         "released_code": [
-            {"code": one.code, "here": one.followed(comparison.specification)} for one in table.released_code
+            {"code": one.sentence, "here": one.side} for one in table.code_readings(comparison.specification)
         ],
         "columns_by_code": _columns_run_by_code(comparison),
         "gains": [

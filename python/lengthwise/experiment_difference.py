@@ -72,13 +72,56 @@ def _fields(one: Specification, other: Specification) -> dict[str, str]:
 
 
 def differences(first: Specification, second: Specification) -> list[ExperimentDifference]:
-    """Every field that decides results, of two specifications as the server keeps them. Which grids they are is none."""
+    """Every field that decides results, of two specifications as the server keeps them.
+
+    Of components, those with a label that both have; `unshared` names the others.
+    """
     one, two = _fields(first, second), _fields(second, first)
     return [
         ExperimentDifference(path, one.get(path, ""), two.get(path, ""))
         for path in sorted({*one, *two})
         if one.get(path, "") != two.get(path, "")
     ]
+
+
+_AXES = ("tasks", "networks", "encodings")
+
+
+def unshared(one: Specification, other: Specification) -> list[str]:
+    """ "encodings none, rope": components of `one` with labels that `other` has not."""
+    found = []
+    for axis in _AXES:
+        others = {component.label for component in getattr(other, axis)}
+        labels = [component.label for component in getattr(one, axis) if component.label not in others]
+        if labels:
+            found.append(f"{axis if len(labels) > 1 else axis[:-1]} {', '.join(labels)}")
+    return found
+
+
+def share_trials(one: Specification, other: Specification) -> bool:
+    """True if both have trials with the same labels, which `differences` compares."""
+    return all(
+        {component.label for component in getattr(one, axis)} & {component.label for component in getattr(other, axis)}
+        for axis in _AXES
+    )
+
+
+def sentences(first: Specification, second: Specification, names: tuple[str, str]) -> list[str]:
+    """How two experiments of these names differ."""
+    parts = [
+        f"{one.field} {one.second or 'none'} ({names[0]}: {one.first or 'none'})" for one in differences(first, second)
+    ]
+    only = [
+        f"Only in {name}: {'; '.join(labels)}."
+        for name, labels in ((names[0], unshared(first, second)), (names[1], unshared(second, first)))
+        if labels
+    ]
+    if parts:
+        return [f"How {names[1]} differs: {'; '.join(parts)}.", *only]
+    if not only:
+        return ["Both were trained and scored alike."]
+    alike = "What both have was trained and scored alike."
+    return [alike if share_trials(first, second) else "They have no trials with the same labels.", *only]
 
 
 @dataclass

@@ -28,6 +28,7 @@ from lengthwise.published import (
     Substitute,
     network_with,
     parameter_of,
+    steps_per_epoch,
 )
 from lengthwise.rendering import format_count, format_exact, format_integers
 
@@ -225,15 +226,6 @@ def _said(path: str, fields: dict[str, str]) -> str:
     if path == "training.examples" and fields.get(path) == "0":
         return "new ones at every step"
     return fields.get(path) or "none"
-
-
-def steps_per_epoch(training: specification_pb2.Training) -> int:
-    """0 if training has no epochs. A batch has examples of one length."""
-    lengths = training.lengths.max - training.lengths.min + 1
-    if training.HasField("packing") or training.batch_size < 1 or not 1 <= lengths <= training.examples:
-        return 0
-    each, more = divmod(training.examples, lengths)
-    return sum(-(-(each + (i < more)) // training.batch_size) for i in range(lengths))
 
 
 def _epochs(training: specification_pb2.Training) -> str:

@@ -5,6 +5,7 @@ import functools
 import importlib.resources
 import itertools
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -144,54 +145,159 @@ class PublishedRow:
         return (not self.network or network.name == self.network) and _has(network, self.network_parameters or {})
 
 
+# Components by axis: "tasks", "networks" (with what an override changes for the encoding) and "encodings".
+Trial = Mapping[str, Component]
+# A condition on trials: by path ("encodings", its name; "networks.dropout"; "training.batch_size"), the value or, as a
+# list, the values.
+Condition = Mapping[str, Union[Parameter, Sequence[Parameter]]]
+
+
+# What trials do where the authors' code and the paper's text differ.
+SIDES = ("text", "code", "neither")
+
+
+def steps_per_epoch(training: specification_pb2.Training) -> int:
+    """Of a resolved specification; 0 if training has no epochs. A batch has examples of one length."""
+    lengths = training.lengths.max - training.lengths.min + 1
+    if training.HasField("packing") or training.batch_size < 1 or not 1 <= lengths <= training.examples:
+        return 0
+    # If the lengths do not divide the examples, the shortest have one more.
+    each, more = divmod(training.examples, lengths)
+    return sum(-(-(each + (i < more)) // training.batch_size) for i in range(lengths))
+
+
+def epochs(training: specification_pb2.Training) -> float | None:
+    """Passes over the data set; None if training has none."""
+    steps = steps_per_epoch(training)
+    return training.steps / steps if steps else None
+
+
+def scored_from(specification: specification_pb2.ExperimentSpecification) -> int | None:
+    """The shortest length of which accuracies are averaged as unseen."""
+    evaluation = specification.evaluation
+    seen = evaluation.seen_up_to if evaluation.HasField("seen_up_to") else specification.training.lengths.max
+    return min((length for length in evaluation.lengths if length > seen), default=None)
+
+
+def _value_at(specification: specification_pb2.ExperimentSpecification, trial: Trial, path: str) -> Parameter | None:
+    axis, _, name = path.partition(".")
+    if axis in trial:
+        return parameter_of(trial[axis], name) if name else trial[axis].name
+    if path == "epochs":
+        return epochs(specification.training)
+    if path == "scored_from":
+        return scored_from(specification)
+    value: Any = specification
+    for part in path.split("."):
+        value = getattr(value, part)
+    if isinstance(value, (bool, int, float, str)):
+        return value
+    # Several learning rates are none of the paper's or the code's.
+    return value[0] if len(value) == 1 else None
+
+
+def _fulfils(specification: specification_pb2.ExperimentSpecification, trial: Trial, condition: Condition) -> bool:
+    for path, wanted in condition.items():
+        own = _value_at(specification, trial, path)
+        values = [wanted] if isinstance(wanted, (bool, int, float, str)) else wanted
+        if not any(own == value and isinstance(own, bool) == isinstance(value, bool) for value in values):
+            return False
+    return True
+
+
 @dataclass(frozen=True)
 class Substitute:
     """Our substitute for material of the paper that is not available here."""
 
     what: str
+    # "{tasks.validation_puzzles} generated": values of the trials in braces, by path.
     here: str
     published: str
     # With this parameter of its tasks set, an experiment has the real thing.
     unless_task_has: str = ""
 
+    def described(self, specification: specification_pb2.ExperimentSpecification, tasks: Sequence[Component]) -> str:
+        """`here` with the values of trials on those of `tasks` that do not bring the real thing."""
+
+        def values(match: re.Match[str]) -> str:
+            found = [_value_at(specification, {"tasks": task}, match[1]) for task in without]
+            return " or ".join(dict.fromkeys(f"{one:,.10g}" if isinstance(one, (int, float)) else str(one) for one in found))
+
+        without = [task for task in tasks if not (self.unless_task_has and parameter_of(task, self.unless_task_has))]
+        return re.sub(r"\{([a-z_.]+)\}", values, self.here)
+
 
 @dataclass(frozen=True)
 class CodeDifference:
-    """Behaviour of the authors' released code where it differs from the paper's text or the text is silent."""
+    """Behaviour of the authors' released code where it differs from the paper's text or the text is silent.
 
+    Whether trials do as the text, as the code or as neither follows from their own fields and parameters, however these were
+    set.
+    """
+
+    # "trains with dropout of 0.1"; {encodings} stands for the labels of the trials' encodings.
     code: str
-    # Reading taken here: "text", "code", or "choice", which the specification's `compatibility` decides.
-    here: str
-    # Fields ("training.batch_size"), components ("encodings") and their parameters ("networks.temperature") with which the
-    # trials of a task, a network and an encoding do as the code.
-    code_if: Mapping[str, Parameter] | None = None
-    # Keys of the columns concerned; empty: all.
+    # "the text has none"; empty: the text does not say.
+    text: str = ""
+    # What all trials have, "text", "code" or "neither", where no parameter chooses.
+    here: str = ""
+    # Trials that it concerns; empty: all.
+    about: Condition | None = None
+    # Trials that do as the code, and as the text. Others do as neither.
+    code_if: Condition | None = None
+    text_if: Condition | None = None
+    # Keys of the columns concerned, where it does not concern all; for a sentence about columns.
     columns: Sequence[str] = ()
 
-    def followed(
-        self, specification: specification_pb2.ExperimentSpecification, column: PublishedColumn | None = None
-    ) -> str:
-        """ "text" or "code": what the trials have, or those of one column."""
+    def __post_init__(self) -> None:
+        if (self.here not in SIDES) == (self.code_if is None):
+            raise ValueError(f"\"{self.code}\" must have either code_if or `here` as one of {', '.join(SIDES)}")
 
-        def has(trial: Mapping[str, Component], path: str, value: Parameter) -> bool:
-            axis, _, name = path.partition(".")
-            if axis in trial:
-                return (parameter_of(trial[axis], name) if name else trial[axis].name) == value
-            field = getattr(specification, axis)
-            return bool(getattr(field, name) == value if name else list(field) == [value])
+    def side(self, specification: specification_pb2.ExperimentSpecification, trial: Trial) -> str | None:
+        """ "text", "code" or "neither"; None if it does not concern the trial."""
+        if not _fulfils(specification, trial, self.about or {}):
+            return None
+        if self.code_if is None:
+            return self.here
+        if _fulfils(specification, trial, self.code_if):
+            return "code"
+        return "text" if self.text_if and _fulfils(specification, trial, self.text_if) else "neither"
 
-        if self.here == "choice":
-            return "code" if specification.compatibility == "reference_code" else "text"
-        if self.code_if:
-            for task, network, encoding in itertools.product(
-                specification.tasks, specification.networks, specification.encodings
-            ):
-                network = network_with(specification, network, encoding)
-                trial = {"tasks": task, "networks": network, "encodings": encoding}
-                of_column = column is None or column.matches(network, encoding)
-                if of_column and all(has(trial, path, value) for path, value in self.code_if.items()):
-                    return "code"
-        return self.here
+
+@dataclass(frozen=True)
+class CodeReading:
+    """Which side of a difference the trials of an experiment take."""
+
+    difference: CodeDifference
+    # All that it concerns, in the experiment's order.
+    concerned: Sequence[Trial]
+    # The same by side.
+    trials: Mapping[str, Sequence[Trial]]
+
+    @property
+    def side(self) -> str:
+        """ "text", "code", "neither", or "mixed"."""
+        return next(iter(self.trials)) if len(self.trials) == 1 else "mixed"
+
+    @property
+    def sentence(self) -> str:
+        """ "trains with dropout of 0.1 (the text has none)"."""
+        labels = ", ".join(_labels(self.concerned, ["encodings"]))
+        return f"{self.difference.code.replace('{encodings}', labels)} ({self.difference.text or 'the text does not say'})"
+
+    def labels(self) -> dict[str, list[str]]:
+        """By side, the labels that tell its trials from those of other sides."""
+        for axes in (["encodings"], ["networks"], ["tasks"], ["networks", "encodings"]):
+            found = {side: _labels(trials, axes) for side, trials in self.trials.items()}
+            names = [name for labels in found.values() for name in labels]
+            if len(names) == len(set(names)):
+                return found
+        return found
+
+
+def _labels(trials: Sequence[Trial], axes: Sequence[str]) -> list[str]:
+    names = (" with ".join(trial[axis].label or trial[axis].name for axis in axes) for trial in trials)
+    return list(dict.fromkeys(names))
 
 
 @dataclass(frozen=True)
@@ -259,6 +365,8 @@ class PublishedTable:
     # Known differences in the authors' code.
     released_code: Sequence[CodeDifference]
     notes: Sequence[str]
+    # "puzzles" where all that is evaluated is unseen and the axis is not length.
+    scored: str = "lengths"
     gains: Sequence[PublishedGain] = ()
     speedup: PublishedSpeedup | None = None
     loss_ratio: PublishedLossRatio | None = None
@@ -274,13 +382,45 @@ class PublishedTable:
     def quantity_of(self, row: int) -> Quantity:
         return self.rows[row].quantity or self.quantity
 
-    def columns_by_code(self, specification: specification_pb2.ExperimentSpecification) -> dict[str, str]:
-        """By the keys of columns that the released code treats otherwise: which the trials are as, "text" or "code"."""
-        found: dict[str, str] = {}
+    def _trials(
+        self, specification: specification_pb2.ExperimentSpecification, columns: Sequence[PublishedColumn]
+    ) -> list[Trial]:
+        """Combinations of a resolved specification's components that belong to cells of these columns."""
+        return [
+            {
+                "tasks": task,
+                "networks": network_with(specification, network, encoding),
+                "encodings": encoding,
+            }
+            for task, network, encoding in itertools.product(
+                specification.tasks, specification.networks, specification.encodings
+            )
+            if any(row.matches(task, network) for row in self.rows)
+            and any(column.matches(network, encoding) for column in columns)
+        ]
+
+    def code_readings(
+        self, specification: specification_pb2.ExperimentSpecification, column: PublishedColumn | None = None
+    ) -> list[CodeReading]:
+        """The sides that the table's trials of an experiment take, or those of one column; nothing that concerns none."""
+        found = []
+        trials = self._trials(specification, self.columns if column is None else [column])
         for difference in self.released_code:
-            for column in self.columns:
-                if column.key in difference.columns:
-                    found[column.key] = difference.followed(specification, column)
+            sides = [(trial, difference.side(specification, trial)) for trial in trials]
+            by_side = {side: [trial for trial, own in sides if own == side] for side in SIDES}
+            if any(by_side.values()):
+                concerned = [trial for trial, side in sides if side is not None]
+                found.append(CodeReading(difference, concerned, {side: of for side, of in by_side.items() if of}))
+        return found
+
+    def columns_by_code(self, specification: specification_pb2.ExperimentSpecification) -> dict[str, list[str]]:
+        """By the keys of columns that the released code treats otherwise: the sides of their trials."""
+        found: dict[str, list[str]] = {}
+        for column in self.columns:
+            readings = self.code_readings(specification, column)
+            sides = {side for one in readings if column.key in one.difference.columns for side in one.trials}
+            if sides:
+                found[column.key] = [side for side in SIDES if side in sides]
         return found
 
     @property
@@ -375,6 +515,7 @@ def parse(name: str, text: str) -> PublishedTable:
             substitutes=[Substitute(**substitute) for substitute in file.get("substitutes", [])],
             released_code=released_code,
             notes=file["notes"],
+            scored=comparison.get("scored", "lengths"),
             gains=gains,
             speedup=PublishedSpeedup(**file["speedup"]) if "speedup" in file else None,
             correlation=PublishedCorrelation(**file["correlation"]) if "correlation" in file else None,

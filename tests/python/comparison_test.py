@@ -177,6 +177,96 @@ class CellsTest(unittest.TestCase):
         self.assertEqual((found.unfinished, found.elsewhere, found.without_value, found.counted), (3, 2, 4, 5))
         self.assertIsNone(found.cells[0][0].measured)
 
+    def test_rows_without_trials_are_told_from_rows_without_a_value(self):
+        self.add("even_pairs", "none", 0, 0, 0).trials.failed = 1
+        self.add("bucket_sort", "random", 1, 1, 1)
+        first = display.remarks(self.beside(self.table()), "*", False)[0]
+        self.assertEqual(
+            first,
+            "1 of 4 cells has a value; rows without a value: Even Pairs; columns without a value: None (--whole_table shows "
+            "them).",
+        )
+        self.summary.Clear()
+        self.add("bucket_sort", "random", 1, 1, 1)
+        first = display.remarks(self.beside(self.table()), "*", False)[0]
+        self.assertIn("; rows without trials: Even Pairs; columns without trials: None ", first)
+
+    def test_left_out_trials_belong_to_no_cell(self):
+        # The table has this task, and this encoding for other ones.
+        self.add("even_pairs", "plain", 1, 1, 1)
+        self.assertIn("Left out: 1 trial of no cell of the table.", display.remarks(self.beside(self.table()), "*", False))
+
+    def left_out(self, **more):
+        self.add("even_pairs", "none", 0, 0, 0).trials.succeeded = 2
+        table = self.table(**more)
+        (sentence,) = [one for one in display.remarks(self.beside(table), "*", False) if one.startswith("Left out: ")]
+        return sentence
+
+    def test_trials_without_a_value_are_explained(self):
+        medians = (Statistic.MEDIAN,) * 2
+        self.assertEqual(self.left_out(), "Left out: 2 trials evaluated on no unseen lengths.")
+        self.summary.Clear()
+        self.assertEqual(
+            self.left_out(quantity=Quantity.LOSS, statistics=medians, lengths=(1, 2)),
+            "Left out: 2 trials evaluated at none of the table's scales.",
+        )
+        self.summary.Clear()
+        self.assertEqual(self.left_out(lengths=(100, 0)), "Left out: 2 trials not evaluated at that length.")
+
+    def test_lowest_of_several_medians_is_called_so(self):
+        def add(encoding, rate, loss):
+            cell = self.summary.cells.add(task="my_even_pairs", network="net", encoding=encoding, learning_rate=rate)
+            cell.trials.succeeded = 2
+            cell.lengths.append(1)
+            one = cell.losses.add()
+            one.trials, one.median = 2, loss
+
+        def measured():
+            table = self.table(Quantity.LOSS, (Statistic.MEDIAN,) * 2, lengths=(1, 1), cells={})
+            return display.remarks(self.beside(table), "*", False)[1]
+
+        add("none", 1e-3, 0.5)
+        add("random", 1e-3, 0.5)
+        self.assertIn("; the median over the seeds; 2 trials", measured())
+        add("none", 1e-4, 0.25)
+        self.assertIn(
+            "; the lowest of the medians over the seeds, by learning rate, chosen by these errors themselves; 2 trials", measured()
+        )
+
+    def test_mean_names_what_it_is_the_best_of(self):
+        means = (Statistic.MEAN_AT_BEST_RATE,) * 2
+        self.add("even_pairs", "none", 2, 0.5, 0.6)
+        text = display.remarks(self.beside(self.table(statistics=means)), "*", False)[1]
+        self.assertIn("; mean and sample standard deviation over the seeds; 2 trials", text)
+        self.add("even_pairs", "none", 2, 0.5, 0.6).learning_rate = 1e-4
+        text = display.remarks(self.beside(self.table(statistics=means)), "*", False)[1]
+        self.assertIn("over the seeds of the learning rate with the highest mean; 2 trials", text)
+
+    def test_scored_lengths_that_training_shows_are_not_unseen(self):
+        self.add("even_pairs", "none", 1, 1, 1)
+        self.specification.training.lengths.max = 500
+        self.specification.evaluation.seen_up_to = 500
+        self.assertIn("accuracy on unseen lengths", display.heading(self.beside(self.table())))
+        self.specification.evaluation.seen_up_to = 40
+        found = self.beside(self.table())
+        self.assertIn("accuracy on lengths above 40, per cent", display.heading(found))
+        self.assertIn("Here: a trial's mean accuracy over lengths above 40; ", display.remarks(found, "*", False)[1])
+
+    def test_puzzles_are_unseen_not_lengths(self):
+        table = published.find("lst_pe_init/table_2")
+        self.assertEqual({one.scored for one in published.tables() if one.key.startswith("lst_pe_init/table_1")}, {"puzzles"})
+        cells = [[ComparisonCell() for _ in table.columns] for _ in table.rows]
+        cells[0][0] = ComparisonCell(Measurement(50, None, 1))
+        found = Comparison("x-1", table, cells)
+        self.assertEqual(display.heading(found), "x-1 beside Table 2 of Ito et al.: accuracy on unseen puzzles, per cent.")
+        text = display.remarks(found, "*", False)[1]
+        self.assertIn(
+            "Here: a trial's mean accuracy over the numbers of vectors, on puzzles not seen in training; mean and", text
+        )
+        self.assertNotIn("lengths", text)
+        cells[1][0] = ComparisonCell(Measurement(50, None, 1))
+        self.assertIn("and its accuracy on examples of its own data set", display.remarks(found, "*", False)[1])
+
     def test_row_of_training_accuracies_has_no_best(self):
         rows = [
             PublishedRow("even_pairs", "Even Pairs", "R"),
@@ -394,7 +484,7 @@ class DisplayTest(unittest.TestCase):
             "CS     Bucket Sort † │ 27.2 ± 0.2               │        30.0 ± 2.0\n",
             text,
         )
-        self.assertIn("3 of 6 cells run; rows not run: Odds First", text)
+        self.assertIn("3 of 6 cells have a value; rows without trials: Odds First", text)
         self.assertIn("steps 10 (paper: 20)", text)
 
     def test_tasks_without_levels_have_no_column_for_them(self):
@@ -827,37 +917,6 @@ class ProtocolTest(ResolvedTest):
             remarks,
         )
 
-    def test_parameters_tell_text_from_code(self):
-        table = published.find("lst_pe_init/table_1")
-        followed = {}
-        columns = {}
-        of_columns = ["2d_fixed", "relative", "rope", "1d_fixed", "c_nope"]
-        own_relative = (
-            "name: x\nprotocol: latin_square\nencodings: [{name: shaw, causal: true}, rope]\n"
-            "networks: {name: layerwise_encoder, attention_biases: inputs, output_projection: false}"
-        )
-        for name in ("table1", "table1_released_code", "own_relative"):
-            path = SPECIFICATIONS / "latin_square" / f"{name}.yaml"
-            text = own_relative if name == "own_relative" else path.read_text()
-            specification = protocol.resolve(self.connection, text)
-            followed[name] = [one.code.split()[0] for one in table.released_code if one.followed(specification) == "code"]
-            columns[name] = table.columns_by_code(specification)
-        always = ["counts", "starts"]
-        self.assertEqual(
-            followed,
-            {
-                "table1": always,
-                "table1_released_code": ["drops", "attends", "has", "divides", *always],
-                "own_relative": ["attends", *always],
-            },
-        )
-        self.assertEqual(columns["table1"], dict.fromkeys(of_columns, "text"))
-        self.assertEqual(columns["table1_released_code"], dict.fromkeys(of_columns, "code"))
-        self.assertEqual(
-            [key for key, value in columns["own_relative"].items() if value == "code"], ["relative"],
-            "rope has attention_biases: inputs there, as neither text nor code",
-        )  # fmt: skip
-
     def test_overrides_are_named_with_their_encoding(self):
         encodings = "encodings: [rope, {name: none, causal: true, label: c_nope}, {name: sin_cos_2d, columns: 4}]\n"
         more = encodings + "evaluation: {training_examples: 8000}\ncompatibility: reference_code"
@@ -872,14 +931,6 @@ class ProtocolTest(ResolvedTest):
              "network attention_biases with encoding c_nope": "none", "network temperature with encoding c_nope": "0.01"},
         )  # fmt: skip
         self.assertIn("0.01 is the released code's", found["network temperature with encoding c_nope"])
-
-    def test_code_settings_differ_from_the_texts(self):
-        (settings,) = [
-            one for one in published.find("positional_attention/figure_2").released_code if one.code_if is not None
-        ]
-        for name, expected in (("figure2", "text"), ("figure2_released_code", "code")):
-            text = (SPECIFICATIONS / "positional_attention" / f"{name}.yaml").read_text()
-            self.assertEqual(settings.followed(protocol.resolve(self.connection, text)), expected)
 
     def test_sizes_of_graph_networks_are_ours(self):
         found = self.compare("positional_attention/table_1", "tasks: sorting\nnetworks: graph_network\nseeds: 0..2")
@@ -1395,6 +1446,213 @@ class PapersProtocolTest(ResolvedTest):
                 self.assertEqual(one.evaluation.seen_up_to, 40)
 
 
+class CodeReadingTest(ResolvedTest):
+    """Whether trials are as in the text or as in the released code, from their own fields and parameters."""
+
+    def specification(self, source):
+        text = (SPECIFICATIONS / source).read_text() if source.endswith(".yaml") else source
+        return protocol.resolve(self.connection, text)
+
+    def sides(self, key, source):
+        """By the beginning of a difference: its side."""
+        found = published.find(key).code_readings(self.specification(source))
+        return {one.sentence: one.side for one in found}
+
+    def side(self, key, source, beginning):
+        (side,) = [side for sentence, side in self.sides(key, source).items() if sentence.startswith(beginning)]
+        return side
+
+    def remarks(self, key, source):
+        table, specification = published.find(key), self.specification(source)
+        found = protocol.compare(specification, protocol.resolve_protocol(self.connection, table), table)
+        # Every cell has a value.
+        cells = [[ComparisonCell(Measurement(50, None, 1)) for _ in table.columns] for _ in table.rows]
+        return display.protocol_remarks(Comparison("x", table, cells, found, specification))
+
+    RANDOMIZED = "name: x\nprotocol: randomized_positional_encodings\ntasks: bucket_sort\n"
+    LATIN = "name: x\nprotocol: latin_square\n"
+
+    def test_own_parameters_decide(self):
+        def side(beginning, yaml):
+            return self.side("randomized_pe/table_1", self.RANDOMIZED + yaml, beginning)
+
+        offsets = "randomized_positional_encodings/table1_alibi_offsets.yaml"
+        self.assertEqual(self.side("randomized_pe/table_1", offsets, "draws the distances of randomized_alibi"), "code")
+        dropout = "encodings: none\nnetworks: {name: encoder, dropout: %s, dropout_at_evaluation: %s}"
+        self.assertEqual(side("trains with dropout", dropout % (0.1, "true")), "code")
+        self.assertEqual(side("trains with dropout", dropout % (0.1, "false")), "neither")
+        self.assertEqual(side("trains with dropout", dropout % (0.2, "true")), "neither")
+        self.assertEqual(
+            side("trains with dropout", "compatibility: reference_code\n" + dropout % (0, "false")), "text",
+            "the user's own value counts, not `compatibility`",
+        )  # fmt: skip
+        rope = "encodings: {name: rope, randomized: true, draws: %s}"
+        self.assertEqual(side("draws positions of randomized_rope in every", rope % "per_block"), "code")
+        self.assertEqual(side("draws positions of randomized_rope in every", rope % "shared"), "text")
+
+    def test_text_that_may_mean_either_is_followed_by_neither(self):
+        yaml = self.RANDOMIZED + "encodings: {name: alibi, randomized: true}"
+        self.assertEqual(self.side("randomized_pe/table_1", yaml, "draws the distances"), "neither")
+
+    def test_encodings_without_trials_are_not_mentioned(self):
+        for compatibility in ("paper", "reference_code"):
+            yaml = self.RANDOMIZED + f"encodings: [none, sin_cos]\ncompatibility: {compatibility}"
+            text = " ".join(self.sides("randomized_pe/table_1", yaml))
+            for name in ("rope", "alibi", "relative", "positions", "distances"):
+                self.assertNotIn(name, text)
+        text = " ".join(self.sides("lst_pe_init/table_1", "latin_square/quick/table2.yaml"))
+        for name in ("rope", "c_nope", "relative", "1d", "learn_2.0"):
+            self.assertNotIn(name, text)
+        self.assertIn("drops 0.1 of the features behind 2d_fixed, also", text)
+
+    def test_dropout_concerns_fixed_encodings_alone(self):
+        dropout = "networks: {name: layerwise_encoder, encoding_dropout: 0.1}\n"
+        c_nope = self.LATIN + dropout + "encodings: {name: none, causal: true, label: c_nope}"
+        self.assertNotIn("drops", " ".join(self.sides("lst_pe_init/table_1", c_nope)))
+        fixed = self.LATIN + dropout + "encodings: {name: sin_cos, interleaved: true, label: fixed}"
+        self.assertEqual(self.side("lst_pe_init/table_1", fixed, "drops 0.1 of the features behind fixed"), "code")
+
+    def test_latin_squares_differ_in_five_rows(self):
+        table = published.find("lst_pe_init/table_1")
+        of_columns = ["2d_fixed", "relative", "rope", "1d_fixed", "c_nope"]
+        columns = {}
+        for name in ("table1", "table1_released_code"):
+            columns[name] = table.columns_by_code(self.specification(f"latin_square/{name}.yaml"))
+            self.assertEqual([column.key for column in table.columns if column.key in columns[name]], of_columns)
+        self.assertEqual(set(map(tuple, columns["table1_released_code"].values())), {("code",)})
+        self.assertEqual(columns["table1"]["2d_fixed"], ["text"])
+        self.assertEqual(columns["table1"]["rope"], ["neither"], "the text says nothing about biases")
+        self.assertEqual(columns["table1"]["c_nope"], ["text", "neither"])
+        own = (
+            self.LATIN + "encodings: [{name: shaw, causal: true}, rope]\n"
+            "networks: {name: layerwise_encoder, attention_biases: inputs, output_projection: false}"
+        )
+        self.assertEqual(table.columns_by_code(self.specification(own)), {"relative": ["code"], "rope": ["neither"]})
+        self.assertIn(
+            "Columns that the released code treats in a way of their own: as in the text, 2d-fixed, relative, 1d-fixed; as in "
+            "neither, rope; in part as in the text, in part as in neither, c-nope.",
+            self.remarks("lst_pe_init/table_1", "latin_square/table1.yaml"),
+        )
+
+    def test_trials_that_differ_are_told_apart(self):
+        yaml = (
+            self.RANDOMIZED + "encodings: [{name: rope, randomized: true, draws: per_block, label: own},\n"
+            "            {name: relative, randomized: true, label: shared}]"
+        )
+        (reading,) = [
+            one
+            for one in published.find("randomized_pe/table_1").code_readings(self.specification(yaml))
+            if "in every block" in one.sentence
+        ]
+        self.assertEqual((reading.side, reading.labels()), ("mixed", {"text": ["shared"], "code": ["own"]}))
+        self.assertIn(
+            "The released code, where the trials here differ from each other: draws positions of own, shared in every block "
+            "(the text once a batch) [as in the text: shared; as in the code: own].",
+            self.remarks("randomized_pe/table_1", yaml),
+        )
+
+    def test_trials_outside_the_table_are_not_asked(self):
+        # Only the network of Figure 9's table counts, not the one that turns by tokens.
+        key, source = "positional_attention/figure_9", "positional_attention/figure9.yaml"
+        self.assertEqual(self.side(key, source, "turns queries and keys"), "code")
+        self.assertEqual(self.sides("randomized_pe/table_1", "latin_square/table1.yaml"), {})
+
+    def test_epochs_are_the_trials_own(self):
+        for epochs, side in ((4001, "code"), (4000, "text"), (16, "neither")):
+            yaml = self.LATIN + f"encodings: {{name: none, label: nope}}\ntraining: {{epochs: {epochs}}}"
+            self.assertEqual(self.side("lst_pe_init/table_1", yaml, "trains 4,001 epochs"), side)
+        steps = self.LATIN + "encodings: none\ntraining: {steps: 252000}"
+        self.assertEqual(self.side("lst_pe_init/table_1", steps, "trains 4,001 epochs"), "text", "63 steps an epoch")
+        for name in ("figure2", "figure2_released_code", "figure3_5000", "figure5"):
+            one = self.specification(f"positional_attention/{name}.yaml")
+            self.assertEqual(published.epochs(one.training), 2001, name)
+        # 10 examples of 3 lengths are 4, 3 and 3: two batches of 3 and twice one.
+        own = "name: x\ntasks: bucket_sort\nencodings: none\ntraining: {examples: 10, lengths: 1..3, batch_size: 3, epochs: 5}"
+        one = self.specification(own + "\nlearning_rates: 1e-3\nevaluation: {lengths: 4}").training
+        self.assertEqual((one.steps, published.epochs(one)), (20, 5))
+
+    def test_score_begins_where_the_trials_does(self):
+        for lengths, side in (("41..500", "text"), ("42..500", "code"), ("45..500", "neither")):
+            yaml = self.RANDOMIZED + f"encodings: none\nevaluation: {{lengths: {lengths}}}"
+            self.assertEqual(self.side("randomized_pe/table_1", yaml, "averages the accuracies"), side)
+
+    def test_settings_of_figure_2_are_told_singly(self):
+        key = "positional_attention/figure_2"
+        of_settings = ("has a learning rate", "has batches", "tests on")
+        for name, sides in (("figure2", ["text", "neither", "text"]), ("figure2_released_code", ["code"] * 3)):
+            source = f"positional_attention/{name}.yaml"
+            self.assertEqual([self.side(key, source, beginning) for beginning in of_settings], sides)
+            remarks = " ".join(self.remarks(key, source))
+            self.assertIn("not printed; the released code has 2,048 for this figure and 1,000 for the others", remarks)
+        rates = "name: x\nprotocol: positional_attention\nlearning_rates: [1e-4, 5e-4]\ntraining: {lengths: 1..8}"
+        self.assertEqual(self.side(key, rates, "has a learning rate"), "neither")
+
+    def test_scaled_logits_follow_the_code(self):
+        key, yaml = "positional_attention/figure_5", "name: x\nprotocol: positional_attention\ntasks: sorting\nnetworks: "
+        network = "{name: positional_attention, scaled: %s, attention_first: %s}"
+        for scaled, first, sides in (("true", "false", "code"), ("false", "true", "text")):
+            source = yaml + network % (scaled, first)
+            self.assertEqual(self.side(key, source, "divides logits"), sides)
+            self.assertEqual(self.side(key, source, "gives the feed-forward layers"), sides)
+
+    def test_generated_puzzles_are_counted(self):
+        def never(yaml):
+            remarks = self.remarks("lst_pe_init/table_2", self.LATIN + "encodings: {name: learned, stddev: 0.2}\n" + yaml)
+            return [remark for remark in remarks if remark.startswith("Never the paper's: ")]
+
+        self.assertIn("108 generated, aiming at 3 to 9 clues, up to 36 of each evaluated condition", never("")[0])
+        own = "evaluation: {sequences: 12}\ntasks: {name: latin_square, validation_puzzles: 90}"
+        self.assertIn("90 generated, aiming at 3 to 9 clues, up to 12 of each evaluated condition", never(own)[0])
+        two = (
+            "tasks: [{name: latin_square, label: one}, {name: latin_square, validation_file: own.json, label: two},\n"
+            "        {name: latin_square, validation_puzzles: 30, label: three}]"
+        )
+        self.assertIn("108 or 30 generated", never(two)[0])
+        found = self.remarks("lst_pe_init/table_1", self.RANDOMIZED + "encodings: none")
+        self.assertNotIn("Never the paper's", " ".join(found), "it has no puzzles")
+
+    def test_as_printed_names_what_is_not(self):
+        self.assertEqual(
+            self.remarks("lst_pe_init/table_1", "latin_square/table1.yaml")[0],
+            "Protocol: as printed, as far as the paper says; except the validation puzzles, and 8 points on which trials follow "
+            "the released code instead of the text (below).",
+        )
+        self.assertEqual(
+            self.remarks("randomized_pe/table_1", self.RANDOMIZED + "encodings: none")[0], "Protocol: as printed."
+        )
+        figure_9 = self.remarks("positional_attention/figure_9", "positional_attention/figure9.yaml")
+        self.assertIn("follow the released code instead of the text (below)", figure_9[0])
+        self.assertIn("turns queries and keys by the number of their head (the text by their position)", " ".join(figure_9))
+
+    def test_notes_are_about_papers(self):
+        """What trials here have is not for fixed text to say."""
+        for table in published.tables():
+            fixed = [*table.notes, table.aggregation]
+            fixed += [f"{one.code} {one.text}" for one in table.released_code]
+            for text in fixed:
+                self.assertNotRegex(text, r"(?i)\b(here|ours)\b", table.key)
+
+    def test_conditions_name_what_exists(self):
+        """A misspelt path would silently match nothing."""
+        known = {"epochs", "scored_from", "learning_rates", "training.batch_size", "evaluation.sequences"}
+        for path in SPECIFICATIONS.glob("*/*.yaml"):
+            one = self.specification(str(path.relative_to(SPECIFICATIONS)))
+            for axis in ("tasks", "networks", "encodings"):
+                known.add(axis)
+                known |= {f"{axis}.{name}" for component in getattr(one, axis) for name in component.parameters}
+        for table in published.tables():
+            for one in table.released_code:
+                paths = {path for condition in (one.about, one.code_if, one.text_if) for path in condition or {}}
+                self.assertLessEqual(paths, known, table.key)
+                self.assertLessEqual(set(one.columns), {column.key for column in table.columns})
+
+    def test_difference_needs_a_side(self):
+        file = json.loads((SPECIFICATIONS / "published" / "randomized_pe_table_3.json").read_text())
+        file["released_code"] = [{"code": "does otherwise"}]
+        with self.assertRaisesRegex(ValueError, "must have either code_if or `here` as one of text, code, neither"):
+            published.parse("randomized_pe_table_3", json.dumps(file))
+
+
 class SideBySideTest(unittest.TestCase):
     def test_two_experiments_stand_cell_by_cell(self):
         def cell(trials, mean, deviation):
@@ -1450,6 +1708,32 @@ class ExperimentDifferenceTest(ResolvedTest):
              "evaluation.lengths: 1..60 | 1..80", "evaluation.seed: 0 | 4", "networks.encoder.blocks: 5 | 2",
              "seeds: 0 | 0, 1", "training.steps: 2,000 | 3,000", "training.stop_after_seconds: 0 | 60"],
         )  # fmt: skip
+
+    def sentences(self, first, second):
+        one, two = (
+            protocol.resolve(self.connection, "name: x\ntasks: bucket_sort\nlearning_rates: 0.001\n" + yaml)
+            for yaml in (first, second)
+        )
+        return experiment_difference.sentences(one, two, ("a-1", "b-1"))
+
+    def test_only_trials_with_the_same_labels_are_alike(self):
+        self.assertEqual(self.sentences(self.FIRST, self.FIRST), ["Both were trained and scored alike."])
+        both = self.FIRST.replace("label: long", "label: other")
+        self.assertEqual(
+            self.sentences(self.FIRST, both),
+            ["What both have was trained and scored alike.", "Only in a-1: encoding long.", "Only in b-1: encoding other."],
+        )
+        none = both.replace("label: short", "label: third")
+        self.assertEqual(
+            self.sentences(self.FIRST, none),
+            ["They have no trials with the same labels.", "Only in a-1: encodings short, long.",
+             "Only in b-1: encodings third, other."],
+        )  # fmt: skip
+        longer = both.replace("steps: 2000", "steps: 3000")
+        self.assertEqual(
+            self.sentences(self.FIRST, longer)[0], "How b-1 differs: training.steps 3,000 (a-1: 2,000)."
+        )
+        self.assertEqual(len(self.sentences(self.FIRST, longer)), 3)
 
     def test_names_networks_that_depend_on_the_encoding(self):
         override = "network_overrides: {encoding: long, network: {name: encoder, dropout: 0.1}}"

@@ -462,6 +462,7 @@ class AccuracyOverTimeTest(FigureCase):
         self.assertAlmostEqual(line.y[0], 0.4)
         self.assertAlmostEqual(line.high[1], 0.8)
         self.assertEqual(picture.x.label, "training time (wall clock, seconds)")
+        self.assertIn("Members of a pack count the pack's seconds each.", picture.caption)
 
     def test_long_times_are_in_hours(self):
         experiment = plotted(trials=[make_trial("none")])

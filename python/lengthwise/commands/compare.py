@@ -25,14 +25,11 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     first, second = (short_name(experiment.name) for experiment in experiments)
     table = experiment_difference.as_table(pairs, first, second)
     if output.kind == "table":
-        output.out.write(output.palette(BOLD, f"{second} against {first}") + ": mean accuracy over unseen lengths\n\n")
+        output.out.write(output.palette(BOLD, f"{second} against {first}") + ": mean unseen accuracy\n\n")
     output.write_table(table, experiment_difference.as_records(pairs))
     if output.kind != "table":
         return SUCCESS
-    parts = [
-        f"{one.field} {one.second or 'none'} ({first}: {one.first or 'none'})"
-        for one in experiment_difference.differences(experiments[0].specification, experiments[1].specification)
-    ]
-    text = f"How {second} differs: {'; '.join(parts)}." if parts else "Both were trained and scored alike."
-    output.out.write("\n" + wrap(text, output.width, 2) + "\n")
+    specifications = [experiment.specification for experiment in experiments]
+    sentences = experiment_difference.sentences(specifications[0], specifications[1], (first, second))
+    output.out.write("\n" + "".join(wrap(sentence, output.width, 2) + "\n" for sentence in sentences))
     return SUCCESS

@@ -97,6 +97,9 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
             f"the evaluations of {names} do not say how long training had taken; workers of an earlier version made them"
         )
     _scale_time(result, longest)
-    result.caption = "Evaluations are not counted as training time. Lines end with the first seed."
+    result.caption = (
+        "Evaluations are not counted as training time. Members of a pack count the pack's seconds each. Lines end with the "
+        "first seed."
+    )
     averaging.describe("the highest such accuracy at the last evaluation during training", result)
     return result
