@@ -940,6 +940,13 @@ class ProtocolTest(ResolvedTest):
         self.assertEqual(left_open["networks d_model"], "64")
         self.assertEqual(left_open["seeds"], "3")
 
+    def test_parameters_of_an_open_schedule_have_its_note(self):
+        yaml = "training: {schedule: {name: plateau, patience: 9}}"
+        self.assertEqual(self.lines("positional_attention/figure_5", yaml), [])
+        found = self.left_open("positional_attention/figure_5", yaml)
+        self.assertEqual(found["schedule patience"].partition(": ")[2], found["schedule"].partition(": ")[2])
+        self.assertIn('"a learning rate scheduler"', found["schedule patience"])
+
     def test_field_of_a_new_api_is_compared(self):
         # Removes the rule for `precision`, to stand for a new field: a field without a rule is
         # reported under its own name.
