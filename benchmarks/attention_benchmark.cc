@@ -6,7 +6,7 @@
 // Evaluated, EvaluatedPlain and EvaluatedFactored: forward pass of the encoding "relative" on drawn
 // positions, including its terms, d_model 64. Evaluated is the CPU's evaluation. EvaluatedPlain
 // uses operators with R of all pairs, EvaluatedFactored operators without R
-// (models/encodings/difference_logits.h).
+// (models/encodings/relative_logits.h).
 //
 //   bazel run -c opt //benchmarks:attention -- [--device=cuda]
 #include <algorithm>
@@ -25,8 +25,8 @@
 #include "benchmark/benchmark.h"
 #include "benchmarks/benchmark_device.h"
 #include "c10/core/GradMode.h"
-#include "models/attention/fused.h"
-#include "models/encodings/difference_logits.h"
+#include "models/attention/attention.h"
+#include "models/encodings/relative_logits.h"
 #include "models/encodings/sinusoids.h"
 
 namespace lengthwise::models {

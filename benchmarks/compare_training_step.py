@@ -48,11 +48,13 @@ def row(name, seconds, ours):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", default=ROOT / "bazel-bin/benchmarks/training_step")
-    parser.add_argument("--peer", default=ROOT / "benchmarks/pytorch_step.py", help="script of the PyTorch peer; without --packs")
+    parser.add_argument("--peer", default=ROOT / "benchmarks/pytorch_step.py",
+                        help="script of the PyTorch peer; without --packs")
     parser.add_argument("--python", default="python3", help="Python with PyTorch, and with JAX for --modes jax")
     parser.add_argument("--modes", nargs="+", default=["eager", "compile"],
                         choices=["eager", "sdpa", "compile", "max-autotune", "jax"],
-                        help="PyTorch modes. Without --packs also sdpa; with --packs also max-autotune, and jax instead of PyTorch")
+                        help="PyTorch modes. Without --packs also sdpa; with --packs also max-autotune, and jax instead of "
+                             "PyTorch")
     parser.add_argument("--encodings", nargs="+",
                         default=["none", "sin_cos", "rope", "alibi", "relative", "randomized_relative"])
     parser.add_argument("--lengths", nargs="+", default=["10", "20", "40"],
@@ -70,7 +72,9 @@ def main():
     if wrong:
         parser.error(f"--modes {' '.join(sorted(wrong))}: {'not' if options.packs else 'only'} with --packs")
 
-    roofline = measure([options.program, "--roofline", "--threads", str(options.threads)], options.threads)[-1]
+    # The language model's program has no --device.
+    device = ["--device", options.device] if options.device != "cpu" else []
+    roofline = measure([options.program, "--roofline", *device, "--threads", options.threads], options.threads)[-1]
     load = os.getloadavg()[0]
     print(f"{options.threads} threads, {options.rounds} rounds of {options.steps} steps, {options.clock} time; "
           f"load average before: {load:.1f}")

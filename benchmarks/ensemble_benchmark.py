@@ -1,8 +1,8 @@
 """Options, timing and output shared by pytorch_ensemble_step.py and jax_ensemble_step.py.
 
-A peer gives `run` a function that builds an ensemble for a case. The ensemble is a function that makes one training
-step of all models at a length and returns their losses. Reading the losses waits for the device, as training does
-when it reports them.
+A peer gives `run` a function that builds an ensemble for a case. The ensemble is a function that starts one training
+step of all models at a length and returns a function that reads the losses. Reading waits for the step. As in a pack
+of ours, the device has the next step before the host reads.
 """
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ import dataclasses
 import json
 import random
 import statistics
+import sys
 import time
 from collections.abc import Callable, Sequence
 
 ENCODINGS = ["none", "sin_cos", "rope", "alibi", "relative"]
 BATCH, MAX_POSITION, LEARNING_RATE, CLIP_NORM = 128, 2048, 3e-4, 1.0
 
-Step = Callable[[int], Sequence[float]]
+Losses = Callable[[], Sequence[float]]
+Step = Callable[[int], Losses]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,17 +64,25 @@ def parse_options(description: str | None, modes: list[str]) -> argparse.Namespa
 
 
 def run(program: str, options: argparse.Namespace, build: Callable[[Case], Step]) -> None:
-    """Measures all cases and prints a line of JSON for each."""
+    """Measures all cases and prints a line of JSON for each. Exits with 1 if one failed, such as for lack of memory."""
+    failed = False
     for precision in options.precision:
         for shortest, longest in options.lengths:
             for pack in options.packs:
                 encoding = options.encoding.removeprefix("randomized_")
                 case = Case(encoding, encoding != options.encoding, options.device, precision, options.mode, pack,
                             shortest, longest)
-                measured = measure(build(case), case, options.steps)
+                try:
+                    measured = measure(build(case), case, options.steps)
+                except RuntimeError as error:
+                    print(f"{case} failed: {error}", file=sys.stderr, flush=True)
+                    failed = True
+                    continue
                 print(json.dumps({
                     "program": program, "encoding": options.encoding, "length": longest, "shortest": shortest,
                     "device": case.device, "precision": precision, "pack": pack, **measured}), flush=True)
+    if failed:
+        raise SystemExit(1)
 
 
 def measure(step: Step, case: Case, steps: int) -> dict[str, float]:
@@ -80,17 +90,21 @@ def measure(step: Step, case: Case, steps: int) -> dict[str, float]:
     # At a length's second step everything is compiled and recorded; the third step is typical.
     for length in range(case.shortest, case.longest + 1):
         for _ in range(3):
-            losses = step(length)
+            unread = step(length)
+            unread()
     preparation = time.perf_counter() - preparation
     draws = random.Random(0)
     wall, cpu = [], []
+    unread = step(case.longest)
     for _ in range(steps):
         length = draws.randint(case.shortest, case.longest)
         start, cpu_start = time.perf_counter(), time.process_time()
-        losses = step(length)
+        following = step(length)
+        unread()
+        unread = following
         wall.append(time.perf_counter() - start)
         cpu.append(time.process_time() - cpu_start)
     return {
         "step_seconds_median": statistics.median(wall), "step_seconds_mean": statistics.mean(wall),
         "step_seconds_min": min(wall), "cpu_seconds_median": statistics.median(cpu),
-        "cpu_seconds_mean": statistics.mean(cpu), "preparation_seconds": preparation, "loss": float(losses[0])}
+        "cpu_seconds_mean": statistics.mean(cpu), "preparation_seconds": preparation, "loss": float(unread()[0])}

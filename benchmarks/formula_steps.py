@@ -25,7 +25,8 @@ def main():
     parser.add_argument("--program", default=compare_training_step.ROOT / "bazel-bin/benchmarks/training_step")
     parser.add_argument("--encodings", nargs="+", default=list(FORMULAS), choices=list(FORMULAS))
     parser.add_argument("--randomized", action="store_true", help="draw positions from 0 .. 2047")
-    parser.add_argument("--lengths", nargs="+", default=["40"], help="length, such as 40, or range, such as 1..40, to draw each step's length")
+    parser.add_argument("--lengths", nargs="+", default=["40"],
+                        help="length, such as 40, or range, such as 1..40, to draw each step's length")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--steps", type=int, default=10, help="measured steps of a round, after the warm-up")

@@ -22,7 +22,10 @@ def print_rates(lines: list[str]) -> None:
     """Prints a row for each precision, length and pack: each program's model-steps a second, and its ratio to ours."""
     rates: dict[tuple[str, str, int], dict[str, float]] = collections.defaultdict(dict)
     for line in lines:
-        result = json.loads(line)
+        try:
+            result = json.loads(line)
+        except json.JSONDecodeError:
+            continue  # a message of a library, or the last line of a program that was stopped
         drawn = result["shortest"] != result["length"]
         length = f"{result['shortest']}..{result['length']}" if drawn else str(result["length"])
         seconds = result["step_seconds_mean" if drawn else "step_seconds_median"]

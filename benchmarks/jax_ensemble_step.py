@@ -20,7 +20,7 @@ import jax
 import jax.numpy as jnp
 
 import ensemble_benchmark
-from ensemble_benchmark import BATCH, CLIP_NORM, LEARNING_RATE, MAX_POSITION, Case
+from ensemble_benchmark import BATCH, CLIP_NORM, LEARNING_RATE, MAX_POSITION, Case, Losses
 
 WIDTH, HEADS, BLOCKS = 64, 8, 5
 HEAD = WIDTH // HEADS
@@ -136,7 +136,7 @@ def make_train(encoding: str, precision: str) -> Callable[..., tuple[Arrays, Arr
 
 
 class Ensemble:
-    """P models that train together. Calling it makes a step at a length with fresh samples."""
+    """P models that train together. Calling it starts a step at a length with fresh samples."""
 
     def __init__(self, parameters: Arrays, case: Case) -> None:
         self.case = case
@@ -166,10 +166,10 @@ class Ensemble:
             positions = jnp.broadcast_to(jnp.arange(2.0 * length), (self.case.pack, 2 * length))
         return text, positions
 
-    def __call__(self, length: int) -> list[float]:
+    def __call__(self, length: int) -> Losses:
         self.random, key = jax.random.split(self.random)
-        result: list[float] = self.train(*self.draw(key, length)).tolist()
-        return result
+        losses = self.train(*self.draw(key, length))
+        return lambda: losses.tolist()
 
 
 def build(case: Case) -> Ensemble:

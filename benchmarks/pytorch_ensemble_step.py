@@ -26,7 +26,7 @@ from torch.func import functional_call, stack_module_state, vmap
 from torch.nn import functional
 
 import ensemble_benchmark
-from ensemble_benchmark import BATCH, CLIP_NORM, LEARNING_RATE, MAX_POSITION, Case
+from ensemble_benchmark import BATCH, CLIP_NORM, LEARNING_RATE, MAX_POSITION, Case, Losses
 from pytorch_step import Encoder
 
 Tensors = dict[str, torch.Tensor]
@@ -62,7 +62,7 @@ def clip_each(gradients: list[torch.Tensor]) -> list[torch.Tensor]:
 
 
 class Ensemble:
-    """P models that train together. Calling it makes a step at a length with fresh samples."""
+    """P models that train together. Calling it starts a step at a length with fresh samples."""
 
     def __init__(self, models: list[Encoder], case: Case) -> None:
         self.case = case
@@ -104,17 +104,27 @@ class Ensemble:
             positions = torch.arange(tokens, device=case.device).float().expand(case.pack, tokens).contiguous()
         return text, positions
 
-    def __call__(self, length: int) -> list[float]:
+    def __call__(self, length: int) -> Losses:
         text, positions = self.draw(length)
         if self.case.device == "cpu":
-            return self.train(text, positions).tolist()
+            return self.train(text, positions).tolist
         if length not in self.recordings:
             self.record(length, text, positions)
         graph, static_text, static_positions, losses = self.recordings[length]
         static_text.copy_(text)
         static_positions.copy_(positions)
         graph.replay()
-        return losses.tolist()
+        # The next replay may overwrite the losses.
+        on_host = torch.empty(losses.shape, dtype=losses.dtype, pin_memory=True)
+        on_host.copy_(losses, non_blocking=True)
+        copied = torch.cuda.Event()
+        copied.record()
+
+        def read() -> list[float]:
+            copied.synchronize()
+            return on_host.tolist()
+
+        return read
 
     def record(self, length: int, text: torch.Tensor, positions: torch.Tensor) -> None:
         # Compiles and creates Adam's state outside the recordings' memory.
@@ -125,7 +135,7 @@ class Ensemble:
                 self.train(text, positions)
         torch.cuda.current_stream().wait_stream(stream)
         graph = torch.cuda.CUDAGraph()
-        # Recordings may share memory: replays never overlap, and losses are read before the next
+        # Recordings may share memory: replays never overlap, and losses are copied before the next
         # replay.
         with torch.cuda.graph(graph, pool=self.pool):
             losses = self.train(text, positions)

@@ -103,7 +103,8 @@ def main():
     parser.add_argument("--length", type=length_range, default=(40, 40),
                         help="input length, half of the tokens: 40, or 1..40 to draw each step's length")
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
-    parser.add_argument("--precision", default="float32", choices=["float32", "bfloat16"], help="precision of products (autocast)")
+    parser.add_argument("--precision", default="float32", choices=["float32", "bfloat16"],
+                        help="precision of products (autocast)")
     parser.add_argument("--steps", type=int, default=20)
     options = parser.parse_args()
     torch.manual_seed(0)

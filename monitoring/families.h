@@ -21,7 +21,7 @@ prometheus::MetricFamily MakeFamily(const char* name, prometheus::MetricType typ
 // Adds a series to a counter or gauge family.
 void AddValue(const Labels& labels, double value, prometheus::MetricFamily& family);
 
-// Adds a series to a histogram family. `histogram` must be sound (IsSound of histogram.h).
+// Adds a series to a histogram family. `histogram` must be sound (IsSound of samples.h).
 void AddHistogram(const Labels& labels, const v1::Histogram& histogram,
                   prometheus::MetricFamily& family);
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "monitoring/families.h"
-#include "monitoring/histogram.h"
+#include "monitoring/samples.h"
 
 namespace lengthwise::monitoring {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "monitoring/worker_sample.h"
+#include "monitoring/samples.h"
 #include "prometheus/metric_family.h"
 
 namespace lengthwise::monitoring {

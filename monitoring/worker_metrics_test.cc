@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "monitoring/histogram.h"
+#include "monitoring/samples.h"
 #include "prometheus/text_serializer.h"
 
 namespace lengthwise::monitoring {

@@ -2,6 +2,7 @@
 #ifndef LENGTHWISE_PLATFORM_DESCRIPTORS_H_
 #define LENGTHWISE_PLATFORM_DESCRIPTORS_H_
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -32,11 +33,21 @@ class Descriptor {
   int descriptor_ = -1;
 };
 
-// Raises the soft limit of open descriptors to the hard one. Returns the resulting limit.
-int64_t RaiseDescriptorLimit();
+// Returns the current soft limit of open descriptors; Linux's default if it cannot be read.
+inline int64_t DescriptorLimit() {
+  rlimit limit = {};
+  return getrlimit(RLIMIT_NOFILE, &limit) == 0 ? static_cast<int64_t>(limit.rlim_cur) : 1024;
+}
 
-// Returns the current soft limit of open descriptors.
-int64_t DescriptorLimit();
+// Raises the soft limit of open descriptors to the hard one. Returns the resulting limit.
+inline int64_t RaiseDescriptorLimit() {
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+  }
+  return DescriptorLimit();
+}
 
 }  // namespace lengthwise::platform
 

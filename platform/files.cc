@@ -2,15 +2,19 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "platform/failpoint.h"
@@ -43,6 +47,16 @@ bool StartWriteback(int descriptor, int64_t part) {
     return errno != EIO && errno != ENOSPC && errno != EDQUOT;
   }
   return part == 0 || sync_file_range(descriptor, 0, start, SYNC_FILE_RANGE_WAIT_BEFORE) == 0;
+}
+
+absl::Status WriteAll(int descriptor, absl::string_view data, const std::string& path) {
+  while (!data.empty()) {
+    const ssize_t written = write(descriptor, data.data(), data.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return FileError(errno, "write", path);
+    data.remove_prefix(static_cast<size_t>(written));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -228,6 +242,124 @@ absl::Status WriteFileAtomically(const std::string& path, absl::string_view data
   ASSIGN_OR_RETURN(std::unique_ptr<AtomicFile> file, AtomicFile::Create(path));
   RETURN_IF_ERROR(file->Append(data));
   return file->Commit();
+}
+
+absl::Status CopyFile(const std::string& from, const std::string& to,
+                      const std::function<void(absl::string_view)>& see) {
+  // Checked before creating `to`: an empty copy would be taken for the file.
+  RETURN_IF_ERROR(GetFileStatus(from).status());
+  const int descriptor = open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  if (descriptor < 0) return FileError(errno, "make", to);
+  absl::Status written;
+  absl::Status status = ReadFileInChunks(from, [&](absl::string_view chunk) {
+    if (see) see(chunk);
+    written = WriteAll(descriptor, chunk, to);
+    return written.ok();
+  });
+  if (status.ok()) status = written;
+  if (status.ok() && fsync(descriptor) != 0) status = FileError(errno, "sync", to);
+  if (close(descriptor) != 0 && status.ok()) status = FileError(errno, "write", to);
+  if (!status.ok()) unlink(to.c_str());
+  return status;
+}
+
+absl::Status LinkOrCopyFile(const std::string& from, const std::string& to) {
+  if (link(from.c_str(), to.c_str()) == 0) return absl::OkStatus();
+  if (errno == ENOENT || errno == EEXIST || errno == ENOSPC) {
+    return FileError(errno, absl::StrCat("link ", from, " as"), to);
+  }
+  return CopyFile(from, to);
+}
+
+absl::Status SyncFileSystem(const std::string& path) {
+  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return FileError(errno, "open", path);
+  const int result = syncfs(descriptor);
+  const int error = errno;
+  close(descriptor);
+  return result == 0 ? absl::OkStatus() : FileError(error, "sync the file system of", path);
+}
+
+absl::Status MoveDirectory(const std::string& from, const std::string& to) {
+  LENGTHWISE_FAILPOINT_OR_RETURN("directory.rename.before");
+  if (rename(from.c_str(), to.c_str()) != 0) {
+    return FileError(errno, absl::StrCat("rename ", from, " to"), to);
+  }
+  LENGTHWISE_FAILPOINT("directory.rename.after");
+  const std::string parent = std::filesystem::path(to).parent_path().string();
+  absl::Status synced = SyncDirectory(parent.empty() ? "." : parent);
+  // Undoes the rename, so that `to` does not exist after any error.
+  if (!synced.ok()) rename(to.c_str(), from.c_str());
+  return synced;
+}
+
+absl::StatusOr<int64_t> FreeBytes(const std::string& path) {
+  struct statvfs status = {};
+  if (statvfs(path.c_str(), &status) != 0) return FileError(errno, "look at", path);
+  return static_cast<int64_t>(status.f_bavail) * static_cast<int64_t>(status.f_frsize);
+}
+
+absl::StatusOr<std::unique_ptr<TemporaryFile>> TemporaryFile::Create(const std::string& directory) {
+  // Not O_TMPFILE, which some file systems lack.
+  std::string path = absl::StrCat(directory, "/temporary.XXXXXX");
+  const int descriptor = mkostemp(path.data(), O_CLOEXEC);
+  if (descriptor < 0) return FileError(errno, "make a temporary file in", directory);
+  std::unique_ptr<TemporaryFile> file(new TemporaryFile(descriptor, directory));
+  if (unlink(path.c_str()) != 0) return FileError(errno, "delete", path);
+  return file;
+}
+
+TemporaryFile::~TemporaryFile() {
+  if (mapped_ != nullptr) munmap(mapped_, mapped_bytes_);
+  close(descriptor_);
+}
+
+absl::Status TemporaryFile::Write(int64_t offset, absl::string_view data) {
+  while (!data.empty()) {
+    const ssize_t count = pwrite(descriptor_, data.data(), data.size(), offset);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return FileError(errno, "write to a temporary file in", directory_);
+    offset += count;
+    data.remove_prefix(static_cast<size_t>(count));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> TemporaryFile::Read(int64_t offset, int64_t size) const {
+  std::string data(static_cast<size_t>(size), '\0');
+  size_t done = 0;
+  while (done < data.size()) {
+    const ssize_t count = pread(descriptor_, data.data() + done, data.size() - done,
+                                offset + static_cast<int64_t>(done));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return FileError(errno, "read a temporary file in", directory_);
+    if (count == 0) {
+      return absl::DataLossError(absl::StrCat("a temporary file in ", directory_,
+                                              " is shorter than the data written to it"));
+    }
+    done += static_cast<size_t>(count);
+  }
+  return data;
+}
+
+absl::StatusOr<absl::string_view> TemporaryFile::Map(int64_t size) {
+  if (mapped_ != nullptr) munmap(std::exchange(mapped_, nullptr), mapped_bytes_);
+  if (size == 0) return "";
+  struct stat status;
+  if (fstat(descriptor_, &status) != 0) {
+    return FileError(errno, "read a temporary file in", directory_);
+  }
+  // Bytes beyond the file's end cannot be read.
+  if (status.st_size < size) {
+    return absl::DataLossError(absl::StrCat("a temporary file in ", directory_,
+                                            " is shorter than the data written to it"));
+  }
+  void* const mapped =
+      mmap(nullptr, static_cast<size_t>(size), PROT_READ, MAP_SHARED, descriptor_, 0);
+  if (mapped == MAP_FAILED) return FileError(errno, "map a temporary file in", directory_);
+  mapped_ = mapped;
+  mapped_bytes_ = static_cast<size_t>(size);
+  return absl::string_view(static_cast<const char*>(mapped_), mapped_bytes_);
 }
 
 absl::StatusOr<std::unique_ptr<FileLock>> FileLock::Acquire(const std::string& path) {

@@ -1,13 +1,16 @@
-// File system access: whole files, atomic replacement, directories and locks. Errors name the path
-// and the operating system's reason: NOT_FOUND, PERMISSION_DENIED, RESOURCE_EXHAUSTED (disk full),
-// FAILED_PRECONDITION (read-only), otherwise UNAVAILABLE.
+// File system access: whole files, atomic replacement, directories, copies for backups, temporary
+// files and locks. Errors name the path and the operating system's reason: NOT_FOUND,
+// PERMISSION_DENIED, RESOURCE_EXHAUSTED (disk full), FAILED_PRECONDITION (read-only), otherwise
+// UNAVAILABLE.
 #ifndef LENGTHWISE_PLATFORM_FILES_H_
 #define LENGTHWISE_PLATFORM_FILES_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -81,6 +84,54 @@ class AtomicFile {
 inline constexpr absl::string_view kTemporarySuffix = ".tmp";
 
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view data);
+
+// Backups copy many files and make them durable with one SyncFileSystem.
+
+// Copies a file to a new one and passes its bytes to `see` in order. Durable only after
+// SyncFileSystem.
+absl::Status CopyFile(const std::string& from, const std::string& to,
+                      const std::function<void(absl::string_view)>& see = nullptr);
+
+// Hard-links a file, or copies it if the file system does not support links. Durable only after
+// SyncFileSystem.
+absl::Status LinkOrCopyFile(const std::string& from, const std::string& to);
+
+// Makes all writes to the file system of `path` durable.
+absl::Status SyncFileSystem(const std::string& path);
+
+// Renames a directory durably. Its contents must already be durable. Fails if `to` exists, unless
+// it is an empty directory.
+absl::Status MoveDirectory(const std::string& from, const std::string& to);
+
+// Returns the bytes that this process can still write to the file system of `path`.
+absl::StatusOr<int64_t> FreeBytes(const std::string& path);
+
+// An unnamed temporary file. No other process can open it by name, and it disappears when it is
+// closed or the process dies. Thread-safe for ranges that do not overlap.
+class TemporaryFile {
+ public:
+  // Creates the file on the file system of `directory`, which must exist.
+  static absl::StatusOr<std::unique_ptr<TemporaryFile>> Create(const std::string& directory);
+  ~TemporaryFile();
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+
+  absl::Status Write(int64_t offset, absl::string_view data);
+  // DATA_LOSS if the file is shorter.
+  absl::StatusOr<std::string> Read(int64_t offset, int64_t size) const;
+  // The first `size` bytes, without a copy in memory: the kernel reads them when they are used.
+  // Valid until the next call of Map and while this object lives. DATA_LOSS if the file is shorter.
+  absl::StatusOr<absl::string_view> Map(int64_t size);
+
+ private:
+  TemporaryFile(int descriptor, std::string directory)
+      : descriptor_(descriptor), directory_(std::move(directory)) {}
+
+  const int descriptor_;
+  const std::string directory_;
+  void* mapped_ = nullptr;
+  size_t mapped_bytes_ = 0;
+};
 
 // An exclusive lock on a file, held until destruction. The operating system releases it if the
 // process dies.

@@ -157,6 +157,12 @@ HttpClient::~HttpClient() {
 }
 
 absl::StatusOr<HttpResponse> HttpClient::Send(const HttpRequest& request) {
+  // Earlier releases of libcurl know no CURLOPT_PROTOCOLS_STR and would open files.
+  if (!absl::StartsWithIgnoreCase(request.url, "http://") &&
+      !absl::StartsWithIgnoreCase(request.url, "https://")) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("url: got ", WithoutQuery(request.url), ", accepted is http:// or https://"));
+  }
   const Curl& curl = *Library();
   CURL* handle = nullptr;
   {
@@ -179,7 +185,7 @@ absl::StatusOr<HttpResponse> HttpClient::Send(const HttpRequest& request) {
   set(CURLOPT_URL, request.url.c_str());
   set(CURLOPT_HTTPHEADER, headers);
   set(CURLOPT_ERRORBUFFER, error.data());
-  set(CURLOPT_NOSIGNAL, 1L);
+  set(CURLOPT_NOSIGNAL, 1L);  // timeouts by SIGALRM would not be thread-safe
   set(CURLOPT_PROTOCOLS_STR, "http,https");
   set(CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
   set(CURLOPT_TIMEOUT_MS, static_cast<long>(absl::ToInt64Milliseconds(request.timeout)));

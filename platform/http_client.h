@@ -60,7 +60,7 @@ class HttpClient {
 
   // Sends one request and blocks until the whole answer is there, whatever its status. Follows no
   // redirection. UNAVAILABLE without an answer; DEADLINE_EXCEEDED; CANCELLED; RESOURCE_EXHAUSTED
-  // for an answer that is too large.
+  // for an answer that is too large; INVALID_ARGUMENT for other URLs than http:// and https://.
   absl::StatusOr<HttpResponse> Send(const HttpRequest& request);
 
  private:

@@ -2,10 +2,15 @@
 #ifndef LENGTHWISE_PLATFORM_LOG_H_
 #define LENGTHWISE_PLATFORM_LOG_H_
 
+#include <chrono>
+#include <cstdint>
+#include <functional>
 #include <string>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "platform/mutex.h"
 
 namespace lengthwise::platform {
 
@@ -22,6 +27,34 @@ inline void LogError(absl::string_view text) { Log(LogLevel::kError, text); }
 // Returns the line that Log writes, including its newline. The text goes through PrintableLine, so
 // that an entry is one line and untrusted text cannot control a terminal.
 std::string FormatLogLine(LogLevel level, absl::Time time, absl::string_view text);
+
+// Rate-limits log lines that unauthenticated callers can trigger: writes at most kLines lines per
+// interval and counts the rest. The first line of a later interval has the number of
+// suppressed lines. Thread-safe.
+class LimitedLog {
+ public:
+  static constexpr int64_t kLines = 5;
+  using Clock = std::function<std::chrono::steady_clock::time_point()>;
+  using Write = std::function<void(LogLevel, absl::string_view)>;
+
+  // Only tests pass `now` and `write`.
+  explicit LimitedLog(absl::Duration interval, Clock now = std::chrono::steady_clock::now,
+                      Write write = Log);
+
+  void Warning(absl::string_view text) { Add(LogLevel::kWarning, text); }
+  void Error(absl::string_view text) { Add(LogLevel::kError, text); }
+
+ private:
+  void Add(LogLevel level, absl::string_view text);
+
+  const std::chrono::nanoseconds interval_;
+  const Clock now_;
+  const Write write_;
+  Mutex mutex_;
+  std::chrono::steady_clock::time_point start_ ABSL_GUARDED_BY(mutex_);
+  int64_t written_ ABSL_GUARDED_BY(mutex_) = kLines;  // of the interval
+  int64_t left_out_ ABSL_GUARDED_BY(mutex_) = 0;
+};
 
 }  // namespace lengthwise::platform
 

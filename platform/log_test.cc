@@ -1,10 +1,16 @@
 #include "platform/log.h"
 
+#include <string>
+#include <vector>
+
 #include "absl/time/time.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace lengthwise::platform {
 namespace {
+
+using ::testing::ElementsAre;
 
 TEST(Log, LineHasUtcTimeLevelAndText) {
   // 1700000000 s after the epoch is 2023-11-14 22:13:20 UTC.
@@ -29,6 +35,21 @@ TEST(Log, WritesToStderr) {
   LogWarning("disk is nearly full");
   const std::string written = testing::internal::GetCapturedStderr();
   EXPECT_TRUE(written.ends_with("Z WARNING disk is nearly full\n")) << written;
+}
+
+TEST(LimitedLog, WritesSomeLinesAndCountsTheRest) {
+  std::chrono::steady_clock::time_point now;
+  std::vector<std::string> lines;
+  LimitedLog log(
+      absl::Seconds(10), [&] { return now; },
+      [&](LogLevel, absl::string_view line) { lines.emplace_back(line); });
+  for (int i = 0; i < 1000; ++i) log.Warning("refused");
+  EXPECT_THAT(lines, ElementsAre("refused", "refused", "refused", "refused", "refused"));
+  now += std::chrono::seconds(10);
+  lines.clear();
+  log.Warning("refused");
+  log.Warning("refused");
+  EXPECT_THAT(lines, ElementsAre("refused (995 similar lines were suppressed)", "refused"));
 }
 
 }  // namespace

@@ -20,6 +20,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "platform/descriptors.h"
 #include "platform/files.h"
 #include "platform/status_macros.h"
 
@@ -27,23 +28,6 @@ namespace lengthwise::platform {
 namespace {
 
 constexpr int kMaxLinks = 40;  // same limit as the kernel's
-
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(number_, other.number_);
-    return *this;
-  }
-  ~Descriptor() {
-    if (number_ >= 0) close(number_);
-  }
-  int number() const { return number_; }
-
- private:
-  int number_;
-};
 
 // Quotes a path for a shell command.
 std::string Quoted(const std::string& path) {
@@ -128,7 +112,7 @@ class Walk {
   absl::Status GoToRoot() {
     current_ = Descriptor(open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
     path_ = "/";
-    if (current_.number() < 0 || fstat(current_.number(), &status_) != 0) {
+    if (current_.get() < 0 || fstat(current_.get(), &status_) != 0) {
       return FileError(errno, "open", "/");
     }
     return CheckCurrent();
@@ -144,9 +128,9 @@ class Walk {
 
   absl::Status Enter(const std::string& name) {
     const std::filesystem::path path = name == ".." ? path_.parent_path() : path_ / name;
-    Descriptor entry(openat(current_.number(), name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+    Descriptor entry(openat(current_.get(), name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
     struct stat status;
-    if (entry.number() < 0 || fstat(entry.number(), &status) != 0) {
+    if (entry.get() < 0 || fstat(entry.get(), &status) != 0) {
       return FileError(errno, "open", path.string());
     }
     if (S_ISLNK(status.st_mode)) {
@@ -165,7 +149,7 @@ class Walk {
 
   absl::Status Follow(const Descriptor& link, const std::string& path) {
     std::string target(PATH_MAX, '\0');
-    const ssize_t size = readlinkat(link.number(), "", target.data(), target.size());
+    const ssize_t size = readlinkat(link.get(), "", target.data(), target.size());
     if (size < 0) return FileError(errno, "read the link", path);
     if (++links_ > kMaxLinks) return FileError(ELOOP, "open", path);
     target.resize(static_cast<size_t>(size));
@@ -174,7 +158,7 @@ class Walk {
   }
 
   std::vector<std::string> left_;  // names still to enter, in reverse order
-  Descriptor current_{-1};
+  Descriptor current_;
   struct stat status_ = {};     // of current_
   std::filesystem::path path_;  // of current_, without links
   int links_ = 0;
@@ -209,9 +193,9 @@ absl::StatusOr<std::string> ReadPrivateFile(const std::string& directory, const 
   const std::string path = absl::StrCat(directory, "/", name);
   ASSIGN_OR_RETURN(const Descriptor opened, Walk().Open(directory));
   // O_NONBLOCK: does not wait for the other end of a pipe.
-  const Descriptor file(openat(opened.number(), name.c_str(),
+  const Descriptor file(openat(opened.get(), name.c_str(),
                                O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
-  if (file.number() < 0) {
+  if (file.get() < 0) {
     if (errno != ELOOP) return FileError(errno, "open", path);
     return absl::FailedPreconditionError(
         absl::StrCat(path,
@@ -220,12 +204,12 @@ absl::StatusOr<std::string> ReadPrivateFile(const std::string& directory, const 
                      Quoted(path), ")\" ", Quoted(path), "`"));
   }
   struct stat status;
-  if (fstat(file.number(), &status) != 0) return FileError(errno, "read", path);
+  if (fstat(file.get(), &status) != 0) return FileError(errno, "read", path);
   RETURN_IF_ERROR(CheckFile(status, path));
   std::string content;
   char buffer[65536];
   while (true) {
-    const ssize_t size = read(file.number(), buffer, sizeof(buffer));
+    const ssize_t size = read(file.get(), buffer, sizeof(buffer));
     if (size < 0 && errno == EINTR) continue;
     if (size < 0) return FileError(errno, "read", path);
     if (size == 0) return content;

@@ -73,6 +73,7 @@ absl::StatusOr<bool> TryAppend(const RotatedFile& file, absl::string_view lines,
 absl::Status AppendLines(const RotatedFile& file, absl::string_view lines) {
   // Bounds the retries, although another process rarely rotates the file first twice in a row.
   for (int attempt = 0; attempt < 100; ++attempt) {
+    // O_NONBLOCK: a pipe without a reader is an error and does not block the caller.
     const int descriptor =
         open(file.path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0600);
     if (descriptor < 0) return FileError(errno, "open", file.path);

@@ -2,6 +2,8 @@
 #ifndef LENGTHWISE_PLATFORM_TOKEN_BUCKET_H_
 #define LENGTHWISE_PLATFORM_TOKEN_BUCKET_H_
 
+#include <algorithm>
+
 #include "absl/time/time.h"
 
 namespace lengthwise::platform {
@@ -14,7 +16,18 @@ class TokenBucket {
 
   // Takes `amount` units and returns zero, or takes nothing and returns the time until the bucket
   // holds that much. A clock that goes back neither removes units nor adds them twice.
-  absl::Duration Take(absl::Time now, double amount = 1);
+  absl::Duration Take(absl::Time now, double amount = 1) {
+    if (now > last_) {
+      // The first time, the elapsed time is infinite, which has no effect on a full bucket.
+      level_ = std::min(burst_, level_ + rate_ * absl::ToDoubleSeconds(now - last_));
+      last_ = now;
+    }
+    if (level_ >= amount) {
+      level_ -= amount;
+      return absl::ZeroDuration();
+    }
+    return absl::Seconds((amount - level_) / rate_);
+  }
 
  private:
   double rate_;

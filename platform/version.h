@@ -2,6 +2,8 @@
 #ifndef LENGTHWISE_PLATFORM_VERSION_H_
 #define LENGTHWISE_PLATFORM_VERSION_H_
 
+#include <string>
+
 namespace lengthwise::platform {
 
 // Semantic version of the programs.
@@ -13,6 +15,26 @@ inline constexpr int kWorkerApiVersion = 3;
 
 // Git revision of the checkout, with the suffix "-modified" if files differed; empty without git.
 extern const char kSourceRevision[];
+
+// Returns the first line of `PROGRAM --version`, which `lengthwise doctor` parses:
+// "lengthwise_worker 0.1.0 (3b42ce7)", without the revision if it is unknown.
+inline std::string VersionText(const std::string& program) {
+  const std::string revision = kSourceRevision;
+  return program + " " + kVersion + (revision.empty() ? "" : " (" + revision + ")");
+}
+
+// Returns another line of it: "built by GCC 12.2.0, optimized".
+inline std::string BuildText() {
+#ifdef __clang__
+  std::string text = "built by " __VERSION__;
+#else
+  std::string text = "built by GCC " __VERSION__;
+#endif
+#ifdef NDEBUG
+  text += ", optimized";
+#endif
+  return text;
+}
 
 }  // namespace lengthwise::platform
 

@@ -1,19 +1,15 @@
 #include "rpc/certificates.h"
 
 #include <openssl/err.h>
-#include <openssl/evp.h>
 #include <openssl/pem.h>
-#include <openssl/x509.h>
 #include <sys/stat.h>
 
 #include <cerrno>
 #include <ctime>
-#include <memory>
 
 #include "absl/strings/str_cat.h"
 #include "platform/files.h"
 #include "platform/status_macros.h"
-#include "rpc/pem.h"
 
 namespace lengthwise::rpc {
 namespace {

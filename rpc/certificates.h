@@ -3,6 +3,11 @@
 #ifndef LENGTHWISE_RPC_CERTIFICATES_H_
 #define LENGTHWISE_RPC_CERTIFICATES_H_
 
+#include <openssl/bio.h>
+#include <openssl/evp.h>
+#include <openssl/x509.h>
+
+#include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -11,7 +16,7 @@
 
 namespace lengthwise::rpc {
 
-// All functions return the file's content. Errors name the file and the remedy: those of
+// These functions return the file's content. Errors name the file and the remedy: those of
 // platform/files.h, and INVALID_ARGUMENT if the file is not PEM.
 
 // Reads a certificate, optionally followed by its chain. FAILED_PRECONDITION if it is expired or
@@ -25,6 +30,21 @@ absl::StatusOr<std::string> ReadPrivateKey(const std::string& path,
 
 // Reads the certificates of one or more authorities.
 absl::StatusOr<std::string> ReadAuthorities(const std::string& path);
+
+// Owning pointers for the objects that OpenSSL reads from PEM.
+struct FreePem {
+  void operator()(BIO* bio) const { BIO_free(bio); }
+  void operator()(X509* certificate) const { X509_free(certificate); }
+  void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
+};
+using Bio = std::unique_ptr<BIO, FreePem>;
+using Certificate = std::unique_ptr<X509, FreePem>;
+using Key = std::unique_ptr<EVP_PKEY, FreePem>;
+
+// Reads `pem`, which must outlive the result.
+inline Bio OpenPem(absl::string_view pem) {
+  return Bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
+}
 
 }  // namespace lengthwise::rpc
 

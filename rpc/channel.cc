@@ -10,12 +10,11 @@
 #include "grpcpp/create_channel.h"
 #include "grpcpp/security/credentials.h"
 #include "grpcpp/support/client_interceptor.h"
-#include "platform/grpc_lifetime.h"
 #include "platform/status_macros.h"
 #include "rpc/address.h"
 #include "rpc/certificates.h"
-#include "rpc/token_file.h"
-#include "rpc/token_text.h"
+#include "rpc/token.h"
+#include "rpc/transport.h"
 
 namespace lengthwise::rpc {
 namespace {
@@ -105,7 +104,7 @@ ChannelOptions ToChannelOptions(const Settings& settings) {
 
 absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateChannel(const ChannelOptions& options,
                                                              grpc::ChannelArguments arguments) {
-  platform::KeepGrpcInitialized();
+  KeepGrpcInitialized();
   ASSIGN_OR_RETURN(std::shared_ptr<grpc::ChannelCredentials> credentials, Credentials(options));
   // Bypass the environment's HTTP proxy, which is for hosts outside the server's network.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);

@@ -39,7 +39,7 @@ ChannelOptions ToChannelOptions(const Settings& settings);
 // open (rpc/transport.h) and never uses a proxy, in addition to `arguments`. The token file is read
 // again when it changes.
 //
-// Errors are those of token_file.h, certificates.h and, for several addresses, TargetOf
+// Errors are those of token.h, certificates.h and, for several addresses, TargetOf
 // (rpc/address.h). INVALID_ARGUMENT if a certificate is set without its key or without an
 // authority. FAILED_PRECONDITION if the token would be sent to another machine in plain text.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateChannel(const ChannelOptions& options,

@@ -18,8 +18,7 @@
 #include "platform/mutex.h"
 #include "proto/fleet_service.grpc.pb.h"
 #include "rpc/test_certificates.h"
-#include "rpc/token_file.h"
-#include "rpc/token_text.h"
+#include "rpc/token.h"
 
 namespace lengthwise::rpc {
 namespace {

@@ -1,8 +1,12 @@
-// Transport limits that client, worker and server share: message sizes and keepalive.
+// The transport that client, worker and server share: message sizes, keepalive and the lifetime of
+// the gRPC library.
 #ifndef LENGTHWISE_RPC_TRANSPORT_H_
 #define LENGTHWISE_RPC_TRANSPORT_H_
 
 #include <cstdint>
+#include <cstdlib>
+
+#include "grpc/grpc.h"
 
 namespace lengthwise::rpc {
 
@@ -21,6 +25,24 @@ struct Pings {
   // early timers.
   int least_interval_ms() const { return interval_ms / 2; }
 };
+
+// Keeps gRPC initialized until the process exits. Call it before creating a server or channel.
+// Otherwise destroying the last one shuts the library down, which joins its threads. That takes 10
+// s if a connection's last operation waited for a slow reader, because a thread still polls for it
+// (gRPC 1.51, the backup poller of iomgr/tcp_posix.cc). Thread-safe and idempotent.
+//
+// It also makes channels look for finished connection attempts ten times a second. No call waits
+// while calls fail fast, so only gRPC's backup poller sees that an attempt has ended, by default
+// every 5 s: each attempt then reached its own deadline before it was seen to have succeeded.
+// $GRPC_CLIENT_CHANNEL_BACKUP_POLL_INTERVAL_MS sets another interval.
+inline void KeepGrpcInitialized() {
+  static const bool initialized = [] {
+    setenv("GRPC_CLIENT_CHANNEL_BACKUP_POLL_INTERVAL_MS", "100", /*overwrite=*/0);
+    grpc_init();
+    return true;
+  }();
+  static_cast<void>(initialized);
+}
 
 }  // namespace lengthwise::rpc
 

@@ -3,10 +3,12 @@
 #include <cstdlib>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "platform/user_directories.h"
-#include "platform/version_text.h"
+#include "platform/version.h"
 #include "rpc/address.h"
 
 namespace lengthwise::server {
@@ -100,6 +102,14 @@ std::string CheckAddresses(const Flags& flags, bool insecure) {
                         " can be reached by other machines, and the metrics are plain text. Listen "
                         "on 127.0.0.1, or allow it with --insecure_plain_text");
   }
+  absl::string_view store = flags.core.s3.endpoint;
+  if (absl::StartsWith(flags.core.artifacts, "s3://") && absl::ConsumePrefix(&store, "http://") &&
+      !rpc::IsLoopback(absl::StrContains(store, ":") ? std::string(store)
+                                                     : absl::StrCat(store, ":80"))) {
+    return absl::StrCat("--s3_endpoint ", flags.core.s3.endpoint,
+                        " is plain text: whoever reads the traffic can fetch the checkpoints. Use "
+                        "https, or allow it with --insecure_plain_text");
+  }
   return {};
 }
 
@@ -172,7 +182,8 @@ std::variant<Flags, int> ParseFlags(int argc, const char* const* argv) {
                "Stop when the process that started the server exits");
   app.add_flag("--insecure_plain_text", insecure,
                "Allow plain text on addresses that other machines can reach, for the API without "
-               "--tls_certificate and for the metrics. Anyone on the network path can read it");
+               "--tls_certificate, for the metrics and for --s3_endpoint. Anyone on the network "
+               "path can read it");
   AddAccess(app, flags);
   try {
     app.parse(argc, argv);

@@ -6,7 +6,7 @@
 #include <variant>
 
 #include "absl/time/time.h"
-#include "server/coordination/core_options.h"
+#include "server/coordination/core.h"
 #include "server/security/quotas.h"
 
 namespace lengthwise::server {

@@ -76,6 +76,40 @@ TEST(Flags, PublicPlainTextAddressNeedsItsFlag) {
             "0.0.0.0:7070");
 }
 
+TEST(Flags, PlainTextObjectStoreNeedsItsFlag) {
+  const char* const place = "--artifacts=s3://bucket/checkpoints";
+  EXPECT_THAT(Refusal({place, "--s3_endpoint=http://store.example.org"}),
+              HasSubstr("--insecure_plain_text"));
+  EXPECT_THAT(Refusal({place, "--s3_endpoint=http://10.0.0.1:9000"}),
+              HasSubstr("--insecure_plain_text"));
+  for (const char* allowed :
+       {"--s3_endpoint=https://store.example.org", "--s3_endpoint=http://127.0.0.1:9000",
+        "--s3_endpoint=http://[::1]:9", "--s3_endpoint=http://localhost"}) {
+    EXPECT_TRUE(std::holds_alternative<Flags>(Parse({place, allowed}))) << allowed;
+  }
+  EXPECT_TRUE(std::holds_alternative<Flags>(
+      Parse({place, "--s3_endpoint=http://10.0.0.1:9000", "--insecure_plain_text"})));
+}
+
+// The command line of a process can be read by every user of the machine.
+TEST(Flags, ObjectStoresSecretIsInTheEnvironment) {
+  setenv("AWS_ACCESS_KEY_ID", "key", 1);
+  setenv("AWS_SECRET_ACCESS_KEY", "secret", 1);
+  setenv("AWS_SESSION_TOKEN", "token", 1);
+  setenv("AWS_ENDPOINT_URL", "https://store.example.org", 1);
+  setenv("AWS_REGION", "here", 1);
+  const S3Options s3 = std::get<Flags>(Parse({"--artifacts=s3://bucket"})).core.s3;
+  for (const char* name : {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN",
+                           "AWS_ENDPOINT_URL", "AWS_REGION"}) {
+    unsetenv(name);
+  }
+  EXPECT_EQ(s3.credentials.access_key_id, "key");
+  EXPECT_EQ(s3.credentials.secret_access_key, "secret");
+  EXPECT_EQ(s3.credentials.session_token, "token");
+  EXPECT_EQ(s3.endpoint, "https://store.example.org");
+  EXPECT_EQ(s3.region, "here");
+}
+
 TEST(Flags, PublicEncryptedAddressNeedsNoFlag) {
   const Flags flags = std::get<Flags>(
       Parse({"--listen=0.0.0.0:7070", "--tls_certificate=c.pem", "--tls_key=k.pem",

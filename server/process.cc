@@ -20,20 +20,18 @@
 #include "google/protobuf/stubs/logging.h"
 #include "platform/descriptors.h"
 #include "platform/files.h"
-#include "platform/limited_log.h"
 #include "platform/log.h"
 #include "platform/rotated_file.h"
-#include "platform/service_manager.h"
+#include "platform/service_lifecycle.h"
 #include "platform/status_macros.h"
 #include "rpc/address.h"
 #include "rpc/certificates.h"
-#include "rpc/token_file.h"
-#include "server/api/catalogue_entries.h"
+#include "rpc/token.h"
+#include "server/api/catalogue_service.h"
 #include "server/api/rpc_server.h"
 #include "server/metrics/endpoint.h"
 #include "server/security/audit_log.h"
 #include "server/security/token_store.h"
-#include "server/self_check.h"
 #include "specification/catalogues.h"
 
 namespace lengthwise::server {
@@ -182,7 +180,7 @@ absl::Status CreateAdminToken(const Flags& flags) {
   absl::Status status = rpc::WriteTokenFile(flags.create_admin_token, created->text());
   const AsOwnerOf owner(data_dir);
   if (!status.ok()) {
-    // Nobody can use a token that was not written.
+    // Nobody has the secret of this token.
     (*tokens)->Revoke(created->token().token_id()).IgnoreError();
     return status;
   }
@@ -202,6 +200,25 @@ absl::Status RemoveAllTokens(const Flags& flags) {
                    "; a server started there now is open to everyone who can reach "
                    "it, a running one refuses every caller until it is restarted"));
   return absl::OkStatus();
+}
+
+SelfCheck::SelfCheck(absl::Duration interval, std::function<absl::Status()> check,
+                     std::function<void(const absl::Status&)> give_up)
+    : check_(std::move(check)),
+      give_up_(std::move(give_up)),
+      thread_(interval, [this] { return Check(); }) {}
+
+bool SelfCheck::Check() {
+  const absl::Status status = check_();
+  if (status.ok()) {
+    failures_ = 0;
+    return true;
+  }
+  platform::LogWarning(
+      absl::StrCat("the server cannot be reached from its own machine: ", status.message()));
+  if (++failures_ < kFailures) return true;
+  give_up_(status);
+  return false;
 }
 
 absl::Status Serve(const Flags& flags, const OpenCore& open) {
@@ -275,6 +292,7 @@ absl::Status Serve(const Flags& flags, const OpenCore& open) {
   sigwait(&signals, &signal_number);
   platform::LogInfo(absl::StrCat("stopping on ", signal_number == SIGINT ? "SIGINT" : "SIGTERM",
                                  "; a second signal stops at once"));
+  // Only informs the service manager.
   platform::NotifyStopping().IgnoreError();
   pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
   if (!flags.ready_file.empty()) unlink(flags.ready_file.c_str());

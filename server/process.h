@@ -7,6 +7,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "platform/periodic_thread.h"
 #include "server/coordination/core.h"
 #include "server/flags.h"
 
@@ -36,6 +38,27 @@ absl::Status RemoveAllTokens(const Flags& flags);
 // The body of main: parses flags, serves, and returns the exit code: 0; 1 after an error, which is
 // one line on stderr; 2 for wrong flags.
 int RunProcess(int argc, const char* const* argv, const OpenCore& open);
+
+// Regularly checks that the server can be reached, and gives up when it cannot. Runs a thread that
+// checks every `interval`, until destroyed.
+class SelfCheck {
+ public:
+  // Consecutive failures before it gives up. A single one may be a paused machine.
+  static constexpr int kFailures = 3;
+
+  // `check` must return within a bounded time. `give_up` is called once, with the last failure.
+  SelfCheck(absl::Duration interval, std::function<absl::Status()> check,
+            std::function<void(const absl::Status&)> give_up);
+
+ private:
+  // Returns false after giving up.
+  bool Check();
+
+  const std::function<absl::Status()> check_;
+  const std::function<void(const absl::Status&)> give_up_;
+  int failures_ = 0;  // in a row
+  platform::PeriodicThread thread_;
+};
 
 }  // namespace lengthwise::server
 

@@ -20,13 +20,14 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
 #include "gmock/gmock.h"
 #include "grpcpp/create_channel.h"
 #include "gtest/gtest.h"
 #include "proto/catalogue_service.grpc.pb.h"
 #include "proto/worker_service.grpc.pb.h"
 #include "rpc/test_certificates.h"
-#include "rpc/token_file.h"
+#include "rpc/token.h"
 
 namespace lengthwise::server {
 namespace {
@@ -457,6 +458,26 @@ TEST(Process, ExitsWithItsParent) {
   EXPECT_TRUE(killed);
   EXPECT_THAT(log, HasSubstr("stopping on SIGTERM"));
   close(ends[0]);
+}
+
+TEST(SelfCheck, GivesUpAfterThreeFailuresInARow) {
+  const absl::Status failed = absl::UnavailableError("nothing answers");
+  const std::vector<absl::Status> answers = {failed, failed, absl::OkStatus(),
+                                             failed, failed, failed};
+  size_t asked = 0;
+  absl::Notification given_up;
+  absl::Status reason;
+  {
+    SelfCheck check(
+        absl::Milliseconds(1), [&] { return answers.at(asked++); },
+        [&](const absl::Status& status) {
+          reason = status;
+          given_up.Notify();
+        });
+    ASSERT_TRUE(given_up.WaitForNotificationWithTimeout(absl::Seconds(30)));
+  }
+  EXPECT_EQ(asked, answers.size());
+  EXPECT_EQ(reason, failed);
 }
 
 }  // namespace

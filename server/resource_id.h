@@ -3,8 +3,11 @@
 #ifndef LENGTHWISE_SERVER_RESOURCE_ID_H_
 #define LENGTHWISE_SERVER_RESOURCE_ID_H_
 
+#include <algorithm>
 #include <cstddef>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
 
 namespace lengthwise::server {
@@ -13,7 +16,13 @@ inline constexpr size_t kMaxResourceIdBytes = 512;
 
 // True for 1 to 512 of the characters A-Z, a-z, 0-9, "_", ".", "+", "-" and "=", except "." and
 // "..". Ids of grids look like "bucket_sort-encoder-relative_max_position=256-lr0.001-seed0".
-bool IsResourceId(absl::string_view id);
+inline bool IsResourceId(absl::string_view id) {
+  return !id.empty() && id.size() <= kMaxResourceIdBytes && id != "." && id != ".." &&
+         std::all_of(id.begin(), id.end(), [](char c) {
+           return absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
+                  absl::StrContains("_.+-=", absl::string_view(&c, 1));
+         });
+}
 
 }  // namespace lengthwise::server
 

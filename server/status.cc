@@ -3,7 +3,7 @@
 #include "absl/strings/cord.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "platform/limited_log.h"
+#include "platform/log.h"
 #include "proto/rpc_details.pb.h"
 
 namespace lengthwise::server {

@@ -2,9 +2,9 @@
 //
 // Payloads of an absl::Status are sent in the trailing metadata "grpc-status-details-bin", as
 // details of a serialized google.rpc.Status, where clients of any language expect them (Google's
-// error model, https://aip.dev/193). An UNAVAILABLE from the server always has details and gRPC's
-// own, for a server that cannot be reached, never has. So a client can tell the server's message
-// ("the disk is full") from gRPC's.
+// error model, https://aip.dev/193). An UNAVAILABLE of the server always has details. One that gRPC
+// reports because it cannot reach the server never has any. So a client can tell the server's
+// message ("the disk is full") from gRPC's.
 #ifndef LENGTHWISE_SERVER_STATUS_H_
 #define LENGTHWISE_SERVER_STATUS_H_
 

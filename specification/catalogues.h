@@ -1,18 +1,49 @@
-// Every catalogue that a specification refers to by name. Tests substitute their own.
+// The catalogues that a specification refers to by name, and the catalogue of protocols.
 #ifndef LENGTHWISE_SPECIFICATION_CATALOGUES_H_
 #define LENGTHWISE_SPECIFICATION_CATALOGUES_H_
 
+#include <optional>
+#include <vector>
+
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "catalogue/entry.h"
 #include "models/encodings/catalogue.h"
 #include "models/networks/catalogue.h"
 #include "models/schedules/catalogue.h"
-#include "specification/protocols.h"
 #include "tasks/catalogue.h"
 
 namespace lengthwise::specification {
 
-// A set of catalogues. The viewed entries must outlive it.
+// The paper's released code where it differs from the text. Each part is written as a
+// specification. Used for `compatibility: reference_code`.
+struct ReferenceCode {
+  // Parameters of networks and encodings. A component that sets `randomized` applies only to
+  // encodings with that value.
+  absl::string_view components = {};
+  // Network parameters that apply with certain encodings only (overrides.h), one text for each
+  // group.
+  std::vector<absl::string_view> networks_with_encodings = {};
+  // Learning rates, training and evaluation when training.lengths covers several lengths.
+  absl::string_view several_lengths = {};
+};
+
+// A paper's experimental setup: defaults for a specification, by name. A new protocol is a file in
+// protocols/ and a line in catalogues.cc. Has no `parameters`: to override a value, a user sets the
+// field.
+struct ProtocolEntry : catalogue::Entry {
+  // The defaults, written as a user's specification without name and protocol. If an axis names a
+  // component several times, the first one provides the defaults for users' components of that
+  // name.
+  absl::string_view yaml;
+  // Absent if the authors released no code.
+  std::optional<ReferenceCode> reference_code = std::nullopt;
+};
+
+// Sorted by name. Static lifetime.
+absl::Span<const ProtocolEntry* const> ProtocolEntries();
+
+// A set of catalogues. The viewed entries must outlive it. Tests substitute their own.
 struct Catalogues {
   absl::Span<const tasks::TaskEntry* const> tasks;
   absl::Span<const models::NetworkEntry* const> networks;

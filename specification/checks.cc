@@ -20,7 +20,6 @@
 namespace lengthwise::specification {
 namespace {
 
-constexpr size_t kMostName = 40;
 constexpr size_t kMostDescription = 10'000;
 constexpr int64_t kMostSteps = 1'000'000'000'000;
 constexpr int64_t kMostExamples = 1'000'000'000;

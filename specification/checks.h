@@ -1,16 +1,26 @@
-// Validates the fields of a specification that are not components (tasks, networks, encodings,
-// optimizer, schedule), and the size of its grid.
+// Validates a specification with its defaults filled in: its fields, the size of its grid, how its
+// components combine, and the training of text. Components themselves: components.h.
 #ifndef LENGTHWISE_SPECIFICATION_CHECKS_H_
 #define LENGTHWISE_SPECIFICATION_CHECKS_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "proto/specification.pb.h"
+#include "specification/catalogues.h"
+#include "specification/components.h"
 #include "specification/findings.h"
+#include "specification/overrides.h"
+#include "tasks/task.h"
+#include "tasks/text_task.h"
 
 namespace lengthwise::specification {
 
 // Limits documented in proto/specification.proto.
+inline constexpr size_t kMostName = 40;
 inline constexpr int32_t kMostLength = 100'000;
 inline constexpr int32_t kMostAttentionLength = 1'000;
 
@@ -22,6 +32,41 @@ void CheckFields(const v1::ExperimentSpecification& specification, Findings& fin
 // not expand the grid.
 void CheckGridSize(const v1::ExperimentSpecification& specification, int64_t max_trials,
                    Findings& findings);
+
+// Combinations of components (combinations.cc).
+
+// The result of ResolveComponents for one axis.
+using Choices = std::vector<std::optional<Choice>>;
+
+// The smallest TaskEntry::seen_up_to of the tasks; absent unless every task has one.
+std::optional<int32_t> SeenUpTo(const Catalogues& catalogues, const Choices& tasks);
+
+// Returns true if there is at least one task and all are of this kind.
+bool AreAll(tasks::TaskKind kind, const Catalogues& catalogues, const Choices& tasks);
+
+// Checks every task with every network and encoding, and lengths and inputs with every task. Its
+// cost grows with the product of the axes: call it only after CheckGridSize found no problem.
+void CheckCombinations(const Catalogues& catalogues,
+                       const v1::ExperimentSpecification& specification, const Choices& tasks,
+                       const Choices& networks, const Choices& encodings,
+                       const OverriddenNetworks& overridden, Findings& findings);
+
+// Checks the schedule against the rest of the training.
+void CheckSchedule(const models::ScheduleEntry& entry, const Choice& choice,
+                   const v1::Training& training, Findings& findings);
+
+// Tasks of text (text_checks.cc).
+
+// Checks a filled training.packing against the rest of the training.
+void CheckPacking(const v1::Training& training, Findings& findings);
+
+// Rejects evaluation fields that text tasks do not support.
+void CheckTextEvaluation(const v1::Evaluation& evaluation, Findings& findings);
+
+// Checks sizes and the rest of the specification against a task. `path` is the task's field.
+// Returns the tokens of the longest sequence, or 0 if there are problems.
+int64_t CheckText(const v1::ExperimentSpecification& specification, const std::string& path,
+                  const tasks::TextTask& task, Findings& findings);
 
 }  // namespace lengthwise::specification
 

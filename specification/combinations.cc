@@ -1,13 +1,11 @@
-#include "specification/combinations.h"
-
 #include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "specification/checks.h"
 #include "specification/examples.h"
-#include "specification/text_training.h"
 #include "specification/training_data.h"
 #include "tasks/examples/entries.h"
 #include "tasks/puzzles.h"

@@ -10,7 +10,6 @@
 #include "absl/strings/str_cat.h"
 #include "catalogue/suggestion.h"
 #include "platform/printable_text.h"
-#include "specification/formula_parameters.h"
 
 namespace lengthwise::specification {
 namespace {
@@ -215,6 +214,26 @@ std::optional<Choice> ResolveComponent(absl::Span<const catalogue::Entry* const>
   CheckLabels({std::string(path)}, {}, components, findings);
   component.Swap(&components[0]);
   return choices[0];
+}
+
+catalogue::Parameters ParametersOf(const v1::Component& component) {
+  catalogue::Parameters parameters;
+  for (const auto& [name, value] : component.parameters()) {
+    switch (value.kind_case()) {
+      case Value::kBoolValue:
+        parameters.Set(name, value.bool_value());
+        break;
+      case Value::kNumberValue:
+        parameters.Set(name, value.number_value());
+        break;
+      case Value::kStringValue:
+        parameters.Set(name, value.string_value());
+        break;
+      default:
+        break;
+    }
+  }
+  return parameters;
 }
 
 }  // namespace lengthwise::specification

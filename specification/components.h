@@ -39,6 +39,17 @@ std::optional<Choice> ResolveComponent(absl::Span<const catalogue::Entry* const>
                                        absl::string_view kind, absl::string_view path,
                                        v1::Component& component, Findings& findings);
 
+// Converts a component's parameters to the catalogues' representation. Expects a component that was
+// resolved before. Numbers become doubles; catalogue::Resolve accepts them for integer parameters.
+// Values other than numbers, text and booleans are skipped.
+catalogue::Parameters ParametersOf(const v1::Component& component);
+
+// Reads the named parameters of a user's formula, the encoding `formula` (formula_parameters.cc).
+// Moves each value that is a number, a list or a map, and is not a catalogue parameter, into the
+// entry's parameter "parameters", in the format of models/encodings/formula_definition.h. Leaves
+// other components unchanged. `path` is the encoding's field.
+void FoldFormulaParameters(const std::string& path, v1::Component& encoding, Findings& findings);
+
 }  // namespace lengthwise::specification
 
 #endif  // LENGTHWISE_SPECIFICATION_COMPONENTS_H_

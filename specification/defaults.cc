@@ -40,6 +40,7 @@ evaluation:
   every_steps: 0
   seed: 0
 )yaml";
+constexpr int32_t kDefaultPackedTokens = 2'048;
 constexpr int kMostDefaultIntervals = 8;
 constexpr int kDefaultProjectedSequences = 30;
 constexpr double kDefaultCheckpointSeconds = 600;
@@ -224,6 +225,13 @@ void FillDependent(v1::ExperimentSpecification& specification) {
     if (projection.lengths_size() == 0) projection.add_lengths(projection.fitted_length());
     if (!projection.has_sequences()) projection.set_sequences(kDefaultProjectedSequences);
   }
+}
+
+void FillPacking(v1::Packing& packing) {
+  if (!packing.has_tokens()) packing.set_tokens(kDefaultPackedTokens);
+  if (!packing.has_answers_only()) packing.set_answers_only(false);
+  if (!packing.has_attend_across()) packing.set_attend_across(false);
+  if (!packing.has_reset_positions()) packing.set_reset_positions(RestartsPositions(packing));
 }
 
 }  // namespace lengthwise::specification

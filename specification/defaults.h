@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "proto/specification.pb.h"
-#include "specification/protocols.h"
+#include "specification/catalogues.h"
 
 namespace lengthwise::specification {
 
@@ -45,6 +45,9 @@ void FillCompatibility(const v1::ExperimentSpecification& readings,
 // and the missing fields of a projection. Call after the checks: a value derived from a wrong one
 // would be reported as a second mistake.
 void FillDependent(v1::ExperimentSpecification& specification);
+
+// Sets unset fields of the packing, which only trials of text have.
+void FillPacking(v1::Packing& packing);
 
 }  // namespace lengthwise::specification
 

@@ -6,14 +6,18 @@
 
 #include "absl/strings/str_cat.h"
 #include "platform/sha256.h"
-#include "specification/text_training.h"
+#include "specification/checks.h"
 #include "specification/training_data.h"
 #include "tasks/examples/contents.h"
 #include "tasks/examples/entries.h"
+#include "tasks/examples/line.h"
 #include "tasks/task.h"
 
 namespace lengthwise::specification {
 namespace {
+
+// A file may have examples of every length that a specification may name.
+static_assert(tasks::examples::kMostLength == kMostLength);
 
 using tasks::examples::Contents;
 using tasks::examples::Form;
@@ -75,7 +79,7 @@ SequenceRange SequencesOf(const v1::ExperimentSpecification& specification,
                           const Contents& contents) {
   const v1::LengthRange& trained = specification.training().lengths();
   const std::set<int32_t> evaluated = EvaluatedLengths(specification.evaluation());
-  // Attention inputs may have any length with the matching number of values.
+  // An attention input may be as long as any example, so with one, every length counts.
   const bool any = specification.evaluation().attention_inputs_size() > 0;
   const int64_t values = contents.form == Form::kNumbers && contents.same_length ? 2 : 1;
   SequenceRange range;
@@ -146,7 +150,7 @@ SequenceRange CheckExamples(const v1::ExperimentSpecification& specification,
   }
   const std::string& text = parameters.String("contents");
   if (text.empty()) {
-    // The Python clients since 0.2.0 look for the first words, to send the file then.
+    // Python clients since 0.2.0 recognize the first words of this message, and then send the file.
     findings.Add(path + ".train",
                  absl::StrCat("nothing is known of the file ", train,
                               "; submit the specification with `lengthwise submit`, which uploads "

@@ -1,15 +1,54 @@
-// Expands a resolved specification into its trials.
+// The grid of an experiment: the trials of a resolved specification, and the packs that they form.
 #ifndef LENGTHWISE_SPECIFICATION_EXPAND_H_
 #define LENGTHWISE_SPECIFICATION_EXPAND_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "proto/specification.pb.h"
-#include "specification/resolve.h"
 
 namespace lengthwise::specification {
+
+// The fields shared by trials that can train in one pack: all except weight seed, data seed and
+// learning rate.
+struct GridPack {
+  // Lower-case hexadecimal SHA-256 of the specification without `keep`.
+  std::string key;
+  // Has no seeds and no learning rate.
+  v1::TrialSpecification specification;
+};
+
+// One trial of a grid.
+struct GridTrial {
+  // Stable: the same point of the grid has the same id in every experiment:
+  // "bucket_sort-encoder-randomized_sin_cos-lr0.001-seed0" (or "-weights0-data3").
+  std::string id;
+  double learning_rate = 0;
+  uint64_t weight_seed = 0;
+  uint64_t data_seed = 0;
+  // Shared by all trials of the pack: copying it for each trial would dominate the cost of a
+  // submission.
+  std::shared_ptr<const GridPack> pack;
+
+  // The trial's complete specification.
+  v1::TrialSpecification Specification() const {
+    v1::TrialSpecification specification = pack->specification;
+    specification.set_learning_rate(learning_rate);
+    specification.set_weight_seed(weight_seed);
+    specification.set_data_seed(data_seed);
+    return specification;
+  }
+};
+
+struct Grid {
+  // As given, with every default filled in.
+  v1::ExperimentSpecification specification;
+  // Ordered by tasks, networks, encodings, learning rates, weight seeds, data seeds; the last
+  // changes fastest.
+  std::vector<GridTrial> trials;
+};
 
 // Expects a resolved specification without problems. Order: see Grid::trials.
 std::vector<GridTrial> Expand(const v1::ExperimentSpecification& specification);

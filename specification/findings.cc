@@ -2,14 +2,32 @@
 
 #include <utility>
 
+#include "absl/strings/cord.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "proto/rpc_details.pb.h"
 
 namespace lengthwise::specification {
+namespace {
+
+constexpr size_t kMostProblems = 50;
+constexpr size_t kMostFieldBytes = 120;
+constexpr size_t kMostDescriptionBytes = 400;
+
+std::string Shortened(const std::string& text, size_t most) {
+  if (text.size() <= most) return text;
+  size_t cut = most;  // never inside a UTF-8 character
+  while (cut > 0 && (static_cast<unsigned char>(text[cut]) & 0xC0) == 0x80) --cut;
+  return absl::StrCat(text.substr(0, cut), "...");
+}
+
+}  // namespace
 
 Findings::Findings(const Parsed& parsed)
     : problems_(parsed.problems), unread_(parsed.unread.begin(), parsed.unread.end()) {}
 
 bool Findings::IsUnread(absl::string_view field) const {
+  // Looks up the field and each field that contains it: "training", "training.lengths".
   for (size_t i = 1; i <= field.size(); ++i) {
     if (i < field.size() && field[i] != '.' && field[i] != '[') continue;
     if (unread_.count(std::string(field.substr(0, i))) > 0) return true;
@@ -31,6 +49,29 @@ void Findings::AddMissing(std::string field, std::string description) {
   const auto part = unread_.lower_bound(field);
   if (part != unread_.end() && absl::StartsWith(*part, field)) return;
   Add(std::move(field), std::move(description));
+}
+
+absl::Status ToStatus(const std::vector<catalogue::Problem>& problems, size_t most_bytes) {
+  if (problems.empty()) return absl::OkStatus();
+  google::rpc::BadRequest details;
+  std::string message;
+  for (size_t i = 0; i < problems.size(); ++i) {
+    const std::string field = Shortened(problems[i].field, kMostFieldBytes);
+    const std::string description = Shortened(problems[i].description, kMostDescriptionBytes);
+    const std::string line = field.empty() ? description : absl::StrCat(field, ": ", description);
+    if (i == kMostProblems || message.size() + line.size() > most_bytes) {
+      absl::StrAppend(&message, "\nand at least ", problems.size() - i, " more");
+      break;
+    }
+    absl::StrAppend(&message, message.empty() ? "" : "\n", line);
+    google::rpc::BadRequest::FieldViolation& violation = *details.add_field_violations();
+    violation.set_field(field);
+    violation.set_description(description);
+  }
+  absl::Status status = absl::InvalidArgumentError(message);
+  status.SetPayload(absl::string_view(kBadRequestTypeUrl.data(), kBadRequestTypeUrl.size()),
+                    absl::Cord(details.SerializeAsString()));
+  return status;
 }
 
 }  // namespace lengthwise::specification

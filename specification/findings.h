@@ -1,11 +1,14 @@
-// Collects the problems of a specification across all checks.
+// Collects the problems of a specification across all checks, and reports them as a status.
 #ifndef LENGTHWISE_SPECIFICATION_FINDINGS_H_
 #define LENGTHWISE_SPECIFICATION_FINDINGS_H_
 
+#include <cstddef>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "catalogue/entry.h"
 #include "specification/parse.h"
@@ -42,6 +45,20 @@ class Findings {
   std::set<std::string, std::less<>> unread_;
   bool ignore_missing_ = false;
 };
+
+// Byte budget for problems in a gRPC status. gRPC limits all headers to 8 KiB, and a status carries
+// the problems twice: in its message and in its details.
+inline constexpr size_t kStatusProblemBytes = 2'400;
+
+// Type of the payload of ToStatus.
+inline constexpr absl::string_view kBadRequestTypeUrl = "type.googleapis.com/google.rpc.BadRequest";
+
+// One INVALID_ARGUMENT for all problems. Its message has a line for each problem, "field:
+// description"; its payload kBadRequestTypeUrl is a serialized google.rpc.BadRequest. Shortens long
+// lines. Past 50 problems or `most_bytes` of text, further problems are only counted. OK if there
+// are no problems.
+absl::Status ToStatus(const std::vector<catalogue::Problem>& problems,
+                      size_t most_bytes = kStatusProblemBytes);
 
 }  // namespace lengthwise::specification
 

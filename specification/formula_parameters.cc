@@ -1,8 +1,7 @@
-#include "specification/formula_parameters.h"
-
 #include <cmath>
 #include <map>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -12,6 +11,7 @@
 #include "google/protobuf/struct.pb.h"
 #include "models/encodings/catalogue.h"
 #include "models/encodings/formula_definition.h"
+#include "specification/components.h"
 
 namespace lengthwise::specification {
 namespace {

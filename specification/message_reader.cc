@@ -8,15 +8,16 @@
 #include <string>
 #include <unordered_set>
 #include <utility>
+#include <vector>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "google/protobuf/descriptor.h"
+#include "catalogue/suggestion.h"
 #include "google/protobuf/message.h"
 #include "specification/document.h"
-#include "specification/field_names.h"
 #include "specification/integer_ranges.h"
 
 namespace lengthwise::specification {
@@ -138,7 +139,8 @@ class Reader {
   }
 
  private:
-  // Counts a value. Returns false when the budget of values is exhausted.
+  // Counts a value. Returns false when the budget of values is exhausted: an alias visits its
+  // anchor's nodes again, so a small document may have very many values.
   bool Visit() {
     if (++visits_ == kMaxNodes + 1) {
       Unread("", absl::StrCat("more than ", kMaxNodes, " values, counting those of aliases"));
@@ -385,6 +387,23 @@ Parsed ReadSpecification(const Document& document) {
   if (document.root->kind != Node::Kind::kMap) parsed.readable = false;
   Reader(parsed).ReadMessage(*document.root, "", parsed.specification);
   return parsed;
+}
+
+std::string Below(absl::string_view parent, absl::string_view name) {
+  return parent.empty() ? std::string(name) : absl::StrCat(parent, ".", name);
+}
+
+UnknownField DescribeUnknownField(const google::protobuf::Descriptor& message,
+                                  absl::string_view name) {
+  std::vector<std::string> names;
+  for (int i = 0; i < message.field_count(); ++i) names.push_back(message.field(i)->name());
+  UnknownField unknown{.suggestion = catalogue::Suggestion(name, names)};
+  for (const std::string& accepted : names) {
+    if (absl::StrContains(unknown.suggestion, absl::StrCat("mean \"", accepted, "\""))) {
+      unknown.probably = accepted;
+    }
+  }
+  return unknown;
 }
 
 }  // namespace lengthwise::specification

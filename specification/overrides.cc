@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "catalogue/entry.h"
 #include "catalogue/suggestion.h"
-#include "specification/component_parameters.h"
 
 namespace lengthwise::specification {
 namespace {

@@ -7,12 +7,12 @@
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
+#include "specification/checks.h"
 #include "specification/expand.h"
 
 namespace lengthwise::specification {
 namespace {
 
-constexpr size_t kMostName = 40;
 constexpr absl::string_view kSuffix = "_evaluation";
 
 // Copies each field that is set in `from`, replacing the whole field.

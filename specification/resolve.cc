@@ -1,37 +1,22 @@
 #include "specification/resolve.h"
 
 #include <algorithm>
-#include <memory>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
-#include "absl/strings/cord.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "catalogue/suggestion.h"
-#include "proto/rpc_details.pb.h"
+#include "specification/catalogues.h"
 #include "specification/checks.h"
-#include "specification/combinations.h"
 #include "specification/components.h"
 #include "specification/defaults.h"
-#include "specification/expand.h"
-#include "specification/findings.h"
 #include "specification/overrides.h"
-#include "specification/resolve_with.h"
-#include "specification/text_training.h"
 
 namespace lengthwise::specification {
 namespace {
-
-constexpr size_t kMostProblems = 50;
-constexpr size_t kMostFieldBytes = 120;
-constexpr size_t kMostDescriptionBytes = 400;
-
-std::string Shortened(const std::string& text, size_t most) {
-  if (text.size() <= most) return text;
-  size_t cut = most;  // never inside a UTF-8 character
-  while (cut > 0 && (static_cast<unsigned char>(text[cut]) & 0xC0) == 0x80) --cut;
-  return absl::StrCat(text.substr(0, cut), "...");
-}
 
 constexpr char kPaper[] = "paper";
 constexpr char kReferenceCode[] = "reference_code";
@@ -105,6 +90,7 @@ absl::StatusOr<Grid> ResolveWith(const Catalogues& catalogues, Parsed parsed,
                                       catalogue::Suggestion(specification.keep(), kept)));
   }
   CheckFields(specification, findings);
+  // Read before FillDependent, which sets seen_up_to and converts epochs to steps.
   const bool says_what_is_seen = specification.evaluation().has_seen_up_to();
   const bool counts_epochs = specification.training().has_epochs();
   FillDependent(specification);
@@ -149,7 +135,7 @@ absl::StatusOr<Grid> ResolveWith(const Catalogues& catalogues, Parsed parsed,
   }
   const size_t before = findings.problems().size();
   CheckGridSize(specification, limits.max_trials, findings);
-  // Its cost grows with the grid, so only a grid without problems is checked.
+  // The cost of CheckCombinations grows with the grid, so it never sees a grid that is too large.
   if (findings.problems().size() == before) {
     CheckCombinations(catalogues, specification, tasks, networks, encodings, overridden, findings);
   }
@@ -185,29 +171,6 @@ absl::StatusOr<v1::SpecificationText::Format> FormatOfFile(absl::string_view pat
   return absl::InvalidArgumentError(
       absl::StrCat("cannot tell the format of \"", path,
                    "\" from its name: expected .yaml, .yml, .json, .textproto or .txtpb"));
-}
-
-absl::Status ToStatus(const std::vector<catalogue::Problem>& problems, size_t most_bytes) {
-  if (problems.empty()) return absl::OkStatus();
-  google::rpc::BadRequest details;
-  std::string message;
-  for (size_t i = 0; i < problems.size(); ++i) {
-    const std::string field = Shortened(problems[i].field, kMostFieldBytes);
-    const std::string description = Shortened(problems[i].description, kMostDescriptionBytes);
-    const std::string line = field.empty() ? description : absl::StrCat(field, ": ", description);
-    if (i == kMostProblems || message.size() + line.size() > most_bytes) {
-      absl::StrAppend(&message, "\nand at least ", problems.size() - i, " more");
-      break;
-    }
-    absl::StrAppend(&message, message.empty() ? "" : "\n", line);
-    google::rpc::BadRequest::FieldViolation& violation = *details.add_field_violations();
-    violation.set_field(field);
-    violation.set_description(description);
-  }
-  absl::Status status = absl::InvalidArgumentError(message);
-  status.SetPayload(absl::string_view(kBadRequestTypeUrl.data(), kBadRequestTypeUrl.size()),
-                    absl::Cord(details.SerializeAsString()));
-  return status;
 }
 
 }  // namespace lengthwise::specification

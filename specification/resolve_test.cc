@@ -18,7 +18,7 @@
 #include "google/protobuf/util/json_util.h"
 #include "google/protobuf/util/message_differencer.h"
 #include "gtest/gtest.h"
-#include "specification/protocols.h"
+#include "specification/catalogues.h"
 
 namespace lengthwise::specification {
 namespace {

@@ -1,6 +1,4 @@
 // Resolves specifications with catalogues defined in this test.
-#include "specification/resolve_with.h"
-
 #include <memory>
 #include <string>
 #include <vector>
@@ -9,6 +7,8 @@
 #include "absl/types/span.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "specification/catalogues.h"
+#include "specification/resolve.h"
 #include "tasks/text_task.h"
 
 namespace lengthwise::specification {

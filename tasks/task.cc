@@ -5,6 +5,8 @@
 #include <numeric>
 #include <vector>
 
+#include "tasks/regression.h"
+
 namespace lengthwise::tasks {
 
 void TransductionTask::Mask(absl::Span<const int32_t> target, absl::Span<uint8_t> mask) const {
@@ -29,6 +31,18 @@ void SampleBatch(const TransductionTask& task, uint64_t seed, random::Purpose pu
   std::vector<uint32_t> all(rows);
   std::iota(all.begin(), all.end(), first_row);
   SampleRows(task, seed, purpose, step, n, all, batch);
+}
+
+void SampleBatch(const RegressionTask& task, uint64_t seed, random::Purpose purpose, uint64_t step,
+                 const Domain& domain, uint32_t first, uint32_t count, RegressionBatch batch) {
+  const auto rows = static_cast<size_t>(task.Rows(domain.n));
+  for (uint32_t i = 0; i < count; ++i) {
+    random::Stream stream(seed, purpose, step, first + i);
+    RegressionSample sample{.inputs = batch.inputs.subspan(i * rows, rows),
+                            .targets = batch.targets.subspan(i * rows, rows)};
+    if (!batch.tokens.empty()) sample.tokens = batch.tokens.subspan(i * rows, rows);
+    task.Sample(domain, stream, sample);
+  }
 }
 
 }  // namespace lengthwise::tasks

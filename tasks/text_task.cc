@@ -29,6 +29,7 @@ TextExample EpochExamples::At(int64_t place) {
 
 size_t EpochExamples::LengthAt(int64_t place) {
   if (!task_.has_fixed_lengths()) return At(place).tokens.size();
+  // Draw takes the size from the stream before anything else, so this is the size of At(place).
   random::Stream stream = StreamOf(data_, NumberAt(place));
   return static_cast<size_t>(
       task_.LongestExample(task_.DrawSize(data_.smallest_size, data_.largest_size, stream)));

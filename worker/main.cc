@@ -25,22 +25,19 @@
 #include "models/kernels/adam_cuda.h"
 #include "platform/flag_checks.h"
 #include "platform/log.h"
-#include "platform/service_manager.h"
-#include "platform/signals.h"
+#include "platform/service_lifecycle.h"
 #include "platform/status_macros.h"
 #include "platform/usable_cpus.h"
 #include "platform/version.h"
-#include "platform/version_text.h"
 #include "rpc/address.h"
 #include "rpc/channel.h"
 #include "rpc/settings.h"
 #include "worker/connection/backoff.h"
 #include "worker/connection/data_cache.h"
-#include "worker/connection/lifetime.h"
 #include "worker/connection/reachability.h"
-#include "worker/connection/server_channel.h"
+#include "worker/connection/server_calls.h"
 #include "worker/connection/spool.h"
-#include "worker/connection/worker_id.h"
+#include "worker/connection/startup.h"
 #include "worker/connection/worker_loop.h"
 #include "worker/metrics/endpoint.h"
 #include "worker/metrics/measurements.h"
@@ -86,7 +83,7 @@ std::string DeviceInId(const std::string& device, const PackRunner& runner) {
   return runner.provenance().device() == "cpu" ? "cpu" : "cuda0";
 }
 
-// The GPU's use, where the worker has one.
+// Returns a reader of the GPU's use; null without a GPU or NVML.
 Measurements::ReadGpu GpuReader(const std::string& device, const PackRunner& runner) {
   if (runner.provenance().device() == "cpu") return nullptr;
   int index = 0;
@@ -110,7 +107,7 @@ std::string DescribeLibTorch() {
   if (!best.ok()) return absl::StrCat("warning: ", best.status().message());
   std::vector<std::string> lines = {
       absl::StrCat("LibTorch ", best->provenance.libtorch_version()),
-      // They are built together.
+      // All CUDA kernels are built together.
       absl::StrCat(kernels::HasAdamCuda() ? "with" : "without", " CUDA kernels")};
   if (best->cuda) {
     lines.push_back(
@@ -122,7 +119,7 @@ std::string DescribeLibTorch() {
   return absl::StrJoin(lines, "\n");
 }
 
-// A validator of CLI11: returns what is wrong, or nothing.
+// A validator of CLI11: returns the error, or "".
 std::string CheckAddress(const std::string& address) {
   if (!rpc::HostOf(address).empty()) return "";
   return absl::StrCat("\"", address, "\" is not HOST:PORT");
@@ -141,9 +138,10 @@ void AddFlags(CLI::App& app, Flags& flags) {
       ->type_name("DEVICE");
   app.add_option("--kernels", flags.runner.kernels,
                  "Kernels of a CUDA device. auto: when the first pack of a shape starts, compares "
-                 "each of this program's kernels with LibTorch's operators, and uses the faster "
-                 "one that agrees. fused: always this program's kernels. plain: always LibTorch's "
-                 "operators. A CPU always uses this program's kernels")
+                 "each of this program's kernels with LibTorch's operators. Uses the kernel unless "
+                 "its numbers differ or the operators are more than a tenth faster. fused: always "
+                 "this program's kernels. plain: always LibTorch's operators. A CPU always uses "
+                 "this program's kernels")
       ->check(CLI::IsMember({"auto", "fused", "plain"}).description(""))
       ->capture_default_str()
       ->type_name("KERNELS");
@@ -228,13 +226,14 @@ void AddFlags(CLI::App& app, Flags& flags) {
                "Exit, as on SIGTERM, when the process that started this one ends");
 }
 
-// False when the parent was gone before it could be tied to.
+// Returns false if the parent had ended already.
 bool TieToParent(pid_t parent) {
+  // In this order: the signal is sent only for a parent that ends after prctl.
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   return getppid() == parent;
 }
 
-// The channel of the command line, the environment and the configuration file.
+// Sets the channel from the command line, the environment and the configuration file.
 absl::Status SetChannel(const Flags& flags, Connection::Options& options) {
   ASSIGN_OR_RETURN(const rpc::Settings settings,
                    rpc::ResolveSettings(flags.access, [](const char* name) -> const char* {
@@ -312,7 +311,7 @@ int Run(const Flags& flags, platform::TerminationSignals& signals) {
                    provenance.threads(), " CPU threads (",
                    flags.runner.threads > 0 ? "--threads" : platform::CountUsableCpus().limit,
                    "), packs of up to ", (*runner)->max_pack_size(), "; server ", options.server));
-  // The worker is ready from here on, also while the server is away.
+  // The worker counts as ready even while the server is away.
   const auto notify_ready = [&] {
     const absl::Status status = platform::NotifyReady(
         absl::StrCat(options.worker_id, " on ", provenance.device(), " for ", options.server));
@@ -361,10 +360,10 @@ int Run(const Flags& flags, platform::TerminationSignals& signals) {
 }
 
 int Main(int argc, char** argv) {
-  // gRPC's own log speaks of handshakes where our errors say what to do.
+  // gRPC's own log describes handshakes; our errors say what to do.
   setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   const pid_t parent = getppid();
-  // Before any other thread is there.
+  // Before any other thread starts, because threads inherit which signals are blocked.
   platform::TerminationSignals signals;
   CLI::App app("Trains and evaluates trials on one device, for a lengthwise_server.",
                "lengthwise_worker");

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "benchmarks/service/server_process.h"
-#include "platform/grpc_lifetime.h"
+#include "rpc/transport.h"
 #include "worker/connection/worker_loop.h"
 #include "worker/pack_session.h"
 
@@ -69,7 +69,7 @@ void Main(const std::string& program, const std::vector<std::string>& flags, int
 }  // namespace lengthwise::benchmarks
 
 int main(int argc, char** argv) {
-  lengthwise::platform::KeepGrpcInitialized();
+  lengthwise::rpc::KeepGrpcInitialized();
   std::string server = "server/lengthwise_server", artifacts, endpoint;
   int trials = 50;
   CLI::App app("Measures what a checkpoint costs the server.");

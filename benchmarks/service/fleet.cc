@@ -33,12 +33,12 @@
 #include "grpcpp/create_channel.h"
 #include "grpcpp/create_channel_posix.h"
 #include "platform/descriptors.h"
-#include "platform/grpc_lifetime.h"
 #include "platform/mutex.h"
 #include "platform/sha256.h"
 #include "platform/version.h"
 #include "proto/experiment_service.grpc.pb.h"
 #include "proto/worker_service.grpc.pb.h"
+#include "rpc/transport.h"
 #include "worker/connection/worker_loop.h"
 #include "worker/pack_session.h"
 
@@ -611,7 +611,7 @@ int Main(int argc, char** argv) {
       ->check(CLI::Range(1, 1'000))
       ->capture_default_str();
   CLI11_PARSE(app, argc, argv);
-  platform::KeepGrpcInitialized();
+  rpc::KeepGrpcInitialized();
   platform::RaiseDescriptorLimit();
   MeasureUploads(flags);
   MeasureHeartbeats(flags);

@@ -15,8 +15,8 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "benchmarks/service/server_process.h"
-#include "platform/grpc_lifetime.h"
 #include "proto/experiment_service.grpc.pb.h"
+#include "rpc/transport.h"
 #include "worker/connection/worker_loop.h"
 #include "worker/pack_session.h"
 
@@ -278,7 +278,7 @@ int Main(int argc, char** argv) {
       ->check(CLI::Range(1, 10'000))
       ->capture_default_str();
   CLI11_PARSE(app, argc, argv);
-  platform::KeepGrpcInitialized();
+  rpc::KeepGrpcInitialized();
   // Silences the workers' log, which has a line for each lease.
   if (freopen("/dev/null", "w", stderr) == nullptr) return 1;
   MeasurePoints(flags, 100);

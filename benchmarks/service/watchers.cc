@@ -15,8 +15,8 @@
 #include "absl/time/time.h"
 #include "benchmarks/service/server_process.h"
 #include "benchmarks/service/worker_stub.h"
-#include "platform/grpc_lifetime.h"
 #include "proto/experiment_service.grpc.pb.h"
+#include "rpc/transport.h"
 
 namespace lengthwise::benchmarks {
 namespace {
@@ -269,7 +269,7 @@ int Main(int argc, char** argv) {
       ->check(CLI::Range(0, 1'000'000))
       ->capture_default_str();
   CLI11_PARSE(app, argc, argv);
-  platform::KeepGrpcInitialized();
+  rpc::KeepGrpcInitialized();
   if (flags.seconds > 0) MeasureLatency(flags);
   if (flags.events > 0) MeasureMemory(flags);
   return 0;

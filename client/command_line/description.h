@@ -1,5 +1,5 @@
-// The command line as data, read from its CLI11 definition. Completion and manual pages are
-// generated from it, so that neither can miss an option.
+// The command line as data, read from its CLI11 definition. Completion, manual pages and the
+// explanations of mistakes are generated from it, so that none can miss an option.
 #ifndef LENGTHWISE_CLIENT_COMMAND_LINE_DESCRIPTION_H_
 #define LENGTHWISE_CLIENT_COMMAND_LINE_DESCRIPTION_H_
 
@@ -47,6 +47,11 @@ struct CommandDescription {
 
 CommandDescription Describe(const CLI::App& app);
 OptionDescription Describe(const CLI::Option& option);
+
+// Explains `error`, with which `app` has just refused a command line, in one line that says what to
+// do instead. It has neither the program's name nor a line end. CLI11's own messages do not name
+// the value given and often not the accepted values.
+std::string ExplainMistake(const CLI::App& app, const CLI::ParseError& error);
 
 }  // namespace lengthwise::client
 

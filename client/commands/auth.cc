@@ -11,7 +11,7 @@
 #include "client/commands/commands.h"
 #include "client/display/table.h"
 #include "platform/status_macros.h"
-#include "rpc/token_file.h"
+#include "rpc/token.h"
 
 namespace lengthwise::client {
 namespace {

@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/commands/commands.h"
 #include "client/connection/names.h"
-#include "client/watching/live_lines.h"
+#include "client/watching/lines.h"
 #include "platform/status_macros.h"
 
 namespace lengthwise::client {

@@ -17,7 +17,7 @@
 #include "models/networks/catalogue.h"
 #include "models/optimizers/catalogue.h"
 #include "models/schedules/catalogue.h"
-#include "specification/protocols.h"
+#include "specification/catalogues.h"
 #include "tasks/catalogue.h"
 
 namespace lengthwise::client {

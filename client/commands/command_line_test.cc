@@ -10,7 +10,7 @@
 #include "client/command_line/completion.h"
 #include "client/command_line/manual_page.h"
 #include "client/commands/program.h"
-#include "client/diagnosis/installation.h"
+#include "client/diagnosis/diagnosis.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -1,20 +1,21 @@
 // `lengthwise completion bash|zsh|fish`, and the hidden command that its scripts call.
 #include "client/commands/completion.h"
 
+#include <algorithm>
 #include <memory>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/command_line/completion.h"
 #include "client/commands/commands.h"
-#include "client/commands/published_keys.h"
 #include "client/connection/names.h"
-#include "client/watching/live_lines.h"
+#include "client/watching/lines.h"
 #include "models/encodings/catalogue.h"
 #include "models/networks/catalogue.h"
 #include "models/optimizers/catalogue.h"
 #include "models/schedules/catalogue.h"
-#include "specification/protocols.h"
+#include "nlohmann/json.hpp"
+#include "specification/catalogues.h"
 #include "tasks/catalogue.h"
 
 namespace lengthwise::client {
@@ -173,6 +174,23 @@ void AddCompletion(CLI::App& app, Program& program) {
       ->required()
       ->check(CLI::IsMember({"bash", "zsh", "fish"}))
       ->type_name("");
+}
+
+std::vector<PublishedKey> PublishedKeys() {
+  std::vector<PublishedKey> keys;
+  for (const PublishedFile& file : PublishedFiles()) {
+    const auto table = nlohmann::json::parse(file.json.begin(), file.json.end(), /*cb=*/nullptr,
+                                             /*allow_exceptions=*/false);
+    if (!table.is_object()) continue;
+    const std::string paper = table.value("paper", "");
+    // A file's name consists of its paper and its table.
+    if (file.name.size() <= paper.size() + 1) continue;
+    const absl::string_view own = file.name.substr(paper.size() + 1);
+    keys.push_back({absl::StrCat(paper, "/", std::string(own)), table.value("title", "")});
+  }
+  std::sort(keys.begin(), keys.end(),
+            [](const PublishedKey& a, const PublishedKey& b) { return a.key < b.key; });
+  return keys;
 }
 
 }  // namespace lengthwise::client

@@ -1,6 +1,4 @@
-// Confirmation in a real terminal and without one.
-#include "client/commands/confirmation.h"
-
+// Program::Confirm in a real terminal and without one.
 #include <cstdio>
 #include <string>
 

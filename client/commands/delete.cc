@@ -3,7 +3,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/commands/commands.h"
-#include "client/commands/confirmation.h"
 #include "client/connection/names.h"
 #include "client/display/numbers.h"
 #include "platform/status_macros.h"
@@ -41,7 +40,7 @@ absl::StatusOr<int> Delete(Program& program, const DeleteOptions& options) {
     if (status.ok()) {
       std::string command = absl::StrCat("lengthwise delete ", ShortName(full), " --yes");
       if (!program.data_dir.empty()) absl::StrAppend(&command, " --data_dir ", program.data_dir);
-      status = Confirm(program, Deed(*experiment), command);
+      status = program.Confirm(Deed(*experiment), command);
     }
   }
   if (status.ok()) status = connection->DeleteExperiment(full);
@@ -69,7 +68,7 @@ void AddDelete(CLI::App& app, Program& program) {
   command->add_option("experiment", options->experiment, "Full name of the experiment")
       ->required()
       ->type_name("");
-  AddYesOption(command, options->yes);
+  Program::AddYesOption(command, options->yes);
   program.AddServerOption(command);
   program.AddDataDirOption(command);
 }

@@ -8,8 +8,7 @@
 #include "client/commands/commands.h"
 #include "client/commands/python_program.h"
 #include "client/connection/private_service.h"
-#include "client/diagnosis/installation.h"
-#include "client/diagnosis/service.h"
+#include "client/diagnosis/diagnosis.h"
 #include "client/display/numbers.h"
 #include "platform/version.h"
 

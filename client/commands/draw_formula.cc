@@ -7,14 +7,14 @@
 #include "absl/strings/str_cat.h"
 #include "catalogue/entry.h"
 #include "client/commands/specification_file.h"
-#include "client/display/number_grid.h"
+#include "client/display/shaded_grid.h"
 #include "client/display/user_file.h"
 #include "models/encodings/catalogue.h"
 #include "models/encodings/formula_definition.h"
 #include "models/encodings/formula_values.h"
 #include "models/networks/catalogue.h"
 #include "platform/status_macros.h"
-#include "specification/component_parameters.h"
+#include "specification/components.h"
 
 namespace lengthwise::client {
 namespace {

@@ -3,10 +3,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/commands/commands.h"
+#include "client/commands/experiment_display.h"
 #include "client/commands/local_training.h"
 #include "client/commands/number_list.h"
 #include "client/commands/program.h"
-#include "client/commands/results_display.h"
 #include "client/connection/names.h"
 #include "platform/status_macros.h"
 

@@ -5,11 +5,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/commands/commands.h"
-#include "client/commands/confirmation.h"
 #include "client/commands/estimate.h"
+#include "client/commands/experiment_display.h"
 #include "client/commands/local_training.h"
 #include "client/commands/number_list.h"
-#include "client/commands/results_display.h"
 #include "client/connection/names.h"
 #include "client/display/numbers.h"
 #include "platform/status_macros.h"
@@ -84,11 +83,10 @@ absl::Status ConfirmExtension(Program& program, Connection& connection,
   add("weight_seeds", options.weight_seeds);
   add("data_seeds", options.data_seeds);
   add("data_dir", program.data_dir);
-  return Confirm(program,
-                 absl::StrCat("adds ", FormatCount(static_cast<int64_t>(trials)),
-                              trials == 1 ? " trial to " : " trials to ", name,
-                              "; estimated time: ", estimate.text),
-                 absl::StrCat(command, " --yes"));
+  return program.Confirm(absl::StrCat("adds ", FormatCount(static_cast<int64_t>(trials)),
+                                      trials == 1 ? " trial to " : " trials to ", name,
+                                      "; estimated time: ", estimate.text),
+                         absl::StrCat(command, " --yes"));
 }
 
 absl::StatusOr<int> Extend(Program& program, const ExtendOptions& options) {
@@ -156,7 +154,7 @@ void AddExtend(CLI::App& app, Program& program) {
       ->type_name("LIST");
   command->add_flag("--watch", options->watch,
                     "Waits and shows the experiment; with --data_dir it always trains here");
-  AddYesOption(command, options->yes);
+  Program::AddYesOption(command, options->yes);
   AddWorkerOptions(command, options->workers);
   program.AddServerOption(command);
   program.AddDataDirOption(command);

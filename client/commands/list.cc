@@ -7,7 +7,7 @@
 #include "client/connection/names.h"
 #include "client/display/numbers.h"
 #include "client/display/table.h"
-#include "client/watching/live_lines.h"
+#include "client/watching/lines.h"
 #include "platform/status_macros.h"
 
 namespace lengthwise::client {

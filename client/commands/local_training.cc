@@ -5,7 +5,7 @@
 #include <ostream>
 
 #include "absl/strings/str_cat.h"
-#include "client/commands/watch_display.h"
+#include "client/commands/experiment_display.h"
 #include "client/connection/names.h"
 #include "client/connection/private_service.h"
 #include "platform/flag_checks.h"

@@ -11,7 +11,7 @@
 #include "client/command_line/description.h"
 #include "client/command_line/manual_page.h"
 #include "client/commands/commands.h"
-#include "client/diagnosis/installation.h"
+#include "client/diagnosis/diagnosis.h"
 #include "client/display/user_file.h"
 #include "platform/status_macros.h"
 #include "platform/version.h"

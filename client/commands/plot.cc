@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/commands/commands.h"
-#include "client/display/terminal_figure.h"
+#include "client/display/chart.h"
 #include "platform/status_macros.h"
 
 namespace lengthwise::client {

@@ -1,5 +1,8 @@
 #include "client/commands/program.h"
 
+#include <poll.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
@@ -8,21 +11,23 @@
 #include <random>
 #include <system_error>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
-#include "client/command_line/mistake.h"
+#include "client/command_line/description.h"
 #include "client/commands/commands.h"
 #include "client/commands/completion.h"
 #include "client/commands/python_program.h"
 #include "client/connection/private_service.h"
-#include "client/diagnosis/installation.h"
+#include "client/diagnosis/diagnosis.h"
+#include "client/display/interrupt.h"
 #include "platform/files.h"
 #include "platform/printable_text.h"
 #include "platform/status_macros.h"
-#include "platform/version_text.h"
+#include "platform/version.h"
 
 namespace lengthwise::client {
 namespace {
@@ -33,6 +38,23 @@ std::string WithUnderscores(const std::string& argument) {
   const size_t end = std::min(argument.find('='), argument.size());
   return absl::StrCat("--", absl::StrReplaceAll(argument.substr(2, end - 2), {{"-", "_"}}),
                       argument.substr(end));
+}
+
+// Poll interval for Ctrl-C, because a guard of the caller may keep it from ending the process.
+constexpr int kTickMilliseconds = 100;
+
+// Returns a line without its line end; empty at the end of the input and after Ctrl-C.
+std::string ReadLine(const InterruptGuard& interrupts) {
+  std::string line;
+  while (interrupts.count() == 0) {
+    pollfd input = {.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
+    if (poll(&input, 1, kTickMilliseconds) <= 0) continue;
+    char c = '\0';
+    if (read(STDIN_FILENO, &c, 1) != 1) return "";
+    if (c == '\n') return line;
+    line.push_back(c);
+  }
+  return "";
 }
 
 }  // namespace
@@ -166,6 +188,24 @@ void Program::AddOutputOption(CLI::App* command, const std::vector<std::string>&
   command->add_option("--output", output, absl::StrCat(all_but_last, " or ", formats.back()))
       ->check(CLI::IsMember(formats))
       ->type_name("FORMAT");
+}
+
+void Program::AddYesOption(CLI::App* command, bool& yes) {
+  command->add_flag("--yes", yes, "Skips the confirmation, for scripts");
+}
+
+absl::Status Program::Confirm(const std::string& deed, const std::string& command) {
+  if (isatty(STDIN_FILENO) != 1) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "this ", deed, "; cannot ask for confirmation without a terminal: run `", command, "`"));
+  }
+  out_.flush();
+  const InterruptGuard interrupts;  // before the question, which Ctrl-C may answer at once
+  err_ << "This " << deed << ". Continue? [y/N] " << std::flush;
+  const std::string answer =
+      absl::AsciiStrToLower(absl::StripAsciiWhitespace(ReadLine(interrupts)));
+  if (answer == "y" || answer == "yes") return absl::OkStatus();
+  return absl::CancelledError("nothing was done");
 }
 
 void DefineCommandLine(CLI::App& app, Program& program) {

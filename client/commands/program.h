@@ -1,4 +1,4 @@
-// State that all commands share: output streams, common options and exit codes.
+// State that all commands share: output streams, common options, questions and exit codes.
 #ifndef LENGTHWISE_CLIENT_COMMANDS_PROGRAM_H_
 #define LENGTHWISE_CLIENT_COMMANDS_PROGRAM_H_
 
@@ -16,7 +16,6 @@
 #include "client/connection/private_service.h"
 #include "client/display/records.h"
 #include "client/display/terminal.h"
-#include "client/display/terminal_text.h"
 #include "rpc/settings.h"
 
 namespace lengthwise::client {
@@ -87,6 +86,16 @@ class Program {
   void AddDataDirOption(CLI::App* command);
   void AddOutputOption(CLI::App* command,
                        const std::vector<std::string>& formats = {"table", "json", "csv"});
+  // Adds --yes, for commands that call Confirm only without it.
+  static void AddYesOption(CLI::App* command, bool& yes);
+
+  // Asks for confirmation before something irreversible or much work: on standard error, with the
+  // answer from standard input. `deed` completes "This ...": "deletes sort-1: 72 trials, 17 MiB".
+  // `command` is the command that skips the question: "lengthwise delete sort-1 --yes".
+  //
+  // OK: the answer is yes. CANCELLED: any other answer, or Ctrl-C. FAILED_PRECONDITION: standard
+  // input is not a terminal; the message names `command`.
+  absl::Status Confirm(const std::string& deed, const std::string& command);
 
  private:
   int Fail(const absl::Status& status);

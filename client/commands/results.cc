@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "client/commands/commands.h"
-#include "client/commands/results_display.h"
+#include "client/commands/experiment_display.h"
 #include "client/connection/names.h"
 #include "platform/status_macros.h"
 

@@ -5,7 +5,7 @@
 #include "client/commands/commands.h"
 #include "client/connection/names.h"
 #include "client/display/numbers.h"
-#include "client/watching/live_lines.h"
+#include "client/watching/lines.h"
 #include "platform/status_macros.h"
 
 namespace lengthwise::client {

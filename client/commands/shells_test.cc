@@ -12,7 +12,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "client/connection/real_server.h"
-#include "client/diagnosis/installation.h"
+#include "client/diagnosis/diagnosis.h"
 #include "client/display/pseudo_terminal.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -8,11 +8,11 @@
 #include "absl/time/time.h"
 #include "client/commands/commands.h"
 #include "client/connection/names.h"
-#include "client/display/message_json.h"
 #include "client/display/numbers.h"
+#include "client/display/records.h"
 #include "client/display/table.h"
 #include "client/watching/experiment_view.h"
-#include "client/watching/live_lines.h"
+#include "client/watching/lines.h"
 #include "platform/status_macros.h"
 
 namespace lengthwise::client {

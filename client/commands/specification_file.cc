@@ -2,7 +2,9 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -10,16 +12,23 @@
 #include <iterator>
 #include <set>
 #include <system_error>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "catalogue/entry.h"
 #include "catalogue/suggestion.h"
 #include "client/display/numbers.h"
+#include "models/networks/catalogue.h"
 #include "platform/status_macros.h"
 #include "specification/catalogues.h"
+#include "specification/components.h"
 #include "specification/parse.h"
-#include "specification/resolve_with.h"
+#include "specification/resolve.h"
+#include "tasks/catalogue.h"
+#include "tasks/examples/contents.h"
+#include "tasks/examples/entries.h"
 
 namespace lengthwise::client {
 namespace {
@@ -112,6 +121,223 @@ std::string DescribeGrid(const specification::Grid& grid) {
   for (const specification::GridTrial& trial : grid.trials) packs.insert(trial.pack->key);
   return absl::StrCat(Counted(static_cast<int64_t>(grid.trials.size()), "trial"), " in ",
                       Counted(static_cast<int64_t>(packs.size()), "pack"));
+}
+
+namespace {
+
+using tasks::examples::Contents;
+using tasks::examples::File;
+
+// Maximum number of lengths evaluated by default.
+constexpr size_t kMostDefaultLengths = 100;
+
+File FileOf(const std::string& specification_path, const std::string& name) {
+  if (name.empty()) return {};
+  const std::filesystem::path directory =
+      specification_path == "-" ? "" : std::filesystem::path(specification_path).parent_path();
+  return {.path = (directory / name).string(), .name = name};
+}
+
+// Returns true if any of the specification's networks satisfies `is`.
+template <typename Predicate>
+bool AnyNetwork(const v1::ExperimentSpecification& specification, const Predicate& is) {
+  return std::any_of(specification.networks().begin(), specification.networks().end(),
+                     [&](const v1::Component& network) {
+                       const auto entries = models::NetworkEntries();
+                       return std::any_of(entries.begin(), entries.end(),
+                                          [&](const models::NetworkEntry* entry) {
+                                            return entry->name == network.name() && is(*entry);
+                                          });
+                     });
+}
+
+// Returns true if any network is a language model, which learns nothing but text.
+bool AreLanguageModels(const v1::ExperimentSpecification& specification) {
+  return AnyNetwork(specification, [](const models::NetworkEntry& entry) {
+    return entry.task_kinds == std::vector<tasks::TaskKind>{tasks::TaskKind::kText};
+  });
+}
+
+// Returns true if no network of the specification learns numbers.
+bool LearnSymbolsAlone(const v1::ExperimentSpecification& specification) {
+  return !specification.networks().empty() &&
+         !AnyNetwork(specification, [](const models::NetworkEntry& entry) {
+           return std::count(entry.task_kinds.begin(), entry.task_kinds.end(),
+                             tasks::TaskKind::kRegression) > 0;
+         });
+}
+
+void Set(v1::Component& component, const std::string& name, const std::string& value) {
+  (*component.mutable_parameters())[name].set_string_value(value);
+}
+
+// Turns the task into one of `entry` and keeps its label.
+void Become(const tasks::TaskEntry& entry, v1::Component& task) {
+  if (task.name() == entry.name) return;
+  if (task.label().empty()) task.set_label(task.name());
+  task.set_name(entry.name);
+}
+
+// Completes a file task and returns its examples. Returns null if the file cannot be read, and adds
+// a problem.
+std::shared_ptr<const tasks::examples::ExampleSet> Attach(const std::string& specification_path,
+                                                          const std::string& field,
+                                                          v1::Component& task,
+                                                          specification::Parsed& parsed,
+                                                          AttachedExamples& attached) {
+  const tasks::TaskEntry& entry = *tasks::FindTask(task.name());
+  std::vector<catalogue::Problem> wrong;
+  const catalogue::Parameters parameters =
+      catalogue::Resolve(entry, specification::ParametersOf(task), field, wrong);
+  // Resolving the specification reports wrong parameters.
+  if (!wrong.empty() || parameters.String("train").empty()) return nullptr;
+  const File train = FileOf(specification_path, parameters.String("train"));
+  const File test = FileOf(specification_path, parameters.String("test"));
+  const bool is_text =
+      entry.kind == tasks::TaskKind::kText || AreLanguageModels(parsed.specification);
+  tasks::examples::Options options = tasks::examples::OptionsOf(parameters);
+  options.as_numbers = entry.kind == tasks::TaskKind::kRegression;
+  options.any_target_length |= is_text;
+  tasks::examples::Problems problems;
+  auto loaded = tasks::examples::Load(train, test, options, problems);
+  if (!loaded.ok()) {
+    if (is_text) Become(tasks::examples::ExamplesText(), task);
+    parsed.unread.push_back(field + ".train");
+    if (problems.all == 0) {
+      parsed.problems.push_back({field, std::string(loaded.status().message())});
+    }
+    parsed.problems.insert(parsed.problems.end(), problems.named.begin(), problems.named.end());
+    const int64_t others = problems.all - static_cast<int64_t>(problems.named.size());
+    if (others > 0) {
+      parsed.problems.push_back({"", absl::StrCat("and ", others, " more in the task's files")});
+    }
+    return nullptr;
+  }
+  const auto add = [&](const File& file, const char* name, const std::string& sha256,
+                       int64_t bytes) {
+    const std::string& given = parameters.String(name);
+    if (!given.empty() && given != sha256) {
+      parsed.problems.push_back(
+          {absl::StrCat(field, ".", name),
+           absl::StrCat("got ", given, ", ", file.name, " has ", sha256, ": it is another file")});
+    }
+    Set(task, name, sha256);
+    attached.files.push_back({file.path, file.name, sha256, bytes});
+  };
+  add(train, "train_sha256", loaded->train_sha256, loaded->train_bytes);
+  if (!test.path.empty()) add(test, "test_sha256", loaded->test_sha256, loaded->test_bytes);
+  Set(task, "contents", tasks::examples::ToText(tasks::examples::ContentsOf(*loaded)));
+  const bool has_numbers = loaded->set->form == tasks::examples::Form::kNumbers;
+  if (is_text && !loaded->set->mask.empty()) {
+    parsed.problems.push_back({field,
+                               "has lines with a mask; a language model's answers count "
+                               "whole: leave the mask out"});
+  }
+  if (!loaded->first_number.field.empty() && LearnSymbolsAlone(parsed.specification)) {
+    parsed.problems.push_back(loaded->first_number);
+  }
+  if (has_numbers || is_text) {
+    Become(has_numbers ? tasks::examples::ExamplesNumbers() : tasks::examples::ExamplesText(),
+           task);
+  }
+  attached.warnings.insert(attached.warnings.end(), loaded->warnings.begin(),
+                           loaded->warnings.end());
+  return loaded->set;
+}
+
+// Fills in missing lengths from the file: those of its examples.
+void FillLengths(const tasks::examples::ExampleSet& set,
+                 v1::ExperimentSpecification& specification) {
+  if (!specification.protocol().empty()) return;
+  v1::LengthRange& lengths = *specification.mutable_training()->mutable_lengths();
+  if (!lengths.has_min()) lengths.set_min(set.training.begin()->first);
+  if (!lengths.has_max()) lengths.set_max(set.training.rbegin()->first);
+  if (AreLanguageModels(specification)) {
+    v1::Packing& packing = *specification.mutable_training()->mutable_packing();
+    int64_t longest = 0;
+    for (const auto& [length, group] : set.training) {
+      const bool trained = length >= lengths.min() && length <= lengths.max();
+      if (trained) longest = std::max(longest, group.longest);
+    }
+    if (longest > 0 && !packing.has_tokens()) {
+      packing.set_tokens(static_cast<int32_t>(longest + 1));
+    }
+  }
+  v1::Evaluation& evaluation = *specification.mutable_evaluation();
+  if (evaluation.lengths_size() > 0 || set.test.size() > kMostDefaultLengths) return;
+  for (const auto& [length, group] : set.test) evaluation.add_lengths(length);
+}
+
+// Rejects training.epochs for file tasks. Other tasks are rejected elsewhere, for lack of
+// training.examples.
+void RefuseEpochs(const tasks::examples::ExampleSet& set, specification::Parsed& parsed) {
+  const v1::Training& training = parsed.specification.training();
+  if (!training.has_epochs()) return;
+  std::string advice = "set training.steps";
+  if (training.epochs() > 0 && training.batch_size() > 0 &&
+      !AreLanguageModels(parsed.specification)) {
+    int64_t examples = 0;
+    for (const auto& [length, group] : set.training) {
+      const bool trained = length >= training.lengths().min() && length <= training.lengths().max();
+      if (trained) examples += static_cast<int64_t>(group.examples.size());
+    }
+    const double steps = std::ceil(static_cast<double>(training.epochs()) *
+                                   static_cast<double>(examples) / training.batch_size());
+    absl::StrAppend(&advice, ", ", static_cast<int64_t>(std::min(steps, 1e15)),
+                    " for as many examples as ", training.epochs(), " epochs have");
+  }
+  parsed.problems.push_back(
+      {"training.epochs",
+       absl::StrCat("a step draws from the task's file with replacement: ", advice)});
+  parsed.unread.insert(parsed.unread.end(), {"training.epochs", "training.steps"});
+}
+
+}  // namespace
+
+AttachedExamples AttachExamples(const std::string& specification_path,
+                                specification::Parsed& parsed) {
+  AttachedExamples attached;
+  v1::ExperimentSpecification& specification = parsed.specification;
+  for (int i = 0; i < specification.tasks_size(); ++i) {
+    v1::Component& task = *specification.mutable_tasks(i);
+    attached.sets.push_back(nullptr);
+    if (!tasks::examples::IsExamples(task.name())) continue;
+    attached.sets.back() =
+        Attach(specification_path, absl::StrCat("tasks[", i, "]"), task, parsed, attached);
+  }
+  if (attached.sets.size() != 1 || !tasks::examples::IsExamples(specification.tasks(0).name())) {
+    return attached;
+  }
+  if (attached.sets[0] != nullptr) {
+    FillLengths(*attached.sets[0], specification);
+    RefuseEpochs(*attached.sets[0], parsed);
+  } else {
+    // The file would have provided the default.
+    parsed.unread.push_back("evaluation.lengths");
+  }
+  return attached;
+}
+
+absl::StatusOr<v1::CreateExperimentResponse> CreateExperiment(
+    Connection& connection, const v1::CreateExperimentRequest& request,
+    const std::vector<ExampleFile>& files) {
+  auto created = connection.CreateExperiment(request);
+  if (absl::IsFailedPrecondition(created.status())) {
+    bool uploaded = false;
+    for (const ExampleFile& file : files) {
+      if (!absl::StrContains(created.status().message(), file.sha256)) continue;
+      const absl::Status status = connection.UploadData(file.path, file.sha256, file.bytes);
+      if (!status.ok()) {
+        return absl::Status(status.code(), absl::StrCat(file.name, ": ", status.message()));
+      }
+      uploaded = true;
+    }
+    if (uploaded) created = connection.CreateExperiment(request);
+  }
+  if (absl::IsUnavailable(created.status()) && !request.request_id().empty()) {
+    created = connection.CreateExperiment(request);
+  }
+  return created;
 }
 
 }  // namespace lengthwise::client

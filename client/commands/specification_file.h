@@ -1,13 +1,19 @@
-// Reads and resolves a specification from a file or from standard input.
+// Reads and resolves a specification from a file or from standard input, with the example files
+// that it names, and submits it.
 #ifndef LENGTHWISE_CLIENT_COMMANDS_SPECIFICATION_FILE_H_
 #define LENGTHWISE_CLIENT_COMMANDS_SPECIFICATION_FILE_H_
 
+#include <cstdint>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
-#include "client/commands/example_files.h"
+#include "client/connection/connection.h"
 #include "proto/specification.pb.h"
+#include "specification/parse.h"
 #include "specification/resolve.h"
+#include "tasks/examples/example_set.h"
 
 namespace lengthwise::client {
 
@@ -19,6 +25,28 @@ std::string ReadySpecification(const std::string& name);
 // Reads a file, a ready specification by its name, or, for "-", YAML or JSON from standard input.
 // INVALID_ARGUMENT if it cannot be read or its extension is unknown.
 absl::StatusOr<v1::SpecificationText> ReadSpecification(const std::string& given);
+
+// A file of examples that trials of a specification need.
+struct ExampleFile {
+  std::string path;
+  std::string name;    // as the specification calls it
+  std::string sha256;  // of the bytes that were checked
+  int64_t bytes = 0;
+};
+
+struct AttachedExamples {
+  std::vector<ExampleFile> files;
+  std::vector<std::string> warnings;
+  // By task; null for tasks that are not files.
+  std::vector<std::shared_ptr<const tasks::examples::ExampleSet>> sets;
+};
+
+// Reads the files of all file tasks and completes these tasks: their catalogue entry, and the
+// hashes and contents of their files. Fills in the lengths for training and evaluation if the
+// specification leaves them out. File names are relative to the folder of `specification_path`.
+// Problems with files are added to `parsed.problems`.
+AttachedExamples AttachExamples(const std::string& specification_path,
+                                specification::Parsed& parsed);
 
 struct ResolvedFile {
   specification::Grid grid;
@@ -34,6 +62,12 @@ absl::StatusOr<ResolvedFile> ResolveFile(const std::string& path,
 
 // "2 trials in 2 packs".
 std::string DescribeGrid(const specification::Grid& grid);
+
+// Uploads the files that the server lacks, then creates the experiment. A request with an id is
+// idempotent: it may be repeated when its answer is lost.
+absl::StatusOr<v1::CreateExperimentResponse> CreateExperiment(
+    Connection& connection, const v1::CreateExperimentRequest& request,
+    const std::vector<ExampleFile>& files);
 
 }  // namespace lengthwise::client
 

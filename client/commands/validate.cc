@@ -9,10 +9,10 @@
 #include "catalogue/entry.h"
 #include "client/commands/commands.h"
 #include "client/commands/specification_file.h"
-#include "client/display/message_json.h"
 #include "client/display/numbers.h"
+#include "client/display/records.h"
 #include "platform/status_macros.h"
-#include "specification/component_parameters.h"
+#include "specification/components.h"
 #include "tasks/examples/contents.h"
 
 namespace lengthwise::client {

@@ -2,7 +2,7 @@
 #include <memory>
 
 #include "client/commands/commands.h"
-#include "client/commands/watch_display.h"
+#include "client/commands/experiment_display.h"
 #include "client/connection/names.h"
 #include "platform/status_macros.h"
 

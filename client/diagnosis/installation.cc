@@ -1,5 +1,3 @@
-#include "client/diagnosis/installation.h"
-
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,11 +10,12 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "client/diagnosis/diagnosis.h"
 #include "platform/child_process.h"
 #include "platform/status_macros.h"
 #include "rpc/address.h"
 #include "rpc/certificates.h"
-#include "rpc/token_file.h"
+#include "rpc/token.h"
 
 namespace lengthwise::client {
 namespace {

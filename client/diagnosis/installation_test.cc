@@ -1,5 +1,3 @@
-#include "client/diagnosis/installation.h"
-
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -7,6 +5,7 @@
 #include <map>
 
 #include "absl/strings/str_cat.h"
+#include "client/diagnosis/diagnosis.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

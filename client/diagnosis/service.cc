@@ -1,5 +1,3 @@
-#include "client/diagnosis/service.h"
-
 #include <cmath>
 #include <map>
 #include <set>
@@ -9,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "client/diagnosis/diagnosis.h"
 #include "client/display/numbers.h"
 
 namespace lengthwise::client {

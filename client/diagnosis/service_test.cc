@@ -1,8 +1,7 @@
-#include "client/diagnosis/service.h"
-
 #include <map>
 
 #include "absl/strings/str_cat.h"
+#include "client/diagnosis/diagnosis.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

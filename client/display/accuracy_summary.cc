@@ -11,7 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "client/display/numbers.h"
 #include "client/display/records.h"
-#include "client/display/terminal_text.h"
+#include "client/display/terminal.h"
 #include "proto/experiment_service.pb.h"
 #include "tasks/catalogue.h"
 

@@ -1,4 +1,5 @@
-// Draws curves in the terminal with braille dots, two by four in a character cell.
+// Draws curves and the figures of `lengthwise plot` in the terminal with braille dots, two by four
+// in a character cell.
 #ifndef LENGTHWISE_CLIENT_DISPLAY_CHART_H_
 #define LENGTHWISE_CLIENT_DISPLAY_CHART_H_
 
@@ -8,7 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "client/display/terminal_text.h"
+#include "absl/status/statusor.h"
+#include "client/display/terminal.h"
 
 namespace lengthwise::client {
 
@@ -33,6 +35,12 @@ struct Chart {
   // right end. Without colours curves differ by their dashes, which the legend shows.
   std::string Render(int width, int height, const Palette& palette) const;
 };
+
+// Draws a figure's panels one below the other in `width` columns, without bands. `figure` is the
+// JSON of python/lengthwise/plots/numbers.py. INVALID_ARGUMENT for figures other than lines over a
+// linear x axis; INTERNAL for text that is not such JSON.
+absl::StatusOr<std::string> RenderFigure(const std::string& figure, int width,
+                                         const Palette& palette);
 
 }  // namespace lengthwise::client
 

@@ -1,5 +1,6 @@
 #include "client/display/chart.h"
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace lengthwise::client {
@@ -41,5 +42,54 @@ TEST(ChartTest, KeepsNamesOfEqualCurvesApart) {
   EXPECT_NE(text.find(" second\n"), std::string::npos) << text;
 }
 
+using ::testing::HasSubstr;
+
+TEST(TerminalFigureTest, DrawsAccuraciesInPerCent) {
+  const auto text = RenderFigure(
+      R"({"kind": "accuracy_by_length", "title": "Accuracy by length: e-1", "caption": "",
+          "x": {"label": "input length", "scale": "linear", "ticks": "counts", "range": [0, 40]},
+          "y": {"label": "token accuracy", "scale": "linear", "ticks": "percent", "range": [0, 1]},
+          "panels": [{"title": "Bucket Sort", "shaded": [0, 20],
+                      "references": [{"y": 0.2, "label": "random guess 20 %"}],
+                      "series": [{"name": "", "kind": "line", "faint": true, "x": [1], "y": [0]},
+                                 {"name": "RoPE", "kind": "line", "faint": false, "x": [1, 40],
+                                  "y": [1, 1]}]}]})",
+      60, Palette(false));
+  ASSERT_TRUE(text.ok()) << text.status();
+  EXPECT_THAT(*text, HasSubstr("Bucket Sort · token accuracy\n100 % ┤⠉"));
+  EXPECT_THAT(*text, HasSubstr(" RoPE\n"));
+  EXPECT_THAT(*text, HasSubstr("seen in training   not seen\n"));
+  EXPECT_THAT(*text, HasSubstr("random guess 20 %\n"));
+}
+
+TEST(TerminalFigureTest, LabelsALogarithmicAxisWithItsValues) {
+  const auto text = RenderFigure(
+      R"({"kind": "loss", "title": "", "caption": "",
+          "x": {"label": "training step", "scale": "linear", "ticks": "numbers", "range": [0, 10]},
+          "y": {"label": "nats", "scale": "log10", "ticks": "numbers", "range": [0.01, 1]},
+          "panels": [{"title": "", "shaded": null, "references": [],
+                      "series": [{"name": "a", "kind": "line", "faint": false, "x": [0, 10],
+                                  "y": [1, 0.01]}]}]})",
+      60, Palette(false));
+  ASSERT_TRUE(text.ok()) << text.status();
+  EXPECT_THAT(*text, HasSubstr("\n    1 ┤"));
+  EXPECT_THAT(*text, HasSubstr("\n 0.01 ┤"));
+}
+
+TEST(TerminalFigureTest, RejectsUnsupportedFigures) {
+  const auto text = RenderFigure(
+      R"({"kind": "attention", "title": "", "caption": "",
+          "x": {"label": "", "scale": "linear", "ticks": "counts", "range": null},
+          "panels": [{"title": "", "shaded": null, "references": [], "series": []}]})",
+      60, Palette(false));
+  EXPECT_THAT(std::string(text.status().message()),
+              HasSubstr("a terminal cannot show the figure attention"));
+}
+
+TEST(TerminalFigureTest, RejectsTextThatIsNoFigure) {
+  EXPECT_EQ(RenderFigure("{", 60, Palette(false)).status().code(), absl::StatusCode::kInternal);
+}
+
 }  // namespace
+
 }  // namespace lengthwise::client

@@ -1,4 +1,4 @@
-// Writes rows of data as CSV or JSON for other programs.
+// Writes data for other programs: rows as CSV or JSON, and messages of the API as JSON.
 #ifndef LENGTHWISE_CLIENT_DISPLAY_RECORDS_H_
 #define LENGTHWISE_CLIENT_DISPLAY_RECORDS_H_
 
@@ -8,6 +8,9 @@
 #include <string>
 #include <variant>
 #include <vector>
+
+#include "absl/status/statusor.h"
+#include "google/protobuf/message.h"
 
 namespace lengthwise::client {
 
@@ -66,6 +69,12 @@ class RecordWriter {
 // Formats a value as a CSV cell, and as JSON.
 std::string CsvText(const Value& value);
 std::string JsonText(const Value& value);
+
+// Returns the message in proto3's JSON mapping with the field names of proto/, on one line or, with
+// `indented`, on several. Map entries are sorted by key, so that equal messages give equal text.
+// INTERNAL if JSON cannot represent it, such as a timestamp beyond the year 9999.
+absl::StatusOr<std::string> MessageJson(const google::protobuf::Message& message,
+                                        bool indented = false);
 
 }  // namespace lengthwise::client
 

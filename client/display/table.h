@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "client/display/terminal_text.h"
+#include "client/display/terminal.h"
 
 namespace lengthwise::client {
 

@@ -1,6 +1,13 @@
-// The terminal that the client writes to.
+// The terminal that the client writes to: its size, text of its width and colours, and lines that
+// are redrawn in place.
 #ifndef LENGTHWISE_CLIENT_DISPLAY_TERMINAL_H_
 #define LENGTHWISE_CLIENT_DISPLAY_TERMINAL_H_
+
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
 
 namespace lengthwise::client {
 
@@ -15,6 +22,65 @@ TerminalSize GetTerminalSize();
 
 // Returns true if standard output is a terminal.
 bool OutputIsTerminal();
+
+// Columns that UTF-8 text takes in a terminal. Escape sequences have no width.
+int DisplayWidth(absl::string_view text);
+
+// Cuts text (without escape sequences) to one line of at most `width` columns, which ends with "…"
+// if it was cut. Newlines and tabs become spaces.
+std::string Truncate(absl::string_view text, int width);
+
+// Pads with spaces to `width` columns; longer text stays as it is.
+std::string PadRight(absl::string_view text, int width);
+std::string PadLeft(absl::string_view text, int width);
+
+// Breaks text at spaces, newlines and tabs into lines of at most `width` columns; every line after
+// the first begins with `indent` spaces.
+std::string Wrap(absl::string_view text, int width, int indent);
+
+// Returns the text with its first ASCII letter in upper case.
+std::string Capitalized(std::string text);
+
+enum class Paint { kPlain, kBold, kDim, kRed, kGreen, kYellow, kBlue, kMagenta, kCyan };
+
+// The colours of series in a chart, in their order.
+Paint SeriesPaint(int index);
+
+// Colours text; leaves it unchanged if colours are off.
+class Palette {
+ public:
+  explicit Palette(bool enabled) : enabled_(enabled) {}
+  bool enabled() const { return enabled_; }
+  std::string operator()(Paint paint, absl::string_view text) const;
+
+ private:
+  bool enabled_;
+};
+
+// A bar of `width` columns, filled to `fraction` (clamped to 0 to 1) in steps of half a column:
+// "━━━━━━╸─────". Only a fraction of 1 fills the last half column.
+std::string ProgressBar(double fraction, int width, Paint paint, const Palette& palette);
+
+// Redraws the last lines of a terminal in place. Writes only the changed lines, in one write, to
+// avoid flicker. Hides the cursor from the first update to Finish. The lines must be narrower than
+// the terminal, and fewer than its height.
+class LiveRegion {
+ public:
+  explicit LiveRegion(std::ostream& out) : out_(out) {}
+  ~LiveRegion() { Finish(); }
+
+  // `size` is the terminal's current size. After a change everything is redrawn.
+  void Update(const std::vector<std::string>& lines, const TerminalSize& size);
+
+  // Leaves the lines on the screen. Later output goes below them.
+  void Finish();
+
+ private:
+  std::ostream& out_;
+  std::vector<std::string> lines_;
+  TerminalSize size_;
+  bool active_ = false;
+};
 
 }  // namespace lengthwise::client
 

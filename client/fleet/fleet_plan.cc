@@ -44,6 +44,9 @@ void FleetPlanner::NoteFailures(const FleetView& view, absl::Time now) {
     if (!listed.contains(id) && !view.registered.contains(id)) failed(id, "", now);
   }
   unproven_ = std::move(unproven);
+  // Failures this old cannot matter: those of a row are less than a pause apart, and its newest
+  // `failed_jobs` suffice. One that is still listed stays: if its end is unknown, the next call
+  // would note it as a new one.
   std::erase_if(failed_, [&](const auto& entry) {
     return !listed.contains(entry.first) &&
            now - entry.second.time >= options_.failed_jobs * options_.pause;

@@ -95,6 +95,7 @@ void Follower::Run() {
         connection_.Watch(request, options_.stream_lifetime);
     {
       MutexLock lock(mutex_);
+      // The destructor cancels only a stream that it finds in stream_, and may have run before.
       if (stopping_) stream->Cancel();
       stream_ = stream.get();
     }

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "client/display/terminal_text.h"
+#include "client/display/terminal.h"
 
 namespace lengthwise::client {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "client/display/terminal_text.h"
+#include "client/display/terminal.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -1,7 +1,8 @@
+#include "client/watching/lines.h"
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "client/watching/live_lines.h"
-#include "client/watching/plain_lines.h"
+#include "client/watching/lines.h"
 #include "gtest/gtest.h"
 
 namespace lengthwise::client {

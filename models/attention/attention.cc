@@ -9,8 +9,7 @@
 #include "ATen/ops/scaled_dot_product_attention.h"
 #include "ATen/ops/softmax.h"
 #include "c10/core/GradMode.h"
-#include "models/attention/fused.h"
-#include "models/layers/products.h"
+#include "models/layers/layers.h"
 
 namespace lengthwise::models {
 namespace {

@@ -11,7 +11,7 @@
 #include "ATen/ops/softmax.h"
 #include "c10/core/GradMode.h"
 #include "models/attention/attention.h"
-#include "models/layers/products.h"
+#include "models/layers/layers.h"
 
 namespace lengthwise::models {
 
@@ -41,6 +41,7 @@ at::Tensor AttentionCache::Attend(const ParameterSet& parameters, const at::Tens
   keys_.narrow(1, seen_, tokens).view(parts[1].sizes()).copy_(parts[1]);
   values_.narrow(1, seen_, tokens).view(parts[2].sizes()).copy_(parts[2]);
 
+  // A prompt is computed at once. Later tokens find its keys and values in the cache.
   if (seen_ == 0 && tokens > 1) {
     seen_ = tokens;
     return models::Attend(encoding_, parameters, block_, heads_, positions_.narrow(1, 0, tokens),

@@ -15,7 +15,6 @@
 #include "absl/strings/str_cat.h"
 #include "c10/core/GradMode.h"
 #include "gtest/gtest.h"
-#include "models/attention/fused.h"
 #include "models/encodings/catalogue.h"
 #include "models/encodings/causal.h"
 #include "models/encodings/encoding.h"

@@ -1,7 +1,7 @@
-#include "models/attention/fused.h"
-
+// Implements fused attention of attention.h.
 #include <functional>
 #include <optional>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -9,12 +9,14 @@
 #include "ATen/ops/empty.h"
 #include "ATen/ops/empty_like.h"
 #include "c10/core/GradMode.h"
-#include "models/attention/fused_kernels.h"
+#include "models/attention/attention.h"
 #include "models/encodings/sinusoids.h"
+#include "models/kernels/attention.h"
 #include "models/kernels/attention_cuda.h"
+#include "models/kernels/bfloat16.h"
+#include "models/layers/kernel_calls.h"
 #include "models/layers/kernel_choice.h"
-#include "models/layers/kernel_type.h"
-#include "models/layers/products.h"
+#include "models/layers/layers.h"
 #include "torch/csrc/autograd/custom_function.h"
 #include "torch/custom_class.h"
 
@@ -24,12 +26,144 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// As the kernels take them. Nothing changes for float32.
+// Attention of queries first .. first + count - 1 of `qkv` [P, B, n, 3 d] to all its keys and
+// values. All tensors are contiguous; terms are float32.
+struct FusedCall {
+  const at::Tensor& qkv;
+  int64_t heads = 1;
+  int64_t first = 0;
+  int64_t count = 0;
+  const AttentionTerms& terms;
+};
+
+// Gradients to compute. Undefined tensors of terms are skipped. `additive` is [P, H, n, n] even if
+// members share the term.
+struct FusedGradients {
+  at::Tensor qkv, additive, relative, content_bias, position_bias;
+};
+
+// Selects part 0, 1 or 2 of [P, B, n, 3 d], or part 0 of [P, B, n, d]. T is the kernels' type for
+// the tensor's.
+template <typename T>
+kernels::HeadVectors<const T> Part(const at::Tensor& features, int64_t d, int64_t heads,
+                                   int64_t part) {
+  return {.data = static_cast<const T*>(features.const_data_ptr()) + part * d,
+          .member = features.stride(0),
+          .sequence = features.stride(1),
+          .head = d / heads,
+          .token = features.stride(2)};
+}
+
+template <typename T>
+kernels::HeadVectors<T> MutablePart(at::Tensor& features, int64_t d, int64_t heads, int64_t part) {
+  return {.data = static_cast<T*>(features.mutable_data_ptr()) + part * d,
+          .member = features.stride(0),
+          .sequence = features.stride(1),
+          .head = d / heads,
+          .token = features.stride(2)};
+}
+
+const float* DataOrNull(const at::Tensor& tensor) {
+  return tensor.defined() ? tensor.const_data_ptr<float>() : nullptr;
+}
+
+float* MutableDataOrNull(at::Tensor& tensor) {
+  return tensor.defined() ? tensor.mutable_data_ptr<float>() : nullptr;
+}
+
+template <typename T>
+kernels::AttentionInputsOf<T> Inputs(const FusedCall& call) {
+  const at::Tensor& qkv = call.qkv;
+  const AttentionTerms& terms = call.terms;
+  const int64_t d = qkv.size(3) / 3;
+  kernels::AttentionInputsOf<T> inputs = {
+      .shape = {.members = qkv.size(0),
+                .sequences = qkv.size(1),
+                .heads = call.heads,
+                .queries = call.count,
+                .keys = qkv.size(2),
+                .head_size = d / call.heads},
+      .queries = Part<T>(qkv, d, call.heads, 0),
+      .keys = Part<T>(qkv, d, call.heads, 1),
+      .values = Part<T>(qkv, d, call.heads, 2),
+      .terms = {.additive = DataOrNull(terms.additive),
+                .additive_shared = terms.additive.defined() && terms.additive.size(0) == 1,
+                .relative = DataOrNull(terms.relative),
+                .toeplitz = terms.toeplitz,
+                .content_bias = DataOrNull(terms.content_bias),
+                .position_bias = DataOrNull(terms.position_bias),
+                .bias_stride = terms.content_bias.defined() ? terms.content_bias.stride(0) : 0,
+                .rotation = DataOrNull(terms.rotation),
+                .causal = terms.causal,
+                .first_query = call.first}};
+  inputs.queries.data += call.first * inputs.queries.token;
+  return inputs;
+}
+
+template <typename T>
+void Forward(const FusedCall& call, at::Tensor& output, float* log_sum_exp) {
+  const kernels::AttentionInputsOf<T> inputs = Inputs<T>(call);
+  const auto to = MutablePart<T>(output, output.size(3), call.heads, 0);
+  if constexpr (std::is_same_v<T, float>) {
+    if (call.qkv.is_cpu()) return kernels::AttentionForward(inputs, to, log_sum_exp, OnThreads);
+  }
+  OnStream(call.qkv.device(), [&](void* stream) {
+    return kernels::AttentionForwardCuda(inputs, to, log_sum_exp, stream);
+  });
+}
+
+template <typename T>
+void Backward(const FusedCall& call, const at::Tensor& output, const at::Tensor& output_gradient,
+              const float* log_sum_exp, FusedGradients& gradients) {
+  const kernels::AttentionInputsOf<T> inputs = Inputs<T>(call);
+  const int64_t d = output.size(3), heads = call.heads;
+  const auto from = Part<T>(output, d, heads, 0);
+  const auto from_gradient = Part<T>(output_gradient, d, heads, 0);
+  const kernels::AttentionGradientsOf<T> to = {
+      .queries = MutablePart<T>(gradients.qkv, d, heads, 0),
+      .keys = MutablePart<T>(gradients.qkv, d, heads, 1),
+      .values = MutablePart<T>(gradients.qkv, d, heads, 2),
+      .additive = MutableDataOrNull(gradients.additive),
+      .relative = MutableDataOrNull(gradients.relative),
+      .content_bias = MutableDataOrNull(gradients.content_bias),
+      .position_bias = MutableDataOrNull(gradients.position_bias)};
+  if constexpr (std::is_same_v<T, float>) {
+    if (call.qkv.is_cpu()) {
+      return kernels::AttentionBackward(inputs, from, from_gradient, log_sum_exp, to, OnThreads);
+    }
+  }
+  at::Tensor workspace = at::empty({kernels::AttentionWorkspaceCuda(inputs.shape, inputs.terms)},
+                                   call.qkv.options().dtype(at::kFloat));
+  OnStream(call.qkv.device(), [&](void* stream) {
+    return kernels::AttentionBackwardCuda(inputs, from, from_gradient, log_sum_exp, to,
+                                          workspace.mutable_data_ptr<float>(), stream);
+  });
+}
+
+// Writes `output` [P, B, count, d] and, unless undefined, `log_sum_exp` [P, B, H, count], float32.
+void RunForward(const FusedCall& call, at::Tensor& output, at::Tensor& log_sum_exp) {
+  float* sums = MutableDataOrNull(log_sum_exp);
+  if (call.qkv.scalar_type() == at::kBFloat16) {
+    return Forward<kernels::BFloat16>(call, output, sums);
+  }
+  Forward<float>(call, output, sums);
+}
+
+void RunBackward(const FusedCall& call, const at::Tensor& output, const at::Tensor& output_gradient,
+                 const at::Tensor& log_sum_exp, FusedGradients& gradients) {
+  const float* sums = log_sum_exp.const_data_ptr<float>();
+  if (call.qkv.scalar_type() == at::kBFloat16) {
+    return Backward<kernels::BFloat16>(call, output, output_gradient, sums, gradients);
+  }
+  Backward<float>(call, output, output_gradient, sums, gradients);
+}
+
+// Converts a term to the kernels' type and layout. Contiguous float32 terms stay as they are.
 at::Tensor ForKernels(const at::Tensor& term) {
   return term.defined() ? term.to(at::kFloat).contiguous() : term;
 }
 
-// The same for u and w, which stay where they are if their heads are contiguous.
+// ForKernels of u and w, which are not copied if each member's numbers are contiguous.
 std::pair<at::Tensor, at::Tensor> BiasesForKernels(const AttentionTerms& terms) {
   if (!terms.content_bias.defined() || !terms.position_bias.defined()) {
     return {ForKernels(terms.content_bias), ForKernels(terms.position_bias)};
@@ -71,7 +205,7 @@ struct Remake : torch::CustomClassHolder {
   const std::function<at::Tensor()> make;
 };
 
-// Everything is as the kernels take it.
+// Tensors have the kernels' types and layouts.
 class Fused : public torch::autograd::Function<Fused> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& qkv,
@@ -99,6 +233,7 @@ class Fused : public torch::autograd::Function<Fused> {
       context->saved_data["remake"] =
           c10::IValue::make_capsule(c10::make_intrusive<Remake>(remake_relative));
     }
+    // Saved, because a recomputed R does not say whether its gradient is wanted.
     context->saved_data["relative_wanted"] =
         terms.relative.defined() && terms.relative.requires_grad();
     context->saved_data["heads"] = heads;
@@ -164,7 +299,7 @@ at::Tensor QkvForKernels(const at::Tensor& qkv) {
   return (qkv.is_cpu() ? Widened(qkv) : qkv).contiguous();
 }
 
-// `qkv` with its queries and keys turned by `rotation` [P, n, dh].
+// Returns `qkv` with queries and keys rotated by `rotation` [P, n, dh].
 at::Tensor Turned(const at::Tensor& qkv, int64_t heads, const at::Tensor& rotation) {
   const int64_t d = qkv.size(3) / 3;
   std::vector<at::Tensor> parts = qkv.split(d, 3);
@@ -189,7 +324,7 @@ bool CanFuse(const at::Tensor& tensor, int64_t head_size) {
 
 at::Tensor FusedAttention(const at::Tensor& qkv, int64_t heads, const AttentionTerms& given_terms) {
   if (given_terms.rotation.defined() && given_terms.rotation.requires_grad()) {
-    // The kernels give angles no gradient.
+    // The kernels compute no gradient for angles, so LibTorch's operators rotate first.
     AttentionTerms others = given_terms;
     others.rotation = at::Tensor();
     return FusedAttention(Turned(QkvForKernels(qkv), heads, given_terms.rotation), heads, others);

@@ -13,7 +13,7 @@
 #include "ATen/ops/tensor.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "models/attention/fused.h"
+#include "models/attention/attention.h"
 #include "models/kernels/attention_cuda.h"
 #include "models/kernels/attention_problem.h"
 #include "models/kernels/bfloat16.h"

@@ -8,7 +8,6 @@
 #include "ATen/ops/log_sigmoid.h"
 #include "ATen/ops/where.h"
 #include "models/layers/layers.h"
-#include "models/layers/products.h"
 
 namespace lengthwise::models {
 namespace {

@@ -3,6 +3,7 @@
 #ifndef LENGTHWISE_MODELS_ENCODINGS_ADDITIVE_H_
 #define LENGTHWISE_MODELS_ENCODINGS_ADDITIVE_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -16,10 +17,16 @@ namespace lengthwise::models {
 class AdditiveEncoding : public Encoding {
  public:
   at::Tensor LogitTerm(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
-                       const at::Tensor& queries, const at::Tensor& keys) const final;
+                       const at::Tensor& queries, const at::Tensor& keys) const final {
+    return Bias(parameters, positions, 0, positions.size(1)).unsqueeze(1);
+  }
   AttentionTerms Terms(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
-                       int64_t first, int64_t count) const final;
-  int64_t RowsAtOnce(int64_t members, int64_t tokens) const final;
+                       int64_t first, int64_t count) const final {
+    return {.additive = Bias(parameters, positions, first, count)};
+  }
+  int64_t RowsAtOnce(int64_t members, int64_t tokens) const final {
+    return std::clamp<int64_t>(kMaxElements / (members * tokens * NumbersPerPair()), 1, tokens);
+  }
   bool SameInEveryBlock() const final { return true; }
 
  protected:
@@ -31,11 +38,17 @@ class AdditiveEncoding : public Encoding {
   // Numbers alive at once per pair of tokens while Bias runs, all heads included. Bounds
   // RowsAtOnce.
   virtual int64_t NumbersPerPair() const = 0;
+
+ private:
+  // Memory bound of RowsAtOnce, in numbers.
+  static constexpr int64_t kMaxElements = int64_t{1} << 25;
 };
 
 // |p_i - p_j| for the queries i = first .. first + count - 1 and all keys j of positions [P, n]:
 // int64 [P, count, n].
-at::Tensor Distances(const at::Tensor& positions, int64_t first, int64_t count);
+inline at::Tensor Distances(const at::Tensor& positions, int64_t first, int64_t count) {
+  return positions.unsqueeze(1).sub(positions.narrow(1, first, count).unsqueeze(2)).abs();
+}
 
 // ALiBi's slopes for `heads` heads. For a power of two: 2^(-8k/heads), k = 1 .. heads. Otherwise
 // those of the next lower power of two, then every other one of the next higher power, as in the

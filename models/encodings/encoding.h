@@ -53,7 +53,7 @@ class Encoding {
   }
 
   // Rotates queries and keys [P, B, H, n, dh] of block `block` in place. Their type is the
-  // parameters', or bfloat16 (layers/products.h), and is kept.
+  // parameters', or bfloat16 (layers/layers.h), and is kept.
   virtual void Rotate(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
                       at::Tensor& queries, at::Tensor& keys) const {}
 

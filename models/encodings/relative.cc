@@ -20,12 +20,11 @@
 #include "ATen/ops/matmul.h"
 #include "ATen/ops/mm.h"
 #include "absl/strings/str_cat.h"
-#include "models/encodings/difference_logits.h"
 #include "models/encodings/factory.h"
 #include "models/encodings/kept_tensors.h"
-#include "models/encodings/shifted_rows.h"
+#include "models/encodings/relative_logits.h"
 #include "models/encodings/sinusoids.h"
-#include "models/layers/products.h"
+#include "models/layers/layers.h"
 
 namespace lengthwise::models {
 namespace {

@@ -15,8 +15,8 @@
 #include "absl/strings/str_cat.h"
 #include "models/encodings/causal.h"
 #include "models/encodings/factory.h"
-#include "models/encodings/shifted_rows.h"
-#include "models/layers/products.h"
+#include "models/encodings/relative_logits.h"
+#include "models/layers/layers.h"
 
 namespace lengthwise::models {
 namespace {

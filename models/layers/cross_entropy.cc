@@ -9,10 +9,8 @@
 #include "c10/util/Exception.h"
 #include "models/kernels/cross_entropy.h"
 #include "models/kernels/rows_cuda.h"
+#include "models/layers/kernel_calls.h"
 #include "models/layers/kernel_choice.h"
-#include "models/layers/kernel_type.h"
-#include "models/layers/on_stream.h"
-#include "models/layers/on_threads.h"
 #include "torch/csrc/autograd/custom_function.h"
 
 namespace lengthwise::models {
@@ -36,8 +34,8 @@ bool CanFuse(const at::Tensor& logits) {
                              UsesCudaKernel(FusedOperation::kCrossEntropy, logits.get_device()));
 }
 
-// Returns the members' sums [P, 3] of kernels::CrossEntropyResult. Only the first, of losses, is
-// differentiable. All tensors are contiguous.
+// Returns the members' sums [P, 3] of kernels::CrossEntropyResult. Only the sum of losses, the
+// first, is differentiable. All tensors are contiguous.
 class FusedSums : public torch::autograd::Function<FusedSums> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& logits,

@@ -1,5 +1,6 @@
-// Dropout with addressed random numbers (random/stream.h): a mask is a function of its place, so
-// that a resumed, moved or packed trial drops the same features as an uninterrupted one.
+// Dropout and noise on embeddings, with addressed random numbers (random/stream.h): each number is
+// a function of its place, so that a resumed, moved or packed trial drops and adds the same as an
+// uninterrupted one.
 #ifndef LENGTHWISE_MODELS_LAYERS_DROPOUT_H_
 #define LENGTHWISE_MODELS_LAYERS_DROPOUT_H_
 
@@ -21,8 +22,7 @@ struct DropoutNumbers {
   // Index of the batch's first sequence among the step's sequences, so that processing in chunks
   // drops the same features as processing all at once.
   int64_t first_sequence = 0;
-  // Standard deviation of the noise that AddEmbeddingNoise (embedding_noise.h) adds at evaluation.
-  // 0 for none.
+  // Standard deviation of the noise that AddEmbeddingNoise adds at evaluation. 0 for none.
   double embedding_noise = 0;
 
   bool training() const { return purpose == random::Purpose::kDropout; }
@@ -32,6 +32,13 @@ struct DropoutNumbers {
 // by 1 - rate. `site` identifies the layer, below 1024. A step has at most 2^22 sequences.
 at::Tensor Dropout(const at::Tensor& features, double rate, uint32_t site,
                    const DropoutNumbers& numbers);
+
+// Measures how robust a trained model is (relational reasoning on Latin squares, Figure 5): returns
+// `embeddings` [P, B, n, d], before any positional encoding, plus noise from N(0, s^2) with
+// s = numbers->embedding_noise. The noise is s times a standard normal function of seed, step and
+// sequence, so levels of noise differ only by a factor. Returns `embeddings` unchanged if `numbers`
+// is null or s is 0.
+at::Tensor AddEmbeddingNoise(const at::Tensor& embeddings, const DropoutNumbers* numbers);
 
 }  // namespace lengthwise::models
 

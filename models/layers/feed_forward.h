@@ -1,4 +1,4 @@
-// Feed-forward layer of a block.
+// Feed-forward layers of a block, plain and gated.
 #ifndef LENGTHWISE_MODELS_LAYERS_FEED_FORWARD_H_
 #define LENGTHWISE_MODELS_LAYERS_FEED_FORWARD_H_
 
@@ -19,6 +19,20 @@ struct FeedForwardParameters {
 // in the cache and the hidden layer's gradient is never stored whole. On a GPU, in float32 and
 // bfloat16, bias and ReLU take one pass over the hidden layer forward and one backward.
 at::Tensor FeedForward(const at::Tensor& features, const FeedForwardParameters& parameters);
+
+// `inputs` [P, d, 2 d_ff] concatenates the columns of gate and value; `output` is [P, d_ff, d].
+struct GatedFeedForwardParameters {
+  at::Tensor inputs;
+  at::Tensor output;
+};
+
+// Gaussian error linear unit, exact or approximated with tanh (Hendrycks and Gimpel 2016).
+enum class Gelu { kExact, kTanh };
+
+// Gated feed-forward layer (GeGLU: Shazeer 2020, equation 6), without biases. Returns
+// (gelu(x gate) * (x value)) output for `features` x [P, B, n, d].
+at::Tensor GatedFeedForward(const at::Tensor& features,
+                            const GatedFeedForwardParameters& parameters, Gelu gelu);
 
 }  // namespace lengthwise::models
 

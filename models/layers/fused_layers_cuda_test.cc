@@ -8,7 +8,7 @@
 #include "models/kernels/rows_cuda.h"
 #include "models/layers/cuda_for_tests.h"
 #include "models/layers/layer_cases.h"
-#include "models/layers/products.h"
+#include "models/layers/layers.h"
 
 namespace lengthwise::models {
 namespace {

@@ -19,7 +19,7 @@ using Results = std::vector<std::vector<double>>;
 constexpr int kRounds = 5;
 constexpr int kPassesPerRound = 2;
 
-// Exceptions of LibTorch have a stack trace behind their first line.
+// LibTorch's exceptions append a stack trace to the first line.
 std::string FirstLine(const std::exception& error) {
   const std::string text = error.what();
   return text.substr(0, text.find('\n'));
@@ -66,8 +66,8 @@ std::string Disagreement(const Results& fused, const Results& plain, double tole
   return "";
 }
 
-// Fastest round, seconds a pass. The candidates take turns, so that what else the device does slows
-// both.
+// Fastest round, in seconds per pass. The candidates take turns, so that other work on the device
+// slows both.
 struct Times {
   double fused = std::numeric_limits<double>::infinity();
   double plain = std::numeric_limits<double>::infinity();

@@ -12,12 +12,10 @@
 #include "ATen/ops/log_softmax.h"
 #include "ATen/ops/relu.h"
 #include "gtest/gtest.h"
-#include "models/layers/add_layer_norm.h"
 #include "models/layers/cross_entropy.h"
 #include "models/layers/feed_forward.h"
-#include "models/layers/gated_feed_forward.h"
 #include "models/layers/layers.h"
-#include "models/layers/rms_norm.h"
+#include "models/layers/norms.h"
 
 namespace lengthwise::models {
 

@@ -1,22 +1,115 @@
 #include "models/layers/layers.h"
 
+#include <cstdint>
+#include <optional>
+
 #include "ATen/ops/addmm.h"
 #include "ATen/ops/arange.h"
 #include "ATen/ops/baddbmm.h"
 #include "ATen/ops/bmm.h"
 #include "ATen/ops/embedding.h"
-#include "ATen/ops/layer_norm.h"
+#include "ATen/ops/empty.h"
+#include "ATen/ops/empty_like.h"
+#include "ATen/ops/matmul.h"
 #include "ATen/ops/mm.h"
-#include "models/layers/fused_linear.h"
-#include "models/layers/products.h"
+#include "models/kernels/linear.h"
+#include "models/layers/kernel_calls.h"
+#include "torch/csrc/autograd/custom_function.h"
 
 namespace lengthwise::models {
 namespace {
 
-// [P, d] -> [P, 1, 1, d]
-at::Tensor PerFeature(const at::Tensor& parameter) { return parameter.unsqueeze(1).unsqueeze(1); }
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+thread_local bool in_bfloat16 = false;
+
+constexpr int64_t kLeastRows = 32;
+constexpr int64_t kMostColumns = 1024;
+
+kernels::LinearShape Shape(const at::Tensor& features, const at::Tensor& weight) {
+  return {.members = features.size(0),
+          .rows = features.size(1) * features.size(2),
+          .inputs = weight.size(1),
+          .outputs = weight.size(2)};
+}
+
+// All tensors are contiguous.
+class Fused : public torch::autograd::Function<Fused> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& features,
+                            const at::Tensor& weight, const std::optional<at::Tensor>& bias) {
+    at::Tensor y = at::empty({features.size(0), features.size(1), features.size(2), weight.size(2)},
+                             features.options());
+    kernels::Linear(Shape(features, weight), features.const_data_ptr<float>(),
+                    weight.const_data_ptr<float>(),
+                    bias.has_value() ? bias->const_data_ptr<float>() : nullptr,
+                    y.mutable_data_ptr<float>(), OnThreads);
+    context->save_for_backward({features, weight});
+    context->saved_data["bias"] = bias.has_value();
+    return y;
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const at::Tensor &features = saved[0], &weight = saved[1];
+    const kernels::LinearShape shape = Shape(features, weight);
+    const at::Tensor gradient = gradients[0].contiguous();
+    at::Tensor features_gradient, bias_gradient;
+    if (context->needs_input_grad(0)) {
+      features_gradient = at::empty_like(features);
+      kernels::LinearInputGradient(shape, gradient.const_data_ptr<float>(),
+                                   weight.const_data_ptr<float>(),
+                                   features_gradient.mutable_data_ptr<float>(), OnThreads);
+    }
+    at::Tensor weight_gradient = at::empty_like(weight);
+    if (context->saved_data["bias"].toBool()) {
+      bias_gradient = at::empty({shape.members, shape.outputs}, weight.options());
+    }
+    kernels::LinearWeightGradient(
+        shape, features.const_data_ptr<float>(), gradient.const_data_ptr<float>(),
+        weight_gradient.mutable_data_ptr<float>(),
+        bias_gradient.defined() ? bias_gradient.mutable_data_ptr<float>() : nullptr, OnThreads);
+    return {features_gradient, weight_gradient, bias_gradient};
+  }
+};
+
+// Returns true if our kernels support the tensors and are faster: float32 on the CPU, enough rows
+// to amortize packing the weights, and weights that fit in a core's caches.
+bool CanFuseLinear(const at::Tensor& features, const at::Tensor& weight) {
+  return features.device().is_cpu() && features.scalar_type() == at::kFloat &&
+         !Bfloat16Products::Active() && features.size(1) * features.size(2) >= kLeastRows &&
+         weight.size(1) <= kMostColumns && weight.size(2) <= kMostColumns;
+}
+
+// `bias` may be undefined.
+at::Tensor FusedLinear(const at::Tensor& features, const at::Tensor& weight,
+                       const at::Tensor& bias) {
+  return Fused::apply(features.contiguous(), weight.contiguous(),
+                      bias.defined() ? std::optional<at::Tensor>(bias.contiguous()) : std::nullopt);
+}
 
 }  // namespace
+
+Bfloat16Products::Bfloat16Products(bool wanted) : before_(in_bfloat16) {
+  in_bfloat16 = before_ || wanted;
+}
+
+Bfloat16Products::~Bfloat16Products() { in_bfloat16 = before_; }
+
+bool Bfloat16Products::Active() { return in_bfloat16; }
+
+at::Tensor Operand(const at::Tensor& tensor) {
+  return in_bfloat16 && tensor.scalar_type() == at::kFloat ? tensor.to(at::kBFloat16) : tensor;
+}
+
+at::Tensor Widened(const at::Tensor& tensor) {
+  return tensor.scalar_type() == at::kBFloat16 ? tensor.to(at::kFloat) : tensor;
+}
+
+at::Tensor Product(const at::Tensor& a, const at::Tensor& b) {
+  return at::matmul(Operand(a), Operand(b)).to(a.scalar_type());
+}
 
 at::Tensor Linear(const at::Tensor& features, const at::Tensor& weight) {
   if (CanFuseLinear(features, weight)) return FusedLinear(features, weight, at::Tensor());
@@ -34,17 +127,6 @@ at::Tensor Linear(const at::Tensor& features, const at::Tensor& weight, const at
   const at::Tensor sum = members == 1 ? at::addmm(b.squeeze(0), x.flatten(0, 2), w.squeeze(0))
                                       : at::baddbmm(b.unsqueeze(1), x.flatten(1, 2), w);
   return sum.view({members, rows, columns, w.size(2)}).to(features.scalar_type());
-}
-
-at::Tensor LayerNorm(const at::Tensor& features, const at::Tensor& scale,
-                     const at::Tensor& offset) {
-  const int64_t d = features.size(3);
-  if (features.size(0) == 1) {
-    return at::layer_norm(features, {d}, scale.squeeze(0), offset.squeeze(0), kLayerNormEpsilon);
-  }
-  return at::layer_norm(features, {d}, {}, {}, kLayerNormEpsilon)
-      .mul(PerFeature(scale))
-      .add(PerFeature(offset));
 }
 
 at::Tensor Embed(const at::Tensor& tokens, const at::Tensor& table) {

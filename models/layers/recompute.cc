@@ -4,7 +4,7 @@
 
 #include "c10/core/GradMode.h"
 #include "models/layers/kernel_choice.h"
-#include "models/layers/products.h"
+#include "models/layers/layers.h"
 #include "torch/csrc/autograd/autograd.h"
 #include "torch/csrc/autograd/custom_function.h"
 

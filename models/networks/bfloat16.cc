@@ -1,9 +1,10 @@
-#include "models/networks/bfloat16.h"
-
+// Decorators of networks and language models for training.precision: bfloat16.
 #include <utility>
 
 #include "ATen/Context.h"
-#include "models/layers/products.h"
+#include "models/layers/layers.h"
+#include "models/networks/language_model.h"
+#include "models/networks/network.h"
 
 namespace lengthwise::models {
 namespace {

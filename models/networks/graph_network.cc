@@ -10,6 +10,8 @@
 //   outputs = h W + b
 //
 // Weights start as Xavier, biases as zero; embedding and output as in torch.nn.Linear.
+#include <algorithm>
+#include <cmath>
 #include <limits>
 #include <optional>
 #include <string>
@@ -22,12 +24,10 @@
 #include "ATen/ops/ones.h"
 #include "absl/strings/str_cat.h"
 #include "models/encodings/encoding.h"
-#include "models/layers/embedding_noise.h"
+#include "models/layers/dropout.h"
 #include "models/layers/layers.h"
-#include "models/layers/products.h"
 #include "models/networks/factory.h"
-#include "models/networks/linear_layer.h"
-#include "models/networks/number_embedding.h"
+#include "models/networks/parameterized_layers.h"
 #include "platform/status_macros.h"
 
 namespace lengthwise::models {
@@ -73,34 +73,27 @@ class GraphNetwork : public Network {
     at::Tensor h = AddEmbeddingNoise(
         embedding_(parameters, input, encoding_->Vectors(parameters, positions.select(1, 0))),
         dropout);
-    const at::Tensor neighbours = Neighbours(h);
+    const int64_t n = h.size(2);
     if (capture != nullptr) capture->depths.push_back(h);
     for (const GraphBlock& block : blocks_) {
-      // [P, B, H, n, dh]
-      const at::Tensor messages = Linear(h, parameters[block.weight])
-                                      .unflatten(3, {heads_, h.size(3) / heads_})
-                                      .transpose(2, 3);
-      const at::Tensor weights = block.source.has_value()
-                                     ? Attention(parameters, block, messages, neighbours)
-                                     : Convolution(neighbours);
-      if (capture != nullptr && capture->keep_attention) {
-        const std::vector<int64_t> whole = {h.size(0), h.size(1), heads_, h.size(2), h.size(2)};
-        capture->attention_probabilities.push_back(weights.expand(whole));
-      }
-      h = Product(weights, messages)
-              .transpose(2, 3)
-              .flatten(3)
-              .add(parameters[block.bias].unsqueeze(1).unsqueeze(1))
-              .relu();
-      if (capture != nullptr) capture->depths.push_back(h);
+      const at::Tensor received = block.source.has_value()
+                                      ? Attend(parameters, block, h, capture)
+                                      : Convolve(parameters, block, h, n, capture);
+      h = received.add(parameters[block.bias].unsqueeze(1).unsqueeze(1)).relu();
+      if (capture != nullptr) capture->depths.push_back(AllTokens(h, n));
     }
-    return output_(parameters, h.narrow(2, h.size(2) - output_length, output_length));
+    const int64_t rows = std::min(h.size(2), output_length);
+    return AllTokens(output_(parameters, h.narrow(2, h.size(2) - rows, rows)), output_length);
   }
 
  private:
+  // [P, B, 1 or n, d] with one row for each token.
+  static at::Tensor AllTokens(const at::Tensor& h, int64_t n) {
+    return h.size(2) == n ? h : h.expand({h.size(0), h.size(1), n, h.size(3)});
+  }
+
   // A + I as an [n, n] tensor of 0 and 1.
-  at::Tensor Neighbours(const at::Tensor& h) const {
-    const int64_t n = h.size(2);
+  at::Tensor Neighbours(const at::Tensor& h, int64_t n) const {
     if (!is_star_) return at::ones({n, n}, h.options());
     at::Tensor neighbours = at::eye(n, h.options());
     neighbours.select(0, n - 1).fill_(1);
@@ -108,20 +101,49 @@ class GraphNetwork : public Network {
     return neighbours;
   }
 
-  // D^-1/2 (A + I) D^-1/2
-  static at::Tensor Convolution(const at::Tensor& neighbours) {
-    const at::Tensor scale = neighbours.sum(1).rsqrt();
-    return neighbours.mul(scale.unsqueeze(0)).mul(scale.unsqueeze(1));
+  // D^-1/2 (A + I) D^-1/2 h W for `n` tokens. In a complete graph this is the mean over the tokens,
+  // the same for each of them. So [P, B, 1, d] is returned there, from h of [P, B, 1 or n, d], and
+  // all further blocks compute one row instead of n.
+  at::Tensor Convolve(const ParameterSet& parameters, const GraphBlock& block, const at::Tensor& h,
+                      int64_t n, Capture* capture) const {
+    if (capture != nullptr && capture->keep_attention) {
+      const at::Tensor neighbours = Neighbours(h, n);
+      const at::Tensor scale = neighbours.sum(1).rsqrt();
+      KeepWeights(neighbours.mul(scale.unsqueeze(0)).mul(scale.unsqueeze(1)), h, capture);
+    }
+    if (!is_star_) return Linear(h.size(2) == 1 ? h : h.mean(2, true), parameters[block.weight]);
+    const at::Tensor messages = Linear(h, parameters[block.weight]);
+    if (n == 1) return messages;
+    // Degrees, with the connection to itself: 2 of a token, n of the last one.
+    const double scale = 1 / std::sqrt(2.0 * static_cast<double>(n));
+    const at::Tensor tokens = messages.narrow(2, 0, n - 1);
+    const at::Tensor last = messages.narrow(2, n - 1, 1);
+    return at::cat({tokens.mul(0.5).add(last, scale),
+                    tokens.sum(2, true).mul(scale).add(last, 1 / static_cast<double>(n))},
+                   2);
   }
 
-  // [P, B, H, n, n]
-  static at::Tensor Attention(const ParameterSet& parameters, const GraphBlock& block,
-                              const at::Tensor& messages, const at::Tensor& neighbours) {
+  // concat_k(sum_j a_kij h_j W_k) of graph attention.
+  at::Tensor Attend(const ParameterSet& parameters, const GraphBlock& block, const at::Tensor& h,
+                    Capture* capture) const {
+    // [P, B, H, n, dh]
+    const at::Tensor messages = Linear(h, parameters[block.weight])
+                                    .unflatten(3, {heads_, h.size(3) / heads_})
+                                    .transpose(2, 3);
     const at::Tensor asking = Product(messages, parameters[*block.source].unsqueeze(1));
     const at::Tensor asked = Product(messages, parameters[*block.target].unsqueeze(1));
-    return at::leaky_relu(asking.add(asked.transpose(3, 4)), kLeakySlope)
-        .masked_fill(neighbours.eq(0), -std::numeric_limits<double>::infinity())
-        .softmax(-1);
+    const at::Tensor weights =
+        at::leaky_relu(asking.add(asked.transpose(3, 4)), kLeakySlope)
+            .masked_fill(Neighbours(h, h.size(2)).eq(0), -std::numeric_limits<double>::infinity())
+            .softmax(-1);
+    if (capture != nullptr && capture->keep_attention) KeepWeights(weights, h, capture);
+    return Product(weights, messages).transpose(2, 3).flatten(3);
+  }
+
+  // Keeps weights [n, n] or [P, B, H, n, n] as attention.
+  void KeepWeights(const at::Tensor& weights, const at::Tensor& h, Capture* capture) const {
+    capture->attention_probabilities.push_back(
+        weights.expand({h.size(0), h.size(1), heads_, weights.size(-2), weights.size(-1)}));
   }
 
   bool is_star_;

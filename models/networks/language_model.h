@@ -89,6 +89,9 @@ absl::StatusOr<std::unique_ptr<LanguageModel>> CreateLanguageModel(
     absl::string_view encoding_name, const catalogue::Parameters& encoding_parameters,
     const LanguageModelShape& shape, ParameterLayout& layout);
 
+// WithBfloat16Products for networks that continue text.
+std::unique_ptr<LanguageModel> WithBfloat16Products(std::unique_ptr<LanguageModel> inner);
+
 }  // namespace lengthwise::models
 
 #endif  // LENGTHWISE_MODELS_NETWORKS_LANGUAGE_MODEL_H_

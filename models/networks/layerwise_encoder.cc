@@ -23,14 +23,12 @@
 #include "ATen/ops/zeros_like.h"
 #include "absl/strings/str_cat.h"
 #include "models/attention/attention.h"
-#include "models/attention/fused.h"
 #include "models/encodings/encoding.h"
 #include "models/layers/dropout.h"
-#include "models/layers/embedding_noise.h"
 #include "models/layers/layers.h"
 #include "models/networks/factory.h"
-#include "models/networks/linear_layer.h"
 #include "models/networks/normed_residual.h"
+#include "models/networks/parameterized_layers.h"
 #include "platform/status_macros.h"
 
 namespace lengthwise::models {

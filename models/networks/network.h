@@ -84,6 +84,11 @@ absl::StatusOr<std::unique_ptr<Network>> CreateNetwork(
     absl::string_view encoding_name, const catalogue::Parameters& encoding_parameters,
     const NetworkShape& shape, ParameterLayout& layout);
 
+// Decorates a network for training.precision: bfloat16. It computes the network's products in
+// bfloat16 (models/layers/layers.h), in training and evaluation. Parameters, their gradients and
+// results stay float32.
+std::unique_ptr<Network> WithBfloat16Products(std::unique_ptr<Network> inner);
+
 }  // namespace lengthwise::models
 
 #endif  // LENGTHWISE_MODELS_NETWORKS_NETWORK_H_

@@ -20,7 +20,6 @@
 #include "models/encodings/catalogue.h"
 #include "models/encodings/positions.h"
 #include "models/encodings/test_formula.h"
-#include "models/networks/bfloat16.h"
 #include "models/networks/catalogue.h"
 #include "models/optimizers/catalogue.h"
 #include "models/optimizers/optimizer.h"

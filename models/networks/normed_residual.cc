@@ -1,7 +1,6 @@
 #include "models/networks/normed_residual.h"
 
-#include "models/layers/add_layer_norm.h"
-#include "models/layers/rms_norm.h"
+#include "models/layers/norms.h"
 
 namespace lengthwise::models {
 namespace {

@@ -21,11 +21,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "models/encodings/encoding.h"
-#include "models/layers/embedding_noise.h"
+#include "models/layers/dropout.h"
 #include "models/networks/catalogue.h"
 #include "models/networks/factory.h"
-#include "models/networks/linear_layer.h"
-#include "models/networks/number_embedding.h"
+#include "models/networks/parameterized_layers.h"
 #include "models/networks/positional_block.h"
 #include "platform/status_macros.h"
 

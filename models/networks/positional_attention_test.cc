@@ -1,18 +1,22 @@
 // Checks which inputs the outputs of regression networks depend on.
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "ATen/ops/allclose.h"
 #include "ATen/ops/arange.h"
+#include "ATen/ops/diag.h"
 #include "ATen/ops/equal.h"
+#include "ATen/ops/full.h"
 #include "ATen/ops/stack.h"
 #include "ATen/ops/tensor.h"
+#include "ATen/ops/zeros.h"
 #include "catalogue/resolved.h"
 #include "gtest/gtest.h"
 #include "models/encodings/catalogue.h"
-#include "models/networks/bfloat16.h"
 #include "models/networks/catalogue.h"
 #include "models/networks/network.h"
 
@@ -60,6 +64,16 @@ class Model {
             .copy_(other.arena_->parameters()[0].narrow(0, theirs.offset, theirs.size));
       }
     }
+  }
+
+  // The first member's parameter of this name, [rows, columns].
+  at::Tensor Parameter(const std::string& name, int64_t rows, int64_t columns) const {
+    for (const auto& slot : layout_.slots()) {
+      if (slot.name != name) continue;
+      return arena_->parameters()[0].narrow(0, slot.offset, slot.size).view({rows, columns});
+    }
+    ADD_FAILURE() << "no parameter " << name;
+    return at::zeros({rows, columns}, at::kDouble);
   }
 
   // `numbers` [P, B, n]
@@ -211,6 +225,37 @@ TEST(GraphNetworkTest, StarNodesHearOnlyTheScratchpad) {
         first.depths.at(1).sub(second.depths.at(1)).abs().sum(3).flatten().gt(0);
     EXPECT_TRUE(at::equal(changed, at::tensor(std::vector<int64_t>{0, 1, 0, 0, 1}).to(at::kBool)))
         << architecture.name;
+  }
+}
+
+// relu(D^-1/2 (A + I) D^-1/2 h W + b) with the whole matrix. Degrees count a node itself: 5 for all
+// nodes of the complete graph; 5 for the star's scratchpad, and 2 for its other nodes.
+TEST(GraphNetworkTest, ConvolutionMatchesItsMatrix) {
+  const double half = 0.5, spoke = 1 / std::sqrt(10.0), fifth = 0.2;
+  at::Tensor star = at::diag(Numbers({half, half, half, half, fifth}).flatten());
+  star.select(1, 4).narrow(0, 0, 4).fill_(spoke);
+  star.select(0, 4).narrow(0, 0, 4).fill_(spoke);
+  const at::Tensor complete = at::full({5, 5}, fifth, at::kDouble);
+  for (const Architecture& architecture : Architectures()) {
+    if (architecture.name != "gcn_star" && architecture.name != "gcn_complete") continue;
+    const at::Tensor matrix = architecture.name == "gcn_star" ? star : complete;
+    Model model(architecture);
+    model.arena().parameters().add_(0.1);  // Biases start as zero.
+    Capture capture{.keep_attention = true};
+    (void)model(Example(), 0, &capture);
+    ASSERT_EQ(capture.depths.size(), 3u);
+    for (size_t block = 0; block < 2; ++block) {
+      const std::string prefix = "blocks." + std::to_string(block) + ".";
+      const at::Tensor h = capture.depths[block][0][0];
+      const at::Tensor expected = matrix.matmul(h)
+                                      .matmul(model.Parameter(prefix + "weight", 8, 8))
+                                      .add(model.Parameter(prefix + "bias", 1, 8))
+                                      .relu();
+      EXPECT_TRUE(at::allclose(capture.depths[block + 1][0][0], expected, 1e-12, 1e-12))
+          << architecture.name << " " << block;
+      const at::Tensor kept = capture.attention_probabilities[block][0][0];
+      EXPECT_TRUE(at::allclose(kept, matrix.expand_as(kept), 1e-12, 1e-12)) << architecture.name;
+    }
   }
 }
 

@@ -5,7 +5,7 @@
 #include "ATen/ops/arange.h"
 #include "ATen/ops/cat.h"
 #include "models/encodings/factory.h"
-#include "models/layers/products.h"
+#include "models/layers/layers.h"
 
 namespace lengthwise::models {
 namespace {

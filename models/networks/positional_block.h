@@ -10,8 +10,8 @@
 #include "ATen/core/Tensor.h"
 #include "catalogue/entry.h"
 #include "models/encodings/encoding.h"
-#include "models/networks/linear_layer.h"
 #include "models/networks/network.h"
+#include "models/networks/parameterized_layers.h"
 #include "models/parameters/arena.h"
 #include "models/parameters/layout.h"
 

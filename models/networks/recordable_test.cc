@@ -15,7 +15,6 @@
 #include "models/encodings/test_formula.h"
 #include "models/layers/cross_entropy.h"
 #include "models/layers/far_device.h"
-#include "models/networks/bfloat16.h"
 #include "models/networks/catalogue.h"
 #include "models/networks/network.h"
 #include "models/optimizers/catalogue.h"

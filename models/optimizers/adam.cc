@@ -11,10 +11,9 @@
 
 #include "absl/strings/match.h"
 #include "models/kernels/adam_cuda.h"
+#include "models/layers/kernel_calls.h"
 #include "models/layers/kernel_choice.h"
-#include "models/layers/on_stream.h"
-#include "models/layers/on_threads.h"
-#include "models/optimizers/factory.h"
+#include "models/optimizers/optimizer.h"
 
 namespace lengthwise::models {
 namespace {

@@ -3,8 +3,6 @@
 #include <string>
 #include <vector>
 
-#include "models/optimizers/all_optimizers.h"
-
 namespace lengthwise::models {
 namespace {
 

@@ -11,8 +11,6 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "catalogue/suggestion.h"
-#include "models/optimizers/catalogue.h"
-#include "models/optimizers/factory.h"
 
 namespace lengthwise::models {
 

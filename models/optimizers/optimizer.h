@@ -13,6 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "catalogue/entry.h"
+#include "models/optimizers/catalogue.h"
 #include "models/parameters/arena.h"
 
 namespace lengthwise::models {
@@ -65,6 +66,12 @@ at::Tensor ClipGradients(ParameterArena& arena, int64_t first, int64_t count, do
 // Returns NOT_FOUND for an unknown name. `parameters` come from catalogue::Resolve.
 absl::StatusOr<std::unique_ptr<Optimizer>> CreateOptimizer(absl::string_view name,
                                                            const catalogue::Parameters& parameters);
+
+// Factory functions of the optimizers. Each optimizer's own file defines its CreateNAME.
+#define LENGTHWISE_CREATE(Name) \
+  std::unique_ptr<Optimizer> Create##Name(const catalogue::Parameters& parameters);
+LENGTHWISE_OPTIMIZERS(LENGTHWISE_CREATE)
+#undef LENGTHWISE_CREATE
 
 }  // namespace lengthwise::models
 

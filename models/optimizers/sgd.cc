@@ -1,7 +1,7 @@
 // Stochastic gradient descent with optional momentum, as torch.optim.SGD without dampening:
 //
 //   m = momentum * m + g;  parameters -= rate * m
-#include "models/optimizers/factory.h"
+#include "models/optimizers/optimizer.h"
 
 namespace lengthwise::models {
 namespace {

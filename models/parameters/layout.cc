@@ -53,6 +53,7 @@ void Initialize(const ParameterLayout& layout, uint64_t weight_seed, absl::Span<
       }
       continue;
     }
+    // A stream for each parameter: its values do not depend on the sizes of those before it.
     random::Stream stream(weight_seed, random::Purpose::kWeights, 0, static_cast<uint32_t>(i));
     for (Number& element : elements) element = static_cast<Number>(Draw(slot.initializer, stream));
   }

@@ -10,7 +10,7 @@
 #include "grpcpp/create_channel.h"
 #include "gtest/gtest.h"
 #include "proto/access_service.grpc.pb.h"
-#include "rpc/token_text.h"
+#include "rpc/token.h"
 #include "server/api/rpc_server.h"
 #include "server/api/test_server.h"
 #include "server/security/token_store.h"

@@ -50,6 +50,8 @@ void Upload<Request>::Read() {
   {
     platform::MutexLock lock(mutex_);
     interruption = Interruption();
+    // In kStarting, Stop leaves the end to this function: after a Finish, gRPC may call OnDone
+    // before the read has started.
     phase_ = interruption.ok() ? Phase::kStarting : Phase::kFinished;
   }
   if (!interruption.ok()) return this->Finish(ToGrpcStatus(interruption));
@@ -101,6 +103,7 @@ absl::Status Upload<Request>::TakeMessage() {
         return InvalidField("data", absl::StrCat("is ", size, " bytes; accepted: at most ",
                                                  kMaxChunkBytes, " bytes (1 MiB)"));
       }
+      // Before the bytes are written, so that a client stores no more than it announced.
       received_bytes_ += size;
       if (received_bytes_ > expected_bytes_) {
         return absl::DataLossError(

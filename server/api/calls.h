@@ -44,6 +44,9 @@ enum class Work {
   kQuery,
   // Walks directories or hashes files of any size.
   kFiles,
+  // Asks an object store about a worker's checkpoint. Neither users' downloads nor backups delay
+  // what must become durable.
+  kCheckpoints,
 };
 
 // A stream that is refused before it starts. `Reactor` is gRPC's class for the method:
@@ -67,6 +70,7 @@ class Calls {
     WorkPool& lookups;
     WorkPool& queries;
     WorkPool& files;
+    WorkPool& checkpoints;
   };
 
   // All references must outlive it.
@@ -207,6 +211,8 @@ class Calls {
         return &pools_.queries;
       case Work::kFiles:
         return &pools_.files;
+      case Work::kCheckpoints:
+        return &pools_.checkpoints;
     }
     return nullptr;
   }

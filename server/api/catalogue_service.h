@@ -5,14 +5,16 @@
 #include <utility>
 #include <vector>
 
-#include "catalogue/entry.h"
 #include "proto/catalogue_service.grpc.pb.h"
 #include "server/api/calls.h"
+#include "specification/catalogues.h"
 
 namespace lengthwise::server {
 
-// The entry as the API shows it, without facts.
-v1::CatalogueEntry ToProto(v1::CatalogueKind kind, const catalogue::Entry& entry);
+// Tasks, encodings, networks, optimizers, schedules and protocols, each in the order of its
+// catalogue, with the facts of their kind: for example a task's "chomsky_level", "random_accuracy"
+// and "permutation_invariant", and an encoding's "uses_positions".
+std::vector<v1::CatalogueEntry> CatalogueEntries(const specification::Catalogues& catalogues);
 
 class CatalogueService final : public v1::CatalogueService::CallbackService {
  public:

@@ -4,6 +4,8 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
@@ -11,9 +13,11 @@
 #include "proto/access_service.grpc.pb.h"
 #include "proto/catalogue_service.grpc.pb.h"
 #include "proto/rpc_details.pb.h"
+#include "server/api/catalogue_service.h"
 #include "server/api/queries.h"
 #include "server/api/rpc_server.h"
 #include "server/api/test_server.h"
+#include "specification/catalogues.h"
 
 namespace lengthwise::server {
 namespace {
@@ -24,24 +28,28 @@ using ::testing::HasSubstr;
 constexpr char kExperiment[] = "experiments/grid-1";
 constexpr char kTrial[] = "experiments/grid-1/trials/t0";
 
-catalogue::Entry SomeEntry() {
-  catalogue::Entry entry;
-  entry.name = "sin_cos";
-  entry.title = "sin/cos";
-  entry.documentation = "Section 3.5.";
-  entry.parameters = {{"randomized", false, "Whether positions are drawn."},
-                      {"max_position", int64_t{2048}, "Largest.", 1},
-                      {"scale", 0.5, "A factor.", 0, 1},
-                      {"mode", std::string("a"), "One of two.", {}, {}, {"a", "b"}}};
-  return entry;
+// The entries of a catalogue with one encoding and one task.
+std::vector<v1::CatalogueEntry> SomeEntries() {
+  models::EncodingEntry encoding;
+  encoding.name = "sin_cos";
+  encoding.title = "sin/cos";
+  encoding.documentation = "Section 3.5.";
+  encoding.parameters = {{"randomized", false, "Whether positions are drawn."},
+                         {"max_position", int64_t{2048}, "Largest.", 1},
+                         {"scale", 0.5, "A factor.", 0, 1},
+                         {"mode", std::string("a"), "One of two.", {}, {}, {"a", "b"}}};
+  tasks::TaskEntry task;
+  task.name = "bucket_sort";
+  const models::EncodingEntry* const encodings[] = {&encoding};
+  const tasks::TaskEntry* const all_tasks[] = {&task};
+  return CatalogueEntries({.tasks = all_tasks, .encodings = encodings});
 }
 
 class ExperimentServiceTest : public ::testing::Test {
  protected:
   ExperimentServiceTest() {
     RpcServer::Options options;
-    options.catalogue.push_back(ToProto(v1::ENCODING, SomeEntry()));
-    options.catalogue.push_back(ToProto(v1::TASK, catalogue::Entry{"bucket_sort", "", ""}));
+    options.catalogue = SomeEntries();
     EXPECT_EQ(server_.AddExperiment("grid", 2), kExperiment);
     server_.Serve(std::move(options));
     channel_ = server_.Connect();

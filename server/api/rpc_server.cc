@@ -6,8 +6,8 @@
 #include "grpcpp/health_check_service_interface.h"
 #include "grpcpp/security/server_credentials.h"
 #include "grpcpp/server_builder.h"
-#include "platform/grpc_lifetime.h"
 #include "platform/status_macros.h"
+#include "rpc/transport.h"
 
 namespace lengthwise::server {
 namespace {
@@ -27,7 +27,7 @@ Gate::Options WithAudit(Gate::Options options, AuditTrail* audit) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(Options options, Core& core) {
-  platform::KeepGrpcInitialized();
+  rpc::KeepGrpcInitialized();
   // Both affect the builders created after them.
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
@@ -98,7 +98,11 @@ RpcServer::RpcServer(const Options& options, std::unique_ptr<Edge> edge, Core& c
       worker_transfers_(options.worker_transfer_threads, options.longest_wait,
                         options.transfer_patience),
       worker_uploads_(options.worker_upload_threads),
-      calls_(gate_, {.lookups = lookups_, .queries = readers_, .files = transfers_.pool},
+      calls_(gate_,
+             {.lookups = lookups_,
+              .queries = readers_,
+              .files = transfers_.pool,
+              .checkpoints = worker_uploads_},
              *streams_),
       experiments_(core, readers_, transfers_, *streams_, calls_),
       workers_(core, worker_transfers_, worker_uploads_, *streams_, calls_),
@@ -112,10 +116,13 @@ RpcServer::~RpcServer() {
 }
 
 void RpcServer::Stop(absl::Duration grace) {
+  // In this order: streams end with a status before gRPC breaks them, the core answers waiting
+  // calls before gRPC's grace period, and the edge then still delivers gRPC's last bytes.
   server_->GetHealthCheckService()->Shutdown();
   streams_->StopAll();
   core_.Stop();
   server_->Shutdown(absl::ToChronoTime(absl::Now() + grace));
+  core_.Interrupt();  // a store that hangs must not hold the server
   server_->Wait();
   server_.reset();
   edge_->Stop(kFarewell);

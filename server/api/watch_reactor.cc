@@ -75,6 +75,7 @@ void WatchReactor::OnCancel() {
 void WatchReactor::OnWriteDone(bool ok) {
   platform::MutexLock lock(mutex_);
   if (!ok) cancelled_ = true;
+  // No Step runs while a write is outstanding, so at_end_ belongs to that write.
   if (at_end_) behind_since_ = woken_;
   phase_ = Phase::kIdle;
   Schedule();

@@ -173,7 +173,7 @@ grpc::ServerUnaryReactor* WorkerService::SignTransfer(grpc::CallbackServerContex
                                                       const v1::SignTransferRequest* request,
                                                       v1::SignTransferResponse* response) {
   return calls_.Serve(
-      Work::kFiles, "lengthwise.v1.WorkerService/SignTransfer", context, request, response,
+      Work::kCheckpoints, "lengthwise.v1.WorkerService/SignTransfer", context, request, response,
       [this](const v1::SignTransferRequest& asked,
              const Caller& caller) -> absl::StatusOr<v1::SignTransferResponse> {
         RETURN_IF_ERROR(CheckTrialName("trial", asked.trial()));

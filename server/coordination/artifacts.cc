@@ -12,7 +12,6 @@
 #include "server/status.h"
 #include "tasks/examples/example_set.h"
 #include "tasks/examples/line.h"
-#include "tasks/examples/lines.h"
 
 namespace lengthwise::server {
 namespace {
@@ -44,6 +43,8 @@ absl::StatusOr<TrialPath> Artifacts::CheckLease(absl::string_view name, absl::st
   RETURN_IF_ERROR(lease_ids_.Check(lease_id, token, caller));
   ASSIGN_OR_RETURN(const auto reader, storage_.Read());
   ASSIGN_OR_RETURN(const TrialRecord trial, FindTrial(*reader, name));
+  // Fencing: of all leases that a trial ever had, only the newest may use its artifacts, and only
+  // while the trial runs.
   if (trial.token != token || trial.state != v1::RUNNING) {
     return absl::PermissionDeniedError(absl::StrCat("lease ", token, " is not the newest of ", name,
                                                     ", which is ", v1::TrialState_Name(trial.state),
@@ -184,6 +185,8 @@ absl::StatusOr<std::unique_ptr<ArtifactStore::Reader>> Artifacts::Open(
     const v1::DownloadArtifactRequest& request, absl::string_view caller) {
   ASSIGN_OR_RETURN(const TrialPath path, CheckLease(request.trial(), request.lease_id(),
                                                     request.fencing_token(), caller));
+  // The worker names a file by its hash alone: a checkpoint of the trial, or else a file of
+  // examples of its experiment.
   ArtifactId id = {.experiment = path.experiment, .trial = path.trial, .sha256 = request.sha256()};
   absl::Status status = store_.Verify(id);
   if (absl::IsNotFound(status)) {

@@ -17,7 +17,7 @@
 #include "platform/token_bucket.h"
 #include "proto/experiment_service.pb.h"
 #include "proto/worker_service.pb.h"
-#include "server/coordination/lease_ids.h"
+#include "server/coordination/leases.h"
 #include "server/coordination/names.h"
 #include "server/storage/artifact_store.h"
 #include "server/storage/storage.h"

@@ -6,7 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/util/time_util.h"
-#include "platform/bulk_files.h"
+#include "platform/files.h"
 #include "platform/status_macros.h"
 #include "server/storage/backup.h"
 
@@ -26,6 +26,8 @@ absl::Status Backups::BackUp(const v1::BackUpRequest& request,
       request.name().empty()
           ? absl::FormatTime("%Y-%m-%dt%H%M%Sz", clock_.wall(), absl::UTCTimeZone())
           : request.name();
+  // The name becomes a directory: it has no slash, and no dot in front, which marks unfinished
+  // backups.
   const bool first = absl::ascii_isalnum(name.front()) && !absl::ascii_isupper(name.front());
   const bool others = std::all_of(name.begin(), name.end(), [](unsigned char c) {
     return absl::ascii_islower(c) || absl::ascii_isdigit(c) || c == '.' || c == '_' || c == '-';
@@ -34,6 +36,7 @@ absl::Status Backups::BackUp(const v1::BackUpRequest& request,
     return absl::InvalidArgumentError(absl::StrCat(
         "name: got \"", name, "\", accepted is [a-z0-9][a-z0-9._-]*, at most 60 characters"));
   }
+  // Before the database is copied, so that the files that the copy names are still there to link.
   if (!deletions_.Hold()) {
     return absl::AbortedError("another backup is being made; try again when it is done");
   }
@@ -54,6 +57,7 @@ absl::Status Backups::BackUp(const v1::BackUpRequest& request,
                        },
                        .fail = [](const absl::Status&) {}});
   }
+  // Waits for these deletions. Otherwise backups that follow each other could defer them for ever.
   loop_.Flush();
   if (!path.ok()) return path.status();
   response.set_complete(true);

@@ -63,6 +63,7 @@ void CommandLoop::Stop() {
     stopping_ = true;
   }
   queue_changed_.NotifyAll();
+  // Under a mutex, so that every caller returns only after the thread has ended.
   platform::MutexLock lock(stop_mutex_);
   if (thread_.joinable()) thread_.join();
 }
@@ -74,6 +75,7 @@ void CommandLoop::PostCommand(Command command) {
     if (stopping_) {
       refusal = Stopping();
     } else if (command.bytes > 0 && queued_bytes_ + command.bytes > options_.max_queued_bytes) {
+      // Only commands with bytes are refused: heartbeats must get through a queue full of events.
       refusal = Behind();
     } else {
       queued_bytes_ += command.bytes;
@@ -82,6 +84,7 @@ void CommandLoop::PostCommand(Command command) {
       return;
     }
   }
+  // Without the lock: it is code of whoever posted the command, and may post again.
   command.fail(refusal);
 }
 
@@ -192,6 +195,7 @@ void CommandLoop::ProcessGroup(const std::vector<Command>& group) {
       // renews its lease.
       ledger_.Tick().IgnoreError();  // Commit fails after an error of the store, so it is not lost.
       waiters_.Serve(answers);
+      // Last: the others make directives, which held heartbeats are told in the same group.
       heartbeats_.Serve(answers);
     }
   }
@@ -209,6 +213,8 @@ void CommandLoop::ProcessGroup(const std::vector<Command>& group) {
       platform::MutexLock lock(state_mutex_);
       broken_ = !ledger_.Rebuild().ok();
     }
+    // Before the answers: a caller that is told of the failure must not read a cache that may be
+    // wrong.
     options_.commit_failed();
     const absl::Status failure = NotStored(status);
     for (const Command& command : group) command.fail(failure);

@@ -151,8 +151,8 @@ class CommandLoop {
   platform::Mutex state_mutex_;  // protects the scheduler's memory; not held during a commit
 
   // Used by the loop's thread only.
-  // The last group failed. Without a command, the loop waits before it tries again: deadlines that
-  // have passed stay, because they were not served.
+  // The last group failed. Unless a command comes, the loop waits before the next attempt:
+  // deadlines that have passed were not served, and would make it spin.
   bool failed_ = false;
   // The rebuild after a failed commit failed too, so memory and store may differ.
   bool broken_ = false;

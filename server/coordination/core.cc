@@ -5,7 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "monitoring/histogram.h"
+#include "monitoring/samples.h"
 #include "platform/log.h"
 #include "platform/process_usage.h"
 #include "platform/status_macros.h"
@@ -130,9 +130,13 @@ absl::StatusOr<std::unique_ptr<Core>> Core::Open(const CoreOptions& options,
   RETURN_IF_ERROR(core->engine_.ledger.Rebuild());
   {
     ASSIGN_OR_RETURN(const auto reader, core->storage_->Read());
+    if (IsS3(options)) {
+      RETURN_IF_ERROR(FindUnlisted(*reader, *core->artifact_store_));
+    }
     ASSIGN_OR_RETURN(const std::vector<std::string> deleted,
                      DeleteLeftArtifacts(*reader, *core->artifact_store_));
     for (const std::string& id : deleted) core->PostDeletion(id);
+    // Some of them. The loop's housekeeping deletes the others.
     core->artifact_store_->DeleteUnusedUploads();
   }
   core->loop_.Start();
@@ -189,6 +193,8 @@ void Core::Publish(CommittedGroup group) {
   reads_.Publish(effects);
   // Last, because a subscriber that is woken reads at once and must see the effects above.
   event_log_.Publish(effects);
+  // Files are deleted only after the commit that stops naming them: a crash in between leaves a
+  // file too many, never one too few.
   for (std::function<void()>& action : effects.actions) backups_.Delete(std::move(action));
   for (const std::string& id : effects.deleted) DeleteArtifacts(id);
   for (const std::string& id : std::exchange(refused_, {})) DeleteArtifacts(id);
@@ -242,11 +248,13 @@ Statistics Core::GetStatistics() {
   statistics.disk_free_bytes = disk.free_bytes;
   statistics.disk_size_bytes = disk.size_bytes;
   const auto reader = storage_->Read();
+  // The other values are exported without the store: operators need them most when its disk fails.
   if (!reader.ok()) return statistics;
   const auto counts = (*reader)->TotalCounts();
   if (counts.ok()) statistics.trials = *counts;
   const auto oldest = (*reader)->OldestQueued();
   if (oldest.ok() && *oldest != NoTime()) {
+    // At least 0, because the wall clock may have been set back.
     statistics.oldest_queued_seconds =
         std::max(0.0, absl::ToDoubleSeconds(clock_.wall() - *oldest));
   }

@@ -18,12 +18,12 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "platform/files.h"
 #include "platform/mutex.h"
 #include "server/coordination/artifacts.h"
 #include "server/coordination/backups.h"
 #include "server/coordination/command_loop.h"
-#include "server/coordination/core_options.h"
 #include "server/coordination/engine.h"
 #include "server/coordination/event_log.h"
 #include "server/coordination/fleet.h"
@@ -33,9 +33,41 @@
 #include "server/coordination/running_trials.h"
 #include "server/coordination/statistics.h"
 #include "server/storage/artifact_store.h"
+#include "server/storage/s3_options.h"
 #include "server/storage/storage.h"
 
 namespace lengthwise::server {
+
+// Settings of a server that its operator chooses.
+struct CoreOptions {
+  // Directory of the database and the artifacts. Created if missing.
+  std::string data_dir;
+  // Place of the checkpoints: a directory on a shared file system (server/storage/shared_store.h)
+  // or "s3://bucket/prefix" (server/storage/s3_artifact_store.h). Empty: "artifacts" in data_dir.
+  std::string artifacts;
+  S3Options s3;
+  // Makes `artifacts` this data directory's, although its mark says otherwise.
+  bool take_over_artifacts = false;
+  // Directory of a backup to restore into data_dir before opening it; data_dir must be missing or
+  // empty. Empty: no restore.
+  std::string restore_from;
+  // A lease expires after this long without a heartbeat.
+  absl::Duration lease_duration = absl::Seconds(30);
+  absl::Duration heartbeat_interval = absl::Seconds(1);
+  // A trial becomes FAILED after this many attempts that failed temporarily. Expired and released
+  // leases do not count.
+  int32_t max_failed_attempts = 3;
+  // Minimum run time of a lease before a higher priority may preempt it.
+  absl::Duration preempt_after = absl::Minutes(1);
+  // Maximum number of trials in one experiment.
+  int64_t max_trials = 100'000;
+  // Maximum number of queued and running trials of one owner. 0: no limit.
+  int64_t max_unended_trials = 1'000'000;
+  // Maximum size of an artifact in bytes.
+  int64_t max_artifact_bytes = int64_t{8} << 30;
+  // Maximum size of a file of examples in bytes.
+  int64_t max_data_bytes = int64_t{1} << 30;
+};
 
 // Thread-safe.
 class Core {
@@ -66,6 +98,8 @@ class Core {
 
   // Applies the queued commands and refuses later ones. Reads still work.
   void Stop() { loop_.Stop(); }
+  // Ends, soon, the calls that wait for an object store. They return UNAVAILABLE.
+  void Interrupt() { artifact_store_->Interrupt(); }
 
   CommandLoop& loop() { return loop_; }
   // Called by commands on the loop. Submissions' Prepare functions may be called on any thread.
@@ -112,7 +146,8 @@ class Core {
   Engine engine_;
   LeaseWaiters waiters_;
   HeldHeartbeats heartbeats_;
-  // Deleted experiments of which files are left, after a failure. Of the loop's thread alone.
+  // Deleted experiments that still have files, because a command of PostDeletion failed. Used by
+  // the loop's thread only.
   std::vector<std::string> refused_;
   CommandLoop loop_;
   EventLog event_log_;

@@ -6,7 +6,7 @@
 #include "absl/strings/match.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "monitoring/histogram.h"
+#include "monitoring/samples.h"
 #include "server/coordination/test_coordinator.h"
 
 namespace lengthwise::server {

@@ -10,7 +10,6 @@
 #include "server/coordination/event_intake.h"
 #include "server/coordination/experiments.h"
 #include "server/coordination/fleet.h"
-#include "server/coordination/lease_ids.h"
 #include "server/coordination/leases.h"
 #include "server/coordination/ledger.h"
 #include "server/coordination/submissions.h"

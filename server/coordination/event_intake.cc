@@ -43,6 +43,7 @@ absl::StatusOr<v1::StreamEventsResponse> EventIntake::Store(const v1::StreamEven
     return refuse(v1::StreamEventsResponse::STALE_LEASE, "there is no such trial");
   }
   TrialRecord& trial = *found;
+  // Fencing: an attempt whose lease was replaced must not write, however late its events arrive.
   if (trial.token != token || trial.attempt != first.attempt()) {
     return refuse(
         v1::StreamEventsResponse::STALE_LEASE,
@@ -59,10 +60,13 @@ absl::StatusOr<v1::StreamEventsResponse> EventIntake::Store(const v1::StreamEven
         v1::StreamEventsResponse::STALE_LEASE,
         absl::StrCat("the trial is ", v1::TrialState_Name(trial.state), ": ", trial.reason));
   }
+  // An acknowledgement covers all events up to its number, so nothing is stored beyond a gap.
   if (first.sequence() > last + 1) {
     return refuse(v1::StreamEventsResponse::SEQUENCE_GAP,
                   absl::StrCat("expected ", last + 1, ", got ", first.sequence()));
   }
+  // All checks come before the first write: a refusal is an answer, and does not roll back the
+  // group's transaction.
   if (std::string problem = ModelProblem(trial, request, last); !problem.empty()) {
     return refuse(v1::StreamEventsResponse::INVALID, problem);
   }
@@ -100,14 +104,15 @@ std::string EventIntake::ModelProblem(const TrialRecord& trial,
   for (const v1::Event& event : request.events()) {
     if (event.sequence() <= last_sequence) continue;
     if (event.has_checkpoint()) {
-      // The same step may come twice: a resumed trial makes an evaluation that was due at its
-      // checkpoint, and stores the checkpoint again.
+      // Step 0 means no checkpoint. The same step may come twice: a resumed trial makes an
+      // evaluation that was due at its checkpoint, and stores the checkpoint again.
       if (event.step() < std::max<int64_t>(newest, 1)) {
         return absl::StrCat("a checkpoint of step ", event.step(), " comes after one of step ",
                             newest, "; checkpoints ascend");
       }
       newest = event.step();
     }
+    // A trial that succeeds has its model: the checkpoint of its last step.
     if (event.outcome().kind() != v1::Outcome::COMPLETED) continue;
     if (newest > 0 && newest == event.step()) continue;
     return absl::StrCat("COMPLETED at step ", event.step(), " without its model: ",
@@ -141,6 +146,8 @@ absl::Status EventIntake::StoreNew(TrialRecord& trial, const v1::StreamEventsReq
     v1::Event stored = event;
     if (event.has_length_accuracies()) {
       v1::LengthAccuracies& measured = *stored.mutable_length_accuracies();
+      // The server computes the means, so that they follow one rule whichever release the worker
+      // has.
       measured.clear_seen_accuracy();
       measured.clear_unseen_accuracy();
       // A damaged specification must not stop a running trial. ReadEvent reports the damage.

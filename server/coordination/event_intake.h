@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "proto/worker_service.pb.h"
-#include "server/coordination/lease_ids.h"
+#include "server/coordination/leases.h"
 #include "server/coordination/ledger.h"
 #include "server/storage/artifact_store.h"
 #include "server/storage/storage.h"

@@ -32,6 +32,7 @@ absl::StatusOr<EventPage> EventLog::ReadPage(absl::string_view experiment_or_tri
   if (std::optional<EventPage> page = recent_pages_.Find(path.experiment, key, ticket)) {
     return *std::move(page);
   }
+  // After the ticket was taken: the page must be at least as new as the ticket.
   ASSIGN_OR_RETURN(const auto reader, storage_.Read());
   EventPage page;
   page.at_end = true;
@@ -39,6 +40,7 @@ absl::StatusOr<EventPage> EventLog::ReadPage(absl::string_view experiment_or_tri
   int64_t bytes = 0;
   absl::Status damaged;
   const auto take = [&](const EventRecord& event, absl::string_view trial_id) {
+    // A page has at least one event, however large it is, so that its reader advances.
     const bool full =
         static_cast<int64_t>(page.events.size()) >= max_events ||
         (bytes > 0 && bytes + static_cast<int64_t>(event.payload.size()) > kMaxPageBytes);
@@ -126,6 +128,7 @@ void EventLog::Publish(const Effects& effects) {
   for (const auto& [trial, accuracies] : effects.evaluations) {
     running_trials_.Evaluated(trial, accuracies);
   }
+  // Before the wake-ups: a subscriber that is woken must not get a cached page without this commit.
   for (const std::string& experiment : effects.reshaped) recent_pages_.Changed(experiment);
   for (const std::string& experiment : effects.experiments) recent_pages_.Changed(experiment);
   for (const std::string& experiment : effects.experiments) subscriptions_.Wake(experiment);

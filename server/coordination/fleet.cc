@@ -2,7 +2,7 @@
 
 #include "absl/container/btree_map.h"
 #include "google/protobuf/util/time_util.h"
-#include "monitoring/histogram.h"
+#include "monitoring/samples.h"
 
 namespace lengthwise::server {
 namespace {
@@ -48,6 +48,8 @@ void Fleet::Heartbeat(absl::string_view worker, const v1::WorkerMeasurements& me
     entry.worker.mutable_provenance()->set_kernels(measurements.kernels());
   }
   entry.measurements = measurements;
+  // A worker must not make the server export an inconsistent distribution, or any number of
+  // buckets.
   if (!monitoring::IsSound(measurements.step_seconds())) entry.measurements.clear_step_seconds();
 }
 

@@ -10,7 +10,7 @@
 #include "absl/container/btree_map.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "monitoring/worker_sample.h"
+#include "monitoring/samples.h"
 #include "platform/mutex.h"
 #include "proto/fleet_service.pb.h"
 #include "proto/worker_service.pb.h"

@@ -39,10 +39,10 @@ absl::StatusOr<std::optional<v1::HeartbeatResponse>> HeldHeartbeats::Take(
   // all workers into step, and they would stay there.
   spread_ = std::fmod(spread_ + 0.618033988749895, 1.0);
   const absl::Duration hold = std::min(wait, leases_.longest_hold() * (0.8 + 0.2 * spread_));
-  // A directive is repeated in every answer until its lease ends, at the pace of
-  // heartbeat_interval: an answer may have been lost. That includes a lease which this heartbeat
-  // does not name because it was sent before the lease arrived. Serve has told the worker already,
-  // in vain, so a held answer would delay the directive until the hold ends.
+  // While a lease of the worker has a directive, every heartbeat is answered at once, also one that
+  // does not name the lease because it was sent before the lease arrived. The answer with the
+  // directive may have been lost, and Serve tells each directive only once, so a held answer would
+  // delay it until the hold ends.
   if (hold <= absl::ZeroDuration() || request.stopping() || HasLostLease(response) ||
       ledger_.scheduler().HasDirective(request.worker_id())) {
     return response;

@@ -1,9 +1,9 @@
 // Heartbeats whose answers are held: long polling. A worker of a large fleet reports rarely, and is
 // still told at once that a trial was cancelled or its lease is preempted.
 //
-// A heartbeat is recorded when it comes, in the same command that holds its answer. A directive is
-// made by another command of the same thread: before, and the answer carries it, or after, and
-// Serve finds the answer held. Nothing is between the two.
+// One command of the loop records a heartbeat and holds its answer. Another command of the same
+// thread makes a directive. If it ran before, the answer carries the directive; if it runs after,
+// Serve finds the held answer. So no directive is missed.
 #ifndef LENGTHWISE_SERVER_COORDINATION_HELD_HEARTBEATS_H_
 #define LENGTHWISE_SERVER_COORDINATION_HELD_HEARTBEATS_H_
 
@@ -38,8 +38,8 @@ class HeldHeartbeats {
   absl::StatusOr<std::optional<v1::HeartbeatResponse>> Take(const v1::HeartbeatRequest& request,
                                                             const std::string& caller, Done done);
 
-  // In a transaction, after all that makes directives: answers workers that have a new one, and
-  // those whose time is over. Their answers are appended to `answers`.
+  // Called in a transaction, after everything that makes directives. Answers workers that have a
+  // new directive, and those whose hold has ended. Appends the answers to `answers`.
   void Serve(std::vector<std::function<void()>>& answers);
   // As in WaitingCalls.
   void Committed() { calls_.Committed(); }

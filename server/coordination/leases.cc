@@ -1,11 +1,14 @@
 #include "server/coordination/leases.h"
 
+#include <openssl/crypto.h>
+
 #include <algorithm>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/util/time_util.h"
 #include "platform/failpoint.h"
+#include "platform/sha256.h"
 #include "platform/status_macros.h"
 #include "platform/version.h"
 #include "server/coordination/event_intake.h"
@@ -25,7 +28,30 @@ google::protobuf::Duration ToDuration(absl::Duration duration) {
       absl::ToInt64Microseconds(duration));
 }
 
+// Digits of a lease id that prove its holder: 128 bits.
+constexpr size_t kProofDigits = 32;
+
 }  // namespace
+
+std::string LeaseIds::Make(Token token, absl::string_view principal) const {
+  if (token < key_.first_token) return absl::StrCat("lease-", token);
+  const std::string proof =
+      platform::HmacSha256Hex(key_.key, absl::StrCat("lease ", token, " of ", principal));
+  return absl::StrCat("lease-", token, "-", absl::string_view(proof).substr(0, kProofDigits));
+}
+
+bool LeaseIds::Fits(absl::string_view id, Token token, absl::string_view principal) const {
+  if (token < 1) return false;
+  const std::string made = Make(token, principal);
+  // Compare in constant time, so that timing does not reveal a matching prefix.
+  return id.size() == made.size() && CRYPTO_memcmp(id.data(), made.data(), made.size()) == 0;
+}
+
+absl::Status LeaseIds::Check(absl::string_view id, Token token, absl::string_view principal) const {
+  if (Fits(id, token, principal)) return absl::OkStatus();
+  return absl::PermissionDeniedError(
+      absl::StrCat("lease ", token, " is not the caller's, or not by this id"));
+}
 
 Leases::Leases(const Options& options, Ledger& ledger, ArtifactStore& artifacts, Fleet& fleet,
                const LeaseIds& ids)
@@ -84,6 +110,8 @@ absl::StatusOr<v1::RegisterWorkerResponse> Leases::Register(
     }
     experiment = *std::move(id);
   }
+  // The id may change hands once its worker has been silent for a lease duration: that worker's
+  // leases have expired then.
   const std::optional<std::string> owner = fleet_.PrincipalOf(worker.worker_id());
   if (owner.value_or(caller) != caller &&
       ledger_.scheduler().IsAlive(worker.worker_id(), ledger_.Now())) {
@@ -191,8 +219,8 @@ absl::StatusOr<Leases::Found> Leases::CheckCheckpoint(int64_t key) {
 absl::StatusOr<v1::AcquireLeaseResponse> Leases::Acquire(const std::string& worker,
                                                          const std::string& caller) {
   RETURN_IF_ERROR(CheckWorker(worker, caller));
-  // A trial whose checkpoint turns out lost moves to another pack, one that fails or has to wait
-  // leaves the queue: look again then.
+  // Looks again until the whole next pack can be used: a trial whose checkpoint is lost moves to
+  // another pack, and one that fails or must wait leaves the queue.
   int unreadable = 0;
   for (bool usable = false; !usable;) {
     const std::vector<TrialKey> pack = ledger_.scheduler().NextPack(worker, ledger_.Now());
@@ -249,6 +277,8 @@ template <typename HeldLeases>
 std::vector<Token> Leases::TokensOf(const HeldLeases& leases, const std::string& caller) const {
   std::vector<Token> tokens;
   for (const v1::HeldLease& lease : leases) {
+    // The scheduler has no lease 0, so the worker is told that it has lost a lease that is not its
+    // own.
     const bool fits = ids_.Fits(lease.lease_id(), lease.fencing_token(), caller);
     tokens.push_back(fits ? lease.fencing_token() : 0);
   }
@@ -310,6 +340,7 @@ absl::StatusOr<v1::ReleaseLeaseResponse> Leases::Release(const v1::ReleaseLeaseR
                                                          const std::string& caller) {
   LENGTHWISE_FAILPOINT("engine.lease.release");
   RETURN_IF_ERROR(ids_.Check(request.lease_id(), request.fencing_token(), caller));
+  // A repeated release changes nothing, because the scheduler no longer has the lease.
   RETURN_IF_ERROR(ledger_.Record(ledger_.scheduler().Release(
       request.worker_id(), request.fencing_token(), request.reason(), ledger_.Now())));
   return v1::ReleaseLeaseResponse();

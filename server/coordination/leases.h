@@ -1,9 +1,10 @@
-// Workers and their leases: registration, grants, heartbeats, releases.
+// Workers and their leases: lease ids, registration, grants, heartbeats, releases.
 #ifndef LENGTHWISE_SERVER_COORDINATION_LEASES_H_
 #define LENGTHWISE_SERVER_COORDINATION_LEASES_H_
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -12,15 +13,35 @@
 #include "absl/time/time.h"
 #include "proto/worker_service.pb.h"
 #include "server/coordination/fleet.h"
-#include "server/coordination/lease_ids.h"
 #include "server/coordination/ledger.h"
+#include "server/scheduling/scheduler.h"
 #include "server/storage/artifact_store.h"
+#include "server/storage/records.h"
 #include "server/storage/storage.h"
 
 namespace lengthwise::server {
 
-// Belongs to the command loop. `caller` is the principal that a worker and its leases belong to;
-// PERMISSION_DENIED: they are another's. Errors are those that the rpcs document.
+// Ids by which workers prove that they hold a lease. An id cannot be guessed, and only the
+// principal that acquired the lease can use it. Ids are computed from the store's key and not
+// stored, so a restarted server accepts them all. Thread-safe.
+class LeaseIds {
+ public:
+  explicit LeaseIds(LeaseKey key) : key_(std::move(key)) {}
+
+  // "lease-17-<32 hexadecimal digits>". "lease-17" for a lease granted by an older release, which
+  // is not bound to a principal.
+  std::string Make(Token token, absl::string_view principal) const;
+  // True if `id` is the id of this principal's lease.
+  bool Fits(absl::string_view id, Token token, absl::string_view principal) const;
+  // PERMISSION_DENIED, with a reason, unless it fits.
+  absl::Status Check(absl::string_view id, Token token, absl::string_view principal) const;
+
+ private:
+  const LeaseKey key_;
+};
+
+// Belongs to the command loop. `caller` is the calling principal: PERMISSION_DENIED if the worker
+// or its leases belong to another one. Errors are those that the rpcs document.
 class Leases {
  public:
   struct Options {
@@ -30,13 +51,13 @@ class Leases {
     absl::Duration heartbeat_interval = absl::Seconds(1);
   };
 
-  // Interval between the heartbeats of each of `workers`: `least`, or longer where their heartbeats
-  // would be more than kMostHeartbeatsPerSecond, up to kLongestHeartbeatInterval. A cancellation
-  // then reaches a worker within 2 s even where no answer is held.
+  // Heartbeat interval of each worker in a fleet of `workers`: `least`, or longer, up to
+  // kLongestHeartbeatInterval, if the fleet would send more than kMostHeartbeatsPerSecond, so that
+  // a cancellation reaches a worker within 2 s even if no answer is held.
   static absl::Duration HeartbeatInterval(absl::Duration least, int64_t workers);
-  // Longest that an answer is held in a fleet of `workers`, so that their heartbeats are about
-  // kMostHeartbeatsPerSecond. Zero where they are fewer at the interval `least`. At most a quarter
-  // of `lease`: a worker can lose an answer and still renew its lease in time.
+  // Maximum time that the answer to a heartbeat is held in a fleet of `workers`, so that it sends
+  // about kMostHeartbeatsPerSecond. Zero if it sends fewer at the interval `least`. At most a
+  // quarter of `lease`, so that a worker can lose an answer and still renew its lease in time.
   static absl::Duration LongestHold(absl::Duration least, absl::Duration lease, int64_t workers);
   static constexpr int64_t kMostHeartbeatsPerSecond = 2'000;
   static constexpr absl::Duration kLongestHeartbeatInterval = absl::Milliseconds(1750);
@@ -49,11 +70,11 @@ class Leases {
                                                       const std::string& caller);
   // NOT_FOUND: the worker is not registered.
   absl::Status CheckWorker(absl::string_view worker, absl::string_view caller);
-  // Grants at once, or answers without lease and reason. UNAVAILABLE: so many checkpoints could not
-  // be read that no more were tried.
+  // Grants a lease at once, or answers why there is none. UNAVAILABLE if the checkpoints of several
+  // trials cannot be read.
   absl::StatusOr<v1::AcquireLeaseResponse> Acquire(const std::string& worker,
                                                    const std::string& caller);
-  // Records a heartbeat, and answers it as if nothing waited.
+  // Records a heartbeat and answers it at once.
   absl::StatusOr<v1::HeartbeatResponse> Heartbeat(const v1::HeartbeatRequest& request,
                                                   const std::string& caller);
   // LongestHold of this fleet.
@@ -78,16 +99,16 @@ class Leases {
   // State of trials about to be leased.
   enum class Found {
     kUsable,
-    // Something is lost: they changed, and others may be next.
+    // Something is lost: the trials were changed, and another pack may be next.
     kChanged,
-    // Something cannot be read now: they wait a while, and others may be next.
+    // Something cannot be read now: the trials wait a while, and another pack may be next.
     kUnreadable,
   };
   // Makes sure that the pack's specification can be read; otherwise its trials fail.
   absl::StatusOr<Found> CheckSpecification(const std::vector<TrialKey>& pack);
-  // Makes sure that the trial's checkpoint can be used. One that is lost is passed over for the one
-  // before, or the start, which the trial's history tells; a trial that only evaluates has no start
-  // to go back to, and fails.
+  // Makes sure that the trial's checkpoint can be used. If it is lost, the trial falls back to the
+  // previous one, or to the start, and its history says so. A trial that only evaluates cannot
+  // start again, and fails.
   absl::StatusOr<Found> CheckCheckpoint(int64_t trial);
 
   const Options options_;

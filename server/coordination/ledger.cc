@@ -57,6 +57,8 @@ Ledger::Ledger(const Scheduler::Options& options, Storage& storage, ArtifactStor
       clock_(std::move(clock)) {}
 
 absl::Status Ledger::Rebuild() {
+  // Nothing of the failed transaction may be seen: its changes outside the store are undone, and
+  // its effects are dropped.
   for (const std::function<void()>& reversal : effects_.reversals) reversal();
   effects_ = Effects();
   misdated_.clear();
@@ -115,6 +117,7 @@ absl::Status Ledger::Rebuild() {
   ASSIGN_OR_RETURN(const std::vector<LeaseRecord> leases, reader.ListLeases());
   for (const LeaseRecord& lease : leases) {
     ASSIGN_OR_RETURN(std::vector<int64_t> cancelled, reader.ListCancelledTrials(lease.token));
+    // All its trials were deleted, and the scheduler keeps no lease without trials.
     if (cancelled.empty() && !held.contains(lease.token)) continue;
     held[lease.token].worker = lease.worker;
     held[lease.token].size = lease.size;
@@ -158,6 +161,8 @@ absl::StatusOr<TrialRecord> Ledger::GetTrial(int64_t key) {
 
 absl::StatusOr<EventRecord> Ledger::CheckpointEvent(const TrialRecord& trial) {
   if (trial.checkpoint_step == 0) return EventRecord();
+  // Among the newest few: two checkpoints are kept, and newer ones that were passed over because
+  // they are lost stay in the history until the next lease.
   ASSIGN_OR_RETURN(const auto events, store_.NewestEvents(trial.key, v1::Event::kCheckpoint, 4));
   for (const EventRecord& event : events) {
     if (event.step == trial.checkpoint_step) return event;
@@ -223,6 +228,7 @@ absl::Status Ledger::RecordChange(const TrialChange& change, int64_t step,
   if (change.to == v1::SUCCEEDED && outcome != nullptr) {
     trial.outcome = outcome->SerializeAsString();
   }
+  // Before Retain, which may set it to 0.
   const int64_t checkpoint_step = trial.checkpoint_step;
   if (ended) {
     RETURN_IF_ERROR(Retain(trial));
@@ -285,7 +291,8 @@ absl::Status Ledger::Retain(TrialRecord& trial) {
     trial.checkpoint_step = 0;
   }
   // Also deletes uploads that no event names. The action looks the files up when it runs, because a
-  // backup may delay it and the trial may be retried in the meantime.
+  // backup may delay it and the trial may be retried in the meantime. The next start deletes what
+  // an error leaves (DeleteLeftArtifacts).
   effects_.actions.push_back([this, key = trial.key] {
     const auto reader = storage_.Read();
     if (reader.ok()) DeleteWhatDoesNotStay(**reader, artifacts_, key).IgnoreError();

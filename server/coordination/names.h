@@ -1,4 +1,4 @@
-// Resource names and page tokens, as clients hold them.
+// The texts of requests: resource names, page tokens and filters.
 #ifndef LENGTHWISE_SERVER_COORDINATION_NAMES_H_
 #define LENGTHWISE_SERVER_COORDINATION_NAMES_H_
 
@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "server/storage/records.h"
 
 namespace lengthwise::server {
 
@@ -34,6 +35,11 @@ absl::StatusOr<int64_t> DecodePageToken(absl::string_view scope, absl::string_vi
 
 // Number of entries in a page: the default for 0; INVALID_ARGUMENT below 0 and above 1,000.
 absl::StatusOr<int64_t> PageSize(int32_t requested);
+
+// Parses the filter of ListTrials: conditions `field = value`, joined by " AND ", on state, task,
+// network and encoding, each at most once. Values may be in double quotes. An empty filter matches
+// all trials. INVALID_ARGUMENT for anything else.
+absl::StatusOr<TrialFilter> ParseTrialFilter(absl::string_view text);
 
 }  // namespace lengthwise::server
 

@@ -8,9 +8,47 @@
 #include "platform/status_macros.h"
 #include "server/coordination/messages.h"
 #include "server/coordination/names.h"
-#include "server/coordination/trial_filter.h"
 
 namespace lengthwise::server {
+namespace {
+
+// Maximum number of experiments whose totals DiskUses keeps, to bound the memory.
+constexpr size_t kMostKnown = 10'000;
+
+}  // namespace
+
+absl::StatusOr<v1::DiskUse> DiskUses::Measure(StorageReader& reader,
+                                              const ExperimentRecord& experiment) {
+  v1::DiskUse use;
+  ASSIGN_OR_RETURN(const ArtifactUsage artifacts, artifacts_.Usage(experiment.id));
+  use.set_artifact_bytes(artifacts.bytes);
+  use.set_artifacts(artifacts.artifacts);
+
+  Known known;
+  {
+    platform::MutexLock lock(mutex_);
+    if (const auto found = known_.find(experiment.key); found != known_.end()) {
+      known = found->second;
+    }
+  }
+  // A position is never used again, so an equal count means the same events.
+  ASSIGN_OR_RETURN(const int64_t still, reader.CountEvents(experiment.key, 0, known.position));
+  if (still != known.events) known = Known();
+  ASSIGN_OR_RETURN(const int64_t last, reader.LastPosition());
+  ASSIGN_OR_RETURN(const int64_t events,
+                   reader.CountEvents(experiment.key, known.position + 1, last));
+  if (events > 0) {
+    ASSIGN_OR_RETURN(const int64_t bytes,
+                     reader.EventBytes(experiment.key, known.position + 1, last));
+    known = {.position = last, .events = known.events + events, .bytes = known.bytes + bytes};
+  }
+  use.set_events(known.events);
+  use.set_event_bytes(known.bytes);
+  platform::MutexLock lock(mutex_);
+  if (known_.size() >= kMostKnown) known_.clear();
+  known_[experiment.key] = known;
+  return use;
+}
 
 std::string Reads::WhyWaiting(const TrialRecord& trial) {
   const std::string why =
@@ -35,6 +73,7 @@ absl::StatusOr<v1::ListExperimentsResponse> Reads::ListExperiments(
   ASSIGN_OR_RETURN(const int64_t size, PageSize(request.page_size()));
   ASSIGN_OR_RETURN(const int64_t before, DecodePageToken(kScope, request.page_token()));
   ASSIGN_OR_RETURN(const auto reader, storage_.Read());
+  // One more than asked for, which tells whether there is a next page.
   ASSIGN_OR_RETURN(auto records, reader->ListExperiments(before, request.owner(), size + 1));
   v1::ListExperimentsResponse response;
   if (static_cast<int64_t>(records.size()) > size) {
@@ -114,6 +153,7 @@ v1::ListWorkersResponse Reads::ListWorkers() {
   const auto reader = storage_.Read();
   for (size_t i = 0; i < workers.size(); ++i) {
     for (const TrialKey key : trials[i]) {
+      // The list is useful without the names of the trials.
       if (!reader.ok()) break;
       const auto trial = (*reader)->FindTrial(key);
       if (!trial.ok() || !trial->has_value()) continue;

@@ -3,15 +3,17 @@
 #ifndef LENGTHWISE_SERVER_COORDINATION_READS_H_
 #define LENGTHWISE_SERVER_COORDINATION_READS_H_
 
+#include <cstdint>
 #include <string>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "platform/mutex.h"
 #include "proto/experiment_service.pb.h"
 #include "proto/fleet_service.pb.h"
 #include "server/coordination/command_loop.h"
-#include "server/coordination/disk_uses.h"
 #include "server/coordination/fleet.h"
 #include "server/coordination/ledger.h"
 #include "server/coordination/summaries.h"
@@ -19,6 +21,28 @@
 #include "server/storage/storage.h"
 
 namespace lengthwise::server {
+
+// Measures the disk space that experiments occupy. Reads the payloads of an experiment's events
+// once, later only those of new events, unless events were deleted in between. Thread-safe.
+class DiskUses {
+ public:
+  // `artifacts` must outlive it.
+  explicit DiskUses(const ArtifactStore& artifacts) : artifacts_(artifacts) {}
+
+  absl::StatusOr<v1::DiskUse> Measure(StorageReader& reader, const ExperimentRecord& experiment);
+
+ private:
+  // Totals of the events up to `position`.
+  struct Known {
+    int64_t position = 0;
+    int64_t events = 0;
+    int64_t bytes = 0;
+  };
+
+  const ArtifactStore& artifacts_;
+  platform::Mutex mutex_;
+  absl::flat_hash_map<int64_t, Known> known_ ABSL_GUARDED_BY(mutex_);  // by experiment key
+};
 
 // Thread-safe. Blocks on the store, on the caller's thread. Errors are those that the rpcs
 // document.

@@ -85,6 +85,25 @@ absl::Status DeleteWhatDoesNotStay(StorageReader& reader, ArtifactStore& artifac
                     CheckpointsThatStay(pack.value_or(PackRecord()), trial->state));
 }
 
+absl::Status FindUnlisted(StorageReader& reader, ArtifactStore& artifacts) {
+  std::vector<TrialRecord> resumable;
+  RETURN_IF_ERROR(reader.ForEachUnendedTrial([&](const TrialRecord& trial, const TrialPlacement&) {
+    if (trial.checkpoint_step > 0) resumable.push_back(trial);
+  }));
+  for (const TrialRecord& trial : resumable) {
+    const auto newest = NewestCheckpoints(reader, trial.key, 2);
+    if (!newest.ok()) continue;  // a damaged row; the trial's next lease reports it
+    for (const std::string& sha256 : *newest) {
+      const ArtifactId id = {
+          .experiment = trial.experiment_id, .trial = trial.id, .sha256 = sha256};
+      if (!absl::IsNotFound(artifacts.VerifyQuickly(id, 0, 0))) continue;
+      const absl::Status found = artifacts.Find(id);
+      if (!found.ok() && !IsLost(found)) return found;
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::vector<std::string>> DeleteLeftArtifacts(StorageReader& reader,
                                                              ArtifactStore& artifacts) {
   std::vector<std::string> deleted;

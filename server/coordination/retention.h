@@ -26,6 +26,10 @@ absl::StatusOr<std::vector<std::string>> NewestCheckpoints(StorageReader& reader
 // yet.
 absl::Status DeleteWhatDoesNotStay(StorageReader& reader, ArtifactStore& artifacts, int64_t trial);
 
+// Looks for checkpoints from which unended trials would resume and that the store did not list.
+// Call it at the start, with a store that may list an object late.
+absl::Status FindUnlisted(StorageReader& reader, ArtifactStore& artifacts);
+
 // Deletes artifacts left behind by a server that died between a commit and its deletions:
 // checkpoints that ended trials do not keep. Returns the ids of deleted experiments that still have
 // artifacts; the caller deletes those in parts. Keeps artifacts of experiments that the store has

@@ -3,9 +3,38 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "server/coordination/names.h"
 
 namespace lengthwise::server {
+namespace {
+
+int32_t Width(int32_t seen_up_to, int32_t longest) {
+  const int32_t least = (longest + LengthBuckets::kMost - 1) / LengthBuckets::kMost;
+  for (int32_t width = least; width <= std::min(3 * least, seen_up_to); ++width) {
+    if (seen_up_to % width == 0) return width;
+  }
+  for (int32_t power = 1;; power *= 10) {
+    for (const int32_t digit : {1, 2, 5}) {
+      if (digit * power >= least) return digit * power;
+    }
+  }
+}
+
+}  // namespace
+
+LengthBuckets::LengthBuckets(int32_t seen_up_to, int32_t longest)
+    : longest_(std::max(longest, 1)), width_(Width(seen_up_to, longest_)) {}
+
+std::string LengthBuckets::Label(int32_t length) const {
+  const int32_t first = (std::clamp(length, 1, longest_) - 1) / width_ * width_ + 1;
+  const int32_t last = first + width_ - 1;
+  const int digits =
+      static_cast<int>(absl::StrCat((longest_ + width_ - 1) / width_ * width_).size());
+  if (width_ == 1) return absl::StrFormat("%0*d", digits, first);
+  return absl::StrFormat("%0*d-%0*d", digits, first, digits, last);
+}
 
 RunningChange StartOf(const TrialRecord& trial, const PackRecord& pack,
                       const v1::TrialSpecification& specification) {
@@ -61,6 +90,7 @@ std::optional<std::string> RunningTrials::Progress(const WorkerProgress& told_by
   const auto found = trials_.find(progress.trial());
   if (found == trials_.end()) return std::nullopt;
   Entry& entry = found->second;
+  // A late report of an earlier attempt, or of a worker that has lost the trial.
   if (entry.start.attempt != progress.attempt() || entry.start.worker != told_by.worker) {
     return std::nullopt;
   }

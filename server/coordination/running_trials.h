@@ -17,7 +17,6 @@
 #include "platform/mutex.h"
 #include "proto/event.pb.h"
 #include "proto/specification.pb.h"
-#include "server/coordination/length_buckets.h"
 #include "server/coordination/statistics.h"
 #include "server/storage/records.h"
 
@@ -53,6 +52,28 @@ struct WorkerProgress {
 // The start of the trial's current attempt.
 RunningChange StartOf(const TrialRecord& trial, const PackRecord& pack,
                       const v1::TrialSpecification& specification);
+
+// Ranges of lengths, by which the accuracies of a running trial are shown: at most kMost ranges of
+// equal width, from 1 to the longest length. The width divides the longest training length, so that
+// no range mixes seen and unseen lengths, unless that would leave fewer than a third of the ranges.
+// Otherwise it is a round number.
+class LengthBuckets {
+ public:
+  static constexpr int32_t kMost = 20;
+
+  // `seen_up_to` 0: unknown.
+  LengthBuckets(int32_t seen_up_to, int32_t longest);
+
+  int32_t width() const { return width_; }
+
+  // "041-060", or "041" for a range of one length. Labels sort as text in the order of lengths.
+  // Lengths beyond the longest belong to the last range, lengths below 1 to the first.
+  std::string Label(int32_t length) const;
+
+ private:
+  const int32_t longest_;
+  const int32_t width_;
+};
 
 // Thread-safe.
 class RunningTrials {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "monitoring/worker_sample.h"
+#include "monitoring/samples.h"
 #include "proto/event.pb.h"
 #include "proto/experiment_service.pb.h"
 #include "server/scheduling/scheduler.h"

@@ -332,6 +332,8 @@ absl::StatusOr<v1::CreateExperimentResponse> Submissions::Create(const Submissio
     record.counts.set_queued(static_cast<int32_t>(added));
     return MakeResponse(record, submission.grid);
   }
+  // Checked in the transaction that inserts, so that two calls with one request_id cannot both
+  // create an experiment.
   ASSIGN_OR_RETURN(std::optional<v1::CreateExperimentResponse> repeated, FindRepeated(record));
   if (repeated.has_value()) return *std::move(repeated);
   RETURN_IF_ERROR(CheckQuota(record.owner, added));
@@ -340,6 +342,7 @@ absl::StatusOr<v1::CreateExperimentResponse> Submissions::Create(const Submissio
   if (const absl::Status copied =
           CopyData(std::string(kUploads), record, submission.grid.specification);
       !copied.ok()) {
+    // The transaction goes on with other commands, so its row is taken back here.
     RETURN_IF_ERROR(store_.DeleteExperiment(record.key));
     return copied;
   }
@@ -352,6 +355,7 @@ absl::StatusOr<v1::CreateExperimentResponse> Submissions::Create(const Submissio
 absl::StatusOr<v1::ExtendExperimentResponse> Submissions::Extend(Extension extension) {
   const std::string id = extension.experiment;
   ASSIGN_OR_RETURN(ExperimentRecord record, FindExperiment(store_, ExperimentName(id)));
+  // Another extension came in between.
   if (record.specification != extension.base) {
     ASSIGN_OR_RETURN(extension, PrepareExtension(extension.request, record, store_.name()));
   }

@@ -58,6 +58,8 @@ std::vector<std::shared_ptr<Subscriptions::Subscriber>> Subscriptions::Subscribe
 
 void Subscriptions::Wake(absl::string_view experiment) {
   for (const std::shared_ptr<Subscriber>& subscriber : SubscribersOf(experiment)) {
+    // Without mutex_: a callback takes locks of its watcher, whose other threads may subscribe or
+    // unsubscribe.
     platform::MutexLock lock(subscriber->mutex);
     if (subscriber->active && subscriber->wake) subscriber->wake();
   }

@@ -146,6 +146,7 @@ void Summaries::Update(const std::string& experiment_id, const absl::btree_set<i
   if (held == nullptr) return;
   if (trials.size() > kMostFollowed) return Forget(experiment_id);
   absl::StatusOr<std::vector<Change>> changes = ReadChanges(trials);
+  // A summary that missed a change would stay wrong.
   if (!changes.ok()) return Forget(experiment_id);
   platform::MutexLock lock(held->mutex);
   for (Change& change : *changes) {

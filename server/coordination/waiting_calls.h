@@ -33,13 +33,13 @@ struct WaitingCall {
   bool superseded = false;
 };
 
-// One call of each worker: a newer one supersedes it. An answer costs O(log n), and nothing is done
-// for calls that wait on. `Call` is a WaitingCall<Response>. Belongs to the command loop, except
+// One call of each worker: a newer one supersedes it. An answer costs O(log n); a call that keeps
+// waiting costs nothing. `Call` is a WaitingCall<Response>. Belongs to the command loop, except
 // size().
 template <typename Response, typename Call = WaitingCall<Response>>
 class WaitingCalls {
  public:
-  // The answer to a call; absent: it waits on.
+  // The answer to a call. Absent: the call keeps waiting.
   using Decide = std::function<std::optional<absl::StatusOr<Response>>(const Call&)>;
   using Answers = std::vector<std::function<void()>>;
 
@@ -63,8 +63,8 @@ class WaitingCalls {
     newest_.erase(newest);
   }
 
-  // In a transaction: decide about all calls in the order of their coming, about those whose
-  // deadline has passed, or about that of one worker. Answers are appended to `answers`.
+  // Called in a transaction. Decide about all calls in the order of arrival, about those whose
+  // deadline has passed, or about one worker's. Answers are appended to `answers`.
   void DecideAll(const Decide& decide, Answers& answers) {
     for (auto call = calls_.begin(); call != calls_.end();) call = DecideOne(call, decide, answers);
     Count();

@@ -20,7 +20,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "platform/limited_log.h"
+#include "platform/log.h"
 #include "platform/status_macros.h"
 
 namespace lengthwise::server {
@@ -54,6 +54,7 @@ absl::Time SteadyNow() {
   return absl::UnixEpoch() + absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch());
 }
 
+// With a low limit, three eighths of it stay for connections.
 int64_t ReservedOf(int64_t limit) { return std::min(kReservedDescriptors, limit * 5 / 8); }
 
 platform::LimitedLog& EdgeLog() {
@@ -314,6 +315,7 @@ void Edge::Run() {
         Accept(listeners_[what - 1].get());
         continue;
       }
+      // An earlier event of this batch may have destroyed the connection.
       const auto found = connections_.find(what / 2);
       if (found == connections_.end()) continue;
       Connection& connection = *found->second;
@@ -583,7 +585,8 @@ bool Edge::FromClient(Connection& connection, bool& moved) {
       moved = true;
     }
   }
-  // Reads nothing while the guard holds back a frame, so that `from_client` stays bounded.
+  // An incomplete frame header has fewer than 9 bytes. With more, the guard holds back a frame:
+  // nothing is read then, so that `from_client` stays bounded.
   if (taken.ok() && connection.from_client.size() < 9 && !connection.client_ended &&
       connection.client_is_readable) {
     ssize_t size = 0;

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "platform/status_macros.h"
-#include "rpc/pem.h"
+#include "rpc/certificates.h"
 
 namespace lengthwise::server {
 namespace {

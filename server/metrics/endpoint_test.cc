@@ -10,7 +10,7 @@
 #include "grpcpp/create_channel.h"
 #include "grpcpp/impl/codegen/client_unary_call.h"
 #include "gtest/gtest.h"
-#include "monitoring/histogram.h"
+#include "monitoring/samples.h"
 #include "monitoring/scrape.h"
 #include "platform/mutex.h"
 #include "server/api/rpc_server.h"

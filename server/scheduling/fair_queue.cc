@@ -50,6 +50,7 @@ void FairQueue::Insert(const PackId& id, int32_t priority, absl::string_view own
   if (!is_new) {
     const TrialKey first = *pack.trials.begin();
     pack.trials.insert(trial);
+    // A pack stands in its lines under its first trial, so it moves when that changes.
     if (first < trial) return;
     Line& line = owner.lines.at(-pack.priority);
     line.erase(first);
@@ -96,6 +97,7 @@ template <typename Change>
 void FairQueue::ChangeShare(absl::string_view name, const Change& change) {
   const OwnerNumber number = Find(name);
   Owner& owner = owners_.at(number);
+  // A turn is a key in an ordered set, so it is taken out while the share in it changes.
   for (const auto& [priority, line] : owner.lines) turns_.erase(TurnOf(priority, number, owner));
   change(owner);
   for (const auto& [priority, line] : owner.lines) turns_.insert(TurnOf(priority, number, owner));

@@ -125,6 +125,7 @@ void Scheduler::RestoreLease(Token token, std::string worker, int32_t size,
                              const std::vector<TrialKey>& cancelled, absl::Time now) {
   Lease& lease = leases_[token];
   lease.worker = std::move(worker);
+  // An older release did not record the size.
   lease.size = size > 0 ? size : static_cast<int32_t>(running.size() + cancelled.size());
   for (const ScheduledTrial& trial : running) Hold(Remember(trial, traits), token, lease);
   if (!cancelled.empty()) NoteDirective(token, lease);
@@ -230,6 +231,8 @@ absl::StatusOr<Decisions> Scheduler::Grant(absl::string_view worker, absl::Time 
   const std::vector<TrialKey> pack = NextPack(worker, now);
   if (pack.empty()) return decisions;
 
+  // No two leases ever have the same token: after a restart, tokens continue behind the largest
+  // that the store has recorded (StorageReader::NextToken).
   const Token token = next_token_++;
   Lease& lease = leases_[token];
   lease.worker = std::string(worker);

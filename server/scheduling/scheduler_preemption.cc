@@ -47,6 +47,7 @@ void Scheduler::Preempt(absl::Time now) {
   while (const std::optional<Token> token = NextToPreempt(now)) {
     Lease& lease = leases_.at(*token);
     const auto [priority, granted] = *lease.rank;
+    // Waits for this lease rather than preempt one of a higher priority that has run longer.
     if (granted + options_.min_run > now) return;
     const int64_t waiting = queue_.PacksAbove(priority);
     NoteDirective(*token, lease);

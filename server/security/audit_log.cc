@@ -127,6 +127,7 @@ void AuditLog::WriteQueue() {
   std::deque<AuditRecord> batch = std::exchange(queue_, {});
   in_flight_ = batch.size();
   const int64_t lost = std::exchange(lost_unsaid_, 0);
+  // Without the lock: Record must not wait for the disk.
   mutex_.Unlock();
   std::string lines;
   if (lost > 0) {

@@ -71,6 +71,8 @@ class AuditTrail::Observer final : public grpc::experimental::Interceptor {
  public:
   Observer(AuditTrail& trail, const Rule& rule, ServerRpcInfo& info)
       : trail_(trail), rule_(rule), call_(info.server_context()) {}
+  // Drops the record of a call that got no line. Records are found by the address of the call,
+  // which a later call may reuse.
   ~Observer() override { trail_.Take(call_); }
 
   void Intercept(InterceptorBatchMethods* methods) override {
@@ -170,6 +172,7 @@ std::optional<AuditRecord> AuditTrail::Take(CallId call) {
 }
 
 void AuditTrail::Write(AuditRecord record, absl::string_view method, absl::Status outcome) {
+  // The anonymous caller of a server without tokens.
   if (!log_.with_anonymous() && !record.caller.principal.empty() &&
       record.caller.token_id.empty()) {
     return;

@@ -4,9 +4,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "platform/limited_log.h"
+#include "platform/log.h"
 #include "platform/status_macros.h"
-#include "rpc/token_text.h"
+#include "rpc/token.h"
 #include "rpc/transport.h"
 
 namespace lengthwise::server {
@@ -97,6 +97,7 @@ absl::StatusOr<Caller> Gate::Admit(const grpc::CallbackServerContext& context,
     static auto* const log = new platform::LimitedLog(absl::Seconds(10));
     log->Warning(absl::StrCat("refused ", method, " to ", address, ": ", status.message()));
   }
+  // Before the check of the size: trust depends on the caller, not on this request.
   if (status.ok() && peer != nullptr) peer->Trust();
   if (status.ok() && request != nullptr) status = CheckSize(method, *request);
   if (!status.ok()) return status;

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "rpc/token_text.h"
+#include "rpc/token.h"
 
 namespace lengthwise::server {
 namespace {

@@ -20,6 +20,12 @@
 
 namespace lengthwise::server {
 
+// Names of the access control files in a data directory and in a backup.
+inline constexpr absl::string_view kTokensFile = "tokens";
+// Created before the first token. Its name does not match `rm tokens*`. If it exists without
+// `tokens`, the tokens are lost and the server does not start.
+inline constexpr absl::string_view kRequiresTokensFile = "requires_tokens";
+
 inline constexpr size_t kSaltDigits = 32;
 
 struct TokenRecord {

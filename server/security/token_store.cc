@@ -14,8 +14,7 @@
 #include "platform/random.h"
 #include "platform/sha256.h"
 #include "platform/status_macros.h"
-#include "rpc/token_text.h"
-#include "server/security/token_files.h"
+#include "rpc/token.h"
 #include "server/status.h"
 
 namespace lengthwise::server {
@@ -144,6 +143,7 @@ absl::Status TokenStore::Mark() const {
 
 TokenStore::Version TokenStore::CurrentVersion() const {
   struct stat status;
+  // A file that cannot be examined counts as existing: it must refuse callers, not open the server.
   if (lstat(path_.c_str(), &status) != 0) return {.exists = errno != ENOENT};
   return {true, status.st_ino, absl::ToUnixNanos(absl::TimeFromTimespec(status.st_mtim)),
           absl::ToUnixNanos(absl::TimeFromTimespec(status.st_ctim)), status.st_size};
@@ -153,6 +153,7 @@ absl::Status TokenStore::Refresh() {
   const Version version = CurrentVersion();
   if (version == version_ && damage_.ok()) return damage_;
   version_ = version;
+  // No token is valid unless the newest file can be read.
   records_.clear();
   const absl::Status earlier = std::exchange(damage_, absl::OkStatus());
   if (!version.exists) {
@@ -196,6 +197,7 @@ const TokenRecord* TokenStore::Find(absl::string_view token_id) const {
 
 bool TokenStore::IsRequired() {
   platform::MutexLock lock(mutex_);
+  // An error leaves required_ as it is, so a file that becomes unreadable does not open the server.
   Refresh().IgnoreError();
   return required_;
 }
@@ -237,6 +239,7 @@ absl::Status TokenStore::Change(
   RETURN_IF_ERROR(Refresh());
   std::vector<TokenRecord> records = records_;
   RETURN_IF_ERROR(change(records));
+  // Durable before the first token: a server that loses its tokens must know that it had some.
   if (!Exists(mark_path_)) {
     RETURN_IF_ERROR(Mark());
   }

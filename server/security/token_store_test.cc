@@ -9,7 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "platform/files.h"
-#include "rpc/token_text.h"
+#include "rpc/token.h"
 
 namespace lengthwise::server {
 namespace {

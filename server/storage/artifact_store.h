@@ -88,6 +88,9 @@ class ArtifactStore {
 
   virtual ~ArtifactStore() = default;
 
+  // Ends calls that wait for a network, and later ones, with UNAVAILABLE within about a second.
+  virtual void Interrupt() {}
+
   // Where the checkpoints are if that is not the data directory: a directory or "s3://...". Empty
   // otherwise.
   virtual std::string elsewhere() const = 0;
@@ -100,7 +103,8 @@ class ArtifactStore {
   virtual absl::StatusOr<std::unique_ptr<Writer>> Write(const ArtifactId& id, int64_t size_bytes,
                                                         int64_t step) = 0;
 
-  // Signs the request that stores an artifact of this size. nullopt if it is stored already.
+  // Signs the request that stores an artifact of this size. nullopt if it is stored already. An
+  // object of this name that is damaged is deleted first.
   // UNIMPLEMENTED if artifacts go through the server.
   virtual absl::StatusOr<std::optional<SignedTransfer>> SignPut(const ArtifactId& id,
                                                                 int64_t size_bytes) {
@@ -121,8 +125,12 @@ class ArtifactStore {
   virtual absl::Status VerifyQuickly(const ArtifactId& id, int64_t size_bytes,
                                      int64_t most_bytes) = 0;
 
-  // Gives another trial the artifact, durably. Deleting either keeps the other. NOT_FOUND;
-  // DATA_LOSS.
+  // Looks for an artifact that VerifyQuickly does not know, and makes it known. For the start: an
+  // object store may list an object late. NOT_FOUND.
+  virtual absl::Status Find(const ArtifactId& id) { return VerifyQuickly(id, 0, 0); }
+
+  // Gives another trial the artifact, durably. Deleting either keeps the other. The command loop
+  // makes this call: it waits for the place at most a few seconds. NOT_FOUND; DATA_LOSS.
   virtual absl::Status Copy(const ArtifactId& from, const std::string& experiment,
                             const std::string& trial, int64_t step) = 0;
 

@@ -28,8 +28,8 @@
 
 namespace lengthwise::server {
 
-// Copies the files of server/security/token_files.h that exist from one directory to another. The
-// copies are readable by their owner only.
+// Copies the access control files (server/security/token_records.h) that exist from one directory
+// to another. The copies are readable by their owner only.
 absl::Status CopyTokens(const std::string& from, const std::string& to);
 
 // Names in a data directory.

@@ -117,7 +117,8 @@ struct DeletedRequest {
   std::string experiment_id;
 };
 
-// The key of lease ids (lease_ids.h). Generated once, when the store is created or upgraded.
+// The key of lease ids (LeaseIds of server/coordination/leases.h). Generated once, when the store
+// is created or upgraded.
 struct LeaseKey {
   // Random. As secret as the store.
   std::string key;

@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "platform/bulk_files.h"
 #include "platform/files.h"
 #include "platform/log.h"
 #include "platform/random.h"

@@ -8,11 +8,11 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "platform/failpoint.h"
+#include "platform/files.h"
 #include "platform/http_client.h"
 #include "platform/log.h"
 #include "platform/sha256.h"
 #include "platform/status_macros.h"
-#include "platform/temporary_file.h"
 #include "server/storage/s3_presign.h"
 #include "server/storage/shared_store.h"
 
@@ -47,6 +47,18 @@ absl::StatusOr<std::string> PrefixOf(absl::string_view experiment, absl::string_
 bool IsCheckpoint(absl::string_view key) {
   const std::vector<absl::string_view> parts = absl::StrSplit(key, '/');
   return parts.size() == 3 && absl::EndsWith(key, ".safetensors") && IsArtifactFile(parts[2]);
+}
+
+absl::Status DamageOf(absl::string_view key) {
+  return absl::DataLossError(absl::StrCat(key, " is damaged: its SHA-256 does not match"));
+}
+
+absl::Status CheckSize(int64_t size_bytes) {
+  if (size_bytes <= S3ArtifactStore::kMostBytes) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "size_bytes: got ", size_bytes, ", an object store takes up to ", S3ArtifactStore::kMostBytes,
+      " (5 GiB) in one request; keep larger checkpoints in a directory: start the "
+      "server with --artifacts DIR"));
 }
 
 // Refuses a store on which "stored" does not mean "these bytes, for good".
@@ -105,11 +117,24 @@ absl::StatusOr<std::unique_ptr<S3Client>> OpenS3(const std::string& url, const S
 
 CheckpointPlace CheckpointsInS3(std::shared_ptr<S3Client> client) {
   const std::string url = client->Url();
+  // Listed when it is first asked: a request for each checkpoint would take hours for many trials.
+  auto sizes = std::make_shared<std::optional<std::map<std::string, int64_t>>>();
   return {.name = url,
-          .find = [client = std::move(client)](const ArtifactId& id,
-                                               int64_t size_bytes) -> absl::Status {
+          .find = [client = std::move(client), sizes = std::move(sizes)](
+                      const ArtifactId& id, int64_t size_bytes) -> absl::Status {
             ASSIGN_OR_RETURN(const std::string key, KeyOf(id));
-            ASSIGN_OR_RETURN(const S3Object object, client->Head(key));
+            if (!sizes->has_value()) {
+              std::map<std::string, int64_t> listed;
+              RETURN_IF_ERROR(client->List(
+                  "", [&](const S3Object& object) { listed[object.key] = object.size; }));
+              *sizes = std::move(listed);
+            }
+            S3Object object;
+            if (const auto known = (*sizes)->find(key); known != (*sizes)->end()) {
+              object.size = known->second;
+            } else {  // some stores list an object late
+              ASSIGN_OR_RETURN(object, client->Head(key));
+            }
             if (object.size == size_bytes) return absl::OkStatus();
             return absl::DataLossError(absl::StrCat(key, " has ", object.size, " bytes"));
           }};
@@ -161,7 +186,9 @@ absl::StatusOr<std::unique_ptr<S3ArtifactStore>> S3ArtifactStore::Open(
     platform::MutexLock lock(store->mutex_);
     store->objects_ = std::move(objects);
   }
-  store->deleter_ = std::thread([raw = store.get()] { raw->RunDeletions(); });
+  for (int i = 0; i < kDeleters; ++i) {
+    store->deleters_.emplace_back([raw = store.get()] { raw->RunDeletions(); });
+  }
   return store;
 }
 
@@ -171,7 +198,8 @@ S3ArtifactStore::~S3ArtifactStore() {
     stopping_ = true;
   }
   wake_.NotifyAll();
-  if (deleter_.joinable()) deleter_.join();
+  client_->Cancel();
+  for (std::thread& deleter : deleters_) deleter.join();
 }
 
 absl::Status S3ArtifactStore::CheckMark() const {
@@ -191,20 +219,135 @@ absl::StatusOr<S3Object> S3ArtifactStore::Head(const std::string& key) const {
   return object;
 }
 
-absl::Status S3ArtifactStore::KeepObject(const std::string& key) {
-  platform::MutexLock lock(mutex_);
-  to_delete_.erase(key);
-  if (being_deleted_ != key) return absl::OkStatus();
-  return absl::UnavailableError(absl::StrCat(key, " is being deleted; try again"));
+absl::Status S3ArtifactStore::AbsenceOf(const std::string& key) const {
+  return absl::NotFoundError(absl::StrCat(client_->Url(), " has no object ", key));
 }
 
-void S3ArtifactStore::Remember(const S3Object& object, bool is_verified, bool is_damaged) {
+absl::Status S3ArtifactStore::CheckMarkOnceASecond() {
+  const absl::Time now = absl::Now();
+  {
+    platform::MutexLock lock(mutex_);
+    if (mark_seen_ <= now && now - mark_seen_ < absl::Seconds(1)) return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(CheckMark());
   platform::MutexLock lock(mutex_);
-  objects_[object.key] = {.size = object.size,
-                          .etag = object.etag,
-                          .is_verified = is_verified,
-                          .is_damaged = is_damaged};
+  mark_seen_ = now;
+  return absl::OkStatus();
+}
+
+class S3ArtifactStore::Hold {
+ public:
+  Hold(S3ArtifactStore& store, std::string key) : store_(store), key_(std::move(key)) {}
+  ~Hold() { store_.ReleaseObject(key_); }
+  Hold(const Hold&) = delete;
+  Hold& operator=(const Hold&) = delete;
+
+ private:
+  S3ArtifactStore& store_;
+  const std::string key_;
+};
+
+absl::StatusOr<std::unique_ptr<S3ArtifactStore::Hold>> S3ArtifactStore::HoldObject(
+    const std::string& key) {
+  platform::MutexLock lock(mutex_);
+  if (being_deleted_.contains(key)) {
+    return absl::UnavailableError(absl::StrCat(key, " is being deleted; try again"));
+  }
+  HoldState& state = holds_[key];
+  ++state.holders;
+  if (to_delete_.erase(key) > 0) state.is_deleted_after = true;
+  return std::make_unique<Hold>(*this, key);
+}
+
+void S3ArtifactStore::ReleaseObject(const std::string& key) {
+  platform::MutexLock lock(mutex_);
+  const auto hold = holds_.find(key);
+  if (--hold->second.holders > 0) return;
+  const bool is_deleted = hold->second.is_deleted_after;
+  holds_.erase(hold);
+  if (!is_deleted) return;
+  QueueDeletion(key);
+  wake_.NotifyAll();
+}
+
+std::optional<S3ArtifactStore::Known> S3ArtifactStore::FindKnown(const std::string& key) const {
+  platform::MutexLock lock(mutex_);
+  const auto known = objects_.find(key);
+  return known == objects_.end() ? std::nullopt : std::optional<Known>(known->second);
+}
+
+void S3ArtifactStore::Forget(const std::string& key) {
+  platform::MutexLock lock(mutex_);
+  objects_.erase(key);
+}
+
+void S3ArtifactStore::Remember(const S3Object& object, bool is_verified) {
+  platform::MutexLock lock(mutex_);
+  objects_[object.key] = {.size = object.size, .etag = object.etag, .is_verified = is_verified};
   signed_.erase(object.key);
+  if (const auto hold = holds_.find(object.key); hold != holds_.end()) {
+    hold->second.is_deleted_after = false;
+  }
+}
+
+void S3ArtifactStore::Update(const S3Object& object, bool is_verified, bool is_damaged) const {
+  platform::MutexLock lock(mutex_);
+  const auto known = objects_.find(object.key);
+  if (known == objects_.end()) return;
+  known->second = {.size = object.size,
+                   .etag = object.etag,
+                   .is_verified = is_verified,
+                   .is_damaged = is_damaged};
+}
+
+absl::StatusOr<bool> S3ArtifactStore::HasChecksum(const S3Object& object,
+                                                  const std::string& sha256) const {
+  platform::Sha256 hash;
+  for (int64_t offset = 0; offset < object.size; offset += kChunkBytes) {
+    const absl::StatusOr<std::string> chunk = client_->Read(object.key, offset, kChunkBytes);
+    if (IsLost(chunk.status())) {
+      RETURN_IF_ERROR(CheckMark());
+    }
+    RETURN_IF_ERROR(chunk.status());
+    hash.Update(*chunk);
+  }
+  return hash.Finish() == sha256;
+}
+
+absl::StatusOr<bool> S3ArtifactStore::IsStored(const std::string& key, const std::string& sha256,
+                                               int64_t size_bytes) {
+  const std::optional<Known> known = FindKnown(key);
+  const absl::StatusOr<S3Object> object = client_->Head(key);
+  if (absl::IsNotFound(object.status())) {
+    // Some stores answer 404 for a missing bucket, too. What was never known is not missed.
+    if (known.has_value()) {
+      RETURN_IF_ERROR(CheckMark());
+    }
+    Forget(key);
+    return false;
+  }
+  RETURN_IF_ERROR(object.status());
+  const bool is_known = known.has_value() && known->etag == object->etag;
+  bool is_whole = !(is_known && known->is_damaged);
+  // The store compared the bytes with the checksum when it took them. An object without it was
+  // brought by another program.
+  const bool is_vouched_for = object->sha256 == sha256 || (is_known && known->is_verified);
+  if (is_whole && (!is_vouched_for || object->size != size_bytes)) {
+    ASSIGN_OR_RETURN(is_whole, HasChecksum(*object, sha256));
+  }
+  if (is_whole && object->size != size_bytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("size_bytes: got ", size_bytes, ", but ", key, " has ", object->size));
+  }
+  if (is_whole) {
+    Remember(*object, /*is_verified=*/true);
+    return true;
+  }
+  RETURN_IF_ERROR(CheckMark());
+  platform::LogWarning(absl::StrCat("deletes ", key, ", which is damaged, to store it again"));
+  RETURN_IF_ERROR(client_->Delete(key));
+  Forget(key);
+  return false;
 }
 
 // Keeps the bytes in an unnamed file until they are complete.
@@ -233,13 +376,16 @@ class S3ArtifactStore::RelayWriter : public ArtifactStore::Writer {
                                               ", but the header announced ", sha256_,
                                               "; send it again"));
     }
-    RETURN_IF_ERROR(store_.KeepObject(key_));
-    ASSIGN_OR_RETURN(const std::string bytes, file_->Read(0, size_bytes_));
+    ASSIGN_OR_RETURN(const std::unique_ptr<Hold> hold, store_.HoldObject(key_));
+    ASSIGN_OR_RETURN(const bool was_stored, store_.IsStored(key_, sha256_, size_bytes_));
+    if (was_stored) return absl::OkStatus();
+    ASSIGN_OR_RETURN(const absl::string_view bytes, file_->Map(size_bytes_));
     const absl::Status stored = store_.client_->PutOnce(key_, bytes, sha256_);
+    // ALREADY_EXISTS: an earlier try stored it, although its answer was lost.
     if (!stored.ok() && !absl::IsAlreadyExists(stored)) return stored;
-    ASSIGN_OR_RETURN(const S3Object object, store_.Head(key_));
-    store_.Remember(object, /*is_verified=*/stored.ok());
-    return absl::OkStatus();
+    ASSIGN_OR_RETURN(const bool is_stored, store_.IsStored(key_, sha256_, size_bytes_));
+    if (is_stored) return absl::OkStatus();
+    return absl::UnavailableError(absl::StrCat(key_, " is not in the store that took it"));
   }
 
  private:
@@ -262,6 +408,7 @@ absl::StatusOr<std::unique_ptr<ArtifactStore::Writer>> S3ArtifactStore::Write(co
                                                                               int64_t step) {
   if (id.trial == kDataFiles) return files_->Write(id, size_bytes, step);
   ASSIGN_OR_RETURN(std::string key, KeyOf(id));
+  RETURN_IF_ERROR(CheckSize(size_bytes));
   ASSIGN_OR_RETURN(auto file, platform::TemporaryFile::Create(options_.data_dir));
   return std::make_unique<RelayWriter>(*this, std::move(key), id.sha256, std::move(file),
                                        size_bytes);
@@ -270,27 +417,17 @@ absl::StatusOr<std::unique_ptr<ArtifactStore::Writer>> S3ArtifactStore::Write(co
 absl::StatusOr<std::optional<SignedTransfer>> S3ArtifactStore::SignPut(const ArtifactId& id,
                                                                        int64_t size_bytes) {
   ASSIGN_OR_RETURN(const std::string key, KeyOf(id));
-  if (size_bytes > kMostBytes) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "size_bytes: got ", size_bytes, ", an object store accepts up to ", kMostBytes));
-  }
-  RETURN_IF_ERROR(KeepObject(key));
-  const absl::StatusOr<S3Object> stored = Head(key);
-  if (stored.ok()) {
-    if (stored->size != size_bytes || stored->sha256 != id.sha256) {
-      return absl::DataLossError(absl::StrCat(key, " has ", stored->size, " bytes instead of ",
-                                              size_bytes, ", or another checksum"));
-    }
-    // The store compared the bytes with the checksum when it took them.
-    Remember(*stored, /*is_verified=*/true);
+  RETURN_IF_ERROR(CheckSize(size_bytes));
+  ASSIGN_OR_RETURN(const std::unique_ptr<Hold> hold, HoldObject(key));
+  ASSIGN_OR_RETURN(const bool is_stored, IsStored(key, id.sha256, size_bytes));
+  if (is_stored) {
     LENGTHWISE_FAILPOINT("object.stored.after");
     return std::nullopt;
   }
-  if (!absl::IsNotFound(stored.status())) return stored.status();
   {
     platform::MutexLock lock(mutex_);
-    objects_.erase(key);
     signed_.insert(key);
+    holds_[key].is_deleted_after = false;  // there is nothing to delete
   }
   ASSIGN_OR_RETURN(SignedTransfer put, client_->SignPut(key, id.sha256, options_.url_life));
   return put;
@@ -299,51 +436,43 @@ absl::StatusOr<std::optional<SignedTransfer>> S3ArtifactStore::SignPut(const Art
 absl::StatusOr<SignedTransfer> S3ArtifactStore::SignGet(const ArtifactId& id) {
   ASSIGN_OR_RETURN(const std::string key, KeyOf(id));
   const absl::StatusOr<S3Object> object = Head(key);
-  {
-    platform::MutexLock lock(mutex_);
-    const auto known = objects_.find(key);
-    if (absl::IsNotFound(object.status())) objects_.erase(key);
-    if (object.ok() && known != objects_.end() && known->second.etag == object->etag &&
-        known->second.is_damaged) {
-      return absl::DataLossError(absl::StrCat(key, " is damaged: its SHA-256 does not match"));
-    }
-  }
+  if (absl::IsNotFound(object.status())) Forget(key);
   RETURN_IF_ERROR(object.status());
+  const std::optional<Known> known = FindKnown(key);
+  if (known.has_value() && known->etag == object->etag && known->is_damaged) {
+    return DamageOf(key);
+  }
   return client_->SignGet(key, options_.url_life);
+}
+
+absl::Status S3ArtifactStore::Find(const ArtifactId& id) {
+  if (id.trial == kDataFiles) return files_->Find(id);
+  ASSIGN_OR_RETURN(const std::string key, KeyOf(id));
+  ASSIGN_OR_RETURN(const std::unique_ptr<Hold> hold, HoldObject(key));
+  ASSIGN_OR_RETURN(const S3Object object, Head(key));
+  Remember(object, /*is_verified=*/false);
+  return absl::OkStatus();
 }
 
 absl::Status S3ArtifactStore::Verify(const ArtifactId& id, int64_t size_bytes) {
   if (id.trial == kDataFiles) return files_->Verify(id, size_bytes);
   ASSIGN_OR_RETURN(const std::string key, KeyOf(id));
   const absl::StatusOr<S3Object> object = Head(key);
-  if (absl::IsNotFound(object.status())) {
-    platform::MutexLock lock(mutex_);
-    objects_.erase(key);
-  }
+  if (absl::IsNotFound(object.status())) Forget(key);
   RETURN_IF_ERROR(object.status());
   if (size_bytes > 0 && object->size != size_bytes) {
-    Remember(*object, /*is_verified=*/false);
+    Update(*object, /*is_verified=*/false, /*is_damaged=*/false);
     return absl::DataLossError(
         absl::StrCat(key, " has ", object->size, " bytes instead of ", size_bytes));
   }
-  const absl::Status damaged =
-      absl::DataLossError(absl::StrCat(key, " is damaged: its SHA-256 does not match"));
-  {
-    platform::MutexLock lock(mutex_);
-    const auto known = objects_.find(key);
-    if (known != objects_.end() && known->second.etag == object->etag) {
-      if (known->second.is_damaged) return damaged;
-      if (known->second.is_verified) return absl::OkStatus();
-    }
+  const std::optional<Known> known = FindKnown(key);
+  if (known.has_value() && known->etag == object->etag) {
+    if (known->is_damaged) return DamageOf(key);
+    if (known->is_verified) return absl::OkStatus();
   }
-  platform::Sha256 hash;
-  for (int64_t offset = 0; offset < object->size; offset += kChunkBytes) {
-    ASSIGN_OR_RETURN(const std::string chunk, client_->Read(key, offset, kChunkBytes));
-    hash.Update(chunk);
-  }
-  const bool is_whole = hash.Finish() == id.sha256;
-  Remember(*object, /*is_verified=*/is_whole, /*is_damaged=*/!is_whole);
-  return is_whole ? absl::OkStatus() : damaged;
+  ASSIGN_OR_RETURN(const bool is_whole, HasChecksum(*object, id.sha256));
+  Update(*object, /*is_verified=*/is_whole, /*is_damaged=*/!is_whole);
+  return is_whole ? absl::OkStatus() : DamageOf(key);
 }
 
 absl::Status S3ArtifactStore::VerifyQuickly(const ArtifactId& id, int64_t size_bytes,
@@ -352,12 +481,8 @@ absl::Status S3ArtifactStore::VerifyQuickly(const ArtifactId& id, int64_t size_b
   ASSIGN_OR_RETURN(const std::string key, KeyOf(id));
   platform::MutexLock lock(mutex_);
   const auto known = objects_.find(key);
-  if (known == objects_.end()) {
-    return absl::NotFoundError(absl::StrCat(client_->Url(), " has no object ", key));
-  }
-  if (known->second.is_damaged) {
-    return absl::DataLossError(absl::StrCat(key, " is damaged: its SHA-256 does not match"));
-  }
+  if (known == objects_.end()) return AbsenceOf(key);
+  if (known->second.is_damaged) return DamageOf(key);
   if (size_bytes > 0 && known->second.size != size_bytes) {
     return absl::DataLossError(
         absl::StrCat(key, " has ", known->second.size, " bytes instead of ", size_bytes));
@@ -371,38 +496,52 @@ absl::Status S3ArtifactStore::Copy(const ArtifactId& from, const std::string& ex
   const ArtifactId to = {.experiment = experiment, .trial = trial, .sha256 = from.sha256};
   ASSIGN_OR_RETURN(const std::string old_key, KeyOf(from));
   ASSIGN_OR_RETURN(const std::string key, KeyOf(to));
-  RETURN_IF_ERROR(VerifyQuickly(from, 0, 0));
-  RETURN_IF_ERROR(KeepObject(key));
-  LENGTHWISE_FAILPOINT_OR_RETURN("object.copy.before");
-  if (const absl::Status copied = client_->Copy(old_key, key); !copied.ok()) {
-    const absl::Status mark = IsLost(copied) ? CheckMark() : absl::OkStatus();
-    return mark.ok() ? copied : mark;
+  const std::optional<Known> known = FindKnown(old_key);
+  if (!known.has_value()) return AbsenceOf(old_key);
+  if (known->is_damaged) return DamageOf(old_key);
+  ASSIGN_OR_RETURN(const std::unique_ptr<Hold> hold, HoldObject(key));
+  {
+    // The store may copy after the wait is over. Whoever gives the trial up deletes the copy.
+    platform::MutexLock lock(mutex_);
+    signed_.insert(key);
   }
-  ASSIGN_OR_RETURN(const S3Object object, Head(key));
-  Remember(object, /*is_verified=*/false);
+  LENGTHWISE_FAILPOINT_OR_RETURN("object.copy.before");
+  const absl::StatusOr<std::string> etag = client_->Copy(old_key, key, options_.copy_timeout);
+  if (IsLost(etag.status())) {
+    RETURN_IF_ERROR(CheckMark());
+  }
+  RETURN_IF_ERROR(etag.status());
+  Remember({.key = key, .size = known->size, .etag = *etag}, /*is_verified=*/false);
   return absl::OkStatus();
 }
 
 // Asks for a range at a time, so that a slow reader holds no connection.
 class S3ArtifactStore::RangeReader : public ArtifactStore::Reader {
  public:
-  RangeReader(const S3Client& client, S3Object object)
-      : client_(client), object_(std::move(object)) {}
+  RangeReader(const S3ArtifactStore& store, S3Object object, std::string sha256)
+      : store_(store), object_(std::move(object)), sha256_(std::move(sha256)) {}
 
   absl::StatusOr<std::string> Next() override {
     if (offset_ >= object_.size) return "";
-    ASSIGN_OR_RETURN(std::string chunk, client_.Read(object_.key, offset_, kChunkBytes));
+    ASSIGN_OR_RETURN(std::string chunk, store_.client_->Read(object_.key, offset_, kChunkBytes));
     if (chunk.empty()) {
       return absl::DataLossError(absl::StrCat(object_.key, " became shorter while it was read"));
     }
+    hash_.Update(chunk);
     offset_ += static_cast<int64_t>(chunk.size());
+    if (offset_ >= object_.size && hash_.Finish() != sha256_) {
+      store_.Update(object_, /*is_verified=*/false, /*is_damaged=*/true);
+      return DamageOf(object_.key);
+    }
     return chunk;
   }
 
  private:
-  const S3Client& client_;
+  const S3ArtifactStore& store_;
   const S3Object object_;
+  const std::string sha256_;
   int64_t offset_ = 0;
+  platform::Sha256 hash_;
 };
 
 absl::StatusOr<std::unique_ptr<ArtifactStore::Reader>> S3ArtifactStore::Open(
@@ -410,7 +549,7 @@ absl::StatusOr<std::unique_ptr<ArtifactStore::Reader>> S3ArtifactStore::Open(
   if (id.trial == kDataFiles) return files_->Open(id);
   ASSIGN_OR_RETURN(const std::string key, KeyOf(id));
   ASSIGN_OR_RETURN(S3Object object, Head(key));
-  return std::make_unique<RangeReader>(*client_, std::move(object));
+  return std::make_unique<RangeReader>(*this, std::move(object), id.sha256);
 }
 
 absl::StatusOr<std::vector<std::string>> S3ArtifactStore::ListExperiments() const {
@@ -484,46 +623,53 @@ absl::Status S3ArtifactStore::DeleteExperiment(const std::string& experiment) {
 }
 
 absl::StatusOr<bool> S3ArtifactStore::DeleteSome(const std::string& experiment) {
-  RETURN_IF_ERROR(DeleteExperiment(experiment));
-  return false;
+  ASSIGN_OR_RETURN(const bool more_files, files_->DeleteSome(experiment));
+  ASSIGN_OR_RETURN(const std::string prefix, PrefixOf(experiment));
+  const bool more_objects = DeleteBelow(prefix, {}, kObjectsAtOnce);
+  return more_files || more_objects;
 }
 
 bool S3ArtifactStore::DeleteUnusedUploads(absl::Duration age) {
   return files_->DeleteUnusedUploads(age);
 }
 
-void S3ArtifactStore::DeleteBelow(const std::string& prefix, const std::set<std::string>& stays) {
-  {
-    platform::MutexLock lock(mutex_);
-    for (auto object = objects_.lower_bound(prefix);
-         object != objects_.end() && absl::StartsWith(object->first, prefix);) {
-      if (stays.contains(object->first)) {
-        ++object;
-        continue;
-      }
-      QueueDeletion(object->first);
-      object = objects_.erase(object);
+bool S3ArtifactStore::DeleteBelow(const std::string& prefix, const std::set<std::string>& stays,
+                                  size_t most) {
+  platform::MutexLock lock(mutex_);
+  for (auto object = objects_.lower_bound(prefix);
+       object != objects_.end() && absl::StartsWith(object->first, prefix);) {
+    if (stays.contains(object->first)) {
+      ++object;
+      continue;
     }
-    // A worker may have sent these without asking again.
-    for (auto key = signed_.lower_bound(prefix);
-         key != signed_.end() && absl::StartsWith(*key, prefix);) {
-      if (stays.contains(*key)) {
-        ++key;
-        continue;
-      }
-      QueueDeletion(*key);
-      key = signed_.erase(key);
+    if (most-- == 0) return true;
+    QueueDeletion(object->first);
+    object = objects_.erase(object);
+  }
+  // A worker may have sent these without asking again.
+  for (auto key = signed_.lower_bound(prefix);
+       key != signed_.end() && absl::StartsWith(*key, prefix);) {
+    if (stays.contains(*key)) {
+      ++key;
+      continue;
     }
+    if (most-- == 0) return true;
+    QueueDeletion(*key);
+    key = signed_.erase(key);
   }
   wake_.NotifyAll();
+  return false;
 }
 
 void S3ArtifactStore::QueueDeletion(const std::string& key) {
+  if (const auto hold = holds_.find(key); hold != holds_.end()) {
+    hold->second.is_deleted_after = true;
+    return;
+  }
   if (to_delete_.insert(key).second) deletions_.push_back(key);
 }
 
 void S3ArtifactStore::RunDeletions() {
-  absl::Status last;  // of the newest deletion, to log a failure once
   platform::MutexLock lock(mutex_);
   while (!stopping_) {
     if (deletions_.empty()) {
@@ -533,18 +679,18 @@ void S3ArtifactStore::RunDeletions() {
     const std::string key = deletions_.front();
     deletions_.pop_front();
     if (to_delete_.erase(key) == 0) continue;  // stored again since
-    being_deleted_ = key;
+    being_deleted_.insert(key);
     mutex_.Unlock();
-    absl::Status status = CheckMark();
+    absl::Status status = CheckMarkOnceASecond();
     LENGTHWISE_FAILPOINT("object.delete.before");
     if (status.ok()) status = client_->Delete(key);
     LENGTHWISE_FAILPOINT("object.delete.after");
-    if (!status.ok() && last.ok()) {
+    mutex_.Lock();
+    being_deleted_.erase(key);
+    if (!status.ok() && !stopping_ && !deletions_fail_) {
       platform::LogWarning(absl::StrCat("cannot delete ", key, " now: ", status.message()));
     }
-    last = status;
-    mutex_.Lock();
-    being_deleted_.clear();
+    deletions_fail_ = !status.ok();
     if (status.ok()) continue;
     // The store is the problem, not the object: wait before the next one, too.
     QueueDeletion(key);

@@ -9,10 +9,11 @@
 // compares its bytes with the checksum that is signed and refuses to replace it; a store that does
 // not is refused at start. An object counts as stored once the server has asked the store for it
 // (SignPut). The server keeps a list of all objects in memory, read at start, so that the command
-// loop never waits for the store.
+// loop does not wait for the store, except to copy a model that is to be evaluated.
 #ifndef LENGTHWISE_SERVER_STORAGE_S3_ARTIFACT_STORE_H_
 #define LENGTHWISE_SERVER_STORAGE_S3_ARTIFACT_STORE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -21,6 +22,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -54,9 +56,12 @@ class S3ArtifactStore : public ArtifactStore {
     bool has_checkpoints = false;
     // Life of the URLs for workers.
     absl::Duration url_life = absl::Hours(1);
+    // Longest wait for a copy. The command loop waits as long, so it is well below a lease's
+    // duration.
+    absl::Duration copy_timeout = absl::Seconds(10);
   };
-  // Largest object that one request can store. The store cannot compare the checksum of an object
-  // that was sent in parts: S3 has checksums of such objects' parts only.
+  // Largest object that one request can store. Of an object that is sent in parts, S3 compares
+  // SHA-256 for each part and not for the whole, so it could not refuse wrong bytes.
   static constexpr int64_t kMostBytes = int64_t{5} << 30;
 
   // Tests, marks and lists the store. `files` holds the files of examples. FAILED_PRECONDITION if
@@ -65,9 +70,10 @@ class S3ArtifactStore : public ArtifactStore {
   static absl::StatusOr<std::unique_ptr<S3ArtifactStore>> Open(
       const Options& options, std::unique_ptr<S3Client> client,
       std::unique_ptr<ArtifactStore> files);
-  // Deletions that are waiting are made up for after the next start.
+  // Interrupts requests. Deletions that are waiting are made up for after the next start.
   ~S3ArtifactStore() override;
 
+  void Interrupt() override { client_->Cancel(); }
   std::string elsewhere() const override { return client_->Url(); }
   // For workers of earlier releases: the bytes pass through the server.
   absl::StatusOr<std::unique_ptr<Writer>> Write(const ArtifactId& id, int64_t size_bytes,
@@ -80,9 +86,13 @@ class S3ArtifactStore : public ArtifactStore {
   absl::Status Verify(const ArtifactId& id, int64_t size_bytes = 0) override;
   // Reads nothing, whatever `most_bytes`.
   absl::Status VerifyQuickly(const ArtifactId& id, int64_t size_bytes, int64_t most_bytes) override;
-  // Not quick: the store copies the object.
+  // Asks the store. Reads nothing.
+  absl::Status Find(const ArtifactId& id) override;
+  // Not quick: the store copies the object. UNAVAILABLE after `copy_timeout`.
   absl::Status Copy(const ArtifactId& from, const std::string& experiment, const std::string& trial,
                     int64_t step) override;
+  // The reader compares the checksum, and ends with DATA_LOSS for damaged bytes. The artifact then
+  // counts as damaged.
   absl::StatusOr<std::unique_ptr<Reader>> Open(const ArtifactId& id) const override;
   absl::StatusOr<std::vector<std::string>> ListExperiments() const override;
   absl::StatusOr<int64_t> Count(const std::string& experiment,
@@ -97,6 +107,7 @@ class S3ArtifactStore : public ArtifactStore {
   bool DeleteUnusedUploads(absl::Duration age = absl::Hours(1)) override;
 
  private:
+  class Hold;
   class RelayWriter;
   class RangeReader;
 
@@ -108,6 +119,14 @@ class S3ArtifactStore : public ArtifactStore {
     bool is_damaged = false;
   };
   using Objects = std::map<std::string, Known>;  // by key
+  struct HoldState {
+    int holders = 0;
+    bool is_deleted_after = false;
+  };
+  // Each deletion waits for the store. Several keep up with a fleet.
+  static constexpr int kDeleters = 4;
+  // Most objects that one call of DeleteSome deletes.
+  static constexpr size_t kObjectsAtOnce = 2'000;
 
   S3ArtifactStore(Options options, std::unique_ptr<S3Client> client,
                   std::unique_ptr<ArtifactStore> files, std::string mark)
@@ -119,14 +138,33 @@ class S3ArtifactStore : public ArtifactStore {
   // UNAVAILABLE unless the mark is there with this server's key: an object that is missing from a
   // missing bucket, or from one that another server has taken over, is not lost.
   absl::Status CheckMark() const;
+  // As CheckMark, but does not ask again within a second of an answer.
+  absl::Status CheckMarkOnceASecond();
   absl::StatusOr<S3Object> Head(const std::string& key) const;
-  // Keeps the object if it was to be deleted. UNAVAILABLE if that is happening now.
-  absl::Status KeepObject(const std::string& key);
-  void Remember(const S3Object& object, bool is_verified, bool is_damaged = false);
+  // Defers the object's deletion. If the object is remembered meanwhile, it is not deleted at all.
+  // UNAVAILABLE if it is being deleted now.
+  absl::StatusOr<std::unique_ptr<Hold>> HoldObject(const std::string& key);
+  void ReleaseObject(const std::string& key);
+  // Asks the store whether it has the whole, undamaged artifact, which is then remembered. Deletes
+  // an object of this name with other bytes: nobody can use it, and it keeps the artifact from
+  // being stored. The caller holds the object.
+  absl::StatusOr<bool> IsStored(const std::string& key, const std::string& sha256,
+                                int64_t size_bytes);
+  // Reads an object of the store.
+  absl::StatusOr<bool> HasChecksum(const S3Object& object, const std::string& sha256) const;
+  absl::Status AbsenceOf(const std::string& key) const;
+  std::optional<Known> FindKnown(const std::string& key) const;
+  void Forget(const std::string& key);
+  // Adds an object. The caller holds it, so that it cannot have been deleted since it was seen.
+  void Remember(const S3Object& object, bool is_verified);
+  // Changes what is known of an object, if it is still known.
+  void Update(const S3Object& object, bool is_verified, bool is_damaged) const;
   // Sum of the objects whose key begins with `prefix`.
   ArtifactUsage UsageBelow(absl::string_view prefix) const;
-  // Deletes, later, the objects whose key begins with `prefix`, except those that `stays`.
-  void DeleteBelow(const std::string& prefix, const std::set<std::string>& stays);
+  // Deletes, later, the objects whose key begins with `prefix`, except those that `stays`; the
+  // first `most` of them. True if there are more.
+  bool DeleteBelow(const std::string& prefix, const std::set<std::string>& stays,
+                   size_t most = SIZE_MAX);
   void QueueDeletion(const std::string& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RunDeletions();
 
@@ -137,14 +175,18 @@ class S3ArtifactStore : public ArtifactStore {
 
   mutable platform::Mutex mutex_;
   platform::ConditionVariable wake_;
-  Objects objects_ ABSL_GUARDED_BY(mutex_);
+  mutable Objects objects_ ABSL_GUARDED_BY(mutex_);
   // Keys for which a PUT was signed since they were last known to be absent.
   std::set<std::string> signed_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, HoldState> holds_ ABSL_GUARDED_BY(mutex_);
   std::deque<std::string> deletions_ ABSL_GUARDED_BY(mutex_);
-  std::set<std::string> to_delete_ ABSL_GUARDED_BY(mutex_);  // those of deletions_ that still hold
-  std::string being_deleted_ ABSL_GUARDED_BY(mutex_);
+  // Those of deletions_ that are still wanted.
+  std::set<std::string> to_delete_ ABSL_GUARDED_BY(mutex_);
+  std::set<std::string> being_deleted_ ABSL_GUARDED_BY(mutex_);
+  bool deletions_fail_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Time mark_seen_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  std::thread deleter_;
+  std::vector<std::thread> deleters_;
 };
 
 }  // namespace lengthwise::server

@@ -27,40 +27,45 @@ std::string EtagOf(absl::string_view text) {
   return std::string(text);
 }
 
-// "403 AccessDenied: Access Denied." of an answer's status and XML.
-std::string Describe(const platform::HttpResponse& response) {
-  std::string text = absl::StrCat(response.status);
+// Code and message of the XML of an error. Empty for other answers.
+struct ErrorText {
+  std::string code;
+  std::string message;
+};
+ErrorText ErrorTextOf(const platform::HttpResponse& response) {
   pugi::xml_document document;
-  if (document.load_buffer(response.body.data(), response.body.size())) {
-    const pugi::xml_node error = document.child("Error");
-    for (const char* name : {"Code", "Message"}) {
-      const absl::string_view value = error.child_value(name);
-      if (!value.empty()) absl::StrAppend(&text, text.size() > 3 ? ": " : " ", value);
-    }
-  }
-  return text;
+  if (!document.load_buffer(response.body.data(), response.body.size())) return {};
+  const pugi::xml_node error = document.child("Error");
+  return {.code = error.child_value("Code"), .message = error.child_value("Message")};
 }
 
 absl::Status ErrorOf(const S3Request& request, const std::string& url,
                      const platform::HttpResponse& response) {
-  const std::string text = absl::StrCat(request.method, " ", url, request.key.empty() ? "" : "/",
-                                        request.key, ": ", Describe(response));
+  const ErrorText error = ErrorTextOf(response);
+  // "PUT s3://bucket/prefix/key: 403 AccessDenied: Access Denied."
+  const std::string text = absl::StrCat(
+      request.method, " ", url, request.key.empty() ? "" : "/", request.key, ": ", response.status,
+      error.code.empty() ? "" : " ", error.code, error.message.empty() ? "" : ": ", error.message);
   switch (response.status) {
     case 400:
-      return absl::DataLossError(text);
-    case 404:
-      return absl::NotFoundError(text);
-    case 409:  // another request is storing the same key
-    case 429:
-      return absl::UnavailableError(absl::StrCat(text, "; try again"));
-    case 412:
-      return absl::AlreadyExistsError(text);
+      // Of other requests, it refuses the credentials or the region.
+      if (request.method == "PUT") return absl::DataLossError(text);
+      [[fallthrough]];
     case 401:
     case 403:
       return absl::UnavailableError(
           absl::StrCat(text,
                        "; check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, their rights to this "
                        "bucket, --s3_region and the machine's clock"));
+    case 404:
+      if (error.code != "NoSuchBucket") return absl::NotFoundError(text);
+      return absl::UnavailableError(
+          absl::StrCat(text, "; create the bucket, or correct --artifacts"));
+    case 409:  // another request is storing the same key
+    case 429:
+      return absl::UnavailableError(absl::StrCat(text, "; try again"));
+    case 412:
+      return absl::AlreadyExistsError(text);
     case 301:
     case 307:
       return absl::UnavailableError(
@@ -76,24 +81,31 @@ std::string S3Client::Url() const {
   return absl::StrCat("s3://", bucket_.bucket, bucket_.prefix.empty() ? "" : "/", bucket_.prefix);
 }
 
+absl::StatusOr<platform::HttpResponse> S3Client::SendOnce(const S3Request& request,
+                                                          absl::string_view body,
+                                                          absl::Duration timeout) const {
+  ASSIGN_OR_RETURN(const std::string url,
+                   PresignS3(bucket_, credentials_, request, kOwnLife, absl::Now()));
+  return http_->Send({.method = request.method,
+                      .url = url,
+                      .headers = request.headers,
+                      .body = body,
+                      .timeout = timeout,
+                      .take = nullptr,
+                      .is_cancelled = [this] { return cancelled_.load(); },
+                      .progress = nullptr});
+}
+
 absl::StatusOr<platform::HttpResponse> S3Client::Send(const S3Request& request,
                                                       absl::string_view body) const {
   for (int attempt = 1;; ++attempt) {
-    ASSIGN_OR_RETURN(const std::string url,
-                     PresignS3(bucket_, credentials_, request, kOwnLife, absl::Now()));
     absl::StatusOr<platform::HttpResponse> response =
-        http_->Send({.method = request.method,
-                     .url = url,
-                     .headers = request.headers,
-                     .body = body,
-                     .timeout = TimeoutOf(body.size()),
-                     .take = nullptr,
-                     .is_cancelled = nullptr,
-                     .progress = nullptr});
+        SendOnce(request, body, TimeoutOf(body.size()));
     const bool repeat = attempt == 1 && (absl::IsUnavailable(response.status()) ||
                                          (response.ok() && response->status >= 500));
     if (repeat) continue;
-    RETURN_IF_ERROR(response.status());
+    // Whatever kept the answer away says nothing about the object.
+    if (!response.ok()) return absl::UnavailableError(response.status().message());
     if (response->ok()) return response;
     return ErrorOf(request, Url(), *response);
   }
@@ -152,11 +164,26 @@ absl::Status S3Client::Replace(const std::string& key, absl::string_view bytes) 
   return Send({.method = "PUT", .key = key, .query = {}, .headers = {}}, bytes).status();
 }
 
-absl::Status S3Client::Copy(const std::string& from, const std::string& to) {
-  const std::string source = absl::StrCat("/", bucket_.bucket, bucket_.prefix.empty() ? "" : "/",
-                                          bucket_.prefix, "/", from);
-  return Send({.method = "PUT", .key = to, .query = {}, .headers = {{"x-amz-copy-source", source}}})
-      .status();
+absl::StatusOr<std::string> S3Client::Copy(const std::string& from, const std::string& to,
+                                           absl::Duration timeout) {
+  const S3Request request = {.method = "PUT",
+                             .key = to,
+                             .query = {},
+                             .headers = {{"x-amz-copy-source", S3CopySource(bucket_, from)}}};
+  const absl::StatusOr<platform::HttpResponse> response = SendOnce(request, "", timeout);
+  if (!response.ok()) return absl::UnavailableError(response.status().message());
+  if (response->status == 400) {
+    return absl::UnavailableError(ErrorOf(request, Url(), *response).message());
+  }
+  if (!response->ok()) return ErrorOf(request, Url(), *response);
+  // A store may answer 200 before it copies, and then tell of an error in the body.
+  pugi::xml_document document;
+  document.load_buffer(response->body.data(), response->body.size());
+  const pugi::xml_node result = document.child("CopyObjectResult");
+  if (!result) {
+    return absl::UnavailableError(ErrorOf(request, Url(), *response).message());
+  }
+  return EtagOf(result.child_value("ETag"));
 }
 
 absl::Status S3Client::Delete(const std::string& key) {

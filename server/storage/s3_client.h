@@ -2,6 +2,7 @@
 #ifndef LENGTHWISE_SERVER_STORAGE_S3_CLIENT_H_
 #define LENGTHWISE_SERVER_STORAGE_S3_CLIENT_H_
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -28,8 +29,8 @@ struct S3Object {
 
 // Thread-safe. Blocks. Errors: NOT_FOUND; ALREADY_EXISTS for an object that must not be replaced;
 // DATA_LOSS for bytes that do not have the announced checksum; UNAVAILABLE for everything that says
-// nothing about an object: no answer, an overloaded store, wrong credentials, a missing bucket
-// where the store says so.
+// nothing about an object: no answer, an overloaded store, wrong or expired credentials, a missing
+// bucket where the store says so. No error contains a URL's signature.
 class S3Client {
  public:
   S3Client(S3Bucket bucket, S3Credentials credentials, std::unique_ptr<platform::HttpClient> http)
@@ -48,22 +49,31 @@ class S3Client {
   // `sha256` may be wrong on purpose, to test the store.
   absl::Status PutOnce(const std::string& key, absl::string_view bytes, absl::string_view sha256);
   absl::Status Replace(const std::string& key, absl::string_view bytes);
-  // Within the store.
-  absl::Status Copy(const std::string& from, const std::string& to);
+  // Copies within the store. Waits at most `timeout`; the store may copy later even then. Returns
+  // the copy's ETag.
+  absl::StatusOr<std::string> Copy(const std::string& from, const std::string& to,
+                                   absl::Duration timeout);
   // OK if there is no such object.
   absl::Status Delete(const std::string& key);
   // Calls `take` with every object whose key begins with `prefix`.
   absl::Status List(const std::string& prefix,
                     const std::function<void(S3Object object)>& take) const;
 
+  // Ends all requests, and later ones, with UNAVAILABLE within about a second.
+  void Cancel() { cancelled_ = true; }
+
  private:
-  // Sends the request, a second time if the store did not answer or was overloaded.
+  // Sends the request, a second time if the store did not answer or was overloaded. Status and
+  // body of the answer become an error unless it is a success.
   absl::StatusOr<platform::HttpResponse> Send(const S3Request& request,
                                               absl::string_view body = "") const;
+  absl::StatusOr<platform::HttpResponse> SendOnce(const S3Request& request, absl::string_view body,
+                                                  absl::Duration timeout) const;
 
   const S3Bucket bucket_;
   const S3Credentials credentials_;
   const std::unique_ptr<platform::HttpClient> http_;
+  std::atomic<bool> cancelled_ = false;
 };
 
 }  // namespace lengthwise::server

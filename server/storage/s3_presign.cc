@@ -133,6 +133,10 @@ absl::StatusOr<std::string> PresignS3(const S3Bucket& bucket, const S3Credential
                       "&X-Amz-Signature=", platform::HmacSha256Hex(key, to_sign));
 }
 
+std::string S3CopySource(const S3Bucket& bucket, absl::string_view key) {
+  return PathOf(bucket, key);
+}
+
 absl::StatusOr<S3Request> S3PutOnce(absl::string_view key, absl::string_view sha256) {
   if (!platform::IsSha256Hex(sha256)) {
     return absl::InvalidArgumentError(absl::StrCat("sha256: \"", absl::CEscape(sha256),

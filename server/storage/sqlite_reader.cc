@@ -347,6 +347,7 @@ absl::StatusOr<std::vector<int64_t>> SqliteReader<Base>::ListCancelledTrials(int
 
 template <typename Base>
 absl::StatusOr<int64_t> SqliteReader<Base>::NextToken() {
+  // sqlite_sequence keeps the largest token of leases that have ended, so no token is used twice.
   SqliteStatement query = connection_.Query(
       "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'leases'), 0) + 1");
   const int64_t token = query.Step() ? query.Int(0) : 0;
@@ -378,6 +379,7 @@ absl::Status SqliteReader<Base>::ForEachLogEvent(int64_t experiment, int64_t tri
                                                  int64_t start_position,
                                                  const StorageReader::TakeEvent& take) {
   static const std::string& of_trial = *new std::string(TrialEventsOfKinds(kLogKinds));
+  // The plus keeps SQLite from the index on kinds, after which it would have to sort all events.
   static const std::string& of_experiment =
       *new std::string(absl::StrCat(LENGTHWISE_EVENT_COLUMNS
                                     "FROM events e JOIN trials t ON t.key = e.trial "
@@ -419,6 +421,7 @@ absl::StatusOr<std::vector<EventRecord>> SqliteReader<Base>::NewestEvents(int64_
 
 template <typename Base>
 absl::StatusOr<int64_t> SqliteReader<Base>::LastPosition() {
+  // As in NextToken.
   return Number(connection_.Query(
       "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'events'), 0)"));
 }

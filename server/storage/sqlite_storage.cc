@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "platform/bulk_files.h"
 #include "platform/files.h"
 #include "platform/log.h"
 #include "platform/mutex.h"
@@ -59,6 +58,8 @@ class Snapshot : public SqliteReader<StorageReader> {
         storage_(storage),
         owned_(std::move(connection)) {}
   ~Snapshot() override {
+    // A connection that saw an error is closed, because it keeps the last error of its file
+    // (IsFailedRead of sqlite_connection.cc).
     if (!connection_.Query("COMMIT").Run().ok() || !connection_.first_error().ok()) return;
     storage_.GiveBack(std::move(owned_));
   }

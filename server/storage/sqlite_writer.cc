@@ -33,7 +33,9 @@ const char* InsertManyTrials() {
 }  // namespace
 
 absl::Status SqliteWriter::Begin() {
+  // Left by a caller that never committed, because of an error in between.
   if (connection_.InTransaction()) connection_.Query("ROLLBACK").Run().IgnoreError();
+  // Nothing may be acknowledged any more (SqliteOptions::on_failed_sync).
   if (!connection_.failed_sync().ok()) return connection_.failed_sync();
   connection_.ClearError();
   counts_.clear();
@@ -46,6 +48,7 @@ bool SqliteWriter::HasChanges() const { return connection_.TotalChanges() != cha
 
 absl::Status SqliteWriter::Commit() {
   LENGTHWISE_FAILPOINT_OR_RETURN("storage.commit.before");
+  // A statement that failed left the transaction incomplete, and SQLite would commit the rest.
   absl::Status status = connection_.first_error();
   if (status.ok()) status = StoreCounts();
   if (status.ok()) status = connection_.Query("COMMIT").Run();
@@ -253,6 +256,7 @@ absl::Status SqliteWriter::DeleteLease(int64_t token) {
 
 absl::Status SqliteWriter::DeleteExperiment(int64_t key) {
   may_have_rows_ = true;
+  // Hides the experiment at once. Deleting its rows takes long, so CleanUp does that in parts.
   return connection_
       .Query(
           "UPDATE experiments SET id = '" LENGTHWISE_DELETED
@@ -298,6 +302,7 @@ absl::Status SqliteWriter::DeleteRows(int64_t experiment) {
                    experiment, kMostDeletedRows)
                .Run();
   if (!status.ok() || connection_.TotalChanges() > before) return status;
+  // Last, because CleanUp finds the other rows through it.
   return connection_.Query("DELETE FROM experiments WHERE key = ?1", experiment).Run();
 }
 
@@ -305,6 +310,7 @@ absl::StatusOr<bool> SqliteWriter::CleanUp() {
   if (!may_have_rows_) return GiveBackSpace();
   int64_t experiment = 0;
   {
+    // A range that the index on ids can find: "0" follows "/".
     SqliteStatement query = connection_.Query(
         "SELECT key FROM experiments WHERE id >= '" LENGTHWISE_DELETED "' AND id < '0' LIMIT 1");
     if (query.Step()) experiment = query.Int(0);

@@ -1,5 +1,5 @@
 // Ito et al. 2024.
-#include "specification/protocols.h"
+#include "specification/catalogues.h"
 
 namespace lengthwise::specification {
 

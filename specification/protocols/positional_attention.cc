@@ -1,6 +1,6 @@
 // The protocol of "Positional Attention: Out-of-Distribution Generalization and Expressivity for
 // Neural Algorithmic Reasoning".
-#include "specification/protocols.h"
+#include "specification/catalogues.h"
 
 namespace lengthwise::specification {
 

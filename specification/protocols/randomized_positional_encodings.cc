@@ -1,5 +1,5 @@
 // Ruoss et al. 2023.
-#include "specification/protocols.h"
+#include "specification/catalogues.h"
 
 namespace lengthwise::specification {
 

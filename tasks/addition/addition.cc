@@ -9,7 +9,6 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "tasks/addition/format.h"
-#include "tasks/addition/vocabulary.h"
 #include "tasks/all_tasks.h"
 #include "tasks/text_task.h"
 

@@ -11,7 +11,6 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tasks/addition/format.h"
-#include "tasks/addition/vocabulary.h"
 #include "tasks/all_tasks.h"
 #include "tasks/chomsky/chi_squared.h"
 #include "tasks/text_task.h"

@@ -2,8 +2,6 @@
 
 #include <cstddef>
 
-#include "tasks/chomsky/modulus.h"
-
 namespace lengthwise::tasks::chomsky {
 namespace {
 

@@ -1,18 +1,37 @@
-// Fully bracketed expressions of digits, and equations made of them.
+// Arithmetic modulo a parameter: residues, and fully bracketed expressions of digits.
 //
 //   expression = digit | "-" digit | "(" digit ")" | "(" "-" digit ")"
 //              | "(" expression operator expression ")"
-//
-// Used by modular_arithmetic_brackets and solve_equation.
 #ifndef LENGTHWISE_TASKS_CHOMSKY_ARITHMETIC_EXPRESSION_H_
 #define LENGTHWISE_TASKS_CHOMSKY_ARITHMETIC_EXPRESSION_H_
 
 #include <cstdint>
 
 #include "absl/types/span.h"
+#include "catalogue/entry.h"
 #include "random/stream.h"
 
 namespace lengthwise::tasks::chomsky {
+
+// The parameter `modulus` of the arithmetic tasks. Its upper limit keeps products of two residues
+// within 32 bits.
+inline catalogue::ParameterEntry ModulusParameter() {
+  return {.name = "modulus",
+          .default_value = int64_t{5},
+          .documentation = "Modulus of all values. Its digits are the first tokens.",
+          .minimum = 2,
+          .maximum = 1000};
+}
+
+inline int32_t Modulus(const catalogue::Parameters& parameters) {
+  return static_cast<int32_t>(parameters.Int("modulus"));
+}
+
+// The representative of `value` in {0, ..., modulus - 1}.
+inline int32_t Residue(int32_t value, int32_t modulus) {
+  const int32_t remainder = value % modulus;
+  return remainder < 0 ? remainder + modulus : remainder;
+}
 
 // Tokens: the digits 0 to modulus - 1, then + and -, then * if `multiplication`, then ( ) x =. For
 // modulus 5 these are the reference code's ids.

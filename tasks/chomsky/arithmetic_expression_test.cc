@@ -7,7 +7,6 @@
 
 #include "gtest/gtest.h"
 #include "random/stream.h"
-#include "tasks/chomsky/modulus.h"
 
 namespace lengthwise::tasks::chomsky {
 namespace {

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "tasks/all_tasks.h"
-#include "tasks/chomsky/modulus.h"
+#include "tasks/chomsky/arithmetic_expression.h"
 
 namespace lengthwise::tasks::chomsky {
 namespace {

@@ -5,7 +5,6 @@
 
 #include "tasks/all_tasks.h"
 #include "tasks/chomsky/arithmetic_expression.h"
-#include "tasks/chomsky/modulus.h"
 
 namespace lengthwise::tasks::chomsky {
 namespace {

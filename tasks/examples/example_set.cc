@@ -18,7 +18,6 @@
 #include "platform/sha256.h"
 #include "platform/status_macros.h"
 #include "tasks/examples/line.h"
-#include "tasks/examples/lines.h"
 
 namespace lengthwise::tasks::examples {
 namespace {

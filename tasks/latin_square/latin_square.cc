@@ -129,6 +129,7 @@ class LatinSquareTask final : public PuzzleTask {
   }
 
  private:
+  // The result never changes once it is made, so callers read it without the lock.
   absl::StatusOr<const Puzzles*> SharedPuzzles() const {
     const platform::MutexLock lock(mutex_);
     if (!puzzles_) {

@@ -10,8 +10,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "platform/status_macros.h"
 #include "tasks/all_tasks.h"
-#include "tasks/numeric/in_domain_probability.h"
 #include "tasks/numeric/value_range.h"
 #include "tasks/regression.h"
 
@@ -38,10 +38,7 @@ class AlgorithmicTask final : public RegressionTask {
       return absl::InvalidArgumentError(
           absl::StrCat("vectors have 1 element or more, not ", domain.n));
     }
-    if (!(domain.scale >= 1) || !std::isfinite(domain.scale)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("scales are finite and 1 or more, not ", domain.scale));
-    }
+    RETURN_IF_ERROR(CheckScale(domain.scale));
     if (domain.integers && settings_.bound * domain.scale < 1) {
       return absl::InvalidArgumentError(
           absl::StrCat("no whole number lies below ", settings_.bound * domain.scale));

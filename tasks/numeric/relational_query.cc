@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
+#include "platform/status_macros.h"
 #include "tasks/all_tasks.h"
 #include "tasks/numeric/value_range.h"
 #include "tasks/regression.h"
@@ -111,10 +112,7 @@ class RelationalQueryTask final : public RegressionTask {
           absl::StrCat("lists have ", fewest, " to ", kCategoriesOfADomain,
                        " categories (at least query_categories and distractors), not ", domain.n));
     }
-    if (!(domain.scale >= 1) || !std::isfinite(domain.scale)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("scales are finite and 1 or more, not ", domain.scale));
-    }
+    RETURN_IF_ERROR(CheckScale(domain.scale));
     if (settings_.tokenize_numbers && settings_.bound * domain.scale > kLargestTokenizedNumber) {
       return absl::InvalidArgumentError(
           absl::StrCat("tokenized numbers have two digits before the point: scales are at most ",
@@ -227,8 +225,8 @@ double ReadDigits(absl::Span<const int32_t> tokens) {
   return static_cast<double>(hundredths) / 100;
 }
 
-// Reads the list, then the query. A category directly after "Cat" is named; any other is a
-// distractor. A number belongs to the named category before it.
+// Reads the list, then the query, which the only F starts. A category directly after "Cat" is
+// named; any other is a distractor. A number belongs to the named category before it.
 void RelationalQueryTask::Solve(RegressionSample sample) const {
   const absl::Span<const int32_t> tokens = sample.tokens;
   std::map<int32_t, double> values;
@@ -244,6 +242,7 @@ void RelationalQueryTask::Solve(RegressionSample sample) const {
       row += kDigits - 1;
     }
   }
+  // The operations min, max and sum differ in their last letters.
   const int32_t last_letter = tokens[row + kQueryStart.size() + kOperationLetters - 1];
   std::vector<double> asked;
   for (; row < tokens.size(); ++row) {

@@ -1,11 +1,20 @@
 #include "tasks/numeric/value_range.h"
 
 #include <algorithm>
+#include <cmath>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 
 namespace lengthwise::tasks::numeric {
 
 ValueRange RangeBetween(const ValueRange& widest, double u1, double u2) {
   return {widest.At(std::min(u1, u2)), widest.At(std::max(u1, u2))};
+}
+
+absl::Status CheckScale(double scale) {
+  if (scale >= 1 && std::isfinite(scale)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("scales are finite and 1 or more, not ", scale));
 }
 
 ValueRange DrawRange(const ValueRange& training, double scale, random::Stream& stream) {
@@ -16,6 +25,28 @@ ValueRange DrawRange(const ValueRange& training, double scale, random::Stream& s
     const ValueRange range = RangeBetween(widest, u1, u2);
     if (scale <= 1 || !training.Contains(range)) return range;
   }
+}
+
+absl::StatusOr<double> InDomainProbabilityBound(int64_t n, double c, PairEquation for_pairs) {
+  if (n < 2 || !(c > 1) || !std::isfinite(c)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the bound is for 2 numbers or more and a finite scale above 1, not for ", n, " and ", c));
+  }
+  const auto m = static_cast<double>(n);
+  // One bound of the sample's range lies in the training range (equation 8).
+  const double one_inside = 3 * (1 - std::pow(c, 1 - m)) + 1;
+  double bound = 0;
+  if (n == 2) {
+    const double factor = for_pairs == PairEquation::kCorrected ? 4 : 1;
+    const double none_inside = factor * std::log((c + 1) * (c + 1) / (4 * c));
+    bound = (one_inside + none_inside) / (2 * (c * c - 1));
+  } else {
+    // The training range lies between the bounds (equation 10).
+    const double none_inside = 2 - 4 * std::pow(2 / (1 + c), m - 2) + 2 * std::pow(c, 2 - m);
+    bound =
+        one_inside / (2 * (c * c - 1) * (m - 1)) + none_inside / ((m - 1) * (m - 2) * (c * c - 1));
+  }
+  return std::min(bound, 1.0);
 }
 
 }  // namespace lengthwise::tasks::numeric

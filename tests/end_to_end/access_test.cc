@@ -25,8 +25,7 @@
 #include "proto/worker_service.grpc.pb.h"
 #include "rpc/channel.h"
 #include "rpc/test_certificates.h"
-#include "rpc/token_file.h"
-#include "rpc/token_text.h"
+#include "rpc/token.h"
 #include "server/security/token_store.h"
 #include "tests/end_to_end/programs.h"
 

@@ -21,7 +21,6 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "platform/bulk_files.h"
 #include "platform/files.h"
 #include "platform/sha256.h"
 #include "server/coordination/test_coordinator.h"

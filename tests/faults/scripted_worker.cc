@@ -13,7 +13,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "platform/log.h"
-#include "platform/signals.h"
+#include "platform/service_lifecycle.h"
 #include "tests/faults/scripted_trial.h"
 #include "worker/connection/worker_loop.h"
 #include "worker/pack_session.h"

@@ -6,7 +6,6 @@
 #include "absl/strings/string_view.h"
 #include "tasks/examples/contents.h"
 #include "tasks/examples/line.h"
-#include "tasks/examples/lines.h"
 #include "tests/fuzz/must.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

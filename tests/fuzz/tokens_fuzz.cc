@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "absl/strings/string_view.h"
-#include "rpc/token_text.h"
+#include "rpc/token.h"
 #include "server/security/token_records.h"
 #include "tests/fuzz/must.h"
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "absl/strings/string_view.h"
-#include "server/coordination/trial_filter.h"
+#include "server/coordination/names.h"
 #include "tests/fuzz/must.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

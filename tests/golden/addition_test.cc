@@ -9,7 +9,6 @@
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "tasks/addition/format.h"
-#include "tasks/addition/vocabulary.h"
 #include "tasks/text_task.h"
 #include "tests/golden/golden_folder.h"
 

@@ -17,8 +17,8 @@
 #   benchmarks/gpu.sh       speed, compared with ensembles of PyTorch and JAX
 #   tests/gpu/cell.sh       30 trials of a published cell, with a server and a worker that is killed once
 #
-# If $OUT is set, results are copied there: at most eight files. Without a CUDA device each script
-# says so and exits 0.
+# If $OUT is set, results are written there as they arrive: at most eight files a script. A script that
+# runs out of time prints what it left out. Without a CUDA device each script says so and exits 0.
 set -euo pipefail
 archive=$(realpath -m "${1:?usage: tests/gpu/bundle.sh ARCHIVE [BIN]}")
 bin=$(realpath -m "${2:-$(dirname "$0")/../../bazel-bin}")

@@ -21,7 +21,6 @@ done
 [ $device = cpu ] || skip_without_cuda
 find_libraries
 
-scratch=$(mktemp -d)
 server='' worker=''
 # Kills what is left. Both also end with this script on their own (--exit_with_parent).
 trap 'kill -9 $server $worker 2>/dev/null; rm -rf "$scratch"' EXIT
@@ -29,15 +28,22 @@ end_by=$((SECONDS + 450))
 out_of_time() { [ $SECONDS -ge $end_by ]; }
 give_up() {
   echo "FAILED: $*" >&2
-  tail -n 20 "$scratch"/*.log >&2
-  keep "$scratch"/*.log
+  tail -n 20 "$results"/*.log >&2
   exit 1
 }
-command_line() { "${native[@]}" "$BIN/client/lengthwise" "$@" --server "$address"; }
+command_line() { timeout --kill-after=5 30 "${native[@]}" "$BIN/client/lengthwise" "$@" --server "$address"; }
 start_worker() {
   "${native[@]}" "$BIN/worker/lengthwise_worker" --server "$address" --device $device --max_pack_size 30 --worker_id "$1" \
-    --spool_dir "$scratch/spool" --exit_with_parent >"$scratch/$1.log" 2>&1 &
+    --spool_dir "$scratch/spool" --exit_with_parent >"$results/$1.log" 2>&1 &
   worker=$!
+}
+# Stops a program: by force if it has not ended after 20 seconds.
+stop() {
+  local tries=0
+  kill -TERM "$1" 2>/dev/null
+  while kill -0 "$1" 2>/dev/null && [ $((tries += 1)) -le 200 ]; do sleep 0.1; done
+  kill -9 "$1" 2>/dev/null
+  wait "$1" 2>/dev/null
 }
 
 step "a server with 30 trials"
@@ -57,7 +63,7 @@ evaluation:
   sequences: $([ $device = cuda ] && echo 100 || echo 4)
 YAML
 "${native[@]}" "$BIN/server/lengthwise_server" --listen 127.0.0.1:0 --metrics_listen '' --data_dir "$scratch/data" --lease_duration 4s \
-  --ready_file "$scratch/ready" --exit_with_parent >"$scratch/server.log" 2>&1 &
+  --ready_file "$scratch/ready" --exit_with_parent >"$results/server.log" 2>&1 &
 server=$!
 until [ -s "$scratch/ready" ]; do
   ! out_of_time && kill -0 $server 2>/dev/null || give_up "the server did not start"
@@ -81,17 +87,20 @@ until [ "$(count checkpoint_step 'not in ("", "0")')" = 30 ]; do
 done
 kill -9 $worker
 wait $worker 2>/dev/null
-trials >"$scratch/trials_after_the_kill.csv"
+trials >"$results/trials_after_the_kill.csv"
 
 step "a second worker, until all have ended"
 start_worker second
-timeout $((end_by - SECONDS)) "${native[@]}" "$BIN/client/lengthwise" watch "$name" --server "$address" --output json >"$scratch/events.jsonl" ||
+# `timeout 0` would set no limit.
+left=$((end_by - SECONDS))
+timeout --kill-after=5 $((left > 1 ? left : 1)) "${native[@]}" "$BIN/client/lengthwise" watch "$name" --server "$address" \
+  --output json >"$results/events.jsonl" ||
   echo "not all ended in time; use fewer --steps"
 echo "trials ended after $SECONDS s"
-trials >"$scratch/trials.csv"
-command_line results "$name" --output csv >"$scratch/results.csv"
+trials >"$results/trials.csv"
+command_line results "$name" --output csv >"$results/results.csv"
 check "30 trials succeeded" [ "$(count state '== "succeeded"')" = 30 ]
-check "every loss curve is complete" "$PYTHON" - "$scratch/events.jsonl" $((checkpoints / 10)) $steps <<'PYTHON'
+check "every loss curve is complete" "$PYTHON" - "$results/events.jsonl" $((checkpoints / 10)) $steps <<'PYTHON'
 import collections, json, sys
 steps = collections.defaultdict(dict)
 for line in open(sys.argv[1]):
@@ -106,10 +115,9 @@ wrong = [trial for trial, found in steps.items() if sorted(found) != list(range(
 sys.exit(f"{len(steps)} curves, not whole: {wrong}" if wrong or len(steps) != 30 else 0)
 PYTHON
 check "some were resumed by the second worker" [ "$(count attempt '== "2"')" -ge 1 ]
-gzip "$scratch/events.jsonl"
-keep "$scratch"/{events.jsonl.gz,results.csv,trials.csv,trials_after_the_kill.csv,server.log,first.log,second.log}
-head -5 "$scratch/results.csv"
-kill -TERM $worker && wait $worker
-kill -TERM $server && wait $server
+gzip --force "$results/events.jsonl"
+head -5 "$results/results.csv"
+stop $worker
+stop $server
 server='' worker=''
 finish

@@ -1,15 +1,23 @@
 # shellcheck shell=bash disable=SC2034
 # Sourced by run.sh, cell.sh and benchmarks/gpu.sh, in a checkout or an unpacked bundle (bundle.sh). Changes to its root, sets
-# PYTHON and BIN, and defines functions that run and count checks. The caller sets `set -uo pipefail`.
+# PYTHON, BIN and scratch, and defines functions that run and count checks. The caller sets `set -uo pipefail`.
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 PYTHON=${GPU_PYTHON:-python3}
 BIN=$PWD/bazel-bin
 OUT=${OUT:-}
 failed=0 passed=0
+# Checks end by this many seconds after the script's start: nine minutes, less what tables and the
+# kill of a program that ignores SIGTERM take.
+END_BY=520
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+# Folder for results. They are written to $OUT itself, because a script that is stopped by force
+# could not copy them.
+results=${OUT:-$scratch}
 
 # skip_without_cuda: exits with 0 if there is no CUDA device.
 skip_without_cuda() {
-  nvidia-smi --list-gpus 2>/dev/null | grep -q . && return
+  timeout 30 nvidia-smi --list-gpus 2>/dev/null | grep -q . && return
   echo "skipped: no CUDA device"
   exit 0
 }
@@ -26,11 +34,20 @@ find_libraries() {
 
 step() { printf '\n== %s (%s s so far)\n' "$*" "$SECONDS"; }
 
+# within SECONDS COMMAND...: runs the command, and stops it after SECONDS or at $END_BY. Its status is
+# then 124, or 137 if it ignored SIGTERM.
+within() {
+  local seconds=$1 left=$((END_BY - SECONDS))
+  shift
+  [ $left -ge 1 ] || { echo "no time left"; return 124; }
+  timeout --kill-after=10 $((seconds < left ? seconds : left)) "$@"
+}
+
 # check NAME COMMAND...: runs the command for at most $limit seconds and counts the result.
 check() {
   local name=$1 started=$SECONDS status=0
   shift
-  timeout "${limit:-120}" "$@" || status=$?
+  within "${limit:-120}" "$@" || status=$?
   if [ $status = 0 ]; then
     passed=$((passed + 1))
     echo "ok: $name ($((SECONDS - started)) s)"
@@ -39,9 +56,6 @@ check() {
     echo "FAILED: $name ended with status $status ($((SECONDS - started)) s)"
   fi
 }
-
-# keep FILE...: copies the files to $OUT.
-keep() { [ -z "$OUT" ] || cp "$@" "$OUT/"; }
 
 finish() {
   echo

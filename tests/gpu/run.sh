@@ -13,9 +13,7 @@ rehearse=no
 . "$(dirname "$0")/environment.sh"
 [ $rehearse = yes ] || skip_without_cuda
 find_libraries
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-log=$scratch/cuda_tests.log
+log=$results/cuda_tests.log
 
 step "libraries"
 # In a bundle, also checks that only the C and C++ libraries come from this system.
@@ -57,6 +55,7 @@ for test in "${tests[@]}"; do
 done
 
 step "forty lengths, recorded when they first come up and replayed afterwards, without a warning"
+# --kernels is set: auto logs its choice to the same stream as warnings.
 device=cuda lengths=1..40 packs=3 steps=80
 [ $rehearse = no ] || device=cpu lengths=1..3 packs=1 steps=3
 no_warning() {
@@ -66,10 +65,13 @@ no_warning() {
   [ $status = 0 ] && [ ! -s "$1" ]
 }
 export -f no_warning
-for precision in float32 bfloat16; do
-  [ $rehearse = no ] || [ $precision = float32 ] || continue  # bfloat16 needs CUDA
-  check "lengths $lengths in $precision" "${native[@]}" bash -c 'no_warning "$@"' _ "$scratch/warnings" "$BIN/benchmarks/training_step" \
-    --device $device --precision $precision --lengths $lengths --packs $packs --steps $steps
+for kernels in fused plain; do
+  for precision in float32 bfloat16; do
+    [ $rehearse = no ] || [ $precision = float32 ] || continue  # bfloat16 needs CUDA
+    check "lengths $lengths in $precision, $kernels kernels" "${native[@]}" bash -c 'no_warning "$@"' _ "$scratch/warnings" \
+      "$BIN/benchmarks/training_step" --device $device --kernels $kernels --precision $precision --lengths $lengths \
+      --packs $packs --steps $steps
+  done
 done
 
 step "compute-sanitizer"
@@ -81,8 +83,7 @@ else
   limit=100
   for lengths in 7 40; do
     check "memcheck at length $lengths" "${native[@]}" compute-sanitizer --tool memcheck --error-exitcode 3 \
-      "$BIN/benchmarks/training_step" --device cuda --lengths $lengths --packs 2 --steps 1
+      "$BIN/benchmarks/training_step" --device cuda --kernels fused --lengths $lengths --packs 2 --steps 1
   done
 fi
-keep "$log"
 finish

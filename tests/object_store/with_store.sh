@@ -7,7 +7,12 @@
 # tests that need a store are skipped. Swift compares checksums, keeps If-None-Match and refuses expired URLs, as Amazon S3 does.
 set -euo pipefail
 tools=${XDG_CACHE_HOME:-$HOME/.cache}/lengthwise/swift
-port=${LENGTHWISE_TEST_S3_PORT:-16380} # and the three above it
+# Free ports, so that two runs on a machine do not share a store.
+read -r -a ports < <(/usr/bin/python3 -c '
+import socket
+sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(4)]
+print(*(s.getsockname()[1] for s in sockets))')
+port=${ports[0]}
 
 install_swift() {
   [ -x "$tools/bin/swift-proxy-server" ] && return
@@ -52,13 +57,13 @@ for kind in object container account; do
   (
     cd "$store"
     "$tools/bin/swift-ring-builder" $kind.builder create 4 1 1
-    "$tools/bin/swift-ring-builder" $kind.builder add "r1z1-127.0.0.1:$((port + number))/d1" 1
+    "$tools/bin/swift-ring-builder" $kind.builder add "r1z1-127.0.0.1:${ports[number]}/d1" 1
     "$tools/bin/swift-ring-builder" $kind.builder rebalance
   ) >"$store/$kind.rings" 2>&1 || true # it warns of a ring without replicas by its exit status
   cat >"$store/$kind.conf" <<EOF
 [DEFAULT]
 $common
-bind_port = $((port + number))
+bind_port = ${ports[number]}
 devices = $store/disk
 mount_check = false
 [pipeline:main]

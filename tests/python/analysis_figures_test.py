@@ -206,7 +206,7 @@ class FiguresTest(unittest.TestCase):
         self.assertEqual((first.place, first.errors, first.with_carry, len(others)), (5.5, 4, 4, 8))
         self.assertEqual((last.errors, last.with_carry), (3, 0), "those at place 99")
 
-    # Values stated in appendix D and section 6, as in tasks/numeric/in_domain_probability_test.cc.
+    # Values stated in appendix D and section 6, as in tasks/numeric/value_range_test.cc.
     def test_bound_matches_the_paper(self):
         self.assertLess(domain_bound.domain_bound(8, 3), 0.05)
         self.assertAlmostEqual(domain_bound.domain_bound(8, 10), 0.0034, delta=0.00005)

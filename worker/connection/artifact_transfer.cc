@@ -4,12 +4,13 @@
 #include <map>
 #include <memory>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "platform/failpoint.h"
 #include "platform/sha256.h"
 #include "platform/status_macros.h"
-#include "worker/connection/server_channel.h"
+#include "worker/connection/server_calls.h"
 
 namespace lengthwise::worker {
 namespace {
@@ -21,12 +22,28 @@ absl::Duration TransferTimeout(int64_t bytes) {
   return absl::Seconds(30) + absl::Seconds(1) * (static_cast<double>(bytes) / (1 << 20));
 }
 
-// Status of an object store's answer that is not a success.
+// The text of an element of an object store's error; empty if there is none.
+std::string ElementOf(absl::string_view xml, absl::string_view name) {
+  const size_t begin = xml.find(absl::StrCat("<", name, ">"));
+  if (begin == absl::string_view::npos) return "";
+  const absl::string_view rest = xml.substr(begin + name.size() + 2);
+  const size_t end = rest.find(absl::StrCat("</", name, ">"));
+  return end == absl::string_view::npos ? ""
+                                        : std::string(rest.substr(0, std::min<size_t>(end, 200)));
+}
+
+// Status of an object store's answer that is not a success. 400 means that the bytes differ from
+// the signed checksum, so they were damaged on the way. Quotes only code and message of the body:
+// the rest, or a proxy's page, may show the signed URL, which is a secret.
 absl::Status ErrorOf(absl::string_view what, absl::string_view url,
                      const platform::HttpResponse& response) {
-  const std::string text =
-      absl::StrCat("the object store answers ", response.status, " to the ", what, " ",
-                   platform::WithoutQuery(url), ": ", response.body.substr(0, 500));
+  std::string text = absl::StrCat("the object store answers ", response.status, " to the ", what,
+                                  " ", platform::WithoutQuery(url));
+  for (const char* name : {"Code", "Message"}) {
+    const std::string value = ElementOf(response.body, name);
+    if (value.empty() || absl::StrContains(value, "X-Amz-")) continue;
+    absl::StrAppend(&text, ": ", value);
+  }
   return response.status == 400 ? absl::DataLossError(text) : absl::UnavailableError(text);
 }
 
@@ -44,6 +61,7 @@ absl::StatusOr<v1::SignTransferResponse> ObjectTransfers::Sign(
   const absl::Status status = ToStatus(stub.SignTransfer(call.context(), request, &response));
   if (status.ok()) return response;
   if (absl::IsUnimplemented(status)) {
+    // The server has no object store: from now on, no call asks it again.
     platform::MutexLock lock(mutex_);
     http_ = nullptr;
   }
@@ -87,6 +105,8 @@ absl::Status ObjectTransfers::Put(v1::WorkerService::StubInterface& stub, CallGr
   // 412: the store has the artifact, from an earlier try.
   if (!response.ok() && response.status != 412) return ErrorOf("PUT of", transfer.url(), response);
   progress();
+  // The artifact is durable only once the server itself has found it, and its event must not be
+  // sent earlier.
   ASSIGN_OR_RETURN(transfer, Sign(stub, calls, request));
   if (transfer.stored()) return absl::OkStatus();
   return absl::UnavailableError("the server does not find the checkpoint that the store took");
@@ -107,6 +127,8 @@ absl::StatusOr<std::string> ObjectTransfers::Get(v1::WorkerService::StubInterfac
   std::string bytes;
   bytes.reserve(static_cast<size_t>(std::max<int64_t>(0, size_bytes)));
   platform::Sha256 hash;
+  // UNIMPLEMENTED makes the caller ask the server, which only then learns that its store lost or
+  // damaged the artifact.
   const absl::Status damaged = absl::UnimplementedError("the bytes from the store are damaged");
   const absl::StatusOr<platform::HttpResponse> response =
       http->Send({.method = "GET",
@@ -115,6 +137,7 @@ absl::StatusOr<std::string> ObjectTransfers::Get(v1::WorkerService::StubInterfac
                   .timeout = TransferTimeout(size_bytes),
                   .take =
                       [&](absl::string_view part) {
+                        // A store that sends without end must not fill the memory.
                         if (bytes.size() + part.size() > static_cast<size_t>(size_bytes))
                           return damaged;
                         hash.Update(part);

@@ -1,4 +1,4 @@
-// Checkpoints' bytes to and from the server.
+// Moves checkpoints and data files between worker and server, or its object store.
 #ifndef LENGTHWISE_WORKER_CONNECTION_ARTIFACT_TRANSFER_H_
 #define LENGTHWISE_WORKER_CONNECTION_ARTIFACT_TRANSFER_H_
 
@@ -15,7 +15,7 @@
 #include "platform/mutex.h"
 #include "proto/worker_service.grpc.pb.h"
 #include "proto/worker_service.pb.h"
-#include "worker/connection/call_group.h"
+#include "worker/connection/server_calls.h"
 
 namespace lengthwise::worker {
 
@@ -53,9 +53,9 @@ absl::Status UploadArtifact(v1::WorkerService::StubInterface& stub, CallGroup& c
                             const v1::UploadArtifactRequest::Header& header,
                             absl::string_view bytes, const std::function<void()>& progress);
 
-// Hands the bytes of an artifact of `size_bytes` to `take`, in their order; an error of it ends the
-// transfer and is returned. Otherwise as DownloadArtifact: an error, DATA_LOSS too, may come when
-// all bytes were taken.
+// Passes the bytes of an artifact of `size_bytes` to `take`, in order. An error of `take` ends the
+// transfer and is returned. Otherwise as DownloadArtifact. An error, including DATA_LOSS, may come
+// after `take` got all bytes.
 absl::Status DownloadArtifactInChunks(v1::WorkerService::StubInterface& stub, CallGroup& calls,
                                       const v1::DownloadArtifactRequest& request,
                                       int64_t size_bytes,

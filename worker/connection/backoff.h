@@ -3,6 +3,7 @@
 #ifndef LENGTHWISE_WORKER_CONNECTION_BACKOFF_H_
 #define LENGTHWISE_WORKER_CONNECTION_BACKOFF_H_
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <random>
@@ -32,11 +33,16 @@ class Backoff {
     absl::Duration maximum = absl::Seconds(5);
   };
 
-  explicit Backoff(const Options& options, uint32_t seed = std::random_device()());
+  explicit Backoff(const Options& options, uint32_t seed = std::random_device()())
+      : options_(options), next_(options.initial), random_(seed) {}
 
   // Returns the next wait. The k-th call after a reset (from 0) draws uniformly from [1/2, 1] *
   // min(initial * 2^k, maximum).
-  absl::Duration Next();
+  absl::Duration Next() {
+    const absl::Duration longest = std::min(next_, options_.maximum);
+    next_ = std::min(2 * next_, options_.maximum);
+    return longest * std::uniform_real_distribution<double>(0.5, 1.0)(random_);
+  }
 
   // Call after a success.
   void Reset() { next_ = options_.initial; }

@@ -39,6 +39,7 @@ absl::StatusOr<std::string> DataCache::Get(absl::string_view sha256, const Fetch
   }
   const std::string path = absl::StrCat(options_.directory, "/", sha256, kSuffix);
   if (HasHash(path, sha256)) {
+    // An error only lets the file be evicted earlier.
     std::error_code ignored;
     fs::last_write_time(path, fs::file_time_type::clock::now(), ignored);
     return path;
@@ -53,6 +54,7 @@ absl::StatusOr<std::string> DataCache::Get(absl::string_view sha256, const Fetch
     hash.Update(chunk);
     return file->Append(chunk);
   }));
+  // Before Commit: only then does the file appear under the name that promises its contents.
   if (const std::string got = hash.Finish(); got != sha256) {
     return absl::DataLossError(
         absl::StrCat("a downloaded data file is damaged: its SHA-256 is ", got, ", not ", sha256));
@@ -88,6 +90,8 @@ void DataCache::Shrink(const std::string& kept) const {
             [](const Cached& a, const Cached& b) { return a.used < b.used; });
   for (const Cached& file : files) {
     if (bytes <= options_.max_bytes) return;
+    // Another worker may have deleted it. A file that cannot be deleted is tried again after the
+    // next download.
     platform::DeleteFile(file.path.string()).IgnoreError();
     bytes -= file.bytes;
   }

@@ -10,7 +10,7 @@
 #include "platform/log.h"
 #include "platform/sha256.h"
 #include "worker/connection/artifact_transfer.h"
-#include "worker/connection/server_channel.h"
+#include "worker/connection/server_calls.h"
 
 namespace lengthwise::worker {
 
@@ -30,6 +30,8 @@ class EventSender::Stream {
 
   // False when the stream is broken. Called by the writer only.
   bool Write(const v1::StreamEventsRequest& batch) {
+    // The server is silent only if it owes an acknowledgement: after an idle time, silence counts
+    // from this batch.
     if (!owes_) heard_.store(steady_clock::now());
     owes_ = true;
     LENGTHWISE_FAILPOINT("sender.batch.before");
@@ -48,6 +50,7 @@ class EventSender::Stream {
 
   // Ends the call and returns why it ended.
   absl::Status Close() {
+    // Read blocks until the call ends, and Finish may be called only after the last Read.
     call_.context()->TryCancel();
     reader_.join();
     return ToStatus(stream_->Finish());
@@ -63,8 +66,9 @@ class EventSender::Stream {
       outbox_.Acknowledge(response);
       LENGTHWISE_FAILPOINT("sender.acknowledged.after");
     }
+    // In this order: the writer, which may be waiting for work, must see the reason when it wakes.
     broken_.store(true);
-    outbox_.Interrupt();  // the writer may be waiting for work
+    outbox_.Interrupt();
   }
 
   CallGroup::Call call_;
@@ -107,6 +111,8 @@ void EventSender::Stop() {
 void EventSender::Run() {
   while (!stopping()) {
     SendUntilBroken();
+    // The reader has ended, so no acknowledgement of the old stream can follow. The server drops
+    // events that it has stored already.
     outbox_.Resend();
     if (!stopping()) outbox_.Sleep(After(backoff_.Next()));
   }
@@ -128,6 +134,8 @@ void EventSender::SendUntilBroken() {
   if (!stream) return;
   const bool silent = !stream->broken();
   const absl::Status status = stream->Close();
+  // Not after a stream alone: a server that accepts streams and breaks them must not be asked in a
+  // tight loop.
   if (stream->heard_anything()) backoff_.Reset();
   if (stopping()) return;
   reachability_.Failed(silent ? absl::DeadlineExceededError("it acknowledged no events in time")
@@ -149,6 +157,7 @@ void EventSender::Upload(const Outbox::Upload& upload) {
   if (absl::IsUnimplemented(status)) {
     status = UploadArtifact(stub_, calls_, header, *upload.bytes, progress);
   }
+  // Stop cancelled the call, so its status says nothing about the upload.
   if (stopping()) return;
   LENGTHWISE_FAILPOINT("sender.upload.after");
   if (status.ok()) {
@@ -158,6 +167,7 @@ void EventSender::Upload(const Outbox::Upload& upload) {
     checkpoint.set_size_bytes(header.size_bytes());
     outbox_.UploadStored(upload, checkpoint);
   } else if (status.code() == absl::StatusCode::kPermissionDenied) {
+    // The fencing token is stale: the trial no longer belongs to this lease.
     outbox_.CloseTrial(upload.trial);
   } else if (IsTransient(status) || status.code() == absl::StatusCode::kDataLoss) {
     // Retries DATA_LOSS too, because the bytes were damaged in transit.

@@ -12,9 +12,9 @@
 #include "proto/worker_service.grpc.pb.h"
 #include "worker/connection/artifact_transfer.h"
 #include "worker/connection/backoff.h"
-#include "worker/connection/call_group.h"
 #include "worker/connection/outbox.h"
 #include "worker/connection/reachability.h"
+#include "worker/connection/server_calls.h"
 
 namespace lengthwise::worker {
 

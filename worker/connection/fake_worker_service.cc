@@ -187,6 +187,13 @@ class FakeWorkerService::Service final : public v1::WorkerService::Service {
     return grpc::Status::OK;
   }
 
+  grpc::Status SignTransfer(grpc::ServerContext*, const v1::SignTransferRequest* request,
+                            v1::SignTransferResponse* response) override {
+    const auto sign = server_.With([](State& state) { return state.sign_transfer; });
+    if (!sign) return {grpc::StatusCode::UNIMPLEMENTED, "no object store"};
+    return sign(*request, *response);
+  }
+
  private:
   bool HasDirective(const v1::HeartbeatRequest& request)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(server_.mutex_) {

@@ -61,6 +61,10 @@ class FakeWorkerService {
     std::deque<grpc::Status> heartbeat_failures;
     std::deque<grpc::Status> upload_failures;    // answers to the next uploads
     std::deque<grpc::Status> download_failures;  // and to downloads
+    // Answers SignTransfer, outside the lock. Null: UNIMPLEMENTED, as a server without an object
+    // store.
+    std::function<grpc::Status(const v1::SignTransferRequest&, v1::SignTransferResponse&)>
+        sign_transfer;
     std::deque<grpc::Status> registration_failures;
     bool damages_downloads = false;
     absl::Duration upload_pause;   // before reading each message of an upload

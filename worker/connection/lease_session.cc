@@ -9,7 +9,7 @@
 #include "platform/failpoint.h"
 #include "platform/log.h"
 #include "worker/connection/artifact_transfer.h"
-#include "worker/connection/server_channel.h"
+#include "worker/connection/server_calls.h"
 
 namespace lengthwise::worker {
 
@@ -47,6 +47,7 @@ absl::Status LeaseSession::Fetch(
   // A drain ends the fetch: a trial that has not loaded its checkpoint has nothing new to store.
   while (!outbox_.stopped(trial) && !draining_.load(std::memory_order_acquire)) {
     const absl::Status status = ask(request);
+    // The fencing token is stale: the trial no longer belongs to this lease.
     if (absl::IsPermissionDenied(status)) outbox_.CloseTrial(trial);
     if (status.ok() || !IsTransient(status)) return status;
     if (draining_.load(std::memory_order_acquire)) break;
@@ -217,6 +218,7 @@ void LeaseSession::Drain() {
     platform::MutexLock lock(mutex_);
     drain_end_ = end = std::min(drain_end_, After(options_.drain_timeout));
   }
+  // Set before the cancellation, so that Fetch does not take its cancelled call for an outage.
   draining_.store(true, std::memory_order_release);
   calls_.Cancel();
   outbox_.SetPatience(end, options_.drain_stall);

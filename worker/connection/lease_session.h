@@ -15,11 +15,11 @@
 #include "platform/mutex.h"
 #include "proto/worker_service.grpc.pb.h"
 #include "worker/connection/backoff.h"
-#include "worker/connection/call_group.h"
 #include "worker/connection/data_cache.h"
 #include "worker/connection/event_sender.h"
 #include "worker/connection/outbox.h"
 #include "worker/connection/pack_capacities.h"
+#include "worker/connection/server_calls.h"
 #include "worker/metrics/measurements.h"
 #include "worker/pack_session.h"
 

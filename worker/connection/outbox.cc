@@ -218,7 +218,8 @@ void Outbox::Acknowledge(const v1::StreamEventsResponse& response) {
   const int64_t index = found->second;
   Trial& trial = trials_[index];
   if (trial.closed) return;
-  // Clamped, because the server cannot have stored unsent events.
+  // Clamped, because the server cannot have stored unsent events: a wrong number must not drop
+  // them.
   const int64_t last_sent = trial.acknowledged + static_cast<int64_t>(trial.sent);
   LENGTHWISE_FAILPOINT("outbox.acknowledge.before");
   NoteProgressLocked();
@@ -393,6 +394,8 @@ void Outbox::PutItem(int64_t trial, Item item) {
   SetTime(item.event);
   item.bytes =
       BytesOf(item.event) + (item.artifact ? static_cast<int64_t>(item.artifact->size()) : 0);
+  // TryPut reads freed_ under the lock in which it finds no room, so WaitForRoom cannot miss room
+  // that is freed between the two calls.
   int64_t freed = 0;
   while (!TryPut(trial, item, freed)) {
     if (!SpoolArtifact(item)) WaitForRoom(trial, freed);

@@ -9,7 +9,7 @@
 #include "platform/failpoint.h"
 #include "platform/log.h"
 #include "platform/status_macros.h"
-#include "worker/connection/server_channel.h"
+#include "worker/connection/server_calls.h"
 
 namespace lengthwise::worker {
 namespace {
@@ -51,6 +51,7 @@ void Presence::Stop() {
     stopping_ = true;
     changed_.NotifyAll();
   }
+  // After stopping_ is set, so that Run does not report the cancelled call as an outage.
   calls_.Cancel();
   if (thread_.joinable()) thread_.join();
 }
@@ -205,6 +206,7 @@ absl::Status Presence::SendHeartbeat(absl::Duration wait) {
     RETURN_IF_ERROR(ToStatus(stub_.Heartbeat(call.context(), request, &response)));
   }
   LENGTHWISE_FAILPOINT("presence.heartbeat.after");
+  // Only after the answer: capacities of a lost heartbeat are sent again.
   if (options_.capacities != nullptr) options_.capacities->Told(request);
   // The session may have changed during the call; Apply ignores directives for other leases.
   MutexLock lock(mutex_);

@@ -12,10 +12,10 @@
 #include "platform/mutex.h"
 #include "proto/worker_service.grpc.pb.h"
 #include "worker/connection/backoff.h"
-#include "worker/connection/call_group.h"
 #include "worker/connection/lease_session.h"
 #include "worker/connection/pack_capacities.h"
 #include "worker/connection/reachability.h"
+#include "worker/connection/server_calls.h"
 #include "worker/metrics/measurements.h"
 
 namespace lengthwise::worker {

@@ -59,6 +59,8 @@ std::optional<Spool::Record> Spool::Write(absl::string_view bytes) {
   absl::StatusOr<Record> record = Reserve(static_cast<int64_t>(bytes.size()), file);
   absl::Status status = record.status();
   if (status.ok()) {
+    // Without the lock, because the disk may be slow. The record is this caller's alone, and its
+    // file is not reclaimed before Release.
     status = file->file->Write(record->offset, bytes);
     if (!status.ok()) Release(*record);
   }
@@ -74,6 +76,7 @@ absl::StatusOr<std::string> Spool::Read(const Record& record) {
     MutexLock lock(mutex_);
     const auto found = files_.find(record.file);
     if (found == files_.end()) return absl::DataLossError("the record was released");
+    // Keeps the file open during the read, even if its records are released meanwhile.
     file = found->second;
   }
   absl::StatusOr<std::string> bytes = file->file->Read(record.offset, record.size);

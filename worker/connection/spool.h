@@ -12,8 +12,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "platform/files.h"
 #include "platform/mutex.h"
-#include "platform/temporary_file.h"
 
 namespace lengthwise::worker {
 

@@ -12,7 +12,7 @@
 #include "platform/status_macros.h"
 #include "platform/version.h"
 #include "worker/connection/backoff.h"
-#include "worker/connection/server_channel.h"
+#include "worker/connection/server_calls.h"
 
 namespace lengthwise::worker {
 namespace {
@@ -53,6 +53,7 @@ absl::Status Connection::Run() {
   description.set_api_version(platform::kWorkerApiVersion);
   Presence* presence = nullptr;
   {
+    // Drain either is seen here or finds the presence to interrupt.
     MutexLock lock(mutex_);
     if (draining_) return absl::OkStatus();
     presence_ =
@@ -191,17 +192,22 @@ absl::Status Connection::RunLease(v1::Lease lease) {
   // Logs the fencing token, because the lease id is a secret.
   const int64_t number = session.lease().fencing_token();
   {
+    // Mutexes nest in this order: connection, presence, session, outbox, spool.
     MutexLock lock(mutex_);
     session_ = &session;
     presence_->SetSession(&session);
+    // Drain found no session if it came before this one.
     if (draining_) session.Drain();
   }
   absl::Status status = runner_.Run(session.lease(), session);
   longest_start_ = std::max(longest_start_, session.time_to_first_step());
   const bool sent = session.Flush();
   LENGTHWISE_FAILPOINT("connection.lease.flushed");
+  // Before the lease is released: nothing may be in flight for trials that are about to be leased
+  // again.
   session.StopSending();
   {
+    // The heartbeat thread and Drain use the session, which ends with this function.
     MutexLock lock(mutex_);
     session_ = nullptr;
     presence_->SetSession(nullptr);

@@ -15,11 +15,11 @@
 #include "platform/mutex.h"
 #include "proto/worker_service.grpc.pb.h"
 #include "worker/connection/backoff.h"
-#include "worker/connection/call_group.h"
 #include "worker/connection/lease_session.h"
 #include "worker/connection/pack_capacities.h"
 #include "worker/connection/presence.h"
 #include "worker/connection/reachability.h"
+#include "worker/connection/server_calls.h"
 #include "worker/pack_session.h"
 
 namespace lengthwise::worker {
@@ -37,7 +37,7 @@ class Connection {
     // Translates a connection error into an error in the channel's settings; returns OK if the
     // settings are not the cause. Before the first registration, a settings error is final.
     std::function<absl::Status(const absl::Status&)> explain;
-    // Id to register under (worker_id.h).
+    // Id to register under (startup.h).
     std::string worker_id;
     // Full name of the only experiment to lease trials from. Empty means all.
     std::string experiment;

@@ -50,6 +50,7 @@ absl::StatusOr<std::shared_ptr<const ExampleSet>> LoadExamples(
     const platform::MutexLock lock(NewestSet().mutex);
     if (NewestSet().key == key) return NewestSet().set;
   }
+  // Without the lock, because a download may take minutes.
   ASSIGN_OR_RETURN(const tasks::examples::Contents contents,
                    tasks::examples::ParseContents(parameters.String("contents")));
   const auto bring = [&](const char* name, int64_t bytes,
@@ -179,7 +180,7 @@ void FileExamples::Append(const Example& example, Batch& batch) const {
 void FileExamples::AppendTraining(const SampleAddresses& addresses, int64_t n, Batch& batch) const {
   const LengthGroup& group = *Group(set_->training, n);
   const auto count = static_cast<uint32_t>(group.examples.size());
-  // The shape does not depend on a data seed: the members of a pack share it.
+  // Seed 0 instead of a data seed, because the members of a pack share the shape.
   random::Stream shape(/*seed=*/0, random::Purpose::kBatchOrder, addresses.step,
                        static_cast<uint32_t>(n));
   const uint32_t any = shape.Below(count);

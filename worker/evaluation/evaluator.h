@@ -39,6 +39,12 @@ int64_t BytesPerSequence(const SequenceSize& size);
 // Returns how many sequences fit in `memory_bytes` for `members` models at once; at least 1.
 int64_t SequencesPerChunk(const SequenceSize& size, int64_t members, int64_t memory_bytes);
 
+// Converts the attention captured in a forward pass to an event: returns the map for the first
+// member and sequence of `capture`. The model read `sequence` with the first draw of `positions`
+// [P, S, T], where T is at least the sequence's length.
+v1::AttentionMap MakeAttentionMap(const data::GivenSequence& sequence, const at::Tensor& positions,
+                                  const models::Capture& capture);
+
 // Samples, positions and dropout are functions of the evaluation's seed and the length alone, so
 // all models see the same ones at every evaluation. All sequences of a length share its drawn
 // positions. Keeps references to its arguments.

@@ -12,7 +12,7 @@
 #include "random/stream.h"
 #include "worker/data/batch_tensors.h"
 #include "worker/evaluation/answer_tally.h"
-#include "worker/evaluation/attention_map.h"
+#include "worker/evaluation/evaluator.h"
 
 namespace lengthwise::worker::evaluation {
 namespace {

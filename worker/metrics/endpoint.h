@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "monitoring/http_endpoint.h"
-#include "monitoring/worker_sample.h"
+#include "monitoring/samples.h"
 
 namespace lengthwise::worker {
 

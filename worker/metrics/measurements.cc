@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "monitoring/histogram.h"
+#include "monitoring/samples.h"
 #include "platform/process_usage.h"
 
 namespace lengthwise::worker {

@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "gtest/gtest.h"
-#include "monitoring/histogram.h"
+#include "monitoring/samples.h"
 
 namespace lengthwise::worker {
 namespace {

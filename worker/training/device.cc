@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <mutex>
+#include <new>
 #include <vector>
 
 #include "ATen/Context.h"
@@ -12,6 +13,7 @@
 #include "ATen/Version.h"
 #include "ATen/detail/CUDAHooksInterface.h"
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -19,6 +21,7 @@
 #include "c10/core/CachingDeviceAllocator.h"
 #include "c10/core/Device.h"
 #include "c10/core/impl/VirtualGuardImpl.h"
+#include "c10/util/Exception.h"
 #include "models/kernels/adam_cuda.h"
 #include "platform/usable_cpus.h"
 #include "platform/version.h"
@@ -96,7 +99,7 @@ absl::Status LoadCuda() {
   return absl::OkStatus();
 }
 
-// Zeros if the allocator does not say.
+// Returns zeros if the allocator does not support the queries.
 DeviceMemory MeasureMemory(const c10::Device& place) try {
   c10::DeviceAllocator* const allocator = c10::getDeviceAllocator(place.type());
   const auto stats = allocator->getDeviceStats(place.index());
@@ -167,6 +170,7 @@ void SetThreads(int threads) {
 
 void PrepareThread(const Device& device) {
   SetThreads(device.threads);
+  // A thread that flushes denormal numbers to zero computes other bits.
   at::globalContext().setFlushDenormal(false);
   if (!device.cuda) return;
   const c10::Device place = PlaceOf(device);
@@ -174,6 +178,23 @@ void PrepareThread(const Device& device) {
   if (streams.getStream(place) == streams.getDefaultStream(place)) {
     streams.exchangeStream(streams.getStreamFromGlobalPool(place));
   }
+}
+
+bool IsOutOfMemory(const std::exception& exception) {
+  if (dynamic_cast<const c10::OutOfMemoryError*>(&exception) != nullptr) return true;
+  if (dynamic_cast<const std::bad_alloc*>(&exception) != nullptr) return true;
+  const absl::string_view text = exception.what();
+  return absl::StrContains(text, "DefaultCPUAllocator: can't allocate memory") ||
+         absl::StrContains(text, "DefaultCPUAllocator: not enough memory") ||
+         absl::StrContains(text, "CUDA error: out of memory") ||
+         absl::StrContains(text, "CUBLAS_STATUS_ALLOC_FAILED") ||
+         absl::StrContains(text, "CUDNN_STATUS_ALLOC_FAILED");
+}
+
+std::string FirstLine(const std::exception& exception) {
+  const absl::string_view text = exception.what();
+  const std::string line(text.substr(0, text.find('\n')));
+  return line.empty() ? "an exception without a message" : line;
 }
 
 }  // namespace lengthwise::worker::training

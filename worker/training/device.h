@@ -1,9 +1,10 @@
-// Opens the device that a worker trains on, and configures LibTorch and its libraries for
-// repeatable results.
+// Opens the device that a worker trains on, configures LibTorch and its libraries for repeatable
+// results, and classifies their exceptions. No LibTorch here.
 #ifndef LENGTHWISE_WORKER_TRAINING_DEVICE_H_
 #define LENGTHWISE_WORKER_TRAINING_DEVICE_H_
 
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <string>
@@ -61,6 +62,13 @@ absl::StatusOr<Device> OpenDevice(absl::string_view name, int32_t threads);
 void PrepareThread(const Device& device);
 // Sets the calling thread's number of OpenMP threads. Results do not depend on it.
 void SetThreads(int threads);
+
+// Returns true if device or host memory was exhausted. LibTorch's CUDA allocators throw a dedicated
+// type; its CPU allocator and CUDA's libraries are recognized by their messages.
+bool IsOutOfMemory(const std::exception& exception);
+
+// First line of the message. LibTorch appends pages of stack trace.
+std::string FirstLine(const std::exception& exception);
 
 }  // namespace lengthwise::worker::training
 

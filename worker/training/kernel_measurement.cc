@@ -1,5 +1,5 @@
-// MeasureKernels of pack_kernels.h. The layers, attention and the optimizer compute the same
-// problem under both choices, so that what is measured is what a pack runs.
+// Implements MeasureKernels of pack_kernels.h. It runs a pack's own layers, attention and optimizer
+// under both choices.
 #include <chrono>
 #include <exception>
 #include <functional>
@@ -15,16 +15,16 @@
 #include "models/encodings/causal.h"
 #include "models/encodings/encoding.h"
 #include "models/encodings/positions.h"
-#include "models/layers/add_layer_norm.h"
 #include "models/layers/cross_entropy.h"
 #include "models/layers/feed_forward.h"
-#include "models/layers/products.h"
+#include "models/layers/layers.h"
+#include "models/layers/norms.h"
 #include "models/optimizers/optimizer.h"
 #include "models/parameters/arena.h"
 #include "models/parameters/layout.h"
 #include "random/stream.h"
 #include "torch/csrc/autograd/autograd.h"
-#include "worker/training/exceptions.h"
+#include "worker/training/device.h"
 #include "worker/training/pack_kernels.h"
 #include "worker/training/pack_parameters.h"
 
@@ -40,7 +40,8 @@ using Tensors = std::vector<at::Tensor>;
 using Function = std::function<at::Tensor(const Tensors&)>;
 using Results = std::vector<std::vector<double>>;
 
-// Sums of float32 in another order, and products that round to bfloat16 (8 significant bits).
+// Allow for sums of float32 in another order, and for products rounded to bfloat16 (8 significant
+// bits).
 constexpr double kTolerance = 1e-4, kBfloat16Tolerance = 5e-2;
 constexpr double kLearningRate = 1e-3;
 
@@ -62,9 +63,10 @@ std::vector<double> OnHost(const at::Tensor& tensor) {
   return {data, data + values.numel()};
 }
 
-// Joins the gradients, all but the values in front, and keeps the first one, of queries, keys and
-// values, by itself as well. A row's softmax takes no notice of a constant, so the gradient of a
-// parameter that adds one is rounding alone: it is measured by the others.
+// Replaces the parameters' gradients by one concatenation of all gradients, so that errors are
+// relative to the largest of them. Keeps the values and the gradient of queries, keys and values. A
+// softmax ignores a constant added to its row, so the gradient of a parameter that adds one is
+// rounding error and cannot be compared alone.
 void JoinGradients(Results& results) {
   std::vector<double> all;
   for (size_t i = 1; i < results.size(); ++i) {
@@ -205,7 +207,7 @@ class Measurement {
                                const auto arena = make_arena();
                                const at::Tensor before = arena->parameters().clone();
                                step(*arena);
-                               // The parameters hardly change.
+                               // The change, because parameters hardly differ after one step.
                                return {OnHost(arena->parameters().sub(before)),
                                        OnHost(arena->first_moments()),
                                        OnHost(arena->second_moments())};
@@ -235,8 +237,8 @@ class Measurement {
     };
   }
 
-  // `function` of `inputs` with a result of `shape`, whose numbers count differently in the
-  // gradients: equal counts would hide an error that sums cancel.
+  // Compares `function` of `inputs`, whose result has `shape`. The numbers of the result get
+  // different weights in the gradients, because equal weights would let errors cancel.
   KernelComparison Compare(FusedOperation operation, at::IntArrayRef shape, Tensors inputs,
                            const Function& function) const {
     for (at::Tensor& input : inputs) input = input.detach().requires_grad_(true);

@@ -6,7 +6,6 @@
 
 #include "ATen/ATen.h"
 #include "c10/core/GradMode.h"
-#include "models/networks/bfloat16.h"
 #include "models/networks/language_model.h"
 #include "platform/status_macros.h"
 #include "worker/data/text_examples.h"
@@ -71,7 +70,8 @@ class LanguagePackModel : public PackTraining {
     return samples;
   }
 
-  // Returns the mean loss over the step's targets. Gradients accumulate pass by pass.
+  // Returns the mean loss over the step's targets. Gradients accumulate pass by pass. Sums are
+  // rounded, so the samples alone determine the passes and their order (data::kPassTokens).
   data::StepMeasures AddGradients(const models::ParameterSet& parameters,
                                   const StepSamples& samples, const StepTensors&,
                                   models::DropoutNumbers dropout) const override {

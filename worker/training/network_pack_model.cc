@@ -1,7 +1,6 @@
 // Implements PackModel for networks that read a whole sequence and answer in its last outputs.
 #include <utility>
 
-#include "models/networks/bfloat16.h"
 #include "models/networks/network.h"
 #include "platform/status_macros.h"
 #include "random/stream.h"

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "absl/strings/str_cat.h"
+#include "proto/length_accuracies.h"
+
 namespace lengthwise::worker::training {
 namespace {
 
@@ -46,6 +49,24 @@ TrainingLeft EstimateTrainingLeft(const v1::Training& training, int64_t step, do
   const double seconds_left = std::max(0.0, training.stop_after_seconds() - seconds);
   if (seconds_left >= all.seconds) return all;
   return {static_cast<int64_t>(std::ceil(seconds_left * steps_per_second)), seconds_left};
+}
+
+std::string ReachedTime(const v1::Training& training, double seconds) {
+  if (training.stop_after_seconds() <= 0 || seconds < training.stop_after_seconds()) return "";
+  return absl::StrCat("training had taken ", seconds, " s; training.stop_after_seconds is ",
+                      training.stop_after_seconds());
+}
+
+std::string ReachedAccuracy(const v1::Training& training, int32_t seen_up_to,
+                            v1::LengthAccuracies accuracies) {
+  if (training.stop_at_accuracy() <= 0) return "";
+  SetMeanAccuracies(seen_up_to, accuracies);
+  const bool any_unseen = accuracies.has_unseen_accuracy();
+  const double mean = any_unseen ? accuracies.unseen_accuracy() : accuracies.seen_accuracy();
+  if (mean < training.stop_at_accuracy()) return "";
+  return absl::StrCat("the mean accuracy over the ", any_unseen ? "unseen" : "evaluated",
+                      " lengths was ", mean, "; training.stop_at_accuracy is ",
+                      training.stop_at_accuracy());
 }
 
 bool StepRate::CountStep(TimePoint now) {

@@ -1,11 +1,15 @@
-// Measures training time and speed, and estimates the remaining time.
+// Measures training time and speed, estimates the remaining time, and decides whether training ends
+// before its last step. No LibTorch.
 #ifndef LENGTHWISE_WORKER_TRAINING_PACE_H_
 #define LENGTHWISE_WORKER_TRAINING_PACE_H_
 
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <string>
 
+#include "proto/event.pb.h"
+#include "proto/specification.pb.h"
 #include "worker/training/blueprint.h"
 
 namespace lengthwise::worker::training {
@@ -31,6 +35,15 @@ struct TrainingLeft {
 };
 TrainingLeft EstimateTrainingLeft(const v1::Training& training, int64_t step, double seconds,
                                   double steps_per_second);
+
+// Returns the reason why training ends after `seconds`, as a sentence; empty if it continues.
+std::string ReachedTime(const v1::Training& training, double seconds);
+
+// Returns the reason why training ends with these accuracies of an evaluation during training, as a
+// sentence; empty if it continues. Compares the mean over lengths above evaluation.seen_up_to, or
+// over all lengths if none is above.
+std::string ReachedAccuracy(const v1::Training& training, int32_t seen_up_to,
+                            v1::LengthAccuracies accuracies);
 
 // Measures steps per second. The newest interval weighs as much as all earlier ones together. Not
 // thread-safe.

@@ -59,6 +59,7 @@ at::Tensor PackParameters::Step(MemberRange range, const at::Tensor& step_number
 }
 
 std::string PackParameters::Save(int64_t member, const checkpoints::CheckpointHeader& header) {
+  // The copy to the host waits for the device, so that it has the rows after the last started step.
   const auto host_row = [&](const at::Tensor& arena) {
     return arena.select(0, member).to(at::kCPU).contiguous();
   };

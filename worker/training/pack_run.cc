@@ -11,7 +11,7 @@
 #include "proto/digest.h"
 #include "proto/length_accuracies.h"
 #include "worker/data/trial_checkpoint.h"
-#include "worker/training/stop_target.h"
+#include "worker/training/pace.h"
 
 namespace lengthwise::worker::training {
 namespace {
@@ -68,6 +68,7 @@ PackRun::End PackRun::Run() {
   }
   if (directive == Directive::kLost) return End::kLost;
   if (directive == Directive::kDrain) {
+    // No step is in flight: Train ends the step that it started before it returns.
     for (const int64_t index : Unfinished()) WriteCheckpoint(index);
     return End::kDrained;
   }
@@ -258,6 +259,7 @@ Directive PackRun::Train() {
       ReportCapacity();
       return Directive::kContinue;
     }
+    // Members that were resumed from earlier steps go first, until all are at the same step.
     int64_t done = unread.has_value() ? unread->step : blueprint_.training.steps();
     if (!unread.has_value()) {
       for (const int64_t index : trained) done = std::min(done, member(index).step);
@@ -411,6 +413,8 @@ Directive PackRun::EvaluateDue() {
   for (const auto& [step, members] : due) {
     const Directive directive = EvaluateInterval(step, members);
     if (directive != Directive::kContinue) return directive;
+    // The newest checkpoint says that this evaluation is due. One of the same step replaces it, so
+    // that a later attempt does not repeat the evaluation.
     for (const int64_t index : members) member(index).checkpoint_step = 0;
     CheckpointStep(step, members);
   }
@@ -423,6 +427,7 @@ Directive PackRun::EvaluateInterval(int64_t step, const std::vector<int64_t>& me
   for (const int64_t index : members) {
     if (!member(index).finished) evaluated.push_back(index);
   }
+  // Set first: a checkpoint that a drain writes during the evaluation must say that it is due.
   for (const int64_t index : evaluated) member(index).evaluation_due = true;
   for (const MemberRange range : model_->Ranges(evaluated)) {
     const auto start = Clock::now();
@@ -496,6 +501,7 @@ void PackRun::Conclude(int64_t index, PackEvaluation::Final result) {
   outcome.set_kind(v1::Outcome::COMPLETED);
   outcome.set_seen_accuracy(means.has_seen_accuracy() ? means.seen_accuracy() : -1);
   outcome.set_unseen_accuracy(means.has_unseen_accuracy() ? means.unseen_accuracy() : -1);
+  // The outcome is last: the session drops everything that follows it.
   evaluation_->Emit(index, concluded.step, std::move(result), concluded.reporter);
   Finish(concluded, std::move(outcome));
 }

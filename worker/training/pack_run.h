@@ -1,4 +1,4 @@
-// One run of a pack: from its checkpoints through training and evaluation to outcomes. No LibTorch.
+// Runs a pack from its checkpoints through training and evaluation to outcomes. No LibTorch.
 #ifndef LENGTHWISE_WORKER_TRAINING_PACK_RUN_H_
 #define LENGTHWISE_WORKER_TRAINING_PACK_RUN_H_
 
@@ -62,7 +62,7 @@ class PackRun {
 
   // Writes a line into the log of every trial that has no outcome yet.
   void LogToUnfinished(v1::LogLine::Severity severity, absl::string_view text);
-  // Gives every trial that has no outcome yet this one.
+  // Gives this outcome to every trial that has none yet.
   void FailUnfinished(v1::Outcome::Kind kind, absl::string_view reason);
 
  private:
@@ -76,11 +76,12 @@ class PackRun {
     TrainingTime time;
     // The learning rate's schedule; set when the pack is built.
     std::unique_ptr<models::Schedule> schedule;
-    // Steps done, and those of the newest checkpoint; of that 0, too, when it has been overtaken:
-    // it says that the evaluation of its step is due, which has been made since.
+    // Steps done.
     int64_t step = 0;
+    // Step of the newest checkpoint. 0 if there is none, or if it says that an evaluation is due
+    // that was made since.
     int64_t checkpoint_step = 0;
-    // The evaluation of this step, during training, is still to be made.
+    // True if the evaluation of this step, during training, has not been made yet.
     bool evaluation_due = false;
     // Reason why training ended before the last step; empty while it continues.
     std::string stop_reason;
@@ -89,24 +90,24 @@ class PackRun {
     // Measurement of this attempt's newest step. Before the first step its loss is NaN.
     StepMeasurement newest = {.loss = std::numeric_limits<float>::quiet_NaN()};
     double evaluation_seconds = 0;
-    // Has its outcome, or was cancelled.
+    // True if the member has an outcome or was cancelled.
     bool finished = false;
   };
 
-  // Before each step and each part of an evaluation: asks the session about every trial, drops the
-  // cancelled ones, and takes as many threads as is fastest now.
+  // Asks the session about every trial, drops cancelled trials, and sets the number of threads that
+  // is fastest now. Call it before each step and each part of an evaluation.
   PackSession::Directive Listen();
   std::vector<int64_t> Unfinished() const;
   // Returns true if the member completed its last step or stopped early.
   bool HasEndedTraining(const Member& member) const;
-  // The unfinished that have not.
+  // Unfinished members that have not ended training.
   std::vector<int64_t> InTraining() const;
   Member& member(int64_t index) { return members_[static_cast<size_t>(index)]; }
 
   absl::StatusOr<std::string> FetchData(absl::string_view sha256, int64_t bytes);
   bool Build();
   void Resume(int64_t index);
-  // A step on its way through the device.
+  // A step in flight on the device.
   struct StartedStep {
     int64_t step = 0;
     std::vector<int64_t> members;
@@ -138,7 +139,7 @@ class PackRun {
   // training: the step's point then belongs to the history, and its measurements are in no
   // checkpoint.
   bool CanLeaveEvaluation(int64_t step) const;
-  // Makes the evaluations that a run before this one left.
+  // Makes evaluations that an earlier attempt left undone.
   PackSession::Directive EvaluateDue();
   PackSession::Directive EvaluateInterval(int64_t step, const std::vector<int64_t>& members);
   PackSession::Directive EvaluateFinally(MemberRange range);
@@ -158,7 +159,7 @@ class PackRun {
   std::string DescribeKernels(const Member& member) const;
   void Finish(Member& member, v1::Outcome outcome);
   void Fail(Member& member, v1::Outcome::Kind kind, absl::string_view reason);
-  // For a loss that is not finite: every repetition would get there.
+  // Fails permanently for a loss that is not finite, because every attempt would reach it.
   void FailDiverged(Member& member, double loss, absl::string_view where);
   static double SecondsSince(Clock::time_point start);
 
@@ -173,19 +174,19 @@ class PackRun {
   PackKernels* const kernels_;
   std::vector<Member> members_;
   Blueprint blueprint_;
-  // This attempt's kernels, empty on a CPU: with measured speeds; without (DescribeChoice); and the
-  // choice, from the building of the model on.
+  // This attempt's kernels with measured speeds, and without (DescribeChoice). Empty on a CPU.
   std::string kernel_summary_;
   std::string kernel_choice_;
+  // Applies the choice from the building of the model on.
   std::optional<models::KernelScope> kernel_scope_;
   std::unique_ptr<PackModel> model_;
   std::optional<PackEvaluation> evaluation_;  // once the model is built
   StepRate rate_;
-  // When the newest measurements were read.
+  // Time at which the newest measurements were read.
   Clock::time_point read_time_;
-  // When training started, or the members were last due for a checkpoint.
+  // Time at which training started or a checkpoint was last due.
   Clock::time_point checkpoint_time_;
-  // Work (pace.h) that the pack gets done in a second, by its training; 0 where unknown.
+  // Work (pace.h) per second of the pack's training; 0 if unknown.
   double work_per_second_ = 0;
 };
 

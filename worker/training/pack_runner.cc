@@ -1,4 +1,4 @@
-// CreatePackRunner of worker/pack_session.h.
+// Implements CreatePackRunner of worker/pack_session.h.
 #include <algorithm>
 #include <exception>
 #include <map>
@@ -17,7 +17,6 @@
 #include "worker/training/blueprint.h"
 #include "worker/training/core_sharing.h"
 #include "worker/training/device.h"
-#include "worker/training/exceptions.h"
 #include "worker/training/pack_kernels.h"
 #include "worker/training/pack_run.h"
 
@@ -62,9 +61,9 @@ class LeaseRunner : public PackRunner {
                                  PackSession& session) {
     training::PackRun run(lease, trials, device_, session,
                           monitor_.has_value() ? &*monitor_ : nullptr, &kernels_);
-    // The only place that catches exceptions: LibTorch's, and those of memory. All count as
-    // temporary, because mistakes in the trial itself were found before without exceptions: a
-    // smaller pack, another worker or a later attempt may succeed.
+    // LibTorch and memory allocation throw. Every exception counts as temporary: mistakes in the
+    // trial itself were found before, without exceptions, so a smaller pack, another worker or a
+    // later attempt may succeed.
     try {
       return run.Run();
     } catch (const std::exception& e) {

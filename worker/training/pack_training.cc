@@ -13,7 +13,9 @@
 namespace lengthwise::worker::training {
 namespace {
 
-// Copies bytes [first, end) of a block to the device and does not wait for it.
+// Copies bytes [first, end) of a block to the device and does not wait for it. The device's stream
+// runs copies and steps in order, so `block` may be memory that the running step still reads.
+// LibTorch's allocator reuses pinned memory such as `host` only after the copies from it are done.
 void Upload(const at::Tensor& host, const at::Tensor& block, int64_t first, int64_t end) {
   if (first == end || block.is_same(host)) return;
   block.narrow(0, first, end - first)
@@ -74,6 +76,7 @@ void PackTraining::StartStep(int64_t step, absl::Span<const int64_t> members,
                              absl::Span<const double> learning_rates) {
   std::vector<MemberRange> ranges = Ranges(members);
   if (recorded_ != nullptr && ranges != ranges_) {
+    // KeepOnly destroys graphs, one of which the device may be running.
     if (!started_.empty()) WaitForDevice(device_);
     recorded_->KeepOnly(ranges);
   }
@@ -91,6 +94,7 @@ void PackTraining::StartStep(int64_t step, absl::Span<const int64_t> members,
     started.end->record(c10::impl::VirtualGuardImpl(device_.type()).getStream(device_));
   }
   started_.push_back(std::move(started));
+  // After the step is on its way: the host makes the next samples while the device computes.
   prepared_.clear();
   if (PreparesAhead() && step < blueprint_.training.steps()) {
     for (const MemberRange range : ranges_) prepared_.push_back(Prepare(step + 1, range));
@@ -170,6 +174,7 @@ at::Tensor PackTraining::TrainRange(int64_t step, MemberRange range,
   const at::Tensor measured = recorded_ != nullptr
                                   ? recorded_->Run(prepared.key, prepared.block, work)
                                   : work(prepared.block);
+  // A copy of its own, because the next replay of the same recording overwrites `measured`.
   return EmptyOnHost({3, range.count}, at::kDouble).copy_(measured, /*non_blocking=*/true);
 }
 

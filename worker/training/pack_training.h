@@ -1,5 +1,5 @@
-// A pack's training, the same for every kind of model: batches on their way to the device,
-// gradients, clipping, the optimizer's step, measurements.
+// Training steps of a pack, the same for every kind of model: inputs for the device, gradients,
+// clipping, the optimizer's update, measurements.
 #ifndef LENGTHWISE_WORKER_TRAINING_PACK_TRAINING_H_
 #define LENGTHWISE_WORKER_TRAINING_PACK_TRAINING_H_
 
@@ -31,10 +31,10 @@ namespace lengthwise::worker::training {
 
 // A step's samples and positions on the host, of a network or of text.
 struct StepSamples {
-  // Each member's own samples, one member's rows behind the other's: [count * B] rows.
+  // Samples of all members, concatenated by member: [count * B] rows.
   data::Batch batch;
   std::vector<int64_t> positions;  // [count, S, T]
-  // Passes over text; of a single member.
+  // Passes over text, for a single member.
   std::vector<data::TextPass> passes;
   std::vector<data::TextPositions> pass_positions;  // of each pass
 };
@@ -46,8 +46,8 @@ class PackTraining : public PackModel {
   struct Options {
     // True if kernels compute neighbouring members together.
     bool members_together = false;
-    // For steps that are the same operations wherever samples have the same shape, and that take
-    // all their numbers from the step's block (step_inputs.h). Null: none is recorded.
+    // Records steps. Requires that samples of equal shape mean equal operations, and that all
+    // values come from the step's block (step_inputs.h). Null: no step is recorded.
     std::unique_ptr<GraphPool> graphs;
     Warn warn;
   };
@@ -86,8 +86,7 @@ class PackTraining : public PackModel {
                                           const StepSamples& samples, const StepTensors& inputs,
                                           models::DropoutNumbers dropout) const = 0;
 
-  // A range's step before it is made: samples and positions in memory of the host and on their way
-  // to the device.
+  // Inputs of a range's step: on the host, and being copied to the device.
   struct Prepared {
     int64_t step = 0;
     StepKey key;
@@ -106,17 +105,17 @@ class PackTraining : public PackModel {
   // Returns true if the next step is prepared while the device computes this one. A CPU has no time
   // to spare.
   bool PreparesAhead() const { return device_.is_cuda() || recorded_ != nullptr; }
-  // On the host. What a GPU copies from and to, it copies by itself only where it is pinned.
+  // Allocates on the host. Pinned for a GPU, which otherwise makes the host wait for each copy.
   at::Tensor EmptyOnHost(at::IntArrayRef shape, at::ScalarType type) const;
   at::Tensor DeviceBlock(const StepKey& key, const at::Tensor& host) const;
   Prepared Prepare(int64_t step, MemberRange range) const;
   // Returns the inputs that the last step prepared, or prepares them now.
   Prepared Take(int64_t step, MemberRange range);
-  // Losses, accuracies and norms of the range's members, double [3, count], on the host once the
-  // device has been waited for.
+  // Returns losses, accuracies and norms of the range's members, double [3, count] on the host.
+  // Valid after the device has finished the step.
   at::Tensor TrainRange(int64_t step, MemberRange range, absl::Span<const double> learning_rates);
-  // The step itself. A function of the range's rows of the arena and of samples and inputs alone,
-  // but that dropout depends on the step.
+  // Makes the step: a function of the range's rows of the arena, the samples and the inputs.
+  // Dropout also depends on `step`.
   at::Tensor MakeStep(int64_t step, MemberRange range, const StepSamples& samples,
                       const StepTensors& inputs);
 
@@ -128,7 +127,7 @@ class PackTraining : public PackModel {
   models::ParameterArena& arena_;
   const at::Device device_;
   double data_seconds_ = 0;
-  // Null where each step is put on the device operation by operation.
+  // Null if steps are not recorded.
   std::unique_ptr<RecordedSteps> recorded_;
   // Inputs of the next step.
   std::vector<Prepared> prepared_;
@@ -138,8 +137,7 @@ class PackTraining : public PackModel {
   std::vector<MemberRange> ranges_;
 };
 
-// Build the network, and the initial weights of all members. INVALID_ARGUMENT for a network that
-// cannot be built. For a blueprint with examples, and for one with text.
+// Implement CreatePackModel for a blueprint with examples, and for one with text.
 absl::StatusOr<std::unique_ptr<PackModel>> CreateNetworkPackModel(
     const Blueprint& blueprint, absl::Span<const MemberSeeds> members, const Device& device,
     Warn warn);

@@ -1,5 +1,3 @@
-#include "worker/training/passive_waiting.h"
-
 #include <omp.h>
 #include <sched.h>
 #include <unistd.h>
@@ -14,6 +12,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "worker/training/core_sharing.h"
 
 namespace lengthwise::worker::training {
 namespace {

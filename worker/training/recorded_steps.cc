@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "c10/core/impl/VirtualGuardImpl.h"
-#include "worker/training/exceptions.h"
+#include "worker/training/device.h"
 
 namespace lengthwise::worker::training {
 namespace {

@@ -36,6 +36,7 @@ void TrialReporter::Emit(int64_t step, v1::Event event) {
 }
 
 void TrialReporter::EmitCheckpoint(int64_t step, std::string bytes) {
+  // Points up to this step come first: a resumed attempt repeats only what follows the checkpoint.
   SendPoints();
   session_.EmitCheckpoint(trial_, step, std::move(bytes));
 }

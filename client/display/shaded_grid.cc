@@ -1,0 +1,288 @@
+#include "client/display/shaded_grid.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+
+namespace lengthwise::client {
+namespace {
+
+constexpr const char* kShades[] = {" ", "░", "▒", "▓", "█"};
+constexpr int kShadeCount = 5;
+
+// Shades without colours. With colours the terminal's 24 greys are used.
+constexpr int kFirstGrey = 232;
+constexpr int kGreyCount = 24;
+
+// Returns the darkness of `value`, from 0 to `levels` - 1.
+int Level(float value, float largest, int levels) {
+  if (!(largest > 0)) return 0;
+  return std::clamp(static_cast<int>(value / largest * static_cast<float>(levels - 1) + 0.5F), 0,
+                    levels - 1);
+}
+
+// Writes one place after another. Emits an escape sequence only when the level changes.
+class Shading {
+ public:
+  explicit Shading(bool greys) : greys_(greys) {}
+
+  void Add(float value, float largest, int characters, std::string& line) {
+    if (!greys_) {
+      for (int i = 0; i < characters; ++i) line += kShades[Level(value, largest, kShadeCount)];
+      return;
+    }
+    const int grey = kFirstGrey + Level(value, largest, kGreyCount);
+    if (grey != grey_) absl::StrAppend(&line, "\x1b[48;5;", grey, "m");
+    grey_ = grey;
+    line.append(static_cast<size_t>(characters), ' ');
+  }
+  void End(std::string& line) {
+    if (grey_ != 0) line += "\x1b[0m";
+    grey_ = 0;
+  }
+
+ private:
+  const bool greys_;
+  int grey_ = 0;
+};
+
+// "0 ░▒▓█ 0.42": the values of the shades.
+std::string Legend(float largest, bool greys) {
+  std::string legend = "0 ";
+  Shading shading(greys);
+  const int steps = greys ? kGreyCount / 2 : kShadeCount;
+  for (int i = 0; i < steps; ++i) {
+    shading.Add(static_cast<float>(i) / static_cast<float>(steps - 1), 1, 1, legend);
+  }
+  shading.End(legend);
+  return absl::StrCat(legend, absl::StrFormat(" %.2f", largest));
+}
+
+// Scale of a grid: each place shows the maximum of `keys` x `queries` probabilities.
+struct Scale {
+  int keys = 1;
+  int queries = 1;
+  int characters = 2;  // per place, so that it is about square
+};
+
+// Characters are twice as high as wide, so a place of one character covers twice as many queries as
+// keys.
+Scale FitScale(int tokens, int width) {
+  const int room = std::max(10, width - 2);
+  if (2 * tokens <= room) return {};
+  const int keys = (tokens + room - 1) / room;
+  return {.keys = keys, .queries = 2 * keys, .characters = 1};
+}
+
+float Largest(const AttentionProbabilities& probabilities, const v1::AttentionMap& map, int layer,
+              const AttentionView& view, int query, int key) {
+  if (view.head > 0) return probabilities.At(layer, view.head - 1, query, key);
+  float largest = 0;
+  for (int head = 0; head < map.heads(); ++head) {
+    largest = std::max(largest, probabilities.At(layer, head, query, key));
+  }
+  return largest;
+}
+
+std::string Repeated(const char* text, int count) {
+  std::string repeated;
+  for (int i = 0; i < count; ++i) repeated += text;
+  return repeated;
+}
+
+// Returns the frame's upper or lower line, with a tick at the first output token.
+std::string FrameLine(const char* left, const char* tick, const char* right, int columns,
+                      int boundary) {
+  if (boundary <= 0 || boundary >= columns) {
+    return absl::StrCat(left, Repeated("─", columns), right, "\n");
+  }
+  return absl::StrCat(left, Repeated("─", boundary), tick, Repeated("─", columns - boundary - 1),
+                      right, "\n");
+}
+
+std::string RenderLayer(const v1::AttentionMap& map, int layer, const AttentionView& view,
+                        int width, const Palette& palette) {
+  const int tokens = map.tokens_size();
+  const Scale scale = FitScale(tokens, width);
+  const int columns = (tokens + scale.keys - 1) / scale.keys;
+  const int rows = (tokens + scale.queries - 1) / scale.queries;
+  const AttentionProbabilities probabilities(map);
+  std::vector<float> places(static_cast<size_t>(columns) * rows, 0);
+  float darkest = 0;
+  for (int query = 0; query < tokens; ++query) {
+    for (int key = 0; key < tokens; ++key) {
+      float& place =
+          places[static_cast<size_t>(query / scale.queries) * columns + key / scale.keys];
+      place = std::max(place, Largest(probabilities, map, layer, view, query, key));
+      darkest = std::max(darkest, place);
+    }
+  }
+  const std::string heads = view.head > 0 ? absl::StrCat("head ", view.head, " of ", map.heads())
+                                          : absl::StrCat("maximum over ", map.heads(), " heads");
+  std::string text =
+      absl::StrCat(palette(Paint::kBold, absl::StrCat("layer ", layer + 1, " of ", map.layers())),
+                   ", ", heads, ", ", Legend(darkest, palette.enabled()), "\n");
+  const int width_of_grid = columns * scale.characters;
+  const int inputs = view.axis == "length" ? map.length() : tokens;
+  const int output_column = inputs / scale.keys * scale.characters;
+  const int output_row = inputs / scale.queries;
+  absl::StrAppend(&text, FrameLine("┌", "┬", "┐", width_of_grid, output_column));
+  for (int row = 0; row < rows; ++row) {
+    const bool tick = row == output_row && inputs < tokens;
+    absl::StrAppend(&text, tick ? "├" : "│");
+    Shading shading(palette.enabled());
+    for (int column = 0; column < columns; ++column) {
+      shading.Add(places[static_cast<size_t>(row) * columns + column], darkest, scale.characters,
+                  text);
+    }
+    shading.End(text);
+    absl::StrAppend(&text, tick ? "┤\n" : "│\n");
+  }
+  absl::StrAppend(&text, FrameLine("└", "┴", "┘", width_of_grid, output_column));
+  return text;
+}
+
+}  // namespace
+
+absl::Status AttentionProbabilities::Check(const v1::AttentionMap& map) {
+  const int64_t tokens = map.tokens_size();
+  const int64_t wanted =
+      int64_t{map.layers()} * map.heads() * tokens * tokens * static_cast<int64_t>(sizeof(float));
+  if (static_cast<int64_t>(map.probabilities().size()) == wanted) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat("the attention map of length ", map.length(), " has ",
+                                          map.probabilities().size(), " bytes, expected ", wanted));
+}
+
+float AttentionProbabilities::At(int layer, int head, int query, int key) const {
+  const size_t tokens = static_cast<size_t>(map_.tokens_size());
+  const size_t index =
+      ((static_cast<size_t>(layer) * map_.heads() + head) * tokens + query) * tokens + key;
+  float value = 0;
+  std::memcpy(&value, map_.probabilities().data() + index * sizeof(float), sizeof(float));
+  return value;
+}
+
+std::string RenderAttention(const v1::AttentionMap& map, const AttentionView& view, int width,
+                            const Palette& palette) {
+  // A user's own input has neither a scale nor a condition.
+  const std::string which = view.axis != "length" && map.input_number() > 0
+                                ? absl::StrCat("input ", map.input_number())
+                                : absl::StrCat(view.axis, " ", map.length());
+  const std::string title = absl::StrCat(
+      palette(Paint::kBold, which), ": ",
+      view.axis == "length"
+          ? absl::StrCat(map.length(), " input and ", map.tokens_size() - map.length(),
+                         " output tokens; rows are queries, columns keys; ticks mark the first "
+                         "output token")
+          : absl::StrCat(map.tokens_size(), " tokens; rows are queries, columns keys"));
+  std::string text = Wrap(title, width, 0) + "\n";
+  for (int layer = 0; layer < map.layers(); ++layer) {
+    if (view.layer > 0 && view.layer != layer + 1) continue;
+    absl::StrAppend(&text, RenderLayer(map, layer, view, width, palette));
+  }
+  return text + "\n";
+}
+
+namespace {
+
+const char* Shade(double value, double smallest, double largest) {
+  if (!(largest > smallest)) return kShades[0];
+  const double share = (value - smallest) / (largest - smallest);
+  return kShades[std::clamp(static_cast<int>(share * (kShadeCount - 1) + 0.5), 0, kShadeCount - 1)];
+}
+
+// Maps -1 .. 1 to blue, white, red.
+std::string Color(double share) {
+  const int pale = static_cast<int>(255 * (1 - std::min(1.0, std::abs(share))));
+  return share < 0 ? absl::StrFormat("#%02x%02xff", pale, pale)
+                   : absl::StrFormat("#ff%02x%02x", pale, pale);
+}
+
+}  // namespace
+
+std::string RenderGrid(const NumberGrid& grid, int width, const Palette& palette) {
+  const auto [smallest, largest] = std::minmax_element(grid.values.begin(), grid.values.end());
+  // Characters are twice as high as wide.
+  const int64_t room = std::max(10, width - 2);
+  const int64_t across = (grid.columns + room - 1) / room;
+  const bool is_square = 2 * grid.columns <= room;
+  const int64_t down = is_square ? 1 : 2 * across;
+  const int characters = is_square ? 2 : 1;
+  std::string legend;
+  for (const char* shade : kShades) legend += shade;
+  // Adding 0.0 turns -0 into 0.
+  std::string text = absl::StrCat(palette(Paint::kBold, grid.title), ", ",
+                                  absl::StrFormat("%.4g ", *smallest + 0.0), legend,
+                                  absl::StrFormat(" %.4g", *largest + 0.0), "; rows ",
+                                  grid.row_name, ", columns ", grid.column_name, "\n");
+  const auto frame = [&](const char* left, const char* right) {
+    text += left;
+    for (int64_t c = 0; c < (grid.columns + across - 1) / across * characters; ++c) text += "─";
+    absl::StrAppend(&text, right, "\n");
+  };
+  frame("┌", "┐");
+  for (int64_t row = 0; row < grid.rows; row += down) {
+    text += "│";
+    for (int64_t column = 0; column < grid.columns; column += across) {
+      double shown = *smallest;
+      for (int64_t r = row; r < std::min(row + down, grid.rows); ++r) {
+        for (int64_t c = column; c < std::min(column + across, grid.columns); ++c) {
+          shown = std::max(shown, grid.values[static_cast<size_t>(r * grid.columns + c)]);
+        }
+      }
+      for (int i = 0; i < characters; ++i) text += Shade(shown, *smallest, *largest);
+    }
+    text += "│\n";
+  }
+  frame("└", "┘");
+  return text;
+}
+
+std::string GridsAsSvg(const std::vector<NumberGrid>& grids) {
+  constexpr int64_t kSide = 240, kGap = 24, kPerRow = 4;
+  double largest = 0;
+  for (const NumberGrid& grid : grids) {
+    for (const double value : grid.values) largest = std::max(largest, std::abs(value));
+  }
+  const auto count = static_cast<int64_t>(grids.size());
+  const int64_t lines = (count + kPerRow - 1) / kPerRow;
+  std::string svg = absl::StrFormat(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
+      "font-family=\"sans-serif\" font-size=\"12\" shape-rendering=\"crispEdges\">\n",
+      std::min(count, kPerRow) * (kSide + kGap) + kGap, lines * (kSide + 2 * kGap) + 2 * kGap);
+  for (int64_t i = 0; i < count; ++i) {
+    const NumberGrid& grid = grids[static_cast<size_t>(i)];
+    const int64_t left = kGap + i % kPerRow * (kSide + kGap);
+    const int64_t top = 2 * kGap + i / kPerRow * (kSide + 2 * kGap);
+    // Escaped, because a title contains the user's label.
+    absl::StrAppendFormat(&svg, "<text x=\"%d\" y=\"%d\">%s</text>\n", left, top - 6,
+                          absl::StrReplaceAll(grid.title, {{"&", "&amp;"}, {"<", "&lt;"}}));
+    const double width = static_cast<double>(kSide) / static_cast<double>(grid.columns);
+    const double height = static_cast<double>(kSide) / static_cast<double>(grid.rows);
+    for (int64_t row = 0; row < grid.rows; ++row) {
+      for (int64_t column = 0; column < grid.columns; ++column) {
+        const double value = grid.values[static_cast<size_t>(row * grid.columns + column)];
+        absl::StrAppendFormat(&svg,
+                              "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" "
+                              "fill=\"%s\"/>\n",
+                              static_cast<double>(left) + static_cast<double>(column) * width,
+                              static_cast<double>(top) + static_cast<double>(row) * height,
+                              width + 0.3, height + 0.3, Color(largest > 0 ? value / largest : 0));
+      }
+    }
+  }
+  absl::StrAppendFormat(&svg,
+                        "<text x=\"%d\" y=\"%d\">blue: -%.4g, white: 0, red: %.4g; rows %s, "
+                        "columns %s</text>\n</svg>\n",
+                        kGap, lines * (kSide + 2 * kGap) + kGap + 10, largest, largest,
+                        grids.empty() ? "" : grids[0].row_name,
+                        grids.empty() ? "" : grids[0].column_name);
+  return svg;
+}
+
+}  // namespace lengthwise::client

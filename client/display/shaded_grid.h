@@ -1,0 +1,67 @@
+// Draws grids of numbers as shades: attention probabilities in the terminal, and other numbers in
+// the terminal or as an SVG file.
+#ifndef LENGTHWISE_CLIENT_DISPLAY_SHADED_GRID_H_
+#define LENGTHWISE_CLIENT_DISPLAY_SHADED_GRID_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "client/display/terminal.h"
+#include "proto/event.pb.h"
+
+namespace lengthwise::client {
+
+// Access to the probabilities of a map, [layers, heads, tokens, tokens].
+class AttentionProbabilities {
+ public:
+  // INTERNAL if the number of bytes does not match the map's sizes.
+  static absl::Status Check(const v1::AttentionMap& map);
+
+  // The map must pass Check and outlive this object.
+  explicit AttentionProbabilities(const v1::AttentionMap& map) : map_(map) {}
+
+  // Indices from 0; a query attends to keys.
+  float At(int layer, int head, int query, int key) const;
+
+ private:
+  const v1::AttentionMap& map_;
+};
+
+struct AttentionView {
+  int layer = 0;  // from 1; 0: all, one grid after another
+  int head = 0;   // from 1; 0: the maximum over all heads
+  // TaskEntry::axis of the trial's task. Maps have output tokens only if it is "length".
+  std::string axis = "length";
+};
+
+// Draws attention probabilities. Rows are queries, columns keys. Ticks on the frame mark the first
+// output token. A grid has one place per token while it fits `width` columns; larger maps show in
+// each place the maximum of its probabilities. The darkest shade is the grid's largest probability,
+// which its title states.
+std::string RenderAttention(const v1::AttentionMap& map, const AttentionView& view, int width,
+                            const Palette& palette);
+
+struct NumberGrid {
+  std::string title;
+  // Names of the axes: "q", "k".
+  std::string row_name, column_name;
+  int64_t rows = 0, columns = 0;
+  // rows x columns finite numbers, row by row.
+  std::vector<double> values;
+};
+
+// Draws each number with one or two characters, darker for larger numbers, in at most `width`
+// columns. In a larger grid a character shows the maximum of several numbers. The title states the
+// values of the lightest and the darkest shade.
+std::string RenderGrid(const NumberGrid& grid, int width, const Palette& palette);
+
+// Draws the grids side by side, four in a row. Each number is a square, blue below 0 and red above
+// it, with one scale for all grids.
+std::string GridsAsSvg(const std::vector<NumberGrid>& grids);
+
+}  // namespace lengthwise::client
+
+#endif  // LENGTHWISE_CLIENT_DISPLAY_SHADED_GRID_H_

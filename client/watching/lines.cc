@@ -1,0 +1,385 @@
+#include "client/watching/lines.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "client/display/numbers.h"
+#include "client/watching/label_fit.h"
+
+namespace lengthwise::client {
+namespace {
+
+// Time for which the headline still tells of a lost connection.
+constexpr absl::Duration kNoteBack = absl::Seconds(30);
+
+struct Look {
+  const char* sign;
+  const char* word;
+  Paint paint;
+};
+
+Look LookOf(const TrialView& trial) {
+  switch (trial.state) {
+    case v1::RUNNING:
+      if (trial.phase == v1::TrialProgress::EVALUATING) return {"●", "evaluating", Paint::kCyan};
+      if (trial.phase == v1::TrialProgress::TRAINING) return {"●", "training", Paint::kCyan};
+      return {"●", trial.attempt > 1 ? "resuming" : "starting", Paint::kCyan};
+    case v1::SUCCEEDED:
+      return {"✓", "done", Paint::kGreen};
+    case v1::FAILED:
+      return {"✗", "failed", Paint::kRed};
+    case v1::CANCELLED:
+      return {"–", "cancelled", Paint::kYellow};
+    default:
+      return {"·", "queued", Paint::kDim};
+  }
+}
+
+// Widths of the columns; 0 leaves one out.
+struct Layout {
+  LabelFit fit;
+  int label = 0;
+  static constexpr int kWord = 10;
+  int word = kWord;
+  int bar = 0;
+  int steps = 0;
+  int loss = 0;
+  int accuracy = 0;
+  int speed = 0;
+  int time = 0;
+  // True if `accuracy` is the one on unseen lengths. False if trials have only the one on seen
+  // lengths.
+  bool unseen = true;
+};
+
+std::string TimeOf(const TrialView& trial, absl::Time now) {
+  if (trial.state == v1::RUNNING) {
+    if (trial.seconds_left > 0) {
+      return absl::StrCat(FormatClock(absl::Seconds(trial.seconds_left)), " left");
+    }
+    return FormatClock(now - trial.start_time);
+  }
+  if (trial.ended() && trial.start_time != absl::InfinitePast()) {
+    return FormatClock(trial.end_time - trial.start_time);
+  }
+  return "";
+}
+
+Layout ChooseLayout(const ExperimentView& view, const std::vector<const TrialView*>& shown,
+                    const LiveLinesOptions& options) {
+  // Labels get two fifths of the width, half of a narrow terminal, or more if they would not be
+  // distinct.
+  const int wanted = std::max({8, options.width * 2 / 5, std::min(40, options.width / 2)});
+  const int most = std::max(8, options.width - (1 + 1 + 2 + Layout::kWord));
+  Layout layout{.fit = LabelFit(view.trials(), std::min(wanted, most), most)};
+  int64_t most_steps = 1;
+  bool any_accuracy = false;
+  bool any_unseen = false;
+  // Covers all trials, so that columns do not move when other trials are shown.
+  for (const TrialView& trial : view.trials()) {
+    most_steps = std::max(most_steps, trial.total_steps);
+    if (trial.accuracies.empty()) continue;
+    any_accuracy = true;
+    any_unseen = any_unseen || trial.accuracies.rbegin()->second.unseen.has_value();
+  }
+  layout.unseen = any_unseen || !any_accuracy;
+  layout.label = std::max(5, layout.fit.width());  // "trial"
+  int longest_time = 9;                            // "0:25 left"
+  for (const TrialView* trial : shown) {
+    longest_time = std::max(longest_time, DisplayWidth(TimeOf(*trial, options.now)));
+  }
+  int left = options.width - (1 + 1 + layout.label + 2 + layout.word);
+  // The most informative columns get their room first.
+  const auto take = [&](int& column, int wanted) {
+    if (left < wanted + 2) return;
+    column = wanted;
+    left -= wanted + 2;
+  };
+  take(layout.bar, 8);
+  take(layout.time, longest_time);
+  take(layout.accuracy, 6);  // "100.0%"
+  take(layout.loss, 7);      // "1.2e-05"
+  take(layout.speed, 7);     // "steps/s"
+  take(layout.steps, 2 * static_cast<int>(FormatCount(most_steps).size()) + 1);
+  if (layout.bar > 0) layout.bar += std::clamp(left, 0, 22);
+  return layout;
+}
+
+// The cells after the state, in column order.
+struct Cells {
+  std::string bar;
+  std::string steps;
+  std::string loss;
+  std::string accuracy;
+  std::string speed;
+  std::string time;
+};
+
+std::string Join(const Layout& layout, const Cells& cells) {
+  std::string line;
+  const auto add = [&](int width, const std::string& text, bool right) {
+    if (width > 0)
+      absl::StrAppend(&line, "  ", right ? PadLeft(text, width) : PadRight(text, width));
+  };
+  add(layout.bar, cells.bar, false);
+  add(layout.steps, cells.steps, true);
+  add(layout.loss, cells.loss, true);
+  add(layout.accuracy, cells.accuracy, true);
+  add(layout.speed, cells.speed, true);
+  add(layout.time, cells.time, true);
+  return line;
+}
+
+std::string Columns(const Layout& layout, const Palette& palette) {
+  std::string line =
+      absl::StrCat("  ", PadRight("trial", layout.label), "  ", PadRight("state", layout.word),
+                   Join(layout, {.bar = "progress",
+                                 .steps = "step",
+                                 .loss = "loss",
+                                 .accuracy = layout.unseen ? "unseen" : "seen",
+                                 .speed = "steps/s",
+                                 .time = "time"}));
+  line.erase(line.find_last_not_of(' ') + 1);
+  return palette(Paint::kDim, line);
+}
+
+std::string TrialLine(const TrialView& trial, const Layout& layout, const LiveLinesOptions& options,
+                      const Palette& palette) {
+  const Look look = LookOf(trial);
+  std::string line = absl::StrCat(palette(look.paint, look.sign), " ",
+                                  PadRight(Truncate(layout.fit(trial), layout.label), layout.label),
+                                  "  ", palette(look.paint, PadRight(look.word, layout.word)));
+  if (trial.state == v1::FAILED || trial.state == v1::CANCELLED) {
+    const int room = options.width - DisplayWidth(line) - 2;
+    if (room > 0) absl::StrAppend(&line, "  ", Truncate(trial.reason, room));
+    return line;
+  }
+  const bool training = trial.state == v1::RUNNING && trial.phase == v1::TrialProgress::TRAINING;
+  const bool evaluating =
+      trial.state == v1::RUNNING && trial.phase == v1::TrialProgress::EVALUATING;
+  Cells cells = {.bar = ProgressBar(trial.fraction(), layout.bar, look.paint, palette),
+                 .time = TimeOf(trial, options.now)};
+  if (evaluating && trial.lengths_total > 0) {
+    cells.steps = absl::StrCat(trial.lengths_done, "/", trial.lengths_total, " lengths");
+    if (DisplayWidth(cells.steps) > layout.steps) {
+      cells.steps = absl::StrCat(trial.lengths_done, "/", trial.lengths_total);
+    }
+  } else if (trial.state != v1::QUEUED || trial.steps_done > 0) {
+    cells.steps = absl::StrCat(FormatCount(trial.steps_done), "/", FormatCount(trial.total_steps));
+  }
+  if (const auto loss = trial.loss(); loss.has_value()) cells.loss = FormatLoss(*loss);
+  if (!trial.accuracies.empty()) {
+    const TrialView::Accuracy& last = trial.accuracies.rbegin()->second;
+    const std::optional<double> accuracy = layout.unseen ? last.unseen : last.seen;
+    cells.accuracy = accuracy ? absl::StrCat(FormatPercent(*accuracy), "%") : "–";
+  }
+  if (training && trial.steps_per_second > 0) cells.speed = FormatRate(trial.steps_per_second);
+  line += Join(layout, cells);
+  line.erase(line.find_last_not_of(' ') + 1);
+  return line;
+}
+
+std::string Headline(const ExperimentView& view, const LiveLinesOptions& options,
+                     const Palette& palette) {
+  const std::string percent =
+      absl::StrCat(static_cast<int>(std::floor(100 * view.fraction())), " %");
+  std::string details =
+      absl::StrCat(DescribeCounts(view.Counts()), " · ", FormatClock(options.elapsed));
+  if (!view.all_ended()) {
+    if (const auto left = view.time_left(); left.has_value()) {
+      absl::StrAppend(&details, ", about ", FormatClock(*left), " left");
+    }
+  }
+  // The reason comes last, because it may be cut off.
+  if (options.link.lost()) absl::StrAppend(&details, " · ", options.link.reason());
+  std::string note = options.link.Note(options.now);
+  if (!note.empty()) details = absl::StrCat(" · ", details);
+  const std::string title = Truncate(options.title, std::max(1, options.width / 3));
+  const int fixed = DisplayWidth(title) + 2 + 2 + DisplayWidth(percent) + 2;
+  const int room = options.width - fixed - DisplayWidth(details) - DisplayWidth(note);
+  const int bar = std::clamp(room, 0, 40);
+  std::string line = palette(Paint::kBold, title);
+  if (bar >= 6) {
+    absl::StrAppend(&line, "  ", ProgressBar(view.fraction(), bar, Paint::kGreen, palette));
+  }
+  absl::StrAppend(&line, "  ", percent, "  ");
+  note = Truncate(note, options.width - DisplayWidth(line));
+  absl::StrAppend(&line, palette(options.link.lost() ? Paint::kYellow : Paint::kGreen, note));
+  return absl::StrCat(line, Truncate(details, options.width - DisplayWidth(line)));
+}
+
+v1::TrialCounts Count(const std::vector<const TrialView*>& trials) {
+  v1::TrialCounts counts;
+  for (const TrialView* trial : trials) {
+    counts.set_running(counts.running() + (trial->state == v1::RUNNING));
+    counts.set_queued(counts.queued() + (trial->state == v1::QUEUED));
+    counts.set_succeeded(counts.succeeded() + (trial->state == v1::SUCCEEDED));
+    counts.set_failed(counts.failed() + (trial->state == v1::FAILED));
+    counts.set_cancelled(counts.cancelled() + (trial->state == v1::CANCELLED));
+  }
+  return counts;
+}
+
+// Sort key when there is no room for all trials; smaller values come first.
+int Urgency(const TrialView& trial) {
+  switch (trial.state) {
+    case v1::RUNNING:
+      return 0;
+    case v1::FAILED:
+      return 1;
+    case v1::SUCCEEDED:
+    case v1::CANCELLED:
+      return 2;
+    default:
+      return 3;
+  }
+}
+
+}  // namespace
+
+bool LinkState::Update(const absl::Status& connection, absl::Time now) {
+  const bool was_lost = lost();
+  connection_ = connection;
+  if (was_lost == lost()) return false;
+  (lost() ? lost_ : back_) = now;
+  return true;
+}
+
+std::string LinkState::Note(absl::Time now) const {
+  if (lost()) {
+    return absl::StrCat("connection lost ", FormatClock(now - lost_), " ago, trying again");
+  }
+  if (back_ == absl::InfinitePast() || now - back_ > kNoteBack) return "";
+  return absl::StrCat("connected again after ", FormatClock(back_ - lost_));
+}
+
+std::string DescribeCounts(const v1::TrialCounts& counts) {
+  std::vector<std::string> parts;
+  const auto add = [&](int count, const char* word) {
+    if (count > 0) parts.push_back(absl::StrCat(FormatCount(count), " ", word));
+  };
+  add(counts.running(), "running");
+  add(counts.queued(), "queued");
+  add(counts.succeeded(), "done");
+  add(counts.failed(), "failed");
+  add(counts.cancelled(), "cancelled");
+  return parts.empty() ? "no trials" : absl::StrJoin(parts, ", ");
+}
+
+std::vector<std::string> LiveLines(const ExperimentView& view, const LiveLinesOptions& options,
+                                   const Palette& palette) {
+  std::vector<std::string> lines = {Headline(view, options, palette)};
+  std::vector<const TrialView*> shown;
+  for (const TrialView& trial : view.trials()) shown.push_back(&trial);
+  // One line for the headline, and one for the column names if at least three more fit.
+  size_t room = static_cast<size_t>(std::max(1, options.height)) - 1;
+  const bool columns = room >= 4 && !shown.empty();
+  if (columns) --room;
+  if (room == 0) return lines;
+  std::vector<const TrialView*> hidden;
+  if (shown.size() > room) {
+    std::stable_sort(shown.begin(), shown.end(), [](const TrialView* a, const TrialView* b) {
+      if (Urgency(*a) != Urgency(*b)) return Urgency(*a) < Urgency(*b);
+      return Urgency(*a) == 2 && a->end_time > b->end_time;
+    });
+    hidden.assign(shown.begin() + static_cast<std::ptrdiff_t>(room) - 1, shown.end());
+    shown.resize(room - 1);
+  }
+  const Layout layout = ChooseLayout(view, shown, options);
+  if (columns) lines.push_back(Columns(layout, palette));
+  for (const TrialView* trial : shown) {
+    lines.push_back(TrialLine(*trial, layout, options, palette));
+  }
+  if (!hidden.empty()) {
+    lines.push_back(
+        palette(Paint::kDim,
+                Truncate(absl::StrCat("  and ", FormatCount(static_cast<int64_t>(hidden.size())),
+                                      " more: ", DescribeCounts(Count(hidden))),
+                         options.width)));
+  }
+  return lines;
+}
+
+namespace {
+
+std::string Change(const v1::StateChange& change) {
+  switch (change.to()) {
+    case v1::QUEUED:
+      return "queued";
+    case v1::RUNNING:
+      return change.resumed_from_step() > 0
+                 ? absl::StrCat("resumed from step ", FormatCount(change.resumed_from_step()),
+                                " on ", change.worker())
+                 : absl::StrCat("started on ", change.worker());
+    case v1::SUCCEEDED:
+      return "done";
+    case v1::FAILED:
+      return "failed";
+    case v1::CANCELLED:
+      return "cancelled";
+    default:
+      return "changed its state";
+  }
+}
+
+std::string Accuracies(const TrialView::Accuracy& accuracy) {
+  std::string text;
+  if (accuracy.seen) absl::StrAppend(&text, "seen ", FormatPercent(*accuracy.seen), " %");
+  if (accuracy.unseen) {
+    absl::StrAppend(&text, text.empty() ? "" : ", ", "unseen ", FormatPercent(*accuracy.unseen),
+                    " %");
+  }
+  return text;
+}
+
+}  // namespace
+
+std::optional<std::string> PlainLines::Line(const ExperimentView& view, const v1::Event& event) {
+  const TrialView* trial = view.Find(event.trial());
+  if (trial == nullptr) return std::nullopt;
+  const absl::Time time =
+      absl::FromUnixSeconds(event.time().seconds()) + absl::Nanoseconds(event.time().nanos());
+  std::string text;
+  switch (event.fact_case()) {
+    case v1::Event::kStateChange: {
+      const v1::StateChange& change = event.state_change();
+      text = Change(change);
+      if (!change.reason().empty() && change.to() != v1::RUNNING && change.to() != v1::SUCCEEDED) {
+        absl::StrAppend(&text, ": ", change.reason());
+      }
+      if (change.to() == v1::RUNNING) last_[event.trial()] = time;
+      break;
+    }
+    case v1::Event::kTrainingPoints: {
+      const v1::TrainingPoints& points = event.training_points();
+      const bool at_end = trial->steps_done >= trial->total_steps;
+      absl::Time& last = last_[event.trial()];
+      if (points.steps_size() == 0 || points.losses_size() != points.steps_size()) break;
+      if (time < last + interval_ && !at_end) break;
+      last = time;
+      text = absl::StrCat("step ", FormatCount(*points.steps().rbegin()), "/",
+                          FormatCount(trial->total_steps), "  loss ",
+                          FormatLoss(*points.losses().rbegin()));
+      break;
+    }
+    case v1::Event::kLengthAccuracies:
+      text = absl::StrCat("accuracy after step ", FormatCount(event.step()),
+                          event.length_accuracies().final() ? " (final): " : ": ",
+                          Accuracies(trial->accuracies.at(event.step())));
+      break;
+    case v1::Event::kLogLine:
+      if (event.log_line().severity() != v1::LogLine::INFO) text = event.log_line().text();
+      break;
+    default:
+      break;
+  }
+  if (text.empty()) return std::nullopt;
+  // Indents continuation lines, so that a multi-line text stays one entry.
+  return absl::StrCat(absl::FormatTime("%H:%M:%S", time, zone_), "  ", trial->label, "  ",
+                      absl::StrReplaceAll(text, {{"\n", "\n    "}}));
+}
+
+}  // namespace lengthwise::client

@@ -1,0 +1,61 @@
+// Calls from LibTorch into our kernels: tensors as kernels see them, threads and streams.
+#ifndef LENGTHWISE_MODELS_LAYERS_KERNEL_CALLS_H_
+#define LENGTHWISE_MODELS_LAYERS_KERNEL_CALLS_H_
+
+#include <cstdint>
+
+#include "ATen/core/Tensor.h"
+#include "c10/core/Device.h"
+#include "c10/core/DeviceGuard.h"
+#include "c10/core/Stream.h"
+#include "c10/core/impl/VirtualGuardImpl.h"
+#include "c10/util/Exception.h"
+#include "models/kernels/bfloat16.h"
+#include "models/kernels/parallel_for.h"
+#include "models/kernels/row_chunks.h"
+
+namespace lengthwise::models {
+
+// Returns `parameter` [P, ...] itself if each member's numbers are contiguous, as in views of an
+// arena; else a contiguous copy.
+inline at::Tensor ByMember(const at::Tensor& parameter) {
+  return parameter.select(0, 0).is_contiguous() ? parameter : parameter.contiguous();
+}
+
+// [P, B, n, d] as P times B n rows.
+inline kernels::RowsShape RowsOf(const at::Tensor& features) {
+  return {.members = features.size(0),
+          .rows = features.size(1) * features.size(2),
+          .width = features.size(3)};
+}
+
+// Returns true if our kernels have a version for this type.
+inline bool HasKernelType(at::ScalarType type) {
+  return type == at::kFloat || type == at::kBFloat16;
+}
+
+// Calls body(float()) or body(kernels::BFloat16()), depending on `type`, and returns its result.
+template <typename Body>
+auto WithKernelType(at::ScalarType type, const Body& body) {
+  return type == at::kBFloat16 ? body(kernels::BFloat16()) : body(float());
+}
+
+// A kernels::ParallelFor on at::get_num_threads() threads; within another such loop, on the calling
+// thread. Idle threads take parts of the remaining work, large parts first, because shared cores
+// are not equally fast.
+void OnThreads(int64_t count, const kernels::RangeBody& body);
+
+// Makes `device` current and calls launch(stream) with LibTorch's current stream on it, a
+// cudaStream_t as void*. `launch` returns null, or the reason why a kernel could not be launched,
+// which is thrown as c10::Error.
+template <typename Launch>
+void OnStream(const c10::Device& device, const Launch& launch) {
+  const c10::DeviceGuard guard(device);
+  const c10::Stream stream = c10::impl::VirtualGuardImpl(device.type()).getStream(device);
+  const char* error = launch(stream.native_handle());
+  TORCH_CHECK(error == nullptr, "a CUDA kernel could not be launched: ", error);
+}
+
+}  // namespace lengthwise::models
+
+#endif  // LENGTHWISE_MODELS_LAYERS_KERNEL_CALLS_H_

@@ -1,0 +1,63 @@
+// Layers with parameters and their initialisation: linear, and the input layer of regression.
+#ifndef LENGTHWISE_MODELS_NETWORKS_PARAMETERIZED_LAYERS_H_
+#define LENGTHWISE_MODELS_NETWORKS_PARAMETERIZED_LAYERS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "ATen/core/Tensor.h"
+#include "models/networks/network.h"
+#include "models/parameters/arena.h"
+#include "models/parameters/layout.h"
+
+namespace lengthwise::models {
+
+// U(-bound, bound).
+Initializer Uniform(double bound);
+
+// Xavier uniform (Glorot and Bengio 2010). The matrix may be part of one with these sizes.
+Initializer Xavier(int64_t fan_in, int64_t fan_out);
+
+// x W + b, or x W without `bias`: maps [P, B, n, fan_in] to [P, B, n, fan_out].
+struct LinearLayer {
+  ParameterId weight = 0;  // [fan_in, fan_out]
+  std::optional<ParameterId> bias;
+
+  at::Tensor operator()(const ParameterSet& parameters, const at::Tensor& features) const;
+};
+
+// Adds `name` and "<name>_bias", both uniform up to 1 / sqrt(fan_in), as torch.nn.Linear does.
+LinearLayer AddLinearLayer(ParameterLayout& layout, const std::string& name, int64_t fan_in,
+                           int64_t fan_out);
+
+// As above, but with the given initialisation of the weight, and a zero bias.
+LinearLayer AddLinearLayer(ParameterLayout& layout, const std::string& name, int64_t fan_in,
+                           int64_t fan_out, const Initializer& weight);
+
+// Input layer of networks for regression. A token that is a number is embedded with or without its
+// position's vector; any other token is a row of a table.
+class NumberEmbedding {
+ public:
+  // Adds "embedding" and, if the vocabulary is not empty, "token_embedding" (N(0, 1), as
+  // torch.nn.Embedding) to the layout. `vector_size` is d_P, 0 for networks whose input has no
+  // positions. `diagonal` puts each number at its token's index of a vector of zeros as long as the
+  // longest sequence.
+  NumberEmbedding(const NetworkShape& shape, int64_t vector_size, int64_t d_model,
+                  ParameterLayout& layout, bool diagonal = false);
+
+  // [P, B, n, d]. `vectors` [P, n, d_P] are ignored if vector_size is 0.
+  at::Tensor operator()(const ParameterSet& parameters, const NetworkInput& input,
+                        const at::Tensor& vectors) const;
+
+ private:
+  bool reads_vectors_;
+  // Columns of a diagonal input; 0 if the input is not diagonal.
+  int64_t diagonal_size_;
+  LinearLayer linear_;
+  std::optional<ParameterId> tokens_;
+};
+
+}  // namespace lengthwise::models
+
+#endif  // LENGTHWISE_MODELS_NETWORKS_PARAMETERIZED_LAYERS_H_

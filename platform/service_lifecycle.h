@@ -1,0 +1,59 @@
+// The start and end of a service process: it reports its state to the service manager, and shuts
+// down gracefully when a signal asks it to.
+#ifndef LENGTHWISE_PLATFORM_SERVICE_LIFECYCLE_H_
+#define LENGTHWISE_PLATFORM_SERVICE_LIFECYCLE_H_
+
+#include <functional>
+#include <thread>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "platform/mutex.h"
+
+namespace lengthwise::platform {
+
+// Handles SIGTERM and SIGINT: the first requests a graceful shutdown, the second exits at once. A
+// SIGTERM after a SIGTERM is ignored: supervisors repeat it, and can use SIGKILL.
+//
+// Create it first in main, while there is a single thread. It blocks both signals in the calling
+// thread, which every later thread inherits, and receives them on its own thread, so that handlers
+// may lock, allocate and log. One per process; lives until the process exits.
+class TerminationSignals {
+ public:
+  TerminationSignals();
+  // Does not restore the default actions: signals during process exit are ignored.
+  ~TerminationSignals();
+  TerminationSignals(const TerminationSignals&) = delete;
+  TerminationSignals& operator=(const TerminationSignals&) = delete;
+
+  // Sets the handler, which is called once with the first signal's number: on the signal thread, or
+  // at once on the caller's if the signal has already arrived. It must not block. A null handler
+  // removes the previous one, which is not running once this returns. A second signal exits with
+  // _exit(128 + signal), with or without a handler, except for a SIGTERM after a SIGTERM.
+  void OnFirst(std::function<void(int)> handler);
+
+ private:
+  void Run();
+
+  Mutex mutex_;
+  int first_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool called_ ABSL_GUARDED_BY(mutex_) = false;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::function<void(int)> handler_ ABSL_GUARDED_BY(mutex_);
+  std::thread thread_;
+};
+
+// Notifies the service manager (systemd), by the protocol of sd_notify(3), that the service is
+// ready; `status` is a line for `systemctl status`. Both notifications are no-ops without a service
+// manager
+// ($NOTIFY_SOCKET is not set), and return an error, which callers may ignore, if it cannot be
+// reached.
+absl::Status NotifyReady(absl::string_view status);
+
+// Notifies the service manager that the service is stopping.
+absl::Status NotifyStopping();
+
+}  // namespace lengthwise::platform
+
+#endif  // LENGTHWISE_PLATFORM_SERVICE_LIFECYCLE_H_

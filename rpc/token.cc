@@ -1,0 +1,131 @@
+#include "rpc/token.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "platform/files.h"
+#include "platform/status_macros.h"
+
+namespace lengthwise::rpc {
+namespace {
+
+constexpr absl::string_view kPrefix = "lw_";
+
+bool IsHex(absl::string_view text, size_t digits) {
+  return text.size() == digits && std::all_of(text.begin(), text.end(), [](char c) {
+           return absl::ascii_isdigit(c) || (c >= 'a' && c <= 'f');
+         });
+}
+
+}  // namespace
+
+std::string FormatTokenText(const TokenText& token) {
+  return absl::StrCat(kPrefix, token.token_id, "_", token.secret);
+}
+
+absl::StatusOr<TokenText> ParseTokenText(absl::string_view text) {
+  absl::string_view rest = text;
+  if (absl::ConsumePrefix(&rest, kPrefix) &&
+      rest.size() == kTokenIdDigits + 1 + kTokenSecretDigits && rest[kTokenIdDigits] == '_') {
+    const absl::string_view id = rest.substr(0, kTokenIdDigits);
+    const absl::string_view secret = rest.substr(kTokenIdDigits + 1);
+    if (IsHex(id, kTokenIdDigits) && IsHex(secret, kTokenSecretDigits)) {
+      return TokenText{std::string(id), std::string(secret)};
+    }
+  }
+  return absl::InvalidArgumentError(absl::StrCat("this is no token; expected lw_, ", kTokenIdDigits,
+                                                 " digits, _ and ", kTokenSecretDigits,
+                                                 " digits, all hexadecimal and lower-case"));
+}
+
+bool IsTokenId(absl::string_view text) { return IsHex(text, kTokenIdDigits); }
+
+absl::Status WriteTokenFile(const std::string& path, absl::string_view token_text) {
+  const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (descriptor < 0) {
+    if (errno == EEXIST) {
+      return absl::AlreadyExistsError(
+          absl::StrCat(path, " exists already; choose another file, or delete it"));
+    }
+    absl::Status error = platform::FileError(errno, "create", path);
+    if (!absl::IsNotFound(error)) return error;
+    return absl::NotFoundError(
+        absl::StrCat(error.message(), "; make its directory, or name another file"));
+  }
+  const std::string line = absl::StrCat(token_text, "\n");
+  const bool written =
+      write(descriptor, line.data(), line.size()) == static_cast<ssize_t>(line.size()) &&
+      fsync(descriptor) == 0;
+  const int error = errno;
+  close(descriptor);
+  if (written) return absl::OkStatus();
+  unlink(path.c_str());
+  return platform::FileError(error, "write", path);
+}
+
+absl::StatusOr<std::string> ReadTokenFile(const std::string& path) {
+  struct stat status;
+  if (stat(path.c_str(), &status) != 0) {
+    absl::Status error = platform::FileError(errno, "read the token file", path);
+    if (!absl::IsNotFound(error)) return error;
+    return absl::NotFoundError(absl::StrCat(
+        error.message(), "; set token_file to the one that an administrator gave you"));
+  }
+  if (!S_ISREG(status.st_mode)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the token file ", path, " is not a regular file"));
+  }
+  if ((status.st_mode & 077) != 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("other users may read the token file ", path, "; run `chmod 600 ", path, "`"));
+  }
+  // Reads no more than a token can have: the path may name a large file.
+  if (status.st_size > 4096) {
+    return absl::InvalidArgumentError(absl::StrCat("the token file ", path, " holds no token"));
+  }
+  ASSIGN_OR_RETURN(std::string content, platform::ReadFile(path));
+  std::string text(absl::StripAsciiWhitespace(content));
+  if (!ParseTokenText(text).ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the token file ", path, " holds no token such as lw_...; ask an ",
+                     "administrator for one, or make one with `lengthwise auth create-token`"));
+  }
+  return text;
+}
+
+TokenFile::Version TokenFile::VersionOf(const std::string& path) {
+  struct stat status;
+  if (stat(path.c_str(), &status) != 0) return {};
+  return {status.st_ino, status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec,
+          status.st_size};
+}
+
+absl::StatusOr<std::unique_ptr<TokenFile>> TokenFile::Open(const std::string& path) {
+  std::unique_ptr<TokenFile> file(new TokenFile(path));
+  platform::MutexLock lock(file->mutex_);
+  // Taken before the content, so that a change in between triggers another reload.
+  file->version_ = VersionOf(path);
+  ASSIGN_OR_RETURN(file->token_, ReadTokenFile(path));
+  return file;
+}
+
+std::string TokenFile::token() {
+  platform::MutexLock lock(mutex_);
+  const Version version = VersionOf(path_);
+  if (version != version_) {
+    if (absl::StatusOr<std::string> token = ReadTokenFile(path_); token.ok()) {
+      token_ = *std::move(token);
+      version_ = version;
+    }
+  }
+  return token_;
+}
+
+}  // namespace lengthwise::rpc

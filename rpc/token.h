@@ -1,0 +1,85 @@
+// Tokens of the API: their text, and the files that hold them. Programs take tokens only from files
+// that their owner alone can read: every user of the machine can read option values in the process
+// list.
+#ifndef LENGTHWISE_RPC_TOKEN_H_
+#define LENGTHWISE_RPC_TOKEN_H_
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "platform/mutex.h"
+
+namespace lengthwise::rpc {
+
+inline constexpr size_t kTokenIdDigits = 12;
+inline constexpr size_t kTokenSecretDigits = 64;
+// Metadata that carries a token: "authorization: Bearer lw_...".
+inline constexpr char kAuthorizationKey[] = "authorization";
+inline constexpr char kBearerPrefix[] = "Bearer ";
+
+// The text is "lw_{token_id}_{secret}", 12 and 64 lower-case hexadecimal digits. The id is public
+// and names the token in lists and errors; the secret has 256 random bits.
+struct TokenText {
+  std::string token_id;
+  std::string secret;
+
+  bool operator==(const TokenText&) const = default;
+};
+
+std::string FormatTokenText(const TokenText& token);
+
+// Parses the text of a token. INVALID_ARGUMENT for anything else, including surrounding white
+// space. The message never repeats the input, which may be a secret.
+absl::StatusOr<TokenText> ParseTokenText(absl::string_view text);
+
+// Returns true if the text has the form of a token's id.
+bool IsTokenId(absl::string_view text);
+
+// Creates the file with mode 0600 and writes the token and a newline. ALREADY_EXISTS if the file
+// exists, so that no token is overwritten by accident.
+absl::Status WriteTokenFile(const std::string& path, absl::string_view token_text);
+
+// Returns the token in a file, without surrounding white space. Errors name the file and the
+// remedy: NOT_FOUND; FAILED_PRECONDITION if group or others can read it; INVALID_ARGUMENT if it
+// holds no token.
+absl::StatusOr<std::string> ReadTokenFile(const std::string& path);
+
+// A token file that is reloaded when it changes: a token is renewed by replacing the file while the
+// program runs. Thread-safe.
+class TokenFile {
+ public:
+  // Reads the file. Errors are those of ReadTokenFile.
+  static absl::StatusOr<std::unique_ptr<TokenFile>> Open(const std::string& path);
+
+  // Returns the file's current token, or the last readable one if the file cannot be read now.
+  std::string token();
+
+ private:
+  // Identifies the version of the file: differs for another file or other content.
+  struct Version {
+    ino_t inode = 0;
+    int64_t modified_ns = 0;
+    int64_t size = 0;
+    bool operator==(const Version&) const = default;
+  };
+
+  explicit TokenFile(std::string path) : path_(std::move(path)) {}
+  static Version VersionOf(const std::string& path);
+
+  const std::string path_;
+  platform::Mutex mutex_;
+  Version version_ ABSL_GUARDED_BY(mutex_);
+  std::string token_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace lengthwise::rpc
+
+#endif  // LENGTHWISE_RPC_TOKEN_H_

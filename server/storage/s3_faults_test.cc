@@ -1,0 +1,304 @@
+// What S3ArtifactStore makes of a store that errs, lags, hangs or races.
+#include <cstdint>
+#include <future>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "platform/files.h"
+#include "platform/http_client.h"
+#include "platform/sha256.h"
+#include "server/storage/directory_artifact_store.h"
+#include "server/storage/s3_artifact_store.h"
+#include "server/storage/s3_fake_store.h"
+
+namespace lengthwise::server {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr char kBytes[] = "the bytes of a model";
+constexpr int64_t kSize = sizeof(kBytes) - 1;
+
+std::string NewDataDir() {
+  static int number = 0;
+  const std::string directory =
+      absl::StrCat(testing::TempDir(), "/data", absl::ToUnixNanos(absl::Now()), "-", ++number);
+  EXPECT_TRUE(platform::CreateDirectories(directory).ok());
+  return directory;
+}
+
+ArtifactId IdOf(const std::string& bytes, const std::string& trial = "trial") {
+  return {.experiment = "sorting-1", .trial = trial, .sha256 = platform::Sha256Hex(bytes)};
+}
+
+std::string KeyOf(const ArtifactId& id) { return ArtifactPath("", id).value().substr(1); }
+
+class S3FaultsTest : public testing::Test {
+ protected:
+  void SetUp() override { Reopen(); }
+
+  absl::Status TryOpen() {
+    store_.reset();
+    auto client = OpenS3(place_, fake_.options());
+    if (!client.ok()) return client.status();
+    auto files = DirectoryArtifactStore::Open(data_dir_ + "/artifacts");
+    if (!files.ok()) return files.status();
+    auto opened =
+        S3ArtifactStore::Open({.data_dir = data_dir_, .copy_timeout = absl::Milliseconds(500)},
+                              *std::move(client), *std::move(files));
+    if (!opened.ok()) return opened.status();
+    store_ = *std::move(opened);
+    return absl::OkStatus();
+  }
+  void Reopen() { ASSERT_EQ(TryOpen(), absl::OkStatus()); }
+
+  // As a worker: returns once the server says that the artifact is stored.
+  absl::Status Store(const ArtifactId& id, const std::string& bytes) {
+    auto put = store_->SignPut(id, static_cast<int64_t>(bytes.size()));
+    if (!put.ok()) return put.status();
+    if (!put->has_value()) return absl::OkStatus();
+    const auto sent = http_->Send(
+        {.method = "PUT", .url = (*put)->url, .headers = (*put)->headers, .body = bytes});
+    if (!sent.ok()) return sent.status();
+    if (!sent->ok()) return absl::UnknownError(absl::StrCat("PUT: ", sent->status));
+    put = store_->SignPut(id, static_cast<int64_t>(bytes.size()));
+    if (!put.ok()) return put.status();
+    return put->has_value() ? absl::UnknownError("not stored") : absl::OkStatus();
+  }
+  // Through the server, as workers of earlier releases do.
+  absl::Status Relay(const ArtifactId& id, const std::string& bytes) {
+    auto writer = store_->Write(id, static_cast<int64_t>(bytes.size()), 10);
+    if (!writer.ok()) return writer.status();
+    if (absl::Status status = (*writer)->Append(bytes); !status.ok()) return status;
+    return (*writer)->Finish();
+  }
+  absl::Status Read(const ArtifactId& id) {
+    auto reader = store_->Open(id);
+    if (!reader.ok()) return reader.status();
+    while (true) {
+      auto chunk = (*reader)->Next();
+      if (!chunk.ok()) return chunk.status();
+      if (chunk->empty()) return absl::OkStatus();
+    }
+  }
+  std::unique_ptr<S3Client> Client() { return OpenS3(place_, fake_.options()).value(); }
+  bool IsThere(const ArtifactId& id) { return Client()->Head(KeyOf(id)).ok(); }
+  bool GoesSoon(const ArtifactId& id) {
+    for (int i = 0; i < 200; ++i) {
+      if (!IsThere(id)) return true;
+      absl::SleepFor(absl::Milliseconds(50));
+    }
+    return false;
+  }
+
+  const std::string data_dir_ = NewDataDir();
+  S3FakeStore fake_{data_dir_};
+  std::string place_ = "s3://bucket/some prefix+1";
+  std::unique_ptr<platform::HttpClient> http_ = platform::HttpClient::Create().value();
+  std::unique_ptr<S3ArtifactStore> store_;
+};
+
+// A trial that resumes from the checkpoint before makes the damaged one again. It must not pass for
+// stored: the trial would succeed with a model that nobody can read.
+TEST_F(S3FaultsTest, DamagedObjectIsStoredAgain) {
+  for (const bool relays : {false, true}) {
+    const ArtifactId id = IdOf(kBytes, relays ? "relayed" : "sent");
+    ASSERT_EQ(Store(id, kBytes), absl::OkStatus());
+    ASSERT_TRUE(Client()->Replace(KeyOf(id), "others of same size!").ok());
+    EXPECT_TRUE(absl::IsDataLoss(store_->Verify(id)));
+    EXPECT_TRUE(absl::IsDataLoss(store_->VerifyQuickly(id, kSize, 0)));
+    EXPECT_EQ(relays ? Relay(id, kBytes) : Store(id, kBytes), absl::OkStatus());
+    EXPECT_EQ(store_->VerifyQuickly(id, kSize, 0), absl::OkStatus());
+    EXPECT_EQ(Read(id), absl::OkStatus());
+  }
+}
+
+TEST_F(S3FaultsTest, TruncatedObjectIsStoredAgain) {
+  ASSERT_TRUE(Client()->Replace(KeyOf(IdOf(kBytes)), "the bytes").ok());
+  EXPECT_EQ(Store(IdOf(kBytes), kBytes), absl::OkStatus());
+  EXPECT_EQ(Read(IdOf(kBytes)), absl::OkStatus());
+  // A wrong size in the request is no damage.
+  EXPECT_TRUE(absl::IsInvalidArgument(store_->SignPut(IdOf(kBytes), kSize + 1).status()));
+  EXPECT_EQ(Read(IdOf(kBytes)), absl::OkStatus());
+}
+
+// As after a move by "aws s3 sync", which knows no x-amz-meta-sha256.
+TEST_F(S3FaultsTest, ObjectOfAnotherProgramIsReadOnce) {
+  ASSERT_TRUE(Client()->Replace(KeyOf(IdOf(kBytes)), kBytes).ok());
+  Reopen();
+  const auto put = store_->SignPut(IdOf(kBytes), kSize);
+  ASSERT_TRUE(put.ok()) << put.status();
+  EXPECT_FALSE(put->has_value());
+  EXPECT_EQ(store_->VerifyQuickly(IdOf(kBytes), kSize, 0), absl::OkStatus());
+}
+
+// The store itself does not notice: size and ETag stay.
+TEST_F(S3FaultsTest, DamageIsFoundWhileReading) {
+  ASSERT_EQ(Store(IdOf(kBytes), kBytes), absl::OkStatus());
+  fake_.Set("flip", "trial");
+  EXPECT_EQ(store_->Verify(IdOf(kBytes)), absl::OkStatus());  // the store compared the bytes once
+  EXPECT_TRUE(absl::IsDataLoss(Read(IdOf(kBytes))));
+  EXPECT_TRUE(absl::IsDataLoss(store_->VerifyQuickly(IdOf(kBytes), kSize, 0)));
+  EXPECT_TRUE(absl::IsDataLoss(store_->SignGet(IdOf(kBytes)).status()));
+}
+
+// The decision to delete comes while the store is asked whether it has the object.
+TEST_F(S3FaultsTest, ObjectReportedAsStoredIsNotDeleted) {
+  ASSERT_EQ(Store(IdOf(kBytes), kBytes), absl::OkStatus());
+  fake_.Set("slow", "HEAD /bucket/");
+  auto asked = std::async(std::launch::async, [&] { return store_->SignPut(IdOf(kBytes), kSize); });
+  absl::SleepFor(absl::Milliseconds(300));
+  ASSERT_TRUE(store_->Delete(IdOf(kBytes)).ok());
+  const auto put = asked.get();
+  fake_.Set("slow", "");
+  ASSERT_TRUE(put.ok()) << put.status();
+  EXPECT_FALSE(put->has_value());
+  absl::SleepFor(absl::Milliseconds(500));
+  EXPECT_TRUE(IsThere(IdOf(kBytes)));
+  EXPECT_EQ(store_->VerifyQuickly(IdOf(kBytes), kSize, 0), absl::OkStatus());
+  // Without the report it is deleted.
+  fake_.Set("status", absl::StrCat("HEAD /bucket/=503"));
+  EXPECT_TRUE(absl::IsUnavailable(store_->SignPut(IdOf(kBytes), kSize).status()));
+  fake_.Set("status", "");
+  ASSERT_TRUE(store_->Delete(IdOf(kBytes)).ok());
+  EXPECT_TRUE(GoesSoon(IdOf(kBytes)));
+  EXPECT_TRUE(absl::IsNotFound(store_->VerifyQuickly(IdOf(kBytes), kSize, 0)));
+}
+
+TEST_F(S3FaultsTest, CopyThatFailsWithinASuccessIsNoCopy) {
+  ASSERT_EQ(Store(IdOf(kBytes), kBytes), absl::OkStatus());
+  fake_.Set("copy", "error");
+  const absl::Status copied = store_->Copy(IdOf(kBytes), "sorting-2", "copy", 10);
+  EXPECT_TRUE(absl::IsUnavailable(copied)) << copied;
+  EXPECT_THAT(std::string(copied.message()), HasSubstr("InternalError"));
+  fake_.Set("copy", "");
+  EXPECT_EQ(store_->Copy(IdOf(kBytes), "sorting-2", "copy", 10), absl::OkStatus());
+  ArtifactId copy = IdOf(kBytes, "copy");
+  copy.experiment = "sorting-2";
+  EXPECT_EQ(Read(copy), absl::OkStatus());
+}
+
+// The command loop waits for a copy, and all workers' heartbeats for the loop.
+TEST_F(S3FaultsTest, CopyEndsWhenTheStoreHangs) {
+  ASSERT_EQ(Store(IdOf(kBytes), kBytes), absl::OkStatus());
+  fake_.Set("hang", "sorting-2");
+  const absl::Time start = absl::Now();
+  EXPECT_TRUE(absl::IsUnavailable(store_->Copy(IdOf(kBytes), "sorting-2", "copy", 10)));
+  EXPECT_LT(absl::Now() - start, absl::Seconds(5));
+  fake_.Set("hang", "");
+}
+
+TEST_F(S3FaultsTest, ServerStopsWhileTheStoreHangs) {
+  ASSERT_EQ(Store(IdOf(kBytes), kBytes), absl::OkStatus());
+  fake_.Set("hang", "sorting-1");
+  auto asked = std::async(std::launch::async, [&] { return store_->SignGet(IdOf(kBytes)); });
+  ASSERT_TRUE(store_->Delete(IdOf(kBytes)).ok());
+  absl::SleepFor(absl::Milliseconds(300));
+  const absl::Time start = absl::Now();
+  store_->Interrupt();
+  EXPECT_TRUE(absl::IsUnavailable(asked.get().status()));
+  store_.reset();
+  EXPECT_LT(absl::Now() - start, absl::Seconds(10));
+  fake_.Set("hang", "");
+}
+
+// S3 answers 400 to a temporary credential that has expired.
+TEST_F(S3FaultsTest, ExpiredCredentialsLoseNothing) {
+  ASSERT_EQ(Store(IdOf(kBytes), kBytes), absl::OkStatus());
+  Reopen();
+  fake_.Set("status", "GET /bucket=400");
+  const absl::Status read = store_->Verify(IdOf(kBytes));
+  EXPECT_TRUE(absl::IsUnavailable(read)) << read;
+  EXPECT_THAT(std::string(read.message()), HasSubstr("ExpiredToken"));
+  fake_.Set("status", "HEAD /bucket=400");
+  EXPECT_TRUE(absl::IsUnavailable(store_->SignGet(IdOf(kBytes)).status()));
+  EXPECT_TRUE(absl::IsUnavailable(store_->SignPut(IdOf(kBytes), kSize).status()));
+  EXPECT_EQ(store_->VerifyQuickly(IdOf(kBytes), kSize, 0), absl::OkStatus());
+  const absl::Status sought = CheckpointsInS3(Client()).find(IdOf("absent"), 6);
+  EXPECT_TRUE(absl::IsUnavailable(sought)) << sought;
+}
+
+TEST_F(S3FaultsTest, InterruptedAnswersLoseNothing) {
+  ASSERT_EQ(Store(IdOf(kBytes), kBytes), absl::OkStatus());
+  fake_.Set("hang", "HEAD /bucket/");
+  auto asked = std::async(std::launch::async, [&] { return store_->Verify(IdOf(kBytes)); });
+  absl::SleepFor(absl::Milliseconds(200));
+  store_->Interrupt();
+  EXPECT_TRUE(absl::IsUnavailable(asked.get()));
+  fake_.Set("hang", "");
+}
+
+TEST_F(S3FaultsTest, ListThatLagsHidesNothing) {
+  ASSERT_EQ(Store(IdOf(kBytes), kBytes), absl::OkStatus());
+  fake_.Set("hide", IdOf(kBytes).sha256);
+  Reopen();
+  EXPECT_TRUE(absl::IsNotFound(store_->VerifyQuickly(IdOf(kBytes), kSize, 0)));
+  EXPECT_EQ(store_->Find(IdOf(kBytes)), absl::OkStatus());
+  EXPECT_EQ(store_->VerifyQuickly(IdOf(kBytes), kSize, 0), absl::OkStatus());
+  EXPECT_TRUE(absl::IsNotFound(store_->Find(IdOf("absent"))));
+  EXPECT_EQ(CheckpointsInS3(Client()).find(IdOf(kBytes), kSize), absl::OkStatus());
+}
+
+TEST_F(S3FaultsTest, RestoreAsksOnceForAllCheckpoints) {
+  for (int i = 0; i < 10; ++i) {
+    const std::string bytes = absl::StrCat("model ", i);
+    ASSERT_EQ(Store(IdOf(bytes), bytes), absl::OkStatus());
+  }
+  const CheckpointPlace place = CheckpointsInS3(Client());
+  const size_t before = fake_.Requests().size();
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_EQ(place.find(IdOf(absl::StrCat("model ", i)), 7), absl::OkStatus());
+  }
+  EXPECT_EQ(fake_.Requests().size() - before, 4U);  // pages of the list
+  EXPECT_TRUE(absl::IsDataLoss(place.find(IdOf("model 1"), 8)));
+  EXPECT_TRUE(absl::IsNotFound(place.find(IdOf("absent"), 8)));
+}
+
+TEST_F(S3FaultsTest, LargeExperimentIsDeletedInParts) {
+  // Signed and never sent, as of a fleet that was lost.
+  for (int i = 0; i < 2'100; ++i) {
+    const auto put = store_->SignPut(IdOf(absl::StrCat(i)), 7);
+    ASSERT_TRUE(put.ok()) << put.status();
+  }
+  EXPECT_EQ(store_->DeleteSome("sorting-1").value(), true);
+  EXPECT_EQ(store_->DeleteSome("sorting-1").value(), false);
+}
+
+TEST_F(S3FaultsTest, ProbeTouchesNothingElse) {
+  ASSERT_EQ(Store(IdOf(kBytes), kBytes), absl::OkStatus());
+  const size_t before = fake_.Requests().size();
+  Reopen();
+  const auto requests = fake_.Requests();
+  for (size_t i = before; i < requests.size(); ++i) {
+    EXPECT_TRUE(requests[i] == "GET /bucket" || requests[i].ends_with("/lengthwise_probe"))
+        << requests[i];
+  }
+}
+
+TEST_F(S3FaultsTest, TooLargeCheckpointIsRefusedWithAWayOut) {
+  for (const absl::Status& refused :
+       {store_->SignPut(IdOf(kBytes), S3ArtifactStore::kMostBytes + 1).status(),
+        store_->Write(IdOf(kBytes), S3ArtifactStore::kMostBytes + 1, 1).status()}) {
+    EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
+    EXPECT_THAT(std::string(refused.message()), HasSubstr("5 GiB"));
+    EXPECT_THAT(std::string(refused.message()), HasSubstr("--artifacts DIR"));
+  }
+}
+
+TEST_F(S3FaultsTest, ErrorsShowNoSignature) {
+  fake_.Set("proxy", "sorting-1");
+  const absl::Status status = store_->SignGet(IdOf(kBytes)).status();
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_THAT(std::string(status.message()), Not(HasSubstr("X-Amz-")));
+}
+
+}  // namespace
+}  // namespace lengthwise::server

@@ -1,0 +1,116 @@
+#include <algorithm>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "specification/checks.h"
+#include "specification/training_data.h"
+
+namespace lengthwise::specification {
+namespace {
+
+constexpr int32_t kMostTokens = 1 << 20;
+// Limit for the tokens of a step, which a worker holds in memory: 64 times the usual 128 sequences
+// of 2,048 tokens.
+constexpr int64_t kMostStepTokens = int64_t{1} << 24;
+
+// Reports the first of `sizes` for which the task has no examples.
+template <typename Sizes>
+void CheckSizes(absl::string_view field, const Sizes& sizes, const tasks::TextTask& task,
+                Findings& findings) {
+  for (const int32_t size : sizes) {
+    if (size < 1) continue;  // reported elsewhere
+    const absl::Status status = task.Check(size);
+    if (status.ok()) continue;
+    findings.Add(std::string(field), std::string(status.message()));
+    return;
+  }
+}
+
+// A model could not emit an end token outside its vocabulary, and would stop at equal padding.
+absl::Status CheckVocabulary(const tasks::TextTask& task) {
+  const int32_t tokens = task.vocabulary(), end = task.end_token(), padding = task.padding_token();
+  const auto is_token = [tokens](int32_t token) { return token >= 0 && token < tokens; };
+  if (is_token(end) && is_token(padding) && end != padding) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the task's vocabulary clashes: its end token ", end, " and its padding ", padding,
+      " must be two different ones of its ", tokens, " tokens, 0 to ", tokens - 1));
+}
+
+}  // namespace
+
+void CheckPacking(const v1::Training& training, Findings& findings) {
+  const int64_t tokens = training.packing().tokens();
+  if (tokens < 1 || tokens > kMostTokens) {
+    findings.Add("training.packing.tokens",
+                 absl::StrCat("got ", tokens, ", expected an integer from 1 to ", kMostTokens));
+  } else if (training.batch_size() * tokens > kMostStepTokens) {
+    findings.Add("training.batch_size",
+                 absl::StrCat("got ", training.batch_size(), " sequences of ", tokens,
+                              " tokens (training.packing.tokens); expected at most ",
+                              kMostStepTokens, " tokens in a step"));
+  }
+}
+
+void CheckTextEvaluation(const v1::Evaluation& evaluation, Findings& findings) {
+  constexpr char kNotOfText[] = "does not apply to text tasks; remove it";
+  if (evaluation.has_projection()) findings.Add("evaluation.projection", kNotOfText);
+  if (evaluation.attention_inputs_size() > 0) {
+    findings.Add("evaluation.attention_inputs", kNotOfText);
+  }
+  if (evaluation.embedding_noise_size() > 0) findings.Add("evaluation.embedding_noise", kNotOfText);
+  if (evaluation.training_examples() > 0) findings.Add("evaluation.training_examples", kNotOfText);
+}
+
+int64_t CheckText(const v1::ExperimentSpecification& specification, const std::string& path,
+                  const tasks::TextTask& task, Findings& findings) {
+  // A parameter that is wrong for every size is reported as the parameter's problem.
+  if (const absl::Status status = task.Check(1); !status.ok()) {
+    findings.Add(path, std::string(status.message()));
+    return 0;
+  }
+  if (const absl::Status status = CheckVocabulary(task); !status.ok()) {
+    findings.Add(path, std::string(status.message()));
+    return 0;
+  }
+  const v1::Training& training = specification.training();
+  const v1::Evaluation& evaluation = specification.evaluation();
+  if (!training.has_packing()) return 0;  // mixed task kinds, reported elsewhere
+  CheckSizes("training.lengths", std::initializer_list<int32_t>{training.lengths().max()}, task,
+             findings);
+  CheckSizes("evaluation.lengths", evaluation.lengths(), task, findings);
+  CheckSizes("evaluation.interval_lengths", evaluation.interval_lengths(), task, findings);
+  CheckSizes("evaluation.attention_lengths", evaluation.attention_lengths(), task, findings);
+  CheckTextEvaluation(evaluation, findings);
+  if (!findings.empty()) return 0;
+
+  const v1::Packing& packing = training.packing();
+  const int64_t longest_example = task.LongestExample(training.lengths().max());
+  if (longest_example > packing.tokens()) {
+    findings.Add("training.packing.tokens",
+                 absl::StrCat("got ", packing.tokens(), ", expected at least ", longest_example,
+                              ", the tokens of an example of ", training.lengths().max(),
+                              " (training.lengths.max)"));
+  }
+  // Packing skips examples longer than a sequence: training would miss the longest ones.
+  if (const int64_t augmented = tasks::LongestContinued(task, training.lengths().max());
+      longest_example <= packing.tokens() && augmented > packing.tokens()) {
+    findings.Add("training.packing.tokens",
+                 absl::StrCat("got ", packing.tokens(), ", expected at least ", augmented,
+                              ", twice the tokens of an example of ", training.lengths().max(),
+                              " (training.lengths.max), which augmentation makes longer"));
+  }
+  int64_t longest = tasks::LongestTraining(task, training.lengths().max(), packing.tokens(),
+                                           JoinsExamples(packing));
+  for (const int32_t size : evaluation.lengths()) {
+    longest = std::max(longest, tasks::LongestContinued(task, size));
+  }
+  for (const int32_t size : evaluation.interval_lengths()) {
+    longest = std::max(longest, tasks::LongestContinued(task, size));
+  }
+  for (const int32_t size : evaluation.attention_lengths()) {
+    longest = std::max(longest, tasks::LongestContinued(task, size));
+  }
+  return longest;
+}
+
+}  // namespace lengthwise::specification
