@@ -3,6 +3,9 @@
 Both are resolved by the server (CatalogueService.ResolveSpecification), so that every default is filled in by the one
 resolver there is. What is trained and scored is compared field by field: a field that is not named below is compared under
 its path, so that a new field of the API is not forgotten.
+
+Only a field that the paper prints (lengthwise.printed) can differ from the paper. Any other field is open: where the trials
+differ from the table's protocol, which then is ours, they have their own value, not another than the paper's.
 """
 from __future__ import annotations
 
@@ -15,7 +18,18 @@ from google.protobuf.message import Message
 
 from lengthwise._proto import catalogue_service_pb2, specification_pb2
 from lengthwise.connection import Connection
-from lengthwise.published import PublishedRow, PublishedTable, Quantity, Substitute, parameter_of
+from lengthwise.printed import Printed
+from lengthwise.published import (
+    Parameter,
+    PublishedColumn,
+    PublishedRow,
+    PublishedTable,
+    Quantity,
+    Substitute,
+    network_with,
+    parameter_of,
+    steps_per_epoch,
+)
 from lengthwise.rendering import format_count, format_exact, format_integers
 
 Component = specification_pb2.Component
@@ -26,6 +40,8 @@ Specification = specification_pb2.ExperimentSpecification
 _IGNORED = {
     "training.schedule_seed", "training.report_every_steps", "training.checkpoint_every_steps",
     "training.checkpoint_every_seconds", "training.epochs",
+    # Told with the steps or epochs, which they limit.
+    "training.stop_after_seconds", "training.stop_at_accuracy",
     "evaluation.every_steps", "evaluation.interval_lengths", "evaluation.interval_sequences",
     "evaluation.attention_lengths", "evaluation.attention_inputs", "evaluation.attention_sequences",
     "evaluation.projection", "evaluation.sequence_scores", "evaluation.embedding_noise", "evaluation.seed",
@@ -35,9 +51,15 @@ _IGNORED = {
     "evaluation.training_examples",
 }  # fmt: skip
 
+# Memory for time, and a seed.
+_IGNORED_PARAMETERS = {"networks.recompute_activations", "tasks.puzzle_seed"}
+# Without influence on positions that are not drawn.
+_OF_DRAWN_POSITIONS = {"sorted", "randomized_at_evaluation", "draws", "distances"}
+
 # As people call them, in the order in which they are told.
 _NAMES = {
     "training.steps": "steps",
+    "training.epochs": "epochs",
     "training.examples": "training examples",
     "training.without_replacement": "examples without replacement",
     "training.data_set_seed": "data sets",
@@ -47,8 +69,6 @@ _NAMES = {
     "training.packing.answers_only": "packing answers_only",
     "training.packing.attend_across": "packing attend_across",
     "training.packing.reset_positions": "packing reset_positions",
-    "training.stop_after_seconds": "stop after seconds",
-    "training.stop_at_accuracy": "stop at accuracy",
     "evaluation.lengths": "scored lengths",
     "evaluation.sequences": "sequences a length",
     "evaluation.training_examples": "scored training examples",
@@ -59,9 +79,9 @@ _NAMES = {
     "encodings": "encodings'",
     "training.optimizer": "optimizer",
     "training.schedule": "schedule",
+    "training.clipping": "clipping of gradients",
     "training.clip_norm": "clipping norm",
     "training.precision": "precision",
-    "compatibility": "compatibility",
 }
 # Tasks or encodings of a table in one sentence.
 _MOST_NAMED = 5
@@ -71,6 +91,8 @@ _ORDER = {path: index for index, path in enumerate(_NAMES)}
 
 @dataclass(frozen=True)
 class Difference:
+    """A field that the paper prints, with another value here."""
+
     # "steps".
     what: str
     # "3,000".
@@ -83,7 +105,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class OpenField:
-    """A field whose value the paper does not give."""
+    """A field whose value the paper does not print."""
 
     what: str
     here: str
@@ -127,8 +149,15 @@ def resolve_protocol(connection: Connection, table: PublishedTable) -> Specifica
 
 def format_parameter(component: Component, name: str) -> str:
     value = parameter_of(component, name)
-    if value is None:
-        return "none"
+    # A network's default of d_ff depends on its width.
+    if name == "d_ff" and value == 0:
+        width = parameter_of(component, "d_model")
+        if isinstance(width, float):
+            value = width if component.name == "positional_attention" else 4 * width
+    return "none" if value is None else _format_value(value)
+
+
+def _format_value(value: Parameter) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return value if isinstance(value, str) else format_exact(value)
@@ -199,6 +228,24 @@ def _said(path: str, fields: dict[str, str]) -> str:
     return fields.get(path) or "none"
 
 
+def _epochs(training: specification_pb2.Training) -> str:
+    """ "4,000"; "15 + 55/63"; "none, 1,000 steps"."""
+    steps = steps_per_epoch(training)
+    if steps == 0:
+        return f"none, {format_count(training.steps)} steps"
+    epochs, rest = divmod(training.steps, steps)
+    parts = ([format_count(epochs)] if epochs or not rest else []) + ([f"{rest}/{steps}"] if rest else [])
+    return " + ".join(parts)
+
+
+def _duration(training: specification_pb2.Training, in_epochs: bool) -> str:
+    """Steps or epochs; "at most 50,000, until 3600 s or accuracy 0.9" if training may stop early."""
+    planned = _epochs(training) if in_epochs else format_count(training.steps)
+    stops = [f"{format_exact(training.stop_after_seconds)} s"] if training.stop_after_seconds > 0 else []
+    stops += [f"accuracy {format_exact(training.stop_at_accuracy)}"] if training.stop_at_accuracy > 0 else []
+    return f"at most {planned}, until {' or '.join(stops)}" if stops else planned
+
+
 def _rates(specification: Specification) -> str:
     return ", ".join(format_exact(rate) for rate in sorted(set(specification.learning_rates)))
 
@@ -215,30 +262,43 @@ class _Comparison:
 
     def __init__(self, here: Specification, paper: Specification, table: PublishedTable) -> None:
         self.here, self.paper, self.table = here, paper, table
+        self.printed = Printed(table)
         self.result = ProtocolComparison()
         self._said: set[tuple[str, str, str]] = set()
 
-    def add(self, path: str, here: str, published: str, what: str = "") -> None:
-        """A difference, or a field that the paper leaves open; once."""
+    def add(self, path: str, here: str, published: str, what: str = "", of: Component | None = None) -> None:
+        """A difference from a field that the paper prints, or an open field; once. `of`: the paper's component."""
         what = what or _NAMES.get(path) or path.rpartition(".")[2]
-        known_open = path if path in self.table.unknown else path.rpartition(".")[0]
-        note = self.table.unknown.get(known_open)
-        if note is not None:
+        # The parameters of an open schedule are open.
+        always = next((one for one in (path, path.rpartition(".")[0]) if self.printed.names_always(one)), None)
+        if always is not None:
+            if always != path and here == published:
+                return
             # One entry for the same parameter of several networks or encodings.
             axis, _, parameter = path.partition(".")
-            what = f"{axis} {parameter}" if axis in ("tasks", "networks", "encodings") else what
-            if known_open != path and here == published:
-                return
-            if (what, here) not in {(open_field.what, open_field.here) for open_field in self.result.open_fields}:
-                self.result.open_fields.append(OpenField(what, here, note, path))
-        elif here != published and (what, here, published) not in self._said:
+            what = f"{axis} {parameter}" if parameter and axis in ("tasks", "networks", "encodings") else what
+            self._open(OpenField(what, here, self.printed.note(always, of), path))
+        elif here == published or here == self._text(path, of):
+            return
+        elif not self.printed.is_printed(path, of):
+            self._open(OpenField(what, here, self.printed.note(path, of), path))
+        elif (what, here, published) not in self._said:
             self._said.add((what, here, published))
-            self.result.differences.append(Difference(what, here, published, path))
+            self.result.differences.append(Difference(what, here, self._text(path, of) or published, path))
+
+    def _open(self, field_: OpenField) -> None:
+        if (field_.what, field_.here) not in {(one.what, one.here) for one in self.result.open_fields}:
+            self.result.open_fields.append(field_)
+
+    def _text(self, path: str, of: Component | None) -> str | None:
+        value = self.printed.text_value(path, of)
+        if value is None:
+            return None
+        return format_count(int(value)) if path == "training.epochs" else _format_value(value)
 
     def run(self) -> ProtocolComparison:
         self._fields()
         self.add("learning_rates", _rates(self.here), _rates(self.paper))
-        self.add("compatibility", self.here.compatibility or "paper", self.paper.compatibility or "paper")
         self._tasks()
         self._networks()
         self._encodings()
@@ -262,6 +322,11 @@ class _Comparison:
     def _fields(self) -> None:
         here, paper = (flatten("training", one.training) for one in (self.here, self.paper))
         for fields, one in ((here, self.here.training), (paper, self.paper.training)):
+            duration = _duration(one, self.printed.in_epochs)
+            del fields["training.steps"]
+            fields["training.epochs" if self.printed.in_epochs else "training.steps"] = duration
+            if self.printed.is_printed("training.clipping"):
+                fields["training.clipping"] = "yes" if one.clip_norm > 0 else "none"
             # Its value says nothing, as that of other seeds.
             if one.examples > 0:
                 fields["training.data_set_seed"] = "one for all trials" if one.HasField("data_set_seed") else "by data seed"
@@ -283,15 +348,18 @@ class _Comparison:
             if component in ("training.optimizer", "training.schedule"):
                 # Parameters of another optimizer say nothing; its name does.
                 if here[component] == paper[component]:
-                    self.add(path, here.get(path, "none"), paper.get(path, "none"), f"{_NAMES[component]} {parameter}")
+                    what = f"{_NAMES[component]} {parameter}"
+                    of = getattr(self.paper.training, component.partition(".")[2])
+                    self.add(path, here.get(path, "none"), paper.get(path, "none"), what, of)
             else:
                 self.add(path, _said(path, here), _said(path, paper))
 
     def _outside(self, axis: str, outside: Sequence[Component], published: Iterable[str]) -> None:
         """Handles components that the table lacks: it skips them, or reports a difference if there are no others."""
-        labels = ", ".join(component.label or component.name for component in outside)
+        names = list(dict.fromkeys(published))
+        # A label may be the name of one that the table has.
+        labels = ", ".join(one.name if not one.label or one.label in names else one.label for one in outside)
         if len(outside) == len(getattr(self.here, axis)):
-            names = list(dict.fromkeys(published))
             more = ", ..." if len(names) > _MOST_NAMED else ""
             self.add(axis, labels, ", ".join(names[:_MOST_NAMED]) + more, axis)
         elif outside:
@@ -301,9 +369,10 @@ class _Comparison:
         self, axis: str, what: str, here: Component, paper: Component, ignored: Iterable[str] = (), where: str = ""
     ) -> None:
         for name in sorted(paper.parameters):
-            if name not in ignored and name in here.parameters:
+            path = f"{axis}.{name}"
+            if name not in ignored and name in here.parameters and path not in _IGNORED_PARAMETERS:
                 values = format_parameter(here, name), format_parameter(paper, name)
-                self.add(f"{axis}.{name}", *values, f"{what} {name}{where}")
+                self.add(path, *values, f"{what} {name}{where}", paper)
 
     def _tasks(self) -> None:
         in_table = {row.task for row in self.table.rows}
@@ -331,18 +400,35 @@ class _Comparison:
         compared = inside or list(self.here.networks)
         # A table's columns say which attention is whose.
         ignored = ("attention",) if inside else ()
+        found = len(self.result.differences) + len(self.result.open_fields)
         for network in compared:
             if network.name not in names:
                 self.add("networks", network.name, ", ".join(sorted(names)))
                 continue
             paper = _nearest(network, self.paper.networks, ignored)
             what = f"network {network.label or network.name}" if len(compared) > 1 else "network"
-            self._parameters("networks", what, network, paper, ignored)
-            for one in self.here.network_overrides:
-                if one.network.label == network.label:
-                    self._parameters("networks", what, one.network, paper, ignored, f" with encoding {one.encoding}")
+            self._with_encodings(network, paper, what, ignored)
         if inside:
             self._outside("networks", [network for network in self.here.networks if network not in inside], ())
+        elif len(self.result.differences) + len(self.result.open_fields) == found:
+            # The table has the released code's network where this is the text's.
+            labels = ", ".join(network.label or network.name for network in self.here.networks)
+            self.result.outside.append(f"{'networks' if len(self.here.networks) > 1 else 'network'} {labels}")
+
+    def _with_encodings(self, network: Component, paper: Component, what: str, ignored: Collection[str]) -> None:
+        """Compares a network as its trials have it: overrides for an encoding replace its parameters."""
+        encodings = [encoding for encoding in self.here.encodings if self._columns_of(encoding)] or self.here.encodings
+        overrides = {
+            one.encoding: one.network.parameters
+            for one in self.here.network_overrides
+            if one.network.label == network.label
+        }
+        for encoding in encodings:
+            changed = set(overrides.get(encoding.label, {}))
+            plain = set(network.parameters) - changed
+            of_encoding = network_with(self.here, network, encoding)
+            self._parameters("networks", what, of_encoding, paper, {*ignored, *changed})
+            self._parameters("networks", what, of_encoding, paper, {*ignored, *plain}, f" with encoding {encoding.label}")
 
     def _columns_of(self, encoding: Component) -> list[str]:
         return [
@@ -355,17 +441,26 @@ class _Comparison:
     def _encodings(self) -> None:
         outside = []
         for encoding in self.here.encodings:
-            if not self._columns_of(encoding):
+            same = [paper for paper in self.paper.encodings if paper.name == encoding.name]
+            if not same or not self._columns_of(encoding):
                 outside.append(encoding)
                 continue
-            same = [paper for paper in self.paper.encodings if paper.name == encoding.name]
-            if not same:
-                continue
+            if self.printed.names_always("encodings"):
+                self.add("encodings", encoding.label or encoding.name, "", "encodings")
+            drawn = parameter_of(encoding, "randomized") is True
+            ignored = set() if drawn else set(_OF_DRAWN_POSITIONS)
             # Only what draws positions, or learns a vector for each, depends on how many there are.
-            draws = parameter_of(encoding, "randomized") is True or encoding.name == "learned"
-            ignored = () if draws else ("max_position",)
+            if not drawn and encoding.name != "learned":
+                ignored.add("max_position")
             self._parameters("encodings", "encodings'", encoding, _nearest(encoding, same, ignored), ignored)
-        self._outside("encodings", outside, (column.encoding or "any" for column in self.table.columns))
+        names = [name for column in self.table.columns for name in _encodings_of(column)]
+        self._outside("encodings", outside, names)
+        # The best of several encodings is another number where only some were run.
+        for column in self.table.columns:
+            inside = {encoding.name for encoding in self.here.encodings if encoding not in outside}
+            run = [shown for name, shown in zip(column.encodings, _encodings_of(column)) if name in inside]
+            if run:
+                self.add("encodings", ", ".join(run), ", ".join(_encodings_of(column)), "best encoding of")
 
     def _seeds(self) -> None:
         """Compares the number of seeds with the paper's for the rows of the experiment's networks."""
@@ -373,9 +468,17 @@ class _Comparison:
         for network in self.here.networks:
             rows = [row for row in self._rows_of(network) if row.network] or [PublishedRow("", "")]
             expected |= {row.seeds or seed_count(self.paper) for row in rows}
-        if seed_count(self.here) not in expected or "seeds" in self.table.unknown:
+        if seed_count(self.here) not in expected or self.printed.names_always("seeds"):
             published = " or ".join(format_count(count) for count in sorted(expected))
             self.add("seeds", format_count(seed_count(self.here)), published)
+
+
+def _encodings_of(column: PublishedColumn) -> list[str]:
+    """ "randomized_rope", "learned stddev=0.2": as labels of encodings are made."""
+    wanted = dict(column.parameters or {})
+    prefix = "randomized_" if wanted.pop("randomized", False) else ""
+    more = [f" {name}={_format_value(value)}" for name, value in wanted.items() if value != (name in ("sorted", "trained"))]
+    return [prefix + name + "".join(more) for name in column.encoding_names or ["any"]]
 
 
 def _nearest(component: Component, papers: Sequence[Component], ignored: Iterable[str]) -> Component:
@@ -383,7 +486,7 @@ def _nearest(component: Component, papers: Sequence[Component], ignored: Iterabl
 
     def distance(paper: Component) -> int:
         names = set(paper.parameters) & set(component.parameters) - set(ignored)
-        return sum(parameter_of(component, name) != parameter_of(paper, name) for name in names)
+        return sum(format_parameter(component, name) != format_parameter(paper, name) for name in names)
 
     return min((paper for paper in papers if paper.name == component.name), key=distance)
 

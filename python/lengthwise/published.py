@@ -1,6 +1,7 @@
 """Tables that papers print, as data: what experiments/published/README.md describes."""
 from __future__ import annotations
 
+import functools
 import importlib.resources
 import itertools
 import json
@@ -105,11 +106,21 @@ class PublishedColumn:
     attention: str = "softmax"
     # Length on the tasks' axis at which losses or accuracies are taken; 0: mean over the unseen lengths.
     length: int = 0
+    # Names of encodings, where several share the column.
+    encodings: Sequence[str] = ()
+
+    @property
+    def encoding_names(self) -> Sequence[str]:
+        """Empty: any."""
+        return self.encodings or ([self.encoding] if self.encoding else [])
 
     def matches(self, network: Component, encoding: Component) -> bool:
         if (parameter_of(network, "attention") or "softmax") != self.attention:
             return False
-        return (not self.encoding or encoding.name == self.encoding) and _has(encoding, self.parameters or {})
+        if self.encoding_names and encoding.name not in self.encoding_names:
+            return False
+        # Positions are drawn only where the column says so.
+        return _has(encoding, {"randomized": False, **(self.parameters or {})})
 
 
 @dataclass(frozen=True)
@@ -145,15 +156,20 @@ Condition = Mapping[str, Union[Parameter, Sequence[Parameter]]]
 SIDES = ("text", "code", "neither")
 
 
-def epochs(training: specification_pb2.Training) -> float | None:
-    """Passes over the data set, of a resolved specification; None if training has none."""
+def steps_per_epoch(training: specification_pb2.Training) -> int:
+    """Of a resolved specification; 0 if training has no epochs. A batch has examples of one length."""
     lengths = training.lengths.max - training.lengths.min + 1
-    if training.HasField("packing") or lengths < 1 or training.batch_size < 1 or training.examples < lengths:
-        return None
-    # Each batch has examples of one length. If the lengths do not divide the examples, the shortest have one more.
-    longer = training.examples % lengths
-    sizes = [training.examples // lengths + (i < longer) for i in range(lengths)]
-    return training.steps / sum(-(-size // training.batch_size) for size in sizes)
+    if training.HasField("packing") or training.batch_size < 1 or not 1 <= lengths <= training.examples:
+        return 0
+    # If the lengths do not divide the examples, the shortest have one more.
+    each, more = divmod(training.examples, lengths)
+    return sum(-(-(each + (i < more)) // training.batch_size) for i in range(lengths))
+
+
+def epochs(training: specification_pb2.Training) -> float | None:
+    """Passes over the data set; None if training has none."""
+    steps = steps_per_epoch(training)
+    return training.steps / steps if steps else None
 
 
 def scored_from(specification: specification_pb2.ExperimentSpecification) -> int | None:
@@ -343,7 +359,7 @@ class PublishedTable:
     cells: Mapping[tuple[int, int], PublishedValue]
     # The specification of the table's own trials, without a name, as a user would write it.
     protocol: Mapping[str, Any]
-    # Fields that the paper leaves open ("training.batch_size", "networks.d_model"), with the source of our value.
+    # Fields that the paper leaves open for this table alone ("training.batch_size"), with the source of our value.
     unknown: Mapping[str, str]
     substitutes: Sequence[Substitute]
     # Known differences in the authors' code.
@@ -355,6 +371,8 @@ class PublishedTable:
     speedup: PublishedSpeedup | None = None
     loss_ratio: PublishedLossRatio | None = None
     correlation: PublishedCorrelation | None = None
+    # Values of the text that differ from the protocol's, for this table alone; lengthwise.printed reads them.
+    text: Sequence[Mapping[str, Any]] = ()
 
     @property
     def is_time(self) -> bool:
@@ -426,13 +444,14 @@ def _column(object_: Mapping[str, Any], comparison: Mapping[str, Any]) -> Publis
         label=object_["label"],
         statistic=Statistic(object_.get("statistic") or comparison["statistic"]),
         encoding=encoding,
+        encodings=object_.get("encodings", []),
         parameters=parameters,
         attention=object_.get("attention", "softmax"),
         length=object_.get("length", 0),
     )
 
 
-def _row(object_: Mapping[str, Any]) -> PublishedRow:
+def _row(object_: Mapping[str, Any], paper: Mapping[str, Any]) -> PublishedRow:
     network, parameters = _split(object_.get("network", {}))
     return PublishedRow(
         task=object_.get("task", object_["key"]),
@@ -440,11 +459,23 @@ def _row(object_: Mapping[str, Any]) -> PublishedRow:
         level=object_.get("level", ""),
         permutation_invariant=object_.get("permutation_invariant", False),
         random_accuracy=float(object_.get("random_accuracy_percent", 0)),
-        network=network,
+        network=network or paper.get("network", ""),
         network_parameters=parameters,
         seeds=object_.get("seeds"),
         quantity=Quantity(object_["quantity"]) if "quantity" in object_ else None,
     )
+
+
+# Beside the tables: what each paper prints of its protocol. lengthwise.printed reads it.
+PAPERS_FILE = "papers.json"
+
+
+@functools.lru_cache(maxsize=1)
+def papers() -> Mapping[str, Any]:
+    """PAPERS_FILE, by paper."""
+    file = importlib.resources.files("lengthwise") / "_published" / PAPERS_FILE
+    found: Mapping[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return found
 
 
 def parse(name: str, text: str) -> PublishedTable:
@@ -476,7 +507,7 @@ def parse(name: str, text: str) -> PublishedTable:
             title=file["title"],
             aggregation=file["aggregation"],
             quantity=Quantity(comparison["quantity"]),
-            rows=[_row(row) for row in file["rows"]],
+            rows=[_row(row, papers().get(paper, {})) for row in file["rows"]],
             columns=[_column(column, comparison) for column in file["columns"]],
             cells=cells,
             protocol=file["protocol"],
@@ -489,6 +520,7 @@ def parse(name: str, text: str) -> PublishedTable:
             speedup=PublishedSpeedup(**file["speedup"]) if "speedup" in file else None,
             correlation=PublishedCorrelation(**file["correlation"]) if "correlation" in file else None,
             loss_ratio=PublishedLossRatio(**file["loss_ratio"]) if "loss_ratio" in file else None,
+            text=file.get("text", []),
         )
     except KeyError as error:
         raise ValueError(f"{name}.json: has no {error}") from None
@@ -499,7 +531,7 @@ def parse(name: str, text: str) -> PublishedTable:
 def tables() -> list[PublishedTable]:
     """All that come with this package, sorted by key."""
     folder = importlib.resources.files("lengthwise") / "_published"
-    files = [file for file in folder.iterdir() if file.name.endswith(".json")]
+    files = [file for file in folder.iterdir() if file.name.endswith(".json") and file.name != PAPERS_FILE]
     found = [parse(file.name.removesuffix(".json"), file.read_text(encoding="utf-8")) for file in files]
     return sorted(found, key=lambda table: table.key)
 
