@@ -1,17 +1,20 @@
 #!/usr/bin/env python3
-"""Writes experiments/REPRODUCED.md: published numbers beside the ones that Lengthwise trained at full protocol.
+"""Writes experiments/REPRODUCED.md, its first table in README.md, and their picture: published numbers beside the ones that Lengthwise
+trained at full protocol.
 
     experiments/reproduced/make_page.py                         # from the results kept in experiments/reproduced/results
     experiments/reproduced/make_page.py --server HOST:PORT --machine "AMD EPYC, one thread a trial"
                                                                 # first adds what the server's experiments have finished
-    experiments/reproduced/make_page.py --check                 # fails where the page is not what the results make
+    experiments/reproduced/make_page.py --check                 # fails where page, README.md or picture are not what the results make
 
-Adding results needs the Python package of this repository (python/); the picture needs matplotlib.
+Adding results needs the Python package of this repository (python/); a new picture needs matplotlib, which comes with it.
 """
+
 from __future__ import annotations
 
 import argparse
 import csv
+import hashlib
 import json
 import math
 import statistics
@@ -25,6 +28,9 @@ HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results"
 PAGE = HERE.parent / "REPRODUCED.md"
 PUBLISHED = HERE.parent / "published"
+README = HERE.parent.parent / "README.md"
+PICTURE = HERE / "reproduced.svg"
+STYLE = HERE.parent.parent / "python/lengthwise/plots/paper.mplstyle"
 
 # A cell counts as reproduced only with this many runs, the paper's.
 RUNS = 10
@@ -255,12 +261,83 @@ adds what a server's experiments have finished and writes this page again. Do no
 """
 
 
+def read_published(source: Source) -> dict[str, Any]:
+    published: dict[str, Any] = json.loads((PUBLISHED / f"{source.table}.json").read_text(encoding="utf-8"))
+    return published
+
+
+# README.md holds the first source's complete rows between these lines.
+README_BEGIN = "<!-- written by experiments/reproduced/make_page.py -->"
+README_END = "<!-- end -->"
+
+
+def complete_rows(source: Source) -> dict[str, list[Cell]]:
+    """The rows of a table that have all runs in every cell, by label."""
+    rows: dict[str, list[Cell]] = {}
+    for cell in cells_of(source, read_published(source), read_raw(source)):
+        rows.setdefault(cell.row_label, []).append(cell)
+    return {label: cells for label, cells in rows.items() if all(cell.complete for cell in cells)}
+
+
+def readme(text: str) -> str:
+    """README.md with a line for each complete row: printed / ours."""
+    source = SOURCES[0]
+    rows = complete_rows(source)
+    columns = [cell.column_label for cell in next(iter(rows.values()))]
+    lines = [
+        f"| {read_published(source)['units']}, printed / ours | {' | '.join(columns)} |",
+        "| --- |" + " ---: |" * len(columns),
+    ]
+    for label, cells in rows.items():
+        values = (f"{number(cell.printed)} / {number(cell.median)}" for cell in cells)
+        lines.append(f"| {label} | {' | '.join(values)} |")
+    before, _, rest = text.partition(README_BEGIN + "\n")
+    _, _, after = rest.partition(README_END + "\n")
+    return "\n".join([before + README_BEGIN, *lines, README_END, ""]) + after
+
+
+def drawn_from() -> str:
+    """Names the results that a picture shows."""
+    shown = [(label, cell.printed, cell.losses) for label, cells in complete_rows(SOURCES[0]).items() for cell in cells]
+    return "results " + hashlib.sha256(repr(shown).encode()).hexdigest()
+
+
+def draw() -> None:
+    """A panel a row: printed numbers as crosses; our medians as dots, with bars from the 10th to the 90th percentile."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    import matplotlib.pyplot as plt
+
+    plt.style.use(STYLE)
+    plt.rcParams["svg.hashsalt"] = "lengthwise"
+    rows = complete_rows(SOURCES[0])
+    figure, panels = plt.subplots(
+        1, len(rows), squeeze=False, sharey=True, figsize=(3 * len(rows) + 0.6, 2.6), layout="constrained"
+    )
+    for panel, (label, cells) in zip(panels[0], rows.items(), strict=True):
+        places = range(len(cells))
+        medians = [cell.median for cell in cells]
+        below = [cell.median - cell.low for cell in cells]
+        above = [cell.high - cell.median for cell in cells]
+        panel.errorbar(places, medians, yerr=(below, above), fmt="o", capsize=3, label=f"ours, {RUNS} runs")
+        panel.plot(places, [cell.printed for cell in cells], "x", color="black", label="printed")
+        panel.set_yscale("log")
+        panel.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        panel.set_xticks(list(places), [cell.column_label.removeprefix("c = ") for cell in cells])
+        panel.set_xlabel("scale of the numbers (trained on 1)")
+        panel.set_title(label.replace(", ", "\n"), fontsize=8)
+    panels[0][0].set_ylabel(read_published(SOURCES[0])["units"])
+    panels[0][0].legend()
+    figure.savefig(PICTURE, metadata={"Date": None, "Description": drawn_from()})
+
+
 def page() -> str:
     lines = [HEAD]
     counted = 0
     sections: list[str] = []
     for source in SOURCES:
-        published = json.loads((PUBLISHED / f"{source.table}.json").read_text(encoding="utf-8"))
+        published = read_published(source)
         raw = read_raw(source)
         cells = cells_of(source, published, raw)
         if not cells:
@@ -268,6 +345,7 @@ def page() -> str:
         counted += sum(cell.complete for cell in cells)
         sections += section(source, published, raw, cells)
     lines.append(f"**{counted} cells** have all their runs.\n")
+    lines.append("![Printed and trained errors by scale](reproduced/reproduced.svg)\n")
     remarks = HERE / "remarks.md"
     if remarks.exists():
         lines.append(remarks.read_text(encoding="utf-8"))
@@ -285,13 +363,19 @@ def main() -> int:
             parser.error("--machine is required with --server: the page names the machine that trained")
         for source in SOURCES:
             print(f"{source.title}: {collect(source, arguments.server, arguments.machine)} trials", file=sys.stderr)
-    text = page()
+    old_readme = README.read_text(encoding="utf-8")
+    texts = {PAGE: page(), README: readme(old_readme)}
+    is_drawn = PICTURE.exists() and drawn_from() in PICTURE.read_text(encoding="utf-8")
     if arguments.check:
-        if PAGE.read_text(encoding="utf-8") != text:
-            print(f"{PAGE} is not what the results make; run {Path(__file__).name}", file=sys.stderr)
-            return 1
-        return 0
-    PAGE.write_text(text, encoding="utf-8")
+        stale = [path for path, text in texts.items() if path.read_text(encoding="utf-8") != text]
+        stale += [] if is_drawn else [PICTURE]
+        for path in stale:
+            print(f"{path} is not what the results make; run {Path(__file__).name}", file=sys.stderr)
+        return 1 if stale else 0
+    for path, text in texts.items():
+        path.write_text(text, encoding="utf-8")
+    if not is_drawn:
+        draw()
     return 0
 
 
