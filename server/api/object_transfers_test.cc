@@ -2,6 +2,7 @@
 #include <future>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -28,7 +29,7 @@ class ObjectTransfersTest : public testing::Test {
   ObjectTransfersTest() {
     RpcServer::Options options;
     options.transfer_threads = 1;
-    server_.Serve(options);
+    server_.Serve(std::move(options));
   }
 
   v1::SignTransferRequest ToPut(const std::string& trial, const std::string& bytes) {
