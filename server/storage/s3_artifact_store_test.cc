@@ -28,14 +28,6 @@ using ::testing::HasSubstr;
 
 constexpr char kBytes[] = "the bytes of a model";
 
-std::string NewDataDir() {
-  static int number = 0;
-  const std::string directory =
-      absl::StrCat(testing::TempDir(), "/data", absl::ToUnixNanos(absl::Now()), "-", ++number);
-  EXPECT_TRUE(platform::CreateDirectories(directory).ok());
-  return directory;
-}
-
 absl::StatusOr<std::unique_ptr<S3ArtifactStore>> Open(const std::string& place, const S3Options& s3,
                                                       const S3ArtifactStore::Options& options) {
   absl::StatusOr<std::unique_ptr<S3Client>> client = OpenS3(place, s3);

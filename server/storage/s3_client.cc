@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
+#include "platform/object_store.h"
 #include "platform/sha256.h"
 #include "platform/status_macros.h"
 
@@ -16,10 +17,6 @@ namespace {
 
 // The server's own requests are sent at once.
 constexpr absl::Duration kOwnLife = absl::Minutes(5);
-// Half a minute for the request itself, and a second for each MiB, as for workers.
-absl::Duration TimeoutOf(size_t bytes) {
-  return absl::Seconds(30) + absl::Seconds(1) * (static_cast<double>(bytes) / (1 << 20));
-}
 
 std::string EtagOf(absl::string_view text) {
   absl::ConsumePrefix(&text, "\"");
@@ -27,21 +24,9 @@ std::string EtagOf(absl::string_view text) {
   return std::string(text);
 }
 
-// Code and message of the XML of an error. Empty for other answers.
-struct ErrorText {
-  std::string code;
-  std::string message;
-};
-ErrorText ErrorTextOf(const platform::HttpResponse& response) {
-  pugi::xml_document document;
-  if (!document.load_buffer(response.body.data(), response.body.size())) return {};
-  const pugi::xml_node error = document.child("Error");
-  return {.code = error.child_value("Code"), .message = error.child_value("Message")};
-}
-
 absl::Status ErrorOf(const S3Request& request, const std::string& url,
                      const platform::HttpResponse& response) {
-  const ErrorText error = ErrorTextOf(response);
+  const platform::ObjectStoreError error = platform::ObjectStoreErrorOf(response);
   // "PUT s3://bucket/prefix/key: 403 AccessDenied: Access Denied."
   const std::string text = absl::StrCat(
       request.method, " ", url, request.key.empty() ? "" : "/", request.key, ": ", response.status,
@@ -100,7 +85,7 @@ absl::StatusOr<platform::HttpResponse> S3Client::Send(const S3Request& request,
                                                       absl::string_view body) const {
   for (int attempt = 1;; ++attempt) {
     absl::StatusOr<platform::HttpResponse> response =
-        SendOnce(request, body, TimeoutOf(body.size()));
+        SendOnce(request, body, platform::TransferTimeout(static_cast<int64_t>(body.size())));
     const bool repeat = attempt == 1 && (absl::IsUnavailable(response.status()) ||
                                          (response.ok() && response->status >= 500));
     if (repeat) continue;

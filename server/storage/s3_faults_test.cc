@@ -11,12 +11,12 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "platform/files.h"
 #include "platform/http_client.h"
 #include "platform/sha256.h"
 #include "server/storage/directory_artifact_store.h"
 #include "server/storage/s3_artifact_store.h"
 #include "server/storage/s3_fake_store.h"
+#include "server/storage/s3_test_store.h"
 
 namespace lengthwise::server {
 namespace {
@@ -26,14 +26,6 @@ using ::testing::Not;
 
 constexpr char kBytes[] = "the bytes of a model";
 constexpr int64_t kSize = sizeof(kBytes) - 1;
-
-std::string NewDataDir() {
-  static int number = 0;
-  const std::string directory =
-      absl::StrCat(testing::TempDir(), "/data", absl::ToUnixNanos(absl::Now()), "-", ++number);
-  EXPECT_TRUE(platform::CreateDirectories(directory).ok());
-  return directory;
-}
 
 ArtifactId IdOf(const std::string& bytes, const std::string& trial = "trial") {
   return {.experiment = "sorting-1", .trial = trial, .sha256 = platform::Sha256Hex(bytes)};

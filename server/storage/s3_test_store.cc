@@ -10,6 +10,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
+#include "platform/files.h"
 #include "platform/http_client.h"
 #include "server/storage/s3_presign.h"
 
@@ -63,6 +64,14 @@ std::string NewS3Place() {
   static int number = 0;
   return absl::StrCat("s3://lengthwise-test/", absl::ToUnixNanos(absl::Now()), "-", getpid(), "-",
                       ++number);
+}
+
+std::string NewDataDir() {
+  static int number = 0;
+  const std::string directory =
+      absl::StrCat(testing::TempDir(), "/data", absl::ToUnixNanos(absl::Now()), "-", ++number);
+  EXPECT_TRUE(platform::CreateDirectories(directory).ok());
+  return directory;
 }
 
 }  // namespace lengthwise::server

@@ -21,6 +21,9 @@ bool TestsRunOnS3();
 // "s3://lengthwise-test/<a prefix that nobody used>". Creates the bucket if it is missing.
 std::string NewS3Place();
 
+// A new directory below the test's own.
+std::string NewDataDir();
+
 }  // namespace lengthwise::server
 
 #endif  // LENGTHWISE_SERVER_STORAGE_S3_TEST_STORE_H_

@@ -4,10 +4,10 @@
 #include <map>
 #include <memory>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "platform/failpoint.h"
+#include "platform/object_store.h"
 #include "platform/sha256.h"
 #include "platform/status_macros.h"
 #include "worker/connection/server_calls.h"
@@ -17,20 +17,8 @@ namespace {
 
 constexpr size_t kChunkBytes = 1 << 20;
 
-// Half a minute for the call itself, and a second for each MiB.
-absl::Duration TransferTimeout(int64_t bytes) {
-  return absl::Seconds(30) + absl::Seconds(1) * (static_cast<double>(bytes) / (1 << 20));
-}
-
-// The text of an element of an object store's error; empty if there is none.
-std::string ElementOf(absl::string_view xml, absl::string_view name) {
-  const size_t begin = xml.find(absl::StrCat("<", name, ">"));
-  if (begin == absl::string_view::npos) return "";
-  const absl::string_view rest = xml.substr(begin + name.size() + 2);
-  const size_t end = rest.find(absl::StrCat("</", name, ">"));
-  return end == absl::string_view::npos ? ""
-                                        : std::string(rest.substr(0, std::min<size_t>(end, 200)));
-}
+// Characters of an object store's code or message in an error.
+constexpr size_t kMostErrorText = 200;
 
 // Status of an object store's answer that is not a success. 400 means that the bytes differ from
 // the signed checksum, so they were damaged on the way. Quotes only code and message of the body:
@@ -39,10 +27,9 @@ absl::Status ErrorOf(absl::string_view what, absl::string_view url,
                      const platform::HttpResponse& response) {
   std::string text = absl::StrCat("the object store answers ", response.status, " to the ", what,
                                   " ", platform::WithoutQuery(url));
-  for (const char* name : {"Code", "Message"}) {
-    const std::string value = ElementOf(response.body, name);
-    if (value.empty() || absl::StrContains(value, "X-Amz-")) continue;
-    absl::StrAppend(&text, ": ", value);
+  const platform::ObjectStoreError error = platform::ObjectStoreErrorOf(response);
+  for (const std::string& part : {error.code, error.message}) {
+    if (!part.empty()) absl::StrAppend(&text, ": ", part.substr(0, kMostErrorText));
   }
   return response.status == 400 ? absl::DataLossError(text) : absl::UnavailableError(text);
 }
@@ -56,7 +43,7 @@ std::map<std::string, std::string> HeadersOf(const v1::SignTransferResponse& tra
 absl::StatusOr<v1::SignTransferResponse> ObjectTransfers::Sign(
     v1::WorkerService::StubInterface& stub, CallGroup& calls,
     const v1::SignTransferRequest& request) {
-  CallGroup::Call call(calls, TransferTimeout(0));
+  CallGroup::Call call(calls, platform::TransferTimeout(0));
   v1::SignTransferResponse response;
   const absl::Status status = ToStatus(stub.SignTransfer(call.context(), request, &response));
   if (status.ok()) return response;
@@ -92,15 +79,16 @@ absl::Status ObjectTransfers::Put(v1::WorkerService::StubInterface& stub, CallGr
   request.set_direction(v1::SignTransferRequest::PUT);
   ASSIGN_OR_RETURN(v1::SignTransferResponse transfer, Sign(stub, calls, request));
   if (transfer.stored()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const platform::HttpResponse response,
-                   http->Send({.method = "PUT",
-                               .url = transfer.url(),
-                               .headers = HeadersOf(transfer),
-                               .body = bytes,
-                               .timeout = TransferTimeout(static_cast<int64_t>(bytes.size())),
-                               .take = nullptr,
-                               .is_cancelled = [&calls] { return calls.is_cancelled(); },
-                               .progress = progress}));
+  ASSIGN_OR_RETURN(
+      const platform::HttpResponse response,
+      http->Send({.method = "PUT",
+                  .url = transfer.url(),
+                  .headers = HeadersOf(transfer),
+                  .body = bytes,
+                  .timeout = platform::TransferTimeout(static_cast<int64_t>(bytes.size())),
+                  .take = nullptr,
+                  .is_cancelled = [&calls] { return calls.is_cancelled(); },
+                  .progress = progress}));
   LENGTHWISE_FAILPOINT("object.put.after");
   // 412: the store has the artifact, from an earlier try.
   if (!response.ok() && response.status != 412) return ErrorOf("PUT of", transfer.url(), response);
@@ -134,7 +122,7 @@ absl::StatusOr<std::string> ObjectTransfers::Get(v1::WorkerService::StubInterfac
       http->Send({.method = "GET",
                   .url = transfer.url(),
                   .headers = HeadersOf(transfer),
-                  .timeout = TransferTimeout(size_bytes),
+                  .timeout = platform::TransferTimeout(size_bytes),
                   .take =
                       [&](absl::string_view part) {
                         // A store that sends without end must not fill the memory.
@@ -158,7 +146,7 @@ absl::StatusOr<std::string> ObjectTransfers::Get(v1::WorkerService::StubInterfac
 absl::Status UploadArtifact(v1::WorkerService::StubInterface& stub, CallGroup& calls,
                             const v1::UploadArtifactRequest::Header& header,
                             absl::string_view bytes, const std::function<void()>& progress) {
-  CallGroup::Call call(calls, TransferTimeout(static_cast<int64_t>(bytes.size())));
+  CallGroup::Call call(calls, platform::TransferTimeout(static_cast<int64_t>(bytes.size())));
   v1::UploadArtifactResponse response;
   const std::unique_ptr<grpc::ClientWriterInterface<v1::UploadArtifactRequest>> writer =
       stub.UploadArtifact(call.context(), &response);
@@ -179,7 +167,7 @@ absl::Status DownloadArtifactInChunks(v1::WorkerService::StubInterface& stub, Ca
                                       const v1::DownloadArtifactRequest& request,
                                       int64_t size_bytes,
                                       const std::function<absl::Status(absl::string_view)>& take) {
-  CallGroup::Call call(calls, TransferTimeout(size_bytes));
+  CallGroup::Call call(calls, platform::TransferTimeout(size_bytes));
   const std::unique_ptr<grpc::ClientReaderInterface<v1::DownloadArtifactResponse>> reader =
       stub.DownloadArtifact(call.context(), request);
   int64_t bytes = 0;
