@@ -279,13 +279,11 @@ def complete_rows(source: Source) -> dict[str, list[Cell]]:
     return {label: cells for label, cells in rows.items() if all(cell.complete for cell in cells)}
 
 
-def readme(text: str) -> str:
+def readme(text: str, rows: dict[str, list[Cell]], units: str) -> str:
     """README.md with a line for each complete row: printed / ours."""
-    source = SOURCES[0]
-    rows = complete_rows(source)
     columns = [cell.column_label for cell in next(iter(rows.values()))]
     lines = [
-        f"| {read_published(source)['units']}, printed / ours | {' | '.join(columns)} |",
+        f"| {units}, printed / ours | {' | '.join(columns)} |",
         "| --- |" + " ---: |" * len(columns),
     ]
     for label, cells in rows.items():
@@ -296,13 +294,13 @@ def readme(text: str) -> str:
     return "\n".join([before + README_BEGIN, *lines, README_END, ""]) + after
 
 
-def drawn_from() -> str:
+def drawn_from(rows: dict[str, list[Cell]]) -> str:
     """Names the results that a picture shows."""
-    shown = [(label, cell.printed, cell.losses) for label, cells in complete_rows(SOURCES[0]).items() for cell in cells]
+    shown = [(label, cell.printed, cell.losses) for label, cells in rows.items() for cell in cells]
     return "results " + hashlib.sha256(repr(shown).encode()).hexdigest()
 
 
-def draw() -> None:
+def draw(rows: dict[str, list[Cell]], units: str) -> None:
     """A panel a row: printed numbers as crosses; our medians as dots, with bars from the 10th to the 90th percentile."""
     import matplotlib
 
@@ -311,7 +309,6 @@ def draw() -> None:
 
     plt.style.use(STYLE)
     plt.rcParams["svg.hashsalt"] = "lengthwise"
-    rows = complete_rows(SOURCES[0])
     figure, panels = plt.subplots(
         1, len(rows), squeeze=False, sharey=True, figsize=(3 * len(rows) + 0.6, 2.6), layout="constrained"
     )
@@ -327,9 +324,9 @@ def draw() -> None:
         panel.set_xticks(list(places), [cell.column_label.removeprefix("c = ") for cell in cells])
         panel.set_xlabel("scale of the numbers (trained on 1)")
         panel.set_title(label.replace(", ", "\n"), fontsize=8)
-    panels[0][0].set_ylabel(read_published(SOURCES[0])["units"])
+    panels[0][0].set_ylabel(units)
     panels[0][0].legend()
-    figure.savefig(PICTURE, metadata={"Date": None, "Description": drawn_from()})
+    figure.savefig(PICTURE, metadata={"Date": None, "Description": drawn_from(rows)})
 
 
 def page() -> str:
@@ -364,8 +361,9 @@ def main() -> int:
         for source in SOURCES:
             print(f"{source.title}: {collect(source, arguments.server, arguments.machine)} trials", file=sys.stderr)
     old_readme = README.read_text(encoding="utf-8")
-    texts = {PAGE: page(), README: readme(old_readme)}
-    is_drawn = PICTURE.exists() and drawn_from() in PICTURE.read_text(encoding="utf-8")
+    rows, units = complete_rows(SOURCES[0]), str(read_published(SOURCES[0])["units"])
+    texts = {PAGE: page(), README: readme(old_readme, rows, units)}
+    is_drawn = PICTURE.exists() and drawn_from(rows) in PICTURE.read_text(encoding="utf-8")
     if arguments.check:
         stale = [path for path, text in texts.items() if path.read_text(encoding="utf-8") != text]
         stale += [] if is_drawn else [PICTURE]
@@ -375,7 +373,7 @@ def main() -> int:
     for path, text in texts.items():
         path.write_text(text, encoding="utf-8")
     if not is_drawn:
-        draw()
+        draw(rows, units)
     return 0
 
 
