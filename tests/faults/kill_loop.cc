@@ -17,6 +17,20 @@
 namespace lengthwise::faults {
 namespace {
 
+// Eight trials of 150 steps. A real worker trains one in about a second; a scripted one takes its
+// configured milliseconds for each step.
+constexpr char kSpecification[] = R"(
+name: killed
+tasks: bucket_sort
+networks: {name: encoder, blocks: 1, heads: 2, d_model: 16}
+encodings: [sin_cos, {name: relative, randomized: true, max_position: 64}]
+learning_rates: [0.001, 0.0003]
+seeds: [1, 2]
+training: {steps: 150, batch_size: 8, lengths: {min: 1, max: 10}, report_every_steps: 3,
+           checkpoint_every_steps: 20}
+evaluation: {lengths: [5, 10, 20], sequences: 16, every_steps: 40}
+)";
+
 constexpr int kWorkers = 3;
 // Experiments in flight at a time: enough trials for all workers.
 constexpr size_t kExperimentsAtOnce = 2;
@@ -70,11 +84,11 @@ class LiveWatcher {
 // Measurements of an undisturbed run, by trial id.
 std::map<std::string, Measurements> MeasureUndisturbed(const KillLoopOptions& options) {
   Fleet fleet({.directory = options.directory + "/undisturbed",
-               .server_program = options.server_program,
+               .server_program = "server/lengthwise_server",
                .worker_command = options.worker_command,
                .lease_duration = absl::Minutes(1)});
   fleet.StartServer();
-  const std::string experiment = fleet.Submit(options.specification, "undisturbed");
+  const std::string experiment = fleet.Submit(kSpecification, "undisturbed");
   fleet.StartWorker(0);
   fleet.AwaitTrials(experiment, AllEnded);
   std::map<std::string, Measurements> expected;
@@ -89,7 +103,7 @@ class KillLoop {
   explicit KillLoop(const KillLoopOptions& options)
       : options_(options),
         fleet_({.directory = options.directory + "/disturbed",
-                .server_program = options.server_program,
+                .server_program = "server/lengthwise_server",
                 .worker_command = options.worker_command,
                 .lease_duration = absl::Milliseconds(600)}),
         random_(options.seed) {}
@@ -126,7 +140,7 @@ class KillLoop {
       return;
     }
     submitted_.push_back(
-        fleet_.Submit(options_.specification, absl::StrCat("kill-loop-", submitted_.size())));
+        fleet_.Submit(kSpecification, absl::StrCat("kill-loop-", submitted_.size())));
     watchers_[submitted_.back()] =
         std::make_unique<LiveWatcher>(fleet_.address(), submitted_.back());
   }
@@ -204,6 +218,18 @@ class KillLoop {
 };
 
 }  // namespace
+
+KillLoopOptions BuiltPrograms(bool real_workers) {
+  KillLoopOptions options = {.scripted = !real_workers};
+  if (real_workers) {
+    options.worker_command = {"worker/lengthwise_worker", "--device", "cpu", "--threads", "1"};
+    // A real worker needs a second before it trains.
+    options.longest_pause = absl::Milliseconds(1500);
+  } else {
+    options.worker_command = {"tests/faults/scripted_worker", "--step_microseconds", "3000"};
+  }
+  return options;
+}
 
 KillLoopReport RunKillLoop(const KillLoopOptions& options) { return KillLoop(options).Run(); }
 

@@ -17,13 +17,10 @@ struct KillLoopOptions {
   absl::Duration longest_pause = absl::Milliseconds(500);
   // Created if necessary.
   std::string directory;
-  std::string server_program;
   std::vector<std::string> worker_command;
   // True if the workers are scripted_worker. Then the expected history is computed; otherwise it is
   // measured in an undisturbed run.
   bool scripted = true;
-  // YAML. Submitted as often as needed to have work until the last kill.
-  std::string specification;
 };
 
 struct KillLoopReport {
@@ -41,6 +38,11 @@ struct KillLoopReport {
   std::vector<std::string> problems;
 };
 
+// Options for lengthwise_worker, which trains, or for scripted_worker, without a directory.
+KillLoopOptions BuiltPrograms(bool real_workers);
+
+// Submits an experiment as often as needed to have work until the last kill. The server is
+// server/lengthwise_server.
 KillLoopReport RunKillLoop(const KillLoopOptions& options);
 
 }  // namespace lengthwise::faults
