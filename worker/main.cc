@@ -352,7 +352,9 @@ int Run(const Flags& flags, platform::TerminationSignals& signals) {
   const absl::Status status = connection.Run();
   signals.OnFirst(nullptr);
   if (!status.ok()) {
-    platform::LogError(absl::StrCat("the server refuses this worker: ", status.message()));
+    platform::LogError(
+        absl::StrCat((*runner)->device_status().ok() ? "the server refuses this worker: " : "",
+                     status.message()));
     return kExitFailure;
   }
   platform::LogInfo("bye");

@@ -83,6 +83,10 @@ class PackRunner {
   // caller then releases the lease.
   virtual absl::Status Run(const v1::Lease& lease, PackSession& session) = 0;
 
+  // OK while the device works; after a fault that it cannot recover from, the reason and what to
+  // do. Every later pack would fail, so the worker must end. For the caller of Run, between packs.
+  virtual absl::Status device_status() const { return absl::OkStatus(); }
+
   // Device, software versions and the kernels of the latest pack. Any thread.
   virtual v1::Provenance provenance() const = 0;
   // The largest number of trials that it trains as one pack.

@@ -104,7 +104,9 @@ KernelDecision DecideKernel(const KernelComparison& comparison,
     decision.summary = std::move(summary);
     return decision;
   };
-  const auto notice_memory = [&](const std::exception& error) {
+  // Call it while the error is handled.
+  const auto notice = [&](const std::exception& error) {
+    if (comparison.is_device_lost != nullptr && comparison.is_device_lost(error)) throw;
     decision.out_of_memory =
         comparison.is_out_of_memory != nullptr && comparison.is_out_of_memory(error);
   };
@@ -112,7 +114,7 @@ KernelDecision DecideKernel(const KernelComparison& comparison,
   try {
     plain = comparison.plain.results();
   } catch (const std::exception& error) {
-    notice_memory(error);
+    notice(error);
     return decide(true,
                   absl::StrCat("not checked: LibTorch's operators failed: ", FirstLine(error)),
                   "fused: LibTorch's operators fail");
@@ -129,7 +131,7 @@ KernelDecision DecideKernel(const KernelComparison& comparison,
                                ", LibTorch's operators ", Milliseconds(times.plain)),
                   absl::StrFormat("%s %.2fx", fused ? "fused" : "plain: slower", ratio));
   } catch (const std::exception& error) {
-    notice_memory(error);
+    notice(error);
     return decide(false, absl::StrCat("the kernel failed: ", FirstLine(error)), "plain: fails");
   }
 }

@@ -31,6 +31,9 @@ struct KernelComparison {
   double tolerance = 0;
   // Returns true if the exception says that memory ran out. Null: none does.
   std::function<bool(const std::exception&)> is_out_of_memory;
+  // Returns true if the exception says that nothing will run on the device any more. Null: none
+  // does.
+  std::function<bool(const std::exception&)> is_device_lost;
 };
 
 struct KernelDecision {
@@ -51,7 +54,7 @@ inline constexpr double kClearlyFaster = 0.9;
 
 // Decides for the operators if the kernel throws, disagrees or is clearly slower; for the kernel if
 // the operators throw. Runs each candidate about a dozen times. `seconds` is a monotonic clock.
-// Throws nothing that a candidate throws, if it is a std::exception.
+// Of what a candidate throws, throws what is_device_lost says of or is no std::exception.
 KernelDecision DecideKernel(const KernelComparison& comparison,
                             const std::function<double()>& seconds);
 

@@ -38,6 +38,10 @@ class KernelSelectionTest : public ::testing::Test {
                          .is_out_of_memory =
                              [](const std::exception& error) {
                                return dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
+                             },
+                         .is_device_lost =
+                             [](const std::exception& error) {
+                               return std::string(error.what()) == "illegal access";
                              }},
                         [this] { return now_; });
   }
@@ -131,6 +135,14 @@ TEST_F(KernelSelectionTest, DecisionSaysThatMemoryRanOut) {
   exhausted = Candidate(0.001);
   exhausted.run = [&] { exhaust(); };
   EXPECT_TRUE(Decide(exhausted, Candidate(0.9)).out_of_memory) << "while it is timed";
+}
+
+TEST_F(KernelSelectionTest, LostDeviceEndsTheComparison) {
+  const auto fault = []() -> Results { throw std::runtime_error("illegal access"); };
+  KernelCandidate faulty = Candidate(0.001);
+  faulty.results = fault;
+  EXPECT_THROW(Decide(faulty, Candidate(0.9)), std::runtime_error);
+  EXPECT_THROW(Decide(Candidate(0.9), faulty), std::runtime_error);
 }
 
 TEST(KernelDecisionsTest, BecomeAChoiceAndASummary) {

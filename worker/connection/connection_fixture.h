@@ -30,6 +30,10 @@ class FakeRunner final : public PackRunner {
     return provenance;
   }
   int32_t max_pack_size() const override { return 4; }
+  absl::Status device_status() const override { return device; }
+
+  // Of the runner's thread.
+  absl::Status device;
 
  private:
   const std::function<absl::Status(const v1::Lease&, PackSession&)> run_;

@@ -98,6 +98,8 @@ absl::Status Connection::Run() {
       }
     } else if (lease.ok()) {
       const absl::Status status = RunLease(*std::move(lease));
+      result = runner_.device_status();
+      if (!result.ok()) break;
       idle_end = After(options_.exit_when_idle);
       if (status.ok()) {
         backoff.Reset();
@@ -130,7 +132,7 @@ absl::Status Connection::Run() {
   if (timer.joinable()) timer.join();
   // Called without the lock, because it joins a thread. Limited to 2 s, like the release of a lease
   // to a server that may be away.
-  if (result.ok()) ended->SayGoodbye(std::min(options_.rpc_timeout, absl::Seconds(2)));
+  ended->SayGoodbye(std::min(options_.rpc_timeout, absl::Seconds(2)));
   return result;
 }
 

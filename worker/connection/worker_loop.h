@@ -65,6 +65,7 @@ class Connection {
   ~Connection();
 
   // Works until drained, idle, or too close to drain_at for another lease, and then returns OK.
+  // Returns the runner's device_status() once the device is lost, after its lease has ended.
   // Returns the server's error if it refuses the worker for good: another API version, an invalid
   // id or, at the first registration, a token that it does not accept. Call once.
   absl::Status Run();

@@ -176,6 +176,24 @@ TEST_F(ConnectionTest, FailedRunnerReleasesLeaseAndContinues) {
   EXPECT_TRUE(Stop().ok());
 }
 
+TEST_F(ConnectionTest, LostDeviceEndsTheWorkerAfterItsLease) {
+  OfferLease(LeaseOf({"a", "b"}));
+  OfferLease(LeaseOf({"c"}, "lease-2"));
+  StartWorker([&](const v1::Lease&, PackSession& session) {
+    session.Emit(0, Completed());
+    runner_->device = absl::UnavailableError("the GPU is lost");
+    return runner_->device;
+  });
+  EXPECT_EQ(Join(), absl::UnavailableError("the GPU is lost"));
+  server_.With([](State& state) {
+    EXPECT_EQ(EventsOf(state, "a"), 1) << "what ran before is sent";
+    ASSERT_THAT(state.releases, SizeIs(1)) << "b goes to another worker";
+    EXPECT_THAT(state.releases[0].reason(), HasSubstr("the GPU is lost"));
+    EXPECT_THAT(state.leases, SizeIs(1)) << "c stays with the server";
+    EXPECT_TRUE(state.heartbeats.back().stopping());
+  });
+}
+
 TEST_F(ConnectionTest, HeartbeatsCarryTheNewestProgressAndTheRates) {
   OfferLease(LeaseOf({"a", "b"}));
   absl::Notification seen;

@@ -3,7 +3,9 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <mutex>
 #include <new>
 #include <vector>
@@ -189,6 +191,34 @@ bool IsOutOfMemory(const std::exception& exception) {
          absl::StrContains(text, "CUDA error: out of memory") ||
          absl::StrContains(text, "CUBLAS_STATUS_ALLOC_FAILED") ||
          absl::StrContains(text, "CUDNN_STATUS_ALLOC_FAILED");
+}
+
+bool IsDeviceLost(const std::exception& exception) {
+  // Errors after which, by the documentation of cudaError_t, the process must end.
+  struct Fault {
+    int32_t code;
+    const char* text;
+  };
+  static constexpr Fault kFaults[] = {
+      {214, "uncorrectable ECC error"},
+      {220, "uncorrectable NVLink error"},
+      {700, "an illegal memory access was encountered"},
+      {702, "the launch timed out and was terminated"},
+      {710, "device-side assert triggered"},
+      {714, "hardware stack error"},
+      {715, "an illegal instruction was encountered"},
+      {716, "misaligned address"},
+      {717, "operation not supported on global/shared address space"},
+      {718, "invalid program counter"},
+      {719, "unspecified launch failure"},
+  };
+  const auto* const error = dynamic_cast<const c10::AcceleratorError*>(&exception);
+  const absl::string_view text = exception.what();
+  const bool is_cuda = absl::StrContains(text, "CUDA");
+  return std::any_of(std::begin(kFaults), std::end(kFaults), [&](const Fault& fault) {
+    return error != nullptr ? error->get_error_code() == fault.code
+                            : is_cuda && absl::StrContains(text, fault.text);
+  });
 }
 
 std::string FirstLine(const std::exception& exception) {

@@ -3,9 +3,11 @@
 #include <cstdlib>
 #include <new>
 #include <stdexcept>
+#include <string>
 
 #include "ATen/ATen.h"
 #include "absl/status/status.h"
+#include "c10/util/Exception.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "worker/training/cuda_driver.h"
@@ -84,6 +86,26 @@ TEST(OutOfMemoryTest, IgnoresOtherErrors) {
   }
   EXPECT_FALSE(IsOutOfMemory(std::runtime_error("the memory of this was lost")));
   EXPECT_TRUE(IsOutOfMemory(std::bad_alloc()));
+}
+
+bool IsLost(int32_t code, const std::string& text) {
+  return IsDeviceLost(c10::AcceleratorError({"", "", 0}, code, text));
+}
+
+TEST(DeviceLostTest, RecognizesFaultsByCudasErrorCode) {
+  EXPECT_TRUE(IsLost(700, "CUDA error: an illegal memory access was encountered"));
+  EXPECT_TRUE(IsLost(719, "CUDA error: a text of another version"));
+  EXPECT_FALSE(IsLost(2, "CUDA error: out of memory"));
+  EXPECT_FALSE(IsLost(900, "CUDA error: operation not permitted when stream is capturing"));
+}
+
+TEST(DeviceLostTest, RecognizesFaultsInMessagesOfOtherLibraries) {
+  EXPECT_TRUE(IsDeviceLost(std::runtime_error(
+      "a CUDA kernel could not be launched: an illegal memory access was encountered")));
+  EXPECT_TRUE(IsDeviceLost(std::runtime_error("CUDA error: unspecified launch failure\nmore")));
+  EXPECT_FALSE(IsDeviceLost(std::runtime_error("CUDA out of memory. Tried to allocate 2.00 GiB")));
+  EXPECT_FALSE(IsDeviceLost(std::runtime_error("misaligned address")));
+  EXPECT_FALSE(IsDeviceLost(std::bad_alloc()));
 }
 
 }  // namespace

@@ -218,7 +218,8 @@ class Measurement {
                             .plain = candidate(KernelChoice::Plain()),
                             .wait = Wait(),
                             .tolerance = kTolerance,
-                            .is_out_of_memory = IsOutOfMemory};
+                            .is_out_of_memory = IsOutOfMemory,
+                            .is_device_lost = IsDeviceLost};
   }
 
  private:
@@ -279,7 +280,8 @@ class Measurement {
             .tolerance = problem_.in_bfloat16 && operation != FusedOperation::kCrossEntropy
                              ? kBfloat16Tolerance
                              : kTolerance,
-            .is_out_of_memory = IsOutOfMemory};
+            .is_out_of_memory = IsOutOfMemory,
+            .is_device_lost = IsDeviceLost};
   }
 
   const KernelProblem& problem_;
@@ -309,6 +311,7 @@ std::vector<models::KernelDecision> MeasureKernels(const KernelProblem& problem,
       }
       why = std::string(comparison.status().message());
     } catch (const std::exception& error) {
+      if (IsDeviceLost(error)) throw;
       why = FirstLine(error);
       out_of_memory = IsOutOfMemory(error);
     }

@@ -48,7 +48,8 @@ struct KernelProblem {
 KernelProblem ProblemOf(const Blueprint& blueprint, int64_t members);
 
 // Compares the fused operations that the pack uses with LibTorch's operators on `device`, which may
-// be a CPU. Call it on a thread set up by PrepareThread. Results agree if they differ by at most
+// be a CPU. Call it on a thread set up by PrepareThread. Throws what IsDeviceLost is true for.
+// Results agree if they differ by at most
 // 1e-4 of a tensor's largest magnitude in float32, or 5e-2 with bfloat16 products.
 std::vector<models::KernelDecision> MeasureKernels(const KernelProblem& problem,
                                                    const Device& device);

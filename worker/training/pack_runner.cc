@@ -31,6 +31,7 @@ class LeaseRunner : public PackRunner {
   LeaseRunner(training::Device device, int32_t max_pack_size, training::KernelMode kernels)
       : device_(std::move(device)),
         max_pack_size_(max_pack_size),
+        mode_(kernels),
         kernels_(device_, {.mode = kernels}) {
     // A single thread never waits for others.
     if (device_.threads > 1) monitor_.emplace(device_.threads, LogSharing);
@@ -45,9 +46,13 @@ class LeaseRunner : public PackRunner {
     }
     for (const auto& [key, trials] : packs) {
       if (RunPack(lease, trials, session) != training::PackRun::End::kComplete) break;
+      // The caller gives back trials that no pack has started.
+      if (!device_status_.ok()) return device_status_;
     }
     return absl::OkStatus();
   }
+
+  absl::Status device_status() const override { return device_status_; }
 
   v1::Provenance provenance() const override {
     v1::Provenance provenance = device_.provenance;
@@ -67,13 +72,25 @@ class LeaseRunner : public PackRunner {
     try {
       return run.Run();
     } catch (const std::exception& e) {
+      if (training::IsDeviceLost(e)) device_status_ = DeviceLost(e);
       // The trials' logs get the full text, to find the cause.
       run.LogToUnfinished(v1::LogLine::ERROR, e.what());
       run.FailUnfinished(
           training::IsOutOfMemory(e) ? v1::Outcome::OUT_OF_MEMORY : v1::Outcome::FAILED_TEMPORARILY,
-          training::FirstLine(e));
+          device_status_.ok() ? training::FirstLine(e) : device_status_.message());
       return training::PackRun::End::kComplete;
     }
+  }
+
+  // The trials get a temporary failure, because another worker's GPU, or its kernels, may run them;
+  // their limit of attempts ends a trial whose kernels fault everywhere.
+  absl::Status DeviceLost(const std::exception& e) const {
+    return absl::UnavailableError(absl::StrCat(
+        "the GPU of this worker is lost to it: ", training::FirstLine(e),
+        mode_ == training::KernelMode::kPlain
+            ? "; start the worker again, and if this repeats, look for the GPU's errors in the "
+              "kernel's log (dmesg, lines with Xid)"
+            : "; start the worker again, and if this repeats, with --kernels plain"));
   }
 
   static void LogSharing(bool shared, double waited_fraction) {
@@ -88,7 +105,10 @@ class LeaseRunner : public PackRunner {
 
   const training::Device device_;
   const int32_t max_pack_size_;
+  const training::KernelMode mode_;
   training::PackKernels kernels_;
+  // Of the training thread, which is the caller's.
+  absl::Status device_status_;
   std::optional<training::CoreSharingMonitor> monitor_;
 };
 

@@ -493,6 +493,31 @@ TEST(PackRunnerTest, ExceptionFailsTrialsTemporarily) {
   }
 }
 
+TEST(PackRunnerTest, LostDeviceEndsTheRunner) {
+  const auto runner = CreatePackRunner({.device = "cpu", .threads = 1, .max_pack_size = 8});
+  ASSERT_TRUE(runner.ok()) << runner.status();
+  EXPECT_TRUE((*runner)->device_status().ok());
+  v1::TrialSpecification other = TinyTrial(2);  // of another pack
+  other.mutable_task()->set_name("bucket_sort");
+  RecordingSession session;
+  int packs = 0;
+  session.directive = [&](int64_t, int64_t asked) {
+    if (asked < 3) return Directive::kContinue;
+    ++packs;
+    throw std::runtime_error("CUDA error: an illegal memory access was encountered\nframe #0: ...");
+  };
+  const absl::Status status = (*runner)->Run(LeaseOf({TinyTrial(1), other}), session);
+  EXPECT_EQ(packs, 1);
+  EXPECT_EQ(status, (*runner)->device_status());
+  EXPECT_THAT(status.message(),
+              HasSubstr("an illegal memory access was encountered; start the "
+                        "worker again, and if this repeats, with --kernels plain"));
+  // One trial's pack ran and failed; the other is for another worker.
+  const bool first = session.OutcomeOf(0).kind() == v1::Outcome::FAILED_TEMPORARILY;
+  EXPECT_EQ(session.OutcomeOf(first ? 0 : 1).reason(), status.message());
+  EXPECT_EQ(session.OutcomeOf(first ? 1 : 0).kind(), v1::Outcome::KIND_UNSPECIFIED);
+}
+
 TEST(PackRunnerTest, OutOfMemoryIsReportedForEveryTrial) {
   RecordingSession session;
   session.directive = [](int64_t, int64_t asked) {
