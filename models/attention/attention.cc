@@ -37,14 +37,15 @@ at::Tensor AttendFused(const Encoding& encoding, const ParameterSet& parameters,
   return at::cat(parts, 2);
 }
 
-// Calls LibTorch's fused kernel on [P * B, H, n, dh]. `term` is undefined, or a constant with P =
-// 1.
+// Calls LibTorch's fused kernel on [P * B, H, n, size of a query]. `term` is undefined, or a
+// constant with P = 1.
 at::Tensor AttendWithConstantTerm(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                                  const at::Tensor& term) {
+                                  const at::Tensor& term, double scale) {
   const std::optional<at::Tensor> mask =
       term.defined() ? std::optional<at::Tensor>(term.squeeze(0)) : std::nullopt;
   const at::Tensor mixed =
-      at::scaled_dot_product_attention(q.flatten(0, 1), k.flatten(0, 1), v.flatten(0, 1), mask);
+      at::scaled_dot_product_attention(q.flatten(0, 1), k.flatten(0, 1), v.flatten(0, 1), mask,
+                                       /*dropout_p=*/0, /*is_causal=*/false, scale);
   return mixed.unflatten(0, {q.size(0), q.size(1)});
 }
 
@@ -60,8 +61,17 @@ at::Tensor Attend(const Encoding& encoding, const ParameterSet& parameters, int6
   at::Tensor q = SplitHeads(parts[0], heads);
   at::Tensor k = SplitHeads(parts[1], heads);
   const at::Tensor v = SplitHeads(parts[2], heads);
-  encoding.Rotate(parameters, block, positions, q, k);
-  const at::Tensor term = encoding.LogitTerm(parameters, block, positions, q, k);
+  double scale = 1 / std::sqrt(static_cast<double>(q.size(-1)));
+  at::Tensor term;
+  if (const LogitFactors factors = encoding.Factors(parameters, block, positions, q, k);
+      factors.queries.defined()) {
+    q = Operand(factors.queries);
+    k = Operand(factors.keys);
+    scale = 1;
+  } else {
+    encoding.Rotate(parameters, block, positions, q, k);
+    term = encoding.LogitTerm(parameters, block, positions, q, k);
+  }
 
   at::Tensor mixed;
   // LibTorch's kernel computes no gradient for the term. It would also round a float32 term to
@@ -69,10 +79,9 @@ at::Tensor Attend(const Encoding& encoding, const ParameterSet& parameters, int6
   const bool constant_term = !term.defined() || (!term.requires_grad() && term.size(0) == 1 &&
                                                  term.scalar_type() == q.scalar_type());
   if (maps == nullptr && constant_term) {
-    mixed = AttendWithConstantTerm(q, k, v, term);
+    mixed = AttendWithConstantTerm(q, k, v, term, scale);
   } else {
-    at::Tensor logits = Widened(
-        at::matmul(q.mul(1 / std::sqrt(static_cast<double>(q.size(-1)))), k.transpose(-1, -2)));
+    at::Tensor logits = Widened(at::matmul(scale == 1 ? q : q.mul(scale), k.transpose(-1, -2)));
     if (term.defined()) logits.add_(term);
     const at::Tensor probabilities = at::softmax(logits, -1);
     mixed = at::matmul(Operand(probabilities), v);

@@ -19,6 +19,7 @@
 #include "models/encodings/causal.h"
 #include "models/encodings/encoding.h"
 #include "models/encodings/test_formula.h"
+#include "models/layers/far_device.h"
 #include "models/parameters/arena.h"
 
 namespace lengthwise::models {
@@ -58,7 +59,8 @@ std::vector<Variant> Variants() {
 // An encoding with parameters of one type, at drawn positions.
 class Attention {
  public:
-  Attention(const Variant& variant, int64_t members, int64_t tokens, at::ScalarType dtype) {
+  Attention(const Variant& variant, int64_t members, int64_t tokens, at::ScalarType dtype,
+            at::Device device = at::kCPU) {
     for (const EncodingEntry* entry : EncodingEntries()) {
       if (entry->name != variant.encoding) continue;
       catalogue::Parameters given;
@@ -75,18 +77,18 @@ class Attention {
     if (variant.causal) encoding_ = MakeCausal(std::move(encoding_));
     // Gives the arena a parameter, and so a type, even if the encoding has none.
     layout_.Add("other", {1}, {.kind = Initializer::Kind::kZeros});
-    arena_ = std::make_unique<ParameterArena>(layout_, members, dtype, at::kCPU);
+    arena_ = std::make_unique<ParameterArena>(layout_, members, dtype, device);
     // No parameter is 0: a factor of 0 would hide errors in the other factor.
     arena_->parameters().copy_(Numbers(arena_->parameters().sizes()).add(0.3));
     const at::Tensor places = at::arange(tokens, at::kLong);
     std::vector<at::Tensor> positions;
     for (int64_t p = 0; p < members; ++p) positions.push_back(places.mul(p + 3).add(5));
-    positions_ = at::stack(positions);
+    positions_ = at::stack(positions).to(device);
   }
 
-  at::Tensor Forward(const at::Tensor& qkv) const {
+  at::Tensor Forward(const at::Tensor& qkv, AttentionMaps* maps = nullptr) const {
     return Attend(*encoding_, arena_->Members(0, positions_.size(0)), 0, kHeads, positions_, qkv,
-                  nullptr);
+                  maps);
   }
 
   AttentionTerms Terms() const {
@@ -100,11 +102,11 @@ class Attention {
 
   Result Differentiate(const at::Tensor& given_qkv) const {
     const at::Tensor qkv =
-        given_qkv.to(arena_->parameters().scalar_type()).detach().clone().requires_grad_(true);
+        given_qkv.to(arena_->parameters().options()).detach().clone().requires_grad_(true);
     arena_->ZeroGradients();
     const at::Tensor output = Forward(qkv);
-    output.mul(Numbers(output.sizes()).to(output.scalar_type())).sum().backward();
-    return {output.detach(), qkv.grad(), arena_->gradients().clone()};
+    output.mul(Numbers(output.sizes()).to(output.options())).sum().backward();
+    return {output.detach().cpu(), qkv.grad().cpu(), arena_->gradients().to(at::kCPU)};
   }
 
  private:
@@ -168,6 +170,23 @@ TEST_P(AttendTest, FusedKernelsMatchPlainOperatorsInDouble) {
     ExpectClose(fused.parameter_gradients, plain.parameter_gradients, "gradient of parameters",
                 10 * Largest(plain.qkv_gradient));
   }
+}
+
+// Other devices have their own forms of some terms (Encoding::Factors).
+TEST_P(AttendTest, OtherDevicesMatchTheCpuInDouble) {
+  const at::Tensor qkv = Numbers({2, 3, 13, 3 * kWidth}).to(at::kDouble);
+  const Attention there(GetParam(), 2, 13, at::kDouble, kFarDevice);
+  const Attention here(GetParam(), 2, 13, at::kDouble);
+  const auto actual = there.Differentiate(qkv), expected = here.Differentiate(qkv);
+  ExpectClose(actual.output, expected.output, "output");
+  ExpectClose(actual.qkv_gradient, expected.qkv_gradient, "gradient of queries, keys and values");
+  ExpectClose(actual.parameter_gradients, expected.parameter_gradients, "gradient of parameters",
+              10 * Largest(expected.qkv_gradient));
+  AttentionMaps actual_maps, expected_maps;
+  there.Forward(qkv.to(kFarDevice), &actual_maps);
+  here.Forward(qkv, &expected_maps);
+  ExpectClose(actual_maps.probabilities.detach().cpu(), expected_maps.probabilities.detach(),
+              "attention maps");
 }
 
 TEST_P(AttendTest, BitsDoNotDependOnThreads) {

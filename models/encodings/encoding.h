@@ -36,6 +36,11 @@ struct AttentionTerms {
   bool causal = false;
 };
 
+// All logits of a block as one product, with the factor 1 / sqrt(dh) in the queries.
+struct LogitFactors {
+  at::Tensor queries, keys;  // [P, B, H, n, D] with one D >= dh
+};
+
 // Shapes: P members, B sequences, n tokens, H heads, d = d_model, dh = d / H.
 //
 // Immutable after construction; all methods are thread-safe. Positions are int64 [P, n], at least
@@ -61,6 +66,14 @@ class Encoding {
   // to [P, B, H, n, n] (rows are queries); undefined for none. Queries and keys are those after
   // Rotate. The term is at least float32 if it has numbers of its own.
   virtual at::Tensor LogitTerm(const ParameterSet& parameters, int64_t block,
+                               const at::Tensor& positions, const at::Tensor& queries,
+                               const at::Tensor& keys) const {
+    return {};
+  }
+
+  // Replaces Rotate and LogitTerm where one product is cheaper than a term of size n^2; queries and
+  // keys as for Rotate. Undefined tensors: use Rotate and LogitTerm.
+  virtual LogitFactors Factors(const ParameterSet& parameters, int64_t block,
                                const at::Tensor& positions, const at::Tensor& queries,
                                const at::Tensor& keys) const {
     return {};

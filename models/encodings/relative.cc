@@ -70,6 +70,17 @@ class Relative : public Encoding {
     return position.add(content);
   }
 
+  LogitFactors Factors(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
+                       const at::Tensor& queries, const at::Tensor& keys) const override {
+    // See DifferenceTerm.
+    if (toeplitz_ || queries.is_cpu()) return {};
+    const Block& ids = blocks_[static_cast<size_t>(block)];
+    const at::Tensor& projection = parameters[ids.projection];
+    return RelativeFactors(Widened(queries), Widened(keys), parameters[ids.content_bias],
+                           parameters[ids.position_bias],
+                           Sinusoids(positions, d_model_, projection.scalar_type()), projection);
+  }
+
   AttentionTerms Terms(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
                        int64_t first, int64_t count) const override {
     const Block& ids = blocks_[static_cast<size_t>(block)];

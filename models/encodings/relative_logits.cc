@@ -1,6 +1,7 @@
 #include "models/encodings/relative_logits.h"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "ATen/ops/bmm.h"
@@ -64,8 +65,8 @@ at::Tensor DifferenceLogits(const at::Tensor& biased, const at::Tensor& sinusoid
   return term.permute({0, 3, 2, 1, 4});
 }
 
-at::Tensor FactoredDifferenceLogits(const at::Tensor& biased, const at::Tensor& sinusoids,
-                                    const at::Tensor& projection) {
+at::Tensor RotatedQueries(const at::Tensor& biased, const at::Tensor& sinusoids,
+                          const at::Tensor& projection) {
   const int64_t members = biased.size(0), sequences = biased.size(1), heads = biased.size(2),
                 n = biased.size(3), head_size = biased.size(4), d = sinusoids.size(2);
   // A head's columns of W_R, transposed: [P H, dh, d].
@@ -74,16 +75,37 @@ at::Tensor FactoredDifferenceLogits(const at::Tensor& biased, const at::Tensor& 
                                  .reshape({members * heads, head_size, d});
   const at::Tensor projected =
       at::bmm(biased.transpose(1, 2).reshape({members * heads, sequences * n, head_size}), columns)
-          .view({members, heads * sequences, n, d});
+          .view({members, heads, sequences, n, d});
   const int64_t half = d / 2;
-  const at::Tensor of_sin = projected.narrow(3, 0, half), of_cos = projected.narrow(3, half, half);
-  const at::Tensor here = sinusoids.unsqueeze(1);  // [P, 1, n, d]
-  const at::Tensor sin = here.narrow(3, 0, half), cos = here.narrow(3, half, half);
-  const at::Tensor rotated =
-      at::cat({of_sin.mul(cos).add(of_cos.mul(sin)), of_cos.mul(cos).sub(of_sin.mul(sin))}, 3);
+  const at::Tensor of_sin = projected.narrow(4, 0, half), of_cos = projected.narrow(4, half, half);
+  const at::Tensor here = sinusoids.view({members, 1, 1, n, d});
+  const at::Tensor sin = here.narrow(4, 0, half), cos = here.narrow(4, half, half);
+  return at::cat({of_sin.mul(cos).add(of_cos.mul(sin)), of_cos.mul(cos).sub(of_sin.mul(sin))}, 4);
+}
+
+at::Tensor FactoredDifferenceLogits(const at::Tensor& biased, const at::Tensor& sinusoids,
+                                    const at::Tensor& projection) {
+  const at::Tensor rotated = RotatedQueries(biased, sinusoids, projection);
+  const int64_t members = rotated.size(0), heads = rotated.size(1), sequences = rotated.size(2),
+                n = rotated.size(3), d = rotated.size(4);
   return at::bmm(rotated.view({members, heads * sequences * n, d}), sinusoids.transpose(1, 2))
       .view({members, heads, sequences, n, n})
       .transpose(1, 2);
+}
+
+LogitFactors RelativeFactors(const at::Tensor& queries, const at::Tensor& keys,
+                             const at::Tensor& content_bias, const at::Tensor& position_bias,
+                             const at::Tensor& sinusoids, const at::Tensor& projection) {
+  const int64_t members = keys.size(0), n = keys.size(3), d = sinusoids.size(2);
+  const double scale = 1 / std::sqrt(static_cast<double>(queries.size(4)));
+  const auto biased = [&](const at::Tensor& bias) {
+    return queries.add(bias.unsqueeze(1).unsqueeze(3)).mul(scale);
+  };
+  const at::Tensor here =
+      sinusoids.view({members, 1, 1, n, d}).expand({-1, keys.size(1), keys.size(2), -1, -1});
+  const at::Tensor rotated = RotatedQueries(biased(position_bias), sinusoids, projection);
+  return {.queries = at::cat({biased(content_bias), rotated.transpose(1, 2)}, 4),
+          .keys = at::cat({keys, here}, 4)};
 }
 
 }  // namespace lengthwise::models

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "ATen/core/Tensor.h"
+#include "models/encodings/encoding.h"
 
 namespace lengthwise::models {
 
@@ -29,12 +30,23 @@ at::Tensor ShiftedRows(const at::Tensor& rows);
 at::Tensor DifferenceLogits(const at::Tensor& biased, const at::Tensor& sinusoids,
                             const at::Tensor& projection, int64_t rows_at_once);
 
-// This way needs no R: by the addition theorems the logits are Q_i . PE(p_j), where Q_i is W_R^T
-// b_i (of the head's columns) with each pair of sine and cosine rotated by the angles of p_i. One
-// product with keys that heads and sequences share: n^2 d multiplications for each sequence and
-// head, and nothing of size n^2 but the result.
+// This way needs no R: by the addition theorems the logits are Q_i . PE(p_j) with the queries of
+// RotatedQueries. One product with keys that heads and sequences share: n^2 d multiplications for
+// each sequence and head, and nothing of size n^2 but the result.
 at::Tensor FactoredDifferenceLogits(const at::Tensor& biased, const at::Tensor& sinusoids,
                                     const at::Tensor& projection);
+
+// Q_i [P, H, B, n, d]: W_R^T b_i (of the head's columns), with each pair of sine and cosine rotated
+// by the angles of p_i.
+at::Tensor RotatedQueries(const at::Tensor& biased, const at::Tensor& sinusoids,
+                          const at::Tensor& projection);
+
+// Both terms of the logits, (q_i + u) . k_j / sqrt(dh) and the one above, as one product of depth
+// dh + d: queries [(q_i + u) / sqrt(dh) | Q_i], keys [k_j | PE(p_j)]. `queries` and `keys`
+// [P, B, H, n, dh], `content_bias` = u and `position_bias` = v [P, H, dh], all of one type.
+LogitFactors RelativeFactors(const at::Tensor& queries, const at::Tensor& keys,
+                             const at::Tensor& content_bias, const at::Tensor& position_bias,
+                             const at::Tensor& sinusoids, const at::Tensor& projection);
 
 }  // namespace lengthwise::models
 

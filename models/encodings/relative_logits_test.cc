@@ -96,6 +96,51 @@ TEST_P(DifferenceLogitsTest, MatchesTheFormula) {
   EXPECT_LE(Error(FactoredDifferenceLogits(biased, plain, projection), expected), 1e-11);
 }
 
+struct Operands {
+  at::Tensor queries = Numbers({kMembers, kSequences, kHeads, kTokens, kHeadSize}, 1);
+  at::Tensor keys = Numbers({kMembers, kSequences, kHeads, kTokens, kHeadSize}, 4);
+  at::Tensor content_bias = Numbers({kMembers, kHeads, kHeadSize}, 5);
+  at::Tensor position_bias = Numbers({kMembers, kHeads, kHeadSize}, 6);
+  at::Tensor projection = Numbers({kMembers, kWidth, kHeads* kHeadSize}, 2);
+  at::Tensor sinusoids = Sinusoids(Positions(kTokens), kWidth, at::kDouble);
+
+  static constexpr int64_t kTokens = 40;
+
+  LogitFactors Factors() const {
+    return RelativeFactors(queries, keys, content_bias, position_bias, sinusoids, projection);
+  }
+  // (q + u) k / sqrt(dh), and the position logits of (q + v) / sqrt(dh).
+  at::Tensor Logits() const {
+    const double scale = 1 / std::sqrt(static_cast<double>(kHeadSize));
+    const auto biased = [&](const at::Tensor& bias) {
+      return queries.add(bias.view({kMembers, 1, kHeads, 1, kHeadSize})).mul(scale);
+    };
+    return biased(content_bias)
+        .matmul(keys.transpose(-1, -2))
+        .add(DifferenceLogits(biased(position_bias), sinusoids, projection, kTokens));
+  }
+};
+
+TEST(RelativeFactorsTest, OneProductGivesBothTerms) {
+  const Operands operands;
+  const LogitFactors factors = operands.Factors();
+  EXPECT_EQ(factors.queries.size(4), kHeadSize + kWidth);
+  EXPECT_LE(Error(factors.queries.matmul(factors.keys.transpose(-1, -2)), operands.Logits()),
+            1e-11);
+}
+
+// Rounded queries and keys cost no more than a rounded R does.
+TEST(RelativeFactorsTest, AreExactEnoughInBfloat16) {
+  const Operands operands;
+  const auto rounded = [](const at::Tensor& numbers) {
+    return numbers.to(at::kBFloat16).to(at::kDouble);
+  };
+  const LogitFactors factors = operands.Factors();
+  EXPECT_LE(Error(rounded(factors.queries).matmul(rounded(factors.keys).transpose(-1, -2)),
+                  operands.Logits()),
+            5e-3);
+}
+
 TEST_P(DifferenceLogitsTest, RowsAtOnceDoNotMatter) {
   const int64_t n = GetParam();
   ExpectClose(Differentiate(n, at::kDouble, WithRows(3)),
