@@ -24,6 +24,7 @@
 #include "absl/strings/strip.h"
 #include "benchmarks/measuring.h"
 #include "models/layers/kernel_choice.h"
+#include "platform/status_macros.h"
 #include "worker/training/blueprint.h"
 #include "worker/training/device.h"
 #include "worker/training/pack_kernels.h"
@@ -113,8 +114,7 @@ v1::TrialSpecification Trial(const Options& options, const Case& measured) {
 
 absl::Status Measure(const Options& options, const Case& measured, const Device& device,
                      PackKernels& kernels) {
-  const auto blueprint = MakeBlueprint(Trial(options, measured));
-  if (!blueprint.ok()) return blueprint.status();
+  ASSIGN_OR_RETURN(const Blueprint blueprint, MakeBlueprint(Trial(options, measured)));
   std::vector<MemberSeeds> seeds;
   std::vector<int64_t> members;
   for (int i = 0; i < measured.pack; ++i) {
@@ -123,13 +123,12 @@ absl::Status Measure(const Options& options, const Case& measured, const Device&
     members.push_back(i);
   }
   const std::vector<double> learning_rates(members.size(), 3e-4);
-  const PackKernels::Chosen chosen = kernels.Choose(*blueprint, measured.pack);
+  const PackKernels::Chosen chosen = kernels.Choose(blueprint, measured.pack);
   const models::KernelScope scope(chosen.choice);
-  const auto created = CreatePackModel(*blueprint, seeds, device, [](const std::string& text) {
-    std::fprintf(stderr, "%s\n", text.c_str());
-  });
-  if (!created.ok()) return created.status();
-  const std::unique_ptr<PackModel>& model = *created;
+  ASSIGN_OR_RETURN(const std::unique_ptr<PackModel> model,
+                   CreatePackModel(blueprint, seeds, device, [](const std::string& text) {
+                     std::fprintf(stderr, "%s\n", text.c_str());
+                   }));
   const int64_t base = PeakBytes();
   std::vector<double> wall, cpu;
   float loss = 0;

@@ -18,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
+#include "platform/status_macros.h"
 
 extern char** environ;
 
@@ -145,12 +146,12 @@ absl::StatusOr<ChildProcess::Output> ChildProcess::Run(std::vector<std::string> 
   const int file = memfd_create("output", MFD_CLOEXEC);
   if (file < 0) return absl::ErrnoToStatus(errno, "cannot make a file in memory");
   const absl::Cleanup close_file = [&] { close(file); };
-  auto child = Start(
-      {.arguments = std::move(arguments), .output_descriptor = file, .error_descriptor = file});
-  if (!child.ok()) return child.status();
+  ASSIGN_OR_RETURN(std::unique_ptr<ChildProcess> child, Start({.arguments = std::move(arguments),
+                                                               .output_descriptor = file,
+                                                               .error_descriptor = file}));
   Output output;
-  output.exit = (*child)->WaitFor(timeout);
-  child->reset();  // ends all writing
+  output.exit = child->WaitFor(timeout);
+  child.reset();  // ends all writing
   std::array<char, 1 << 16> buffer;
   while (true) {
     const ssize_t got =

@@ -87,17 +87,16 @@ absl::StatusOr<v1::QueryLossCurvesResponse> LossCurves(EventLog& log,
     bytes += static_cast<int64_t>(curve.ByteSizeLong());
     points.Clear();
   };
-  const absl::Status status = log.ForEachEvent(
-      request.name(), v1::Event::kTrainingPointsFieldNumber, [&](const v1::Event& event) {
-        // The log cannot be left early, so the rest is skipped.
-        if (bytes > max_answer_bytes) return;
-        if (event.trial() != trial) {
-          end_trial();
-          trial = event.trial();
-        }
-        AppendPoints(event.training_points(), points);
-      });
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(log.ForEachEvent(request.name(), v1::Event::kTrainingPointsFieldNumber,
+                                   [&](const v1::Event& event) {
+                                     // The log cannot be left early, so the rest is skipped.
+                                     if (bytes > max_answer_bytes) return;
+                                     if (event.trial() != trial) {
+                                       end_trial();
+                                       trial = event.trial();
+                                     }
+                                     AppendPoints(event.training_points(), points);
+                                   }));
   end_trial();
   if (bytes > max_answer_bytes) {
     return TooLarge("ask for fewer max_points or for one trial at a time", max_answer_bytes);
@@ -110,7 +109,7 @@ absl::StatusOr<v1::QueryLengthAccuraciesResponse> LengthAccuracies(
   RETURN_IF_ERROR(CheckExperimentOrTrialName("name", request.name()));
   v1::QueryLengthAccuraciesResponse response;
   int64_t bytes = 0;
-  const absl::Status status = log.ForEachEvent(
+  RETURN_IF_ERROR(log.ForEachEvent(
       request.name(), v1::Event::kLengthAccuraciesFieldNumber, [&](const v1::Event& event) {
         if (bytes > max_answer_bytes) return;
         if (!event.length_accuracies().final() && !request.include_intervals()) return;
@@ -119,8 +118,7 @@ absl::StatusOr<v1::QueryLengthAccuraciesResponse> LengthAccuracies(
         evaluation.set_step(event.step());
         *evaluation.mutable_accuracies() = event.length_accuracies();
         bytes += static_cast<int64_t>(evaluation.ByteSizeLong());
-      });
-  if (!status.ok()) return status;
+      }));
   if (bytes > max_answer_bytes) return TooLarge("ask for one trial at a time", max_answer_bytes);
   return response;
 }
@@ -143,12 +141,11 @@ absl::StatusOr<std::vector<v1::AttentionMap>> AttentionMaps(
     return InvalidField("length", absl::StrCat("is ", request.length(), "; accepted: 0 or more"));
   }
   std::vector<v1::AttentionMap> maps;
-  const absl::Status status = log.ForEachEvent(
+  RETURN_IF_ERROR(log.ForEachEvent(
       request.name(), v1::Event::kAttentionMapFieldNumber, [&](const v1::Event& event) {
         if (request.length() != 0 && event.attention_map().length() != request.length()) return;
         maps.push_back(event.attention_map());
-      });
-  if (!status.ok()) return status;
+      }));
   return maps;
 }
 
@@ -156,10 +153,9 @@ absl::StatusOr<std::vector<v1::Projection>> Projections(
     EventLog& log, const v1::QueryProjectionsRequest& request) {
   RETURN_IF_ERROR(CheckTrialName("name", request.name()));
   std::vector<v1::Projection> projections;
-  const absl::Status status =
+  RETURN_IF_ERROR(
       log.ForEachEvent(request.name(), v1::Event::kProjectionFieldNumber,
-                       [&](const v1::Event& event) { projections.push_back(event.projection()); });
-  if (!status.ok()) return status;
+                       [&](const v1::Event& event) { projections.push_back(event.projection()); }));
   return projections;
 }
 
@@ -170,9 +166,8 @@ absl::StatusOr<std::vector<v1::Event>> Analyses(EventLog& log,
   for (const int kind :
        {v1::Event::kSequenceScoresFieldNumber, v1::Event::kNoiseAccuraciesFieldNumber,
         v1::Event::kAnswerErrorsFieldNumber}) {
-    const absl::Status status = log.ForEachEvent(
-        request.name(), kind, [&](const v1::Event& event) { events.push_back(event); });
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(log.ForEachEvent(request.name(), kind,
+                                     [&](const v1::Event& event) { events.push_back(event); }));
   }
   return events;
 }

@@ -10,14 +10,14 @@
 #include "absl/strings/str_cat.h"
 #include "grpcpp/create_channel.h"
 #include "gtest/gtest.h"
+#include "platform/status_macros.h"
 
 namespace lengthwise::server {
 namespace {
 
 absl::StatusOr<specification::Grid> ResolveNumbered(const v1::CreateExperimentRequest& request) {
-  absl::StatusOr<specification::Grid> grid = ResolveSimply(request);
-  if (!grid.ok()) return grid;
-  for (size_t i = 0; i < grid->trials.size(); ++i) grid->trials[i].id = absl::StrCat("t", i);
+  ASSIGN_OR_RETURN(specification::Grid grid, ResolveSimply(request));
+  for (size_t i = 0; i < grid.trials.size(); ++i) grid.trials[i].id = absl::StrCat("t", i);
   return grid;
 }
 

@@ -141,9 +141,8 @@ absl::Status CheckCreateExperiment(const v1::CreateExperimentRequest& request) {
 }
 
 absl::Status CheckExtendExperiment(const v1::ExtendExperimentRequest& request) {
-  absl::Status status = CheckExperimentName("name", request.name());
-  if (status.ok()) status = CheckNoUnknownFields(request, "request");
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(CheckExperimentName("name", request.name()));
+  RETURN_IF_ERROR(CheckNoUnknownFields(request, "request"));
   if (request.seeds().empty() && request.weight_seeds().empty() && request.data_seeds().empty()) {
     return InvalidField("seeds",
                         "is empty; set seeds, or weight_seeds and data_seeds, as the experiment "
@@ -153,19 +152,16 @@ absl::Status CheckExtendExperiment(const v1::ExtendExperimentRequest& request) {
 }
 
 absl::Status CheckEvaluateTrial(const v1::EvaluateTrialRequest& request) {
-  absl::Status status = CheckTrialName("trial", request.trial());
-  if (status.ok()) status = CheckSubmitter(request.request_id(), request.owner());
-  if (status.ok()) {
-    status = CheckSize("evaluation", static_cast<int64_t>(request.evaluation().ByteSizeLong()));
-  }
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(CheckTrialName("trial", request.trial()));
+  RETURN_IF_ERROR(CheckSubmitter(request.request_id(), request.owner()));
+  RETURN_IF_ERROR(
+      CheckSize("evaluation", static_cast<int64_t>(request.evaluation().ByteSizeLong())));
   return CheckNoUnknownFields(request, "request");
 }
 
 absl::Status CheckRetryTrials(const v1::RetryTrialsRequest& request) {
-  absl::Status status = CheckExperimentOrTrialName("name", request.name());
-  if (status.ok()) status = CheckNoUnknownFields(request, "request");
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(CheckExperimentOrTrialName("name", request.name()));
+  RETURN_IF_ERROR(CheckNoUnknownFields(request, "request"));
   if (request.states().empty()) {
     return InvalidField("states", "is empty, expected FAILED, CANCELLED or both");
   }

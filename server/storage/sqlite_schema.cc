@@ -175,11 +175,10 @@ absl::Status Migrate(SqliteConnection& connection) {
         "the database in the data directory was not made by lengthwise_server; choose another "
         "data directory");
   }
-  absl::Status status =
-      connection.Execute(absl::StrCat("PRAGMA application_id = ", kApplicationId,
-                                      "; CREATE TABLE IF NOT EXISTS schema_migrations ("
-                                      "version INTEGER PRIMARY KEY, apply_time INTEGER NOT NULL)"));
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(connection.Execute(
+      absl::StrCat("PRAGMA application_id = ", kApplicationId,
+                   "; CREATE TABLE IF NOT EXISTS schema_migrations ("
+                   "version INTEGER PRIMARY KEY, apply_time INTEGER NOT NULL)")));
   {
     SqliteStatement query =
         connection.Query("SELECT coalesce(max(version), 0) FROM schema_migrations");
@@ -193,7 +192,7 @@ absl::Status Migrate(SqliteConnection& connection) {
   }
   for (; version < kSchemaVersion; ++version) {
     LENGTHWISE_FAILPOINT_OR_RETURN("storage.migration.before");
-    status = connection.Execute(absl::StrCat(
+    const absl::Status status = connection.Execute(absl::StrCat(
         "BEGIN IMMEDIATE;", kMigrations[version], "INSERT INTO schema_migrations VALUES (",
         version + 1, ", CAST(strftime('%s', 'now') AS INTEGER) * 1000000); COMMIT"));
     if (!status.ok()) {

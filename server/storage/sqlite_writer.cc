@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "platform/failpoint.h"
+#include "platform/status_macros.h"
 #include "server/storage/sqlite_schema.h"
 
 namespace lengthwise::server {
@@ -110,8 +111,7 @@ absl::Status SqliteWriter::InsertPack(PackRecord& pack) {
 absl::Status SqliteWriter::InsertTrials(absl::Span<TrialRecord> trials) {
   while (!trials.empty()) {
     const size_t rows = trials.size() < kRowsAtOnce ? 1 : kRowsAtOnce;
-    absl::Status status = InsertRows(trials.first(rows));
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(InsertRows(trials.first(rows)));
     trials.remove_prefix(rows);
   }
   return absl::OkStatus();
@@ -348,10 +348,9 @@ void SqliteWriter::ReportFailedSync() {
 absl::StatusOr<bool> SqliteWriter::GiveBackSpace() {
   if (!may_have_space_) return false;
   may_have_space_ = false;
-  const absl::StatusOr<UnusedPages> unused = FindUnusedPages(connection_);
-  if (!unused.ok()) return unused.status();
+  ASSIGN_OR_RETURN(const UnusedPages unused, FindUnusedPages(connection_));
   // Keep a quarter, for the next writes.
-  if (!unused->incremental || unused->unused < kFewPages || unused->unused < unused->pages / 4) {
+  if (!unused.incremental || unused.unused < kFewPages || unused.unused < unused.pages / 4) {
     // The file only shrinks when the log is copied into it.
     if (std::exchange(gave_space_back_, false)) connection_.Checkpoint();
     ReportFailedSync();

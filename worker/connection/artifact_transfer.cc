@@ -204,12 +204,11 @@ absl::StatusOr<std::string> DownloadArtifact(v1::WorkerService::StubInterface& s
   std::string bytes;
   // At once: a string that grows would take up to twice the room of a large checkpoint.
   bytes.reserve(static_cast<size_t>(std::max<int64_t>(0, size_bytes)));
-  const absl::Status status =
+  RETURN_IF_ERROR(
       DownloadArtifactInChunks(stub, calls, request, size_bytes, [&bytes](absl::string_view chunk) {
         bytes.append(chunk.data(), chunk.size());
         return absl::OkStatus();
-      });
-  if (!status.ok()) return status;
+      }));
   return bytes;
 }
 

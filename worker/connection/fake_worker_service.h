@@ -1,5 +1,7 @@
 // Fakes WorkerService for tests: stores what workers send like the real server, and fails on
-// request.
+// request. The real server cannot be told to break a stream between storing a batch and
+// acknowledging it, to hold acknowledgements, or to answer as a future release would; tests/faults
+// and tests/end_to_end run workers against the real one.
 #ifndef LENGTHWISE_WORKER_CONNECTION_FAKE_WORKER_SERVICE_H_
 #define LENGTHWISE_WORKER_CONNECTION_FAKE_WORKER_SERVICE_H_
 

@@ -22,6 +22,7 @@
 #include "models/optimizers/optimizer.h"
 #include "models/parameters/arena.h"
 #include "models/parameters/layout.h"
+#include "platform/status_macros.h"
 #include "random/stream.h"
 #include "torch/csrc/autograd/autograd.h"
 #include "worker/training/device.h"
@@ -131,17 +132,16 @@ class Measurement {
       at::Tensor positions;
     };
     const auto subject = std::make_shared<Case>();
-    auto encoding = models::CreateEncoding(p.encoding.name, p.encoding.parameters,
-                                           {.blocks = 1,
-                                            .heads = p.heads,
-                                            .d_model = p.d_model,
-                                            .causal = p.causal,
-                                            .longest_sequence = p.tokens},
-                                           subject->layout);
-    if (!encoding.ok()) return encoding.status();
+    ASSIGN_OR_RETURN(auto encoding, models::CreateEncoding(p.encoding.name, p.encoding.parameters,
+                                                           {.blocks = 1,
+                                                            .heads = p.heads,
+                                                            .d_model = p.d_model,
+                                                            .causal = p.causal,
+                                                            .longest_sequence = p.tokens},
+                                                           subject->layout));
     // Encodings without parameters take the type of others, which every network has.
     subject->layout.Add("other", {1}, {.kind = models::Initializer::Kind::kZeros});
-    subject->encoding = p.causal ? models::MakeCausal(*std::move(encoding)) : *std::move(encoding);
+    subject->encoding = p.causal ? models::MakeCausal(std::move(encoding)) : std::move(encoding);
     subject->arena =
         std::make_unique<models::ParameterArena>(subject->layout, p.members, at::kFloat, device_);
     const models::PositionPolicy policy(p.encoding.parameters);
@@ -175,9 +175,8 @@ class Measurement {
   // INVALID_ARGUMENT for an optimizer that cannot be made.
   absl::StatusOr<KernelComparison> Adam() const {
     const auto& p = problem_;
-    auto created = models::CreateOptimizer(p.optimizer.name, p.optimizer.parameters);
-    if (!created.ok()) return created.status();
-    const std::shared_ptr<const models::Optimizer> optimizer = *std::move(created);
+    ASSIGN_OR_RETURN(const std::shared_ptr<const models::Optimizer> optimizer,
+                     models::CreateOptimizer(p.optimizer.name, p.optimizer.parameters));
     // One block's weights.
     const auto layout = std::make_shared<models::ParameterLayout>();
     layout->Add("weights", {4 * p.d_model * p.d_model + 2 * p.d_model * p.hidden},
