@@ -503,6 +503,7 @@ TEST(ResolveTest, EveryExperimentHasItsStatedTrials) {
       {"randomized_positional_encodings/table4.yaml", 15 * 11 * 3 * 10},
       {"randomized_positional_encodings/table5.yaml", 15 * 3 * 10},
       {"reproduced/table1_gcn.yaml", 2 * 2 * 10},
+      {"reproduced/table1_short.yaml", 15 * 4},
   };
   std::set<std::string> found;
   for (const auto& entry : std::filesystem::recursive_directory_iterator("experiments")) {

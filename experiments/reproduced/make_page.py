@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes experiments/REPRODUCED.md, its first table in README.md, and their picture: published numbers beside the ones that Lengthwise
-trained at full protocol.
+trained at full protocol, and the main paper's table beside trials with a share of its steps.
 
     experiments/reproduced/make_page.py                         # from the results kept in experiments/reproduced/results
     experiments/reproduced/make_page.py --server HOST:PORT --machine "AMD EPYC, one thread a trial"
@@ -69,30 +69,100 @@ SOURCES = [
     ),
 ]
 
-COLUMNS = [
-    "experiment", "trial", "task", "network", "scale", "loss", "steps", "training_seconds", "started", "ended", "machine",
-    "instruction_set", "threads", "revision",
-]  # fmt: skip
+# The main paper's own table with fewer steps. It shows an effect and reproduces no cell.
+SHORT = Source(
+    "randomized_pe_table_1",
+    "Table 1 of the randomized positional encodings with 1 % of its steps",
+    "reproduced/table1_short.yaml",
+    "table1_short",
+)
+
+TRIAL_COLUMNS = [
+    "steps",
+    "training_seconds",
+    "started",
+    "ended",
+    "machine",
+    "instruction_set",
+    "threads",
+    "revision",
+]
+COLUMNS = ["experiment", "trial", "task", "network", "scale", "loss", *TRIAL_COLUMNS]
+SHORT_COLUMNS = [
+    "experiment",
+    "trial",
+    "task",
+    "encoding",
+    "seen_accuracy",
+    "unseen_accuracy",
+    *TRIAL_COLUMNS,
+]
 
 Row = dict[str, str]
 
 
 def raw_file(source: Source) -> Path:
-    return RESULTS / f"{source.table}.csv"
+    return RESULTS / (f"{source.table}_short.csv" if source is SHORT else f"{source.table}.csv")
 
 
 def read_raw(source: Source) -> list[Row]:
-    """One row for each trial and scale."""
+    """One row for each trial and scale; of SHORT, for each trial."""
     if not raw_file(source).exists():
         return []
     with raw_file(source).open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))
 
 
+def write_raw(source: Source, columns: Sequence[str], rows: Iterable[Row]) -> None:
+    RESULTS.mkdir(exist_ok=True)
+    with raw_file(source).open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, columns, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
 def parameters_of(specification: dict[str, Any], component: str) -> str:
     """A component's name and parameters, as one sorted JSON text."""
     found = specification[component]
     return json.dumps({"name": found["name"], **found.get("parameters", {})}, sort_keys=True)
+
+
+def trial_columns(trial: Any, machine: str) -> Row:
+    provenance = trial.provenance
+    return {
+        "steps": str(trial.specification["training"]["steps"]),
+        "training_seconds": f"{trial.training_seconds:.1f}",
+        "started": f"{trial.start_time:%Y-%m-%d %H:%M}",
+        "ended": f"{trial.end_time:%Y-%m-%d %H:%M}",
+        "machine": machine,
+        "instruction_set": provenance.get("instruction_set", ""),
+        "threads": str(provenance.get("threads", "")),
+        "revision": provenance.get("source_revision", "")[:7],
+    }
+
+
+def collect_short(server: str, machine: str) -> int:
+    """As collect, of SHORT."""
+    import lengthwise
+
+    rows = {row["trial"]: row for row in read_raw(SHORT)}
+    for experiment in lengthwise.Client(server).experiments():
+        if experiment.id.rpartition("-")[0] != SHORT.experiment:
+            continue
+        for trial in experiment.trials("state = SUCCEEDED"):
+            row = {
+                "experiment": experiment.id,
+                "trial": trial.id,
+                "task": trial.specification["task"]["name"],
+                "encoding": parameters_of(trial.specification, "encoding"),
+                "seen_accuracy": repr(trial.seen_accuracy),
+                "unseen_accuracy": repr(trial.unseen_accuracy),
+                **trial_columns(trial, machine),
+            }
+            rows.setdefault(row["trial"], row)
+    if rows:
+        write_raw(SHORT, SHORT_COLUMNS, (row for _, row in sorted(rows.items())))
+    return len(rows)
 
 
 def collect(source: Source, server: str, machine: str) -> int:
@@ -112,7 +182,6 @@ def collect(source: Source, server: str, machine: str) -> int:
             if trial is None:
                 continue
             specification = trial.specification
-            provenance = trial.provenance
             row = {
                 "experiment": experiment.id,
                 "trial": trial.id,
@@ -120,24 +189,16 @@ def collect(source: Source, server: str, machine: str) -> int:
                 "network": parameters_of(specification, "network"),
                 "scale": str(measured["length"]),
                 "loss": repr(float(measured["loss"])),
-                "steps": str(specification["training"]["steps"]),
-                "training_seconds": f"{trial.training_seconds:.1f}",
-                "started": f"{trial.start_time:%Y-%m-%d %H:%M}",
-                "ended": f"{trial.end_time:%Y-%m-%d %H:%M}",
-                "machine": machine,
-                "instruction_set": provenance.get("instruction_set", ""),
-                "threads": str(provenance.get("threads", "")),
-                "revision": provenance.get("source_revision", "")[:7],
+                **trial_columns(trial, machine),
             }
             # A trial collected before stays: another machine may have trained it.
             rows.setdefault((row["trial"], row["scale"]), row)
-    if not rows:
-        return 0
-    RESULTS.mkdir(exist_ok=True)
-    with raw_file(source).open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(sorted(rows.values(), key=lambda row: (row["trial"], int(row["scale"]))))
+    if rows:
+        write_raw(
+            source,
+            COLUMNS,
+            sorted(rows.values(), key=lambda row: (row["trial"], int(row["scale"]))),
+        )
     return len({trial for trial, _ in rows})
 
 
@@ -182,9 +243,9 @@ class Cell:
         return self.low * 0.95 <= self.printed <= self.high * 1.05
 
 
-def matches(network: str, published: dict[str, Any]) -> bool:
-    """The trial's network has every parameter that the published row names."""
-    ours = json.loads(network)
+def matches(component: str, published: dict[str, Any]) -> bool:
+    """The trial's network or encoding has every parameter that the published row or column names."""
+    ours = json.loads(component)
     return all(ours.get(name) == value for name, value in published.items())
 
 
@@ -215,9 +276,64 @@ def span(values: Iterable[str]) -> str:
     return ", ".join(sorted(set(values)))
 
 
+def hours_of(trials: Iterable[Row]) -> float:
+    return sum(float(row["training_seconds"]) for row in trials) / 3600
+
+
+def machines(raw: Sequence[Row]) -> str:
+    return (
+        f"Machine: {span(row['machine'] for row in raw)} ({span(row['instruction_set'] for row in raw)}); revision"
+        f" {span(row['revision'] for row in raw)}."
+    )
+
+
+def short_table(raw: Sequence[Row], head: str) -> list[str]:
+    """A line for each task, "printed / ours" for each encoding that was trained; empty without trials."""
+    published = read_published(SHORT)
+    printed = {(cell["row"], cell["column"]): cell["value"] for cell in published["cells"]}
+    ours = {
+        (row["task"], column["key"]): 100 * float(row["unseen_accuracy"])
+        for row in raw
+        for column in published["columns"]
+        if matches(row["encoding"], column["encoding"])
+    }
+    columns = [column for column in published["columns"] if any(key == column["key"] for _, key in ours)]
+    lines = [
+        f"| {head} | {' | '.join(column['label'] for column in columns)} |",
+        "| --- |" + " ---: |" * len(columns),
+    ]
+    for row in published["rows"]:
+        cells = [(printed[row["key"], column["key"]], ours.get((row["key"], column["key"]))) for column in columns]
+        if any(mine is not None for _, mine in cells):
+            texts = (f"{theirs:.1f} / {'–' if mine is None else f'{mine:.1f}'}" for theirs, mine in cells)
+            lines.append(f"| {row['label']} | {' | '.join(texts)} |")
+    return lines if columns else []
+
+
+def short_head(raw: Sequence[Row]) -> str:
+    steps = span(f"{int(row['steps']):,}" for row in raw)
+    return f"accuracy on unseen lengths, %: printed, 2,000,000 steps / ours, {steps}"
+
+
+def short_section(raw: Sequence[Row]) -> list[str]:
+    return [
+        f"## {SHORT.title}",
+        "",
+        (
+            "Not reproduced cells: the paper trains two million steps and prints the best of three learning rates and ten seeds; here"
+            " each number is one trial. Network, batch, training lengths and the range of unseen lengths (41 to 500) are the paper's."
+            f" Specification: [{SHORT.specification}]({SHORT.specification})."
+        ),
+        f"{len(raw)} of 60 trials, {hours_of(raw):.1f} hours of training. {machines(raw)}",
+        "",
+        *short_table(raw, short_head(raw)),
+        "",
+    ]
+
+
 def section(source: Source, published: dict[str, Any], raw: Sequence[Row], cells: Sequence[Cell]) -> list[str]:
     trials = {(row["experiment"], row["trial"]): row for row in raw}
-    hours = sum(float(row["training_seconds"]) for row in trials.values()) / 3600
+    hours = hours_of(trials.values())
     complete = [cell for cell in cells if cell.complete]
     lines = [
         f"## {source.title}",
@@ -231,10 +347,7 @@ def section(source: Source, published: dict[str, Any], raw: Sequence[Row], cells
             f" {hours:.1f} hours of training, ended {min(row['ended'] for row in raw)[:10]} to"
             f" {max(row['ended'] for row in raw)[:10]}."
         ),
-        (
-            f"Machine: {span(row['machine'] for row in raw)} ({span(row['instruction_set'] for row in raw)}); revision"
-            f" {span(row['revision'] for row in raw)}."
-        ),
+        machines(raw),
         "",
         "| | scale | printed | ours: median | 10th to 90th percentile | ours / printed | runs | printed within ours |",
         "| --- | --- | ---: | ---: | ---: | ---: | ---: | --- |",
@@ -310,15 +423,33 @@ def draw(rows: dict[str, list[Cell]], units: str) -> None:
     plt.style.use(STYLE)
     plt.rcParams["svg.hashsalt"] = "lengthwise"
     figure, panels = plt.subplots(
-        1, len(rows), squeeze=False, sharey=True, figsize=(3 * len(rows) + 0.6, 2.6), layout="constrained"
+        1,
+        len(rows),
+        squeeze=False,
+        sharey=True,
+        figsize=(3 * len(rows) + 0.6, 2.6),
+        layout="constrained",
     )
     for panel, (label, cells) in zip(panels[0], rows.items(), strict=True):
         places = range(len(cells))
         medians = [cell.median for cell in cells]
         below = [cell.median - cell.low for cell in cells]
         above = [cell.high - cell.median for cell in cells]
-        panel.errorbar(places, medians, yerr=(below, above), fmt="o", capsize=3, label=f"ours, {RUNS} runs")
-        panel.plot(places, [cell.printed for cell in cells], "x", color="black", label="printed")
+        panel.errorbar(
+            places,
+            medians,
+            yerr=(below, above),
+            fmt="o",
+            capsize=3,
+            label=f"ours, {RUNS} runs",
+        )
+        panel.plot(
+            places,
+            [cell.printed for cell in cells],
+            "x",
+            color="black",
+            label="printed",
+        )
         panel.set_yscale("log")
         panel.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
         panel.set_xticks(list(places), [cell.column_label.removeprefix("c = ") for cell in cells])
@@ -341,6 +472,8 @@ def page() -> str:
             continue
         counted += sum(cell.complete for cell in cells)
         sections += section(source, published, raw, cells)
+    if raw := read_raw(SHORT):
+        sections += short_section(raw)
     lines.append(f"**{counted} cells** have all their runs.\n")
     lines.append("![Printed and trained errors by scale](reproduced/reproduced.svg)\n")
     remarks = HERE / "remarks.md"
@@ -353,13 +486,24 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--server", help="add what this server's experiments have finished")
     parser.add_argument("--machine", help="where they were trained, for the page")
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 where the page is not up to date")
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="write nothing; exit 1 where the page is not up to date",
+    )
     arguments = parser.parse_args()
     if arguments.server:
         if not arguments.machine:
             parser.error("--machine is required with --server: the page names the machine that trained")
         for source in SOURCES:
-            print(f"{source.title}: {collect(source, arguments.server, arguments.machine)} trials", file=sys.stderr)
+            print(
+                f"{source.title}: {collect(source, arguments.server, arguments.machine)} trials",
+                file=sys.stderr,
+            )
+        print(
+            f"{SHORT.title}: {collect_short(arguments.server, arguments.machine)} trials",
+            file=sys.stderr,
+        )
     old_readme = README.read_text(encoding="utf-8")
     rows, units = complete_rows(SOURCES[0]), str(read_published(SOURCES[0])["units"])
     texts = {PAGE: page(), README: readme(old_readme, rows, units)}
@@ -368,7 +512,10 @@ def main() -> int:
         stale = [path for path, text in texts.items() if path.read_text(encoding="utf-8") != text]
         stale += [] if is_drawn else [PICTURE]
         for path in stale:
-            print(f"{path} is not what the results make; run {Path(__file__).name}", file=sys.stderr)
+            print(
+                f"{path} is not what the results make; run {Path(__file__).name}",
+                file=sys.stderr,
+            )
         return 1 if stale else 0
     for path, text in texts.items():
         path.write_text(text, encoding="utf-8")
