@@ -2,6 +2,7 @@
 #ifndef LENGTHWISE_CATALOGUE_RESOLVED_H_
 #define LENGTHWISE_CATALOGUE_RESOLVED_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,24 @@ Parameters Resolved(absl::Span<const Entry* const> entries, absl::string_view na
   }
   ADD_FAILURE() << "no entry " << name;
   return {};
+}
+
+// Returns a small form of an entry's parameters: 2 for "blocks" and "heads" and 16 for "d_model",
+// where it has them, and the given values.
+template <typename Entry>
+Parameters ResolvedSmall(absl::Span<const Entry* const> entries, absl::string_view name,
+                         Parameters given = {}) {
+  for (const Entry* entry : entries) {
+    if (entry->name != name) continue;
+    for (const auto& parameter : entry->parameters) {
+      if (parameter.name == "blocks" || parameter.name == "heads") {
+        given.Set(parameter.name, int64_t{2});
+      } else if (parameter.name == "d_model") {
+        given.Set(parameter.name, int64_t{16});
+      }
+    }
+  }
+  return Resolved(entries, name, given);
 }
 
 }  // namespace lengthwise::catalogue

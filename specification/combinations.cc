@@ -321,7 +321,7 @@ void CheckCombinations(const Catalogues& catalogues,
     for (size_t t = 0; t < tasks.size(); ++t) {
       if (!tasks[t]) continue;
       const tasks::TaskEntry& task = *catalogues.tasks[tasks[t]->index];
-      if (std::count(network.task_kinds.begin(), network.task_kinds.end(), task.kind) == 0) {
+      if (!network.Learns(task.kind)) {
         findings.Add(path, absl::StrCat("\"", network.name, "\" cannot learn \"", task.name,
                                         "\" (tasks[", t, "])"));
       }

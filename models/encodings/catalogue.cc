@@ -167,7 +167,7 @@ EncodingEntry Alibi() {
 void CheckRope(const catalogue::Parameters& parameters, const EncodingContext& context,
                absl::string_view path, std::vector<catalogue::Problem>& problems) {
   CheckPositions(parameters, context.longest_sequence, path, problems);
-  if (context.d_model % (2 * context.heads) == 0) return;
+  if (context.heads == 0 || context.d_model % (2 * context.heads) == 0) return;
   problems.push_back(
       {.field = std::string(path),
        .description =

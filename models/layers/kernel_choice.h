@@ -18,7 +18,7 @@ inline constexpr std::array<FusedOperation, 5> kFusedOperations = {
     FusedOperation::kAttention, FusedOperation::kAddLayerNorm, FusedOperation::kFeedForward,
     FusedOperation::kCrossEntropy, FusedOperation::kAdam};
 
-// "attention", "layer norm", "feed-forward", "cross-entropy" or "Adam".
+// As logs and provenance name it: "layer norm".
 absl::string_view NameOf(FusedOperation operation);
 
 // A value. By default every operation is fused.

@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "catalogue/entry.h"
@@ -16,11 +17,12 @@ namespace lengthwise::models {
 struct NetworkEntry : catalogue::Entry {
   // Kinds of task that the network can learn.
   std::vector<tasks::TaskKind> task_kinds;
+  bool Learns(tasks::TaskKind kind) const { return absl::c_linear_search(task_kinds, kind); }
   // Appends problems of the combination of parameters (heads must divide d_model), with fields
   // under `path`.
   void (*check)(const catalogue::Parameters& parameters, absl::string_view path,
                 std::vector<catalogue::Problem>& problems) = nullptr;
-  // Requirements on an encoding in this network. The caller sets longest_sequence.
+  // Requirements on an encoding in this network; never null. The caller sets longest_sequence.
   EncodingContext (*encoding_context)(const catalogue::Parameters& parameters) = nullptr;
 };
 

@@ -1,6 +1,5 @@
 #include "models/networks/language_model.h"
 
-#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -501,9 +500,8 @@ TEST(CausalDecoderTest, CaptureHoldsAttentionAndBlockFeatures) {
 
 TEST(CreateLanguageModelTest, EachNetworkIsListedByItsTaskKinds) {
   for (const NetworkEntry* entry : NetworkEntries()) {
-    const auto& kinds = entry->task_kinds;
-    const bool text = std::count(kinds.begin(), kinds.end(), tasks::TaskKind::kText) > 0;
-    EXPECT_TRUE(!text || kinds.size() == 1) << entry->name;
+    const bool text = entry->Learns(tasks::TaskKind::kText);
+    EXPECT_TRUE(!text || entry->task_kinds.size() == 1) << entry->name;
     const catalogue::Parameters parameters = Resolved(NetworkEntries(), entry->name, {});
     const catalogue::Parameters none = Resolved(EncodingEntries(), "none", {});
     ParameterLayout layout, other_layout;

@@ -21,7 +21,8 @@ namespace lengthwise::models {
 // Layer outputs are those of each layer norm [P, B, n, d], in order of computation. Depths are the
 // input of the first block and the output of each block, [P, B, n, d].
 struct Capture {
-  // False keeps no attention and allows the fast kernels of an ordinary forward pass.
+  // False keeps no attention and allows the fast kernels of an ordinary forward pass. A network
+  // without attention never keeps any.
   bool keep_attention = true;
   std::vector<at::Tensor> attention_logits;
   std::vector<at::Tensor> attention_probabilities;

@@ -33,11 +33,8 @@ constexpr int64_t kSequences = 4;
 constexpr int64_t kTokens = 9;
 constexpr int64_t kOutputs = 3;
 
-catalogue::Parameters Small(const std::string& network, catalogue::Parameters given = {}) {
-  given.Set("blocks", int64_t{2});
-  given.Set("heads", int64_t{2});
-  given.Set("d_model", int64_t{16});
-  return Resolved(NetworkEntries(), network, given);
+catalogue::Parameters Small(const std::string& network, const catalogue::Parameters& given = {}) {
+  return catalogue::ResolvedSmall(NetworkEntries(), network, given);
 }
 
 catalogue::Parameters SmallEncoder(const catalogue::Parameters& given = {}) {
@@ -213,8 +210,12 @@ std::vector<PackCase> PackCases() {
       if (parameter.name == "draws") cases.push_back({entry->name, true, true});
     }
   }
-  for (const std::string encoding : {"none", "learned", "relative", "shaw", "formula"}) {
-    cases.push_back({.encoding = encoding, .network = "layerwise_encoder"});
+  // The other networks of tokens; positional_attention_test covers those of numbers.
+  for (const NetworkEntry* entry : NetworkEntries()) {
+    if (entry->name == "encoder" || !entry->Learns(tasks::TaskKind::kTransduction)) continue;
+    for (const std::string encoding : {"none", "learned", "relative", "shaw", "formula"}) {
+      cases.push_back({.encoding = encoding, .network = entry->name});
+    }
   }
   cases.push_back({.encoding = "none", .attention = "geometric"});
   cases.push_back({.encoding = "relative", .randomized = true, .attention = "geometric"});
@@ -224,7 +225,8 @@ std::vector<PackCase> PackCases() {
 
 INSTANTIATE_TEST_SUITE_P(Encodings, PackTest, ::testing::ValuesIn(PackCases()),
                          [](const auto& test) {
-                           return std::string(test.param.network == "encoder" ? "" : "layerwise_") +
+                           return (test.param.network == "encoder" ? ""
+                                                                   : test.param.network + "_") +
                                   (test.param.per_block ? "per_block_" : "") +
                                   (test.param.attention == "geometric" ? "geometric_" : "") +
                                   (test.param.dropout > 0 ? "dropout_" : "") +

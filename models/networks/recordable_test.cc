@@ -7,6 +7,7 @@
 #include "ATen/ops/ones.h"
 #include "ATen/ops/tensor.h"
 #include "ATen/ops/zeros.h"
+#include "absl/algorithm/container.h"
 #include "catalogue/resolved.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -51,7 +52,7 @@ void PrintTo(const Case& of, std::ostream* out) {
 std::vector<Case> Encoders() {
   std::vector<Case> cases;
   for (const auto* entry : EncodingEntries()) {
-    if (entry->name == "one_hot" || entry->name == "binary") continue;
+    if (!entry->is_added) continue;
     cases.push_back({"encoder", entry->name});
     for (const auto& parameter : entry->parameters) {
       if (parameter.name == "randomized") cases.push_back({"encoder", entry->name, true});
@@ -63,28 +64,36 @@ std::vector<Case> Encoders() {
   return cases;
 }
 
-// The other networks, except those of text, each with a suitable encoding.
+catalogue::Parameters SmallNetwork(const std::string& name,
+                                   const catalogue::Parameters& given = {}) {
+  return catalogue::ResolvedSmall(NetworkEntries(), name, given);
+}
+
+// The other networks, except those of text, each with an encoding that it takes.
 std::vector<Case> OtherNetworks() {
   std::vector<Case> cases;
   for (const auto* entry : NetworkEntries()) {
-    if (entry->name == "encoder" || entry->name == "causal_decoder") continue;
-    cases.push_back({entry->name, entry->name == "layerwise_encoder" ? "none" : "one_hot"});
+    if (entry->name == "encoder" || entry->Learns(tasks::TaskKind::kText)) continue;
+    const bool as_vectors = entry->encoding_context(SmallNetwork(entry->name)).as_vectors;
+    cases.push_back({entry->name, as_vectors ? "one_hot" : "none"});
   }
   return cases;
+}
+
+bool IsOfNumbers(const std::string& network) {
+  return absl::c_any_of(NetworkEntries(), [&](const NetworkEntry* entry) {
+    return entry->name == network && entry->Learns(tasks::TaskKind::kRegression);
+  });
 }
 
 class RecordableStepTest : public testing::TestWithParam<Case> {};
 
 TEST_P(RecordableStepTest, NeitherWaitsNorCopiesFromTheHost) {
   const Case& of = GetParam();
-  const bool of_numbers = of.network == "positional_attention" || of.network == "graph_network";
+  const bool of_numbers = IsOfNumbers(of.network);
   catalogue::Parameters given;
-  for (const auto& [name, value] :
-       {std::pair("blocks", 2), std::pair("heads", 2), std::pair("d_model", 16)}) {
-    given.Set(name, int64_t{value});
-  }
   if (of.network == "encoder") given.Set("attention", of.attention);
-  const catalogue::Parameters parameters = Resolved(NetworkEntries(), of.network, given);
+  const catalogue::Parameters parameters = SmallNetwork(of.network, given);
   catalogue::Parameters options;
   if (of.randomized) options.Set("randomized", true);
   GiveFormula(of.encoding, options);

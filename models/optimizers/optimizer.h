@@ -40,7 +40,7 @@ class Optimizer {
   void Step(ParameterArena& arena, int64_t first, int64_t count, int64_t step,
             absl::Span<const double> learning_rates) const;
 
-  // True if Step asks for FusedOperation::kAdam.
+  // True if Step asks for FusedOperation::kAdam, the only fused optimizer.
   virtual bool HasFusedKernel() const { return false; }
 
  private:

@@ -87,7 +87,8 @@ TEST(Authorization, EveryChangingRpcIsAudited) {
       reads |= absl::StartsWith(name, verb);
     }
     const Rule& rule = *FindRule(method);
-    EXPECT_EQ(rule.audit == Audit::kEveryCall, !reads && frequent.count(name) == 0) << method;
+    EXPECT_EQ(rule.audit == Audit::kEveryCall, !reads && frequent.count(name) == 0)
+        << method << ": every rpc is audited whose name does not begin with a verb of reads";
     if (rule.audit != Audit::kEveryCall) continue;
     EXPECT_NE(absl::StrCat(rule.resource, rule.made), "") << method << " does not name its object";
     for (absl::string_view path : absl::StrSplit(rule.resource, ' ', absl::SkipEmpty())) {

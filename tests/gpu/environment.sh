@@ -14,6 +14,7 @@ trap 'rm -rf "$scratch"' EXIT
 # Folder for results. They are written to $OUT itself, because a script that is stopped by force
 # could not copy them.
 results=${OUT:-$scratch}
+mkdir -p "$results"
 
 # skip_without_cuda: exits with 0 if there is no CUDA device.
 skip_without_cuda() {

@@ -239,8 +239,7 @@ absl::StatusOr<Blueprint> MakeBlueprint(const v1::TrialSpecification& specificat
     network.entry->check(network.choice.parameters, "network", problems);
   }
   if (task.entry != nullptr && network.entry != nullptr) {
-    const auto& kinds = network.entry->task_kinds;
-    Require(std::count(kinds.begin(), kinds.end(), task.entry->kind) > 0, "network",
+    Require(network.entry->Learns(task.entry->kind), "network",
             absl::StrCat("\"", network.entry->name, "\" cannot learn \"", task.entry->name, "\""),
             problems);
   }

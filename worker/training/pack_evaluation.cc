@@ -196,6 +196,10 @@ void PackEvaluation::EmitSequenceScores(const Recipient& to,
 }
 
 void PackEvaluation::EmitMap(const Recipient& to, v1::AttentionMap map) {
+  if (map.layers() == 0) {
+    to.Warn("no attention map: this network keeps none");
+    return;
+  }
   for (v1::AttentionMap& part : InParts(std::move(map))) {
     v1::Event event;
     *event.mutable_attention_map() = std::move(part);
