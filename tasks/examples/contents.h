@@ -58,7 +58,7 @@ struct FileBytes {
 // Reads only the file sizes. Same errors as ParseContents.
 absl::StatusOr<FileBytes> ParseFileBytes(absl::string_view text);
 
-// Formats lengths for a message: "1–20, 25". Shows at most eight ranges.
+// Formats lengths for a message: "1..20, 25". Shows at most eight ranges.
 std::string ShowLengths(const std::map<int32_t, int64_t>& lengths);
 
 }  // namespace lengthwise::tasks::examples
