@@ -155,6 +155,91 @@ TEST(RpcServer, ConnectionsWithoutACallAreLimited) {
   EXPECT_TRUE(call());
 }
 
+// True if the server has closed the connection, after what it sent.
+bool IsClosed(const platform::Descriptor& connection) {
+  char bytes[4096];
+  ssize_t received = 0;
+  while ((received = recv(connection.get(), bytes, sizeof(bytes), 0)) > 0) {
+  }
+  return received == 0;
+}
+
+TEST(RpcServer, NewConnectionEndsTheOldestWithoutACall) {
+  TestServer test;
+  RpcServer::Options options;
+  options.edge.untrusted_connections = 3;
+  const std::unique_ptr<RpcServer> server =
+      RpcServer::Start(std::move(options), test.core()).value();
+  std::vector<platform::Descriptor> connections;
+  for (int i = 0; i < 4; ++i) connections.push_back(Connect(server->address()));
+  EXPECT_TRUE(IsClosed(connections.front()));
+  char byte = 0;
+  EXPECT_EQ(recv(connections.back().get(), &byte, 1, 0), 1);
+}
+
+TEST(RpcServer, LargeMessagesNeedAValidCallFirst) {
+  TestServer test;
+  RpcServer::Options options;
+  options.edge.untrusted_message_bytes = 10'000;
+  const std::unique_ptr<RpcServer> server =
+      RpcServer::Start(std::move(options), test.core()).value();
+  for (const bool called_before : {false, true}) {
+    grpc::ChannelArguments arguments;
+    arguments.SetInt("of this test", called_before);  // gRPC shares connections of equal channels
+    const auto channel =
+        grpc::CreateCustomChannel(server->address(), grpc::InsecureChannelCredentials(), arguments);
+    if (called_before) {
+      grpc::ClientContext context;
+      v1::ListCatalogueEntriesResponse response;
+      EXPECT_TRUE(v1::CatalogueService::NewStub(channel)
+                      ->ListCatalogueEntries(&context, {}, &response)
+                      .ok());
+    }
+    v1::CreateExperimentRequest request;
+    request.mutable_specification()->set_description(std::string(1 << 20, 'x'));
+    v1::CreateExperimentResponse response;
+    grpc::ClientContext context;
+    const grpc::Status status =
+        v1::ExperimentService::NewStub(channel)->CreateExperiment(&context, request, &response);
+    // The request is invalid, which only a server that took it can say.
+    EXPECT_EQ(status.error_code() == grpc::StatusCode::INVALID_ARGUMENT, called_before)
+        << status.error_message();
+  }
+}
+
+TEST(RpcServer, CertificateOfAnotherAuthorityIsRefused) {
+  TestServer test;
+  rpc::TestAuthority authority(testing::TempDir(), "house");
+  rpc::TestAuthority stranger(testing::TempDir(), "stranger");
+  const auto read = [](const std::string& path) { return platform::ReadFile(path).value(); };
+  const rpc::TestAuthority::Pair own = authority.Issue("server");
+  RpcServer::Options options;
+  options.encryption = {.certificate = read(own.certificate),
+                        .key = read(own.key),
+                        .client_authority = read(authority.ca())};
+  const std::unique_ptr<RpcServer> server =
+      RpcServer::Start(std::move(options), test.core()).value();
+  const auto call = [&](const grpc::SslCredentialsOptions& credentials) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
+    v1::ListCatalogueEntriesResponse response;
+    return v1::CatalogueService::NewStub(
+               grpc::CreateChannel(server->address(), grpc::SslCredentials(credentials)))
+        ->ListCatalogueEntries(&context, {}, &response)
+        .ok();
+  };
+  const rpc::TestAuthority::Pair known = authority.Issue("client"),
+                                 foreign = stranger.Issue("client");
+  grpc::SslCredentialsOptions credentials = {.pem_root_certs = read(authority.ca())};
+  EXPECT_TRUE(call(credentials)) << "only workers need one";
+  credentials.pem_private_key = read(foreign.key);
+  credentials.pem_cert_chain = read(foreign.certificate);
+  EXPECT_FALSE(call(credentials));
+  credentials.pem_private_key = read(known.key);
+  credentials.pem_cert_chain = read(known.certificate);
+  EXPECT_TRUE(call(credentials));
+}
+
 TEST(RpcServer, StopAnswersACallThatWaitsForALease) {
   TestServer test;
   test.Serve();
