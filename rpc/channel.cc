@@ -139,11 +139,6 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateChannel(const ChannelOption
                                                                  std::move(interceptors));
 }
 
-absl::Status ToStatus(const grpc::Status& status) {
-  // gRPC and Abseil share the codes of google.rpc.Code.
-  return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
-}
-
 absl::Status ExplainRefusedConnection(const std::string& message, const ChannelOptions& options) {
   const auto says = [&](absl::string_view text) { return absl::StrContains(message, text); };
   if (!says("failed to connect")) return absl::OkStatus();

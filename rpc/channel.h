@@ -45,9 +45,6 @@ ChannelOptions ToChannelOptions(const Settings& settings);
 absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateChannel(const ChannelOptions& options,
                                                              grpc::ChannelArguments arguments);
 
-// Returns the code and message of a call's status.
-absl::Status ToStatus(const grpc::Status& status);
-
 // Explains a call's UNAVAILABLE if gRPC's message is about encryption: returns FAILED_PRECONDITION
 // with the remedy, because a retry cannot help. Returns OK for other causes, such as an unreachable
 // server.

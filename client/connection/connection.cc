@@ -19,7 +19,7 @@
 #include "proto/experiment_service.grpc.pb.h"
 #include "proto/fleet_service.grpc.pb.h"
 #include "proto/printable_message.h"
-#include "proto/rpc_details.pb.h"
+#include "rpc/status.h"
 
 namespace lengthwise::client {
 namespace {
@@ -27,29 +27,10 @@ namespace {
 // An answer may hold a million accuracies.
 constexpr int kMaxMessageBytes = 1 << 30;
 constexpr int kPageSize = 1000;
-// Payload key of the delay of a status's RetryInfo.
-constexpr char kRetryDelay[] = "lengthwise/retry_delay";
 // Payload key of a status that no server sent.
 constexpr char kUnreachable[] = "lengthwise/unreachable";
 // Payload key of a status for an address at which nothing listens.
 constexpr char kNothingListens[] = "lengthwise/nothing_listens";
-
-// Returns the violations of the BadRequest in the details, one "field: description" per line; empty
-// without one.
-std::string FieldViolations(const grpc::Status& status) {
-  google::rpc::Status details;
-  if (!details.ParseFromString(status.error_details())) return "";
-  std::string lines;
-  for (const auto& any : details.details()) {
-    google::rpc::BadRequest bad_request;
-    if (!any.UnpackTo(&bad_request)) continue;
-    for (const auto& violation : bad_request.field_violations()) {
-      absl::StrAppend(&lines, lines.empty() ? "" : "\n", violation.field(),
-                      violation.field().empty() ? "" : ": ", violation.description());
-    }
-  }
-  return lines;
-}
 
 // Reduces gRPC's "failed to connect to all addresses; last error: UNKNOWN: ipv4:127.0.0.1:7070:
 // Failed to connect to remote host: Connection refused" to its cause, "Connection refused".
@@ -59,19 +40,6 @@ std::string ConnectFailure(const std::string& message) {
   }
   const size_t last = message.rfind(": ");
   return last == std::string::npos ? message : message.substr(last + 2);
-}
-
-// Returns the delay of the RetryInfo in the details; zero without one.
-absl::Duration RetryDelayOf(const grpc::Status& status) {
-  google::rpc::Status details;
-  if (!details.ParseFromString(status.error_details())) return absl::ZeroDuration();
-  for (const auto& any : details.details()) {
-    google::rpc::RetryInfo retry;
-    if (!any.UnpackTo(&retry)) continue;
-    return absl::Seconds(retry.retry_delay().seconds()) +
-           absl::Nanoseconds(retry.retry_delay().nanos());
-  }
-  return absl::ZeroDuration();
 }
 
 absl::Status Unreachable(absl::Status status) {
@@ -88,7 +56,7 @@ absl::Status ToStatus(const grpc::Status& answer, const rpc::ChannelOptions& cha
     case grpc::StatusCode::OK:
       return absl::OkStatus();
     case grpc::StatusCode::UNAVAILABLE: {
-      // A status from gRPC itself has no details; one from a server has (server/status.h).
+      // A status from gRPC itself has no details; one from a server has (rpc/status.h).
       if (!answer.error_details().empty()) return absl::UnavailableError(said);
       absl::Status explained = rpc::ExplainRefusedConnection(said, channel);
       if (absl::IsUnavailable(explained)) return Unreachable(explained);
@@ -113,13 +81,12 @@ absl::Status ToStatus(const grpc::Status& answer, const rpc::ChannelOptions& cha
           " is of an older release without this call; upgrade the server, or use a client of its "
           "release (`lengthwise doctor` names both)"));
     default: {
-      std::string message = platform::PrintableText(FieldViolations(answer));
+      const absl::Status whole = rpc::FromGrpcStatus(answer);
+      std::string message = platform::PrintableText(rpc::FieldViolations(whole));
       if (message.empty()) message = said;
-      absl::Status result(rpc::ToStatus(answer).code(), message);
-      if (const absl::Duration delay = RetryDelayOf(answer); delay > absl::ZeroDuration()) {
-        result.SetPayload(kRetryDelay, absl::Cord(absl::FormatDuration(delay)));
-      }
-      return result;
+      const absl::Duration delay = rpc::RetryDelay(whole);
+      return delay > absl::ZeroDuration() ? rpc::ExhaustedFor(delay, message)
+                                          : absl::Status(whole.code(), message);
     }
   }
 }
@@ -196,7 +163,7 @@ struct Connection::Stubs {
       grpc::ClientContext context;
       if (timeout < absl::InfiniteDuration()) context.set_deadline(Deadline(timeout));
       const absl::Status status = ToStatus(once(context), connection.channel_options_, timeout);
-      const absl::Duration delay = RetryDelay(status);
+      const absl::Duration delay = rpc::RetryDelay(status);
       if (delay == absl::ZeroDuration() || absl::Now() + delay > end) return status;
       absl::SleepFor(delay);
     }
@@ -228,7 +195,7 @@ struct Connection::Stubs {
     auto whole = Call(stub, method, request, connection, timeout);
     // A busy server sends a retry delay; an answer that is too large has none.
     const bool too_large = absl::IsResourceExhausted(whole.status()) &&
-                           RetryDelay(whole.status()) == absl::ZeroDuration() &&
+                           rpc::RetryDelay(whole.status()) == absl::ZeroDuration() &&
                            !absl::StrContains(request.name(), "/trials/");
     if (!too_large) return whole;
     ASSIGN_OR_RETURN(const auto trials, connection.ListTrials(request.name(), ""));
@@ -288,15 +255,6 @@ bool IsUnreachable(const absl::Status& status) {
 
 bool NothingListens(const absl::Status& status) {
   return status.GetPayload(kNothingListens).has_value();
-}
-
-absl::Duration RetryDelay(const absl::Status& status) {
-  const absl::optional<absl::Cord> payload = status.GetPayload(kRetryDelay);
-  absl::Duration delay;
-  if (!payload.has_value() || !absl::ParseDuration(std::string(*payload), &delay)) {
-    return absl::ZeroDuration();
-  }
-  return delay;
 }
 
 absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const rpc::ChannelOptions& channel,

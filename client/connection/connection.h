@@ -149,9 +149,6 @@ bool IsUnreachable(const absl::Status& status);
 // Returns true if nothing listens at the address: no server runs there, or the address is wrong.
 bool NothingListens(const absl::Status& status);
 
-// The delay after which the server asks the caller to retry; zero for other errors.
-absl::Duration RetryDelay(const absl::Status& status);
-
 }  // namespace lengthwise::client
 
 #endif  // LENGTHWISE_CLIENT_CONNECTION_CONNECTION_H_

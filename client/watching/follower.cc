@@ -4,6 +4,8 @@
 #include <chrono>
 #include <utility>
 
+#include "rpc/status.h"
+
 namespace lengthwise::client {
 namespace {
 
@@ -132,7 +134,7 @@ void Follower::Run() {
     }
     status = stream->Finish();
     // A server that asks for a retry is reachable, although it has not answered yet.
-    const absl::Duration delay = RetryDelay(status);
+    const absl::Duration delay = rpc::RetryDelay(status);
     const bool refused = delay > absl::ZeroDuration() && ++refusals <= kMostRefusals;
     if (status.ok() || !MayPass(status) || !(ever_answered || refused)) break;
     if (absl::IsDeadlineExceeded(status)) continue;  // the stream's own lifetime

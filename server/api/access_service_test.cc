@@ -10,11 +10,11 @@
 #include "grpcpp/create_channel.h"
 #include "gtest/gtest.h"
 #include "proto/access_service.grpc.pb.h"
+#include "rpc/status.h"
 #include "rpc/token.h"
 #include "server/api/rpc_server.h"
 #include "server/api/test_server.h"
 #include "server/security/token_store.h"
-#include "server/status.h"
 
 namespace lengthwise::server {
 namespace {
@@ -202,10 +202,10 @@ TEST_F(AccessServiceTest, ExcessCallsAreToldWhenToRetry) {
   for (int call = 0; call < 3; ++call) {
     EXPECT_TRUE(access_->GetCaller(With(ada).get(), {}, &caller).ok());
   }
-  const absl::Status status = FromGrpcStatus(access_->GetCaller(With(ada).get(), {}, &caller));
+  const absl::Status status = rpc::FromGrpcStatus(access_->GetCaller(With(ada).get(), {}, &caller));
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_GT(RetryDelay(status), absl::Seconds(1));
-  EXPECT_LE(RetryDelay(status), absl::Seconds(2));
+  EXPECT_GT(rpc::RetryDelay(status), absl::Seconds(1));
+  EXPECT_LE(rpc::RetryDelay(status), absl::Seconds(2));
   EXPECT_TRUE(access_->GetCaller(With(Token("grace", v1::VIEWER)).get(), {}, &caller).ok());
 }
 

@@ -5,8 +5,8 @@
 #include "absl/strings/str_cat.h"
 #include "platform/failpoint.h"
 #include "platform/status_macros.h"
+#include "rpc/status.h"
 #include "server/api/validation.h"
-#include "server/status.h"
 
 namespace lengthwise::server {
 
@@ -29,7 +29,7 @@ void Upload<Request>::Stop(const absl::Status& reason) {
     phase_ = Phase::kFinished;
     status = Interruption();
   }
-  this->Finish(ToGrpcStatus(status));
+  this->Finish(rpc::ToGrpcStatus(status));
 }
 
 template <typename Request>
@@ -54,7 +54,7 @@ void Upload<Request>::Read() {
     // before the read has started.
     phase_ = interruption.ok() ? Phase::kStarting : Phase::kFinished;
   }
-  if (!interruption.ok()) return this->Finish(ToGrpcStatus(interruption));
+  if (!interruption.ok()) return this->Finish(rpc::ToGrpcStatus(interruption));
   this->StartRead(&request_);
   {
     platform::MutexLock lock(mutex_);
@@ -63,7 +63,7 @@ void Upload<Request>::Read() {
     if (phase_ == Phase::kReading) return;
     interruption = Interruption();
   }
-  this->Finish(ToGrpcStatus(interruption));
+  this->Finish(rpc::ToGrpcStatus(interruption));
 }
 
 template <typename Request>
@@ -91,17 +91,19 @@ template <typename Request>
 absl::Status Upload<Request>::TakeMessage() {
   switch (request_.part_case()) {
     case Request::kHeader: {
-      if (writer_ != nullptr) return InvalidField("header", "comes twice; accepted: first only");
+      if (writer_ != nullptr)
+        return rpc::InvalidField("header", "comes twice; accepted: first only");
       ASSIGN_OR_RETURN(writer_, open_(request_.header()));
       expected_bytes_ = request_.header().size_bytes();
       return absl::OkStatus();
     }
     case Request::kData: {
-      if (writer_ == nullptr) return InvalidField("header", "is absent; accepted: header first");
+      if (writer_ == nullptr)
+        return rpc::InvalidField("header", "is absent; accepted: header first");
       const auto size = static_cast<int64_t>(request_.data().size());
       if (size > kMaxChunkBytes) {
-        return InvalidField("data", absl::StrCat("is ", size, " bytes; accepted: at most ",
-                                                 kMaxChunkBytes, " bytes (1 MiB)"));
+        return rpc::InvalidField("data", absl::StrCat("is ", size, " bytes; accepted: at most ",
+                                                      kMaxChunkBytes, " bytes (1 MiB)"));
       }
       // Before the bytes are written, so that a client stores no more than it announced.
       received_bytes_ += size;
@@ -112,14 +114,14 @@ absl::Status Upload<Request>::TakeMessage() {
       return writer_->Append(request_.data());
     }
     case Request::PART_NOT_SET:
-      return InvalidField("part", "is absent; accepted: header or data");
+      return rpc::InvalidField("part", "is absent; accepted: header or data");
   }
   return absl::OkStatus();
 }
 
 template <typename Request>
 absl::Status Upload<Request>::TakeEnd() {
-  if (writer_ == nullptr) return InvalidField("header", "is absent; accepted: header first");
+  if (writer_ == nullptr) return rpc::InvalidField("header", "is absent; accepted: header first");
   if (received_bytes_ != expected_bytes_) {
     return absl::DataLossError(absl::StrCat("the data has ", received_bytes_,
                                             " bytes, the header says ", expected_bytes_));
@@ -136,7 +138,7 @@ void Upload<Request>::FinishWith(const absl::Status& status) {
     platform::MutexLock lock(mutex_);
     phase_ = Phase::kFinished;
   }
-  this->Finish(ToGrpcStatus(status));
+  this->Finish(rpc::ToGrpcStatus(status));
 }
 
 template <typename Request>

@@ -23,11 +23,11 @@
 #include "absl/strings/string_view.h"
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/server_callback.h"
+#include "rpc/status.h"
 #include "server/api/open_streams.h"
 #include "server/api/push_stream.h"
 #include "server/api/work_pool.h"
 #include "server/security/gate.h"
-#include "server/status.h"
 
 namespace lengthwise::server {
 
@@ -54,7 +54,7 @@ enum class Work {
 template <typename Reactor>
 class RefusedStream final : public Reactor {
  public:
-  explicit RefusedStream(const absl::Status& status) { this->Finish(ToGrpcStatus(status)); }
+  explicit RefusedStream(const absl::Status& status) { this->Finish(rpc::ToGrpcStatus(status)); }
   void OnDone() override { delete this; }
 };
 
@@ -94,7 +94,7 @@ class Calls {
                                   Response* response, Handle handle) {
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
     Done<Response> done = [reactor, response](absl::StatusOr<Response> result) {
-      const grpc::Status status = ToGrpcStatus(result.status());
+      const grpc::Status status = rpc::ToGrpcStatus(result.status());
       if (result.ok()) *response = *std::move(result);
       reactor->Finish(status);
     };

@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "catalogue/entry.h"
 #include "platform/status_macros.h"
+#include "rpc/status.h"
 #include "server/api/validation.h"
-#include "server/status.h"
 #include "specification/resolve.h"
 
 namespace lengthwise::server {
@@ -115,8 +115,8 @@ grpc::ServerUnaryReactor* CatalogueService::ListCatalogueEntries(
       [this](const v1::ListCatalogueEntriesRequest& asked,
              const Caller&) -> absl::StatusOr<v1::ListCatalogueEntriesResponse> {
         if (!v1::CatalogueKind_IsValid(asked.kind())) {
-          return InvalidField("kind", absl::StrCat("is ", static_cast<int>(asked.kind()),
-                                                   "; accepted: a CatalogueKind, 0 for all"));
+          return rpc::InvalidField("kind", absl::StrCat("is ", static_cast<int>(asked.kind()),
+                                                        "; accepted: a CatalogueKind, 0 for all"));
         }
         v1::ListCatalogueEntriesResponse listed;
         for (const v1::CatalogueEntry& entry : entries_) {

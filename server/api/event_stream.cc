@@ -6,7 +6,7 @@
 #include "google/protobuf/descriptor.h"
 #include "platform/failpoint.h"
 #include "proto/printable_message.h"
-#include "server/status.h"
+#include "rpc/status.h"
 
 namespace lengthwise::server {
 namespace {
@@ -159,7 +159,7 @@ void EventStream::Proceed() {
     if (write) StartWrite(&response_);
     if (read) StartRead(&request_);
     // Last: OnDone may be called at any time from here on.
-    if (finish) return Finish(ToGrpcStatus(status));
+    if (finish) return Finish(rpc::ToGrpcStatus(status));
     if (!started) return;
   }
 }

@@ -6,12 +6,12 @@
 #include <utility>
 
 #include "platform/status_macros.h"
+#include "rpc/status.h"
 #include "server/api/artifact_upload.h"
 #include "server/api/queries.h"
 #include "server/api/validation.h"
 #include "server/api/watch_reactor.h"
 #include "server/security/authorization.h"
-#include "server/status.h"
 
 namespace lengthwise::server {
 namespace {
@@ -226,8 +226,8 @@ grpc::ServerWriteReactor<v1::WatchExperimentResponse>* ExperimentService::WatchE
       [&](const Caller&) -> absl::StatusOr<WatchReactor*> {
         RETURN_IF_ERROR(CheckExperimentOrTrialName("name", request->name()));
         if (request->start_position() < 0) {
-          return InvalidField("start_position",
-                              "is negative; accepted: 0 for all, or next_position");
+          return rpc::InvalidField("start_position",
+                                   "is negative; accepted: 0 for all, or next_position");
         }
         return WatchReactor::Start(*request, core_.event_log(), watchers_, streams_);
       });

@@ -29,10 +29,10 @@
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/server_callback.h"
 #include "platform/mutex.h"
+#include "rpc/status.h"
 #include "server/api/open_streams.h"
 #include "server/api/work_pool.h"
 #include "server/security/gate.h"
-#include "server/status.h"
 
 namespace lengthwise::server {
 
@@ -288,7 +288,7 @@ class PullStream final : public PushStream<Response> {
   void End(const absl::Status& status) {
     next_ = nullptr;  // here, not on gRPC's thread, because it may close a file
     this->threads_.End(client_);
-    this->Finish(ToGrpcStatus(status));  // last: OnDone may be called at any time from here on
+    this->Finish(rpc::ToGrpcStatus(status));  // last: OnDone may be called at any time from here on
   }
 
   const std::string client_;
@@ -352,7 +352,7 @@ class ProgressStream final : public PushStream<Response> {
       if (status.ok() && finished_) status = *ended_;
     }
     if (writes) return this->StartWrite(&this->response_);
-    this->Finish(ToGrpcStatus(status));
+    this->Finish(rpc::ToGrpcStatus(status));
   }
 
   std::optional<Response> waiting_ ABSL_GUARDED_BY(this->mutex_);

@@ -4,8 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "platform/status_macros.h"
+#include "rpc/status.h"
 #include "server/api/validation.h"
-#include "server/status.h"
 
 namespace lengthwise::server {
 namespace {
@@ -71,8 +71,8 @@ absl::StatusOr<v1::QueryLossCurvesResponse> LossCurves(EventLog& log,
   RETURN_IF_ERROR(CheckExperimentOrTrialName("name", request.name()));
   const int32_t max_points = request.max_points() == 0 ? kDefaultPoints : request.max_points();
   if (max_points < 2 || max_points > kMaxPoints) {
-    return InvalidField("max_points", absl::StrCat("is ", request.max_points(),
-                                                   "; accepted: 2 to 100000, or 0 for 1000"));
+    return rpc::InvalidField("max_points", absl::StrCat("is ", request.max_points(),
+                                                        "; accepted: 2 to 100000, or 0 for 1000"));
   }
   v1::QueryLossCurvesResponse response;
   int64_t bytes = 0;
@@ -138,7 +138,8 @@ absl::StatusOr<std::vector<v1::AttentionMap>> AttentionMaps(
     EventLog& log, const v1::QueryAttentionMapsRequest& request) {
   RETURN_IF_ERROR(CheckTrialName("name", request.name()));
   if (request.length() < 0) {
-    return InvalidField("length", absl::StrCat("is ", request.length(), "; accepted: 0 or more"));
+    return rpc::InvalidField("length",
+                             absl::StrCat("is ", request.length(), "; accepted: 0 or more"));
   }
   std::vector<v1::AttentionMap> maps;
   RETURN_IF_ERROR(log.ForEachEvent(

@@ -9,8 +9,8 @@
 #include "absl/strings/str_split.h"
 #include "platform/printable_text.h"
 #include "platform/status_macros.h"
-#include "server/resource_id.h"
-#include "server/status.h"
+#include "rpc/status.h"
+#include "server/storage/resource_id.h"
 
 namespace lengthwise::server {
 namespace {
@@ -45,13 +45,13 @@ std::string Quoted(absl::string_view text) {
 
 absl::Status CheckSize(absl::string_view field, int64_t size) {
   if (size <= kMaxSpecificationBytes) return absl::OkStatus();
-  return InvalidField(field, absl::StrCat("is ", size, " bytes; a specification has at most ",
-                                          kMaxSpecificationBytes, " bytes (1 MiB)"));
+  return rpc::InvalidField(field, absl::StrCat("is ", size, " bytes; a specification has at most ",
+                                               kMaxSpecificationBytes, " bytes (1 MiB)"));
 }
 
 absl::Status CheckSubmitter(absl::string_view request_id, absl::string_view owner) {
   if (request_id.size() > kMaxRequestIdLength) {
-    return InvalidField(
+    return rpc::InvalidField(
         "request_id",
         absl::StrCat("has ", request_id.size(), " bytes; accepted: at most ", kMaxRequestIdLength));
   }
@@ -62,14 +62,14 @@ absl::Status CheckSubmitter(absl::string_view request_id, absl::string_view owne
 
 absl::Status CheckExperimentName(absl::string_view field, absl::string_view name) {
   if (IsExperimentName(name)) return absl::OkStatus();
-  return InvalidField(
+  return rpc::InvalidField(
       field,
       absl::StrCat("is ", Quoted(name), "; accepted: a name such as \"experiments/quickstart-3\""));
 }
 
 absl::Status CheckTrialName(absl::string_view field, absl::string_view name) {
   if (IsTrialName(name)) return absl::OkStatus();
-  return InvalidField(
+  return rpc::InvalidField(
       field,
       absl::StrCat("is ", Quoted(name),
                    "; accepted: a name such as \"experiments/quickstart-3/trials/{trial}\""));
@@ -77,30 +77,31 @@ absl::Status CheckTrialName(absl::string_view field, absl::string_view name) {
 
 absl::Status CheckExperimentOrTrialName(absl::string_view field, absl::string_view name) {
   if (IsExperimentName(name) || IsTrialName(name)) return absl::OkStatus();
-  return InvalidField(field, absl::StrCat("is ", Quoted(name),
-                                          "; accepted: a name such as \"experiments/quickstart-3\" "
-                                          "or \"experiments/quickstart-3/trials/{trial}\""));
+  return rpc::InvalidField(field,
+                           absl::StrCat("is ", Quoted(name),
+                                        "; accepted: a name such as \"experiments/quickstart-3\" "
+                                        "or \"experiments/quickstart-3/trials/{trial}\""));
 }
 
 absl::Status CheckPage(int32_t page_size, absl::string_view page_token) {
   if (page_size < 0 || page_size > 1000) {
-    return InvalidField("page_size", absl::StrCat("is ", page_size, "; accepted: 0 to 1000"));
+    return rpc::InvalidField("page_size", absl::StrCat("is ", page_size, "; accepted: 0 to 1000"));
   }
   if (page_token.size() > kMaxPageTokenLength ||
       !std::all_of(page_token.begin(), page_token.end(), absl::ascii_isprint)) {
-    return InvalidField("page_token",
-                        "is malformed; accepted: a next_page_token of the same call, unchanged");
+    return rpc::InvalidField(
+        "page_token", "is malformed; accepted: a next_page_token of the same call, unchanged");
   }
   return absl::OkStatus();
 }
 
 absl::Status CheckText(absl::string_view field, absl::string_view text, int64_t max_bytes) {
   if (static_cast<int64_t>(text.size()) > max_bytes) {
-    return InvalidField(
+    return rpc::InvalidField(
         field, absl::StrCat("is ", text.size(), " bytes; accepted: at most ", max_bytes, " bytes"));
   }
   if (!platform::IsPrintable(text)) {
-    return InvalidField(field, "has control characters; accepted: text, lines and tabs");
+    return rpc::InvalidField(field, "has control characters; accepted: text, lines and tabs");
   }
   return absl::OkStatus();
 }
@@ -109,12 +110,12 @@ absl::Status CheckSpecificationText(const v1::SpecificationText& text) {
   // The same words as specification::Resolve, so that `lengthwise validate` prints the same.
   // Checked here so that a text that is too large does not reach the core.
   if (const auto size = static_cast<int64_t>(text.text().size()); size > kMaxSpecificationBytes) {
-    return InvalidField(
+    return rpc::InvalidField(
         "text", absl::StrCat("got ", size, " bytes, expected at most ", kMaxSpecificationBytes));
   }
   if (!v1::SpecificationText::Format_IsValid(text.format()) ||
       text.format() == v1::SpecificationText::FORMAT_UNSPECIFIED) {
-    return InvalidField(
+    return rpc::InvalidField(
         "specification_text.format",
         absl::StrCat("is ", text.format(), "; accepted: YAML (1), JSON (2), TEXT_PROTO (3)"));
   }
@@ -133,8 +134,8 @@ absl::Status CheckCreateExperiment(const v1::CreateExperimentRequest& request) {
     case v1::CreateExperimentRequest::SOURCE_NOT_SET:
       // Checked before this error, because a source of a newer API is an unknown field.
       RETURN_IF_ERROR(CheckNoUnknownFields(request, "request"));
-      return InvalidField("specification",
-                          "is absent; set either specification or specification_text");
+      return rpc::InvalidField("specification",
+                               "is absent; set either specification or specification_text");
   }
   RETURN_IF_ERROR(CheckSubmitter(request.request_id(), request.owner()));
   return CheckNoUnknownFields(request, "request");
@@ -144,9 +145,10 @@ absl::Status CheckExtendExperiment(const v1::ExtendExperimentRequest& request) {
   RETURN_IF_ERROR(CheckExperimentName("name", request.name()));
   RETURN_IF_ERROR(CheckNoUnknownFields(request, "request"));
   if (request.seeds().empty() && request.weight_seeds().empty() && request.data_seeds().empty()) {
-    return InvalidField("seeds",
-                        "is empty; set seeds, or weight_seeds and data_seeds, as the experiment "
-                        "has them");
+    return rpc::InvalidField(
+        "seeds",
+        "is empty; set seeds, or weight_seeds and data_seeds, as the experiment "
+        "has them");
   }
   return absl::OkStatus();
 }
@@ -163,15 +165,15 @@ absl::Status CheckRetryTrials(const v1::RetryTrialsRequest& request) {
   RETURN_IF_ERROR(CheckExperimentOrTrialName("name", request.name()));
   RETURN_IF_ERROR(CheckNoUnknownFields(request, "request"));
   if (request.states().empty()) {
-    return InvalidField("states", "is empty, expected FAILED, CANCELLED or both");
+    return rpc::InvalidField("states", "is empty, expected FAILED, CANCELLED or both");
   }
   for (const int state : request.states()) {
     if (state == v1::FAILED || state == v1::CANCELLED) continue;
-    return InvalidField("states",
-                        absl::StrCat("got ",
-                                     v1::TrialState_IsValid(state) ? v1::TrialState_Name(state)
-                                                                   : absl::StrCat(state),
-                                     ", expected FAILED, CANCELLED or both"));
+    return rpc::InvalidField("states",
+                             absl::StrCat("got ",
+                                          v1::TrialState_IsValid(state) ? v1::TrialState_Name(state)
+                                                                        : absl::StrCat(state),
+                                          ", expected FAILED, CANCELLED or both"));
   }
   return absl::OkStatus();
 }
@@ -182,17 +184,17 @@ absl::Status CheckWorker(const v1::WorkerDescription& worker) {
       !std::all_of(id.begin(), id.end(), [](char c) {
         return absl::ascii_islower(c) || absl::ascii_isdigit(c) || c == '-';
       })) {
-    return InvalidField("worker.worker_id",
-                        absl::StrCat("is ", Quoted(id), "; accepted: 1 to ", kMaxWorkerIdLength,
-                                     " characters of a-z, 0-9 and -"));
+    return rpc::InvalidField(
+        "worker.worker_id", absl::StrCat("is ", Quoted(id), "; accepted: 1 to ", kMaxWorkerIdLength,
+                                         " characters of a-z, 0-9 and -"));
   }
   if (const size_t size = worker.ByteSizeLong(); size > kMaxWorkerBytes) {
-    return InvalidField("worker", absl::StrCat("has ", size, " bytes; accepted: at most ",
-                                               kMaxWorkerBytes, " (the server keeps it)"));
+    return rpc::InvalidField("worker", absl::StrCat("has ", size, " bytes; accepted: at most ",
+                                                    kMaxWorkerBytes, " (the server keeps it)"));
   }
   if (worker.max_pack_size() < 1) {
-    return InvalidField("worker.max_pack_size",
-                        absl::StrCat("is ", worker.max_pack_size(), "; accepted: 1 or more"));
+    return rpc::InvalidField("worker.max_pack_size",
+                             absl::StrCat("is ", worker.max_pack_size(), "; accepted: 1 or more"));
   }
   return absl::OkStatus();
 }
@@ -203,7 +205,7 @@ absl::Status CheckSha256(absl::string_view field, absl::string_view text) {
       })) {
     return absl::OkStatus();
   }
-  return InvalidField(
+  return rpc::InvalidField(
       field, absl::StrCat("is ", Quoted(text), "; accepted: 64 lower-case hexadecimal digits"));
 }
 
@@ -211,11 +213,12 @@ absl::Status CheckArtifactHeader(const v1::UploadArtifactRequest::Header& header
   RETURN_IF_ERROR(CheckTrialName("header.trial", header.trial()));
   RETURN_IF_ERROR(CheckSha256("header.sha256", header.sha256()));
   if (header.size_bytes() < 0) {
-    return InvalidField("header.size_bytes",
-                        absl::StrCat("is ", header.size_bytes(), "; accepted: 0 or more"));
+    return rpc::InvalidField("header.size_bytes",
+                             absl::StrCat("is ", header.size_bytes(), "; accepted: 0 or more"));
   }
   if (header.step() < 0) {
-    return InvalidField("header.step", absl::StrCat("is ", header.step(), "; accepted: 0 or more"));
+    return rpc::InvalidField("header.step",
+                             absl::StrCat("is ", header.step(), "; accepted: 0 or more"));
   }
   return absl::OkStatus();
 }
@@ -225,10 +228,10 @@ absl::Status CheckNoUnknownFields(const google::protobuf::Message& message,
   const google::protobuf::Reflection& reflection = *message.GetReflection();
   if (const google::protobuf::UnknownFieldSet& unknown = reflection.GetUnknownFields(message);
       !unknown.empty()) {
-    return InvalidField(path, absl::StrCat("unknown field number ", unknown.field(0).number(),
-                                           " in ", message.GetDescriptor()->full_name(),
-                                           "; client and server were built from different "
-                                           "versions of the API"));
+    return rpc::InvalidField(path, absl::StrCat("unknown field number ", unknown.field(0).number(),
+                                                " in ", message.GetDescriptor()->full_name(),
+                                                "; client and server were built from different "
+                                                "versions of the API"));
   }
   std::vector<const google::protobuf::FieldDescriptor*> fields;
   reflection.ListFields(message, &fields);

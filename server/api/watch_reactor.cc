@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "platform/status_macros.h"
-#include "server/status.h"
+#include "rpc/status.h"
 
 namespace lengthwise::server {
 namespace {
@@ -181,7 +181,7 @@ void WatchReactor::FinishWith(const absl::Status& status) {
     phase_ = Phase::kFinished;
   }
   // Last: OnDone may be called at any time from here on.
-  Finish(ToGrpcStatus(status));
+  Finish(rpc::ToGrpcStatus(status));
 }
 
 }  // namespace lengthwise::server

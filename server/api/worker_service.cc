@@ -10,10 +10,10 @@
 #include "absl/time/clock.h"
 #include "platform/status_macros.h"
 #include "proto/printable_message.h"
+#include "rpc/status.h"
 #include "server/api/artifact_upload.h"
 #include "server/api/event_stream.h"
 #include "server/api/validation.h"
-#include "server/status.h"
 
 namespace lengthwise::server {
 namespace {
@@ -36,8 +36,8 @@ absl::Status CheckWait(const google::protobuf::Duration& wait) {
       (seconds < kMaxWaitSeconds || (seconds == kMaxWaitSeconds && nanos == 0))) {
     return absl::OkStatus();
   }
-  return InvalidField("wait",
-                      absl::StrCat("is ", seconds, " s and ", nanos, " ns; accepted: 0 to 60 s"));
+  return rpc::InvalidField(
+      "wait", absl::StrCat("is ", seconds, " s and ", nanos, " ns; accepted: 0 to 60 s"));
 }
 
 }  // namespace
@@ -180,8 +180,8 @@ grpc::ServerUnaryReactor* WorkerService::SignTransfer(grpc::CallbackServerContex
         RETURN_IF_ERROR(CheckSha256("sha256", asked.sha256()));
         if (asked.direction() != v1::SignTransferRequest::PUT &&
             asked.direction() != v1::SignTransferRequest::GET) {
-          return InvalidField("direction",
-                              absl::StrCat("is ", asked.direction(), "; accepted: PUT or GET"));
+          return rpc::InvalidField(
+              "direction", absl::StrCat("is ", asked.direction(), "; accepted: PUT or GET"));
         }
         return core_.artifacts().SignTransfer(asked, caller.principal);
       });

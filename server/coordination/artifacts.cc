@@ -8,8 +8,8 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "platform/status_macros.h"
+#include "rpc/status.h"
 #include "server/coordination/messages.h"
-#include "server/status.h"
 #include "tasks/examples/example_set.h"
 #include "tasks/examples/line.h"
 
@@ -153,7 +153,7 @@ absl::Status Artifacts::TakeUpload(const std::string& principal, int64_t bytes) 
             .first->second.Take(absl::Now(), static_cast<double>(bytes));
   }
   if (wait == absl::ZeroDuration()) return absl::OkStatus();
-  return ExhaustedFor(
+  return rpc::ExhaustedFor(
       wait, absl::StrCat(principal, " uploads more than ", most, " bytes or ",
                          kUploadsPerHour * kCountedParts,
                          " files of examples in an hour; try again in ", absl::FormatDuration(wait),

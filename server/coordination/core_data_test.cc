@@ -11,9 +11,9 @@
 #include "gtest/gtest.h"
 #include "platform/files.h"
 #include "platform/sha256.h"
+#include "rpc/status.h"
 #include "server/coordination/housekeeping_fixture.h"
 #include "server/coordination/test_coordinator.h"
-#include "server/status.h"
 #include "server/storage/artifact_store.h"
 #include "server/storage/artifact_usage.h"
 
@@ -163,7 +163,7 @@ TEST_F(CoreDataTest, UploadsOfOnePrincipalAreBounded) {
   for (int i = 0; i < 8; ++i) EXPECT_EQ(Upload(), absl::OkStatus());
   const absl::Status refused = Upload();
   EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_GT(RetryDelay(refused), absl::ZeroDuration());
+  EXPECT_GT(rpc::RetryDelay(refused), absl::ZeroDuration());
   EXPECT_THAT(std::string(refused.message()), HasSubstr("--max_data_bytes"));
   EXPECT_EQ(Upload(bytes, sha256, size, "grace"), absl::OkStatus());
 }

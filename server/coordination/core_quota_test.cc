@@ -3,8 +3,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "rpc/status.h"
 #include "server/coordination/test_coordinator.h"
-#include "server/status.h"
 
 namespace lengthwise::server {
 namespace {
@@ -43,7 +43,7 @@ TEST_F(CoreQuotaTest, QuotaCountsTrialsByOwner) {
   EXPECT_THAT(std::string(status.message()),
               AllOf(HasSubstr("ada has 6 trials that have not ended, and 1 more"),
                     HasSubstr("--max_unended_trials")));
-  EXPECT_GT(RetryDelay(status), absl::ZeroDuration());
+  EXPECT_GT(rpc::RetryDelay(status), absl::ZeroDuration());
 }
 
 TEST_F(CoreQuotaTest, EndedTrialsFreeQuota) {

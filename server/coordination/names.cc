@@ -11,7 +11,7 @@
 #include "absl/strings/strip.h"
 #include "platform/sha256.h"
 #include "platform/status_macros.h"
-#include "server/resource_id.h"
+#include "server/storage/resource_id.h"
 
 namespace lengthwise::server {
 namespace {

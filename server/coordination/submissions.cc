@@ -10,9 +10,9 @@
 #include "platform/sha256.h"
 #include "platform/status_macros.h"
 #include "proto/digest.h"
+#include "rpc/status.h"
 #include "server/coordination/messages.h"
 #include "server/coordination/names.h"
-#include "server/status.h"
 #include "specification/examples.h"
 #include "specification/reevaluation.h"
 
@@ -221,7 +221,7 @@ absl::Status Submissions::CheckQuota(const std::string& owner, int64_t added) {
   }
   ASSIGN_OR_RETURN(const int64_t unended, store_.CountUnendedTrials(owner));
   if (unended + added <= limit) return absl::OkStatus();
-  return ExhaustedFor(
+  return rpc::ExhaustedFor(
       kTryAgain,
       absl::StrCat(
           owner, " has ", unended,

@@ -8,7 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "google/protobuf/descriptor.h"
-#include "server/status.h"
+#include "rpc/status.h"
 
 namespace lengthwise::server {
 namespace {
@@ -91,7 +91,7 @@ class AuditTrail::Observer final : public grpc::experimental::Interceptor {
       if (!made.empty()) made_ = std::move(made);
     }
     if (methods->QueryInterceptionHookPoint(InterceptionHookPoints::PRE_SEND_STATUS)) {
-      End(FromGrpcStatus(methods->GetSendStatus()));
+      End(rpc::FromGrpcStatus(methods->GetSendStatus()));
     }
     methods->Proceed();
   }

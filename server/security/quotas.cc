@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/status.h"
+#include "rpc/status.h"
 
 namespace lengthwise::server {
 namespace {
@@ -26,10 +26,10 @@ absl::Status Quotas::TakeCall(const std::string& principal) {
                .first->second.Take(now_());
   }
   if (wait == absl::ZeroDuration()) return absl::OkStatus();
-  return ExhaustedFor(wait,
-                      absl::StrCat(principal, " makes more than ", options_.calls_per_second,
-                                   " calls a second; call again in ", absl::FormatDuration(wait),
-                                   ", or have the server's --max_calls_per_second raised"));
+  return rpc::ExhaustedFor(
+      wait, absl::StrCat(principal, " makes more than ", options_.calls_per_second,
+                         " calls a second; call again in ", absl::FormatDuration(wait),
+                         ", or have the server's --max_calls_per_second raised"));
 }
 
 absl::StatusOr<Quotas::Stream> Quotas::OpenStream(const std::string& principal) {
@@ -37,10 +37,10 @@ absl::StatusOr<Quotas::Stream> Quotas::OpenStream(const std::string& principal) 
     platform::MutexLock lock(counts_->mutex);
     int64_t& open = counts_->streams[principal];
     if (options_.streams > 0 && open >= options_.streams) {
-      return ExhaustedFor(kStreamRetry,
-                          absl::StrCat(principal, " has ", open,
-                                       " streams open, the most that it may; end some, or have the "
-                                       "server's --max_streams raised"));
+      return rpc::ExhaustedFor(
+          kStreamRetry, absl::StrCat(principal, " has ", open,
+                                     " streams open, the most that it may; end some, or have the "
+                                     "server's --max_streams raised"));
     }
     ++open;
   }

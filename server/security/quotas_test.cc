@@ -4,7 +4,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/status.h"
+#include "rpc/status.h"
 
 namespace lengthwise::server {
 namespace {
@@ -25,7 +25,7 @@ TEST_F(QuotasTest, RefusedCallIsToldWhenToRetry) {
   EXPECT_TRUE(quotas.TakeCall("ada").ok());
   const absl::Status status = quotas.TakeCall("ada");
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(RetryDelay(status), absl::Milliseconds(250));
+  EXPECT_EQ(rpc::RetryDelay(status), absl::Milliseconds(250));
   EXPECT_THAT(std::string(status.message()), HasSubstr("--max_calls_per_second"));
   now_ += absl::Milliseconds(250);
   EXPECT_TRUE(quotas.TakeCall("ada").ok());
@@ -48,7 +48,7 @@ TEST_F(QuotasTest, EndedStreamFreesQuota) {
   for (int i = 0; i < 3; ++i) open.push_back(quotas.OpenStream("ada").value());
   const absl::Status status = quotas.OpenStream("ada").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_GT(RetryDelay(status), absl::ZeroDuration());
+  EXPECT_GT(rpc::RetryDelay(status), absl::ZeroDuration());
   EXPECT_THAT(std::string(status.message()), HasSubstr("ada has 3 streams open"));
   open.pop_back();
   EXPECT_TRUE(quotas.OpenStream("ada").ok());

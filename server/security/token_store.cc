@@ -14,8 +14,8 @@
 #include "platform/random.h"
 #include "platform/sha256.h"
 #include "platform/status_macros.h"
+#include "rpc/status.h"
 #include "rpc/token.h"
-#include "server/status.h"
 
 namespace lengthwise::server {
 namespace {
@@ -69,19 +69,20 @@ absl::StatusOr<std::unique_ptr<platform::FileLock>> LockFile(const std::string& 
 
 absl::Status CheckRequest(const v1::CreateTokenRequest& request) {
   if (!IsPrincipal(request.principal())) {
-    return InvalidField("principal",
-                        "is malformed; accepted: 1 to 60 characters of a-z, 0-9, \".\", \"_\", "
-                        "\"@\" and \"-\", first a letter or digit");
+    return rpc::InvalidField(
+        "principal",
+        "is malformed; accepted: 1 to 60 characters of a-z, 0-9, \".\", \"_\", "
+        "\"@\" and \"-\", first a letter or digit");
   }
   if (!v1::Role_IsValid(request.role()) || request.role() == v1::ROLE_UNSPECIFIED) {
-    return InvalidField("role", "is absent; accepted: VIEWER, SUBMITTER, WORKER, ADMIN");
+    return rpc::InvalidField("role", "is absent; accepted: VIEWER, SUBMITTER, WORKER, ADMIN");
   }
   if (!request.has_lifetime()) return absl::OkStatus();
   const int64_t seconds = request.lifetime().seconds();
   if (seconds < absl::ToInt64Seconds(TokenStore::kMinLifetime) ||
       seconds > absl::ToInt64Seconds(TokenStore::kMaxLifetime)) {
-    return InvalidField("lifetime",
-                        absl::StrCat("is ", seconds, " s; accepted: a minute to ten years"));
+    return rpc::InvalidField("lifetime",
+                             absl::StrCat("is ", seconds, " s; accepted: a minute to ten years"));
   }
   return absl::OkStatus();
 }

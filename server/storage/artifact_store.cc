@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "platform/sha256.h"
 #include "platform/status_macros.h"
-#include "server/resource_id.h"
+#include "server/storage/resource_id.h"
 
 namespace lengthwise::server {
 namespace {

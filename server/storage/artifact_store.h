@@ -39,7 +39,7 @@ inline constexpr absl::string_view kUploads = "uploads";
 absl::string_view SuffixOf(absl::string_view trial);
 
 // Path of an artifact below `root`: "<root>/<experiment>/<trial>/<sha256><suffix>". Directories are
-// named by ids (server/resource_id.h); an id longer than a file name may be becomes its beginning
+// named by ids (resource_id.h); an id longer than a file name may be becomes its beginning
 // and its hash. INVALID_ARGUMENT for ids that cannot be names, so that no name leads out of `root`.
 absl::StatusOr<std::string> ArtifactPath(const std::string& root, const ArtifactId& id);
 // The directories of that path.

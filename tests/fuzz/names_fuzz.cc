@@ -4,7 +4,7 @@
 
 #include "absl/strings/string_view.h"
 #include "server/coordination/names.h"
-#include "server/resource_id.h"
+#include "server/storage/resource_id.h"
 #include "tests/fuzz/must.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

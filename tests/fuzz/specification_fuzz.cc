@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "server/resource_id.h"
+#include "server/storage/resource_id.h"
 #include "specification/resolve.h"
 #include "tests/fuzz/must.h"
 

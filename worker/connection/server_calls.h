@@ -15,6 +15,7 @@
 #include "grpcpp/client_context.h"
 #include "platform/mutex.h"
 #include "rpc/channel.h"
+#include "rpc/status.h"
 #include "worker/connection/backoff.h"
 #include "worker/connection/reachability.h"
 

@@ -1,10 +1,10 @@
-#include "server/status.h"
+#include "rpc/status.h"
 
 #include "absl/strings/cord.h"
 #include "gtest/gtest.h"
 #include "proto/rpc_details.pb.h"
 
-namespace lengthwise::server {
+namespace lengthwise::rpc {
 namespace {
 
 TEST(Status, OkStaysOkInBothDirections) {
@@ -68,4 +68,4 @@ TEST(Status, DetailsThatAreNoGoogleRpcStatusAreDropped) {
 }
 
 }  // namespace
-}  // namespace lengthwise::server
+}  // namespace lengthwise::rpc

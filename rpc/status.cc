@@ -1,4 +1,4 @@
-#include "server/status.h"
+#include "rpc/status.h"
 
 #include "absl/strings/cord.h"
 #include "absl/strings/match.h"
@@ -6,7 +6,7 @@
 #include "platform/log.h"
 #include "proto/rpc_details.pb.h"
 
-namespace lengthwise::server {
+namespace lengthwise::rpc {
 namespace {
 
 constexpr absl::string_view kTypeUrlPrefix = "type.googleapis.com/";
@@ -57,7 +57,7 @@ grpc::Status ToGrpcStatus(const absl::Status& status) {
 
 absl::Status FromGrpcStatus(const grpc::Status& status) {
   if (status.ok()) return absl::OkStatus();
-  absl::Status result(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
+  absl::Status result = ToStatus(status);
   google::rpc::Status wire;
   if (wire.ParseFromString(status.error_details())) {
     for (const google::protobuf::Any& detail : wire.details()) {
@@ -65,6 +65,11 @@ absl::Status FromGrpcStatus(const grpc::Status& status) {
     }
   }
   return result;
+}
+
+absl::Status ToStatus(const grpc::Status& status) {
+  // gRPC and Abseil share the codes of google.rpc.Code.
+  return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
 }
 
 absl::Status InvalidField(absl::string_view field, absl::string_view description) {
@@ -75,6 +80,18 @@ absl::Status InvalidField(absl::string_view field, absl::string_view description
   violation.set_description(std::string(description));
   status.SetPayload(TypeUrl(bad_request), absl::Cord(bad_request.SerializeAsString()));
   return status;
+}
+
+std::string FieldViolations(const absl::Status& status) {
+  google::rpc::BadRequest bad_request;
+  const absl::optional<absl::Cord> payload = status.GetPayload(TypeUrl(bad_request));
+  if (!payload.has_value() || !bad_request.ParseFromString(std::string(*payload))) return "";
+  std::string lines;
+  for (const auto& violation : bad_request.field_violations()) {
+    absl::StrAppend(&lines, lines.empty() ? "" : "\n", violation.field(),
+                    violation.field().empty() ? "" : ": ", violation.description());
+  }
+  return lines;
 }
 
 absl::Status ExhaustedFor(absl::Duration delay, absl::string_view message) {
@@ -98,4 +115,4 @@ absl::Duration RetryDelay(const absl::Status& status) {
          absl::Nanoseconds(retry.retry_delay().nanos());
 }
 
-}  // namespace lengthwise::server
+}  // namespace lengthwise::rpc

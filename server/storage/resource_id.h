@@ -1,7 +1,7 @@
 // The form of an experiment's or a trial's id. One definition for all code that accepts ids or
 // makes names of them, so that no part refuses an id that another accepted.
-#ifndef LENGTHWISE_SERVER_RESOURCE_ID_H_
-#define LENGTHWISE_SERVER_RESOURCE_ID_H_
+#ifndef LENGTHWISE_SERVER_STORAGE_RESOURCE_ID_H_
+#define LENGTHWISE_SERVER_STORAGE_RESOURCE_ID_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -26,4 +26,4 @@ inline bool IsResourceId(absl::string_view id) {
 
 }  // namespace lengthwise::server
 
-#endif  // LENGTHWISE_SERVER_RESOURCE_ID_H_
+#endif  // LENGTHWISE_SERVER_STORAGE_RESOURCE_ID_H_

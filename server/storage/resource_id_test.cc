@@ -1,4 +1,4 @@
-#include "server/resource_id.h"
+#include "server/storage/resource_id.h"
 
 #include <string>
 
