@@ -260,6 +260,11 @@ NetworkEntry GraphNetwork() {
                                "\"complete\": every token is connected to every other. \"star\": "
                                "every token is connected to the last one, the scratchpad.",
                            .allowed = {"complete", "star"}},
+                          {.name = "self_connections",
+                           .default_value = true,
+                           .documentation =
+                               "Connects every token to itself, too. The paper does not say; its "
+                               "numbers on stars are those of graphs without."},
                           {.name = "blocks",
                            .default_value = int64_t{4},
                            .documentation = "Rounds of message passing.",

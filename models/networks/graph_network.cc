@@ -9,6 +9,8 @@
 //     a_kij = softmax over j of leaky_relu(s_k . h_i W_k + t_k . h_j W_k), j: i and its neighbours
 //   outputs = h W + b
 //
+// Without self-connections, I is left out, and i is not among its neighbours.
+//
 // Weights start as Xavier, biases as zero; embedding and output as in torch.nn.Linear.
 #include <algorithm>
 #include <cmath>
@@ -48,6 +50,7 @@ class GraphNetwork : public Network {
   GraphNetwork(const catalogue::Parameters& parameters, const NetworkShape& shape,
                std::unique_ptr<Encoding> encoding, ParameterLayout& layout)
       : is_star_(parameters.String("graph") == "star"),
+        with_self_(parameters.Bool("self_connections")),
         heads_(parameters.Int("heads")),
         encoding_(std::move(encoding)),
         embedding_(shape, encoding_->vector_size(), parameters.Int("d_model"), layout) {
@@ -87,23 +90,30 @@ class GraphNetwork : public Network {
   }
 
  private:
-  // [P, B, 1 or n, d] with one row for each token.
+  // [P, B, n, d] from as many rows, from one that all tokens share, or from two: that of all tokens
+  // but the last, and the last one's.
   static at::Tensor AllTokens(const at::Tensor& h, int64_t n) {
-    return h.size(2) == n ? h : h.expand({h.size(0), h.size(1), n, h.size(3)});
+    if (h.size(2) == n) return h;
+    const auto repeated = [&](int64_t count) {
+      return h.narrow(2, 0, 1).expand({h.size(0), h.size(1), count, h.size(3)});
+    };
+    if (h.size(2) == 1) return repeated(n);
+    return at::cat({repeated(n - 1), h.narrow(2, 1, 1)}, 2);
   }
 
-  // A + I as an [n, n] tensor of 0 and 1.
+  // A + I, or A, as an [n, n] tensor of 0 and 1. A token that is alone keeps its connection.
   at::Tensor Neighbours(const at::Tensor& h, int64_t n) const {
-    if (!is_star_) return at::ones({n, n}, h.options());
-    at::Tensor neighbours = at::eye(n, h.options());
+    at::Tensor neighbours = is_star_ ? at::eye(n, h.options()) : at::ones({n, n}, h.options());
     neighbours.select(0, n - 1).fill_(1);
     neighbours.select(1, n - 1).fill_(1);
+    if (!with_self_ && n > 1) neighbours.fill_diagonal_(0);
     return neighbours;
   }
 
-  // D^-1/2 (A + I) D^-1/2 h W for `n` tokens. In a complete graph this is the mean over the tokens,
-  // the same for each of them. So [P, B, 1, d] is returned there, from h of [P, B, 1 or n, d], and
-  // all further blocks compute one row instead of n.
+  // D^-1/2 (A + I) D^-1/2 h W for `n` tokens, with the rows of `h` and of the result as in
+  // AllTokens: in a complete graph this is the mean over the tokens, the same for each of them; in
+  // a star without self-connections all tokens but the last get the same. Further blocks then
+  // compute one or two rows instead of n.
   at::Tensor Convolve(const ParameterSet& parameters, const GraphBlock& block, const at::Tensor& h,
                       int64_t n, Capture* capture) const {
     if (capture != nullptr && capture->keep_attention) {
@@ -111,9 +121,22 @@ class GraphNetwork : public Network {
       const at::Tensor scale = neighbours.sum(1).rsqrt();
       KeepWeights(neighbours.mul(scale.unsqueeze(0)).mul(scale.unsqueeze(1)), h, capture);
     }
-    if (!is_star_) return Linear(h.size(2) == 1 ? h : h.mean(2, true), parameters[block.weight]);
+    if (!is_star_ && with_self_) {
+      return Linear(h.size(2) == 1 ? h : h.mean(2, true), parameters[block.weight]);
+    }
     const at::Tensor messages = Linear(h, parameters[block.weight]);
     if (n == 1) return messages;
+    if (!is_star_) {
+      return messages.sum(2, true).sub(messages).mul(1 / static_cast<double>(n - 1));
+    }
+    if (!with_self_) {
+      const int64_t rows = messages.size(2);
+      const double alike = static_cast<double>(n - 1) / static_cast<double>(rows - 1);
+      const double scale = 1 / std::sqrt(static_cast<double>(n - 1));
+      return at::cat({messages.narrow(2, rows - 1, 1).mul(scale),
+                      messages.narrow(2, 0, rows - 1).sum(2, true).mul(alike * scale)},
+                     2);
+    }
     // Degrees, with the connection to itself: 2 of a token, n of the last one.
     const double scale = 1 / std::sqrt(2.0 * static_cast<double>(n));
     const at::Tensor tokens = messages.narrow(2, 0, n - 1);
@@ -147,6 +170,7 @@ class GraphNetwork : public Network {
   }
 
   bool is_star_;
+  bool with_self_;
   int64_t heads_;
   std::unique_ptr<Encoding> encoding_;
   NumberEmbedding embedding_;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -123,6 +124,10 @@ std::vector<Architecture> Architectures() {
           {"binary", "positional_attention", {}, "binary"},
           {"gcn_complete", "graph_network"},
           {"gcn_star", "graph_network", {{"graph", std::string("star")}}},
+          {"gcn_complete_apart", "graph_network", {{"self_connections", false}}},
+          {"gcn_star_apart",
+           "graph_network",
+           {{"graph", std::string("star")}, {"self_connections", false}}},
           {"gat_complete", "graph_network", {{"architecture", std::string("attention")}}},
           {"gat_star",
            "graph_network",
@@ -211,6 +216,22 @@ TEST(PositionalAttentionTest, OrderIsLostWithoutPositions) {
   }
 }
 
+// Connected to the scratchpad alone, all other nodes of a star give the same answer, as those of a
+// complete graph do.
+TEST(GraphNetworkTest, StarNodesWithoutSelfConnectionsAreAlike) {
+  for (const std::string architecture : {"convolution", "attention"}) {
+    Model model({"apart",
+                 "graph_network",
+                 {{"architecture", architecture},
+                  {"graph", std::string("star")},
+                  {"self_connections", false}}});
+    const at::Tensor output = model(Example()).flatten();
+    EXPECT_LT(output.narrow(0, 0, 4).sub(output[0]).abs().max().item<double>(), 1e-12)
+        << architecture;
+    EXPECT_GT(output[4].sub(output[0]).abs().item<double>(), 1e-6) << architecture;
+  }
+}
+
 // After one round on a star, only the scratchpad has heard from all nodes.
 TEST(GraphNetworkTest, StarNodesHearOnlyTheScratchpad) {
   for (Architecture architecture : Architectures()) {
@@ -229,16 +250,24 @@ TEST(GraphNetworkTest, StarNodesHearOnlyTheScratchpad) {
 }
 
 // relu(D^-1/2 (A + I) D^-1/2 h W + b) with the whole matrix. Degrees count a node itself: 5 for all
-// nodes of the complete graph; 5 for the star's scratchpad, and 2 for its other nodes.
+// nodes of the complete graph; 5 for the star's scratchpad, and 2 for its other nodes. Without
+// self-connections, degrees are 4, and 4 and 1.
 TEST(GraphNetworkTest, ConvolutionMatchesItsMatrix) {
-  const double half = 0.5, spoke = 1 / std::sqrt(10.0), fifth = 0.2;
-  at::Tensor star = at::diag(Numbers({half, half, half, half, fifth}).flatten());
-  star.select(1, 4).narrow(0, 0, 4).fill_(spoke);
-  star.select(0, 4).narrow(0, 0, 4).fill_(spoke);
-  const at::Tensor complete = at::full({5, 5}, fifth, at::kDouble);
+  const auto star = [](double token, double last, double spoke) {
+    at::Tensor matrix = at::diag(Numbers({token, token, token, token, last}).flatten());
+    matrix.select(1, 4).narrow(0, 0, 4).fill_(spoke);
+    matrix.select(0, 4).narrow(0, 0, 4).fill_(spoke);
+    return matrix;
+  };
+  const std::map<std::string, at::Tensor> matrices = {
+      {"gcn_complete", at::full({5, 5}, 0.2, at::kDouble)},
+      {"gcn_star", star(0.5, 0.2, 1 / std::sqrt(10.0))},
+      {"gcn_complete_apart", at::full({5, 5}, 0.25, at::kDouble).fill_diagonal_(0)},
+      {"gcn_star_apart", star(0, 0, 0.5)}};
   for (const Architecture& architecture : Architectures()) {
-    if (architecture.name != "gcn_star" && architecture.name != "gcn_complete") continue;
-    const at::Tensor matrix = architecture.name == "gcn_star" ? star : complete;
+    const auto found = matrices.find(architecture.name);
+    if (found == matrices.end()) continue;
+    const at::Tensor& matrix = found->second;
     Model model(architecture);
     model.arena().parameters().add_(0.1);  // Biases start as zero.
     Capture capture{.keep_attention = true};
