@@ -169,8 +169,9 @@ def collect(source: Source, server: str, machine: str) -> int:
     """Adds the trials that succeeded since; returns how many there are in all."""
     import lengthwise
 
-    # A trial's name says everything about it, with its seed: no seed counts twice, whichever server trained it.
-    rows = {(row["trial"], row["scale"]): row for row in read_raw(source)}
+    # With its network, whose label hides parameters, a trial's name says everything about it, and its seed: no seed counts
+    # twice, whichever server trained it.
+    rows = {(row["trial"], row["network"], row["scale"]): row for row in read_raw(source)}
     client = lengthwise.Client(server)
     for experiment in client.experiments():
         if experiment.id.rpartition("-")[0] != source.experiment:
@@ -192,14 +193,14 @@ def collect(source: Source, server: str, machine: str) -> int:
                 **trial_columns(trial, machine),
             }
             # A trial collected before stays: another machine may have trained it.
-            rows.setdefault((row["trial"], row["scale"]), row)
+            rows.setdefault((row["trial"], row["network"], row["scale"]), row)
     if rows:
         write_raw(
             source,
             COLUMNS,
             sorted(rows.values(), key=lambda row: (row["trial"], int(row["scale"]))),
         )
-    return len({trial for trial, _ in rows})
+    return len({(trial, network) for trial, network, _ in rows})
 
 
 def percentile(values: Sequence[float], share: float) -> float:
