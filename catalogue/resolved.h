@@ -13,22 +13,29 @@
 
 namespace lengthwise::catalogue {
 
+// Returns the entry of this name. Adds a test failure and returns null if there is none.
+template <typename Entry>
+const Entry* Named(absl::Span<const Entry* const> entries, absl::string_view name) {
+  for (const Entry* entry : entries) {
+    if (entry->name == name) return entry;
+  }
+  ADD_FAILURE() << "no entry " << name;
+  return nullptr;
+}
+
 // Returns the entry's defaults, overridden by the given values. Adds a test failure if there is no
 // such entry or a value is not accepted.
 template <typename Entry>
 Parameters Resolved(absl::Span<const Entry* const> entries, absl::string_view name,
                     const Parameters& given = {}) {
+  const Entry* const entry = Named(entries, name);
+  if (entry == nullptr) return {};
   std::vector<Problem> problems;
-  for (const Entry* entry : entries) {
-    if (entry->name != name) continue;
-    Parameters parameters = Resolve(*entry, given, std::string(name), problems);
-    for (const Problem& problem : problems) {
-      ADD_FAILURE() << problem.field << ": " << problem.description;
-    }
-    return parameters;
+  Parameters parameters = Resolve(*entry, given, std::string(name), problems);
+  for (const Problem& problem : problems) {
+    ADD_FAILURE() << problem.field << ": " << problem.description;
   }
-  ADD_FAILURE() << "no entry " << name;
-  return {};
+  return parameters;
 }
 
 // Returns a small form of an entry's parameters: 2 for "blocks" and "heads" and 16 for "d_model",
@@ -36,14 +43,13 @@ Parameters Resolved(absl::Span<const Entry* const> entries, absl::string_view na
 template <typename Entry>
 Parameters ResolvedSmall(absl::Span<const Entry* const> entries, absl::string_view name,
                          Parameters given = {}) {
-  for (const Entry* entry : entries) {
-    if (entry->name != name) continue;
-    for (const auto& parameter : entry->parameters) {
-      if (parameter.name == "blocks" || parameter.name == "heads") {
-        given.Set(parameter.name, int64_t{2});
-      } else if (parameter.name == "d_model") {
-        given.Set(parameter.name, int64_t{16});
-      }
+  const Entry* const entry = Named(entries, name);
+  if (entry == nullptr) return {};
+  for (const auto& parameter : entry->parameters) {
+    if (parameter.name == "blocks" || parameter.name == "heads") {
+      given.Set(parameter.name, int64_t{2});
+    } else if (parameter.name == "d_model") {
+      given.Set(parameter.name, int64_t{16});
     }
   }
   return Resolved(entries, name, given);

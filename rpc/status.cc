@@ -15,6 +15,16 @@ std::string TypeUrl(const google::protobuf::Message& detail) {
   return absl::StrCat(kTypeUrlPrefix, detail.GetDescriptor()->full_name());
 }
 
+void SetDetail(const google::protobuf::Message& detail, absl::Status& status) {
+  status.SetPayload(TypeUrl(detail), absl::Cord(detail.SerializeAsString()));
+}
+
+// Returns false if the status has no such detail.
+bool GetDetail(const absl::Status& status, google::protobuf::Message& detail) {
+  const absl::optional<absl::Cord> payload = status.GetPayload(TypeUrl(detail));
+  return payload.has_value() && detail.ParseFromString(std::string(*payload));
+}
+
 // Logs the server's own failures for its operator. A stopping server is not logged for every call.
 void LogFailure(const absl::Status& status) {
   static auto* const log = new platform::LimitedLog(absl::Seconds(10));
@@ -78,14 +88,13 @@ absl::Status InvalidField(absl::string_view field, absl::string_view description
   google::rpc::BadRequest::FieldViolation& violation = *bad_request.add_field_violations();
   violation.set_field(std::string(field));
   violation.set_description(std::string(description));
-  status.SetPayload(TypeUrl(bad_request), absl::Cord(bad_request.SerializeAsString()));
+  SetDetail(bad_request, status);
   return status;
 }
 
 std::string FieldViolations(const absl::Status& status) {
   google::rpc::BadRequest bad_request;
-  const absl::optional<absl::Cord> payload = status.GetPayload(TypeUrl(bad_request));
-  if (!payload.has_value() || !bad_request.ParseFromString(std::string(*payload))) return "";
+  if (!GetDetail(status, bad_request)) return "";
   std::string lines;
   for (const auto& violation : bad_request.field_violations()) {
     absl::StrAppend(&lines, lines.empty() ? "" : "\n", violation.field(),
@@ -101,16 +110,13 @@ absl::Status ExhaustedFor(absl::Duration delay, absl::string_view message) {
   const int64_t ns = absl::ToInt64Nanoseconds(absl::Ceil(delay, absl::Nanoseconds(1)));
   retry.mutable_retry_delay()->set_seconds(ns / 1'000'000'000);
   retry.mutable_retry_delay()->set_nanos(static_cast<int32_t>(ns % 1'000'000'000));
-  status.SetPayload(TypeUrl(retry), absl::Cord(retry.SerializeAsString()));
+  SetDetail(retry, status);
   return status;
 }
 
 absl::Duration RetryDelay(const absl::Status& status) {
   google::rpc::RetryInfo retry;
-  const absl::optional<absl::Cord> payload = status.GetPayload(TypeUrl(retry));
-  if (!payload.has_value() || !retry.ParseFromString(std::string(*payload))) {
-    return absl::ZeroDuration();
-  }
+  if (!GetDetail(status, retry)) return absl::ZeroDuration();
   return absl::Seconds(retry.retry_delay().seconds()) +
          absl::Nanoseconds(retry.retry_delay().nanos());
 }

@@ -19,7 +19,7 @@ import json
 import math
 import statistics
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -77,26 +77,9 @@ SHORT = Source(
     "table1_short",
 )
 
-TRIAL_COLUMNS = [
-    "steps",
-    "training_seconds",
-    "started",
-    "ended",
-    "machine",
-    "instruction_set",
-    "threads",
-    "revision",
-]
+TRIAL_COLUMNS = ["steps", "training_seconds", "started", "ended", "machine", "instruction_set", "threads", "revision"]
 COLUMNS = ["experiment", "trial", "task", "network", "scale", "loss", *TRIAL_COLUMNS]
-SHORT_COLUMNS = [
-    "experiment",
-    "trial",
-    "task",
-    "encoding",
-    "seen_accuracy",
-    "unseen_accuracy",
-    *TRIAL_COLUMNS,
-]
+SHORT_COLUMNS = ["experiment", "trial", "task", "encoding", "seen_accuracy", "unseen_accuracy", *TRIAL_COLUMNS]
 
 Row = dict[str, str]
 
@@ -141,20 +124,55 @@ def trial_columns(trial: Any, machine: str) -> Row:
     }
 
 
-def collect_short(server: str, machine: str) -> int:
-    """As collect, of SHORT."""
+def experiments_of(source: Source, server: str) -> Iterator[Any]:
     import lengthwise
 
-    rows = {row["trial"]: row for row in read_raw(SHORT)}
     for experiment in lengthwise.Client(server).experiments():
-        if experiment.id.rpartition("-")[0] != SHORT.experiment:
-            continue
+        if experiment.id.rpartition("-")[0] == source.experiment:
+            yield experiment
+
+
+def identity(experiment: Any, trial: Any, component: str) -> Row:
+    return {
+        "experiment": experiment.id,
+        "trial": trial.id,
+        "task": trial.specification["task"]["name"],
+        component: parameters_of(trial.specification, component),
+    }
+
+
+def collect(source: Source, server: str, machine: str) -> int:
+    """Adds the trials that succeeded since; returns how many there are in all."""
+    # With its network, whose label hides parameters, a trial's name says everything about it, and its seed: no seed counts
+    # twice, whichever server trained it.
+    rows = {(row["trial"], row["network"], row["scale"]): row for row in read_raw(source)}
+    for experiment in experiments_of(source, server):
+        trials = {trial.name: trial for trial in experiment.trials("state = SUCCEEDED")}
+        accuracies = experiment.accuracies()
+        for measured in accuracies[accuracies["final"]].to_dict("records"):
+            trial = trials.get(measured["trial"])
+            if trial is None:
+                continue
+            row = {
+                **identity(experiment, trial, "network"),
+                "scale": str(measured["length"]),
+                "loss": repr(float(measured["loss"])),
+                **trial_columns(trial, machine),
+            }
+            # A trial collected before stays: another machine may have trained it.
+            rows.setdefault((row["trial"], row["network"], row["scale"]), row)
+    if rows:
+        write_raw(source, COLUMNS, sorted(rows.values(), key=lambda row: (row["trial"], int(row["scale"]))))
+    return len({(trial, network) for trial, network, _ in rows})
+
+
+def collect_short(server: str, machine: str) -> int:
+    """As collect, of SHORT."""
+    rows = {row["trial"]: row for row in read_raw(SHORT)}
+    for experiment in experiments_of(SHORT, server):
         for trial in experiment.trials("state = SUCCEEDED"):
             row = {
-                "experiment": experiment.id,
-                "trial": trial.id,
-                "task": trial.specification["task"]["name"],
-                "encoding": parameters_of(trial.specification, "encoding"),
+                **identity(experiment, trial, "encoding"),
                 "seen_accuracy": repr(trial.seen_accuracy),
                 "unseen_accuracy": repr(trial.unseen_accuracy),
                 **trial_columns(trial, machine),
@@ -163,44 +181,6 @@ def collect_short(server: str, machine: str) -> int:
     if rows:
         write_raw(SHORT, SHORT_COLUMNS, (row for _, row in sorted(rows.items())))
     return len(rows)
-
-
-def collect(source: Source, server: str, machine: str) -> int:
-    """Adds the trials that succeeded since; returns how many there are in all."""
-    import lengthwise
-
-    # With its network, whose label hides parameters, a trial's name says everything about it, and its seed: no seed counts
-    # twice, whichever server trained it.
-    rows = {(row["trial"], row["network"], row["scale"]): row for row in read_raw(source)}
-    client = lengthwise.Client(server)
-    for experiment in client.experiments():
-        if experiment.id.rpartition("-")[0] != source.experiment:
-            continue
-        trials = {trial.name: trial for trial in experiment.trials("state = SUCCEEDED")}
-        accuracies = experiment.accuracies()
-        for measured in accuracies[accuracies["final"]].to_dict("records"):
-            trial = trials.get(measured["trial"])
-            if trial is None:
-                continue
-            specification = trial.specification
-            row = {
-                "experiment": experiment.id,
-                "trial": trial.id,
-                "task": specification["task"]["name"],
-                "network": parameters_of(specification, "network"),
-                "scale": str(measured["length"]),
-                "loss": repr(float(measured["loss"])),
-                **trial_columns(trial, machine),
-            }
-            # A trial collected before stays: another machine may have trained it.
-            rows.setdefault((row["trial"], row["network"], row["scale"]), row)
-    if rows:
-        write_raw(
-            source,
-            COLUMNS,
-            sorted(rows.values(), key=lambda row: (row["trial"], int(row["scale"]))),
-        )
-    return len({(trial, network) for trial, network, _ in rows})
 
 
 def percentile(values: Sequence[float], share: float) -> float:
@@ -288,8 +268,8 @@ def machines(raw: Sequence[Row]) -> str:
     )
 
 
-def short_table(raw: Sequence[Row], head: str) -> list[str]:
-    """A line for each task, "printed / ours" for each encoding that was trained; empty without trials."""
+def short_section(raw: Sequence[Row]) -> list[str]:
+    """A line for each task, "printed / ours" for each encoding of which a trial is there."""
     published = read_published(SHORT)
     printed = {(cell["row"], cell["column"]): cell["value"] for cell in published["cells"]}
     ours = {
@@ -299,25 +279,8 @@ def short_table(raw: Sequence[Row], head: str) -> list[str]:
         if matches(row["encoding"], column["encoding"])
     }
     columns = [column for column in published["columns"] if any(key == column["key"] for _, key in ours)]
-    lines = [
-        f"| {head} | {' | '.join(column['label'] for column in columns)} |",
-        "| --- |" + " ---: |" * len(columns),
-    ]
-    for row in published["rows"]:
-        cells = [(printed[row["key"], column["key"]], ours.get((row["key"], column["key"]))) for column in columns]
-        if any(mine is not None for _, mine in cells):
-            texts = (f"{theirs:.1f} / {'–' if mine is None else f'{mine:.1f}'}" for theirs, mine in cells)
-            lines.append(f"| {row['label']} | {' | '.join(texts)} |")
-    return lines if columns else []
-
-
-def short_head(raw: Sequence[Row]) -> str:
     steps = span(f"{int(row['steps']):,}" for row in raw)
-    return f"accuracy on unseen lengths, %: printed, 2,000,000 steps / ours, {steps}"
-
-
-def short_section(raw: Sequence[Row]) -> list[str]:
-    return [
+    lines = [
         f"## {SHORT.title}",
         "",
         (
@@ -325,11 +288,20 @@ def short_section(raw: Sequence[Row]) -> list[str]:
             " each number is one trial. Network, batch, training lengths and the range of unseen lengths (41 to 500) are the paper's."
             f" Specification: [{SHORT.specification}]({SHORT.specification})."
         ),
-        f"{len(raw)} of 60 trials, {hours_of(raw):.1f} hours of training. {machines(raw)}",
+        f"{len(raw)} trials, {hours_of(raw):.1f} hours of training. {machines(raw)}",
         "",
-        *short_table(raw, short_head(raw)),
-        "",
+        (
+            f"| accuracy on unseen lengths, %: printed, 2,000,000 steps / ours, {steps} |"
+            f" {' | '.join(column['label'] for column in columns)} |"
+        ),
+        "| --- |" + " ---: |" * len(columns),
     ]
+    for row in published["rows"]:
+        cells = [(printed[row["key"], column["key"]], ours.get((row["key"], column["key"]))) for column in columns]
+        if any(mine is not None for _, mine in cells):
+            texts = (f"{theirs:.1f} / {'–' if mine is None else f'{mine:.1f}'}" for theirs, mine in cells)
+            lines.append(f"| {row['label']} | {' | '.join(texts)} |")
+    return lines + [""]
 
 
 def section(source: Source, published: dict[str, Any], raw: Sequence[Row], cells: Sequence[Cell]) -> list[str]:
@@ -424,33 +396,15 @@ def draw(rows: dict[str, list[Cell]], units: str) -> None:
     plt.style.use(STYLE)
     plt.rcParams["svg.hashsalt"] = "lengthwise"
     figure, panels = plt.subplots(
-        1,
-        len(rows),
-        squeeze=False,
-        sharey=True,
-        figsize=(3 * len(rows) + 0.6, 2.6),
-        layout="constrained",
+        1, len(rows), squeeze=False, sharey=True, figsize=(3 * len(rows) + 0.6, 2.6), layout="constrained"
     )
     for panel, (label, cells) in zip(panels[0], rows.items(), strict=True):
         places = range(len(cells))
         medians = [cell.median for cell in cells]
         below = [cell.median - cell.low for cell in cells]
         above = [cell.high - cell.median for cell in cells]
-        panel.errorbar(
-            places,
-            medians,
-            yerr=(below, above),
-            fmt="o",
-            capsize=3,
-            label=f"ours, {RUNS} runs",
-        )
-        panel.plot(
-            places,
-            [cell.printed for cell in cells],
-            "x",
-            color="black",
-            label="printed",
-        )
+        panel.errorbar(places, medians, yerr=(below, above), fmt="o", capsize=3, label=f"ours, {RUNS} runs")
+        panel.plot(places, [cell.printed for cell in cells], "x", color="black", label="printed")
         panel.set_yscale("log")
         panel.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
         panel.set_xticks(list(places), [cell.column_label.removeprefix("c = ") for cell in cells])
@@ -487,24 +441,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--server", help="add what this server's experiments have finished")
     parser.add_argument("--machine", help="where they were trained, for the page")
-    parser.add_argument(
-        "--check",
-        action="store_true",
-        help="write nothing; exit 1 where the page is not up to date",
-    )
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 where the page is not up to date")
     arguments = parser.parse_args()
     if arguments.server:
         if not arguments.machine:
             parser.error("--machine is required with --server: the page names the machine that trained")
         for source in SOURCES:
-            print(
-                f"{source.title}: {collect(source, arguments.server, arguments.machine)} trials",
-                file=sys.stderr,
-            )
-        print(
-            f"{SHORT.title}: {collect_short(arguments.server, arguments.machine)} trials",
-            file=sys.stderr,
-        )
+            print(f"{source.title}: {collect(source, arguments.server, arguments.machine)} trials", file=sys.stderr)
+        print(f"{SHORT.title}: {collect_short(arguments.server, arguments.machine)} trials", file=sys.stderr)
     old_readme = README.read_text(encoding="utf-8")
     rows, units = complete_rows(SOURCES[0]), str(read_published(SOURCES[0])["units"])
     texts = {PAGE: page(), README: readme(old_readme, rows, units)}
@@ -513,10 +457,7 @@ def main() -> int:
         stale = [path for path, text in texts.items() if path.read_text(encoding="utf-8") != text]
         stale += [] if is_drawn else [PICTURE]
         for path in stale:
-            print(
-                f"{path} is not what the results make; run {Path(__file__).name}",
-                file=sys.stderr,
-            )
+            print(f"{path} is not what the results make; run {Path(__file__).name}", file=sys.stderr)
         return 1 if stale else 0
     for path, text in texts.items():
         path.write_text(text, encoding="utf-8")

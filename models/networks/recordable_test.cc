@@ -7,7 +7,6 @@
 #include "ATen/ops/ones.h"
 #include "ATen/ops/tensor.h"
 #include "ATen/ops/zeros.h"
-#include "absl/algorithm/container.h"
 #include "catalogue/resolved.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -80,17 +79,13 @@ std::vector<Case> OtherNetworks() {
   return cases;
 }
 
-bool IsOfNumbers(const std::string& network) {
-  return absl::c_any_of(NetworkEntries(), [&](const NetworkEntry* entry) {
-    return entry->name == network && entry->Learns(tasks::TaskKind::kRegression);
-  });
-}
-
 class RecordableStepTest : public testing::TestWithParam<Case> {};
 
 TEST_P(RecordableStepTest, NeitherWaitsNorCopiesFromTheHost) {
   const Case& of = GetParam();
-  const bool of_numbers = IsOfNumbers(of.network);
+  const NetworkEntry* const entry = catalogue::Named(NetworkEntries(), of.network);
+  ASSERT_NE(entry, nullptr);
+  const bool of_numbers = entry->Learns(tasks::TaskKind::kRegression);
   catalogue::Parameters given;
   if (of.network == "encoder") given.Set("attention", of.attention);
   const catalogue::Parameters parameters = SmallNetwork(of.network, given);

@@ -132,27 +132,29 @@ platform::Descriptor Connect(const std::string& address) {
   return connection;
 }
 
+// A call that every server answers.
+bool Answers(const std::shared_ptr<grpc::Channel>& channel) {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
+  v1::ListCatalogueEntriesResponse response;
+  return v1::CatalogueService::NewStub(channel)->ListCatalogueEntries(&context, {}, &response).ok();
+}
+
 TEST(RpcServer, ConnectionsWithoutACallAreLimited) {
   TestServer test;
   RpcServer::Options options;
   options.edge.untrusted_connections_per_address = 3;
   const std::unique_ptr<RpcServer> server =
       RpcServer::Start(std::move(options), test.core()).value();
-  const auto stub = v1::CatalogueService::NewStub(
-      grpc::CreateChannel(server->address(), grpc::InsecureChannelCredentials()));
-  const auto call = [&] {
-    grpc::ClientContext context;
-    v1::ListCatalogueEntriesResponse response;
-    return stub->ListCatalogueEntries(&context, {}, &response).ok();
-  };
-  ASSERT_TRUE(call());
+  const auto channel = grpc::CreateChannel(server->address(), grpc::InsecureChannelCredentials());
+  ASSERT_TRUE(Answers(channel));
   std::vector<platform::Descriptor> connections;
   for (int i = 0; i < 4; ++i) connections.push_back(Connect(server->address()));
   // The fourth is closed without a byte from gRPC.
   char byte = 0;
   EXPECT_EQ(recv(connections.back().get(), &byte, 1, 0), 0);
   EXPECT_EQ(recv(connections.front().get(), &byte, 1, 0), 1);
-  EXPECT_TRUE(call());
+  EXPECT_TRUE(Answers(channel));
 }
 
 // True if the server has closed the connection, after what it sent.
@@ -188,13 +190,7 @@ TEST(RpcServer, LargeMessagesNeedAValidCallFirst) {
     arguments.SetInt("of this test", called_before);  // gRPC shares connections of equal channels
     const auto channel =
         grpc::CreateCustomChannel(server->address(), grpc::InsecureChannelCredentials(), arguments);
-    if (called_before) {
-      grpc::ClientContext context;
-      v1::ListCatalogueEntriesResponse response;
-      EXPECT_TRUE(v1::CatalogueService::NewStub(channel)
-                      ->ListCatalogueEntries(&context, {}, &response)
-                      .ok());
-    }
+    EXPECT_TRUE(!called_before || Answers(channel));
     v1::CreateExperimentRequest request;
     request.mutable_specification()->set_description(std::string(1 << 20, 'x'));
     v1::CreateExperimentResponse response;
@@ -220,13 +216,7 @@ TEST(RpcServer, CertificateOfAnotherAuthorityIsRefused) {
   const std::unique_ptr<RpcServer> server =
       RpcServer::Start(std::move(options), test.core()).value();
   const auto call = [&](const grpc::SslCredentialsOptions& credentials) {
-    grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
-    v1::ListCatalogueEntriesResponse response;
-    return v1::CatalogueService::NewStub(
-               grpc::CreateChannel(server->address(), grpc::SslCredentials(credentials)))
-        ->ListCatalogueEntries(&context, {}, &response)
-        .ok();
+    return Answers(grpc::CreateChannel(server->address(), grpc::SslCredentials(credentials)));
   };
   const rpc::TestAuthority::Pair known = authority.Issue("client"),
                                  foreign = stranger.Issue("client");

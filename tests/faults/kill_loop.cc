@@ -219,16 +219,15 @@ class KillLoop {
 
 }  // namespace
 
-KillLoopOptions BuiltPrograms(bool real_workers) {
-  KillLoopOptions options = {.scripted = !real_workers};
-  if (real_workers) {
+void ChooseWorkers(bool real, KillLoopOptions& options) {
+  options.scripted = !real;
+  if (real) {
     options.worker_command = {"worker/lengthwise_worker", "--device", "cpu", "--threads", "1"};
     // A real worker needs a second before it trains.
     options.longest_pause = absl::Milliseconds(1500);
   } else {
     options.worker_command = {"tests/faults/scripted_worker", "--step_microseconds", "3000"};
   }
-  return options;
 }
 
 KillLoopReport RunKillLoop(const KillLoopOptions& options) { return KillLoop(options).Run(); }

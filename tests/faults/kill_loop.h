@@ -38,8 +38,8 @@ struct KillLoopReport {
   std::vector<std::string> problems;
 };
 
-// Options for lengthwise_worker, which trains, or for scripted_worker, without a directory.
-KillLoopOptions BuiltPrograms(bool real_workers);
+// Sets the options of workers: lengthwise_worker, which trains, or scripted_worker.
+void ChooseWorkers(bool real, KillLoopOptions& options);
 
 // Submits an experiment as often as needed to have work until the last kill. The server is
 // server/lengthwise_server.

@@ -13,22 +13,19 @@
 
 int main(int argc, char** argv) {
   CLI::App app("Kills a server and its workers at random and checks their promises.", "kill_loop");
-  int kills = 20;
-  uint64_t seed = 1;
-  std::string directory = absl::StrCat("/tmp/kill_loop_", absl::ToUnixSeconds(absl::Now()));
+  lengthwise::faults::KillLoopOptions options;
+  options.directory = absl::StrCat("/tmp/kill_loop_", absl::ToUnixSeconds(absl::Now()));
   bool real = false;
   int64_t longest_pause = 0;
-  app.add_option("--kills", kills, "Number of kills")->capture_default_str();
-  app.add_option("--seed", seed, "Determines which process dies, and when")->capture_default_str();
-  app.add_option("--directory", directory, "Directory for logs and data. Not deleted");
+  app.add_option("--kills", options.kills, "Number of kills")->capture_default_str();
+  app.add_option("--seed", options.seed, "Determines which process dies, and when")
+      ->capture_default_str();
+  app.add_option("--directory", options.directory, "Directory for logs and data. Not deleted");
   app.add_option("--longest_pause", longest_pause,
                  "Longest pause between kills, in milliseconds. Default 500; with --real 1500");
   app.add_flag("--real", real, "Run lengthwise_worker, which trains, instead of scripted_worker");
   CLI11_PARSE(app, argc, argv);
-  lengthwise::faults::KillLoopOptions options = lengthwise::faults::BuiltPrograms(real);
-  options.kills = kills;
-  options.seed = seed;
-  options.directory = directory;
+  ChooseWorkers(real, options);
   if (longest_pause > 0) options.longest_pause = absl::Milliseconds(longest_pause);
   std::printf("%s: %d kills with seed %llu, data in %s\n",
               absl::FormatTime("%Y-%m-%d %H:%M:%S", absl::Now(), absl::UTCTimeZone()).c_str(),

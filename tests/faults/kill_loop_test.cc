@@ -12,7 +12,8 @@ namespace lengthwise::faults {
 namespace {
 
 TEST(KillLoopTest, RandomKillsLeaveTheUndisturbedHistory) {
-  KillLoopOptions options = BuiltPrograms(std::getenv("LENGTHWISE_REAL_WORKERS") != nullptr);
+  KillLoopOptions options;
+  ChooseWorkers(std::getenv("LENGTHWISE_REAL_WORKERS") != nullptr, options);
   if (const char* kills = std::getenv("LENGTHWISE_KILLS")) options.kills = std::stoi(kills);
   options.seed = 20261121;
   options.directory = testing::TempDir() + "/kill_loop";
