@@ -348,7 +348,7 @@ TEST(Process, PublicServerNeedsTokens) {
   const std::string directory = Directory();
   rpc::TestAuthority authority(directory, "house");
   const rpc::TestAuthority::Pair pair = authority.Issue("server");
-  const std::vector<std::string> arguments = {
+  std::vector<std::string> arguments = {
       "--listen=0.0.0.0:0", "--metrics_listen", "",          "--data_dir", directory,
       "--tls_certificate",  pair.certificate,   "--tls_key", pair.key};
   Server open(arguments);
@@ -356,8 +356,11 @@ TEST(Process, PublicServerNeedsTokens) {
   EXPECT_THAT(open.log(), HasSubstr("--create_admin_token"));
   Server maker({"--data_dir", directory, "--create_admin_token", directory + "/admin.token"});
   EXPECT_EQ(maker.Wait(), 0);
+  arguments.insert(arguments.end(), {"--tls_client_ca", authority.ca()});
   Server closed(arguments);
   EXPECT_TRUE(closed.WaitForLine("with TLS"));
+  closed.Signal(SIGTERM);
+  EXPECT_EQ(closed.Wait(), 0);
 }
 
 TEST(Process, UnusableCertificateIsOneLine) {

@@ -659,6 +659,41 @@ TEST(MistakesTest, FormulasHaveAFieldAndAColumn) {
             "encodings[1].logits: expected a number, true, false or text");
 }
 
+TEST(MistakesTest, FormulaParametersHaveAFieldEach) {
+  const auto message = [](const std::string& parameters) {
+    return MessageOf(With("encodings: [none, {name: formula, label: x, logits: \"a * q\", " +
+                          parameters + "}]"));
+  };
+  EXPECT_EQ(message("a: {per: head, initial: 2, fixed: true}"), "");
+  EXPECT_EQ(message("a: {initial: []}"),
+            "encodings[1].a.initial: got an empty list, expected at least one number");
+  EXPECT_EQ(message("a: {initial: [1, x]}"),
+            "encodings[1].a.initial: expected a finite number or a list of them");
+  EXPECT_EQ(message("a: {fixed: maybe}"), "encodings[1].a.fixed: expected true or false");
+  EXPECT_EQ(message("a: {stddev: 0}"), "encodings[1].a.stddev: expected a number above 0");
+  EXPECT_THAT(message("a: {size: 1.5}"),
+              StartsWith("encodings[1].a.size: expected an integer from 1 to "));
+}
+
+TEST(MistakesTest, FormulaParametersOfMessagesAreATextOrValues) {
+  v1::ExperimentSpecification specification;
+  specification.set_name("x");
+  v1::Component& formula = *specification.add_encodings();
+  formula.set_name("formula");
+  auto& parameters = *formula.mutable_parameters();
+  parameters["logits"].set_string_value("a * q");
+  parameters["parameters"].set_string_value("a = 1");
+  parameters["a"].set_number_value(2);
+  EXPECT_THAT(std::string(Resolve(specification, Limits()).status().message()),
+              HasSubstr("encodings[0].parameters: is given as a text and as values; keep one of "
+                        "them"));
+  parameters.erase("a");
+  (*parameters["parameters"].mutable_struct_value()->mutable_fields())["a"].set_string_value("1");
+  EXPECT_THAT(std::string(Resolve(specification, Limits()).status().message()),
+              HasSubstr("encodings[0].a: expected a number, a list of numbers or "
+                        "{per: head, initial: 1}"));
+}
+
 TEST(MistakesTest, ThousandsOfMistakesFitAnAnswer) {
   std::string text = "name: x\n";
   for (int i = 0; i < 5'000; ++i) absl::StrAppend(&text, "unknown", i, ": 1\n");

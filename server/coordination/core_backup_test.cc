@@ -169,6 +169,24 @@ TEST_F(CoreBackupTest, RegressionBackupKeepsTheModelOfARetriedTrial) {
   EXPECT_THAT(Artifacts(), ElementsAre("checkpoint at 60"));
 }
 
+TEST_F(CoreBackupTest, DamagedCheckpointIsLeftOut) {
+  Create("weights");
+  const v1::Lease lease = coordinator_.Acquire("w");
+  Train(lease);
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(coordinator_.artifacts_dir())) {
+    if (entry.path().extension() != ".safetensors") continue;
+    std::string bytes = platform::ReadFile(entry.path().string()).value();
+    if (bytes != "checkpoint 3") continue;
+    std::ofstream(entry.path()) << "Checkpoint 3";
+  }
+  testing::internal::CaptureStderr();
+  BackUpWhile(coordinator_, "b", [] {});
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("left out of the backup: "));
+  EXPECT_THAT(Artifacts(coordinator_.data_dir() + "/backups/b/artifacts"),
+              ElementsAre("checkpoint 2"));
+}
+
 TEST_F(CoreBackupTest, RegressionBackupKeepsAReusedCheckpoint) {
   Create("weights");
   const v1::Lease lease = coordinator_.Acquire("w");

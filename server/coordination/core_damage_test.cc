@@ -45,6 +45,11 @@ class CoreDamageTest : public testing::Test {
     EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
     EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr(Database()), HasSubstr(what)));
   }
+  absl::Status BackUp(const std::string& name) {
+    v1::BackUpRequest request;
+    request.set_name(name);
+    return coordinator_->backups().BackUp(request, [](const v1::BackUpResponse&) { return true; });
+  }
   absl::Status List() {
     v1::ListTrialsRequest request;
     request.set_parent(experiment_);
@@ -150,6 +155,28 @@ TEST_F(CoreDamageTest, DamagedCheckpointEventFallsBack) {
     if (next.trials(0).trial() == trial) resumed = next.trials(0).checkpoint_step();
   }
   EXPECT_EQ(resumed, 10);
+}
+
+TEST_F(CoreDamageTest, DamagedCheckpointEventStopsABackup) {
+  const v1::Lease lease = coordinator_.Acquire("w");
+  ASSERT_EQ(coordinator_.Upload(lease, 0, 10, "weights"), absl::OkStatus());
+  coordinator_.Send(lease, {CheckpointEvent(lease, 0, 1, 10, "weights")}).IgnoreError();
+  ASSERT_EQ(BackUp("before"), absl::OkStatus());
+  const int64_t position = coordinator_.History(lease.trials(0).trial()).back().position();
+  Damage(absl::StrCat("UPDATE events SET payload = x'ff' WHERE position = ", position));
+  const absl::Status status = BackUp("after");
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr(absl::StrCat("an event of ", lease.trials(0).trial(), " is damaged")));
+  EXPECT_EQ(coordinator_->backups().GetStorage()->backups_size(), 1) << "only the first";
+}
+
+TEST_F(CoreDamageTest, DamagedSpecificationStopsABackup) {
+  Damage("UPDATE experiments SET specification = x'ff' WHERE id = 'sort-1'");
+  const absl::Status status = BackUp("b");
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("the specification of experiments/sort-1 is damaged"));
 }
 
 TEST_F(CoreDamageTest, DamagedOutcomeIsNamed) {

@@ -96,6 +96,49 @@ TEST(EventChecksTest, AnswerErrorsByCarryHaveColumnsOfOneLength) {
   EXPECT_EQ(Problem(event), "");
 }
 
+TEST(EventChecksTest, NoiseAccuraciesHaveColumnsOfOneLength) {
+  v1::Event event;
+  event.mutable_noise_accuracies()->add_deviations(0.1F);
+  event.mutable_noise_accuracies()->add_accuracies(1);
+  EXPECT_THAT(Problem(event), HasSubstr("the columns of noise_accuracies differ in length"));
+  event.mutable_noise_accuracies()->add_losses(0);
+  EXPECT_EQ(Problem(event), "");
+}
+
+TEST(EventChecksTest, CheckpointsHaveAHashAndASize) {
+  v1::Event event;
+  v1::Checkpoint& checkpoint = *event.mutable_checkpoint();
+  checkpoint.set_sha256("ABC");
+  EXPECT_THAT(Problem(event), HasSubstr("checkpoint.sha256 is not 64 lower-case hexadecimal"));
+  checkpoint.set_sha256(std::string(64, 'a'));
+  EXPECT_THAT(Problem(event), HasSubstr("checkpoint.size_bytes is below 1"));
+  checkpoint.set_size_bytes(1);
+  EXPECT_EQ(Problem(event), "");
+}
+
+TEST(EventChecksTest, OnlyFactsOfWorkersAreTaken) {
+  v1::Event event;
+  EXPECT_THAT(Problem(event), HasSubstr("no fact is set"));
+  event.mutable_state_change();
+  EXPECT_THAT(Problem(event), HasSubstr("only the server may send changes of state"));
+  event.mutable_outcome()->set_kind(static_cast<v1::Outcome::Kind>(99));
+  EXPECT_THAT(Problem(event), HasSubstr("outcome.kind is unknown"));
+  event.mutable_training_points();
+  event.set_step(-1);
+  EXPECT_THAT(Problem(event), HasSubstr("step is negative"));
+}
+
+TEST(EventChecksTest, OutcomeEndsItsAttempt) {
+  v1::StreamEventsRequest request;
+  request.add_events()->mutable_outcome()->set_kind(v1::Outcome::COMPLETED);
+  request.mutable_events(0)->set_sequence(4);
+  EXPECT_EQ(CheckEvents(request), absl::OkStatus());
+  *request.add_events() = request.events(0);
+  request.mutable_events(1)->set_sequence(5);
+  EXPECT_THAT(std::string(CheckEvents(request).message()),
+              HasSubstr("events[0]: an outcome must be the last event of its attempt"));
+}
+
 TEST(EventChecksTest, AttentionMapMustMatchItsSizes) {
   EXPECT_EQ(Problem(Attention()), "");
   v1::Event own_input = Attention();

@@ -6,6 +6,8 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/impl/codegen/client_unary_call.h"
@@ -15,6 +17,7 @@
 #include "platform/mutex.h"
 #include "server/api/rpc_server.h"
 #include "server/api/test_server.h"
+#include "server/security/audit_log.h"
 
 namespace lengthwise::server {
 namespace {
@@ -159,6 +162,17 @@ TEST(MonitoringEndpoint, ServesStatisticsWithTypesAndHelp) {
     EXPECT_THAT(text, HasSubstr(absl::StrCat("# TYPE ", metric.name, " ", metric.type, "\n")));
     EXPECT_THAT(text, HasSubstr(absl::StrCat("\n", metric.line)));
   }
+}
+
+TEST(MonitoringEndpoint, CountsTheLinesOfTheAuditLog) {
+  AuditLog log({.file = {.path = testing::TempDir() + "/audit.log"}, .with_anonymous = true});
+  log.Record({.time = absl::Now(), .method = "lengthwise.v1.TaskService/Any"});
+  const auto endpoint = MonitoringEndpoint::Start("127.0.0.1:0", SomeStatistics, &log).value();
+  while (log.counts().written == 0) absl::SleepFor(absl::Milliseconds(1));
+  const std::string text = monitoring::Scrape(endpoint->address());
+  EXPECT_THAT(text, HasSubstr("\nlengthwise_audit_lines_total{result=\"written\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("\nlengthwise_audit_lines_total{result=\"suppressed\"} 0\n"));
+  EXPECT_THAT(text, HasSubstr("\nlengthwise_audit_lines_total{result=\"lost\"} 0\n"));
 }
 
 TEST(MonitoringEndpoint, TrialWithoutStepsHasNoLoss) {

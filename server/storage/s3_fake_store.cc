@@ -50,6 +50,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if has("status"):
             status = int(faults["status"].split("=")[1])
             return self.answer(status, error("ExpiredToken" if status == 400 else "InternalError"))
+        if has("answer"): return self.answer(200, faults["answer"].split("=", 1)[1].encode())
         if has("proxy"):
             return self.answer(503, f"<html>cannot reach {self.path}<Message>{self.path}</Message></html>".encode())
         with lock: self.act(path, query, body, has)

@@ -27,6 +27,7 @@ class S3FakeStore {
   //   hang TEXT     requests whose "METHOD path" contains TEXT are not answered
   //   slow TEXT     are answered after a second
   //   status TEXT=N are answered with status N, and for 400 with the code ExpiredToken
+  //   answer TEXT=BODY are answered with 200 and BODY
   //   proxy TEXT    are answered with 503 and a page that shows their whole URL
   //   hide TEXT     lists leave out keys that contain TEXT
   //   copy error    copies are answered with 200 and an error

@@ -285,6 +285,54 @@ TEST_F(S3FaultsTest, TooLargeCheckpointIsRefusedWithAWayOut) {
   }
 }
 
+TEST_F(S3FaultsTest, AnswersOutsideTheProtocolAreNoAnswers) {
+  const auto client = Client();
+  const auto list = [&](const std::string& body) {
+    fake_.Set("answer", "GET /bucket=" + body);
+    const absl::Status status = client->List("", [](const S3Object&) {});
+    EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+    return std::string(status.message());
+  };
+  EXPECT_THAT(list("{}"), HasSubstr("is no XML"));
+  EXPECT_THAT(list("<ListBucketResult><Contents><Key>some prefix+1/k</Key></Contents>"
+                   "</ListBucketResult>"),
+              HasSubstr("is damaged"))
+      << "an object without a size";
+  EXPECT_THAT(list("<ListBucketResult><IsTruncated>true</IsTruncated></ListBucketResult>"),
+              HasSubstr("has no end"));
+  fake_.Set("answer", "GET /bucket=the whole object");
+  const absl::Status read = client->Read("key", 0, 3).status();
+  EXPECT_TRUE(absl::IsUnavailable(read));
+  EXPECT_THAT(std::string(read.message()), HasSubstr("ignores the range"));
+}
+
+TEST_F(S3FaultsTest, ErrorsSayWhatToDo) {
+  const auto client = Client();
+  const struct {
+    int status;
+    const char* advice;
+  } errors[] = {{301, "check --s3_endpoint and --s3_region"},
+                {307, "check --s3_endpoint and --s3_region"},
+                {403, "check AWS_ACCESS_KEY_ID"},
+                {409, "try again"},
+                {429, "try again"}};
+  for (const auto& error : errors) {
+    fake_.Set("status", absl::StrCat("HEAD /bucket=", error.status));
+    const absl::Status status = client->Head("key").status();
+    EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(error.advice));
+  }
+}
+
+TEST_F(S3FaultsTest, UsageCountsObjectsAndFiles) {
+  ASSERT_EQ(Store(IdOf("one"), "one"), absl::OkStatus());
+  ASSERT_EQ(Store(IdOf("three"), "three"), absl::OkStatus());
+  const auto usage = store_->Usage();
+  ASSERT_TRUE(usage.ok()) << usage.status();
+  EXPECT_EQ(usage->artifacts, 2);
+  EXPECT_EQ(usage->bytes, 8);
+}
+
 TEST_F(S3FaultsTest, ErrorsShowNoSignature) {
   fake_.Set("proxy", "sorting-1");
   const absl::Status status = store_->SignGet(IdOf(kBytes)).status();

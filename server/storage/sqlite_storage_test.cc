@@ -1,7 +1,9 @@
 #include "server/storage/sqlite_storage.h"
 
 #include <sqlite3.h>
+#include <sys/resource.h>
 
+#include <csignal>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -17,6 +19,7 @@
 namespace lengthwise::server {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 std::string NewPath(const std::string& name) {
@@ -202,6 +205,39 @@ TEST(SqliteStorageTest, FullDatabaseKeepsItsData) {
   ASSERT_TRUE(writer.Begin().ok());
   EXPECT_TRUE((*writer.FindExperiment("sort-1")).has_value());
   EXPECT_FALSE((*writer.FindExperiment("large-1")).has_value());
+  EXPECT_TRUE(writer.Commit().ok());
+}
+
+TEST(SqliteStorageTest, FailedWriteNamesTheSystemsErrorAndKeepsItsData) {
+  // A limit of file sizes fails writes in the middle, like a disk.
+  signal(SIGXFSZ, SIG_IGN);
+  rlimit limit;
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &limit), 0);
+  auto storage = OpenSqliteStorage(NewPath("limited"));
+  ASSERT_TRUE(storage.ok());
+  StorageWriter& writer = (*storage)->writer();
+  ExperimentRecord experiment;
+  experiment.name = "sort";
+  ASSERT_TRUE(writer.Begin().ok());
+  ASSERT_TRUE(writer.InsertExperiment(experiment).ok());
+  ASSERT_TRUE(writer.Commit().ok());
+
+  const rlimit small = {.rlim_cur = 500'000, .rlim_max = limit.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  experiment.name = "large";
+  experiment.specification = std::string(1'000'000, 'x');
+  ASSERT_TRUE(writer.Begin().ok());
+  writer.InsertExperiment(experiment).IgnoreError();
+  const absl::Status failed = writer.Commit();
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+  EXPECT_EQ(failed.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(failed.message()),
+              AllOf(HasSubstr("limited.db"), HasSubstr("File too large"), HasSubstr("try again")));
+
+  ASSERT_TRUE(writer.Begin().ok());
+  EXPECT_TRUE((*writer.FindExperiment("sort-1")).has_value());
+  EXPECT_FALSE((*writer.FindExperiment("large-1")).has_value());
+  EXPECT_TRUE(writer.InsertExperiment(experiment).ok()) << "the disk works again";
   EXPECT_TRUE(writer.Commit().ok());
 }
 

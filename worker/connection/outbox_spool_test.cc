@@ -4,14 +4,17 @@
 #include <atomic>
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <future>
 #include <map>
 #include <random>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <variant>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -250,6 +253,45 @@ TEST(OutboxSpool, AnyScheduleDeliversOnceAndInOrder) {
     }
     EXPECT_EQ(spool.bytes(), 0);
     EXPECT_EQ(outbox.unsent_bytes(), 0);
+  }
+}
+
+// Overwrites every byte spooled in directories named so. The files have no name themselves, so it
+// goes through the open descriptors.
+void DamageSpool(const std::string& directory) {
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    const std::string target = std::filesystem::read_symlink(entry.path(), gone).string();
+    if (gone || !absl::StrContains(target, directory)) continue;
+    std::fstream file(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
+    file.seekg(0, std::ios::end);
+    const std::string zeros(static_cast<size_t>(file.tellg()), '\0');
+    file.seekp(0);
+    file << zeros;
+  }
+}
+
+// A disk that changes spooled data must not invent results: the trial runs again elsewhere.
+TEST(OutboxSpool, DamagedSpoolFailsItsTrialsForARetry) {
+  for (const bool checkpoint : {false, true}) {
+    const std::string directory = NewDirectory();
+    Spool spool({.directory = directory});
+    Outbox outbox(LeaseOf(1), {.max_bytes = 200'000, .spool = &spool});
+    outbox.Put(0, Points(1, 10));
+    if (checkpoint) outbox.PutCheckpoint(0, 2, std::string(300'000, 'm'));
+    for (int64_t step = 3; step <= 100; ++step) outbox.Put(0, Points(step, 1000));
+    ASSERT_GT(spool.bytes(), 0);
+    DamageSpool(std::filesystem::path(directory).filename().string());
+    Store store;
+    while (SendOne(outbox, store)) {
+    }
+    ASSERT_FALSE(store.log(0).empty());
+    const v1::Event& last = store.log(0).back();
+    EXPECT_EQ(last.outcome().kind(), v1::Outcome::FAILED_TEMPORARILY);
+    EXPECT_THAT(last.outcome().reason(),
+                testing::AllOf(testing::HasSubstr(checkpoint ? "the worker lost a checkpoint"
+                                                             : "the worker lost events"),
+                               testing::HasSubstr("was changed on the disk")));
   }
 }
 
