@@ -1,6 +1,7 @@
 #include "worker/connection/artifact_transfer.h"
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <memory>
 
@@ -48,17 +49,17 @@ absl::StatusOr<v1::SignTransferResponse> ObjectTransfers::Sign(
   const absl::Status status = ToStatus(stub.SignTransfer(call.context(), request, &response));
   if (status.ok()) return response;
   if (absl::IsUnimplemented(status)) {
-    // The server has no object store: from now on, no call asks it again.
     platform::MutexLock lock(mutex_);
     http_ = nullptr;
+    ask_ = After(kAskAgain);
   }
   return status;
 }
 
 absl::StatusOr<std::shared_ptr<platform::HttpClient>> ObjectTransfers::Client() {
   platform::MutexLock lock(mutex_);
-  if (!is_asked_) {
-    is_asked_ = true;
+  if (http_ == nullptr && std::chrono::steady_clock::now() >= ask_) {
+    ask_ = kNever;
     absl::StatusOr<std::unique_ptr<platform::HttpClient>> http = platform::HttpClient::Create();
     if (http.ok()) http_ = *std::move(http);
   }
@@ -147,19 +148,29 @@ absl::Status UploadArtifact(v1::WorkerService::StubInterface& stub, CallGroup& c
                             const v1::UploadArtifactRequest::Header& header,
                             absl::string_view bytes, const std::function<void()>& progress) {
   CallGroup::Call call(calls, platform::TransferTimeout(static_cast<int64_t>(bytes.size())));
+  // The call's start, its header and its first bytes leave together, and so do the last bytes and
+  // the end: a small checkpoint is one packet.
+  call.context()->set_initial_metadata_corked(true);
   v1::UploadArtifactResponse response;
   const std::unique_ptr<grpc::ClientWriterInterface<v1::UploadArtifactRequest>> writer =
       stub.UploadArtifact(call.context(), &response);
   v1::UploadArtifactRequest request;
   *request.mutable_header() = header;
   // A write fails when the call is over; Finish then says why.
-  bool writable = writer->Write(request);
+  grpc::WriteOptions options;
+  if (bytes.empty()) {
+    options.set_last_message();
+  } else {
+    options.set_buffer_hint();
+  }
+  bool writable = writer->Write(request, options);
   for (size_t offset = 0; writable && offset < bytes.size(); offset += kChunkBytes) {
     request.set_data(std::string(bytes.substr(offset, kChunkBytes)));
-    writable = writer->Write(request);
+    options.Clear();
+    if (offset + kChunkBytes >= bytes.size()) options.set_last_message();
+    writable = writer->Write(request, options);
     if (writable) progress();
   }
-  if (writable) writer->WritesDone();
   return ToStatus(writer->Finish());
 }
 

@@ -11,19 +11,23 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "platform/http_client.h"
 #include "platform/mutex.h"
 #include "proto/worker_service.grpc.pb.h"
 #include "proto/worker_service.pb.h"
+#include "worker/connection/backoff.h"
 #include "worker/connection/server_calls.h"
 
 namespace lengthwise::worker {
 
-// Moves checkpoints to and from an object store, by requests that the server signs. The first call
-// that finds that the server has none, or that this machine lacks libcurl, is the last to ask.
-// Thread-safe.
+// Moves checkpoints to and from an object store, by requests that the server signs. A server that
+// has none is asked again after kAskAgain, because a restart may give it one; never if this machine
+// lacks libcurl. Thread-safe.
 class ObjectTransfers {
  public:
+  static constexpr absl::Duration kAskAgain = absl::Minutes(1);
+
   // As UploadArtifact. UNIMPLEMENTED if the bytes must go through the server.
   absl::Status Put(v1::WorkerService::StubInterface& stub, CallGroup& calls,
                    const v1::UploadArtifactRequest::Header& header, absl::string_view bytes,
@@ -41,7 +45,8 @@ class ObjectTransfers {
   absl::StatusOr<std::shared_ptr<platform::HttpClient>> Client();
 
   platform::Mutex mutex_;
-  bool is_asked_ ABSL_GUARDED_BY(mutex_) = false;
+  // When to ask the server, if `http_` is null.
+  TimePoint ask_ ABSL_GUARDED_BY(mutex_) = TimePoint::min();
   // Null: bytes go through the server.
   std::shared_ptr<platform::HttpClient> http_ ABSL_GUARDED_BY(mutex_);
 };

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <random>
 
 #include "absl/time/time.h"
@@ -33,15 +34,19 @@ class Backoff {
     absl::Duration maximum = absl::Seconds(5);
   };
 
-  explicit Backoff(const Options& options, uint32_t seed = std::random_device()())
-      : options_(options), next_(options.initial), random_(seed) {}
+  // Without `seed`, the first Next draws one: most calls succeed and need none.
+  explicit Backoff(const Options& options, std::optional<uint32_t> seed = std::nullopt)
+      : options_(options), next_(options.initial) {
+    if (seed.has_value()) random_.emplace(*seed);
+  }
 
   // Returns the next wait. The k-th call after a reset (from 0) draws uniformly from [1/2, 1] *
   // min(initial * 2^k, maximum).
   absl::Duration Next() {
+    if (!random_.has_value()) random_.emplace(std::random_device()());
     const absl::Duration longest = std::min(next_, options_.maximum);
     next_ = std::min(2 * next_, options_.maximum);
-    return longest * std::uniform_real_distribution<double>(0.5, 1.0)(random_);
+    return longest * std::uniform_real_distribution<double>(0.5, 1.0)(*random_);
   }
 
   // Call after a success.
@@ -50,7 +55,7 @@ class Backoff {
  private:
   const Options options_;
   absl::Duration next_;
-  std::minstd_rand random_;
+  std::optional<std::minstd_rand> random_;
 };
 
 }  // namespace lengthwise::worker

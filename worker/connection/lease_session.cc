@@ -13,11 +13,12 @@
 
 namespace lengthwise::worker {
 
-LeaseSession::LeaseSession(v1::WorkerService::StubInterface& stub, v1::Lease lease,
-                           const Options& options)
+LeaseSession::LeaseSession(v1::WorkerService::StubInterface& stub, ObjectTransfers& objects,
+                           v1::Lease lease, const Options& options)
     : lease_(std::move(lease)),
       options_(options),
       stub_(stub),
+      objects_(objects),
       outbox_(lease_, options.outbox),
       progress_(lease_.trials_size()),
       sender_(stub, objects_, lease_, outbox_, options.sender) {}

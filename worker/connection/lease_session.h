@@ -45,8 +45,9 @@ class LeaseSession final : public PackSession {
     DataCache* data = nullptr;
   };
 
-  // Starts sending. `stub` must outlive the session.
-  LeaseSession(v1::WorkerService::StubInterface& stub, v1::Lease lease, const Options& options);
+  // Starts sending. `stub` and `objects` must outlive the session.
+  LeaseSession(v1::WorkerService::StubInterface& stub, ObjectTransfers& objects, v1::Lease lease,
+               const Options& options);
 
   const v1::Lease& lease() const { return lease_; }
 
@@ -112,6 +113,7 @@ class LeaseSession final : public PackSession {
   const v1::Lease lease_;
   const Options options_;
   v1::WorkerService::StubInterface& stub_;
+  ObjectTransfers& objects_;
   Outbox outbox_;
   CallGroup calls_;  // downloads
   const TimePoint start_ = After(absl::ZeroDuration());
@@ -121,7 +123,6 @@ class LeaseSession final : public PackSession {
   std::vector<Progress> progress_ ABSL_GUARDED_BY(mutex_);
   std::string preemption_ ABSL_GUARDED_BY(mutex_);
   TimePoint drain_end_ ABSL_GUARDED_BY(mutex_) = kNever;
-  ObjectTransfers objects_;
   EventSender sender_;  // last member, so that it is destroyed first
 };
 

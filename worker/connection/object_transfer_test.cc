@@ -175,6 +175,29 @@ TEST_F(ObjectTransferTest, ServerWithoutObjectStoreIsNotAskedAgain) {
   EXPECT_EQ(signed_, 1);
 }
 
+TEST_F(ObjectTransferTest, ServerWithoutObjectStoreIsAskedOnceForAllLeases) {
+  server_.With([&](State& state) {
+    state.sign_transfer = [&](const v1::SignTransferRequest&, v1::SignTransferResponse&) {
+      ++signed_;
+      return grpc::Status(grpc::StatusCode::UNIMPLEMENTED, "no object store");
+    };
+  });
+  for (const char* trial : {"a", "b", "c"}) {
+    OfferLease(LeaseOf({trial}, absl::StrCat("lease-of-", trial)));
+  }
+  StartWorker([&](const v1::Lease& lease, PackSession& session) {
+    session.EmitCheckpoint(0, 1, "model of " + lease.trials(0).trial());
+    session.Emit(0, Completed());
+    return absl::OkStatus();
+  });
+  EXPECT_TRUE(server_.WaitUntil([](const State& state) { return EventsOf(state, "c") == 2; }));
+  EXPECT_TRUE(Stop().ok());
+  server_.With([&](State& state) {
+    EXPECT_EQ(state.artifacts.size(), 3U);
+    EXPECT_EQ(signed_, 1);
+  });
+}
+
 TEST_F(ObjectTransferTest, CancelledCallEndsItsTransfer) {
   store_.Set("hang", "PUT /bucket");
   auto put = std::async(std::launch::async, [&] { return Put("bytes"); });

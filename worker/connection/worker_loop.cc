@@ -190,7 +190,7 @@ absl::Status Connection::RunLease(v1::Lease lease) {
                                  lease.trials(0).trial()));
   LeaseSession::Options session_options = options_.session;
   session_options.capacities = &capacities_;
-  LeaseSession session(*stub_, std::move(lease), session_options);
+  LeaseSession session(*stub_, objects_, std::move(lease), session_options);
   // Logs the fencing token, because the lease id is a secret.
   const int64_t number = session.lease().fencing_token();
   {

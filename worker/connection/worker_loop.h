@@ -98,6 +98,7 @@ class Connection {
   PackRunner& runner_;
   const std::unique_ptr<v1::WorkerService::StubInterface> stub_;
   Reachability reachability_;
+  ObjectTransfers objects_;
   PackCapacities capacities_;
   CallGroup acquire_calls_;  // cancelled by Drain
 
