@@ -108,6 +108,27 @@ TEST(CoreFaultsTest, RestartKeepsBackOffsTokensAndCancellations) {
   EXPECT_EQ(coordinator.Acquire("w").trials(0).attempt(), 2);
 }
 
+// Regression: after a restart no scheduler knew the lease, and its row stayed for good.
+TEST(CoreFaultsTest, RegressionLeaseOfADeletedExperimentEndsAfterARestart) {
+  TestCoordinator coordinator;
+  ASSERT_EQ(coordinator.Open(), absl::OkStatus());
+  ASSERT_EQ(coordinator.Register("w", 2), absl::OkStatus());
+  const std::string experiment = coordinator.Create("sort", 1, 2);
+  ASSERT_THAT(coordinator.Acquire("w").trials(), SizeIs(2));
+  ASSERT_TRUE(coordinator.Cancel(experiment).ok());
+  ASSERT_EQ(coordinator.Delete(experiment), absl::OkStatus());
+  const auto leases = [&] {
+    auto database = SqliteConnection::Open(coordinator.data_dir() + "/lengthwise.db", true);
+    SqliteStatement count = (*database)->Query("SELECT count(*) FROM leases");
+    return count.Step() ? count.Int(0) : -1;
+  };
+  coordinator.Close();
+  EXPECT_EQ(leases(), 1) << "it ends when its worker hears of the cancellation";
+  ASSERT_EQ(coordinator.Open(), absl::OkStatus());
+  coordinator.Create("another", 1, 1);
+  EXPECT_EQ(leases(), 0);
+}
+
 // A store that cannot begin a transaction while `fails` is set. It writes through a connection of
 // its own.
 class FailingStorage final : public Storage {

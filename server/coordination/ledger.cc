@@ -62,6 +62,7 @@ absl::Status Ledger::Rebuild() {
   for (const std::function<void()>& reversal : effects_.reversals) reversal();
   effects_ = Effects();
   misdated_.clear();
+  leases_without_trials_.clear();
   LENGTHWISE_FAILPOINT_OR_RETURN("engine.rebuild.before");
   ASSIGN_OR_RETURN(std::unique_ptr<StorageReader> opened, storage_.Read());
   StorageReader& reader = *opened;
@@ -117,8 +118,12 @@ absl::Status Ledger::Rebuild() {
   ASSIGN_OR_RETURN(const std::vector<LeaseRecord> leases, reader.ListLeases());
   for (const LeaseRecord& lease : leases) {
     ASSIGN_OR_RETURN(std::vector<int64_t> cancelled, reader.ListCancelledTrials(lease.token));
-    // All its trials were deleted, and the scheduler keeps no lease without trials.
-    if (cancelled.empty() && !held.contains(lease.token)) continue;
+    // All its trials were deleted. The scheduler keeps no lease without trials, so none of its
+    // decisions would end this one.
+    if (cancelled.empty() && !held.contains(lease.token)) {
+      leases_without_trials_.push_back(lease.token);
+      continue;
+    }
     held[lease.token].worker = lease.worker;
     held[lease.token].size = lease.size;
     held[lease.token].cancelled = std::move(cancelled);
@@ -136,6 +141,9 @@ absl::Status Ledger::Begin() {
   absl::Status status = store_.Begin();
   for (const TrialRecord& trial : std::exchange(misdated_, {})) {
     if (status.ok()) status = store_.UpdateTrial(trial, trial.state);
+  }
+  for (const Token token : std::exchange(leases_without_trials_, {})) {
+    if (status.ok()) status = store_.DeleteLease(token);
   }
   return status;
 }

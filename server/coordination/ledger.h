@@ -123,6 +123,9 @@ class Ledger {
   // Queued trials whose stored back-off is later than any back-off from now, because the clock was
   // set back. They hold the corrected time.
   std::vector<TrialRecord> misdated_;
+  // Stored leases whose trials were all deleted with their experiment. The next transaction deletes
+  // them.
+  std::vector<Token> leases_without_trials_;
 };
 
 }  // namespace lengthwise::server
