@@ -694,6 +694,34 @@ TEST(MistakesTest, FormulaParametersOfMessagesAreATextOrValues) {
                         "{per: head, initial: 1}"));
 }
 
+TEST(MistakesTest, ComponentsHaveTextsAndParametersOnce) {
+  const auto message = [](const std::string& encoding) {
+    return MessageOf(With("encodings: [none, " + encoding + "]"));
+  };
+  EXPECT_EQ(message("{name: [rope]}"), "encodings[1].name: got a list, expected text");
+  EXPECT_EQ(message("{name: rope, parameters: 3}"),
+            "encodings[1].parameters: got 3, expected parameters and their values");
+  EXPECT_EQ(message("{name: relative, randomized: true, parameters: {randomized: false}}"),
+            "encodings[1].randomized: given twice");
+}
+
+TEST(MistakesTest, LongTextIsCutBetweenCharacters) {
+  std::string text;
+  for (int i = 0; i < 200; ++i) text += "\u00e4";
+  const std::string message = MessageOf(With("learning_rates: [" + text + "]"));
+  EXPECT_THAT(message, testing::StartsWith("learning_rates[0]: got \"\u00e4"));
+  EXPECT_THAT(message, HasSubstr("\u00e4...\""));
+  EXPECT_LT(message.size(), text.size());
+  EXPECT_EQ(MessageOf(With("description: " + std::string(10'001, 'x'))),
+            "description: got 10001 bytes, expected at most 10000");
+}
+
+TEST(MistakesTest, SeedsOfWeightsAndDataComeTogether) {
+  const std::string without = absl::StrReplaceAll(kRight, {{"seeds: [0]\n", ""}});
+  EXPECT_EQ(MessageOf(without + "weight_seeds: [1]\n"), "data_seeds: required with weight_seeds");
+  EXPECT_EQ(MessageOf(without + "data_seeds: [1]\n"), "weight_seeds: required with data_seeds");
+}
+
 TEST(MistakesTest, ThousandsOfMistakesFitAnAnswer) {
   std::string text = "name: x\n";
   for (int i = 0; i < 5'000; ++i) absl::StrAppend(&text, "unknown", i, ": 1\n");

@@ -3,6 +3,7 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <optional>
 #include <utility>
@@ -62,12 +63,14 @@ PassiveWaiting::~PassiveWaiting() {
 }
 
 void PassiveWaiting::HoldTeam(int threads) {
-  // The sum keeps the compiler from removing the loop.
-  int members = 0;
-#pragma omp parallel num_threads(threads) reduction(+ : members)
-  members += 1;
+  // The sum keeps the compiler from removing the loop. ThreadSanitizer cannot see OpenMP's barrier
+  // at its end, so the sum orders the team's end before the rest of this function as well.
+  std::atomic<int> members = 0;
+#pragma omp parallel num_threads(threads)
+  members.fetch_add(1, std::memory_order_release);
+  const bool started = members.load(std::memory_order_acquire) > 0;
   platform::MutexLock lock(mutex_);
-  started_ = members > 0;
+  started_ = started;
   changed_.NotifyAll();
   while (!ends_) changed_.Wait(mutex_);
 }
