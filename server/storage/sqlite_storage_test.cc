@@ -185,15 +185,19 @@ TEST(SqliteStorageTest, DeletionContinuesAcrossRestarts) {
   EXPECT_EQ(count("SELECT count(*) FROM experiments"), 1);
 }
 
+void StoreExperiment(const std::string& name, StorageWriter& writer) {
+  ExperimentRecord experiment;
+  experiment.name = name;
+  ASSERT_TRUE(writer.Begin().ok());
+  ASSERT_TRUE(writer.InsertExperiment(experiment).ok());
+  ASSERT_TRUE(writer.Commit().ok());
+}
+
 TEST(SqliteStorageTest, FullDatabaseKeepsItsData) {
   auto storage = OpenSqliteStorage(NewPath("full"), {.max_bytes = 300'000});
   ASSERT_TRUE(storage.ok());
   StorageWriter& writer = (*storage)->writer();
-  ExperimentRecord experiment;
-  experiment.name = "sort";
-  ASSERT_TRUE(writer.Begin().ok());
-  ASSERT_TRUE(writer.InsertExperiment(experiment).ok());
-  ASSERT_TRUE(writer.Commit().ok());
+  StoreExperiment("sort", writer);
 
   ASSERT_TRUE(writer.Begin().ok());
   ExperimentRecord large;
@@ -216,14 +220,11 @@ TEST(SqliteStorageTest, FailedWriteNamesTheSystemsErrorAndKeepsItsData) {
   auto storage = OpenSqliteStorage(NewPath("limited"));
   ASSERT_TRUE(storage.ok());
   StorageWriter& writer = (*storage)->writer();
-  ExperimentRecord experiment;
-  experiment.name = "sort";
-  ASSERT_TRUE(writer.Begin().ok());
-  ASSERT_TRUE(writer.InsertExperiment(experiment).ok());
-  ASSERT_TRUE(writer.Commit().ok());
+  StoreExperiment("sort", writer);
 
   const rlimit small = {.rlim_cur = 500'000, .rlim_max = limit.rlim_max};
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  ExperimentRecord experiment;
   experiment.name = "large";
   experiment.specification = std::string(1'000'000, 'x');
   ASSERT_TRUE(writer.Begin().ok());

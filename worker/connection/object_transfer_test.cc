@@ -51,6 +51,16 @@ class ObjectTransferTest : public ConnectionTest {
     return grpc::Status::OK;
   }
 
+  // As of a server that has none, or of an earlier release.
+  void RemoveObjectStore() {
+    server_.With([this](State& state) {
+      state.sign_transfer = [this](const v1::SignTransferRequest&, v1::SignTransferResponse&) {
+        ++signed_;
+        return grpc::Status(grpc::StatusCode::UNIMPLEMENTED, "no object store");
+      };
+    });
+  }
+
   absl::Status Put(const std::string& bytes) {
     v1::UploadArtifactRequest::Header header;
     header.set_trial("a");
@@ -163,12 +173,7 @@ TEST_F(ObjectTransferTest, LostOrDamagedObjectIsAskedOfTheServer) {
 }
 
 TEST_F(ObjectTransferTest, ServerWithoutObjectStoreIsNotAskedAgain) {
-  server_.With([&](State& state) {
-    state.sign_transfer = [&](const v1::SignTransferRequest&, v1::SignTransferResponse&) {
-      ++signed_;
-      return grpc::Status(grpc::StatusCode::UNIMPLEMENTED, "an earlier release");
-    };
-  });
+  RemoveObjectStore();
   EXPECT_TRUE(absl::IsUnimplemented(Put("bytes")));
   EXPECT_TRUE(absl::IsUnimplemented(Put("bytes")));
   EXPECT_TRUE(absl::IsUnimplemented(Get("bytes").status()));
@@ -176,12 +181,7 @@ TEST_F(ObjectTransferTest, ServerWithoutObjectStoreIsNotAskedAgain) {
 }
 
 TEST_F(ObjectTransferTest, ServerWithoutObjectStoreIsAskedOnceForAllLeases) {
-  server_.With([&](State& state) {
-    state.sign_transfer = [&](const v1::SignTransferRequest&, v1::SignTransferResponse&) {
-      ++signed_;
-      return grpc::Status(grpc::StatusCode::UNIMPLEMENTED, "no object store");
-    };
-  });
+  RemoveObjectStore();
   for (const char* trial : {"a", "b", "c"}) {
     OfferLease(LeaseOf({trial}, absl::StrCat("lease-of-", trial)));
   }
