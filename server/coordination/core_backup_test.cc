@@ -243,10 +243,7 @@ TEST_F(CoreBackupTest, DamagedBackupIsRefusedByFileName) {
   Create("weights");
   const v1::Lease lease = coordinator_.Acquire("w");
   Train(lease);
-  v1::BackUpRequest request;
-  request.set_name("b");
-  ASSERT_EQ(coordinator_->backups().BackUp(request, [](const auto&) { return true; }),
-            absl::OkStatus());
+  ASSERT_EQ(coordinator_.BackUp("b"), absl::OkStatus());
   const std::string backup = coordinator_.data_dir() + "/backups/b";
   const std::string artifact = absl::StrCat(backup, "/artifacts/sort-1/lr0-seed0/",
                                             platform::Sha256Hex("checkpoint 3"), ".safetensors");
@@ -298,10 +295,7 @@ TEST_F(CoreBackupTest, DamagedBackupIsRefusedByFileName) {
 
 TEST_F(CoreBackupTest, RestoredServerReusesNoIds) {
   EXPECT_EQ(coordinator_.Create("sort", 1, 1), "experiments/sort-1");
-  v1::BackUpRequest request;
-  request.set_name("b");
-  ASSERT_EQ(coordinator_->backups().BackUp(request, [](const auto&) { return true; }),
-            absl::OkStatus());
+  ASSERT_EQ(coordinator_.BackUp("b"), absl::OkStatus());
   std::set<std::string> given = {"experiments/sort-1", coordinator_.Create("sort", 1, 1),
                                  coordinator_.Create("new", 1, 1)};
   // A second copy of the same backup gets other ids as well.

@@ -45,11 +45,6 @@ class CoreDamageTest : public testing::Test {
     EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
     EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr(Database()), HasSubstr(what)));
   }
-  absl::Status BackUp(const std::string& name) {
-    v1::BackUpRequest request;
-    request.set_name(name);
-    return coordinator_->backups().BackUp(request, [](const v1::BackUpResponse&) { return true; });
-  }
   absl::Status List() {
     v1::ListTrialsRequest request;
     request.set_parent(experiment_);
@@ -161,10 +156,10 @@ TEST_F(CoreDamageTest, DamagedCheckpointEventStopsABackup) {
   const v1::Lease lease = coordinator_.Acquire("w");
   ASSERT_EQ(coordinator_.Upload(lease, 0, 10, "weights"), absl::OkStatus());
   coordinator_.Send(lease, {CheckpointEvent(lease, 0, 1, 10, "weights")}).IgnoreError();
-  ASSERT_EQ(BackUp("before"), absl::OkStatus());
+  ASSERT_EQ(coordinator_.BackUp("before"), absl::OkStatus());
   const int64_t position = coordinator_.History(lease.trials(0).trial()).back().position();
   Damage(absl::StrCat("UPDATE events SET payload = x'ff' WHERE position = ", position));
-  const absl::Status status = BackUp("after");
+  const absl::Status status = coordinator_.BackUp("after");
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
   EXPECT_THAT(std::string(status.message()),
               HasSubstr(absl::StrCat("an event of ", lease.trials(0).trial(), " is damaged")));
@@ -173,7 +168,7 @@ TEST_F(CoreDamageTest, DamagedCheckpointEventStopsABackup) {
 
 TEST_F(CoreDamageTest, DamagedSpecificationStopsABackup) {
   Damage("UPDATE experiments SET specification = x'ff' WHERE id = 'sort-1'");
-  const absl::Status status = BackUp("b");
+  const absl::Status status = coordinator_.BackUp("b");
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("the specification of experiments/sort-1 is damaged"));

@@ -285,10 +285,7 @@ TEST_F(CoreDataTest, StoredFilesAreCounted) {
 TEST_F(CoreDataTest, BackupHasTheExamples) {
   ASSERT_EQ(Upload(), absl::OkStatus());
   ASSERT_TRUE(CreateWithExamples().ok());
-  v1::BackUpRequest request;
-  request.set_name("b");
-  ASSERT_EQ(coordinator_->backups().BackUp(request, [](const auto&) { return true; }),
-            absl::OkStatus());
+  ASSERT_EQ(coordinator_.BackUp("b"), absl::OkStatus());
   const std::string restored = NewDirectory();
   CoreOptions options;
   options.data_dir = restored;

@@ -135,10 +135,7 @@ TEST_F(CoreObjectStoreTest, BackupIsRestoredIntoAnotherBucket) {
   Create("weights");
   const v1::Lease lease = coordinator_.Acquire("w");
   Train(lease);
-  v1::BackUpRequest request;
-  request.set_name("b");
-  ASSERT_EQ(coordinator_->backups().BackUp(request, [](const auto&) { return true; }),
-            absl::OkStatus());
+  ASSERT_EQ(coordinator_.BackUp("b"), absl::OkStatus());
   TestCoordinator copy;
   copy.options().restore_from = coordinator_.data_dir() + "/backups/b";
   copy.options().artifacts = "s3://other/place";

@@ -55,11 +55,6 @@ class CoreSharedStoreTest : public CoreHousekeepingTest {
   std::string PathOf(const std::string& bytes) const {
     return absl::StrCat(store_, "/sort-1/lr0-seed0/", platform::Sha256Hex(bytes), ".safetensors");
   }
-  absl::Status BackUp() {
-    v1::BackUpRequest request;
-    request.set_name("b");
-    return coordinator_->backups().BackUp(request, [](const auto&) { return true; });
-  }
 
   const std::string store_;
 };
@@ -103,7 +98,7 @@ TEST_F(CoreSharedStoreTest, UnmountedStoreLosesNothing) {
     EXPECT_EQ(coordinator_->backups().GetStorage().status().code(), absl::StatusCode::kUnavailable);
     EXPECT_EQ(coordinator_->reads().GetExperiment(experiment).status().code(),
               absl::StatusCode::kUnavailable);
-    EXPECT_EQ(BackUp().code(), absl::StatusCode::kUnavailable);
+    EXPECT_EQ(coordinator_.BackUp("b").code(), absl::StatusCode::kUnavailable);
   }
   EXPECT_TRUE(fs::is_empty(store_)) << "nothing is written below the mount point";
   // The trial waits, and resumes from its newest checkpoint.
@@ -289,7 +284,7 @@ TEST_F(CoreSharedStoreTest, BackupListsCheckpointsAndRestoreChecksThem) {
   const std::string experiment = Create("weights");
   const v1::Lease lease = coordinator_.Acquire("w");
   Train(lease);
-  ASSERT_EQ(BackUp(), absl::OkStatus());
+  ASSERT_EQ(coordinator_.BackUp("b"), absl::OkStatus());
   const std::string backup = coordinator_.data_dir() + "/backups/b";
   EXPECT_FALSE(fs::exists(backup + "/artifacts"));
   EXPECT_THAT(*platform::ReadFile(backup + "/manifest.json"),

@@ -382,6 +382,12 @@ absl::Status TestCoordinator::Delete(const std::string& name) {
       .status();
 }
 
+absl::Status TestCoordinator::BackUp(const std::string& name) {
+  v1::BackUpRequest request;
+  request.set_name(name);
+  return core_->backups().BackUp(request, [](const v1::BackUpResponse&) { return true; });
+}
+
 namespace {
 
 v1::Event EventOf(const v1::Lease& lease, int trial, int64_t sequence, int64_t step) {

@@ -80,6 +80,7 @@ class TestCoordinator {
   absl::StatusOr<v1::RetryTrialsResponse> Retry(const std::string& name,
                                                 const std::vector<v1::TrialState>& states);
   absl::Status Delete(const std::string& name);
+  absl::Status BackUp(const std::string& name);
   // `experiment` is the full name of the experiment that the worker is dedicated to.
   absl::Status Register(const std::string& worker, int32_t max_pack_size = 1,
                         const std::string& experiment = "",
