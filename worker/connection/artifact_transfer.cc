@@ -158,11 +158,8 @@ absl::Status UploadArtifact(v1::WorkerService::StubInterface& stub, CallGroup& c
   *request.mutable_header() = header;
   // A write fails when the call is over; Finish then says why.
   grpc::WriteOptions options;
-  if (bytes.empty()) {
-    options.set_last_message();
-  } else {
-    options.set_buffer_hint();
-  }
+  options.set_buffer_hint();
+  if (bytes.empty()) options.set_last_message();
   bool writable = writer->Write(request, options);
   for (size_t offset = 0; writable && offset < bytes.size(); offset += kChunkBytes) {
     request.set_data(std::string(bytes.substr(offset, kChunkBytes)));
