@@ -28,15 +28,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     Must(line.length >= 0 && line.length <= kMostLength, "a length is in its range");
   };
   // Lines must not depend on how the bytes are chunked.
-  int64_t whole = 0, cut = 0;
+  uint64_t whole = 0, cut = 0;  // hashes, which wrap
   Lines at_once(1000, [&](int64_t number, absl::string_view one, bool too_long) {
-    whole = 31 * whole + number + static_cast<int64_t>(one.size()) + (too_long ? 7 : 0);
+    whole = 31 * whole + static_cast<uint64_t>(number) + one.size() + (too_long ? 7 : 0);
     read(number, one, too_long);
   });
   at_once.Add(text);
   at_once.End();
   Lines in_parts(1000, [&](int64_t number, absl::string_view one, bool too_long) {
-    cut = 31 * cut + number + static_cast<int64_t>(one.size()) + (too_long ? 7 : 0);
+    cut = 31 * cut + static_cast<uint64_t>(number) + one.size() + (too_long ? 7 : 0);
   });
   for (size_t first = 0; first < size; first += 3) in_parts.Add(text.substr(first, 3));
   in_parts.End();
