@@ -5,6 +5,7 @@
 #include "absl/strings/cord.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "platform/printable_text.h"
 #include "proto/rpc_details.pb.h"
 
 namespace lengthwise::specification {
@@ -14,7 +15,10 @@ constexpr size_t kMostProblems = 50;
 constexpr size_t kMostFieldBytes = 120;
 constexpr size_t kMostDescriptionBytes = 400;
 
-std::string Shortened(const std::string& text, size_t most) {
+// Quotes of the user's text, and protobuf's own messages, may hold part of a UTF-8 character. As a
+// string of a message, it would make the details of the status unreadable.
+std::string Shown(absl::string_view original, size_t most) {
+  const std::string text = platform::PrintableText(original);
   if (text.size() <= most) return text;
   size_t cut = most;  // never inside a UTF-8 character
   while (cut > 0 && (static_cast<unsigned char>(text[cut]) & 0xC0) == 0x80) --cut;
@@ -56,8 +60,8 @@ absl::Status ToStatus(const std::vector<catalogue::Problem>& problems, size_t mo
   google::rpc::BadRequest details;
   std::string message;
   for (size_t i = 0; i < problems.size(); ++i) {
-    const std::string field = Shortened(problems[i].field, kMostFieldBytes);
-    const std::string description = Shortened(problems[i].description, kMostDescriptionBytes);
+    const std::string field = Shown(problems[i].field, kMostFieldBytes);
+    const std::string description = Shown(problems[i].description, kMostDescriptionBytes);
     const std::string line = field.empty() ? description : absl::StrCat(field, ": ", description);
     if (i == kMostProblems || message.size() + line.size() > most_bytes) {
       absl::StrAppend(&message, "\nand at least ", problems.size() - i, " more");

@@ -17,7 +17,9 @@
 namespace lengthwise::specification {
 namespace {
 
+using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::Property;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
 
@@ -714,6 +716,18 @@ TEST(MistakesTest, LongTextIsCutBetweenCharacters) {
   EXPECT_LT(message.size(), text.size());
   EXPECT_EQ(MessageOf(With("description: " + std::string(10'001, 'x'))),
             "description: got 10001 bytes, expected at most 10000");
+}
+
+// Protobuf's tokenizer shows a character's first byte.
+TEST(MistakesTest, PartsOfCharactersAreEscaped) {
+  const absl::Status status =
+      StatusOf("training { steps\u00e9: 3 }", v1::SpecificationText::TEXT_PROTO);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("\\xc3"));
+  google::rpc::BadRequest details;
+  ASSERT_TRUE(details.ParseFromString(std::string(*status.GetPayload(kBadRequestTypeUrl))));
+  EXPECT_THAT(details.field_violations(),
+              Contains(Property(&google::rpc::BadRequest::FieldViolation::description,
+                                HasSubstr("\\xc3"))));
 }
 
 TEST(MistakesTest, SeedsOfWeightsAndDataComeTogether) {
