@@ -6,13 +6,14 @@
 //                                   +--other classes--> pool: handle -> answer
 //
 // gRPC has few threads for all calls, so no handler reads the store or a file on them: one slow
-// disk would stop heartbeats.
+// disk would stop heartbeats. Admission only asks whether the file of tokens has changed.
 #ifndef LENGTHWISE_SERVER_API_CALLS_H_
 #define LENGTHWISE_SERVER_API_CALLS_H_
 
 #include <cstddef>
 #include <functional>
 #include <optional>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -21,6 +22,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/server_callback.h"
 #include "rpc/status.h"
@@ -180,20 +182,20 @@ class Calls {
         });
   }
 
-  // Serves a stream of the progress of long-running `work`:
+  // Serves a stream of the progress of long-running work, `run`:
   //   absl::Status(const Request&, const Caller&, const ProgressStream<Response>::Tell&)
   // It runs on one of `threads`.
-  template <typename Response, typename Request, typename Work>
+  template <typename Response, typename Request, typename Run>
   grpc::ServerWriteReactor<Response>* TellProgress(TransferThreads& threads,
                                                    absl::string_view method,
                                                    grpc::CallbackServerContext* context,
-                                                   const Request* request, Work work) {
+                                                   const Request* request, Run run) {
     using Stream = ProgressStream<Response>;
     return Open<grpc::ServerWriteReactor<Response>>(
         method, context, request, [&](const Caller& caller) -> absl::StatusOr<Stream*> {
-          auto run = [request = *request, caller, work = std::move(work)](
-                         const typename Stream::Tell& tell) { return work(request, caller, tell); };
-          return Stream::Start(context, std::move(run), threads, streams_);
+          auto work = [request = *request, caller, run = std::move(run)](
+                          const typename Stream::Tell& tell) { return run(request, caller, tell); };
+          return Stream::Start(context, std::move(work), threads, streams_);
         });
   }
 

@@ -235,18 +235,24 @@ absl::Status TokenStore::Recheck(const std::string& token_id) {
 
 absl::Status TokenStore::Change(
     const std::function<absl::Status(std::vector<TokenRecord>&)>& change) {
+  platform::MutexLock change_lock(change_mutex_);
   RETURN_IF_ERROR(platform::CheckPrivateDirectory(data_dir_));
   ASSIGN_OR_RETURN(const auto file_lock, LockFile(path_));
-  RETURN_IF_ERROR(Refresh());
-  std::vector<TokenRecord> records = records_;
+  std::vector<TokenRecord> records;
+  {
+    platform::MutexLock lock(mutex_);
+    RETURN_IF_ERROR(Refresh());
+    records = records_;
+  }
   RETURN_IF_ERROR(change(records));
   // Durable before the first token: a server that loses its tokens must know that it had some.
   if (!Exists(mark_path_)) {
     RETURN_IF_ERROR(Mark());
   }
   // The temporary file has mode 0600 from the start, and so has the final one.
-  absl::Status status = platform::WriteFileAtomically(path_, FormatTokenRecords(records));
-  return status.ok() ? Refresh() : status;
+  RETURN_IF_ERROR(platform::WriteFileAtomically(path_, FormatTokenRecords(records)));
+  platform::MutexLock lock(mutex_);
+  return Refresh();
 }
 
 absl::StatusOr<v1::CreateTokenResponse> TokenStore::Create(const v1::CreateTokenRequest& request) {
@@ -268,8 +274,7 @@ absl::StatusOr<v1::CreateTokenResponse> TokenStore::Create(const v1::CreateToken
   record.expire_seconds = absl::ToUnixSeconds(now + lifetime);
   record.salt = salt;
   record.hash = Hash(salt, secret);
-  platform::MutexLock lock(mutex_);
-  const absl::Status status = Change([&](std::vector<TokenRecord>& records) -> absl::Status {
+  RETURN_IF_ERROR(Change([&](std::vector<TokenRecord>& records) -> absl::Status {
     std::erase_if(records, [&](const TokenRecord& old) {
       return absl::FromUnixSeconds(old.expire_seconds) + kForget < now;
     });
@@ -279,8 +284,7 @@ absl::StatusOr<v1::CreateTokenResponse> TokenStore::Create(const v1::CreateToken
     }
     records.push_back(record);
     return absl::OkStatus();
-  });
-  if (!status.ok()) return status;
+  }));
   v1::CreateTokenResponse response;
   *response.mutable_token() = ToToken(record);
   response.set_text(rpc::FormatTokenText({id, secret}));
@@ -298,7 +302,6 @@ absl::StatusOr<v1::ListTokensResponse> TokenStore::List() {
 }
 
 absl::Status TokenStore::Revoke(absl::string_view token_id) {
-  platform::MutexLock lock(mutex_);
   return Change([&](std::vector<TokenRecord>& records) -> absl::Status {
     const size_t erased = std::erase_if(
         records, [&](const TokenRecord& record) { return record.token_id == token_id; });

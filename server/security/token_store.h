@@ -96,14 +96,17 @@ class TokenStore {
   absl::Status Mark() const;
   // The token in `records_`. Null if there is none.
   const TokenRecord* Find(absl::string_view token_id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Reads the tokens, applies `change`, and writes them. Excludes other processes.
+  // Reads the tokens, applies `change`, and writes them. Excludes other processes and threads.
   absl::Status Change(const std::function<absl::Status(std::vector<TokenRecord>&)>& change)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+      ABSL_LOCKS_EXCLUDED(change_mutex_, mutex_);
 
   const std::string data_dir_;
   const std::string path_;
   const std::string mark_path_;
   const Now now_;
+  // Held while a change is written. Every call of the API is authenticated under mutex_, which must
+  // not wait for the disk.
+  platform::Mutex change_mutex_ ABSL_ACQUIRED_BEFORE(mutex_);
   platform::Mutex mutex_;
   Version version_ ABSL_GUARDED_BY(mutex_);
   bool required_ ABSL_GUARDED_BY(mutex_) = false;
