@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "proto/length_accuracies.h"
 #include "server/coordination/names.h"
 
 namespace lengthwise::server {
@@ -138,7 +139,7 @@ void RunningTrials::Evaluated(absl::string_view name, const v1::LengthAccuracies
   std::map<std::string, Sum> buckets;
   for (int i = 0; i < accuracies.lengths_size(); ++i) {
     Sum& bucket = buckets[entry.buckets.Label(accuracies.lengths(i))];
-    bucket.accuracy += accuracies.accuracies(i);
+    bucket.accuracy += ClampAccuracy(accuracies.accuracies(i));
     ++bucket.lengths;
   }
   if (accuracies.has_unseen_accuracy()) entry.unseen_accuracy = accuracies.unseen_accuracy();

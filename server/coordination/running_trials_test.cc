@@ -1,5 +1,6 @@
 #include "server/coordination/running_trials.h"
 
+#include <cmath>
 #include <optional>
 #include <set>
 #include <string>
@@ -120,8 +121,8 @@ TEST(RunningTrials, AccuraciesAreMeansByBucketAndUnseen) {
               ElementsAre(Pair("09-10", testing::DoubleEq(0.9)), Pair("11-12", 0.5),
                           Pair("39-40", testing::DoubleNear(0.3, 1e-12))));
   EXPECT_DOUBLE_EQ(trials.List()[0].unseen_accuracy.value(), (0.5 + 0.2 + 0.4) / 3);
-  trials.Evaluated(name, Accuracies({{12, 0.25}}));
-  EXPECT_THAT(trials.List()[0].accuracies, ElementsAre(Pair("11-12", 0.25)));
+  trials.Evaluated(name, Accuracies({{12, 0.25}, {13, std::nan("")}}));
+  EXPECT_THAT(trials.List()[0].accuracies, ElementsAre(Pair("11-12", 0.25), Pair("13-14", 0)));
   trials.Evaluated("experiments/e-1/trials/unknown", Accuracies({{12, 0.25}}));
 }
 
