@@ -6,11 +6,11 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "platform/printable_text.h"
+#include "platform/sha256.h"
 #include "platform/status_macros.h"
 #include "rpc/status.h"
-#include "server/storage/resource_id.h"
+#include "server/coordination/names.h"
 
 namespace lengthwise::server {
 namespace {
@@ -21,17 +21,6 @@ constexpr size_t kMaxWorkerBytes = 8 << 10;
 constexpr size_t kMaxPageTokenLength = 512;
 constexpr size_t kMaxRequestIdLength = 64;
 constexpr size_t kMaxWorkerIdLength = 60;
-
-bool IsExperimentName(absl::string_view name) {
-  const std::vector<absl::string_view> parts = absl::StrSplit(name, '/');
-  return parts.size() == 2 && parts[0] == "experiments" && IsResourceId(parts[1]);
-}
-
-bool IsTrialName(absl::string_view name) {
-  const std::vector<absl::string_view> parts = absl::StrSplit(name, '/');
-  return parts.size() == 4 && parts[0] == "experiments" && IsResourceId(parts[1]) &&
-         parts[2] == "trials" && IsResourceId(parts[3]);
-}
 
 // A client's text, safe to repeat in an error message.
 std::string Quoted(absl::string_view text) {
@@ -61,14 +50,14 @@ absl::Status CheckSubmitter(absl::string_view request_id, absl::string_view owne
 }  // namespace
 
 absl::Status CheckExperimentName(absl::string_view field, absl::string_view name) {
-  if (IsExperimentName(name)) return absl::OkStatus();
+  if (ParseExperimentName(name).ok()) return absl::OkStatus();
   return rpc::InvalidField(
       field,
       absl::StrCat("is ", Quoted(name), "; accepted: a name such as \"experiments/quickstart-3\""));
 }
 
 absl::Status CheckTrialName(absl::string_view field, absl::string_view name) {
-  if (IsTrialName(name)) return absl::OkStatus();
+  if (ParseTrialName(name).ok()) return absl::OkStatus();
   return rpc::InvalidField(
       field,
       absl::StrCat("is ", Quoted(name),
@@ -76,7 +65,7 @@ absl::Status CheckTrialName(absl::string_view field, absl::string_view name) {
 }
 
 absl::Status CheckExperimentOrTrialName(absl::string_view field, absl::string_view name) {
-  if (IsExperimentName(name) || IsTrialName(name)) return absl::OkStatus();
+  if (ParseExperimentOrTrialName(name).ok()) return absl::OkStatus();
   return rpc::InvalidField(field,
                            absl::StrCat("is ", Quoted(name),
                                         "; accepted: a name such as \"experiments/quickstart-3\" "
@@ -84,8 +73,9 @@ absl::Status CheckExperimentOrTrialName(absl::string_view field, absl::string_vi
 }
 
 absl::Status CheckPage(int32_t page_size, absl::string_view page_token) {
-  if (page_size < 0 || page_size > 1000) {
-    return rpc::InvalidField("page_size", absl::StrCat("is ", page_size, "; accepted: 0 to 1000"));
+  if (page_size < 0 || page_size > kMaxPageSize) {
+    return rpc::InvalidField("page_size",
+                             absl::StrCat("is ", page_size, "; accepted: 0 to ", kMaxPageSize));
   }
   if (page_token.size() > kMaxPageTokenLength ||
       !std::all_of(page_token.begin(), page_token.end(), absl::ascii_isprint)) {
@@ -200,11 +190,7 @@ absl::Status CheckWorker(const v1::WorkerDescription& worker) {
 }
 
 absl::Status CheckSha256(absl::string_view field, absl::string_view text) {
-  if (text.size() == 64 && std::all_of(text.begin(), text.end(), [](char c) {
-        return absl::ascii_isdigit(c) || (c >= 'a' && c <= 'f');
-      })) {
-    return absl::OkStatus();
-  }
+  if (platform::IsSha256Hex(text)) return absl::OkStatus();
   return rpc::InvalidField(
       field, absl::StrCat("is ", Quoted(text), "; accepted: 64 lower-case hexadecimal digits"));
 }

@@ -56,6 +56,19 @@ TEST(Pages, SizesFromZeroToAThousand) {
   EXPECT_THAT(Message(CheckPage(0, "a\n")), HasSubstr("page_token: is malformed"));
 }
 
+TEST(RetryTrials, StatesAreFailedOrCancelled) {
+  v1::RetryTrialsRequest request;
+  request.set_name("experiments/a-1");
+  EXPECT_EQ(Message(CheckRetryTrials(request)),
+            "states: is empty, expected FAILED, CANCELLED or both");
+  request.add_states(v1::FAILED);
+  request.add_states(v1::CANCELLED);
+  EXPECT_TRUE(CheckRetryTrials(request).ok());
+  request.add_states(v1::SUCCEEDED);
+  EXPECT_EQ(Message(CheckRetryTrials(request)),
+            "states: got SUCCEEDED, expected FAILED, CANCELLED or both");
+}
+
 TEST(CreateExperiment, NeedsASource) {
   EXPECT_EQ(Message(CheckCreateExperiment({})),
             "specification: is absent; set either specification or specification_text");

@@ -253,25 +253,19 @@ absl::StatusOr<StoredModel> Artifacts::OpenModel(absl::string_view trial_name) {
 absl::StatusOr<Artifacts::NewestModel> Artifacts::FindNewestModel(absl::string_view trial_name) {
   ASSIGN_OR_RETURN(const auto reader, storage_.Read());
   ASSIGN_OR_RETURN(const TrialRecord trial, FindTrial(*reader, trial_name));
-  if (trial.checkpoint_step > 0) {
-    ASSIGN_OR_RETURN(const auto events, reader->NewestEvents(trial.key, v1::Event::kCheckpoint, 4));
-    for (const EventRecord& event : events) {
-      if (event.step != trial.checkpoint_step) continue;
-      NewestModel model;
-      ASSIGN_OR_RETURN(v1::Checkpoint checkpoint, ToCheckpoint(event, reader->name()));
-      model.checkpoint = std::move(checkpoint);
-      model.step = event.step;
-      model.artifact = {.experiment = trial.experiment_id,
-                        .trial = trial.id,
-                        .sha256 = model.checkpoint.sha256()};
-      return model;
-    }
+  ASSIGN_OR_RETURN(const EventRecord event, FindCheckpointEvent(*reader, trial));
+  if (event.position == 0) {
+    return absl::NotFoundError(absl::StrCat(
+        trial_name, " has no stored model: it is ", v1::TrialState_Name(trial.state),
+        HasEnded(trial.state) ? " and stored none, or its specification keeps nothing (`keep`)"
+                              : " and has stored no checkpoint yet"));
   }
-  const bool may_come = trial.state == v1::QUEUED || trial.state == v1::RUNNING;
-  return absl::NotFoundError(
-      absl::StrCat(trial_name, " has no stored model: it is ", v1::TrialState_Name(trial.state),
-                   may_come ? " and has stored no checkpoint yet"
-                            : " and stored none, or its specification keeps nothing (`keep`)"));
+  NewestModel model;
+  ASSIGN_OR_RETURN(model.checkpoint, ToCheckpoint(event, reader->name()));
+  model.step = event.step;
+  model.artifact = {
+      .experiment = trial.experiment_id, .trial = trial.id, .sha256 = model.checkpoint.sha256()};
+  return model;
 }
 
 }  // namespace lengthwise::server

@@ -64,7 +64,7 @@ absl::StatusOr<EventPage> EventLog::ReadPage(absl::string_view experiment_or_tri
                       : reader->ForEachEvent(record.key, start_position, take);
   } else {
     ASSIGN_OR_RETURN(const TrialRecord record, FindTrial(*reader, experiment_or_trial));
-    page.unfinished_trials = record.state == v1::QUEUED || record.state == v1::RUNNING ? 1 : 0;
+    page.unfinished_trials = HasEnded(record.state) ? 0 : 1;
     status = log_only ? reader->ForEachLogEvent(0, record.key, start_position, take)
                       : reader->ForEachTrialEvent(record.key, start_position, take);
   }

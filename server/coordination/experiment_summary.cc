@@ -9,13 +9,12 @@
 #include <utility>
 
 #include "proto/length_accuracies.h"
+#include "server/storage/records.h"
 
 namespace lengthwise::server {
 namespace {
 
 constexpr double kUnits = 1099511627776;  // 2^40
-
-bool HasEnded(v1::TrialState state) { return state != v1::QUEUED && state != v1::RUNNING; }
 
 void Count(v1::TrialState state, v1::TrialCounts& counts) {
   switch (state) {

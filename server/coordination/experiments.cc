@@ -55,14 +55,6 @@ absl::StatusOr<std::vector<int64_t>> Experiments::FindEnded(const v1::RetryTrial
 absl::StatusOr<std::optional<v1::RetryTrialsResponse>> Experiments::RetryTrials(
     const v1::RetryTrialsRequest& request, const std::string& caller, Parts& parts) {
   ASSIGN_OR_RETURN(const TrialPath path, ParseExperimentOrTrialName(request.name()));
-  for (const int state : request.states()) {
-    if (state == v1::FAILED || state == v1::CANCELLED) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("states: got ", state, ", accepted are FAILED and CANCELLED"));
-  }
-  if (request.states().empty()) {
-    return absl::InvalidArgumentError("states: is empty, accepted are FAILED and CANCELLED");
-  }
   ASSIGN_OR_RETURN(std::optional<ExperimentRecord> experiment,
                    store_.FindExperiment(path.experiment));
   if (!experiment.has_value()) {

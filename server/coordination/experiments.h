@@ -49,6 +49,7 @@ class Experiments {
   // nullopt: more parts are left, for later transactions.
   absl::StatusOr<std::optional<v1::Experiment>> Cancel(const v1::CancelExperimentRequest& request,
                                                        const std::string& caller, Parts& parts);
+  // The states of `request` are FAILED, CANCELLED or both (CheckRetryTrials).
   absl::StatusOr<std::optional<v1::RetryTrialsResponse>> RetryTrials(
       const v1::RetryTrialsRequest& request, const std::string& caller, Parts& parts);
   absl::StatusOr<v1::DeleteExperimentResponse> Delete(const v1::DeleteExperimentRequest& request);

@@ -158,8 +158,9 @@ absl::StatusOr<Leases::Found> Leases::CheckSpecification(const std::vector<Trial
 absl::StatusOr<Leases::Found> Leases::CheckCheckpoint(int64_t key) {
   ASSIGN_OR_RETURN(TrialRecord trial, ledger_.GetTrial(key));
   if (trial.checkpoint_step == 0) return Found::kUsable;
-  // Two checkpoints are kept; a third may be a damaged one that was passed over before.
-  ASSIGN_OR_RETURN(const auto events, store_.NewestEvents(key, v1::Event::kCheckpoint, 3));
+  // One more than are kept may be a damaged one that was passed over before.
+  ASSIGN_OR_RETURN(const auto events,
+                   store_.NewestEvents(key, v1::Event::kCheckpoint, kKeptCheckpoints + 1));
   const int64_t wanted = trial.checkpoint_step;
   int64_t usable = 0;
   std::string problem = "it is not in the history";
@@ -267,7 +268,7 @@ absl::StatusOr<v1::Lease> Leases::MakeLease(const Decisions& decisions, absl::st
     leased.set_checkpoint_step(trial.checkpoint_step);
     ledger_.effects().running.push_back(StartOf(trial, *pack, leased.specification()));
     if (trial.checkpoint_step == 0) continue;
-    ASSIGN_OR_RETURN(const EventRecord checkpoint, ledger_.CheckpointEvent(trial));
+    ASSIGN_OR_RETURN(const EventRecord checkpoint, FindCheckpointEvent(store_, trial));
     ASSIGN_OR_RETURN(*leased.mutable_checkpoint(), ToCheckpoint(checkpoint, store_.name()));
   }
   return lease;

@@ -167,17 +167,6 @@ absl::StatusOr<TrialRecord> Ledger::GetTrial(int64_t key) {
   return *std::move(found);
 }
 
-absl::StatusOr<EventRecord> Ledger::CheckpointEvent(const TrialRecord& trial) {
-  if (trial.checkpoint_step == 0) return EventRecord();
-  // Among the newest few: two checkpoints are kept, and newer ones that were passed over because
-  // they are lost stay in the history until the next lease.
-  ASSIGN_OR_RETURN(const auto events, store_.NewestEvents(trial.key, v1::Event::kCheckpoint, 4));
-  for (const EventRecord& event : events) {
-    if (event.step == trial.checkpoint_step) return event;
-  }
-  return EventRecord();
-}
-
 absl::Status Ledger::Append(const TrialRecord& trial, v1::Event event) {
   if (!event.has_time()) {
     *event.mutable_time() = google::protobuf::util::TimeUtil::MicrosecondsToTimestamp(
@@ -226,7 +215,7 @@ absl::Status Ledger::RecordChange(const TrialChange& change, int64_t step,
     if (trial.attempt > 1) {
       // The new attempt measures again everything after the checkpoint. Delete by position, not by
       // step: the final evaluation has the step of the last checkpoint but comes after it.
-      ASSIGN_OR_RETURN(const EventRecord checkpoint, CheckpointEvent(trial));
+      ASSIGN_OR_RETURN(const EventRecord checkpoint, FindCheckpointEvent(store_, trial));
       LENGTHWISE_FAILPOINT("engine.events.replace");
       RETURN_IF_ERROR(store_.DeleteWorkerEvents(trial.key, checkpoint.position));
     }
@@ -266,10 +255,9 @@ absl::Status Ledger::StoreCheckpoint(TrialRecord& trial, int64_t step) {
   RETURN_IF_ERROR(store_.UpdateTrial(trial, trial.state));
   scheduler_->SetCheckpoint(trial.key, step);
   ASSIGN_OR_RETURN(const auto checkpoints,
-                   store_.NewestEvents(trial.key, v1::Event::kCheckpoint, 3));
-  if (checkpoints.size() < 3) return absl::OkStatus();
-  // Keep the newest two. Delete only this one, not all others: the next checkpoint may already be
-  // uploaded.
+                   store_.NewestEvents(trial.key, v1::Event::kCheckpoint, kKeptCheckpoints + 1));
+  if (static_cast<int64_t>(checkpoints.size()) <= kKeptCheckpoints) return absl::OkStatus();
+  // Delete only the oldest of these, not all others: the next checkpoint may already be uploaded.
   std::vector<std::string> sha256s;
   for (const EventRecord& record : checkpoints) {
     const absl::StatusOr<v1::Checkpoint> checkpoint = ToCheckpoint(record, store_.name());

@@ -97,9 +97,6 @@ class Ledger {
 
   // INTERNAL if the store has no such trial.
   absl::StatusOr<TrialRecord> GetTrial(int64_t key);
-  // The event of the checkpoint that the trial resumes from. Position 0 if it resumes from the
-  // start.
-  absl::StatusOr<EventRecord> CheckpointEvent(const TrialRecord& trial);
 
   Scheduler& scheduler() { return *scheduler_; }
   StorageWriter& store() { return store_; }

@@ -78,11 +78,11 @@ absl::StatusOr<v1::TrialSpecification> ToSharedSpecification(const PackRecord& p
   return specification;
 }
 
-absl::StatusOr<int32_t> SeenUpTo(StorageReader& reader, int64_t pack_key) {
-  ASSIGN_OR_RETURN(const std::optional<PackRecord> pack, reader.FindPack(pack_key));
-  if (!pack.has_value()) return Damaged(reader.name(), absl::StrCat("pack ", pack_key));
+absl::StatusOr<int32_t> SeenUpTo(StorageReader& reader, int64_t pack) {
+  ASSIGN_OR_RETURN(const std::optional<PackRecord> record, reader.FindPack(pack));
+  if (!record.has_value()) return Damaged(reader.name(), absl::StrCat("pack ", pack));
   ASSIGN_OR_RETURN(const v1::TrialSpecification shared,
-                   ToSharedSpecification(*pack, reader.name()));
+                   ToSharedSpecification(*record, reader.name()));
   return shared.evaluation().seen_up_to();
 }
 
@@ -195,6 +195,18 @@ absl::StatusOr<TrialRecord> FindTrial(StorageReader& reader, absl::string_view n
   ASSIGN_OR_RETURN(std::optional<TrialRecord> found, reader.FindTrial(path.experiment, path.trial));
   if (!found.has_value()) return absl::NotFoundError(absl::StrCat("there is no ", name));
   return *std::move(found);
+}
+
+absl::StatusOr<EventRecord> FindCheckpointEvent(StorageReader& reader, const TrialRecord& trial) {
+  if (trial.checkpoint_step == 0) return EventRecord();
+  // Newer checkpoints that were passed over because they are lost stay in the history until the
+  // next lease.
+  ASSIGN_OR_RETURN(const auto events,
+                   reader.NewestEvents(trial.key, v1::Event::kCheckpoint, kKeptCheckpoints + 2));
+  for (const EventRecord& event : events) {
+    if (event.step == trial.checkpoint_step) return event;
+  }
+  return EventRecord();
 }
 
 }  // namespace lengthwise::server

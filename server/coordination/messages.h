@@ -36,7 +36,7 @@ absl::StatusOr<v1::TrialSpecification> ToTrialSpecification(const TrialRecord& t
 absl::StatusOr<v1::TrialSpecification> ToSharedSpecification(const PackRecord& pack,
                                                              absl::string_view store);
 // Evaluation.seen_up_to of the trials of a stored pack.
-absl::StatusOr<int32_t> SeenUpTo(StorageReader& reader, int64_t pack_key);
+absl::StatusOr<int32_t> SeenUpTo(StorageReader& reader, int64_t pack);
 // The outcome of a trial that succeeded; empty for others.
 absl::StatusOr<v1::Outcome> ToOutcome(const TrialRecord& trial, absl::string_view store);
 absl::StatusOr<v1::Trial> ToTrial(const TrialRecord& trial, const PackRecord& pack,
@@ -58,6 +58,9 @@ EventRecord ToEventRecord(v1::Event event);
 // INVALID_ARGUMENT for a malformed name.
 absl::StatusOr<ExperimentRecord> FindExperiment(StorageReader& reader, absl::string_view name);
 absl::StatusOr<TrialRecord> FindTrial(StorageReader& reader, absl::string_view name);
+// The event of the checkpoint that the trial resumes from. Position 0 if it resumes from the
+// start.
+absl::StatusOr<EventRecord> FindCheckpointEvent(StorageReader& reader, const TrialRecord& trial);
 
 }  // namespace lengthwise::server
 

@@ -16,9 +16,6 @@
 namespace lengthwise::server {
 namespace {
 
-constexpr int64_t kDefaultPageSize = 100;
-constexpr int64_t kMaxPageSize = 1000;
-
 // Binds a token to its list. It prevents mistakes, not forgery.
 std::string Seal(absl::string_view scope, absl::string_view start) {
   return platform::Sha256Hex(absl::StrCat(start, "\n", scope)).substr(0, 16);
@@ -94,15 +91,6 @@ absl::StatusOr<int64_t> DecodePageToken(absl::string_view scope, absl::string_vi
   }
   return absl::InvalidArgumentError(
       "page_token: not one that this list, with this filter, returned; start without a token");
-}
-
-absl::StatusOr<int64_t> PageSize(int32_t requested) {
-  if (requested == 0) return kDefaultPageSize;
-  if (requested < 0 || requested > kMaxPageSize) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("page_size: got ", requested, ", accepted are 0 to ", kMaxPageSize));
-  }
-  return requested;
 }
 
 absl::StatusOr<TrialFilter> ParseTrialFilter(absl::string_view text) {

@@ -33,8 +33,9 @@ std::string UserActor(absl::string_view user);
 std::string EncodePageToken(absl::string_view scope, int64_t start);
 absl::StatusOr<int64_t> DecodePageToken(absl::string_view scope, absl::string_view token);
 
-// Number of entries in a page: the default for 0; INVALID_ARGUMENT below 0 and above 1,000.
-absl::StatusOr<int64_t> PageSize(int32_t requested);
+// The largest page that a request may ask for; 0 asks for the default.
+inline constexpr int32_t kMaxPageSize = 1'000;
+inline constexpr int32_t kDefaultPageSize = 100;
 
 // Parses the filter of ListTrials: conditions `field = value`, joined by " AND ", on state, task,
 // network and encoding, each at most once. Values may be in double quotes. An empty filter matches

@@ -40,12 +40,5 @@ TEST(NamesTest, PageTokenIsBoundToItsList) {
   EXPECT_FALSE(DecodePageToken("trials of a", std::string(10'000, 'A')).ok());
 }
 
-TEST(NamesTest, PageSizesAreBounded) {
-  EXPECT_EQ(*PageSize(0), 100);
-  EXPECT_EQ(*PageSize(1000), 1000);
-  EXPECT_FALSE(PageSize(-1).ok());
-  EXPECT_FALSE(PageSize(1001).ok());
-}
-
 }  // namespace
 }  // namespace lengthwise::server

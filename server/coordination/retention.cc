@@ -20,10 +20,6 @@ void LogFailure(const absl::Status& status) {
       absl::StrCat("cannot delete files left by an earlier run: ", status.message()));
 }
 
-bool HasEnded(const TrialRecord& trial) {
-  return trial.state != v1::QUEUED && trial.state != v1::RUNNING;
-}
-
 absl::Status KeepNewest(StorageReader& reader, ArtifactStore& artifacts, const TrialRecord& trial,
                         int64_t count) {
   ASSIGN_OR_RETURN(const auto kept, NewestCheckpoints(reader, trial.key, count));
@@ -44,7 +40,7 @@ absl::Status DeleteLeftOf(StorageReader& reader, ArtifactStore& artifacts,
     ASSIGN_OR_RETURN(const auto trials, reader.ListTrials(experiment.key, next, {}, kPage));
     for (const TrialRecord& trial : trials) {
       next = trial.index + 1;
-      if (!HasEnded(trial)) continue;
+      if (!HasEnded(trial.state)) continue;
       const int64_t count = (trial.state == v1::SUCCEEDED ? stay : stay_of_others)[trial.pack];
       ASSIGN_OR_RETURN(const int64_t stored, artifacts.Count(trial.experiment_id, trial.id));
       if (stored <= count) continue;
@@ -59,11 +55,11 @@ absl::Status DeleteLeftOf(StorageReader& reader, ArtifactStore& artifacts,
 int64_t CheckpointsThatStay(const PackRecord& pack, v1::TrialState state) {
   const auto specification = ToSharedSpecification(pack, "");
   // Without a readable specification, keep what the user may want.
-  if (!specification.ok()) return 2;
+  if (!specification.ok()) return kKeptCheckpoints;
   if (specification->keep() == "nothing") return 0;
   // A complete model needs one checkpoint. A trial that failed or was cancelled may be retried, and
   // falls back to the previous checkpoint if the newest is damaged.
-  return specification->keep() == "weights" && state == v1::SUCCEEDED ? 1 : 2;
+  return specification->keep() == "weights" && state == v1::SUCCEEDED ? 1 : kKeptCheckpoints;
 }
 
 absl::StatusOr<std::vector<std::string>> NewestCheckpoints(StorageReader& reader, int64_t trial,
@@ -79,7 +75,7 @@ absl::StatusOr<std::vector<std::string>> NewestCheckpoints(StorageReader& reader
 
 absl::Status DeleteWhatDoesNotStay(StorageReader& reader, ArtifactStore& artifacts, int64_t key) {
   ASSIGN_OR_RETURN(const std::optional<TrialRecord> trial, reader.FindTrial(key));
-  if (!trial.has_value() || !HasEnded(*trial)) return absl::OkStatus();
+  if (!trial.has_value() || !HasEnded(trial->state)) return absl::OkStatus();
   ASSIGN_OR_RETURN(const std::optional<PackRecord> pack, reader.FindPack(trial->pack));
   return KeepNewest(reader, artifacts, *trial,
                     CheckpointsThatStay(pack.value_or(PackRecord()), trial->state));
@@ -91,7 +87,7 @@ absl::Status FindUnlisted(StorageReader& reader, ArtifactStore& artifacts) {
     if (trial.checkpoint_step > 0) resumable.push_back(trial);
   }));
   for (const TrialRecord& trial : resumable) {
-    const auto newest = NewestCheckpoints(reader, trial.key, 2);
+    const auto newest = NewestCheckpoints(reader, trial.key, kKeptCheckpoints);
     if (!newest.ok()) continue;  // a damaged row; the trial's next lease reports it
     for (const std::string& sha256 : *newest) {
       const ArtifactId id = {

@@ -386,7 +386,7 @@ absl::StatusOr<Submissions::StoredModel> Submissions::FindModel(absl::string_vie
         absl::StrCat(trial_name, " is ", v1::TrialState_Name(trial.state),
                      "; only the model of a trial that has succeeded can be evaluated"));
   }
-  ASSIGN_OR_RETURN(const EventRecord event, ledger_.CheckpointEvent(trial));
+  ASSIGN_OR_RETURN(const EventRecord event, FindCheckpointEvent(store_, trial));
   if (event.position == 0) {
     return absl::FailedPreconditionError(absl::StrCat(trial_name, " stored no model"));
   }

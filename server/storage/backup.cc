@@ -16,6 +16,7 @@
 #include "server/security/token_records.h"
 #include "server/storage/artifact_usage.h"
 #include "server/storage/backup_manifest.h"
+#include "server/storage/records.h"
 #include "server/storage/sqlite_connection.h"
 #include "server/storage/sqlite_copy.h"
 #include "server/storage/sqlite_schema.h"
@@ -25,8 +26,6 @@ namespace lengthwise::server {
 namespace {
 
 constexpr absl::string_view kUnfinishedPrefix = ".unfinished-";
-// Number of checkpoints of a trial in a backup: a damaged one falls back to the previous one.
-constexpr int kCheckpoints = 2;
 
 // The artifacts that trials of a database may resume from, the newest of each trial first.
 absl::StatusOr<std::vector<BackupManifest::Artifact>> NamedArtifacts(const std::string& database) {
@@ -44,7 +43,7 @@ absl::StatusOr<std::vector<BackupManifest::Artifact>> NamedArtifacts(const std::
   int taken = 0;
   while (query.Step()) {
     if (query.Int(0) != std::exchange(trial, query.Int(0))) taken = 0;
-    if (++taken > kCheckpoints) continue;
+    if (++taken > kKeptCheckpoints) continue;
     v1::Event event;
     if (!event.ParseFromString(query.String(3))) {
       return absl::DataLossError(absl::StrCat(database, ": an event of experiments/",
@@ -62,7 +61,7 @@ absl::StatusOr<std::vector<BackupManifest::Artifact>> NamedArtifacts(const std::
       artifacts.push_back(std::move(artifact));
     }
   }
-  if (!query.status().ok()) return query.status();
+  RETURN_IF_ERROR(query.status());
   SqliteStatement experiments = opened->Query(
       "SELECT id, specification FROM experiments WHERE substr(id, 1, 1) <> '" LENGTHWISE_DELETED
       "'");
@@ -248,7 +247,7 @@ absl::StatusOr<bool> NamesCheckpoints(const std::string& database) {
   SqliteStatement query =
       opened->Query("SELECT EXISTS (SELECT 1 FROM trials WHERE checkpoint_step > 0)");
   const bool names = query.Step() && query.Int(0) != 0;
-  if (!query.status().ok()) return query.status();
+  RETURN_IF_ERROR(query.status());
   return names;
 }
 

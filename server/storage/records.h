@@ -14,6 +14,12 @@ namespace lengthwise::server {
 // Times are stored in microseconds; this one means "not yet".
 inline absl::Time NoTime() { return absl::UnixEpoch(); }
 
+inline bool HasEnded(v1::TrialState state) { return state != v1::QUEUED && state != v1::RUNNING; }
+
+// Checkpoints that a trial keeps while it may go on: it falls back to the second if the newest is
+// damaged.
+inline constexpr int64_t kKeptCheckpoints = 2;
+
 struct ExperimentRecord {
   int64_t key = 0;
   // "<name>-<number>", assigned by the store: numbers count from 1 for each name and are never

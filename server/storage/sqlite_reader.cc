@@ -149,7 +149,7 @@ std::vector<int> AllKinds() {
 
 absl::StatusOr<int64_t> Number(SqliteStatement query) {
   const int64_t number = query.Step() ? query.Int(0) : 0;
-  if (!query.status().ok()) return query.status();
+  RETURN_IF_ERROR(query.status());
   return number;
 }
 
@@ -157,7 +157,7 @@ template <typename T, typename Read>
 absl::StatusOr<std::optional<T>> First(SqliteStatement query, Read read) {
   std::optional<T> record;
   if (query.Step()) record = read(query);
-  if (!query.status().ok()) return query.status();
+  RETURN_IF_ERROR(query.status());
   return record;
 }
 
@@ -165,7 +165,7 @@ template <typename T, typename Read>
 absl::StatusOr<std::vector<T>> All(SqliteStatement query, Read read) {
   std::vector<T> records;
   while (query.Step()) records.push_back(read(query));
-  if (!query.status().ok()) return query.status();
+  RETURN_IF_ERROR(query.status());
   return records;
 }
 
@@ -318,7 +318,7 @@ absl::Status SqliteReader<Base>::ForEachUnendedTrial(
                               .owner = query.String(27),
                               .pack_key = query.String(28)});
     }
-    if (!query.status().ok()) return query.status();
+    RETURN_IF_ERROR(query.status());
   }
   return absl::OkStatus();
 }
@@ -351,7 +351,7 @@ absl::StatusOr<int64_t> SqliteReader<Base>::NextToken() {
   SqliteStatement query = connection_.Query(
       "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'leases'), 0) + 1");
   const int64_t token = query.Step() ? query.Int(0) : 0;
-  if (!query.status().ok()) return query.status();
+  RETURN_IF_ERROR(query.status());
   return token;
 }
 
@@ -460,7 +460,7 @@ absl::StatusOr<int64_t> SqliteReader<Base>::LastSequence(int64_t trial, int32_t 
       "WHERE trial = ?1 AND attempt = ?2 AND sequence > 0",
       trial, attempt);
   const int64_t sequence = query.Step() ? query.Int(0) : 0;
-  if (!query.status().ok()) return query.status();
+  RETURN_IF_ERROR(query.status());
   return sequence;
 }
 
@@ -483,7 +483,7 @@ absl::StatusOr<v1::TrialCounts> SqliteReader<Base>::TotalCounts() {
     counts.set_failed(query.Int(3));
     counts.set_cancelled(query.Int(4));
   }
-  if (!query.status().ok()) return query.status();
+  RETURN_IF_ERROR(query.status());
   return counts;
 }
 
@@ -493,7 +493,7 @@ absl::StatusOr<absl::Time> SqliteReader<Base>::OldestQueued() {
       connection_.Query("SELECT queue_time FROM trials WHERE state = " LENGTHWISE_QUEUED
                         " ORDER BY queue_time LIMIT 1");
   const absl::Time time = query.Step() ? query.Time(0) : NoTime();
-  if (!query.status().ok()) return query.status();
+  RETURN_IF_ERROR(query.status());
   return time;
 }
 

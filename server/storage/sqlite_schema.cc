@@ -163,12 +163,12 @@ absl::Status Migrate(SqliteConnection& connection) {
   {
     SqliteStatement query = connection.Query("PRAGMA application_id");
     if (query.Step()) application = query.Int(0);
-    if (!query.status().ok()) return query.status();
+    RETURN_IF_ERROR(query.status());
   }
   {
     SqliteStatement query = connection.Query("SELECT count(*) FROM sqlite_schema");
     if (query.Step()) tables = query.Int(0);
-    if (!query.status().ok()) return query.status();
+    RETURN_IF_ERROR(query.status());
   }
   if (tables > 0 && application != kApplicationId) {
     return absl::FailedPreconditionError(
@@ -183,7 +183,7 @@ absl::Status Migrate(SqliteConnection& connection) {
     SqliteStatement query =
         connection.Query("SELECT coalesce(max(version), 0) FROM schema_migrations");
     if (query.Step()) version = query.Int(0);
-    if (!query.status().ok()) return query.status();
+    RETURN_IF_ERROR(query.status());
   }
   if (version > kSchemaVersion) {
     return absl::FailedPreconditionError(

@@ -163,7 +163,7 @@ absl::StatusOr<LeaseKey> MakeLeaseKey(SqliteConnection& connection) {
   LeaseKey key;
   SqliteStatement query = connection.Query("SELECT key, first_token FROM lease_keys");
   if (query.Step()) key = {.key = query.String(0), .first_token = query.Int(1)};
-  if (!query.status().ok()) return query.status();
+  RETURN_IF_ERROR(query.status());
   return key;
 }
 

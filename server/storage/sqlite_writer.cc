@@ -217,7 +217,7 @@ absl::Status SqliteWriter::UpdateTrial(const TrialRecord& trial, v1::TrialState 
   CountChanges& changes = counts_[trial.experiment];
   --CountOf(changes, previous);
   ++CountOf(changes, trial.state);
-  if (trial.state != v1::QUEUED && trial.state != v1::RUNNING) changes.end_time = trial.end_time;
+  if (HasEnded(trial.state)) changes.end_time = trial.end_time;
   return absl::OkStatus();
 }
 
@@ -279,7 +279,7 @@ absl::Status SqliteWriter::DeleteRows(int64_t experiment) {
       last = query.Int(0);
       bytes += query.Int(1);
     }
-    if (!query.status().ok()) return query.status();
+    RETURN_IF_ERROR(query.status());
   }
   if (rows > 0) {
     return connection_
@@ -314,7 +314,7 @@ absl::StatusOr<bool> SqliteWriter::CleanUp() {
     SqliteStatement query = connection_.Query(
         "SELECT key FROM experiments WHERE id >= '" LENGTHWISE_DELETED "' AND id < '0' LIMIT 1");
     if (query.Step()) experiment = query.Int(0);
-    if (!query.status().ok()) return query.status();
+    RETURN_IF_ERROR(query.status());
   }
   if (experiment == 0) {
     may_have_rows_ = false;
