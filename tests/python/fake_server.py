@@ -1,4 +1,4 @@
-"""A server with answers set by tests, for answers that a real server never gives."""
+"""A server with answers set by tests: those that a real server never gives, and those that it would have to train for."""
 from concurrent import futures
 
 import grpc

@@ -17,6 +17,7 @@
 
 namespace lengthwise::worker {
 
+// Does as a test says in place of training, which could neither fail nor wait on demand.
 class FakeRunner final : public PackRunner {
  public:
   explicit FakeRunner(std::function<absl::Status(const v1::Lease&, PackSession&)> run)
