@@ -146,15 +146,15 @@ run_tests plain "${filter[@]}" "${targets[@]}"
 printf 'tests took %s s, everything %s s\n' "$((SECONDS - built))" "$((SECONDS - started))"
 
 # unit_tests PART: the tests that a sanitizer runs. Excludes tests of processes (end_to_end, faults,
-# monitoring, documentation, python), which would show it no further code. The tags no-asan and
-# no-tsan exclude tests in which a sanitizer finds nothing and takes long.
+# fleet, monitoring, documentation, python), which would show it no further code. The tags no-asan
+# and no-tsan exclude tests in which a sanitizer finds nothing and takes long.
 unit_tests() {
   local libtorch='rdeps(//..., @libtorch//:libtorch)' which sanitizer=${1%_libtorch}
   which="except $libtorch"
   [ "$1" = "$sanitizer" ] || which="intersect $libtorch"
   bazel cquery --noshow_progress 'tests(//...) '"$which"' except
     (attr(tags, "manual|long_part|no-'"$sanitizer"'", //...) union //tests/end_to_end/... union //tests/faults/... union
-     //tests/monitoring/... union //tests/documentation/... union //tests/python/...)' |
+     //tests/fleet/... union //tests/monitoring/... union //tests/documentation/... union //tests/python/...)' |
     sed 's/ (.*//' | sort -u
 }
 for part in "${parts[@]}"; do
