@@ -334,6 +334,39 @@ def section(source: Source, published: dict[str, Any], raw: Sequence[Row], cells
     return lines + [""]
 
 
+# Written by `lengthwise results gcn_sizes --output csv`: Table 1's sorting on the complete graph, with networks of other sizes.
+SIZES = RESULTS / "gcn_sizes.csv"
+SIZE_LABELS = {
+    "gcn_d32": "4 blocks, d_model 32",
+    "gcn_b2": "2 blocks, d_model 64",
+    "gcn_b8": "8 blocks, d_model 64",
+    "gcn_d128": "4 blocks, d_model 128",
+}
+
+
+def sizes_section(cells: Sequence[Cell]) -> list[str]:
+    """How far the size of the networks, which the paper leaves open, moves the row that agrees least."""
+    shown = [cell for cell in cells if cell.row_label == "Sorting, GCN on a complete graph"]
+    with SIZES.open(newline="", encoding="utf-8") as file:
+        trials = [row for row in csv.DictReader(file) if row["final"] == "true"]
+    lines = [
+        "### Sorting on the complete graph, with networks of other sizes",
+        "",
+        f"| | {' | '.join(cell.column_label for cell in shown)} |",
+        "| --- |" + " ---: |" * len(shown),
+        f"| printed | {' | '.join(number(cell.printed) for cell in shown)} |",
+        f"| 4 blocks, d_model 64: the table above, {RUNS} runs | {' | '.join(number(cell.median) for cell in shown)} |",
+    ]
+    for network, label in SIZE_LABELS.items():
+        losses = [
+            [float(row["loss"]) for row in trials if row["network"] == network and row["length"] == scale]
+            for scale in (cell.column_label.removeprefix("c = ") for cell in shown)
+        ]
+        values = (" and ".join(number(loss) for loss in sorted(one)) for one in losses)
+        lines.append(f"| {label}, {len(losses[0])} runs | {' | '.join(values)} |")
+    return lines + [""]
+
+
 HEAD = """# Published numbers, trained again
 Each table sets numbers that a paper prints beside the ones that Lengthwise trained from scratch at the paper's full protocol: all
 steps, all runs. A cell counts once it has all its runs. [results/](reproduced/results) holds every run as CSV. "Printed within ours" allows 5 %
@@ -428,6 +461,8 @@ def page() -> str:
             continue
         counted += sum(cell.complete for cell in cells)
         sections += section(source, published, raw, cells)
+        if source is SOURCES[0]:
+            sections += sizes_section(cells)
     if raw := read_raw(SHORT):
         sections += short_section(raw)
     lines.append(f"**{counted} cells** have all their runs.\n")
