@@ -81,4 +81,11 @@ std::string PrintableLine(absl::string_view text) {
   return absl::StrReplaceAll(PrintableText(text), {{"\n", " "}, {"\t", " "}});
 }
 
+absl::string_view Utf8Prefix(absl::string_view text, size_t max_bytes) {
+  if (text.size() <= max_bytes) return text;
+  size_t end = max_bytes;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  return text.substr(0, end);
+}
+
 }  // namespace lengthwise::platform

@@ -3,6 +3,7 @@
 #ifndef LENGTHWISE_PLATFORM_PRINTABLE_TEXT_H_
 #define LENGTHWISE_PLATFORM_PRINTABLE_TEXT_H_
 
+#include <cstddef>
 #include <string>
 
 #include "absl/strings/string_view.h"
@@ -19,6 +20,9 @@ bool IsPrintable(absl::string_view text);
 
 // As PrintableText, with newlines and tabs replaced by spaces.
 std::string PrintableLine(absl::string_view text);
+
+// The longest prefix of at most `max_bytes` that does not end inside a UTF-8 character.
+absl::string_view Utf8Prefix(absl::string_view text, size_t max_bytes);
 
 }  // namespace lengthwise::platform
 

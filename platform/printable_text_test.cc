@@ -74,5 +74,13 @@ TEST(PrintableTextTest, IsIdempotent) {
   EXPECT_THAT(PrintableText(once), Eq(once));
 }
 
+TEST(Utf8PrefixTest, NeverEndsInsideACharacter) {
+  EXPECT_EQ(Utf8Prefix("a\u00e9b", 4), "a\u00e9b");
+  EXPECT_EQ(Utf8Prefix("a\u00e9b", 3), "a\u00e9");
+  EXPECT_EQ(Utf8Prefix("a\u00e9b", 2), "a");
+  EXPECT_EQ(Utf8Prefix("\u00e9", 1), "");
+  EXPECT_EQ(Utf8Prefix("", 0), "");
+}
+
 }  // namespace
 }  // namespace lengthwise::platform

@@ -20,9 +20,7 @@ constexpr size_t kMostDescriptionBytes = 400;
 std::string Shown(absl::string_view original, size_t most) {
   const std::string text = platform::PrintableText(original);
   if (text.size() <= most) return text;
-  size_t cut = most;  // never inside a UTF-8 character
-  while (cut > 0 && (static_cast<unsigned char>(text[cut]) & 0xC0) == 0x80) --cut;
-  return absl::StrCat(text.substr(0, cut), "...");
+  return absl::StrCat(platform::Utf8Prefix(text, most), "...");
 }
 
 }  // namespace

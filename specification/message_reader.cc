@@ -17,6 +17,7 @@
 #include "absl/strings/string_view.h"
 #include "catalogue/suggestion.h"
 #include "google/protobuf/message.h"
+#include "platform/printable_text.h"
 #include "specification/document.h"
 #include "specification/integer_ranges.h"
 
@@ -60,9 +61,7 @@ std::string Shown(const Node& node) {
       break;
   }
   if (node.text.size() <= kMostShown) return absl::StrCat("\"", node.text, "\"");
-  size_t cut = kMostShown;  // never inside a UTF-8 character
-  while (cut > 0 && (static_cast<unsigned char>(node.text[cut]) & 0xC0) == 0x80) --cut;
-  return absl::StrCat("\"", node.text.substr(0, cut), "...\"");
+  return absl::StrCat("\"", platform::Utf8Prefix(node.text, kMostShown), "...\"");
 }
 
 using google::protobuf::FieldDescriptor;

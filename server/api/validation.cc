@@ -26,10 +26,8 @@ constexpr size_t kMaxWorkerIdLength = 60;
 std::string Quoted(absl::string_view text) {
   constexpr size_t kShown = 80;
   if (text.size() <= kShown) return absl::StrCat("\"", text, "\"");
-  // Not in the middle of a UTF-8 sequence: a gRPC message must be valid text.
-  size_t end = kShown;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
-  return absl::StrCat("\"", text.substr(0, end), "...\" (", text.size(), " bytes)");
+  // Whole characters: a gRPC message must be valid text.
+  return absl::StrCat("\"", platform::Utf8Prefix(text, kShown), "...\" (", text.size(), " bytes)");
 }
 
 absl::Status CheckSize(absl::string_view field, int64_t size) {

@@ -8,10 +8,8 @@ namespace lengthwise::worker {
 std::string PlainText(absl::string_view text, size_t max_bytes) {
   std::string plain = platform::PrintableText(text);
   if (plain.size() <= max_bytes) return plain;
-  size_t end = max_bytes;
-  // Cuts between UTF-8 characters.
-  while (end > 0 && (static_cast<unsigned char>(plain[end]) & 0xC0) == 0x80) --end;
-  return absl::StrCat(plain.substr(0, end), "... (", plain.size() - end, " bytes more)");
+  const absl::string_view shown = platform::Utf8Prefix(plain, max_bytes);
+  return absl::StrCat(shown, "... (", plain.size() - shown.size(), " bytes more)");
 }
 
 bool LogBudget::Take(v1::LogLine& line) {
