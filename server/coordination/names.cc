@@ -93,6 +93,8 @@ absl::StatusOr<int64_t> DecodePageToken(absl::string_view scope, absl::string_vi
       "page_token: not one that this list, with this filter, returned; start without a token");
 }
 
+int64_t PageSize(int32_t requested) { return requested == 0 ? 100 : requested; }
+
 absl::StatusOr<TrialFilter> ParseTrialFilter(absl::string_view text) {
   TrialFilter filter;
   if (absl::StripAsciiWhitespace(text).empty()) return filter;

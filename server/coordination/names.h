@@ -33,9 +33,10 @@ std::string UserActor(absl::string_view user);
 std::string EncodePageToken(absl::string_view scope, int64_t start);
 absl::StatusOr<int64_t> DecodePageToken(absl::string_view scope, absl::string_view token);
 
-// The largest page that a request may ask for; 0 asks for the default.
+// The largest page that a request may ask for (CheckPage).
 inline constexpr int32_t kMaxPageSize = 1'000;
-inline constexpr int32_t kDefaultPageSize = 100;
+// Number of entries in a page: the default for 0.
+int64_t PageSize(int32_t requested);
 
 // Parses the filter of ListTrials: conditions `field = value`, joined by " AND ", on state, task,
 // network and encoding, each at most once. Values may be in double quotes. An empty filter matches

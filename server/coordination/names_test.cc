@@ -40,5 +40,10 @@ TEST(NamesTest, PageTokenIsBoundToItsList) {
   EXPECT_FALSE(DecodePageToken("trials of a", std::string(10'000, 'A')).ok());
 }
 
+TEST(NamesTest, PagesHaveADefaultSize) {
+  EXPECT_EQ(PageSize(0), 100);
+  EXPECT_EQ(PageSize(1000), 1000);
+}
+
 }  // namespace
 }  // namespace lengthwise::server

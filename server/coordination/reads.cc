@@ -70,7 +70,7 @@ absl::StatusOr<v1::Experiment> Reads::GetExperiment(absl::string_view name) {
 absl::StatusOr<v1::ListExperimentsResponse> Reads::ListExperiments(
     const v1::ListExperimentsRequest& request) {
   constexpr absl::string_view kScope = "experiments";
-  const int64_t size = request.page_size() == 0 ? kDefaultPageSize : request.page_size();
+  const int64_t size = PageSize(request.page_size());
   ASSIGN_OR_RETURN(const int64_t before, DecodePageToken(kScope, request.page_token()));
   ASSIGN_OR_RETURN(const auto reader, storage_.Read());
   // One more than asked for, which tells whether there is a next page.
@@ -110,7 +110,7 @@ absl::StatusOr<v1::Trial> Reads::GetTrial(absl::string_view name) {
 }
 
 absl::StatusOr<v1::ListTrialsResponse> Reads::ListTrials(const v1::ListTrialsRequest& request) {
-  const int64_t size = request.page_size() == 0 ? kDefaultPageSize : request.page_size();
+  const int64_t size = PageSize(request.page_size());
   ASSIGN_OR_RETURN(const TrialFilter filter, ParseTrialFilter(request.filter()));
   const std::string scope = absl::StrCat("trials\n", request.parent(), "\n", request.filter());
   const absl::StatusOr<int64_t> start = DecodePageToken(scope, request.page_token());
