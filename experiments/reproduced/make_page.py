@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Writes experiments/REPRODUCED.md, its first table in README.md, and their picture: published numbers beside the ones that Lengthwise
+"""Writes experiments/REPRODUCED.md, its tables in README.md, and their pictures: published numbers beside the ones that Lengthwise
 trained at full protocol, and the main paper's table beside trials with a share of its steps.
 
     experiments/reproduced/make_page.py                         # from the results kept in experiments/reproduced/results
     experiments/reproduced/make_page.py --server HOST:PORT --machine "AMD EPYC, one thread a trial"
                                                                 # first adds what the server's experiments have finished
-    experiments/reproduced/make_page.py --check                 # fails where page, README.md or picture are not what the results make
+    experiments/reproduced/make_page.py --check                 # fails where page, README.md or pictures are not what the results make
 
 Adding results needs the Python package of this repository (python/); a new picture needs matplotlib, which comes with it.
 """
@@ -19,7 +19,7 @@ import json
 import math
 import statistics
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ PAGE = HERE.parent / "REPRODUCED.md"
 PUBLISHED = HERE.parent / "published"
 README = HERE.parent.parent / "README.md"
 PICTURE = HERE / "reproduced.svg"
+SHORT_PICTURE = HERE / "table1_short.svg"
 STYLE = HERE.parent.parent / "python/lengthwise/plots/paper.mplstyle"
 
 # A cell counts as reproduced only with this many runs, the paper's.
@@ -46,6 +47,15 @@ class Source:
     specification: str
     # Experiments on a server: those whose name starts so.
     experiment: str
+    # Columns of the results: what differs between the table's columns, where a trial was evaluated, and what was measured.
+    component: str = "network"
+    place: str = "scale"
+    measure: str = "loss"
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Columns that tell results apart."""
+        return "trial", self.component, self.place
 
 
 SOURCES = [
@@ -75,11 +85,16 @@ SHORT = Source(
     "Table 1 of the randomized positional encodings with 0.3 % of its steps",
     "reproduced/table1_short.yaml",
     "table1_short",
+    component="encoding",
+    place="length",
+    measure="accuracy",
 )
+# Its trials' longest training sequences.
+SEEN_UP_TO = 40
+# A trial with a lower accuracy on seen lengths has not learned the task yet: it needs more steps.
+LEARNED = 0.9
 
 TRIAL_COLUMNS = ["steps", "training_seconds", "started", "ended", "machine", "instruction_set", "threads", "revision"]
-COLUMNS = ["experiment", "trial", "task", "network", "scale", "loss", *TRIAL_COLUMNS]
-SHORT_COLUMNS = ["experiment", "trial", "task", "encoding", "seen_accuracy", "unseen_accuracy", *TRIAL_COLUMNS]
 
 Row = dict[str, str]
 
@@ -89,15 +104,15 @@ def raw_file(source: Source) -> Path:
 
 
 def read_raw(source: Source) -> list[Row]:
-    """One row for each trial and scale; of SHORT, for each trial."""
+    """One row for each trial and scale or length."""
     if not raw_file(source).exists():
         return []
     with raw_file(source).open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))
 
 
-def write_raw(source: Source, columns: Sequence[str], rows: Iterable[Row]) -> None:
-    RESULTS.mkdir(exist_ok=True)
+def write_raw(source: Source, rows: Iterable[Row]) -> None:
+    columns = ["experiment", "trial", "task", source.component, source.place, source.measure, *TRIAL_COLUMNS]
     with raw_file(source).open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, columns, lineterminator="\n")
         writer.writeheader()
@@ -132,20 +147,11 @@ def experiments_of(source: Source, server: str) -> Iterator[Any]:
             yield experiment
 
 
-def identity(experiment: Any, trial: Any, component: str) -> Row:
-    return {
-        "experiment": experiment.id,
-        "trial": trial.id,
-        "task": trial.specification["task"]["name"],
-        component: parameters_of(trial.specification, component),
-    }
-
-
 def collect(source: Source, server: str, machine: str) -> int:
     """Adds the trials that succeeded since; returns how many there are in all."""
-    # With its network, whose label hides parameters, a trial's name says everything about it, and its seed: no seed counts
-    # twice, whichever server trained it.
-    rows = {(row["trial"], row["network"], row["scale"]): row for row in read_raw(source)}
+    # With its network or encoding, whose label hides parameters, a trial's name says everything about it, and its seed: no
+    # seed counts twice, whichever server trained it.
+    rows = {tuple(row[column] for column in source.key): row for row in read_raw(source)}
     for experiment in experiments_of(source, server):
         trials = {trial.name: trial for trial in experiment.trials("state = SUCCEEDED")}
         accuracies = experiment.accuracies()
@@ -154,33 +160,19 @@ def collect(source: Source, server: str, machine: str) -> int:
             if trial is None:
                 continue
             row = {
-                **identity(experiment, trial, "network"),
-                "scale": str(measured["length"]),
-                "loss": repr(float(measured["loss"])),
+                "experiment": experiment.id,
+                "trial": trial.id,
+                "task": trial.specification["task"]["name"],
+                source.component: parameters_of(trial.specification, source.component),
+                source.place: str(measured["length"]),
+                source.measure: repr(float(measured[source.measure])),
                 **trial_columns(trial, machine),
             }
             # A trial collected before stays: another machine may have trained it.
-            rows.setdefault((row["trial"], row["network"], row["scale"]), row)
+            rows.setdefault(tuple(row[column] for column in source.key), row)
     if rows:
-        write_raw(source, COLUMNS, sorted(rows.values(), key=lambda row: (row["trial"], int(row["scale"]))))
-    return len({(trial, network) for trial, network, _ in rows})
-
-
-def collect_short(server: str, machine: str) -> int:
-    """As collect, of SHORT."""
-    rows = {row["trial"]: row for row in read_raw(SHORT)}
-    for experiment in experiments_of(SHORT, server):
-        for trial in experiment.trials("state = SUCCEEDED"):
-            row = {
-                **identity(experiment, trial, "encoding"),
-                "seen_accuracy": repr(trial.seen_accuracy),
-                "unseen_accuracy": repr(trial.unseen_accuracy),
-                **trial_columns(trial, machine),
-            }
-            rows.setdefault(row["trial"], row)
-    if rows:
-        write_raw(SHORT, SHORT_COLUMNS, (row for _, row in sorted(rows.items())))
-    return len(rows)
+        write_raw(source, sorted(rows.values(), key=lambda row: (row["trial"], int(row[source.place]))))
+    return len({key[:2] for key in rows})
 
 
 def percentile(values: Sequence[float], share: float) -> float:
@@ -268,19 +260,79 @@ def machines(raw: Sequence[Row]) -> str:
     )
 
 
-def short_section(raw: Sequence[Row]) -> list[str]:
-    """A line for each task, "printed / ours" for each encoding of which a trial is there."""
-    published = read_published(SHORT)
-    printed = {(cell["row"], cell["column"]): cell["value"] for cell in published["cells"]}
-    ours = {
-        (row["task"], column["key"]): 100 * float(row["unseen_accuracy"])
-        for row in raw
-        for column in published["columns"]
-        if matches(row["encoding"], column["encoding"])
+@dataclass(frozen=True)
+class ShortTrial:
+    """One trial of SHORT: its accuracies by length."""
+
+    accuracies: dict[int, float]
+
+    @property
+    def unseen(self) -> float:
+        """The mean over unseen lengths, as the paper's tables."""
+        return statistics.mean(value for length, value in self.accuracies.items() if length > SEEN_UP_TO)
+
+    @property
+    def learned(self) -> bool:
+        return statistics.mean(value for length, value in self.accuracies.items() if length <= SEEN_UP_TO) >= LEARNED
+
+
+@dataclass(frozen=True)
+class ShortRow:
+    """A task of SHORT for which trials are there, by the published table's columns."""
+
+    label: str
+    printed: dict[str, float]
+    trials: dict[str, ShortTrial]
+
+
+def short_columns(raw: Sequence[Row]) -> dict[str, str]:
+    """Labels of the published columns of which a trial is there, by key."""
+    return {
+        column["key"]: column["label"]
+        for column in read_published(SHORT)["columns"]
+        if any(matches(row["encoding"], column["encoding"]) for row in raw)
     }
-    columns = [column for column in published["columns"] if any(key == column["key"] for _, key in ours)]
+
+
+def short_rows(raw: Sequence[Row]) -> list[ShortRow]:
+    published = read_published(SHORT)
+    rows = []
+    for row in published["rows"]:
+        accuracies: dict[str, dict[int, float]] = {}
+        for one in raw:
+            for column in published["columns"]:
+                if one["task"] == row["key"] and matches(one["encoding"], column["encoding"]):
+                    accuracies.setdefault(column["key"], {})[int(one["length"])] = float(one["accuracy"])
+        if accuracies:
+            printed = {cell["column"]: float(cell["value"]) for cell in published["cells"] if cell["row"] == row["key"]}
+            rows.append(ShortRow(row["label"], printed, {key: ShortTrial(one) for key, one in accuracies.items()}))
+    return rows
+
+
+def short_table(raw: Sequence[Row]) -> list[str]:
+    """A line for each task, "printed / ours" for each encoding; a star where the task is not learned yet."""
+    columns = short_columns(raw)
     steps = span(f"{int(row['steps']):,}" for row in raw)
     lines = [
+        f"| accuracy on unseen lengths, %: printed, 2,000,000 steps / ours, {steps} | {' | '.join(columns.values())} |",
+        "| --- |" + " ---: |" * len(columns),
+    ]
+    for row in short_rows(raw):
+        texts = []
+        for key in columns:
+            trial = row.trials.get(key)
+            ours = "–" if trial is None else f"{100 * trial.unseen:.1f}{'' if trial.learned else '*'}"
+            texts.append(f"{row.printed[key]:.1f} / {ours}")
+        lines.append(f"| {row.label} | {' | '.join(texts)} |")
+    return lines
+
+
+STAR = f"\n\\* Below {100 * LEARNED:g} % on seen lengths too: not learned yet, more steps are needed."
+
+
+def short_section(raw: Sequence[Row]) -> list[str]:
+    trials = {row["trial"]: row for row in raw}
+    return [
         f"## {SHORT.title}",
         "",
         (
@@ -288,20 +340,14 @@ def short_section(raw: Sequence[Row]) -> list[str]:
             " each number is one trial. Network, batch, training lengths and the range of unseen lengths (41 to 500) are the paper's."
             f" Specification: [{SHORT.specification}]({SHORT.specification})."
         ),
-        f"{len(raw)} trials, {hours_of(raw):.1f} hours of training. {machines(raw)}",
+        f"{len(trials)} trials, {hours_of(trials.values()):.1f} hours of training. {machines(raw)}",
         "",
-        (
-            f"| accuracy on unseen lengths, %: printed, 2,000,000 steps / ours, {steps} |"
-            f" {' | '.join(column['label'] for column in columns)} |"
-        ),
-        "| --- |" + " ---: |" * len(columns),
+        *short_table(raw),
+        STAR,
+        "",
+        "![Accuracy by length](reproduced/table1_short.svg)",
+        "",
     ]
-    for row in published["rows"]:
-        cells = [(printed[row["key"], column["key"]], ours.get((row["key"], column["key"]))) for column in columns]
-        if any(mine is not None for _, mine in cells):
-            texts = (f"{theirs:.1f} / {'–' if mine is None else f'{mine:.1f}'}" for theirs, mine in cells)
-            lines.append(f"| {row['label']} | {' | '.join(texts)} |")
-    return lines + [""]
 
 
 def section(source: Source, published: dict[str, Any], raw: Sequence[Row], cells: Sequence[Cell]) -> list[str]:
@@ -386,11 +432,6 @@ def read_published(source: Source) -> dict[str, Any]:
     return published
 
 
-# README.md holds the first source's complete rows between these lines.
-README_BEGIN = "<!-- written by experiments/reproduced/make_page.py -->"
-README_END = "<!-- end -->"
-
-
 def complete_rows(source: Source) -> dict[str, list[Cell]]:
     """The rows of a table that have all runs in every cell, by label."""
     rows: dict[str, list[Cell]] = {}
@@ -399,8 +440,8 @@ def complete_rows(source: Source) -> dict[str, list[Cell]]:
     return {label: cells for label, cells in rows.items() if all(cell.complete for cell in cells)}
 
 
-def readme(text: str, rows: dict[str, list[Cell]], units: str) -> str:
-    """README.md with a line for each complete row: printed / ours."""
+def complete_table(rows: dict[str, list[Cell]], units: str) -> list[str]:
+    """A line for each complete row: printed / ours."""
     columns = [cell.column_label for cell in next(iter(rows.values()))]
     lines = [
         f"| {units}, printed / ours | {' | '.join(columns)} |",
@@ -409,26 +450,47 @@ def readme(text: str, rows: dict[str, list[Cell]], units: str) -> str:
     for label, cells in rows.items():
         values = (f"{number(cell.printed)} / {number(cell.median)}" for cell in cells)
         lines.append(f"| {label} | {' | '.join(values)} |")
-    before, _, rest = text.partition(README_BEGIN + "\n")
+    return lines
+
+
+# README.md holds each table between these lines.
+README_BEGIN = "<!-- {}: written by experiments/reproduced/make_page.py -->"
+README_END = "<!-- end -->"
+
+
+def with_table(text: str, source: Source, table: Sequence[str]) -> str:
+    """README.md with the source's table."""
+    begin = README_BEGIN.format(source.specification)
+    before, found, rest = text.partition(begin + "\n")
+    if not found:
+        raise SystemExit(f"{README} has no line {begin}: the table of {source.specification} has no place")
     _, _, after = rest.partition(README_END + "\n")
-    return "\n".join([before + README_BEGIN, *lines, README_END, ""]) + after
+    return "\n".join([before + begin, *table, README_END, ""]) + after
 
 
-def drawn_from(rows: dict[str, list[Cell]]) -> str:
+def drawn_from(shown: object) -> str:
     """Names the results that a picture shows."""
-    shown = [(label, cell.printed, cell.losses) for label, cells in rows.items() for cell in cells]
     return "results " + hashlib.sha256(repr(shown).encode()).hexdigest()
 
 
-def draw(rows: dict[str, list[Cell]], units: str) -> None:
-    """A panel a row: printed numbers as crosses; our medians as dots, with bars from the 10th to the 90th percentile."""
+def drawn_cells(rows: dict[str, list[Cell]]) -> object:
+    return [(label, cell.printed, cell.losses) for label, cells in rows.items() for cell in cells]
+
+
+def start_drawing() -> Any:
+    """Matplotlib, in the look of Lengthwise's figures."""
     import matplotlib
 
     matplotlib.use("svg")
     import matplotlib.pyplot as plt
 
     plt.style.use(STYLE)
-    plt.rcParams["svg.hashsalt"] = "lengthwise"
+    return plt
+
+
+def draw(rows: dict[str, list[Cell]], units: str) -> None:
+    """A panel a row: printed numbers as crosses; our medians as dots, with bars from the 10th to the 90th percentile."""
+    plt = start_drawing()
     figure, panels = plt.subplots(
         1, len(rows), squeeze=False, sharey=True, figsize=(3 * len(rows) + 0.6, 2.6), layout="constrained"
     )
@@ -446,7 +508,49 @@ def draw(rows: dict[str, list[Cell]], units: str) -> None:
         panel.set_title(label.replace(", ", "\n"), fontsize=8)
     panels[0][0].set_ylabel(units)
     panels[0][0].legend()
-    figure.savefig(PICTURE, metadata={"Date": None, "Description": drawn_from(rows)})
+    figure.savefig(PICTURE, metadata={"Date": None, "Description": drawn_from(drawn_cells(rows))})
+
+
+def draw_short(rows: Sequence[ShortRow], columns: dict[str, str]) -> None:
+    """A panel a task: accuracy by length; plain encodings dashed, randomized ones solid in the same colour."""
+    plt = start_drawing()
+    across = min(len(rows), 4)
+    down = math.ceil(len(rows) / across)
+    figure, panels = plt.subplots(
+        down,
+        across,
+        squeeze=False,
+        sharex=True,
+        sharey=True,
+        figsize=(1.9 * across + 0.4, 1.6 * down + 0.6),
+        layout="constrained",
+    )
+    colours = plt.rcParams["axes.prop_cycle"].by_key()["color"]
+    encodings = list(dict.fromkeys(key.removeprefix("rand_") for key in columns))
+    for panel, row in zip(panels.flat, rows, strict=False):
+        for key, trial in row.trials.items():
+            panel.plot(
+                list(trial.accuracies),
+                [100 * value for value in trial.accuracies.values()],
+                linestyle="-" if key.startswith("rand_") else "--",
+                color=colours[encodings.index(key.removeprefix("rand_"))],
+                label=columns[key],
+            )
+        panel.axvspan(0, SEEN_UP_TO, color="0.9", linewidth=0)
+        panel.set_title(row.label)
+        panel.set_ylim(0, 103)
+        panel.set_xlim(0, 500)
+    for panel in panels.flat[len(rows) :]:
+        panel.set_visible(False)
+    # The lowest panel of each column names the lengths, also above an empty place.
+    for panel in panels.flat[max(len(rows) - across, 0) : len(rows)]:
+        panel.tick_params(labelbottom=True)
+    figure.supxlabel(f"length (trained up to {SEEN_UP_TO}, grey)")
+    figure.supylabel("accuracy, %")
+    handles = {line.get_label(): line for panel in panels.flat[: len(rows)] for line in panel.lines}
+    shown = [label for label in columns.values() if label in handles]
+    figure.legend([handles[label] for label in shown], shown, loc="outside upper center", ncols=len(shown))
+    figure.savefig(SHORT_PICTURE, metadata={"Date": None, "Description": drawn_from(rows)})
 
 
 def page() -> str:
@@ -482,23 +586,32 @@ def main() -> int:
     if arguments.server:
         if not arguments.machine:
             parser.error("--machine is required with --server: the page names the machine that trained")
-        for source in SOURCES:
+        for source in (*SOURCES, SHORT):
             print(f"{source.title}: {collect(source, arguments.server, arguments.machine)} trials", file=sys.stderr)
-        print(f"{SHORT.title}: {collect_short(arguments.server, arguments.machine)} trials", file=sys.stderr)
-    old_readme = README.read_text(encoding="utf-8")
+    readme = README.read_text(encoding="utf-8")
     rows, units = complete_rows(SOURCES[0]), str(read_published(SOURCES[0])["units"])
-    texts = {PAGE: page(), README: readme(old_readme, rows, units)}
-    is_drawn = PICTURE.exists() and drawn_from(rows) in PICTURE.read_text(encoding="utf-8")
+    short = read_raw(SHORT)
+    readme = with_table(readme, SOURCES[0], complete_table(rows, units))
+    readme = with_table(readme, SHORT, [*short_table(short), STAR])
+    texts = {PAGE: page(), README: readme}
+    drawn: dict[Path, tuple[object, Callable[[], None]]] = {
+        PICTURE: (drawn_cells(rows), lambda: draw(rows, units)),
+        SHORT_PICTURE: (short_rows(short), lambda: draw_short(short_rows(short), short_columns(short))),
+    }
+    stale = [
+        path
+        for path, (shown, _) in drawn.items()
+        if not path.exists() or drawn_from(shown) not in path.read_text(encoding="utf-8")
+    ]
     if arguments.check:
-        stale = [path for path, text in texts.items() if path.read_text(encoding="utf-8") != text]
-        stale += [] if is_drawn else [PICTURE]
+        stale += [path for path, text in texts.items() if path.read_text(encoding="utf-8") != text]
         for path in stale:
             print(f"{path} is not what the results make; run {Path(__file__).name}", file=sys.stderr)
         return 1 if stale else 0
     for path, text in texts.items():
         path.write_text(text, encoding="utf-8")
-    if not is_drawn:
-        draw(rows, units)
+    for path in stale:
+        drawn[path][1]()
     return 0
 
 
