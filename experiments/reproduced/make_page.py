@@ -7,7 +7,7 @@ trained at full protocol, and the main paper's table beside trials with a share 
                                                                 # first adds what the server's experiments have finished
     experiments/reproduced/make_page.py --check                 # fails where page, README.md or pictures are not what the results make
 
-Adding results needs the Python package of this repository (python/); a new picture needs matplotlib, which comes with it.
+Adding results and drawing pictures need the Python package of this repository (python/).
 """
 
 from __future__ import annotations
@@ -262,9 +262,10 @@ def machines(raw: Sequence[Row]) -> str:
 
 @dataclass(frozen=True)
 class ShortTrial:
-    """One trial of SHORT: its accuracies by length."""
+    """One trial of SHORT: its accuracies by length, and the published mean over unseen lengths, in per cent."""
 
     accuracies: dict[int, float]
+    printed: float
 
     @property
     def unseen(self) -> float:
@@ -276,61 +277,54 @@ class ShortTrial:
         return statistics.mean(value for length, value in self.accuracies.items() if length <= SEEN_UP_TO) >= LEARNED
 
 
-@dataclass(frozen=True)
-class ShortRow:
-    """A task of SHORT for which trials are there, by the published table's columns."""
-
-    label: str
-    printed: dict[str, float]
-    trials: dict[str, ShortTrial]
+# Trials of a task, by its label and by the keys of the published table's columns.
+ShortRows = dict[str, dict[str, ShortTrial]]
 
 
-def short_columns(raw: Sequence[Row]) -> dict[str, str]:
-    """Labels of the published columns of which a trial is there, by key."""
-    return {
-        column["key"]: column["label"]
-        for column in read_published(SHORT)["columns"]
-        if any(matches(row["encoding"], column["encoding"]) for row in raw)
-    }
-
-
-def short_rows(raw: Sequence[Row]) -> list[ShortRow]:
+def short_rows(raw: Sequence[Row]) -> ShortRows:
+    """The tasks for which trials are there, in the order of the published table."""
     published = read_published(SHORT)
-    rows = []
+    printed = {(cell["row"], cell["column"]): float(cell["value"]) for cell in published["cells"]}
+    rows: ShortRows = {}
     for row in published["rows"]:
-        accuracies: dict[str, dict[int, float]] = {}
-        for one in raw:
-            for column in published["columns"]:
-                if one["task"] == row["key"] and matches(one["encoding"], column["encoding"]):
-                    accuracies.setdefault(column["key"], {})[int(one["length"])] = float(one["accuracy"])
-        if accuracies:
-            printed = {cell["column"]: float(cell["value"]) for cell in published["cells"] if cell["row"] == row["key"]}
-            rows.append(ShortRow(row["label"], printed, {key: ShortTrial(one) for key, one in accuracies.items()}))
+        for column in published["columns"]:
+            accuracies = {
+                int(one["length"]): float(one["accuracy"])
+                for one in raw
+                if one["task"] == row["key"] and matches(one["encoding"], column["encoding"])
+            }
+            if accuracies:
+                trial = ShortTrial(accuracies, printed[row["key"], column["key"]])
+                rows.setdefault(row["label"], {})[column["key"]] = trial
     return rows
 
 
-def short_table(raw: Sequence[Row]) -> list[str]:
+def short_table(raw: Sequence[Row], rows: ShortRows) -> list[str]:
     """A line for each task, "printed / ours" for each encoding; a star where the task is not learned yet."""
-    columns = short_columns(raw)
+    columns = [
+        column for column in read_published(SHORT)["columns"] if any(column["key"] in trials for trials in rows.values())
+    ]
     steps = span(f"{int(row['steps']):,}" for row in raw)
     lines = [
-        f"| accuracy on unseen lengths, %: printed, 2,000,000 steps / ours, {steps} | {' | '.join(columns.values())} |",
+        (
+            f"| accuracy on unseen lengths, %: printed, 2,000,000 steps / ours, {steps} |"
+            f" {' | '.join(column['label'] for column in columns)} |"
+        ),
         "| --- |" + " ---: |" * len(columns),
     ]
-    for row in short_rows(raw):
+    for label, trials in rows.items():
         texts = []
-        for key in columns:
-            trial = row.trials.get(key)
-            ours = "–" if trial is None else f"{100 * trial.unseen:.1f}{'' if trial.learned else '*'}"
-            texts.append(f"{row.printed[key]:.1f} / {ours}")
-        lines.append(f"| {row.label} | {' | '.join(texts)} |")
+        for column in columns:
+            trial = trials.get(column["key"])
+            star = "" if trial is None or trial.learned else "*"
+            texts.append("–" if trial is None else f"{trial.printed:.1f} / {100 * trial.unseen:.1f}{star}")
+        lines.append(f"| {label} | {' | '.join(texts)} |")
+    if not all(trial.learned for trials in rows.values() for trial in trials.values()):
+        lines += ["", f"\\* Below {100 * LEARNED:g} % on seen lengths too: not learned yet, more steps are needed."]
     return lines
 
 
-STAR = f"\n\\* Below {100 * LEARNED:g} % on seen lengths too: not learned yet, more steps are needed."
-
-
-def short_section(raw: Sequence[Row]) -> list[str]:
+def short_section(raw: Sequence[Row], table: Sequence[str]) -> list[str]:
     trials = {row["trial"]: row for row in raw}
     return [
         f"## {SHORT.title}",
@@ -342,8 +336,7 @@ def short_section(raw: Sequence[Row]) -> list[str]:
         ),
         f"{len(trials)} trials, {hours_of(trials.values()):.1f} hours of training. {machines(raw)}",
         "",
-        *short_table(raw),
-        STAR,
+        *table,
         "",
         "![Accuracy by length](reproduced/table1_short.svg)",
         "",
@@ -477,20 +470,14 @@ def drawn_cells(rows: dict[str, list[Cell]]) -> object:
     return [(label, cell.printed, cell.losses) for label, cells in rows.items() for cell in cells]
 
 
-def start_drawing() -> Any:
-    """Matplotlib, in the look of Lengthwise's figures."""
+def draw(rows: dict[str, list[Cell]], units: str) -> None:
+    """A panel a row: printed numbers as crosses; our medians as dots, with bars from the 10th to the 90th percentile."""
     import matplotlib
 
     matplotlib.use("svg")
     import matplotlib.pyplot as plt
 
     plt.style.use(STYLE)
-    return plt
-
-
-def draw(rows: dict[str, list[Cell]], units: str) -> None:
-    """A panel a row: printed numbers as crosses; our medians as dots, with bars from the 10th to the 90th percentile."""
-    plt = start_drawing()
     figure, panels = plt.subplots(
         1, len(rows), squeeze=False, sharey=True, figsize=(3 * len(rows) + 0.6, 2.6), layout="constrained"
     )
@@ -511,49 +498,30 @@ def draw(rows: dict[str, list[Cell]], units: str) -> None:
     figure.savefig(PICTURE, metadata={"Date": None, "Description": drawn_from(drawn_cells(rows))})
 
 
-def draw_short(rows: Sequence[ShortRow], columns: dict[str, str]) -> None:
-    """A panel a task: accuracy by length; plain encodings dashed, randomized ones solid in the same colour."""
-    plt = start_drawing()
-    across = min(len(rows), 4)
-    down = math.ceil(len(rows) / across)
-    figure, panels = plt.subplots(
-        down,
-        across,
-        squeeze=False,
-        sharex=True,
-        sharey=True,
-        figsize=(1.9 * across + 0.4, 1.6 * down + 0.6),
-        layout="constrained",
-    )
-    colours = plt.rcParams["axes.prop_cycle"].by_key()["color"]
-    encodings = list(dict.fromkeys(key.removeprefix("rand_") for key in columns))
-    for panel, row in zip(panels.flat, rows, strict=False):
-        for key, trial in row.trials.items():
-            panel.plot(
-                list(trial.accuracies),
-                [100 * value for value in trial.accuracies.values()],
-                linestyle="-" if key.startswith("rand_") else "--",
-                color=colours[encodings.index(key.removeprefix("rand_"))],
-                label=columns[key],
-            )
-        panel.axvspan(0, SEEN_UP_TO, color="0.9", linewidth=0)
-        panel.set_title(row.label)
-        panel.set_ylim(0, 103)
-        panel.set_xlim(0, 500)
-    for panel in panels.flat[len(rows) :]:
-        panel.set_visible(False)
-    # The lowest panel of each column names the lengths, also above an empty place.
-    for panel in panels.flat[max(len(rows) - across, 0) : len(rows)]:
-        panel.tick_params(labelbottom=True)
-    figure.supxlabel(f"length (trained up to {SEEN_UP_TO}, grey)")
-    figure.supylabel("accuracy, %")
-    handles = {line.get_label(): line for panel in panels.flat[: len(rows)] for line in panel.lines}
-    shown = [label for label in columns.values() if label in handles]
-    figure.legend([handles[label] for label in shown], shown, loc="outside upper center", ncols=len(shown))
+def draw_short(rows: ShortRows) -> None:
+    """Lengthwise's own figure of accuracy by length, from the results that are kept."""
+    from lengthwise.plots import drawing, panels
+    from lengthwise.plots.picture import Axis, Panel, Picture, Series
+    from lengthwise.plots.series_style import encoding_style
+
+    columns = {column["key"]: column for column in read_published(SHORT)["columns"]}
+    picture = Picture(x=Axis("input length", ticks="counts"), y=panels.accuracy_axis("accuracy"))
+    picture.shaded_label = f"seen in training: lengths 1 to {SEEN_UP_TO}"
+    for label, trials in rows.items():
+        panel = Panel(label, shaded=(1, SEEN_UP_TO))
+        for key, trial in trials.items():
+            encoding = columns[key]["encoding"]
+            style = encoding_style(encoding["name"], encoding.get("randomized", False))
+            lengths, accuracies = zip(*trial.accuracies.items(), strict=True)
+            panel.series.append(Series(columns[key]["label"], lengths, accuracies, style=style))
+        picture.panels.append(panel)
+    panels.arrange_panels(picture)
+    panels.set_length_axis(picture)
+    figure = drawing.draw(picture, decorated=False)
     figure.savefig(SHORT_PICTURE, metadata={"Date": None, "Description": drawn_from(rows)})
 
 
-def page() -> str:
+def page(short_lines: Sequence[str]) -> str:
     lines = [HEAD]
     counted = 0
     sections: list[str] = []
@@ -567,8 +535,7 @@ def page() -> str:
         sections += section(source, published, raw, cells)
         if source is SOURCES[0]:
             sections += sizes_section(cells)
-    if raw := read_raw(SHORT):
-        sections += short_section(raw)
+    sections += short_lines
     lines.append(f"**{counted} cells** have all their runs.\n")
     lines.append("![Printed and trained errors by scale](reproduced/reproduced.svg)\n")
     remarks = HERE / "remarks.md"
@@ -590,13 +557,15 @@ def main() -> int:
             print(f"{source.title}: {collect(source, arguments.server, arguments.machine)} trials", file=sys.stderr)
     readme = README.read_text(encoding="utf-8")
     rows, units = complete_rows(SOURCES[0]), str(read_published(SOURCES[0])["units"])
-    short = read_raw(SHORT)
+    short_raw = read_raw(SHORT)
+    short = short_rows(short_raw)
+    table = short_table(short_raw, short)
     readme = with_table(readme, SOURCES[0], complete_table(rows, units))
-    readme = with_table(readme, SHORT, [*short_table(short), STAR])
-    texts = {PAGE: page(), README: readme}
+    readme = with_table(readme, SHORT, table)
+    texts = {PAGE: page(short_section(short_raw, table)), README: readme}
     drawn: dict[Path, tuple[object, Callable[[], None]]] = {
         PICTURE: (drawn_cells(rows), lambda: draw(rows, units)),
-        SHORT_PICTURE: (short_rows(short), lambda: draw_short(short_rows(short), short_columns(short))),
+        SHORT_PICTURE: (short, lambda: draw_short(short)),
     }
     stale = [
         path
