@@ -10,10 +10,13 @@
 
 namespace lengthwise::models {
 
-// Loads LibTorch's CUDA library, which registers itself. Without a driver there is no device.
+// LibTorch's CUDA library, which registers itself. Loaded before any test: LibTorch looks for it
+// once, at its first operation.
+inline void* const kCudaLibrary = dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL);
+
+// Without a driver there is no device.
 inline bool HasCudaDevice() {
-  return dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL) != nullptr && at::hasCUDA() &&
-         at::detail::getCUDAHooks().deviceCount() > 0;
+  return kCudaLibrary != nullptr && at::hasCUDA() && at::detail::getCUDAHooks().deviceCount() > 0;
 }
 
 }  // namespace lengthwise::models

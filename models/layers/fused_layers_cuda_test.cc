@@ -32,10 +32,6 @@ std::vector<Layer> Layers() {
   std::vector<Layer> layers;
   for (const int64_t members : {1, 3}) {
     const std::string pack = std::to_string(members) + " members, ";
-    for (const int64_t width : {1, 7, 16, 64, 256}) {
-      layers.push_back({pack + "feed-forward " + std::to_string(width),
-                        FeedForwardInputs(members, width), FusedFeedForward, PlainFeedForward});
-    }
     for (const int64_t width : {3, 64, 101, 1024, 1025}) {
       layers.push_back({pack + "layer norm " + std::to_string(width),
                         AddLayerNormInputs(members, width), FusedAddLayerNorm, PlainAddLayerNorm,
@@ -61,7 +57,10 @@ TEST(FusedLayersCudaTest, AgreeWithPlainOperatorsInDoubleAndRepeatTheirBits) {
 
 TEST(FusedLayersCudaTest, ProductsInBfloat16AreAsCloseAsThatTypeIs) {
   LENGTHWISE_SKIP_WITHOUT_CUDA(kernels::HasRowsCuda());
-  for (const Layer& layer : Layers()) {
+  for (Layer layer : Layers()) {
+    // What three numbers differ by may be less than bfloat16 resolves. It is the layers that are
+    // tested, not their inputs.
+    for (at::Tensor& input : layer.inputs) input = input.to(at::kBFloat16).to(at::kFloat);
     const auto in_bfloat16 = [&](const Tensors& inputs) {
       const Bfloat16Products products;
       return Widened(layer.in_bfloat16(inputs));
