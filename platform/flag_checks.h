@@ -15,7 +15,7 @@ namespace lengthwise::platform {
 // Validates --device.
 inline std::string CheckDevice(const std::string& text) {
   int index = 0;
-  if (text == "cpu" || text == "auto" ||
+  if (text == "cpu" || text == "auto" || text == "cuda" ||
       (absl::StartsWith(text, "cuda:") && absl::SimpleAtoi(text.substr(5), &index) && index >= 0)) {
     return "";
   }
