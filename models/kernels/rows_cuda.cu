@@ -1,5 +1,4 @@
 #include "models/kernels/add_layer_norm_cuda-inl.h"
-#include "models/kernels/bias_relu_cuda-inl.h"
 #include "models/kernels/cross_entropy_cuda-inl.h"
 #include "models/kernels/rows_cuda.h"
 #include "models/kernels/stream_launcher.h"
@@ -32,25 +31,6 @@ int64_t AddLayerNormWorkspaceCuda(const RowsShape& shape) {
   return 2 * shape.members * Chunks(shape) * shape.width;
 }
 
-template <typename T>
-const char* BiasReluCuda(const RowsShape& shape, const float* bias, T* rows, void* stream) {
-  StreamLauncher launcher(stream);
-  LaunchBiasRelu(launcher, shape, bias, rows);
-  return launcher.error();
-}
-
-template <typename T>
-const char* BiasReluBackwardCuda(const RowsShape& shape, const T* rows, T* gradient,
-                                 float* bias_gradient, float* workspace, void* stream) {
-  StreamLauncher launcher(stream);
-  LaunchBiasReluBackward(launcher, shape, rows, gradient, bias_gradient, workspace);
-  return launcher.error();
-}
-
-int64_t BiasReluWorkspaceCuda(const RowsShape& shape) {
-  return shape.members * Chunks(shape) * shape.width;
-}
-
 const char* CrossEntropyCuda(const RowsShape& shape, const CrossEntropyInputs& inputs,
                              const CrossEntropyResult& result, float* workspace, void* stream) {
   StreamLauncher launcher(stream);
@@ -75,17 +55,11 @@ template const char* AddLayerNormCuda(const RowsShape&, float, const float*, con
 template const char* AddLayerNormBackwardCuda(const RowsShape&, const float*, const float*,
                                               const float*, const float*,
                                               const AddLayerNormGradients&, float*, float*, void*);
-template const char* BiasReluCuda(const RowsShape&, const float*, float*, void*);
-template const char* BiasReluBackwardCuda(const RowsShape&, const float*, float*, float*, float*,
-                                          void*);
 template const char* AddLayerNormCuda(const RowsShape&, float, const float*, const BFloat16*,
                                       const float*, const float*, const AddLayerNormResult&, void*);
 template const char* AddLayerNormBackwardCuda(const RowsShape&, const float*, const float*,
                                               const float*, const float*,
                                               const AddLayerNormGradients&, BFloat16*, float*,
                                               void*);
-template const char* BiasReluCuda(const RowsShape&, const float*, BFloat16*, void*);
-template const char* BiasReluBackwardCuda(const RowsShape&, const BFloat16*, BFloat16*, float*,
-                                          float*, void*);
 
 }  // namespace lengthwise::kernels

@@ -2,19 +2,14 @@
 
 #include <vector>
 
-#include "ATen/ops/addmm.h"
-#include "ATen/ops/baddbmm.h"
-#include "ATen/ops/bmm.h"
 #include "ATen/ops/empty.h"
 #include "ATen/ops/empty_like.h"
 #include "ATen/ops/gelu.h"
 #include "ATen/ops/gelu_backward.h"
-#include "ATen/ops/mm.h"
 #include "ATen/ops/mul.h"
 #include "ATen/ops/relu.h"
 #include "models/kernels/feed_forward.h"
 #include "models/kernels/gated_gelu.h"
-#include "models/kernels/rows_cuda.h"
 #include "models/layers/kernel_calls.h"
 #include "models/layers/kernel_choice.h"
 #include "models/layers/layers.h"
@@ -75,76 +70,9 @@ class FusedFeedForward : public torch::autograd::Function<FusedFeedForward> {
   }
 };
 
-// a b of [P, rows, k] and [P, k, columns].
-at::Tensor Multiply(const at::Tensor& a, const at::Tensor& b) {
-  return a.size(0) == 1 ? at::mm(a.squeeze(0), b.squeeze(0)).unsqueeze(0) : at::bmm(a, b);
-}
-
-// On a GPU: LibTorch's products, and between them one pass over the hidden layer each way. x, up
-// and down are float32 or bfloat16, biases float32. x is contiguous, and so is each member's
-// up_bias; the products take parameters as they lie in the arena.
-class CudaFeedForward : public torch::autograd::Function<CudaFeedForward> {
- public:
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& up,
-                            const at::Tensor& up_bias, const at::Tensor& down,
-                            const at::Tensor& down_bias) {
-    const at::Tensor rows = x.flatten(1, 2);
-    at::Tensor hidden = Multiply(rows, up);
-    OnStream(x.device(), [&](void* stream) {
-      return WithKernelType(hidden.scalar_type(), [&](auto type) {
-        kernels::RowsShape rows_shape = HiddenShape(hidden);
-        rows_shape.parameter_stride = up_bias.stride(0);
-        return kernels::BiasReluCuda(rows_shape, up_bias.const_data_ptr<float>(),
-                                     static_cast<decltype(type)*>(hidden.mutable_data_ptr()),
-                                     stream);
-      });
-    });
-    context->save_for_backward({x, up, down, hidden});
-    const at::Tensor bias = down_bias.to(x.scalar_type());
-    const at::Tensor y = x.size(0) == 1
-                             ? at::addmm(bias.squeeze(0), hidden.squeeze(0), down.squeeze(0))
-                             : at::baddbmm(bias.unsqueeze(1), hidden, down);
-    return y.view_as(x);
-  }
-
-  static variable_list backward(AutogradContext* context, variable_list gradients) {
-    const variable_list saved = context->get_saved_variables();
-    const at::Tensor &x = saved[0], &up = saved[1], &down = saved[2], &hidden = saved[3];
-    const at::Tensor rows = x.flatten(1, 2), gradient = gradients[0].contiguous().flatten(1, 2);
-    const kernels::RowsShape shape = HiddenShape(hidden);
-    at::Tensor hidden_gradient = Multiply(gradient, down.transpose(1, 2));
-    const auto sums = x.options().dtype(at::kFloat);
-    at::Tensor up_bias_gradient = at::empty({shape.members, shape.width}, sums);
-    at::Tensor workspace = at::empty({kernels::BiasReluWorkspaceCuda(shape)}, sums);
-    OnStream(x.device(), [&](void* stream) {
-      return WithKernelType(hidden.scalar_type(), [&](auto type) {
-        using T = decltype(type);
-        return kernels::BiasReluBackwardCuda(shape, static_cast<const T*>(hidden.const_data_ptr()),
-                                             static_cast<T*>(hidden_gradient.mutable_data_ptr()),
-                                             up_bias_gradient.mutable_data_ptr<float>(),
-                                             workspace.mutable_data_ptr<float>(), stream);
-      });
-    });
-    return {Multiply(hidden_gradient, up.transpose(1, 2)).view_as(x),
-            Multiply(rows.transpose(1, 2), hidden_gradient), up_bias_gradient,
-            Multiply(hidden.transpose(1, 2), gradient),
-            gradient.sum(at::IntArrayRef{1}, /*keepdim=*/false, at::kFloat)};
-  }
-
- private:
-  static kernels::RowsShape HiddenShape(const at::Tensor& hidden) {
-    return {.members = hidden.size(0), .rows = hidden.size(1), .width = hidden.size(2)};
-  }
-};
-
 bool CanFuseOnCpu(const at::Tensor& x) {
   return x.is_cpu() && x.scalar_type() == at::kFloat &&
          UsesFusedKernel(FusedOperation::kFeedForward);
-}
-
-bool CanFuseOnCuda(const at::Tensor& x) {
-  return x.is_cuda() && HasKernelType(x.scalar_type()) && kernels::HasRowsCuda() &&
-         UsesCudaKernel(FusedOperation::kFeedForward, x.get_device());
 }
 
 c10::string_view Approximation(bool tanh) { return tanh ? "tanh" : "none"; }
@@ -208,10 +136,6 @@ at::Tensor FeedForward(const at::Tensor& features, const FeedForwardParameters& 
   if (CanFuseOnCpu(x)) {
     return FusedFeedForward::apply(x.contiguous(), up.contiguous(), up_bias.contiguous(),
                                    down.contiguous(), down_bias.contiguous());
-  }
-  if (CanFuseOnCuda(x)) {
-    return CudaFeedForward::apply(x.contiguous(), Operand(up), ByMember(up_bias), Operand(down),
-                                  down_bias);
   }
   return Linear(at::relu(Linear(x, up, up_bias)), down, down_bias);
 }

@@ -322,7 +322,10 @@ std::vector<models::KernelDecision> MeasureKernels(const KernelProblem& problem,
   };
   if (problem.attends) add(FusedOperation::kAttention, [&] { return measurement.Attention(); });
   add(FusedOperation::kAddLayerNorm, [&] { return Made(measurement.AddLayerNorm()); });
-  add(FusedOperation::kFeedForward, [&] { return Made(measurement.FeedForward()); });
+  // There is no kernel of it for a GPU.
+  if (!device.cuda) {
+    add(FusedOperation::kFeedForward, [&] { return Made(measurement.FeedForward()); });
+  }
   add(FusedOperation::kCrossEntropy, [&] { return Made(measurement.CrossEntropy()); });
   if (measurement.HasOptimizerKernel()) {
     add(FusedOperation::kAdam, [&] { return measurement.Adam(); });
