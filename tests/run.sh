@@ -14,8 +14,8 @@
 #                  and give right answers
 #   releases       this build's programs with those of 0.1.0, built from the history
 #   wheel          the wheel of this build in a fresh Debian 12 and 13; needs root and a network
-# --within=MINUTES limits the total time. Does not start a part that needs more than the time left, and stops the running one at
-# the limit. Reports what did not run and counts it as skipped.
+# --within=MINUTES limits the total time, but for what the build needs. Does not start a part that needs more than the time left,
+# and stops the tests or the part that runs at the limit. Reports what did not run and counts it as skipped.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -108,7 +108,7 @@ results=$(mktemp -d)
 trap 'rm -rf "$results"' EXIT
 [ -x "$formatter" ] || echo "the formatting was not checked: $formatter is not installed" | tee -a "$results/skipped.txt"
 status=0
-limit=0 # seconds that a command of a long part may take; 0: as long as it takes
+limit=0 # seconds that a command of run_tests or run_part may take; 0: as long as it takes
 # Runs a command for at most $limit seconds. Exits with 124 if it was stopped.
 bounded() {
   if [ $limit = 0 ]; then "$@"; else timeout --signal=INT --kill-after=60 $limit "$@"; fi
@@ -142,6 +142,10 @@ run_part() {
 }
 
 step "4/4 testing"
+if [ "$within" != 0 ]; then
+  limit=$((60 * within - (SECONDS - started)))
+  [ $limit -gt 0 ] || limit=1
+fi
 run_tests plain "${filter[@]}" "${targets[@]}"
 printf 'tests took %s s, everything %s s\n' "$((SECONDS - built))" "$((SECONDS - started))"
 
