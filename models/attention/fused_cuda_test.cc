@@ -1,5 +1,6 @@
 // Runs the attention kernels on a GPU with the cases that models/kernels/attention_simt_test.cc
 // runs in the emulator, and compares the operator with the CPU's. Skipped without a GPU.
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -118,7 +119,13 @@ void ExpectTheFormula(Problem problem) {
 
   problem.qkv = ToFloats(OnGpu<BFloat16>(problem.qkv));
   problem.output_gradient = ToFloats(OnGpu<BFloat16>(problem.output_gradient));
-  ExpectClose(problem, Compute<BFloat16>(problem), ComputeReference(problem), /*tolerance=*/1e-2);
+  // A logit's gradient is P (dP - dO O), with O as it was rounded to bfloat16. That rounding stays
+  // where one key has nearly all probability and the difference nearly vanishes; it grows with the
+  // root of the number of products and sequences that are summed.
+  const double cancelling =
+      0.5 * std::sqrt(static_cast<double>(problem.shape.sequences * problem.shape.head_size));
+  ExpectClose(problem, Compute<BFloat16>(problem), ComputeReference(problem), /*tolerance=*/1e-2,
+              cancelling);
 }
 
 TEST(AttentionCudaTest, MatchesTheFormulaAndRepeatsItsBits) {

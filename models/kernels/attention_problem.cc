@@ -216,17 +216,10 @@ Results<double> ComputeReference(const Problem& problem) {
 }
 
 void ExpectClose(const Problem& problem, const Results<float>& actual,
-                 const Results<double>& expected, double tolerance) {
+                 const Results<double>& expected, double tolerance, double cancelling) {
   // A single key has probability 1 whatever the logit: its gradient is the difference of two equal
   // sums of up to 64 products.
-  double largest = problem.shape.keys == 1 ? 10 : 0;
-  // A logit's gradient is P (dP - dO O), with O as it was rounded to its type. In bfloat16 that
-  // rounding stays where one key has nearly all probability and the difference nearly vanishes; it
-  // grows with the root of the number of products and sequences that are summed.
-  if (tolerance > kFloat32Tolerance) {
-    largest = std::max(largest, 0.5 * std::sqrt(static_cast<double>(problem.shape.sequences *
-                                                                    problem.shape.head_size)));
-  }
+  const double largest = std::max(problem.shape.keys == 1 ? 10.0 : 0.0, cancelling);
   ExpectClose(actual.output, expected.output, 0, tolerance, "output");
   ExpectClose(actual.additive, expected.additive, largest, tolerance,
               "gradient of the additive term");

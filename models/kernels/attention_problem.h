@@ -108,12 +108,10 @@ struct SomeQueries {
 // The values of the formula; the gradients' shapes are those of the problem's vectors.
 Results<double> ComputeReference(const Problem& problem);
 
-constexpr double kFloat32Tolerance = 1e-5;
-
-// Every number is within `tolerance` of the largest magnitude of its tensor, or of the terms that
-// cancel in it.
+// Every number is within `tolerance` of the largest magnitude of its tensor, and gradients of the
+// logits' terms also of `cancelling`, the magnitude of the numbers that cancel in them.
 void ExpectClose(const Problem& problem, const Results<float>& actual,
-                 const Results<double>& expected, double tolerance = kFloat32Tolerance);
+                 const Results<double>& expected, double tolerance = 1e-5, double cancelling = 0);
 
 // The same problem, with other numbers between the members' u and w.
 Problem WithDistantBiases(const Problem& problem);
