@@ -1,6 +1,6 @@
 // Row operations around a network's matrix products on a GPU, each fused into one pass over memory:
-// residual and layer norm, soft-max cross-entropy. Arrays are [P, rows, width],
-// contiguous, not empty, and in device memory. T is float or BFloat16; sums are float32.
+// residual and layer norm, and soft-max cross-entropy. Arrays are [P, rows, width], contiguous, not
+// empty, and in device memory. T is float or BFloat16; sums are float32.
 //
 // Results are reproducible: sums down the columns use no atomic operations, and their order depends
 // on one member's shape alone. A member gets the same bits alone and in a pack.

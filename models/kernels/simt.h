@@ -32,7 +32,7 @@ namespace lengthwise::kernels::simt {
 
 constexpr int kWarp = 32;
 
-// Numbers loaded or stored at once. Their address must be a multiple of their total size.
+// Numbers loaded at once. Their address must be a multiple of their total size.
 template <typename T, int kCount>
 struct alignas(sizeof(T) * kCount) Several {
   T x[kCount];
@@ -59,10 +59,6 @@ LENGTHWISE_DEVICE void AddOther(int mask, float (&numbers)[kCount]) {
 template <int kCount, typename T>
 LENGTHWISE_DEVICE Several<T, kCount> Load(const T* numbers) {
   return *reinterpret_cast<const Several<T, kCount>*>(numbers);
-}
-template <int kCount, typename T>
-LENGTHWISE_DEVICE void Store(const Several<T, kCount>& several, T* numbers) {
-  *reinterpret_cast<Several<T, kCount>*>(numbers) = several;
 }
 
 extern __shared__ Float4 shared_memory[];
@@ -98,11 +94,6 @@ Several<T, kCount> Load(const T* numbers) {
   if (reinterpret_cast<uintptr_t>(numbers) % sizeof(result) != 0) ReportOddAddress();
   memcpy(&result, numbers, sizeof(result));
   return result;
-}
-template <int kCount, typename T>
-void Store(const Several<T, kCount>& several, T* numbers) {
-  if (reinterpret_cast<uintptr_t>(numbers) % sizeof(several) != 0) ReportOddAddress();
-  memcpy(numbers, &several, sizeof(several));
 }
 
 template <int kCount>

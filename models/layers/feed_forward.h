@@ -16,8 +16,8 @@ struct FeedForwardParameters {
 
 // Returns max(x up + up_bias, 0) down + down_bias for `features` x [P, B, n, d]. In float32 on the
 // CPU, a few hundred rows at a time pass through the whole layer, so that intermediate results stay
-// in the cache and the hidden layer's gradient is never stored whole. A GPU uses
-// LibTorch's operators: bias and ReLU in one pass each way gained less than a tenth there
+// in the cache and the hidden layer's gradient is never stored whole. A GPU uses LibTorch's
+// operators: bias and ReLU in one pass each way gained less than a tenth in packs
 // (benchmarks/README.md).
 at::Tensor FeedForward(const at::Tensor& features, const FeedForwardParameters& parameters);
 

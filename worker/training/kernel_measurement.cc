@@ -322,7 +322,7 @@ std::vector<models::KernelDecision> MeasureKernels(const KernelProblem& problem,
   };
   if (problem.attends) add(FusedOperation::kAttention, [&] { return measurement.Attention(); });
   add(FusedOperation::kAddLayerNorm, [&] { return Made(measurement.AddLayerNorm()); });
-  // There is no kernel of it for a GPU.
+  // It has no kernel for a GPU. Tests compare the CPU's.
   if (!device.cuda) {
     add(FusedOperation::kFeedForward, [&] { return Made(measurement.FeedForward()); });
   }
