@@ -141,10 +141,12 @@ run_part() {
   esac
 }
 
+seconds_left() { echo $((60 * within - (SECONDS - started))); }
+
 step "4/4 testing"
 if [ "$within" != 0 ]; then
-  limit=$((60 * within - (SECONDS - started)))
-  [ $limit -gt 0 ] || limit=1
+  limit=$(seconds_left)
+  [ "$limit" -gt 0 ] || limit=1
 fi
 run_tests plain "${filter[@]}" "${targets[@]}"
 printf 'tests took %s s, everything %s s\n' "$((SECONDS - built))" "$((SECONDS - started))"
@@ -164,7 +166,7 @@ unit_tests() {
 for part in "${parts[@]}"; do
   part_started=$SECONDS
   if [ "$within" != 0 ]; then
-    left=$((60 * within - (SECONDS - started)))
+    left=$(seconds_left)
     if [ $left -lt $((60 * needs[$part])) ]; then
       echo "$part was not started: it needs ${needs[$part]} minutes, $((left / 60)) of $within are left" |
         tee -a "$results/skipped.txt"
