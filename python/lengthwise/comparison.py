@@ -109,6 +109,13 @@ class ComparisonCell:
             return None
         return self.measured.value / self.published.value
 
+    @property
+    def within_published(self) -> bool | None:
+        """True if measured lies within the paper's 10th to 90th percentiles; None if one of them is not known."""
+        if self.measured is None or self.published is None or self.published.p10 is None or self.published.p90 is None:
+            return None
+        return self.published.p10 <= self.measured.value <= self.published.p90
+
 
 @dataclass(frozen=True)
 class Gain:

@@ -31,6 +31,7 @@ from lengthwise.rendering import (
 _COLUMNS = [
     "task", "level", "permutation_invariant", "random_accuracy", "encoding", "measured", "measured_deviation", "trials",
     "published", "published_deviation", "difference", "best_measured", "best_published", "quantity", "row", "column",
+    "published_p10", "published_p90",
 ]  # fmt: skip
 
 
@@ -67,6 +68,7 @@ def records(comparison: Comparison) -> Records:
                 measured.trials if measured else 0, published.value if published else None,
                 published.deviation if published else None, cell.difference(table.quantity), cell.best_measured,
                 cell.best_published, table.quantity_of(r).value, row.label, column.label,
+                published.p10 if published else None, published.p90 if published else None,
             ]  # fmt: skip
             found.rows.append(values)
     return found
@@ -294,6 +296,15 @@ def gain_remarks(comparison: Comparison) -> list[str]:
     return found
 
 
+def _within_published(comparison: Comparison) -> str:
+    """How many medians the paper's own trials include: a ratio alone does not say whether seeds explain it."""
+    known = [cell.within_published for row in comparison.cells for cell in row if cell.within_published is not None]
+    if not known:
+        return ""
+    cells = counted(len(known), "cell")
+    return f"Within the 10th to 90th percentiles of the paper's own trials: the median here in {sum(known)} of {cells}."
+
+
 def remarks(comparison: Comparison, best_mark: str, whole_table: bool) -> list[str]:
     """Sentences: which cells have a value, which trials it is of, marks, how the protocol differs, the table's notes.
 
@@ -307,9 +318,7 @@ def remarks(comparison: Comparison, best_mark: str, whole_table: bool) -> list[s
             if any(row.permutation_invariant for row in comparison.table.rows):
                 marks += " Permutation-invariant, so solvable without positions: †."
             found.append(marks)
-    left_out = _left_out(comparison)
-    if left_out:
-        found.append(left_out)
+    found += [remark for remark in (_within_published(comparison), _left_out(comparison)) if remark]
     found += gain_remarks(comparison)
     found += protocol_remarks(comparison)
     return found + [f"On the published table: {note}" for note in comparison.table.notes]

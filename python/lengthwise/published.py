@@ -92,6 +92,9 @@ def _split(component: Mapping[str, Any]) -> tuple[str, dict[str, Parameter]]:
 class PublishedValue:
     value: float
     deviation: float | None = None
+    # 10th and 90th percentile of the trials whose median `value` is.
+    p10: float | None = None
+    p90: float | None = None
 
 
 @dataclass(frozen=True)
@@ -493,7 +496,9 @@ def parse(name: str, text: str) -> PublishedTable:
             for key, keys in ((cell["row"], rows), (cell["column"], columns)):
                 if key not in keys:
                     raise ValueError(f'a cell names "{key}", which is not in the table')
-            cells[rows[cell["row"]], columns[cell["column"]]] = PublishedValue(float(cell["value"]), cell.get("std"))
+            cells[rows[cell["row"]], columns[cell["column"]]] = PublishedValue(
+                float(cell["value"]), cell.get("std"), cell.get("p10"), cell.get("p90")
+            )
         gains = [PublishedGain(**gain) for gain in file.get("gains", [])]
         released_code = [CodeDifference(**one) for one in file.get("released_code", [])]
         named = [("gain", key) for gain in gains for key in (*gain.of, *gain.less)]

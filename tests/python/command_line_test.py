@@ -123,7 +123,7 @@ class CommandLineTest(unittest.TestCase):
         (alibi,) = [row for row in rows if (row["task"], row["encoding"]) == ("bucket_sort", "rand_alibi")]
         self.assertEqual(
             ",".join(alibi.values()),
-            "bucket_sort,CS,true,20,rand_alibi,,,0,99.6,,,false,false,unseen_accuracy,Bucket Sort,Randomized ALiBi",
+            "bucket_sort,CS,true,20,rand_alibi,,,0,99.6,,,false,false,unseen_accuracy,Bucket Sort,Randomized ALiBi,,",
         )
         found = json.loads(self.output(*arguments, "json"))
         self.assertEqual((found["cells_run"], found["cell_count"], len(found["cells"])), (2, 165, 165))

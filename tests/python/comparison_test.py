@@ -493,6 +493,16 @@ class DisplayTest(unittest.TestCase):
         self.assertIn('<td class="right ruled"><strong>87.8</strong></td>', text)
         self.assertIn('<tr class="after-rule"><td>CS</td>', text)
 
+    def test_counts_the_medians_that_the_papers_own_trials_include(self):
+        remark = "Within the 10th to 90th percentiles of the paper's own trials: the median here in 1 of 2 cells."
+        self.assertNotIn("percentiles", self.terminal(200))
+        self.comparison.cells[0][0] = ComparisonCell(Measurement(0.3, None, 1), PublishedValue(0.4, None, 0.3, 0.5))
+        self.comparison.cells[0][1] = ComparisonCell(Measurement(0.29, None, 1), PublishedValue(0.4, None, 0.3, 0.5))
+        self.comparison.cells[1][1] = ComparisonCell(None, PublishedValue(0.4, None, 0.3, 0.5))
+        self.assertIn(remark, self.terminal(200))
+        rows = display.records(self.comparison).as_dictionaries()
+        self.assertEqual((rows[0]["published_p10"], rows[0]["published_p90"], rows[2]["published_p10"]), (0.3, 0.5, None))
+
     def test_json_has_every_cell(self):
         out = io.StringIO()
         display.write_json(self.comparison, out)
@@ -532,6 +542,10 @@ class PublishedTableTest(unittest.TestCase):
         self.assertEqual((second.quantity, second.columns[0].statistic), (Quantity.TRAINING_HOURS, Statistic.MEAN_OF_ALL))
         self.assertEqual((second.rows[1].task, second.columns[7].key), ("reverse_string", "rand_relative"))
         self.assertEqual(second.cells[1, 7], PublishedValue(2.75, 0.41))
+        # Positional attention, Figure 3: minima of 5,000 vectors at scale 3, from the authors' result files.
+        third = published.find("positional_attention/figure_3_5000")
+        self.assertEqual((third.rows[3].task, third.rows[3].label), ("cumulative_min", "Cumulative Min, positional"))
+        self.assertEqual(third.cells[3, 1], PublishedValue(0.01626, None, 0.006799, 0.02103))
         # Ito et al., Table 3: 0.600 0.722 0.016; Table 4, 0.010: Adam 0.588 and 0.186, SGD 0.885
         # and 0.101.
         maps = published.find("lst_pe_init/table_3")
