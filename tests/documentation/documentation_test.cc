@@ -13,6 +13,9 @@
 namespace lengthwise {
 namespace {
 
+// Exit code of run_documented.py if a program that the document runs is not installed.
+constexpr int kNotInstalled = 77;
+
 class DocumentationTest : public testing::TestWithParam<const char*> {};
 
 TEST_P(DocumentationTest, CommandsPrintTheDocumentedOutput) {
@@ -34,6 +37,7 @@ TEST_P(DocumentationTest, CommandsPrintTheDocumentedOutput) {
   std::ifstream file(log);
   const std::string said((std::istreambuf_iterator<char>(file)), {});
   ASSERT_TRUE(exit.has_value()) << said;
+  if (exit->code == kNotInstalled) GTEST_SKIP() << said;
   EXPECT_TRUE(exit->ok()) << said;
 }
 

@@ -23,6 +23,9 @@ the document. The addresses of background servers, workers and Prometheus replac
 127.0.0.1:9464 (metrics) and 127.0.0.1:9090 (Prometheus). Exported variables apply to all later commands. Everything
 runs in an empty directory with bazel-bin/, deploy/, docs/*.yaml and experiments/. The quick/ specifications are cut
 to a few steps, the others beside them are evaluated more often, and Prometheus scrapes each second.
+
+Ends with 1 if a command or its output is not as documented, and with 77 before the first command if a program that the
+document runs in the background is not installed.
 """
 
 import argparse
@@ -43,6 +46,7 @@ PRINTED = re.compile(r"`(?P<command>[^`]+)`, numbers of (?P<processor>.+)")
 NUMBER = re.compile(r"((?<=\s)-)?\d[\d.,:]*(e[-+]\d+)?|[▁-█┊]+")
 CURVE = re.compile(r"[⠀-⣿]")
 SECONDS = 600
+NOT_INSTALLED = 77
 
 
 class Runner:
@@ -90,6 +94,14 @@ class Runner:
 
             installed_package.install(python, root, directory / ".build", site)
             self.environment.update(LENGTHWISE_PYTHON=python, PYTHONPATH=str(site))
+
+    def missing(self, blocks):
+        """Returns the programs of background commands that are not installed."""
+        commands = [command for block in blocks if (block["mark"] or "").startswith("runs")
+                    for command, _ in commands_of(block["text"])]
+        programs = {found["command"].split()[0] for command in commands if (found := BACKGROUND.match(command))}
+        return sorted(one for one in programs
+                      if not (self.directory / one).exists() and not shutil.which(one, path=self.environment["PATH"]))
 
     def cut(self, specifications):
         """Cuts specifications to a few steps."""
@@ -254,6 +266,9 @@ def main():
     run = 0
     with tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR")) as directory:
         runner = Runner(options.root.absolute(), programs, pathlib.Path(directory))
+        if not options.rewrite and (missing := runner.missing(blocks)):
+            print(f"{options.document} runs {', '.join(missing)}, which is not installed; tests/run.sh installs it")
+            return NOT_INSTALLED
         try:
             for block in blocks:
                 kind, how = re.match(r"(runs|not run: .|input of|printed by|)(.*)", block["mark"] or "", re.S).groups()
