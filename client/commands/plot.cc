@@ -205,10 +205,11 @@ void AddPlot(CLI::App& app, Program& program) {
                    "before all seeds. loss, error_places, error_counts: mean or all")
       ->check(CLI::IsMember({"mean", "best", "all"}))
       ->type_name("WHICH");
-  add_number("--smooth", options->smooth,
-             "loss: points that a running mean is over, 1 for none; default: a tenth of the curve, "
-             "or none with --seeds all",
-             "N");
+  add_number(
+      "--smooth", options->smooth,
+      "loss: points that a running mean is over, an odd number (an even one counts one more), "
+      "1 for none; default: a tenth of the curve, or none with --seeds all",
+      "N");
   command
       ->add_option(
           "--parameter", options->parameter,

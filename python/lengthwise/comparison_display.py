@@ -74,6 +74,14 @@ def records(comparison: Comparison) -> Records:
     return found
 
 
+def records_of_all(comparisons: Sequence[Comparison]) -> Records:
+    """The records of each, after the table's key."""
+    found = Records(["table", *_COLUMNS])
+    for comparison in comparisons:
+        found.rows.extend([comparison.table.key, *row] for row in records(comparison).rows)
+    return found
+
+
 def _lengths(table: PublishedTable) -> str:
     """ "100", "10, 50": of a table with accuracies at its columns' lengths."""
     return ", ".join(map(str, sorted({column.length for column in table.columns if column.length > 0})))
@@ -499,6 +507,10 @@ def as_dictionary(comparison: Comparison) -> dict[str, object]:
         ],
         "cells": records(comparison).as_dictionaries(),
     }
+
+
+def write_json_of_all(comparisons: Sequence[Comparison], out: TextIO) -> None:
+    out.write(json.dumps(list(map(as_dictionary, comparisons)), ensure_ascii=False, indent=1) + "\n")
 
 
 def write_json(comparison: Comparison, out: TextIO) -> None:

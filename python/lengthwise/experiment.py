@@ -1,13 +1,14 @@
 """A submitted grid of trials."""
 from __future__ import annotations
 
+import operator
 import os
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import grpc
 import pandas
@@ -16,6 +17,7 @@ from google.protobuf.json_format import MessageToDict
 from lengthwise import errors, events, frames, names, queries
 from lengthwise._proto import experiment_service_pb2
 from lengthwise.connection import Connection
+from lengthwise.names import one_or_several
 from lengthwise.trial import Trial
 
 if TYPE_CHECKING:
@@ -191,7 +193,10 @@ class Experiment:
             finally:
                 stream.cancel()
             if end is not None:
-                pause = min(pause, max(end - time.monotonic(), 0))
+                left = end - time.monotonic()
+                if left <= 0:
+                    raise TimeoutError(f"{self.name} has not ended after {timeout} s")
+                pause = min(pause, left)
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
 
@@ -205,10 +210,11 @@ class Experiment:
         """In the order of the grid; all, or those of a filter such as 'state = FAILED AND encoding = "sin_cos"'."""
         return [Trial(self._connection, trial) for trial in names.list_trials(self._connection, self.name, filter)]
 
-    def trial(self, id_or_index: str | int) -> Trial:
+    def trial(self, id_or_index: str | SupportsIndex) -> Trial:
         """By its id, or its index in the grid."""
-        if isinstance(id_or_index, int):
-            return self.trials()[id_or_index]
+        if not isinstance(id_or_index, str):
+            # NumPy's integers too.
+            return self.trials()[operator.index(id_or_index)]
         return Trial(
             self._connection,
             self._connection.call(
@@ -277,7 +283,7 @@ class Experiment:
         subject = exports.Subject(self._message, names.list_trials(self._connection, self.name))
         return exports.export_and_warn(self._connection, subject, format, path, force)
 
-    def report(self, path: str | os.PathLike[str] | None = None, *, compare: Sequence[str] = ()) -> Path:
+    def report(self, path: str | os.PathLike[str] | None = None, *, compare: str | Sequence[str] = ()) -> Path:
         """Writes a self-contained HTML file about the experiment, as `lengthwise report` does, and returns its path.
 
         `path`: by default its name and ".html", here. `compare` names the published tables that it stands beside, such as
@@ -285,7 +291,7 @@ class Experiment:
         """
         from lengthwise import report
 
-        return report.write(self._connection, self._message, path, compare)
+        return report.write(self._connection, self._message, path, one_or_several(compare))
 
     def extend(
         self, *, seeds: Sequence[int] = (), weight_seeds: Sequence[int] = (), data_seeds: Sequence[int] = ()
@@ -310,11 +316,11 @@ class Experiment:
         )
         return self
 
-    def retry(self, states: Sequence[str] = ("FAILED", "CANCELLED")) -> int:
+    def retry(self, states: str | Sequence[str] = ("FAILED", "CANCELLED")) -> int:
         """Queues trials of these states again, from their last checkpoints; returns how many."""
         response = self._connection.call(
             "ExperimentService/RetryTrials",
-            experiment_service_pb2.RetryTrialsRequest(name=self.name, states=list(states)),
+            experiment_service_pb2.RetryTrialsRequest(name=self.name, states=one_or_several(states)),
             experiment_service_pb2.RetryTrialsResponse,
         )
         self._message = response.experiment

@@ -69,11 +69,14 @@ def accuracies(connection: Connection, name: str, trials: Sequence[Trial], inter
 
 
 def seconds_to_accuracy(scores: pandas.DataFrame, all_trials: Sequence[Trial], accuracy: float) -> pandas.DataFrame:
-    """One row a trial; `scores` are its accuracies, with those during training."""
-    means = scores[~scores["seen"]].groupby(["trial", "training_seconds"], as_index=False)["accuracy"].mean()
-    first = means[means["accuracy"] > accuracy].groupby("trial")["training_seconds"].min()
+    """One row a trial; `scores` are its accuracies, with those during training. An evaluation whose time is not known, that
+    of an attempt without a step, does not count.
+    """
     found = pandas.DataFrame([_key(trial) for trial in all_trials], columns=KEY)
-    found["seconds"] = found["trial"].map(first)
+    unseen = scores[~scores["seen"].astype(bool) & ((scores["training_seconds"] > 0) | (scores["step"] == 0))]
+    means = unseen.groupby(["trial", "step", "final"], as_index=False)[["training_seconds", "accuracy"]].mean()
+    first = means[means["accuracy"] > accuracy].groupby("trial")["training_seconds"].min()
+    found["seconds"] = found["trial"].map(first).astype(float)
     return found
 
 

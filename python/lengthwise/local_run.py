@@ -10,6 +10,7 @@ from typing import Any
 from lengthwise import names
 from lengthwise._proto import experiment_service_pb2, specification_pb2
 from lengthwise.client import Client
+from lengthwise.errors import UsageError
 from lengthwise.experiment import Experiment
 from lengthwise.private_service import default_data_directory, worker_count
 
@@ -37,6 +38,9 @@ def run(
     experiment, or a trial of it, is there; meanwhile no other process can open the directory. Ctrl-C and errors stop the
     workers, which store checkpoints, and the server.
     """
+    for name, value in (("workers", workers), ("threads", threads)):
+        if value is not None and value < 1:
+            raise UsageError(f"{name}: got {value}, expected 1 or more")
     directory = Path(default_data_directory() if data_dir is None else data_dir)
     directory.mkdir(parents=True, exist_ok=True)
     client = Client(data_dir=directory)

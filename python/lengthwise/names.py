@@ -1,6 +1,8 @@
 """Experiments and trials by what a user calls them, and the names of files after them."""
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import grpc
 
 from lengthwise._proto import experiment_service_pb2, specification_pb2
@@ -20,6 +22,11 @@ def short_name(name: str) -> str:
 def label(component: specification_pb2.Component) -> str:
     """Name in tables."""
     return component.label or component.name
+
+
+def one_or_several(names: str | Sequence[str]) -> list[str]:
+    """A single name, which is a sequence of letters too, as a list of one."""
+    return [names] if isinstance(names, str) else list(names)
 
 
 def file_name(name: str) -> str:

@@ -39,7 +39,7 @@ def summary(connection: Connection, experiment: str, with_lengths: bool = False)
 def length_accuracies(
     connection: Connection, name: str, trials: Sequence[str], intervals: bool = False
 ) -> list[Evaluation]:
-    """The final evaluations of `trials`, the trials of `name`; with `intervals` also those made during training."""
+    """The final evaluations of `trials`, some of those of `name`; with `intervals` also those made during training."""
 
     def query(one: str) -> experiment_service_pb2.QueryLengthAccuraciesResponse:
         return connection.call(
@@ -48,11 +48,12 @@ def length_accuracies(
             experiment_service_pb2.QueryLengthAccuraciesResponse,
         )
 
-    return [one for answer in _per_trial(trials, name, query) for one in answer.evaluations]
+    wanted = set(trials)
+    return [one for answer in _per_trial(trials, name, query) for one in answer.evaluations if one.trial in wanted]
 
 
 def loss_curves(connection: Connection, name: str, trials: Sequence[str], max_points: int) -> list[LossCurve]:
-    """Loss curves of `trials`, the trials of `name`, with at most `max_points` points each."""
+    """Loss curves of `trials`, some of those of `name`, with at most `max_points` points each."""
 
     def query(one: str) -> experiment_service_pb2.QueryLossCurvesResponse:
         return connection.call(
@@ -61,7 +62,8 @@ def loss_curves(connection: Connection, name: str, trials: Sequence[str], max_po
             experiment_service_pb2.QueryLossCurvesResponse,
         )
 
-    return [one for answer in _per_trial(trials, name, query) for one in answer.curves]
+    wanted = set(trials)
+    return [one for answer in _per_trial(trials, name, query) for one in answer.curves if one.trial in wanted]
 
 
 def attention_maps(connection: Connection, trial: str, length: int = 0) -> Iterator[event_pb2.AttentionMap]:

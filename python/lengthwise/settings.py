@@ -53,7 +53,7 @@ def _read(path: Path, environment: Mapping[str, str]) -> dict[str, str]:
         if environment.get("LENGTHWISE_CONFIG"):
             raise LengthwiseError(f"there is no {path}, which LENGTHWISE_CONFIG names") from None
         return {}
-    except (OSError, yaml.YAMLError) as error:
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise LengthwiseError(f"cannot read {path}: {error}") from error
     if content is None:
         return {}

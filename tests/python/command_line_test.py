@@ -136,7 +136,13 @@ class CommandLineTest(unittest.TestCase):
     def test_all_tables_of_its_paper_are_compared(self):
         text = self.output("results", "tiny", "--compare", "all")
         self.assertEqual(re.findall(r"beside Table (\d)", text), ["1", "2", "4"])
-        self.assertEqual(self.output("results", "other", "--compare", "all"), "", "it is of no paper")
+        self.assertIn("other-1 has no result in a published table", self.output("results", "other", "--compare", "all"))
+        found = json.loads(self.output("results", "tiny", "--compare", "all", "--output", "json"))
+        self.assertEqual([one["table"] for one in found], [f"randomized_pe/table_{n}" for n in (1, 2, 4)])
+        self.assertEqual(json.loads(self.output("results", "other", "--compare", "all", "--output", "json")), [])
+        rows = list(csv.DictReader(io.StringIO(self.output("results", "tiny", "--compare", "all", "--output", "csv"))))
+        self.assertEqual({row["table"] for row in rows}, {one["table"] for one in found})
+        self.assertEqual(len(rows), sum(len(one["cells"]) for one in found))
 
     def test_statement_at_one_length(self):
         text = self.output("results", "other", "--compare", "addition_length_gen/statements")

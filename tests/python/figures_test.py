@@ -244,6 +244,25 @@ class AccuracyByLengthTest(FigureCase):
         self.assertNotEqual(first.dashes, third.dashes)
         self.assertEqual(len(self.figure("accuracy_by_length", experiment).panels), 2)
 
+    def test_no_two_lines_of_one_panel_look_alike(self):
+        experiment = plotted()
+        for task in ("reversed", "standard"):
+            for randomized in (False, True):
+                trial = make_trial("rope", randomized, task="decimal_addition")
+                trial.specification.task.label = task
+                trial.name += task
+                add(experiment, trial, [1, 1, 0.5])
+        (panel,) = self.figure("accuracy_by_length", experiment, together=True).panels
+        self.assertEqual(len({one.style for one in panel.series}), 4)
+
+    def test_tasks_of_several_kinds_have_a_common_axis(self):
+        experiment = plotted()
+        add(experiment, make_trial("rope"), [1, 1, 0.5])
+        add(experiment, make_trial("rope", task="decimal_addition"), [1, 1, 0.5])
+        picture = self.figure("accuracy_by_length", experiment)
+        self.assertEqual((picture.x.label, picture.y.label), ("input length", "accuracy"))
+        self.assertEqual(picture.shaded_label, "seen in training: lengths 1 to 2")
+
 
 class MetricsCase(FigureCase):
     def setUp(self):
@@ -293,6 +312,12 @@ class AccuracyByLengthMetricTest(MetricsCase):
         self.assertEqual(loss.panels[0].series[0].y, [1, 2])
         digits = self.figure("accuracy_by_length", self.experiment, metric="digits_accuracy")
         self.assertEqual(digits.panels[0].series[0].y, [1, 0.625])
+
+    def test_percentage_errors_are_in_per_cent(self):
+        self.add_trial("cumulative_sum", "one_hot", 0)
+        self.evaluate(9, True, [1, 0], [0, 2], mean_absolute_percentage_error=[0.25, 0.5])
+        picture = self.figure("accuracy_by_length", self.experiment, metric="mean_absolute_percentage_error")
+        self.assertEqual((picture.y.label, picture.y.ticks), ("mean absolute percentage error", "percent"))
 
     def test_unknown_metric_lists_the_known_ones(self):
         self.add_trial("decimal_addition", "rope", 0)
@@ -377,6 +402,25 @@ class AccuracyOverStepsTest(MetricsCase):
         (line,) = picture.panels[0].series
         self.assertEqual((list(line.x), list(line.y)), ([1, 2], [0.5, 0.75]))
         self.assertEqual((picture.x.label, picture.x.range), ("epoch", (0, 2)))
+
+    def test_epochs_have_batches_of_one_length(self):
+        trial = self.add_trial("latin_square", "learned", 0)
+        trial.specification.training.examples = 100
+        trial.specification.training.lengths.min, trial.specification.training.lengths.max = 1, 50
+        trial.specification.training.batch_size = 32  # a step for the two examples of each length
+        self.evaluate(100, False, [0.25, 0.75])
+        self.assertEqual(list(self.figure("accuracy_over_epochs", self.experiment).panels[0].series[0].x), [2])
+        trial.specification.training.packing.SetInParent()
+        self.assertEqual(self.figure("accuracy_over_epochs", self.experiment).x.label, "training step")
+
+    def test_losses_without_bound_are_left_out_and_counted(self):
+        for seed, loss in enumerate((1, math.inf)):
+            self.add_trial("cumulative_sum", "one_hot", seed)
+            self.evaluate(10, False, [0, 0], [2, 2])
+            self.evaluate(20, False, [0, 0], [1, loss])
+        picture = self.figure("accuracy_over_steps", self.experiment, length=3)
+        self.assertEqual([list(one.y) for one in picture.panels[0].series], [[2, 1], [2], [2]])
+        self.assertIn("1 evaluation has a loss that is not finite, which is left out.", picture.caption)
 
     def test_without_stored_examples_there_are_steps(self):
         self.add_trial("decimal_addition", "rope", 0)
@@ -563,6 +607,49 @@ class LengthSweepTest(FigureCase):
         self.assertAlmostEqual(positional.high[0], 8.2)
         self.assertIn("Median over up to 3 seeds.", picture.caption)
 
+    def test_networks_and_other_numbers_have_lines_of_their_own(self):
+        experiment = plotted()
+        for network, theta, unseen in [("small", 1, 0.2), ("large", 1, 0.9), ("large", 2, 0.5)]:
+            for positions in (1024, 2048):
+                trial = self.sweep_trial(positions, 0)
+                trial.specification.network.label = network
+                trial.specification.encoding.label += f"_{theta}"
+                trial.specification.encoding.parameters["theta"].number_value = theta
+                trial.name += f"{network}{theta}"
+                add(experiment, trial, [1, 1, unseen])
+        (panel,) = self.figure("length_sweep", experiment).panels
+        self.assertEqual(
+            {one.name: one.y for one in panel.series},
+            {
+                "Bucket Sort, small, randomized_relative, theta 1": [0.2, 0.2],
+                "Bucket Sort, large, randomized_relative, theta 1": [0.9, 0.9],
+                "Bucket Sort, large, randomized_relative, theta 2": [0.5, 0.5],
+            },
+        )
+
+    def test_a_line_has_its_colour_in_every_panel(self):
+        experiments = self.of_examples()
+        for experiment in experiments:
+            experiment.finals = [
+                one for one in experiment.finals if not (one.trial.endswith("positional") and len(one.accuracies.lengths) > 1)
+            ]
+            for trial in list(experiment.trials):
+                if trial.specification.network.label == "positional":
+                    trial.specification.task.name = trial.specification.task.label = "cumulative_min"
+                    experiment.finals.append(evaluation(trial, [1, 3], [0, 0], losses=[1, 1]))
+                    other = experiment_service_pb2.Trial()
+                    other.CopyFrom(trial)
+                    other.name += "-standard"
+                    other.specification.network.label = "standard"
+                    experiment.trials.insert(0, other)
+                    experiment.finals.append(evaluation(other, [1, 3], [0, 0], losses=[1, 1]))
+        picture = self.figure("length_sweep", *experiments)
+        styles = {}
+        for panel in picture.panels:
+            for one in panel.series:
+                self.assertEqual(styles.setdefault(one.name, one.style), one.style)
+        self.assertEqual(len(set(styles.values())), 2)
+
     def test_training_validation_and_test_have_panels(self):
         picture = self.figure("length_sweep", *self.of_examples(), splits=True)
         self.assertEqual(
@@ -624,8 +711,30 @@ class AccuracyOfTrialsTest(FigureCase):
         self.assertEqual(faint, ["weight seed 4"] * 2 + ["weight seed 7"] * 2)
         (best,) = [series for series in panel.series if not series.faint]
         self.assertEqual((best.name, best.y[2]), ("the best", 1.0))
-        # sqrt((0.1^2 + 0.2^2) / 2) = 0.158
-        self.assertIn("FIRE: 30.0 points between weight seeds, 15.8 between data seeds", picture.caption)
+        # Within: (2 * 0.1^2 + 2 * 0.2^2) / 2 = 0.05. The means have a variance of 0.18, of which 0.05 / 2 is from data seeds.
+        self.assertIn("FIRE: 39.4 points between weight seeds, 22.4 points between data seeds", picture.caption)
+
+    def test_many_weight_seeds_look_different(self):
+        experiment = plotted()
+        for weight_seed in range(10):
+            for data_seed in range(2):
+                add(experiment, addition(weight_seed, data_seed), [1, 1, weight_seed / 10])
+        (panel,) = self.figure("accuracy_of_trials", experiment).panels
+        styles = {one.name: (one.style.hex_color, one.style.dashes) for one in panel.series}
+        self.assertEqual(len(styles), 11)
+        self.assertEqual(len({*styles.values()}), 11)
+
+    def test_regression_shows_losses(self):
+        experiment = plotted()
+        for seed, loss in enumerate((3, 2)):
+            trial = make_trial("one_hot", seed=seed, task="cumulative_sum")
+            experiment.trials.append(trial)
+            experiment.finals.append(evaluation(trial, [1, 3], [0, 0], losses=[1, loss]))
+        picture = self.figure("accuracy_of_trials", experiment)
+        self.assertEqual(picture.y.label, "mean squared error")
+        (best,) = [one for one in picture.panels[0].series if not one.faint]
+        self.assertEqual(list(best.y), [1, 2])
+        self.assertIn("the best has the lowest mean", picture.caption)
 
     def test_paired_seeds_share_a_colour(self):
         experiment = plotted()
@@ -679,6 +788,23 @@ class AnswerErrorsTest(FigureCase):
         each = self.figure("error_places", experiment, seeds="all").panels[0].series
         self.assertEqual([one.faint for one in each], [True, True, False])
         self.assertEqual(list(each[1].y), [0.2, 0.2, 0.4])
+
+    def test_show_a_size_that_all_trials_have(self):
+        experiment = plotted()
+        add(experiment, addition(0, 0), [1, 1, 0.8])
+        add(experiment, addition(1, 0), [1, 1, 0.4])
+        first, second = experiment.trials
+        for trial, size in ((first, 1), (first, 3), (second, 1), (second, 2)):
+            self.add_errors(experiment, trial, size, [1], [9, 1], 0, 1)
+        self.assertIn("at 1 digits", self.figure("error_places", experiment).title)
+        del experiment.recorded[2]
+        self.assertIn("have no number of digits in common", self.message("error_places", experiment))
+
+    def test_right_answers_are_no_picture(self):
+        experiment = plotted()
+        add(experiment, addition(0, 0), [1, 1, 1])
+        self.add_errors(experiment, experiment.trials[0], 3, [0, 0, 0], [10, 0, 0, 0], 0, 0)
+        self.assertEqual(self.message("error_places", experiment), "no digit of any answer at 3 digits is wrong")
 
     def test_are_of_the_size_that_is_asked_for(self):
         experiment = plotted()
@@ -1068,6 +1194,17 @@ class NumbersTest(unittest.TestCase):
         data = json.loads(json.dumps(numbers.to_dictionary(grid(1, 1))))
         self.assertEqual(data["panels"][0]["series"][10]["y"], [1.0, 0.5])
         self.assertEqual(data["y"]["range"], [0.0, 1.0])
+
+    def test_json_of_maps_has_their_colours_and_no_nan(self):
+        picture = Picture(panels=[Panel("layer 1", map=heat_map(numpy.array([[0.25, math.nan], [0.125, 0]])))])
+        picture.map_label, picture.map_maximum = "cosine", 0.25
+        data = json.loads(numbers.to_json(picture), parse_constant=self.fail)
+        self.assertEqual(data["panels"][0]["map"], [[0.25, None], [0.125, 0]])
+        self.assertEqual((data["map_label"], data["map_maximum"]), ("cosine", 0.25))
+        directory = service.new_directory()
+        (directory / "a.py").write_text(numbers.to_script(picture))
+        subprocess.run([sys.executable, "a.py", "a.svg"], cwd=directory, env=service.ENVIRONMENT, check=True, timeout=60)
+        self.assertIn("cosine", (directory / "a.svg").read_text())
 
     def test_the_program_draws_the_figure_again(self):
         directory = service.new_directory()

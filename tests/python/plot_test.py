@@ -185,6 +185,13 @@ class PlotTest(PlotCase):
         self.assertIn("Is a directory", self.refused(FAILURE, "tiny", "--figure", "loss", "-o", "a.svg"))
         self.assertEqual([path.name for path in self.directory.iterdir()], ["a.svg"])
 
+    def test_only_the_wanted_trials_are_drawn(self):
+        for figure in ("accuracy_by_length", "loss", "accuracy_over_steps"):
+            self.output("tiny", "--figure", figure, "--encoding", "none", "--data", "a.json", "-o", "a.svg")
+            panels = json.loads((self.directory / "a.json").read_text())["panels"]
+            names = {series["name"] for panel in panels for series in panel["series"]} - {""}
+            self.assertEqual(names, {"None"}, figure)
+
     def test_json_has_the_lines(self):
         self.output("tiny", "--figure", "accuracy_by_length", "--seeds", "best", "--data", "a.json", "-o", "a.svg")
         data = json.loads((self.directory / "a.json").read_text())
@@ -205,7 +212,7 @@ class NotebookTest(PlotCase):
         self.assertTrue(figure._repr_png_().startswith(b"\x89PNG"))
         own = Figure()
         axes = own.add_subplot()
-        self.assertIs(experiment.plot.accuracy_by_length(ax=axes, encodings=["none"]), own)
+        self.assertIs(self.client.experiment("tiny-1").plot.accuracy_by_length(ax=axes, encodings="none"), own)
         self.assertEqual(len([line for line in axes.get_lines() if len(line.get_xdata()) == 4]), 1)
 
     def test_unknown_figure_is_reported(self):

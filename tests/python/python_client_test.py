@@ -143,6 +143,7 @@ class ClientTest(unittest.TestCase):
         errors = experiment.answer_errors()
         self.assertEqual(list(errors["trial"]), [trial.name for trial in experiment.trials()])
         self.assertEqual(list(errors["first_wrong_with_carry"]), [1] * 4)
+        self.assertEqual(experiment.trial(numpy.int64(2)).name, experiment.trials()[2].name)
         table = experiment.trial_table()
         self.assertEqual(list(table["state"]), ["SUCCEEDED"] * 4)
         self.assertEqual(list(table["index"]), [0, 1, 2, 3])
@@ -222,7 +223,7 @@ class ClientTest(unittest.TestCase):
         self.assertTrue(experiment.ended)
         self.assertIn("none of them", experiment.trial(1).reason)
         self.assertEqual(experiment.trial(0).retry().state, "QUEUED")
-        self.assertEqual(experiment.retry(["CANCELLED"]), 3)
+        self.assertEqual(experiment.retry("CANCELLED"), 3)
         self.assertEqual(experiment.extend(seeds=[2]), 2)
         self.assertEqual(experiment.counts.queued, 6)
         self.assertEqual(experiment.extend(seeds=[2]), 0)
@@ -254,6 +255,7 @@ class ClientTest(unittest.TestCase):
 
     def test_wait_ends_in_time(self):
         experiment = self.client.submit(service.specification("patient"))
+        self.assertTrue(experiment.seconds_to_accuracy(0.5)["seconds"].isna().all(), "nothing has been evaluated yet")
         with self.assertRaises(TimeoutError):
             experiment.wait(timeout=0.2)
         worker = service.in_background(self.worker.run_all)

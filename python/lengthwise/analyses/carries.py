@@ -101,16 +101,18 @@ class CarryErrors:
 
     def p_value(self) -> float | None:
         """Two-sided, of as many carries at these places where they make no difference: each is then a toss with the base
-        rate of its place (scipy.stats.poisson_binom). Twice the smaller tail, at most 1.
+        rate of its place, so that their number is a sum of binomial ones. Twice the smaller tail, at most 1.
         """
         if not self.errors:
             return None
         import scipy.stats
 
-        tosses = numpy.repeat(self.base_rate, (self.with_carry + self.without_carry).astype(int))
+        # scipy.stats.poisson_binom takes every toss by itself, which is quadratic in the errors.
+        law = numpy.ones(1)
+        for errors, base_rate in zip((self.with_carry + self.without_carry).astype(int), self.base_rate):
+            law = numpy.convolve(law, scipy.stats.binom.pmf(numpy.arange(errors + 1), errors, base_rate))
         count = int(self.with_carry.sum())
-        law = scipy.stats.poisson_binom(tosses)
-        return float(min(1.0, 2 * min(law.cdf(count), law.sf(count - 1))))
+        return float(min(1.0, 2 * min(law[: count + 1].sum(), law[count:].sum())))
 
     def accuracies(self) -> tuple[Array, Array]:
         """By place, of the answers that are right up to it: the share whose digit there is right, among those with a carry

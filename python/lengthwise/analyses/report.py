@@ -30,6 +30,7 @@ from lengthwise.analyses.table import (
     Column,
     accuracy_cells,
     count_cell,
+    loss_cells,
     mean_cells,
     number_cell,
     percent_cell,
@@ -44,7 +45,18 @@ if TYPE_CHECKING:
     import pandas
 
 _INTERVAL = f"{100 * CONFIDENCE:.0f} % interval"
-_ACCURACY = [Column("accuracy", "accuracy %"), Column("accuracy_deviation")]
+
+
+def _score_columns(subject: Subject) -> list[Column]:
+    """Of accuracies, or of losses if the tasks are compared by them."""
+    if subject.by_loss:
+        return [Column("loss", "loss"), Column("loss_deviation")]
+    return [Column("accuracy", "accuracy %"), Column("accuracy_deviation")]
+
+
+def _score_cells(subject: Subject, scores: Sequence[float]) -> list[Cell]:
+    """`scores`: as Subject.accuracies."""
+    return loss_cells([-score for score in scores]) if subject.by_loss else accuracy_cells(scores)
 
 
 @dataclass
@@ -69,16 +81,31 @@ def _counted(count: int, what: str) -> str:
     return f"{format_count(count)} {what}{'' if count == 1 else 's'}"
 
 
-def correlation_remark(quantity: str, values: Sequence[float], accuracies: Sequence[float]) -> list[str]:
-    """Correlation of a quantity with accuracy over the rows; empty for fewer than three."""
-    found = spearman_correlation(values, accuracies)
-    if found is None:
-        return []
-    p = "< 0.001" if found.p_value < 0.001 else f"= {found.p_value:.3f}"
-    return [
-        f"Over {found.n} encodings, {quantity} and accuracy: Spearman's ρ = {found.coefficient:.2f}, p {p} (two-sided, "
-        f"Student's t with {found.n - 2} degree{'' if found.n == 3 else 's'} of freedom)."
-    ]
+def correlation_remarks(subject: Subject, quantity: str, points: Mapping[TrialSet, float]) -> list[str]:
+    """Correlation of a quantity with the accuracy over the encodings of each task and network, each at its best learning
+    rate; none where fewer than three encodings have both.
+    """
+    best: dict[tuple[str, str], dict[str, tuple[float, float]]] = {}
+    for one, value in points.items():
+        scores = subject.accuracies_of(one)
+        if scores:
+            of_encodings = best.setdefault((one.task, one.network), {})
+            point = (float(numpy.mean(scores)), value)
+            of_encodings[one.encoding] = max(of_encodings.get(one.encoding, point), point)
+    sign, score = (-1, "loss") if subject.by_loss else (1, "accuracy")
+    remarks = []
+    for (task, network), of_encodings in best.items():
+        values = [value for _, value in of_encodings.values()]
+        found = spearman_correlation(values, [sign * mean for mean, _ in of_encodings.values()])
+        if found is None:
+            continue
+        p = "< 0.001" if found.p_value < 0.001 else f"= {found.p_value:.3f}"
+        where = f"{task}, {network}: over" if len(best) > 1 else "Over"
+        remarks.append(
+            f"{where} {found.n} encodings, {quantity} and {score}: Spearman's ρ = {found.coefficient:.2f}, p {p} "
+            f"(two-sided, Student's t with {found.n - 2} degree{'' if found.n == 3 else 's'} of freedom)."
+        )
+    return remarks
 
 
 def _published_value(table: PublishedTable, one: TrialSet) -> PublishedValue | None:
@@ -122,7 +149,7 @@ def attention(
     name = "cosine" if cosine else "divergence"
     of_published = [Column("published", "paper"), Column("published_deviation")] if published else []
     columns = [
-        *_ACCURACY,
+        *_score_columns(subject),
         Column(name, "cosine" if cosine else "JS divergence", rule_before=True),
         Column(f"{name}_deviation"),
         *of_published,
@@ -139,16 +166,15 @@ def attention(
         "and standard deviation over pairs of models",
         AnalysisTable(columns),
     )
-    values, of_values = [], []
+    points: dict[TrialSet, float] = {}
     for row in comparison.rows:
         own = subject.accuracies_of(row.of)
-        cells = accuracy_cells(own) + mean_cells(row.pairs, 3 if cosine else 4)
+        cells = _score_cells(subject, own) + mean_cells(row.pairs, 3 if cosine else 4)
         cells += _published_cells(published, row.of) if published else []
         report.table.add_row(row.of, [*cells, count_cell(row.models), count_cell(len(row.pairs))])
-        if row.of.encoding != reference and row.pairs and own:
-            values.append(float(numpy.mean(row.pairs)))
-            of_values.append(float(numpy.mean(own)))
-    report.remarks += correlation_remark(name, values, of_values)
+        if row.of.encoding != reference and row.pairs:
+            points[row.of] = float(numpy.mean(row.pairs))
+    report.remarks += correlation_remarks(subject, name, points)
     if published and published.correlation:
         report.remarks += _published_correlation(published, subject, comparison.rows)
     if not all(row.pairs for row in comparison.rows):
@@ -263,7 +289,7 @@ def encodings(subject: Subject, reference: str) -> AnalysisReport:
     """Distance of learned tables from the fixed encoding `reference`, a label or a name of the catalogue."""
     distances = encoding_distance.measure(subject, find_fixed(subject, reference))
     columns = [
-        *_ACCURACY,
+        *_score_columns(subject),
         Column("first_block", "block 1", rule_before=True), Column("first_block_deviation"),
         Column("all_blocks", "mean of blocks"), Column("all_blocks_deviation"),
         Column("models", "models"),
@@ -278,17 +304,15 @@ def encodings(subject: Subject, reference: str) -> AnalysisReport:
     of_sets: dict[TrialSet, list[EncodingDistance]] = {}
     for model in distances.models:
         of_sets.setdefault(model.of, []).append(model)
-    values, of_values = [], []
+    points: dict[TrialSet, float] = {}
     for one, models in of_sets.items():
         own = subject.accuracies_of(one)
         first = [model.blocks[0] for model in models]
-        cells = accuracy_cells(own) + mean_cells(first, 2) + mean_cells([model.mean for model in models], 2)
+        cells = _score_cells(subject, own) + mean_cells(first, 2) + mean_cells([model.mean for model in models], 2)
         cells += [count_cell(len(first)), *mean_cells([model.cosines[0] for model in models], 2)]
         report.table.add_row(one, cells)
-        if own:
-            values.append(float(numpy.mean(first)))
-            of_values.append(float(numpy.mean(own)))
-    report.remarks += correlation_remark("distance in block 1", values, of_values)
+        points[one] = float(numpy.mean(first))
+    report.remarks += correlation_remarks(subject, "distance in block 1", points)
     if distances.without_tables:
         report.remarks.append(f"Without a learned table: {_list(distances.without_tables)}.")
     of_fixed = "".join(f"{name} {value:.2f}, " for name, value in distances.fixed.items())
@@ -362,9 +386,11 @@ def humans(subject: Subject, people: Mapping[str, float]) -> AnalysisReport:
 def t_test(subject: Subject, reference: str) -> AnalysisReport:
     """Each encoding against `reference`, seed by seed."""
     comparisons = seed_comparison.compare(subject, reference)
+    by_loss = subject.by_loss
+    score = "loss" if by_loss else "accuracy"
     columns = [
-        *_ACCURACY,
-        Column("reference_accuracy", f"{reference} %"), Column("reference_accuracy_deviation"),
+        *_score_columns(subject),
+        Column(f"reference_{score}", f"{reference}{'' if by_loss else ' %'}"), Column(f"reference_{score}_deviation"),
         Column("t", "t", rule_before=True), Column("degrees_of_freedom", "df"), Column("p_value", "p"),
         Column("pairs"), Column("difference", "difference", rule_before=True),
         Column("difference_low", _INTERVAL), Column("difference_high"),
@@ -372,27 +398,32 @@ def t_test(subject: Subject, reference: str) -> AnalysisReport:
     report = AnalysisReport(
         f"Paired t-tests of {reference} against the other encodings, seed by seed", AnalysisTable(columns)
     )
+
+    def difference(value: float) -> str:
+        return f"{value:.3g}" if by_loss else f"{100 * value:.1f}"
+
     for row in comparisons:
         test = row.test
-        low = Cell(None, "–") if test is None else Cell(test.low, f"{100 * test.low:.1f} to {100 * test.high:.1f}")
+        differences = [Cell(None, "–")] * 3
+        if test is not None:
+            interval = f"{difference(test.low)} to {difference(test.high)}"
+            differences = [Cell(test.difference, difference(test.difference)), Cell(test.low, interval), Cell(test.high)]
         report.table.add_row(
             row.of,
             [
-                *accuracy_cells(row.own),
-                *accuracy_cells(row.reference),
+                *_score_cells(subject, row.own),
+                *_score_cells(subject, row.reference),
                 number_cell(test.t if test else None, 2),
                 count_cell(len(row.own) - 1),
                 probability_cell(test.p_value if test else None),
                 count_cell(len(row.own)),
-                percent_cell(test.difference if test else None),
-                low,
-                number_cell(test.high if test else None, 3),
+                *differences,
             ],
         )
+    what = f"the encoding's loss less {reference}'s" if by_loss else f"{reference} less the encoding in points"
     report.remarks.append(
         f"Student's t-test for related samples: t is positive where {reference} is better; p is two-sided. difference: "
-        f"{reference} less the encoding in points, mean over the seeds that both have, with the {100 * CONFIDENCE:.0f} % "
-        "confidence interval of that mean."
+        f"{what}, mean over the seeds that both have, with the {100 * CONFIDENCE:.0f} % confidence interval of that mean."
     )
     if any(row.test is None for row in comparisons):
         report.remarks.append("–: a test needs at least two seeds, and differences that are not all the same.")

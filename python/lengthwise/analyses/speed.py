@@ -38,13 +38,14 @@ class Speed:
 
 def _seconds(subject: Subject, accuracy: float) -> dict[str, float]:
     """By the trial's name: of the evaluations during training (evaluation.every_steps) and the final one, when the first was
-    above `accuracy`, on average over the unseen lengths. Trials of which none was are not in it.
+    above `accuracy`, on average over the unseen lengths. Trials of which none was are not in it. An evaluation whose time is
+    not known, that of an attempt without a step, does not count.
     """
     found: dict[str, float] = {}
     for experiment in subject.experiments:
         trials = {trial.name: trial for trial in experiment.trials}
         for one in experiment.evaluations(intervals=True):
-            if one.trial in trials:
+            if one.trial in trials and (one.accuracies.training_seconds > 0 or one.step == 0):
                 score = evaluation_score(experiment, trials[one.trial], one.accuracies)
                 if score is not None and score > accuracy:
                     found[one.trial] = min(found.get(one.trial, math.inf), one.accuracies.training_seconds)

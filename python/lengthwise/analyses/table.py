@@ -112,6 +112,15 @@ def accuracy_cells(values: Sequence[float]) -> list[Cell]:
     return [Cell(mean, text), number_cell(deviation, 3)]
 
 
+def loss_cells(values: Sequence[float]) -> list[Cell]:
+    """Mean and standard deviation of losses, which have many sizes, with three digits."""
+    if not len(values):
+        return [Cell(None, NONE), Cell(None, NONE)]
+    mean, deviation = float(numpy.mean(values)), sample_deviation(values)
+    text = f"{mean:.3g}" + ("" if deviation is None else f" ± {deviation:.3g}")
+    return [Cell(mean, text), Cell(deviation, NONE if deviation is None else f"{deviation:.3g}")]
+
+
 def probability_text(value: float) -> str:
     """ "0.35", "0.004", "< 0.001"."""
     return "< 0.001" if value < 0.001 else f"{value:.{3 if value < 0.1 else 2}f}"

@@ -1,6 +1,7 @@
 """Input of analyses: sets of trials that differ only in their seeds, with their final accuracies."""
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -62,6 +63,19 @@ class Subject:
     def names(self) -> str:
         """ "a-1", "a-1 and b-1", "a-1, b-1 and c-1"."""
         return experiment_names(self.experiments)
+
+    @functools.cached_property
+    def by_loss(self) -> bool:
+        """True if the tasks are compared by their losses. FAILED_PRECONDITION if some are and some are not."""
+        tasks = {one.task: one.trials[0] for one in self.sets}
+        found = {
+            self.experiment_of(trial).catalogue.compared_by_loss(trial.specification.task) for trial in tasks.values()
+        }
+        if len(found) > 1:
+            raise cannot(
+                f"some tasks of {self.names} are compared by accuracies and some by losses; choose some with --task"
+            )
+        return found == {True}
 
     def experiment_of(self, trial: Trial) -> PlottedExperiment:
         return next(one for one in self.experiments if trial.name.startswith(f"{one.full_name}/"))

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lengthwise import published
@@ -10,6 +11,7 @@ from lengthwise.errors import UsageError
 from lengthwise.rendering import Column, Records, Table
 
 if TYPE_CHECKING:
+    from lengthwise._proto.experiment_service_pb2 import Experiment
     from lengthwise.comparison import Comparison
 
 
@@ -43,10 +45,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         if table is not None:
             _write(comparison.fetch(connection, experiment, table), arguments.whole_table, output)
             return SUCCESS
-        for number, one in enumerate(comparison.fetch_all(connection, experiment)):
-            if number > 0 and output.kind in ("table", "markdown", "latex"):
-                output.out.write("\n")
-            _write(one, arguments.whole_table, output)
+        _write_all(comparison.fetch_all(connection, experiment), experiment, arguments.whole_table, output)
     return SUCCESS
 
 
@@ -57,6 +56,28 @@ def _list_tables(output: Output) -> None:
         records.rows.append([table.key, table.paper, table.table, table.title])
         listing.add_row([table.key, table.paper, table.title])
     output.write_table(listing, records)
+
+
+def _write_all(found: Sequence[Comparison], experiment: Experiment, whole_table: bool, output: Output) -> None:
+    """One document for all tables: in CSV a first column names the table, JSON is a list."""
+    from lengthwise import comparison_display as display
+    from lengthwise.names import short_name
+
+    if output.kind == "csv":
+        display.records_of_all(found).write_csv(output.out)
+        return
+    if output.kind == "json":
+        display.write_json_of_all(found, output.out)
+        return
+    if not found:
+        output.out.write(
+            f"{short_name(experiment.name)} has no result in a published table of its protocol; "
+            "`lengthwise results --compare list` prints the tables\n"
+        )
+    for number, one in enumerate(found):
+        if number > 0:
+            output.out.write("\n")
+        _write(one, whole_table, output)
 
 
 def _write(comparison: Comparison, whole_table: bool, output: Output) -> None:

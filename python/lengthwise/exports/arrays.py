@@ -39,7 +39,7 @@ class NpzExporter(Exporter):
 
     def add_trial(self, trial: experiment_service_pb2.Trial) -> None:
         history = fetch_history(self.connection, trial.name)
-        arrays = {**_losses(history.points), **_evaluations(history.evaluations), **_scores(history)}
+        arrays: dict[str, Any] = {**_losses(history.points), **_evaluations(history.evaluations), **_scores(history)}
         arrays.update(_attention(queries.attention_maps(self.connection, trial.name)))
         for projection in queries.projections(self.connection, trial.name):
             arrays.update(_projection(projection))
@@ -49,7 +49,7 @@ class NpzExporter(Exporter):
                 f"{short_name(trial.name)} is {state} and has no measurements yet", code=grpc.StatusCode.NOT_FOUND
             )
         with self.output.open(f"{short_name(trial.name)}.npz" if self.subject.whole_experiment else "") as file:
-            numpy.savez(file, allow_pickle=False, **arrays)
+            numpy.savez(file, **arrays)
 
 
 def _losses(points: event_pb2.TrainingPoints) -> Arrays:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lengthwise import plots
+from lengthwise.names import one_or_several
 from lengthwise.plots.data import PlottedExperiment, TrialFilter, keep, of_experiments
 from lengthwise.plots.options import Options
 
@@ -43,10 +44,10 @@ class Plots:
         name: str,
         ax: AxesLike | None = None,
         *,
-        tasks: Sequence[str] = (),
-        networks: Sequence[str] = (),
-        encodings: Sequence[str] = (),
-        learning_rates: Sequence[float] = (),
+        tasks: str | Sequence[str] = (),
+        networks: str | Sequence[str] = (),
+        encodings: str | Sequence[str] = (),
+        learning_rates: float | Sequence[float] = (),
         title: str | None = None,
         decorated: bool = True,
         **options: Any,
@@ -57,8 +58,9 @@ class Plots:
         if self._plotted is None:
             self._plotted = of_experiments(self._experiments)
         chosen = self._plotted
-        filter = TrialFilter(tasks, networks, encodings, learning_rates)
-        if filter != TrialFilter():
+        rates = [learning_rates] if isinstance(learning_rates, (int, float)) else learning_rates
+        filter = TrialFilter(one_or_several(tasks), one_or_several(networks), one_or_several(encodings), rates)
+        if any((filter.tasks, filter.networks, filter.encodings, filter.learning_rates)):
             chosen = [experiment.copy() for experiment in chosen]
             keep(chosen, filter)
         return plots.draw(name, chosen, Options(**options), ax, title=title, decorated=decorated)

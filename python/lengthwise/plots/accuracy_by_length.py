@@ -14,7 +14,7 @@ from lengthwise.plots.groups import (
     of_task,
     tasks_of,
 )
-from lengthwise.plots.metrics import by_length, choose_metric, is_accuracy, main_metric
+from lengthwise.plots.metrics import by_length, choose_metric, common, is_accuracy, main_metric
 from lengthwise.plots.options import Options
 from lengthwise.plots.panels import (
     Averaging,
@@ -57,8 +57,7 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
     names = experiment_names(experiments)
     result = Picture("accuracy_by_length", f"Accuracy by length: {names}", y=shown.axis)
     result.x = Axis("input length", ticks="counts")
-    if tasks:
-        result.x.label = tasks[-1].experiment.catalogue.axis_title(tasks[-1].task)
+    result.x.label = common((task.experiment.catalogue.axis_title(task.task) for task in tasks), "input length")
     if options.metric or result.x.label != "input length":
         what = result.y.label if options.metric else "accuracy" if is_accuracy(shown.name) else "error"
         result.title = f"{capitalized(what)} by {result.x.label}: {names}"
@@ -99,7 +98,8 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
         raise no_final_evaluation(experiments)
     arrange_panels(result)
     set_length_axis(result)
-    result.shaded_label = _shaded_label(training, groups[0].experiment.catalogue.axis(groups[0].task))
+    axis = common((task.experiment.catalogue.axis(task.task) for task in tasks), "length")
+    result.shaded_label = _shaded_label(training, axis)
     if not is_accuracy(shown.name):
         set_loss_axis(result)
     result.caption = missing_trials(experiments)

@@ -18,24 +18,29 @@ from lengthwise.plots.groups import (
     of_task,
     tasks_of,
 )
-from lengthwise.plots.metrics import by_length
+from lengthwise.plots.metrics import by_length, choose_metric, common, is_accuracy
 from lengthwise.plots.options import Options
 from lengthwise.plots.panels import (
-    accuracy_axis,
     add_sentence,
     arrange_panels,
     line,
     missing_trials,
     no_final_evaluation,
     set_length_axis,
+    set_loss_axis,
     task_title,
     training_lengths,
 )
 from lengthwise.plots.picture import Axis, Panel, Picture
-from lengthwise.plots.series_style import SeriesStyle
+from lengthwise.plots.series_style import SeriesStyle, numbered_style
 
 # Black: no other group has it, unless there are many.
 _BEST_TRIAL = SeriesStyle(color=6, marker=0)
+
+
+def _weight_style(number: int) -> SeriesStyle:
+    """Of weight seed `number`, from 0: any colour but that of the best trial, then other dashes."""
+    return numbered_style(number + number // _BEST_TRIAL.color)
 
 
 @dataclass
@@ -52,11 +57,19 @@ class _SeedGrid:
     def varies_both(self) -> bool:
         return len(self.weights) > 1 and len(self.data) > 1 and self.trials > len(self.weights)
 
-    def spread(self) -> str:
-        """Standard deviations between and within weight seeds, as text."""
-        between = statistics.pstdev([statistics.fmean(scores) for scores in self.scores.values()])
-        within = math.sqrt(statistics.fmean([statistics.pvariance(scores) for scores in self.scores.values()]))
-        return f"{100 * between:.1f} points between weight seeds, {100 * within:.1f} between data seeds"
+    def spread(self) -> tuple[float, float] | None:
+        """Standard deviations between weight seeds and between data seeds, by an analysis of variance in one way: of the
+        weight seeds' means what the data seeds' variance does not explain. None without two of each.
+        """
+        groups = list(self.scores.values())
+        freedom = sum(len(scores) - 1 for scores in groups)
+        if len(groups) < 2 or freedom < 1:
+            return None
+        squares = sum((len(scores) - 1) * statistics.variance(scores) for scores in groups if len(scores) > 1)
+        within = squares / freedom
+        of_means = within * statistics.fmean([1 / len(scores) for scores in groups])
+        between = statistics.variance([statistics.fmean(scores) for scores in groups]) - of_means
+        return math.sqrt(max(between, 0)), math.sqrt(within)
 
 
 def _grid_of(seeds: SeedGroup, score: TrialScore) -> _SeedGrid:
@@ -72,36 +85,38 @@ def _grid_of(seeds: SeedGroup, score: TrialScore) -> _SeedGrid:
 
 def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
     groups = group_trials(experiments)
-    several_tasks = len(tasks_of(groups)) > 1
-    result = Picture("accuracy_of_trials", y=accuracy_axis(""))
+    tasks = tasks_of(groups)
+    shown = choose_metric(experiments, tasks, "", intervals=False)
+    result = Picture("accuracy_of_trials", y=shown.axis)
+    titles = (task.experiment.catalogue.axis_title(task.task) for task in tasks)
+    result.x = Axis(common(titles, "input length"), ticks="counts")
     spreads: list[str] = []
     for group in groups:
-        result.x = Axis(group.experiment.catalogue.axis_title(group.task), ticks="counts")
-        result.y.label = group.experiment.catalogue.accuracy_title(group.task)
         score = final_score(group.experiment)
         seeds = best_rate(group, score)
         if seeds is None:
             continue
         grid = _grid_of(seeds, score)
         finals = final_evaluations(group.experiment)
-        panel = Panel(f"{task_title(group)}, {group.name}" if several_tasks else group.name)
+        panel = Panel(f"{task_title(group)}, {group.name}" if len(tasks) > 1 else group.name)
         best = best_trial(seeds.trials, score)
         for trial in seeds.trials:
             if trial.name not in finals or not finals[trial.name].lengths:
                 continue
-            curve = by_length(finals[trial.name], "accuracy")
+            curve = by_length(finals[trial.name], shown.name)
             if trial is best and len(seeds.trials) > 1:
                 panel.series.append(line(curve, _BEST_TRIAL, "the best"))
             if grid.varies_both:
-                number = grid.weights.index(trial.specification.weight_seed)
-                name, style = f"weight seed {trial.specification.weight_seed}", SeriesStyle(number, number)
+                name = f"weight seed {trial.specification.weight_seed}"
+                style = _weight_style(grid.weights.index(trial.specification.weight_seed))
             else:
                 name, style = "a trial", SeriesStyle()
             panel.series.append(line(curve, style, name, faint=True))
         if not panel.series:
             continue
-        if grid.varies_both:
-            spreads.append(f"{panel.title}: {grid.spread()}")
+        if grid.varies_both and (spread := grid.spread()) is not None:
+            between, within = (f"{one:.3g}" if shown.is_median else f"{100 * one:.1f} points" for one in spread)
+            spreads.append(f"{panel.title}: {between} between weight seeds, {within} between data seeds")
         panel.shaded = training_lengths(of_task(groups, group.task))
         result.panels.append(panel)
     if not result.panels:
@@ -110,8 +125,11 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
     result.title = f"Every trial's {result.y.label} by {result.x.label}: {experiment_names(experiments)}"
     result.shaded_label = "seen in training"
     set_length_axis(result)
-    result.caption = "A thin line a trial; the best has the highest mean on what was not seen."
+    if not is_accuracy(shown.name):
+        set_loss_axis(result)
+    best_mean = "lowest" if shown.is_median else "highest"
+    result.caption = f"A thin line a trial; the best has the {best_mean} mean on what was not seen."
     if spreads:
-        add_sentence(result, f"Standard deviation of that mean: {'; '.join(spreads)}.")
+        add_sentence(result, f"Standard deviations of that mean, by an analysis of variance: {'; '.join(spreads)}.")
     add_sentence(result, missing_trials(experiments))
     return result

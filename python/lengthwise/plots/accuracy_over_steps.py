@@ -27,6 +27,7 @@ from lengthwise.plots.panels import (
     task_title,
 )
 from lengthwise.plots.picture import Panel, Picture, Series
+from lengthwise.published import steps_per_epoch
 
 # The evaluations of a trial during training, by step.
 Evaluations = dict[int, event_pb2.LengthAccuracies]
@@ -96,6 +97,16 @@ def _start(
 def _finish(
     result: Picture, experiments: Sequence[PlottedExperiment], shown: ShownMetric, averaging: Averaging, what: str
 ) -> Picture:
+    trials = {trial.name for experiment in experiments for trial in experiment.trials}
+    evaluations = [one for experiment in experiments for one in experiment.evaluations(intervals=True)]
+    without_bound = sum(
+        len(by_length(one.accuracies, shown.name)) < len(one.accuracies.losses)
+        for one in evaluations
+        if one.trial in trials and shown.name == "loss"
+    )
+    if without_bound:
+        have = "1 evaluation has" if without_bound == 1 else f"{without_bound} evaluations have"
+        add_sentence(result, f"{have} a loss that is not finite, which is left out.")
     result.title = f"{capitalized(result.y.label)} over {what}: {experiment_names(experiments)}"
     set_step_axis(result)
     if not is_accuracy(shown.name):
@@ -158,17 +169,15 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
 
 
 def epochs_picture(experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
-    """The mean over all evaluated lengths, by epochs of the stored training set; by steps if nothing is stored."""
+    """The mean over all evaluated lengths, by epochs of the stored training set; by steps if training has no epochs."""
     result, groups, shown, averaging = _start("accuracy_over_epochs", experiments, options)
     evaluations = {experiment.name: interval_evaluations(experiment, with_finals=True) for experiment in experiments}
-    trainings = [group.trials[0].specification.training for group in groups]
-    stored = bool(trainings) and all(training.examples > 0 for training in trainings)
+    stored = all(steps_per_epoch(group.trials[0].specification.training) > 0 for group in groups)
     for task in tasks_of(groups):
         panel = Panel(task_title(task))
 
         def mean_over_lengths(trial: Trial, of_trial: Evaluations) -> Curve:
-            training = trial.specification.training
-            unit = math.ceil(training.examples / training.batch_size) if stored else 1
+            unit = steps_per_epoch(trial.specification.training) if stored else 1
             curve = {}
             for step, measured in of_trial.items():
                 values = list(by_length(measured, shown.name).values())

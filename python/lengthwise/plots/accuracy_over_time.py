@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from lengthwise.plots.accuracy_over_steps import Evaluations, interval_evaluations
 from lengthwise.plots.data import PlottedExperiment, Trial, experiment_names
 from lengthwise.plots.groups import SeedGroup, TrialGroup, best_rate, group_trials, of_task, tasks_of
+from lengthwise.plots.metrics import common
 from lengthwise.plots.options import Options
 from lengthwise.plots.panels import (
     Averaging,
@@ -65,12 +66,12 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
     evaluations = {experiment.name: interval_evaluations(experiment) for experiment in experiments}
     names = experiment_names(experiments)
     result = Picture("accuracy_over_time", f"Accuracy over training time: {names}")
-    result.y = accuracy_axis("token accuracy on lengths not seen")
     averaging = Averaging()
+    titles = [task.experiment.catalogue.accuracy_title(task.task) for task in tasks_of(groups)]
+    own_axis = any(task.experiment.catalogue.own_axis(task.task) for task in tasks_of(groups))
+    what = "on what training did not show" if own_axis else "on lengths not seen"
+    result.y = accuracy_axis(f"{common(titles, 'accuracy')} {what}")
     for task in tasks_of(groups):
-        catalogue = task.experiment.catalogue
-        what = "on what training did not show" if catalogue.own_axis(task.task) else "on lengths not seen"
-        result.y.label = f"{catalogue.accuracy_title(task.task)} {what}"
         panel = Panel(task_title(task))
         for group in of_task(groups, task.task):
             of_trials = evaluations[group.experiment.name]

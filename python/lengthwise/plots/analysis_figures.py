@@ -19,12 +19,12 @@ from lengthwise.analyses import (
 from lengthwise.analyses.attention_similarity import AttentionMeasure
 from lengthwise.analyses.encoding_tables import find_fixed
 from lengthwise.analyses.measures import CONFIDENCE, sample_deviation
-from lengthwise.analyses.trial_sets import Subject, TrialSet, share_labels, subject_of
+from lengthwise.analyses.trial_sets import Subject, Trial, TrialSet, share_labels, subject_of
 from lengthwise.errors import UsageError
 from lengthwise.plots.attention import check_map_rows
 from lengthwise.plots.data import PlottedExperiment
 from lengthwise.plots.options import Options
-from lengthwise.plots.panels import accuracy_axis, add_sentence, arrange_panels, precondition
+from lengthwise.plots.panels import accuracy_axis, add_sentence, arrange_panels, precondition, set_loss_axis
 from lengthwise.plots.picture import Axis, HeatMap, Panel, Picture, Reference, Series
 from lengthwise.plots.series_style import SeriesStyle, numbered_style
 from lengthwise.rendering import format_exact
@@ -32,7 +32,7 @@ from lengthwise.rendering import format_exact
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_ACCURACY = "accuracy on what was not seen in training"
+_UNSEEN = "on what was not seen in training"
 # Bars of which the names have room.
 _MOST_BARS = 40
 _MOST_NAMES_ACROSS = 8
@@ -107,7 +107,8 @@ class _TaskPanels:
         picture.panels = list(self._panels.values())
         arrange_panels(picture)
         if self._chose_rates:
-            add_sentence(picture, f"Each encoding has the learning rate with the highest {_ACCURACY}.")
+            best = "lowest loss" if self._subject.by_loss else "highest accuracy"
+            add_sentence(picture, f"Each encoding has the learning rate with the {best} {_UNSEEN}.")
 
 
 def _widen_x(picture: Picture) -> None:
@@ -116,6 +117,15 @@ def _widen_x(picture: Picture) -> None:
     if points and min(points) < max(points):
         margin = 0.05 * (max(points) - min(points))
         picture.x.range = (min(points) - margin, max(points) + margin)
+
+
+def _score_axis(subject: Subject) -> Axis:
+    return Axis(f"loss {_UNSEEN}") if subject.by_loss else accuracy_axis(f"accuracy {_UNSEEN}")
+
+
+def _score(subject: Subject, trial: Trial) -> float:
+    """The accuracy, or the loss if tasks are compared by it."""
+    return -subject.accuracies[trial.name] if subject.by_loss else subject.accuracies[trial.name]
 
 
 def noise(experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
@@ -163,17 +173,19 @@ def similarity_picture(
     """Without the reference's own models."""
     picture = Picture("attention_similarity", f"Attention beside {reference}: {subject.names}")
     picture.x = Axis(f"cosine of attention maps to those of {reference}")
-    picture.y = accuracy_axis(_ACCURACY)
+    picture.y = _score_axis(subject)
     rows = [row for row in comparison.rows if row.of.encoding != reference]
     panels = _TaskPanels(subject, [row.of for row in rows])
     for row in rows:
-        points = [(mean, subject.accuracies[trial.name]) for trial, mean in row.means if trial.name in subject.accuracies]
+        points = [(mean, _score(subject, trial)) for trial, mean in row.means if trial.name in subject.accuracies]
         if points and panels.shows(row.of):
             panels.add(row.of, Series(x=[x for x, _ in points], y=[y for _, y in points], kind="scatter"))
     sequences = f"{comparison.sequences:,} sequence{'' if comparison.sequences == 1 else 's'}"
     picture.caption = f"Points: models; the mean over those of {reference}, {sequences} and all layers."
     panels.move_to(picture)
     _widen_x(picture)
+    if subject.by_loss:
+        set_loss_axis(picture)
     return picture
 
 
@@ -187,12 +199,12 @@ def encoding_distances(experiments: Sequence[PlottedExperiment], options: Option
 def distance_picture(subject: Subject, distances: encoding_distance.EncodingDistances, reference: str) -> Picture:
     picture = Picture("encoding_distance", f"Learned tables beside {reference}: {subject.names}")
     picture.x = Axis(f"orthogonal Procrustes distance of the first table to {reference}")
-    picture.y = accuracy_axis(_ACCURACY)
+    picture.y = _score_axis(subject)
     of_sets: dict[TrialSet, list[tuple[float, float]]] = {}
     for model in distances.models:
         points = of_sets.setdefault(model.of, [])
         if model.trial.name in subject.accuracies:
-            points.append((model.blocks[0], subject.accuracies[model.trial.name]))
+            points.append((model.blocks[0], _score(subject, model.trial)))
     panels = _TaskPanels(subject, list(of_sets))
     for one, points in of_sets.items():
         if points and panels.shows(one):
@@ -200,6 +212,8 @@ def distance_picture(subject: Subject, distances: encoding_distance.EncodingDist
     picture.caption = "Points: models."
     panels.move_to(picture)
     _widen_x(picture)
+    if subject.by_loss:
+        set_loss_axis(picture)
     return picture
 
 

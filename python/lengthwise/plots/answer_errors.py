@@ -36,8 +36,11 @@ def _picture(experiments: Sequence[PlottedExperiment], options: Options, of_plac
         raise precondition(
             f"no trial of {names} has recorded what is wrong with its answers; trials on text do at the end of training"
         )
+    common = set.intersection(*(set(by_size) for by_size in recorded.values()))
+    if not options.length and not common:
+        raise precondition(f"the trials of {names} have no number of digits in common; choose one with --length")
     # The longest that all trials have.
-    size = options.length or min(max(by_size) for by_size in recorded.values())
+    size = options.length or max(common)
     errors = {trial: by_size[size] for trial, by_size in recorded.items() if size in by_size}
     if not errors:
         there = sorted({digits for by_size in recorded.values() for digits in by_size})
@@ -79,7 +82,7 @@ def _picture(experiments: Sequence[PlottedExperiment], options: Options, of_plac
                 carries.append(f"{100 * with_carry / wrong:.0f} % ({panel.title}, {group.name})")
         if panel.series:
             result.panels.append(panel)
-    if not result.panels:
+    if not any(any(series.y) for panel in result.panels for series in panel.series):
         raise precondition(f"no digit of any answer at {size} digits is wrong")
     arrange_panels(result)
     result.y.range = (0.0, max(y for panel in result.panels for series in panel.series for y in series.y))

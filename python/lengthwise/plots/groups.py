@@ -112,17 +112,18 @@ def of_task(groups: Iterable[TrialGroup], task: Component) -> list[TrialGroup]:
 
 
 def joined(groups: Sequence[TrialGroup]) -> list[TrialGroup]:
-    """The groups of all tasks as those of one panel: encodings keep their colours, tasks differ by dashes."""
+    """The groups of all tasks as those of one panel: encodings keep their colours, tasks differ by dashes. If two lines
+    would look alike, such as an encoding's and its randomized form's, all are numbered.
+    """
     tasks = [label(group.task) for group in tasks_of(groups)]
     if len(tasks) < 2:
         return list(groups)
+    styles = [replace(group.style, dashes=tasks.index(label(group.task))) for group in groups]
+    if len(set(styles)) < len(styles):
+        styles = [numbered_style(number) for number in range(len(groups))]
     return [
-        replace(
-            group,
-            name=f"{group.experiment.catalogue.task_title(group.task)}, {group.name}",
-            style=replace(group.style, dashes=tasks.index(label(group.task))),
-        )
-        for group in groups
+        replace(group, name=f"{group.experiment.catalogue.task_title(group.task)}, {group.name}", style=style)
+        for group, style in zip(groups, styles)
     ]
 
 

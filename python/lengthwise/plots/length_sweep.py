@@ -36,6 +36,7 @@ from lengthwise.plots.panels import (
 )
 from lengthwise.plots.picture import Axis, Panel, Picture, Reference, Series
 from lengthwise.plots.series_style import SeriesStyle, numbered_style
+from lengthwise.rendering import format_exact
 
 # Swept parameters of training: name for the user, axis label, and value of a trial.
 _OF_TRAINING: dict[str, tuple[str, Callable[[Trial], float]]] = {
@@ -76,6 +77,12 @@ def _kind_of(encoding: Component) -> str:
     return ("randomized_" if is_randomized(encoding) else "") + encoding.name
 
 
+def _others(encoding: Component, names: Sequence[str]) -> str:
+    """ "base 100, slope 2": the encoding's numbers of these names."""
+    numbers = {name: _number_of(encoding, name) for name in names}
+    return ", ".join(f"{name} {format_exact(value)}" for name, value in numbers.items() if value is not None)
+
+
 def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
     groups = group_trials(experiments)
     differing = _differing(groups)
@@ -102,7 +109,7 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
 
 @dataclass
 class _EncodingLine:
-    """An experiment's task and kind of encoding."""
+    """An experiment's task, network and kind of encoding."""
 
     first: TrialGroup
     # By value of the parameter: the accuracies of all trials.
@@ -110,32 +117,39 @@ class _EncodingLine:
 
 
 def _of_encodings(experiments: Sequence[PlottedExperiment], groups: Sequence[TrialGroup], parameter: str) -> Picture:
-    lines: dict[tuple[str, str, str], _EncodingLine] = {}
+    lines: dict[tuple[str, str, str, str], _EncodingLine] = {}
+    # Encodings that differ in another number too are lines of their own.
+    others = [name for name in _differing(groups) if name != parameter and name not in _OF_TRAINING]
     for group in groups:
         value = _number_of(group.encoding, parameter)
         if value is None:
             continue
-        key = (group.experiment.name, _kind_of(group.encoding), label(group.task))
+        kind = ", ".join(filter(None, [_kind_of(group.encoding), _others(group.encoding, others)]))
+        key = (group.experiment.name, label(group.network), kind, label(group.task))
         found = lines.setdefault(key, _EncodingLine(group))
         finals = final_evaluations(group.experiment)
         for trial in group.trials:
             final = finals.get(trial.name)
             if final is not None and final.HasField("unseen_accuracy"):
                 found.accuracies.setdefault(value, []).append(final.unseen_accuracy)
-    drawn = [one for one in lines.values() if one.accuracies]
+    drawn = [(key, one) for key, one in lines.items() if one.accuracies]
     if not drawn:
         raise no_final_evaluation(experiments)
     result = Picture("length_sweep", f"Accuracy by {parameter}: {experiment_names(experiments)}")
     result.x.label = "number of positions drawn from, L (max_position)" if parameter == "max_position" else parameter
-    last = drawn[-1].first
+    last = drawn[-1][1].first
     result.y = accuracy_axis(f"{last.experiment.catalogue.accuracy_title(last.task)} on lengths not seen")
     panel = Panel()
     guesses: dict[float, str] = {}
     highest: list[Series] = []
-    kinds = {kind for _, kind, _ in lines}
-    for number, one in enumerate(drawn):
+    networks, kinds = {network for _, network, _, _ in lines}, {kind for _, _, kind, _ in lines}
+    for number, ((_, network, kind, _), one) in enumerate(drawn):
         group = one.first
-        name = task_title(group) + (f", {_kind_of(group.encoding)}" if len(kinds) > 1 else "")
+        name = task_title(group)
+        if len(networks) > 1:
+            name += f", {network}"
+        if len(kinds) > 1:
+            name += f", {kind}"
         if len(experiments) > 1:
             name = f"{group.experiment.name}: {name}"
         points = [(value, accuracy) for value, found in one.accuracies.items() for accuracy in found]
@@ -182,6 +196,8 @@ def _of_training(
     networks = {label(group.network) for group in groups}
     encodings = {catalogue.encoding_title(group.encoding) for group in groups}
     most_seeds = 1
+    # A name's colour is the same in all panels.
+    numbers: dict[str, int] = {}
     tasks = tasks_of(groups)
     for task in tasks:
         for split in _SPLITS if options.splits else _SPLITS[2:]:
@@ -200,12 +216,13 @@ def _of_training(
             panel = Panel(task_title(task))
             if options.splits:
                 panel.title = split if task is tasks[0] else ""
-            for number, (name, by_value) in enumerate(lines.items()):
+            for name, by_value in lines.items():
                 values = sorted(by_value)
                 most_seeds = max([most_seeds, *map(len, by_value.values())])
                 low, high = ([float(numpy.quantile(by_value[value], q)) for value in values] for q in (0.1, 0.9))
                 middle = [statistics.median(by_value[value]) for value in values]
-                panel.series.append(Series(name, values, middle, low, high, numbered_style(number)))
+                style = numbered_style(numbers.setdefault(name, len(numbers)))
+                panel.series.append(Series(name, values, middle, low, high, style))
             if panel.series or options.splits:
                 result.panels.append(panel)
     if not any(panel.series for panel in result.panels):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from lengthwise.errors import UsageError
 from lengthwise.plots.data import PlottedExperiment, Trial, experiment_names
 from lengthwise.plots.groups import SeedGroup, TrialGroup, best_rate, final_score, group_trials, of_task, tasks_of
+from lengthwise.plots.metrics import common
 from lengthwise.plots.options import Options
 from lengthwise.plots.panels import (
     Averaging,
@@ -36,6 +37,11 @@ def _curves_of(experiment: PlottedExperiment, metric: str) -> _Curves:
         if points:
             found[curve.trial] = points
     return found
+
+
+def _loss_title(task: TrialGroup) -> str:
+    title = task.experiment.catalogue.loss_title(task.task)
+    return f"{title}, nats" if title == "cross-entropy" else title
 
 
 def _window(points: int) -> int:
@@ -73,12 +79,18 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
     shown = {experiment.name: _curves_of(experiment, options.metric) for experiment in experiments}
     result = Picture("loss", f"{'Accuracy in training' if of_accuracy else 'Training loss'}: {names}")
     result.x.label = "training step"
-    result.y = accuracy_axis("outputs of training batches that are right") if of_accuracy else Axis("cross-entropy, nats")
+    result.y = accuracy_axis("outputs of training batches that are right") if of_accuracy else Axis()
     averaging = Averaging()
     widest = 1
+    if options.smooth < 0:
+        raise UsageError(f"--smooth: got {options.smooth}, expected 1 or more")
+
+    def automatic(curve: Curve) -> int:
+        return 1 if options.seeds == "all" else _window(len(curve))
+
+    if not of_accuracy:
+        result.y.label = common((_loss_title(task) for task in tasks_of(groups)), "loss")
     for task in tasks_of(groups):
-        if task.experiment.catalogue.compared_by_loss(task.task) and not of_accuracy:
-            result.y.label = task.experiment.catalogue.loss_title(task.task)
         panel = Panel(task_title(task))
         for group in of_task(groups, task.task):
             seeds = _shown_rate(group, losses[group.experiment.name])
@@ -89,7 +101,7 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
                     continue
                 # The loss of a step depends on its length as much as on what was learned, which hides a mean over seeds. A
                 # single trial's is shown as it was, so that a sudden transition is.
-                window = options.smooth or (1 if options.seeds == "all" else _window(len(of_trials[trial.name])))
+                window = options.smooth | 1 if options.smooth else automatic(of_trials[trial.name])
                 widest = max(widest, window)
                 curves.append(_running_mean(of_trials[trial.name], window))
             if not curves:

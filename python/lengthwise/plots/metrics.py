@@ -1,7 +1,8 @@
 """Metrics of evaluations by name: "accuracy", "loss", and the names of LengthAccuracies.metrics."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from lengthwise._proto import event_pb2
@@ -25,14 +26,21 @@ def is_accuracy(metric: str) -> bool:
 
 
 def by_length(measured: event_pb2.LengthAccuracies, metric: str) -> dict[float, float]:
-    """Empty if the evaluation does not have the metric."""
+    """Empty if the evaluation does not have the metric. Without values that are not finite."""
     if metric == "accuracy":
         values: Sequence[float] = measured.accuracies
     elif metric == "loss":
         values = measured.losses
     else:
         values = next((one.values for one in measured.metrics if one.name == metric), [])
-    return dict(zip(map(float, measured.lengths), values))
+    # Losses of evaluations during training may have no bound.
+    return {float(length): value for length, value in zip(measured.lengths, values) if math.isfinite(value)}
+
+
+def common(titles: Iterable[str], otherwise: str) -> str:
+    """The title that all tasks of a picture share; `otherwise` if they have several or none."""
+    found = set(titles)
+    return found.pop() if len(found) == 1 else otherwise
 
 
 @dataclass(frozen=True)
@@ -67,13 +75,12 @@ def choose_metric(
     """
     if metric:
         _check(experiments, [one for each in experiments for one in each.evaluations(intervals)], metric)
-    shown = ShownMetric(metric or "accuracy", accuracy_axis("token accuracy"))
     kinds = {main_metric(task) for task in tasks}
     if len(kinds) > 1:
         raise UsageError("one picture shows accuracies or errors, and these experiments have both; plot them one by one")
-    for task in tasks:
-        name = metric or main_metric(task)
-        title = _title(task, name)
-        axis = accuracy_axis(title) if is_accuracy(name) else Axis(title)
-        shown = ShownMetric(name, axis, kinds == {"loss"})
-    return shown
+    name = metric or next(iter(kinds), "accuracy")
+    title = common([_title(task, name) for task in tasks], name)
+    axis = accuracy_axis(title) if is_accuracy(name) else Axis(title)
+    if name.endswith("percentage_error"):
+        axis.ticks = "percent"
+    return ShownMetric(name, axis, kinds == {"loss"})

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 from typing import Any
 
 from lengthwise.plots.picture import Picture
@@ -12,8 +13,14 @@ _COLUMNS = ("panel", "series", "x", "y", "low", "high")
 _MAP_COLUMNS = ("panel", "query", "key", "value")
 
 
+def _finite(value: Any) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
 def to_dictionary(picture: Picture) -> dict[str, Any]:
-    """For JSON: everything but what a panel draws by itself. `lengthwise plot --terminal` reads it."""
+    """For JSON: everything but what a panel draws by itself; None for numbers that are not finite, which JSON has not.
+    `lengthwise plot --terminal` reads it.
+    """
 
     def axis(which: str) -> dict[str, Any]:
         described = getattr(picture, which)
@@ -34,6 +41,8 @@ def to_dictionary(picture: Picture) -> dict[str, Any]:
         "columns": picture.columns,
         "row_titles": picture.row_titles,
         "shaded_label": picture.shaded_label,
+        "map_label": picture.map_label,
+        "map_maximum": float(picture.map_maximum),
         "panels": [
             {
                 "title": panel.title,
@@ -44,12 +53,12 @@ def to_dictionary(picture: Picture) -> dict[str, Any]:
                         "name": one.name,
                         "kind": one.kind,
                         "faint": one.faint,
-                        **{name: list(map(float, getattr(one, name))) for name in ("x", "y", "low", "high")},
+                        **{name: list(map(_finite, getattr(one, name))) for name in ("x", "y", "low", "high")},
                         "style": {"color": one.style.hex_color, "marker": one.style.marker, "dashes": one.style.dashes},
                     }
                     for one in panel.series
                 ],
-                **({"map": panel.map.values.astype(float).tolist()} if panel.map is not None else {}),
+                **({"map": [list(map(_finite, row)) for row in panel.map.values]} if panel.map is not None else {}),
             }
             for panel in picture.panels
         ],
@@ -57,7 +66,7 @@ def to_dictionary(picture: Picture) -> dict[str, Any]:
 
 
 def to_json(picture: Picture) -> str:
-    return json.dumps(to_dictionary(picture), ensure_ascii=False) + "\n"
+    return json.dumps(to_dictionary(picture), ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def panel_names(picture: Picture) -> list[str]:
@@ -102,6 +111,7 @@ import json
 import sys
 
 import matplotlib.pyplot as plt
+import numpy
 
 FIGURE = json.loads(r"""
 {data}
@@ -121,7 +131,9 @@ for number, axes in enumerate(grid.flat):
     panel = panels[number]
     axes.set_title(panel["title"], parse_math=False)
     if "map" in panel:
-        image = axes.imshow(panel["map"], vmin=0, cmap="cividis")
+        image = axes.imshow(
+            numpy.array(panel["map"], float), vmin=0, vmax=FIGURE["map_maximum"] or None, cmap="cividis"
+        )
         continue
     if panel["shaded"]:
         axes.axvspan(*panel["shaded"], color="#ECECEC", linewidth=0, zorder=0.5)
@@ -129,7 +141,9 @@ for number, axes in enumerate(grid.flat):
         axes.axhline(reference["y"], color="#555555", linestyle=":", linewidth=1)
     for series in panel["series"]:
         style, name = series["style"], series["name"] or "_nolegend_"
-        x, y, faint = series["x"], series["y"], series["faint"]
+        # None is not a number.
+        x, y, low, high = (numpy.array(series[which], float) for which in ("x", "y", "low", "high"))
+        faint = series["faint"]
         if series["kind"] == "bars":
             axes.bar(x, y, color=style["color"], label=name)
             continue
@@ -141,8 +155,8 @@ for number, axes in enumerate(grid.flat):
             marker=None if faint and not scatter else MARKERS[style["marker"] % len(MARKERS)],
             markersize=4, markevery=1 if scatter else max(1, len(x) // 10),
         )
-        if series["low"]:
-            axes.fill_between(x, series["low"], series["high"], color=style["color"], alpha=0.15, linewidth=0)
+        if len(low):
+            axes.fill_between(x, low, high, color=style["color"], alpha=0.15, linewidth=0)
     for which in "xy":
         axis = FIGURE[which]
         if axis["scale"] != "linear":
@@ -151,6 +165,8 @@ for number, axes in enumerate(grid.flat):
             getattr(axes, f"set_{which}lim")(*axis["range"])
         if axis["ticks"] == "percent":
             getattr(axes, f"{which}axis").set_major_formatter("{x:.0%}")
+if any("map" in panel for panel in panels):
+    figure.colorbar(image, ax=list(grid.flat)[: len(panels)], label=FIGURE["map_label"])
 figure.supxlabel(FIGURE["x"]["label"])
 figure.supylabel(FIGURE["y"]["label"])
 entries = {}

@@ -27,7 +27,8 @@ class Options:
     seeds: str = ""
     # All tasks, such as the formats of an addition, in one panel: encodings keep their colours, tasks differ by dashes.
     together: bool = False
-    # Losses: recorded points that one drawn point is the mean of; 1: none is averaged; 0: what suits the curve.
+    # Losses: recorded points that one drawn point is the mean of, an odd number (an even one counts one more); 1: none is
+    # averaged; 0: what suits the curve.
     smooth: int = 0
     # A file of people's answers to puzzles, as `lengthwise analyze humans` reads it.
     people: str = ""

@@ -197,7 +197,9 @@ def _facts(data: ReportData) -> dict[str, str]:
         "protocol": experiment.specification.protocol,
         "submitted": _stamp(experiment.create_time),
         "ended": _stamp(experiment.end_time) if experiment.HasField("end_time") else "",
-        "device time": format_clock(seconds) if seconds > 0 else "",
+        "training and evaluation": (
+            f"{format_clock(seconds)}, summed over trials; members of a pack count its time each" if seconds > 0 else ""
+        ),
     }
     return {name: value for name, value in facts.items() if value}
 
