@@ -1,9 +1,6 @@
 """Every specification of experiments/ beside every published table, and beside what its paper prints."""
-import argparse
-import importlib
 import math
 import re
-import shlex
 import unittest
 
 import service
@@ -12,7 +9,6 @@ from lengthwise import comparison_display as display
 from lengthwise import printed, protocol, published
 from lengthwise._proto import specification_pb2
 from lengthwise.comparison import Comparison
-from lengthwise.plots import FIGURES
 
 # The tables that each full specification under experiments/ reproduces. Several tables share trials
 # where the paper shows them twice: maximum, mean and hours of the randomized paper; and Figure 5 of
@@ -441,33 +437,6 @@ class PapersTablesTest(ResolvedTest):
                         for axis in ("tasks", "networks", "encodings"):
                             trials *= len(getattr(specification, axis))
                         self.assertEqual(trials, int(row[2].rpartition("x")[2].replace(",", "")))
-
-
-class PapersPageTest(unittest.TestCase):
-    """The commands of docs/papers.md, whose experiments take too long to run in a test."""
-
-    def test_commands_name_what_exists(self):
-        files = [path for path in SPECIFICATIONS.glob("**/*.yaml") if path.parent.name != "quick"]
-        experiments = {re.search(r"^name: (\S+)", path.read_text(), re.M)[1] for path in files} | {"NAME"}
-        page = (service.ROOT / "docs" / "papers.md").read_text()
-        commands = re.findall(r"`lengthwise ([a-z]+ [^`]+)`", page)
-        self.assertGreater(len(commands), 70)
-        for name, *words in map(shlex.split, commands):
-            with self.subTest(command=" ".join([name, *words])):
-                if name == "validate":
-                    self.assertIn(service.ROOT / words[0], files)
-                    continue
-                if name == "results" and "--compare" not in words:
-                    self.assertLessEqual(set(words), experiments)
-                    continue
-                parser = argparse.ArgumentParser(exit_on_error=False)
-                importlib.import_module(f"lengthwise.commands.{name}").add_arguments(parser)
-                given = vars(parser.parse_args(words))
-                self.assertLessEqual({given["experiment"]} if name == "results" else set(given["experiments"]), experiments)
-                if name == "plot":
-                    self.assertIn(given["figure"], FIGURES)
-                if given.get("compare"):
-                    published.find(given["compare"])
 
 
 class PapersProtocolTest(ResolvedTest):

@@ -287,10 +287,10 @@ class Worker:
             if answer.refusal:
                 raise RuntimeError(f"refused: {answer}")
 
-    def _upload(self, lease, leased, model: bytes, checkpoint) -> None:
+    def _upload(self, lease, leased, model: bytes, checkpoint, step: int = 200) -> None:
         header = worker_service_pb2.UploadArtifactRequest.Header(
             lease_id=lease.lease_id, fencing_token=lease.fencing_token, trial=leased.trial, sha256=checkpoint.sha256,
-            size_bytes=checkpoint.size_bytes, step=200,
+            size_bytes=checkpoint.size_bytes, step=step,
         )  # fmt: skip
         stub = self._connection._channel.stream_unary(
             "/lengthwise.v1.WorkerService/UploadArtifact",
