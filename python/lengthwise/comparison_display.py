@@ -310,7 +310,7 @@ def _within_published(comparison: Comparison) -> str:
     if not known:
         return ""
     cells = counted(len(known), "cell")
-    return f"Within the 10th to 90th percentiles of the paper's own trials: the median here in {sum(known)} of {cells}."
+    return f"The median here lies within the 10th to 90th percentiles of the paper's own trials in {sum(known)} of {cells}."
 
 
 def remarks(comparison: Comparison, best_mark: str, whole_table: bool) -> list[str]:

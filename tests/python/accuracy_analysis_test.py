@@ -91,6 +91,21 @@ class SeedsTest(AnalysisTest):
         self.assertIn("3.46", self.out)
         self.assertIn("a test needs at least two seeds", self.out)
 
+    def test_losses_are_tested_as_losses(self):
+        entry = catalogue_service_pb2.CatalogueEntry(kind=catalogue_service_pb2.TASK, name="latin_square")
+        entry.facts["compared_by_loss"] = "true"
+        self.server.entries.append(entry)
+        self.add([("ground", seed, {"name": "sin_cos_2d"}) for seed in (1, 2)] + [("small", seed) for seed in (1, 2)])
+        for one, loss in zip(self.server.evaluations, (10, 20, 30, 60)):
+            one.accuracies.losses.append(loss)
+        (row,) = self.rows("t_test", EXPERIMENT, "--reference", "ground")
+        self.assertEqual((row["loss"], row["reference_loss"], row["difference"]), (45, 15, 30))
+        self.assertGreater(row["t"], 0, "the reference is better")
+        self.assertNotIn("accuracy", row)
+        self.assertEqual(self.run_command("t_test", EXPERIMENT, "--reference", "ground"), 0)
+        self.assertIn("45 ± 21.2", self.out)
+        self.assertIn("the encoding's loss less ground's", " ".join(self.out.split()))
+
     def test_a_notebook_has_a_frame(self):
         self.add([("ground", seed, {"name": "sin_cos_2d", "accuracy": 0.5 + seed / 10}) for seed in (1, 2)])
         self.add([("small", seed, {"accuracy": 0.5}) for seed in (1, 2)], "b-1")
@@ -189,6 +204,13 @@ class SpeedTest(AnalysisTest):
         self.assertIsNone(rows["long"]["seconds"])
         self.assertIsNone(rows["rand"]["times_sooner"])
         self.assert_refused(USAGE, "speed", EXPERIMENT, "--accuracy", "90", saying="--accuracy: got 90, expected a number")
+
+    def test_unknown_times_do_not_count(self):
+        self.add([("rand", 1)])
+        self.server.evaluations.clear()
+        self.add_times("rand1", 1684, 10, {0: 0.99, 120: 0.95})
+        self.server.evaluations[0].step = 500
+        self.assertEqual(self.by_encoding("speed", EXPERIMENT)["rand"]["seconds"], 120)
 
     def test_other_lengths_have_no_published_times(self):
         self.add([("rand", 1)])

@@ -79,7 +79,11 @@ class AnalysisTest(unittest.TestCase):
 
     def add_map(self, trial, probabilities, first_token=1):
         """Adds a map of two tokens in one layer with one head; rows are queries."""
-        self.server.maps.setdefault(self.name(trial), []).append(
+        self.add_map_to(self.name(trial), probabilities, first_token)
+
+    def add_map_to(self, name, probabilities, first_token=1):
+        """The same by the trial's full name."""
+        self.server.maps.setdefault(name, []).append(
             event_pb2.AttentionMap(
                 length=1, layers=1, heads=1, tokens=[first_token, 5],
                 probabilities=numpy.array(probabilities, "<f4").tobytes(),

@@ -6,6 +6,7 @@ import pathlib
 import unittest
 
 import numpy
+import scipy.stats
 import service
 from analysis_fixture import EXPERIMENT, FAILURE, USAGE, AnalysisTest
 from lengthwise._proto import event_pb2
@@ -183,6 +184,15 @@ class CarriesTest(AnalysisTest):
             USAGE, "carries", EXPERIMENT, "--length", "7",
             saying="no answers at 7 digits are recorded; there are those at 2 digits",
         )  # fmt: skip
+
+    def test_many_errors_have_the_law_of_their_tosses(self):
+        rates = numpy.array([0.0, 0.45, 0.55])
+        few = carries.CarryErrors(None, 2, 1, 100, numpy.array([0, 20, 9]), numpy.array([3, 10, 8]), rates)
+        tosses = numpy.repeat(rates, [3, 30, 17])
+        law = scipy.stats.poisson_binom(tosses)
+        self.assertAlmostEqual(few.p_value(), 2 * min(law.cdf(29), law.sf(28)), 12)
+        many = numpy.array([0, 45_000, 55_000])
+        self.assertGreater(carries.CarryErrors(None, 2, 1, 1, many, 100_000 - many, rates).p_value(), 0.9)
 
     def add_chains(self):
         self.add_sums()

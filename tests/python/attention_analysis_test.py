@@ -77,6 +77,24 @@ class AttentionTest(AnalysisTest):
             saying='did you mean "ground"?; there are ground, other',
         )  # fmt: skip
 
+    def test_encodings_of_one_training_are_correlated(self):
+        # By learning rate; the second experiment was trained longer, and there all is the other way round.
+        for experiment, steps, sign in (("a-1", 100, 1), ("b-1", 200, -1)):
+            trials = [("ground", 1, {"name": "sin_cos_2d"})]
+            for i in range(4):
+                trials.append((f"own{i}", 1, {"accuracy": 0.5 + sign * i / 10}))
+                trials.append((f"own{i}", 2, {"accuracy": 0.1, "rate": 1e-3}))
+            self.add(trials, experiment)
+            for label, seed, *_ in trials:
+                i = int(label[-1]) if label != "ground" else 0
+                one = self.server.trials[self.name(f"{label}{seed}", experiment)]
+                one.specification.training.steps = steps
+                self.add_map_to(one.name, [1 - i / 10, i / 10, 0, 1])
+        self.assertEqual(self.run_command("attention", "a-1", "b-1", "--reference", "ground"), 0, self.err)
+        text = " ".join(self.out.split())
+        self.assertIn("layerwise_encoder (a-1): over 4 encodings, cosine and accuracy: Spearman's ρ = -1.00", text)
+        self.assertIn("layerwise_encoder (b-1): over 4 encodings, cosine and accuracy: Spearman's ρ = 1.00", text)
+
     def test_damaged_map_is_reported(self):
         self.add([("ground", 1), ("other", 1)])
         self.add_map("ground1", [1, 0, 0])

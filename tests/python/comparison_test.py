@@ -494,7 +494,7 @@ class DisplayTest(unittest.TestCase):
         self.assertIn('<tr class="after-rule"><td>CS</td>', text)
 
     def test_counts_the_medians_that_the_papers_own_trials_include(self):
-        remark = "Within the 10th to 90th percentiles of the paper's own trials: the median here in 1 of 2 cells."
+        remark = "The median here lies within the 10th to 90th percentiles of the paper's own trials in 1 of 2 cells."
         self.assertNotIn("percentiles", self.terminal(200))
         self.comparison.cells[0][0] = ComparisonCell(Measurement(0.3, None, 1), PublishedValue(0.4, None, 0.3, 0.5))
         self.comparison.cells[0][1] = ComparisonCell(Measurement(0.29, None, 1), PublishedValue(0.4, None, 0.3, 0.5))

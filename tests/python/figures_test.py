@@ -253,7 +253,14 @@ class AccuracyByLengthTest(FigureCase):
                 trial.name += task
                 add(experiment, trial, [1, 1, 0.5])
         (panel,) = self.figure("accuracy_by_length", experiment, together=True).panels
-        self.assertEqual(len({one.style for one in panel.series}), 4)
+        self.assertEqual(len({str(one.style.line()) for one in panel.series}), 4)
+        for number in range(28):
+            trial = make_trial("rope", task="decimal_addition")
+            trial.specification.task.label = f"task{number}"
+            trial.name += f"task{number}"
+            add(experiment, trial, [1, 1, 0.5])
+        (panel,) = self.figure("accuracy_by_length", experiment, together=True).panels
+        self.assertEqual(len({str(one.style.line()) for one in panel.series}), 32)
 
     def test_tasks_of_several_kinds_have_a_common_axis(self):
         experiment = plotted()
@@ -421,6 +428,11 @@ class AccuracyOverStepsTest(MetricsCase):
         picture = self.figure("accuracy_over_steps", self.experiment, length=3)
         self.assertEqual([list(one.y) for one in picture.panels[0].series], [[2, 1], [2], [2]])
         self.assertIn("1 evaluation has a loss that is not finite, which is left out.", picture.caption)
+        self.assertNotIn("not finite", self.figure("accuracy_over_steps", self.experiment, length=2).caption)
+        # A mean over length 2 alone would look better.
+        mean = self.figure("accuracy_over_epochs", self.experiment)
+        self.assertEqual([list(one.x) for one in mean.panels[0].series], [[10, 20], [10], [10]])
+        self.assertIn("1 evaluation has a loss that is not finite", mean.caption)
 
     def test_without_stored_examples_there_are_steps(self):
         self.add_trial("decimal_addition", "rope", 0)
@@ -458,6 +470,22 @@ class LossFigureTest(FigureCase):
         self.assertEqual(line.y[0], 1.5)  # nothing before it
         self.assertAlmostEqual(line.y[50], 1, delta=0.5 / 11 + 1e-9)  # 11 points: one more of one kind
         self.assertIn("Running mean over up to 11 recorded points", picture.caption)
+
+    def test_a_running_mean_is_over_an_odd_number(self):
+        experiment = plotted(trials=[make_trial("none")])
+        add_curve(experiment, experiment.trials[0], [0, 0, 0, 0, 10, 0, 0, 0, 0])
+        picture = self.figure("loss", experiment, smooth=4)
+        self.assertEqual(max(picture.panels[0].series[0].y), 2)
+        self.assertIn("Running mean over up to 5 recorded points", picture.caption)
+        self.assertIn("--smooth: got -1", self.message("loss", experiment, smooth=-1))
+
+    def test_losses_of_several_kinds_have_a_common_axis(self):
+        experiment = plotted(trials=[make_trial("none"), make_trial("one_hot", task="cumulative_sum")])
+        for trial in experiment.trials:
+            add_curve(experiment, trial, [2, 1])
+        self.assertEqual(self.figure("loss", experiment).y.label, "loss")
+        experiment.trials.pop(0)
+        self.assertEqual(self.figure("loss", experiment).y.label, "mean squared error")
 
     def test_single_trials_keep_a_sudden_transition(self):
         losses = [2.0] * 50 + [0.01] * 50
@@ -507,6 +535,15 @@ class AccuracyOverTimeTest(FigureCase):
         self.assertAlmostEqual(line.high[1], 0.8)
         self.assertEqual(picture.x.label, "training time (wall clock, seconds)")
         self.assertIn("Members of a pack count the pack's seconds each.", picture.caption)
+
+    def test_unknown_times_are_left_out(self):
+        experiment = plotted(trials=[make_trial("none"), make_trial("none", task="decimal_addition")])
+        for trial in experiment.trials:
+            for step, seconds in ((100, 10), (200, 0), (300, 30)):
+                add_interval(experiment, trial, step, seconds, 0.5)
+        picture = self.figure("accuracy_over_time", experiment)
+        self.assertEqual([list(panel.series[0].x) for panel in picture.panels], [[10, 30]] * 2)
+        self.assertEqual(picture.y.label, "accuracy on lengths not seen", "of tokens and of whole answers")
 
     def test_long_times_are_in_hours(self):
         experiment = plotted(trials=[make_trial("none")])
@@ -614,7 +651,7 @@ class LengthSweepTest(FigureCase):
                 trial = self.sweep_trial(positions, 0)
                 trial.specification.network.label = network
                 trial.specification.encoding.label += f"_{theta}"
-                trial.specification.encoding.parameters["theta"].number_value = theta
+                trial.specification.encoding.parameters["theta"].string_value = str(theta)
                 trial.name += f"{network}{theta}"
                 add(experiment, trial, [1, 1, unseen])
         (panel,) = self.figure("length_sweep", experiment).panels
@@ -630,25 +667,37 @@ class LengthSweepTest(FigureCase):
     def test_a_line_has_its_colour_in_every_panel(self):
         experiments = self.of_examples()
         for experiment in experiments:
-            experiment.finals = [
-                one for one in experiment.finals if not (one.trial.endswith("positional") and len(one.accuracies.lengths) > 1)
-            ]
             for trial in list(experiment.trials):
-                if trial.specification.network.label == "positional":
-                    trial.specification.task.name = trial.specification.task.label = "cumulative_min"
-                    experiment.finals.append(evaluation(trial, [1, 3], [0, 0], losses=[1, 1]))
+                # The second task has the second network alone.
+                if trial.specification.network.label == "standard":
                     other = experiment_service_pb2.Trial()
                     other.CopyFrom(trial)
-                    other.name += "-standard"
-                    other.specification.network.label = "standard"
-                    experiment.trials.insert(0, other)
+                    other.specification.task.name = other.specification.task.label = "cumulative_min"
+                    other.name += "-min"
+                    experiment.trials.append(other)
                     experiment.finals.append(evaluation(other, [1, 3], [0, 0], losses=[1, 1]))
-        picture = self.figure("length_sweep", *experiments)
-        styles = {}
-        for panel in picture.panels:
-            for one in panel.series:
-                self.assertEqual(styles.setdefault(one.name, one.style), one.style)
-        self.assertEqual(len(set(styles.values())), 2)
+        first, second = self.figure("length_sweep", *experiments).panels
+        self.assertEqual([one.name for one in first.series], ["positional", "standard"])
+        self.assertEqual([one.name for one in second.series], ["standard"])
+        self.assertEqual(first.series[1].style, second.series[0].style)
+
+    def test_sweeps_of_regressions_show_losses(self):
+        experiment = plotted()
+        for positions, loss in ((1024, 2), (2048, 3)):
+            for seed in range(2):
+                trial = self.sweep_trial(positions, seed)
+                trial.specification.task.name = trial.specification.task.label = "cumulative_sum"
+                experiment.trials.append(trial)
+                experiment.finals.append(evaluation(trial, [1, 3], [0, 0], losses=[1, loss + seed]))
+        picture = self.figure("length_sweep", experiment)
+        self.assertEqual(picture.y.label, "mean squared error on lengths not seen")
+        self.assertEqual(picture.panels[0].series[-1].y, [2, 3])
+        self.assertIn("Lines: the lowest", picture.caption)
+
+    def test_kinds_of_tasks_do_not_share_a_sweep(self):
+        experiments = self.of_examples()
+        add(experiments[0], make_trial("one_hot", experiment=experiments[0].name), [1, 1, 1])
+        self.assertIn("plot them one by one", self.message("length_sweep", *experiments))
 
     def test_training_validation_and_test_have_panels(self):
         picture = self.figure("length_sweep", *self.of_examples(), splits=True)
@@ -711,8 +760,18 @@ class AccuracyOfTrialsTest(FigureCase):
         self.assertEqual(faint, ["weight seed 4"] * 2 + ["weight seed 7"] * 2)
         (best,) = [series for series in panel.series if not series.faint]
         self.assertEqual((best.name, best.y[2]), ("the best", 1.0))
-        # Within: (2 * 0.1^2 + 2 * 0.2^2) / 2 = 0.05. The means have a variance of 0.18, of which 0.05 / 2 is from data seeds.
-        self.assertIn("FIRE: 39.4 points between weight seeds, 22.4 points between data seeds", picture.caption)
+        # Means 0.9 and 0.3, and 0.45 and 0.75; the rest is 0.05 everywhere: 4 * 0.05^2 = 0.01 explains 0.01 / 2 of the
+        # variances 0.18 and 0.045.
+        self.assertIn("FIRE: 41.8 points between weight seeds, 20.0 points between data seeds", picture.caption)
+
+    def test_effects_of_data_seeds_do_not_hide_those_of_weight_seeds(self):
+        experiment = plotted()
+        for weight_seed, data_seed, unseen in [(0, 0, 0.1), (0, 1, 0.5), (1, 0, 0.2), (1, 1, 0.6)]:
+            add(experiment, addition(weight_seed, data_seed), [1, 1, unseen])
+        caption = self.figure("accuracy_of_trials", experiment).caption
+        self.assertIn("7.1 points between weight seeds, 28.3 points between data seeds", caption)
+        experiment.trials.pop()
+        self.assertNotIn("between", self.figure("accuracy_of_trials", experiment).caption)
 
     def test_many_weight_seeds_look_different(self):
         experiment = plotted()
@@ -796,7 +855,7 @@ class AnswerErrorsTest(FigureCase):
         first, second = experiment.trials
         for trial, size in ((first, 1), (first, 3), (second, 1), (second, 2)):
             self.add_errors(experiment, trial, size, [1], [9, 1], 0, 1)
-        self.assertIn("at 1 digits", self.figure("error_places", experiment).title)
+        self.assertIn("at 1 digit:", self.figure("error_places", experiment).title)
         del experiment.recorded[2]
         self.assertIn("have no number of digits in common", self.message("error_places", experiment))
 

@@ -20,6 +20,7 @@ import numpy
 from lengthwise import settings
 from lengthwise._proto import experiment_service_pb2, rpc_details_pb2
 from lengthwise.connection import Connection
+from lengthwise.errors import UsageError
 
 
 class ClientTest(unittest.TestCase):
@@ -258,6 +259,9 @@ class ClientTest(unittest.TestCase):
         self.assertTrue(experiment.seconds_to_accuracy(0.5)["seconds"].isna().all(), "nothing has been evaluated yet")
         with self.assertRaises(TimeoutError):
             experiment.wait(timeout=0.2)
+        for wrong in ({"workers": 0}, {"threads": 0}):
+            with self.assertRaisesRegex(UsageError, "got 0, expected 1 or more"):
+                lengthwise.run(service.specification("none"), data_dir=service.new_directory(), **wrong)
         worker = service.in_background(self.worker.run_all)
         self.assertEqual(experiment.wait(timeout=60).counts.succeeded, 4)
         worker.join()
@@ -344,6 +348,17 @@ class RestartTest(unittest.TestCase):
         server.kill()
         with self.assertRaises(lengthwise.LengthwiseError):
             list(watch)
+
+    def test_wait_ends_in_time_without_a_server(self):
+        server = service.Server()
+        experiment = lengthwise.Client(server.address).submit(service.specification("gone"))
+        server.kill()
+        opened = []
+        open_stream = experiment._connection.open
+        with mock.patch.object(experiment._connection, "open", lambda *given: opened.append(1) or open_stream(*given)):
+            with self.assertRaises(TimeoutError):
+                experiment.wait(timeout=1)
+        self.assertLess(len(opened), 20, "it does not ask again and again at its end")
 
 
 class SettingsTest(unittest.TestCase):

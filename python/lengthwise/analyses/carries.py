@@ -100,17 +100,20 @@ class CarryErrors:
         ]
 
     def p_value(self) -> float | None:
-        """Two-sided, of as many carries at these places where they make no difference: each is then a toss with the base
-        rate of its place, so that their number is a sum of binomial ones. Twice the smaller tail, at most 1.
+        """Two-sided, of as many carries at these places where they make no difference: their number is then a sum of
+        independent binomial counts, one a place with its base rate. Twice the smaller tail, at most 1; a tail below 1e-12 is
+        not exact.
         """
         if not self.errors:
             return None
+        import scipy.signal
         import scipy.stats
 
-        # scipy.stats.poisson_binom takes every toss by itself, which is quadratic in the errors.
-        law = numpy.ones(1)
+        # scipy.stats.poisson_binom is quadratic in the errors.
+        law: Array = numpy.ones(1)
         for errors, base_rate in zip((self.with_carry + self.without_carry).astype(int), self.base_rate):
-            law = numpy.convolve(law, scipy.stats.binom.pmf(numpy.arange(errors + 1), errors, base_rate))
+            of_place = scipy.stats.binom.pmf(numpy.arange(errors + 1), errors, base_rate)
+            law = numpy.maximum(scipy.signal.fftconvolve(law, of_place), 0)
         count = int(self.with_carry.sum())
         return float(min(1.0, 2 * min(law[: count + 1].sum(), law[count:].sum())))
 

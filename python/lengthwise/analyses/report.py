@@ -81,26 +81,39 @@ def _counted(count: int, what: str) -> str:
     return f"{format_count(count)} {what}{'' if count == 1 else 's'}"
 
 
-def correlation_remarks(subject: Subject, quantity: str, points: Mapping[TrialSet, float]) -> list[str]:
-    """Correlation of a quantity with the accuracy over the encodings of each task and network, each at its best learning
-    rate; none where fewer than three encodings have both.
+def _best_points(
+    subject: Subject, points: Mapping[TrialSet, float]
+) -> dict[tuple[str, str, bytes], dict[str, tuple[float, float]]]:
+    """By task, network and training, then by encoding: the score (as Subject.accuracies) and the point of the learning rate
+    with the highest score.
     """
-    best: dict[tuple[str, str], dict[str, tuple[float, float]]] = {}
+    best: dict[tuple[str, str, bytes], dict[str, tuple[float, float]]] = {}
     for one, value in points.items():
         scores = subject.accuracies_of(one)
         if scores:
-            of_encodings = best.setdefault((one.task, one.network), {})
+            of_encodings = best.setdefault((one.task, one.network, one.training), {})
             point = (float(numpy.mean(scores)), value)
             of_encodings[one.encoding] = max(of_encodings.get(one.encoding, point), point)
+    return best
+
+
+def correlation_remarks(subject: Subject, quantity: str, points: Mapping[TrialSet, float]) -> list[str]:
+    """Correlation of a quantity with the accuracy over the encodings of one task, network and training, each at its best
+    learning rate; none where fewer than three encodings have both.
+    """
     sign, score = (-1, "loss") if subject.by_loss else (1, "accuracy")
+    best = _best_points(subject, points)
     remarks = []
-    for (task, network), of_encodings in best.items():
+    for (task, network, training), of_encodings in best.items():
         values = [value for _, value in of_encodings.values()]
         found = spearman_correlation(values, [sign * mean for mean, _ in of_encodings.values()])
         if found is None:
             continue
+        where = "Over"
+        if len(best) > 1:
+            experiments = dict.fromkeys(one.experiment for one in points if one.training == training)
+            where = f"{task}, {network} ({', '.join(experiments)}): over"
         p = "< 0.001" if found.p_value < 0.001 else f"= {found.p_value:.3f}"
-        where = f"{task}, {network}: over" if len(best) > 1 else "Over"
         remarks.append(
             f"{where} {found.n} encodings, {quantity} and {score}: Spearman's ρ = {found.coefficient:.2f}, p {p} "
             f"(two-sided, Student's t with {found.n - 2} degree{'' if found.n == 3 else 's'} of freedom)."
@@ -202,16 +215,17 @@ def _published_correlation(
         for (_, c), value in table.cells.items()
         if table.columns[c].key in accuracies
     ]
-    here = [
-        (float(numpy.mean(row.pairs)), float(numpy.mean(own)))
+    of_table = {
+        row.of: float(numpy.mean(row.pairs))
         for row in rows
-        if row.pairs and (own := subject.accuracies_of(row.of)) and _published_value(table, row.of) is not None
-    ]
-    in_paper, found = (
-        spearman_correlation([x for x, _ in pairs], [y for _, y in pairs]) for pairs in (printed, here)
-    )
+        if row.pairs and _published_value(table, row.of) is not None
+    }
+    own_text = ""
+    for of_encodings in _best_points(subject, of_table).values():
+        found = spearman_correlation([x for _, x in of_encodings.values()], [y for y, _ in of_encodings.values()])
+        own_text += "" if found is None else f"ρ = {found.coefficient:.2f} over {found.n} here; "
+    in_paper = spearman_correlation([x for x, _ in printed], [y for _, y in printed])
     assert in_paper is not None
-    own_text = "" if found is None else f"ρ = {found.coefficient:.2f} over {found.n} here; "
     return [
         f"Over the encodings of {table.table}: {own_text}ρ = {in_paper.coefficient:.2f} over the {in_paper.n} that the "
         f"paper prints, with the accuracies of {other.table}, and {table.correlation.rho} in its text."

@@ -11,6 +11,7 @@ import numpy
 
 from lengthwise.analyses.trial_sets import Subject, TrialSet, by_seed, cannot
 from lengthwise.errors import UsageError
+from lengthwise.plots.data import has_time
 from lengthwise.plots.groups import evaluation_score
 
 
@@ -45,7 +46,7 @@ def _seconds(subject: Subject, accuracy: float) -> dict[str, float]:
     for experiment in subject.experiments:
         trials = {trial.name: trial for trial in experiment.trials}
         for one in experiment.evaluations(intervals=True):
-            if one.trial in trials and (one.accuracies.training_seconds > 0 or one.step == 0):
+            if one.trial in trials and has_time(one.step, one.accuracies):
                 score = evaluation_score(experiment, trials[one.trial], one.accuracies)
                 if score is not None and score > accuracy:
                     found[one.trial] = min(found.get(one.trial, math.inf), one.accuracies.training_seconds)

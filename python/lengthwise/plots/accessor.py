@@ -1,7 +1,7 @@
 """`experiment.plot.accuracy_by_length()` and its sisters."""
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lengthwise import plots
@@ -47,7 +47,7 @@ class Plots:
         tasks: str | Sequence[str] = (),
         networks: str | Sequence[str] = (),
         encodings: str | Sequence[str] = (),
-        learning_rates: float | Sequence[float] = (),
+        learning_rates: float | Iterable[float] = (),
         title: str | None = None,
         decorated: bool = True,
         **options: Any,
@@ -58,7 +58,7 @@ class Plots:
         if self._plotted is None:
             self._plotted = of_experiments(self._experiments)
         chosen = self._plotted
-        rates = [learning_rates] if isinstance(learning_rates, (int, float)) else learning_rates
+        rates = list(learning_rates) if isinstance(learning_rates, Iterable) else [learning_rates]
         filter = TrialFilter(one_or_several(tasks), one_or_several(networks), one_or_several(encodings), rates)
         if any((filter.tasks, filter.networks, filter.encodings, filter.learning_rates)):
             chosen = [experiment.copy() for experiment in chosen]

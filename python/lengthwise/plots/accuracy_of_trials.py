@@ -2,9 +2,10 @@
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+
+import numpy
 
 from lengthwise.plots.data import PlottedExperiment, experiment_names
 from lengthwise.plots.groups import (
@@ -50,26 +51,28 @@ class _SeedGrid:
     weights: list[int]
     data: list[int]
     trials: int
-    # Trials by weight seed.
-    scores: dict[int, list[float]] = field(default_factory=dict)
+    # By weight seed, then by data seed.
+    scores: dict[int, dict[int, float]] = field(default_factory=dict)
 
     @property
     def varies_both(self) -> bool:
         return len(self.weights) > 1 and len(self.data) > 1 and self.trials > len(self.weights)
 
     def spread(self) -> tuple[float, float] | None:
-        """Standard deviations between weight seeds and between data seeds, by an analysis of variance in one way: of the
-        weight seeds' means what the data seeds' variance does not explain. None without two of each.
+        """Standard deviations between weight seeds and between data seeds, by an analysis of variance: of the means over the
+        other seeds, less what interaction and chance explain. None unless every weight seed has the same data seeds, at
+        least two of each.
         """
-        groups = list(self.scores.values())
-        freedom = sum(len(scores) - 1 for scores in groups)
-        if len(groups) < 2 or freedom < 1:
+        rows = list(self.scores.values())
+        if len(rows) < 2 or len(rows[0]) < 2 or any(row.keys() != rows[0].keys() for row in rows):
             return None
-        squares = sum((len(scores) - 1) * statistics.variance(scores) for scores in groups if len(scores) > 1)
-        within = squares / freedom
-        of_means = within * statistics.fmean([1 / len(scores) for scores in groups])
-        between = statistics.variance([statistics.fmean(scores) for scores in groups]) - of_means
-        return math.sqrt(max(between, 0)), math.sqrt(within)
+        scores = numpy.array([[row[seed] for seed in sorted(row)] for row in rows])
+        of_weights, of_data = scores.mean(axis=1), scores.mean(axis=0)
+        rest = scores - of_weights[:, None] - of_data[None, :] + scores.mean()
+        chance = float((rest**2).sum()) / ((len(of_weights) - 1) * (len(of_data) - 1))
+        between_weights = float(of_weights.var(ddof=1)) - chance / len(of_data)
+        between_data = float(of_data.var(ddof=1)) - chance / len(of_weights)
+        return math.sqrt(max(between_weights, 0)), math.sqrt(max(between_data, 0))
 
 
 def _grid_of(seeds: SeedGroup, score: TrialScore) -> _SeedGrid:
@@ -79,7 +82,7 @@ def _grid_of(seeds: SeedGroup, score: TrialScore) -> _SeedGrid:
     for trial in seeds.trials:
         value = score(trial)
         if value is not None:
-            grid.scores.setdefault(trial.specification.weight_seed, []).append(value)
+            grid.scores.setdefault(trial.specification.weight_seed, {})[trial.specification.data_seed] = value
     return grid
 
 
@@ -115,8 +118,8 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
         if not panel.series:
             continue
         if grid.varies_both and (spread := grid.spread()) is not None:
-            between, within = (f"{one:.3g}" if shown.is_median else f"{100 * one:.1f} points" for one in spread)
-            spreads.append(f"{panel.title}: {between} between weight seeds, {within} between data seeds")
+            of_weights, of_data = (f"{one:.3g}" if shown.is_median else f"{100 * one:.1f} points" for one in spread)
+            spreads.append(f"{panel.title}: {of_weights} between weight seeds, {of_data} between data seeds")
         panel.shaded = training_lengths(of_task(groups, group.task))
         result.panels.append(panel)
     if not result.panels:

@@ -11,7 +11,7 @@ from lengthwise._proto import event_pb2
 from lengthwise.errors import UsageError
 from lengthwise.plots.data import PlottedExperiment, Trial, experiment_names
 from lengthwise.plots.groups import SeedGroup, TrialGroup, best_rate, evaluation_score, group_trials, of_task, tasks_of
-from lengthwise.plots.metrics import ShownMetric, by_length, choose_metric, is_accuracy, main_metric
+from lengthwise.plots.metrics import ShownMetric, all_by_length, choose_metric, is_accuracy, main_metric
 from lengthwise.plots.options import Options
 from lengthwise.plots.panels import (
     Averaging,
@@ -94,19 +94,17 @@ def _start(
     return result, groups, shown, Averaging(is_median=shown.is_median)
 
 
+def _tell_left_out(result: Picture, shown: ShownMetric, left_out: set[tuple[str, int]]) -> None:
+    """`left_out`: evaluations, by trial and step, that have a value without bound where a line would show it."""
+    if left_out:
+        have = "1 evaluation has" if len(left_out) == 1 else f"{len(left_out)} evaluations have"
+        what = "loss" if shown.name == "loss" else "value"
+        add_sentence(result, f"{have} a {what} that is not finite, which is left out.")
+
+
 def _finish(
     result: Picture, experiments: Sequence[PlottedExperiment], shown: ShownMetric, averaging: Averaging, what: str
-) -> Picture:
-    trials = {trial.name for experiment in experiments for trial in experiment.trials}
-    evaluations = [one for experiment in experiments for one in experiment.evaluations(intervals=True)]
-    without_bound = sum(
-        len(by_length(one.accuracies, shown.name)) < len(one.accuracies.losses)
-        for one in evaluations
-        if one.trial in trials and shown.name == "loss"
-    )
-    if without_bound:
-        have = "1 evaluation has" if without_bound == 1 else f"{without_bound} evaluations have"
-        add_sentence(result, f"{have} a loss that is not finite, which is left out.")
+) -> None:
     result.title = f"{capitalized(result.y.label)} over {what}: {experiment_names(experiments)}"
     set_step_axis(result)
     if not is_accuracy(shown.name):
@@ -116,7 +114,6 @@ def _finish(
         add_sentence(result, f"Thin lines: trials. Thick lines: their {average}, up to the step that all have reached.")
         averaging.most_seeds = 1
     averaging.describe(_BEST_BY, result)
-    return result
 
 
 def _panel_title(group: TrialGroup, length: int, name_task: bool) -> str:
@@ -132,6 +129,7 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
     evaluations = {experiment.name: interval_evaluations(experiment) for experiment in experiments}
     tasks = tasks_of(groups)
     recorded: set[int] = set()
+    left_out: set[tuple[str, int]] = set()
     for task in tasks:
         lines = _lines(of_task(groups, task.task), evaluations)
         lengths = sorted(
@@ -150,8 +148,10 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
             panel = Panel(_panel_title(lines[0].group, length, len(tasks) > 1))
 
             def at_length(trial: Trial, of_trial: Evaluations, length: int = length) -> Curve:
-                curves = {float(step): by_length(measured, shown.name) for step, measured in of_trial.items()}
-                return {step: curve[length] for step, curve in curves.items() if length in curve}
+                curves = {step: all_by_length(measured, shown.name) for step, measured in of_trial.items()}
+                found = {step: curve[length] for step, curve in curves.items() if length in curve}
+                left_out.update((trial.name, step) for step, value in found.items() if not math.isfinite(value))
+                return {float(step): value for step, value in found.items() if math.isfinite(value)}
 
             for one in lines:
                 one.add_to(panel, at_length, averaging)
@@ -165,13 +165,16 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
     if not result.panels:
         raise no_interval_evaluation(experiments)
     arrange_panels(result, "one a task and length", "choose with --task or --length")
-    return _finish(result, experiments, shown, averaging, "training")
+    _finish(result, experiments, shown, averaging, "training")
+    _tell_left_out(result, shown, left_out)
+    return result
 
 
 def epochs_picture(experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
     """The mean over all evaluated lengths, by epochs of the stored training set; by steps if training has no epochs."""
     result, groups, shown, averaging = _start("accuracy_over_epochs", experiments, options)
     evaluations = {experiment.name: interval_evaluations(experiment, with_finals=True) for experiment in experiments}
+    left_out: set[tuple[str, int]] = set()
     stored = all(steps_per_epoch(group.trials[0].specification.training) > 0 for group in groups)
     for task in tasks_of(groups):
         panel = Panel(task_title(task))
@@ -180,8 +183,11 @@ def epochs_picture(experiments: Sequence[PlottedExperiment], options: Options) -
             unit = steps_per_epoch(trial.specification.training) if stored else 1
             curve = {}
             for step, measured in of_trial.items():
-                values = list(by_length(measured, shown.name).values())
-                if values:
+                values = list(all_by_length(measured, shown.name).values())
+                if not all(map(math.isfinite, values)):
+                    # A mean over fewer lengths is another quantity.
+                    left_out.add((trial.name, step))
+                elif values:
                     curve[step / unit] = math.fsum(values) / len(values)
             return curve
 
@@ -197,6 +203,7 @@ def epochs_picture(experiments: Sequence[PlottedExperiment], options: Options) -
     arrange_panels(result)
     result.caption = "Mean over the lengths that are evaluated during training."
     _finish(result, experiments, shown, averaging, "epochs" if stored else "training")
+    _tell_left_out(result, shown, left_out)
     if stored:
         result.x.label = "epoch"
         result.x.range = (0, max(series.x[-1] for panel in result.panels for series in panel.series))

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lengthwise.plots.accuracy_over_steps import Evaluations, interval_evaluations
-from lengthwise.plots.data import PlottedExperiment, Trial, experiment_names
+from lengthwise.plots.data import PlottedExperiment, Trial, experiment_names, has_time
 from lengthwise.plots.groups import SeedGroup, TrialGroup, best_rate, group_trials, of_task, tasks_of
 from lengthwise.plots.metrics import common
 from lengthwise.plots.options import Options
@@ -25,7 +25,7 @@ def _unseen(of_trial: Evaluations) -> dict[float, float]:
     return {
         float(step): measured.unseen_accuracy
         for step, measured in of_trial.items()
-        if measured.HasField("unseen_accuracy")
+        if measured.HasField("unseen_accuracy") and has_time(step, measured)
     }
 
 
@@ -43,8 +43,19 @@ def _series(group: TrialGroup, seeds: SeedGroup, of_trials: dict[str, Evaluation
 
 
 def _none_unseen(experiments: Sequence[PlottedExperiment]) -> Exception:
-    if not any(interval_evaluations(experiment) for experiment in experiments):
+    evaluations = [
+        measured
+        for experiment in experiments
+        for of_trial in interval_evaluations(experiment).values()
+        for measured in of_trial.values()
+    ]
+    if not evaluations:
         return no_interval_evaluation(experiments)
+    if any(measured.HasField("unseen_accuracy") for measured in evaluations):
+        return precondition(
+            f"the evaluations of {experiment_names(experiments)} do not say how long training had taken; workers of an "
+            "earlier version made them"
+        )
     return precondition(
         f"the evaluations during training of {experiment_names(experiments)} have no length above evaluation.seen_up_to: "
         "give longer evaluation.interval_lengths, or a smaller seen_up_to"
@@ -92,12 +103,7 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
     if not result.panels:
         raise _none_unseen(experiments)
     arrange_panels(result)
-    longest = max(series.x[-1] for panel in result.panels for series in panel.series)
-    if longest <= 0:
-        raise precondition(
-            f"the evaluations of {names} do not say how long training had taken; workers of an earlier version made them"
-        )
-    _scale_time(result, longest)
+    _scale_time(result, max(series.x[-1] for panel in result.panels for series in panel.series))
     result.caption = (
         "Evaluations are not counted as training time. Members of a pack count the pack's seconds each. Lines end with the "
         "first seed."

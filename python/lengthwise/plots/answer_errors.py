@@ -47,12 +47,13 @@ def _picture(experiments: Sequence[PlottedExperiment], options: Options, of_plac
         raise precondition(
             f"no answers at {size} digits are recorded; there are those at {', '.join(map(str, there))} digits"
         )
+    digits = "1 digit" if size == 1 else f"{size} digits"
     if of_places:
-        result = Picture("error_places", f"Where digits are wrong at {size} digits: {names}")
+        result = Picture("error_places", f"Where digits are wrong at {digits}: {names}")
         result.x.label = "place of the digit, 0 for the least significant"
         result.y = Axis("answers wrong at it", ticks="percent")
     else:
-        result = Picture("error_counts", f"How many digits are wrong at {size} digits: {names}")
+        result = Picture("error_counts", f"How many digits are wrong at {digits}: {names}")
         result.x.label = "wrong digits"
         result.y = Axis("of the answers with wrong digits", ticks="percent")
     result.x.ticks = "counts"
@@ -82,8 +83,14 @@ def _picture(experiments: Sequence[PlottedExperiment], options: Options, of_plac
                 carries.append(f"{100 * with_carry / wrong:.0f} % ({panel.title}, {group.name})")
         if panel.series:
             result.panels.append(panel)
+    if not result.panels and not of_places:
+        raise precondition(f"no digit of any answer at {digits} is wrong")
+    if not result.panels:
+        raise precondition(
+            f"no trial with the learning rate of the highest accuracy has recorded what is wrong with answers at {digits}"
+        )
     if not any(any(series.y) for panel in result.panels for series in panel.series):
-        raise precondition(f"no digit of any answer at {size} digits is wrong")
+        raise precondition(f"no digit of any answer at {digits} is wrong")
     arrange_panels(result)
     result.y.range = (0.0, max(y for panel in result.panels for series in panel.series for y in series.y))
     result.caption = "All seeds together."

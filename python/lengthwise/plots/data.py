@@ -31,6 +31,11 @@ T = TypeVar("T")
 LOSS_POINTS = 1000
 
 
+def has_time(step: int, measured: event_pb2.LengthAccuracies) -> bool:
+    """False if it is not known how long training had taken: an attempt that resumed and trained no step does not know."""
+    return measured.training_seconds > 0 or step == 0
+
+
 def set_mean_accuracies(seen_up_to: int, measured: event_pb2.LengthAccuracies) -> None:
     """Sets the means of an evaluation that has none: servers before 0.2.0 do not compute them."""
     if measured.HasField("seen_accuracy") or measured.HasField("unseen_accuracy"):

@@ -171,7 +171,7 @@ def _set_axis(axes: Axes, which: str, described: Axis, most: int) -> None:
         getattr(axes, f"set_{which}scale")("log", base=2 if described.scale == "log2" else 10)
     if described.range is not None:
         low, high = described.range
-        if described.ticks == "percent" and which == "y":
+        if described.ticks == "percent" and which == "y" and described.scale == "linear":
             # A line at 0 or 100 % is seen whole.
             low, high = low - 0.02 * (high - low), high + 0.03 * (high - low)
         elif described.scale == "linear":

@@ -119,7 +119,7 @@ def joined(groups: Sequence[TrialGroup]) -> list[TrialGroup]:
     if len(tasks) < 2:
         return list(groups)
     styles = [replace(group.style, dashes=tasks.index(label(group.task))) for group in groups]
-    if len(set(styles)) < len(styles):
+    if len({str(style.line()) for style in styles}) < len(styles):
         styles = [numbered_style(number) for number in range(len(groups))]
     return [
         replace(group, name=f"{group.experiment.catalogue.task_title(group.task)}, {group.name}", style=style)

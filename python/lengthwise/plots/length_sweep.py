@@ -20,10 +20,11 @@ from lengthwise.plots.groups import (
     final_score,
     group_trials,
     tasks_of,
+    unseen_loss,
 )
+from lengthwise.plots.metrics import choose_metric
 from lengthwise.plots.options import Options
 from lengthwise.plots.panels import (
-    accuracy_axis,
     add_sentence,
     arrange_panels,
     capitalized,
@@ -34,8 +35,9 @@ from lengthwise.plots.panels import (
     set_loss_axis,
     task_title,
 )
-from lengthwise.plots.picture import Axis, Panel, Picture, Reference, Series
+from lengthwise.plots.picture import Panel, Picture, Reference, Series
 from lengthwise.plots.series_style import SeriesStyle, numbered_style
+from lengthwise.published import parameter_of
 from lengthwise.rendering import format_exact
 
 # Swept parameters of training: name for the user, axis label, and value of a trial.
@@ -77,10 +79,29 @@ def _kind_of(encoding: Component) -> str:
     return ("randomized_" if is_randomized(encoding) else "") + encoding.name
 
 
-def _others(encoding: Component, names: Sequence[str]) -> str:
-    """ "base 100, slope 2": the encoding's numbers of these names."""
-    numbers = {name: _number_of(encoding, name) for name in names}
-    return ", ".join(f"{name} {format_exact(value)}" for name, value in numbers.items() if value is not None)
+def _text(value: bool | float | str | None) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return format_exact(value) if isinstance(value, float) else str(value)
+
+
+def _others(groups: Sequence[TrialGroup], parameter: str) -> dict[str, str]:
+    """By label, an encoding's parameters that differ from others' of its kind, but `parameter`: "base 100, slope 2"."""
+    texts: dict[str, dict[str, dict[str, str]]] = {}
+    for group in groups:
+        if _number_of(group.encoding, parameter) is not None:
+            own = {
+                name: _text(parameter_of(group.encoding, name))
+                for name in sorted(group.encoding.parameters)
+                if name not in (parameter, "randomized")
+            }
+            texts.setdefault(_kind_of(group.encoding), {})[label(group.encoding)] = own
+    found: dict[str, str] = {}
+    for of_kind in texts.values():
+        for encoding, own in of_kind.items():
+            differing = [name for name in own if len({other.get(name) for other in of_kind.values()}) > 1]
+            found[encoding] = ", ".join(f"{name} {own[name]}" for name in differing)
+    return found
 
 
 def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
@@ -112,36 +133,40 @@ class _EncodingLine:
     """An experiment's task, network and kind of encoding."""
 
     first: TrialGroup
-    # By value of the parameter: the accuracies of all trials.
-    accuracies: dict[float, list[float]] = field(default_factory=dict)
+    # By value of the parameter: the accuracies, or losses, of all trials.
+    measures: dict[float, list[float]] = field(default_factory=dict)
 
 
 def _of_encodings(experiments: Sequence[PlottedExperiment], groups: Sequence[TrialGroup], parameter: str) -> Picture:
     lines: dict[tuple[str, str, str, str], _EncodingLine] = {}
-    # Encodings that differ in another number too are lines of their own.
-    others = [name for name in _differing(groups) if name != parameter and name not in _OF_TRAINING]
+    shown = choose_metric(experiments, tasks_of(groups), "", intervals=False)
+    best = min if shown.is_median else max
+    # Encodings that differ in another parameter too are lines of their own.
+    others = _others(groups, parameter)
     for group in groups:
         value = _number_of(group.encoding, parameter)
         if value is None:
             continue
-        kind = ", ".join(filter(None, [_kind_of(group.encoding), _others(group.encoding, others)]))
+        kind = ", ".join(filter(None, [_kind_of(group.encoding), others[label(group.encoding)]]))
         key = (group.experiment.name, label(group.network), kind, label(group.task))
         found = lines.setdefault(key, _EncodingLine(group))
         finals = final_evaluations(group.experiment)
         for trial in group.trials:
             final = finals.get(trial.name)
             if final is not None and final.HasField("unseen_accuracy"):
-                found.accuracies.setdefault(value, []).append(final.unseen_accuracy)
-    drawn = [(key, one) for key, one in lines.items() if one.accuracies]
+                measure = unseen_loss(trial, final) if shown.is_median else final.unseen_accuracy
+                if measure is not None:
+                    found.measures.setdefault(value, []).append(measure)
+    drawn = [(key, one) for key, one in lines.items() if one.measures]
     if not drawn:
         raise no_final_evaluation(experiments)
-    result = Picture("length_sweep", f"Accuracy by {parameter}: {experiment_names(experiments)}")
+    what = "Error" if shown.is_median else "Accuracy"
+    result = Picture("length_sweep", f"{what} by {parameter}: {experiment_names(experiments)}", y=shown.axis)
     result.x.label = "number of positions drawn from, L (max_position)" if parameter == "max_position" else parameter
-    last = drawn[-1][1].first
-    result.y = accuracy_axis(f"{last.experiment.catalogue.accuracy_title(last.task)} on lengths not seen")
+    result.y.label += " on lengths not seen"
     panel = Panel()
     guesses: dict[float, str] = {}
-    highest: list[Series] = []
+    best_ones: list[Series] = []
     networks, kinds = {network for _, network, _, _ in lines}, {kind for _, _, kind, _ in lines}
     for number, ((_, network, kind, _), one) in enumerate(drawn):
         group = one.first
@@ -152,23 +177,26 @@ def _of_encodings(experiments: Sequence[PlottedExperiment], groups: Sequence[Tri
             name += f", {kind}"
         if len(experiments) > 1:
             name = f"{group.experiment.name}: {name}"
-        points = [(value, accuracy) for value, found in one.accuracies.items() for accuracy in found]
+        points = [(value, measure) for value, found in one.measures.items() for measure in found]
         style = numbered_style(number)
-        if len(points) > len(one.accuracies):
+        if len(points) > len(one.measures):
             open_style = SeriesStyle(style.color, style.marker, 1)
             x, y = [point[0] for point in points], [point[1] for point in points]
             panel.series.append(Series("", x, y, style=open_style, kind="scatter", faint=True))
-        values = sorted(one.accuracies)
-        highest.append(Series(name, values, [max(one.accuracies[value]) for value in values], style=style))
+        values = sorted(one.measures)
+        best_ones.append(Series(name, values, [best(one.measures[value]) for value in values], style=style))
         guess = guess_reference(group)
         if guess is not None:
             guesses[guess.y] = guess.label
-    panel.series += highest
+    panel.series += best_ones
     panel.references = [Reference(y, text) for y, text in sorted(guesses.items())]
     result.panels = [panel]
     _set_swept_axis(result)
-    if len(panel.series) > len(highest):
-        result.caption = "Lines: the highest of all seeds and learning rates. Points: every trial."
+    if shown.is_median:
+        set_loss_axis(result)
+    if len(panel.series) > len(best_ones):
+        extreme = "lowest" if shown.is_median else "highest"
+        result.caption = f"Lines: the {extreme} of all seeds and learning rates. Points: every trial."
     add_sentence(result, missing_trials(experiments))
     return result
 
@@ -188,11 +216,11 @@ def _of_training(
     """Medians over seeds, at the learning rate that is best on what training did not show, a panel a task."""
     title, value_of = _OF_TRAINING[parameter]
     catalogue = groups[0].experiment.catalogue
-    is_loss = catalogue.compared_by_loss(groups[0].task)
-    what = catalogue.loss_title(groups[0].task) if is_loss else catalogue.accuracy_title(groups[0].task)
+    shown = choose_metric(experiments, tasks_of(groups), "", intervals=False)
+    is_loss, what = shown.is_median, shown.axis.label
     result = Picture("length_sweep", f"{capitalized(what)} by {title}: {experiment_names(experiments)}")
     result.x.label = title
-    result.y = Axis(what) if is_loss else accuracy_axis(what)
+    result.y = shown.axis
     networks = {label(group.network) for group in groups}
     encodings = {catalogue.encoding_title(group.encoding) for group in groups}
     most_seeds = 1

@@ -25,16 +25,20 @@ def is_accuracy(metric: str) -> bool:
     return metric.endswith("accuracy")
 
 
-def by_length(measured: event_pb2.LengthAccuracies, metric: str) -> dict[float, float]:
-    """Empty if the evaluation does not have the metric. Without values that are not finite."""
+def all_by_length(measured: event_pb2.LengthAccuracies, metric: str) -> dict[float, float]:
+    """Empty if the evaluation does not have the metric. Losses of evaluations during training may have no bound."""
     if metric == "accuracy":
         values: Sequence[float] = measured.accuracies
     elif metric == "loss":
         values = measured.losses
     else:
         values = next((one.values for one in measured.metrics if one.name == metric), [])
-    # Losses of evaluations during training may have no bound.
-    return {float(length): value for length, value in zip(measured.lengths, values) if math.isfinite(value)}
+    return dict(zip(map(float, measured.lengths), values))
+
+
+def by_length(measured: event_pb2.LengthAccuracies, metric: str) -> dict[float, float]:
+    """The finite ones."""
+    return {length: value for length, value in all_by_length(measured, metric).items() if math.isfinite(value)}
 
 
 def common(titles: Iterable[str], otherwise: str) -> str:
@@ -74,7 +78,9 @@ def choose_metric(
     it, with those there are, and where some tasks are compared by accuracies and some by losses.
     """
     if metric:
-        _check(experiments, [one for each in experiments for one in each.evaluations(intervals)], metric)
+        drawn = {trial.name for experiment in experiments for trial in experiment.trials}
+        evaluations = [one for each in experiments for one in each.evaluations(intervals) if one.trial in drawn]
+        _check(experiments, evaluations, metric)
     kinds = {main_metric(task) for task in tasks}
     if len(kinds) > 1:
         raise UsageError("one picture shows accuracies or errors, and these experiments have both; plot them one by one")

@@ -47,7 +47,7 @@ class HeatMap:
 class Axis:
     label: str = ""
     scale: Literal["linear", "log10", "log2"] = "linear"
-    # counts: whole numbers, with no ticks between them. percent: values from 0 to 1, written in per cent.
+    # counts: whole numbers, with no ticks between them. percent: shares and ratios, written in per cent.
     ticks: Literal["numbers", "counts", "percent", "none"] = "numbers"
     # None: each panel shows what it has.
     range: tuple[float, float] | None = None
