@@ -5,17 +5,28 @@
 #   deploy/python_environment.sh [DIR]
 #
 # DIR is ${XDG_CACHE_HOME:-~/.cache}/lengthwise/python, where the programs look for it; for another, set LENGTHWISE_PYTHON to
-# DIR/bin/python. It holds the packages of python/requirements.txt and the package `lengthwise` of this checkout.
+# DIR/bin/python. It holds the packages of python/requirements.txt and the package `lengthwise` of this checkout. An older
+# environment in DIR is replaced; a directory with anything else is refused.
 set -euo pipefail
-cd "$(dirname "$0")/.."
-# The programs take no relative one, either.
+case ${1:-} in
+  -h | --help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;;
+  -*) echo "unknown flag $1; see deploy/python_environment.sh --help" >&2; exit 2 ;;
+esac
+# The programs ignore a relative one, too.
 case ${XDG_CACHE_HOME:-} in /*) ;; *) unset XDG_CACHE_HOME ;; esac
-directory=$(realpath -m "${1:-${XDG_CACHE_HOME:-$HOME/.cache}/lengthwise/python}")
+directory=$(realpath -m "${1:-${XDG_CACHE_HOME:-${HOME:?is not set; name a directory}/.cache}/lengthwise/python}")
+cd "$(dirname "$0")/.."
 
 say() { printf '[python] %s\n' "$*"; }
+fail() { printf '[python] error: %s\n' "$*" >&2; exit 1; }
 # Hash of the files: a change rebuilds the environment, or the package in it.
 contents() { find "$@" -type f -not -path '*/_proto/*' -not -path '*/_published/*' -not -path '*/__pycache__/*' -print0 |
   LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum | cut -c1-16; }
+
+# An installation that was interrupted has no file `requirements` yet.
+[ -z "$(ls -A "$directory" 2>/dev/null)" ] || [ -e "$directory/pyvenv.cfg" ] || [ -e "$directory/requirements" ] ||
+  fail "$directory is not empty and holds no Python environment; name another directory, or delete it"
+case $PWD/ in "$directory"/*) fail "$directory contains this checkout; name another directory" ;; esac
 
 requirements=$(contents python/requirements.txt)
 if [ "$(cat "$directory/requirements" 2>/dev/null)" != "$requirements" ]; then
