@@ -11,16 +11,22 @@
 # ${XDG_CACHE_HOME:-~/.cache}/lengthwise; set LIBTORCH_ROOT to use another one (the folder that holds its include/ and lib/).
 # Writes the detected paths to user.bazelrc, which Bazel reads.
 set -euo pipefail
+strict=no
+more=()
+for argument in "$@"; do
+  case $argument in
+    --strict) strict=yes ;;
+    -h | --help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;;
+    -*) echo "unknown flag $argument; see deploy/install.sh --help" >&2; exit 2 ;;
+    *) more+=("$argument") ;;
+  esac
+done
+# Relative to the caller's directory.
+libtorch=${LIBTORCH_ROOT:+$(realpath -ms "$LIBTORCH_ROOT")}
 cd "$(dirname "$0")/.."
 
 STRICT_MARK="# Warnings are errors here."
-strict=no
-if [ "${1:-}" = --strict ]; then
-  strict=yes
-  shift
-elif grep -qsxF "$STRICT_MARK" user.bazelrc; then
-  strict=yes
-fi
+! grep -qsxF "$STRICT_MARK" user.bazelrc || strict=yes
 
 TORCH_VERSION=$(sed -n 's/^torch==\([0-9.]*\).*/\1/p' deploy/torch_cpu.txt)
 
@@ -29,11 +35,17 @@ fail() { printf '[install] error: %s\n' "$*" >&2; exit 1; }
 
 WHEEL='Or build nothing: the wheel of a release needs neither root nor these packages (docs/installing.md).'
 
+# The programs ignore a relative one, too.
+case ${XDG_CACHE_HOME:-} in /*) ;; *) unset XDG_CACHE_HOME ;; esac
+cache=${XDG_CACHE_HOME:-${HOME:?is not set; set it or XDG_CACHE_HOME}/.cache}/lengthwise
+[[ $cache$libtorch != *[[:space:]]* ]] ||
+  fail "the path ${libtorch:-$cache} has a space, which Bazel's options cannot take; set LIBTORCH_ROOT or XDG_CACHE_HOME to another"
+
 command -v dpkg-query >/dev/null || fail "this is not a Debian system; deploy/packages.txt lists what is needed.
 $WHEEL"
 mapfile -t wanted < <(grep -vE '^(#|$)' deploy/packages.txt)
 missing=()
-for package in "${wanted[@]}" "$@"; do
+for package in "${wanted[@]}" "${more[@]}"; do
   [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)" = installed ] || missing+=("$package")
 done
 if [ ${#missing[@]} -gt 0 ]; then
@@ -51,8 +63,6 @@ $WHEEL"
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 fi
 
-cache="${XDG_CACHE_HOME:-$HOME/.cache}/lengthwise"
-libtorch="${LIBTORCH_ROOT:-}"
 if [ -z "$libtorch" ]; then
   gpu=cpu
   if [ -e /dev/nvidiactl ]; then gpu=gpu; fi

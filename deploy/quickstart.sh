@@ -3,6 +3,9 @@
 #
 #   deploy/quickstart.sh [arguments for `lengthwise run`]
 set -euo pipefail
+case ${1:-} in
+  -h | --help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;;
+esac
 cd "$(dirname "$0")/.."
 
 started=$SECONDS

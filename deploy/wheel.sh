@@ -20,6 +20,8 @@ programs=("$bin/client/lengthwise" "$bin/server/lengthwise_server" "$bin/worker/
 for program in "${programs[@]}"; do
   [ -x "$program" ] || fail "$program is missing: bazel build //client:lengthwise //server:lengthwise_server //worker:lengthwise_worker"
 done
+# The programs ignore a relative one, too.
+case ${XDG_CACHE_HOME:-} in /*) ;; *) unset XDG_CACHE_HOME ;; esac
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/lengthwise
 python=$cache/python/bin/python
 [ -x "$python" ] || fail "no Python environment in $cache/python: run deploy/python_environment.sh"

@@ -17,6 +17,8 @@
 # --within=MINUTES limits the total time, but for what the build needs. Does not start a part that needs more than the time left,
 # and stops the tests or the part that runs at the limit. Reports what did not run and counts it as skipped.
 set -euo pipefail
+# The programs ignore a relative one, too.
+case ${XDG_CACHE_HOME:-} in /*) ;; *) unset XDG_CACHE_HOME ;; esac
 cd "$(dirname "$0")/.."
 
 FUZZ_SECONDS="${LENGTHWISE_FUZZ_SECONDS:-60}"

@@ -73,6 +73,8 @@ awk '
     Row("server memory with the watchers, some of which never read, MB", memory, "below 300")
   }' "$log"
 [ ${#throughput[@]} -eq 0 ] || exit 0
+# The programs ignore a relative one, too.
+case ${XDG_CACHE_HOME:-} in /*) ;; *) unset XDG_CACHE_HOME ;; esac
 python=${MLFLOW_PYTHON:-${XDG_CACHE_HOME:-$HOME/.cache}/lengthwise/mlflow/bin/python}
 if [ -x "$python" ]; then
   "$python" benchmarks/service/mlflow_comparison.py

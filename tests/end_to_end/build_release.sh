@@ -9,6 +9,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 revision=${1:?usage: tests/end_to_end/build_release.sh REVISION}
+# The programs ignore a relative one, too.
+case ${XDG_CACHE_HOME:-} in /*) ;; *) unset XDG_CACHE_HOME ;; esac
 directory=${XDG_CACHE_HOME:-$HOME/.cache}/lengthwise/releases/$revision
 
 if [ ! -e "$directory/bin/complete" ]; then

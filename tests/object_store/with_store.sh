@@ -6,6 +6,8 @@
 # The command finds the store in LENGTHWISE_TEST_S3. Without network access to install Swift, it runs without that variable, and the
 # tests that need a store are skipped. Swift compares checksums, keeps If-None-Match and refuses expired URLs, as Amazon S3 does.
 set -euo pipefail
+# The programs ignore a relative one, too.
+case ${XDG_CACHE_HOME:-} in /*) ;; *) unset XDG_CACHE_HOME ;; esac
 tools=${XDG_CACHE_HOME:-$HOME/.cache}/lengthwise/swift
 # Free ports, so that two runs on a machine do not share a store.
 read -r -a ports < <(/usr/bin/python3 -c '

@@ -1,0 +1,66 @@
+"""The scripts of deploy/ explain themselves, and refuse what would destroy something."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+_DEPLOY = pathlib.Path("deploy").absolute()
+
+
+class DeployScriptsTest(unittest.TestCase):
+    def setUp(self) -> None:
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.directory = pathlib.Path(temporary.name)
+
+    def run_script(self, *command: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        """Runs a script of deploy/ in the test's directory, with programs of the system that change nothing."""
+        return subprocess.run(
+            [str(_DEPLOY / command[0]), *command[1:]],
+            cwd=self.directory,
+            env={"PATH": "/usr/bin:/bin", "HOME": str(self.directory), **environment},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    def test_help_does_nothing_else(self) -> None:
+        for script in ("install.sh", "quickstart.sh", "python_environment.sh"):
+            for flag in ("-h", "--help"):
+                with self.subTest(script=script, flag=flag):
+                    done = self.run_script(script, flag)
+                    self.assertEqual((done.returncode, done.stderr), (0, ""))
+                    self.assertIn(f"deploy/{script} [", done.stdout)
+                    self.assertEqual(os.listdir(self.directory), [])
+
+    def test_unknown_flags_are_refused(self) -> None:
+        for script in ("install.sh", "python_environment.sh"):
+            with self.subTest(script):
+                done = self.run_script(script, "--strictt")
+                self.assertEqual(done.returncode, 2)
+                self.assertEqual(done.stderr, f"unknown flag --strictt; see deploy/{script} --help\n")
+
+    def test_install_refuses_paths_that_bazel_cannot_take(self) -> None:
+        done = self.run_script("install.sh", LIBTORCH_ROOT="my torch")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(f"the path {self.directory}/my torch has a space", done.stderr)
+
+    def test_environment_replaces_no_other_directory(self) -> None:
+        (self.directory / "work").write_text("of a month")
+        for directory in (".", "work", str(self.directory)):
+            with self.subTest(directory):
+                done = self.run_script("python_environment.sh", directory)
+                self.assertEqual(done.returncode, 1)
+                self.assertIn(str(self.directory), done.stderr)
+                self.assertIn("is not empty and holds no Python environment", done.stderr)
+                self.assertEqual(os.listdir(self.directory), ["work"])
+
+
+if __name__ == "__main__":
+    unittest.main()
