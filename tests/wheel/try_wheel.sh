@@ -100,6 +100,9 @@ with lengthwise.Client(data_dir=".local/share/lengthwise/runs") as client:
     assert len(client.validate("latin_square/table1")) > 0
     assert len(client.experiment("quickstart").plot.accuracy_by_length().axes) == 1
 PYTHON
+  # docs/installing.md: the specifications as files.
+  as_user sh -c 'cp -r lengthwise/lib/python3*/site-packages/lengthwise/_programs/share/lengthwise/experiments .'
+  as_user lengthwise/bin/lengthwise validate experiments/quickstart.yaml
   # The Python half of the command line, and published values.
   as_user lengthwise/bin/lengthwise results quickstart --compare randomized_pe/table_1 \
     --data_dir .local/share/lengthwise/runs | grep -q "Table 1" || fail "no comparison with a published table"
