@@ -49,10 +49,17 @@ TEST(SystemdTest, UnitsAreValid) {
   const std::string directory = testing::TempDir() + "/units";
   std::filesystem::create_directories(directory);
   std::vector<std::string> command = {FindProgram("systemd-analyze"), "verify", "--man=no"};
+  const std::string users = ReadText("deploy/systemd/lengthwise.sysusers.conf");
   for (const char* unit : {"lengthwise-server.service", "lengthwise-worker@.service"}) {
     const std::string path = absl::StrCat(directory, "/", unit);
     std::string text = ReadText(absl::StrCat("deploy/systemd/", unit));
     EXPECT_THAT(text, HasSubstr("\nType=notify\n"));
+    // Tokens, keys and volumes belong to a user that exists while the service does not run.
+    const std::vector<std::string> user = NamesBehind(text, {"User="});
+    ASSERT_EQ(user.size(), 1U) << unit;
+    EXPECT_THAT(users, HasSubstr(absl::StrCat("\nu ", user[0], " - ")));
+    // Exit code 2 means wrong flags.
+    EXPECT_THAT(text, HasSubstr("\nRestartPreventExitStatus=2\n"));
     for (const char* program : {"lengthwise_server", "lengthwise_worker"}) {
       text = absl::StrReplaceAll(text, {{absl::StrCat("/usr/local/bin/", program), "/bin/true"}});
     }
@@ -62,6 +69,15 @@ TEST(SystemdTest, UnitsAreValid) {
   const CommandResult result = RunCommand(command);
   EXPECT_TRUE(result.ok) << result.output;
   EXPECT_EQ(result.output, "");
+}
+
+TEST(SystemdTest, WorkerKeepsItsGpus) {
+  const std::string worker = ReadText("deploy/systemd/lengthwise-worker@.service");
+  // ProtectClock= implies DeviceAllow=, which excludes all other devices.
+  for (const char* setting :
+       {"PrivateDevices=", "ProtectClock=", "DeviceAllow=", "DevicePolicy="}) {
+    EXPECT_THAT(NamesBehind(worker, {setting}), testing::IsEmpty()) << setting;
+  }
 }
 
 // Plays systemd: receives one program's notifications.
