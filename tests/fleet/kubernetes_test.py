@@ -1,6 +1,6 @@
 """The manifests of deploy/kubernetes fit Kubernetes' schema and let a worker store its checkpoint before it is killed.
 
-The schema lacks KEDA's ScaledJob and Prometheus' ServiceMonitor. The ScaledJob's pod is validated as the pod of a
+The schema lacks KEDA's ScaledJob and the Prometheus operator's ServiceMonitor and PrometheusRule. The ScaledJob's pod is validated as the pod of a
 Job.
 """
 
@@ -12,7 +12,7 @@ from typing import Any
 
 _DIRECTORY = pathlib.Path("deploy/kubernetes")
 # Kinds defined by projects other than Kubernetes.
-_FOREIGN = {"ServiceMonitor", "Kustomization"}
+_FOREIGN = {"ServiceMonitor", "PrometheusRule", "Kustomization"}
 
 
 def read_manifests() -> dict[str, dict[str, Any]]:
@@ -83,6 +83,26 @@ class KubernetesTest(unittest.TestCase):
         pods = worker_pods(self.manifests)
         self.assertEqual(set(pods), {"workers/job.yaml", "autoscaled_workers/scaled_job.yaml"})
         self.assertEqual(pods["workers/job.yaml"], pods["autoscaled_workers/scaled_job.yaml"])
+
+    def test_prometheus_rule_has_the_rules(self) -> None:
+        import yaml
+
+        groups = [
+            group
+            for name in ("recording_rules.yml", "alerts.yml")
+            for group in yaml.safe_load(pathlib.Path("deploy/prometheus", name).read_text())["groups"]
+        ]
+        self.assertEqual(
+            self.manifests["monitoring/prometheus_rule.yaml"]["spec"],
+            {"groups": groups},
+            "run deploy/kubernetes/monitoring/write_rules.sh",
+        )
+
+    def test_scraped_job_is_the_one_of_the_rules(self) -> None:
+        monitor = self.manifests["monitoring/service_monitor.yaml"]["spec"]
+        labels = self.manifests["server/service.yaml"]["metadata"]["labels"]
+        self.assertEqual(labels[monitor["jobLabel"]], "lengthwise")
+        self.assertLessEqual(monitor["selector"]["matchLabels"].items(), labels.items())
 
     def test_nothing_scales_a_deployment(self) -> None:
         # Scaling one down kills any pod, including one that trains.
