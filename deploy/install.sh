@@ -9,6 +9,7 @@
 #
 # LibTorch is the Python package torch, checked by its hash, in a virtual environment under
 # ${XDG_CACHE_HOME:-~/.cache}/lengthwise; set LIBTORCH_ROOT to use another one (the folder that holds its include/ and lib/).
+# LENGTHWISE_TORCH=gpu or =cpu chooses the one with or without CUDA; by default a machine with an NVIDIA driver gets CUDA's.
 # Writes the detected paths to user.bazelrc, which Bazel reads.
 set -euo pipefail
 strict=no
@@ -41,6 +42,8 @@ cache=${XDG_CACHE_HOME:-${HOME:?is not set; set it or XDG_CACHE_HOME}/.cache}/le
 [[ $cache$libtorch != *[[:space:]]* ]] ||
   fail "the path ${libtorch:-$cache} has a space, which Bazel's options cannot take; set LIBTORCH_ROOT or XDG_CACHE_HOME to another"
 
+case ${LENGTHWISE_TORCH:-} in "" | cpu | gpu) ;; *) fail "LENGTHWISE_TORCH is $LENGTHWISE_TORCH; accepted: cpu, gpu" ;; esac
+
 command -v dpkg-query >/dev/null || fail "this is not a Debian system; deploy/packages.txt lists what is needed.
 $WHEEL"
 mapfile -t wanted < <(grep -vE '^(#|$)' deploy/packages.txt)
@@ -64,8 +67,7 @@ $WHEEL"
 fi
 
 if [ -z "$libtorch" ]; then
-  gpu=cpu
-  if [ -e /dev/nvidiactl ]; then gpu=gpu; fi
+  gpu=${LENGTHWISE_TORCH:-$([ -e /dev/nvidiactl ] && echo gpu || echo cpu)}
   environment="$cache/torch-$TORCH_VERSION-$gpu"
   if [ ! -e "$environment/complete" ]; then
     python=$(/usr/bin/python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])')

@@ -51,6 +51,11 @@ class DeployScriptsTest(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn(f"the path {self.directory}/my torch has a space", done.stderr)
 
+    def test_install_refuses_an_unknown_torch(self) -> None:
+        done = self.run_script("install.sh", LENGTHWISE_TORCH="cuda")
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stderr, "[install] error: LENGTHWISE_TORCH is cuda; accepted: cpu, gpu\n")
+
     def test_environment_replaces_no_other_directory(self) -> None:
         (self.directory / "work").write_text("of a month")
         for directory in (".", "work", str(self.directory)):
