@@ -18,5 +18,8 @@ replace python/pyproject.toml '^version = ".*"' "version = \"$version\""
 replace python/lengthwise/__init__.py '^__version__ = ".*"' "__version__ = \"$version\""
 replace CITATION.cff '^version: .*' "version: $version"
 replace CITATION.cff '^date-released: .*' "date-released: $today"
+for part in server workers; do
+  replace "deploy/kubernetes/example/$part/kustomization.yaml" '(newTag: )"[^"]*"' "\\1\"$version\""
+done
 grep -q '^## \[Unreleased\]' CHANGELOG.md || { echo "CHANGELOG.md has no part [Unreleased]" >&2; exit 1; }
 sed -i "s/^## \[Unreleased\]/&\n\n## [$version] - $today/" CHANGELOG.md

@@ -1,25 +1,28 @@
 """The manifests of deploy/kubernetes fit Kubernetes' schema and let a worker store its checkpoint before it is killed.
 
-The schema lacks KEDA's ScaledJob and the Prometheus operator's ServiceMonitor and PrometheusRule. The ScaledJob's pod is validated as the pod of a
-Job.
+The schema lacks KEDA's ScaledJob and the Prometheus operator's ServiceMonitor and PrometheusRule. The ScaledJob's
+pod is validated as the pod of a Job.
 """
 
 from __future__ import annotations
 
 import pathlib
+import shutil
+import subprocess
+import tempfile
 import unittest
 from typing import Any
 
 _DIRECTORY = pathlib.Path("deploy/kubernetes")
 # Kinds defined by projects other than Kubernetes.
-_FOREIGN = {"ServiceMonitor", "PrometheusRule", "Kustomization"}
+_FOREIGN = {"ServiceMonitor", "PrometheusRule", "Kustomization", "Component"}
 
 
 def read_manifests() -> dict[str, dict[str, Any]]:
     """Returns every manifest by its path below deploy/kubernetes."""
     import yaml
 
-    paths = sorted(_DIRECTORY.glob("*/*.yaml"))
+    paths = sorted(_DIRECTORY.glob("**/*.yaml"))
     return {str(path.relative_to(_DIRECTORY)): yaml.safe_load(path.read_text()) for path in paths}
 
 
@@ -37,6 +40,16 @@ def worker_pods(manifests: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any
         elif manifest["kind"] == "ScaledJob":
             pods[name] = manifest["spec"]["jobTargetRef"]["template"]
     return pods
+
+
+def build(directory: pathlib.Path) -> dict[str, dict[str, Any]]:
+    """Returns what kustomize makes of a directory, by kind."""
+    import yaml
+
+    done = subprocess.run(["kubectl", "kustomize", str(directory)], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise AssertionError(done.stderr)
+    return {manifest["kind"]: manifest for manifest in yaml.safe_load_all(done.stdout)}
 
 
 class KubernetesTest(unittest.TestCase):
@@ -71,6 +84,43 @@ class KubernetesTest(unittest.TestCase):
             if manifest["kind"] == "Kustomization":
                 for resource in manifest["resources"]:
                     self.assertTrue((_DIRECTORY / name).parent.joinpath(resource).exists(), f"{name}: {resource}")
+
+    def test_example_builds_with_and_without_its_components(self) -> None:
+        if shutil.which("kubectl") is None:
+            self.skipTest("kubectl is not installed")
+        with tempfile.TemporaryDirectory() as temporary:
+            copy = pathlib.Path(temporary, "kubernetes")
+            # Kustomize does not follow links out of a directory.
+            shutil.copytree(_DIRECTORY, copy, copy_function=shutil.copyfile)
+            mine = copy / "mine"
+            shutil.copytree(copy / "example", mine)
+            for secret in ("server/certificates/tls.crt", "server/certificates/tls.key", "server/certificates/ca.crt"):
+                (mine / secret).parent.mkdir(exist_ok=True)
+                (mine / secret).write_text("secret")
+            (mine / "workers/worker.token").write_text("secret")
+            server = build(mine / "server")
+            self.assertEqual(sorted(server), ["PodDisruptionBudget", "Secret", "Service", "StatefulSet"])
+            workers = mine / "workers/kustomization.yaml"
+            text = workers.read_text()
+            job = build(workers.parent)["Job"]
+            self.assertNotIn("suspend", job["spec"])
+            container = job["spec"]["template"]["spec"]["containers"][0]
+            self.assertIn("--device=cuda:0", container["args"])
+            self.assertIn("nvidia.com/gpu", container["resources"]["limits"])
+            self.assertTrue(container["image"].startswith("registry.example.org/lengthwise:"))
+
+            workers.write_text(text.replace("# components:", "components:").replace("#   - ../../", "  - ../../"))
+            job = build(workers.parent)["Job"]
+            self.assertIs(job["spec"]["suspend"], True)
+            self.assertEqual(job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"], "lengthwise")
+            container = job["spec"]["template"]["spec"]["containers"][0]
+            self.assertIn("--device=cpu", container["args"])
+            self.assertNotIn("nvidia.com/gpu", container["resources"]["limits"])
+
+            workers.write_text(workers.read_text().replace("- ../../workers ", "- ../../autoscaled_workers "))
+            container = build(workers.parent)["ScaledJob"]["spec"]["jobTargetRef"]["template"]["spec"]["containers"][0]
+            self.assertIn("--device=cpu", container["args"])
+            self.assertNotIn("nvidia.com/gpu", container["resources"]["limits"])
 
     def test_workers_may_drain_before_they_are_killed(self) -> None:
         for name, pod in worker_pods(self.manifests).items():
