@@ -8,14 +8,20 @@
 # the place that they were built with (bazel/libtorch.bzl), so that no other program of the machine gets to see them. The
 # Python environment of deploy/python_environment.sh goes there, too, where there is one.
 set -euo pipefail
+# Other users read what is copied to their machine's /usr/local.
+umask 022
 target=$(realpath -m "${1:?usage: deploy/collect.sh DIR [BIN]}")
 bin=$(realpath -m "${2:-$(dirname "$0")/../bazel-bin}")
 
 programs=("$bin/server/lengthwise_server" "$bin/worker/lengthwise_worker" "$bin/client/lengthwise")
 libraries=$target/usr/local/lib/lengthwise
-mkdir -p "$target/usr/local/bin" "$libraries" "$target/usr/local/share/lengthwise"
 for program in "${programs[@]}"; do
   [ -x "$program" ] || { echo "$program is missing: build it first" >&2; exit 1; }
+done
+# Those of an older collection.
+rm -rf "$libraries"
+mkdir -p "$target/usr/local/bin" "$libraries" "$target/usr/local/share/lengthwise"
+for program in "${programs[@]}"; do
   install -m 755 "$program" "$target/usr/local/bin/"
 done
 
@@ -46,12 +52,13 @@ done
 [ -z "$cuda" ] || install -m 644 "$cuda" "$libraries/"
 # Loaded where checkpoints are in an object store.
 mapfile -t -O ${#packages[@]} packages < <(dpkg-query --search '*/libcurl.so.4' | sed 's/:.*//' | sort -u)
-# The programs take no relative one, either.
+# The programs ignore a relative one, too.
 case ${XDG_CACHE_HOME:-} in /*) ;; *) unset XDG_CACHE_HOME ;; esac
 environment=${XDG_CACHE_HOME:-${HOME:-}/.cache}/lengthwise/python
 if [ -x "$environment/bin/python" ]; then
   # It starts with -m, so that the paths in its scripts do not matter.
   cp -a "$environment" "$libraries/python"
+  chmod -R a+rX "$libraries/python"
   packages+=(python3)
 else
   echo "no Python environment in $environment (deploy/python_environment.sh makes it): comparisons are left out" >&2
