@@ -66,6 +66,14 @@ class DeployScriptsTest(unittest.TestCase):
                 self.assertIn("is not empty and holds no Python environment", done.stderr)
                 self.assertEqual(os.listdir(self.directory), ["work"])
 
+    def test_certificates_replace_no_key(self) -> None:
+        (self.directory / "server.key").write_text("of production")
+        done = self.run_script("certificates.sh")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(f"{self.directory}/server.key exists", done.stderr)
+        self.assertEqual(os.listdir(self.directory), ["server.key"])
+        self.assertEqual((self.directory / "server.key").read_text(), "of production")
+
 
 if __name__ == "__main__":
     unittest.main()
