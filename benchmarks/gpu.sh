@@ -36,7 +36,8 @@ measure() {
 }
 
 step "rooflines"
-within 40 "$PYTHON" benchmarks/gpu_roofline.py | tee "$results/roofline.json"
+limit=40
+check "rooflines" bash -o pipefail -c '"${@:2}" | tee "$1"' _ "$results/roofline.json" "$PYTHON" benchmarks/gpu_roofline.py
 
 step "each of our kernels, and LibTorch's operators"
 for name in attention layers; do
