@@ -142,28 +142,28 @@ absl::StatusOr<v1::ListTrialsResponse> Reads::ListTrials(const v1::ListTrialsReq
 
 v1::ListWorkersResponse Reads::ListWorkers() {
   std::vector<v1::Worker> workers = fleet_.List(clock_.steady());
-  std::vector<std::vector<TrialKey>> trials;
+  absl::flat_hash_map<std::string, std::vector<TrialKey>> trials;
   loop_.BetweenGroups([&] {
     for (v1::Worker& worker : workers) {
       worker.set_alive(ledger_.scheduler().IsAlive(worker.worker_id(), ledger_.Now()));
-      trials.push_back(ledger_.scheduler().TrialsOf(worker.worker_id()));
     }
+    trials = ledger_.scheduler().TrialsByWorker();
   });
   v1::ListWorkersResponse response;
   const auto reader = storage_.Read();
-  for (size_t i = 0; i < workers.size(); ++i) {
-    for (const TrialKey key : trials[i]) {
+  for (v1::Worker& worker : workers) {
+    for (const TrialKey key : trials[worker.worker_id()]) {
       // The list is useful without the names of the trials.
       if (!reader.ok()) break;
       const auto trial = (*reader)->FindTrial(key);
       if (!trial.ok() || !trial->has_value()) continue;
-      workers[i].add_trials(TrialName((*trial)->experiment_id, (*trial)->id));
+      worker.add_trials(TrialName((*trial)->experiment_id, (*trial)->id));
     }
-    if (!workers[i].alive()) {
-      workers[i].clear_steps_per_second();
-      workers[i].clear_model_steps_per_second();
+    if (!worker.alive()) {
+      worker.clear_steps_per_second();
+      worker.clear_model_steps_per_second();
     }
-    *response.add_workers() = std::move(workers[i]);
+    *response.add_workers() = std::move(worker);
   }
   return response;
 }

@@ -277,8 +277,8 @@ class Scheduler {
                                                    absl::string_view experiment = "") const;
   // True if the worker called within the last lease duration.
   bool IsAlive(absl::string_view worker, absl::Time now) const;
-  // The live trials of a worker's leases.
-  std::vector<TrialKey> TrialsOf(absl::string_view worker) const;
+  // The live trials of all leases, by worker. Workers without one are absent. O(trials).
+  absl::flat_hash_map<std::string, std::vector<TrialKey>> TrialsByWorker() const;
   // The lease of a trial; 0 for none.
   Token LeaseOf(TrialKey trial) const;
   // The trial's shape, as its lease names it. Empty for an unknown trial.

@@ -49,10 +49,12 @@ absl::btree_map<std::string, WantedPacks> Scheduler::Wanted(int32_t max_pack_siz
   return wanted;
 }
 
-std::vector<TrialKey> Scheduler::TrialsOf(absl::string_view worker) const {
-  std::vector<TrialKey> trials;
+absl::flat_hash_map<std::string, std::vector<TrialKey>> Scheduler::TrialsByWorker() const {
+  absl::flat_hash_map<std::string, std::vector<TrialKey>> trials;
   for (const auto& [token, lease] : leases_) {
-    if (lease.worker == worker) trials.insert(trials.end(), lease.live.begin(), lease.live.end());
+    if (lease.live.empty()) continue;
+    std::vector<TrialKey>& held = trials[lease.worker];
+    held.insert(held.end(), lease.live.begin(), lease.live.end());
   }
   return trials;
 }

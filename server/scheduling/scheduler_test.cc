@@ -13,6 +13,8 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Pair;
+using testing::UnorderedElementsAre;
 
 class SchedulerTest : public testing::Test {
  protected:
@@ -103,6 +105,18 @@ TEST_F(SchedulerTest, LeaseExpiresWithoutHeartbeats) {
   EXPECT_EQ(decisions.trials[0].reason, "lease 1 of w expired after 30s without a heartbeat");
   EXPECT_EQ(decisions.trials[0].actor, "scheduler");
   EXPECT_TRUE((*scheduler_.Heartbeat("w", {token_}, now_))[0].lost);
+}
+
+TEST_F(SchedulerTest, WorkersHaveTheTrialsOfAllTheirLeases) {
+  for (TrialKey key = 1; key <= 4; ++key) Add(key, /*pack=*/key);
+  for (const char* worker : {"one", "two", "idle"}) scheduler_.Register(worker, 1, now_);
+  Grant("two");
+  Grant("one");
+  Grant("two");
+  Grant("one");
+  scheduler_.Cancel(4, "user ada", "");
+  EXPECT_THAT(scheduler_.TrialsByWorker(),
+              UnorderedElementsAre(Pair("one", ElementsAre(2)), Pair("two", ElementsAre(1, 3))));
 }
 
 TEST_F(SchedulerTest, NextAttemptResumesWithAHigherToken) {
