@@ -422,6 +422,14 @@ TEST_F(CoreTest, CancelReachesARunningTrialAtTheNextHeartbeat) {
   EXPECT_EQ(coordinator_.Create("sort", 1, 1), "experiments/sort-2");
 }
 
+TEST_F(CoreTest, RegressionDeletionDoesNotHideACancellation) {
+  const std::string experiment = coordinator_.Create("sort", 1, 1);
+  const v1::Lease lease = coordinator_.Acquire("w");
+  ASSERT_TRUE(coordinator_.Cancel(experiment).ok());
+  ASSERT_EQ(coordinator_.Delete(experiment), absl::OkStatus());
+  EXPECT_TRUE(coordinator_.Heartbeat("w", {lease})->leases(0).lost());
+}
+
 TEST_F(CoreTest, ListsPageByPageAndFilters) {
   const std::string experiment = coordinator_.Create("sort", 4, 3);
   coordinator_.Create("sort", 1, 1);

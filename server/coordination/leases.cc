@@ -301,7 +301,12 @@ absl::StatusOr<v1::HeartbeatResponse> Leases::ToResponse(
     directive.set_reason(decided.preempted);
     for (const TrialKey key : decided.cancelled) {
       ASSIGN_OR_RETURN(const std::optional<TrialRecord> trial, store_.FindTrial(key));
-      if (!trial.has_value()) continue;  // its experiment was deleted
+      if (!trial.has_value()) {
+        // Its experiment was deleted before the worker heard of the cancellation. All trials of a
+        // lease belong to one experiment, so the worker has nothing left to run.
+        directive.set_lost(true);
+        continue;
+      }
       directive.add_cancelled_trials(TrialName(trial->experiment_id, trial->id));
     }
   }
