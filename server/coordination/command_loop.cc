@@ -78,6 +78,7 @@ void CommandLoop::PostCommand(Command command) {
       // Only commands with bytes are refused: heartbeats must get through a queue full of events.
       refusal = Behind();
     } else {
+      command.arrived = clock_.steady();
       queued_bytes_ += command.bytes;
       queue_.push_back(std::move(command));
       queue_changed_.NotifyOne();
@@ -114,10 +115,11 @@ void CommandLoop::Heartbeat(v1::HeartbeatRequest request, std::string caller,
        .fail = [once](const absl::Status& status) { once(status); }});
 }
 
-std::vector<CommandLoop::Command> CommandLoop::TakeGroup(bool& last) {
+CommandLoop::Group CommandLoop::TakeGroup() {
   const absl::Time now = clock_.steady();
   const absl::Time deadline = failed_ ? now + kRetryStore : std::min(clean_up_at_, NextDeadline());
-  std::vector<Command> group;
+  Group group;
+  std::vector<Command>& commands = group.commands;
   platform::MutexLock lock(queue_mutex_);
   while (queue_.empty() && !stopping_) {
     const absl::Duration wait = deadline - clock_.steady();
@@ -128,14 +130,15 @@ std::vector<CommandLoop::Command> CommandLoop::TakeGroup(bool& last) {
                                  absl::ToChronoNanoseconds(std::min(wait, absl::Hours(1))));
   }
   int64_t bytes = 0;
-  while (!queue_.empty() && group.size() < kMaxGroupCommands && bytes < kMaxGroupBytes) {
+  while (!queue_.empty() && commands.size() < kMaxGroupCommands && bytes < kMaxGroupBytes) {
     bytes += queue_.front().bytes;
     queued_bytes_ -= queue_.front().bytes;
-    group.push_back(std::move(queue_.front()));
+    commands.push_back(std::move(queue_.front()));
     queue_.pop_front();
-    if (group.back().ends_group) break;
+    if (commands.back().ends_group) break;
   }
-  last = stopping_ && queue_.empty();
+  group.heard = queue_.empty() ? clock_.steady() : queue_.front().arrived;
+  group.last = stopping_ && queue_.empty();
   return group;
 }
 
@@ -147,13 +150,14 @@ absl::Time CommandLoop::NextDeadline() {
 void CommandLoop::Run() {
   bool last = false;
   while (!last) {
-    const std::vector<Command> group = TakeGroup(last);
+    const Group group = TakeGroup();
+    last = group.last;
     if (clock_.steady() >= next_housekeeping_) {
       const bool more = options_.housekeep();
       next_housekeeping_ = clock_.steady() + (more ? absl::Seconds(1) : kHousekeepingInterval);
     }
     ProcessGroup(group);
-    if (!broken_ && IsCleanUpDue(group.empty())) CleanUp();
+    if (!broken_ && IsCleanUpDue(group.commands.empty())) CleanUp();
   }
   waiters_.RefuseAll(Stopping());
   heartbeats_.RefuseAll(Stopping());
@@ -179,7 +183,7 @@ void CommandLoop::CleanUp() {
   clean_up_failed_ = !more.ok();
 }
 
-void CommandLoop::ProcessGroup(const std::vector<Command>& group) {
+void CommandLoop::ProcessGroup(const Group& group) {
   std::vector<Answer> answers;
   absl::Status status;
   {
@@ -190,7 +194,8 @@ void CommandLoop::ProcessGroup(const std::vector<Command>& group) {
       status = ledger_.Begin();
     }
     if (status.ok()) {
-      for (const Command& command : group) answers.push_back(command.apply());
+      ledger_.scheduler().Hear(group.heard);
+      for (const Command& command : group.commands) answers.push_back(command.apply());
       // After the commands, so that a heartbeat that arrived in time but waited in the queue still
       // renews its lease.
       ledger_.Tick().IgnoreError();  // Commit fails after an error of the store, so it is not lost.
@@ -217,7 +222,7 @@ void CommandLoop::ProcessGroup(const std::vector<Command>& group) {
     // wrong.
     options_.commit_failed();
     const absl::Status failure = NotStored(status);
-    for (const Command& command : group) command.fail(failure);
+    for (const Command& command : group.commands) command.fail(failure);
     waiters_.CommitFailed(failure);
     heartbeats_.CommitFailed(failure);
     return;
@@ -229,7 +234,7 @@ void CommandLoop::ProcessGroup(const std::vector<Command>& group) {
   // Before the answers: a caller that reads after its answer must see its own effects.
   options_.publish({.effects = ledger_.TakeEffects(),
                     .commit_time = commit_time,
-                    .commands = group.size(),
+                    .commands = group.commands.size(),
                     .changed = changed});
   if (changed) LENGTHWISE_FAILPOINT("coordinator.answer.before");
   for (const Answer& answer : answers) {

@@ -74,6 +74,8 @@ class CommandLoop {
     // For a command that takes as long as many others. It closes its group, so that a command never
     // waits for two of these.
     bool ends_group = false;
+    // Set by PostCommand.
+    absl::Time arrived = absl::InfinitePast();
   };
 
   // All must outlive it. Runs from Start on.
@@ -133,9 +135,18 @@ class CommandLoop {
   int64_t queued();
 
  private:
+  // Commands of one transaction.
+  struct Group {
+    std::vector<Command> commands;
+    // All commands that arrived until then are in this group or in earlier ones.
+    absl::Time heard;
+    // The loop is stopping, and no command is left.
+    bool last = false;
+  };
+
   void Run();
-  std::vector<Command> TakeGroup(bool& last);
-  void ProcessGroup(const std::vector<Command>& group);
+  Group TakeGroup();
+  void ProcessGroup(const Group& group);
   // `idle`: the loop ran without a command, because none came before its deadline.
   bool IsCleanUpDue(bool idle) const;
   void CleanUp();

@@ -1,5 +1,10 @@
-// Behaviour when a user or a time server sets the clock.
+// Behaviour when a user or a time server sets the clock, and when time passes without the server.
+#include <functional>
+#include <future>
+#include <latch>
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -89,6 +94,98 @@ TEST_P(CoreClockTest, RegressionRestartDoesNotRestartABackOff) {
   Restart(absl::ZeroDuration());
   coordinator_.Advance(half);
   EXPECT_EQ(coordinator_.Acquire("w").trials_size(), 1);
+}
+
+// A server whose process is stopped, or whose disk hangs or starts slowly.
+class CorePauseTest : public testing::Test {
+ protected:
+  void Start() {
+    ASSERT_EQ(coordinator_.Open(), absl::OkStatus());
+    ASSERT_EQ(coordinator_.Register("w"), absl::OkStatus());
+    coordinator_.Create("sort", 1, 1);
+    lease_ = coordinator_.Acquire("w");
+    ASSERT_EQ(lease_.trials_size(), 1);
+  }
+  int64_t expired() { return coordinator_->GetStatistics().lease_expiries; }
+
+  TestCoordinator coordinator_;
+  v1::Lease lease_;
+};
+
+TEST_F(CorePauseTest, LeaseOutlivesAStoppedServer) {
+  Start();
+  coordinator_.Pause(absl::Minutes(5));
+  EXPECT_EQ(expired(), 0);
+  EXPECT_TRUE(coordinator_->reads().ListWorkers().workers(0).alive());
+  coordinator_.Advance(absl::Seconds(26));
+  EXPECT_EQ(expired(), 0);
+  coordinator_.Advance(absl::Seconds(1));
+  EXPECT_EQ(expired(), 1) << "the server has listened for a whole lease duration";
+}
+
+TEST_F(CorePauseTest, QueuedHeartbeatRenewsItsLease) {
+  Start();
+  std::latch free(1);
+  const auto post = [&](std::function<void()> run) {
+    coordinator_->loop().PostCommand({.apply = [run]() -> CommandLoop::Answer {
+                                        run();
+                                        return nullptr;
+                                      },
+                                      .fail = [](const absl::Status&) {},
+                                      .ends_group = true});
+  };
+  // A slow command, and others behind it, each of which is a group.
+  post([&] { free.wait(); });
+  std::promise<bool> lost;
+  v1::HeartbeatRequest request;
+  request.set_worker_id("w");
+  request.add_leases()->set_lease_id(lease_.lease_id());
+  request.mutable_leases(0)->set_fencing_token(lease_.fencing_token());
+  for (int second = 1; second <= 40; ++second) {
+    coordinator_.MoveClock(absl::Seconds(1));
+    post([] {});
+    if (second != 20) continue;
+    PostHeartbeat(*coordinator_, request, "anonymous",
+                  [&](const absl::StatusOr<v1::HeartbeatResponse>& response) {
+                    lost.set_value(!response.ok() || response->leases(0).lost());
+                  });
+  }
+  free.count_down();
+  EXPECT_FALSE(lost.get_future().get());
+  coordinator_->loop().Flush();
+  EXPECT_EQ(expired(), 0);
+}
+
+// A storage in which time passes whenever it is read.
+class SlowStorage final : public Storage {
+ public:
+  SlowStorage(std::unique_ptr<Storage> storage, std::function<void()> pass_time)
+      : storage_(std::move(storage)), pass_time_(std::move(pass_time)) {}
+  StorageWriter& writer() override { return storage_->writer(); }
+  absl::StatusOr<std::unique_ptr<StorageReader>> Read() override {
+    pass_time_();
+    return storage_->Read();
+  }
+  int64_t SizeBytes() const override { return storage_->SizeBytes(); }
+  const LeaseKey& lease_key() const override { return storage_->lease_key(); }
+
+ private:
+  const std::unique_ptr<Storage> storage_;
+  const std::function<void()> pass_time_;
+};
+
+TEST_F(CorePauseTest, LeaseOutlivesASlowStart) {
+  Start();
+  coordinator_.Close();
+  coordinator_.set_wrap_storage([this](std::unique_ptr<Storage> storage) {
+    return std::make_unique<SlowStorage>(std::move(storage),
+                                         [this] { coordinator_.MoveClock(absl::Minutes(1)); });
+  });
+  ASSERT_EQ(coordinator_.Open(), absl::OkStatus());
+  coordinator_->loop().Flush();
+  EXPECT_EQ(expired(), 0);
+  ASSERT_EQ(coordinator_.Register("w"), absl::OkStatus());
+  EXPECT_FALSE(coordinator_.Heartbeat("w", {lease_})->leases(0).lost());
 }
 
 INSTANTIATE_TEST_SUITE_P(Jumps, CoreClockTest,

@@ -128,9 +128,12 @@ absl::Status Ledger::Rebuild() {
     held[lease.token].size = lease.size;
     held[lease.token].cancelled = std::move(cancelled);
   }
+  // The restored leases have a full duration from now on, however long it takes to start serving.
+  const absl::Time now = Now();
+  scheduler->Hear(now);
   for (auto& [token, lease] : held) {
     scheduler->RestoreLease(token, lease.worker, lease.size, lease.running, lease.traits,
-                            lease.cancelled, Now());
+                            lease.cancelled, now);
   }
   if (scheduler_ != nullptr) scheduler->CopyWorkers(*scheduler_);
   scheduler_ = std::move(scheduler);

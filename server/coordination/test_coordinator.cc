@@ -164,7 +164,14 @@ void TestCoordinator::SetWallClock(absl::Duration by) {
 }
 
 void TestCoordinator::Advance(absl::Duration time) {
-  *microseconds_ += absl::ToInt64Microseconds(time);
+  // After a lease duration no lease is left, so that the size of a step no longer matters.
+  const absl::Duration step = options_.lease_duration / 10;
+  for (int i = 0; i < 10 && time > step; ++i, time -= step) Pause(step);
+  Pause(time);
+}
+
+void TestCoordinator::Pause(absl::Duration time) {
+  MoveClock(time);
   core_->loop().Flush();
 }
 

@@ -58,8 +58,13 @@ class TestCoordinator {
   // Sets the wall clock without passing time. While the core is closed, this is all that the next
   // core sees of time, because its clock starts at the wall time.
   void SetWallClock(absl::Duration by);
-  // Moves the clock and waits until the command loop has acted on it.
+  // Moves the clock and waits until the command loop has acted on it. The loop sees it move in
+  // steps, as a loop that listens to its workers does.
   void Advance(absl::Duration time);
+  // The same in one step: the process is stopped for this time.
+  void Pause(absl::Duration time);
+  // Moves the clock and does not wait. Any thread.
+  void MoveClock(absl::Duration time) { *microseconds_ += absl::ToInt64Microseconds(time); }
   // From the next Open on, the clock runs like the system's.
   void RunClock() { start_ = absl::Now(); }
 

@@ -494,10 +494,23 @@ void Scheduler::SetCheckpoint(TrialKey key, int64_t step) {
   if (runnable) InsertRunnable(trial.data);
 }
 
+void Scheduler::Hear(absl::Time heard) {
+  const absl::Duration pause = heard - heard_ - options_.lease_duration / 10;
+  heard_ = heard;
+  // Without a lease, no call was due.
+  if (pause <= absl::ZeroDuration() || leases_.empty()) return;
+  expiries_.clear();
+  for (auto& [token, lease] : leases_) {
+    lease.expires += pause;
+    expiries_.emplace(lease.expires, token);
+  }
+  for (auto& [name, worker] : workers_) worker.last_seen += pause;
+}
+
 Decisions Scheduler::Tick(absl::Time now) {
   last_tick_ = now;
   Decisions decisions;
-  while (!expiries_.empty() && expiries_.begin()->first <= now) {
+  while (!expiries_.empty() && expiries_.begin()->first <= std::min(now, heard_)) {
     const Token token = expiries_.begin()->second;
     GiveUp(token, kScheduler,
            absl::StrCat("lease ", token, " of ", leases_.at(token).worker, " expired after ",
@@ -523,7 +536,9 @@ Decisions Scheduler::Tick(absl::Time now) {
 
 absl::Time Scheduler::NextDeadline() const {
   absl::Time deadline = absl::InfiniteFuture();
-  if (!expiries_.empty()) deadline = std::min(deadline, expiries_.begin()->first);
+  if (!expiries_.empty()) {
+    deadline = std::min(expiries_.begin()->first, heard_ + options_.lease_duration / 20);
+  }
   if (!delayed_.empty()) deadline = std::min(deadline, delayed_.begin()->first);
   // Uses the same condition as Tick. A deadline that Tick does not act on would wake the loop again
   // and again.

@@ -240,10 +240,16 @@ class Scheduler {
   // The trial can resume from this step. A waiting trial moves to the pack of that step.
   void SetCheckpoint(TrialKey trial, int64_t step);
 
+  // All calls that arrived until `heard` are applied before the next Tick, which therefore ends no
+  // lease that expires later. Call it before they are applied, and whenever NextDeadline says so.
+  // If it comes more than lease_duration / 10 after the last one, the workers could not be heard:
+  // the process was stopped, or its disk hung. The excess counts towards no lease's expiry and no
+  // worker's silence. If it is never called, every Tick has heard everything.
+  void Hear(absl::Time heard);
   // Ends expired leases, preempts leases, and forgets workers that have been silent for long.
   Decisions Tick(absl::Time now);
-  // The earliest time at which a lease expires or can be preempted, or a back-off ends.
-  // InfiniteFuture if there is none.
+  // The earliest time at which a lease expires or can be preempted, a back-off ends, or Hear is
+  // due. InfiniteFuture if there is none.
   absl::Time NextDeadline() const;
 
   // True if some trial could be leased now to a worker that takes any.
@@ -409,6 +415,7 @@ class Scheduler {
   absl::btree_set<std::tuple<int32_t, absl::Time, Token>> ranks_;
   int64_t preempted_ = 0;
   absl::Time last_tick_ = absl::InfinitePast();
+  absl::Time heard_ = absl::InfiniteFuture();  // InfiniteFuture before the first Hear
   // Time of the next search for workers that have been silent for long.
   absl::Time next_sweep_ = absl::InfinitePast();
   int64_t fleet_size_ = 0;

@@ -107,6 +107,37 @@ TEST_F(SchedulerTest, LeaseExpiresWithoutHeartbeats) {
   EXPECT_TRUE((*scheduler_.Heartbeat("w", {token_}, now_))[0].lost);
 }
 
+TEST_F(SchedulerTest, LeaseOutlivesAPauseOfItsServer) {
+  Add(1, 1);
+  scheduler_.Register("w", 1, now_);
+  scheduler_.Hear(now_);
+  Grant("w");
+  // A tenth of a lease counts, and Hear is due after half of it.
+  EXPECT_EQ(scheduler_.NextDeadline(), now_ + absl::Milliseconds(1500));
+  After(absl::Minutes(5));
+  scheduler_.Hear(now_);
+  EXPECT_THAT(scheduler_.Tick(now_).trials, IsEmpty());
+  EXPECT_TRUE(scheduler_.IsAlive("w", now_));
+  for (int i = 0; i < 9; ++i) {
+    EXPECT_THAT(scheduler_.Tick(now_).trials, IsEmpty());
+    After(absl::Seconds(3));
+    scheduler_.Hear(now_);
+  }
+  EXPECT_EQ(scheduler_.Tick(now_).trials.size(), 1u);
+}
+
+TEST_F(SchedulerTest, CallsThatWaitCanRenewALease) {
+  Add(1, 1);
+  scheduler_.Register("w", 1, now_);
+  Grant("w");
+  const absl::Time expires = now_ + absl::Seconds(30);
+  After(absl::Seconds(40));
+  scheduler_.Hear(expires - absl::Microseconds(1));
+  EXPECT_THAT(scheduler_.Tick(now_).trials, IsEmpty());
+  scheduler_.Hear(expires);
+  EXPECT_EQ(scheduler_.Tick(now_).trials.size(), 1u);
+}
+
 TEST_F(SchedulerTest, WorkersHaveTheTrialsOfAllTheirLeases) {
   for (TrialKey key = 1; key <= 4; ++key) Add(key, /*pack=*/key);
   for (const char* worker : {"one", "two", "idle"}) scheduler_.Register(worker, 1, now_);

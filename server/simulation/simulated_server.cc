@@ -87,6 +87,7 @@ void SimulatedServer::ProcessGroup() {
     return promise_.Break(std::string(status.message()));
   }
   std::vector<Answer> answers;
+  engine_->ledger.scheduler().Hear(timeline_.now());
   for (const Command& command : group) answers.push_back(command(*engine_));
   if (absl::Status status = engine_->ledger.Tick(); !status.ok()) {
     return promise_.Break(std::string(status.message()));
