@@ -95,7 +95,7 @@ grpc::ServerUnaryReactor* ExperimentService::EvaluateTrial(grpc::CallbackServerC
         const auto submission = std::make_shared<Submission>(*std::move(prepared));
         core_.loop().Post<v1::CreateExperimentResponse>(
             [this, submission] { return core_.submissions().Evaluate(*submission); },
-            std::move(done));
+            std::move(done), submission->bytes());
       });
 }
 
@@ -139,7 +139,7 @@ grpc::ServerUnaryReactor* ExperimentService::CancelExperiment(
             [this, &asked, by = PrincipalOf(caller), parts = std::make_shared<Parts>()] {
               return core_.experiments().Cancel(asked, by, *parts);
             },
-            std::move(done));
+            std::move(done), BytesOfCall(asked));
       });
 }
 
@@ -157,7 +157,7 @@ grpc::ServerUnaryReactor* ExperimentService::RetryTrials(grpc::CallbackServerCon
             [this, &asked, by = PrincipalOf(caller), parts = std::make_shared<Parts>()] {
               return core_.experiments().RetryTrials(asked, by, *parts);
             },
-            std::move(done));
+            std::move(done), BytesOfCall(asked));
       });
 }
 
@@ -172,7 +172,8 @@ grpc::ServerUnaryReactor* ExperimentService::DeleteExperiment(
         if (status.ok()) status = CheckExperimentName("name", asked.name());
         if (!status.ok()) return done(status);
         core_.loop().Post<v1::DeleteExperimentResponse>(
-            [this, &asked] { return core_.experiments().Delete(asked); }, std::move(done));
+            [this, &asked] { return core_.experiments().Delete(asked); }, std::move(done),
+            /*bytes=*/0, BytesOfCall(asked));
       });
 }
 
@@ -215,7 +216,7 @@ grpc::ServerUnaryReactor* ExperimentService::CancelTrial(grpc::CallbackServerCon
             [this, &asked, by = PrincipalOf(caller)] {
               return core_.experiments().CancelTrial(asked, by);
             },
-            std::move(done));
+            std::move(done), /*bytes=*/0, BytesOfCall(asked));
       });
 }
 

@@ -58,7 +58,7 @@ grpc::ServerUnaryReactor* WorkerService::RegisterWorker(grpc::CallbackServerCont
             [this, printable = Printable(asked), by = caller.principal] {
               return core_.leases().Register(printable, by);
             },
-            std::move(done));
+            std::move(done), /*bytes=*/0, BytesOfCall(asked));
       });
 }
 
@@ -101,7 +101,7 @@ grpc::ServerUnaryReactor* WorkerService::ReleaseLease(grpc::CallbackServerContex
                             [this, printable = Printable(asked), by = caller.principal] {
                               return core_.leases().Release(printable, by);
                             },
-                            std::move(done));
+                            std::move(done), /*bytes=*/0, BytesOfCall(asked));
                       });
 }
 

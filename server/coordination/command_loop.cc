@@ -43,6 +43,11 @@ Callback<T> Once(Callback<T> done) {
 
 }  // namespace
 
+int64_t BytesOfCall(const google::protobuf::Message& request) {
+  constexpr int64_t kEmptyCall = 8 << 10;
+  return kEmptyCall + 2 * static_cast<int64_t>(request.SpaceUsedLong());
+}
+
 CommandLoop::CommandLoop(Options options, Clock clock, Ledger& ledger, LeaseWaiters& waiters,
                          HeldHeartbeats& heartbeats)
     : options_(std::move(options)),
@@ -74,12 +79,14 @@ void CommandLoop::PostCommand(Command command) {
     platform::MutexLock lock(queue_mutex_);
     if (stopping_) {
       refusal = Stopping();
-    } else if (command.bytes > 0 && queued_bytes_ + command.bytes > options_.max_queued_bytes) {
-      // Only commands with bytes are refused: heartbeats must get through a queue full of events.
+    } else if ((command.bytes > 0 && queued_bytes_ + command.bytes > options_.max_queued_bytes) ||
+               (command.call_bytes > 0 &&
+                queued_call_bytes_ + command.call_bytes > options_.max_queued_bytes)) {
       refusal = Behind();
     } else {
       command.arrived = clock_.steady();
       queued_bytes_ += command.bytes;
+      queued_call_bytes_ += command.call_bytes;
       queue_.push_back(std::move(command));
       queue_changed_.NotifyOne();
       return;
@@ -93,18 +100,21 @@ void CommandLoop::AcquireLease(v1::AcquireLeaseRequest request, std::string call
                                std::function<bool()> given_up,
                                Callback<v1::AcquireLeaseResponse> done) {
   const Callback<v1::AcquireLeaseResponse> once = Once(std::move(done));
+  const int64_t call_bytes = BytesOfCall(request);
   PostCommand({.apply = [this, request = std::move(request), caller = std::move(caller),
                          given_up = std::move(given_up), once]() -> Answer {
                  absl::Status status = waiters_.Add(request, caller, given_up, once);
                  if (status.ok()) return nullptr;
                  return [once, status = std::move(status)] { once(status); };
                },
-               .fail = [once](const absl::Status& status) { once(status); }});
+               .fail = [once](const absl::Status& status) { once(status); },
+               .call_bytes = call_bytes});
 }
 
 void CommandLoop::Heartbeat(v1::HeartbeatRequest request, std::string caller,
                             Callback<v1::HeartbeatResponse> done) {
   const Callback<v1::HeartbeatResponse> once = Once(std::move(done));
+  const int64_t call_bytes = BytesOfCall(request);
   PostCommand(
       {.apply = [this, request = std::move(request), caller = std::move(caller), once]() -> Answer {
          auto taken = heartbeats_.Take(request, caller, once);
@@ -112,7 +122,8 @@ void CommandLoop::Heartbeat(v1::HeartbeatRequest request, std::string caller,
          if (!taken->has_value()) return nullptr;
          return [once, response = **std::move(taken)] { once(response); };
        },
-       .fail = [once](const absl::Status& status) { once(status); }});
+       .fail = [once](const absl::Status& status) { once(status); },
+       .call_bytes = call_bytes});
 }
 
 CommandLoop::Group CommandLoop::TakeGroup() {
@@ -133,6 +144,7 @@ CommandLoop::Group CommandLoop::TakeGroup() {
   while (!queue_.empty() && commands.size() < kMaxGroupCommands && bytes < kMaxGroupBytes) {
     bytes += queue_.front().bytes;
     queued_bytes_ -= queue_.front().bytes;
+    queued_call_bytes_ -= queue_.front().call_bytes;
     commands.push_back(std::move(queue_.front()));
     queue_.pop_front();
     if (commands.back().ends_group) break;

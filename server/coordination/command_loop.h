@@ -23,6 +23,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "google/protobuf/message.h"
 #include "platform/mutex.h"
 #include "proto/worker_service.pb.h"
 #include "server/coordination/held_heartbeats.h"
@@ -35,6 +36,10 @@ namespace lengthwise::server {
 // Must not block.
 template <typename T>
 using Callback = std::function<void(absl::StatusOr<T>)>;
+
+// Memory that a unary call holds while its command is queued, in bytes: the call itself, its
+// request, and the command's copy of the request.
+int64_t BytesOfCall(const google::protobuf::Message& request);
 
 // A committed group of commands.
 struct CommittedGroup {
@@ -51,8 +56,8 @@ class CommandLoop {
   using Answer = std::function<void()>;
 
   struct Options {
-    // Maximum bytes of queued commands (Command::bytes). Further commands are refused with
-    // UNAVAILABLE.
+    // Maximum bytes of queued commands: of Command::bytes, and of Command::call_bytes. Further
+    // commands are refused with UNAVAILABLE.
     int64_t max_queued_bytes = 256 << 20;
     // Called on the loop's thread, before the group's answers.
     std::function<void(CommittedGroup)> publish;
@@ -69,8 +74,12 @@ class CommandLoop {
     std::function<Answer()> apply;
     // Called instead if the command was refused or its group's commit failed.
     std::function<void(absl::Status)> fail;
-    // Memory that the command holds while queued, in bytes. 0 if it is small.
+    // Memory of queued events and submissions, in bytes.
     int64_t bytes = 0;
+    // Memory of other queued calls, in bytes (BytesOfCall). Counted apart, because heartbeats must
+    // get through a queue full of events. A command without either is the server's own, and is
+    // never refused.
+    int64_t call_bytes = 0;
     // For a command that takes as long as many others. It closes its group, so that a command never
     // waits for two of these.
     bool ends_group = false;
@@ -89,18 +98,22 @@ class CommandLoop {
 
   // Queues a command. `done` gets the result of `apply`.
   template <typename T>
-  void Post(std::function<absl::StatusOr<T>()> apply, Callback<T> done, int64_t bytes = 0) {
+  void Post(std::function<absl::StatusOr<T>()> apply, Callback<T> done, int64_t bytes = 0,
+            int64_t call_bytes = 0) {
     PostCommand({.apply = [apply = std::move(apply), done]() -> Answer {
                    auto result = std::make_shared<absl::StatusOr<T>>(apply());
                    return [done, result] { done(std::move(*result)); };
                  },
                  .fail = [done](absl::Status status) { done(std::move(status)); },
-                 .bytes = bytes});
+                 .bytes = bytes,
+                 .call_bytes = call_bytes});
   }
   // Queues a command that runs in parts, each in a group of its own, until a part returns an
-  // answer. Other commands run in between.
+  // answer. Other commands run in between. `call_bytes` counts until the first part runs: a command
+  // that has begun is not refused.
   template <typename T>
-  void PostParts(std::function<absl::StatusOr<std::optional<T>>()> part, Callback<T> done) {
+  void PostParts(std::function<absl::StatusOr<std::optional<T>>()> part, Callback<T> done,
+                 int64_t call_bytes = 0) {
     PostCommand({.apply = [this, part, done]() -> Answer {
                    auto result = std::make_shared<absl::StatusOr<std::optional<T>>>(part());
                    return [this, part, done, result] {
@@ -110,6 +123,7 @@ class CommandLoop {
                    };
                  },
                  .fail = [done](absl::Status status) { done(std::move(status)); },
+                 .call_bytes = call_bytes,
                  .ends_group = true});
   }
   void PostCommand(Command command);
@@ -177,6 +191,7 @@ class CommandLoop {
   platform::ConditionVariable queue_changed_;
   std::deque<Command> queue_ ABSL_GUARDED_BY(queue_mutex_);
   int64_t queued_bytes_ ABSL_GUARDED_BY(queue_mutex_) = 0;
+  int64_t queued_call_bytes_ ABSL_GUARDED_BY(queue_mutex_) = 0;
   bool stopping_ ABSL_GUARDED_BY(queue_mutex_) = false;
 
   platform::Mutex stop_mutex_;

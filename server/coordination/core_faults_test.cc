@@ -422,10 +422,10 @@ TEST(CoreFaultsTest, QueuedCommandsAreBounded) {
   options.data_dir = NewDirectory();
   Core::Dependencies dependencies;
   dependencies.resolve = ResolveSimply;
-  dependencies.max_queued_bytes = 1000;
+  dependencies.max_queued_bytes = 20'000;
   const auto coordinator = Core::Open(options, dependencies).value();
   v1::StreamEventsRequest request;
-  request.add_events()->set_trial(std::string(600, 'x'));
+  request.add_events()->set_trial(std::string(12'000, 'x'));
   std::latch busy(1), released(1), all(3);
   // Answers run on the command loop's thread: while one blocks, nothing is stored.
   PostHeartbeat(*coordinator, {}, "anonymous", [&](const absl::StatusOr<v1::HeartbeatResponse>&) {
@@ -451,6 +451,13 @@ TEST(CoreFaultsTest, QueuedCommandsAreBounded) {
                   small = answer.status();
                   all.count_down();
                 });
+  v1::HeartbeatRequest large;
+  large.set_worker_id(std::string(8'000, 'x'));
+  absl::Status refused;
+  PostHeartbeat(
+      *coordinator, large, "anonymous",
+      [&](const absl::StatusOr<v1::HeartbeatResponse>& answer) { refused = answer.status(); });
+  EXPECT_EQ(refused.code(), absl::StatusCode::kUnavailable);
   released.count_down();
   all.wait();
   EXPECT_EQ(first, absl::OkStatus());
