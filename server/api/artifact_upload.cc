@@ -11,11 +11,14 @@
 namespace lengthwise::server {
 
 template <typename Request>
-Upload<Request>* Upload<Request>::Start(OpenWriter open, WorkPool& pool, OpenStreams& streams) {
-  std::shared_ptr<Upload> upload(new Upload(std::move(open), pool, streams));
+Upload<Request>* Upload<Request>::Start(const grpc::CallbackServerContext& context,
+                                        const Caller& caller, OpenWriter open,
+                                        TransferThreads& threads, OpenStreams& streams) {
+  std::shared_ptr<Upload> upload(
+      new Upload(ClientOf(context, caller), std::move(open), threads, streams));
   upload->self_ = upload;
   streams.Add(upload);
-  upload->Read();
+  threads.Begin(upload->client_, [upload] { upload->Read(); });
   return upload.get();
 }
 
@@ -41,6 +44,7 @@ void Upload<Request>::OnCancel() {
 template <typename Request>
 void Upload<Request>::OnDone() {
   streams_.Remove(this);
+  threads_.End(client_);
   const std::shared_ptr<Upload> self = std::move(self_);
 }
 
@@ -53,6 +57,8 @@ void Upload<Request>::Read() {
     // In kStarting, Stop leaves the end to this function: after a Finish, gRPC may call OnDone
     // before the read has started.
     phase_ = interruption.ok() ? Phase::kStarting : Phase::kFinished;
+    read_began_ = std::chrono::steady_clock::now();
+    if (interruption.ok() && !watching_) WatchFor(threads_.patience);
   }
   if (!interruption.ok()) return this->Finish(rpc::ToGrpcStatus(interruption));
   this->StartRead(&request_);
@@ -67,11 +73,39 @@ void Upload<Request>::Read() {
 }
 
 template <typename Request>
+void Upload<Request>::WatchFor(absl::Duration time) {
+  watching_ = true;
+  alarm_ = std::make_unique<grpc::Alarm>();
+  alarm_->Set(gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
+                           gpr_time_from_millis(absl::ToInt64Milliseconds(time) + 1, GPR_TIMESPAN)),
+              [weak = this->weak_from_this()](bool is_time) {
+                const std::shared_ptr<Upload> upload = weak.lock();
+                if (is_time && upload != nullptr) upload->CheckRead();
+              });
+}
+
+template <typename Request>
+void Upload<Request>::CheckRead() {
+  {
+    platform::MutexLock lock(mutex_);
+    watching_ = false;
+    // Otherwise the next read starts the watch again.
+    if (phase_ != Phase::kStarting && phase_ != Phase::kReading) return;
+    const absl::Duration left =
+        threads_.patience - absl::FromChrono(std::chrono::steady_clock::now() - read_began_);
+    if (left > absl::ZeroDuration()) return WatchFor(left);
+  }
+  Stop(absl::DeadlineExceededError(absl::StrCat("the client sent nothing of its upload for ",
+                                                absl::FormatDuration(threads_.patience),
+                                                "; upload again, and send continuously")));
+}
+
+template <typename Request>
 void Upload<Request>::OnReadDone(bool ok) {
   platform::MutexLock lock(mutex_);
   if (phase_ == Phase::kFinished) return;
   phase_ = Phase::kTaking;
-  pool_.Submit([self = this->shared_from_this(), ok] { self->Take(ok); });
+  threads_.pool.Submit([self = this->shared_from_this(), ok] { self->Take(ok); });
 }
 
 template <typename Request>

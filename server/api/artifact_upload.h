@@ -1,23 +1,29 @@
 // Upload: one client's UploadArtifact or UploadData. Messages are read one at a time. Each is
 // checked and written on the pool, because writing, and above all making durable, waits for the
-// disk.
+// disk. The upload of a client that sends nothing for some time ends with DEADLINE_EXCEEDED.
 #ifndef LENGTHWISE_SERVER_API_ARTIFACT_UPLOAD_H_
 #define LENGTHWISE_SERVER_API_ARTIFACT_UPLOAD_H_
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "grpcpp/alarm.h"
+#include "grpcpp/server_context.h"
 #include "grpcpp/support/server_callback.h"
 #include "platform/mutex.h"
 #include "proto/experiment_service.pb.h"
 #include "proto/worker_service.pb.h"
 #include "server/api/open_streams.h"
-#include "server/api/work_pool.h"
+#include "server/api/push_stream.h"
 #include "server/coordination/artifacts.h"
+#include "server/security/gate.h"
 
 namespace lengthwise::server {
 
@@ -31,8 +37,10 @@ class Upload final : public grpc::ServerReadReactor<Request>,
   using OpenWriter = std::function<absl::StatusOr<std::unique_ptr<ArtifactWriter>>(
       const typename Request::Header&)>;
 
-  // `pool`, `streams` and everything `open` uses must outlive the stream.
-  static Upload* Start(OpenWriter open, WorkPool& pool, OpenStreams& streams);
+  // Reads nothing before its turn among the client's streams (TransferThreads::Begin). `threads`,
+  // `streams` and everything `open` uses must outlive the stream.
+  static Upload* Start(const grpc::CallbackServerContext& context, const Caller& caller,
+                       OpenWriter open, TransferThreads& threads, OpenStreams& streams);
 
   void Stop(const absl::Status& reason) override;
 
@@ -46,10 +54,13 @@ class Upload final : public grpc::ServerReadReactor<Request>,
   // ended.
   enum class Phase { kStarting, kReading, kTaking, kFinished };
 
-  Upload(OpenWriter open, WorkPool& pool, OpenStreams& streams)
-      : open_(std::move(open)), pool_(pool), streams_(streams) {}
+  Upload(std::string client, OpenWriter open, TransferThreads& threads, OpenStreams& streams)
+      : client_(std::move(client)), open_(std::move(open)), threads_(threads), streams_(streams) {}
 
   void Read();
+  // Checks after `time` how long the current read has taken. One alarm serves many reads.
+  void WatchFor(absl::Duration time) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void CheckRead();
   // On the pool: processes `request_`, or the end of the client's messages if `!ok`.
   void Take(bool ok);
   absl::Status TakeMessage();
@@ -58,8 +69,9 @@ class Upload final : public grpc::ServerReadReactor<Request>,
   // Why the stream must end early. OK if it need not.
   absl::Status Interruption() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  const std::string client_;
   const OpenWriter open_;
-  WorkPool& pool_;
+  TransferThreads& threads_;
   OpenStreams& streams_;
   std::shared_ptr<Upload> self_;  // gRPC's ownership; released by OnDone
 
@@ -73,6 +85,9 @@ class Upload final : public grpc::ServerReadReactor<Request>,
   Phase phase_ ABSL_GUARDED_BY(mutex_) = Phase::kTaking;
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status stopped_ ABSL_GUARDED_BY(mutex_);  // the reason; OK while running
+  std::unique_ptr<grpc::Alarm> alarm_ ABSL_GUARDED_BY(mutex_);
+  std::chrono::steady_clock::time_point read_began_ ABSL_GUARDED_BY(mutex_);
+  bool watching_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 using ArtifactUpload = Upload<v1::UploadArtifactRequest>;

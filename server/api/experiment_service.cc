@@ -319,14 +319,15 @@ grpc::ServerReadReactor<v1::UploadDataRequest>* ExperimentService::UploadData(
     grpc::CallbackServerContext* context, v1::UploadDataResponse* /*response*/) {
   return calls_.Open<grpc::ServerReadReactor<v1::UploadDataRequest>>(
       "lengthwise.v1.ExperimentService/UploadData", context, nullptr,
-      [this](const Caller& caller) -> absl::StatusOr<DataUpload*> {
+      [this, context](const Caller& caller) -> absl::StatusOr<DataUpload*> {
         return DataUpload::Start(
+            *context, caller,
             [this, principal = caller.principal](const v1::UploadDataRequest::Header& header)
                 -> absl::StatusOr<std::unique_ptr<ArtifactWriter>> {
               RETURN_IF_ERROR(CheckSha256("header.sha256", header.sha256()));
               return core_.artifacts().WriteData(header, principal);
             },
-            transfers_.pool, streams_);
+            transfers_, streams_);
       });
 }
 

@@ -36,8 +36,15 @@
 
 namespace lengthwise::server {
 
-// The threads that produce streams, and the limit of concurrent streams: a stream that has begun
-// holds an open file or its whole answer, and the response being written. Thread-safe.
+// Name of the client whose streams count together. Workers may share a token but have separate
+// connections, and callers without tokens have no principal: both count by connection.
+inline std::string ClientOf(const grpc::CallbackServerContext& context, const Caller& caller) {
+  const bool has_token = !caller.token_id.empty() && caller.role != v1::WORKER;
+  return has_token ? caller.principal : context.peer();
+}
+
+// The threads that serve streams, and the limit of concurrent streams: a stream that has begun
+// holds an open file or its whole answer, and the message being moved. Thread-safe.
 class TransferThreads {
  public:
   // Maximum number of streams that have begun and not ended: per client, and in total.
@@ -91,7 +98,8 @@ class TransferThreads {
  public:
   // Declared after everything that its tasks use, so it is destroyed first.
   WorkPool pool;
-  // The stream of a client that reads no response for this long ends with DEADLINE_EXCEEDED.
+  // The stream of a client that reads no response, or sends no part of an upload, for this long
+  // ends with DEADLINE_EXCEEDED.
   const absl::Duration patience;
 };
 
@@ -234,11 +242,8 @@ class PullStream final : public PushStream<Response> {
   // `threads` and `streams` must outlive the stream.
   static PullStream* Start(grpc::CallbackServerContext* context, const Caller& caller, Open open,
                            TransferThreads& threads, OpenStreams& streams) {
-    // Workers may share a token but have separate connections, and callers without tokens have no
-    // principal: both count by connection.
-    const bool has_token = !caller.token_id.empty() && caller.role != v1::WORKER;
     const std::shared_ptr<PullStream> stream(
-        new PullStream(context, has_token ? caller.principal : context->peer(), threads, streams));
+        new PullStream(context, ClientOf(*context, caller), threads, streams));
     stream->Own();
     threads.Begin(stream->client_, [stream, open = std::move(open)] { stream->Begin(open); });
     return stream.get();

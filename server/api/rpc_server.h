@@ -72,7 +72,8 @@ class RpcServer {
     int transfer_threads = 8;
     int worker_transfer_threads = 8;
     int worker_upload_threads = 8;
-    // A stream whose client reads nothing for this long ends with DEADLINE_EXCEEDED.
+    // A stream whose client reads nothing, or an upload whose client sends nothing, for this long
+    // ends with DEADLINE_EXCEEDED.
     absl::Duration transfer_patience = absl::Minutes(1);
     // Maximum time that a call without a deadline waits for a thread.
     absl::Duration longest_wait = absl::Minutes(1);
@@ -105,7 +106,7 @@ class RpcServer {
   WorkPool readers_;
   TransferThreads transfers_;
   TransferThreads worker_transfers_;
-  WorkPool worker_uploads_;
+  TransferThreads worker_uploads_;
   Calls calls_;
   ExperimentService experiments_;
   WorkerService workers_;

@@ -138,8 +138,9 @@ grpc::ServerReadReactor<v1::UploadArtifactRequest>* WorkerService::UploadArtifac
     grpc::CallbackServerContext* context, v1::UploadArtifactResponse* response) {
   return calls_.Open<grpc::ServerReadReactor<v1::UploadArtifactRequest>>(
       "lengthwise.v1.WorkerService/UploadArtifact", context, nullptr,
-      [this](const Caller& caller) -> absl::StatusOr<ArtifactUpload*> {
+      [this, context](const Caller& caller) -> absl::StatusOr<ArtifactUpload*> {
         return ArtifactUpload::Start(
+            *context, caller,
             [this, by = caller.principal](const v1::UploadArtifactRequest::Header& header)
                 -> absl::StatusOr<std::unique_ptr<ArtifactWriter>> {
               RETURN_IF_ERROR(CheckArtifactHeader(header));

@@ -16,8 +16,8 @@ class WorkerService final : public v1::WorkerService::CallbackService {
   // `downloads` and `uploads` serve only workers' checkpoints, one direction each, so that neither
   // users who download models nor a resuming fleet delay uploads. All references must outlive the
   // service.
-  WorkerService(Core& core, TransferThreads& downloads, WorkPool& uploads, OpenStreams& streams,
-                Calls& calls)
+  WorkerService(Core& core, TransferThreads& downloads, TransferThreads& uploads,
+                OpenStreams& streams, Calls& calls)
       : core_(core), downloads_(downloads), uploads_(uploads), streams_(streams), calls_(calls) {}
 
   grpc::ServerUnaryReactor* RegisterWorker(grpc::CallbackServerContext* context,
@@ -47,7 +47,7 @@ class WorkerService final : public v1::WorkerService::CallbackService {
 
   Core& core_;
   TransferThreads& downloads_;
-  WorkPool& uploads_;
+  TransferThreads& uploads_;
   OpenStreams& streams_;
   Calls& calls_;
   RegisteredWorkers registered_{kMaxWorkersOfAPrincipal};

@@ -276,6 +276,46 @@ TEST_F(WithoutDownloadThreadsTest, UploadsNeedNoDownloadThread) {
   EXPECT_TRUE(status.ok()) << status.error_message();
 }
 
+class ImpatientServerTest : public WorkerServiceTest {
+ protected:
+  ImpatientServerTest() : WorkerServiceTest(Options()) {}
+  static RpcServer::Options Options() {
+    RpcServer::Options options;
+    options.transfer_patience = absl::Seconds(2);
+    return options;
+  }
+};
+
+TEST_F(ImpatientServerTest, IdleUploadsEndAndMakeRoom) {
+  struct IdleUpload {
+    grpc::ClientContext context;
+    v1::UploadArtifactResponse response;
+    std::unique_ptr<grpc::ClientWriter<v1::UploadArtifactRequest>> writer;
+  };
+  // One upload more than may begin.
+  const int limit = TransferThreads::kStreamsOfAClient;
+  std::vector<IdleUpload> idle(limit + 1);
+  for (IdleUpload& upload : idle) {
+    upload.context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
+    upload.writer = stub_->UploadArtifact(&upload.context, &upload.response);
+    ASSERT_TRUE(upload.writer->Write(Header(SomeBytes(100))));
+    if (&upload == &idle[limit - 1]) {
+      ASSERT_TRUE(TestServer::Await([&] { return server_.UnfinishedArtifacts() == limit; }));
+    }
+  }
+  EXPECT_LE(server_.UnfinishedArtifacts(), limit);
+  // Its turn comes when the others have ended.
+  const std::string bytes = SomeBytes(1000);
+  const grpc::Status stored = Upload({Header(bytes), Data(bytes)});
+  EXPECT_TRUE(stored.ok()) << stored.error_message();
+  for (IdleUpload& upload : idle) {
+    const grpc::Status status = upload.writer->Finish();
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+    EXPECT_THAT(status.error_message(), HasSubstr("the client sent nothing of its upload for 2s"));
+  }
+  EXPECT_TRUE(TestServer::Await([this] { return server_.UnfinishedArtifacts() == 0; }));
+}
+
 TEST_F(WorkerServiceTest, DownloadReturnsTheUploadedBytes) {
   const std::string bytes = SomeBytes(3'000'000);
   const grpc::Status status =
