@@ -188,7 +188,9 @@ absl::StatusOr<HttpResponse> HttpClient::Send(const HttpRequest& request) {
   set(CURLOPT_NOSIGNAL, 1L);  // timeouts by SIGALRM would not be thread-safe
   set(CURLOPT_PROTOCOLS_STR, "http,https");
   set(CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
-  set(CURLOPT_TIMEOUT_MS, static_cast<long>(absl::ToInt64Milliseconds(request.timeout)));
+  const bool ends = request.timeout != absl::InfiniteDuration();
+  set(CURLOPT_TIMEOUT_MS,
+      ends ? static_cast<long>(absl::ToInt64Milliseconds(request.timeout)) : 0L);
   set(CURLOPT_LOW_SPEED_LIMIT, 1L);
   set(CURLOPT_LOW_SPEED_TIME, kStalledSeconds);
   set(CURLOPT_HEADERFUNCTION, &Exchange::OnHeader);

@@ -26,6 +26,7 @@ struct HttpRequest {
   std::map<std::string, std::string> headers;
   // Sent with PUT. Must live until Send returns.
   absl::string_view body;
+  // Of the whole request. InfiniteDuration: none. A request also ends if nothing moves for 30 s.
   absl::Duration timeout = absl::Seconds(30);
   // Takes the body of a 2xx answer as it arrives; an error ends the request and is returned by
   // Send. Without it, and for other answers, the body is in HttpResponse::body.

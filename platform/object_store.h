@@ -10,7 +10,7 @@
 
 namespace lengthwise::platform {
 
-// Half a minute for the request itself, and a second for each MiB.
+// Time for a request, or without progress of a transfer: half a minute, and a second for each MiB.
 absl::Duration TransferTimeout(int64_t bytes);
 
 // Code and message of the XML of an error. Both are empty for other answers. A text that may show a

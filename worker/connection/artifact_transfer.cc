@@ -16,7 +16,8 @@
 namespace lengthwise::worker {
 namespace {
 
-constexpr size_t kChunkBytes = 1 << 20;
+// Small enough for a slow link to take each within the minute that the server waits for it.
+constexpr size_t kChunkBytes = 256 << 10;
 
 // Characters of an object store's code or message in an error.
 constexpr size_t kMostErrorText = 200;
@@ -80,16 +81,15 @@ absl::Status ObjectTransfers::Put(v1::WorkerService::StubInterface& stub, CallGr
   request.set_direction(v1::SignTransferRequest::PUT);
   ASSIGN_OR_RETURN(v1::SignTransferResponse transfer, Sign(stub, calls, request));
   if (transfer.stored()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(
-      const platform::HttpResponse response,
-      http->Send({.method = "PUT",
-                  .url = transfer.url(),
-                  .headers = HeadersOf(transfer),
-                  .body = bytes,
-                  .timeout = platform::TransferTimeout(static_cast<int64_t>(bytes.size())),
-                  .take = nullptr,
-                  .is_cancelled = [&calls] { return calls.is_cancelled(); },
-                  .progress = progress}));
+  ASSIGN_OR_RETURN(const platform::HttpResponse response,
+                   http->Send({.method = "PUT",
+                               .url = transfer.url(),
+                               .headers = HeadersOf(transfer),
+                               .body = bytes,
+                               .timeout = absl::InfiniteDuration(),
+                               .take = nullptr,
+                               .is_cancelled = [&calls] { return calls.is_cancelled(); },
+                               .progress = progress}));
   LENGTHWISE_FAILPOINT("object.put.after");
   // 412: the store has the artifact, from an earlier try.
   if (!response.ok() && response.status != 412) return ErrorOf("PUT of", transfer.url(), response);
@@ -123,7 +123,7 @@ absl::StatusOr<std::string> ObjectTransfers::Get(v1::WorkerService::StubInterfac
       http->Send({.method = "GET",
                   .url = transfer.url(),
                   .headers = HeadersOf(transfer),
-                  .timeout = platform::TransferTimeout(size_bytes),
+                  .timeout = absl::InfiniteDuration(),
                   .take =
                       [&](absl::string_view part) {
                         // A store that sends without end must not fill the memory.
@@ -147,7 +147,9 @@ absl::StatusOr<std::string> ObjectTransfers::Get(v1::WorkerService::StubInterfac
 absl::Status UploadArtifact(v1::WorkerService::StubInterface& stub, CallGroup& calls,
                             const v1::UploadArtifactRequest::Header& header,
                             absl::string_view bytes, const std::function<void()>& progress) {
-  CallGroup::Call call(calls, platform::TransferTimeout(static_cast<int64_t>(bytes.size())));
+  CallGroup::Call call(calls);
+  // After the last bytes, the server makes all of them durable.
+  StallGuard guard(*call.context(), platform::TransferTimeout(static_cast<int64_t>(bytes.size())));
   // The call's start, its header and its first bytes leave together, and so do the last bytes and
   // the end: a small checkpoint is one packet.
   call.context()->set_initial_metadata_corked(true);
@@ -166,16 +168,19 @@ absl::Status UploadArtifact(v1::WorkerService::StubInterface& stub, CallGroup& c
     options.Clear();
     if (offset + kChunkBytes >= bytes.size()) options.set_last_message();
     writable = writer->Write(request, options);
-    if (writable) progress();
+    if (!writable) break;
+    guard.NoteProgress();
+    progress();
   }
-  return ToStatus(writer->Finish());
+  return guard.Explain(ToStatus(writer->Finish()));
 }
 
 absl::Status DownloadArtifactInChunks(v1::WorkerService::StubInterface& stub, CallGroup& calls,
                                       const v1::DownloadArtifactRequest& request,
                                       int64_t size_bytes,
                                       const std::function<absl::Status(absl::string_view)>& take) {
-  CallGroup::Call call(calls, platform::TransferTimeout(size_bytes));
+  CallGroup::Call call(calls);
+  StallGuard guard(*call.context(), platform::TransferTimeout(size_bytes));
   const std::unique_ptr<grpc::ClientReaderInterface<v1::DownloadArtifactResponse>> reader =
       stub.DownloadArtifact(call.context(), request);
   int64_t bytes = 0;
@@ -183,6 +188,7 @@ absl::Status DownloadArtifactInChunks(v1::WorkerService::StubInterface& stub, Ca
   platform::Sha256 hash;
   v1::DownloadArtifactResponse response;
   while (reader->Read(&response)) {
+    guard.NoteProgress();
     bytes += static_cast<int64_t>(response.data().size());
     // A server that sends without end must not fill the memory or the disk.
     if (bytes <= size_bytes && taken.ok()) {
@@ -191,7 +197,7 @@ absl::Status DownloadArtifactInChunks(v1::WorkerService::StubInterface& stub, Ca
     }
     if (bytes > size_bytes || !taken.ok()) call.context()->TryCancel();
   }
-  const absl::Status status = ToStatus(reader->Finish());
+  const absl::Status status = guard.Explain(ToStatus(reader->Finish()));
   if (!taken.ok()) return taken;
   if (bytes > size_bytes) {
     return absl::DataLossError(

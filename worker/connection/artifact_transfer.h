@@ -52,8 +52,9 @@ class ObjectTransfers {
 };
 
 // Stores `bytes` as the artifact of `header` (whose size and checksum must be theirs). One try; the
-// errors are those of WorkerService.UploadArtifact, and DEADLINE_EXCEEDED for a transfer below
-// about 1 MiB/s. `progress` is called after each part that the connection took. Blocks.
+// errors are those of WorkerService.UploadArtifact, and DEADLINE_EXCEEDED once nothing has moved
+// for platform::TransferTimeout of the whole. `progress` is called after each part that the
+// connection took. Blocks.
 absl::Status UploadArtifact(v1::WorkerService::StubInterface& stub, CallGroup& calls,
                             const v1::UploadArtifactRequest::Header& header,
                             absl::string_view bytes, const std::function<void()>& progress);
@@ -67,7 +68,8 @@ absl::Status DownloadArtifactInChunks(v1::WorkerService::StubInterface& stub, Ca
                                       const std::function<absl::Status(absl::string_view)>& take);
 
 // Fetches an artifact of `size_bytes`. One try; the errors are those of
-// WorkerService.DownloadArtifact, and DATA_LOSS when what came has another size or checksum.
+// WorkerService.DownloadArtifact, DEADLINE_EXCEEDED as above, and DATA_LOSS when what came has
+// another size or checksum.
 // Blocks.
 absl::StatusOr<std::string> DownloadArtifact(v1::WorkerService::StubInterface& stub,
                                              CallGroup& calls,

@@ -3,9 +3,12 @@
 #include <string>
 
 #include "gmock/gmock.h"
+#include "grpcpp/create_channel.h"
 #include "gtest/gtest.h"
 #include "platform/sha256.h"
+#include "proto/worker_service.grpc.pb.h"
 #include "worker/connection/connection_fixture.h"
+#include "worker/connection/server_calls.h"
 
 namespace lengthwise::worker {
 namespace {
@@ -102,6 +105,42 @@ TEST_F(CheckpointDeliveryTest, CheckpointFetchIsRetried) {
   EXPECT_EQ(damaged.get_future().get().status().code(), absl::StatusCode::kDataLoss);
   EXPECT_EQ(none.get_future().get().status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_TRUE(Stop().ok());
+}
+
+// A slow link takes longer for a large checkpoint than any deadline that suits a fast one.
+TEST_F(CheckpointDeliveryTest, RegressionTransfersHaveNoDeadline) {
+  const std::string bytes(2'500'000, 'c');
+  v1::Lease lease = LeaseOf({"a"});
+  lease.mutable_trials(0)->mutable_checkpoint()->set_sha256(platform::Sha256Hex(bytes));
+  lease.mutable_trials(0)->mutable_checkpoint()->set_size_bytes(2'500'000);
+  server_.With([&](State& state) { state.artifacts[platform::Sha256Hex(bytes)] = bytes; });
+  OfferLease(lease);
+  StartWorker([&](const v1::Lease&, PackSession& session) {
+    EXPECT_TRUE(session.FetchCheckpoint(0).ok());
+    session.EmitCheckpoint(0, 2, "bytes");
+    session.Emit(0, Completed());
+    return absl::OkStatus();
+  });
+  EXPECT_TRUE(server_.WaitUntil([](const State& state) { return EventsOf(state, "a") == 2; }));
+  server_.With([&](State& state) {
+    EXPECT_EQ(state.downloads, 1);
+    EXPECT_TRUE(state.artifacts.contains(platform::Sha256Hex("bytes")));
+    EXPECT_EQ(state.transfers_with_deadline, 0);
+  });
+  EXPECT_TRUE(Stop().ok());
+}
+
+TEST_F(CheckpointDeliveryTest, RegressionStalledTransferIsCancelled) {
+  server_.With([](State& state) { state.holds_downloads = true; });
+  const auto stub = v1::WorkerService::NewStub(
+      grpc::CreateChannel(server_.address(), grpc::InsecureChannelCredentials()));
+  grpc::ClientContext context;
+  StallGuard guard(context, absl::Milliseconds(20));
+  const auto reader = stub->DownloadArtifact(&context, {});
+  v1::DownloadArtifactResponse response;
+  EXPECT_FALSE(reader->Read(&response));
+  EXPECT_EQ(guard.Explain(ToStatus(reader->Finish())),
+            absl::DeadlineExceededError("the transfer moved nothing for 20ms"));
 }
 
 TEST_F(CheckpointDeliveryTest, RefusedUploadStopsTheTrial) {

@@ -111,10 +111,10 @@ TEST_F(DrainTest, DrainEndsDuringAnOutage) {
   EXPECT_TRUE(Join().ok());
 }
 
-// Accepts a MiB every 250 ms, so the whole upload takes longer than drain_stall.
+// Accepts 256 KiB every 60 ms, so the whole upload takes longer than drain_stall.
 TEST_F(DrainTest, SlowUploadIsStoredBeyondTheStallLimit) {
   options_.session.drain_stall = absl::Seconds(6);
-  server_.With([](State& state) { state.upload_pause = absl::Milliseconds(250); });
+  server_.With([](State& state) { state.upload_pause = absl::Milliseconds(60); });
   OfferLease(LeaseOf({"a"}));
   const std::string bytes(size_t{32} << 20, 'x');
   absl::Notification started;

@@ -125,11 +125,12 @@ class FakeWorkerService::Service final : public v1::WorkerService::Service {
     return faulty ? grpc::Status(grpc::StatusCode::UNAVAILABLE, "cut off") : grpc::Status::OK;
   }
 
-  grpc::Status UploadArtifact(grpc::ServerContext*,
+  grpc::Status UploadArtifact(grpc::ServerContext* context,
                               grpc::ServerReader<v1::UploadArtifactRequest>* reader,
                               v1::UploadArtifactResponse*) override {
     {
       MutexLock lock(server_.mutex_);
+      NoteDeadline(*context);
       if (grpc::Status failure = Pop(Touch().upload_failures); !failure.ok()) return failure;
     }
     v1::UploadArtifactRequest request;
@@ -166,6 +167,7 @@ class FakeWorkerService::Service final : public v1::WorkerService::Service {
     std::string bytes;
     {
       MutexLock lock(server_.mutex_);
+      NoteDeadline(*context);
       State& state = Touch();
       ++state.downloads;
       if (grpc::Status failure = Pop(state.download_failures); !failure.ok()) return failure;
@@ -221,6 +223,13 @@ class FakeWorkerService::Service final : public v1::WorkerService::Service {
   State& Touch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(server_.mutex_) {
     server_.changed_.NotifyAll();
     return server_.state_;
+  }
+
+  void NoteDeadline(const grpc::ServerContext& context)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(server_.mutex_) {
+    if (context.deadline() != std::chrono::system_clock::time_point::max()) {
+      ++server_.state_.transfers_with_deadline;
+    }
   }
 
   static grpc::Status Pop(std::deque<grpc::Status>& failures) {

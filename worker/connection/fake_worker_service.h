@@ -69,8 +69,9 @@ class FakeWorkerService {
         sign_transfer;
     std::deque<grpc::Status> registration_failures;
     bool damages_downloads = false;
-    absl::Duration upload_pause;   // before reading each message of an upload
-    bool holds_downloads = false;  // downloads hang until cancelled, or until false
+    int transfers_with_deadline = 0;  // uploads and downloads
+    absl::Duration upload_pause;      // before reading each message of an upload
+    bool holds_downloads = false;     // downloads hang until cancelled, or until false
     bool is_registered = false;
     absl::Duration heartbeat_interval = absl::Milliseconds(10);
     absl::Duration next_heartbeat_interval;  // in heartbeat responses; 0: absent

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "grpcpp/support/channel_arguments.h"
 #include "rpc/transport.h"
@@ -50,6 +51,38 @@ CallGroup::Call::Call(CallGroup& group, absl::Duration timeout) : group_(group) 
 CallGroup::Call::~Call() {
   platform::MutexLock lock(group_.mutex_);
   group_.in_flight_.erase(&context_);
+}
+
+StallGuard::StallGuard(grpc::ClientContext& context, absl::Duration patience)
+    : patience_(patience), end_(After(patience)), thread_([this, &context] {
+        platform::MutexLock lock(mutex_);
+        while (!done_ && std::chrono::steady_clock::now() < end_) {
+          changed_.WaitUntil(mutex_, end_);
+        }
+        if (done_) return;
+        stalled_ = true;
+        context.TryCancel();
+      }) {}
+
+StallGuard::~StallGuard() {
+  {
+    platform::MutexLock lock(mutex_);
+    done_ = true;
+  }
+  changed_.NotifyAll();
+  thread_.join();
+}
+
+void StallGuard::NoteProgress() {
+  platform::MutexLock lock(mutex_);
+  end_ = After(patience_);
+}
+
+absl::Status StallGuard::Explain(absl::Status status) {
+  platform::MutexLock lock(mutex_);
+  if (status.ok() || !stalled_) return status;
+  return absl::DeadlineExceededError(
+      absl::StrCat("the transfer moved nothing for ", absl::FormatDuration(patience_)));
 }
 
 absl::Status RetryWhileUnavailable(absl::Status status,

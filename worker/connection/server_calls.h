@@ -5,6 +5,7 @@
 #include <functional>
 #include <future>
 #include <memory>
+#include <thread>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_set.h"
@@ -59,6 +60,30 @@ class CallGroup {
   platform::Mutex mutex_;
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
   absl::flat_hash_set<grpc::ClientContext*> in_flight_ ABSL_GUARDED_BY(mutex_);
+};
+
+// Cancels a call that has moved nothing for some time. A deadline would also end a transfer over a
+// slow link, and each retry starts from the first byte.
+class StallGuard {
+ public:
+  // Cancels the call of `context`, which must outlive it, `patience` after the last progress.
+  StallGuard(grpc::ClientContext& context, absl::Duration patience);
+  ~StallGuard();
+  StallGuard(const StallGuard&) = delete;
+  StallGuard& operator=(const StallGuard&) = delete;
+
+  void NoteProgress();
+  // The call's status: DEADLINE_EXCEEDED in place of that of a call that this cancelled.
+  absl::Status Explain(absl::Status status);
+
+ private:
+  const absl::Duration patience_;
+  platform::Mutex mutex_;
+  platform::ConditionVariable changed_;
+  TimePoint end_ ABSL_GUARDED_BY(mutex_);
+  bool done_ ABSL_GUARDED_BY(mutex_) = false;
+  bool stalled_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;
 };
 
 // Repeats `connect` until it returns anything but UNAVAILABLE, waiting as `reconnect` says.
