@@ -145,9 +145,14 @@ std::string Problem(const v1::Event& event) {
 }  // namespace
 
 absl::Status CheckEvents(const v1::StreamEventsRequest& request) {
+  // Far below the largest int64, so that sums of a sequence and a number of events fit one.
+  constexpr int64_t kMaxSequence = int64_t{1} << 62;
   if (request.events().empty()) return absl::InvalidArgumentError("events: is empty");
   const v1::Event& first = request.events(0);
   if (first.sequence() < 1) return absl::InvalidArgumentError("events[0]: sequence is below 1");
+  if (first.sequence() > kMaxSequence) {
+    return absl::InvalidArgumentError("events[0]: sequence is above 2^62");
+  }
   for (int i = 0; i < request.events_size(); ++i) {
     const v1::Event& event = request.events(i);
     std::string problem = Problem(event);

@@ -63,6 +63,16 @@ v1::Event Scored() {
   return event;
 }
 
+TEST(EventChecksTest, SequencesNearTheLargestAreRefused) {
+  v1::StreamEventsRequest request;
+  for (const int64_t sequence :
+       {std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::max() - 1}) {
+    request.clear_events();
+    for (int i = 0; i < 3; ++i) request.add_events()->set_sequence(sequence);
+    EXPECT_EQ(CheckEvents(request).message(), "events[0]: sequence is above 2^62");
+  }
+}
+
 TEST(EventChecksTest, WrongAnswersNameScoredSequences) {
   EXPECT_EQ(Problem(Scored()), "");
   v1::Event too_many_digits = Scored();
