@@ -26,9 +26,11 @@ absl::Status Behind() {
       "again");
 }
 
-absl::Status NotStored(const absl::Status& cause) {
+absl::Status NotStored(const absl::Status& cause, bool begun = false) {
   return absl::UnavailableError(
-      absl::StrCat("nothing was stored: ", cause.message(), "; try again"));
+      begun ? absl::StrCat("only a part was stored: ", cause.message(),
+                           "; try again, which does the rest")
+            : absl::StrCat("nothing was stored: ", cause.message(), "; try again"));
 }
 
 // A callback that ignores all but its first call: when a commit fails, a command and the waiting
@@ -234,7 +236,7 @@ void CommandLoop::ProcessGroup(const Group& group) {
     // wrong.
     options_.commit_failed();
     const absl::Status failure = NotStored(status);
-    for (const Command& command : group.commands) command.fail(failure);
+    for (const Command& command : group.commands) command.fail(NotStored(status, command.begun));
     waiters_.CommitFailed(failure);
     heartbeats_.CommitFailed(failure);
     return;

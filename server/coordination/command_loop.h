@@ -83,6 +83,8 @@ class CommandLoop {
     // For a command that takes as long as many others. It closes its group, so that a command never
     // waits for two of these.
     bool ends_group = false;
+    // Earlier parts of it are stored (PostParts).
+    bool begun = false;
     // Set by PostCommand.
     absl::Time arrived = absl::InfinitePast();
   };
@@ -109,22 +111,12 @@ class CommandLoop {
                  .call_bytes = call_bytes});
   }
   // Queues a command that runs in parts, each in a group of its own, until a part returns an
-  // answer. Other commands run in between. `call_bytes` counts until the first part runs: a command
-  // that has begun is not refused.
+  // answer. Other commands run in between. If one of them fails, the earlier ones stay.
+  // `call_bytes` counts until the first part runs: a command that has begun is not refused.
   template <typename T>
   void PostParts(std::function<absl::StatusOr<std::optional<T>>()> part, Callback<T> done,
                  int64_t call_bytes = 0) {
-    PostCommand({.apply = [this, part, done]() -> Answer {
-                   auto result = std::make_shared<absl::StatusOr<std::optional<T>>>(part());
-                   return [this, part, done, result] {
-                     if (!result->ok()) return done(result->status());
-                     if (!result->value().has_value()) return PostParts(part, done);
-                     done(*std::move(result->value()));
-                   };
-                 },
-                 .fail = [done](absl::Status status) { done(std::move(status)); },
-                 .call_bytes = call_bytes,
-                 .ends_group = true});
+    PostPart(std::move(part), std::move(done), call_bytes, /*begun=*/false);
   }
   void PostCommand(Command command);
   // Queues a worker's request for a pack (LeaseWaiters::Add).
@@ -157,6 +149,25 @@ class CommandLoop {
     // The loop is stopping, and no command is left.
     bool last = false;
   };
+
+  template <typename T>
+  void PostPart(std::function<absl::StatusOr<std::optional<T>>()> part, Callback<T> done,
+                int64_t call_bytes, bool begun) {
+    PostCommand({.apply = [this, part, done]() -> Answer {
+                   auto result = std::make_shared<absl::StatusOr<std::optional<T>>>(part());
+                   return [this, part, done, result] {
+                     if (!result->ok()) return done(result->status());
+                     if (!result->value().has_value()) {
+                       return PostPart(part, done, /*call_bytes=*/0, /*begun=*/true);
+                     }
+                     done(*std::move(result->value()));
+                   };
+                 },
+                 .fail = [done](absl::Status status) { done(std::move(status)); },
+                 .call_bytes = call_bytes,
+                 .ends_group = true,
+                 .begun = begun});
+  }
 
   void Run();
   Group TakeGroup();

@@ -6,10 +6,12 @@
 #include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <latch>
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -209,6 +211,53 @@ std::string ArtifactOf(TestCoordinator& coordinator, const std::string& trial,
   path.replace(path.find("/trials"), 7, "");
   return absl::StrCat(coordinator.artifacts_dir(), "/", path, "/", platform::Sha256Hex(bytes),
                       ".safetensors");
+}
+
+// Fixture of tests whose store fails while `fails_` is set.
+class CoreFailingStoreTest : public testing::Test {
+ protected:
+  CoreFailingStoreTest() {
+    coordinator_.set_wrap_storage([this](std::unique_ptr<Storage> storage) {
+      return std::make_unique<FailingStorage>(std::move(storage),
+                                              coordinator_.data_dir() + "/lengthwise.db", fails_);
+    });
+    EXPECT_EQ(coordinator_.Open(), absl::OkStatus());
+    EXPECT_EQ(coordinator_.Register("w"), absl::OkStatus());
+  }
+
+  std::atomic<bool> fails_ = false;
+  TestCoordinator coordinator_;
+};
+
+TEST_F(CoreFailingStoreTest, ErrorSaysThatAPartWasStored) {
+  const std::string experiment = coordinator_.Create("sort", 1, 1000);
+  std::latch busy(1), both_wait(1);
+  PostHeartbeat(*coordinator_, {}, "anonymous", [&](const absl::StatusOr<v1::HeartbeatResponse>&) {
+    busy.count_down();
+    both_wait.wait();
+  });
+  busy.wait();
+  v1::CancelExperimentRequest request;
+  request.set_name(experiment);
+  std::promise<absl::Status> cancelled;
+  PostCancel(*coordinator_, request, "ada", [&](const absl::StatusOr<v1::Experiment>& answer) {
+    cancelled.set_value(answer.status());
+  });
+  // Runs after the first part and before the second.
+  coordinator_->loop().PostCommand({.apply = [&]() -> CommandLoop::Answer {
+                                      fails_ = true;
+                                      return nullptr;
+                                    },
+                                    .fail = [](const absl::Status&) {}});
+  both_wait.count_down();
+  const absl::Status status = cancelled.get_future().get();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("only a part was stored: the disk is away; try again"));
+  fails_ = false;
+  const int32_t done = coordinator_->reads().GetExperiment(experiment)->trials().cancelled();
+  EXPECT_THAT(done, AllOf(Ge(1), Le(999)));
+  EXPECT_EQ(coordinator_.Cancel(experiment)->trials().cancelled(), 1000);
 }
 
 TEST(CoreFaultsTest, UnreadableCheckpointDelaysItsTrial) {

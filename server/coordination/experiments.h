@@ -39,8 +39,8 @@ struct Parts {
 };
 
 // Not thread-safe: belongs to the command loop. `caller` is the user recorded in trials' histories;
-// empty: the experiment's owner. Errors are those that the rpcs document; on an error nothing has
-// changed.
+// empty: the experiment's owner. Errors are those that the rpcs document; on an error the call has
+// changed nothing, but earlier parts of its command stay.
 class Experiments {
  public:
   // All references must outlive it.
