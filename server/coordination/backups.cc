@@ -50,12 +50,16 @@ absl::Status Backups::BackUp(const v1::BackUpRequest& request,
   // Deferred deletions run on the loop's thread, as they would without a backup. On this thread a
   // trial could start again, and upload a file, between a deletion's look at the store and its
   // removal of that file. If the server is stopping, the next start deletes these files.
-  for (std::function<void()>& deletion : deletions_.Release()) {
-    loop_.PostCommand({.apply = [this, deletion = std::move(deletion)]() -> CommandLoop::Answer {
+  for (const std::function<void()>& deletion : deletions_.Release()) {
+    loop_.PostCommand({.apply = [this, deletion]() -> CommandLoop::Answer {
                          deletions_.Run(deletion);
                          return nullptr;
                        },
-                       .fail = [](const absl::Status&) {}});
+                       .fail =
+                           [this, deletion](const absl::Status&) {
+                             platform::MutexLock lock(mutex_);
+                             refused_.push_back(deletion);
+                           }});
   }
   // Waits for these deletions. Otherwise backups that follow each other could defer them for ever.
   loop_.Flush();
@@ -64,6 +68,11 @@ absl::Status Backups::BackUp(const v1::BackUpRequest& request,
   response.set_path(*path);
   progress(response);
   return absl::OkStatus();
+}
+
+std::vector<std::function<void()>> Backups::TakeRefused() {
+  platform::MutexLock lock(mutex_);
+  return std::exchange(refused_, {});
 }
 
 absl::StatusOr<v1::Storage> Backups::GetStorage() {

@@ -68,6 +68,9 @@ class Backups {
   // Runs an action that deletes artifacts after a commit. During a backup the action is deferred
   // until the backup is done, because the backup links the artifacts of the state that it copies.
   void Delete(std::function<void()> deletion) { deletions_.Run(std::move(deletion)); }
+  // Deferred deletions that could not run after their backup, because the store failed. The caller
+  // must pass each of them to Delete after the next commit.
+  [[nodiscard]] std::vector<std::function<void()>> TakeRefused();
 
  private:
   const std::string data_dir_;
@@ -76,6 +79,8 @@ class Backups {
   ArtifactStore& artifacts_;
   CommandLoop& loop_;
   DeferredActions deletions_;
+  platform::Mutex mutex_;
+  std::vector<std::function<void()>> refused_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace lengthwise::server

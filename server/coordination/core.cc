@@ -195,6 +195,7 @@ void Core::Publish(CommittedGroup group) {
   event_log_.Publish(effects);
   // Files are deleted only after the commit that stops naming them: a crash in between leaves a
   // file too many, never one too few.
+  for (std::function<void()>& action : backups_.TakeRefused()) backups_.Delete(std::move(action));
   for (std::function<void()>& action : effects.actions) backups_.Delete(std::move(action));
   for (const std::string& id : effects.deleted) DeleteArtifacts(id);
   for (const std::string& id : std::exchange(refused_, {})) DeleteArtifacts(id);

@@ -260,6 +260,34 @@ TEST_F(CoreFailingStoreTest, ErrorSaysThatAPartWasStored) {
   EXPECT_EQ(coordinator_.Cancel(experiment)->trials().cancelled(), 1000);
 }
 
+TEST_F(CoreFailingStoreTest, DeferredDeletionOutlivesAFailedCommit) {
+  coordinator_.Create("sort", 1, 1);
+  const v1::Lease lease = coordinator_.Acquire("w");
+  const auto checkpoint = [&](int64_t number) {
+    const std::string bytes = absl::StrCat("weights ", number);
+    EXPECT_EQ(coordinator_.Upload(lease, 0, number * 10, bytes), absl::OkStatus());
+    const auto sent =
+        coordinator_.Send(lease, {CheckpointEvent(lease, 0, number, number * 10, bytes)});
+    EXPECT_EQ(sent->acknowledged_sequence(), number);
+  };
+  checkpoint(1);
+  checkpoint(2);
+  v1::BackUpRequest request;
+  bool done = false;
+  EXPECT_EQ(coordinator_->backups().BackUp(request,
+                                           [&](const v1::BackUpResponse&) {
+                                             if (!std::exchange(done, true)) checkpoint(3);
+                                             fails_ = true;
+                                             return true;
+                                           }),
+            absl::OkStatus());
+  const std::string oldest = ArtifactOf(coordinator_, lease.trials(0).trial(), "weights 1");
+  EXPECT_TRUE(std::filesystem::exists(oldest));
+  fails_ = false;
+  coordinator_.Create("another", 1, 1);
+  EXPECT_FALSE(std::filesystem::exists(oldest));
+}
+
 TEST(CoreFaultsTest, UnreadableCheckpointDelaysItsTrial) {
   TestCoordinator coordinator;
   ASSERT_EQ(coordinator.Open(), absl::OkStatus());
