@@ -147,7 +147,10 @@ const CLI::Option* Culprit(const CLI::App& app, const std::string& message) {
 std::string Expected(const OptionDescription& option) {
   if (!option.choices.empty()) return Alternatives(option.choices);
   if (!option.accepted.empty()) return option.accepted;
-  return option.value == "N" ? "a number" : option.value;
+  if (option.value == "N") return "a number";
+  if (option.value == "DIR") return "a directory";
+  if (option.value == "LIST") return "numbers such as 1,2,5 or 10..19";
+  return option.value == "TOKENS" ? "tokens or numbers such as 0,1,1" : option.value;
 }
 
 std::string ExplainValue(const CLI::Option& option) {

@@ -163,13 +163,20 @@ absl::StatusOr<int> Attention(Program& program, const AttentionOptions& options)
     std::erase_if(maps,
                   [&](const v1::AttentionMap& map) { return map.sequence() + 1 != sequence; });
   }
+  if (maps.empty() && (trial.state() == v1::FAILED || trial.state() == v1::CANCELLED)) {
+    return absl::NotFoundError(absl::StrCat(
+        ShortName(trial.name()), " has no attention maps, because the trial ",
+        trial.state() == v1::FAILED ? "failed" : "was cancelled", "; `lengthwise show ",
+        options.trial, program.DataDirArgument(), "` says why"));
+  }
   if (maps.empty()) {
     return absl::NotFoundError(
         absl::StrCat(ShortName(trial.name()), " has no attention maps",
                      options.length > 0 ? absl::StrCat(" of length ", options.length) : "",
                      sequence > 1 ? absl::StrCat(" of sequence ", sequence) : "",
                      "; record them with evaluation.attention_lengths, with `lengthwise evaluate ",
-                     options.trial, " --attention_lengths LIST`, or give an --input"));
+                     options.trial, " --attention_lengths LIST", program.DataDirArgument(),
+                     "`, or give an --input"));
   }
   absl::Status status;
   for (const v1::AttentionMap& map : maps) {

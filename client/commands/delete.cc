@@ -39,7 +39,7 @@ absl::StatusOr<int> Delete(Program& program, const DeleteOptions& options) {
     status = experiment.status();
     if (status.ok()) {
       std::string command = absl::StrCat("lengthwise delete ", ShortName(full), " --yes");
-      if (!program.data_dir.empty()) absl::StrAppend(&command, " --data_dir ", program.data_dir);
+      absl::StrAppend(&command, program.DataDirArgument());
       status = program.Confirm(Deed(*experiment), command);
     }
   }

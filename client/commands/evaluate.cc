@@ -51,6 +51,11 @@ absl::Status FillEvaluation(const EvaluateOptions& options, v1::Evaluation& eval
 }
 
 absl::StatusOr<int> Evaluate(Program& program, const EvaluateOptions& options) {
+  if (options.detach && !program.data_dir.empty()) {
+    return absl::InvalidArgumentError(
+        "--detach needs a server: with --data_dir nothing would run the evaluation after this "
+        "command");
+  }
   v1::EvaluateTrialRequest request;
   RETURN_IF_ERROR(FillEvaluation(options, *request.mutable_evaluation()));
   std::optional<InterruptGuard> interrupts(std::in_place);

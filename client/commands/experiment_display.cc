@@ -284,12 +284,17 @@ absl::Status PrintResults(Program& program, Connection& connection,
       << DescribeCounts(experiment.trials()) << "\n\n";
   if (summary.rows.empty()) {
     const v1::TrialCounts& trials = experiment.trials();
-    if (trials.queued() + trials.running() > 0) {
-      out << "No trial has been evaluated in full yet; `lengthwise watch "
-          << ShortName(experiment.name()) << "` shows how far they are.\n";
-    } else {
-      out << "No trial succeeded; `lengthwise show " << ShortName(experiment.name())
+    const std::string name = ShortName(experiment.name());
+    if (trials.queued() + trials.running() == 0) {
+      out << "No trial succeeded; `lengthwise show " << name << program.DataDirArgument()
           << "` says why.\n";
+    } else if (!program.data_dir.empty()) {
+      // Nothing trains in a directory that this command could open.
+      out << "No trial has been evaluated in full yet; `lengthwise run " << name
+          << program.DataDirArgument() << "` trains them.\n";
+    } else {
+      out << "No trial has been evaluated in full yet; `lengthwise watch " << name
+          << "` shows how far they are.\n";
     }
     return absl::OkStatus();
   }

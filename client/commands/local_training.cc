@@ -35,7 +35,8 @@ std::string WhatElseWaits(Connection& connection, const std::string& experiment,
   if (waiting == 0) return "";
   const std::string others = absl::StrCat(" and ", waiting - 1, " more also wait here and are");
   return absl::StrCat(newest, waiting == 1 ? " also waits here and is" : others,
-                      " not trained now; resume it afterwards: lengthwise run ", newest,
+                      " not trained now; resume ", waiting == 1 ? "it" : "each",
+                      " afterwards: lengthwise run ", waiting == 1 ? newest : "NAME",
                       " --data_dir ", data_dir, "\n");
 }
 
@@ -128,12 +129,17 @@ absl::StatusOr<int> TrainOrWatch(Program& program, Connection& connection,
                            {.experiment = experiment.name(), .news_only = true});
   }
   const int trials = experiment.trials().queued() + experiment.trials().running();
-  return TrainHere(program, *service, connection,
-                   {.experiment = experiment.name(),
-                    .workers = WorkerCount(workers, static_cast<size_t>(trials)),
-                    .options = workers,
-                    .quiet = quiet},
-                   interrupts);
+  auto ended = TrainHere(program, *service, connection,
+                         {.experiment = experiment.name(),
+                          .workers = WorkerCount(workers, static_cast<size_t>(trials)),
+                          .options = workers,
+                          .quiet = quiet},
+                         interrupts);
+  if (!ended.ok() && !experiment.specification().evaluated_trial().empty()) {
+    // It is asked for again by the same command. Left queued, every later command would tell of it.
+    connection.CancelExperiment(experiment.name(), "its worker ended").status().IgnoreError();
+  }
+  return ended;
 }
 
 }  // namespace lengthwise::client

@@ -45,7 +45,8 @@ absl::StatusOr<int> TrainHere(Program& program, PrivateService& service, Connect
                               const LocalTraining& training,
                               std::optional<InterruptGuard>& interrupts);
 
-// Watches an experiment of a server until it ends, or with --data_dir trains it here.
+// Watches an experiment of a server until it ends, or with --data_dir trains it here. An evaluation
+// whose workers fail here is cancelled.
 absl::StatusOr<int> TrainOrWatch(Program& program, Connection& connection,
                                  const v1::Experiment& experiment, const LocalWorkers& workers,
                                  std::optional<InterruptGuard>& interrupts, bool quiet = false);

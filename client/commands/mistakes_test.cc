@@ -110,6 +110,17 @@ TEST_F(MistakesTest, ExplainsWordsAndOptions) {
       {{"run", "e.yaml", "--device", "gpu"},
        kUsage,
        "--device: got \"gpu\", expected auto, cpu or cuda:N; see `lengthwise run --help`"},
+      // An unset variable must not stand for the root directory or for a server.
+      {{"run", "e.yaml", "--data_dir", ""},
+       kUsage,
+       "--data_dir: got \"\", expected a directory; see `lengthwise run --help`"},
+      {{"delete", "e", "--yes", "--data_dir", ""},
+       kUsage,
+       "--data_dir: got \"\", expected a directory; see `lengthwise delete --help`"},
+      {{"evaluate", "e/0", "--data_dir", "D", "--detach"},
+       kUsage,
+       "--detach needs a server: with --data_dir nothing would run the evaluation after this "
+       "command"},
       {{"completion", "ksh"},
        kUsage,
        "shell: got \"ksh\", expected bash, zsh or fish; did you mean \"zsh\"?; see `lengthwise "
@@ -205,6 +216,13 @@ TEST_F(MistakesTest, ExplainsFiles) {
                               "; name the --data_dir of a `lengthwise run`, or leave it out to ask "
                               "a server")});
   EXPECT_FALSE(std::filesystem::exists(directory));
+  std::filesystem::create_directory(directory);
+  ExpectOneLine({{"results", "e", "--data_dir", directory},
+                 kFailure,
+                 absl::StrCat(directory,
+                              " holds no experiments (no lengthwise.db); name the --data_dir of a "
+                              "`lengthwise run`")});
+  EXPECT_TRUE(std::filesystem::is_empty(directory));
 }
 
 TEST_F(MistakesTest, ExplainsUnreadableFiles) {

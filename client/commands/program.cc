@@ -73,12 +73,16 @@ int Program::width() const { return is_terminal ? terminal_size().width : 110; }
 absl::StatusOr<Connection*> Program::Connect() {
   if (connection_ != nullptr) return connection_.get();
   if (!data_dir.empty()) {
-    // A private server would create the directory and report that it is empty.
+    // A private server would create a database and report that it is empty.
     std::error_code error;
     if (!std::filesystem::exists(data_dir, error)) {
       return absl::NotFoundError(absl::StrCat(
           "there is no directory ", data_dir,
           "; name the --data_dir of a `lengthwise run`, or leave it out to ask a server"));
+    }
+    if (!HoldsExperiments(data_dir)) {
+      return absl::NotFoundError(absl::StrCat(data_dir, " holds no experiments (no ", kDatabaseFile,
+                                              "); name the --data_dir of a `lengthwise run`"));
     }
     ASSIGN_OR_RETURN(private_service_, PrivateService::Start({.data_dir = data_dir}));
     connection_ = std::make_unique<Connection>(private_service_->address());
@@ -121,6 +125,10 @@ absl::StatusOr<int> Program::RunPython(std::vector<std::string> arguments, bool 
         }
       },
       [this](absl::string_view text) { err_ << text << std::flush; });
+}
+
+std::string Program::DataDirArgument() const {
+  return data_dir.empty() ? "" : absl::StrCat(" --data_dir ", data_dir);
 }
 
 void Program::Write(const Records& records) {
@@ -180,7 +188,13 @@ void Program::AddDataDirOption(CLI::App* command) {
   command
       ->add_option("--data_dir", data_dir,
                    "Directory of `lengthwise run`; uses a private server on it instead of --server")
+      ->check(NotEmpty())
       ->type_name("DIR");
+}
+
+CLI::Validator Program::NotEmpty() {
+  return CLI::Validator(
+      [](const std::string& text) { return text.empty() ? "empty" : std::string(); }, "");
 }
 
 void Program::AddOutputOption(CLI::App* command, const std::vector<std::string>& formats) {

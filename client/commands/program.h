@@ -69,6 +69,9 @@ class Program {
   absl::StatusOr<int> RunPython(std::vector<std::string> arguments, bool asks_server = true,
                                 std::string* printed = nullptr);
 
+  // " --data_dir DIR" for a command to recommend; empty without --data_dir.
+  std::string DataDirArgument() const;
+
   // Writes records in the format of --output (json or csv).
   void Write(const Records& records);
 
@@ -86,6 +89,8 @@ class Program {
   void AddDataDirOption(CLI::App* command);
   void AddOutputOption(CLI::App* command,
                        const std::vector<std::string>& formats = {"table", "json", "csv"});
+  // Rejects an empty value, such as that of an unset variable, which would otherwise count as none.
+  static CLI::Validator NotEmpty();
   // Adds --yes, for commands that call Confirm only without it.
   static void AddYesOption(CLI::App* command, bool& yes);
 

@@ -55,6 +55,10 @@ absl::StatusOr<int> Retry(Program& program, const Options& options) {
                 << (one_trial ? absl::StrCat("the trial ", ShortName(name))
                               : absl::StrCat(Counted(retried, "trial"), " of ", ShortName(name)))
                 << " again: " << DescribeCounts(response.experiment().trials()) << ".\n";
+  if (program.private_service() != nullptr) {
+    program.out() << (retried == 1 ? "Train it" : "Train them") << " with\n  lengthwise run "
+                  << ShortName(response.experiment().name()) << program.DataDirArgument() << "\n";
+  }
   return kSuccess;
 }
 

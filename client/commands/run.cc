@@ -116,9 +116,8 @@ std::string Headline(const Found& found, int workers) {
 absl::StatusOr<int> Run(Program& program, const RunOptions& options) {
   std::error_code error;
   const std::string data_dir = std::filesystem::absolute(options.data_dir, error).string();
-  // A private server would create the directory and report that it is empty.
-  const bool named =
-      NamesExperiment(options.specification) && std::filesystem::exists(data_dir, error);
+  // A private server would create a database and report that it is empty.
+  const bool named = NamesExperiment(options.specification) && HoldsExperiments(data_dir);
   ResolvedFile read;
   if (named && options.fresh) {
     return absl::InvalidArgumentError(
@@ -139,6 +138,8 @@ absl::StatusOr<int> Run(Program& program, const RunOptions& options) {
   std::optional<InterruptGuard> interrupts(std::in_place);
   ASSIGN_OR_RETURN(auto service, PrivateService::Start({.data_dir = data_dir}),
                    absl::AbortedError(_.message()));
+  // For the commands that results recommend.
+  program.data_dir = data_dir;
   Connection connection(service->address());
   ASSIGN_OR_RETURN(const auto found, named ? FindByName(connection, options)
                                            : FindOrCreate(connection, read, options.fresh));
@@ -200,6 +201,7 @@ void AddRun(CLI::App& app, Program& program) {
       ->add_option("--data_dir", options->data_dir, "Directory for experiments and logs")
       // Not the user's home, because manual pages are generated once for all users.
       ->default_str("~/.local/share/lengthwise/runs")
+      ->check(Program::NotEmpty())
       ->type_name("DIR");
   command->add_flag("--fresh", options->fresh,
                     "Starts a new experiment, even if the same one was interrupted here");

@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "platform/files.h"
 #include "platform/status_macros.h"
 #include "platform/user_directories.h"
 #include "rpc/settings.h"
@@ -40,6 +41,11 @@ std::string LogExcerpt(const std::string& log) {
 std::string DefaultDataDirectory() {
   const auto data = platform::DataDirectory();
   return data.has_value() ? *data + "/runs" : "lengthwise-runs";
+}
+
+bool HoldsExperiments(const std::string& data_dir) {
+  std::error_code error;
+  return std::filesystem::exists(absl::StrCat(data_dir, "/", kDatabaseFile), error);
 }
 
 absl::StatusOr<std::string> FindProgram(const std::string& name, const std::string& folder,
@@ -78,6 +84,13 @@ absl::StatusOr<std::unique_ptr<PrivateService>> PrivateService::Start(const Opti
     return absl::FailedPreconditionError(absl::StrCat("cannot create ", service->log_directory(),
                                                       " (", error.message(),
                                                       "); choose another with --data_dir"));
+  }
+  // Tried, and released at once, before Launch removes the log of the server that holds the lock.
+  // Other errors are for the server to report.
+  if (absl::IsAborted(platform::FileLock::Acquire(options.data_dir + "/LOCK").status())) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("a `lengthwise run` or a server is using ", options.data_dir,
+                     "; wait until it ends, or interrupt it with Ctrl-C (a run can be resumed)"));
   }
   // Named after this process, so that two clients at the same directory do not read each other's
   // file.

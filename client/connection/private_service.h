@@ -17,6 +17,12 @@ namespace lengthwise::client {
 // ~/.local/share/lengthwise/runs.
 std::string DefaultDataDirectory();
 
+// The server's database in a data directory.
+inline constexpr char kDatabaseFile[] = "lengthwise.db";
+
+// Returns true if a server has used the directory as its data directory.
+bool HoldsExperiments(const std::string& data_dir);
+
 // Returns the path of another program of the product: the value of the environment variable
 // `variable` if it is set, else the file beside this program or in ../`folder`, as in Bazel's
 // output. NOT_FOUND names the places searched.
@@ -37,7 +43,8 @@ class PrivateService {
   };
 
   // Starts a server on a free loopback port and waits until it serves. FAILED_PRECONDITION if
-  // another server has the directory open. Errors of the server include the last lines of its log.
+  // another server has the directory open, whose log then stays. Errors of the server include the
+  // last lines of its log.
   static absl::StatusOr<std::unique_ptr<PrivateService>> Start(const Options& options);
 
   // Stops workers and server.

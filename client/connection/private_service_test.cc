@@ -12,6 +12,7 @@
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "platform/files.h"
 
 namespace lengthwise::client {
 namespace {
@@ -55,6 +56,20 @@ TEST_F(PrivateServiceTest, ShowsTheLogOfAFailedServerStart) {
   const auto service = PrivateService::Start(options_);
   EXPECT_THAT(service.status().message(), HasSubstr("the private server exited with code 4"));
   EXPECT_THAT(service.status().message(), HasSubstr("another server has the directory open"));
+}
+
+TEST_F(PrivateServiceTest, LogOfARunningServerStays) {
+  UseServer("echo serving\n" + std::string(kServes));
+  auto service = PrivateService::Start(options_);
+  ASSERT_TRUE(service.ok()) << service.status();
+  // As the server does.
+  const auto lock = platform::FileLock::Acquire(options_.data_dir + "/LOCK");
+  ASSERT_TRUE(lock.ok()) << lock.status();
+  const auto other = PrivateService::Start(options_);
+  EXPECT_EQ(other.status().message(),
+            "a `lengthwise run` or a server is using " + options_.data_dir +
+                "; wait until it ends, or interrupt it with Ctrl-C (a run can be resumed)");
+  EXPECT_EQ(Tail((*service)->log_directory() + "/server.log", 1), "  serving");
 }
 
 TEST_F(PrivateServiceTest, NoticesAWorkerThatDies) {

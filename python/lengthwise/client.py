@@ -17,7 +17,7 @@ from lengthwise._proto import experiment_service_pb2, specification_pb2
 from lengthwise.connection import Connection
 from lengthwise.errors import LengthwiseError
 from lengthwise.experiment import Experiment
-from lengthwise.private_service import PrivateService
+from lengthwise.private_service import PrivateService, data_directory
 from lengthwise.programs import ready_specification
 from lengthwise.trial import Trial
 
@@ -59,9 +59,12 @@ class Client:
         if data_dir is not None:
             if server or token_file or tls_ca or tls_certificate or tls_key or tls_server_name:
                 raise LengthwiseError("data_dir is for a private server; leave the settings of another server out")
-            directory = Path(data_dir).resolve()
+            directory = data_directory(data_dir)
             if not directory.is_dir():
                 raise LengthwiseError(f"there is no directory {data_dir}; name the data_dir of a run")
+            # A private server would create a database and report that it is empty.
+            if not (directory / "lengthwise.db").exists():
+                raise LengthwiseError(f"{data_dir} holds no experiments (no lengthwise.db); name the data_dir of a run")
             service = self._service = PrivateService.acquire(directory)
             self._connection = Connection(settings.Settings(server=service.address), timeout, service.release)
             return

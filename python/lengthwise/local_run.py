@@ -4,7 +4,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 from lengthwise import names
@@ -12,7 +11,7 @@ from lengthwise._proto import experiment_service_pb2, specification_pb2
 from lengthwise.client import Client
 from lengthwise.errors import UsageError
 from lengthwise.experiment import Experiment
-from lengthwise.private_service import default_data_directory, worker_count
+from lengthwise.private_service import PrivateService, data_directory, default_data_directory, worker_count
 
 _POLL_SECONDS = 0.2
 
@@ -41,9 +40,13 @@ def run(
     for name, value in (("workers", workers), ("threads", threads)):
         if value is not None and value < 1:
             raise UsageError(f"{name}: got {value}, expected 1 or more")
-    directory = Path(default_data_directory() if data_dir is None else data_dir)
-    directory.mkdir(parents=True, exist_ok=True)
-    client = Client(data_dir=directory)
+    directory = data_directory(default_data_directory() if data_dir is None else data_dir)
+    # Its server creates the database, without which a client refuses the directory.
+    service = PrivateService.acquire(directory)
+    try:
+        client = Client(data_dir=directory)
+    finally:
+        service.release()
     try:
         experiment = _find_or_submit(client, specification, fresh)
         count = worker_count(device, threads, max(experiment.counts.unended, 1)) if workers is None else workers

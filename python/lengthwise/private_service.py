@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import queue
 import shutil
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from lengthwise import programs, settings
-from lengthwise.errors import LengthwiseError
+from lengthwise.errors import LengthwiseError, UsageError
 
 # Time for a server to get ready, and for a process to stop: a worker finishes its step and hands over its checkpoint.
 _START_SECONDS = 30.0
@@ -28,6 +29,13 @@ def default_data_directory() -> Path:
     """Data directory of `lengthwise run`: $XDG_DATA_HOME/lengthwise/runs or ~/.local/share/lengthwise/runs."""
     data = os.environ.get("XDG_DATA_HOME", "")
     return (Path(data) if data.startswith("/") else Path.home() / ".local" / "share") / "lengthwise" / "runs"
+
+
+def data_directory(data_dir: str | os.PathLike[str]) -> Path:
+    """The absolute path of a data directory that a caller names."""
+    if os.fspath(data_dir) == "":
+        raise UsageError('data_dir: got "", expected a directory')
+    return Path(data_dir).resolve()
 
 
 def find_program(name: str, folder: str, variable: str) -> str:
@@ -51,6 +59,18 @@ def find_program(name: str, folder: str, variable: str) -> str:
         f"cannot find {name}: it is neither on the PATH nor beside a `lengthwise` that is; build it with `bazel build "
         f"//{folder}:{name}` and set {variable} to its path"
     )
+
+
+def _refuse_a_directory_in_use(data_dir: Path) -> None:
+    """Raises LengthwiseError if another server holds the directory. The server reports other errors."""
+    with contextlib.suppress(OSError), (data_dir / "LOCK").open("a") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise LengthwiseError(
+                f"a `lengthwise run` or a server is using {data_dir}; wait until it ends, or interrupt it with Ctrl-C (a "
+                "run can be resumed)"
+            ) from None
 
 
 class _Spawner:
@@ -182,6 +202,8 @@ class PrivateService:
             self._logs.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise LengthwiseError(f"cannot make {self._logs}: {error.strerror}; choose another data_dir") from error
+        # Asked before the start, which empties the last server's log.
+        _refuse_a_directory_in_use(data_dir)
         ready = data_dir / f"ready-{os.getpid()}"
         ready.unlink(missing_ok=True)
         local = "127.0.0.1:0"

@@ -215,6 +215,37 @@ TEST(RunTest, LargeExtensionNeedsConfirmation) {
               HasSubstr("Added 22 trials to tiny-1"));
 }
 
+// Left queued, every later command in the directory would tell of it.
+TEST(RunTest, EvaluationWithoutItsDeviceIsCancelled) {
+  const std::string directory = ::testing::TempDir() + "/no_device";
+  RunClient(directory, {"run", WriteSpecification(directory, 10)});
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"attention", "tiny-1/0", "--input", "1,2"},
+        std::vector<std::string>{"evaluate", "tiny-1/0", "--lengths", "4"}}) {
+    std::vector<std::string> wrong = command;
+    wrong.insert(wrong.end(), {"--device", "cuda:63"});
+    EXPECT_THAT(RunClient(directory, wrong, 1), HasSubstr("the private worker-1 exited"));
+    EXPECT_THAT(RunClient(directory, {"show", "tiny_evaluation"}), HasSubstr("1 cancelled"));
+  }
+}
+
+TEST(RunTest, AdviceNamesTheDirectory) {
+  const std::string directory = ::testing::TempDir() + "/advice";
+  const std::string option = " --data_dir " + directory + "/data";
+  RunAndInterrupt(directory, {"run", WriteSpecification(directory, kForEver), "--workers", "1"});
+  EXPECT_THAT(RunClient(directory, {"results", "tiny"}),
+              HasSubstr("`lengthwise run tiny-1" + option + "` trains them"));
+  RunClient(directory, {"cancel", "tiny-1"});
+  EXPECT_THAT(RunClient(directory, {"results", "tiny"}),
+              HasSubstr("`lengthwise show tiny-1" + option + "` says why"));
+  EXPECT_THAT(RunClient(directory, {"attention", "tiny/0"}, 1),
+              HasSubstr("has no attention maps, because the trial was cancelled; `lengthwise show "
+                        "tiny/0" +
+                        option + "` says why"));
+  EXPECT_THAT(RunClient(directory, {"retry", "tiny-1", "--cancelled"}),
+              HasSubstr("Train them with\n  lengthwise run tiny-1" + option));
+}
+
 TEST(RunTest, CancelledExperimentIsAFailure) {
   const std::string directory = ::testing::TempDir() + "/cancelled";
   auto run = StartRun(directory, kForEver);

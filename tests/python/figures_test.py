@@ -195,7 +195,13 @@ class AccuracyByLengthTest(FigureCase):
 
     def test_missing_evaluations_are_reported(self):
         experiment = plotted(trials=[make_trial("none")])
-        self.assertIn("no trial of e-1 has been evaluated in full yet", self.message("accuracy_by_length", experiment))
+        show = "`lengthwise show e-1`, with the same --server or --data_dir,"
+        self.assertIn(
+            f"no trial of e-1 has been evaluated in full yet; that is done at the end of training ({show} shows how far",
+            self.message("accuracy_by_length", experiment),
+        )
+        experiment.trials[0].state = event_pb2.FAILED
+        self.assertIn(f"no trial of e-1 succeeded; {show} says why", self.message("accuracy_by_length", experiment))
         add(experiment, make_trial("none", seed=1), [1, 1, 1])
         self.assertIn("1 of 2 trials has no final evaluation.", self.figure("accuracy_by_length", experiment).caption)
 

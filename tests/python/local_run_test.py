@@ -153,10 +153,24 @@ class LocalRunTest(unittest.TestCase):
     def test_other_server_on_the_directory_is_reported(self):
         server = service.Server()
         try:
-            with self.assertRaisesRegex(lengthwise.LengthwiseError, "the private server exited with code"):
+            log = server.directory / "data/logs/server.log"
+            log.parent.mkdir()
+            log.write_text("of the running server\n")
+            with self.assertRaisesRegex(lengthwise.LengthwiseError, "a `lengthwise run` or a server is using .*/data; wait"):
                 lengthwise.run(specification("twice"), data_dir=server.directory / "data")
+            self.assertEqual(log.read_text(), "of the running server\n")
         finally:
             server.kill()
+
+    def test_client_needs_the_directory_of_a_run(self):
+        empty = self.directory / "empty"
+        empty.mkdir()
+        with self.assertRaisesRegex(lengthwise.LengthwiseError, r"empty holds no experiments \(no lengthwise\.db\); name the"):
+            lengthwise.Client(data_dir=empty)
+        self.assertEqual(list(empty.iterdir()), [])
+        for make in (lengthwise.Client, lambda data_dir: lengthwise.run(specification("none"), data_dir=data_dir)):
+            with self.assertRaisesRegex(lengthwise.LengthwiseError, '^data_dir: got "", expected a directory$'):
+                make(data_dir="")
 
     def test_programs_are_found(self):
         places = self.directory / "programs"

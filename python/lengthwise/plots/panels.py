@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import grpc
 import numpy
 
+from lengthwise._proto import event_pb2
 from lengthwise.errors import LengthwiseError, UsageError
 from lengthwise.plots.data import PlottedExperiment, experiment_names
 from lengthwise.plots.groups import TrialGroup, final_evaluations
@@ -169,9 +170,14 @@ def no_interval_evaluation(experiments: Sequence[PlottedExperiment]) -> Lengthwi
 
 
 def no_final_evaluation(experiments: Sequence[PlottedExperiment]) -> LengthwiseError:
+    # `show` takes a --data_dir as figures do, and `watch` does not.
+    show = f"`lengthwise show {experiments[0].name if experiments else 'NAME'}`, with the same --server or --data_dir,"
+    states = {trial.state for experiment in experiments for trial in experiment.trials}
+    if states and states <= {event_pb2.FAILED, event_pb2.CANCELLED}:
+        return precondition(f"no trial of {experiment_names(experiments)} succeeded; {show} says why")
     return precondition(
         f"no trial of {experiment_names(experiments)} has been evaluated in full yet; that is done at the end of training "
-        f"(`lengthwise watch {experiments[0].name if experiments else ''}` shows how far they are)"
+        f"({show} shows how far they are)"
     )
 
 
