@@ -10,7 +10,10 @@
 namespace lengthwise::client {
 namespace {
 
+// The newest experiments that trained. Among the listed ones many may be evaluations, which did
+// not.
 constexpr size_t kExperimentsAsked = 10;
+constexpr size_t kExperimentsListed = 200;
 
 // Key of everything that affects the time of a step. Learning rate, seeds and recording intervals
 // do not.
@@ -44,6 +47,8 @@ double EstimateSeconds(const specification::Grid& grid, const std::vector<v1::Tr
   std::map<std::string, Cost> costs;
   for (const v1::Trial& trial : earlier) {
     const int64_t steps = trial.specification().training().steps();
+    // An evaluation has the steps of the trial that it evaluates, but did not train them.
+    if (!trial.specification().evaluated_trial().empty()) continue;
     // A resumed trial's seconds cover its last attempt only.
     if (trial.state() != v1::SUCCEEDED || trial.attempt() != 1 || steps < 1) continue;
     Cost& cost = costs[CostKey(trial.specification())];
@@ -68,15 +73,23 @@ double EstimateSeconds(const specification::Grid& grid, const std::vector<v1::Tr
   return seconds;
 }
 
-TimeEstimate EstimateTime(Connection& connection, const specification::Grid& grid, int workers) {
+TimeEstimate EstimateTime(Connection& connection, const specification::Grid& grid, int workers,
+                          const std::string& extended) {
   const auto unknown = [](absl::string_view why) {
     return TimeEstimate{.text = absl::StrCat("unknown: ", why)};
   };
-  auto experiments = connection.ListExperiments(kExperimentsAsked);
+  auto experiments = connection.ListExperiments(kExperimentsListed);
   if (!experiments.ok()) return unknown(experiments.status().message());
-  std::vector<v1::Trial> earlier;
+  std::vector<std::string> asked;
+  if (!extended.empty()) asked.push_back(extended);
   for (const v1::Experiment& experiment : *experiments) {
-    auto trials = connection.ListTrials(experiment.name(), "state = SUCCEEDED");
+    if (asked.size() == kExperimentsAsked) break;
+    if (experiment.name() == extended) continue;
+    if (experiment.specification().evaluated_trial().empty()) asked.push_back(experiment.name());
+  }
+  std::vector<v1::Trial> earlier;
+  for (const std::string& name : asked) {
+    auto trials = connection.ListTrials(name, "state = SUCCEEDED");
     if (!trials.ok()) continue;
     earlier.insert(earlier.end(), trials->begin(), trials->end());
   }

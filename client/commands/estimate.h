@@ -18,10 +18,12 @@ struct TimeEstimate {
   std::string text;
 };
 
-// Uses the seconds per step of succeeded trials in the server's newest experiments that have the
-// same task, network, encoding, batch size, lengths and precision. Assumes that each of `workers`
-// runs one trial at a time. 0 stands for the number of live workers of the server.
-TimeEstimate EstimateTime(Connection& connection, const specification::Grid& grid, int workers = 0);
+// Uses the seconds per step of succeeded trials that have the same task, network, encoding, batch
+// size, lengths and precision: those of the server's newest experiments and of `extended`, the full
+// name of the experiment that the grid is added to, if any. Assumes that each of `workers` runs one
+// trial at a time. 0 stands for the number of live workers of the server.
+TimeEstimate EstimateTime(Connection& connection, const specification::Grid& grid, int workers = 0,
+                          const std::string& extended = "");
 
 // The part that needs no server: returns the seconds that the grid's trials take in sequence, or a
 // negative number if a trial has no counterpart among `earlier`. Sets `based_on` to the number of

@@ -52,6 +52,16 @@ TEST(EstimateTest, KnowsNothingOfOtherKinds) {
   EXPECT_LT(EstimateSeconds(grid, {Measured(10, 2)}, based_on), 0);
 }
 
+TEST(EstimateTest, IgnoresEvaluations) {
+  specification::Grid grid;
+  grid.trials.push_back(Planned(1000, 64));
+  v1::Trial evaluation = Measured(0, 1);
+  evaluation.mutable_specification()->set_evaluated_trial("experiments/e-1/trials/t0");
+  int based_on = 0;
+  EXPECT_NEAR(EstimateSeconds(grid, {evaluation, Measured(10, 2)}, based_on), 12, 1e-9);
+  EXPECT_EQ(based_on, 1);
+}
+
 TEST(EstimateTest, IgnoresResumedTrials) {
   specification::Grid grid;
   grid.trials.push_back(Planned(500, 64));

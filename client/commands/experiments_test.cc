@@ -47,6 +47,16 @@ TEST_F(CommandsTest, DryRunSubmitsNothing) {
   EXPECT_TRUE(server_.real().core().reads().ListExperiments({})->experiments().empty());
 }
 
+TEST_F(CommandsTest, ExtensionIsEstimatedFromItsExperiment) {
+  server_.real().Submit("e", {"none"});
+  server_.real().Train("w", 1, {1, 1});
+  // Newer experiments, which measured nothing.
+  for (int i = 0; i < 12; ++i) server_.real().Submit("other", {"none"});
+  EXPECT_EQ(Run({"extend", "e", "--seeds", "5"}), kSuccess) << err_;
+  EXPECT_THAT(out_, HasSubstr("Estimated time: about "));
+  EXPECT_THAT(out_, HasSubstr("by the measured times of 1 earlier trial of the same kind"));
+}
+
 TEST_F(CommandsTest, ShowsTrialWithUnreadableHistory) {
   server_.real().Submit("e", {"none"});
   server_.RefuseAlways("WatchExperiment", {grpc::StatusCode::INTERNAL, "broken page"});

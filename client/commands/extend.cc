@@ -66,8 +66,8 @@ absl::Status ConfirmExtension(Program& program, Connection& connection,
   const size_t trials = grid.trials.size();
   if (trials == 0) return absl::OkStatus();
   const bool here = program.private_service() != nullptr;
-  const TimeEstimate estimate =
-      EstimateTime(connection, grid, here ? WorkerCount(options.workers, trials) : 0);
+  const TimeEstimate estimate = EstimateTime(
+      connection, grid, here ? WorkerCount(options.workers, trials) : 0, experiment.name());
   const std::string name = ShortName(experiment.name());
   const bool asks = trials > kMostTrials ||
                     (estimate.time < absl::InfiniteDuration() && estimate.time > kLongest);
