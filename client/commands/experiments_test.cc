@@ -9,6 +9,7 @@
 namespace lengthwise::client {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -62,6 +63,27 @@ TEST_F(CommandsTest, ShowsTrialWithUnreadableHistory) {
   server_.RefuseAlways("WatchExperiment", {grpc::StatusCode::INTERNAL, "broken page"});
   EXPECT_EQ(Run({"show", "e/0"}), kSuccess);
   EXPECT_THAT(out_, HasSubstr("history       cannot be read: "));
+}
+
+// As the table of results.
+TEST_F(CommandsTest, ShowsErrorsOfARegression) {
+  const std::string name = server_.real().SubmitText(
+      "name: e\nprotocol: positional_attention\ntasks: sorting\nseeds: 0\n");
+  const std::string trial = server_.real().TrialsOf(name)[0];
+  server_.real().Train("w", 1, {0, 0});
+  v1::QueryLengthAccuraciesResponse measured;
+  auto& evaluation = *measured.add_evaluations();
+  evaluation.set_trial(trial);
+  for (const auto& [scale, loss] : {std::pair(1, 0.25), {2, 3.0}, {3, 5.0}}) {
+    evaluation.mutable_accuracies()->add_lengths(scale);
+    evaluation.mutable_accuracies()->add_losses(loss);
+  }
+  server_.AnswerAlways("QueryLengthAccuracies", measured);
+  EXPECT_EQ(Run({"show", "e"}), kSuccess) << err_;
+  EXPECT_THAT(out_, ContainsRegex(" seen  unseen "));
+  EXPECT_THAT(out_, ContainsRegex(" 0.2500   4.000 "));
+  EXPECT_EQ(Run({"show", "e/0"}), kSuccess) << err_;
+  EXPECT_THAT(out_, ContainsRegex("unseen +mean squared error 4.000"));
 }
 
 TEST_F(CommandsTest, ShowsParametersInTheOrderOfTheirNames) {

@@ -65,6 +65,19 @@ Records TrialRecords(const std::vector<v1::Trial>& trials) {
   return records;
 }
 
+// Returns the final mean losses, by trial, of an experiment or a trial (full name) whose task is
+// compared by loss.
+absl::StatusOr<std::map<std::string, TrialView::Accuracy>> FinalLosses(
+    Connection& connection, const std::string& name, const v1::TrialSpecification& specification) {
+  std::map<std::string, TrialView::Accuracy> losses;
+  ASSIGN_OR_RETURN(const auto measured, connection.QueryLengthAccuracies(name, false));
+  for (const auto& evaluation : measured.evaluations()) {
+    losses[evaluation.trial()] =
+        MeanLosses(evaluation.accuracies(), specification.evaluation().seen_up_to());
+  }
+  return losses;
+}
+
 absl::StatusOr<int> ShowExperiment(Program& program, Connection& connection,
                                    const std::string& name) {
   auto experiment = FindExperiment(connection, name);
@@ -103,12 +116,19 @@ absl::StatusOr<int> ShowExperiment(Program& program, Connection& connection,
                        " in ", Counted(use.events(), "event")));
   }
   program.out() << "\n";
+  // All tasks of an experiment are compared by the same measure.
+  const bool by_loss = !trials.empty() && !LossTitle(trials[0].specification()).empty();
+  std::map<std::string, TrialView::Accuracy> losses;
+  if (by_loss) {
+    ASSIGN_OR_RETURN(losses,
+                     FinalLosses(connection, experiment->name(), trials[0].specification()));
+  }
   Table table({{.header = "#", .align = Table::Align::kRight},
                {.header = "trial"},
                {.header = "state"},
                {.header = "steps", .align = Table::Align::kRight},
-               {.header = "seen %", .align = Table::Align::kRight},
-               {.header = "unseen %", .align = Table::Align::kRight},
+               {.header = by_loss ? "seen" : "seen %", .align = Table::Align::kRight},
+               {.header = by_loss ? "unseen" : "unseen %", .align = Table::Align::kRight},
                {.header = "trained", .align = Table::Align::kRight},
                {.header = "worker", .shrinks_to = 8},
                {.header = "reason", .shrinks_to = 12}});
@@ -116,16 +136,23 @@ absl::StatusOr<int> ShowExperiment(Program& program, Connection& connection,
     const v1::Outcome& outcome = trial.outcome();
     const bool scored = trial.has_outcome();
     const bool succeeded = trial.state() == v1::SUCCEEDED;
-    table.AddRow(
-        {absl::StrCat(trial.index()), Table::Cell(ShortName(trial.name()), Paint::kBold),
-         StateWord(trial.state()),
-         FormatCount(succeeded && outcome.training_steps() > 0 ? outcome.training_steps()
-                     : succeeded ? trial.specification().training().steps()
-                                 : trial.checkpoint_step()),
-         scored && outcome.seen_accuracy() >= 0 ? FormatPercent(outcome.seen_accuracy()) : "–",
-         scored && outcome.unseen_accuracy() >= 0 ? FormatPercent(outcome.unseen_accuracy()) : "–",
-         scored ? FormatClock(absl::Seconds(outcome.training_seconds())) : "–", trial.worker(),
-         succeeded ? "" : trial.reason()});
+    std::string seen = "–", unseen = "–";
+    if (by_loss) {
+      const TrialView::Accuracy& loss = losses[trial.name()];
+      if (loss.seen) seen = FormatLoss(*loss.seen);
+      if (loss.unseen) unseen = FormatLoss(*loss.unseen);
+    } else if (scored) {
+      if (outcome.seen_accuracy() >= 0) seen = FormatPercent(outcome.seen_accuracy());
+      if (outcome.unseen_accuracy() >= 0) unseen = FormatPercent(outcome.unseen_accuracy());
+    }
+    table.AddRow({absl::StrCat(trial.index()), Table::Cell(ShortName(trial.name()), Paint::kBold),
+                  StateWord(trial.state()),
+                  FormatCount(succeeded && outcome.training_steps() > 0 ? outcome.training_steps()
+                              : succeeded ? trial.specification().training().steps()
+                                          : trial.checkpoint_step()),
+                  seen, unseen,
+                  scored ? FormatClock(absl::Seconds(outcome.training_seconds())) : "–",
+                  trial.worker(), succeeded ? "" : trial.reason()});
   }
   program.out() << table.Render(program.width(), program.palette());
   return kSuccess;
@@ -204,11 +231,18 @@ absl::StatusOr<int> ShowTrial(Program& program, Connection& connection, const st
   if (trial.has_outcome()) {
     const v1::Outcome& outcome = trial.outcome();
     const v1::Provenance& provenance = outcome.provenance();
-    if (outcome.seen_accuracy() >= 0) {
-      Field(program, "seen", absl::StrCat(FormatPercent(outcome.seen_accuracy()), " %"));
-    }
-    if (outcome.unseen_accuracy() >= 0) {
-      Field(program, "unseen", absl::StrCat(FormatPercent(outcome.unseen_accuracy()), " %"));
+    if (const std::string title = LossTitle(specification); !title.empty()) {
+      ASSIGN_OR_RETURN(auto losses, FinalLosses(connection, trial.name(), specification));
+      const TrialView::Accuracy& loss = losses[trial.name()];
+      if (loss.seen) Field(program, "seen", absl::StrCat(title, " ", FormatLoss(*loss.seen)));
+      if (loss.unseen) Field(program, "unseen", absl::StrCat(title, " ", FormatLoss(*loss.unseen)));
+    } else {
+      if (outcome.seen_accuracy() >= 0) {
+        Field(program, "seen", absl::StrCat(FormatPercent(outcome.seen_accuracy()), " %"));
+      }
+      if (outcome.unseen_accuracy() >= 0) {
+        Field(program, "unseen", absl::StrCat(FormatPercent(outcome.unseen_accuracy()), " %"));
+      }
     }
     Field(program, "stopped early", outcome.stop_reason());
     Field(program, "took",

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "client/display/accuracy_summary.h"
 #include "client/display/numbers.h"
+#include "tasks/catalogue.h"
 
 namespace lengthwise::client {
 namespace {
@@ -81,6 +82,8 @@ void ExperimentView::AddTrials(const std::vector<v1::Trial>& trials) {
     view.label = labels[i].Text();
     view.total_steps = trials[i].specification().training().steps();
     view.reason = trials[i].reason();
+    view.seen_up_to = trials[i].specification().evaluation().seen_up_to();
+    view.loss_title = LossTitle(trials[i].specification());
     if (!from_beginning_) {
       view.state = trials[i].state();
       view.worker = trials[i].worker();
@@ -121,9 +124,14 @@ bool ExperimentView::Apply(const v1::Event& event) {
     case v1::Event::kLengthAccuracies: {
       const v1::LengthAccuracies& measured = event.length_accuracies();
       TrialView::Accuracy& accuracy = trial.accuracies[event.step()];
-      accuracy = {.final = measured.final()};
-      if (measured.has_seen_accuracy()) accuracy.seen = measured.seen_accuracy();
-      if (measured.has_unseen_accuracy()) accuracy.unseen = measured.unseen_accuracy();
+      accuracy = {};
+      if (!trial.loss_title.empty()) {
+        accuracy = MeanLosses(measured, trial.seen_up_to);
+      } else {
+        if (measured.has_seen_accuracy()) accuracy.seen = measured.seen_accuracy();
+        if (measured.has_unseen_accuracy()) accuracy.unseen = measured.unseen_accuracy();
+      }
+      accuracy.final = measured.final();
       trial.steps_done = std::max(trial.steps_done, event.step());
       break;
     }
@@ -205,6 +213,25 @@ std::optional<absl::Duration> ExperimentView::time_left() const {
     longest = std::max(longest, trial.seconds_left);
   }
   return absl::Seconds(std::max(steps / speed, longest));
+}
+
+std::string LossTitle(const v1::TrialSpecification& specification) {
+  const tasks::TaskEntry* task = tasks::FindTask(specification.task().name());
+  return task != nullptr && task->compared_by_loss ? task->loss_title : "";
+}
+
+TrialView::Accuracy MeanLosses(const v1::LengthAccuracies& measured, int32_t seen_up_to) {
+  double sums[] = {0, 0};
+  int counts[] = {0, 0};
+  for (int i = 0; i < std::min(measured.lengths_size(), measured.losses_size()); ++i) {
+    const int unseen = measured.lengths(i) > seen_up_to ? 1 : 0;
+    sums[unseen] += measured.losses(i);
+    ++counts[unseen];
+  }
+  TrialView::Accuracy means;
+  if (counts[0] > 0) means.seen = sums[0] / counts[0];
+  if (counts[1] > 0) means.unseen = sums[1] / counts[1];
+  return means;
 }
 
 std::string TrialLabel::Text() const {

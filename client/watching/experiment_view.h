@@ -45,8 +45,12 @@ struct TrialView {
   // Measured values by step. Only the newest losses are kept, because a trial may have hundreds of
   // thousands. A resumed attempt drops the values after its checkpoint.
   std::map<int64_t, float> losses;
+  // Name of the losses that stand for accuracies (TaskEntry::loss_title), if the task is compared
+  // by loss.
+  std::string loss_title;
+  int32_t seen_up_to = 0;
   struct Accuracy {
-    // LengthAccuracies.seen_accuracy and .unseen_accuracy.
+    // LengthAccuracies.seen_accuracy and .unseen_accuracy, or the means of its losses.
     std::optional<double> seen;
     std::optional<double> unseen;
     bool final = false;
@@ -109,6 +113,13 @@ class ExperimentView {
   std::unordered_map<std::string, size_t> index_;
   int64_t last_position_ = 0;
 };
+
+// Returns TaskEntry::loss_title if the trial's task is compared by loss; empty for others, which
+// are compared by accuracy.
+std::string LossTitle(const v1::TrialSpecification& specification);
+
+// Returns the means of the losses over the lengths up to `seen_up_to` and over the longer ones.
+TrialView::Accuracy MeanLosses(const v1::LengthAccuracies& measured, int32_t seen_up_to);
 
 std::vector<TrialLabel> TrialLabels(const std::vector<v1::Trial>& trials);
 

@@ -55,6 +55,12 @@ struct Layout {
   bool unseen = true;
 };
 
+// Formats a value of TrialView::accuracies: a loss, or per cent with `sign`.
+std::string FormatAccuracy(const TrialView& trial, double value, const char* sign) {
+  if (!trial.loss_title.empty()) return FormatLoss(value);
+  return absl::StrCat(FormatPercent(value), sign);
+}
+
 std::string TimeOf(const TrialView& trial, absl::Time now) {
   if (trial.state == v1::RUNNING) {
     if (trial.seconds_left > 0) {
@@ -78,9 +84,11 @@ Layout ChooseLayout(const ExperimentView& view, const std::vector<const TrialVie
   int64_t most_steps = 1;
   bool any_accuracy = false;
   bool any_unseen = false;
+  bool any_losses = false;
   // Covers all trials, so that columns do not move when other trials are shown.
   for (const TrialView& trial : view.trials()) {
     most_steps = std::max(most_steps, trial.total_steps);
+    any_losses = any_losses || !trial.loss_title.empty();
     if (trial.accuracies.empty()) continue;
     any_accuracy = true;
     any_unseen = any_unseen || trial.accuracies.rbegin()->second.unseen.has_value();
@@ -100,9 +108,9 @@ Layout ChooseLayout(const ExperimentView& view, const std::vector<const TrialVie
   };
   take(layout.bar, 8);
   take(layout.time, longest_time);
-  take(layout.accuracy, 6);  // "100.0%"
-  take(layout.loss, 7);      // "1.2e-05"
-  take(layout.speed, 7);     // "steps/s"
+  take(layout.accuracy, any_losses ? 7 : 6);  // "1.2e-05", "100.0%"
+  take(layout.loss, 7);                       // "1.2e-05"
+  take(layout.speed, 7);                      // "steps/s"
   take(layout.steps, 2 * static_cast<int>(FormatCount(most_steps).size()) + 1);
   if (layout.bar > 0) layout.bar += std::clamp(left, 0, 22);
   return layout;
@@ -174,7 +182,7 @@ std::string TrialLine(const TrialView& trial, const Layout& layout, const LiveLi
   if (!trial.accuracies.empty()) {
     const TrialView::Accuracy& last = trial.accuracies.rbegin()->second;
     const std::optional<double> accuracy = layout.unseen ? last.unseen : last.seen;
-    cells.accuracy = accuracy ? absl::StrCat(FormatPercent(*accuracy), "%") : "–";
+    cells.accuracy = accuracy ? FormatAccuracy(trial, *accuracy, "%") : "–";
   }
   if (training && trial.steps_per_second > 0) cells.speed = FormatRate(trial.steps_per_second);
   line += Join(layout, cells);
@@ -325,12 +333,12 @@ std::string Change(const v1::StateChange& change) {
   }
 }
 
-std::string Accuracies(const TrialView::Accuracy& accuracy) {
+std::string Accuracies(const TrialView& trial, const TrialView::Accuracy& accuracy) {
   std::string text;
-  if (accuracy.seen) absl::StrAppend(&text, "seen ", FormatPercent(*accuracy.seen), " %");
+  if (accuracy.seen) absl::StrAppend(&text, "seen ", FormatAccuracy(trial, *accuracy.seen, " %"));
   if (accuracy.unseen) {
-    absl::StrAppend(&text, text.empty() ? "" : ", ", "unseen ", FormatPercent(*accuracy.unseen),
-                    " %");
+    absl::StrAppend(&text, text.empty() ? "" : ", ", "unseen ",
+                    FormatAccuracy(trial, *accuracy.unseen, " %"));
   }
   return text;
 }
@@ -366,9 +374,10 @@ std::optional<std::string> PlainLines::Line(const ExperimentView& view, const v1
       break;
     }
     case v1::Event::kLengthAccuracies:
-      text = absl::StrCat("accuracy after step ", FormatCount(event.step()),
+      text = absl::StrCat(trial->loss_title.empty() ? "accuracy" : trial->loss_title,
+                          " after step ", FormatCount(event.step()),
                           event.length_accuracies().final() ? " (final): " : ": ",
-                          Accuracies(trial->accuracies.at(event.step())));
+                          Accuracies(*trial, trial->accuracies.at(event.step())));
       break;
     case v1::Event::kLogLine:
       if (event.log_line().severity() != v1::LogLine::INFO) text = event.log_line().text();

@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "client/watching/lines.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace lengthwise::client {
@@ -98,6 +98,31 @@ TEST_F(LinesTest, ShowsEachTrialsStateBarLossSpeedAndTimeLeft) {
             "✓ encoding0  done        ━━━━━━━━━━━━━━━━━   0.2100   88.5%                0:52\n"
             "● encoding1  training    ━━━━━━━━╸────────   0.3125             40.0  0:25 left\n"
             "· encoding2  queued      ─────────────────");
+}
+
+// As the table of results: its accuracy, by closeness, is 0 in most trials.
+TEST_F(LinesTest, ShowsErrorsOfARegression) {
+  std::vector<v1::Trial> trials = Trials(1);
+  trials[0].mutable_specification()->mutable_task()->set_name("cumulative_sum");
+  ExperimentView view(trials, true);
+  view.Apply(Change(0, 5, v1::RUNNING));
+  v1::Event event = Next(0, 45);
+  event.set_step(2000);
+  v1::LengthAccuracies& measured = *event.mutable_length_accuracies();
+  measured.set_final(true);
+  for (const auto& [length, loss] : {std::pair(5, 0.25), {10, 0.75}, {20, 2e-5}}) {
+    measured.add_lengths(length);
+    measured.add_accuracies(0);
+    measured.add_losses(loss);
+  }
+  measured.set_seen_accuracy(0);
+  measured.set_unseen_accuracy(0);
+  view.Apply(event);
+  PlainLines lines(absl::ZeroDuration(), absl::UTCTimeZone());
+  EXPECT_EQ(lines.Line(view, event).value_or(""),
+            "00:00:45  encoding0  mean squared error after step 2,000 (final): seen 0.5000, unseen "
+            "2.0e-05");
+  EXPECT_THAT(Draw(view, 110, 24), testing::HasSubstr(" 2.0e-05 "));
 }
 
 TEST_F(LinesTest, HeadlineReportsLostConnectionAndReturn) {
