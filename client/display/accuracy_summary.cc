@@ -14,6 +14,8 @@
 #include "client/display/terminal.h"
 #include "proto/experiment_service.pb.h"
 #include "tasks/catalogue.h"
+#include "tasks/examples/contents.h"
+#include "tasks/examples/entries.h"
 
 namespace lengthwise::client {
 namespace {
@@ -45,6 +47,29 @@ std::string WhatIsSeen(const AccuracySummary& summary) {
   if (!is_one) return absl::StrCat("trained on up to ", most, " ", summary.axis);
   if (most == 1) return absl::StrCat("trained on ", summary.axis, " 1");
   return absl::StrCat("trained on ", summary.axis, "s up to ", most);
+}
+
+// Sets the number of sequences that were evaluated at the summary's lengths. A worker evaluates all
+// examples of a length if a test file has fewer than requested.
+void SetSequences(const v1::ExperimentSpecification& specification, AccuracySummary& summary) {
+  const int64_t requested = specification.evaluation().sequences();
+  std::set<int64_t> counts;
+  for (const v1::Component& task : specification.tasks()) {
+    const auto contents = task.parameters().find("contents");
+    if (!tasks::examples::IsExamples(task.name()) || contents == task.parameters().end()) {
+      counts.insert(requested);
+      continue;
+    }
+    const auto files = tasks::examples::ParseContents(contents->second.string_value());
+    if (!files.ok()) continue;
+    for (const auto& [length, examples] : files->test.lengths) {
+      if (std::binary_search(summary.lengths.begin(), summary.lengths.end(), length)) {
+        counts.insert(std::min(requested, examples));
+      }
+    }
+  }
+  summary.sequences = static_cast<int32_t>(counts.empty() ? requested : *counts.rbegin());
+  summary.fewer_sequences = counts.size() > 1;
 }
 
 // Errors by trial and length. A later evaluation replaces an earlier one.
@@ -82,6 +107,7 @@ std::string Caption(const AccuracySummary& summary) {
   const bool is_one = summary.axis == "length" || summary.axis == "scale";
   return absl::StrCat(Capitalized(summary.score_title), " by ", summary.axis_title,
                       summary.is_loss ? ", median over trials (" : ", per cent (",
+                      summary.fewer_sequences ? "up to " : "",
                       Counted(summary.sequences, "sequence"), " per ",
                       is_one ? summary.axis : summary.axis_title, "; ", WhatIsSeen(summary), ")");
 }
@@ -104,7 +130,6 @@ AccuracySummary Summarize(const v1::ExperimentSpecification& specification,
     result.score_title = result.is_loss ? task->loss_title : task->accuracy_title;
   }
   result.seen_up_to = specification.evaluation().seen_up_to();
-  result.sequences = specification.evaluation().sequences();
   const auto mean_of = [](const v1::SummarizeExperimentResponse::Statistic& statistic) {
     return statistic.trials() > 0 ? statistic.mean() : kNone;
   };
@@ -144,6 +169,7 @@ AccuracySummary Summarize(const v1::ExperimentSpecification& specification,
     result.rows.push_back(std::move(row));
   }
   result.lengths.assign(lengths.begin(), lengths.end());
+  SetSequences(specification, result);
   return result;
 }
 

@@ -58,8 +58,10 @@ struct AccuracySummary {
   int32_t seen_up_to = 0;
   // Evaluated lengths, ascending.
   std::vector<int32_t> lengths;
-  // Sequences per length.
+  // Sequences per length. With `fewer_sequences`, some lengths have fewer, because a test file
+  // does.
   int32_t sequences = 0;
+  bool fewer_sequences = false;
   // Trials that have not succeeded, including unfinished ones.
   int missing_trials = 0;
 };

@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -108,6 +109,26 @@ TEST(AccuracySummaryTest, UsesTheServersSummaries) {
   EXPECT_DOUBLE_EQ(summary.rows[0].unseen_deviation, 0.14);
   EXPECT_EQ(summary.sequences, 500);
   EXPECT_EQ(summary.seen_up_to, 2);
+}
+
+TEST(AccuracySummaryTest, CountsTheExamplesOfATestFile) {
+  v1::SummarizeExperimentResponse response;
+  AddCell(response, "sin_cos", 1, {1.0, 0.7, 0.3});
+  v1::ExperimentSpecification specification = Specification();
+  v1::Component& task = *specification.add_tasks();
+  task.set_name("examples");
+  // Of length 9, nothing is evaluated.
+  const auto caption = [&](const std::string& lengths) {
+    (*task.mutable_parameters())["contents"].set_string_value(absl::StrCat(
+        R"({"form":"symbols","input_symbols":4,"target_symbols":2,"same_length":true,)",
+        R"("train_bytes":9,"test_bytes":9,"training":{"examples":5,"longest":6,"lengths":"1-3x5"},)",
+        R"("test":{"examples":15,"longest":6,"lengths":")", lengths, R"("}})"));
+    return Caption(Summarize(specification, response));
+  };
+  EXPECT_THAT(caption("1-3x5,9x700"), HasSubstr("(5 sequences per length;"));
+  EXPECT_THAT(caption("1-2x5,3x12"), HasSubstr("(up to 12 sequences per length;"));
+  EXPECT_THAT(caption("1-2x5,3x700"), HasSubstr("(up to 500 sequences per length;"));
+  EXPECT_THAT(caption("1-3x700"), HasSubstr("(500 sequences per length;"));
 }
 
 TEST(AccuracySummaryTest, RendersSeenAndUnseenApart) {

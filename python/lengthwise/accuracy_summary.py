@@ -4,6 +4,7 @@ Lengths seen in training are separated from unseen lengths.
 """
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -56,8 +57,9 @@ class AccuracySummary:
     seen_up_to: int = 0
     # Evaluated lengths, ascending.
     lengths: list[int] = field(default_factory=list)
-    # Sequences per length.
+    # Sequences per length. With `fewer_sequences`, some lengths have fewer, because a test file does.
     sequences: int = 0
+    fewer_sequences: bool = False
 
     @property
     def _counts_one_thing(self) -> bool:
@@ -74,7 +76,8 @@ class AccuracySummary:
     def caption(self) -> str:
         """ "Token accuracy by input length, per cent (200 sequences per length; trained on lengths up to 20)"."""
         statistic = ", median over trials (" if self.is_loss else ", per cent ("
-        sequences = f"{format_count(self.sequences)} sequence{'' if self.sequences == 1 else 's'}"
+        most = "up to " if self.fewer_sequences else ""
+        sequences = f"{most}{format_count(self.sequences)} sequence{'' if self.sequences == 1 else 's'}"
         per = self.axis if self._counts_one_thing else self.axis_title
         title = self.score_title[:1].upper() + self.score_title[1:]
         return f"{title} by {self.axis_title}{statistic}{sequences} per {per}; {self._what_is_seen()})"
@@ -88,6 +91,26 @@ class AccuracySummary:
 
 def _percent(fraction: float | None) -> str:
     return "–" if fraction is None else f"{100 * fraction:.1f}"
+
+
+def _evaluated_sequences(specification: specification_pb2.ExperimentSpecification, lengths: Sequence[int]) -> list[int]:
+    """The numbers of sequences that were evaluated at the lengths, ascending. A worker evaluates all examples of a length
+    if a test file has fewer than requested.
+    """
+    requested = specification.evaluation.sequences
+    counts = set()
+    for task in specification.tasks:
+        contents = task.parameters["contents"].string_value if "contents" in task.parameters else ""
+        if not contents:
+            counts.add(requested)
+            continue
+        # Runs of lengths with their number of examples: "5x100,6-20x10".
+        for run in json.loads(contents)["test"]["lengths"].split(","):
+            ends, _, examples = run.partition("x")
+            first, _, last = ends.partition("-")
+            if any(int(first) <= length <= int(last or first) for length in lengths):
+                counts.add(min(requested, int(examples)))
+    return sorted(counts or {requested})
 
 
 def summarize(
@@ -128,6 +151,8 @@ def summarize(
             )
         )
     defaults = AccuracySummary()
+    lengths = sorted({length for row in rows for length in row.scores})
+    sequences = _evaluated_sequences(specification, lengths)
     return AccuracySummary(
         rows=rows,
         axis=facts.get("axis", defaults.axis),
@@ -135,8 +160,9 @@ def summarize(
         is_loss=is_loss,
         score_title=facts.get("loss_title", "loss") if is_loss else facts.get("accuracy_title", defaults.score_title),
         seen_up_to=specification.evaluation.seen_up_to,
-        lengths=sorted({length for row in rows for length in row.scores}),
-        sequences=specification.evaluation.sequences,
+        lengths=lengths,
+        sequences=sequences[-1],
+        fewer_sequences=len(sequences) > 1,
     )
 
 

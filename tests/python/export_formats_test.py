@@ -720,6 +720,17 @@ class AccuracyTableTest(unittest.TestCase):
             "Exact match by number of digits, per cent (500 sequences per number of digits; trained on up to 2 digits)",
         )
 
+    def test_examples_of_a_test_file_are_counted(self):
+        self.add_cell("sin_cos", 1, [1.0, 0.7, 0.3])
+        contents = self.specification.tasks.add(name="examples").parameters["contents"]
+        # Of length 9, nothing is evaluated.
+        for lengths, said in (
+            ("1-3x5,9x700", "5 sequences"), ("1-2x5,3x12", "up to 12 sequences"), ("1-2x5,3x700", "up to 500 sequences"),
+            ("1-3x700", "500 sequences"),
+        ):  # fmt: skip
+            contents.string_value = json.dumps({"test": {"lengths": lengths}})
+            self.assertIn(f"per cent ({said} per length;", self.summary().caption())
+
 
 if __name__ == "__main__":
     unittest.main()
