@@ -2,8 +2,10 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "specification/checks.h"
 #include "specification/examples.h"
 #include "specification/training_data.h"
@@ -307,6 +309,18 @@ void CheckSchedule(const models::ScheduleEntry& entry, const Choice& choice,
   findings.AddAll(problems);
 }
 
+// Returns the names of the networks that can learn the kind of task: "a, b or c".
+std::string NetworksFor(const Catalogues& catalogues, tasks::TaskKind kind) {
+  std::vector<std::string> names;
+  for (const models::NetworkEntry* network : catalogues.networks) {
+    if (network->Learns(kind)) names.push_back(absl::StrCat("\"", network->name, "\""));
+  }
+  const std::string last = names.empty() ? "no network" : names.back();
+  if (names.size() < 2) return last;
+  names.pop_back();
+  return absl::StrCat(absl::StrJoin(names, ", "), " or ", last);
+}
+
 void CheckCombinations(const Catalogues& catalogues,
                        const v1::ExperimentSpecification& specification, const Choices& tasks,
                        const Choices& networks, const Choices& encodings,
@@ -322,8 +336,9 @@ void CheckCombinations(const Catalogues& catalogues,
       if (!tasks[t]) continue;
       const tasks::TaskEntry& task = *catalogues.tasks[tasks[t]->index];
       if (!network.Learns(task.kind)) {
-        findings.Add(path, absl::StrCat("\"", network.name, "\" cannot learn \"", task.name,
-                                        "\" (tasks[", t, "])"));
+        findings.Add(
+            path, absl::StrCat("\"", network.name, "\" cannot learn \"", task.name, "\" (tasks[", t,
+                               "]), expected ", NetworksFor(catalogues, task.kind)));
       }
     }
     const auto is_sound = [&](const Choice& choice, const std::string& field) {

@@ -161,7 +161,8 @@ TEST(MistakesTest, RegressionsNeedValidScalesAndInputs) {
                     "input_positions: true, rotary: tokens, d_model: 7, heads: 1}"),
             "networks[0].rotary: rotates pairs of features; d_model = 7 is odd");
   EXPECT_EQ(message("networks: encoder"),
-            "networks[0]: \"encoder\" cannot learn \"sorting\" (tasks[0])\n"
+            "networks[0]: \"encoder\" cannot learn \"sorting\" (tasks[0]), expected "
+            "\"positional_attention\" or \"graph_network\"\n"
             "encodings[0]: \"one_hot\" gives positions only as vectors, which the network cannot "
             "use; use one of " +
                 absl::StrJoin(Names<models::EncodingEntry>(models::EncodingEntries(),
@@ -248,7 +249,8 @@ learning_rates: 0.001
   EXPECT_EQ(with("tasks: [decimal_addition, parity_check]"),
             "tasks[1]: \"parity_check\" and \"decimal_addition\" are different kinds of task; "
             "write a specification for each\n"
-            "networks[0]: \"causal_decoder\" cannot learn \"parity_check\" (tasks[1])");
+            "networks[0]: \"causal_decoder\" cannot learn \"parity_check\" (tasks[1]), expected "
+            "\"encoder\" or \"layerwise_encoder\"");
   // 10 digits take 6 * 11 + 3 tokens. Packed sequences with attention across examples use all
   // tokens.
   EXPECT_EQ(with("encodings: {name: rope, randomized: true, max_position: 69}"), "");

@@ -172,7 +172,7 @@ TEST_F(ResolveWithTest, EncodingsMustFitTheLongestSequence) {
 TEST_F(ResolveWithTest, NetworkMustSupportTheTasksKind) {
   network_.task_kinds.clear();
   EXPECT_EQ(ResolveYaml("{name: x, protocol: paper, networks: net}").status().message(),
-            "networks[0]: \"net\" cannot learn \"copy\" (tasks[0])");
+            "networks[0]: \"net\" cannot learn \"copy\" (tasks[0]), expected no network");
 }
 
 TEST_F(ResolveWithTest, UnknownProtocolIsOneMistake) {

@@ -33,20 +33,20 @@
 namespace lengthwise::client {
 namespace {
 
-// Suggests a file in the folder of `path` with a similar name, or another next step.
-std::string DidYouMean(const std::string& path) {
+// Suggests a file in the folder of `path` with a similar name, of those that are specifications or
+// are not, or `otherwise`.
+std::string DidYouMean(const std::string& path, bool specifications, const char* otherwise) {
   const std::filesystem::path given(path);
   std::vector<std::string> names;
   std::error_code error;
   const std::filesystem::path directory = given.has_parent_path() ? given.parent_path() : ".";
   for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
-    if (specification::FormatOfFile(entry.path().string()).ok()) {
+    if (specification::FormatOfFile(entry.path().string()).ok() == specifications) {
       names.push_back(entry.path().filename().string());
     }
   }
   const std::string suggestion = catalogue::Suggestion(given.filename().string(), names);
-  return absl::StrContains(suggestion, "did you mean") ? suggestion
-                                                       : "; name a file, or - for standard input";
+  return absl::StrContains(suggestion, "did you mean") ? suggestion : otherwise;
 }
 
 }  // namespace
@@ -80,7 +80,8 @@ absl::StatusOr<v1::SpecificationText> ReadSpecification(const std::string& given
   if (!file) {
     const int reason = errno;
     const std::string advice =
-        reason == ENOENT ? DidYouMean(path)
+        reason == ENOENT
+            ? DidYouMean(path, /*specifications=*/true, "; name a file, or - for standard input")
         : reason == EACCES
             ? absl::StrCat("; its owner lets you read it with `chmod a+r ", path, "`")
             : "; name another file, or - for standard input";
@@ -189,8 +190,12 @@ std::shared_ptr<const tasks::examples::ExampleSet> Attach(const std::string& spe
   std::vector<catalogue::Problem> wrong;
   const catalogue::Parameters parameters =
       catalogue::Resolve(entry, specification::ParametersOf(task), field, wrong);
-  // Resolving the specification reports wrong parameters.
-  if (!wrong.empty() || parameters.String("train").empty()) return nullptr;
+  if (parameters.String("train").empty()) return nullptr;
+  // Resolving the specification reports wrong parameters, and not also that the file is unknown.
+  if (!wrong.empty()) {
+    parsed.unread.push_back(field + ".train");
+    return nullptr;
+  }
   const File train = FileOf(specification_path, parameters.String("train"));
   const File test = FileOf(specification_path, parameters.String("test"));
   const bool is_text =
@@ -204,7 +209,20 @@ std::shared_ptr<const tasks::examples::ExampleSet> Attach(const std::string& spe
     if (is_text) Become(tasks::examples::ExamplesText(), task);
     parsed.unread.push_back(field + ".train");
     if (problems.all == 0) {
-      parsed.problems.push_back({field, std::string(loaded.status().message())});
+      std::error_code error;
+      const auto is_missing = [&](const File& file) {
+        return !file.path.empty() && !std::filesystem::exists(file.path, error);
+      };
+      const bool train_is_missing = is_missing(train);
+      const bool missing = train_is_missing || is_missing(test);
+      const std::string advice =
+          missing ? DidYouMean(train_is_missing ? train.path : test.path, /*specifications=*/false,
+                               "; a relative path begins at the specification's folder")
+                  : "";
+      parsed.problems.push_back({train_is_missing ? field + ".train"
+                                 : missing        ? field + ".test"
+                                                  : field,
+                                 absl::StrCat(loaded.status().message(), advice)});
     }
     parsed.problems.insert(parsed.problems.end(), problems.named.begin(), problems.named.end());
     const int64_t others = problems.all - static_cast<int64_t>(problems.named.size());

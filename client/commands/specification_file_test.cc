@@ -1,4 +1,5 @@
 // Specifications whose task is a file of examples, checked and shown without a server.
+#include <filesystem>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -74,9 +75,17 @@ TEST_F(ExampleFilesTest, MistakesInTheTaskAreNamed) {
   EXPECT_EQ(Run({"validate", Specification("")}), 2);
   EXPECT_THAT(err_, HasSubstr("tasks[0].train: required"));
   EXPECT_EQ(Run({"validate", Specification(", train: nowhere.jsonl")}), 2);
-  EXPECT_THAT(err_, HasSubstr("nowhere.jsonl"));
+  EXPECT_THAT(err_, HasSubstr("tasks[0].train: cannot read "));
+  EXPECT_THAT(err_, HasSubstr("nowhere.jsonl: No such file or directory; a relative path begins at "
+                              "the specification's folder"));
+  EXPECT_EQ(Run({"validate", Specification(", train: my_train.jsonl, test: mytest.jsonl")}), 2);
+  EXPECT_THAT(err_, AllOf(HasSubstr("tasks[0].test: cannot read "),
+                          HasSubstr("; did you mean \"my_test.jsonl\"?")));
   EXPECT_EQ(Run({"validate", Specification(", trian: my_train.jsonl")}), 2);
   EXPECT_THAT(err_, HasSubstr("did you mean \"train\"?"));
+  // The file was not read, which is no second mistake.
+  EXPECT_EQ(Run({"validate", Specification(", train: my_train.jsonl, tset: my_test.jsonl")}), 2);
+  EXPECT_THAT(err_, AllOf(HasSubstr("did you mean \"test\"?"), Not(HasSubstr("tasks[0].train"))));
   EXPECT_EQ(Run({"validate",
                  Specification(std::string(kFiles) + ", train_sha256: " + std::string(64, 'a'))}),
             2);
@@ -103,13 +112,31 @@ TEST_F(ExampleFilesTest, NumbersNeedANumericNetwork) {
   File("my_train.jsonl", "{\"input\": [0.5, 1], \"target\": [1.5, 1]}\n");
   File("my_test.jsonl", "{\"input\": [0.5, 2], \"target\": [2.5, 2]}\n");
   EXPECT_EQ(Run({"validate", path}), 2);
-  EXPECT_THAT(err_, HasSubstr("\"encoder\" cannot learn \"examples_numbers\""));
+  EXPECT_THAT(err_, HasSubstr("\"encoder\" cannot learn \"examples_numbers\" (tasks[0]), expected "
+                              "\"positional_attention\" or \"graph_network\""));
   EXPECT_THAT(err_, HasSubstr("my_train.jsonl:1: has the number 0.5, which makes all values "
                               "numbers; symbols are integers from 0"));
   path = Specification(kFiles, "", "positional_attention");
   File("my_train.jsonl", "{\"input\": [0.5, 1], \"target\": [1.5, 1]}\n");
   File("my_test.jsonl", "{\"input\": [0.5, 2], \"target\": [2.5, 2]}\n");
   EXPECT_EQ(Run({"validate", path}), 0) << err_;
+}
+
+// NumPy and pandas write 1.0 for a whole number in an array of floats.
+TEST_F(ExampleFilesTest, WholeNumbersAreWrittenWithoutFraction) {
+  const std::string path = Specification(kFiles);
+  const auto said_of = [&](const std::string& number) {
+    File("my_train.jsonl", absl::StrCat("{\"input\": [0, ", number, "], \"target\": [1, 1]}\n"));
+    EXPECT_EQ(Run({"validate", path}), 2);
+    return err_;
+  };
+  EXPECT_THAT(said_of("1.0"), HasSubstr("my_train.jsonl:1: has the number 1.0, which makes all "
+                                        "values numbers; symbols are integers from 0 to 65535: "
+                                        "write 1, not 1.0\n"));
+  EXPECT_THAT(said_of("99999999999"),
+              HasSubstr("has the number 99999999999, which makes all values "
+                        "numbers; symbols are integers from 0 to 65535\n"));
+  EXPECT_THAT(said_of("1e400"), HasSubstr("column 19: the number 1e400 is too large"));
 }
 
 TEST_F(ExampleFilesTest, LanguageModelsContinueText) {

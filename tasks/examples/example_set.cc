@@ -1,6 +1,7 @@
 #include "tasks/examples/example_set.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <functional>
 #include <limits>
@@ -9,6 +10,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -122,6 +124,16 @@ std::string Size(int64_t count, absl::string_view what) {
   return absl::StrCat(count, " ", what, count == 1 ? "" : "s");
 }
 
+// Returns ": write 1, not 1.0" for a symbol that was written as a fraction or with an exponent,
+// such as NumPy's; empty for other numbers.
+std::string WholeAdvice(const std::string& number) {
+  double value = -1;
+  int64_t integer = 0;
+  if (absl::SimpleAtoi(number, &integer) || !absl::SimpleAtod(number, &value)) return "";
+  if (value < 0 || value >= kMostSymbols || value != std::floor(value)) return "";
+  return absl::StrCat(": write ", static_cast<int64_t>(value), ", not ", number);
+}
+
 class Loader {
  public:
   Loader(const Options& options, Problems& problems) : options_(options), problems_(problems) {}
@@ -144,7 +156,7 @@ class Loader {
                                  Vocabulary& vocabulary, int32_t& most);
   void AppendNumber(double value, bool whole);
   // Converts everything read so far to real numbers.
-  void BecomeNumbers(const std::string& field, double value);
+  void BecomeNumbers(const std::string& field, const std::string& value);
   void CheckTargetLengths(const std::string& name, size_t count);
   void CheckSymbols(const File& train);
   void Sort(const std::vector<ReadExample>& examples, const std::function<bool(size_t)>& wanted,
@@ -168,12 +180,12 @@ class Loader {
   int64_t all_not_as_long_ = 0;
 };
 
-void Loader::BecomeNumbers(const std::string& field, double value) {
+void Loader::BecomeNumbers(const std::string& field, const std::string& value) {
   is_numbers_ = true;
   set_.numbers.assign(set_.symbols.begin(), set_.symbols.end());
   set_.symbols = {};
   beyond_field_ = field;
-  beyond_ = absl::StrCat(value);
+  beyond_ = value;
 }
 
 std::optional<uint32_t> Loader::Append(const std::string& field, const Source& source,
@@ -202,13 +214,15 @@ std::optional<uint32_t> Loader::Append(const std::string& field, const Source& s
     return count;
   }
   for (const double value : values.numbers) {
-    if (!is_numbers_ && (options_.as_numbers || !values.whole || value < 0)) {
+    if (!is_numbers_ && (options_.as_numbers || !values.not_whole.empty() || value < 0)) {
+      const std::string number = values.not_whole.empty() ? absl::StrCat(value) : values.not_whole;
       if (source.is_test) {
-        problems_.Add(field, absl::StrCat(what, " has the number ", value,
-                                          ", but the training file has symbols, integers from 0"));
+        problems_.Add(field, absl::StrCat(what, " has the number ", number,
+                                          ", but the training file has symbols, integers from 0",
+                                          WholeAdvice(number)));
         return std::nullopt;
       }
-      BecomeNumbers(field, value);
+      BecomeNumbers(field, number);
     }
     if (is_numbers_) {
       set_.numbers.push_back(value);
@@ -459,7 +473,8 @@ absl::StatusOr<Loaded> Loader::Load(const File& train, const File& test) {
     loaded.first_number = {beyond_field_,
                            absl::StrCat("has the number ", beyond_,
                                         ", which makes all values numbers; symbols are integers "
-                                        "from 0")};
+                                        "from 0 to ",
+                                        kMostSymbols - 1, WholeAdvice(beyond_))};
   }
   loaded.set = std::make_shared<const ExampleSet>(std::move(set_));
   return loaded;

@@ -45,13 +45,15 @@ class Handler {
     return true;
   }
   bool number_integer(Json::number_integer_t value) {
-    return Number(static_cast<double>(value), value > -kMostWhole && value < kMostWhole);
+    const bool whole = value > -kMostWhole && value < kMostWhole;
+    return Number(static_cast<double>(value), whole ? "" : absl::StrCat(value));
   }
   bool number_unsigned(Json::number_unsigned_t value) {
-    return Number(static_cast<double>(value), value < static_cast<uint64_t>(kMostWhole));
+    const bool whole = value < static_cast<uint64_t>(kMostWhole);
+    return Number(static_cast<double>(value), whole ? "" : absl::StrCat(value));
   }
-  bool number_float(Json::number_float_t value, const std::string& /*text*/) {
-    return Number(value, /*whole=*/false);
+  bool number_float(Json::number_float_t value, const std::string& text) {
+    return Number(value, Shown(text));
   }
   bool string(std::string& value) {
     LineValues* values = Values();
@@ -92,8 +94,13 @@ class Handler {
     in_list_ = false;
     return true;
   }
-  bool parse_error(size_t column, const std::string& /*token*/,
+  bool parse_error(size_t column, const std::string& token,
                    const nlohmann::detail::exception& error) {
+    constexpr int kOverflow = 406;
+    if (error.id == kOverflow) {
+      return Problem(
+          absl::StrCat("column ", column, ": the number ", Shown(token), " is too large"));
+    }
     // The library's message begins with its error number and location.
     const absl::string_view text = error.what();
     const size_t reason = text.find(": ");
@@ -120,24 +127,26 @@ class Handler {
     return nullptr;
   }
 
-  bool Number(double value, bool whole) {
+  // `not_whole`: LineValues::not_whole if this is such a number, else empty.
+  bool Number(double value, const std::string& not_whole) {
     if (LineValues* values = Values(); values != nullptr && in_list_) {
       if (static_cast<int64_t>(values->numbers.size()) == kMostLength) {
         return Problem(absl::StrCat(kFields[Index()], " has more than ", kMostLength, " values"));
       }
       values->numbers.push_back(value);
-      values->whole = values->whole && whole;
+      if (values->not_whole.empty()) values->not_whole = not_whole;
       return true;
     }
     if (field_ == Field::kMask && in_list_ && (value == 0 || value == 1)) {
       line_.mask.push_back(static_cast<uint8_t>(value));
       return true;
     }
-    if (field_ == Field::kLength && !in_list_ && whole && value >= 1 && value <= kMostLength) {
+    if (field_ == Field::kLength && !in_list_ && not_whole.empty() && value >= 1 &&
+        value <= kMostLength) {
       line_.length = static_cast<int64_t>(value);
       return true;
     }
-    return Refuse(absl::StrCat(value));
+    return Refuse(not_whole.empty() ? absl::StrCat(value) : not_whole);
   }
 
   bool Refuse(const std::string& given) {
@@ -177,7 +186,7 @@ void LineValues::Clear() {
   is_text = false;
   text.clear();
   numbers.clear();
-  whole = true;
+  not_whole.clear();
 }
 
 void Line::Clear() {

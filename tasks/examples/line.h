@@ -19,8 +19,9 @@ struct LineValues {
   bool is_text = false;
   std::string text;
   std::vector<double> numbers;
-  // True if every number is an integer with magnitude below 2^31.
-  bool whole = true;
+  // The first number that is not an integer with magnitude below 2^31, as written; empty if all
+  // are.
+  std::string not_whole;
 
   void Clear();
 };
