@@ -122,10 +122,13 @@ absl::StatusOr<Settings> ResolveSettings(const std::map<std::string, std::string
     }
   }
   const Setting& server = settings["server"];
-  if (AddressesOf(server.value).empty()) {
+  const bool is_url =
+      absl::StrContains(server.value, "http://") || absl::StrContains(server.value, "https://");
+  if (is_url || AddressesOf(server.value).empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "the server \"", server.value, "\" (", server.origin,
-        ") is not HOST:PORT, such as 127.0.0.1:7070, or a comma-separated list of them"));
+        ") is not HOST:PORT, such as 127.0.0.1:7070, or a comma-separated list of them",
+        is_url ? "; leave out http:// or https://" : ""));
   }
   const auto bound = in_file.find("server");
   if (bound != in_file.end() && bound->second != server.value) {

@@ -238,16 +238,23 @@ void CheckAnalyses(const v1::Evaluation& evaluation, const v1::Training& trainin
   }
 }
 
+// Says what is counted, because the value itself may be a number.
+void CheckCount(const std::string& field, int count, const char* what, Findings& findings) {
+  if (count >= 1 && count <= kMostAttentionLength) return;
+  findings.Add(field,
+               absl::StrCat("got ", count, " ", what, ", expected 1 to ", kMostAttentionLength));
+}
+
 void CheckInput(const std::string& field, const v1::TokenSequence& input, Findings& findings) {
   if (input.numbers().empty()) {
-    CheckInteger(field + ".tokens", input.tokens_size(), 1, kMostAttentionLength, findings);
+    CheckCount(field + ".tokens", input.tokens_size(), "tokens", findings);
     return;
   }
   if (!input.tokens().empty()) {
     findings.Add(field, "has both tokens and numbers: give only the kind that the task reads");
     return;
   }
-  CheckInteger(field + ".numbers", input.numbers_size(), 1, kMostAttentionLength, findings);
+  CheckCount(field + ".numbers", input.numbers_size(), "numbers", findings);
   for (const double number : input.numbers()) {
     if (std::isfinite(number)) continue;
     findings.Add(field + ".numbers", absl::StrCat("got ", number, ", expected finite numbers"));

@@ -112,7 +112,7 @@ class Reader {
       ReadComponent(node, path, static_cast<v1::Component&>(message));
       return;
     }
-    if (type.full_name() == "lengthwise.v1.LengthRange" && node.IsScalar()) {
+    if (type.full_name() == "lengthwise.v1.LengthRange" && node.kind != Node::Kind::kMap) {
       ReadLengthRange(node, path, static_cast<v1::LengthRange&>(message));
       return;
     }
@@ -261,7 +261,9 @@ class Reader {
 
   void ReadLengthRange(const Node& node, const std::string& path, v1::LengthRange& lengths) {
     std::optional<IntegerRange> range;
-    if (const auto integer = ParseInteger(node.text)) {
+    if (!node.IsScalar()) {
+      // A list is none.
+    } else if (const auto integer = ParseInteger(node.text)) {
       range = IntegerRange{*integer, *integer, 1};
     } else {
       range = ParseRange(node.text);

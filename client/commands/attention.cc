@@ -152,6 +152,10 @@ absl::Status CheckMap(const v1::AttentionMap& map, const AttentionOptions& optio
 }
 
 absl::StatusOr<int> Attention(Program& program, const AttentionOptions& options) {
+  if (!options.input.empty() && options.length > 0) {
+    return absl::InvalidArgumentError(
+        "--length selects recorded maps, and --input makes a new one; leave one out");
+  }
   ASSIGN_OR_RETURN(auto connection, program.Connect());
   ASSIGN_OR_RETURN(auto trial, FindTrial(*connection, options.trial));
   ASSIGN_OR_RETURN(auto maps, options.input.empty()
@@ -218,9 +222,10 @@ void AddAttention(CLI::App& app, Program& program) {
       ->add_option("--input", options->input,
                    "Your own input, on which a worker runs the model: tokens or, for tasks on "
                    "real numbers, numbers including a scratchpad's 0")
+      ->check(Program::NotEmpty())
       ->type_name("TOKENS");
   command->add_option("--length", options->length, "Shows only recorded maps of this length")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::PositiveNumber)
       ->type_name("N");
   command
       ->add_option("--sequence", options->sequence,
@@ -229,10 +234,10 @@ void AddAttention(CLI::App& app, Program& program) {
       ->check(CLI::PositiveNumber)
       ->type_name("S");
   command->add_option("--layer", options->layer, "Layer, from 1; default: all")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::PositiveNumber)
       ->type_name("L");
   command->add_option("--head", options->head, "Head, from 1; default: the maximum over heads")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::PositiveNumber)
       ->type_name("H");
   AddWorkerOptions(command, options->workers);
   program.AddServerOption(command);

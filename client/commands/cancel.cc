@@ -29,6 +29,11 @@ void AddCancel(CLI::App& app, Program& program) {
           return kSuccess;
         }
         ASSIGN_OR_RETURN(auto experiment, FindExperiment(*connection, options->name));
+        if (experiment.trials().queued() + experiment.trials().running() == 0) {
+          program.out() << "No trial of " << ShortName(experiment.name())
+                        << " was left to cancel: " << DescribeCounts(experiment.trials()) << ".\n";
+          return kSuccess;
+        }
         ASSIGN_OR_RETURN(auto cancelled,
                          connection->CancelExperiment(experiment.name(), options->reason));
         program.out() << "Cancelled " << ShortName(cancelled.name()) << ": "

@@ -19,6 +19,7 @@
 #include "models/schedules/catalogue.h"
 #include "specification/catalogues.h"
 #include "tasks/catalogue.h"
+#include "tasks/examples/entries.h"
 
 namespace lengthwise::client {
 namespace {
@@ -32,11 +33,14 @@ struct Listed {
 std::vector<Listed> Tasks() {
   std::vector<Listed> listed;
   for (const tasks::TaskEntry* entry : tasks::EveryTaskEntry()) {
-    listed.push_back({entry,
-                      {{"level", entry->chomsky_level},
-                       {"chance %", FormatPercent(entry->random_accuracy)},
-                       {"order matters", entry->permutation_invariant ? "no" : "yes"},
-                       {"evaluated by", entry->axis}}});
+    listed.push_back(
+        {entry,
+         {{"level", entry->chomsky_level},
+          // Only a file knows how many symbols there are to guess from.
+          {"chance %",
+           tasks::examples::IsExamples(entry->name) ? "" : FormatPercent(entry->random_accuracy)},
+          {"order matters", entry->permutation_invariant ? "no" : "yes"},
+          {"evaluated by", entry->axis}}});
   }
   return listed;
 }
@@ -161,6 +165,7 @@ void PrintOne(Program& program, const Listed& listed) {
   program.out() << palette(Paint::kBold, listed.entry->name) << " (" << listed.entry->title
                 << ")\n\n  " << Wrap(listed.entry->documentation, width, 2) << "\n\n";
   for (const auto& [name, value] : listed.facts) {
+    if (value.empty()) continue;
     program.out() << "  " << name << ": " << value << "\n";
   }
   if (!listed.facts.empty()) program.out() << "\n";

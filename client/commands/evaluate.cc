@@ -100,15 +100,18 @@ void AddEvaluate(CLI::App& app, Program& program) {
   command
       ->add_option("--lengths", options->lengths,
                    "Lengths, such as 41..500 or 10,20,50; default: the trial's")
+      ->check(Program::NotEmpty())
       ->type_name("LIST");
   command
       ->add_option("--sequences", options->sequences, "Sequences per length; default: the trial's")
       ->type_name("N");
   command->add_option("--seed", options->seed, "Seed of the sequences; default: the trial's")
+      ->check(CLI::NonNegativeNumber)
       ->type_name("S");
   command
       ->add_option("--attention_lengths", options->attention_lengths,
                    "Also records attention maps at these lengths")
+      ->check(Program::NotEmpty())
       ->type_name("LIST");
   command
       ->add_option("--attention_sequences", options->attention_sequences,
@@ -130,6 +133,7 @@ void AddEvaluate(CLI::App& app, Program& program) {
   command
       ->add_option("--projection_lengths", options->projection_lengths,
                    "Also records projections of activations at these lengths")
+      ->check(Program::NotEmpty())
       ->type_name("LIST");
   command->add_flag("--detach", options->detach, "Submits the evaluation without waiting for it");
   AddWorkerOptions(command, options->workers);

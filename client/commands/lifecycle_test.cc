@@ -104,6 +104,8 @@ TEST_F(LifecycleTest, CancelsAndDeletes) {
   EXPECT_THAT(err_, HasSubstr("cancel"));
   EXPECT_EQ(Run({"cancel", "e-1"}), kSuccess);
   EXPECT_EQ(out_, "Cancelled e-1: 6 cancelled.\n");
+  EXPECT_EQ(Run({"cancel", "e-1"}), kSuccess);
+  EXPECT_EQ(out_, "No trial of e-1 was left to cancel: 6 cancelled.\n");
   EXPECT_EQ(Run({"delete", "e", "--yes"}), kFailure);  // only by its full name
   EXPECT_TRUE(server_.calls()->reads().GetExperiment("experiments/e-1").ok());
   EXPECT_EQ(Run({"delete", "e-1", "--yes"}), kSuccess);

@@ -121,6 +121,32 @@ TEST_F(MistakesTest, ExplainsWordsAndOptions) {
        kUsage,
        "--detach needs a server: with --data_dir nothing would run the evaluation after this "
        "command"},
+      {{"evaluate", "e/0", "--seed", "-1"},
+       kUsage,
+       "--seed: got \"-1\", expected a number, 0 or more; see `lengthwise evaluate --help`"},
+      {{"sample", "bucket_sort", "--seed", "-1"},
+       kUsage,
+       "--seed: got \"-1\", expected a number, 0 or more; see `lengthwise sample --help`"},
+      {{"evaluate", "e/0", "--lengths", ""},
+       kUsage,
+       "--lengths: got \"\", expected numbers such as 1,2,5 or 10..19; see `lengthwise evaluate "
+       "--help`"},
+      {{"attention", "e/0", "--input", ""},
+       kUsage,
+       "--input: got \"\", expected tokens or numbers such as 0,1,1; see `lengthwise attention "
+       "--help`"},
+      {{"attention", "e/0", "--layer", "0"},
+       kUsage,
+       "--layer: got \"0\", expected a number above 0; see `lengthwise attention --help`"},
+      {{"attention", "e/0", "--input", "1,2", "--length", "5"},
+       kUsage,
+       "--length selects recorded maps, and --input makes a new one; leave one out"},
+      {{"results", "e", "--whole_table"},
+       kUsage,
+       "--whole_table belongs to --compare; add it, or leave both"},
+      {{"plot", "e", "--figure", "loss", "--width", "0"},
+       kUsage,
+       "--width: got \"0\", expected a number above 0; see `lengthwise plot --help`"},
       {{"completion", "ksh"},
        kUsage,
        "shell: got \"ksh\", expected bash, zsh or fish; did you mean \"zsh\"?; see `lengthwise "
@@ -142,6 +168,7 @@ TEST_F(MistakesTest, ExplainsNames) {
        kFailure,
        "there is no trial \"7\" in e-1; accepted: bucket_sort-encoder-none-lr0.001-seed0, "
        "bucket_sort-encoder-sin_cos-lr0.001-seed0"},
+      {{"logs", "e"}, kUsage, "\"e\" is an experiment; name a trial of it, such as e-1/0"},
       {{"man", "plt"}, kUsage, "there is no command \"lengthwise plt\"; did you mean \"plot\"?"},
   };
   for (const Mistake& mistake : mistakes) ExpectOneLine(mistake);
@@ -165,6 +192,11 @@ TEST_F(MistakesTest, ExplainsServersAndTokens) {
                  kUsage,
                  "the server \"gpu-head\" (--server) is not HOST:PORT, such as 127.0.0.1:7070, or "
                  "a comma-separated list of them"});
+  ExpectOneLine(
+      {{"list", "--server", "http://127.0.0.1:7070"},
+       kUsage,
+       "the server \"http://127.0.0.1:7070\" (--server) is not HOST:PORT, such as "
+       "127.0.0.1:7070, or a comma-separated list of them; leave out http:// or https://"});
   const std::string none = testing::TempDir() + "/no.token";
   ExpectOneLine({{"list", "--token_file", none},
                  kFailure,

@@ -235,9 +235,11 @@ void AddPlot(CLI::App& app, Program& program) {
   command->add_flag("--plain", options->plain,
                     "Leaves out title and caption, for papers with their own");
   command->add_option("--width", options->width, "Width of the picture; default: chosen by figure")
+      ->check(CLI::PositiveNumber)
       ->type_name("PIXELS");
   command
       ->add_option("--height", options->height, "Height of the picture; default: chosen by figure")
+      ->check(CLI::PositiveNumber)
       ->type_name("PIXELS");
   command->add_option("--data", options->data, "Also keep what is drawn as numbers: .csv or .json")
       ->type_name("FILE");

@@ -14,6 +14,7 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "client/display/interrupt.h"
@@ -110,6 +111,13 @@ absl::StatusOr<std::string> FindPython() {
                    "package lengthwise"));
 }
 
+namespace {
+
+constexpr char kPythonAdvice[] =
+    "set LENGTHWISE_PYTHON to a Python with the package lengthwise, or run deploy/install.sh";
+
+}  // namespace
+
 absl::StatusOr<int> RunPython(const std::vector<std::string>& arguments,
                               const rpc::ChannelOptions& channel, const TakeText& out,
                               const TakeText& err) {
@@ -139,17 +147,24 @@ absl::StatusOr<int> RunPython(const std::vector<std::string>& arguments,
   auto process = platform::ChildProcess::Start(options);
   if (!process.ok()) {
     return absl::NotFoundError(
-        absl::StrCat(std::string(process.status().message()),
-                     "; set LENGTHWISE_PYTHON to a Python with the package lengthwise, or run "
-                     "deploy/install.sh"));
+        absl::StrCat(std::string(process.status().message()), "; ", kPythonAdvice));
   }
   out_pipe->CloseWriteEnd();
   err_pipe->CloseWriteEnd();
-  Forward(*out_pipe, out, *err_pipe, err, interrupts, **process);
+  // Python's own words, to which the error adds what to do.
+  bool lacks_package = false;
+  const auto take_error = [&](absl::string_view text) {
+    lacks_package = lacks_package || absl::StrContains(text, ": No module named lengthwise");
+    if (!lacks_package) err(text);
+  };
+  Forward(*out_pipe, out, *err_pipe, take_error, interrupts, **process);
   const auto exit = (*process)->WaitFor(absl::InfiniteDuration());
   if (exit->signal != 0 && interrupts.count() > 0) return kInterrupted;
   if (exit->signal != 0) {
     return absl::InternalError(absl::StrCat(python, " ", exit->ToString()));
+  }
+  if (lacks_package && exit->code != 0) {
+    return absl::NotFoundError(absl::StrCat(python, " has no package lengthwise; ", kPythonAdvice));
   }
   return exit->code;
 }

@@ -61,6 +61,21 @@ TEST_F(PythonProgramTest, MissingEnvironmentNamesTheCommandToRun) {
   EXPECT_THAT(std::string(started.status().message()), HasSubstr("run deploy/install.sh"));
 }
 
+TEST_F(PythonProgramTest, PythonWithoutThePackageGetsAdvice) {
+  const std::string python =
+      Script(directory_ + "/python", "echo \"$0: No module named lengthwise\" >&2; exit 1\n");
+  setenv("LENGTHWISE_PYTHON", python.c_str(), 1);
+  std::string err;
+  const auto code = RunPython(
+      {}, {}, [](absl::string_view) {},
+      [&](absl::string_view text) { err.append(text.data(), text.size()); });
+  EXPECT_EQ(code.status().message(),
+            python +
+                " has no package lengthwise; set LENGTHWISE_PYTHON to a Python with the "
+                "package lengthwise, or run deploy/install.sh");
+  EXPECT_EQ(err, "");
+}
+
 TEST_F(PythonProgramTest, VariableOverridesCachedEnvironment) {
   const std::string cached =
       Script(directory_ + "/.cache/lengthwise/python/bin/python", "exit 0\n");

@@ -21,6 +21,9 @@ struct ResultsOptions {
 };
 
 absl::StatusOr<int> Results(Program& program, const ResultsOptions& options) {
+  if (options.whole_table && options.compare.empty()) {
+    return absl::InvalidArgumentError("--whole_table belongs to --compare; add it, or leave both");
+  }
   if (options.compare == "list") {
     return program.RunPython({"results", "--compare", "list"}, /*asks_server=*/false);
   }

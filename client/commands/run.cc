@@ -60,7 +60,7 @@ int Total(const v1::Experiment& experiment) {
 bool NamesExperiment(const std::string& text) {
   std::error_code error;
   return text != "-" && !absl::StrContains(text, '/') && !specification::FormatOfFile(text).ok() &&
-         !std::filesystem::exists(text, error) && ReadySpecification(text).empty();
+         !std::filesystem::is_regular_file(text, error) && ReadySpecification(text).empty();
 }
 
 struct Found {

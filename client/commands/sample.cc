@@ -37,6 +37,8 @@ struct SampleOptions {
   bool validation = false;
   uint64_t seed = 0;
   std::vector<std::string> settings;  // "name=value"
+  // Tells which options were given.
+  const CLI::App* command = nullptr;
 };
 
 catalogue::ParameterValue ParseValue(const std::string& text) {
@@ -179,6 +181,13 @@ std::vector<const tasks::examples::Example*> Spread(const tasks::examples::Part&
 // Prints examples of the files that a specification names, as written and as a network reads them.
 // An empty token stands for each value to predict; a language model also predicts an end token.
 absl::StatusOr<int> SampleFiles(Program& program, const SampleOptions& options) {
+  for (const char* option : {"--length", "--scale", "--validation", "--seed", "--set"}) {
+    if (options.command->count(option) == 0) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        option,
+        " is for a task by its name; the examples of a specification's file are shown as "
+        "they are"));
+  }
   ASSIGN_OR_RETURN(const auto text, ReadSpecification(options.task));
   ASSIGN_OR_RETURN(const auto resolved, ResolveFile(options.task, text));
   Table table({{.header = "task"},
@@ -358,11 +367,13 @@ void AddSample(CLI::App& app, Program& program) {
                     "Puzzles only: prints those of the validation, the same for every seed");
   command
       ->add_option("--seed", options->seed, "Seed of the examples; equal seeds give equal examples")
+      ->check(CLI::NonNegativeNumber)
       ->capture_default_str()
       ->type_name("S");
   command->add_option("--set", options->settings, "Parameter of the task; may be repeated")
       ->type_name("NAME=VALUE");
   program.AddOutputOption(command);
+  options->command = command;
 }
 
 }  // namespace lengthwise::client

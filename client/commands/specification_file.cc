@@ -53,7 +53,9 @@ std::string DidYouMean(const std::string& path, bool specifications, const char*
 
 std::string ReadySpecification(const std::string& name) {
   std::error_code error;
-  if (specification::FormatOfFile(name).ok() || std::filesystem::exists(name, error)) return "";
+  if (specification::FormatOfFile(name).ok() || std::filesystem::is_regular_file(name, error)) {
+    return "";
+  }
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
   const std::filesystem::path file =
       self.parent_path().parent_path() / "share/lengthwise/experiments" / (name + ".yaml");
@@ -69,12 +71,12 @@ absl::StatusOr<v1::SpecificationText> ReadSpecification(const std::string& given
   }
   const std::string ready = ReadySpecification(given);
   const std::string& path = ready.empty() ? given : ready;
-  ASSIGN_OR_RETURN(const auto format, specification::FormatOfFile(path));
   struct stat status;
   if (stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) {
     return absl::InvalidArgumentError(
         absl::StrCat("cannot read ", path, " (it is a directory); name a file in it"));
   }
+  ASSIGN_OR_RETURN(const auto format, specification::FormatOfFile(path));
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   if (!file) {

@@ -233,6 +233,13 @@ TEST_F(ExampleFilesTest, ResolvedSpecificationsAreSpecifications) {
   EXPECT_EQ(Run({"validate", path}), 0) << err_;
 }
 
+TEST_F(ExampleFilesTest, DirectoryIsNotASpecification) {
+  const std::string directory = testing::TempDir() + "/quickstart";
+  std::filesystem::create_directories(directory);
+  EXPECT_EQ(Run({"validate", directory}), 2);
+  EXPECT_THAT(err_, HasSubstr("quickstart (it is a directory); name a file in it"));
+}
+
 TEST_F(ExampleFilesTest, SampleShowsTheNetworksInput) {
   const std::string path =
       Specification(", label: my_task, train: my_train.jsonl, test: my_test.jsonl");
@@ -245,6 +252,8 @@ TEST_F(ExampleFilesTest, SampleShowsTheNetworksInput) {
             "my_task,test,2,ba,b,1 0 _,0\n");
   ASSERT_EQ(Run({"sample", path}), 0) << err_;
   EXPECT_THAT(out_, HasSubstr("the network reads"));
+  EXPECT_EQ(Run({"sample", path, "--length", "50"}), 2);
+  EXPECT_THAT(err_, HasSubstr("--length is for a task by its name"));
   EXPECT_EQ(Run({"sample", "examples"}), 2);
   EXPECT_THAT(err_, HasSubstr("lengthwise sample my.yaml"));
   EXPECT_EQ(Run({"sample", File("built_in.yaml", kSpecification)}), 2);

@@ -89,6 +89,11 @@ absl::StatusOr<v1::Experiment> FindExperiment(Connection& connection, const std:
 absl::StatusOr<v1::Trial> FindTrial(Connection& connection, const std::string& text) {
   const auto [experiment_text, id] = Split(text);
   ASSIGN_OR_RETURN(auto experiment, FindExperiment(connection, experiment_text));
+  if (id.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", text, "\" is an experiment; name a trial of it, such as ",
+                     ShortName(experiment.name()), "/0"));
+  }
   auto exact = connection.GetTrial(absl::StrCat(experiment.name(), "/trials/", id));
   if (exact.ok() ||
       (!absl::IsNotFound(exact.status()) && !absl::IsInvalidArgument(exact.status()))) {

@@ -54,6 +54,16 @@ std::vector<int> Table::Widths(int width) const {
     if (widest < 0) break;
     --widths[widest];
   }
+  // The name of a group may be wider than its columns. It is cut only if there is no room.
+  for (const Group& group : groups_) {
+    int lacking = DisplayWidth(group.header) - widths[group.first];
+    for (size_t c = group.first + 1; c <= group.last; ++c) {
+      lacking -= widths[c] + DisplayWidth(Gap(c, columns_[c]));
+    }
+    if (lacking <= 0 || (width > 0 && total + lacking > width)) continue;
+    widths[group.last] += lacking;
+    total += lacking;
+  }
   return widths;
 }
 

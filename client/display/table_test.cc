@@ -24,6 +24,20 @@ TEST(TableTest, AlignsColumnsUnderAHeaderAndARule) {
             "randomized_sin_cos │ 100.0     –\n");
 }
 
+TEST(TableTest, GroupIsNamedInFullIfThereIsRoom) {
+  Table table({{.header = "5", .align = Table::Align::kRight},
+               {.header = "10", .align = Table::Align::kRight},
+               {.header = "15", .align = Table::Align::kRight, .rule_before = true}});
+  table.AddGroup({.header = "seen in training", .first = 0, .last = 1});
+  table.AddRow({"1", "2", "3"});
+  EXPECT_EQ(table.Render(0, Palette(false)),
+            "seen in training │\n"
+            "5             10 │ 15\n"
+            "─────────────────┼───\n"
+            "1              2 │  3\n");
+  EXPECT_EQ(table.Render(9, Palette(false)), "seen… │\n5  10 │ 15\n──────┼───\n1   2 │  3\n");
+}
+
 TEST(TableTest, ShrinksToTheWidth) {
   EXPECT_EQ(Example().Render(24, Palette(false)),
             "           │ seen\n"

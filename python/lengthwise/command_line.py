@@ -116,7 +116,7 @@ def main(arguments: Sequence[str] | None = None, out: TextIO | None = None, err:
     """Runs a command and returns its exit code. An error is one line on `err`."""
     out, err = out or sys.stdout, err or sys.stderr
     given = list(sys.argv[1:] if arguments is None else arguments)
-    parser = _Parser(prog="python -m lengthwise", description="The part of `lengthwise` that is in Python.")
+    parser = _Parser(prog="lengthwise", description="The part of `lengthwise` that is in Python.")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
     named = next((argument for argument in given if not argument.startswith("-")), "")
     for name, description in COMMANDS.items():

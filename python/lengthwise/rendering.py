@@ -246,6 +246,13 @@ class Table:
                 break
             widths[max(may, key=lambda c: (widths[c], -c))] -= 1
             total -= 1
+        # The name of a group may be wider than its columns. It is cut only if there is no room.
+        for group in self._groups.values():
+            gaps = sum(len(self._gap(c)) for c in range(group.first + 1, group.last + 1))
+            lacking = display_width(group.header) - sum(widths[group.first : group.last + 1]) - gaps
+            if lacking > 0 and (width <= 0 or total + lacking <= width):
+                widths[group.last] += lacking
+                total += lacking
         return widths
 
     def _spans(self) -> list[tuple[Group | None, int, int]]:

@@ -86,9 +86,11 @@ def resolve(arguments: Mapping[str, str | None], environment: Mapping[str, str] 
     server = given.get("server") or in_file.get("server") or Settings.server
     if "server" in in_file and in_file["server"] != server:
         in_file = {}
-    if not addresses_of(server):
+    is_url = "http://" in server or "https://" in server
+    if is_url or not addresses_of(server):
         raise LengthwiseError(
             f'the server "{server}" is not HOST:PORT, such as 127.0.0.1:7070, or a comma-separated list of them'
+            + ("; leave out http:// or https://" if is_url else "")
         )
     return Settings(**{**in_file, **given, "server": server})
 

@@ -230,6 +230,9 @@ class CommandLineTest(unittest.TestCase):
             run("results", "tiny", "--compare", "lst_pe_init/table_3"), USAGE, "`lengthwise analyze attention EXPERIMENT"
         )
         self.assert_one_line(
+            run("plot", "tiny", "--figure", "loss", "--learning_rate", "abc"), USAGE, "see `lengthwise plot --help`\n"
+        )
+        self.assert_one_line(
             run("results", "tiny", "--compare", "list", environment={"LENGTHWISE_PYTHON": "/nowhere"}),
             FAILURE,
             "run deploy/install.sh\n",

@@ -22,7 +22,7 @@ from lengthwise.errors import LengthwiseError
 from lengthwise.exports import output
 from lengthwise.exports.output import Kind, Output
 from lengthwise.exports.tables import short_floats
-from lengthwise.rendering import Palette
+from lengthwise.rendering import Column, Group, Palette, Table
 
 FIRST = "experiments/e-1/trials/bucket_sort-none"
 SECOND = "experiments/e-1/trials/bucket_sort-sin_cos"
@@ -664,6 +664,12 @@ class AccuracyTableTest(unittest.TestCase):
             "sin_cos    │ 95.0 │     15.0\n"
             "randomized │ 85.0 │     75.0\n",
         )
+
+    def test_group_is_named_in_full_if_there_is_room(self):
+        table = Table([Column("5"), Column("10"), Column("15")], [Group("seen in training", 0, 1)])
+        table.add_row(["1", "2", "3"])
+        self.assertIn("seen in training", table.render(0, Palette(False)))
+        self.assertIn("seen…\n", table.render(9, Palette(False)))
 
     def test_best_means_are_marked(self):
         self.add_cell("sin_cos", 1, [1.0, 0.9, 0.2, 0.1])

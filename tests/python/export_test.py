@@ -254,6 +254,7 @@ class ExportTest(unittest.TestCase):
             (["sort", "--format", "csv", "-o", "/proc/export"], 1, "choose another place with -o"),
             (["nothing", "--format", "csv"], 1, "nothing"),
             (["sort", "--format", "csv", "-o", str(directory / "x.csv")], 2, "x.csv\" names one file"),
+            (["sort", "--format", "csv", "-o", "-"], 2, '--out is "-"; an export is a file or a directory: name one'),
             (["sort", "--format", "parquet"], 2, "--format"),
             (["sort"], 2, "--format is missing"),
             (["waiting", "--format", "safetensors", "-o", str(directory / "x")], 1, "has stored no checkpoint yet"),

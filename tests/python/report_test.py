@@ -506,6 +506,11 @@ class ReportOfServerTest(TestOfHtml):
             "cannot write /nowhere/e.html: No such file or directory; make its directory, or name another file",
         )
         self.assert_one_line(
+            self.run_program("tiny", "-o", "x.pdf"),
+            USAGE,
+            '--out is "x.pdf"; a report is HTML: its name must end with .html or .htm',
+        )
+        self.assert_one_line(
             self.run_program("tiny", "-o", "/dev/full"),
             FAILURE,
             "cannot write /dev/full: No space left on device; free some space",

@@ -4,6 +4,7 @@ from __future__ import annotations
 import argparse
 
 from lengthwise.command_line import FAILURE, INTERRUPTED, SUCCESS, Output, add_output_option, add_server_options, connect
+from lengthwise.errors import UsageError
 from lengthwise.printable import printable_text
 
 
@@ -24,6 +25,8 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     from lengthwise import exports
 
     out, err = output.out, output.err
+    if arguments.out == "-":
+        raise UsageError('--out is "-"; an export is a file or a directory: name one (./- for a file called -)')
 
     def show(done: int, all_trials: int) -> None:
         if arguments.progress and all_trials > 1:

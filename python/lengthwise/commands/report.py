@@ -2,9 +2,11 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from lengthwise import published
 from lengthwise.command_line import SUCCESS, Output, add_output_option, add_server_options, connect
+from lengthwise.errors import UsageError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,6 +32,9 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
 
     # Mistakes are told before a server is asked.
     if arguments.out:
+        # /dev/stdout has no ending.
+        if Path(arguments.out).suffix.lower() not in ("", ".html", ".htm"):
+            raise UsageError(f'--out is "{arguments.out}"; a report is HTML: its name must end with .html or .htm')
         check_writable(arguments.out)
     for key in arguments.compare:
         published.find(key)
