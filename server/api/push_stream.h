@@ -47,19 +47,24 @@ inline std::string ClientOf(const grpc::CallbackServerContext& context, const Ca
 // holds an open file or its whole answer, and the message being moved. Thread-safe.
 class TransferThreads {
  public:
-  // Maximum number of streams that have begun and not ended: per client, and in total.
+  // Maximum number of streams that have begun and not ended: per client, and in total unless the
+  // constructor gets another number.
   static constexpr int kStreamsOfAClient = 16;
   static constexpr int kStreams = 512;
 
-  TransferThreads(int threads, absl::Duration longest_wait, absl::Duration patience)
-      : pool(threads, longest_wait), patience(patience) {}
+  TransferThreads(int threads, absl::Duration longest_wait, absl::Duration patience,
+                  int streams = kStreams)
+      : streams_(streams), pool(threads, longest_wait), patience(patience) {}
 
   // Runs `begin` on the pool when it is the turn of one of the client's streams. The client with
   // the fewest streams that have begun is next.
   void Begin(const std::string& client, std::function<void()> begin) {
     platform::MutexLock lock(mutex_);
-    clients_[client].waiting.push_back(std::move(begin));
-    BeginWaiting();
+    Client& of = clients_[client];
+    of.waiting.push_back(std::move(begin));
+    ++waiting_;
+    // If there is room, every other stream that waits is beyond its client's limit.
+    if (begun_ < streams_ && of.begun < kStreamsOfAClient) BeginNext(of);
   }
   // A stream of `client` that had begun has ended.
   void End(const std::string& client) {
@@ -77,23 +82,29 @@ class TransferThreads {
   };
 
   void BeginWaiting() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    while (begun_ < kStreams) {
+    while (waiting_ > 0 && begun_ < streams_) {
       Client* next = nullptr;
       for (auto& [name, client] : clients_) {
         if (client.waiting.empty() || client.begun == kStreamsOfAClient) continue;
         if (next == nullptr || client.begun < next->begun) next = &client;
       }
       if (next == nullptr) return;
-      ++begun_;
-      ++next->begun;
-      pool.Submit(std::move(next->waiting.front()));
-      next->waiting.pop_front();
+      BeginNext(*next);
     }
   }
+  void BeginNext(Client& client) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    ++begun_;
+    ++client.begun;
+    --waiting_;
+    pool.Submit(std::move(client.waiting.front()));
+    client.waiting.pop_front();
+  }
 
+  const int streams_;
   platform::Mutex mutex_;
   std::map<std::string, Client> clients_ ABSL_GUARDED_BY(mutex_);
   int begun_ ABSL_GUARDED_BY(mutex_) = 0;
+  int waiting_ ABSL_GUARDED_BY(mutex_) = 0;
 
  public:
   // Declared after everything that its tasks use, so it is destroyed first.

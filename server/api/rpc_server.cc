@@ -16,6 +16,9 @@ namespace {
 // was admitted.
 constexpr int kMaxStreams = 8192;
 constexpr int kMaxMetadataBytes = 16 << 10;
+// Maximum number of workers' uploads. Enough for a large fleet that drains at once: a worker gives
+// up an upload that makes no progress, so it must not wait for its turn.
+constexpr int kWorkerUploads = 16'384;
 // Time to send the last status to clients that read slowly.
 constexpr absl::Duration kFarewell = absl::Milliseconds(500);
 
@@ -99,7 +102,7 @@ RpcServer::RpcServer(const Options& options, std::unique_ptr<Edge> edge, Core& c
                         options.transfer_patience),
       // Checkpoints wait for a thread however long it takes.
       worker_uploads_(options.worker_upload_threads, absl::InfiniteDuration(),
-                      options.transfer_patience),
+                      options.transfer_patience, kWorkerUploads),
       calls_(gate_,
              {.lookups = lookups_,
               .queries = readers_,

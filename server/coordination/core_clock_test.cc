@@ -126,7 +126,7 @@ TEST_F(CorePauseTest, LeaseOutlivesAStoppedServer) {
 TEST_F(CorePauseTest, QueuedHeartbeatRenewsItsLease) {
   Start();
   std::latch free(1);
-  const auto post = [&](std::function<void()> run) {
+  const auto post = [&](const std::function<void()>& run) {
     coordinator_->loop().PostCommand({.apply = [run]() -> CommandLoop::Answer {
                                         run();
                                         return nullptr;
