@@ -153,6 +153,13 @@ void CheckRegression(const v1::ExperimentSpecification& specification, const std
   for (const int32_t scale : evaluation.lengths()) {
     if (scale >= 1 && !check("evaluation.lengths", training.lengths().max(), scale)) break;
   }
+  if (evaluation.has_projection() && training.lengths().min() != training.lengths().max()) {
+    findings.Add("evaluation.projection",
+                 absl::StrCat("\"", task, "\" evaluates vectors of all lengths ",
+                              training.lengths().min(), "..", training.lengths().max(),
+                              ", whose activations have no common shape: leave it out, or train on "
+                              "one length"));
+  }
   const int64_t rows = regression.Rows(training.lengths().max());
   for (int i = 0; i < evaluation.attention_inputs_size(); ++i) {
     const v1::TokenSequence& input = evaluation.attention_inputs(i);

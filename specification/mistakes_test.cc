@@ -142,6 +142,9 @@ TEST(MistakesTest, RegressionsNeedValidScalesAndInputs) {
       of_input("{tokens: [1, 2, 3, 4, 5, 6, 7, 8, 0], numbers: [1, 2, 3, 4, 5, 6, 7, 8, 0]}"),
       "evaluation.attention_inputs[0]: has both tokens and numbers: give only the kind that the "
       "task reads");
+  EXPECT_EQ(message("training: {lengths: 1..8, batch_size: 1000}\nevaluation: {projection: {}}"),
+            "evaluation.projection: \"sorting\" evaluates vectors of all lengths 1..8, whose "
+            "activations have no common shape: leave it out, or train on one length");
   EXPECT_EQ(message("encodings: none"),
             "encodings[0]: \"none\" does not give positions as vectors, which the network needs; "
             "use one of " +

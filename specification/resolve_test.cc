@@ -626,12 +626,14 @@ TEST(ResolveTest, LatinSquareCodeDependsOnTheEncoding) {
   const std::map<std::string, std::vector<std::string>> expected = {
       {"2d_fixed", {"encoding_dropout=0.1"}},
       {"learn_0.2", {}},
-      {"relative", {"attention_biases=inputs", "output_projection=false", "encoding causal=true"}},
+      {"relative",
+       {"attention_biases=inputs", "attention_initial=linear", "output_projection=false",
+        "encoding causal=true"}},
       {"random", {}},
-      {"rope", {"attention_biases=none"}},
+      {"rope", {"attention_biases=none", "attention_initial=linear"}},
       {"1d_fixed", {"encoding_dropout=0.1"}},
       {"nope", {}},
-      {"c_nope", {"attention_biases=none", "temperature=0.01"}},
+      {"c_nope", {"attention_biases=none", "attention_initial=linear", "temperature=0.01"}},
   };
   EXPECT_EQ(ChangedByEncoding(*text, *code), expected);
   EXPECT_THAT(code->specification.network_overrides(), SizeIs(5));
@@ -658,7 +660,8 @@ TEST(ResolveTest, UserValuesOverrideReferenceCode) {
   ASSERT_TRUE(paper.ok()) << paper.status();
   ASSERT_TRUE(code.ok()) << code.status();
   const std::map<std::string, std::vector<std::string>> expected = {
-      {"rope", {"attention_biases=inputs"}}, {"none", {"attention_biases=none"}}};
+      {"rope", {"attention_biases=inputs", "attention_initial=linear"}},
+      {"none", {"attention_biases=none", "attention_initial=linear"}}};
   EXPECT_EQ(ChangedByEncoding(*paper, *code), expected);
 }
 

@@ -8,9 +8,9 @@
 namespace lengthwise::tasks {
 
 // A data set with the same number of examples of each length. Each batch has examples of one
-// length, and each epoch shuffles batches and examples (positional attention, appendix B; with a
-// single length, every paper's procedure). The last batch of a length may be smaller, so no example
-// is left out.
+// length, and each epoch shuffles batches and examples (released code of positional attention; with
+// a single length, every paper's procedure). The last batch of a length may be smaller, so no
+// example is left out.
 //
 // Every result is a function of the shape, the seeds and the step. Memory does not grow with the
 // number of examples.

@@ -17,8 +17,7 @@ struct TaskEntry : catalogue::Entry {
   // "regular", "deterministic context-free" or "context-sensitive". Empty if the hierarchy does not
   // apply.
   std::string chomsky_level;
-  // Token accuracy of random guessing with the default parameters, 0 to 1, as stated in the task's
-  // paper.
+  // Token accuracy of random guessing with the default parameters, 0 to 1.
   double random_accuracy = 0;
   // True if reordering the input never changes the target. Such a task needs no positional
   // information.

@@ -232,6 +232,8 @@ Chart MakeChart(const json& figure, const json& panel) {
     const json& xs = series.at("x");
     const json& ys = series.at("y");
     for (size_t i = 0; i < xs.size(); ++i) {
+      // null: not a number.
+      if (!ys.at(i).is_number()) continue;
       curve.points.emplace_back(xs.at(i).get<double>(), heights.Of(ys.at(i).get<double>()));
     }
   }
@@ -241,11 +243,13 @@ Chart MakeChart(const json& figure, const json& panel) {
     chart.split = shaded->second;
     chart.split_labels = {"seen in training", "not seen"};
   }
-  if (y.at("ticks") != "percent") {
-    chart.height_label = [heights](double height) {
-      return absl::StrFormat("%.2g", heights.Value(height));
-    };
-  }
+  chart.height_label = [heights, percent = y.at("ticks") == "percent"](double height) {
+    const double value = heights.Value(height);
+    if (!percent) return absl::StrFormat("%.2g", value);
+    // Five characters: "100 %", "0.12%".
+    return value < 0.0995 && value != 0 ? absl::StrFormat("%.2g%%", 100 * value)
+                                        : absl::StrFormat("%.0f %%", 100 * value);
+  };
   return chart;
 }
 

@@ -62,6 +62,21 @@ TEST(TerminalFigureTest, DrawsAccuraciesInPerCent) {
   EXPECT_THAT(*text, HasSubstr("random guess 20 %\n"));
 }
 
+TEST(TerminalFigureTest, PerCentAreThoseOfTheValues) {
+  const auto text = RenderFigure(
+      R"({"kind": "error_places", "title": "", "caption": "",
+          "x": {"label": "place", "scale": "linear", "ticks": "counts", "range": [0, 10]},
+          "y": {"label": "answers wrong at it", "scale": "linear", "ticks": "percent",
+                "range": [0, 0.02]},
+          "panels": [{"title": "", "shaded": null, "references": [],
+                      "series": [{"name": "a", "kind": "line", "faint": false, "x": [0, 5, 10],
+                                  "y": [0, null, 0.02]}]}]})",
+      60, Palette(false));
+  ASSERT_TRUE(text.ok()) << text.status();
+  EXPECT_THAT(*text, HasSubstr("\n   2% ┤"));
+  EXPECT_THAT(*text, HasSubstr("\n  0 % ┤"));
+}
+
 TEST(TerminalFigureTest, LabelsALogarithmicAxisWithItsValues) {
   const auto text = RenderFigure(
       R"({"kind": "loss", "title": "", "caption": "",

@@ -99,7 +99,7 @@ EncodingEntry Learned() {
                  .default_value = 1.0,
                  .documentation =
                      "Standard deviation of the table's initial values. Small values help on "
-                     "unseen puzzles (relational reasoning on Latin squares, Figure 3).",
+                     "unseen puzzles (relational reasoning on Latin squares, Table 2).",
                  .minimum = 0,
                  .maximum = 100},
                 {.name = "distribution",
@@ -198,7 +198,7 @@ EncodingEntry Shaw() {
        .title = "Relative (Shaw)",
        .documentation = "A learned vector for each distance from query to key, up to "
                         "`max_distance` in each direction, added to the key. One table per block "
-                        "(Shaw et al. 2018; relational reasoning on Latin squares, section 3.3). "
+                        "(Shaw et al. 2018; relational reasoning on Latin squares, appendix 5.1). "
                         "With causal: true it is the released code's relative encoding.",
        .parameters = {{.name = "max_distance",
                        .default_value = int64_t{15},
@@ -233,7 +233,7 @@ EncodingEntry SinCos2d() {
        .title = "2d sin / cos",
        .documentation = "Sines and cosines of a grid cell's column, in the first half of the "
                         "features, and of its row, in the second. Tokens are the cells of a grid, "
-                        "row by row (relational reasoning on Latin squares, section 3.3).",
+                        "row by row (relational reasoning on Latin squares, appendix 5.1).",
        .parameters = {{.name = "columns",
                        .default_value = int64_t{4},
                        .documentation = "Cells per row of the grid.",

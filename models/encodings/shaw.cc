@@ -1,5 +1,5 @@
 // Relative position representations of Shaw et al. 2018, for keys alone (relational reasoning on
-// Latin squares, section 3.3):
+// Latin squares, appendix 5.1):
 //
 //   logits[i, j] = q_i . (k_j + a_clip(j - i)) / sqrt(dh)
 //

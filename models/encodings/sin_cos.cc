@@ -40,7 +40,7 @@ class SinCos : public Encoding {
 };
 
 // Sinusoids of column and row, for the cells of a grid (relational reasoning on Latin squares,
-// section 3.3, "2d-fixed"). The first half of the features is the column's, the second the row's,
+// appendix 5.1, "2d-fixed"). The first half of the features is the column's, the second the row's,
 // with frequencies 10000^(-2i/(d/2)). Sine and cosine are interleaved, as in the released code that
 // produced the paper's results.
 class SinCos2d : public Encoding {

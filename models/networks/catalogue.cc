@@ -117,7 +117,7 @@ NetworkEntry LayerwiseEncoder() {
        .title = "Transformer encoder, encoding in every layer",
        .documentation = "A Transformer encoder that adds a positional encoding in every block, "
                         "each with parameters of its own, and reads the answer at the last token "
-                        "(relational reasoning on Latin squares, section 3.2).",
+                        "(relational reasoning on Latin squares, section 2.2).",
        .parameters =
            {{.name = "blocks",
              .default_value = int64_t{4},
@@ -142,6 +142,14 @@ NetworkEntry LayerwiseEncoder() {
                  "keys and values; \"none\". The released code has none with rope and causal "
                  "attention, and those of the inputs with the relative encoding.",
              .allowed = {"all", "inputs", "none"}},
+            {.name = "attention_initial",
+             .default_value = std::string("xavier"),
+             .documentation =
+                 "What queries, keys and values start from. \"xavier\": Xavier's uniform of their "
+                 "one matrix, and biases of 0, as PyTorch's multi-head attention; \"linear\": "
+                 "uniform up to 1 / sqrt(d_model), biases too, as its linear layers. The released "
+                 "code has the latter with rope, causal attention and the relative encoding.",
+             .allowed = {"xavier", "linear"}},
             {.name = "output_projection",
              .default_value = true,
              .documentation = "Adds a linear layer after attention. The released code has none "

@@ -1,4 +1,4 @@
-// Transformer decoder of decimal addition (Zhou et al. 2024, section 3 and Table E.1): causal, with
+// Transformer decoder of decimal addition (Zhou et al. 2024, E.2 and Table E.1): causal, with
 // RMS norms around its layers, a gated feed-forward layer and no biases.
 //
 //   h = E[token] sqrt(d) + encoding

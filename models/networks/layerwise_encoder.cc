@@ -1,4 +1,4 @@
-// Transformer encoder of relational reasoning on Latin squares (section 3.2 and its released code).
+// Transformer encoder of relational reasoning on Latin squares (section 2.2 and its released code).
 // Every block adds the positional encoding again, and each block has its own.
 //
 //   h = x W_e + b_e                                  (x one-hot; a blank cell is all zeros)
@@ -6,10 +6,11 @@
 //   logits = h W + b  for the last m tokens
 //
 // Parameters select what the code does differently from the paper: the outer gelu, attention
-// without biases or without an output projection, a temperature.
+// without biases or without an output projection, a temperature, where attention starts.
 //
 // Weights start as PyTorch's modules do: weights and biases of linear layers uniform up to 1 /
-// sqrt(fan_in); queries, keys and values as Xavier of one matrix, with zero biases. The encoding's
+// sqrt(fan_in); queries, keys and values as Xavier of one matrix, with zero biases, as in its
+// multi-head attention, or as linear layers, as in modules of one's own. The encoding's
 // parameters come after the network's own, so that models with different encodings start from the
 // same network weights.
 #include <cmath>
@@ -49,10 +50,12 @@ struct Block {
   // Queries, keys and values as one matrix [d, 3 d], with Xavier for the whole matrix.
   static LinearLayer AddInputs(ParameterLayout& layout, const std::string& prefix,
                                const catalogue::Parameters& parameters, int64_t d) {
-    LinearLayer ids{.weight =
-                        layout.Add(prefix + "attention.inputs", {d, 3 * d}, Xavier(d, 3 * d))};
+    const bool linear = parameters.String("attention_initial") == "linear";
+    const Initializer uniform = Uniform(1 / std::sqrt(static_cast<double>(d)));
+    LinearLayer ids{.weight = layout.Add(prefix + "attention.inputs", {d, 3 * d},
+                                         linear ? uniform : Xavier(d, 3 * d))};
     if (parameters.String("attention_biases") != "none") {
-      ids.bias = layout.Add(prefix + "attention.inputs_bias", {3 * d}, kZeros);
+      ids.bias = layout.Add(prefix + "attention.inputs_bias", {3 * d}, linear ? uniform : kZeros);
     }
     return ids;
   }

@@ -1,6 +1,7 @@
 #include "models/networks/network.h"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <set>
 #include <string>
@@ -373,6 +374,32 @@ TEST(LayerwiseEncoderTest, EncodingDropoutAppliesAtEvaluation) {
                           Logits(name, Small(name, given), "rope", numbers)))
         << "it adds nothing to the features";
   }
+}
+
+// d_model is 16: Xavier's bound is sqrt(6 / (16 + 48)), that of a linear layer 1 / 4.
+TEST(LayerwiseEncoderTest, AttentionStartsAsAModuleOrAsALinearLayer) {
+  const auto largest = [](const std::string& initial, const std::string& parameter) {
+    catalogue::Parameters given;
+    given.Set("attention_initial", initial);
+    ParameterLayout layout;
+    EXPECT_TRUE(CreateNetwork("layerwise_encoder", Small("layerwise_encoder", given), "rope",
+                              EncodingParameters("rope", false), {3, 2}, layout)
+                    .ok());
+    std::vector<double> row(static_cast<size_t>(layout.row_size()));
+    InitializeRow(layout, /*weight_seed=*/1, absl::MakeSpan(row));
+    double found = -1;
+    for (const ParameterLayout::Slot& slot : layout.slots()) {
+      if (slot.name != parameter) continue;
+      for (int64_t i = 0; i < slot.size; ++i) {
+        found = std::max(found, std::abs(row[static_cast<size_t>(slot.offset + i)]));
+      }
+    }
+    return found;
+  };
+  EXPECT_NEAR(largest("xavier", "blocks.0.attention.inputs"), std::sqrt(6.0 / 64), 0.01);
+  EXPECT_EQ(largest("xavier", "blocks.0.attention.inputs_bias"), 0);
+  EXPECT_NEAR(largest("linear", "blocks.0.attention.inputs"), 0.25, 0.01);
+  EXPECT_NEAR(largest("linear", "blocks.0.attention.inputs_bias"), 0.25, 0.03);
 }
 
 // Each depth is a block's last layer norm; depth 0 is the embeddings, which depend on one token

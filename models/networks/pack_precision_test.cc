@@ -32,7 +32,7 @@ struct Size {
 
 constexpr Size kSmall = {
     .members = 3, .sequences = 4, .tokens = 16, .blocks = 2, .heads = 2, .d_model = 16};
-// Ruoss et al. 2023, appendix B, with inputs of length 40.
+// Ruoss et al. 2023, appendix A, with inputs of length 40.
 constexpr Size kLarge = {
     .members = 30, .sequences = 128, .tokens = 80, .blocks = 5, .heads = 8, .d_model = 64};
 

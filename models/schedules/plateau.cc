@@ -1,5 +1,6 @@
 // Lowers the learning rate when the loss stops falling, as
-// torch.optim.lr_scheduler.ReduceLROnPlateau (positional attention, appendix B).
+// torch.optim.lr_scheduler.ReduceLROnPlateau (the released code of positional attention, section
+// 6).
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
@@ -106,10 +107,11 @@ std::unique_ptr<Schedule> Create(const catalogue::Parameters& parameters,
 ScheduleEntry PlateauEntry() {
   return {{.name = "plateau",
            .title = "on plateaus",
-           .documentation = "Multiplies the learning rate by `factor` after more than `patience` "
-                            "epochs in a row without a new minimum of the epoch's summed training "
-                            "loss (PyTorch's ReduceLROnPlateau; positional attention, appendix B). "
-                            "Each trial of a pack follows its own losses.",
+           .documentation =
+               "Multiplies the learning rate by `factor` after more than `patience` "
+               "epochs in a row without a new minimum of the epoch's summed training "
+               "loss (PyTorch's ReduceLROnPlateau; released code of positional attention). "
+               "Each trial of a pack follows its own losses.",
            .parameters =
                {{.name = "factor",
                  .default_value = 0.9,

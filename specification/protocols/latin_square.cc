@@ -66,10 +66,11 @@ evaluation:
               "{encodings: [sin_cos, sin_cos_2d], networks: {name: layerwise_encoder, "
               "encoding_dropout: 0.1}}",
               "{encodings: shaw, networks: {name: layerwise_encoder, attention_biases: inputs, "
-              "output_projection: false}}",
-              "{encodings: rope, networks: {name: layerwise_encoder, attention_biases: none}}",
+              "attention_initial: linear, output_projection: false}}",
+              "{encodings: rope, networks: {name: layerwise_encoder, attention_biases: none, "
+              "attention_initial: linear}}",
               "{encodings: {name: none, causal: true}, networks: {name: layerwise_encoder, "
-              "attention_biases: none, temperature: 0.01}}"}}};
+              "attention_biases: none, attention_initial: linear, temperature: 0.01}}"}}};
   return entry;
 }
 

@@ -22,7 +22,7 @@ class BatchSchedule {
   explicit BatchSchedule(const v1::Training& training, const std::vector<int64_t>& weights = {});
 
   // Returns the length of step `step` (from 1), one for the whole batch: uniform in
-  // training.lengths (randomized positional encodings, appendix B), weighted, or given by the data
+  // training.lengths (randomized positional encodings, section 4), weighted, or given by the data
   // set.
   int64_t LengthOfStep(int64_t step) const;
 

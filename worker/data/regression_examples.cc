@@ -58,7 +58,10 @@ int64_t RegressionExamples::RowsOfOneShape(int64_t scale, int64_t asked, int64_t
 }
 
 void RegressionExamples::AppendEvaluation(const EvaluationRows& rows, Batch& batch) const {
-  const Share share = ShareOf(rows.asked, rows.first);
+  const int64_t lengths = lengths_.max() - lengths_.min() + 1;
+  const Share share = rows.in_order ? Share{.n = lengths_.max() - rows.first % lengths,
+                                            .place = rows.first / lengths}
+                                    : ShareOf(rows.asked, rows.first);
   // Each length and scale has its own samples.
   constexpr uint64_t kMostScales = 1'000'000;
   Append({.n = share.n,

@@ -13,8 +13,9 @@
 
 namespace lengthwise::worker::data {
 
-// A scale's evaluation sequences cover all of training.lengths in equal shares, longest first. If
-// the task has features that training never shows (tasks::Domain::unseen), evaluations use them at
+// A scale's evaluation sequences cover all of training.lengths in equal shares, longest first; in
+// order, each is one shorter than the one before, from the longest again after the shortest. If the
+// task has features that training never shows (tasks::Domain::unseen), evaluations use them at
 // every scale, and validation only above scale 1.
 class RegressionExamples : public Examples {
  public:

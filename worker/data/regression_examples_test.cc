@@ -97,6 +97,24 @@ TEST(RegressionExamplesTest, EvaluationsCoverLengthsLongestFirst) {
   EXPECT_THAT(tokens, ElementsAre(4, 4, 4, 3, 3, 3, 2, 2));
 }
 
+TEST(RegressionExamplesTest, SequencesInOrderDoNotDependOnHowManyAreAsked) {
+  const auto examples = Create("cumulative_sum", 1, 3);
+  std::vector<int64_t> tokens;
+  std::set<std::vector<double>> different;
+  for (int64_t row = 0; row < 7; ++row) {
+    Batch exactly, more;
+    examples->AppendEvaluation(
+        {.seed = 1, .n = 2, .asked = row + 1, .first = row, .count = 1, .in_order = true}, exactly);
+    examples->AppendEvaluation(
+        {.seed = 1, .n = 2, .asked = 50, .first = row, .count = 1, .in_order = true}, more);
+    EXPECT_EQ(exactly.numbers, more.numbers);
+    tokens.push_back(exactly.tokens_per_row);
+    different.insert(exactly.numbers);
+  }
+  EXPECT_THAT(tokens, ElementsAre(4, 3, 2, 4, 3, 2, 4));
+  EXPECT_EQ(different.size(), 7);
+}
+
 TEST(RegressionExamplesTest, PartsMatchTheWholeEvaluation) {
   const auto examples = Create("cumulative_median", 5, 5);
   Batch whole, parts;

@@ -188,18 +188,19 @@ v1::AttentionMap Evaluator::CaptureAttention(const models::ParameterSet& paramet
   v1::AttentionMap map = Capture(
       parameters,
       {.length = length, .tokens = std::move(batch.tokens), .numbers = std::move(batch.numbers)},
-      sequence);
+      batch.outputs_per_row, sequence);
   map.set_sequence(static_cast<int32_t>(sequence));
   return map;
 }
 
 v1::AttentionMap Evaluator::CaptureAttention(const models::ParameterSet& parameters,
                                              const data::GivenSequence& given) const {
-  return Capture(parameters, given, 0);
+  return Capture(parameters, given, examples_.OutputTokens(given.length), 0);
 }
 
 v1::AttentionMap Evaluator::Capture(const models::ParameterSet& parameters,
-                                    const data::GivenSequence& given, int64_t place) const {
+                                    const data::GivenSequence& given, int64_t outputs,
+                                    int64_t sequence) const {
   const int64_t length = given.length;
   const c10::NoGradGuard no_gradients;
   const int64_t members = parameters.members();
@@ -211,9 +212,9 @@ v1::AttentionMap Evaluator::Capture(const models::ParameterSet& parameters,
       data::ToTensors(batch, device, Sample(parameters).scalar_type());
   const at::Tensor positions = Positions(length, members, n, device);
   models::Capture capture;
-  const models::DropoutNumbers dropout = Dropout(length, members, place);
+  const models::DropoutNumbers dropout = Dropout(length, members, sequence);
   (void)network_.Forward(parameters, data::ForEachMember(tensors.input, members), positions,
-                         examples_.OutputTokens(length), &dropout, &capture);
+                         outputs, &dropout, &capture);
 
   return MakeAttentionMap(given, positions, capture);
 }

@@ -118,6 +118,19 @@ TEST(RegressionTest, MapRecordsTheNumbersOfTheInput) {
   FAIL() << "no attention map";
 }
 
+TEST(RegressionTest, MapsAreOfVectorsOfAllLengths) {
+  v1::TrialSpecification trial = Sums();
+  trial.mutable_training()->mutable_lengths()->set_min(2);
+  trial.mutable_evaluation()->set_attention_sequences(4);
+  std::vector<int> tokens;
+  const std::vector<v1::Event> events = RunAlone(trial);
+  for (const v1::Event& event : events) {
+    if (event.has_attention_map()) tokens.push_back(event.attention_map().numbers_size());
+  }
+  EXPECT_THAT(tokens, ElementsAre(5, 4, 3, 5));
+  EXPECT_EQ(events.back().outcome().kind(), v1::Outcome::COMPLETED);
+}
+
 TEST(RegressionTest, RecordsAttentionToGivenNumbers) {
   v1::TrialSpecification trial = Sums("input");
   const std::vector<double> numbers = {1.75, -0.25, 1.25, -2, 0};
