@@ -322,7 +322,7 @@ std::string NetworksFor(const Catalogues& catalogues, tasks::TaskKind kind) {
   for (const models::NetworkEntry* network : catalogues.networks) {
     if (network->Learns(kind)) names.push_back(absl::StrCat("\"", network->name, "\""));
   }
-  const std::string last = names.empty() ? "no network" : names.back();
+  std::string last = names.empty() ? "no network" : names.back();
   if (names.size() < 2) return last;
   names.pop_back();
   return absl::StrCat(absl::StrJoin(names, ", "), " or ", last);

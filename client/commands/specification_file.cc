@@ -128,7 +128,6 @@ std::string DescribeGrid(const specification::Grid& grid) {
 
 namespace {
 
-using tasks::examples::Contents;
 using tasks::examples::File;
 
 // Maximum number of lengths evaluated by default.
