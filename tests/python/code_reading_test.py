@@ -87,12 +87,15 @@ class CodeReadingTest(ResolvedTest):
         self.assertEqual(columns["table1"]["c_nope"], ["text", "neither"])
         own = (
             self.LATIN + "encodings: [{name: shaw, causal: true}, rope]\n"
-            "networks: {name: layerwise_encoder, attention_biases: inputs, output_projection: false}"
+            "networks: {name: layerwise_encoder, attention_biases: inputs, output_projection: false, "
+            "attention_initial: linear}"
         )
-        self.assertEqual(table.columns_by_code(self.specification(own)), {"relative": ["code"], "rope": ["neither"]})
+        self.assertEqual(
+            table.columns_by_code(self.specification(own)), {"relative": ["code"], "rope": ["code", "neither"]}
+        )
         self.assertIn(
-            "Columns that the released code treats in a way of their own: as in the text, 2d-fixed, relative, 1d-fixed; as in "
-            "neither, rope; in part as in the text, in part as in neither, c-nope.",
+            "Columns that the released code treats in a way of their own: as in the text, 2d-fixed, 1d-fixed; in part as in the "
+            "text, in part as in neither, relative, c-nope; as in neither, rope.",
             self.remarks("lst_pe_init/table_1", "latin_square/table1.yaml"),
         )
 

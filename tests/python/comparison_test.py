@@ -887,7 +887,9 @@ class ProtocolTest(ResolvedTest):
         self.assertEqual(
             {what: text.partition(":")[0] for what, text in found.items()},
             {"batch size": "128", "networks d_ff": "640", "network attention_biases with encoding rope": "none",
-             "network attention_biases with encoding c_nope": "none", "network temperature with encoding c_nope": "0.01"},
+             "network attention_biases with encoding c_nope": "none", "network temperature with encoding c_nope": "0.01",
+             "network attention_initial with encoding rope": "linear",
+             "network attention_initial with encoding c_nope": "linear"},
         )  # fmt: skip
         self.assertIn("0.01 is the released code's", found["network temperature with encoding c_nope"])
 
