@@ -191,9 +191,10 @@ TEST_F(CommandsTest, ValidateShowsDefaults) {
   EXPECT_EQ(Run({"validate", path}), kSuccess);
   EXPECT_THAT(out_, HasSubstr("is valid, 30 trials in 2 packs\n"
                               "network layerwise_encoder with encoding rope: "
-                              "attention_biases none\n"
+                              "attention_biases none, attention_initial linear\n"
                               "network layerwise_encoder with encoding c_nope: "
-                              "attention_biases none, temperature 0.01\n"));
+                              "attention_biases none, attention_initial linear, "
+                              "temperature 0.01\n"));
   EXPECT_EQ(Run({"validate", path, "--resolved"}), kSuccess);
   EXPECT_THAT(out_, HasSubstr("\"network_overrides\": ["));
   EXPECT_THAT(out_, HasSubstr("\"batch_size\": 128"));
