@@ -16,7 +16,7 @@ from lengthwise.connection import Connection
 from lengthwise.errors import LengthwiseError
 from lengthwise.events import AttentionMap, Projection
 from lengthwise.plots import catalogue, drawing, numbers, style
-from lengthwise.plots.data import PlottedExperiment, set_mean_accuracies
+from lengthwise.plots.data import PlottedExperiment, TrialFilter, keep, set_mean_accuracies
 from lengthwise.plots.picture import Axis, HeatMap, Panel, Picture, Reference, Series
 from lengthwise.plots.series_style import numbered_style
 from lengthwise.settings import Settings
@@ -344,6 +344,16 @@ class AccuracyByLengthMetricTest(MetricsCase):
             "no trial of e-1 has been evaluated in full yet",
             self.message("accuracy_by_length", self.experiment, metric="digits_accuracy"),
         )
+
+    def test_trials_that_are_left_out_have_no_metrics(self):
+        self.add_trial("decimal_addition", "rope", 0)
+        self.evaluate(9, True, [1, 0], [0, 1])
+        self.add_trial("decimal_addition", "alibi", 0)
+        self.evaluate(9, True, [1, 0], [0, 1], digits_accuracy=[1, 0.5])
+        chosen = self.experiment.copy()
+        keep([chosen], TrialFilter(encodings=["rope"]))
+        self.assertIn("there are accuracy, loss", self.message("accuracy_by_length", chosen, metric="digits_accuracy"))
+        self.assertEqual(len(self.experiment.evaluations()), 2, "what was read stays for the next figure")
 
     def test_accuracies_and_errors_do_not_share_a_picture(self):
         self.add_trial("decimal_addition", "rope", 0)

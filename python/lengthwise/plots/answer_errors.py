@@ -29,8 +29,7 @@ def _shares(counts: Sequence[float], first: int, of: float) -> dict[float, float
 
 def _picture(experiments: Sequence[PlottedExperiment], options: Options, of_places: bool) -> Picture:
     refuse_best(options)
-    drawn = {trial.name for experiment in experiments for trial in experiment.trials}
-    recorded = {trial: errors for trial, errors in scores_of(experiments).errors.items() if trial in drawn}
+    recorded = scores_of(experiments).errors
     names = experiment_names(experiments)
     if not recorded:
         raise precondition(

@@ -90,6 +90,14 @@ class PlottedExperiment:
         """To leave trials out of; what has been read is shared."""
         return replace(self, trials=list(self.trials))
 
+    def choose(self, trials: list[Trial]) -> None:
+        """Leaves out all other trials, and what has been read of them."""
+        self.trials = trials
+        names = set(self._trial_names())
+        for answers in ("finals", "all_evaluations", "curves", "recorded"):
+            if (read := getattr(self, answers)) is not None:
+                setattr(self, answers, [one for one in read if one.trial in names])
+
     @property
     def query_name(self) -> str:
         """One trial alone is asked for by its own name."""
@@ -151,7 +159,9 @@ class PlottedExperiment:
         if self.recorded is None:
             if self.connection is None:
                 return []
-            self.recorded = list(queries.analyses(self.connection, self.query_name))
+            names = set(self._trial_names())
+            events = queries.analyses(self.connection, self.query_name)
+            self.recorded = [event for event in events if event.trial in names]
         return self.recorded
 
 
@@ -225,7 +235,7 @@ def keep(experiments: Sequence[PlottedExperiment], filter: TrialFilter) -> None:
             if one not in there:
                 raise _not_found(f'{names_text} has no {kind} "{one}"{suggestion(one, sorted(there))}')
         for experiment in experiments:
-            experiment.trials = [trial for trial in experiment.trials if name_of(trial) in wanted]
+            experiment.choose([trial for trial in experiment.trials if name_of(trial) in wanted])
     if not any(experiment.trials for experiment in experiments):
         raise _not_found(
             f"no trial of {names_text} has all of the wanted task, network, encoding and learning rate together"

@@ -37,8 +37,7 @@ from lengthwise.plots.panels import (
 )
 from lengthwise.plots.picture import Panel, Picture, Reference, Series
 from lengthwise.plots.series_style import SeriesStyle, numbered_style
-from lengthwise.published import parameter_of
-from lengthwise.rendering import format_exact
+from lengthwise.protocol import format_parameter
 
 # Swept parameters of training: name for the user, axis label, and value of a trial.
 _OF_TRAINING: dict[str, tuple[str, Callable[[Trial], float]]] = {
@@ -79,19 +78,13 @@ def _kind_of(encoding: Component) -> str:
     return ("randomized_" if is_randomized(encoding) else "") + encoding.name
 
 
-def _text(value: bool | float | str | None) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return format_exact(value) if isinstance(value, float) else str(value)
-
-
 def _others(groups: Sequence[TrialGroup], parameter: str) -> dict[str, str]:
     """By label, an encoding's parameters that differ from others' of its kind, but `parameter`: "base 100, slope 2"."""
     texts: dict[str, dict[str, dict[str, str]]] = {}
     for group in groups:
         if _number_of(group.encoding, parameter) is not None:
             own = {
-                name: _text(parameter_of(group.encoding, name))
+                name: format_parameter(group.encoding, name)
                 for name in sorted(group.encoding.parameters)
                 if name not in (parameter, "randomized")
             }

@@ -78,9 +78,7 @@ def choose_metric(
     it, with those there are, and where some tasks are compared by accuracies and some by losses.
     """
     if metric:
-        drawn = {trial.name for experiment in experiments for trial in experiment.trials}
-        evaluations = [one for each in experiments for one in each.evaluations(intervals) if one.trial in drawn]
-        _check(experiments, evaluations, metric)
+        _check(experiments, [one for each in experiments for one in each.evaluations(intervals)], metric)
     kinds = {main_metric(task) for task in tasks}
     if len(kinds) > 1:
         raise UsageError("one picture shows accuracies or errors, and these experiments have both; plot them one by one")
