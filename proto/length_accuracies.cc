@@ -7,11 +7,17 @@ namespace lengthwise {
 std::string LengthAccuraciesProblem(const v1::LengthAccuracies& accuracies) {
   const int count = accuracies.lengths_size();
   bool equal = accuracies.accuracies_size() == count && accuracies.losses_size() == count;
+  if (accuracies.sequence_counts_size() > 0) equal &= accuracies.sequence_counts_size() == count;
   for (const v1::LengthAccuracies::Metric& metric : accuracies.metrics()) {
     if (metric.name().empty()) return "length_accuracies.metrics has a metric without a name";
     equal &= metric.values_size() == count;
   }
   return equal ? "" : "the columns of length_accuracies differ in length";
+}
+
+int32_t SequencesAt(const v1::LengthAccuracies& accuracies, int i) {
+  return i < accuracies.sequence_counts_size() ? accuracies.sequence_counts(i)
+                                               : accuracies.sequences();
 }
 
 double ClampAccuracy(double accuracy) {

@@ -1,5 +1,5 @@
-// Validates evaluation results and computes their mean accuracies over seen and unseen lengths, the
-// same way in every program.
+// Validates and reads evaluation results, and computes their mean accuracies over seen and unseen
+// lengths, the same way in every program.
 #ifndef LENGTHWISE_PROTO_LENGTH_ACCURACIES_H_
 #define LENGTHWISE_PROTO_LENGTH_ACCURACIES_H_
 
@@ -14,6 +14,9 @@ namespace lengthwise {
 // Empty if valid. The server checks every evaluation from a worker or the store, so readers of the
 // server's API can rely on it.
 std::string LengthAccuraciesProblem(const v1::LengthAccuracies& accuracies);
+
+// Returns the number of sequences evaluated at `lengths(i)`; in an old history, at most that many.
+int32_t SequencesAt(const v1::LengthAccuracies& accuracies, int i);
 
 // Clamps the accuracy to [0, 1]; 0 for NaN.
 double ClampAccuracy(double accuracy);

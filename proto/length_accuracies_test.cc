@@ -60,9 +60,24 @@ TEST(LengthAccuraciesProblemTest, ColumnsHaveEqualLengths) {
             "the columns of length_accuracies differ in length");
   metric.add_values(1);
   EXPECT_EQ(LengthAccuraciesProblem(accuracies), "");
+  accuracies.add_sequence_counts(500);
+  EXPECT_EQ(LengthAccuraciesProblem(accuracies),
+            "the columns of length_accuracies differ in length");
+  accuracies.add_sequence_counts(5);
+  EXPECT_EQ(LengthAccuraciesProblem(accuracies), "");
   accuracies.add_accuracies(0);
   EXPECT_EQ(LengthAccuraciesProblem(accuracies),
             "the columns of length_accuracies differ in length");
+}
+
+TEST(SequencesAtTest, OldHistoriesHaveOneNumber) {
+  v1::LengthAccuracies accuracies = Accuracies({{1, 0.5}, {2, 0.25}});
+  accuracies.set_sequences(500);
+  EXPECT_EQ(SequencesAt(accuracies, 1), 500);
+  accuracies.add_sequence_counts(500);
+  accuracies.add_sequence_counts(5);
+  EXPECT_EQ(SequencesAt(accuracies, 0), 500);
+  EXPECT_EQ(SequencesAt(accuracies, 1), 5);
 }
 
 }  // namespace

@@ -7,12 +7,14 @@
 #include <set>
 #include <string>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/display/numbers.h"
 #include "client/display/records.h"
 #include "client/display/terminal.h"
 #include "proto/experiment_service.pb.h"
+#include "proto/length_accuracies.h"
 #include "tasks/catalogue.h"
 #include "tasks/examples/contents.h"
 #include "tasks/examples/entries.h"
@@ -104,12 +106,16 @@ std::string Label(const v1::Component& component) {
 }
 
 std::string Caption(const AccuracySummary& summary) {
+  const bool deviations = absl::c_any_of(summary.rows, [](const AccuracyRow& row) {
+    return !std::isnan(row.unseen_deviation) || !std::isnan(row.training_deviation);
+  });
   const bool is_one = summary.axis == "length" || summary.axis == "scale";
   return absl::StrCat(Capitalized(summary.score_title), " by ", summary.axis_title,
                       summary.is_loss ? ", median over trials (" : ", per cent (",
                       summary.fewer_sequences ? "up to " : "",
                       Counted(summary.sequences, "sequence"), " per ",
-                      is_one ? summary.axis : summary.axis_title, "; ", WhatIsSeen(summary), ")");
+                      is_one ? summary.axis : summary.axis_title, "; ", WhatIsSeen(summary),
+                      deviations ? "; ±: standard deviation over trials)" : ")");
 }
 
 std::string FormatScore(const AccuracySummary& summary, double score) {
@@ -220,7 +226,7 @@ void WriteAccuracies(const std::vector<v1::Trial>& trials,
                                   : std::nullopt));
       row.push_back(OrNothing(i < measured.losses_size() ? std::optional<double>(measured.losses(i))
                                                          : std::nullopt));
-      row.emplace_back(int64_t{measured.sequences()});
+      row.emplace_back(int64_t{SequencesAt(measured, i)});
       for (const std::string& metric : metrics) row.push_back(MetricValue(measured, metric, i));
       if (training) {
         // Records have no value for NaN.

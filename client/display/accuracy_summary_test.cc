@@ -170,6 +170,9 @@ TEST(AccuracySummaryTest, RecordsHaveEveryTrialAndLength) {
   const std::vector<v1::Trial> trials = {MakeTrial("sin_cos", 0), MakeTrial("randomized", 3)};
   v1::QueryLengthAccuraciesResponse response;
   AddFinal(response, trials[0], {1.0, 0.5, 0.25});
+  for (const int32_t count : {500, 120, 5}) {
+    response.mutable_evaluations(0)->mutable_accuracies()->add_sequence_counts(count);
+  }
   AddFinal(response, trials[1], {1.0});
   std::ostringstream out;
   WriteAccuracies(trials, response, {}, RecordFormat::kCsv, out);
@@ -180,9 +183,9 @@ TEST(AccuracySummaryTest, RecordsHaveEveryTrialAndLength) {
       "experiments/e-1/trials/sin_cos-seed0,bucket_sort,encoder,sin_cos,0.001,0,0,100,true,1,"
       "true,1,0.5,500\n"
       "experiments/e-1/trials/sin_cos-seed0,bucket_sort,encoder,sin_cos,0.001,0,0,100,true,2,"
-      "true,0.5,0.5,500\n"
+      "true,0.5,0.5,120\n"
       "experiments/e-1/trials/sin_cos-seed0,bucket_sort,encoder,sin_cos,0.001,0,0,100,true,3,"
-      "false,0.25,0.5,500\n"
+      "false,0.25,0.5,5\n"
       "experiments/e-1/trials/randomized-seed3,bucket_sort,encoder,randomized,0.001,3,3,100,"
       "true,1,true,1,0.5,500\n");
 }
@@ -291,6 +294,10 @@ TEST(AccuracySummaryTest, CaptionNamesTheMeasure) {
   EXPECT_EQ(Caption(Summarize(specification, response)),
             "Exact match by number of digits, per cent (500 sequences per number of digits; "
             "trained on up to 2 digits)");
+  v1::SummarizeExperimentResponse seeds;
+  AddCell(seeds, "sin_cos", 2, {1.0, 0.7, 0.3}).mutable_unseen_accuracy()->set_deviation(0.1);
+  EXPECT_THAT(Caption(Summarize(specification, seeds)),
+              HasSubstr("trained on up to 2 digits; ±: standard deviation over trials)"));
 }
 
 TEST(AccuracySummaryTest, ChartShowsOnlyTheBestRows) {

@@ -25,10 +25,6 @@ absl::Status Unwritten(int error, const std::string& path) {
   return absl::FailedPreconditionError(absl::StrCat(status.message(), advice));
 }
 
-fs::path DirectoryOf(const fs::path& path) {
-  return path.has_parent_path() ? path.parent_path() : fs::path(".");
-}
-
 // Returns 0 or errno.
 int Write(const std::string& path, absl::string_view text) {
   errno = 0;
@@ -46,7 +42,7 @@ absl::Status CheckWritable(const std::string& path) {
   const fs::file_status there = fs::status(path, error);
   if (there.type() == fs::file_type::directory) return Unwritten(EISDIR, path);
   const bool is_there = there.type() != fs::file_type::not_found;
-  const std::string written = is_there ? path : DirectoryOf(path).string();
+  const std::string written = is_there ? path : platform::DirectoryOf(path);
   return access(written.c_str(), W_OK) == 0 ? absl::OkStatus() : Unwritten(errno, path);
 }
 
@@ -57,7 +53,7 @@ absl::Status WriteForUser(const std::string& path, absl::string_view text) {
   // A temporary file and a rename do not work for a device or a pipe, nor in a directory that the
   // user may not write to.
   const bool beside = is_new || (there.type() == fs::file_type::regular &&
-                                 access(DirectoryOf(path).c_str(), W_OK) == 0);
+                                 access(platform::DirectoryOf(path).c_str(), W_OK) == 0);
   if (!beside) {
     const int failure = Write(path, text);
     return failure == 0 ? absl::OkStatus() : Unwritten(failure, path);

@@ -67,6 +67,9 @@ class LengthAccuracies(Fact):
     lengths: NDArray[numpy.int32]
     accuracies: NDArray[numpy.float64]
     losses: NDArray[numpy.float64]
+    # Number of sequences of each length; in an old history, the largest of these numbers everywhere.
+    sequence_counts: NDArray[numpy.int32]
+    # The largest of them.
     sequences: int
     training_seconds: float
     # Mean accuracies over the lengths up to Trial.seen_up_to, and over the longer ones; None if there are none.
@@ -180,6 +183,11 @@ class SequenceScores:
     wrong_answers: list[WrongAnswer]
 
 
+def sequence_counts(measured: event_pb2.LengthAccuracies) -> list[int]:
+    """The number of sequences of each length; in an old history, the largest of these numbers for each."""
+    return list(measured.sequence_counts) or [measured.sequences] * len(measured.lengths)
+
+
 def _score(accuracy: float) -> float | None:
     return None if accuracy < 0 else accuracy
 
@@ -228,6 +236,7 @@ def _to_event(event: event_pb2.Event, fact: dict[str, object]) -> Event | None:
             lengths=numpy.array(measured.lengths, numpy.int32),
             accuracies=numpy.array(measured.accuracies, numpy.float64),
             losses=numpy.array(measured.losses, numpy.float64),
+            sequence_counts=numpy.array(sequence_counts(measured), numpy.int32),
             sequences=measured.sequences,
             training_seconds=measured.training_seconds,
             seen_accuracy=measured.seen_accuracy if measured.HasField("seen_accuracy") else None,

@@ -9,6 +9,7 @@ import pandas
 from lengthwise import queries
 from lengthwise._proto import experiment_service_pb2
 from lengthwise.connection import Connection
+from lengthwise.events import sequence_counts
 
 if TYPE_CHECKING:
     from lengthwise.trial import Trial
@@ -55,11 +56,12 @@ def accuracies(connection: Connection, name: str, trials: Sequence[Trial], inter
     for evaluation in queries.length_accuracies(connection, name, list(keys), intervals):
         key, seen_up_to = keys[evaluation.trial]
         measured = evaluation.accuracies
+        sequences = sequence_counts(measured)
         for i, (length, accuracy) in enumerate(zip(measured.lengths, measured.accuracies, strict=True)):
             loss = measured.losses[i] if i < len(measured.losses) else None
             rows.append(
                 [*key, evaluation.step, measured.final, length, length <= seen_up_to, accuracy, loss,
-                 measured.sequences, measured.training_seconds]
+                 sequences[i], measured.training_seconds]
             )  # fmt: skip
             metrics.append({metric.name: metric.values[i] for metric in measured.metrics})
     frame = pandas.DataFrame(rows, columns=KEY + ACCURACIES)

@@ -12,7 +12,9 @@ namespace {
 
 void AddScore(int32_t length, const evaluation::LengthScore& score,
               v1::LengthAccuracies& accuracies) {
-  accuracies.set_sequences(std::max(accuracies.sequences(), static_cast<int32_t>(score.sequences)));
+  const auto sequences = static_cast<int32_t>(score.sequences);
+  accuracies.set_sequences(std::max(accuracies.sequences(), sequences));
+  accuracies.add_sequence_counts(sequences);
   accuracies.add_lengths(length);
   accuracies.add_accuracies(score.accuracy);
   accuracies.add_losses(score.loss);

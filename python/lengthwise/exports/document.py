@@ -19,6 +19,7 @@ import math
 from typing import Any
 
 from lengthwise._proto import event_pb2, experiment_service_pb2
+from lengthwise.events import sequence_counts
 from lengthwise.exports.exporter import Exporter
 from lengthwise.exports.tables import TRIAL_KEY, TRIALS, short_floats, trial_key, trial_row
 from lengthwise.message_json import as_dictionary
@@ -71,6 +72,7 @@ def _evaluation(evaluation: Evaluation) -> dict[str, Any]:
         "step": evaluation.step,
         "final": measured.final,
         "sequences": measured.sequences,
+        "sequence_counts": sequence_counts(measured),
         "training_seconds": measured.training_seconds,
         "lengths": list(measured.lengths),
         "accuracies": list(measured.accuracies),

@@ -14,6 +14,7 @@ import numpy
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from lengthwise._proto import event_pb2, experiment_service_pb2
+from lengthwise.events import sequence_counts
 from lengthwise.exports.exporter import Exporter
 from lengthwise.names import label
 from lengthwise.rendering import Value, write_csv_rows
@@ -64,11 +65,11 @@ ACCURACIES = {
     "step": "training steps done",
     "final": "true: the full evaluation after training; false: one during it",
     "length": "input length, or what the task has in its place: scale, vectors, digits",
-    "seen": "true: training had inputs of this length",
+    "seen": "true: not above evaluation.seen_up_to, by default the longest length in training",
     "accuracy": "over the length's sequences, 0 to 1: what the task's catalogue entry says, such as token accuracy, or "
     "exact match of text; of a regression the share of sequences whose outputs are all close to their targets",
     "loss": "mean over them: soft-max cross-entropy, nats; of a regression the mean squared error",
-    "sequences": "sequences evaluated of this length",
+    "sequences": "sequences evaluated of this length; in histories of version 0.2.0, the most at any length",
     "training_seconds": "wall-clock seconds of training up to this step",
 }
 
@@ -177,10 +178,11 @@ class CsvExporter(Exporter):
 def _accuracy_rows(evaluation: Evaluation, seen_up_to: int, metrics: Sequence[str]) -> Iterator[list[Value]]:
     measured = evaluation.accuracies
     values = {metric.name: metric.values for metric in measured.metrics}
+    sequences = sequence_counts(measured)
     for i, length in enumerate(measured.lengths):
         yield [
             evaluation.step, measured.final, length, length <= seen_up_to, measured.accuracies[i],
-            measured.losses[i] if i < len(measured.losses) else None, measured.sequences, measured.training_seconds,
+            measured.losses[i] if i < len(measured.losses) else None, sequences[i], measured.training_seconds,
             *(values[name][i] if name in values else None for name in metrics),
         ]  # fmt: skip
 
