@@ -22,7 +22,6 @@ namespace {
 
 constexpr size_t kMostDescription = 10'000;
 constexpr int64_t kMostSteps = 1'000'000'000'000;
-constexpr int64_t kMostExamples = 1'000'000'000;
 constexpr int kMostNoise = 1'000;
 
 // Formats with thousands separators: "1,000,000".

@@ -283,6 +283,18 @@ void CheckNetworkWithEncoding(const Catalogues& catalogues,
   findings.AddAll(problems);
 }
 
+// Returns the names of the networks that can learn the kind of task: "a, b or c".
+std::string NetworksFor(const Catalogues& catalogues, tasks::TaskKind kind) {
+  std::vector<std::string> names;
+  for (const models::NetworkEntry* network : catalogues.networks) {
+    if (network->Learns(kind)) names.push_back(absl::StrCat("\"", network->name, "\""));
+  }
+  std::string last = names.empty() ? "no network" : names.back();
+  if (names.size() < 2) return last;
+  names.pop_back();
+  return absl::StrCat(absl::StrJoin(names, ", "), " or ", last);
+}
+
 }  // namespace
 
 std::optional<int32_t> SeenUpTo(const Catalogues& catalogues, const Choices& tasks) {
@@ -314,18 +326,6 @@ void CheckSchedule(const models::ScheduleEntry& entry, const Choice& choice,
               {.steps = training.steps(), .steps_per_epoch = StepsPerEpoch(training)},
               "training.schedule", problems);
   findings.AddAll(problems);
-}
-
-// Returns the names of the networks that can learn the kind of task: "a, b or c".
-std::string NetworksFor(const Catalogues& catalogues, tasks::TaskKind kind) {
-  std::vector<std::string> names;
-  for (const models::NetworkEntry* network : catalogues.networks) {
-    if (network->Learns(kind)) names.push_back(absl::StrCat("\"", network->name, "\""));
-  }
-  std::string last = names.empty() ? "no network" : names.back();
-  if (names.size() < 2) return last;
-  names.pop_back();
-  return absl::StrCat(absl::StrJoin(names, ", "), " or ", last);
 }
 
 void CheckCombinations(const Catalogues& catalogues,

@@ -197,7 +197,8 @@ void FillCompatibility(const v1::ExperimentSpecification& readings,
 
 void FillDependent(v1::ExperimentSpecification& specification) {
   v1::Training& training = *specification.mutable_training();
-  if (training.has_epochs() && training.epochs() <= kMostEpochs) {
+  // The fields may be invalid; CheckFields reports epochs that stay.
+  if (training.has_epochs() && training.epochs() >= 1 && training.epochs() <= kMostEpochs) {
     training.set_steps(training.epochs() * StepsPerEpoch(training));
     training.clear_epochs();
   }

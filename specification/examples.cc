@@ -1,9 +1,12 @@
 #include "specification/examples.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 
+#include "absl/algorithm/container.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "platform/sha256.h"
 #include "specification/checks.h"
@@ -22,16 +25,41 @@ static_assert(tasks::examples::kMostLength == kMostLength);
 using tasks::examples::Contents;
 using tasks::examples::Form;
 
-// Reports the first of `lengths` that has no test examples.
+// Fewer test examples than this give an accuracy in steps of more than five points.
+constexpr int64_t kFewExamples = 20;
+
+// Reports those of `lengths` that have no test examples.
 template <typename Lengths>
 void CheckTested(const std::string& field, const Lengths& lengths, const std::string& file,
                  const Contents& contents, Findings& findings) {
+  std::map<int32_t, int64_t> untested;
   for (const int32_t length : lengths) {
-    if (contents.test.lengths.contains(length)) continue;
-    findings.Add(field, absl::StrCat("got ", length, ", ", file, " has test examples of lengths ",
-                                     tasks::examples::ShowLengths(contents.test.lengths)));
-    return;
+    if (!contents.test.lengths.contains(length)) untested[length] = 0;
   }
+  if (untested.empty()) return;
+  findings.Add(field, absl::StrCat("got ", tasks::examples::ShowLengths(untested), ", ", file,
+                                   " has test examples of lengths ",
+                                   tasks::examples::ShowLengths(contents.test.lengths)));
+}
+
+// Returns the longest length within training.lengths of which there are training examples.
+std::optional<int32_t> LongestTrained(const v1::Training& training, const Contents& contents) {
+  const auto behind = contents.training.lengths.upper_bound(training.lengths().max());
+  if (behind == contents.training.lengths.begin()) return std::nullopt;
+  const int32_t longest = std::prev(behind)->first;
+  return longest < training.lengths().min() ? std::nullopt : std::optional<int32_t>(longest);
+}
+
+// Text of a task's parameter; empty if it is unset.
+std::string TextOf(const v1::Component& task, const char* parameter) {
+  const auto found = task.parameters().find(parameter);
+  return found == task.parameters().end() ? "" : found->second.string_value();
+}
+
+// The contents of a task's files; an error if it has none or they were never read.
+absl::StatusOr<Contents> ContentsOf(const v1::Component& task) {
+  if (!tasks::examples::IsExamples(task.name())) return absl::NotFoundError("no task of examples");
+  return tasks::examples::ParseContents(TextOf(task, "contents"));
 }
 
 void CheckTraining(const v1::Training& training, const std::string& file, const Contents& contents,
@@ -182,8 +210,11 @@ SequenceRange CheckExamples(const v1::ExperimentSpecification& specification,
   const v1::Evaluation& evaluation = specification.evaluation();
   CheckTraining(specification.training(), train, *contents, findings);
   CheckTested("evaluation.lengths", evaluation.lengths(), tested, *contents, findings);
-  CheckTested("evaluation.interval_lengths", evaluation.interval_lengths(), tested, *contents,
-              findings);
+  // The default is some of evaluation.lengths, which are reported already.
+  std::vector<int32_t> interval_lengths;
+  absl::c_set_difference(evaluation.interval_lengths(), evaluation.lengths(),
+                         std::back_inserter(interval_lengths));
+  CheckTested("evaluation.interval_lengths", interval_lengths, tested, *contents, findings);
   CheckTested("evaluation.attention_lengths", evaluation.attention_lengths(), tested, *contents,
               findings);
   if (evaluation.has_projection()) {
@@ -202,19 +233,58 @@ std::vector<DataFile> DataFilesOf(const v1::ExperimentSpecification& specificati
   std::vector<DataFile> files;
   for (const v1::Component& task : specification.tasks()) {
     if (!tasks::examples::IsExamples(task.name())) continue;
-    const auto text = [&](const char* parameter) -> std::string {
-      const auto found = task.parameters().find(parameter);
-      return found == task.parameters().end() ? "" : found->second.string_value();
-    };
-    const auto bytes = tasks::examples::ParseFileBytes(text("contents"));
+    const auto bytes = tasks::examples::ParseFileBytes(TextOf(task, "contents"));
     if (!bytes.ok()) continue;  // the specification was never resolved
-    for (const DataFile& file : {DataFile{text("train_sha256"), bytes->train},
-                                 DataFile{text("test_sha256"), bytes->test}}) {
+    for (const DataFile& file : {DataFile{TextOf(task, "train_sha256"), bytes->train},
+                                 DataFile{TextOf(task, "test_sha256"), bytes->test}}) {
       const bool known = std::find(files.begin(), files.end(), file) != files.end();
       if (!file.sha256.empty() && !known) files.push_back(file);
     }
   }
   return files;
+}
+
+std::optional<int32_t> SeenInFiles(const v1::ExperimentSpecification& specification) {
+  std::optional<int32_t> smallest;
+  for (const v1::Component& task : specification.tasks()) {
+    const auto contents = ContentsOf(task);
+    if (!contents.ok()) return std::nullopt;
+    const auto longest = LongestTrained(specification.training(), *contents);
+    if (!longest.has_value()) return std::nullopt;
+    smallest = std::min(smallest.value_or(*longest), *longest);
+  }
+  return smallest;
+}
+
+std::vector<std::string> ExampleWarnings(const v1::ExperimentSpecification& specification) {
+  std::vector<std::string> warnings;
+  const v1::LengthRange& trained = specification.training().lengths();
+  for (const v1::Component& task : specification.tasks()) {
+    const auto contents = ContentsOf(task);
+    if (!contents.ok()) continue;
+    std::map<int32_t, int64_t> untrained, few;
+    for (const int32_t length : specification.evaluation().lengths()) {
+      const bool is_trained = length >= trained.min() && length <= trained.max() &&
+                              contents->training.lengths.contains(length);
+      const int32_t seen_up_to = specification.evaluation().seen_up_to();
+      if (length <= seen_up_to && !is_trained) untrained[length] = 0;
+      const auto tests = contents->test.lengths.find(length);
+      if (tests != contents->test.lengths.end() && tests->second < kFewExamples) few[length] = 0;
+    }
+    const std::string train = TextOf(task, "train"), test = TextOf(task, "test");
+    if (!untrained.empty()) {
+      warnings.push_back(absl::StrCat(
+          "training has no examples of lengths ", tasks::examples::ShowLengths(untrained), " of ",
+          train, ", but results count them as seen; set evaluation.seen_up_to to change that"));
+    }
+    if (!few.empty()) {
+      warnings.push_back(absl::StrCat(
+          test.empty() ? train : test, " has fewer than ", kFewExamples,
+          " test examples of lengths ", tasks::examples::ShowLengths(few),
+          ": their accuracies are coarse, and a mean over lengths counts each length the same"));
+    }
+  }
+  return warnings;
 }
 
 }  // namespace lengthwise::specification

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,16 @@ struct DataFile {
 
 // The files of all tasks, without duplicates.
 std::vector<DataFile> DataFilesOf(const v1::ExperimentSpecification& specification);
+
+// Default of evaluation.seen_up_to: the longest length within training.lengths of which a task's
+// file has training examples; the smallest over the tasks. Absent unless every task has a file that
+// was read.
+std::optional<int32_t> SeenInFiles(const v1::ExperimentSpecification& specification);
+
+// What readers of the results should know about the files of a resolved specification: evaluated
+// lengths that count as seen although training has no examples of them, and those of few test
+// examples.
+std::vector<std::string> ExampleWarnings(const v1::ExperimentSpecification& specification);
 
 }  // namespace lengthwise::specification
 

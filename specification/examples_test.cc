@@ -14,7 +14,12 @@ namespace lengthwise::specification {
 namespace {
 
 using tasks::examples::Contents;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::SizeIs;
 
 const std::string kTrainHash(64, 'a');
 const std::string kTestHash(64, 'b');
@@ -88,6 +93,43 @@ TEST(ExamplesTest, LengthsWithoutExamplesAreNamed) {
               HasSubstr("evaluation.attention_lengths: got 1, b.jsonl has test examples"));
   EXPECT_THAT(MessageOf({.evaluation = "lengths: 2, projection: {fitted_length: 3, lengths: 12}"}),
               HasSubstr("evaluation.projection.lengths: got 12, b.jsonl has test examples"));
+}
+
+TEST(ExamplesTest, EveryLengthWithoutExamplesIsNamedOnce) {
+  EXPECT_THAT(
+      MessageOf({.evaluation = "lengths: [2, 11, 12, 40]"}),
+      AllOf(HasSubstr("evaluation.lengths: got 11..12, 40, b.jsonl has test examples of lengths "
+                      "2..10"),
+            Not(HasSubstr("interval_lengths"))));
+}
+
+TEST(ExamplesTest, LengthsBeyondTheTrainingExamplesAreNotSeen) {
+  const auto seen_up_to = [](const Text& text) {
+    const absl::StatusOr<Grid> grid = ResolveText(text);
+    EXPECT_TRUE(grid.ok()) << grid.status();
+    return grid->specification.evaluation().seen_up_to();
+  };
+  EXPECT_EQ(seen_up_to({.training = "lengths: 1..4, steps: 10"}), 4);
+  EXPECT_EQ(seen_up_to({.training = "lengths: 1..3, steps: 10"}), 3);
+  EXPECT_EQ(seen_up_to({.training = "lengths: 1..7, steps: 10"}), 4);
+  EXPECT_EQ(seen_up_to({.training = "lengths: 1..9, steps: 10"}), 8);
+  EXPECT_EQ(seen_up_to({.training = "lengths: 1..7, steps: 10",
+                        .evaluation = "lengths: [2, 10], seen_up_to: 7"}),
+            7);
+}
+
+TEST(ExamplesTest, WarnsOfSeenLengthsWithoutTrainingAndOfFewTests) {
+  const auto warnings = [](const Text& text) {
+    const absl::StatusOr<Grid> grid = ResolveText(text);
+    EXPECT_TRUE(grid.ok()) << grid.status();
+    return ExampleWarnings(grid->specification);
+  };
+  EXPECT_THAT(warnings({.training = "lengths: 1..8, steps: 10", .evaluation = "lengths: 2..10"}),
+              ElementsAre(HasSubstr("no examples of lengths 5..7 of a.jsonl, but results count"),
+                          HasSubstr("b.jsonl has fewer than 20 test examples of lengths 2..10")));
+  EXPECT_THAT(warnings({.training = "lengths: 3..4, steps: 10", .evaluation = "lengths: [2, 4]"}),
+              Contains(HasSubstr("no examples of lengths 2 of")));
+  EXPECT_THAT(warnings({.evaluation = "lengths: [2, 10]"}), SizeIs(1));
 }
 
 TEST(ExamplesTest, TrainingExamplesAreThoseOfTheFile) {

@@ -69,8 +69,9 @@ using google::protobuf::Message;
 
 // An axis written as an empty list is an empty grid, not a request for the default.
 bool MustNotBeEmpty(absl::string_view path) {
-  static constexpr absl::string_view kAxes[] = {"tasks",          "networks", "encodings",
-                                                "learning_rates", "seeds",    "evaluation.lengths"};
+  static constexpr absl::string_view kAxes[] = {
+      "tasks", "networks",     "encodings",  "learning_rates",
+      "seeds", "weight_seeds", "data_seeds", "evaluation.lengths"};
   return absl::c_linear_search(kAxes, path);
 }
 

@@ -359,6 +359,14 @@ const Mistake kMistakes[] = {
      "training: {epochs: 1000000000, examples: 1000000, batch_size: 1, lengths: 1..2}",
      "training.epochs: got 1000000000 epochs of 1000000 steps; expected at most 1000000000000 "
      "steps in total"},
+    {"EpochsOfTooManyExamples",
+     "training: {epochs: 1000000000, examples: 9000000000000000000, batch_size: 1, lengths: 1}",
+     "training.examples: got 9000000000000000000, expected an integer from 0 to 1000000000"},
+    {"EpochOfTheMostExamples", "training: {epochs: 1, examples: 9223372036854775807}",
+     "training.examples: got 9223372036854775807, expected an integer from 0 to 1000000000"},
+    {"MostNegativeEpochs",
+     "training: {epochs: -9223372036854775808, examples: 1000, batch_size: 1, lengths: 1}",
+     "training.epochs: got -9223372036854775808, expected an integer from 1 to 1000000000"},
     {"FewerExamplesThanLengths", "training: {steps: 1, examples: 19, lengths: 1..20}",
      "training.examples: got 19, expected at least one for each of 20 lengths (training.lengths)"},
     {"PlateauWithoutEpochs", "training: {steps: 1, schedule: plateau}",
@@ -495,9 +503,9 @@ const Mistake kMistakes[] = {
      "encodings[0].sorted: \"none\" has no such parameter; accepted: causal"},
     {"UnknownCompatibility", "compatibility: reference",
      "compatibility: unknown value \"reference\"; did you mean \"reference_code\"?"},
-    {"UnknownKeep", "keep: weight",
-     "keep: unknown value \"weight\"; expected \"weights\", \"all\" or \"nothing\"; did you mean "
-     "\"weights\"?"},
+    {"UnknownKeep", "keep: weight", "keep: unknown value \"weight\"; did you mean \"weights\"?"},
+    {"KeepNothingNear", "keep: optimizer",
+     "keep: unknown value \"optimizer\"; accepted: all, nothing, weights"},
     {"CompatibilityWithoutAPaper", "compatibility: reference_code",
      "compatibility: no code to follow; set `protocol` to a paper with released code"},
     {"OverrideOfAnUnknownEncoding",
@@ -741,6 +749,11 @@ TEST(MistakesTest, SeedsOfWeightsAndDataComeTogether) {
   const std::string without = absl::StrReplaceAll(kRight, {{"seeds: [0]\n", ""}});
   EXPECT_EQ(MessageOf(without + "weight_seeds: [1]\n"), "data_seeds: required with weight_seeds");
   EXPECT_EQ(MessageOf(without + "data_seeds: [1]\n"), "weight_seeds: required with data_seeds");
+  constexpr char kEmptyList[] = ": got an empty list, expected at least one value";
+  EXPECT_EQ(MessageOf(without + "weight_seeds: []\ndata_seeds: []\n"),
+            absl::StrCat("weight_seeds", kEmptyList, "\ndata_seeds", kEmptyList));
+  EXPECT_EQ(MessageOf(without + "weight_seeds: []\ndata_seeds: [1]\n"),
+            absl::StrCat("weight_seeds", kEmptyList));
 }
 
 TEST(MistakesTest, ThousandsOfMistakesFitAnAnswer) {

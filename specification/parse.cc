@@ -1,6 +1,7 @@
 #include "specification/parse.h"
 
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -13,8 +14,8 @@
 #include "absl/strings/strip.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/io/tokenizer.h"
-#include "google/protobuf/stubs/common.h"
 #include "google/protobuf/text_format.h"
+#include "platform/printable_text.h"
 #include "specification/document.h"
 #include "specification/message_reader.h"
 
@@ -34,10 +35,7 @@ std::optional<catalogue::Problem> FindForbiddenText(absl::string_view text) {
   size_t number = 1;
   for (absl::string_view line : absl::StrSplit(text, '\n')) {
     const std::string place = absl::StrCat("line ", number++);
-    if (!google::protobuf::internal::IsStructurallyValidUTF8(line.data(),
-                                                             static_cast<int>(line.size()))) {
-      return catalogue::Problem{place, "not valid UTF-8"};
-    }
+    if (!platform::IsUtf8(line)) return catalogue::Problem{place, "not valid UTF-8"};
     for (const char c : line) {
       const auto byte = static_cast<unsigned char>(c);
       if ((byte < 0x20 && c != '\t' && c != '\r') || byte == 0x7f) {
@@ -50,13 +48,32 @@ std::optional<catalogue::Problem> FindForbiddenText(absl::string_view text) {
   return std::nullopt;
 }
 
-// The path of each message type in a specification. Components occur in several places; the
-// reported line number tells them apart.
-std::string PathOf(absl::string_view type) {
-  if (type == "lengthwise.v1.Training") return "training";
-  if (type == "lengthwise.v1.Evaluation") return "evaluation";
-  if (type == "lengthwise.v1.LengthRange") return "training.lengths";
-  return "";
+using PathsOfTypes = std::multimap<std::string, std::string>;
+
+// Adds the path of every field below `message` that holds a message of proto/specification.proto.
+void AddPaths(const google::protobuf::Descriptor& message, const std::string& path,
+              PathsOfTypes& paths) {
+  for (int i = 0; i < message.field_count(); ++i) {
+    const google::protobuf::FieldDescriptor& field = *message.field(i);
+    const google::protobuf::Descriptor* const type = field.message_type();
+    // The values of parameters are of another file. They contain themselves.
+    if (type == nullptr || type->file() != message.file()) continue;
+    const std::string below = Below(path, field.name());
+    paths.emplace(type->full_name(), below);
+    AddPaths(*type, below, paths);
+  }
+}
+
+// Returns the path of the field that holds this type of message in a specification, or "" if there
+// is not exactly one. Components occur in several places; the reported line number tells them
+// apart.
+std::string PathOf(const std::string& type) {
+  static const PathsOfTypes& paths = *[] {
+    auto* const all = new PathsOfTypes();
+    AddPaths(*v1::ExperimentSpecification::descriptor(), "", *all);
+    return all;
+  }();
+  return paths.count(type) == 1 ? paths.find(type)->second : "";
 }
 
 class Collector : public google::protobuf::io::ErrorCollector {

@@ -1,6 +1,7 @@
 #include "specification/parse.h"
 
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
@@ -134,6 +135,20 @@ TEST(ParseTest, RefusesBytesThatAreNoText) {
   // yaml-cpp treats this byte as the end of the file.
   EXPECT_EQ(Refusal("name: x\n\x04\nseeds: [-1]"),
             "line 2: a control character (byte 0x04), expected text");
+}
+
+TEST(ParseTest, UnknownFieldsOfTextFormatHaveAPath) {
+  const Parsed parsed = Parse(kTextProto,
+                              "training { packing { tokenz: 1 } lengths { mim: 1 } }\n"
+                              "evaluation { projection { x: 1 } attention_inputs { x: 1 } }\n"
+                              "network_overrides { x: 1 }\n"
+                              "tasks { x: 1 }\n");
+  std::vector<std::string> fields;
+  for (const catalogue::Problem& problem : parsed.problems) fields.push_back(problem.field);
+  EXPECT_THAT(fields, ElementsAre("training.packing.tokenz", "training.lengths.mim",
+                                  "evaluation.projection.x", "evaluation.attention_inputs.x",
+                                  "network_overrides.x", "x"))
+      << "components occur in several places";
 }
 
 TEST(ParseTest, DeepNestingIsRefusedInEveryFormat) {

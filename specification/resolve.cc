@@ -13,6 +13,7 @@
 #include "specification/checks.h"
 #include "specification/components.h"
 #include "specification/defaults.h"
+#include "specification/examples.h"
 #include "specification/overrides.h"
 
 namespace lengthwise::specification {
@@ -85,8 +86,7 @@ absl::StatusOr<Grid> ResolveWith(const Catalogues& catalogues, Parsed parsed,
   if (specification.keep().empty()) specification.set_keep(kKeepWeights);
   if (const std::vector<std::string> kept = {kKeepWeights, kKeepAll, kKeepNothing};
       std::count(kept.begin(), kept.end(), specification.keep()) == 0) {
-    findings.Add("keep", absl::StrCat("unknown value \"", specification.keep(),
-                                      "\"; expected \"weights\", \"all\" or \"nothing\"",
+    findings.Add("keep", absl::StrCat("unknown value \"", specification.keep(), "\"",
                                       catalogue::Suggestion(specification.keep(), kept)));
   }
   CheckFields(specification, findings);
@@ -98,8 +98,10 @@ absl::StatusOr<Grid> ResolveWith(const Catalogues& catalogues, Parsed parsed,
 
   const auto tasks = ResolveComponents(Entries(catalogues.tasks), "task", "tasks",
                                        *specification.mutable_tasks(), findings);
-  if (const auto seen = SeenUpTo(catalogues, tasks); !says_what_is_seen && seen.has_value()) {
-    specification.mutable_evaluation()->set_seen_up_to(*seen);
+  if (!says_what_is_seen) {
+    std::optional<int32_t> seen = SeenUpTo(catalogues, tasks);
+    if (!seen.has_value()) seen = SeenInFiles(specification);
+    if (seen.has_value()) specification.mutable_evaluation()->set_seen_up_to(*seen);
   }
   const auto networks = ResolveComponents(Entries(catalogues.networks), "network", "networks",
                                           *specification.mutable_networks(), findings);

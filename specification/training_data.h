@@ -11,7 +11,9 @@
 
 namespace lengthwise::specification {
 
+// Limits documented in proto/specification.proto.
 inline constexpr int64_t kMostEpochs = 1'000'000'000;
+inline constexpr int64_t kMostExamples = 1'000'000'000;
 
 // Seed of the data set of a trial with this data seed.
 inline uint64_t DataSetSeed(const v1::Training& training, uint64_t data_seed) {
@@ -24,12 +26,16 @@ inline bool GoesThroughText(const v1::Training& training) {
 }
 
 // 0 if training draws new examples at every step, or if the fields it is computed from are invalid.
+// At most 2 * kMostExamples, so the steps of kMostEpochs fit an int64_t.
 inline int64_t StepsPerEpoch(const v1::Training& training) {
   // The number of text examples in a step varies with how many fit its sequences.
   if (training.has_packing()) return 0;
   const v1::LengthRange& lengths = training.lengths();
   const int64_t count = int64_t{lengths.max()} - lengths.min() + 1;
-  if (count < 1 || training.examples() < count || training.batch_size() < 1) return 0;
+  if (count < 1 || training.examples() < count || training.examples() > kMostExamples ||
+      training.batch_size() < 1) {
+    return 0;
+  }
   return tasks::DataSet({.examples = training.examples(),
                          .batch_size = training.batch_size(),
                          .min_length = lengths.min(),

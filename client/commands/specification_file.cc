@@ -24,6 +24,7 @@
 #include "platform/status_macros.h"
 #include "specification/catalogues.h"
 #include "specification/components.h"
+#include "specification/examples.h"
 #include "specification/parse.h"
 #include "specification/resolve.h"
 #include "tasks/catalogue.h"
@@ -111,6 +112,9 @@ absl::StatusOr<ResolvedFile> ResolveFile(const std::string& path,
   }
   if (grid.ok()) {
     resolved.grid = *std::move(grid);
+    for (std::string& warning : specification::ExampleWarnings(resolved.grid.specification)) {
+      resolved.examples.warnings.push_back(std::move(warning));
+    }
     return resolved;
   }
   if (!absl::IsInvalidArgument(grid.status())) return grid.status();

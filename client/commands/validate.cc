@@ -70,6 +70,9 @@ void AddValidate(CLI::App& app, Program& program) {
         if (*resolved) {
           ASSIGN_OR_RETURN(auto json, MessageJson(grid.specification, /*indented=*/true));
           program.out() << json;
+          for (const std::string& warning : read.examples.warnings) {
+            program.err() << "warning: " << warning << "\n";
+          }
           return kSuccess;
         }
         if (program.output_is_table()) {

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,6 +40,9 @@ def resolve(text: bytes, path: Path | None) -> tuple[bytes, list[ExampleFile]]:
     )
     if done.returncode != 0:
         raise UsageError(done.stderr.decode(errors="replace").strip().removeprefix("lengthwise: "))
+    for line in done.stderr.decode(errors="replace").splitlines():
+        if line.startswith("warning: "):
+            warnings.warn(line.removeprefix("warning: "), stacklevel=4)
     tasks: list[dict[str, Any]] = [task.get("parameters", {}) for task in json.loads(done.stdout)["tasks"]]
     directory = path.parent if path else Path()
     files = {
