@@ -27,7 +27,8 @@ enum class Purpose : uint8_t {
   kEvaluationDropout = 9,    // step: length evaluated; row: as kDropout
   kDataSet = 10,             // step: length; row: example of a fixed data set
   kExampleOrder = 11,        // order of the examples of a length; step: epoch and length
-  kBatchOrder = 12,          // order of the batches; step: epoch
+  kBatchOrder = 12,          // order of the batches; step: epoch. Or, of examples from a file, the
+                             // shape of a batch; row: its length
   kPuzzles = 16,             // a set that is drawn whole: tasks/latin_square/
   kEmbeddingNoise = 20,      // step: length evaluated; row: sequence
 };
@@ -43,7 +44,7 @@ class Stream {
   uint64_t NextUint64();
   // Returns a number uniform in {0, ..., bound - 1}, without bias. `bound` is at least 1.
   uint32_t Below(uint32_t bound);
-  // Returns a number uniform in {low, ..., high}, both included.
+  // Returns a number uniform in {low, ..., high}, both included: at most 2^32 - 1 numbers.
   int64_t Between(int64_t low, int64_t high);
   // Uniform in [0, 1), 53 bits.
   double NextDouble();
@@ -62,7 +63,8 @@ class Stream {
 };
 
 // Draws `count` distinct numbers of {0, ..., bound - 1}, all subsets equally likely, in ascending
-// order if `sorted` and otherwise in uniformly random order. `count` at most `bound`.
+// order if `sorted` and otherwise in uniformly random order. `count` at most `bound`,
+// and that below 2^32.
 std::vector<int64_t> SampleWithoutReplacement(Stream& stream, int64_t bound, int64_t count,
                                               bool sorted);
 

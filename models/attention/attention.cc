@@ -14,11 +14,6 @@
 namespace lengthwise::models {
 namespace {
 
-// [P, B, n, d] -> [P, B, H, n, dh]
-at::Tensor SplitHeads(const at::Tensor& features, int64_t heads) {
-  return features.unflatten(3, {heads, features.size(3) / heads}).transpose(2, 3);
-}
-
 // Computes terms for some rows at a time if no gradient is needed and the terms of all rows would
 // be large.
 at::Tensor AttendFused(const Encoding& encoding, const ParameterSet& parameters, int64_t block,

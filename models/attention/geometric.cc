@@ -12,10 +12,6 @@
 namespace lengthwise::models {
 namespace {
 
-at::Tensor SplitHeads(const at::Tensor& features, int64_t heads) {
-  return features.unflatten(3, {heads, features.size(3) / heads}).transpose(2, 3);
-}
-
 // j - i, [n, n]
 at::Tensor Steps(const at::Tensor& logits) {
   const at::Tensor places = at::arange(logits.size(-1), logits.options().dtype(at::kLong));

@@ -129,6 +129,10 @@ at::Tensor Linear(const at::Tensor& features, const at::Tensor& weight, const at
   return sum.view({members, rows, columns, w.size(2)}).to(features.scalar_type());
 }
 
+at::Tensor SplitHeads(const at::Tensor& features, int64_t heads) {
+  return features.unflatten(3, {heads, features.size(3) / heads}).transpose(2, 3);
+}
+
 at::Tensor Embed(const at::Tensor& tokens, const at::Tensor& table) {
   const int64_t members = table.size(0), width = table.size(1);
   if (members == 1) return at::embedding(table.squeeze(0), tokens);

@@ -47,6 +47,9 @@ at::Tensor Linear(const at::Tensor& features, const at::Tensor& weight);
 // Returns x W + b with `bias` [P, d_out].
 at::Tensor Linear(const at::Tensor& features, const at::Tensor& weight, const at::Tensor& bias);
 
+// Returns `features` [P, B, n, H * size] as [P, B, H, n, size], a view.
+at::Tensor SplitHeads(const at::Tensor& features, int64_t heads);
+
 // Returns rows `tokens` (int64 [P, B, n]) of `table` [P, W, d], as [P, B, n, d].
 at::Tensor Embed(const at::Tensor& tokens, const at::Tensor& table);
 

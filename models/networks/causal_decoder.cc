@@ -37,19 +37,13 @@
 #include "models/layers/recompute.h"
 #include "models/networks/factory.h"
 #include "models/networks/normed_residual.h"
+#include "models/networks/parameterized_layers.h"
 #include "platform/status_macros.h"
 
 namespace lengthwise::models {
 namespace {
 
 using Groups = std::vector<ExampleGroups::Group>;
-
-ParameterId AddWeight(ParameterLayout& layout, const std::string& name, int64_t fan_in,
-                      int64_t fan_out) {
-  return layout.Add(name, {fan_in, fan_out},
-                    {.kind = Initializer::Kind::kTruncatedNormal,
-                     .stddev = 1 / std::sqrt(static_cast<double>(fan_in))});
-}
 
 // Parameters of one block. One matrix holds queries, keys and values; another holds gate and value.
 struct Block {
@@ -115,7 +109,7 @@ class CausalDecoder : public LanguageModel {
         dropout_rate_(parameters.Double("dropout")),
         whole_prompts_(parameters.String("prompt_attention") == "bidirectional"),
         recompute_activations_(parameters.Bool("recompute_activations")) {
-    const int64_t d_ff = parameters.Int("d_ff") == 0 ? 4 * d_model_ : parameters.Int("d_ff");
+    const int64_t d_ff = FeedForwardFeatures(parameters, d_model_);
     const Initializer normal = {.kind = Initializer::Kind::kNormal,
                                 .stddev = 1 / std::sqrt(static_cast<double>(d_model_))};
     const BlockNorms norms = BlockNormsOf(parameters.String("norm"));

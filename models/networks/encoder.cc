@@ -26,21 +26,13 @@
 #include "models/layers/layers.h"
 #include "models/networks/factory.h"
 #include "models/networks/normed_residual.h"
+#include "models/networks/parameterized_layers.h"
 #include "platform/status_macros.h"
 
 namespace lengthwise::models {
 namespace {
 
 constexpr Initializer kZeros = {.kind = Initializer::Kind::kZeros};
-
-Initializer TruncatedNormal(double stddev) {
-  return {.kind = Initializer::Kind::kTruncatedNormal, .stddev = stddev};
-}
-
-ParameterId AddWeight(ParameterLayout& layout, std::string name, int64_t fan_in, int64_t fan_out) {
-  return layout.Add(std::move(name), {fan_in, fan_out},
-                    TruncatedNormal(1 / std::sqrt(static_cast<double>(fan_in))));
-}
 
 // Parameters of one block.
 struct BlockIds {
@@ -70,10 +62,10 @@ class Encoder : public Network {
         d_model_(parameters.Int("d_model")),
         dropout_rate_(parameters.Double("dropout")),
         dropout_at_evaluation_(parameters.Bool("dropout_at_evaluation")) {
-    const int64_t d_ff = parameters.Int("d_ff") == 0 ? 4 * d_model_ : parameters.Int("d_ff");
+    const int64_t d_ff = FeedForwardFeatures(parameters, d_model_);
     embedding_ = layout.Add("embedding",
                             {shape.input_columns + parameters.Int("extra_input_columns"), d_model_},
-                            TruncatedNormal(0.02));
+                            {.kind = Initializer::Kind::kTruncatedNormal, .stddev = 0.02});
     for (int64_t b = 0; b < parameters.Int("blocks"); ++b) {
       blocks_.emplace_back(layout, absl::StrCat("blocks.", b, "."), d_model_, d_ff);
     }

@@ -88,7 +88,7 @@ class LayerwiseEncoder : public Network {
         outer_gelu_(parameters.Bool("outer_gelu")),
         encoding_dropout_(parameters.Double("encoding_dropout")),
         has_blank_(shape.has_blank) {
-    const int64_t d_ff = parameters.Int("d_ff") == 0 ? 4 * d_model_ : parameters.Int("d_ff");
+    const int64_t d_ff = FeedForwardFeatures(parameters, d_model_);
     const int64_t features = shape.input_columns - (has_blank_ ? 1 : 0);
     embedding_ = AddLinearLayer(layout, "embedding", features, d_model_);
     for (int64_t b = 0; b < parameters.Int("blocks"); ++b) {

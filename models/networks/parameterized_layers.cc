@@ -16,6 +16,18 @@ Initializer Xavier(int64_t fan_in, int64_t fan_out) {
   return Uniform(std::sqrt(6 / static_cast<double>(fan_in + fan_out)));
 }
 
+ParameterId AddWeight(ParameterLayout& layout, const std::string& name, int64_t fan_in,
+                      int64_t fan_out) {
+  return layout.Add(name, {fan_in, fan_out},
+                    {.kind = Initializer::Kind::kTruncatedNormal,
+                     .stddev = 1 / std::sqrt(static_cast<double>(fan_in))});
+}
+
+int64_t FeedForwardFeatures(const catalogue::Parameters& parameters, int64_t d_model) {
+  const int64_t d_ff = parameters.Int("d_ff");
+  return d_ff == 0 ? 4 * d_model : d_ff;
+}
+
 at::Tensor LinearLayer::operator()(const ParameterSet& parameters,
                                    const at::Tensor& features) const {
   return bias.has_value() ? Linear(features, parameters[weight], parameters[*bias])

@@ -19,6 +19,14 @@ Initializer Uniform(double bound);
 // Xavier uniform (Glorot and Bengio 2010). The matrix may be part of one with these sizes.
 Initializer Xavier(int64_t fan_in, int64_t fan_out);
 
+// Adds a weight from a normal distribution of deviation 1 / sqrt(fan_in), truncated at two, as
+// hk.Linear of Haiku does.
+ParameterId AddWeight(ParameterLayout& layout, const std::string& name, int64_t fan_in,
+                      int64_t fan_out);
+
+// Features between the two layers of a feed-forward: d_ff, or 4 * d_model where that is 0.
+int64_t FeedForwardFeatures(const catalogue::Parameters& parameters, int64_t d_model);
+
 // x W + b, or x W without `bias`: maps [P, B, n, fan_in] to [P, B, n, fan_out].
 struct LinearLayer {
   ParameterId weight = 0;  // [fan_in, fan_out]

@@ -10,11 +10,6 @@
 namespace lengthwise::models {
 namespace {
 
-// [P, B, n, H * size] -> [P, B, H, n, size]
-at::Tensor SplitHeads(const at::Tensor& features, int64_t heads) {
-  return features.unflatten(3, {heads, features.size(3) / heads}).transpose(2, 3);
-}
-
 // Mixes each sequence's values [P, B, n, d] by probabilities [P, B or 1, H, n, n]. Returns [P, B,
 // n, d].
 at::Tensor Mix(const at::Tensor& probabilities, const at::Tensor& values) {

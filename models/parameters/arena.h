@@ -18,6 +18,8 @@ class ParameterSet {
  public:
   const at::Tensor& operator[](ParameterId id) const { return tensors_[static_cast<size_t>(id)]; }
   int64_t members() const { return members_; }
+  // Gives the device and type of all. Every network has at least one parameter.
+  const at::Tensor& any() const { return tensors_.front(); }
 
   // All parameters, in the layout's order.
   const std::vector<at::Tensor>& tensors() const { return tensors_; }

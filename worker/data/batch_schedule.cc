@@ -33,12 +33,14 @@ int64_t BatchSchedule::LengthOfStep(int64_t step) const {
 SampleAddresses BatchSchedule::SamplesOfStep(int64_t step, uint64_t data_seed) const {
   if (!data_set_.has_value()) {
     return {.seed = data_seed,
+            .schedule_seed = schedule_seed_,
             .purpose = random::Purpose::kTrainingSamples,
             .step = static_cast<uint64_t>(step),
             .rows = RowsFrom(0, batch_size_)};
   }
   const tasks::DataSet::Batch batch = data_set_->BatchOfStep(schedule_seed_, step);
   return {.seed = DataSetSeed(data_seed),
+          .schedule_seed = schedule_seed_,
           .purpose = random::Purpose::kDataSet,
           .step = static_cast<uint64_t>(batch.length),
           .rows = data_set_->Examples(batch, data_seed)};

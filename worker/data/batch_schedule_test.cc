@@ -52,12 +52,13 @@ TEST(BatchScheduleTest, DependsOnlyOnSeedAndStep) {
 }
 
 TEST(BatchScheduleTest, DrawsNewSamplesAtEveryStep) {
-  v1::Training training = Drawn(1, 40, 1);
+  v1::Training training = Drawn(1, 40, 7);
   training.set_batch_size(4);
   const BatchSchedule schedule(training);
   const SampleAddresses samples = schedule.SamplesOfStep(9, 5);
   EXPECT_EQ(samples.purpose, random::Purpose::kTrainingSamples);
   EXPECT_EQ(samples.seed, 5U);
+  EXPECT_EQ(samples.schedule_seed, 7U);
   EXPECT_EQ(samples.step, 9U);
   EXPECT_THAT(samples.rows, ElementsAre(0, 1, 2, 3));
   EXPECT_EQ(schedule.steps_per_epoch(), 0);

@@ -1,10 +1,12 @@
 #include "worker/data/examples.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <numeric>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "worker/data/puzzle_examples.h"
 #include "worker/data/regression_examples.h"
 #include "worker/data/transduction_examples.h"
@@ -20,7 +22,7 @@ std::vector<uint32_t> RowsFrom(int64_t first, int64_t count) {
 int64_t ExampleSource::LongestTraining(const v1::Training& training) const {
   int64_t longest = 0;
   for (int64_t n = training.lengths().min(); n <= training.lengths().max(); ++n) {
-    longest = std::max(longest, SequenceTokens(n));
+    longest = std::max(longest, TrainingSequenceTokens(n));
   }
   return longest;
 }
@@ -29,9 +31,28 @@ double ExampleSource::ExamplesOfStep(const v1::Training& training) const {
   return training.batch_size();
 }
 
-absl::Status CheckHasNoNumbers(const v1::TokenSequence& input) {
-  if (input.numbers().empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError("it has numbers; the task's inputs are tokens");
+absl::StatusOr<std::vector<int64_t>> GivenTokens(const v1::TokenSequence& input, int64_t symbols) {
+  if (!input.numbers().empty()) {
+    return absl::InvalidArgumentError("it has numbers; the task's inputs are tokens");
+  }
+  for (int i = 0; i < input.tokens_size(); ++i) {
+    if (input.tokens(i) >= 0 && input.tokens(i) < symbols) continue;
+    return absl::InvalidArgumentError(absl::StrCat("its token ", i + 1, " is ", input.tokens(i),
+                                                   "; the task's inputs have tokens 0 to ",
+                                                   symbols - 1));
+  }
+  return std::vector<int64_t>(input.tokens().begin(), input.tokens().end());
+}
+
+absl::StatusOr<std::vector<double>> GivenNumbers(const v1::TokenSequence& input) {
+  std::vector<double> numbers(input.tokens().begin(), input.tokens().end());
+  numbers.insert(numbers.end(), input.numbers().begin(), input.numbers().end());
+  for (const double number : numbers) {
+    if (std::isfinite(number)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("it has the number ", number, "; the task's inputs are finite"));
+  }
+  return numbers;
 }
 
 std::unique_ptr<Examples> CreateExamples(std::unique_ptr<tasks::Task> task,

@@ -43,6 +43,8 @@ struct Batch {
 // the purpose is kDataSet and the rows are example numbers.
 struct SampleAddresses {
   uint64_t seed = 0;
+  // Decides what all members of a pack share, such as the shape of the rows.
+  uint64_t schedule_seed = 0;
   random::Purpose purpose = random::Purpose::kTrainingSamples;
   uint64_t step = 0;
   std::vector<uint32_t> rows;
@@ -83,7 +85,8 @@ struct GivenSequence {
 
 // Source of a task's examples. `n` is a value on the task's axis (tasks::TaskEntry::axis): the
 // length of a string, the number of vectors in a puzzle, the scale of numbers, or the digits of an
-// operand. Immutable except for Prepare; afterwards thread-safe.
+// operand. In training it is a value of training.lengths, which for a regression is not the axis.
+// Immutable except for Prepare; afterwards thread-safe.
 class ExampleSource {
  public:
   virtual ~ExampleSource() = default;
@@ -91,6 +94,9 @@ class ExampleSource {
   // Tokens of an example at `n`: in its input, and in total (T).
   virtual int64_t InputTokens(int64_t n) const = 0;
   virtual int64_t SequenceTokens(int64_t n) const = 0;
+  // The same of a training example.
+  virtual int64_t TrainingInputTokens(int64_t n) const { return InputTokens(n); }
+  virtual int64_t TrainingSequenceTokens(int64_t n) const { return SequenceTokens(n); }
 
   // Builds the training set of this data seed, if the task has one per seed. Call before requesting
   // its training samples.
@@ -109,8 +115,12 @@ class ExampleSource {
   virtual double ExamplesOfStep(const v1::Training& training) const;
 };
 
-// INVALID_ARGUMENT if `input`, meant for a task of tokens, has numbers.
-absl::Status CheckHasNoNumbers(const v1::TokenSequence& input);
+// Returns the tokens of `input`, each below `symbols`; INVALID_ARGUMENT for others and for numbers.
+absl::StatusOr<std::vector<int64_t>> GivenTokens(const v1::TokenSequence& input, int64_t symbols);
+
+// Returns the numbers of `input`, finite, after its tokens, which stand for whole numbers.
+// INVALID_ARGUMENT if one is not finite.
+absl::StatusOr<std::vector<double>> GivenNumbers(const v1::TokenSequence& input);
 
 // Examples of fixed-length sequences, which a network reads in one pass. Text is in
 // text_examples.h.

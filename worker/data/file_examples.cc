@@ -1,7 +1,6 @@
 #include "worker/data/file_examples.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <optional>
 #include <tuple>
@@ -180,8 +179,7 @@ void FileExamples::Append(const Example& example, Batch& batch) const {
 void FileExamples::AppendTraining(const SampleAddresses& addresses, int64_t n, Batch& batch) const {
   const LengthGroup& group = *Group(set_->training, n);
   const auto count = static_cast<uint32_t>(group.examples.size());
-  // Seed 0 instead of a data seed, because the members of a pack share the shape.
-  random::Stream shape(/*seed=*/0, random::Purpose::kBatchOrder, addresses.step,
+  random::Stream shape(addresses.schedule_seed, random::Purpose::kBatchOrder, addresses.step,
                        static_cast<uint32_t>(n));
   const uint32_t any = shape.Below(count);
   const auto next = std::upper_bound(group.shapes.begin(), group.shapes.end(), any);
@@ -233,22 +231,9 @@ void FileExamples::AppendEvaluation(const EvaluationRows& rows, Batch& batch) co
 absl::StatusOr<GivenSequence> FileExamples::Given(const v1::TokenSequence& input) const {
   GivenSequence given;
   if (has_numbers()) {
-    given.numbers = {input.tokens().begin(), input.tokens().end()};
-    given.numbers.insert(given.numbers.end(), input.numbers().begin(), input.numbers().end());
+    ASSIGN_OR_RETURN(given.numbers, GivenNumbers(input));
   } else {
-    if (const absl::Status status = CheckHasNoNumbers(input); !status.ok()) return status;
-    given.tokens = {input.tokens().begin(), input.tokens().end()};
-  }
-  for (size_t i = 0; i < given.tokens.size(); ++i) {
-    if (given.tokens[i] >= 0 && given.tokens[i] < set_->input_symbols) continue;
-    return absl::InvalidArgumentError(absl::StrCat("its token ", i + 1, " is ", given.tokens[i],
-                                                   "; the task's inputs have tokens 0 to ",
-                                                   set_->input_symbols - 1));
-  }
-  for (const double number : given.numbers) {
-    if (std::isfinite(number)) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("it has the number ", number, "; the task's inputs are finite"));
+    ASSIGN_OR_RETURN(given.tokens, GivenTokens(input, set_->input_symbols));
   }
   const size_t size = std::max(given.tokens.size(), given.numbers.size());
   // An example with an input of the same size gives the length of the answer.

@@ -49,20 +49,13 @@ void PuzzleExamples::AppendEvaluation(const EvaluationRows& rows, Batch& batch) 
 }
 
 absl::StatusOr<GivenSequence> PuzzleExamples::Given(const v1::TokenSequence& input) const {
-  RETURN_IF_ERROR(CheckHasNoNumbers(input));
-  const absl::Span<const int32_t> tokens = input.tokens();
+  ASSIGN_OR_RETURN(std::vector<int64_t> tokens, GivenTokens(input, task_->token_values()));
   if (static_cast<int64_t>(tokens.size()) != task_->cells()) {
     return absl::InvalidArgumentError(absl::StrCat("it has ", tokens.size(),
                                                    " tokens; the task's puzzles have ",
                                                    task_->cells(), ", row by row"));
   }
-  for (size_t i = 0; i < tokens.size(); ++i) {
-    if (tokens[i] >= 0 && tokens[i] < task_->token_values()) continue;
-    return absl::InvalidArgumentError(absl::StrCat("its token ", i + 1, " is ", tokens[i],
-                                                   "; the task's puzzles have tokens 0 to ",
-                                                   task_->token_values() - 1));
-  }
-  return GivenSequence{.length = 1, .tokens = {tokens.begin(), tokens.end()}};
+  return GivenSequence{.length = 1, .tokens = std::move(tokens)};
 }
 
 }  // namespace lengthwise::worker::data

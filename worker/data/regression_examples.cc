@@ -1,9 +1,10 @@
 #include "worker/data/regression_examples.h"
 
 #include <algorithm>
-#include <cmath>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "platform/status_macros.h"
 
 namespace lengthwise::worker::data {
 namespace {
@@ -88,21 +89,14 @@ absl::StatusOr<GivenSequence> RegressionExamples::Given(const v1::TokenSequence&
   if (!input.tokens().empty() && !input.numbers().empty()) {
     return absl::InvalidArgumentError("it has tokens beside its numbers");
   }
-  // Tokens stand for whole numbers here.
-  GivenSequence given{.length = 1, .numbers = {input.tokens().begin(), input.tokens().end()}};
-  given.numbers.insert(given.numbers.end(), input.numbers().begin(), input.numbers().end());
+  ASSIGN_OR_RETURN(std::vector<double> numbers, GivenNumbers(input));
   const int64_t rows = task_->Rows(lengths_.max());
-  if (static_cast<int64_t>(given.numbers.size()) != rows) {
-    return absl::InvalidArgumentError(absl::StrCat("it has ", given.numbers.size(),
+  if (static_cast<int64_t>(numbers.size()) != rows) {
+    return absl::InvalidArgumentError(absl::StrCat("it has ", numbers.size(),
                                                    " numbers; the task's inputs have ", rows,
                                                    ", a scratchpad's 0 among them"));
   }
-  for (const double number : given.numbers) {
-    if (std::isfinite(number)) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("it has the number ", number, "; the task's inputs are finite"));
-  }
-  return given;
+  return GivenSequence{.length = 1, .numbers = std::move(numbers)};
 }
 
 }  // namespace lengthwise::worker::data

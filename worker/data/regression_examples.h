@@ -30,6 +30,8 @@ class RegressionExamples : public Examples {
   int64_t InputTokens(int64_t scale) const override { return task_->Rows(lengths_.max()); }
   int64_t OutputTokens(int64_t scale) const override { return task_->Rows(lengths_.max()); }
   int64_t SequenceTokens(int64_t scale) const override { return task_->Rows(lengths_.max()); }
+  int64_t TrainingInputTokens(int64_t n) const override { return task_->Rows(n); }
+  int64_t TrainingSequenceTokens(int64_t n) const override { return task_->Rows(n); }
   void AppendTraining(const SampleAddresses& addresses, int64_t n, Batch& batch) const override;
   int64_t RowsOfOneShape(int64_t scale, int64_t asked, int64_t first) const override;
   void AppendEvaluation(const EvaluationRows& rows, Batch& batch) const override;

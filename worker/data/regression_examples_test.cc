@@ -53,6 +53,19 @@ TEST(RegressionExamplesTest, ScratchpadIsMaskedOut) {
   EXPECT_NE(batch.numbers[0], batch.numbers[4]);
 }
 
+// The axis is the scale, at which evaluations have all lengths.
+TEST(RegressionExamplesTest, TrainingExamplesHaveTheirOwnLength) {
+  const auto examples = Create("cumulative_sum", 1, 3);
+  for (const int64_t n : {1, 2, 3}) {
+    Batch batch;
+    examples->AppendTraining({.rows = {0}}, n, batch);
+    EXPECT_EQ(batch.tokens_per_row, n + 1);
+    EXPECT_EQ(examples->TrainingSequenceTokens(n), n + 1);
+    EXPECT_EQ(examples->TrainingInputTokens(n), n + 1);
+    EXPECT_EQ(examples->SequenceTokens(n), 4);
+  }
+}
+
 TEST(RegressionExamplesTest, DataSetRowsMayComeInAnyOrder) {
   const auto examples = Create("sorting", 4, 4);
   const SampleAddresses third_and_first = {

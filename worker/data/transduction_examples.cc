@@ -1,5 +1,7 @@
 #include "worker/data/transduction_examples.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "platform/status_macros.h"
 
@@ -40,14 +42,7 @@ void TransductionExamples::AppendEvaluation(const EvaluationRows& rows, Batch& b
 }
 
 absl::StatusOr<GivenSequence> TransductionExamples::Given(const v1::TokenSequence& input) const {
-  RETURN_IF_ERROR(CheckHasNoNumbers(input));
-  const absl::Span<const int32_t> tokens = input.tokens();
-  for (size_t i = 0; i < tokens.size(); ++i) {
-    if (tokens[i] >= 0 && tokens[i] < task_->input_size()) continue;
-    return absl::InvalidArgumentError(absl::StrCat("its token ", i + 1, " is ", tokens[i],
-                                                   "; the task's inputs have tokens 0 to ",
-                                                   task_->input_size() - 1));
-  }
+  ASSIGN_OR_RETURN(std::vector<int64_t> tokens, GivenTokens(input, task_->input_size()));
   // InputLength rounds lengths that the task lacks, so an accepted length is its own image.
   const auto count = static_cast<int64_t>(tokens.size());
   if (count < 1 || task_->InputLength(count) != count) {
@@ -55,7 +50,7 @@ absl::StatusOr<GivenSequence> TransductionExamples::Given(const v1::TokenSequenc
         "it has ", count, " tokens; no input of the task has that length",
         count >= 1 ? absl::StrCat("; a length that it has is ", task_->InputLength(count)) : ""));
   }
-  GivenSequence given{.length = count, .tokens = {tokens.begin(), tokens.end()}};
+  GivenSequence given{.length = count, .tokens = std::move(tokens)};
   given.tokens.resize(static_cast<size_t>(SequenceTokens(count)), task_->input_size());
   return given;
 }

@@ -16,9 +16,6 @@ namespace {
 
 using data::Batch;
 
-// Gives the device and type of the parameters; every network has at least one.
-const at::Tensor& Sample(const models::ParameterSet& parameters) { return parameters[0]; }
-
 // Logits, a term added to them, their sum and probabilities.
 constexpr int64_t kLogitCopies = 4;
 // The feed-forward's hidden layer before and after its non-linearity, and queries, keys, values and
@@ -85,8 +82,8 @@ int64_t Evaluator::Chunk(const models::ParameterSet& parameters, int64_t tokens)
       {.tokens = tokens,
        .heads = options_.heads,
        .d_model = options_.d_model,
-       .bytes_per_number = static_cast<int64_t>(Sample(parameters).element_size()),
-       .holds_logits = network_.HoldsLogits(Sample(parameters))},
+       .bytes_per_number = static_cast<int64_t>(parameters.any().element_size()),
+       .holds_logits = network_.HoldsLogits(parameters.any())},
       parameters.members(), options_.memory_bytes);
 }
 
@@ -97,7 +94,7 @@ std::optional<std::vector<LengthScore>> Evaluator::Score(const models::Parameter
   const int64_t members = parameters.members();
   const int64_t sequences = examples_.EvaluationSequences(length, asked);
   const std::unique_ptr<Scorer> scorer =
-      CreateScorer(examples_, members, Sample(parameters).device(), options.each_sequence);
+      CreateScorer(examples_, members, parameters.any().device(), options.each_sequence);
   auto scores = ScoreSource(parameters, length, sequences,
                             EvaluationSource(length, asked, options, /*whole_numbers=*/false),
                             keep_going, options.embedding_noise, *scorer);
@@ -135,7 +132,7 @@ std::optional<LengthScore> Evaluator::ScoreDataSet(const models::ParameterSet& p
                                                    int64_t count,
                                                    const std::function<bool()>& keep_going) const {
   const std::unique_ptr<Scorer> scorer =
-      CreateScorer(examples_, parameters.members(), Sample(parameters).device());
+      CreateScorer(examples_, parameters.members(), parameters.any().device());
   auto scores = ScoreSource(
       parameters, length, count,
       [&](int64_t first, int64_t most, Batch& batch) {
@@ -155,7 +152,7 @@ std::optional<std::vector<LengthScore>> Evaluator::ScoreSource(
     const std::function<bool()>& keep_going, double embedding_noise, Scorer& scorer) const {
   const c10::NoGradGuard no_gradients;
   const int64_t members = parameters.members();
-  const at::Device device = Sample(parameters).device();
+  const at::Device device = parameters.any().device();
   const int64_t chunk = Chunk(parameters, examples_.SequenceTokens(length));
   for (int64_t first = 0; first < sequences;) {
     if (!keep_going()) return std::nullopt;
@@ -163,7 +160,7 @@ std::optional<std::vector<LengthScore>> Evaluator::ScoreSource(
     source(first, chunk, batch);
     // All members see the same sequences.
     const data::BatchTensors tensors =
-        data::ToTensors(batch, device, Sample(parameters).scalar_type());
+        data::ToTensors(batch, device, parameters.any().scalar_type());
     models::DropoutNumbers dropout = Dropout(length, members, first);
     dropout.embedding_noise = embedding_noise;
     scorer.Add(network_.Forward(parameters, data::ForEachMember(tensors.input, members),
@@ -204,12 +201,11 @@ v1::AttentionMap Evaluator::Capture(const models::ParameterSet& parameters,
   const int64_t length = given.length;
   const c10::NoGradGuard no_gradients;
   const int64_t members = parameters.members();
-  const at::Device device = Sample(parameters).device();
+  const at::Device device = parameters.any().device();
   Batch batch{.rows = 1, .tokens = given.tokens, .numbers = given.numbers};
   const auto n = static_cast<int64_t>(std::max(batch.tokens.size(), batch.numbers.size()));
   batch.tokens_per_row = n;
-  const data::BatchTensors tensors =
-      data::ToTensors(batch, device, Sample(parameters).scalar_type());
+  const data::BatchTensors tensors = data::ToTensors(batch, device, parameters.any().scalar_type());
   const at::Tensor positions = Positions(length, members, n, device);
   models::Capture capture;
   const models::DropoutNumbers dropout = Dropout(length, members, sequence);
@@ -224,7 +220,7 @@ std::vector<at::Tensor> Evaluator::CaptureActivations(const models::ParameterSet
   const c10::NoGradGuard no_gradients;
   sequences = examples_.EvaluationSequences(length, sequences);
   const int64_t members = parameters.members();
-  const at::Device device = Sample(parameters).device();
+  const at::Device device = parameters.any().device();
   const int64_t chunk = Chunk(parameters, examples_.SequenceTokens(length));
   std::vector<std::vector<at::Tensor>> parts;  // by depth
   for (int64_t first = 0, rows = 0; first < sequences; first += rows) {
@@ -234,7 +230,7 @@ std::vector<at::Tensor> Evaluator::CaptureActivations(const models::ParameterSet
         {.seed = options_.seed, .n = length, .asked = sequences, .first = first, .count = rows},
         batch);
     const data::BatchTensors tensors =
-        data::ToTensors(batch, device, Sample(parameters).scalar_type());
+        data::ToTensors(batch, device, parameters.any().scalar_type());
     models::Capture capture{.keep_attention = false};
     const models::DropoutNumbers dropout = Dropout(length, members, first);
     (void)network_.Forward(parameters, data::ForEachMember(tensors.input, members),

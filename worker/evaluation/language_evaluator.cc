@@ -19,8 +19,6 @@ namespace {
 
 using data::TextPass;
 
-const at::Tensor& Sample(const models::ParameterSet& parameters) { return parameters[0]; }
-
 at::Tensor CrossEntropy(const at::Tensor& logits, const at::Tensor& targets, int64_t reduction) {
   const at::ScalarType type = logits.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
   return at::nll_loss(at::log_softmax(logits.select(0, 0), -1, type), targets, {}, reduction,
@@ -80,7 +78,7 @@ std::optional<std::vector<std::vector<int32_t>>> LanguageEvaluator::Answer(
     const models::ParameterSet& parameters, int64_t size,
     absl::Span<const tasks::TextExample> questions, const std::function<bool()>& keep_going) const {
   const c10::NoGradGuard no_gradients;
-  const at::Tensor positions = Positions(size, Sample(parameters).device());
+  const at::Tensor positions = Positions(size, parameters.any().device());
   std::map<size_t, std::vector<size_t>> by_prompt;
   for (size_t i = 0; i < questions.size(); ++i) by_prompt[questions[i].prompt].push_back(i);
   std::vector<std::vector<int32_t>> answers(questions.size());
@@ -137,7 +135,7 @@ std::optional<double> LanguageEvaluator::SumLosses(const models::ParameterSet& p
                                                    const std::function<bool()>& keep_going,
                                                    std::vector<float>* each) const {
   const c10::NoGradGuard no_gradients;
-  const at::Device device = Sample(parameters).device();
+  const at::Device device = parameters.any().device();
   const at::Tensor positions = Positions(size, device);
   std::vector<data::TextPiece> pieces;
   for (const tasks::TextExample& question : questions) {
@@ -164,7 +162,7 @@ std::optional<LengthScore> LanguageEvaluator::Score(const models::ParameterSet& 
                                                     const std::function<bool()>& keep_going,
                                                     const ScoreOptions& options) const {
   const int64_t bytes = options_.blocks * 2 * options_.d_model * text_.SequenceTokens(size) *
-                        static_cast<int64_t>(Sample(parameters).element_size());
+                        static_cast<int64_t>(parameters.any().element_size());
   const int64_t chunk = std::max<int64_t>(1, options_.memory_bytes / std::max<int64_t>(1, bytes));
   AnswerTally tally(size, options.each_sequence);
   std::vector<float> each_loss;
@@ -195,7 +193,7 @@ std::optional<LengthScore> LanguageEvaluator::Score(const models::ParameterSet& 
 v1::AttentionMap LanguageEvaluator::CaptureAttention(const models::ParameterSet& parameters,
                                                      int64_t size, int64_t sequence) const {
   const c10::NoGradGuard no_gradients;
-  const at::Device device = Sample(parameters).device();
+  const at::Device device = parameters.any().device();
   const at::Tensor positions = Positions(size, device);
   const tasks::TextExample question = text_.Question(options_.seed, size, sequence);
   const std::vector<TextPass> passes = data::MakePasses({text_.AnswerPiece(question)});

@@ -313,7 +313,7 @@ bool Blueprint::HasWholeNumbers() const {
 
 int64_t Blueprint::InputTokensOfStep(int64_t step) const {
   return text != nullptr ? training.packing().tokens()
-                         : examples->InputTokens(batches.LengthOfStep(step));
+                         : examples->TrainingInputTokens(batches.LengthOfStep(step));
 }
 
 std::unique_ptr<models::Schedule> Blueprint::CreateSchedule(double learning_rate) const {

@@ -170,14 +170,19 @@ TEST(FileExamplesTest, StepHasOneShapeForAllSeeds) {
   const Files files(train, train);
   const FileExamples examples = files.Examples();
   std::set<int64_t> shapes;
+  int different = 0;
   for (uint64_t step = 1; step <= 40; ++step) {
-    Batch one, other;
+    Batch one, other, of_another_schedule;
     examples.AppendTraining({.seed = 1, .step = step, .rows = RowsFrom(0, 5)}, 4, one);
     examples.AppendTraining({.seed = 2, .step = step, .rows = RowsFrom(0, 5)}, 4, other);
     EXPECT_EQ(one.tokens_per_row, other.tokens_per_row);
     shapes.insert(one.tokens_per_row);
+    examples.AppendTraining({.seed = 1, .schedule_seed = 1, .step = step, .rows = RowsFrom(0, 5)},
+                            4, of_another_schedule);
+    different += one.tokens_per_row != of_another_schedule.tokens_per_row;
   }
   EXPECT_THAT(shapes, ElementsAre(2, 3, 4));
+  EXPECT_GT(different, 10);
 }
 
 TEST(FileExamplesTest, TestExamplesAreScoredOnceGroupedByShape) {
@@ -258,6 +263,33 @@ TEST(FileExamplesTest, TrialTrainsAndIsEvaluated) {
   RunLease(LeaseOf({ReversalFiles().Trial()}), session);
   ASSERT_EQ(session.OutcomeOf(0).kind(), v1::Outcome::COMPLETED) << session.OutcomeOf(0).reason();
   EXPECT_THAT(Outline(session.events(0)), IsSupersetOf({"evaluation 15", "checkpoint 20"}));
+}
+
+TEST(FileExamplesTest, EvaluationsCountTheExamplesOfEachLength) {
+  std::string test;
+  for (int i = 0; i < 12; ++i) {
+    absl::StrAppend(&test, R"({"input": [0, 1], "target": [1, 0], "length": )", i < 7 ? 2 : 9, "}\n");
+  }
+  const Files files(Reversals(6, 1), test);
+  v1::TrialSpecification trial = files.Trial();
+  v1::Evaluation& evaluation = *trial.mutable_evaluation();
+  evaluation.clear_every_steps();
+  evaluation.clear_interval_lengths();
+  evaluation.clear_attention_lengths();
+  evaluation.set_sequences(6);
+  evaluation.clear_lengths();
+  for (const int32_t length : {2, 9}) evaluation.add_lengths(length);
+  FileSession session(files);
+  RunLease(LeaseOf({trial}), session);
+  ASSERT_EQ(session.OutcomeOf(0).kind(), v1::Outcome::COMPLETED) << session.OutcomeOf(0).reason();
+  int evaluations = 0;
+  for (const v1::Event& event : session.events(0)) {
+    if (!event.has_length_accuracies()) continue;
+    ++evaluations;
+    EXPECT_EQ(event.length_accuracies().sequences(), 6);
+    EXPECT_THAT(event.length_accuracies().sequence_counts(), ElementsAre(6, 5));
+  }
+  EXPECT_EQ(evaluations, 1);
 }
 
 TEST(FileExamplesTest, AttentionIsRecordedForDifferentExamples) {

@@ -10,7 +10,6 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "c10/core/GradMode.h"
-#include "c10/core/impl/VirtualGuardImpl.h"
 #include "models/attention/attention.h"
 #include "models/encodings/causal.h"
 #include "models/encodings/encoding.h"
@@ -28,6 +27,7 @@
 #include "worker/training/device.h"
 #include "worker/training/pack_kernels.h"
 #include "worker/training/pack_parameters.h"
+#include "worker/training/recorded_steps.h"
 
 namespace lengthwise::worker::training {
 namespace {
@@ -231,10 +231,7 @@ class Measurement {
   }
 
   std::function<void()> Wait() const {
-    if (device_.is_cpu()) return [] {};
-    return [device = device_] {
-      c10::impl::VirtualGuardImpl(device.type()).getStream(device).synchronize();
-    };
+    return [device = device_] { WaitForDevice(device); };
   }
 
   // Compares `function` of `inputs`, whose result has `shape`. The numbers of the result get

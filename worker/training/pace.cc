@@ -35,7 +35,7 @@ double MeanStepWork(const Blueprint& blueprint) {
   const v1::LengthRange& lengths = blueprint.training.lengths();
   double work = 0;
   for (int64_t n = lengths.min(); n <= lengths.max(); ++n) {
-    work += SequenceWork(blueprint.source().SequenceTokens(n), blueprint.size.d_model);
+    work += SequenceWork(blueprint.source().TrainingSequenceTokens(n), blueprint.size.d_model);
   }
   return 3 * work * blueprint.source().ExamplesOfStep(blueprint.training) /
          (lengths.max() - lengths.min() + 1);

@@ -56,6 +56,7 @@ TEST(PackRunnerTest, FactsHaveTheSpecifiedShapes) {
 
   EXPECT_THAT(accuracies.lengths(), ElementsAre(3, 6, 9));
   EXPECT_EQ(accuracies.sequences(), 16);
+  EXPECT_THAT(accuracies.sequence_counts(), ElementsAre(16, 16, 16));
   EXPECT_EQ(outcome.kind(), v1::Outcome::COMPLETED) << outcome.reason();
   EXPECT_DOUBLE_EQ(outcome.seen_accuracy(),
                    (accuracies.accuracies(0) + accuracies.accuracies(1)) / 2);
@@ -224,15 +225,21 @@ TEST(PackRunnerTest, MembersMayResumeFromDifferentSteps) {
   RecordingSession resumed;
   for (int i = 1; i < 3; ++i) resumed.checkpoints(i) = session.checkpoints(i);
   RunLease(lease, resumed);
-  for (int i = 0; i < 3; ++i) {
-    // The events after the checkpoint in the uninterrupted history.
-    std::vector<std::string> expected = undisturbed.History(i);
-    const std::vector<std::string> actual = resumed.History(i);
-    ASSERT_LE(actual.size(), expected.size());
-    expected.erase(expected.begin(), expected.end() - static_cast<std::ptrdiff_t>(actual.size()));
-    EXPECT_EQ(actual, expected) << i;
-  }
+  // The uninterrupted history after the checkpoint of `step`.
+  const auto history_after = [&](int index, int64_t step) {
+    std::vector<std::string> history = undisturbed.History(index);
+    const std::vector<std::string> outline = Outline(undisturbed.events(index));
+    EXPECT_EQ(outline.size(), history.size()) << "both have one line per fact";
+    const auto checkpoint =
+        std::find(outline.begin(), outline.end(), "checkpoint " + std::to_string(step));
+    EXPECT_NE(checkpoint, outline.end());
+    if (checkpoint == outline.end()) return history;
+    history.erase(history.begin(), history.begin() + (checkpoint - outline.begin()) + 1);
+    return history;
+  };
   EXPECT_EQ(resumed.History(0), undisturbed.History(0));
+  EXPECT_EQ(resumed.History(1), history_after(1, 20));
+  EXPECT_EQ(resumed.History(2), history_after(2, 40));
   EXPECT_THAT(Outline(resumed.events(2)), ElementsAre("final 40", "attention 40", "outcome 40"));
 }
 

@@ -1,6 +1,7 @@
 // Tests the runner with regressions: the same pipeline as for tokens, with numbers as inputs and
 // outputs.
 #include <cmath>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -92,6 +93,20 @@ TEST(RegressionTest, EvaluatesErrorsAndMetricsByScale) {
                           Property(&Metric::name, "rounding_accuracy"),
                           Property(&Metric::name, "strict_closeness_accuracy")));
   EXPECT_THAT(Values(evaluation, "mean_absolute_percentage_error"), ElementsAre(Gt(0), Gt(0)));
+}
+
+TEST(RegressionTest, PointsHaveTheLengthOfTheirBatch) {
+  v1::TrialSpecification trial = Sums();
+  trial.mutable_training()->mutable_lengths()->set_min(2);
+  trial.mutable_training()->clear_examples();
+  trial.mutable_training()->set_report_every_steps(1);
+  std::set<int32_t> lengths;
+  for (const v1::Event& event : RunAlone(trial)) {
+    const auto& of_points = event.training_points().lengths();
+    lengths.insert(of_points.begin(), of_points.end());
+  }
+  // With the row of the scratchpad.
+  EXPECT_THAT(lengths, ElementsAre(3, 4, 5));
 }
 
 // No whole numbers exist below 0.4 at scale 1; some exist below 1.2 at scale 3.
