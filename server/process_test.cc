@@ -7,16 +7,21 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -90,6 +95,11 @@ class Server {
   void TakeDescriptors() {
     const rlimit none = {3, 3};
     EXPECT_EQ(prlimit(pid_, RLIMIT_NOFILE, &none, nullptr), 0);
+  }
+  // Number of its open descriptors.
+  int64_t Descriptors() const {
+    return std::distance(std::filesystem::directory_iterator(absl::StrCat("/proc/", pid_, "/fd")),
+                         std::filesystem::directory_iterator());
   }
   const std::string& log() const { return log_; }
 
@@ -257,6 +267,30 @@ TEST(Process, FirstTokenClosesARunningServer) {
   EXPECT_EQ(Contents(directory + "/tokens"), before);
 }
 
+TEST(Process, LockFileHasTheAddress) {
+  const std::string directory = Directory();
+  Server server({"--listen=127.0.0.1:0", "--metrics_listen", "", "--data_dir=" + directory,
+                 "--ready_file", ReadyFile()});
+  const std::vector<std::string> addresses = Addresses(server);
+  ASSERT_FALSE(addresses.empty());
+  const std::string path = directory + "/LOCK";
+  EXPECT_THAT(Contents(path), MatchesRegex("[0-9]+ [^\n]+\n" + addresses[0] + "\n"));
+  EXPECT_EQ(std::filesystem::status(path).permissions(),
+            std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+  server.Signal(SIGTERM);
+  EXPECT_EQ(server.Wait(), 0);
+  EXPECT_THAT(Contents(path), MatchesRegex("[0-9]+ [^\n]+\n"));
+}
+
+TEST(Process, LockFileSaysThatATokenIsNeeded) {
+  const std::string directory = Directory();
+  const std::string token = directory + "/admin.token";
+  EXPECT_EQ(Server({"--data_dir=" + directory, "--create_admin_token=" + token}).Wait(), 0);
+  Server server({"--listen=127.0.0.1:0", "--metrics_listen", "", "--data_dir=" + directory});
+  ASSERT_TRUE(server.WaitForLine("serving on"));
+  EXPECT_THAT(Contents(directory + "/LOCK"), HasSubstr("\nneeds credentials\n"));
+}
+
 TEST(Process, UnsafeOrMissingTokensPreventTheStart) {
   const std::string directory = Directory();
   const std::string data = directory + "/data";
@@ -381,21 +415,49 @@ TEST(Process, UnusableCertificateIsOneLine) {
 }
 
 TEST(Process, ExcessConnectionsDoNotStopTheServer) {
+  constexpr int kDescriptors = 64;
+  constexpr int kConnections = 200;
+  constexpr int kConnectionsOfAnAddress = 25;
   Server server({"--listen=127.0.0.1:0", "--metrics_listen", "", "--data_dir=/fake", "--ready_file",
                  ReadyFile()},
-                /*descriptors=*/64);
+                kDescriptors);
   const std::string address = Addresses(server).at(0);
+  const int64_t before = server.Descriptors();
   sockaddr_in to = {};
   to.sin_family = AF_INET;
   to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   to.sin_port = htons(std::stoi(address.substr(address.rfind(':') + 1)));
+  const timeval patience = {.tv_sec = kDeadlineMs / 1000, .tv_usec = 0};
   std::vector<int> connections;
-  for (int i = 0; i < 200; ++i) {
+  for (int i = 0; i < kConnections; ++i) {
     connections.push_back(socket(AF_INET, SOCK_STREAM, 0));
+    // From 127.0.0.2, 127.0.0.3, ...
+    sockaddr_in from = {};
+    from.sin_family = AF_INET;
+    from.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1 + i / kConnectionsOfAnAddress);
+    ASSERT_EQ(bind(connections.back(), reinterpret_cast<const sockaddr*>(&from), sizeof(from)), 0);
     ASSERT_EQ(connect(connections.back(), reinterpret_cast<const sockaddr*>(&to), sizeof(to)), 0);
+    ASSERT_EQ(setsockopt(connections.back(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)),
+              0);
   }
-  for (const int connection : connections) close(connection);
+  // The server accepts each connection, and sends its first bytes or hangs up.
+  for (const int connection : connections) {
+    char byte = 0;
+    ASSERT_GE(recv(connection, &byte, 1, 0), 0) << std::strerror(errno);
+  }
+  // Three eighths of the descriptors are for connections, three for each. Those of a connection
+  // that made room for another one may still be open.
+  const int64_t most = before + kDescriptors * 3 / 8;
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(kDeadlineMs);
+  int64_t open = server.Descriptors();
+  while (open > most && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    open = server.Descriptors();
+  }
+  EXPECT_LE(open, most);
+  EXPECT_GT(open, before) << "some connections are open";
 
+  // Another address still gets a connection.
   const auto stub = v1::CatalogueService::NewStub(
       grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
   grpc::ClientContext context;
@@ -404,6 +466,7 @@ TEST(Process, ExcessConnectionsDoNotStopTheServer) {
   v1::ListCatalogueEntriesResponse response;
   const grpc::Status status = stub->ListCatalogueEntries(&context, {}, &response);
   EXPECT_TRUE(status.ok()) << status.error_message();
+  for (const int connection : connections) close(connection);
 }
 
 TEST(Process, UnreachableServerExits) {

@@ -1,4 +1,6 @@
 // SignTransfer over a real connection, with an object store.
+#include <chrono>
+#include <cstdint>
 #include <future>
 #include <memory>
 #include <string>
@@ -79,24 +81,35 @@ TEST_F(ObjectTransfersTest, SignsForTheLeaseAlone) {
 TEST_F(ObjectTransfersTest, CheckpointsDoNotWaitForUsers) {
   const std::string trial = server_.AddExperiment("sort", 1) + "/trials/lr0-seed0";
   server_.PutModel(trial, 10, "a user's model");
-  fake_.Set("hang", platform::Sha256Hex("a user's model"));
+  const std::string sha256 = platform::Sha256Hex("a user's model");
+  const int64_t requests = fake_.CountRequests(sha256);
+  fake_.Set("hang", sha256);
+  std::string downloaded;
   auto downloading = std::async(std::launch::async, [&] {
     grpc::ClientContext context;
+    context.set_deadline(absl::ToChronoTime(absl::Now() + absl::Minutes(2)));
     v1::DownloadModelRequest request;
     request.set_name(trial);
     const auto reader =
         v1::ExperimentService::NewStub(server_.Connect())->DownloadModel(&context, request);
     v1::DownloadModelResponse response;
-    while (reader->Read(&response)) {
-    }
+    while (reader->Read(&response)) downloaded += response.data();
     return reader->Finish();
   });
-  absl::SleepFor(absl::Milliseconds(500));
+  const auto is_downloading = [&] {
+    return downloading.wait_for(std::chrono::seconds(0)) == std::future_status::timeout;
+  };
+  // From here on the download holds the only thread for users.
+  EXPECT_TRUE(fake_.AwaitMoreRequests(sha256, requests));
+  EXPECT_TRUE(is_downloading());
   v1::SignTransferResponse response;
-  const grpc::Status status = Sign(ToPut(trial, "another"), response);
-  EXPECT_TRUE(status.ok()) << status.error_message();
+  const grpc::Status signing = Sign(ToPut(trial, "another"), response);
+  EXPECT_TRUE(signing.ok()) << signing.error_message();
+  EXPECT_TRUE(is_downloading());
   fake_.Set("hang", "");
-  downloading.wait();
+  const grpc::Status download = downloading.get();
+  EXPECT_TRUE(download.ok()) << download.error_message();
+  EXPECT_EQ(downloaded, "a user's model");
 }
 
 }  // namespace

@@ -1,13 +1,16 @@
-// Clients on live connections that read nothing of a large answer.
+// The turns of streams, and clients on live connections that read nothing of a large answer.
 #include "server/api/push_stream.h"
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <future>
 #include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "grpcpp/create_channel.h"
@@ -22,7 +25,78 @@
 namespace lengthwise::server {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+// Streams that begin and end without a call, on one thread, so that they begin in the order of
+// their turns.
+class TransferThreadsTest : public testing::Test {
+ protected:
+  void Begin(TransferThreads& threads, const std::string& client) {
+    threads.Begin(client, [this, client] { begun_.push_back(client); });
+  }
+  // The clients whose streams have begun, in this order.
+  std::vector<std::string> Begun(TransferThreads& threads) {
+    std::promise<void> reached;
+    threads.pool.Submit([&] { reached.set_value(); });
+    reached.get_future().wait();
+    return begun_;
+  }
+
+ private:
+  std::vector<std::string> begun_;
+};
+
+TEST_F(TransferThreadsTest, StreamBeyondTheTotalWaitsForAnEnd) {
+  TransferThreads threads(1, absl::InfiniteDuration(), absl::Hours(1), /*streams=*/3);
+  for (const char* client : {"ada", "bob", "cleo", "dora"}) Begin(threads, client);
+  EXPECT_THAT(Begun(threads), ElementsAre("ada", "bob", "cleo"));
+  threads.End("bob");
+  EXPECT_THAT(Begun(threads), ElementsAre("ada", "bob", "cleo", "dora"));
+}
+
+TEST_F(TransferThreadsTest, ClientWithTheFewestStreamsIsNext) {
+  TransferThreads threads(1, absl::InfiniteDuration(), absl::Hours(1), /*streams=*/3);
+  for (int i = 0; i < 5; ++i) Begin(threads, "ada");
+  for (int i = 0; i < 2; ++i) Begin(threads, "bob");
+  EXPECT_THAT(Begun(threads), ElementsAre("ada", "ada", "ada"));
+  threads.End("ada");
+  EXPECT_THAT(Begun(threads), ElementsAre("ada", "ada", "ada", "bob"));
+  threads.End("bob");
+  EXPECT_THAT(Begun(threads), ElementsAre("ada", "ada", "ada", "bob", "bob"));
+  threads.End("bob");
+  EXPECT_THAT(Begun(threads), ElementsAre("ada", "ada", "ada", "bob", "bob", "ada"))
+      << "no other client waits";
+}
+
+TEST_F(TransferThreadsTest, ClientHasAtMost16Streams) {
+  TransferThreads threads(1, absl::InfiniteDuration(), absl::Hours(1));
+  for (int i = 0; i < 17; ++i) Begin(threads, "ada");
+  Begin(threads, "bob");
+  const std::vector<std::string> begun = Begun(threads);
+  EXPECT_EQ(std::count(begun.begin(), begun.end(), "ada"), 16);
+  EXPECT_EQ(begun.back(), "bob") << "there is room for other clients";
+  threads.End("bob");
+  EXPECT_THAT(Begun(threads), SizeIs(17)) << "the limit holds whoever ends";
+  threads.End("ada");
+  EXPECT_THAT(Begun(threads), SizeIs(18));
+  EXPECT_EQ(Begun(threads).back(), "ada");
+}
+
+TEST_F(TransferThreadsTest, AllClientsHaveAtMost512Streams) {
+  TransferThreads threads(1, absl::InfiniteDuration(), absl::Hours(1));
+  for (int client = 0; client < 33; ++client) {
+    for (int i = 0; i < 16; ++i) Begin(threads, absl::StrCat(client));
+  }
+  EXPECT_THAT(Begun(threads), SizeIs(512));
+  for (int i = 0; i < 16; ++i) threads.End("0");
+  EXPECT_THAT(Begun(threads), SizeIs(528));
+}
+
+TEST(PushStreamTest, ClientHasAMinuteByDefault) {
+  EXPECT_EQ(RpcServer::Options().transfer_patience, absl::Minutes(1));
+}
 
 constexpr char kTrial[] = "experiments/grid-1/trials/t0";
 // Far more than a connection buffers.

@@ -178,10 +178,13 @@ TEST_F(WatchTest, ManyCommitsAreReadTogether) {
   Watch watch(*stub_, {});
   ASSERT_TRUE(watch.ReadOne());
   const int64_t before = server_.read_gate().reads();
-  AppendLines(0, 3000);
-  ASSERT_TRUE(watch.ReadEvents(3000));
-  EXPECT_LT(server_.read_gate().reads() - before, 3000);
-  EXPECT_EQ(watch.positions(), Positions(1, 3001));
+  // The watcher's next read waits until each line is stored, in a commit of its own.
+  server_.read_gate().Hold();
+  for (int line = 0; line < 300; ++line) AppendLines(line, line + 1);
+  server_.read_gate().Release();
+  ASSERT_TRUE(watch.ReadEvents(300));
+  EXPECT_EQ(server_.read_gate().reads() - before, 3) << "a page holds 100 events";
+  EXPECT_EQ(watch.positions(), Positions(1, 301));
 }
 
 TEST_F(WatchTest, AttentionMapsAndProjectionsCanBeLeftOut) {

@@ -4,9 +4,12 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <future>
+#include <iterator>
 #include <latch>
 #include <set>
 #include <string>
@@ -15,6 +18,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "platform/files.h"
@@ -131,15 +136,15 @@ TEST(CoreFaultsTest, RegressionLeaseOfADeletedExperimentEndsAfterARestart) {
   EXPECT_EQ(leases(), 0);
 }
 
-// A store that cannot begin a transaction while `fails` is set. It writes through a connection of
-// its own.
+// A store that cannot begin a transaction while `fails` is set, and then calls `failed`. It writes
+// through a connection of its own.
 class FailingStorage final : public Storage {
  public:
   FailingStorage(std::unique_ptr<Storage> storage, const std::string& path,
-                 const std::atomic<bool>& fails)
+                 const std::atomic<bool>& fails, std::function<void()> failed = nullptr)
       : storage_(std::move(storage)),
         connection_(SqliteConnection::Open(path, /*read_only=*/false).value()),
-        writer_(*connection_, fails) {}
+        writer_(*connection_, fails, std::move(failed)) {}
   StorageWriter& writer() override { return writer_; }
   absl::StatusOr<std::unique_ptr<StorageReader>> Read() override { return storage_->Read(); }
   int64_t SizeBytes() const override { return storage_->SizeBytes(); }
@@ -148,14 +153,20 @@ class FailingStorage final : public Storage {
  private:
   class Writer final : public SqliteWriter {
    public:
-    Writer(SqliteConnection& connection, const std::atomic<bool>& fails)
-        : SqliteWriter(connection, [](const absl::Status&) {}), fails_(fails) {}
+    Writer(SqliteConnection& connection, const std::atomic<bool>& fails,
+           std::function<void()> failed)
+        : SqliteWriter(connection, [](const absl::Status&) {}),
+          fails_(fails),
+          failed_(std::move(failed)) {}
     absl::Status Begin() override {
-      return fails_ ? absl::UnavailableError("the disk is away") : SqliteWriter::Begin();
+      if (!fails_) return SqliteWriter::Begin();
+      if (failed_) failed_();
+      return absl::UnavailableError("the disk is away");
     }
 
    private:
     const std::atomic<bool>& fails_;
+    const std::function<void()> failed_;
   };
 
   const std::unique_ptr<Storage> storage_;
@@ -164,28 +175,48 @@ class FailingStorage final : public Storage {
 };
 
 // The deadline of a waiting call has passed and cannot be served: without a pause, the loop would
-// try again at once, for ever.
+// try again at once, for ever. It waits in real time, so the clock runs.
 TEST(CoreFaultsTest, FailingStoreIsTriedOnceASecond) {
   std::atomic<bool> fails = false;
+  using Clock = std::chrono::steady_clock;
+  std::vector<Clock::time_point> failures;  // used by the loop's thread until the lease is answered
+  std::promise<void> failed_twice;
   TestCoordinator coordinator;
   coordinator.set_wrap_storage([&](std::unique_ptr<Storage> storage) {
     return std::make_unique<FailingStorage>(std::move(storage),
-                                            coordinator.data_dir() + "/lengthwise.db", fails);
+                                            coordinator.data_dir() + "/lengthwise.db", fails, [&] {
+                                              failures.push_back(Clock::now());
+                                              if (failures.size() == 2) failed_twice.set_value();
+                                            });
   });
   coordinator.RunClock();
   ASSERT_EQ(coordinator.Open(), absl::OkStatus());
   ASSERT_EQ(coordinator.Register("w"), absl::OkStatus());
+  std::latch busy(1), both_wait(1);
+  PostHeartbeat(*coordinator, {}, "anonymous", [&](const absl::StatusOr<v1::HeartbeatResponse>&) {
+    busy.count_down();
+    both_wait.wait();
+  });
+  busy.wait();
   v1::AcquireLeaseRequest request;
   request.set_worker_id("w");
-  request.mutable_wait()->set_nanos(200'000'000);
+  request.mutable_wait()->set_nanos(500'000'000);
   auto lease = coordinator.AcquireLater(request);
-  coordinator->loop().Flush();
-  fails = true;
-  std::this_thread::sleep_for(std::chrono::milliseconds(1700));
-  // After 0.2 and 1.2 s, or later on a busy machine.
-  EXPECT_THAT(coordinator->GetStatistics().commit_failures, AllOf(Ge(1), Le(2)));
+  // In the same group: the call waits, and the store fails from then on.
+  coordinator->loop().PostCommand({.apply = [&]() -> CommandLoop::Answer {
+                                     fails = true;
+                                     return nullptr;
+                                   },
+                                   .fail = [](const absl::Status&) {}});
+  both_wait.count_down();
+  ASSERT_EQ(failed_twice.get_future().wait_for(std::chrono::seconds(30)),
+            std::future_status::ready);
   fails = false;
   EXPECT_EQ(lease.get()->no_lease_reason(), "no trials are queued") << "the loop goes on by itself";
+  for (size_t i = 1; i < failures.size(); ++i) {
+    EXPECT_GE(failures[i] - failures[i - 1], std::chrono::seconds(1)) << i;
+  }
+  EXPECT_EQ(coordinator->GetStatistics().commit_failures, std::ssize(failures));
 }
 
 // A file that exists but cannot be read, even by root: a link to itself replaces it during this

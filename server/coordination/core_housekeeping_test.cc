@@ -127,7 +127,7 @@ std::vector<std::string> Log(Core& coordinator, const std::string& name) {
   std::vector<std::string> log;
   int64_t start = 0;
   for (bool at_end = false; !at_end;) {
-    const auto page = coordinator.event_log().ReadLog(name, start, 3);
+    const auto page = coordinator.event_log().ReadEvents(name, start, 3, /*log_only=*/true);
     if (!page.ok()) return {std::string(page.status().message())};
     for (const v1::Event& event : page->events) {
       log.push_back(event.has_log_line() ? event.log_line().text()
@@ -159,13 +159,16 @@ TEST_F(CoreHousekeepingTest, LogOutlivesAttemptsAndRestarts) {
   EXPECT_THAT(Log(*coordinator_, name),
               ElementsAre("RUNNING", "out of memory", "QUEUED", "RUNNING"));
   // The points of the first attempt were deleted: they are measured again.
-  for (const v1::Event& event : coordinator_.History(name)) {
+  const std::vector<v1::Event> history = coordinator_.History(name);
+  EXPECT_THAT(history, SizeIs(4)) << "only the events of its log are left";
+  for (const v1::Event& event : history) {
     EXPECT_EQ(event.trial(), name);
     EXPECT_FALSE(event.has_training_points());
   }
   // The experiment's log has the lines of both. Other events are skipped once.
   EXPECT_THAT(Log(*coordinator_, experiment), SizeIs(5));
-  const int64_t next = coordinator_->event_log().ReadLog(experiment, 0, 100)->next_position;
+  const int64_t next =
+      coordinator_->event_log().ReadEvents(experiment, 0, 100, /*log_only=*/true)->next_position;
   EXPECT_EQ(next, coordinator_.History(experiment).back().position() + 1);
 }
 
@@ -349,7 +352,7 @@ TEST_F(CoreHousekeepingTest, StartDeletesLeftoverCheckpoints) {
 // Reads the whole model, which is small, or returns the error.
 absl::StatusOr<std::string> Model(Core& coordinator, const std::string& trial,
                                   int64_t* step = nullptr) {
-  absl::StatusOr<StoredModel> model = coordinator.artifacts().OpenModel(trial);
+  absl::StatusOr<OpenedModel> model = coordinator.artifacts().OpenModel(trial);
   if (!model.ok()) return model.status();
   if (step != nullptr) *step = model->step;
   return model->bytes->Next();

@@ -1,5 +1,6 @@
 // A server whose checkpoints are in an object store (--artifacts s3://...): the fence of an ended
 // lease, restarts, restoration into another bucket, and a store that hangs.
+#include <chrono>
 #include <future>
 #include <string>
 
@@ -174,14 +175,21 @@ TEST_F(CoreObjectStoreTest, HangingStoreDoesNotStopHeartbeats) {
   Train(lease);
   fake_.Set("hang", "sort-1");
   auto signing = std::async(std::launch::async, [&] { return Sign(ToPut(lease, "model")); });
-  absl::SleepFor(absl::Milliseconds(200));
+  const auto is_signing = [&] {
+    return signing.wait_for(std::chrono::seconds(0)) == std::future_status::timeout;
+  };
+  EXPECT_TRUE(fake_.AwaitMoreRequests(platform::Sha256Hex("model"), 0));
+  EXPECT_TRUE(is_signing());
   const absl::Time start = absl::Now();
   EXPECT_TRUE(coordinator_.Heartbeat("w", {lease}).ok());
   // Ends the trial, which deletes a checkpoint.
   End(lease, v1::Outcome::COMPLETED);
   EXPECT_LT(absl::Now() - start, absl::Seconds(3));
+  EXPECT_TRUE(is_signing());
   fake_.Set("hang", "");
-  signing.wait();
+  const auto put = signing.get();
+  ASSERT_TRUE(put.ok()) << put.status();
+  EXPECT_FALSE(put->stored());
 }
 
 }  // namespace

@@ -272,6 +272,33 @@ TEST_F(CoreSchedulingTest, RestartDecidesAPreemptionAgain) {
   EXPECT_THAT(coordinator_.Acquire("w").trials(0).trial(), StartsWith("experiments/high-1/"));
 }
 
+TEST_F(CoreSchedulingTest, ReleasedLeaseNeedNotExpire) {
+  ASSERT_EQ(coordinator_.Register("w"), absl::OkStatus());
+  const std::string experiment = coordinator_.Create("sort", 1, 1);
+  const v1::Lease old_lease = coordinator_.Acquire("w");
+  const std::string trial = old_lease.trials(0).trial();
+  coordinator_.options().release_leases = true;
+  Restart();
+  coordinator_->loop().Flush();
+  EXPECT_EQ(Get(trial).state(), v1::QUEUED);
+  EXPECT_EQ(coordinator_->GetStatistics().leases, 0);
+  const std::vector<v1::Event> history = coordinator_.History(trial);
+  ASSERT_FALSE(history.empty());
+  EXPECT_EQ(history.back().state_change().actor(), "scheduler");
+  EXPECT_EQ(history.back().state_change().reason(),
+            absl::StrCat("lease ", old_lease.fencing_token(),
+                         " of w was released when the server started, because its worker has "
+                         "ended"));
+  // A worker that runs all the same cannot write.
+  EXPECT_EQ(coordinator_.Send(old_lease, {PointsEvent(old_lease, 0, 1, 10)})->refusal(),
+            v1::StreamEventsResponse::STALE_LEASE);
+  ASSERT_EQ(coordinator_.Register("next"), absl::OkStatus());
+  const v1::Lease lease = coordinator_.Acquire("next");
+  ASSERT_THAT(lease.trials(), SizeIs(1));
+  EXPECT_GT(lease.fencing_token(), old_lease.fencing_token());
+  EXPECT_EQ(lease.trials(0).attempt(), 2);
+}
+
 TEST_F(CoreSchedulingTest, HistoryNamesTheUserWhoCancelled) {
   coordinator_.Register("w").IgnoreError();
   v1::CreateExperimentRequest request;
@@ -430,11 +457,12 @@ TEST_F(CoreSchedulingTest, HeartbeatWaitsForOnePartOfACommand) {
   EXPECT_EQ(cancelled.get_future().get(), 1000);
   EXPECT_THAT(answers, ElementsAre("heartbeat", "cancel"));
   // The running trial is cancelled first, so its worker learns of it soon.
+  std::vector<std::string> order;
   for (const v1::Event& event : coordinator_.History(experiment)) {
-    if (event.state_change().to() != v1::CANCELLED) continue;
-    EXPECT_EQ(event.trial(), lease.trials(0).trial());
-    break;
+    if (event.state_change().to() == v1::CANCELLED) order.push_back(event.trial());
   }
+  ASSERT_THAT(order, SizeIs(1000));
+  EXPECT_EQ(order.front(), lease.trials(0).trial());
 
   answers.clear();
   v1::RetryTrialsRequest retry;

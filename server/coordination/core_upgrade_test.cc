@@ -109,6 +109,23 @@ void Execute(const std::string& path, const std::string& sql) {
   sqlite3_close(database);
 }
 
+// The values of a query's rows as text, one per line.
+std::string Query(const std::string& path, const std::string& sql) {
+  std::string values;
+  sqlite3* database = nullptr;
+  EXPECT_EQ(sqlite3_open(path.c_str(), &database), SQLITE_OK);
+  const auto append = [](void* to, int columns, char** row, char**) {
+    for (int i = 0; i < columns; ++i) {
+      absl::StrAppend(static_cast<std::string*>(to), row[i] == nullptr ? "NULL" : row[i], "\n");
+    }
+    return 0;
+  };
+  EXPECT_EQ(sqlite3_exec(database, sql.c_str(), append, &values, nullptr), SQLITE_OK)
+      << sqlite3_errmsg(database);
+  sqlite3_close(database);
+  return values;
+}
+
 std::string Blob(const google::protobuf::Message& message) {
   return absl::StrCat("x'", absl::BytesToHexString(message.SerializeAsString()), "'");
 }
@@ -248,11 +265,17 @@ TEST_F(CoreUpgradeTest, NewerDatabaseIsRefusedAndUnchanged) {
   const std::string path = directory_ + "/lengthwise.db";
   Execute(path,
           "INSERT INTO schema_migrations VALUES (99, 0); ALTER TABLE trials ADD COLUMN later TEXT");
+  const std::string versions = "SELECT version FROM schema_migrations ORDER BY version";
+  const std::string schema = "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY name";
+  const std::string schema_before = Query(path, schema);
+  EXPECT_THAT(schema_before, HasSubstr("later TEXT"));
+  ASSERT_EQ(Query(path, versions), "1\n99\n");
   const absl::Status status = coordinator_.Open();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()),
               AllOf(HasSubstr("schema version 99"), HasSubstr("use the newer lengthwise_server")));
-  // Version 2 added nothing to it.
+  EXPECT_EQ(Query(path, versions), "1\n99\n");
+  EXPECT_EQ(Query(path, schema), schema_before);
   Execute(path, "DELETE FROM schema_migrations WHERE version = 99");
   EXPECT_EQ(coordinator_.Open(), absl::OkStatus()) << "the database is still version 1";
 }

@@ -350,8 +350,9 @@ std::vector<v1::Event> TestCoordinator::History(absl::string_view experiment) {
   std::vector<v1::Event> history;
   int64_t start = 0;
   while (true) {
-    auto page = core_->event_log().ReadEvents(experiment, start, 7);
-    if (!page.ok()) return {};
+    const auto page = core_->event_log().ReadEvents(experiment, start, 7);
+    EXPECT_TRUE(page.ok()) << page.status();
+    if (!page.ok()) return history;
     history.insert(history.end(), page->events.begin(), page->events.end());
     if (page->at_end) return history;
     start = page->next_position;

@@ -116,7 +116,7 @@ class TestCoordinator {
   // everything was stored.
   bool Complete(const v1::Lease& lease, int trial, int64_t step,
                 const std::vector<double>& accuracies);
-  // All events of an experiment.
+  // All events of an experiment or a trial. The test fails if they cannot be read.
   std::vector<v1::Event> History(absl::string_view experiment);
 
   const std::string& data_dir() const { return options_.data_dir; }

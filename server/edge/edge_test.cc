@@ -1,13 +1,104 @@
 // Tests of the edge with and without gRPC behind it. rpc_server_test.cc tests it with calls.
 #include "server/edge/edge.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
 #include "gmock/gmock.h"
+#include "grpcpp/server_builder.h"
 #include "gtest/gtest.h"
+#include "platform/descriptors.h"
 
 namespace lengthwise::server {
 namespace {
 
 using ::testing::MatchesRegex;
+
+constexpr std::chrono::seconds kPatience(20);
+
+// Stands for gRPC. Sends an empty SETTINGS frame on each connection, as gRPC does, and keeps the
+// connection open.
+class FakeGrpc final : public grpc::experimental::ExternalConnectionAcceptor {
+ public:
+  // With `peers`, which must outlive it, every connection counts as one with a valid call.
+  explicit FakeGrpc(Peers* peers = nullptr) : peers_(peers) {}
+
+  void HandleNewConnection(NewConnectionParameters* parameters) override {
+    const platform::Descriptor& connection = connections_.emplace_back(parameters->fd);
+    if (peers_ != nullptr) peers_->Find(PeerOf(connection))->Trust();
+    constexpr std::array<char, 9> kSettings = {0, 0, 0, 4, 0, 0, 0, 0, 0};
+    EXPECT_EQ(write(connection.get(), kSettings.data(), kSettings.size()),
+              static_cast<ssize_t>(kSettings.size()));
+  }
+
+ private:
+  // The name of the connection, as gRPC forms it.
+  static std::string PeerOf(const platform::Descriptor& connection) {
+    sockaddr_un name = {};
+    socklen_t size = sizeof(name);
+    EXPECT_EQ(getpeername(connection.get(), reinterpret_cast<sockaddr*>(&name), &size), 0);
+    return "unix-abstract:" +
+           std::string(name.sun_path + 1, size - offsetof(sockaddr_un, sun_path) - 1);
+  }
+
+  Peers* const peers_;
+  std::vector<platform::Descriptor> connections_;
+};
+
+// A connection from an address of this machine, which sends nothing. Returns when the edge has sent
+// the first bytes or has refused the connection.
+platform::Descriptor Connect(const Edge& edge, const char* address) {
+  platform::Descriptor connection(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in from = {};
+  from.sin_family = AF_INET;
+  EXPECT_EQ(inet_pton(AF_INET, address, &from.sin_addr), 1);
+  EXPECT_EQ(bind(connection.get(), reinterpret_cast<const sockaddr*>(&from), sizeof(from)), 0);
+  sockaddr_in to = {};
+  to.sin_family = AF_INET;
+  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const std::string& where = edge.address();
+  to.sin_port = htons(std::stoi(where.substr(where.rfind(':') + 1)));
+  EXPECT_EQ(connect(connection.get(), reinterpret_cast<const sockaddr*>(&to), sizeof(to)), 0);
+  const timeval patience = {.tv_sec = kPatience.count(), .tv_usec = 0};
+  EXPECT_EQ(setsockopt(connection.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)), 0);
+  char byte = 0;
+  EXPECT_GE(recv(connection.get(), &byte, 1, 0), 0) << std::strerror(errno);
+  return connection;
+}
+
+bool IsOpen(const platform::Descriptor& connection) {
+  std::array<char, 64> bytes;
+  ssize_t received = 0;
+  while ((received = recv(connection.get(), bytes.data(), bytes.size(), MSG_DONTWAIT)) > 0) {
+  }
+  return received < 0 && errno == EAGAIN;
+}
+
+// Waits until `count` of the connections are open. Returns the number that are.
+int64_t AwaitOpen(const std::vector<platform::Descriptor>& connections, int64_t count) {
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (true) {
+    const int64_t open = std::count_if(connections.begin(), connections.end(), IsOpen);
+    if (open == count || std::chrono::steady_clock::now() > deadline) return open;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
 
 TEST(Edge, UnreachableWhileNothingAnswers) {
   const auto edge = Edge::Listen({.listen = "127.0.0.1:0"});
@@ -27,6 +118,65 @@ TEST(Edge, ListensOnEveryKindOfAddress) {
 TEST(Edge, AddressOfAnotherMachineIsRefused) {
   EXPECT_EQ(Edge::Listen({.listen = "192.0.2.1:0"}).status().code(),
             absl::StatusCode::kFailedPrecondition);
+}
+
+TEST(Edge, AddressGetsHalfOfTheConnections) {
+  const auto edge = Edge::Listen({.listen = "127.0.0.1:0", .connections = 4});
+  ASSERT_TRUE(edge.ok()) << edge.status();
+  (*edge)->Start(std::make_unique<FakeGrpc>());
+  std::vector<platform::Descriptor> connections;
+  for (int i = 0; i < 3; ++i) connections.push_back(Connect(**edge, "127.0.0.2"));
+  // The third one is refused, or replaces the first one if that is two seconds old.
+  EXPECT_EQ(AwaitOpen(connections, 2), 2);
+  const platform::Descriptor other = Connect(**edge, "127.0.0.3");
+  EXPECT_TRUE(IsOpen(other));
+  EXPECT_EQ(AwaitOpen(connections, 2), 2);
+}
+
+TEST(Edge, ConnectionsStayWithinTheLimit) {
+  const auto edge = Edge::Listen({.listen = "127.0.0.1:0", .connections = 4});
+  ASSERT_TRUE(edge.ok()) << edge.status();
+  (*edge)->Start(std::make_unique<FakeGrpc>());
+  std::vector<platform::Descriptor> connections;
+  for (const char* address : {"127.0.0.2", "127.0.0.2", "127.0.0.3", "127.0.0.3"}) {
+    connections.push_back(Connect(**edge, address));
+  }
+  EXPECT_EQ(AwaitOpen(connections, 4), 4);
+  // A new address replaces a connection without a valid call.
+  connections.push_back(Connect(**edge, "127.0.0.4"));
+  EXPECT_EQ(AwaitOpen(connections, 4), 4);
+  EXPECT_TRUE(IsOpen(connections.back()));
+}
+
+TEST(Edge, ConnectionsWithAValidCallAreKept) {
+  const auto edge = Edge::Listen({.listen = "127.0.0.1:0", .connections = 4});
+  ASSERT_TRUE(edge.ok()) << edge.status();
+  (*edge)->Start(std::make_unique<FakeGrpc>(&(*edge)->peers()));
+  std::vector<platform::Descriptor> connections;
+  for (const char* address : {"127.0.0.2", "127.0.0.2", "127.0.0.3", "127.0.0.3"}) {
+    connections.push_back(Connect(**edge, address));
+  }
+  // Those of its own address are as many as it may have, and there is no room for another address.
+  for (const char* address : {"127.0.0.2", "127.0.0.4"}) {
+    EXPECT_FALSE(IsOpen(Connect(**edge, address))) << address;
+  }
+  EXPECT_EQ(AwaitOpen(connections, 4), 4);
+}
+
+// THREAT_MODEL.md states them.
+TEST(Edge, DefaultLimitsAreDocumented) {
+  const Edge::Options options = {};
+  EXPECT_EQ(options.untrusted_connections, 512);
+  EXPECT_EQ(options.untrusted_connections_per_address, 128);
+  EXPECT_EQ(options.untrusted_message_bytes, 64 << 20);
+  EXPECT_EQ(options.limits.streams, 16);
+  EXPECT_EQ(options.limits.trusted_streams, 8192);
+  EXPECT_EQ(options.limits.stream_rate, 20);
+  EXPECT_EQ(options.limits.trusted_stream_rate, 20'000);
+  EXPECT_EQ(options.limits.reset_rate, 20);
+  EXPECT_EQ(options.limits.trusted_reset_rate, 1000);
+  EXPECT_EQ(options.limits.trusted_message_bytes, 8 << 20);
+  EXPECT_EQ(options.limits.header_bytes, 16 << 10);
 }
 
 TEST(Edge, MalformedCertificateIsRefused) {

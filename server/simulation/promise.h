@@ -61,7 +61,8 @@ class Promise {
 
   // A user was told that a request created this experiment.
   void Created(const std::string& request_id, const std::string& experiment);
-  // A user requests the deletion. From now on the experiment may be gone.
+  // A transaction deletes the experiment. From now on it may be gone, even if the user gets no
+  // answer: the server may die after the commit.
   void Deleting(const std::string& experiment);
 
   int64_t successes() const { return successes_; }

@@ -243,11 +243,19 @@ void Simulation::Damage() {
 }
 
 void Simulation::Delete(const std::string& id) {
-  promise_.Deleting(id);
   server_->Post([this, id](Engine& engine) -> SimulatedServer::Answer {
     v1::DeleteExperimentRequest request;
     request.set_name(ExperimentName(id));
-    engine.experiments.Delete(request).status().IgnoreError();
+    const absl::Status status = engine.experiments.Delete(request).status();
+    if (status.ok()) {
+      ++deletions_;
+      promise_.Deleting(id);
+    } else if (absl::IsFailedPrecondition(status)) {
+      // It has unfinished trials, and must not be lost.
+      ++refused_deletions_;
+    } else if (!absl::IsNotFound(status)) {  // another command may have deleted it meanwhile
+      promise_.Break(std::string(status.message()));
+    }
     return nullptr;
   });
 }

@@ -46,6 +46,9 @@ class Simulation {
   int64_t server_deaths() const { return server_->deaths(); }
   int64_t damages() const { return server_->damages(); }
   int64_t storms() const { return storms_; }
+  // Deletions that the engine made, and those that it refused because of unfinished trials.
+  int64_t deletions() const { return deletions_; }
+  int64_t refused_deletions() const { return refused_deletions_; }
   int64_t failed_commits() const { return server_->failed_commits(); }
 
  private:
@@ -82,6 +85,8 @@ class Simulation {
   int64_t requests_ = 0;
   int64_t submissions_ = 0;
   int64_t storms_ = 0;
+  int64_t deletions_ = 0;
+  int64_t refused_deletions_ = 0;
 };
 
 }  // namespace lengthwise::server

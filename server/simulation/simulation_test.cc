@@ -23,7 +23,7 @@ TEST(SimulationTest, MillionsOfEventsKeepThePromise) {
   constexpr int64_t kEvents = 2'500'000;
   constexpr int64_t kEventsOfASeed = 100'000;
   int64_t events = 0, successes = 0, retries = 0, preemptions = 0, splits = 0, expiries = 0;
-  int64_t deaths = 0, failed_commits = 0, damages = 0;
+  int64_t deaths = 0, failed_commits = 0, damages = 0, deletions = 0, refused_deletions = 0;
   for (uint64_t seed = 1; events < kEvents; ++seed) {
     Simulation simulation(OptionsOf(seed, kEventsOfASeed));
     ASSERT_EQ(simulation.Run(), "");
@@ -36,6 +36,8 @@ TEST(SimulationTest, MillionsOfEventsKeepThePromise) {
     deaths += simulation.server_deaths();
     failed_commits += simulation.failed_commits();
     damages += simulation.damages();
+    deletions += simulation.deletions();
+    refused_deletions += simulation.refused_deletions();
   }
   // Everything that can happen did happen.
   EXPECT_GT(successes, 1000);
@@ -46,6 +48,8 @@ TEST(SimulationTest, MillionsOfEventsKeepThePromise) {
   EXPECT_GT(deaths, 50);
   EXPECT_GT(failed_commits, 500);
   EXPECT_GT(damages, 50);
+  EXPECT_GT(deletions, 500);
+  EXPECT_GT(refused_deletions, 50);
 }
 
 TEST(SimulationTest, LargeFleetWithWallTimeStormsKeepsThePromise) {

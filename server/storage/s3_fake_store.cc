@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -146,6 +147,20 @@ void S3FakeStore::Set(const std::string& fault, const std::string& value) {
 
 std::vector<std::string> S3FakeStore::Requests() const {
   return absl::StrSplit(Ask("GET", "/__requests", ""), '\n', absl::SkipEmpty());
+}
+
+int64_t S3FakeStore::CountRequests(const std::string& text) const {
+  int64_t count = 0;
+  for (const std::string& request : Requests()) count += absl::StrContains(request, text) ? 1 : 0;
+  return count;
+}
+
+bool S3FakeStore::AwaitMoreRequests(const std::string& text, int64_t count) const {
+  for (int i = 0; i < 600; ++i) {
+    if (CountRequests(text) > count) return true;
+    absl::SleepFor(absl::Milliseconds(50));
+  }
+  return false;
 }
 
 }  // namespace lengthwise::server

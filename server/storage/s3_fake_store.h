@@ -6,6 +6,7 @@
 #ifndef LENGTHWISE_SERVER_STORAGE_S3_FAKE_STORE_H_
 #define LENGTHWISE_SERVER_STORAGE_S3_FAKE_STORE_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -35,6 +36,10 @@ class S3FakeStore {
   void Set(const std::string& fault, const std::string& value);
   // "METHOD path" of the requests so far, without faults and marks.
   std::vector<std::string> Requests() const;
+  // Number of those that contain `text`.
+  int64_t CountRequests(const std::string& text) const;
+  // Waits until there are more than `count` of them, answered or not. False after 30 s.
+  bool AwaitMoreRequests(const std::string& text, int64_t count) const;
 
  private:
   std::string Ask(const std::string& method, const std::string& path,

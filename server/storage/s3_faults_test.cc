@@ -275,16 +275,6 @@ TEST_F(S3FaultsTest, ProbeTouchesNothingElse) {
   }
 }
 
-TEST_F(S3FaultsTest, TooLargeCheckpointIsRefusedWithAWayOut) {
-  for (const absl::Status& refused :
-       {store_->SignPut(IdOf(kBytes), S3ArtifactStore::kMostBytes + 1).status(),
-        store_->Write(IdOf(kBytes), S3ArtifactStore::kMostBytes + 1, 1).status()}) {
-    EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
-    EXPECT_THAT(std::string(refused.message()), HasSubstr("5 GiB"));
-    EXPECT_THAT(std::string(refused.message()), HasSubstr("--artifacts DIR"));
-  }
-}
-
 TEST_F(S3FaultsTest, AnswersOutsideTheProtocolAreNoAnswers) {
   const auto client = Client();
   const auto list = [&](const std::string& body) {

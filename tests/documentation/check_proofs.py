@@ -3,9 +3,9 @@
 
     tests/documentation/check_proofs.py        (from the root of the source tree; tests/run.sh does it)
 
-For `//folder:target` it looks for the target; for a test or suite named after it, for the test in that folder; for
-`folder/name_test.cc` or `name_test.cc`, for the file; for `name_test`, for a target in any folder. Prints what is
-missing and fails.
+For `//folder:target` it looks for the target; for a test or suite named after it, for the test in the target's source,
+or in the folder if the target has none of its name; for `folder/name_test.cc` or `name_test.cc`, for the file; for
+`name_test`, for a target in any folder. Prints what is missing and fails.
 """
 import pathlib
 import re
@@ -17,8 +17,10 @@ REFERENCE = re.compile(
     r"//(?P<package>[\w/]+)(?P<target>:\w+|/\.\.\.)"
     r"|`(?P<file>(?:\w+/)*\w+\.cc)`"
     r"|`(?P<alone>\w+_test)`"
-    # At least three words: a test's name, or with "Test" a suite's.
-    r"|(?<![\w`/.])(?P<name>(?=\w*[a-z])(?:[A-Z][a-z0-9]*){3,}|(?:[A-Z][a-z0-9]+)+Test)\b(?!`)")
+    # At least two words: the name of a test or of a suite.
+    r"|(?<![\w`/.])(?P<name>(?=\w*[a-z])(?:[A-Z][a-z0-9]*){2,})\b(?!`)")
+# Other words with capitals inside.
+NO_TESTS = {"KiB", "MiB", "GiB"}
 
 
 def has_target(package, name):
@@ -33,34 +35,33 @@ def has_target(package, name):
             or listed and pathlib.Path(package, name + ".cc").exists())
 
 
-def has_test(package, name):
-    """Returns True if the folder has a test or suite of this name."""
+def has_test(package, target, name):
+    """Returns True if the target's source, or the folder if there is no such file, has a test or suite of this name."""
     test = re.compile(r"TEST(?:_[FP])?\(\s*(?:\w+,\s*%s|%s,\s*\w+)\s*\)" % (name, name))
-    return any(test.search(source.read_text()) for source in pathlib.Path(package).glob("*.cc"))
+    source = pathlib.Path(package, f"{target}.cc")
+    sources = [source] if source.exists() else pathlib.Path(package).glob("*.cc")
+    return any(test.search(source.read_text()) for source in sources)
 
 
 def check(document, files):
-    package = None
+    package = target = None
     for number, line in enumerate(pathlib.Path(document).read_text().splitlines(), 1):
         for match in REFERENCE.finditer(line):
             reference = match.group(0).strip("`")
             found = True
             if match["package"]:
-                package = match["package"]
-                if match["target"] == "/...":
-                    found = pathlib.Path(package).is_dir()
-                else:
-                    found = has_target(package, match["target"][1:])
+                package, target = match["package"], match["target"][1:]
+                found = pathlib.Path(package).is_dir() if target == "..." else has_target(package, target)
             elif match["file"]:
                 found = any(file == reference or file.endswith("/" + reference) for file in files)
             elif match["alone"]:
                 folders = {str(pathlib.Path(file).parent) for file in files if file.endswith("BUILD.bazel")}
                 folders = [folder for folder in folders if has_target(folder, reference)]
                 found = bool(folders)
-                if found and package not in folders:
-                    package = min(folders)
-            elif line.startswith("|"):
-                found = package is not None and has_test(package, reference)
+                if found:
+                    package, target = package if package in folders else min(folders), reference
+            elif line.startswith("|") and match.start() > line.rstrip(" |").rfind(" | ") and reference not in NO_TESTS:
+                found = package is not None and has_test(package, target, reference)
             if not found:
                 yield f"{document}:{number}: {reference} does not exist"
 

@@ -108,23 +108,48 @@ TEST(DamageTest, DamagedDatabaseNeverCrashesTheServer) {
   EXPECT_GT(refused, 0);
 }
 
+// The data directory's artifacts/EXPERIMENT is the server's own and is deleted with the experiment.
+// In a checkpoint store of its own, foreign files are kept there too (core_shared_store_test).
 TEST(DamageTest, ForeignFilesAmongArtifactsAreKept) {
   const std::string directory = testing::TempDir() + "/artifacts";
   const std::string experiment = Fill(directory);
-  ASSERT_EQ(platform::WriteFileAtomically(directory + "/artifacts/README", "mine"),
-            absl::OkStatus());
-  ASSERT_EQ(platform::WriteFileAtomically(directory + "/artifacts/sort-1/note", "mine"),
-            absl::OkStatus());
-  // A link out of the directory is neither followed nor is its target deleted.
+  const std::string artifacts = directory + "/artifacts";
+  const std::string own = artifacts + "/sort-1";
+  int models = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(own)) {
+    models += entry.path().extension() == ".safetensors";
+  }
+  ASSERT_EQ(models, 20) << "one for each trial that succeeded";
+
   const std::string outside = testing::TempDir() + "/outside";
+  const std::vector<std::string> kept = {artifacts + "/README", artifacts + "/other-1/note",
+                                         outside + "/kept", outside + "/kept.tmp"};
+  ASSERT_EQ(platform::CreateDirectories(artifacts + "/other-1"), absl::OkStatus());
   ASSERT_EQ(platform::CreateDirectories(outside), absl::OkStatus());
-  ASSERT_EQ(platform::WriteFileAtomically(outside + "/kept", "kept"), absl::OkStatus());
-  std::filesystem::create_directory_symlink(outside, directory + "/artifacts/sort-1/link");
+  for (const std::string& path : kept) {
+    ASSERT_EQ(platform::WriteFileAtomically(path, "mine"), absl::OkStatus());
+  }
+  ASSERT_EQ(platform::WriteFileAtomically(own + "/note", "mine"), absl::OkStatus());
+  // A start follows no link, and the deletion removes it and keeps its target.
+  std::filesystem::create_directory_symlink(outside, own + "/link");
+
   TestCoordinator coordinator(directory);
   ASSERT_EQ(coordinator.Open(), absl::OkStatus());
   UseEverything(coordinator, experiment);
-  EXPECT_EQ(*platform::ReadFile(directory + "/artifacts/README"), "mine");
-  EXPECT_EQ(*platform::ReadFile(outside + "/kept"), "kept");
+  EXPECT_EQ(platform::ReadFile(own + "/note").value_or("it is gone"), "mine")
+      << "the experiment still exists";
+
+  // The lease of Fill has expired in UseEverything, and its trial waits again.
+  ASSERT_TRUE(coordinator.Cancel(experiment).ok());
+  ASSERT_EQ(coordinator.Delete(experiment), absl::OkStatus());
+  coordinator->loop().Flush();
+  EXPECT_FALSE(std::filesystem::exists(own));
+  coordinator.Close();
+  ASSERT_EQ(coordinator.Open(), absl::OkStatus());
+  coordinator->loop().Flush();
+  for (const std::string& path : kept) {
+    EXPECT_EQ(platform::ReadFile(path).value_or("it is gone"), "mine") << path;
+  }
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
-"""Short floods without a token: the server's memory stays bounded and a valid client gets answers.
+"""Short floods without a token: the server's memory stays bounded and every valid call succeeds.
 
-floods.py measures the full cost. This test checks memory bounds and that every valid call is answered, not how fast:
-the probe has a long timeout.
+floods.py measures the full cost and fails when a valid call takes more than the 2 s of GUARANTEES.md. Here a call may
+take PATIENCE, because a busy machine can stop both processes for seconds.
 """
 
 import os
@@ -16,13 +16,16 @@ SERVER = os.environ.get("SERVER", "server/lengthwise_server")
 FLOODS = pathlib.Path(__file__).parent / "floods.py"
 CERTIFICATE = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "1"]
 DEADLINE = 60
+PATIENCE = 9
 
 
 class FloodsTest(unittest.TestCase):
     """Each test floods its own server."""
 
-    def flood(self, floods: list[str], *, tls: bool = False, scale: float = 0.5, descriptors: int = 0) -> None:
-        """Starts a server that requires tokens, floods it, and stops it."""
+    def flood(
+        self, floods: list[str], *, tls: bool = False, scale: float = 0.5, descriptors: int = 0, has_token: bool = True
+    ) -> subprocess.CompletedProcess[str]:
+        """Starts a server that requires tokens, floods it, and stops it. The probe has a token if `has_token`."""
         with tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR")) as directory:
             path = pathlib.Path(directory)
             token, ready = path / "token", path / "ready"
@@ -48,24 +51,33 @@ class FloodsTest(unittest.TestCase):
                         self.assertLess(time.monotonic(), end)
                         time.sleep(0.01)
                     address = ready.read_text(encoding="ascii").splitlines()[0]
-                    result = subprocess.run(
-                        [sys.executable, str(FLOODS), "--server", address, "--pid", str(server.pid), "--token_file",
-                         str(token), "--scale", str(scale), "--max_mb", "200", "--max_seconds", "9",
+                    return subprocess.run(
+                        [sys.executable, str(FLOODS), "--server", address, "--pid", str(server.pid),
+                         *(["--token_file", str(token)] if has_token else []), "--scale", str(scale),
+                         "--max_mb", "200", "--max_seconds", str(PATIENCE),
                          *(["--tls"] if tls else []), *floods],
                         capture_output=True, text=True, check=False,
                     )  # fmt: skip
-                    self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
                 finally:
                     server.terminate()
 
+    def check(self, result: subprocess.CompletedProcess[str]) -> None:
+        """Checks that every flood was one, stayed within the limits, and let every valid call succeed."""
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+
     def test_floods_in_plain_text_take_bounded_memory(self) -> None:
-        self.flood(["gzip", "large", "resets", "continuation", "halves", "streams"])
+        self.check(self.flood(["gzip", "large", "resets", "continuation", "halves", "streams"]))
 
     def test_floods_through_tls_take_bounded_memory(self) -> None:
-        self.flood(["gzip", "large", "resets", "continuation", "halves", "streams"], tls=True)
+        self.check(self.flood(["gzip", "large", "resets", "continuation", "halves", "streams"], tls=True))
 
     def test_a_server_out_of_descriptors_still_answers(self) -> None:
-        self.flood(["descriptors", "descriptors"], scale=0.1, descriptors=64)
+        self.check(self.flood(["descriptors", "descriptors"], scale=0.1, descriptors=64))
+
+    def test_the_probe_reports_a_call_that_fails(self) -> None:
+        result = self.flood(["large"], scale=0.01, has_token=False)
+        self.assertEqual(result.returncode, 1, result.stdout + result.stderr)
+        self.assertIn("'grpc-status': '16'", result.stderr)  # UNAUTHENTICATED
 
 
 if __name__ == "__main__":

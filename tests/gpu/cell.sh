@@ -114,7 +114,12 @@ every, last = int(sys.argv[2]), int(sys.argv[3])
 wrong = [trial for trial, found in steps.items() if sorted(found) != list(range(every, last + 1, every))]
 sys.exit(f"{len(steps)} curves, not whole: {wrong}" if wrong or len(steps) != 30 else 0)
 PYTHON
-check "some were resumed by the second worker" [ "$(count attempt '== "2"')" -ge 1 ]
+check "the second worker resumed some from a checkpoint" "$PYTHON" - "$results/events.jsonl" <<'PYTHON'
+import json, sys
+changes = [(event["attempt"], event["state_change"]) for event in map(json.loads, open(sys.argv[1])) if "state_change" in event]
+resumed = [change for attempt, change in changes if attempt > 1 and int(change.get("resumed_from_step", 0)) > 0]
+sys.exit(not resumed)
+PYTHON
 gzip --force "$results/events.jsonl"
 head -5 "$results/results.csv"
 stop $worker

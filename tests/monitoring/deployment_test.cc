@@ -29,16 +29,22 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// A program's options, from its --help.
-std::string HelpOf(const std::string& program) { return RunCommand({program, "--help"}).output; }
-
 // Every "--name" in a text.
 std::vector<std::string> Options(const std::string& text) {
   std::vector<std::string> options;
   for (size_t start = text.find("--"); start != std::string::npos; start = text.find("--", start)) {
-    const size_t end = text.find_first_not_of("abcdefghijklmnopqrstuvwxyz_-", start);
+    const size_t end = text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_-", start);
     options.push_back(text.substr(start, end - start));
     start += 2;
+  }
+  return options;
+}
+
+// A program's options, from its --help, where each begins a line.
+std::vector<std::string> OptionsOf(const std::string& program) {
+  std::vector<std::string> options;
+  for (const std::string& rest : NamesBehind(RunCommand({program, "--help"}).output, {"--"})) {
+    options.push_back(Options("--" + rest).front());
   }
   return options;
 }
@@ -138,8 +144,8 @@ TEST(SystemdTest, WorkerIsReadyWithoutAServer) {
 }
 
 TEST(DeploymentTest, DeploymentUsesExistingOptions) {
-  const std::string server = HelpOf("server/lengthwise_server");
-  const std::string worker = HelpOf("worker/lengthwise_worker");
+  const std::vector<std::string> server = OptionsOf("server/lengthwise_server");
+  const std::vector<std::string> worker = OptionsOf("worker/lengthwise_worker");
   int options = 0;
   for (const char* file : {"deploy/systemd/lengthwise-server.service",
                            "deploy/systemd/lengthwise-worker@.service", "deploy/compose.yaml"}) {
@@ -154,7 +160,8 @@ TEST(DeploymentTest, DeploymentUsesExistingOptions) {
       if (!names_server && !names_worker && !listed) continue;
       for (const std::string& option : Options(line)) {
         ++options;
-        EXPECT_THAT(names_worker ? worker : server, HasSubstr(option)) << file << ": " << line;
+        EXPECT_THAT(names_worker ? worker : server, testing::Contains(option))
+            << file << ": " << line;
       }
     }
   }

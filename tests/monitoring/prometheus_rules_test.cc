@@ -1,7 +1,10 @@
 // Runs Prometheus' own tool on the configuration, the rules and their test cases.
 //
 // promtool is in Debian's package prometheus; tests/run.sh installs it.
+#include <algorithm>
 #include <regex>
+#include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -19,6 +22,26 @@ namespace lengthwise::monitoring_test {
 namespace {
 
 constexpr char kDirectory[] = "deploy/prometheus/";
+
+// The alerts that a case expects to fire: "alertname: NAME", then "exp_alerts:".
+std::set<std::string> FiringAlerts(const std::string& cases) {
+  std::set<std::string> firing;
+  std::string alert;
+  std::istringstream lines(cases);
+  for (std::string line; std::getline(lines, line);) {
+    if (!alert.empty() && NamesBehind(line, {"exp_alerts:"}) == std::vector<std::string>{""}) {
+      firing.insert(alert);
+    }
+    const std::vector<std::string> name = NamesBehind(line, {"alertname: "});
+    alert = name.empty() ? "" : name.front();
+  }
+  return firing;
+}
+
+// True if the expression has the metric itself, not one with a longer name.
+bool HasMetric(const std::string& expression, const std::string& metric) {
+  return std::regex_search(expression, std::regex("(^|[^\\w:])" + metric + "($|[^\\w:])"));
+}
 
 class PrometheusRulesTest : public testing::Test {
  protected:
@@ -50,21 +73,36 @@ TEST_F(PrometheusRulesTest, RulesPassTheirCases) {
 }
 
 TEST_F(PrometheusRulesTest, EveryRuleHasACase) {
-  const std::string cases = ReadText(std::string(kDirectory) + "rules_test.yml");
-  int names = 0;
-  for (const char* file : {"alerts.yml", "recording_rules.yml"}) {
-    for (const std::string& name :
-         NamesBehind(ReadText(std::string(kDirectory) + file), {"- alert: ", "- record: "})) {
-      ++names;
-      // Rules with a threshold are tested through their alert.
-      const bool through_alert = name == "instance:lengthwise_disk_free:ratio";
-      // The latency of calls has the same form as that of commits.
-      const bool alike = name == "instance_method:lengthwise_rpc_seconds:p99_5m";
-      if (through_alert || alike) continue;
-      EXPECT_NE(cases.find(name), std::string::npos) << name;
-    }
+  const std::string directory = kDirectory;
+  const std::string cases = ReadText(directory + "rules_test.yml");
+  const std::set<std::string> firing = FiringAlerts(cases);
+  const std::vector<std::string> alerts =
+      NamesBehind(ReadText(directory + "alerts.yml"), {"- alert: "});
+  for (const std::string& alert : alerts) EXPECT_TRUE(firing.contains(alert)) << alert;
+  const std::vector<std::string> expressions = NamesBehind(cases, {"expr: "});
+  const std::vector<std::string> metrics =
+      NamesBehind(ReadText(directory + "recording_rules.yml"), {"- record: "});
+  for (const std::string& metric : metrics) {
+    // Rules with a threshold are tested through their alert.
+    const bool through_alert = metric == "instance:lengthwise_disk_free:ratio";
+    // The latency of calls has the same form as that of commits.
+    const bool alike = metric == "instance_method:lengthwise_rpc_seconds:p99_5m";
+    if (through_alert || alike) continue;
+    EXPECT_TRUE(
+        std::any_of(expressions.begin(), expressions.end(),
+                    [&](const std::string& expression) { return HasMetric(expression, metric); }))
+        << metric;
   }
-  EXPECT_GE(names, 15);
+  EXPECT_GE(alerts.size() + metrics.size(), 15u);
+}
+
+TEST(RuleNamesTest, OnlyWholeNamesCount) {
+  EXPECT_EQ(FiringAlerts("# alertname: Down\n  - eval_time: 1m\n    alertname: Silent\n"
+                         "  - eval_time: 2m\n    alertname: DownAgain\n    exp_alerts:\n"),
+            std::set<std::string>{"DownAgain"});
+  EXPECT_TRUE(HasMetric("round(instance:steps:rate1m, 0.1)", "instance:steps:rate1m"));
+  EXPECT_FALSE(HasMetric("instance:steps:rate1m_old", "instance:steps:rate1m"));
+  EXPECT_FALSE(HasMetric("worker_instance:steps:rate1m", "instance:steps:rate1m"));
 }
 
 TEST(RecordingRulesTest, LatenciesExcludeLongCalls) {

@@ -15,6 +15,7 @@ suites=("$@")
 cannot() { echo "$*"; exit 77; }
 [ "$(id -u)" = 0 ] || cannot "the wheel was not tested: only root can make a fresh root of Debian"
 command -v debootstrap >/dev/null || cannot "the wheel was not tested: debootstrap is not installed"
+command -v qemu-x86_64 >/dev/null || cannot "the wheel was not tested: qemu-user is not installed"
 mirror=$(find /etc/apt -name '*.list' -o -name '*.sources' | sort | xargs cat |
   sed -nE 's#^(URIs:|deb( \[[^]]*\])?) (https?://[^ ]+/debian)/?( .*)?$#\3#p' | head -1)
 [ -n "$mirror" ] || cannot "the wheel was not tested: apt has no source of Debian's packages here"
@@ -126,21 +127,17 @@ PYTHON
   took
 
   site=$(echo "$root"/home/ada/lengthwise/lib/python3*/site-packages)
-  if ! command -v qemu-x86_64 >/dev/null; then
-    echo "$suite: no qemu-x86_64, so the programs were not tested on old processors"
-  else
-    # x86-64-v2 exactly, and less than that: without SSE 4.2 and POPCNT.
-    for processor in Nehalem Conroe; do
-      begin "training on an emulated $processor"
-      emulated="qemu-x86_64 -L $root -cpu $processor $site/lengthwise/_programs/bin"
-      $emulated/lengthwise --version
-      $emulated/lengthwise_server --version
-      printf '#!/bin/sh\nexec %s "$@"\n' "$emulated/lengthwise_worker" >"$work/worker"
-      chmod +x "$work/worker"
-      LENGTHWISE_WORKER_BINARY=$work/worker train_something "$processor"
-      took
-    done
-  fi
+  # x86-64-v2 exactly, and less than that: without SSE 4.2 and POPCNT.
+  for processor in Nehalem Conroe; do
+    begin "training on an emulated $processor"
+    emulated="qemu-x86_64 -L $root -cpu $processor $site/lengthwise/_programs/bin"
+    $emulated/lengthwise --version
+    $emulated/lengthwise_server --version
+    printf '#!/bin/sh\nexec %s "$@"\n' "$emulated/lengthwise_worker" >"$work/worker"
+    chmod +x "$work/worker"
+    LENGTHWISE_WORKER_BINARY=$work/worker train_something "$processor"
+    took
+  done
 
   if [ -d "$site/lengthwise/_programs/no_cuda" ]; then
     begin "training with a PyTorch that has no CUDA"

@@ -132,6 +132,31 @@ TEST_F(DrainTest, SlowUploadIsStoredBeyondTheStallLimit) {
   });
 }
 
+TEST_F(DrainTest, StalledUploadIsGivenUp) {
+  EXPECT_EQ(options_.session.drain_stall, absl::Seconds(10)) << "the promised default";
+  options_.session.drain_stall = absl::Milliseconds(100);
+  options_.session.drain_timeout = absl::Minutes(10);
+  server_.With([](State& state) { state.holds_uploads = true; });
+  OfferLease(LeaseOf({"a"}));
+  // More than the connection buffers.
+  const std::string bytes(size_t{32} << 20, 'x');
+  StartWorker([&](const v1::Lease&, PackSession& session) {
+    session.EmitCheckpoint(0, 1, bytes);
+    EXPECT_EQ(AwaitDirective(session, 0), Directive::kDrain);
+    return absl::OkStatus();
+  });
+  EXPECT_TRUE(server_.WaitUntil([](const State& state) { return state.uploads == 1; }));
+  EXPECT_TRUE(Stop().ok());
+  server_.With([&](State& state) {
+    EXPECT_FALSE(state.artifacts.contains(platform::Sha256Hex(bytes)));
+    EXPECT_EQ(EventsOf(state, "a"), 0);
+    ASSERT_THAT(state.releases, SizeIs(1));
+    EXPECT_EQ(state.releases[0].lease_id(), "lease-1");
+  });
+  // If the worker still waits, its upload goes on, so that the test ends.
+  server_.With([](State& state) { state.holds_uploads = false; });
+}
+
 TEST_F(DrainTest, DrainTimeoutEndsASlowUpload) {
   options_.session.drain_timeout = absl::Milliseconds(200);
   server_.With([](State& state) { state.upload_pause = absl::Milliseconds(50); });
@@ -235,9 +260,12 @@ TEST_F(DrainTest, SlowStartsPreventALastLease) {
 }
 
 TEST_F(DrainTest, DrainWhileWaitingForALeaseEndsAtOnce) {
+  // Longer than Stop waits, so that only a cancellation of the call ends it in time.
+  options_.acquire_wait = absl::Minutes(10);
   StartWorker([](const v1::Lease&, PackSession&) { return absl::OkStatus(); });
   EXPECT_TRUE(server_.WaitUntil([](const State& state) { return state.acquires == 1; }));
   EXPECT_TRUE(Stop().ok());
+  server_.Stop();  // ends the call if the drain did not
 }
 
 TEST_F(DrainTest, DrainBeforeRegistrationEndsAtOnce) {

@@ -46,22 +46,25 @@ TEST_F(EventDeliveryTest, EventsArriveOnceInOrderDespiteBrokenStreams) {
 }
 
 TEST_F(EventDeliveryTest, PackContinuesDuringAnOutage) {
-  absl::Notification halfway, restarted;
+  absl::Notification halfway, stopped, emitted;
   OfferLease(LeaseOf({"a"}));
   StartWorker([&](const v1::Lease&, PackSession& session) {
     for (int64_t step = 1; step <= 50; ++step) session.Emit(0, Point(step));
     halfway.Notify();
-    restarted.WaitForNotification();
+    stopped.WaitForNotification();
     for (int64_t step = 51; step <= 100; ++step) session.Emit(0, Point(step));
     EXPECT_EQ(session.GetDirective(0), Directive::kContinue);
+    emitted.Notify();
     session.Emit(0, Completed());
     return absl::OkStatus();
   });
   halfway.WaitForNotification();
   server_.Stop();
   server_.With([](State& state) { state.is_registered = false; });  // the server forgets the worker
+  stopped.Notify();
+  EXPECT_TRUE(emitted.WaitForNotificationWithTimeout(absl::Seconds(30)))
+      << "the pack waits for the server";
   server_.Start();
-  restarted.Notify();
   EXPECT_TRUE(server_.WaitUntil([](const State& state) {
     return EventsOf(state, "a") == 101 && state.registrations.size() == 2;
   }));

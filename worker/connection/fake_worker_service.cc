@@ -48,7 +48,10 @@ class FakeWorkerService::Service final : public v1::WorkerService::Service {
       if (server_.stopping_) return {grpc::StatusCode::UNAVAILABLE, "stopping"};
       if (!state.is_registered) return {grpc::StatusCode::NOT_FOUND, "not registered"};
       if (!state.leases.empty()) break;
-      if (!server_.changed_.WaitUntil(server_.mutex_, end)) return grpc::Status::OK;
+      if (!server_.changed_.WaitUntil(server_.mutex_, end)) {
+        response->set_no_lease_reason(state.no_lease_reason);
+        return grpc::Status::OK;
+      }
     }
     *response->mutable_lease() = state.leases.front();
     state.leases.pop_front();
@@ -131,7 +134,14 @@ class FakeWorkerService::Service final : public v1::WorkerService::Service {
     {
       MutexLock lock(server_.mutex_);
       NoteDeadline(*context);
-      if (grpc::Status failure = Pop(Touch().upload_failures); !failure.ok()) return failure;
+      State& state = Touch();
+      ++state.uploads;
+      if (grpc::Status failure = Pop(state.upload_failures); !failure.ok()) return failure;
+      // Polls, because gRPC does not notify of a cancellation.
+      while (state.holds_uploads && !server_.stopping_ && !context->IsCancelled()) {
+        server_.changed_.WaitUntil(server_.mutex_,
+                                   steady_clock::now() + std::chrono::milliseconds(10));
+      }
     }
     v1::UploadArtifactRequest request;
     if (!reader->Read(&request) || !request.has_header()) {

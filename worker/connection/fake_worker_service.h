@@ -45,12 +45,14 @@ class FakeWorkerService {
     std::vector<v1::HeartbeatRequest> heartbeats;
     int acquires = 0;
     int streams = 0;
+    int uploads = 0;
     int downloads = 0;
     int duplicates = 0;  // events received again
     int refusals = 0;
 
     // Controlled.
     std::deque<v1::Lease> leases;  // to grant
+    std::string no_lease_reason;   // in answers without a lease
     std::deque<StreamFault> stream_faults;
     int vanishing_batches = 0;            // number of next batches to ignore
     bool holds_acknowledgements = false;  // stores, but answers only once false
@@ -71,6 +73,7 @@ class FakeWorkerService {
     bool damages_downloads = false;
     int transfers_with_deadline = 0;  // uploads and downloads
     absl::Duration upload_pause;      // before reading each message of an upload
+    bool holds_uploads = false;       // uploads are not read until cancelled, or until false
     bool holds_downloads = false;     // downloads hang until cancelled, or until false
     bool is_registered = false;
     absl::Duration heartbeat_interval = absl::Milliseconds(10);
