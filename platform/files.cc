@@ -1,6 +1,7 @@
 #include "platform/files.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -16,7 +17,10 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "platform/failpoint.h"
 #include "platform/status_macros.h"
 
@@ -27,14 +31,6 @@ constexpr size_t kChunk = size_t{1} << 20;
 // Writeback of a large file starts part by part during writing. The sync at commit then flushes two
 // or three parts and not gigabytes, during which no progress could be reported.
 constexpr int64_t kWritebackPart = int64_t{16} << 20;
-
-std::string DirectoryOf(const std::string& path) {
-  // Normalizes "a/b/" to "a/b".
-  std::filesystem::path clean = std::filesystem::path(path).lexically_normal();
-  if (!clean.has_filename() && clean.has_relative_path()) clean = clean.parent_path();
-  const std::string parent = clean.parent_path().string();
-  return parent.empty() ? "." : parent;
-}
 
 // Starts the writeback of a part and waits for that of earlier parts. This makes nothing durable;
 // only a sync does. Its errors must not be ignored, because a later sync does not report them
@@ -80,8 +76,16 @@ absl::Status FileError(int error, absl::string_view action, absl::string_view pa
   }
 }
 
+std::string DirectoryOf(const std::string& path) {
+  const std::string parent = std::filesystem::path(path).parent_path().string();
+  return parent.empty() ? "." : parent;
+}
+
 absl::Status CreateDirectories(const std::string& path) {
-  const std::string above = DirectoryOf(path);
+  // Normalizes "a/b/" to "a/b".
+  std::filesystem::path clean = std::filesystem::path(path).lexically_normal();
+  if (!clean.has_filename() && clean.has_relative_path()) clean = clean.parent_path();
+  const std::string above = DirectoryOf(clean.string());
   std::error_code error;
   bool made = false;
   if (!std::filesystem::exists(path, error)) {
@@ -286,17 +290,18 @@ absl::Status MoveDirectory(const std::string& from, const std::string& to) {
     return FileError(errno, absl::StrCat("rename ", from, " to"), to);
   }
   LENGTHWISE_FAILPOINT("directory.rename.after");
-  const std::string parent = std::filesystem::path(to).parent_path().string();
-  absl::Status synced = SyncDirectory(parent.empty() ? "." : parent);
+  absl::Status synced = SyncDirectory(DirectoryOf(to));
   // Undoes the rename, so that `to` does not exist after any error.
   if (!synced.ok()) rename(to.c_str(), from.c_str());
   return synced;
 }
 
-absl::StatusOr<int64_t> FreeBytes(const std::string& path) {
+absl::StatusOr<DiskSpace> GetDiskSpace(const std::string& path) {
   struct statvfs status = {};
   if (statvfs(path.c_str(), &status) != 0) return FileError(errno, "look at", path);
-  return static_cast<int64_t>(status.f_bavail) * static_cast<int64_t>(status.f_frsize);
+  const auto block = static_cast<int64_t>(status.f_frsize);
+  return DiskSpace{.free_bytes = static_cast<int64_t>(status.f_bavail) * block,
+                   .size_bytes = static_cast<int64_t>(status.f_blocks) * block};
 }
 
 absl::StatusOr<std::unique_ptr<TemporaryFile>> TemporaryFile::Create(const std::string& directory) {
@@ -362,6 +367,18 @@ absl::StatusOr<absl::string_view> TemporaryFile::Map(int64_t size) {
   return absl::string_view(static_cast<const char*>(mapped_), mapped_bytes_);
 }
 
+namespace {
+
+// Where process ids mean what they mean here: this machine, since its start, and this container.
+std::string ProcessSpace() {
+  const absl::StatusOr<std::string> boot = ReadFile("/proc/sys/kernel/random/boot_id");
+  std::error_code error;
+  const auto ids = std::filesystem::read_symlink("/proc/self/ns/pid", error);
+  return absl::StrCat(boot.ok() ? absl::StripAsciiWhitespace(*boot) : "", " ", ids.string());
+}
+
+}  // namespace
+
 absl::StatusOr<std::unique_ptr<FileLock>> FileLock::Acquire(const std::string& path) {
   const int descriptor = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (descriptor < 0) return FileError(errno, "open", path);
@@ -371,9 +388,47 @@ absl::StatusOr<std::unique_ptr<FileLock>> FileLock::Acquire(const std::string& p
     if (error != EWOULDBLOCK) return FileError(error, "lock", path);
     return absl::AbortedError(absl::StrCat(path, " is locked by another process"));
   }
-  return std::unique_ptr<FileLock>(new FileLock(descriptor));
+  std::unique_ptr<FileLock> lock(new FileLock(descriptor, path));
+  // The text of a holder that was killed must not be taken for that of this one.
+  struct stat status = {};
+  if (fstat(descriptor, &status) == 0 && status.st_size > 0 && ftruncate(descriptor, 0) != 0) {
+    return FileError(errno, "empty", path);
+  }
+  return lock;
 }
 
 FileLock::~FileLock() { close(descriptor_); }
+
+absl::Status FileLock::Describe(absl::string_view text) {
+  const std::string contents = absl::StrCat(getpid(), " ", ProcessSpace(), "\n", text);
+  if (fchmod(descriptor_, S_IRUSR | S_IWUSR) != 0) {
+    return FileError(errno, "change the permissions of", path_);
+  }
+  if (ftruncate(descriptor_, 0) != 0) return FileError(errno, "empty", path_);
+  const ssize_t written = pwrite(descriptor_, contents.data(), contents.size(), 0);
+  if (written == static_cast<ssize_t>(contents.size())) return absl::OkStatus();
+  return FileError(written < 0 ? errno : ENOSPC, "write", path_);
+}
+
+std::optional<FileLock::Holder> FileLock::ReadHolder(const std::string& path) {
+  const absl::StatusOr<std::string> contents = ReadFile(path);
+  if (!contents.ok()) return std::nullopt;
+  const std::pair<absl::string_view, absl::string_view> parts =
+      absl::StrSplit(*contents, absl::MaxSplits('\n', 1));
+  const std::pair<absl::string_view, absl::string_view> line =
+      absl::StrSplit(parts.first, absl::MaxSplits(' ', 1));
+  Holder holder;
+  if (!absl::SimpleAtoi(line.first, &holder.process) || holder.process < 1 ||
+      line.second != ProcessSpace()) {
+    return std::nullopt;
+  }
+  // Signal 0 only asks. EPERM: the process is another user's.
+  if (kill(holder.process, 0) != 0 && errno != EPERM) return std::nullopt;
+  // A zombie, which holds no lock, has no command line.
+  const auto command = ReadFile(absl::StrCat("/proc/", holder.process, "/cmdline"));
+  if (command.ok() && command->empty()) return std::nullopt;
+  holder.text = std::string(parts.second);
+  return holder;
+}
 
 }  // namespace lengthwise::platform

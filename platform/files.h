@@ -5,10 +5,13 @@
 #ifndef LENGTHWISE_PLATFORM_FILES_H_
 #define LENGTHWISE_PLATFORM_FILES_H_
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,6 +25,9 @@ namespace lengthwise::platform {
 
 // Returns the status for errno `error` of `action` on `path`.
 absl::Status FileError(int error, absl::string_view action, absl::string_view path);
+
+// Returns the path of the directory that a file is in: "a" for "a/b", "." for "b".
+std::string DirectoryOf(const std::string& path);
 
 // Creates the directory and its parents, durably. OK if it already exists.
 absl::Status CreateDirectories(const std::string& path);
@@ -103,8 +109,12 @@ absl::Status SyncFileSystem(const std::string& path);
 // it is an empty directory.
 absl::Status MoveDirectory(const std::string& from, const std::string& to);
 
-// Returns the bytes that this process can still write to the file system of `path`.
-absl::StatusOr<int64_t> FreeBytes(const std::string& path);
+// Space of the file system of `path`.
+struct DiskSpace {
+  int64_t free_bytes = 0;  // that this process can still write
+  int64_t size_bytes = 0;
+};
+absl::StatusOr<DiskSpace> GetDiskSpace(const std::string& path);
 
 // An unnamed temporary file. No other process can open it by name, and it disappears when it is
 // closed or the process dies. Thread-safe for ranges that do not overlap.
@@ -134,19 +144,34 @@ class TemporaryFile {
 };
 
 // An exclusive lock on a file, held until destruction. The operating system releases it if the
-// process dies.
+// process dies. The holder can say in the file who it is.
 class FileLock {
  public:
-  // ABORTED if the lock is already held.
+  // Empties the file. ABORTED if the lock is already held.
   static absl::StatusOr<std::unique_ptr<FileLock>> Acquire(const std::string& path);
   ~FileLock();
   FileLock(const FileLock&) = delete;
   FileLock& operator=(const FileLock&) = delete;
 
+  // Writes this process's id, where it is one, a line end and `text` to the file, which from then
+  // on only its owner can read. Replaces an earlier text. Not durable: nobody trusts the file
+  // without its lock.
+  absl::Status Describe(absl::string_view text);
+
+  struct Holder {
+    pid_t process = 0;
+    std::string text;
+  };
+  // Returns what the holder wrote. nullopt if it wrote nothing, if its process does not exist, and
+  // if it is one of another machine or container. Call it after Acquire returned ABORTED: without
+  // the lock, the text may be of an earlier holder.
+  static std::optional<Holder> ReadHolder(const std::string& path);
+
  private:
-  explicit FileLock(int descriptor) : descriptor_(descriptor) {}
+  FileLock(int descriptor, std::string path) : descriptor_(descriptor), path_(std::move(path)) {}
 
   const int descriptor_;
+  const std::string path_;
 };
 
 }  // namespace lengthwise::platform

@@ -1,6 +1,7 @@
 #include "platform/files.h"
 
 #include <fcntl.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -175,6 +176,57 @@ TEST_F(FilesTest, LockIsExclusiveUntilReleased) {
   EXPECT_TRUE(FileLock::Acquire(directory_ + "/LOCK").ok());
 }
 
+TEST_F(FilesTest, LockTellsItsOwnerWhoHoldsIt) {
+  const std::string path = directory_ + "/LOCK";
+  auto lock = FileLock::Acquire(path);
+  ASSERT_TRUE(lock.ok()) << lock.status();
+  EXPECT_FALSE(FileLock::ReadHolder(path).has_value()) << "it wrote nothing yet";
+  ASSERT_EQ((*lock)->Describe("127.0.0.1:7070\n"), absl::OkStatus());
+  ASSERT_EQ((*lock)->Describe("short\n"), absl::OkStatus());
+  const auto holder = FileLock::ReadHolder(path);
+  ASSERT_TRUE(holder.has_value());
+  EXPECT_EQ(holder->process, getpid());
+  EXPECT_EQ(holder->text, "short\n");
+  EXPECT_EQ(std::filesystem::status(path).permissions(),
+            std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+  // The next holder has not written yet.
+  lock->reset();
+  lock = FileLock::Acquire(path);
+  ASSERT_TRUE(lock.ok()) << lock.status();
+  EXPECT_FALSE(FileLock::ReadHolder(path).has_value());
+}
+
+TEST_F(FilesTest, DeadProcessHoldsNoLock) {
+  const std::string path = directory_ + "/LOCK";
+  auto lock = FileLock::Acquire(path);
+  ASSERT_TRUE(lock.ok()) << lock.status();
+  ASSERT_EQ((*lock)->Describe("127.0.0.1:7070\n"), absl::OkStatus());
+  std::string text = *ReadFile(path);
+  ASSERT_TRUE(FileLock::ReadHolder(path).has_value());
+  // Above the largest id that Linux gives a process.
+  text.replace(0, text.find(' '), "4194305");
+  std::ofstream(path) << text;
+  EXPECT_FALSE(FileLock::ReadHolder(path).has_value());
+}
+
+// The process id of a server in a container, or on another machine, is that of another process
+// here.
+TEST_F(FilesTest, HolderElsewhereIsUnknown) {
+  const std::string path = directory_ + "/LOCK";
+  auto lock = FileLock::Acquire(path);
+  ASSERT_TRUE(lock.ok()) << lock.status();
+  ASSERT_EQ((*lock)->Describe("127.0.0.1:7070\n"), absl::OkStatus());
+  const std::string text = *ReadFile(path);
+  for (const size_t changed : {text.find(' ') + 1, text.find("]\n") - 1}) {
+    std::string elsewhere = text;
+    elsewhere[changed] = elsewhere[changed] == '0' ? '1' : '0';
+    std::ofstream(path) << elsewhere;
+    EXPECT_FALSE(FileLock::ReadHolder(path).has_value()) << elsewhere;
+  }
+  std::ofstream(path) << text;
+  EXPECT_TRUE(FileLock::ReadHolder(path).has_value());
+}
+
 TEST_F(FilesTest, DeletesTrees) {
   ASSERT_TRUE(WriteFileAtomically(directory_ + "/inner/file", "x").ok());
   ASSERT_TRUE(DeleteTree(directory_).ok());
@@ -234,9 +286,21 @@ TEST_F(BulkFilesTest, MovesADirectoryOntoAnEmptyOneOnly) {
   EXPECT_EQ(*ReadFile(Path("empty/file")), "text");
 }
 
-TEST_F(BulkFilesTest, TellsWhatIsFree) {
-  EXPECT_GT(*FreeBytes(directory_), 0);
-  EXPECT_FALSE(FreeBytes(Path("none")).ok());
+TEST_F(BulkFilesTest, DiskSpaceMatchesTheFileSystem) {
+  const auto space = GetDiskSpace(directory_);
+  ASSERT_TRUE(space.ok()) << space.status();
+  EXPECT_EQ(space->size_bytes, static_cast<int64_t>(std::filesystem::space(directory_).capacity));
+  EXPECT_GT(space->free_bytes, 0);
+  EXPECT_LE(space->free_bytes, space->size_bytes);
+  EXPECT_FALSE(GetDiskSpace(Path("none")).ok());
+}
+
+TEST(DirectoryOfTest, IsThePathBeforeTheFilesName) {
+  EXPECT_EQ(DirectoryOf("a/b"), "a");
+  EXPECT_EQ(DirectoryOf("/b"), "/");
+  EXPECT_EQ(DirectoryOf("b"), ".");
+  // "link/.." is where the link leads, not ".".
+  EXPECT_EQ(DirectoryOf("link/../b"), "link/..");
 }
 
 TEST(TemporaryFile, ReadsBackItsBytesAndHasNoName) {

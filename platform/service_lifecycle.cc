@@ -1,6 +1,7 @@
 #include "platform/service_lifecycle.h"
 
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 
@@ -100,6 +102,21 @@ void TerminationSignals::Run() {
       handler_(signal);
     }
   }
+}
+
+pid_t StartingProcess() {
+  const char* const told = std::getenv("LENGTHWISE_PARENT");
+  pid_t starter = 0;
+  return told != nullptr && absl::SimpleAtoi(told, &starter) ? starter : getppid();
+}
+
+absl::Status EndWithParent(pid_t starter) {
+  // In this order: the signal is sent only for a parent that ends after the request.
+  if (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0) {
+    return absl::ErrnoToStatus(errno, "cannot ask for a signal at the parent's end");
+  }
+  if (getppid() != starter) return absl::CancelledError("the parent process has ended");
+  return absl::OkStatus();
 }
 
 absl::Status NotifyReady(absl::string_view status) {

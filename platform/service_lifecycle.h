@@ -3,6 +3,8 @@
 #ifndef LENGTHWISE_PLATFORM_SERVICE_LIFECYCLE_H_
 #define LENGTHWISE_PLATFORM_SERVICE_LIFECYCLE_H_
 
+#include <sys/types.h>
+
 #include <functional>
 #include <thread>
 
@@ -43,6 +45,15 @@ class TerminationSignals {
   std::function<void(int)> handler_ ABSL_GUARDED_BY(mutex_);
   std::thread thread_;
 };
+
+// Returns the process that started this one: $LENGTHWISE_PARENT, which a process may set for its
+// children, or the parent now. The latter is another one if the first has ended while this
+// program's libraries were loaded. Call it first in main.
+pid_t StartingProcess();
+
+// Requests SIGTERM for the end of the parent process. CANCELLED if that is not `starter` any more,
+// because it has ended.
+absl::Status EndWithParent(pid_t starter);
 
 // Notifies the service manager (systemd), by the protocol of sd_notify(3), that the service is
 // ready; `status` is a line for `systemctl status`. Both notifications are no-ops without a service

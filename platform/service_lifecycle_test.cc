@@ -1,6 +1,7 @@
 #include "platform/service_lifecycle.h"
 
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -148,6 +149,19 @@ TEST(ServiceManager, MayHaveAnAbstractName) {
   Manager manager(absl::StrCat("@lengthwise-test-", getpid()));
   EXPECT_TRUE(NotifyReady("x").ok());
   EXPECT_EQ(manager.Read(), "READY=1\nSTATUS=x");
+}
+
+TEST(EndWithParent, StarterThatEndedBeforeMainIsNoticed) {
+  unsetenv("LENGTHWISE_PARENT");
+  EXPECT_EQ(StartingProcess(), getppid());
+  EXPECT_EQ(EndWithParent(StartingProcess()), absl::OkStatus());
+  ASSERT_EQ(prctl(PR_SET_PDEATHSIG, 0), 0);
+  // This process stands for a starter that is not the parent any more.
+  setenv("LENGTHWISE_PARENT", absl::StrCat(getpid()).c_str(), 1);
+  EXPECT_EQ(StartingProcess(), getpid());
+  EXPECT_EQ(EndWithParent(StartingProcess()).code(), absl::StatusCode::kCancelled);
+  ASSERT_EQ(prctl(PR_SET_PDEATHSIG, 0), 0);
+  unsetenv("LENGTHWISE_PARENT");
 }
 
 TEST(ServiceManager, IsOptional) {

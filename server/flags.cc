@@ -166,6 +166,11 @@ std::variant<Flags, int> ParseFlags(int argc, const char* const* argv) {
       app, "--lease_duration", flags.core.lease_duration,
       "Lease duration. A lease expires after this long without a heartbeat, and its trials are "
       "requeued");
+  app.add_flag("--release_leases", flags.core.release_leases,
+               "At the start, requeue at once what an earlier server on --data_dir had leased, "
+               "instead of after --lease_duration. `lengthwise run` sets it. Only for a directory "
+               "whose workers have all ended: one that still runs loses its progress since its "
+               "last checkpoint");
   AddDuration(app, "--self_check_interval", flags.self_check_interval,
               "Interval at which the server connects to its own address. After three failures in a "
               "row it exits, so that its supervisor restarts it");

@@ -35,6 +35,7 @@ TEST(Flags, DefaultsAreLocal) {
   EXPECT_EQ(flags.core.lease_duration, absl::Seconds(30));
   EXPECT_EQ(flags.core.preempt_after, absl::Minutes(1));
   EXPECT_FALSE(flags.exit_with_parent);
+  EXPECT_FALSE(flags.core.release_leases);
 }
 
 TEST(Flags, HomeDirectoryIsTheDefaultWithoutXdg) {
@@ -44,10 +45,10 @@ TEST(Flags, HomeDirectoryIsTheDefaultWithoutXdg) {
 }
 
 TEST(Flags, AreParsed) {
-  const Flags flags =
-      std::get<Flags>(Parse({"--listen", "127.0.0.1:0", "--metrics_listen", "", "--data_dir=/d",
-                             "--max_trials=7", "--lease_duration=2s", "--heartbeat_interval=200ms",
-                             "--ready_file", "/r", "--exit_with_parent", "--restore=/b"}));
+  const Flags flags = std::get<Flags>(
+      Parse({"--listen", "127.0.0.1:0", "--metrics_listen", "", "--data_dir=/d", "--max_trials=7",
+             "--lease_duration=2s", "--heartbeat_interval=200ms", "--ready_file", "/r",
+             "--exit_with_parent", "--restore=/b", "--release_leases"}));
   EXPECT_EQ(flags.listen, "127.0.0.1:0");
   EXPECT_EQ(flags.metrics_listen, "");
   EXPECT_EQ(flags.core.data_dir, "/d");
@@ -56,6 +57,7 @@ TEST(Flags, AreParsed) {
   EXPECT_EQ(flags.core.heartbeat_interval, absl::Milliseconds(200));
   EXPECT_EQ(flags.ready_file, "/r");
   EXPECT_EQ(flags.core.restore_from, "/b");
+  EXPECT_TRUE(flags.core.release_leases);
   EXPECT_TRUE(flags.exit_with_parent);
 }
 

@@ -4,7 +4,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -29,6 +28,7 @@
 #include "rpc/token.h"
 #include "server/api/catalogue_service.h"
 #include "server/api/rpc_server.h"
+#include "server/edge/tls.h"
 #include "server/metrics/endpoint.h"
 #include "server/security/audit_log.h"
 #include "server/security/token_store.h"
@@ -40,16 +40,6 @@ namespace {
 // Time for clients that read slowly, and for idle ones: gRPC waits until they answer a last ping,
 // which they only do in their next call. Streams that are being read end at once.
 constexpr absl::Duration kGrace = absl::Seconds(1);
-
-// Requests SIGTERM for the end of the parent. `parent` is its id when this process started.
-absl::Status ExitWithParent(pid_t parent) {
-  if (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0) {
-    return absl::ErrnoToStatus(errno, "cannot ask for a signal at the parent's end");
-  }
-  // The parent may have ended before the request.
-  if (getppid() != parent) return absl::CancelledError("the parent process has ended");
-  return absl::OkStatus();
-}
 
 // Atomically: readers see the whole file or none.
 absl::Status WriteReadyFile(const std::string& path, absl::string_view text) {
@@ -83,8 +73,8 @@ sigset_t StopSignals() {
   return signals;
 }
 
-absl::StatusOr<RpcServer::Encryption> ReadEncryption(const Flags& flags) {
-  RpcServer::Encryption encryption;
+absl::StatusOr<Encryption> ReadEncryption(const Flags& flags) {
+  Encryption encryption;
   if (flags.tls_certificate.empty()) return encryption;
   ASSIGN_OR_RETURN(std::string certificate,
                    rpc::ReadCertificate(flags.tls_certificate, absl::Now()));
@@ -222,13 +212,13 @@ bool SelfCheck::Check() {
 }
 
 absl::Status Serve(const Flags& flags, const OpenCore& open) {
-  const pid_t parent = getppid();
+  const pid_t starter = platform::StartingProcess();
   // Later threads inherit the mask, so the signals stay pending until sigwait below.
   const sigset_t signals = StopSignals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
   if (flags.exit_with_parent) {
-    RETURN_IF_ERROR(ExitWithParent(parent));
+    RETURN_IF_ERROR(platform::EndWithParent(starter));
   }
   platform::RaiseDescriptorLimit();
   google::protobuf::SetLogHandler(LogOfProtobuf);
@@ -247,13 +237,12 @@ absl::Status Serve(const Flags& flags, const OpenCore& open) {
   }
   ASSIGN_OR_RETURN(const std::unique_ptr<AuditLog> audit,
                    OpenAuditLog(flags, tokens->IsRequired()));
-  ASSIGN_OR_RETURN(RpcServer::Encryption encryption, ReadEncryption(flags));
 
   RpcServer::Options options;
-  options.listen = flags.listen;
+  options.edge.listen = flags.listen;
+  ASSIGN_OR_RETURN(options.edge.encryption, ReadEncryption(flags));
   options.tokens = tokens.get();
   options.audit = audit.get();
-  options.encryption = std::move(encryption);
   options.gate.workers_need_certificate = !flags.tls_client_ca.empty();
   options.gate.quotas = flags.quotas;
   options.catalogue = CatalogueEntries(specification::AllCatalogues());
@@ -267,6 +256,15 @@ absl::Status Serve(const Flags& flags, const OpenCore& open) {
   }
   absl::StatusOr<std::unique_ptr<RpcServer>> server = RpcServer::Start(std::move(options), *core);
   if (!server.ok()) return server.status();
+
+  // Clients that are given the data directory ask this server instead of starting their own.
+  const bool needs_credentials = !flags.tls_certificate.empty() || tokens->IsRequired();
+  if (const absl::Status status = core->DescribeHolder(
+          absl::StrCat((*server)->address(), "\n", needs_credentials ? "needs credentials\n" : ""));
+      !status.ok()) {
+    platform::LogWarning(
+        absl::StrCat("clients cannot find this server by its data directory: ", status.message()));
+  }
 
   const std::string metrics_address = metrics == nullptr ? "" : metrics->address();
   if (!flags.ready_file.empty()) {
@@ -296,6 +294,7 @@ absl::Status Serve(const Flags& flags, const OpenCore& open) {
   platform::NotifyStopping().IgnoreError();
   pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
   if (!flags.ready_file.empty()) unlink(flags.ready_file.c_str());
+  core->DescribeHolder("").IgnoreError();
   self_check.reset();
   (*server)->Stop(kGrace);
   platform::LogInfo("stopped");

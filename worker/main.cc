@@ -1,6 +1,5 @@
 // lengthwise_worker: trains and evaluates packs of trials on one device, for a server.
 #include <signal.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -226,13 +225,6 @@ void AddFlags(CLI::App& app, Flags& flags) {
                "Exit, as on SIGTERM, when the process that started this one ends");
 }
 
-// Returns false if the parent had ended already.
-bool TieToParent(pid_t parent) {
-  // In this order: the signal is sent only for a parent that ends after prctl.
-  prctl(PR_SET_PDEATHSIG, SIGTERM);
-  return getppid() == parent;
-}
-
 // Sets the channel from the command line, the environment and the configuration file.
 absl::Status SetChannel(const Flags& flags, Connection::Options& options) {
   ASSIGN_OR_RETURN(const rpc::Settings settings,
@@ -364,7 +356,7 @@ int Run(const Flags& flags, platform::TerminationSignals& signals) {
 int Main(int argc, char** argv) {
   // gRPC's own log describes handshakes; our errors say what to do.
   setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
-  const pid_t parent = getppid();
+  const pid_t starter = platform::StartingProcess();
   // Before any other thread starts, because threads inherit which signals are blocked.
   platform::TerminationSignals signals;
   CLI::App app("Trains and evaluates trials on one device, for a lengthwise_server.",
@@ -394,9 +386,11 @@ int Main(int argc, char** argv) {
                                     "--insecure_plain_text"));
     return kExitUsage;
   }
-  if (flags.exit_with_parent && !TieToParent(parent)) {
-    platform::LogInfo("the parent has ended already: exiting");
-    return 0;
+  if (flags.exit_with_parent) {
+    if (const absl::Status status = platform::EndWithParent(starter); !status.ok()) {
+      platform::LogInfo(absl::StrCat(status.message(), ": exiting"));
+      return 0;
+    }
   }
   return Run(flags, signals);
 }

@@ -18,7 +18,7 @@ struct AnalyzeOptions {
   std::string measure = "cosine";
   // attention, loss_ratios
   std::string compare;
-  // carries, carry_chains; 0: the largest number of digits
+  // carries, carry_chains; 0: the largest number of digits. t_test; 0: the mean over unseen lengths
   int length = 0;
   // speed
   double accuracy = 0.9;
@@ -49,10 +49,9 @@ void AddReference(CLI::App* command, AnalyzeOptions& options, const std::string&
   command->add_option("--reference", options.reference, help)->required()->type_name(type);
 }
 
-void AddDigits(CLI::App* command, AnalyzeOptions& options) {
-  command->add_option("--length", options.length, "Number of digits; default: the largest")
-      ->check(CLI::PositiveNumber)
-      ->type_name("N");
+void AddLength(CLI::App* command, AnalyzeOptions& options,
+               const std::string& help = "Number of digits; default: the largest") {
+  command->add_option("--length", options.length, help)->check(CLI::PositiveNumber)->type_name("N");
 }
 
 void AddMeasure(CLI::App* command, AnalyzeOptions& options) {
@@ -168,14 +167,14 @@ void AddAnalyze(CLI::App& app, Program& program) {
         add("carries", "Share of wrong digits with an incoming carry, against chance",
             "lengthwise analyze carries figure4-1\n"
             "lengthwise analyze carries figure4-1 --length 100 --output csv > places.csv");
-    AddDigits(command, *options);
+    AddLength(command, *options);
     finish(command);
   }
   {
     const auto [command, options] =
         add("carry_chains", "Accuracy of the digits of sums by length of the carry chain",
             "lengthwise analyze carry_chains figure4-1 --length 50");
-    AddDigits(command, *options);
+    AddLength(command, *options);
     finish(command);
   }
   {
@@ -200,9 +199,12 @@ void AddAnalyze(CLI::App& app, Program& program) {
     finish(command);
   }
   {
-    const auto [command, options] = add("t_test", "Paired t-tests between encodings, seed by seed",
-                                        "lengthwise analyze t_test table1-1 --reference 2d_fixed");
+    const auto [command, options] =
+        add("t_test", "Paired t-tests between encodings, seed by seed",
+            "lengthwise analyze t_test table1-1 --reference 2d_fixed\n"
+            "lengthwise analyze t_test table1-1 --reference 2d_fixed --length 2");
     AddReference(command, *options, "Encoding to test the others against");
+    AddLength(command, *options, "Evaluated length to test; default: the mean over unseen lengths");
     finish(command);
   }
 }

@@ -156,7 +156,8 @@ absl::StatusOr<int> Attention(Program& program, const AttentionOptions& options)
     return absl::InvalidArgumentError(
         "--length selects recorded maps, and --input makes a new one; leave one out");
   }
-  ASSIGN_OR_RETURN(auto connection, program.Connect());
+  ASSIGN_OR_RETURN(auto connection,
+                   options.input.empty() ? program.Connect() : program.ConnectToTrain());
   ASSIGN_OR_RETURN(auto trial, FindTrial(*connection, options.trial));
   ASSIGN_OR_RETURN(auto maps, options.input.empty()
                                   ? connection->QueryAttentionMaps(trial.name(), options.length)

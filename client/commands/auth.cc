@@ -11,12 +11,11 @@
 #include "client/commands/commands.h"
 #include "client/display/table.h"
 #include "platform/status_macros.h"
+#include "proto/role_name.h"
 #include "rpc/token.h"
 
 namespace lengthwise::client {
 namespace {
-
-std::string RoleName(v1::Role role) { return absl::AsciiStrToLower(v1::Role_Name(role)); }
 
 std::string FormatSeconds(const google::protobuf::Timestamp& time) {
   return absl::FormatTime(absl::RFC3339_sec, absl::FromUnixSeconds(time.seconds()),

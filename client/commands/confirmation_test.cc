@@ -66,7 +66,8 @@ TEST_F(ConfirmationTest, NamesTheCommandWithoutATerminal) {
                       "e-1 --yes`\n")));
   EXPECT_TRUE(IsThere());
   EXPECT_EQ(Run({"delete", "e"}), kFailure);
-  EXPECT_THAT(err_, HasSubstr("there is no experiment \"e\"; did you mean \"e-1\"?"));
+  EXPECT_THAT(err_, HasSubstr("there is no experiment \"e\"; `delete` needs a full name, and this "
+                              "one matches e-1"));
 }
 
 }  // namespace

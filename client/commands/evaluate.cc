@@ -59,7 +59,7 @@ absl::StatusOr<int> Evaluate(Program& program, const EvaluateOptions& options) {
   v1::EvaluateTrialRequest request;
   RETURN_IF_ERROR(FillEvaluation(options, *request.mutable_evaluation()));
   std::optional<InterruptGuard> interrupts(std::in_place);
-  ASSIGN_OR_RETURN(auto connection, program.Connect());
+  ASSIGN_OR_RETURN(auto connection, program.ConnectToTrain());
   ASSIGN_OR_RETURN(auto trial, FindTrial(*connection, options.trial));
   request.set_trial(trial.name());
   request.set_request_id(RandomRequestId());

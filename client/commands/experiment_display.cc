@@ -16,7 +16,9 @@
 #include "client/watching/experiment_view.h"
 #include "client/watching/follower.h"
 #include "client/watching/lines.h"
+#include "platform/printable_text.h"
 #include "platform/status_macros.h"
+#include "proto/timestamps.h"
 #include "tasks/catalogue.h"
 
 namespace lengthwise::client {
@@ -26,10 +28,6 @@ namespace {
 constexpr absl::Duration kTick = absl::Milliseconds(100);
 // Line mode: minimum interval between two training lines of a trial.
 constexpr absl::Duration kPlainInterval = absl::Seconds(10);
-
-absl::Time ToTime(const google::protobuf::Timestamp& time) {
-  return absl::FromUnixSeconds(time.seconds()) + absl::Nanoseconds(time.nanos());
-}
 
 // Interval for checking for added trials.
 constexpr absl::Duration kListInterval = absl::Seconds(2);
@@ -46,6 +44,8 @@ class Display {
   // `stored`: the event was there before the watch began.
   virtual void Show(const v1::Event& event, bool stored) = 0;
   virtual void Tick(bool caught_up, const absl::Status& connection) = 0;
+  // Other output follows, until the next Tick.
+  virtual void Pause() {}
 };
 
 class JsonDisplay : public Display {
@@ -99,6 +99,7 @@ class LiveDisplay : public Display {
         region_(program.out()) {}
   ~LiveDisplay() override { region_.Finish(); }
 
+  void Pause() override { region_.Finish(); }
   void Show(const v1::Event& event, bool) override {
     last_event_ = std::max(last_event_, ToTime(event.time()));
   }
@@ -216,8 +217,15 @@ absl::StatusOr<int> WatchExperiment(Program& program, Connection& connection,
     }
     display->Tick(caught_up || end.has_value(), broken);
     if (interrupts.count() > 0) return kInterrupted;
-    if (options.check) {
+    // The server of a run ends soon after the experiment.
+    if (options.check && !end.has_value()) {
       RETURN_IF_ERROR(options.check());
+    }
+    if (options.warnings) {
+      for (const std::string& warning : options.warnings()) {
+        display->Pause();
+        program.err() << "warning: " << platform::PrintableText(warning) << std::endl;
+      }
     }
     if (options.until_running && caught_up && (view.Counts().running() > 0 || view.all_ended())) {
       return kSuccess;
@@ -288,13 +296,13 @@ absl::Status PrintResults(Program& program, Connection& connection,
     if (trials.queued() + trials.running() == 0) {
       out << "No trial succeeded; `lengthwise show " << name << program.DataDirArgument()
           << "` says why.\n";
-    } else if (!program.data_dir.empty()) {
-      // Nothing trains in a directory that this command could open.
+    } else if (!program.data_dir.empty() && !program.asks_running_server()) {
+      // Nothing trains in a directory that no other process uses.
       out << "No trial has been evaluated in full yet; `lengthwise run " << name
           << program.DataDirArgument() << "` trains them.\n";
     } else {
       out << "No trial has been evaluated in full yet; `lengthwise watch " << name
-          << "` shows how far they are.\n";
+          << program.DataDirArgument() << "` shows how far they are.\n";
     }
     return absl::OkStatus();
   }

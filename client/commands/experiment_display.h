@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -24,6 +25,8 @@ struct WatchOptions {
   std::function<absl::Status()> caught_up;
   // Called a few times a second. An error ends the watch and is returned.
   std::function<absl::Status()> check;
+  // Called after `check`. The warnings it returns are printed.
+  std::function<std::vector<std::string>()> warnings;
 };
 
 // Watches an experiment until it ends. Draws a live view on a terminal and prints lines elsewhere;

@@ -101,7 +101,7 @@ absl::StatusOr<int> Extend(Program& program, const ExtendOptions& options) {
         "extend: got no seeds, expected new ones such as --seeds 10..19");
   }
   std::optional<InterruptGuard> interrupts(std::in_place);
-  ASSIGN_OR_RETURN(auto connection, program.Connect());
+  ASSIGN_OR_RETURN(auto connection, program.ConnectToTrain());
   ASSIGN_OR_RETURN(auto experiment, FindExperiment(*connection, options.experiment));
   request.set_name(experiment.name());
   RETURN_IF_ERROR(ConfirmExtension(program, *connection, experiment, request, options));

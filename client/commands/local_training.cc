@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <filesystem>
 #include <ostream>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "client/commands/experiment_display.h"
 #include "client/connection/names.h"
 #include "client/connection/private_service.h"
+#include "client/display/numbers.h"
 #include "platform/flag_checks.h"
 #include "platform/status_macros.h"
 #include "platform/usable_cpus.h"
@@ -38,6 +41,32 @@ std::string WhatElseWaits(Connection& connection, const std::string& experiment,
                       " not trained now; resume ", waiting == 1 ? "it" : "each",
                       " afterwards: lengthwise run ", waiting == 1 ? newest : "NAME",
                       " --data_dir ", data_dir, "\n");
+}
+
+// Returns a sentence about the progress that a stopped training keeps.
+std::string WhatIsKept(Connection& connection, const std::string& experiment) {
+  const auto trials = connection.ListTrials(experiment, "");
+  if (!trials.ok()) return "Progress up to the last checkpoint of each trial is kept.";
+  int unfinished = 0;
+  int with_checkpoint = 0;
+  for (const v1::Trial& trial : *trials) {
+    const bool begun = trial.state() == v1::RUNNING || trial.attempt() > 0;
+    if (!begun || (trial.state() != v1::QUEUED && trial.state() != v1::RUNNING)) continue;
+    ++unfinished;
+    if (trial.checkpoint_step() > 0) ++with_checkpoint;
+  }
+  if (unfinished == with_checkpoint) return "Progress up to the last checkpoint is kept.";
+  const std::string without =
+      Counted(unfinished - with_checkpoint, "unfinished trial has", "unfinished trials have");
+  return absl::StrCat(
+      with_checkpoint == 0 ? "" : "Progress up to the last checkpoint is kept, but ", without,
+      " no checkpoint yet, and will start from the beginning.");
+}
+
+std::string HowToResume(const std::string& experiment, const std::string& data_dir) {
+  const std::string name = ShortName(experiment);
+  return absl::StrCat("Resume or show it:\n  lengthwise run ", name, " --data_dir ", data_dir,
+                      "\n  lengthwise show ", name, " --data_dir ", data_dir);
 }
 
 }  // namespace
@@ -87,16 +116,30 @@ absl::StatusOr<int> TrainHere(Program& program, PrivateService& service, Connect
   Program silent(discarded, program.err());
   const std::string data_dir = service.data_dir();
   if (talks) program.out() << WhatElseWaits(connection, training.experiment, data_dir);
+  const auto warnings = [&] {
+    std::vector<std::string> lost = service.TakeLostWorkers();
+    for (std::string& worker : lost) {
+      absl::StrAppend(&worker,
+                      "\nThe other workers go on, also with its trials once its lease has expired, "
+                      "after 30 s");
+    }
+    return lost;
+  };
   // Workers start after the stored history was read, so that all of their events are new.
   const absl::StatusOr<int> watched = WatchExperiment(talks ? program : silent, connection,
                                                       {.experiment = training.experiment,
                                                        .news_only = true,
                                                        .caught_up = start_workers,
-                                                       .check = [&] { return service.Check(); }});
+                                                       .check = [&] { return service.Check(); },
+                                                       .warnings = warnings});
   if (!watched.ok()) {
     // When the server dies, the connection breaks. Report the dead process, which is the cause.
-    RETURN_IF_ERROR(service.Check());
-    return absl::AbortedError(watched.status().message());
+    absl::Status cause = service.Check();
+    cause.Update(watched.status());
+    if (!training.resumable) return absl::AbortedError(cause.message());
+    return absl::AbortedError(absl::StrCat(cause.message(), "\n",
+                                           WhatIsKept(connection, training.experiment), " ",
+                                           HowToResume(training.experiment, data_dir)));
   }
   if (*watched == kInterrupted) {
     if (talks) {
@@ -106,13 +149,13 @@ absl::StatusOr<int> TrainHere(Program& program, PrivateService& service, Connect
     }
     // From here on Ctrl-C ends the client at once, and the kernel ends its children with it.
     interrupts.reset();
-    service.Stop(kGrace);
+    service.StopWorkers(kGrace);
+    // After the last checkpoints, and while the server can tell.
     if (talks) {
-      const std::string name = ShortName(training.experiment);
-      program.out() << "Progress is kept. Resume or show it:\n  lengthwise run " << name
-                    << " --data_dir " << data_dir << "\n  lengthwise show " << name
-                    << " --data_dir " << data_dir << "\n";
+      program.out() << WhatIsKept(connection, training.experiment) << " "
+                    << HowToResume(training.experiment, data_dir) << "\n";
     }
+    service.Stop(kGrace);
   }
   return *watched;
 }
@@ -129,13 +172,15 @@ absl::StatusOr<int> TrainOrWatch(Program& program, Connection& connection,
                            {.experiment = experiment.name(), .news_only = true});
   }
   const int trials = experiment.trials().queued() + experiment.trials().running();
+  const bool is_evaluation = !experiment.specification().evaluated_trial().empty();
   auto ended = TrainHere(program, *service, connection,
                          {.experiment = experiment.name(),
                           .workers = WorkerCount(workers, static_cast<size_t>(trials)),
                           .options = workers,
-                          .quiet = quiet},
+                          .quiet = quiet,
+                          .resumable = !is_evaluation},
                          interrupts);
-  if (!ended.ok() && !experiment.specification().evaluated_trial().empty()) {
+  if (!ended.ok() && is_evaluation) {
     // It is asked for again by the same command. Left queued, every later command would tell of it.
     connection.CancelExperiment(experiment.name(), "its worker ended").status().IgnoreError();
   }

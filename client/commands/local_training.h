@@ -32,12 +32,14 @@ struct LocalTraining {
   LocalWorkers options;
   // Shows no progress.
   bool quiet = false;
+  // False: the experiment is not to be resumed after an error.
+  bool resumable = true;
 };
 
 // Starts workers dedicated to this experiment and shows its progress until it ends. Prints first
-// which other experiments of the directory wait. Returns the result of WatchExperiment. After
-// Ctrl-C the workers have written checkpoints, `service` is stopped and the user has been told how
-// to resume.
+// which other experiments of the directory wait. Goes on while one worker runs. Returns the result
+// of WatchExperiment; its errors say what is kept and how to resume. After Ctrl-C the workers have
+// written checkpoints, `service` is stopped and the user has been told the same.
 //
 // `interrupts` must be older than the service, so that Ctrl-C does not end the client before its
 // children. A second Ctrl-C during the stop ends all of them.

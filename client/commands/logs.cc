@@ -12,6 +12,7 @@
 #include "client/display/interrupt.h"
 #include "client/watching/follower.h"
 #include "platform/status_macros.h"
+#include "proto/timestamps.h"
 
 namespace lengthwise::client {
 namespace {
@@ -46,8 +47,7 @@ std::string Describe(const v1::StateChange& change, int32_t attempt) {
 
 std::optional<Line> ToLine(const v1::Event& event) {
   Line line;
-  line.time =
-      absl::FromUnixSeconds(event.time().seconds()) + absl::Nanoseconds(event.time().nanos());
+  line.time = ToTime(event.time());
   if (event.has_log_line()) {
     const v1::LogLine& log = event.log_line();
     line.severity = log.severity() == v1::LogLine::ERROR     ? "error"
@@ -123,6 +123,9 @@ absl::StatusOr<int> Logs(Program& program, const Options& options) {
     if (update.end) {
       if (!update.end->ok()) return *update.end;
       return kSuccess;
+    }
+    if (!update.connection.ok()) {
+      RETURN_IF_ERROR(program.CheckServer());
     }
   }
   return kInterrupted;

@@ -225,6 +225,26 @@ TEST_F(MistakesTest, ExplainsServersAndTokens) {
   ExpectOneLine({{"auth", "whoami"}, kFailure, "nothing was stored: the disk is full; try again"});
 }
 
+TEST_F(MistakesTest, DeletionGuessesNoName) {
+  ExpectOneLine({{"delete", "e", "--yes"},
+                 kFailure,
+                 "there is no experiment \"e\"; `delete` needs a full name, and this one matches "
+                 "e-1"});
+  server_.real().Submit("e", {"none"});
+  ExpectOneLine({{"delete", "e", "--yes"},
+                 kFailure,
+                 "there is no experiment \"e\"; `delete` needs a full name, and this one matches "
+                 "e-2, e-1"});
+  ExpectOneLine({{"delete", "none-1", "--yes"},
+                 kFailure,
+                 "there is no experiment \"none-1\"; `delete` needs a full name, as `lengthwise "
+                 "list` shows"});
+  ExpectOneLine({{"delete", "e-1/0", "--yes"},
+                 kUsage,
+                 "\"e-1/0\" names a trial; single trials cannot be deleted, only whole "
+                 "experiments"});
+}
+
 TEST_F(MistakesTest, ExplainsFiles) {
   const std::string spec = File("mistakes.yaml", kSpecification);
   const std::string near = absl::StrReplaceAll(spec, {{"mistakes", "mistaks"}});

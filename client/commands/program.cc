@@ -24,6 +24,7 @@
 #include "client/connection/private_service.h"
 #include "client/diagnosis/diagnosis.h"
 #include "client/display/interrupt.h"
+#include "platform/data_directory_names.h"
 #include "platform/files.h"
 #include "platform/printable_text.h"
 #include "platform/status_macros.h"
@@ -70,24 +71,52 @@ Palette Program::palette() const {
 
 int Program::width() const { return is_terminal ? terminal_size().width : 110; }
 
+absl::StatusOr<Connection*> Program::ConnectToDirectory(bool trains) {
+  // A private server would create a database and report that it is empty.
+  std::error_code error;
+  if (!std::filesystem::exists(data_dir, error)) {
+    return absl::NotFoundError(
+        absl::StrCat("there is no directory ", data_dir,
+                     "; name the --data_dir of a `lengthwise run`, or leave it out to ask a "
+                     "server"));
+  }
+  if (!HoldsExperiments(data_dir)) {
+    return absl::NotFoundError(absl::StrCat(data_dir, " holds no experiments (no ",
+                                            platform::kDatabaseFile,
+                                            "); name the --data_dir of a `lengthwise run`"));
+  }
+  for (int tries = 1;; ++tries) {
+    if (!trains) {
+      ASSIGN_OR_RETURN(running_server_, FindRunningServer(data_dir));
+    }
+    if (running_server_.has_value()) {
+      if (running_server_->needs_credentials) return running_server_->InUse();
+      connection_ = std::make_unique<Connection>(running_server_->address);
+      return connection_.get();
+    }
+    auto service = PrivateService::Start({.data_dir = data_dir, .release_leases = trains});
+    if (service.ok()) {
+      private_service_ = *std::move(service);
+      connection_ = std::make_unique<Connection>(private_service_->address());
+      return connection_.get();
+    }
+    // Another command may have started a server in between. It is found the next time.
+    if (trains || tries == 3) return service.status();
+  }
+}
+
+absl::StatusOr<Connection*> Program::ConnectToTrain() {
+  if (connection_ != nullptr || data_dir.empty()) return Connect();
+  return ConnectToDirectory(/*trains=*/true);
+}
+
+absl::Status Program::CheckServer() const {
+  return running_server_.has_value() ? running_server_->Check() : absl::OkStatus();
+}
+
 absl::StatusOr<Connection*> Program::Connect() {
   if (connection_ != nullptr) return connection_.get();
-  if (!data_dir.empty()) {
-    // A private server would create a database and report that it is empty.
-    std::error_code error;
-    if (!std::filesystem::exists(data_dir, error)) {
-      return absl::NotFoundError(absl::StrCat(
-          "there is no directory ", data_dir,
-          "; name the --data_dir of a `lengthwise run`, or leave it out to ask a server"));
-    }
-    if (!HoldsExperiments(data_dir)) {
-      return absl::NotFoundError(absl::StrCat(data_dir, " holds no experiments (no ", kDatabaseFile,
-                                              "); name the --data_dir of a `lengthwise run`"));
-    }
-    ASSIGN_OR_RETURN(private_service_, PrivateService::Start({.data_dir = data_dir}));
-    connection_ = std::make_unique<Connection>(private_service_->address());
-    return connection_.get();
-  }
+  if (!data_dir.empty()) return ConnectToDirectory(/*trains=*/false);
   ASSIGN_OR_RETURN(const rpc::Settings settings, Settings());
   rpc::ChannelOptions channel = rpc::ToChannelOptions(settings);
   channel.warn = [this](const std::string& text) {
@@ -115,16 +144,22 @@ absl::StatusOr<int> Program::RunPython(std::vector<std::string> arguments, bool 
   const auto names = std::find(arguments.begin(), arguments.end(), "--");
   arguments.insert(names, {"--output", output, "--width", absl::StrCat(width()), "--color",
                            palette().enabled() ? "always" : "never"});
-  return client::RunPython(
-      arguments, channel,
-      [this, printed](absl::string_view text) {
-        if (printed != nullptr) {
-          absl::StrAppend(printed, text);
-        } else {
-          out_ << text << std::flush;
-        }
-      },
-      [this](absl::string_view text) { err_ << text << std::flush; });
+  ASSIGN_OR_RETURN(const int code,
+                   client::RunPython(
+                       arguments, channel,
+                       [this, printed](absl::string_view text) {
+                         if (printed != nullptr) {
+                           absl::StrAppend(printed, text);
+                         } else {
+                           out_ << text << std::flush;
+                         }
+                       },
+                       [this](absl::string_view text) { err_ << text << std::flush; }));
+  // Python knows only the server's address.
+  if (code == kUnreachable) {
+    RETURN_IF_ERROR(CheckServer());
+  }
+  return code;
 }
 
 std::string Program::DataDirArgument() const {
@@ -146,6 +181,11 @@ int Program::Run() {
 }
 
 int Program::Fail(const absl::Status& status) {
+  const absl::Status server = CheckServer();
+  if (!server.ok() && (IsUnreachable(status) || absl::IsUnavailable(status))) {
+    err_ << "lengthwise: " << server.message() << "\n";
+    return kUnreachable;
+  }
   // The message may quote a file that somebody else wrote.
   err_ << "lengthwise: " << platform::PrintableText(status.message());
   if (NothingListens(status)) {
@@ -187,7 +227,8 @@ void Program::AddServerOption(CLI::App* command) {
 void Program::AddDataDirOption(CLI::App* command) {
   command
       ->add_option("--data_dir", data_dir,
-                   "Directory of `lengthwise run`; uses a private server on it instead of --server")
+                   "Directory of `lengthwise run`; asks the server of the run that uses it, or a "
+                   "private one, instead of --server")
       ->check(NotEmpty())
       ->type_name("DIR");
 }

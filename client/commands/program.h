@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -43,7 +44,7 @@ class Program {
 
   // Common options.
   std::string server;    // from the command line; empty: from the settings
-  std::string data_dir;  // a private server on this directory instead of `server`
+  std::string data_dir;  // the server on this directory instead of `server`
   std::string output = "table";
   std::string color = "auto";
 
@@ -57,11 +58,20 @@ class Program {
   // file.
   absl::StatusOr<rpc::Settings> Settings() const;
 
-  // Connects to the server of the settings, or to a private one on --data_dir that lives as long as
+  // Connects to the server of the settings. With --data_dir, connects to the server that another
+  // process runs there, usually a `lengthwise run`, or else to a private one that lives as long as
   // this object.
   absl::StatusOr<Connection*> Connect();
-  // The private server on --data_dir after Connect(); null without --data_dir.
+  // As Connect, for commands that with --data_dir start workers. FAILED_PRECONDITION if another
+  // process runs a server there.
+  absl::StatusOr<Connection*> ConnectToTrain();
+  // The private server on --data_dir; null without --data_dir, or if the server there is another
+  // process's.
   PrivateService* private_service() { return private_service_.get(); }
+  // True if the server on --data_dir is another process's.
+  bool asks_running_server() const { return running_server_.has_value(); }
+  // UNAVAILABLE if that server has ended: the command cannot wait for its return.
+  absl::Status CheckServer() const;
 
   // Runs a command of the Python package with --output and with the colours and width of this
   // program's output. If `asks_server`, it uses the server of Connect(). Its output goes to
@@ -103,6 +113,7 @@ class Program {
   absl::Status Confirm(const std::string& deed, const std::string& command);
 
  private:
+  absl::StatusOr<Connection*> ConnectToDirectory(bool trains);
   int Fail(const absl::Status& status);
 
   std::ostream& out_;
@@ -111,6 +122,7 @@ class Program {
   std::map<std::string, std::string> access_;
   Command command_;
   std::unique_ptr<PrivateService> private_service_;
+  std::optional<RunningServer> running_server_;
   std::unique_ptr<Connection> connection_;
 };
 

@@ -136,7 +136,8 @@ absl::StatusOr<int> Run(Program& program, const RunOptions& options) {
 
   // From here on, Ctrl-C must not end the client before its children.
   std::optional<InterruptGuard> interrupts(std::in_place);
-  ASSIGN_OR_RETURN(auto service, PrivateService::Start({.data_dir = data_dir}),
+  ASSIGN_OR_RETURN(auto service,
+                   PrivateService::Start({.data_dir = data_dir, .release_leases = true}),
                    absl::AbortedError(_.message()));
   // For the commands that results recommend.
   program.data_dir = data_dir;

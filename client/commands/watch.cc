@@ -1,6 +1,7 @@
 // `lengthwise watch EXPERIMENT`: shows an experiment live.
 #include <memory>
 
+#include "absl/strings/str_cat.h"
 #include "client/commands/commands.h"
 #include "client/commands/experiment_display.h"
 #include "client/connection/names.h"
@@ -19,14 +20,23 @@ void AddWatch(CLI::App& app, Program& program) {
       app, "watch", "Shows an experiment live", kServerGroup,
       "lengthwise watch quickstart-1\n"
       "lengthwise watch quickstart-1 --output json | jq .position\n"
-      "lengthwise watch quickstart-1 --until running",
+      "lengthwise watch quickstart-1 --until running\n"
+      "lengthwise watch quickstart-1 --data_dir ~/.local/share/lengthwise/runs",
       [&program, options]() -> absl::StatusOr<int> {
         ASSIGN_OR_RETURN(auto connection, program.Connect());
         ASSIGN_OR_RETURN(auto experiment, FindExperiment(*connection, options->experiment));
+        if (program.private_service() != nullptr &&
+            experiment.trials().queued() + experiment.trials().running() > 0) {
+          const std::string name = ShortName(experiment.name());
+          return absl::FailedPreconditionError(absl::StrCat(
+              "nothing trains ", name, " now; train and watch it with `lengthwise run ", name,
+              program.DataDirArgument(), "`"));
+        }
         return WatchExperiment(program, *connection,
                                {.experiment = experiment.name(),
                                 .from = options->from,
-                                .until_running = options->until == "running"});
+                                .until_running = options->until == "running",
+                                .check = [&program] { return program.CheckServer(); }});
       });
   command
       ->add_option("experiment", options->experiment,
@@ -45,6 +55,7 @@ void AddWatch(CLI::App& app, Program& program) {
       ->capture_default_str()
       ->type_name("STATE");
   program.AddServerOption(command);
+  program.AddDataDirOption(command);
   program.AddOutputOption(command);
 }
 

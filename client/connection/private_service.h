@@ -1,9 +1,14 @@
-// Runs a private server and workers as child processes of the client.
+// Runs a private server and workers as child processes of the client, or finds the server that
+// another process runs on a data directory.
 #ifndef LENGTHWISE_CLIENT_CONNECTION_PRIVATE_SERVICE_H_
 #define LENGTHWISE_CLIENT_CONNECTION_PRIVATE_SERVICE_H_
 
+#include <sys/types.h>
+
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -17,9 +22,6 @@ namespace lengthwise::client {
 // ~/.local/share/lengthwise/runs.
 std::string DefaultDataDirectory();
 
-// The server's database in a data directory.
-inline constexpr char kDatabaseFile[] = "lengthwise.db";
-
 // Returns true if a server has used the directory as its data directory.
 bool HoldsExperiments(const std::string& data_dir);
 
@@ -32,19 +34,46 @@ absl::StatusOr<std::string> FindProgram(const std::string& name, const std::stri
 // Returns the last `lines` lines of a file; empty if there is no file.
 std::string Tail(const std::string& path, int lines);
 
+// A server that another process runs on a data directory, usually a `lengthwise run`.
+struct RunningServer {
+  std::string data_dir;
+  pid_t process = 0;
+  std::string address;
+  // The server has tokens or TLS, so its address is not enough.
+  bool needs_credentials = false;
+  // "lengthwise_server (process 12), started by `lengthwise run a.yaml` (process 11)".
+  std::string name;
+
+  // UNAVAILABLE if the server is stopping or has ended. Cheap enough for a call at every tick.
+  absl::Status Check() const;
+  // The error of a command that needs a server of its own on the directory. FAILED_PRECONDITION.
+  absl::Status InUse() const;
+};
+
+// Returns the server that holds a data directory, or nullopt if none does. Waits up to `patience`
+// for one that is starting or stopping. FAILED_PRECONDITION if the holder does not say its address
+// by then, if the directory is a backup, or if this user may not write in it.
+absl::StatusOr<std::optional<RunningServer>> FindRunningServer(
+    const std::string& data_dir, absl::Duration patience = absl::Seconds(5));
+
 // For one thread, which must live as long as the service (see ChildProcess).
 class PrivateService {
  public:
   struct Options {
     // Created if missing. Logs go to its folder logs/.
     std::string data_dir;
+    // Requeues at once the trials of an earlier run that was killed, instead of after 30 s. For
+    // commands that train.
+    bool release_leases = false;
     // Time for the server to become ready.
     absl::Duration start_timeout = absl::Seconds(30);
+    // Time for another server on the directory to end, or to say its address.
+    absl::Duration patience = absl::Seconds(5);
   };
 
-  // Starts a server on a free loopback port and waits until it serves. FAILED_PRECONDITION if
-  // another server has the directory open, whose log then stays. Errors of the server include the
-  // last lines of its log.
+  // Starts a server on a free loopback port and waits until it serves. Errors are those of
+  // FindRunningServer; FAILED_PRECONDITION if another server has the directory open, whose log then
+  // stays. Errors of the server include the last lines of its log.
   static absl::StatusOr<std::unique_ptr<PrivateService>> Start(const Options& options);
 
   // Stops workers and server.
@@ -58,12 +87,16 @@ class PrivateService {
   // with `threads` threads for CPU kernels. Does not wait for its registration.
   absl::Status StartWorker(const std::string& device, int threads, const std::string& experiment);
 
-  // Returns an error if one of the processes has ended, which none does by itself. The message
-  // names the process, its exit and the last lines of its log.
+  // Returns an error if the server or the last worker has ended, which none does by itself. The
+  // message names the process, its exit and the last lines of its log.
   absl::Status Check();
+  // Returns such a message for each worker that, as Check found, ended while another one runs.
+  std::vector<std::string> TakeLostWorkers() { return std::exchange(lost_workers_, {}); }
 
-  // Lets the workers write checkpoints and return their leases, then stops the server. A process
-  // that takes longer than its `grace` is killed.
+  // Lets the workers write checkpoints and return their leases. A process that takes longer than
+  // `grace` is killed.
+  void StopWorkers(absl::Duration grace);
+  // Stops the workers, then the server, each with its own `grace`.
   void Stop(absl::Duration grace);
 
  private:
@@ -71,6 +104,8 @@ class PrivateService {
     std::string name;
     std::string log;
     std::unique_ptr<platform::ChildProcess> process;
+    // Check has told of its end.
+    bool lost = false;
   };
 
   explicit PrivateService(Options options) : options_(std::move(options)) {}
@@ -81,6 +116,9 @@ class PrivateService {
   std::string address_;
   // The server first.
   std::vector<Child> children_;
+  std::vector<std::string> lost_workers_;
+  // The error of Check, once there is one.
+  absl::Status ended_;
 };
 
 }  // namespace lengthwise::client

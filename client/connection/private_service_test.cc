@@ -1,23 +1,32 @@
 #include "client/connection/private_service.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
+#include <vector>
 
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "platform/data_directory_names.h"
 #include "platform/files.h"
 
 namespace lengthwise::client {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 // Writes a shell program; it gets the real program's arguments as "$@".
 std::string WriteProgram(const std::string& name, const std::string& script) {
@@ -51,6 +60,19 @@ TEST_F(PrivateServiceTest, KnowsTheAddressWhenItHasStarted) {
   EXPECT_TRUE((*service)->Check().ok());
 }
 
+TEST_F(PrivateServiceTest, TrainingReleasesLeasesAndReadingDoesNot) {
+  UseServer("echo \"$@\" > \"$8.arguments\"\n" + std::string(kServes));
+  for (const bool trains : {false, true}) {
+    options_.release_leases = trains;
+    auto service = PrivateService::Start(options_);
+    ASSERT_TRUE(service.ok()) << service.status();
+    std::string arguments;
+    std::getline(std::ifstream(absl::StrCat(options_.data_dir, "/ready-", getpid(), ".arguments")),
+                 arguments);
+    EXPECT_EQ(arguments.find(" --release_leases") != std::string::npos, trains) << arguments;
+  }
+}
+
 TEST_F(PrivateServiceTest, ShowsTheLogOfAFailedServerStart) {
   UseServer("echo 'another server has the directory open'\nexit 4\n");
   const auto service = PrivateService::Start(options_);
@@ -62,14 +84,131 @@ TEST_F(PrivateServiceTest, LogOfARunningServerStays) {
   UseServer("echo serving\n" + std::string(kServes));
   auto service = PrivateService::Start(options_);
   ASSERT_TRUE(service.ok()) << service.status();
-  // As the server does.
+  // As a server of an older release does, which writes nothing in the file.
   const auto lock = platform::FileLock::Acquire(options_.data_dir + "/LOCK");
   ASSERT_TRUE(lock.ok()) << lock.status();
+  options_.patience = absl::Milliseconds(50);
   const auto other = PrivateService::Start(options_);
   EXPECT_EQ(other.status().message(),
             "a `lengthwise run` or a server is using " + options_.data_dir +
                 "; wait until it ends, or interrupt it with Ctrl-C (a run can be resumed)");
   EXPECT_EQ(Tail((*service)->log_directory() + "/server.log", 1), "  serving");
+}
+
+TEST_F(PrivateServiceTest, EmptyLogComesWithTheFreeSpace) {
+  UseServer("exit 1\n");
+  const auto service = PrivateService::Start(options_);
+  EXPECT_THAT(service.status().message(), AllOf(HasSubstr("/logs/server.log is empty, and "),
+                                                HasSubstr(" bytes are free on its file system")));
+}
+
+TEST_F(PrivateServiceTest, BackupIsRefusedAndUnchanged) {
+  UseServer(kServes);
+  std::filesystem::create_directories(options_.data_dir);
+  std::ofstream(options_.data_dir + "/manifest.json") << "{}";
+  EXPECT_FALSE(platform::IsBackup(options_.data_dir)) << "a manifest of something else";
+  std::ofstream(options_.data_dir + "/lengthwise.db").close();
+  EXPECT_EQ(PrivateService::Start(options_).status().message(),
+            options_.data_dir + " is a backup; restore it first: `lengthwise_server --restore " +
+                options_.data_dir + " --data_dir NEW`");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(options_.data_dir),
+                          std::filesystem::directory_iterator()),
+            2);
+  // As release 0.2.0 opened backups.
+  std::ofstream(options_.data_dir + "/LOCK").close();
+  EXPECT_TRUE(PrivateService::Start(options_).ok());
+}
+
+TEST_F(PrivateServiceTest, ReadOnlyDirectoryComesWithAdvice) {
+  UseServer(kServes);
+  std::filesystem::create_directories(options_.data_dir + "/logs");
+  std::ofstream(options_.data_dir + "/LOCK").close();
+  // Root may write everywhere.
+  const bool root = geteuid() == 0;
+  ASSERT_EQ(chmod((options_.data_dir + "/LOCK").c_str(), 0444), 0);
+  if (root) {
+    ASSERT_EQ(seteuid(65534), 0);
+  }
+  const absl::Cleanup restore = [root] {
+    if (root && seteuid(0) != 0) std::abort();
+  };
+  EXPECT_THAT(PrivateService::Start(options_).status().message(),
+              HasSubstr("Permission denied; copy the directory to a place where you may write, or "
+                        "ask its owner for a `lengthwise report`"));
+}
+
+TEST_F(PrivateServiceTest, FindsTheServerOfAnotherProcess) {
+  std::filesystem::create_directories(options_.data_dir);
+  EXPECT_EQ(FindRunningServer(options_.data_dir)->has_value(), false);
+  const std::string path = options_.data_dir + "/LOCK";
+  // Left by a server that was killed.
+  std::ofstream(path) << getpid() << "\n127.0.0.1:1\n";
+  EXPECT_EQ(FindRunningServer(options_.data_dir)->has_value(), false) << "the lock is free";
+  auto lock = platform::FileLock::Acquire(path);
+  ASSERT_TRUE(lock.ok()) << lock.status();
+  EXPECT_THAT(
+      std::string(FindRunningServer(options_.data_dir, absl::ZeroDuration()).status().message()),
+      StartsWith("a `lengthwise run` or a server is using "));
+  ASSERT_EQ((*lock)->Describe("127.0.0.1:4711\n"), absl::OkStatus());
+  const auto found = FindRunningServer(options_.data_dir);
+  ASSERT_TRUE(found.ok() && found->has_value()) << found.status();
+  EXPECT_EQ((*found)->address, "127.0.0.1:4711");
+  EXPECT_FALSE((*found)->needs_credentials);
+  const std::string name = absl::StrCat("lengthwise_server (process ", getpid(), ")");
+  EXPECT_THAT((*found)->name, StartsWith(name));
+  EXPECT_THAT(std::string((*found)->InUse().message()),
+              AllOf(StartsWith(name), HasSubstr(" is using " + options_.data_dir + "; wait until"),
+                    HasSubstr("`lengthwise list --data_dir " + options_.data_dir + "` shows")));
+  EXPECT_EQ((*found)->Check(), absl::OkStatus());
+
+  UseServer(kServes);
+  EXPECT_EQ(PrivateService::Start(options_).status().message(), (*found)->InUse().message());
+
+  // As a server that is stopping.
+  ASSERT_EQ((*lock)->Describe(""), absl::OkStatus());
+  EXPECT_THAT((*found)->Check().message(), HasSubstr("has ended: " + name));
+  EXPECT_THAT(FindRunningServer(options_.data_dir, absl::ZeroDuration()).status().message(),
+              HasSubstr(" is using "));
+  lock->reset();
+  EXPECT_EQ(FindRunningServer(options_.data_dir)->has_value(), false);
+}
+
+TEST_F(PrivateServiceTest, ServerWithTokensIsToBeAskedByItsAddress) {
+  std::filesystem::create_directories(options_.data_dir);
+  const auto lock = platform::FileLock::Acquire(options_.data_dir + "/LOCK");
+  ASSERT_TRUE(lock.ok()) << lock.status();
+  ASSERT_EQ((*lock)->Describe("127.0.0.1:4711\nneeds credentials\n"), absl::OkStatus());
+  const auto found = FindRunningServer(options_.data_dir);
+  ASSERT_TRUE(found.ok() && found->has_value()) << found.status();
+  EXPECT_TRUE((*found)->needs_credentials);
+  EXPECT_THAT((*found)->InUse().message(), HasSubstr("ask it with --server 127.0.0.1:4711"));
+}
+
+TEST_F(PrivateServiceTest, OtherWorkersGoOnWithoutAKilledOne) {
+  UseServer(kServes);
+  // The first worker goes on.
+  const std::string first = testing::TempDir() + "/goes_on";
+  std::filesystem::remove_all(first);
+  UseWorker("if mkdir " + first + " 2> /dev/null; then exec sleep 600; fi\nkill -9 $$\n");
+  auto service = PrivateService::Start(options_);
+  ASSERT_TRUE(service.ok()) << service.status();
+  ASSERT_TRUE((*service)->StartWorker("cpu", 1, "experiments/sort-1").ok());
+  const absl::Time deadline = absl::Now() + absl::Seconds(30);
+  while (!std::filesystem::exists(first)) {
+    ASSERT_LT(absl::Now(), deadline);
+    absl::SleepFor(absl::Milliseconds(5));
+  }
+  ASSERT_TRUE((*service)->StartWorker("cpu", 1, "experiments/sort-1").ok());
+  std::vector<std::string> lost;
+  while (lost.empty() && absl::Now() < deadline) {
+    ASSERT_EQ((*service)->Check(), absl::OkStatus());
+    lost = (*service)->TakeLostWorkers();
+  }
+  ASSERT_THAT(lost, SizeIs(1));
+  EXPECT_THAT(lost[0], StartsWith("the private worker-2 was killed by signal 9 (Killed), often "
+                                  "because memory ran out (--workers 1 needs less)"));
+  EXPECT_EQ((*service)->Check(), absl::OkStatus());
+  EXPECT_THAT((*service)->TakeLostWorkers(), SizeIs(0)) << "told once";
 }
 
 TEST_F(PrivateServiceTest, NoticesAWorkerThatDies) {
@@ -85,6 +224,7 @@ TEST_F(PrivateServiceTest, NoticesAWorkerThatDies) {
   }
   EXPECT_THAT(status.message(), HasSubstr("the private worker-1 was killed by signal 9 (Killed)"));
   EXPECT_THAT(status.message(), HasSubstr("no device cuda:7 for experiments/sort-1"));
+  EXPECT_EQ((*service)->Check(), status) << "asked again";
 }
 
 // The first worker counts its signals until some time after the second worker has ended, which Stop

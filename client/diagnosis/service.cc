@@ -3,12 +3,13 @@
 #include <set>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "client/diagnosis/diagnosis.h"
 #include "client/display/numbers.h"
+#include "proto/role_name.h"
+#include "proto/timestamps.h"
 
 namespace lengthwise::client {
 namespace {
@@ -20,10 +21,6 @@ constexpr absl::Duration kMostClockDifference = absl::Seconds(5);
 constexpr int64_t kLittleDisk = int64_t{10} << 30;
 constexpr int64_t kNoDisk = int64_t{1} << 30;
 constexpr size_t kMostNames = 5;
-
-absl::Time ToTime(const google::protobuf::Timestamp& time) {
-  return absl::FromUnixSeconds(time.seconds()) + absl::Nanoseconds(time.nanos());
-}
 
 std::string Message(const absl::Status& status) {
   const std::string text(status.message());
@@ -38,8 +35,7 @@ std::string Names(const std::vector<std::string>& names) {
 }
 
 Finding Caller(const v1::Caller& caller, absl::Time now) {
-  const std::string who =
-      absl::StrCat(caller.principal(), ", ", absl::AsciiStrToLower(v1::Role_Name(caller.role())));
+  const std::string who = absl::StrCat(caller.principal(), ", ", RoleName(caller.role()));
   if (!caller.has_expire_time()) {
     return {Verdict::kOk, "access", absl::StrCat(who, ": the server requires no tokens")};
   }

@@ -8,14 +8,11 @@
 #include "absl/strings/str_join.h"
 #include "client/display/accuracy_summary.h"
 #include "client/display/numbers.h"
+#include "proto/timestamps.h"
 #include "tasks/catalogue.h"
 
 namespace lengthwise::client {
 namespace {
-
-absl::Time ToTime(const google::protobuf::Timestamp& time) {
-  return absl::FromUnixSeconds(time.seconds()) + absl::Nanoseconds(time.nanos());
-}
 
 // Usually enough that some remain when an attempt resumes from its last checkpoint.
 constexpr size_t kMostLosses = 64;

@@ -8,6 +8,7 @@
 #include "absl/strings/str_replace.h"
 #include "client/display/numbers.h"
 #include "client/watching/label_fit.h"
+#include "proto/timestamps.h"
 
 namespace lengthwise::client {
 namespace {
@@ -348,8 +349,7 @@ std::string Accuracies(const TrialView& trial, const TrialView::Accuracy& accura
 std::optional<std::string> PlainLines::Line(const ExperimentView& view, const v1::Event& event) {
   const TrialView* trial = view.Find(event.trial());
   if (trial == nullptr) return std::nullopt;
-  const absl::Time time =
-      absl::FromUnixSeconds(event.time().seconds()) + absl::Nanoseconds(event.time().nanos());
+  const absl::Time time = ToTime(event.time());
   std::string text;
   switch (event.fact_case()) {
     case v1::Event::kStateChange: {

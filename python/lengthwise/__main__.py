@@ -3,6 +3,7 @@ import contextlib
 import os
 import signal
 import sys
+import threading
 from types import FrameType
 from typing import NoReturn
 
@@ -17,6 +18,8 @@ def _interrupt(number: int, frame: "FrameType | None") -> NoReturn:
     # Ignore further signals, so that they cannot interrupt the clean-up.
     for one in _SIGNALS:
         signal.signal(one, signal.SIG_IGN)
+    # A thread of gRPC may fail when its channel is closed in the middle of a call.
+    threading.excepthook = lambda _: None
     raise KeyboardInterrupt
 
 

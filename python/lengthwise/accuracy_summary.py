@@ -80,7 +80,9 @@ class AccuracySummary:
         sequences = f"{most}{format_count(self.sequences)} sequence{'' if self.sequences == 1 else 's'}"
         per = self.axis if self._counts_one_thing else self.axis_title
         title = self.score_title[:1].upper() + self.score_title[1:]
-        return f"{title} by {self.axis_title}{statistic}{sequences} per {per}; {self._what_is_seen()})"
+        has_deviations = any((row.unseen_deviation, row.training_deviation) != (None, None) for row in self.rows)
+        deviations = "; ±: standard deviation over trials" if has_deviations else ""
+        return f"{title} by {self.axis_title}{statistic}{sequences} per {per}; {self._what_is_seen()}{deviations})"
 
     def format_score(self, score: float | None) -> str:
         """As tables print it: per cent, or a loss with three digits."""

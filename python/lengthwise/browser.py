@@ -6,9 +6,7 @@ import shutil
 import subprocess
 from collections.abc import Mapping
 
-import grpc
-
-from lengthwise.errors import LengthwiseError
+from lengthwise.errors import refused
 
 
 def open_in_browser(path: str, environment: Mapping[str, str] | None = None) -> None:
@@ -28,7 +26,7 @@ def open_in_browser(path: str, environment: Mapping[str, str] | None = None) -> 
             start_new_session=True,
         )
     except OSError as error:
-        raise _refused(f"cannot start {program}: {error.strerror}; open {path} yourself") from None
+        raise refused(f"cannot start {program}: {error.strerror}; open {path} yourself") from None
 
 
 def _find_program(path: str, variables: Mapping[str, str]) -> str:
@@ -39,17 +37,13 @@ def _find_program(path: str, variables: Mapping[str, str]) -> str:
         if program := shutil.which(browser, path=directories):
             return program
     if browsers:
-        raise _refused(
+        raise refused(
             f"$BROWSER names {browsers[0]}, which is not there; set it to another program, or open {path} yourself"
         )
     if not variables.get("DISPLAY") and not variables.get("WAYLAND_DISPLAY"):
-        raise _refused(f"there is no display to show {path} on; copy it to a machine that has one, or set $BROWSER")
+        raise refused(f"there is no display to show {path} on; copy it to a machine that has one, or set $BROWSER")
     if program := shutil.which("xdg-open", path=directories):
         return program
-    raise _refused(
+    raise refused(
         f"xdg-open is not installed, which would show {path}; `apt-get install xdg-utils`, or set $BROWSER"
     )
-
-
-def _refused(message: str) -> LengthwiseError:
-    return LengthwiseError(message, code=grpc.StatusCode.FAILED_PRECONDITION)

@@ -17,7 +17,7 @@ from lengthwise._proto import experiment_service_pb2, specification_pb2
 from lengthwise.connection import Connection
 from lengthwise.errors import LengthwiseError
 from lengthwise.experiment import Experiment
-from lengthwise.private_service import PrivateService, data_directory
+from lengthwise.private_service import PrivateService, data_directory, find_running_server
 from lengthwise.programs import ready_specification
 from lengthwise.trial import Trial
 
@@ -51,8 +51,9 @@ class Client:
     ) -> None:
         """`server` is HOST:PORT, `tls_ca` a PEM file or "system"; `timeout` is of one call, in seconds.
 
-        `data_dir` asks a private server on this directory of `run` or `lengthwise run` instead, and goes with `timeout`
-        alone. The server runs until the client is closed or gone, and with it everything that it returned.
+        `data_dir` asks the server of this directory of `run` or `lengthwise run` instead, and goes with `timeout` alone.
+        If another process uses the directory, that is its server, as long as it runs. Otherwise it is a private server,
+        which runs until the client is closed or gone, and with it everything that it returned.
         """
 
         self._service: PrivateService | None = None
@@ -65,6 +66,12 @@ class Client:
             # A private server would create a database and report that it is empty.
             if not (directory / "lengthwise.db").exists():
                 raise LengthwiseError(f"{data_dir} holds no experiments (no lengthwise.db); name the data_dir of a run")
+            running = None if PrivateService.is_open(directory) else find_running_server(directory)
+            if running is not None:
+                if running.needs_credentials:
+                    raise running.in_use()
+                self._connection = Connection(settings.Settings(server=running.address), timeout, ended=running.ended)
+                return
             service = self._service = PrivateService.acquire(directory)
             self._connection = Connection(settings.Settings(server=service.address), timeout, service.release)
             return
@@ -94,7 +101,7 @@ class Client:
     @property
     def private_service(self) -> PrivateService:
         if self._service is None:
-            raise LengthwiseError("this client has no data_dir, and so no private server")
+            raise LengthwiseError("this client has no private server")
         return self._service
 
     def close(self) -> None:

@@ -106,12 +106,15 @@ class Connection:
         timeout: float,
         release: Callable[[], None] | None = None,
         warn: Callable[[str], None] | None = None,
+        ended: Callable[[], str] | None = None,
     ) -> None:
         """`release` is called once: when the connection is closed or garbage-collected.
 
-        `warn` takes warnings that do not prevent a connection, such as an unknown host of several.
+        `warn` takes warnings that do not prevent a connection, such as an unknown host of several. `ended` says why the
+        server will not come back, or nothing if it may.
         """
         self.settings = settings
+        self._ended = ended
         self._release = None if release is None else weakref.finalize(self, release)
         self._timeout = timeout
         if settings.token_file:
@@ -129,9 +132,17 @@ class Connection:
             return ()
         return (("authorization", "Bearer " + read_token(self.settings.token_file)),)
 
+    def failure(self, error: grpc.RpcError) -> LengthwiseError:
+        """The error of a call."""
+        failure = errors.from_rpc(error, self.settings.server)
+        if isinstance(failure, errors.UnavailableError) and self._ended is not None and (reason := self._ended()):
+            # Not UNAVAILABLE, after which callers try again.
+            return LengthwiseError(reason, code=grpc.StatusCode.FAILED_PRECONDITION)
+        return failure
+
     def _pause(self, error: grpc.RpcError, end: float) -> None:
         """Sleeps for the delay that the server asks for. Raises if it asks for none, or for one beyond `end`."""
-        failure = errors.from_rpc(error, self.settings.server)
+        failure = self.failure(error)
         if failure.retry_delay <= 0 or time.monotonic() + failure.retry_delay > end:
             raise failure from None
         time.sleep(failure.retry_delay)
@@ -196,7 +207,7 @@ class Connection:
                 return
             except grpc.RpcError as error:
                 if begun:
-                    raise errors.from_rpc(error, self.settings.server) from None
+                    raise self.failure(error) from None
                 self._pause(error, end)
             finally:
                 answers.cancel()  # if the reader stopped before the end

@@ -63,6 +63,11 @@ class UsageError(LengthwiseError):
         super().__init__(message, code=grpc.StatusCode.INVALID_ARGUMENT)
 
 
+def refused(message: str) -> LengthwiseError:
+    """FAILED_PRECONDITION: something outside the call must change first. `message` says what."""
+    return LengthwiseError(message, code=grpc.StatusCode.FAILED_PRECONDITION)
+
+
 def from_rpc(error: grpc.RpcError, server: str) -> LengthwiseError:
     """The error of a call to `server`."""
     if not isinstance(error, grpc.Call):

@@ -4,7 +4,7 @@ from __future__ import annotations
 import operator
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -18,6 +18,7 @@ from lengthwise import errors, events, frames, names, queries
 from lengthwise._proto import experiment_service_pb2
 from lengthwise.connection import Connection
 from lengthwise.names import one_or_several
+from lengthwise.rendering import counted
 from lengthwise.trial import Trial
 
 if TYPE_CHECKING:
@@ -56,8 +57,19 @@ class TrialCounts:
         return self.queued + self.running
 
 
+def _checked_seeds(name: str, given: Iterable[int]) -> list[int]:
+    """UsageError for anything but seeds. A single number is not accepted, because it could mean a seed or a count."""
+    try:
+        seeds = [operator.index(seed) for seed in given]
+    except TypeError:
+        seeds = [-1]
+    if min(seeds, default=0) < 0:
+        raise errors.UsageError(f"{name}: got {given!r}, expected a list of new seeds, such as [10, 11] or range(10, 20)")
+    return seeds
+
+
 class Experiment:
-    """An experiment as it was when it was asked for; `refresh` asks again."""
+    """A snapshot of an experiment; `refresh` updates it."""
 
     def __init__(self, connection: Connection, message: experiment_service_pb2.Experiment) -> None:
         self._connection = connection
@@ -120,7 +132,7 @@ class Experiment:
         return Analyses([self])
 
     def refresh(self) -> Experiment:
-        """Asks for its state again; returns itself."""
+        """Reads its state from the server again; returns itself."""
         self._plots = None
         self._message = self._connection.call(
             "ExperimentService/GetExperiment",
@@ -182,7 +194,7 @@ class Experiment:
                     position = max(position, response.next_position)
                 return
             except grpc.RpcError as error:
-                failure = errors.from_rpc(error, self._connection.settings.server)
+                failure = self._connection.failure(error)
                 if failure.code is grpc.StatusCode.DEADLINE_EXCEEDED and end is not None:
                     raise TimeoutError(f"{self.name} has not ended after {timeout} s") from None
                 now = time.monotonic()
@@ -211,10 +223,17 @@ class Experiment:
         return [Trial(self._connection, trial) for trial in names.list_trials(self._connection, self.name, filter)]
 
     def trial(self, id_or_index: str | SupportsIndex) -> Trial:
-        """By its id, or its index in the grid."""
+        """By its id, or its index in the grid; negative indices count from the end. NotFoundError if there is none."""
         if not isinstance(id_or_index, str):
             # NumPy's integers too.
-            return self.trials()[operator.index(id_or_index)]
+            index, found = operator.index(id_or_index), self.trials()
+            if not -len(found) <= index < len(found):
+                raise errors.NotFoundError(
+                    f"trial: got {index}, expected an index from 0 to {len(found) - 1}, because {self.name} has "
+                    f"{counted(len(found), 'trial')}",
+                    code=grpc.StatusCode.NOT_FOUND,
+                )
+            return found[index]
         return Trial(
             self._connection,
             self._connection.call(
@@ -243,8 +262,11 @@ class Experiment:
         """One row a trial: "seconds" of training until its mean accuracy on unseen lengths was above `accuracy`, 0 to 1.
 
         The first evaluation above it counts, among those during training (evaluation.every_steps) and the final one; missing
-        if there is none. Members of a pack count the pack's seconds each.
+        if there is none. Each member of a pack counts the seconds of the whole pack.
         """
+        if not 0 <= accuracy <= 1:
+            meant = f"{accuracy / 100:g} for {accuracy:g} %" if 1 < accuracy <= 100 else "0.9 for 90 %"
+            raise errors.UsageError(f"accuracy: got {accuracy:g}, expected a fraction from 0 to 1, such as {meant}")
         trials = self.trials()
         return frames.seconds_to_accuracy(
             frames.accuracies(self._connection, self.name, trials, intervals=True), trials, accuracy
@@ -294,13 +316,16 @@ class Experiment:
         return report.write(self._connection, self._message, path, one_or_several(compare))
 
     def extend(
-        self, *, seeds: Sequence[int] = (), weight_seeds: Sequence[int] = (), data_seeds: Sequence[int] = ()
+        self, *, seeds: Iterable[int] = (), weight_seeds: Iterable[int] = (), data_seeds: Iterable[int] = ()
     ) -> int:
-        """Adds trials with more seeds; returns how many were added."""
+        """Adds trials with these seeds; returns how many were added."""
         response = self._connection.call(
             "ExperimentService/ExtendExperiment",
             experiment_service_pb2.ExtendExperimentRequest(
-                name=self.name, seeds=seeds, weight_seeds=weight_seeds, data_seeds=data_seeds
+                name=self.name,
+                seeds=_checked_seeds("seeds", seeds),
+                weight_seeds=_checked_seeds("weight_seeds", weight_seeds),
+                data_seeds=_checked_seeds("data_seeds", data_seeds),
             ),
             experiment_service_pb2.ExtendExperimentResponse,
         )

@@ -1,7 +1,9 @@
 """`lengthwise run` from Python."""
 from __future__ import annotations
 
+import operator
 import os
+import re
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -29,20 +31,19 @@ def run(
     """Trains a specification on this machine and returns its experiment when all trials have ended.
 
     It does what `lengthwise run` does, in the same directory: `data_dir`, by default ~/.local/share/lengthwise/runs. An
-    interrupted experiment of the same specification goes on, unless `fresh` is set. `workers` processes, by default one a
-    core or one for a GPU, train on `device` ("auto", "cpu", "cuda:N") with `threads` threads each. `progress` is called
-    with the experiment whenever a trial has begun or ended.
+    interrupted experiment of the same specification resumes, unless `fresh` is set. `workers` processes, by default one per
+    core or one for a GPU, train on `device` ("auto", "cpu", "cuda", "cuda:N") with `threads` threads each. `progress` is a
+    function, which is called with the experiment whenever a trial has begun or ended.
 
-    Look at `experiment.counts`: trials may have failed. The private server stays for reading results as long as the
-    experiment, or a trial of it, is there; meanwhile no other process can open the directory. Ctrl-C and errors stop the
-    workers, which store checkpoints, and the server.
+    Look at `experiment.counts`: trials may have failed. The private server runs, for reading results, until the experiment
+    and its trials are garbage-collected; meanwhile other processes can read the directory, but not train in it. Ctrl-C and
+    errors stop the workers, which store checkpoints, and the server. If a worker ends while others run, these go on, and a
+    warning says so. UsageError for a wrong argument, before anything is submitted.
     """
-    for name, value in (("workers", workers), ("threads", threads)):
-        if value is not None and value < 1:
-            raise UsageError(f"{name}: got {value}, expected 1 or more")
+    _check_arguments(device, workers, threads, progress)
     directory = data_directory(default_data_directory() if data_dir is None else data_dir)
     # Its server creates the database, without which a client refuses the directory.
-    service = PrivateService.acquire(directory)
+    service = PrivateService.acquire(directory, trains=True)
     try:
         client = Client(data_dir=directory)
     finally:
@@ -64,6 +65,26 @@ def run(
     except BaseException:
         client.close()
         raise
+
+
+def _check_arguments(device: object, workers: object, threads: object, progress: object) -> None:
+    """Raises UsageError for an argument that workers, or this process, could use only after the submission."""
+    if not isinstance(device, str) or not re.fullmatch(r"auto|cpu|cuda(:\d+)?", device, re.ASCII):
+        raise UsageError(f'device: got {device!r}, expected "auto", "cpu", "cuda" or "cuda:N"')
+    for name, value in (("workers", workers), ("threads", threads)):
+        if name == "workers" and value is None:
+            continue
+        try:
+            count = operator.index(value)  # type: ignore[arg-type]
+        except TypeError:
+            count = 0
+        if count < 1:
+            raise UsageError(f"{name}: got {value!r}, expected 1 or more")
+    if progress is not None and not callable(progress):
+        raise UsageError(
+            f"progress: got {progress!r}, expected a function that is called with the experiment; leave it out to be told "
+            "nothing"
+        )
 
 
 def _find_or_submit(

@@ -1,7 +1,8 @@
-"""A private server and its workers, as child processes."""
+"""A private server and its workers, as child processes; or the server that another process runs on a data directory."""
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import queue
@@ -10,19 +11,27 @@ import signal
 import subprocess
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
 from lengthwise import programs, settings
 from lengthwise.errors import LengthwiseError, UsageError
+from lengthwise.printable import printable_text
 
 # Time for a server to get ready, and for a process to stop: a worker finishes its step and hands over its checkpoint.
 _START_SECONDS = 30.0
 _GRACE_SECONDS = 20.0
 # Time for the kernel to start a process.
 _SPAWN_SECONDS = 5.0
+# Time for another server on the directory to end, or to say its address.
+_PATIENCE_SECONDS = 5.0
 _LOG_LINES = 12
+# Too little for a server to start.
+_LITTLE_DISK = 16 << 20
+_LONGEST_COMMAND = 80
 
 
 def default_data_directory() -> Path:
@@ -61,16 +70,126 @@ def find_program(name: str, folder: str, variable: str) -> str:
     )
 
 
-def _refuse_a_directory_in_use(data_dir: Path) -> None:
-    """Raises LengthwiseError if another server holds the directory. The server reports other errors."""
-    with contextlib.suppress(OSError), (data_dir / "LOCK").open("a") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+@dataclass(frozen=True)
+class RunningServer:
+    """A server that another process runs on a data directory, usually a `lengthwise run`."""
+
+    data_dir: Path
+    process: int
+    address: str
+    # The server has tokens or TLS, so its address is not enough.
+    needs_credentials: bool
+    # "lengthwise_server (process 12), started by `lengthwise run a.yaml` (process 11)".
+    name: str
+
+    def in_use(self) -> LengthwiseError:
+        """The error of what needs a server of its own on the directory."""
+        if self.needs_credentials:
+            return LengthwiseError(
+                f"{self.name} is using {self.data_dir}; ask it with Client({self.address!r}, token_file=...) instead of "
+                "data_dir"
+            )
+        return _in_use(self.name, self.data_dir)
+
+    def ended(self) -> str:
+        """What to say if the server is stopping or has ended; empty if it serves."""
+        holder = _read_holder(self.data_dir / "LOCK")
+        if holder is not None and holder[0] == self.process and holder[1]:
+            return ""
+        return f"the server that this client asked has ended: {self.name}; make another Client"
+
+
+def _in_use(holder: str, data_dir: Path) -> LengthwiseError:
+    return LengthwiseError(
+        f"{holder} is using {data_dir}; wait until it ends, or interrupt it with Ctrl-C (a run can be resumed)"
+    )
+
+
+def _is_locked(lock: Path) -> bool:
+    """Whether a server holds the directory. The server reports errors other than of permissions."""
+    try:
+        with lock.open("a") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError as error:
+        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
             raise LengthwiseError(
-                f"a `lengthwise run` or a server is using {data_dir}; wait until it ends, or interrupt it with Ctrl-C (a "
-                "run can be resumed)"
-            ) from None
+                f"cannot open {lock}: {error.strerror}; copy the directory to a place where you may write, or ask its "
+                "owner for a `lengthwise report`"
+            ) from error
+    return False
+
+
+def _command(process: int) -> str:
+    """The program and arguments of a process; empty if they are unknown, and for a process that has ended."""
+    try:
+        words = Path(f"/proc/{process}/cmdline").read_bytes().rstrip(b"\0").split(b"\0")
+    except OSError:
+        return ""
+    words[0] = words[0].rpartition(b"/")[2]
+    command = printable_text(b" ".join(words).decode(errors="replace")).replace("\n", " ")
+    return command if len(command) <= _LONGEST_COMMAND else command[:_LONGEST_COMMAND] + "..."
+
+
+def _read_holder(lock: Path) -> tuple[int, str] | None:
+    """The process that holds the lock and what it wrote in the file; None if it did not, or has ended.
+
+    Without the lock, the text may be of an earlier holder.
+    """
+    try:
+        line, line_end, text = lock.read_text(encoding="utf-8").partition("\n")
+        number, _, space = line.partition(" ")
+        process = int(number)
+    except (OSError, ValueError):
+        return None
+    if not line_end or space != _process_space() or not _command(process):
+        return None
+    return process, text
+
+
+def _process_space() -> str:
+    """Where process ids mean what they mean here: this machine, since its start, and this container."""
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    return f"{boot} {os.readlink('/proc/self/ns/pid')}"
+
+
+def _name_of_server(process: int) -> str:
+    name = f"lengthwise_server (process {process})"
+    try:
+        # "12 (lengthwise_server) S 11 ...". The name may contain anything.
+        parent = int(Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(") ")[2].split()[1])
+    except (OSError, ValueError, IndexError):
+        return name
+    # A service manager says nothing about the server.
+    command = _command(parent) if parent > 1 else ""
+    return f"{name}, started by `{command}` (process {parent})" if command else name
+
+
+def find_running_server(data_dir: Path) -> RunningServer | None:
+    """The server that holds a data directory, or None. Waits for one that is starting or stopping.
+
+    Raises LengthwiseError if the holder does not say its address, if the directory is a backup, or if this user may not
+    write in it.
+    """
+    # A backup that a server of release 0.2.0 has opened, so that it has a lock, is a data directory.
+    has = {name: (data_dir / name).exists() for name in ("manifest.json", "lengthwise.db", "LOCK")}
+    if has["manifest.json"] and has["lengthwise.db"] and not has["LOCK"]:
+        raise LengthwiseError(
+            f"{data_dir} is a backup; restore it first: `lengthwise_server --restore {data_dir} --data_dir NEW`"
+        )
+    lock = data_dir / "LOCK"
+    end = time.monotonic() + _PATIENCE_SECONDS
+    while _is_locked(lock):
+        holder = _read_holder(lock)
+        if holder is not None and holder[1]:
+            process, text = holder
+            address, _, more = text.partition("\n")
+            return RunningServer(data_dir, process, address, bool(more), _name_of_server(process))
+        if time.monotonic() > end:
+            raise _in_use("a `lengthwise run` or a server" if holder is None else _name_of_server(holder[0]), data_dir)
+        time.sleep(0.02)
+    return None
 
 
 class _Spawner:
@@ -129,6 +248,8 @@ class Process:
         # Arguments are complete. The user's settings, which are for another server, must not apply.
         environment = dict(os.environ) | {f"LENGTHWISE_{setting.upper()}": "" for setting in settings.NAMES}
         environment["LENGTHWISE_CONFIG"] = ""
+        # Without it, the child takes whoever adopts it for its parent, if this process ends before the child's main.
+        environment["LENGTHWISE_PARENT"] = str(os.getpid())
         try:
             with self.log.open("wb") as output:
                 # In a new session, because Ctrl-C is for this process, which then stops its children in order.
@@ -145,14 +266,28 @@ class Process:
         finally:
             self._spawned.set()
 
-    def check(self) -> None:
-        """Raises LengthwiseError with the end of the log if the process has ended."""
+    def end(self) -> str:
+        """How the process has ended, with the end of its log; empty if it runs."""
         code = None if self._popen is None else self._popen.poll()
         if code is None:
-            return
+            return ""
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"exited with code {code}"
+        if code == -signal.SIGKILL:
+            how += ", often because memory ran out"
         lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()[-_LOG_LINES:]
-        raise LengthwiseError("\n  ".join([f"the private {self.name} {how}; the end of its log {self.log}:", *lines]))
+        if lines:
+            return "\n  ".join([f"the private {self.name} {how}; the end of its log {self.log}:", *lines])
+        # A log on a full disk is empty.
+        free = shutil.disk_usage(self.log.parent).free
+        return (
+            f"the private {self.name} {how}; its log {self.log} is empty, and {free} bytes are free on its file system"
+            + ("; free some space" if free < _LITTLE_DISK else "")
+        )
+
+    def check(self) -> None:
+        """Raises LengthwiseError with the end of the log if the process has ended."""
+        if end := self.end():
+            raise LengthwiseError(end)
 
     def ask_to_stop(self) -> None:
         if not self._requested or os.getpid() != self._parent:
@@ -192,23 +327,26 @@ class PrivateService:
     _lock = threading.RLock()
     _open: ClassVar[dict[tuple[int, str], PrivateService]] = {}
 
-    def __init__(self, data_dir: Path) -> None:
+    def __init__(self, data_dir: Path, trains: bool) -> None:
         self._key = (os.getpid(), str(data_dir))
         self._users = 0
         self._workers = 0
         self._logs = data_dir / "logs"
         program = find_program("lengthwise_server", "server", "LENGTHWISE_SERVER_BINARY")
+        # Before the start, which empties the last server's log.
+        if running := find_running_server(data_dir):
+            raise running.in_use()
+        ready = data_dir / f"ready-{os.getpid()}"
         try:
             self._logs.mkdir(parents=True, exist_ok=True)
+            ready.unlink(missing_ok=True)
         except OSError as error:
-            raise LengthwiseError(f"cannot make {self._logs}: {error.strerror}; choose another data_dir") from error
-        # Asked before the start, which empties the last server's log.
-        _refuse_a_directory_in_use(data_dir)
-        ready = data_dir / f"ready-{os.getpid()}"
-        ready.unlink(missing_ok=True)
+            raise LengthwiseError(f"cannot write in {data_dir}: {error.strerror}; choose another data_dir") from error
         local = "127.0.0.1:0"
         arguments = [program, "--listen", local, "--metrics_listen", local]
         arguments += ["--data_dir", str(data_dir), "--ready_file", str(ready)]
+        # Workers end with the process that started them, so none of an earlier run is left.
+        arguments += ["--release_leases"] if trains else []
         self._server = Process("server", arguments, self._logs / "server.log")
         try:
             self._server.start()
@@ -232,13 +370,22 @@ class PrivateService:
             time.sleep(0.005)
 
     @classmethod
-    def acquire(cls, data_dir: Path) -> PrivateService:
-        """The service of a directory; `release` gives it back."""
+    def is_open(cls, data_dir: Path) -> bool:
+        """Whether this process runs the service of a directory."""
+        with cls._lock:
+            return (os.getpid(), str(data_dir)) in cls._open
+
+    @classmethod
+    def acquire(cls, data_dir: Path, *, trains: bool = False) -> PrivateService:
+        """The service of a directory; `release` gives it back.
+
+        With `trains`, a new server requeues at once the trials of an earlier run that was killed, instead of after 30 s.
+        """
         key = (os.getpid(), str(data_dir))
         with cls._lock:
             service = cls._open.get(key)
             if service is None:
-                service = cls._open[key] = cls(data_dir)
+                service = cls._open[key] = cls(data_dir, trains)
             service._users += 1
             return service
 
@@ -255,14 +402,25 @@ class PrivateService:
     def workers(self, count: int, device: str, threads: int, experiment: str) -> Iterator[Callable[[], None]]:
         """Workers for one experiment, which store checkpoints and end with the context.
 
-        Yields a function that raises LengthwiseError if one of them, or the server, has ended by itself.
+        Yields a function that raises LengthwiseError if the server or all workers have ended by themselves. It warns of
+        a worker that ended while others run.
         """
         program = find_program("lengthwise_worker", "worker", "LENGTHWISE_WORKER_BINARY")
         processes: list[Process] = []
+        lost: set[str] = set()
 
         def check() -> None:
-            for process in (self._server, *processes):
-                process.check()
+            self._server.check()
+            for process in processes:
+                if process.name in lost or not (end := process.end()):
+                    continue
+                lost.add(process.name)
+                if len(lost) == len(processes):
+                    raise LengthwiseError(end)
+                warnings.warn(
+                    f"{end}\nThe other workers go on, also with its trials once its lease has expired, after 30 s",
+                    stacklevel=3,
+                )
 
         try:
             for _ in range(count):

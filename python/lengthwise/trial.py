@@ -20,7 +20,7 @@ from lengthwise.names import label
 
 
 class Trial:
-    """A trial as it was when it was asked for; `refresh` asks again."""
+    """A snapshot of a trial; `refresh` updates it."""
 
     def __init__(self, connection: Connection, message: experiment_service_pb2.Trial) -> None:
         self._connection = connection
@@ -129,7 +129,7 @@ class Trial:
         return MessageToDict(self._message.specification, preserving_proto_field_name=True)
 
     def refresh(self) -> Trial:
-        """Asks for its state again; returns itself."""
+        """Reads its state from the server again; returns itself."""
         self._message = self._connection.call(
             "ExperimentService/GetTrial",
             experiment_service_pb2.GetTrialRequest(name=self.name),

@@ -6,9 +6,7 @@ import os
 import stat
 from pathlib import Path
 
-import grpc
-
-from lengthwise.errors import LengthwiseError
+from lengthwise.errors import LengthwiseError, refused
 
 _ADVICE = {
     errno.ENOENT: "make its directory, or name another file",
@@ -22,10 +20,11 @@ _ADVICE = {
 }
 
 
-def _unwritten(number: int, path: str) -> LengthwiseError:
-    advice = f"; {_ADVICE[number]}" if number in _ADVICE else ""
-    message = f"cannot write {path}: {os.strerror(number)}{advice}"
-    return LengthwiseError(message, code=grpc.StatusCode.FAILED_PRECONDITION)
+def unwritten(number: int | None, path: str, action: str = "write") -> LengthwiseError:
+    """The error for an OSError's `number` at `path`, with what to do."""
+    known = number or errno.EIO
+    advice = _ADVICE.get(known, "choose another place")
+    return refused(f"cannot {action} {path}: {os.strerror(known)}; {advice}")
 
 
 def _mode(path: str) -> int | None:
@@ -41,12 +40,12 @@ def check_writable(path: str | os.PathLike[str]) -> None:
     name = os.fspath(path)
     mode = _mode(name)
     if mode is not None and stat.S_ISDIR(mode):
-        raise _unwritten(errno.EISDIR, name)
+        raise unwritten(errno.EISDIR, name)
     written = name if mode is not None else os.path.dirname(name) or "."
     if not os.path.exists(written):
-        raise _unwritten(errno.ENOENT, name)
+        raise unwritten(errno.ENOENT, name)
     if not os.access(written, os.W_OK):
-        raise _unwritten(errno.EACCES, name)
+        raise unwritten(errno.EACCES, name)
 
 
 def write_for_user(path: str | os.PathLike[str], data: bytes) -> None:
@@ -71,4 +70,4 @@ def write_for_user(path: str | os.PathLike[str], data: bytes) -> None:
         finally:
             part.unlink(missing_ok=True)
     except OSError as error:
-        raise _unwritten(error.errno or errno.EIO, name) from None
+        raise unwritten(error.errno, name) from None

@@ -57,9 +57,8 @@ class FairQueue {
   bool empty() const { return turns_.empty(); }
   int64_t packs() const { return static_cast<int64_t>(packs_.size()); }
   int64_t trials() const { return trials_; }
-  // The next pack, its trials, priority and owner. The queue must not be empty.
+  // The next pack, its priority and owner. The queue must not be empty.
   const PackId& next() const;
-  const Trials& next_trials() const { return packs_.at(next()).trials; }
   int32_t next_priority() const { return -turns_.begin()->priority; }
   const std::string& next_owner() const { return owners_.at(turns_.begin()->owner).name; }
 

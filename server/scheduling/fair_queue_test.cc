@@ -22,7 +22,7 @@ class FairQueueTest : public testing::Test {
   TrialKey Lease() {
     const PackId id = queue_.next();
     const std::string owner = queue_.next_owner();
-    const FairQueue::Trials trials = queue_.next_trials();
+    const FairQueue::Trials trials = queue_.trials_of(id);
     for (const TrialKey trial : trials) {
       queue_.Remove(id, trial);
       queue_.AddRunning(owner, 1);
@@ -101,9 +101,9 @@ TEST_F(FairQueueTest, PackStandsAtItsFirstTrial) {
   EXPECT_EQ(queue_.PacksBefore(pack, 100), 1);
   queue_.Insert(pack, 0, "ada", "e", 3);
   EXPECT_EQ(queue_.PacksBefore(pack, 100), 0);
-  EXPECT_THAT(queue_.next_trials(), ElementsAre(3, 5));
+  EXPECT_THAT(queue_.trials_of(queue_.next()), ElementsAre(3, 5));
   queue_.Remove(pack, 3);
-  EXPECT_THAT(queue_.next_trials(), ElementsAre(4));
+  EXPECT_THAT(queue_.trials_of(queue_.next()), ElementsAre(4));
   EXPECT_EQ(queue_.CheckInvariants(), absl::OkStatus());
 }
 

@@ -337,8 +337,7 @@ void Scheduler::GiveUp(Token token, const std::string& actor, const std::string&
   EndLease(token, decisions);
 }
 
-Decisions Scheduler::Release(absl::string_view worker, Token token, absl::string_view reason,
-                             absl::Time now) {
+Decisions Scheduler::Release(absl::string_view worker, Token token, absl::string_view reason) {
   Decisions decisions;
   const auto found = leases_.find(token);
   if (found == leases_.end() || found->second.worker != worker) return decisions;
@@ -348,6 +347,16 @@ Decisions Scheduler::Release(absl::string_view worker, Token token, absl::string
          absl::StrCat(worker, " gave lease ", token, " back",
                       why.empty() ? "" : absl::StrCat(": ", why)),
          decisions);
+  return decisions;
+}
+
+Decisions Scheduler::EndLeases(absl::string_view what) {
+  Decisions decisions;
+  while (!leases_.empty()) {
+    const Token token = leases_.begin()->first;
+    GiveUp(token, kScheduler,
+           absl::StrCat("lease ", token, " of ", leases_.at(token).worker, " ", what), decisions);
+  }
   return decisions;
 }
 

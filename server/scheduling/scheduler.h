@@ -212,8 +212,11 @@ class Scheduler {
 
   // The worker gives a lease back; its live trials are requeued. No decisions if the lease is not
   // the worker's.
-  Decisions Release(absl::string_view worker, Token token, absl::string_view reason,
-                    absl::Time now);
+  Decisions Release(absl::string_view worker, Token token, absl::string_view reason);
+
+  // Ends all leases and requeues their live trials. `what` says what happened to each: "was
+  // released because ...".
+  Decisions EndLeases(absl::string_view what);
 
   // An attempt reported its outcome after `step`. FAILED_PRECONDITION if the trial does not belong
   // to the lease.

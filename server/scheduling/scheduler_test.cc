@@ -107,6 +107,28 @@ TEST_F(SchedulerTest, LeaseExpiresWithoutHeartbeats) {
   EXPECT_TRUE((*scheduler_.Heartbeat("w", {token_}, now_))[0].lost);
 }
 
+TEST_F(SchedulerTest, EndedLeasesRequeueTheirTrials) {
+  Add(1, 1);
+  Add(2, 2);
+  Add(3, 2);
+  scheduler_.Register("w", 2, now_);
+  Grant("w");
+  Grant("w");
+  scheduler_.Cancel(3, "user ada", "");
+  const Decisions decisions = scheduler_.EndLeases("was released");
+  EXPECT_EQ(decisions.leases.size(), 2u);
+  ASSERT_EQ(decisions.trials.size(), 2u);
+  EXPECT_EQ(decisions.trials[0].reason, "lease 1 of w was released");
+  EXPECT_EQ(decisions.trials[1].reason, "lease 2 of w was released");
+  EXPECT_EQ(decisions.trials[1].to, v1::QUEUED);
+  EXPECT_EQ(decisions.trials[1].actor, "scheduler");
+  EXPECT_EQ(scheduler_.CheckInvariants(), absl::OkStatus());
+  EXPECT_TRUE(Beat("w").lost);
+  EXPECT_THAT(scheduler_.EndLeases("was released").leases, IsEmpty());
+  EXPECT_THAT(Grant("w"), ElementsAre(1));
+  EXPECT_EQ(token_, 3) << "tokens are not used again";
+}
+
 TEST_F(SchedulerTest, LeaseOutlivesAPauseOfItsServer) {
   Add(1, 1);
   scheduler_.Register("w", 1, now_);
@@ -155,7 +177,7 @@ TEST_F(SchedulerTest, NextAttemptResumesWithAHigherToken) {
   scheduler_.Register("w", 1, now_);
   Grant("w");
   scheduler_.SetCheckpoint(1, 500);
-  EXPECT_EQ(scheduler_.Release("w", token_, "draining", now_).trials[0].actor, "worker w");
+  EXPECT_EQ(scheduler_.Release("w", token_, "draining").trials[0].actor, "worker w");
   const Decisions decisions = *scheduler_.Grant("w", now_);
   ASSERT_EQ(decisions.trials.size(), 1u);
   EXPECT_EQ(decisions.trials[0].resumed_from_step, 500);
@@ -237,7 +259,7 @@ TEST_F(SchedulerTest, RepeatedFailureAtOneStepIsFinal) {
   After(absl::Seconds(2));
   // An attempt without an outcome comes between.
   Grant("w");
-  scheduler_.Release("w", token_, "draining", now_);
+  scheduler_.Release("w", token_, "draining");
   Grant("w");
   const Decisions decisions =
       Finish(1, v1::Outcome::FAILED_TEMPORARILY, "index 23 is out of range", 40);
@@ -370,7 +392,7 @@ TEST_F(SchedulerTest, PreemptsTheLongestRunningLowestPriority) {
             "free");
   EXPECT_EQ(preempted("young", young_lease), "") << "one is enough";
   EXPECT_THAT(scheduler_.WhyWaiting(4, now_), HasSubstr("1 lease is being preempted"));
-  const Decisions decisions = scheduler_.Release("old", old_lease, "as told", now_);
+  const Decisions decisions = scheduler_.Release("old", old_lease, "as told");
   EXPECT_EQ(decisions.trials[0].actor, "scheduler");
   EXPECT_THAT(decisions.trials[0].reason, HasSubstr("old gave lease 2 back: preempted for"));
   EXPECT_EQ(decisions.trials[0].past.preemptions, 1);
@@ -409,7 +431,7 @@ TEST_F(SchedulerTest, TrialIsPreemptedAtMostThreeTimes) {
     }
     EXPECT_EQ(!Beat("w").preempted.empty(), expected) << other;
     if (!expected) break;
-    scheduler_.Release("w", token_, "", now_);
+    scheduler_.Release("w", token_, "");
     EXPECT_THAT(Grant("w"), ElementsAre(other));
     Finish(other, v1::Outcome::COMPLETED);
   }
@@ -484,7 +506,7 @@ TEST_F(SchedulerTest, WorkersToTellHaveANewDirective) {
   EXPECT_THAT(scheduler_.TakeWorkersToTell(), ElementsAre("b"));
   EXPECT_THAT(scheduler_.TakeWorkersToTell(), IsEmpty()) << "said once";
   scheduler_.Cancel(3, "user ada", "not needed");
-  scheduler_.Release("c", token_, "done", now_);
+  scheduler_.Release("c", token_, "done");
   EXPECT_EQ(scheduler_.CheckInvariants(), absl::OkStatus());
   EXPECT_THAT(scheduler_.TakeWorkersToTell(), IsEmpty()) << "the lease is gone";
 }
@@ -500,7 +522,7 @@ TEST_F(SchedulerTest, DirectiveLastsAsLongAsItsLease) {
     EXPECT_TRUE(scheduler_.HasDirective("w")) << "the worker may not have heard";
   }
   EXPECT_FALSE(scheduler_.HasDirective("v"));
-  scheduler_.Release("w", token_, "done", now_);
+  scheduler_.Release("w", token_, "done");
   EXPECT_FALSE(scheduler_.HasDirective("w"));
   EXPECT_EQ(scheduler_.CheckInvariants(), absl::OkStatus());
 }

@@ -1,5 +1,7 @@
 // `lengthwise run`: a whole experiment with one command. It must leave no process behind, however
 // it ends.
+#include <sys/types.h>
+
 #include <algorithm>
 #include <csignal>
 #include <filesystem>
@@ -22,7 +24,10 @@
 namespace lengthwise::end_to_end {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // An environment variable that `run` passes to all its children.
 constexpr char kMark[] = "LENGTHWISE_TEST_RUN";
@@ -75,10 +80,12 @@ std::unique_ptr<platform::ChildProcess> StartRun(const std::string& directory, i
   return StartClient(directory, {"run", WriteSpecification(directory, steps), "--device", "cpu"});
 }
 
-std::string Output(const std::string& directory) {
-  std::ifstream file(directory + "/output");
+std::string Contents(const std::string& path) {
+  std::ifstream file(path);
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
+
+std::string Output(const std::string& directory) { return Contents(directory + "/output"); }
 
 // Waits until no process of the run is left. Returns the processes that are left at the deadline.
 std::vector<std::string> LeftRunning(const std::string& directory) {
@@ -91,12 +98,35 @@ std::vector<std::string> LeftRunning(const std::string& directory) {
   return left;
 }
 
-// Waits for the worker, which `run` starts after the server.
-void WaitForWorker(const std::string& directory) {
+// Returns the ids of the run's workers.
+std::vector<pid_t> Workers(const std::string& directory) {
+  std::vector<pid_t> workers;
+  for (const std::string& process : ProcessesWithVariable(kMark, directory)) {
+    // "12: worker/lengthwise_worker --server ...".
+    if (absl::StrContains(process, "lengthwise_worker")) workers.push_back(std::stoi(process));
+  }
+  return workers;
+}
+
+// Waits for this many workers or more, which `run` starts after the server.
+void WaitForWorkers(const std::string& directory, size_t count) {
   const absl::Time deadline = absl::Now() + kDeadline;
-  while (absl::StrJoin(ProcessesWithVariable(kMark, directory), "\n").find("lengthwise_worker") ==
-         std::string::npos) {
+  while (Workers(directory).size() < count) {
     ASSERT_LT(absl::Now(), deadline) << Output(directory);
+    absl::SleepFor(absl::Milliseconds(20));
+  }
+}
+
+// Waits until a file contains `text`, while `process` runs.
+void WaitForText(platform::ChildProcess& process, const std::string& path,
+                 const std::string& text) {
+  const absl::Time deadline = absl::Now() + kDeadline;
+  while (!absl::StrContains(Contents(path), text)) {
+    ASSERT_LT(absl::Now(), deadline) << Contents(path);
+    // Read again after the end.
+    if (process.Poll().has_value()) {
+      ASSERT_THAT(Contents(path), HasSubstr(text));
+    }
     absl::SleepFor(absl::Milliseconds(20));
   }
 }
@@ -200,8 +230,10 @@ TEST(RunTest, InterruptedExtensionSaysHowToResume) {
   RunAndInterrupt(directory, {"run", WriteSpecification(directory, kForEver), "--workers", "1"});
   const std::string output =
       RunAndInterrupt(directory, {"extend", "tiny-1", "--seeds", "1", "--workers", "1"});
-  EXPECT_THAT(output, HasSubstr("Progress is kept."));
-  EXPECT_THAT(output, HasSubstr("lengthwise run tiny-1 --data_dir " + directory + "/data\n"));
+  EXPECT_THAT(output, AnyOf(HasSubstr("Progress up to the last checkpoint is kept"),
+                            HasSubstr("no checkpoint yet")));
+  EXPECT_THAT(output, HasSubstr("Resume or show it:\n  lengthwise run tiny-1 --data_dir " +
+                                directory + "/data\n"));
 }
 
 TEST(RunTest, LargeExtensionNeedsConfirmation) {
@@ -249,7 +281,7 @@ TEST(RunTest, AdviceNamesTheDirectory) {
 TEST(RunTest, CancelledExperimentIsAFailure) {
   const std::string directory = ::testing::TempDir() + "/cancelled";
   auto run = StartRun(directory, kForEver);
-  WaitForWorker(directory);
+  WaitForWorkers(directory, 1);
   // The server's address, as on the worker's command line.
   const std::string processes = absl::StrJoin(ProcessesWithVariable(kMark, directory), "\n");
   const std::string option = "--server ";
@@ -301,7 +333,7 @@ TEST(RunTest, InstalledSpecificationRunsByItsName) {
 TEST(RunTest, EndsItsProcessesWhenInterrupted) {
   const std::string directory = ::testing::TempDir() + "/interrupted";
   auto run = StartRun(directory, kForEver);
-  WaitForWorker(directory);
+  WaitForWorkers(directory, 1);
   run->Signal(SIGINT);
   const auto exit = run->WaitFor(kDeadline);
   ASSERT_TRUE(exit) << Output(directory);
@@ -310,10 +342,89 @@ TEST(RunTest, EndsItsProcessesWhenInterrupted) {
   EXPECT_TRUE(left.empty()) << absl::StrJoin(left, "\n");
 }
 
+TEST(RunTest, GoesOnWithoutAKilledWorker) {
+  const std::string directory = ::testing::TempDir() + "/killed_worker";
+  auto run = StartClient(directory, {"run", WriteSpecification(directory, kForEver), "--device",
+                                     "cpu", "--workers", "2"});
+  WaitForWorkers(directory, 2);
+  ASSERT_EQ(Workers(directory).size(), 2u) << Output(directory);
+  kill(Workers(directory)[0], SIGKILL);
+  WaitForText(*run, directory + "/output", "The other workers go on");
+  EXPECT_THAT(Output(directory), HasSubstr("was killed by signal 9 (Killed), often because memory "
+                                           "ran out (--workers 1 needs less)"));
+  EXPECT_FALSE(run->Poll().has_value()) << Output(directory);
+  ASSERT_EQ(Workers(directory).size(), 1u);
+  kill(Workers(directory)[0], SIGKILL);
+  const auto exit = run->WaitFor(kDeadline);
+  ASSERT_TRUE(exit.has_value()) << Output(directory);
+  EXPECT_EQ(exit->code, 1) << exit->ToString() << "\n" << Output(directory);
+  EXPECT_THAT(Output(directory), HasSubstr("Resume or show it:\n  lengthwise run tiny-1 "
+                                           "--data_dir " +
+                                           directory + "/data\n"));
+  const std::vector<std::string> left = LeftRunning(directory);
+  EXPECT_TRUE(left.empty()) << absl::StrJoin(left, "\n");
+}
+
+TEST(RunTest, OtherCommandsAskARunningRun) {
+  const std::string directory = ::testing::TempDir() + "/looked_at";
+  const std::string data = directory + "/data";
+  auto run = StartRun(directory, kForEver);
+  WaitForText(*run, directory + "/output", "started on");
+  const Result shown =
+      RunProgram({kClient, "show", "tiny-1", "--data_dir", data}, directory + "/shown");
+  EXPECT_EQ(shown.code, 0) << shown.output;
+  EXPECT_THAT(shown.output, HasSubstr("running"));
+  const Result results =
+      RunProgram({kClient, "results", "tiny-1", "--data_dir", data}, directory + "/results");
+  EXPECT_EQ(results.code, 0) << results.output;
+  EXPECT_THAT(results.output,
+              HasSubstr("`lengthwise watch tiny-1 --data_dir " + data + "` shows how far"));
+  for (const std::vector<std::string>& trains :
+       {std::vector<std::string>{"run", directory + "/tiny.yaml"},
+        std::vector<std::string>{"extend", "tiny-1", "--seeds", "1"}}) {
+    std::vector<std::string> command = trains;
+    command.insert(command.begin(), kClient);
+    command.insert(command.end(), {"--data_dir", data});
+    const Result refused =
+        RunProgram(command, directory + "/refused", {{"LENGTHWISE_SERVER_BINARY", kServer}});
+    EXPECT_EQ(refused.code, 1) << refused.output;
+    EXPECT_THAT(refused.output,
+                AllOf(HasSubstr("started by `lengthwise run "), HasSubstr(" is using " + data)));
+  }
+
+  // A watcher learns of the end of the run that it asks.
+  auto watcher =
+      platform::ChildProcess::Start({.arguments = {kClient, "watch", "tiny-1", "--data_dir", data},
+                                     .output_file = directory + "/watched"});
+  ASSERT_TRUE(watcher.ok()) << watcher.status();
+  WaitForText(**watcher, directory + "/watched", "started on");
+  run->Signal(SIGKILL);
+  ASSERT_TRUE(run->WaitFor(kDeadline));
+  const auto end = (*watcher)->WaitFor(kDeadline);
+  ASSERT_TRUE(end.has_value()) << Contents(directory + "/watched");
+  EXPECT_EQ(end->code, 3) << Contents(directory + "/watched");
+  EXPECT_THAT(Contents(directory + "/watched"),
+              HasSubstr("the server that this command asked has ended: lengthwise_server"));
+  EXPECT_THAT(RunClient(directory, {"watch", "tiny-1"}, 1), HasSubstr("nothing trains tiny-1 now"));
+}
+
+TEST(RunTest, ResumesAtOnceAfterItWasKilled) {
+  const std::string directory = ::testing::TempDir() + "/resumed";
+  auto run = StartRun(directory, kForEver);
+  WaitForText(*run, directory + "/output", "started on");
+  run->Signal(SIGKILL);
+  ASSERT_TRUE(run->WaitFor(kDeadline));
+  EXPECT_TRUE(LeftRunning(directory).empty());
+  RunAndInterrupt(directory, {"run", "tiny-1", "--device", "cpu", "--workers", "1"});
+  const std::string shown = RunClient(directory, {"show", "tiny-1/0", "--output", "json"});
+  EXPECT_THAT(shown, HasSubstr("was released when the server started"));
+  EXPECT_THAT(shown, Not(HasSubstr("without a heartbeat")));
+}
+
 TEST(RunTest, EndsItsProcessesWhenKilled) {
   const std::string directory = ::testing::TempDir() + "/killed";
   auto run = StartRun(directory, kForEver);
-  WaitForWorker(directory);
+  WaitForWorkers(directory, 1);
   run->Signal(SIGKILL);
   ASSERT_TRUE(run->WaitFor(kDeadline));
   const std::vector<std::string> left = LeftRunning(directory);

@@ -90,6 +90,45 @@ class SeedsTest(AnalysisTest):
         self.assertEqual(self.run_command("t_test", EXPERIMENT, "--reference", "ground"), 0)
         self.assertIn("3.46", self.out)
         self.assertIn("a test needs at least two seeds", self.out)
+        text = " ".join(self.out.split())
+        self.assertIn("seed by seed: token accuracy, mean over the lengths not seen in training", text)
+        self.assertIn("df p pairs │ difference", text)
+        self.assertIn("in percentage points", text)
+        self.assertNotIn("Holm", text, "there is one test")
+        self.assertIn("may differ from those of `lengthwise results`. Without a pair: 2 seeds of ground.", text)
+
+    # Differences of 0.1, 0.2 and 0.3, and of 0.3, 0.4 and 0.6.
+    def test_p_values_are_adjusted_for_the_encodings(self):
+        accuracies = {"ground": (0.9, 0.9, 0.9), "near": (0.8, 0.7, 0.6), "far": (0.6, 0.5, 0.3)}
+        self.add([
+            (label, seed, {"accuracy": accuracy, "name": "sin_cos_2d" if label == "ground" else "learned"})
+            for label, values in accuracies.items() for seed, accuracy in enumerate(values)
+        ])  # fmt: skip
+        rows = self.by_encoding("t_test", EXPERIMENT, "--reference", "ground")
+        self.assertLess(rows["far"]["p_value"], rows["near"]["p_value"])
+        self.assertAlmostEqual(rows["far"]["adjusted_p_value"], 2 * rows["far"]["p_value"], 12)
+        self.assertAlmostEqual(
+            rows["near"]["adjusted_p_value"], max(rows["near"]["p_value"], 2 * rows["far"]["p_value"]), 12
+        )
+        self.assertEqual(self.run_command("t_test", EXPERIMENT, "--reference", "ground"), 0)
+        self.assertIn("df p Holm's p pairs", " ".join(self.out.split()))
+        self.assertIn("Holm's p is adjusted for the number of encodings", " ".join(self.out.split()))
+        self.assertNotIn("lengthwise results", self.out, "every seed is in a pair")
+
+    def test_one_length_is_tested(self):
+        self.add([(label, seed, {"name": name}) for label, name in (("ground", "sin_cos_2d"), ("small", "learned"))
+                  for seed in (1, 2)])  # fmt: skip
+        for one, first in zip(self.server.evaluations, (0.9, 0.8, 0.5, 0.2)):
+            self.server.trials[one.trial].specification.evaluation.seen_up_to = 1
+            one.accuracies.lengths[:], one.accuracies.accuracies[:] = [1, 2], [first, 0.5]
+        ask = ("t_test", EXPERIMENT, "--reference", "ground", "--length")
+        (row,) = self.rows(*ask, "1")
+        self.assertAlmostEqual(row["difference"], 0.5, 12)
+        self.assertEqual(self.run_command(*ask, "1"), 0)
+        self.assertIn("token accuracy at length 1, seen in training", " ".join(self.out.split()))
+        self.assertEqual(self.run_command(*ask, "2"), 0)
+        self.assertIn("at length 2, not seen in training", " ".join(self.out.split()))
+        self.assert_refused(USAGE, *ask, "3", saying="--length: no trial of e-1 was evaluated at 3; accepted: 1, 2")
 
     def test_losses_are_tested_as_losses(self):
         entry = catalogue_service_pb2.CatalogueEntry(kind=catalogue_service_pb2.TASK, name="latin_square")
@@ -115,6 +154,9 @@ class SeedsTest(AnalysisTest):
         self.assertAlmostEqual(frame["t"][0], 3, 9)
         self.assertIn("Paired t-tests of ground", frame.attrs["caption"])
         self.assertIn("p is two-sided", frame.attrs["remarks"][0])
+        self.assertIn("Accuracies, the difference and its interval are fractions of 1.", frame.attrs["remarks"])
+        at_length = self.analyses(EXPERIMENT, "b-1").t_test(reference="ground", length=1)
+        self.assertAlmostEqual(at_length["t"][0], 3, 9)
         with self.assertRaises(LengthwiseError):
             self.analyses(EXPERIMENT).t_test(reference="ground")
 

@@ -50,6 +50,14 @@ class MeasuresTest(unittest.TestCase):
     def test_equal_differences_give_no_test(self):
         self.assertIsNone(measures.paired_t_test([0.1, 0.2, 0.3], [0.0, 0.1, 0.2]))
 
+    # 0.005 * 4, 0.01 * 3, 0.03 * 2, and no less for 0.04 * 1.
+    def test_holm_adjusts_for_the_number_of_tests(self):
+        for found, expected in zip(measures.holm_adjusted([0.01, 0.04, 0.03, 0.005]), [0.03, 0.06, 0.06, 0.02]):
+            self.assertAlmostEqual(found, expected, 15)
+        self.assertEqual(measures.holm_adjusted([0.6, 0.7]), [1, 1])
+        self.assertEqual(measures.holm_adjusted([0.25]), [0.25])
+        self.assertEqual(measures.holm_adjusted([]), [])
+
     def test_procrustes_distance(self):
         self.assertAlmostEqual(measures.procrustes_distance(self.A, self.B), 3.168967086878937, 12)
         ones = numpy.ones((4, 3))

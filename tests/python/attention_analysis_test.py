@@ -113,8 +113,8 @@ class AttentionTest(AnalysisTest):
         self.assertIsNone(rows["ground"]["published"])
         self.assertEqual(self.run_command(*ask, "lst_pe_init/table_3"), 0)
         self.assertIn(
-            "Over the encodings of Table 3: ρ = 0.96 over the 20 that the paper prints, with the accuracies of Table 2, and "
-            "0.96 in its text.",
+            "Over the encodings of Table 3: ρ = 0.96 over the 20 that the paper prints, with the accuracies of Table 2. The "
+            "paper's text says 0.96.",
             " ".join(self.out.split()),
         )
         self.assert_refused(

@@ -160,7 +160,7 @@ class CommandLineTest(unittest.TestCase):
 
     def test_two_experiments_stand_side_by_side(self):
         text = self.output("compare", "tiny", "other")
-        self.assertIn("other-1 against tiny-1: mean unseen accuracy\n", text)
+        self.assertIn("other-1 against tiny-1: mean unseen accuracy; ±: standard deviation over trials\n", text)
         means = [(Numbers(index).accuracy(6) + Numbers(index).accuracy(8)) / 2 for index in (0, 1)]
         self.assertRegex(text, rf"bucket_sort  none     │ +{50 * sum(means):.1f} ± \d+\.\d  2 │")
         self.assertIn("training.steps 100 (tiny-1: 200)", " ".join(text.split()))

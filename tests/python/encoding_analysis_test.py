@@ -43,7 +43,7 @@ class EncodingsTest(AnalysisTest):
         self.assertEqual(self.run_command("encodings", EXPERIMENT, "--reference", "sin_cos"), 0)
         self.assertIn("Without a learned table: 2d, rope.", self.out)
         # From 12 numbers.
-        self.assertIn("learned ones before training 0.00 ± 0.29", " ".join(self.out.split()))
+        self.assertIn("learned tables before training 0.00 ± 0.29", " ".join(self.out.split()))
         self.assert_refused(
             USAGE, "encodings", EXPERIMENT, "--reference", "rope",
             saying='"rope" is no encoding with a fixed table; give sin_cos or',

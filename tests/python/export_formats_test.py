@@ -1,6 +1,7 @@
 """The contents of each format of `lengthwise export` for given trials. export_test.py reads them with other tools'
 packages.
 """
+import csv
 import hashlib
 import json
 import math
@@ -77,7 +78,7 @@ class ExportTest(TestOfFiles):
         columns.gradient_norms[:], columns.lengths[:] = [2, 2], [4, 5]
         evaluation = event_pb2.Event(trial=trial, step=200)
         measured = evaluation.length_accuracies
-        measured.final, measured.sequences = True, 8
+        measured.final, measured.sequences, measured.sequence_counts[:] = True, 8, [8, 3]
         measured.lengths[:], measured.accuracies[:], measured.losses[:] = [2, 4], [0.5, 0.25], [0.25, 0.25]
         measured.seen_accuracy, measured.unseen_accuracy = 0.5, 0.25
         if metric:
@@ -135,7 +136,7 @@ class ExportTest(TestOfFiles):
         # Trained on lengths up to 2.
         accuracies = self.lines("tables/length_accuracies.csv")
         self.assertIn(",none,0.001,0,0,200,true,2,true,0.5,0.25,8,", accuracies[1])
-        self.assertIn(",none,0.001,0,0,200,true,4,false,0.25,0.25,8,", accuracies[2])
+        self.assertIn(",none,0.001,0,0,200,true,4,false,0.25,0.25,3,", accuracies[2])
         columns = json.loads((self.directory / "tables" / "columns.json").read_text())
         self.assertEqual(set(columns), {"trials.csv", "loss_curves.csv", "length_accuracies.csv"})
         for table, meanings in columns.items():
@@ -163,8 +164,16 @@ class ExportTest(TestOfFiles):
         self.assertEqual(trial["loss_curve"]["steps"], [100, 200])
         self.assertEqual(trial["loss_curve"]["losses"], [0.1, 0.2])
         self.assertEqual(trial["evaluations"][0]["accuracies"], [0.5, 0.25])
+        self.assertEqual(trial["evaluations"][0]["sequence_counts"], [8, 3])
         self.assertIsNone(trial["seen_accuracy"])
         self.assertNotIn("sequence_scores", trial)
+
+    def test_old_histories_have_one_number_of_sequences(self):
+        self.add_history(FIRST)
+        self.server.histories[FIRST][1].length_accuracies.ClearField("sequence_counts")
+        self.export("e-1/0", "csv", "tables")
+        rows = csv.DictReader(self.lines("tables/length_accuracies.csv"))
+        self.assertEqual([row["sequences"] for row in rows], ["8", "8"])
 
     def test_nan_is_null_and_parameters_are_sorted(self):
         self.add_history(FIRST)
@@ -520,7 +529,7 @@ class OutputTest(TestOfFiles):
 
     def test_unwritable_place_says_what_to_do(self):
         with self.assert_refused(
-            grpc.StatusCode.FAILED_PRECONDITION, "none/a.json: No such file or directory", "make its directory first"
+            grpc.StatusCode.FAILED_PRECONDITION, "none/a.json: No such file or directory; make its directory, or name another"
         ):
             self.write("none/a.json", Kind.FILE, "x")
 
@@ -534,9 +543,8 @@ class OutputTest(TestOfFiles):
             for kind, name in ((Kind.FILE, "a"), (Kind.DIRECTORY, "tables")):
                 shown = "/a" if kind is Kind.FILE else "/tables/data.txt"
                 with self.assert_refused(
-                    grpc.StatusCode.FAILED_PRECONDITION, "cannot write", f"{shown}: File too large",
-                    "choose another place with -o PATH",
-                ):  # fmt: skip
+                    grpc.StatusCode.FAILED_PRECONDITION, "cannot write", f"{shown}: File too large; choose another place"
+                ):
                     self.write(name, kind, "x" * 10_000, replace=True)
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, before)
@@ -720,6 +728,9 @@ class AccuracyTableTest(unittest.TestCase):
             self.summary().caption(),
             "Token accuracy by input length, per cent (500 sequences per length; trained on lengths up to 2)",
         )
+        self.add_cell("none", 2, [1.0, 0.9, 0.2])
+        self.assertTrue(self.summary().caption().endswith("up to 2; ±: standard deviation over trials)"))
+        self.response.ClearField("cells")
         facts = {"axis": "digits", "axis_title": "number of digits", "accuracy_title": "exact match"}
         self.assertEqual(
             self.summary(**facts).caption(),

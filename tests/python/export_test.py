@@ -250,8 +250,8 @@ class ExportTest(unittest.TestCase):
         there.write_text("mine")
         for arguments, code, words in (
             (["sort", "--format", "json", "-o", str(there)], 1, "--force"),
-            (["sort", "--format", "json", "-o", str(directory / "none" / "x.json")], 1, "make its directory first"),
-            (["sort", "--format", "csv", "-o", "/proc/export"], 1, "choose another place with -o"),
+            (["sort", "--format", "json", "-o", str(directory / "none" / "x.json")], 1, "make its directory, or name"),
+            (["sort", "--format", "csv", "-o", "/proc/export"], 1, "or name another file"),
             (["nothing", "--format", "csv"], 1, "nothing"),
             (["sort", "--format", "csv", "-o", str(directory / "x.csv")], 2, "x.csv\" names one file"),
             (["sort", "--format", "csv", "-o", "-"], 2, '--out is "-"; an export is a file or a directory: name one'),
@@ -277,7 +277,7 @@ class ExportTest(unittest.TestCase):
         )  # fmt: skip
         if "status" not in mounted.stdout or "mount:" in mounted.stderr or "unshare:" in mounted.stderr:
             self.skipTest(f"no small file system can be mounted here: {mounted.stderr.strip()}")
-        self.assertIn("No space left on device; free some space, or choose another place with -o", mounted.stderr)
+        self.assertIn("No space left on device; free some space\n", mounted.stderr)
         self.assertEqual(mounted.stdout, "status 1\n")
 
 

@@ -128,8 +128,10 @@ class AccuracyByLengthTest(FigureCase):
         self.assertEqual(panel.shaded, (1, 2))
         self.assertEqual(picture.shaded_label, "seen in training: lengths 1 to 2")
         self.assertEqual([reference.y for reference in panel.references], [0.2])  # five symbols
-        self.assertIn("Mean over up to 2 seeds.", picture.caption)
+        self.assertIn("Mean over 2 seeds.", picture.caption)
         self.assertIn("learning rate with the highest mean accuracy", picture.caption)
+        add(experiment, make_trial("rope", rate=0.001), [0.9, 0.8, 0.4])
+        self.assertIn("Mean over up to 2 seeds.", self.figure("accuracy_by_length", experiment).caption)
 
     def test_band_and_shade_and_guess_are_drawn(self):
         experiment = plotted()
@@ -212,7 +214,7 @@ class AccuracyByLengthTest(FigureCase):
         self.assertEqual([first.faint, second.faint, best.faint], [True, True, False])
         self.assertEqual([first.y, second.y, best.y], [[1, 1, 0.3], [0.5, 0.5, 0.9], [0.5, 0.5, 0.9]])
         self.assertEqual([first.name, best.name], ["", "RoPE"])
-        self.assertIn("the best of up to 2 seeds", picture.caption)
+        self.assertIn("the best of 2 seeds", picture.caption)
         self.assertNotIn("Mean over", picture.caption)
         of_all = self.figure("accuracy_by_length", experiment, seeds="all")
         self.assertEqual(of_all.panels[0].series[-1].y, [0.75, 0.75, 0.6])
@@ -295,7 +297,7 @@ class AccuracyByLengthMetricTest(MetricsCase):
         series = picture.panels[0].series[0]
         self.assertEqual(series.y, [1, 0.25])
         self.assertAlmostEqual(series.low[1], 0.05, msg="the 10th percentile of 0, 0.25 and 0.5")
-        self.assertIn("Median over up to 3 seeds.", picture.caption)
+        self.assertIn("Median over 3 seeds.", picture.caption)
         self.assertIn("the lowest mean error", picture.caption)
         self.assertEqual(picture.shaded_label, "seen in training: scales 1 to 2")
         closeness = self.figure("accuracy_by_length", self.experiment, metric="accuracy")
@@ -500,7 +502,7 @@ class LossFigureTest(FigureCase):
         self.assertEqual(len(picture.panels[0].series), 2)
         for line in picture.panels[0].series:
             numpy.testing.assert_array_equal(line.y, numpy.float32(losses))
-        self.assertIn("a line a trial", picture.caption)
+        self.assertIn("one line per trial", picture.caption)
         smoothed = self.figure("loss", experiment, seeds="all", smooth=11).panels[0].series[0].y
         self.assertGreater(len([y for y in smoothed if 0.02 < y < 1.9]), 5)
 
@@ -538,7 +540,7 @@ class AccuracyOverTimeTest(FigureCase):
         self.assertAlmostEqual(line.y[0], 0.4)
         self.assertAlmostEqual(line.high[1], 0.8)
         self.assertEqual(picture.x.label, "training time (wall clock, seconds)")
-        self.assertIn("Members of a pack count the pack's seconds each.", picture.caption)
+        self.assertIn("Each member of a pack counts the seconds of the whole pack.", picture.caption)
 
     def test_unknown_times_are_left_out(self):
         experiment = plotted(trials=[make_trial("none"), make_trial("none", task="decimal_addition")])
@@ -646,7 +648,7 @@ class LengthSweepTest(FigureCase):
         self.assertEqual(standard.y, [50, 20])
         self.assertAlmostEqual(positional.low[0], 4.2)  # the 10th percentile of 4, 5 and 9
         self.assertAlmostEqual(positional.high[0], 8.2)
-        self.assertIn("Median over up to 3 seeds.", picture.caption)
+        self.assertIn("Median over 3 seeds.", picture.caption)
 
     def test_networks_and_other_numbers_have_lines_of_their_own(self):
         experiment = plotted()
@@ -797,7 +799,7 @@ class AccuracyOfTrialsTest(FigureCase):
         self.assertEqual(picture.y.label, "mean squared error")
         (best,) = [one for one in picture.panels[0].series if not one.faint]
         self.assertEqual(list(best.y), [1, 2])
-        self.assertIn("the best has the lowest mean", picture.caption)
+        self.assertIn("The best one has the lowest mean", picture.caption)
 
     def test_paired_seeds_share_a_colour(self):
         experiment = plotted()
@@ -1006,7 +1008,7 @@ class ProjectionFigureTest(FigureCase):
     def test_draws_a_readable_number_of_sequences(self):
         picture = self.figure("projection", self.experiment([self.projection(150, 30)]))
         self.assertEqual(len(picture.panels[0].series[0].x), 1500)
-        self.assertIn("up to 1500 tokens", picture.caption)
+        self.assertIn("At most 1500 tokens per length", picture.caption)
 
     def test_names_the_field_that_records_them(self):
         experiment = plotted()

@@ -1,5 +1,6 @@
 """lengthwise.run: a whole experiment with a server and workers of the Python process, which leaves no process behind.
 """
+import fcntl
 import gc
 import json
 import os
@@ -10,6 +11,7 @@ import sys
 import textwrap
 import time
 import unittest
+import warnings
 from unittest import mock
 
 import service
@@ -140,7 +142,7 @@ class LocalRunTest(unittest.TestCase):
         dying.chmod(0o755)
         os.environ["LENGTHWISE_WORKER_BINARY"] = str(dying)
         with self.assertRaisesRegex(
-            lengthwise.LengthwiseError, r"the private worker-1 exited with code 3; .*worker-1\.log:\n  no such device"
+            lengthwise.LengthwiseError, r"the private worker-\d exited with code 3; .*worker-\d\.log:\n  no such device"
         ):
             lengthwise.run(specification("dies"), data_dir=self.directory / "data")
         self.assertEqual(processes(self.mark), [])
@@ -156,11 +158,89 @@ class LocalRunTest(unittest.TestCase):
             log = server.directory / "data/logs/server.log"
             log.parent.mkdir()
             log.write_text("of the running server\n")
-            with self.assertRaisesRegex(lengthwise.LengthwiseError, "a `lengthwise run` or a server is using .*/data; wait"):
+            in_use = r"lengthwise_server \(process \d+\), started by `.*` \(process \d+\) is using .*/data; wait"
+            with self.assertRaisesRegex(lengthwise.LengthwiseError, in_use):
                 lengthwise.run(specification("twice"), data_dir=server.directory / "data")
             self.assertEqual(log.read_text(), "of the running server\n")
         finally:
             server.kill()
+
+    def test_server_that_writes_nothing_is_reported(self):
+        data = self.directory / "data"
+        data.mkdir()
+        (data / "lengthwise.db").touch()
+        # As a server of an older release does.
+        with (data / "LOCK").open("w") as lock, mock.patch.object(private_service, "_PATIENCE_SECONDS", 0.05):
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            with self.assertRaisesRegex(lengthwise.LengthwiseError, "^a `lengthwise run` or a server is using .*; wait"):
+                lengthwise.Client(data_dir=data)
+
+    def test_client_asks_the_server_of_a_running_run(self):
+        script = self.start_script("asked", FOR_EVER)
+        self.await_processes("lengthwise_worker", 1)
+        with lengthwise.Client(data_dir=self.directory / "data") as client:
+            experiment = client.experiment("asked-1")
+            self.assertEqual(experiment.counts.unended, 2)
+            self.await_processes("lengthwise_server", 1)
+            script.kill()
+            script.communicate()
+            self.await_processes("lengthwise_", 0)
+            with self.assertRaisesRegex(lengthwise.LengthwiseError, "has ended: lengthwise_server .*; make another Client"):
+                experiment.refresh()
+            with self.assertRaisesRegex(lengthwise.LengthwiseError, "has ended: lengthwise_server"):
+                experiment.wait(timeout=service.DEADLINE)
+        with lengthwise.Client(data_dir=self.directory / "data") as client:
+            self.assertEqual(client.experiment("asked-1").counts.unended, 2)
+
+    def test_killed_run_resumes_at_once(self):
+        script = self.start_script("resumed", FOR_EVER)
+        data = self.directory / "data"
+        self.await_processes("lengthwise_worker", 1)
+        with lengthwise.Client(data_dir=data) as client:
+            end = time.monotonic() + service.DEADLINE
+            while client.experiment("resumed-1").counts.running == 0:
+                self.assertLess(time.monotonic(), end)
+                time.sleep(0.02)
+        script.kill()
+        script.communicate()
+        self.await_processes("lengthwise_", 0)
+        begin = time.monotonic()
+        server = private_service.PrivateService.acquire(data, trains=True)
+        self.addCleanup(server.release)
+        with lengthwise.Client(data_dir=data) as client:
+            while (counts := client.experiment("resumed-1").counts).running > 0:
+                time.sleep(0.02)
+            self.assertEqual(counts.queued, 2)
+        # The lease would have expired after 30 s.
+        self.assertLess(time.monotonic() - begin, 25)
+
+    def test_backup_is_refused(self):
+        backup = self.directory / "backup"
+        backup.mkdir()
+        for name in ("lengthwise.db", "manifest.json"):
+            (backup / name).touch()
+        with self.assertRaisesRegex(lengthwise.LengthwiseError, "backup is a backup; restore it first: `lengthwise_server"):
+            lengthwise.Client(data_dir=backup)
+        self.assertEqual(len(list(backup.iterdir())), 2)
+
+    def test_other_workers_go_on_without_a_killed_one(self):
+        script = self.directory / "worker"
+        script.write_text(f"#!/bin/sh\nif mkdir {self.directory}/first 2>/dev/null; then exec sleep 600; fi\nkill -9 $$\n")
+        script.chmod(0o755)
+        os.environ["LENGTHWISE_WORKER_BINARY"] = str(script)
+        data = private_service.PrivateService.acquire(self.directory / "data")
+        self.addCleanup(data.release)
+        with data.workers(2, "cpu", 1, "experiments/none-1") as check:
+            end = time.monotonic() + service.DEADLINE
+            with warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("always")
+                while not told:
+                    self.assertLess(time.monotonic(), end)
+                    check()
+                    time.sleep(0.02)
+                check()
+            self.assertEqual(len(told), 1)
+            self.assertRegex(str(told[0].message), "^the private worker-[12] was killed by SIGKILL, often because")
 
     def test_client_needs_the_directory_of_a_run(self):
         empty = self.directory / "empty"

@@ -153,7 +153,7 @@ class PlotTest(PlotCase):
             "accuracy_over_time": "Accuracy over training time: tiny-1",
             "noise": "Accuracy under noise: tiny-1",
             "noise_average": "Average accuracy under noise: tiny-1",
-            "attention_matrix": "Likeness of attention: tiny-1",
+            "attention_matrix": "Similarity of attention: tiny-1",
         }
         for figure, title in text.items():
             with self.subTest(figure=figure):

@@ -227,7 +227,13 @@ class ClientTest(unittest.TestCase):
         self.assertEqual(experiment.retry("CANCELLED"), 3)
         self.assertEqual(experiment.extend(seeds=[2]), 2)
         self.assertEqual(experiment.counts.queued, 6)
-        self.assertEqual(experiment.extend(seeds=[2]), 0)
+        self.assertEqual(experiment.extend(seeds=numpy.array([2])), 0)
+        for wrong in (3, "10..19", [-1], [0.5]):
+            with self.assertRaisesRegex(UsageError, r"^seeds: got .*, expected a list of new seeds, such as \[10, 11\]"):
+                experiment.extend(seeds=wrong)
+        self.assertEqual(experiment.trial(-1).name, experiment.trials()[5].name)
+        with self.assertRaisesRegex(lengthwise.NotFoundError, "^trial: got 6, expected an index from 0 to 5, because .* 6 t"):
+            experiment.trial(6)
         experiment.cancel()
 
     def test_watch_tells_the_whole_history_and_ends(self):
@@ -259,9 +265,18 @@ class ClientTest(unittest.TestCase):
         self.assertTrue(experiment.seconds_to_accuracy(0.5)["seconds"].isna().all(), "nothing has been evaluated yet")
         with self.assertRaises(TimeoutError):
             experiment.wait(timeout=0.2)
-        for wrong in ({"workers": 0}, {"threads": 0}):
-            with self.assertRaisesRegex(UsageError, "got 0, expected 1 or more"):
-                lengthwise.run(service.specification("none"), data_dir=service.new_directory(), **wrong)
+        with self.assertRaisesRegex(UsageError, "^accuracy: got 90, expected a fraction from 0 to 1, such as 0.9 for 90 %$"):
+            experiment.seconds_to_accuracy(90)
+        for name, value, expected in (
+            ("workers", 0, "got 0, expected 1 or more"),
+            ("threads", None, "got None, expected 1 or more"),
+            ("device", "gpu", 'got \'gpu\', expected "auto", "cpu", "cuda" or "cuda:N"'),
+            ("progress", False, "got False, expected a function that is called with the experiment"),
+        ):
+            directory = service.new_directory()
+            with self.assertRaisesRegex(UsageError, f"^{name}: {expected}"):
+                lengthwise.run(service.specification("none"), data_dir=directory, **{name: value})
+            self.assertEqual(list(directory.iterdir()), [], "nothing was submitted")
         worker = service.in_background(self.worker.run_all)
         self.assertEqual(experiment.wait(timeout=60).counts.succeeded, 4)
         worker.join()

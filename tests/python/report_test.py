@@ -355,7 +355,7 @@ class UserFileTest(unittest.TestCase):
         resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limit[1]))
         try:
             self.assert_unwritten(
-                lambda path: user_file.write_for_user(path, b"x" * (1 << 20)), self.path, "File too large"
+                lambda path: user_file.write_for_user(path, b"x" * (1 << 20)), self.path, "File too large; choose another place"
             )
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, limit)

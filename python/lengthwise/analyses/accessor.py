@@ -67,7 +67,7 @@ class Analyses:
         return report.carry_chains(self._subject(), length).frame()
 
     def speed(self, accuracy: float = 0.9) -> pandas.DataFrame:
-        """Steps a second, and seconds of training until the accuracy on unseen lengths is above `accuracy`, 0 to 1."""
+        """Steps per second, and seconds of training until the accuracy on unseen lengths is above `accuracy`, 0 to 1."""
         return report.speed(self._subject(), accuracy).frame()
 
     def loss_ratios(self, reference: str, compare: str = "") -> pandas.DataFrame:
@@ -77,6 +77,9 @@ class Analyses:
         published = report.find_losses(compare) if compare else None
         return report.loss_ratios(self._subject(), reference, published).frame()
 
-    def t_test(self, reference: str) -> pandas.DataFrame:
-        """Paired t-tests of each encoding against `reference`, seed by seed."""
-        return report.t_test(self._subject(), reference).frame()
+    def t_test(self, reference: str, length: int = 0) -> pandas.DataFrame:
+        """Paired t-tests of each encoding against `reference`, seed by seed. Tested is the mean over the lengths that
+        training did not show, or the score at one evaluated `length`. "adjusted_p_value" is Holm's, for the number of
+        encodings.
+        """
+        return report.t_test(self._subject(), reference, length).frame()

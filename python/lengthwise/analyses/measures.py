@@ -137,6 +137,16 @@ def paired_t_test(first: Sequence[float], second: Sequence[float]) -> PairedTest
     )
 
 
+def holm_adjusted(p_values: Sequence[float]) -> list[float]:
+    """p values adjusted for the number of tests by Holm's step-down method (Holm 1979), in the order given."""
+    adjusted = [1.0] * len(p_values)
+    smallest = 0.0
+    for rank, i in enumerate(sorted(range(len(p_values)), key=lambda i: p_values[i])):
+        smallest = max(smallest, min(1.0, (len(p_values) - rank) * p_values[i]))
+        adjusted[i] = smallest
+    return adjusted
+
+
 def sample_deviation(values: Sequence[float]) -> float | None:
     """Standard deviation with n - 1 in the denominator; None for fewer than two values."""
     return float(numpy.std(values, ddof=1)) if len(values) > 1 else None

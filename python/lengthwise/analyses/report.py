@@ -36,15 +36,18 @@ from lengthwise.analyses.table import (
     percent_cell,
     probability_cell,
 )
-from lengthwise.analyses.trial_sets import Subject, TrialSet
+from lengthwise.analyses.trial_sets import Subject, TrialSet, at_length
 from lengthwise.errors import UsageError
+from lengthwise.plots.groups import final_evaluations
+from lengthwise.plots.metrics import common
 from lengthwise.published import PublishedTable, PublishedValue, Quantity
-from lengthwise.rendering import format_count, format_exact, format_integers
+from lengthwise.rendering import counted, format_exact, format_integers
 
 if TYPE_CHECKING:
     import pandas
 
 _INTERVAL = f"{100 * CONFIDENCE:.0f} % interval"
+_WILSON = f"Intervals: Wilson's {100 * CONFIDENCE:.0f} % confidence intervals."
 
 
 def _score_columns(subject: Subject) -> list[Column]:
@@ -66,6 +69,12 @@ class AnalysisReport:
     table: AnalysisTable
     # Sentences.
     remarks: list[str] = field(default_factory=list)
+    # Sentences for tables alone and for records alone, such as the unit: tables print per cent where records have fractions.
+    of_table: list[str] = field(default_factory=list)
+    of_records: list[str] = field(default_factory=list)
+
+    def table_remarks(self) -> list[str]:
+        return [*self.remarks, *self.of_table]
 
     def frame(self) -> pandas.DataFrame:
         """The records, with "caption" and "remarks" in `attrs`."""
@@ -73,12 +82,39 @@ class AnalysisReport:
 
         records = self.table.as_records()
         found = pandas.DataFrame(records.rows, columns=list(records.columns))
-        found.attrs.update(caption=self.caption, remarks=list(self.remarks))
+        found.attrs.update(caption=self.caption, remarks=[*self.remarks, *self.of_records])
         return found
 
 
-def _counted(count: int, what: str) -> str:
-    return f"{format_count(count)} {what}{'' if count == 1 else 's'}"
+def _tested_score(subject: Subject, length: int) -> str:
+    """ "token accuracy, mean over the lengths not seen in training"; "exact match at 12 digits, seen in training" of a
+    `length` above 0.
+    """
+    trials = [(experiment, trial) for experiment in subject.experiments for trial in experiment.trials]
+    titles, axes, lengths = set(), set(), set()
+    # For each trial, whether training showed each of the lengths.
+    seen: list[list[bool]] = []
+    finals = {experiment.name: final_evaluations(experiment) for experiment in subject.experiments}
+    for experiment, trial in trials:
+        measured = finals[experiment.name].get(trial.name)
+        if trial.name not in subject.accuracies or measured is None:
+            continue
+        task, seen_up_to = trial.specification.task, trial.specification.evaluation.seen_up_to
+        catalogue = experiment.catalogue
+        titles.add(catalogue.loss_title(task) if subject.by_loss else catalogue.accuracy_title(task))
+        axis = catalogue.axis(task)
+        axes.add(f"numbers of {axis}" if axis.endswith("s") else f"{axis}s")
+        lengths.add(catalogue.length_title(task, length))
+        seen.append([one <= seen_up_to for one in ([length] if length else measured.lengths)])
+    title = common(titles, "loss" if subject.by_loss else "accuracy")
+    axis = common(axes, "lengths")
+    if length:
+        when = "seen in training" if all(map(all, seen)) else "" if any(map(any, seen)) else "not seen in training"
+        return ", ".join(filter(None, [f"{title} at {common(lengths, f'length {length}')}", when]))
+    if all(map(all, seen)):
+        return f"{title}, mean over all {axis}"
+    exception = ", or over all if training showed all" if any(map(all, seen)) else ""
+    return f"{title}, mean over the {axis} not seen in training{exception}"
 
 
 def _best_points(
@@ -172,10 +208,10 @@ def attention(
     what = (
         "Cosine similarity of attention maps to those of"
         if cosine
-        else "Jensen-Shannon divergence (nats) of what tokens attend to from"
+        else "Jensen-Shannon divergence (nats) of attention maps from those of"
     )
     report = AnalysisReport(
-        f"{what} {reference} ({_counted(comparison.sequences, 'sequence')}, {_counted(comparison.layers, 'layer')}): mean "
+        f"{what} {reference} ({counted(comparison.sequences, 'sequence')}, {counted(comparison.layers, 'layer')}): mean "
         "and standard deviation over pairs of models",
         AnalysisTable(columns),
     )
@@ -192,8 +228,8 @@ def attention(
         report.remarks += _published_correlation(published, subject, comparison.rows)
     if not all(row.pairs for row in comparison.rows):
         report.remarks.append(
-            f"–: nothing to pair with; {reference} is compared with other seeds of its own, the others with it at the same "
-            "learning rate and training."
+            f"–: no pairs. Models of {reference} are paired with those of its other seeds, models of other encodings with "
+            f"those of {reference} that have the same training and learning rate."
         )
     if comparison.without_maps:
         report.remarks.append(f"Without attention maps: {_list(comparison.without_maps)}.")
@@ -223,12 +259,12 @@ def _published_correlation(
     own_text = ""
     for of_encodings in _best_points(subject, of_table).values():
         found = spearman_correlation([x for _, x in of_encodings.values()], [y for y, _ in of_encodings.values()])
-        own_text += "" if found is None else f"ρ = {found.coefficient:.2f} over {found.n} here; "
+        own_text += "" if found is None else f"ρ = {found.coefficient:.2f} over the {found.n} measured here; "
     in_paper = spearman_correlation([x for x, _ in printed], [y for _, y in printed])
     assert in_paper is not None
     return [
         f"Over the encodings of {table.table}: {own_text}ρ = {in_paper.coefficient:.2f} over the {in_paper.n} that the "
-        f"paper prints, with the accuracies of {other.table}, and {table.correlation.rho} in its text."
+        f"paper prints, with the accuracies of {other.table}. The paper's text says {table.correlation.rho}."
     ]
 
 
@@ -244,10 +280,10 @@ def attention_matrix(subject: Subject, measure: str = "cosine") -> AnalysisRepor
     name = "cosine" if cosine else "divergence"
     columns = [Column("other"), Column(name), Column("pairs")]
     columns += [Column(header=one.encoding, rule_before=i == 0) for i, one in enumerate(matrix.sets)]
-    what = "Cosine similarity of attention maps" if cosine else "Jensen-Shannon divergence (nats) of what tokens attend to"
+    what = "Cosine similarity of attention maps" if cosine else "Jensen-Shannon divergence (nats) of attention maps"
     report = AnalysisReport(
-        f"{what} between encodings ({_counted(matrix.sequences, 'sequence')}, {_counted(matrix.layers, 'layer')}): mean "
-        "over pairs of models, on the diagonal of different seeds",
+        f"{what} between encodings ({counted(matrix.sequences, 'sequence')}, {counted(matrix.layers, 'layer')}): mean "
+        "over pairs of models; on the diagonal, over pairs of different seeds",
         AnalysisTable(columns),
     )
     decimals = 3 if cosine else 4
@@ -271,9 +307,11 @@ def ground_truth(subject: Subject) -> AnalysisReport:
     columns.append(Column(header="models", rule_before=True))
     puzzles = max(row.all.puzzles for row in rows)
     report = AnalysisReport(
-        "Per cent of the attention of the cell asked for that goes to the cells which settle it "
-        f"({_counted(puzzles, 'puzzle')}): mean and standard deviation over models",
+        f"Share of the target cell's attention on the cells that determine it ({counted(puzzles, 'puzzle')}): mean and "
+        "standard deviation over models",
         AnalysisTable(columns),
+        of_table=["Shares are in per cent."],
+        of_records=["Accuracies and shares are fractions of 1."],
     )
     for row in rows:
         cells = [Cell()] * len(in_records)
@@ -293,8 +331,8 @@ def ground_truth(subject: Subject) -> AnalysisReport:
                     ],
                 )  # fmt: skip
     report.remarks.append(
-        "even: what attending to all cells alike would give. The cells that settle a puzzle are those of the rows and "
-        "columns that the rules of its task relate."
+        "even: the share if all cells had the same attention. The cells that determine a target are the other cells of the "
+        "rows and columns from which the task's rules deduce it."
     )
     return report
 
@@ -311,8 +349,8 @@ def encodings(subject: Subject, reference: str) -> AnalysisReport:
         Column("cosine"), Column("cosine_deviation"),
     ]  # fmt: skip
     report = AnalysisReport(
-        f"Orthogonal Procrustes distance (Frobenius) of learned tables to {reference}, mean and standard deviation over "
-        "models",
+        f"Orthogonal Procrustes distance (Frobenius norm) of learned tables to {reference}: mean and standard deviation "
+        "over models",
         AnalysisTable(columns),
     )
     of_sets: dict[TrialSet, list[EncodingDistance]] = {}
@@ -331,8 +369,8 @@ def encodings(subject: Subject, reference: str) -> AnalysisReport:
         report.remarks.append(f"Without a learned table: {_list(distances.without_tables)}.")
     of_fixed = "".join(f"{name} {value:.2f}, " for name, value in distances.fixed.items())
     report.remarks.append(
-        f"Cosine of other encodings themselves to {reference}: {of_fixed}learned ones before training 0.00 ± "
-        f"{distances.untrained_cosine:.2f}, as of independent draws; what a model started from is not stored."
+        f"Cosine similarity of other tables to that of {reference}: {of_fixed}learned tables before training 0.00 ± "
+        f"{distances.untrained_cosine:.2f} (computed for independent draws, because initial tables are not stored)."
     )
     return report
 
@@ -341,13 +379,14 @@ def noise(subject: Subject) -> AnalysisReport:
     """Accuracy by the noise on the embeddings of tokens."""
     curves = noise_curves.curves(subject)
     deviations = sorted({deviation for curve in curves for deviation in curve.accuracies})
-    # In records a row for each deviation: how many there are is no matter of columns.
+    # Records have a row for each deviation, so that their columns do not depend on the deviations.
     columns = [Column("noise"), Column("accuracy"), Column("accuracy_deviation"), Column("models")]
     columns += [Column(header=format_exact(deviation), rule_before=deviation == 0) for deviation in deviations]
     report = AnalysisReport(
-        "Accuracy (%) by the standard deviation of the noise on the embeddings of tokens, mean and standard deviation over "
-        "models",
+        "Accuracy by the standard deviation of the noise on the token embeddings: mean and standard deviation over models",
         AnalysisTable(columns),
+        of_table=["Accuracies are in per cent."],
+        of_records=["Accuracies are fractions of 1."],
     )
     for curve in curves:
         cells = [Cell()] * 4 + [accuracy_cells(curve.accuracies.get(deviation, []))[0] for deviation in deviations]
@@ -372,7 +411,7 @@ def humans(subject: Subject, people: Mapping[str, float]) -> AnalysisReport:
         Column("models", "models"),
         Column("composite", "composite"),
     ]
-    report = AnalysisReport("Accuracy on single puzzles, models' beside people's", AnalysisTable(columns))
+    report = AnalysisReport("Accuracy of models and of people, puzzle by puzzle", AnalysisTable(columns))
     for row in comparisons:
         ranks = row.ranks
         report.table.add_row(
@@ -391,27 +430,37 @@ def humans(subject: Subject, people: Mapping[str, float]) -> AnalysisReport:
             ],
         )
     report.remarks.append(
-        "Spearman's rank correlation over the puzzles; p is two-sided, of Student's t with as many degrees of freedom as "
-        "puzzles less two. composite: the mean of cosine and ρ."
+        "cosine and Spearman's rank correlation ρ are over the puzzles. p is two-sided, from Student's t-distribution with "
+        "two degrees of freedom fewer than puzzles. composite: the mean of cosine and ρ."
     )
     return report
 
 
-def t_test(subject: Subject, reference: str) -> AnalysisReport:
-    """Each encoding against `reference`, seed by seed."""
+def t_test(subject: Subject, reference: str, length: int = 0) -> AnalysisReport:
+    """Each encoding against `reference`, seed by seed. `length`: the scores at this evaluated length; 0: the mean over the
+    lengths that training did not show.
+    """
+    if length:
+        subject = at_length(subject, length)
     comparisons = seed_comparison.compare(subject, reference)
     by_loss = subject.by_loss
     score = "loss" if by_loss else "accuracy"
+    several = any(row.tests > 1 for row in comparisons)
     columns = [
         *_score_columns(subject),
         Column(f"reference_{score}", f"{reference}{'' if by_loss else ' %'}"), Column(f"reference_{score}_deviation"),
         Column("t", "t", rule_before=True), Column("degrees_of_freedom", "df"), Column("p_value", "p"),
-        Column("pairs"), Column("difference", "difference", rule_before=True),
+        Column("adjusted_p_value", "Holm's p" if several else ""), Column("pairs", "pairs"),
+        Column("difference", "difference", rule_before=True),
         Column("difference_low", _INTERVAL), Column("difference_high"),
     ]  # fmt: skip
     report = AnalysisReport(
-        f"Paired t-tests of {reference} against the other encodings, seed by seed", AnalysisTable(columns)
+        f"Paired t-tests of {reference} against the other encodings, seed by seed: {_tested_score(subject, length)}",
+        AnalysisTable(columns),
     )
+    if not by_loss:
+        report.of_table.append("The difference and its interval are in percentage points.")
+        report.of_records.append("Accuracies, the difference and its interval are fractions of 1.")
 
     def difference(value: float) -> str:
         return f"{value:.3g}" if by_loss else f"{100 * value:.1f}"
@@ -430,18 +479,44 @@ def t_test(subject: Subject, reference: str) -> AnalysisReport:
                 number_cell(test.t if test else None, 2),
                 count_cell(len(row.own) - 1),
                 probability_cell(test.p_value if test else None),
+                probability_cell(row.adjusted_p_value),
                 count_cell(len(row.own)),
                 *differences,
             ],
         )
-    what = f"the encoding's loss less {reference}'s" if by_loss else f"{reference} less the encoding in points"
-    report.remarks.append(
-        f"Student's t-test for related samples: t is positive where {reference} is better; p is two-sided. difference: "
-        f"{what}, mean over the seeds that both have, with the {100 * CONFIDENCE:.0f} % confidence interval of that mean."
-    )
+    what = f"the encoding's loss less {reference}'s" if by_loss else f"{reference} less the encoding"
+    report.remarks += [
+        f"Student's t-test for related samples; the pairs are the seeds that both have. t is positive where {reference} is "
+        "better; p is two-sided.",
+        f"difference: {what}, mean over the pairs, with its {100 * CONFIDENCE:.0f} % confidence interval.",
+    ]
+    if several:
+        report.remarks.append(
+            f"Holm's p is adjusted for the number of encodings tested against {reference} (Holm's step-down method); p and "
+            "the intervals are not."
+        )
+    if any(len(row.own) > 1 for row in comparisons):
+        report.of_table.append("±: standard deviation over the paired seeds.")
+    report.remarks += _unpaired_remark(comparisons, reference)
     if any(row.test is None for row in comparisons):
         report.remarks.append("–: a test needs at least two seeds, and differences that are not all the same.")
     return report
+
+
+def _unpaired_remark(comparisons: Sequence[seed_comparison.SeedComparison], reference: str) -> list[str]:
+    """Says which seeds of the tested trials are in no pair, if any."""
+    found: dict[str, None] = {}
+    for row in comparisons:
+        unpaired = [(row.own_unpaired, row.of.encoding), (row.reference_unpaired, reference)]
+        parts = [f"{counted(count, 'seed')} of {encoding}" for count, encoding in unpaired if count]
+        if parts:
+            found[" and ".join(parts)] = None
+    if not found:
+        return []
+    return [
+        "Only paired seeds count, so these means may differ from those of `lengthwise results`. Without a pair: "
+        f"{'; '.join(found)}."
+    ]
 
 
 def carries(subject: Subject, length: int = 0) -> AnalysisReport:
@@ -459,8 +534,8 @@ def carries(subject: Subject, length: int = 0) -> AnalysisReport:
         Column(header="p"), Column(header="models", rule_before=True),
     ]  # fmt: skip
     report = AnalysisReport(
-        f"Of the wrong answers to sums of {rows[0].digits} digits, those with a carry into the least significant wrong "
-        "digit",
+        f"Wrong answers to sums of {rows[0].digits} digits, and the share of them with a carry into the least significant "
+        "wrong digit",
         AnalysisTable(columns),
     )
     for row in rows:
@@ -485,8 +560,8 @@ def carries(subject: Subject, length: int = 0) -> AnalysisReport:
                 ],
             )  # fmt: skip
     report.remarks.append(
-        "by chance: how often random operands have a carry into the places of the errors. p: two-sided, of as many carries "
-        f"if they made no difference (Poisson binomial). Intervals: Wilson's, of {100 * CONFIDENCE:.0f} %."
+        "by chance: the share that random operands would have at the places of the errors. p: two-sided, for the hypothesis "
+        f"that carries make no difference (Poisson binomial distribution). {_WILSON}"
     )
     return report
 
@@ -503,7 +578,7 @@ def carry_chains(subject: Subject, length: int = 0) -> AnalysisReport:
         Column("models", "models", rule_before=True),
     ]  # fmt: skip
     report = AnalysisReport(
-        f"Digits of sums of {rows[0].digits} digits, by how many places below the carry into them arose",
+        f"Accuracy of the digits of sums of {rows[0].digits} digits, by how many places the carry into them has come",
         AnalysisTable(columns),
     )
     for row in rows:
@@ -519,9 +594,9 @@ def carry_chains(subject: Subject, length: int = 0) -> AnalysisReport:
                 ],
             )  # fmt: skip
     report.remarks.append(
-        "A carry arises from two digits that add up to 10 or more, and comes through digits that add up to 9. Places: those "
-        "of all answers up to and with the least significant wrong one. share: the base rate, of all these places. "
-        f"Intervals: Wilson's, of {100 * CONFIDENCE:.0f} %."
+        "A carry arises where two digits add up to 10 or more, and passes through places whose digits add up to 9. places: "
+        "the places of all answers, each answer up to and including its least significant wrong digit. share: the share of "
+        f"such places for random operands. {_WILSON}"
     )
     return report
 
@@ -537,8 +612,9 @@ def speed(subject: Subject, accuracy: float = 0.9) -> AnalysisReport:
         Column("reached", "reached"), Column("models", "models"),
     ]  # fmt: skip
     report = AnalysisReport(
-        f"Steps a second, mean and standard deviation over models, and seconds of training until the accuracy on unseen "
-        f"lengths is above {100 * accuracy:.4g} %, of the median model; times: than the slowest of its task",
+        "Training steps per second (mean and standard deviation over models), and seconds of training until the accuracy "
+        f"on unseen lengths is above {100 * accuracy:.4g} % (median model); times: speed relative to the slowest encoding "
+        "of the task",
         AnalysisTable(columns),
     )
     tables = [table for table in published_tables.tables() if table.quantity is Quantity.STEPS_PER_SECOND]
@@ -560,15 +636,17 @@ def speed(subject: Subject, accuracy: float = 0.9) -> AnalysisReport:
         )  # fmt: skip
     if any(row.reached < row.models for row in rows):
         report.remarks.append(
-            "–: at most half of the models got there; evaluation.every_steps says how often they were looked at."
+            "–: at most half of the models reached the accuracy. evaluation.every_steps sets how often it is measured."
         )
     for table in speedups.values():
         if known := table.speedup:
             report.remarks.append(
                 f"Paper: {table.citation}, {table.table}: {100 * known.accuracy:g} % are reached {known.times} times "
-                f"sooner than by {known.than}."
+                f"sooner than with {known.than}."
             )
-    report.remarks.append("Members of a pack count the pack's seconds each: what is to be compared trains alone.")
+    report.remarks.append(
+        "Each member of a pack counts the seconds of the whole pack. Train models alone to compare their speed."
+    )
     return report
 
 
@@ -598,8 +676,8 @@ def loss_ratios(subject: Subject, reference: str, published: PublishedTable | No
     ]
     scales = sorted({scale for row in rows for scale in row.own})
     report = AnalysisReport(
-        f"Losses of {reference} by those of the other networks, medians over models, at the scales "
-        f"{format_integers(scales)} that training did not show",
+        f"Losses of {reference} divided by those of the other networks (medians over models), at the scales "
+        f"{format_integers(scales)}, which were not seen in training",
         AnalysisTable(columns),
     )
     means, of_paper = [], []
@@ -621,7 +699,7 @@ def loss_ratios(subject: Subject, reference: str, published: PublishedTable | No
         known = published.loss_ratio
         report.remarks.append(
             f"Paper's text: {known.smallest:,} to {known.largest:,} times, {known.mean:,} on average ({published.citation}; "
-            "as geometric means over the scales its table gives the same)."
+            "geometric means over the scales of its table agree)."
         )
     return report
 
@@ -631,7 +709,7 @@ def _range_remark(where: str, means: Sequence[float]) -> list[str]:
     if not known:
         return []
     return [
-        f"{where}: {min(known):,.0f} to {max(known):,.0f} times over {_counted(len(known), 'row')}, "
+        f"{where}: {min(known):,.0f} to {max(known):,.0f} times over {counted(len(known), 'row')}, "
         f"{ratios.geometric_mean(known):,.0f} on average (geometric means)."
     ]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lengthwise.analyses.measures import PairedTest, paired_t_test
+from lengthwise.analyses.measures import PairedTest, holm_adjusted, paired_t_test
 from lengthwise.analyses.trial_sets import Subject, TrialSet, cannot, check_reference, reference_of
 
 
@@ -16,6 +16,12 @@ class SeedComparison:
     reference: list[float]
     # Positive if the reference is better; None for fewer than two pairs, or if all differences are the same.
     test: PairedTest | None
+    # Seeds of this encoding and of the reference that the other lacks: they do not count.
+    own_unpaired: int
+    reference_unpaired: int
+    # Number of tests against the same trials of the reference, and this one's p value adjusted for it.
+    tests: int = 0
+    adjusted_p_value: float | None = None
 
 
 def compare(subject: Subject, reference: str) -> list[SeedComparison]:
@@ -25,6 +31,8 @@ def compare(subject: Subject, reference: str) -> list[SeedComparison]:
     """
     check_reference(reference, "encoding", [one.encoding for one in subject.sets])
     comparisons = []
+    # By the reference's set: the comparisons with a test.
+    tested: dict[TrialSet, list[SeedComparison]] = {}
     for one in subject.sets:
         partner = reference_of(one, reference, subject.sets)
         if partner is None or partner is one:
@@ -33,7 +41,15 @@ def compare(subject: Subject, reference: str) -> list[SeedComparison]:
         both = sorted(own.keys() & others.keys())
         if both:
             values, of_reference = [own[seeds] for seeds in both], [others[seeds] for seeds in both]
-            comparisons.append(SeedComparison(one, values, of_reference, paired_t_test(of_reference, values)))
+            test = paired_t_test(of_reference, values)
+            found = SeedComparison(one, values, of_reference, test, len(own) - len(both), len(others) - len(both))
+            comparisons.append(found)
+            if test is not None:
+                tested.setdefault(partner, []).append(found)
+    for family in tested.values():
+        p_values = [found.test.p_value for found in family if found.test is not None]
+        for found, adjusted in zip(family, holm_adjusted(p_values)):
+            found.tests, found.adjusted_p_value = len(family), adjusted
     if not comparisons:
         raise cannot(
             f"no other encoding was evaluated with a seed of {reference}; a paired test needs trials with the same task, "

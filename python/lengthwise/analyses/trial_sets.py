@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import grpc
@@ -13,7 +13,8 @@ from lengthwise.connection import Connection
 from lengthwise.errors import LengthwiseError, UsageError
 from lengthwise.names import label
 from lengthwise.plots.data import PlottedExperiment, experiment_names
-from lengthwise.plots.groups import final_score
+from lengthwise.plots.groups import final_evaluations, final_score
+from lengthwise.rendering import format_integers
 from lengthwise.suggestion import suggestion
 
 Trial = experiment_service_pb2.Trial
@@ -178,6 +179,24 @@ def subject_of(experiments: Sequence[PlottedExperiment]) -> Subject:
     if not subject.sets:
         raise cannot(f"no trial of {subject.names} has succeeded yet: nothing to analyze")
     return subject
+
+
+def at_length(subject: Subject, length: int) -> Subject:
+    """The same trials with their scores at one evaluated length, whether or not training showed it. UsageError if no trial
+    was evaluated at it.
+    """
+    scores: dict[str, float] = {}
+    evaluated: set[int] = set()
+    for experiment in subject.experiments:
+        for name, measured in final_evaluations(experiment).items():
+            evaluated.update(measured.lengths)
+            values = [-loss for loss in measured.losses] if subject.by_loss else measured.accuracies
+            if length in measured.lengths:
+                scores[name] = values[list(measured.lengths).index(length)]
+    if not scores:
+        accepted = format_integers(sorted(evaluated))
+        raise UsageError(f"--length: no trial of {subject.names} was evaluated at {length}; accepted: {accepted}")
+    return replace(subject, accuracies=scores)
 
 
 def cannot(message: str) -> LengthwiseError:

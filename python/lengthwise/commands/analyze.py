@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         add(name, description).add_argument(
             "--length", type=int, default=0, help="This number of digits instead of the largest"
         )
-    command = add("speed", "Steps a second, and how soon an accuracy is reached")
+    command = add("speed", "Steps per second, and how soon an accuracy is reached")
     command.add_argument("--accuracy", type=float, default=0.9, help="0 to 1, on unseen lengths; default 0.9")
     command = add("loss_ratios", "How many times larger one network's losses are beyond training")
     command.add_argument("--reference", required=True, help="The network whose losses are divided by the others'")
@@ -65,6 +65,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     command = add("t_test", "Whether encodings differ, seed by seed: paired t-tests")
     command.add_argument("--reference", required=True, help="The encoding that the others are tested against")
+    command.add_argument(
+        "--length", type=int, default=0, help="Score at this evaluated length instead of the mean over unseen lengths"
+    )
 
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
@@ -87,8 +90,8 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     if output.kind == "table":
         output.out.write(f"{output.palette(BOLD, subject.names)}\n\n{wrap(found.caption, output.width, 0)}\n\n")
     output.write_table(found.table.as_table(), found.table.as_records())
-    if output.kind == "table" and found.remarks:
+    if output.kind == "table" and found.table_remarks():
         output.out.write("\n")
-        for remark in found.remarks:
+        for remark in found.table_remarks():
             output.out.write(wrap(remark, output.width, 2) + "\n")
     return SUCCESS

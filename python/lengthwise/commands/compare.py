@@ -25,7 +25,9 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     first, second = (short_name(experiment.name) for experiment in experiments)
     table = experiment_difference.as_table(pairs, first, second)
     if output.kind == "table":
-        output.out.write(output.palette(BOLD, f"{second} against {first}") + ": mean unseen accuracy\n\n")
+        several = any(cell.unseen_accuracy.trials > 1 for summary in summaries for cell in summary.cells)
+        deviations = "; ±: standard deviation over trials" if several else ""
+        output.out.write(f"{output.palette(BOLD, f'{second} against {first}')}: mean unseen accuracy{deviations}\n\n")
     output.write_table(table, experiment_difference.as_records(pairs))
     if output.kind != "table":
         return SUCCESS

@@ -4,7 +4,6 @@ It does not take the place of what is not an export's.
 """
 from __future__ import annotations
 
-import errno
 import io
 import os
 import shutil
@@ -14,9 +13,8 @@ from enum import Enum
 from types import TracebackType
 from typing import Any, BinaryIO
 
-import grpc
-
-from lengthwise.errors import LengthwiseError
+from lengthwise.errors import refused
+from lengthwise.user_file import unwritten
 
 _BUFFER_BYTES = 1 << 20
 
@@ -27,19 +25,6 @@ MANIFEST = "export.json"
 class Kind(Enum):
     FILE = "file"
     DIRECTORY = "directory"
-
-
-def _refused(message: str) -> LengthwiseError:
-    return LengthwiseError(message, code=grpc.StatusCode.FAILED_PRECONDITION)
-
-
-def _unwritten(error: OSError, action: str, path: str) -> LengthwiseError:
-    advice = "choose another place with -o PATH"
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        advice = "free some space, or choose another place with -o PATH"
-    elif error.errno == errno.ENOENT:
-        advice = "make its directory first, or choose another place with -o PATH"
-    return _refused(f"cannot {action} {path}: {error.strerror}; {advice}")
 
 
 def _resolve(path: str) -> str:
@@ -54,27 +39,27 @@ def _check_free(path: str, kind: Kind, replace: bool) -> None:
     except (FileNotFoundError, NotADirectoryError):
         return
     except OSError as error:
-        raise _unwritten(error, "look at", path) from None
+        raise unwritten(error.errno, path, "look at") from None
     is_directory = os.path.isdir(path)
     if is_directory != (kind is Kind.DIRECTORY) or not (is_directory or os.path.isfile(path)):
         what = "a file, and this export is a directory of files"
         if is_directory:
             what = "a directory, and this export is one file"
-        raise _refused(f"{path} is {what}; choose another place with -o PATH")
+        raise refused(f"{path} is {what}; choose another place with -o PATH")
     if is_directory:
         try:
             names = os.listdir(path)
         except OSError as error:
-            raise _unwritten(error, "look at", path) from None
+            raise unwritten(error.errno, path, "look at") from None
         if not names:
             return
         # Whoever names a home directory by mistake keeps it.
         if MANIFEST not in names:
-            raise _refused(
+            raise refused(
                 f"{path} has files that are not an export's, which are not replaced; choose another place with -o PATH"
             )
     if not replace:
-        raise _refused(f"{path} is there already; replace it with --force, or choose another place with -o PATH")
+        raise refused(f"{path} is there already; replace it with --force, or choose another place with -o PATH")
 
 
 class _File(io.FileIO):
@@ -89,14 +74,14 @@ class _File(io.FileIO):
         try:
             return super().write(data)
         except OSError as error:
-            raise _unwritten(error, "write", self._shown) from None
+            raise unwritten(error.errno, self._shown) from None
 
     def close(self) -> None:
         try:
             super().close()
         except OSError as error:
             # A file system over the network may say only now that it is full.
-            raise _unwritten(error, "write", self._shown) from None
+            raise unwritten(error.errno, self._shown) from None
 
 
 class Output:
@@ -130,9 +115,9 @@ class Output:
             except FileExistsError as error:
                 attempt += 1
                 if attempt > 100:
-                    raise _unwritten(error, "make", self._path) from None
+                    raise unwritten(error.errno, self._path, "make") from None
             except OSError as error:
-                raise _unwritten(error, "make", self._path) from None
+                raise unwritten(error.errno, self._path, "make") from None
         self._temporary = temporary
         return self
 
@@ -152,7 +137,7 @@ class Output:
                 os.makedirs(os.path.dirname(path), exist_ok=True)
             file = _File(path, shown)
         except OSError as error:
-            raise _unwritten(error, "write", shown) from None
+            raise unwritten(error.errno, shown) from None
         try:
             with io.BufferedWriter(file, _BUFFER_BYTES) as buffered:
                 yield buffered
@@ -177,7 +162,7 @@ class Output:
         except OSError as error:
             if old:
                 os.rename(old, self._path)
-            raise _unwritten(error, "make", self._path) from None
+            raise unwritten(error.errno, self._path, "make") from None
         self._committed = True
         if old:
             _delete(old)

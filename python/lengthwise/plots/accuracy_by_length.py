@@ -21,6 +21,7 @@ from lengthwise.plots.panels import (
     add_guess,
     add_sentence,
     arrange_panels,
+    at_most,
     capitalized,
     line,
     missing_trials,
@@ -103,15 +104,15 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
     if not is_accuracy(shown.name):
         set_loss_axis(result)
     result.caption = missing_trials(experiments)
-    if options.seeds == "best" and averaging.most_seeds > 1:
+    if options.seeds == "best" and averaging.has_means:
         what = "lowest error" if shown.is_median else "highest accuracy"
         add_sentence(
             result,
-            f"Thick lines: the best of up to {averaging.most_seeds} seeds, with the {what} on what training did not show. "
+            f"Thick lines: the best of {at_most(averaging.seeds, 'seed')}, with the {what} on what training did not show. "
             "Thin lines: all seeds.",
         )
-        averaging.most_seeds = 1
+        averaging.seeds.clear()
     averaging.describe(_LOWEST_UNSEEN if averaging.is_median else _BEST_UNSEEN, result)
     if options.seeds == "all":
-        result.band_caption = "Thin lines: all seeds." if averaging.most_seeds > 1 else ""
+        result.band_caption = "Thin lines: all seeds." if averaging.has_means else ""
     return result

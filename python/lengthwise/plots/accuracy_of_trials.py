@@ -131,7 +131,7 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
     if not is_accuracy(shown.name):
         set_loss_axis(result)
     best_mean = "lowest" if shown.is_median else "highest"
-    result.caption = f"A thin line a trial; the best has the {best_mean} mean on what was not seen."
+    result.caption = f"Thin lines: trials. The best one has the {best_mean} mean on what training did not show."
     if spreads:
         add_sentence(result, f"Standard deviations of that mean, by an analysis of variance: {'; '.join(spreads)}.")
     add_sentence(result, missing_trials(experiments))

@@ -109,10 +109,10 @@ def _finish(
     set_step_axis(result)
     if not is_accuracy(shown.name):
         set_loss_axis(result)
-    if averaging.most_seeds > 1:
+    if averaging.has_means:
         average = "median" if averaging.is_median else "mean"
         add_sentence(result, f"Thin lines: trials. Thick lines: their {average}, up to the step that all have reached.")
-        averaging.most_seeds = 1
+        averaging.seeds.clear()
     averaging.describe(_BEST_BY, result)
 
 

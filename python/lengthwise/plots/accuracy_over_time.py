@@ -105,8 +105,8 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
     arrange_panels(result)
     _scale_time(result, max(series.x[-1] for panel in result.panels for series in panel.series))
     result.caption = (
-        "Evaluations are not counted as training time. Members of a pack count the pack's seconds each. Lines end with the "
-        "first seed."
+        "Evaluations do not count as training time. Each member of a pack counts the seconds of the whole pack. Lines end "
+        "where the first seed ends."
     )
     averaging.describe("the highest such accuracy at the last evaluation during training", result)
     return result

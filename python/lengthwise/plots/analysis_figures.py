@@ -24,10 +24,10 @@ from lengthwise.errors import UsageError
 from lengthwise.plots.attention import check_map_rows
 from lengthwise.plots.data import PlottedExperiment
 from lengthwise.plots.options import Options
-from lengthwise.plots.panels import accuracy_axis, add_sentence, arrange_panels, precondition, set_loss_axis
+from lengthwise.plots.panels import accuracy_axis, add_sentence, arrange_panels, at_most, precondition, set_loss_axis
 from lengthwise.plots.picture import Axis, HeatMap, Panel, Picture, Reference, Series
 from lengthwise.plots.series_style import SeriesStyle, numbered_style
-from lengthwise.rendering import format_exact
+from lengthwise.rendering import counted, format_exact
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -141,7 +141,8 @@ def noise_picture(subject: Subject, curves: Sequence[noise_curves.NoiseCurve]) -
     picture.x = Axis("standard deviation of the noise on the embeddings of tokens")
     picture.y = accuracy_axis("accuracy, mean over all lengths")
     panels = _TaskPanels(subject, [curve.of for curve in curves])
-    most = 1
+    # Numbers of models of the points.
+    counts: set[int] = set()
     for curve in curves:
         if panels.shows(curve.of):
             values = list(curve.accuracies.values())
@@ -152,10 +153,10 @@ def noise_picture(subject: Subject, curves: Sequence[noise_curves.NoiseCurve]) -
                     x=list(curve.accuracies), y=means, low=[min(one) for one in values], high=[max(one) for one in values]
                 ),
             )
-            most = max(most, *map(len, values))
-    if most > 1:
-        picture.caption = f"Lines: the mean of up to {most} models."
-        picture.band_caption = "Bands: from the lowest to the highest."
+            counts.update(map(len, values))
+    if max(counts, default=1) > 1:
+        picture.caption = f"Lines: the mean over {at_most(counts, 'model')}."
+        picture.band_caption = "Bands: from the lowest to the highest model."
     panels.move_to(picture)
     return picture
 
@@ -180,8 +181,8 @@ def similarity_picture(
         points = [(mean, _score(subject, trial)) for trial, mean in row.means if trial.name in subject.accuracies]
         if points and panels.shows(row.of):
             panels.add(row.of, Series(x=[x for x, _ in points], y=[y for _, y in points], kind="scatter"))
-    sequences = f"{comparison.sequences:,} sequence{'' if comparison.sequences == 1 else 's'}"
-    picture.caption = f"Points: models; the mean over those of {reference}, {sequences} and all layers."
+    sequences = counted(comparison.sequences, "sequence")
+    picture.caption = f"Points: models, each with its mean over the models of {reference}, {sequences} and all layers."
     panels.move_to(picture)
     _widen_x(picture)
     if subject.by_loss:
@@ -218,7 +219,7 @@ def distance_picture(subject: Subject, distances: encoding_distance.EncodingDist
 
 
 def attention_ground_truth(experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
-    """A row for each set: what the cell asked for would attend to by the task's rules, and what it attends to in each layer,
+    """A row for each set: what the target cell would attend to by the task's rules, and what it attends to in each layer,
     the mean over its models.
     """
     subject = subject_of(experiments)
@@ -230,7 +231,7 @@ def ground_truth_picture(subject: Subject, rows: Sequence[ground_truth.GroundTru
     if any(len(row.layers) != len(rows[0].layers) for row in rows):
         raise UsageError("the networks have different numbers of layers; choose one with --network")
     picture = Picture("attention_ground_truth", f"Attention beside the ground truth: {subject.names}")
-    picture.x, picture.y = Axis("cell attended to"), Axis("cell asked for")
+    picture.x, picture.y = Axis("cell attended to"), Axis("target cell")
     picture.columns = len(rows[0].layers) + 1
     picture.map_label, picture.map_maximum = "attention", 0
     several_tasks = len({row.of.task for row in rows}) > 1
@@ -241,12 +242,11 @@ def ground_truth_picture(subject: Subject, rows: Sequence[ground_truth.GroundTru
             picture.panels.append(Panel(title, map=HeatMap(values, tokens=row.cells, first_output=row.cells)))
             picture.map_maximum = max(picture.map_maximum, float(values.max()))
         picture.row_titles.append(f"{_task_title(subject, row.of)}: {name}" if several_tasks else name)
-    puzzles = rows[0].all.puzzles
     models = " and the models" if any(row.models > 1 for row in rows) else ""
     picture.caption = (
-        "Of the puzzles that ask for a cell, numbered row by row: what its token attends to, the mean over "
-        f"{puzzles:,} puzzle{'' if puzzles == 1 else 's'}{models}. Ground truth: the other cells of the rows and columns "
-        "that settle the answer. Per cent: attention that goes there; even: attending to all cells alike."
+        "What the token of each target cell attends to (cells are numbered row by row), the mean over "
+        f"{counted(rows[0].all.puzzles, 'puzzle')}{models}. Ground truth: the other cells of the rows and columns that "
+        "determine the target. Per cent: share of the attention on them; even: if all cells had the same attention."
     )
     return picture
 
@@ -271,14 +271,14 @@ def matrix_picture(subject: Subject, matrix: attention_similarity.SimilarityMatr
                     color = "black" if value > middle else "white"
                     axes.text(j + 0.5, i + 0.5, f"{value:.2f}", ha="center", va="center", color=color, fontsize=5.5)
 
-    picture = Picture("attention_matrix", f"Likeness of attention: {subject.names}")
+    picture = Picture("attention_matrix", f"Similarity of attention: {subject.names}")
     picture.map_label = "cosine of attention maps"
     picture.map_maximum = max(float(numpy.nanmax(matrix.values)), 0.01)
     size = len(names)
     picture.panels = [Panel(map=HeatMap(matrix.values, tokens=size, first_output=size), draw=label)]
     picture.caption = (
-        f"Mean over pairs of models, {matrix.sequences:,} sequence{'' if matrix.sequences == 1 else 's'} and all layers; "
-        "on the diagonal over models of different seeds."
+        f"Mean over pairs of models, {counted(matrix.sequences, 'sequence')} and all layers; on the diagonal, over pairs of "
+        "different seeds."
     )
     return picture
 
@@ -331,8 +331,8 @@ def noise_average(experiments: Sequence[PlottedExperiment], options: Options) ->
     arrange_panels(picture)
     deviations = sorted({one for curve in curves for one in curve.accuracies if one > 0})
     picture.caption = (
-        f"Mean over the standard deviations {', '.join(map(format_exact, deviations))} of the noise and up to "
-        f"{max(len(curve.averages()) for curve in curves)} models; lines: one standard deviation of the models."
+        f"Mean over the standard deviations {', '.join(map(format_exact, deviations))} of the noise and over "
+        f"{at_most([len(curve.averages()) for curve in curves], 'model')}; lines: one standard deviation over the models."
     )
     return picture
 
@@ -387,10 +387,8 @@ def human_scatter_picture(subject: Subject, rows: Sequence[human_comparison.Huma
             Panel(title, [Series("", row.human_accuracies, row.model_accuracies, kind="scatter")])
         )
     arrange_panels(picture, "one an encoding", "choose some with --encoding")
-    most = max(row.models for row in rows)
-    picture.caption = (
-        f"Points: puzzles, the mean over up to {most} model{'' if most == 1 else 's'}. ρ: Spearman's rank correlation."
-    )
+    models = at_most([row.models for row in rows], "model")
+    picture.caption = f"Points: puzzles, the mean over {models}. ρ: Spearman's rank correlation."
     return picture
 
 
@@ -441,7 +439,7 @@ def carries_picture(subject: Subject, rows: Sequence[carries.CarryErrors]) -> Pi
     for panel, base_rate in zip(picture.panels, base_rates.values()):
         panel.references = []
         panel.series.append(base_rate)
-    add_sentence(picture, "All seeds together, neighbouring places joined; the least significant wrong digit counts.")
+    add_sentence(picture, "All seeds and neighbouring places together. Only the least significant wrong digit counts.")
     add_sentence(picture, f"Errors with a carry: {', '.join(totals)}.")
     picture.band_caption = f"Bands: {100 * CONFIDENCE:.0f} % intervals."
     return picture
@@ -457,7 +455,7 @@ def carry_chains(experiments: Sequence[PlottedExperiment], options: Options) -> 
 
 def chains_picture(subject: Subject, rows: Sequence[carries.CarryChains]) -> Picture:
     digits = rows[0].digits
-    picture = Picture("carry_chains", f"Accuracy by the way of the carry, sums of {digits} digits: {subject.names}")
+    picture = Picture("carry_chains", f"Accuracy by length of the carry chain, sums of {digits} digits: {subject.names}")
     longest = max(len(row.places) for row in rows) - 1
     picture.x = Axis("places that the carry into the digit has come, 0 for none", ticks="counts", range=(0, longest + 0.5))
     picture.y = accuracy_axis("digits that are right")
@@ -476,6 +474,6 @@ def chains_picture(subject: Subject, rows: Sequence[carries.CarryChains]) -> Pic
         shares = numpy.sum(of_task, axis=0) / numpy.sum(of_task)
         x = list(map(float, range(longest + 1)))
         panel.series.append(Series("share of all places", x, shares.tolist(), style=SeriesStyle(6, 6, 1), faint=True))
-    add_sentence(picture, "All seeds together; the places of answers up to and with the least significant wrong one.")
+    add_sentence(picture, "All seeds together. Places count up to and including the least significant wrong digit.")
     picture.band_caption = f"Bands: {100 * CONFIDENCE:.0f} % intervals."
     return picture

@@ -50,11 +50,11 @@ def _picture(experiments: Sequence[PlottedExperiment], options: Options, of_plac
     if of_places:
         result = Picture("error_places", f"Where digits are wrong at {digits}: {names}")
         result.x.label = "place of the digit, 0 for the least significant"
-        result.y = Axis("answers wrong at it", ticks="percent")
+        result.y = Axis("share of answers wrong at this place", ticks="percent")
     else:
         result = Picture("error_counts", f"How many digits are wrong at {digits}: {names}")
         result.x.label = "wrong digits"
-        result.y = Axis("of the answers with wrong digits", ticks="percent")
+        result.y = Axis("share of the wrong answers", ticks="percent")
     result.x.ticks = "counts"
     groups = group_trials(experiments)
     carries: list[str] = []
@@ -94,9 +94,9 @@ def _picture(experiments: Sequence[PlottedExperiment], options: Options, of_plac
     result.y.range = (0.0, max(y for panel in result.panels for series in panel.series for y in series.y))
     result.caption = "All seeds together."
     if options.seeds == "all":
-        result.caption = "Thick lines: all seeds together; thin lines: each."
+        result.caption = "Thick lines: all seeds together. Thin lines: single seeds."
     if carries:
-        result.caption += f" Of the least significant wrong digits, so many have a carry into them: {', '.join(carries)}."
+        result.caption += f" Share of the least significant wrong digits with a carry into them: {', '.join(carries)}."
     return result
 
 

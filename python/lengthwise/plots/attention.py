@@ -122,8 +122,8 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
                 rows.append(_Row(group, trial, one))
     if not rows and options.sequence > 1:
         raise UsageError(
-            f"there are no attention maps of sequence {options.sequence}; evaluation.attention_sequences says how many of a "
-            "length are recorded"
+            f"there are no attention maps of sequence {options.sequence}; evaluation.attention_sequences sets how many are "
+            "recorded per length"
         )
     if not rows:
         if options.length == 0 or not lengths:
@@ -170,7 +170,7 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
     if any(row.group.experiment.catalogue.has_output_tokens(row.group.task) for row in rows):
         remarks.append("White lines: where the input ends and the output begins.")
     if any(len(row.group.trials) > 1 for row in rows):
-        remarks.append("Of each encoding the trial with the highest mean accuracy on lengths not seen in training.")
+        remarks.append("For each encoding: the trial with the highest mean accuracy on lengths not seen in training.")
     pooled = max(one.tokens_per_cell for one in maps)
     if pooled > 1:
         remarks.append(f"Long maps: each dot is the largest value of up to {pooled} x {pooled} tokens.")

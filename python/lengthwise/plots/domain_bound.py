@@ -65,7 +65,7 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
         axes.clabel(lines, fmt=lambda value: f"{value:g}", fontsize=6)
         axes.set_yticks(sizes, [str(size) for size in sizes])
 
-    result = Picture("domain_bound", "Probability that a test sample lies within the range of training, at most")
+    result = Picture("domain_bound", "Upper bound on the probability that a test sample lies within the training range")
     result.x = Axis("scale of the numbers", range=(1, largest_scale + 0.2))
     result.y = Axis("numbers in a vector", scale="log2", range=(min(sizes), max(sizes)))
     x, y = zip(*sorted(marks))
@@ -73,7 +73,7 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
     result.panels = [Panel(series=[evaluated], draw=draw)]
     highest = max(domain_bound(n, scale) for scale, n in marks)
     result.caption = (
-        "Bound of equations 11 and 12, the latter with a factor that its print lacks. Of what is evaluated at most "
-        f"{highest:.2g}."
+        "The bound of equations 11 and 12 (12 with a factor that the paper's print lacks). At the evaluated points it is at "
+        f"most {highest:.2g}."
     )
     return result

@@ -27,6 +27,7 @@ from lengthwise.plots.options import Options
 from lengthwise.plots.panels import (
     add_sentence,
     arrange_panels,
+    at_most,
     capitalized,
     guess_reference,
     missing_trials,
@@ -189,7 +190,7 @@ def _of_encodings(experiments: Sequence[PlottedExperiment], groups: Sequence[Tri
         set_loss_axis(result)
     if len(panel.series) > len(best_ones):
         extreme = "lowest" if shown.is_median else "highest"
-        result.caption = f"Lines: the {extreme} of all seeds and learning rates. Points: every trial."
+        result.caption = f"Lines: the {extreme} over all seeds and learning rates. Points: every trial."
     add_sentence(result, missing_trials(experiments))
     return result
 
@@ -216,7 +217,8 @@ def _of_training(
     result.y = shown.axis
     networks = {label(group.network) for group in groups}
     encodings = {catalogue.encoding_title(group.encoding) for group in groups}
-    most_seeds = 1
+    # Numbers of seeds of the points.
+    counts: set[int] = set()
     # A name's colour is the same in all panels.
     numbers: dict[str, int] = {}
     tasks = tasks_of(groups)
@@ -239,7 +241,7 @@ def _of_training(
                 panel.title = split if task is tasks[0] else ""
             for name, by_value in lines.items():
                 values = sorted(by_value)
-                most_seeds = max([most_seeds, *map(len, by_value.values())])
+                counts.update(map(len, by_value.values()))
                 low, high = ([float(numpy.quantile(by_value[value], q)) for value in values] for q in (0.1, 0.9))
                 middle = [statistics.median(by_value[value]) for value in values]
                 style = numbered_style(numbers.setdefault(name, len(numbers)))
@@ -268,8 +270,8 @@ def _of_training(
         add_sentence(result, f"{capitalized(what)} at {catalogue.length_title(groups[0].task, options.length)}.")
     elif not options.splits:
         add_sentence(result, f"{capitalized(what)} on what training did not show.")
-    if most_seeds > 1:
-        add_sentence(result, f"Median over up to {most_seeds} seeds.")
+    if max(counts, default=1) > 1:
+        add_sentence(result, f"Median over {at_most(counts, 'seed')}.")
         result.band_caption = "Bands: 10th to 90th percentile of the seeds."
     return result
 

@@ -79,7 +79,7 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
     shown = {experiment.name: _curves_of(experiment, options.metric) for experiment in experiments}
     result = Picture("loss", f"{'Accuracy in training' if of_accuracy else 'Training loss'}: {names}")
     result.x.label = "training step"
-    result.y = accuracy_axis("outputs of training batches that are right") if of_accuracy else Axis()
+    result.y = accuracy_axis("correct outputs of the training batches") if of_accuracy else Axis()
     averaging = Averaging()
     widest = 1
     if options.smooth < 0:
@@ -117,7 +117,7 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
             result.panels.append(panel)
     if not result.panels:
         raise precondition(
-            f"no trial of {names} has recorded a loss yet (training.report_every_steps says how often one does)"
+            f"no trial of {names} has recorded a loss yet (training.report_every_steps sets how often one does)"
         )
     arrange_panels(result)
     set_step_axis(result)
@@ -125,12 +125,12 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
         set_loss_axis(result)
     what = "Accuracy" if of_accuracy else "Loss"
     if options.seeds == "all":
-        result.caption = f"{what} on the training batches; a line a trial."
-        averaging.most_seeds = 1
+        result.caption = f"{what} on the training batches, one line per trial."
+        averaging.seeds.clear()
     else:
         result.caption = f"{what} on the training batches, up to the step that all seeds have reached."
     if widest > 1:
-        add_sentence(result, f"Running mean over up to {widest} recorded points, as each step has another length.")
+        add_sentence(result, f"Running mean over up to {widest} recorded points, because every step has another length.")
     averaging.describe(
         "the highest mean accuracy on lengths not seen in training, or the lowest loss where nothing is evaluated yet",
         result,

@@ -2,8 +2,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import grpc
 import numpy
@@ -15,6 +15,7 @@ from lengthwise.plots.groups import TrialGroup, final_evaluations
 from lengthwise.plots.options import Options
 from lengthwise.plots.picture import Axis, Panel, Picture, Reference, Series
 from lengthwise.plots.series_style import SeriesStyle
+from lengthwise.rendering import counted
 
 _MOST_PANELS = 16
 # Limits of a logarithmic axis of losses.
@@ -191,28 +192,39 @@ def missing_trials(experiments: Sequence[PlottedExperiment]) -> str:
     missing = trials - evaluated
     if missing == 0:
         return ""
-    counted = "1 trial" if trials == 1 else f"{trials:,} trials"
-    return f"{missing} of {counted} {'has' if missing == 1 else 'have'} no final evaluation."
+    return f"{missing} of {counted(trials, 'trial')} {'has' if missing == 1 else 'have'} no final evaluation."
+
+
+def at_most(counts: Collection[int], what: str) -> str:
+    """ "5 seeds"; "up to 5 seeds" if the counts differ."""
+    most = max(counts)
+    return ("" if min(counts) == most else "up to ") + counted(most, what)
 
 
 @dataclass
 class Averaging:
     """The averaging used; `describe` appends it to the captions."""
 
-    most_seeds: int = 1
     several_rates: bool = False
     is_median: bool = False
+    # Numbers of seeds of the lines.
+    seeds: set[int] = field(default_factory=set)
+
+    @property
+    def has_means(self) -> bool:
+        """True if a line averages several seeds."""
+        return max(self.seeds, default=1) > 1
 
     def band(self, curves: Sequence[Curve]) -> Band:
         return median(curves) if self.is_median else mean(curves)
 
     def count(self, seeds: int, rates: int) -> None:
-        self.most_seeds = max(self.most_seeds, seeds)
+        self.seeds.add(seeds)
         self.several_rates |= rates > 1
 
     def describe(self, best_by: str, picture: Picture) -> None:
-        if self.most_seeds > 1:
-            add_sentence(picture, f"{'Median' if self.is_median else 'Mean'} over up to {self.most_seeds} seeds.")
+        if self.has_means:
+            add_sentence(picture, f"{'Median' if self.is_median else 'Mean'} over {at_most(self.seeds, 'seed')}.")
             picture.band_caption = (
                 "Bands: 10th to 90th percentile of the seeds."
                 if self.is_median

@@ -106,8 +106,8 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
         "length."
     ]
     if chosen:
-        remarks.append("Of each encoding the trial with the highest mean accuracy on lengths not seen in training.")
+        remarks.append("For each encoding: the trial with the highest mean accuracy on lengths not seen in training.")
     if thinned:
-        remarks.append(f"Of long sequences the first are drawn, up to {_MOST_POINTS} tokens of a length.")
+        remarks.append(f"At most {_MOST_POINTS} tokens per length are drawn, those of the first sequences.")
     result.caption = " ".join(remarks)
     return result

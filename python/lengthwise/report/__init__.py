@@ -198,7 +198,9 @@ def _facts(data: ReportData) -> dict[str, str]:
         "submitted": _stamp(experiment.create_time),
         "ended": _stamp(experiment.end_time) if experiment.HasField("end_time") else "",
         "training and evaluation": (
-            f"{format_clock(seconds)}, summed over trials; members of a pack count its time each" if seconds > 0 else ""
+            f"{format_clock(seconds)}, summed over trials; each member of a pack counts the time of the whole pack"
+            if seconds > 0
+            else ""
         ),
     }
     return {name: value for name, value in facts.items() if value}
