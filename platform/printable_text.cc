@@ -81,6 +81,15 @@ std::string PrintableLine(absl::string_view text) {
   return absl::StrReplaceAll(PrintableText(text), {{"\n", " "}, {"\t", " "}});
 }
 
+bool IsUtf8(absl::string_view text) {
+  while (!text.empty()) {
+    const Character next = First(text);
+    if (!next.valid) return false;
+    text.remove_prefix(next.bytes);
+  }
+  return true;
+}
+
 absl::string_view Utf8Prefix(absl::string_view text, size_t max_bytes) {
   if (text.size() <= max_bytes) return text;
   size_t end = max_bytes;

@@ -21,6 +21,9 @@ bool IsPrintable(absl::string_view text);
 // As PrintableText, with newlines and tabs replaced by spaces.
 std::string PrintableLine(absl::string_view text);
 
+// True if `text` consists of whole UTF-8 characters: none overlong, a surrogate or above U+10FFFF.
+bool IsUtf8(absl::string_view text);
+
 // The longest prefix of at most `max_bytes` that does not end inside a UTF-8 character.
 absl::string_view Utf8Prefix(absl::string_view text, size_t max_bytes);
 

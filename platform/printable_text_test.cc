@@ -74,6 +74,16 @@ TEST(PrintableTextTest, IsIdempotent) {
   EXPECT_THAT(PrintableText(once), Eq(once));
 }
 
+TEST(Utf8Test, AcceptsWholeCharactersOnly) {
+  for (const std::string text : {"", "a\tb\x1b", "\u00e9\u202e", "\uffff", "\U0010ffff"}) {
+    EXPECT_TRUE(IsUtf8(text)) << PrintableText(text);
+  }
+  for (const std::string text : {"\xff", "a\x80", "\xe2\x80", "\xc0\x9b", "\xe0\x80\xaf",
+                                 "\xed\xa0\x80", "\xf4\x90\x80\x80"}) {
+    EXPECT_FALSE(IsUtf8(text)) << PrintableText(text);
+  }
+}
+
 TEST(Utf8PrefixTest, NeverEndsInsideACharacter) {
   EXPECT_EQ(Utf8Prefix("a\u00e9b", 4), "a\u00e9b");
   EXPECT_EQ(Utf8Prefix("a\u00e9b", 3), "a\u00e9");

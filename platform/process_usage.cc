@@ -1,7 +1,6 @@
 #include "platform/process_usage.h"
 
 #include <sys/resource.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -89,14 +88,6 @@ std::map<int, SchedulingTimes> ReadSchedulingTimes() {
                                                             .waiting_seconds = waiting * 1e-9};
   }
   return threads;
-}
-
-DiskSpace ReadDiskSpace(const char* path) {
-  struct statvfs file_system = {};
-  if (statvfs(path, &file_system) != 0) return {};
-  const auto block = static_cast<int64_t>(file_system.f_frsize);
-  return {.free_bytes = static_cast<int64_t>(file_system.f_bavail) * block,
-          .size_bytes = static_cast<int64_t>(file_system.f_blocks) * block};
 }
 
 }  // namespace lengthwise::platform

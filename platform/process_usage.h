@@ -1,4 +1,4 @@
-// Reads this process's resource usage, its threads' scheduling times and free disk space.
+// Reads this process's resource usage and its threads' scheduling times.
 #ifndef LENGTHWISE_PLATFORM_PROCESS_USAGE_H_
 #define LENGTHWISE_PLATFORM_PROCESS_USAGE_H_
 
@@ -26,13 +26,6 @@ struct SchedulingTimes {
 // Reads the times of every thread of this process, by thread id, from /proc. Empty if the kernel
 // does not record them (CONFIG_SCHED_INFO). Thread-safe.
 std::map<int, SchedulingTimes> ReadSchedulingTimes();
-
-// Space of the file system that holds `path`. All 0 if unknown.
-struct DiskSpace {
-  int64_t free_bytes = 0;  // that this user may still write
-  int64_t size_bytes = 0;
-};
-DiskSpace ReadDiskSpace(const char* path);
 
 }  // namespace lengthwise::platform
 

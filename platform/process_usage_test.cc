@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
@@ -49,16 +48,6 @@ TEST(ReadSchedulingTimes, CountsEachThreadsRunAndWaitTime) {
   SchedulingTimes after = ReadSchedulingTimes()[self];
   EXPECT_GT(after.running_seconds - before.at(self).running_seconds, 0.04);
   EXPECT_GE(after.waiting_seconds, before.at(self).waiting_seconds);
-}
-
-TEST(DiskSpace, MatchesTheFileSystem) {
-  const std::string directory = testing::TempDir();
-  const DiskSpace space = ReadDiskSpace(directory.c_str());
-  const std::filesystem::space_info expected = std::filesystem::space(directory);
-  EXPECT_EQ(space.size_bytes, static_cast<int64_t>(expected.capacity));
-  EXPECT_GT(space.free_bytes, 0);
-  EXPECT_LE(space.free_bytes, space.size_bytes);
-  EXPECT_EQ(ReadDiskSpace("/no/such/place").size_bytes, 0);
 }
 
 }  // namespace

@@ -41,10 +41,12 @@ std::string HmacSha256Hex(absl::string_view key, absl::string_view data) {
       absl::string_view(reinterpret_cast<const char*>(code.data()), size));
 }
 
-bool IsSha256Hex(absl::string_view text) {
-  return text.size() == 64 && std::all_of(text.begin(), text.end(), [](char c) {
+bool IsHex(absl::string_view text, size_t digits) {
+  return text.size() == digits && std::all_of(text.begin(), text.end(), [](char c) {
            return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
          });
 }
+
+bool IsSha256Hex(absl::string_view text) { return IsHex(text, 64); }
 
 }  // namespace lengthwise::platform

@@ -2,6 +2,7 @@
 #ifndef LENGTHWISE_PLATFORM_SHA256_H_
 #define LENGTHWISE_PLATFORM_SHA256_H_
 
+#include <cstddef>
 #include <memory>
 #include <string>
 
@@ -27,6 +28,9 @@ std::string Sha256Hex(absl::string_view data);
 
 // Returns the HMAC-SHA-256 (RFC 2104), 64 hexadecimal digits. It cannot be forged without the key.
 std::string HmacSha256Hex(absl::string_view key, absl::string_view data);
+
+// Returns true if `text` is `digits` lower-case hexadecimal digits.
+bool IsHex(absl::string_view text, size_t digits);
 
 // Returns true if `text` has the form of Finish()'s result.
 bool IsSha256Hex(absl::string_view text);

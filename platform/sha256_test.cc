@@ -33,5 +33,13 @@ TEST(Sha256Test, KnowsWhatAHashLooksLike) {
   EXPECT_FALSE(IsSha256Hex(std::string(65, 'a')));
 }
 
+TEST(Sha256Test, HexadecimalDigitsAreLowerCaseAndCounted) {
+  EXPECT_TRUE(IsHex("0123456789abcdef", 16));
+  EXPECT_TRUE(IsHex("", 0));
+  EXPECT_FALSE(IsHex("0123", 5));
+  EXPECT_FALSE(IsHex("A0", 2));
+  EXPECT_FALSE(IsHex("g0", 2));
+}
+
 }  // namespace
 }  // namespace lengthwise::platform

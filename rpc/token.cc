@@ -4,25 +4,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "platform/files.h"
+#include "platform/sha256.h"
 #include "platform/status_macros.h"
 
 namespace lengthwise::rpc {
 namespace {
 
 constexpr absl::string_view kPrefix = "lw_";
-
-bool IsHex(absl::string_view text, size_t digits) {
-  return text.size() == digits && std::all_of(text.begin(), text.end(), [](char c) {
-           return absl::ascii_isdigit(c) || (c >= 'a' && c <= 'f');
-         });
-}
 
 }  // namespace
 
@@ -36,7 +30,7 @@ absl::StatusOr<TokenText> ParseTokenText(absl::string_view text) {
       rest.size() == kTokenIdDigits + 1 + kTokenSecretDigits && rest[kTokenIdDigits] == '_') {
     const absl::string_view id = rest.substr(0, kTokenIdDigits);
     const absl::string_view secret = rest.substr(kTokenIdDigits + 1);
-    if (IsHex(id, kTokenIdDigits) && IsHex(secret, kTokenSecretDigits)) {
+    if (platform::IsHex(id, kTokenIdDigits) && platform::IsHex(secret, kTokenSecretDigits)) {
       return TokenText{std::string(id), std::string(secret)};
     }
   }
@@ -45,7 +39,7 @@ absl::StatusOr<TokenText> ParseTokenText(absl::string_view text) {
                                                  " digits, all hexadecimal and lower-case"));
 }
 
-bool IsTokenId(absl::string_view text) { return IsHex(text, kTokenIdDigits); }
+bool IsTokenId(absl::string_view text) { return platform::IsHex(text, kTokenIdDigits); }
 
 absl::Status WriteTokenFile(const std::string& path, absl::string_view token_text) {
   const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);

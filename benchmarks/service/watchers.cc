@@ -16,6 +16,7 @@
 #include "benchmarks/service/server_process.h"
 #include "benchmarks/service/worker_stub.h"
 #include "proto/experiment_service.grpc.pb.h"
+#include "proto/timestamps.h"
 #include "rpc/transport.h"
 
 namespace lengthwise::benchmarks {
@@ -74,9 +75,7 @@ class Watcher final : public grpc::ClientReadReactor<v1::WatchExperimentResponse
         if (event.sequence() == 0) continue;
         if (last_ > 0 && event.sequence() != last_ + 1) ++tally_.gaps;
         last_ = event.sequence();
-        latencies.push_back(
-            absl::ToDoubleSeconds(now - (absl::FromUnixSeconds(event.time().seconds()) +
-                                         absl::Nanoseconds(event.time().nanos()))));
+        latencies.push_back(absl::ToDoubleSeconds(now - ToTime(event.time())));
       }
       if (tally_.measuring) {
         const std::lock_guard<std::mutex> lock(tally_.mutex);

@@ -1,8 +1,8 @@
 #include "benchmarks/service/worker_stub.h"
 
 #include "absl/time/clock.h"
-#include "google/protobuf/util/time_util.h"
 #include "platform/version.h"
+#include "proto/timestamps.h"
 
 namespace lengthwise::benchmarks {
 
@@ -44,8 +44,7 @@ v1::Event WorkerStub::NextEvent() {
   event.set_attempt(lease_.trials(0).attempt());
   event.set_sequence(++sequence_);
   event.set_step(sequence_);
-  *event.mutable_time() =
-      google::protobuf::util::TimeUtil::MicrosecondsToTimestamp(absl::ToUnixMicros(absl::Now()));
+  *event.mutable_time() = ToTimestamp(absl::Now());
   v1::TrainingPoints& points = *event.mutable_training_points();
   points.add_steps(sequence_);
   points.add_losses(1.0f);

@@ -5,7 +5,8 @@
 #include "absl/strings/str_cat.h"
 #include "platform/log.h"
 #include "platform/status_macros.h"
-#include "server/security/token_records.h"
+#include "proto/role_name.h"
+#include "proto/timestamps.h"
 
 namespace lengthwise::server {
 namespace {
@@ -71,7 +72,7 @@ grpc::ServerUnaryReactor* AccessService::GetCaller(grpc::CallbackServerContext* 
         described.set_principal(caller.principal);
         described.set_role(caller.role);
         if (!caller.token_id.empty()) {
-          described.mutable_expire_time()->set_seconds(absl::ToUnixSeconds(caller.expire_time));
+          *described.mutable_expire_time() = ToTimestamp(caller.expire_time);
         }
         return described;
       });

@@ -1,19 +1,13 @@
 #include "server/api/administration_service.h"
 
 #include "platform/version.h"
+#include "proto/timestamps.h"
 
 namespace lengthwise::server {
 namespace {
 
 // Minimum time between responses. A copy reports progress far more often than anyone can read.
 constexpr absl::Duration kBetweenResponses = absl::Milliseconds(100);
-
-void SetTime(absl::Time time, google::protobuf::Timestamp& timestamp) {
-  const int64_t seconds = absl::ToUnixSeconds(time);
-  timestamp.set_seconds(seconds);
-  timestamp.set_nanos(
-      static_cast<int32_t>(absl::ToInt64Nanoseconds(time - absl::FromUnixSeconds(seconds))));
-}
 
 }  // namespace
 
@@ -50,8 +44,8 @@ grpc::ServerUnaryReactor* AdministrationService::GetServer(grpc::CallbackServerC
         server.set_program_version(platform::kVersion);
         server.set_source_revision(platform::kSourceRevision);
         server.set_worker_api_version(platform::kWorkerApiVersion);
-        SetTime(start_time_, *server.mutable_start_time());
-        SetTime(absl::Now(), *server.mutable_time());
+        *server.mutable_start_time() = ToTimestamp(start_time_);
+        *server.mutable_time() = ToTimestamp(absl::Now());
         return server;
       });
 }

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "platform/failpoint.h"
 #include "platform/status_macros.h"
 #include "rpc/status.h"
@@ -57,8 +58,7 @@ void Upload<Request>::Read() {
     // In kStarting, Stop leaves the end to this function: after a Finish, gRPC may call OnDone
     // before the read has started.
     phase_ = interruption.ok() ? Phase::kStarting : Phase::kFinished;
-    read_began_ = std::chrono::steady_clock::now();
-    if (interruption.ok() && !watching_) WatchFor(threads_.patience);
+    if (interruption.ok()) alarm_.Begin(this->weak_from_this());
   }
   if (!interruption.ok()) return this->Finish(rpc::ToGrpcStatus(interruption));
   this->StartRead(&request_);
@@ -73,27 +73,11 @@ void Upload<Request>::Read() {
 }
 
 template <typename Request>
-void Upload<Request>::WatchFor(absl::Duration time) {
-  watching_ = true;
-  alarm_ = std::make_unique<grpc::Alarm>();
-  alarm_->Set(gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
-                           gpr_time_from_millis(absl::ToInt64Milliseconds(time) + 1, GPR_TIMESPAN)),
-              [weak = this->weak_from_this()](bool is_time) {
-                const std::shared_ptr<Upload> upload = weak.lock();
-                if (is_time && upload != nullptr) upload->CheckRead();
-              });
-}
-
-template <typename Request>
 void Upload<Request>::CheckRead() {
   {
     platform::MutexLock lock(mutex_);
-    watching_ = false;
-    // Otherwise the next read starts the watch again.
-    if (phase_ != Phase::kStarting && phase_ != Phase::kReading) return;
-    const absl::Duration left =
-        threads_.patience - absl::FromChrono(std::chrono::steady_clock::now() - read_began_);
-    if (left > absl::ZeroDuration()) return WatchFor(left);
+    const bool reading = phase_ == Phase::kStarting || phase_ == Phase::kReading;
+    if (!alarm_.Expired(this->weak_from_this(), reading)) return;
   }
   Stop(absl::DeadlineExceededError(absl::StrCat("the client sent nothing of its upload for ",
                                                 absl::FormatDuration(threads_.patience),

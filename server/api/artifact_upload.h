@@ -4,7 +4,6 @@
 #ifndef LENGTHWISE_SERVER_API_ARTIFACT_UPLOAD_H_
 #define LENGTHWISE_SERVER_API_ARTIFACT_UPLOAD_H_
 
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -13,8 +12,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/time/time.h"
-#include "grpcpp/alarm.h"
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/server_callback.h"
 #include "platform/mutex.h"
@@ -22,6 +19,7 @@
 #include "proto/worker_service.pb.h"
 #include "server/api/open_streams.h"
 #include "server/api/push_stream.h"
+#include "server/api/stall_alarm.h"
 #include "server/coordination/artifacts.h"
 #include "server/security/gate.h"
 
@@ -55,11 +53,13 @@ class Upload final : public grpc::ServerReadReactor<Request>,
   enum class Phase { kStarting, kReading, kTaking, kFinished };
 
   Upload(std::string client, OpenWriter open, TransferThreads& threads, OpenStreams& streams)
-      : client_(std::move(client)), open_(std::move(open)), threads_(threads), streams_(streams) {}
+      : client_(std::move(client)),
+        open_(std::move(open)),
+        threads_(threads),
+        streams_(streams),
+        alarm_(threads.patience, &Upload::CheckRead) {}
 
   void Read();
-  // Checks after `time` how long the current read has taken. One alarm serves many reads.
-  void WatchFor(absl::Duration time) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CheckRead();
   // On the pool: processes `request_`, or the end of the client's messages if `!ok`.
   void Take(bool ok);
@@ -85,9 +85,7 @@ class Upload final : public grpc::ServerReadReactor<Request>,
   Phase phase_ ABSL_GUARDED_BY(mutex_) = Phase::kTaking;
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status stopped_ ABSL_GUARDED_BY(mutex_);  // the reason; OK while running
-  std::unique_ptr<grpc::Alarm> alarm_ ABSL_GUARDED_BY(mutex_);
-  std::chrono::steady_clock::time_point read_began_ ABSL_GUARDED_BY(mutex_);
-  bool watching_ ABSL_GUARDED_BY(mutex_) = false;
+  StallAlarm<Upload> alarm_ ABSL_GUARDED_BY(mutex_);
 };
 
 using ArtifactUpload = Upload<v1::UploadArtifactRequest>;

@@ -296,8 +296,8 @@ grpc::ServerWriteReactor<v1::DownloadModelResponse>* ExperimentService::Download
       [this](const v1::DownloadModelRequest& asked,
              const Caller&) -> absl::StatusOr<Next<v1::DownloadModelResponse>> {
         RETURN_IF_ERROR(CheckTrialName("name", asked.name()));
-        ASSIGN_OR_RETURN(StoredModel opened, core_.artifacts().OpenModel(asked.name()));
-        const auto model = std::make_shared<StoredModel>(std::move(opened));
+        ASSIGN_OR_RETURN(OpenedModel opened, core_.artifacts().OpenModel(asked.name()));
+        const auto model = std::make_shared<OpenedModel>(std::move(opened));
         return
             [model,
              begun = false]() mutable -> absl::StatusOr<std::optional<v1::DownloadModelResponse>> {

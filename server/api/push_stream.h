@@ -5,12 +5,10 @@
 //   ProgressStream  pool: a long-running task. Its progress is written at once, or after an
 //                   outstanding write; newer progress replaces progress that waits.
 //
-// The stream of a client that reads nothing for some time ends with DEADLINE_EXCEEDED. Keepalive
-// does not detect such a client: its connection may be alive and answer pings.
+// The stream of a client that reads nothing for some time ends with DEADLINE_EXCEEDED.
 #ifndef LENGTHWISE_SERVER_API_PUSH_STREAM_H_
 #define LENGTHWISE_SERVER_API_PUSH_STREAM_H_
 
-#include <chrono>
 #include <deque>
 #include <functional>
 #include <map>
@@ -24,13 +22,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "grpc/grpc.h"
-#include "grpc/support/time.h"
-#include "grpcpp/alarm.h"
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/server_callback.h"
 #include "platform/mutex.h"
 #include "rpc/status.h"
 #include "server/api/open_streams.h"
+#include "server/api/stall_alarm.h"
 #include "server/api/work_pool.h"
 #include "server/security/gate.h"
 
@@ -153,7 +150,10 @@ class PushStream : public grpc::ServerWriteReactor<Response>,
 
  protected:
   PushStream(grpc::CallbackServerContext* context, TransferThreads& threads, OpenStreams& streams)
-      : threads_(threads), context_(context), streams_(streams) {}
+      : threads_(threads),
+        context_(context),
+        streams_(streams),
+        alarm_(threads.patience, &PushStream::CheckWrite) {}
 
   // From here on gRPC owns the stream, until OnDone.
   void Own() {
@@ -175,8 +175,7 @@ class PushStream : public grpc::ServerWriteReactor<Response>,
   void BeginWrite(Response response) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     response_ = std::move(response);
     writing_ = true;
-    write_began_ = std::chrono::steady_clock::now();
-    if (!watching_) WatchFor(threads_.patience);
+    alarm_.Begin(this->weak_from_this());
   }
 
   TransferThreads& threads_;
@@ -186,27 +185,10 @@ class PushStream : public grpc::ServerWriteReactor<Response>,
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
 
  private:
-  // Checks after `time` how long the current write has taken. One alarm serves many writes.
-  void WatchFor(absl::Duration time) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    watching_ = true;
-    alarm_ = std::make_unique<grpc::Alarm>();
-    alarm_->Set(
-        gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
-                     gpr_time_from_millis(absl::ToInt64Milliseconds(time) + 1, GPR_TIMESPAN)),
-        [weak = this->weak_from_this()](bool is_time) {
-          const std::shared_ptr<PushStream> stream = weak.lock();
-          if (is_time && stream != nullptr) stream->CheckWrite();
-        });
-  }
-
   void CheckWrite() {
     {
       platform::MutexLock lock(mutex_);
-      watching_ = false;
-      if (!writing_) return;
-      const absl::Duration left =
-          threads_.patience - absl::FromChrono(std::chrono::steady_clock::now() - write_began_);
-      if (left > absl::ZeroDuration()) return WatchFor(left);
+      if (!alarm_.Expired(this->weak_from_this(), writing_)) return;
       given_up_ = true;
       // OnWriteDone leaves the rest to this function, so the call exists until then
       giving_up_ = true;
@@ -234,9 +216,7 @@ class PushStream : public grpc::ServerWriteReactor<Response>,
   OpenStreams& streams_;
   std::shared_ptr<PushStream> self_;  // gRPC's ownership; released by OnDone
 
-  std::unique_ptr<grpc::Alarm> alarm_ ABSL_GUARDED_BY(mutex_);
-  std::chrono::steady_clock::time_point write_began_ ABSL_GUARDED_BY(mutex_);
-  bool watching_ ABSL_GUARDED_BY(mutex_) = false;
+  StallAlarm<PushStream> alarm_ ABSL_GUARDED_BY(mutex_);
   bool giving_up_ ABSL_GUARDED_BY(mutex_) = false;
   bool written_ ABSL_GUARDED_BY(mutex_) = false;  // a write was done while giving_up_
   bool given_up_ ABSL_GUARDED_BY(mutex_) = false;

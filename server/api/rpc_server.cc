@@ -22,11 +22,6 @@ constexpr int kWorkerUploads = 16'384;
 // Time to send the last status to clients that read slowly.
 constexpr absl::Duration kFarewell = absl::Milliseconds(500);
 
-Gate::Options WithAudit(Gate::Options options, AuditTrail* audit) {
-  options.audit = audit;
-  return options;
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(Options options, Core& core) {
@@ -35,10 +30,7 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(Options options, Cor
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
 
-  Edge::Options edge_options = options.edge;
-  edge_options.listen = options.listen;
-  edge_options.encryption = options.encryption;
-  ASSIGN_OR_RETURN(std::unique_ptr<Edge> edge, Edge::Listen(std::move(edge_options)));
+  ASSIGN_OR_RETURN(std::unique_ptr<Edge> edge, Edge::Listen(options.edge));
   std::unique_ptr<RpcServer> server(new RpcServer(options, std::move(edge), core));
   grpc::ServerBuilder builder;
   // The edge terminates TLS.
@@ -94,7 +86,7 @@ RpcServer::RpcServer(const Options& options, std::unique_ptr<Edge> edge, Core& c
       streams_(options.streams != nullptr ? options.streams : std::make_shared<OpenStreams>()),
       edge_(std::move(edge)),
       audit_(options.audit == nullptr ? nullptr : std::make_unique<AuditTrail>(*options.audit)),
-      gate_(WithAudit(options.gate, audit_.get()), options.tokens, absl::Now, &edge_->peers()),
+      gate_(options.gate, options.tokens, absl::Now, &edge_->peers(), audit_.get()),
       lookups_(options.lookup_threads, options.longest_wait),
       readers_(options.reader_threads, options.longest_wait),
       transfers_(options.transfer_threads, options.longest_wait, options.transfer_patience),

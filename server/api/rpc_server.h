@@ -34,21 +34,14 @@ namespace lengthwise::server {
 
 class RpcServer {
  public:
-  using Encryption = server::Encryption;
-
   struct Options {
-    // "HOST:PORT". Port 0: a free port.
-    std::string listen = "127.0.0.1:0";
-    // Limits of connections. Its address and encryption are overwritten by `listen` and
-    // `encryption`.
+    // Address, encryption and limits of connections.
     Edge::Options edge;
     // Access control. Without tokens everyone may call. The tokens must outlive the server.
     Gate::Options gate;
     TokenStore* tokens = nullptr;
     // Records who changed what. Must outlive the server. Null: nothing is recorded.
     AuditLog* audit = nullptr;
-    // Encryption of the port.
-    Encryption encryption;
     // Keepalive: how a dead connection is noticed.
     rpc::Pings pings;
     // Entries of CatalogueService.

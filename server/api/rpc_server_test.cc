@@ -28,7 +28,7 @@ TEST(RpcServer, TwoServersCannotShareAPort) {
   TestServer test;
   const std::unique_ptr<RpcServer> first = RpcServer::Start({}, test.core()).value();
   RpcServer::Options options;
-  options.listen = first->address();
+  options.edge.listen = first->address();
   const absl::Status status = RpcServer::Start(std::move(options), test.core()).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()), HasSubstr("cannot listen on " + first->address()));
@@ -106,10 +106,10 @@ TEST(RpcServer, ReachesItselfOnEveryKindOfAddress) {
   for (const char* host : {"127.0.0.1", "localhost", "0.0.0.0"}) {
     for (const bool with_tls : {false, true}) {
       RpcServer::Options options;
-      options.listen = std::string(host) + ":0";
+      options.edge.listen = std::string(host) + ":0";
       if (with_tls) {
-        options.encryption.certificate = platform::ReadFile(pair.certificate).value();
-        options.encryption.key = platform::ReadFile(pair.key).value();
+        options.edge.encryption.certificate = platform::ReadFile(pair.certificate).value();
+        options.edge.encryption.key = platform::ReadFile(pair.key).value();
       }
       // Only one client's connection fits; the server's own does not count.
       options.edge.connections = 1;
@@ -210,9 +210,9 @@ TEST(RpcServer, CertificateOfAnotherAuthorityIsRefused) {
   const auto read = [](const std::string& path) { return platform::ReadFile(path).value(); };
   const rpc::TestAuthority::Pair own = authority.Issue("server");
   RpcServer::Options options;
-  options.encryption = {.certificate = read(own.certificate),
-                        .key = read(own.key),
-                        .client_authority = read(authority.ca())};
+  options.edge.encryption = {.certificate = read(own.certificate),
+                             .key = read(own.key),
+                             .client_authority = read(authority.ca())};
   const std::unique_ptr<RpcServer> server =
       RpcServer::Start(std::move(options), test.core()).value();
   const auto call = [&](const grpc::SslCredentialsOptions& credentials) {

@@ -157,9 +157,8 @@ bool WatchReactor::ReadProgress() {
 }
 
 absl::Status WatchReactor::ReadPage(bool& more) {
-  ASSIGN_OR_RETURN(EventPage page, request_.log_only()
-                                       ? log_.ReadLog(request_.name(), cursor_, kPageEvents)
-                                       : log_.ReadEvents(request_.name(), cursor_, kPageEvents));
+  ASSIGN_OR_RETURN(EventPage page,
+                   log_.ReadEvents(request_.name(), cursor_, kPageEvents, request_.log_only()));
   for (v1::Event& event : page.events) {
     const bool is_large = event.has_attention_map() || event.has_projection();
     if (is_large && request_.omit_attention_maps()) continue;

@@ -9,7 +9,6 @@
 #include "absl/time/time.h"
 #include "platform/status_macros.h"
 #include "rpc/status.h"
-#include "server/coordination/messages.h"
 #include "tasks/examples/example_set.h"
 #include "tasks/examples/line.h"
 
@@ -84,9 +83,18 @@ absl::Status Artifacts::CheckSize(int64_t size_bytes) const {
     return absl::InvalidArgumentError(
         absl::StrCat("size_bytes: got ", size_bytes, ", accepted is 1 or more"));
   }
-  if (size_bytes <= max_bytes_) return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      absl::StrCat("size_bytes: got ", size_bytes, ", this server accepts up to ", max_bytes_));
+  if (size_bytes > max_bytes_) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("size_bytes: got ", size_bytes, ", this server accepts up to ", max_bytes_));
+  }
+  if (size_bytes > store_.max_bytes()) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("size_bytes: got ", size_bytes, ", ", store_.elsewhere(), " takes up to ",
+                     store_.max_bytes(),
+                     " in one request; keep larger checkpoints in a directory: start the "
+                     "server with --artifacts DIR"));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::unique_ptr<ArtifactWriter>> Artifacts::Write(
@@ -213,7 +221,8 @@ absl::StatusOr<v1::SignTransferResponse> Artifacts::SignTransfer(
     ASSIGN_OR_RETURN(transfer, store_.SignGet(id), ForWorker(_));
   } else {
     RETURN_IF_ERROR(CheckSize(request.size_bytes()));
-    ASSIGN_OR_RETURN(std::optional<SignedTransfer> put, store_.SignPut(id, request.size_bytes()));
+    ASSIGN_OR_RETURN(std::optional<SignedTransfer> put, store_.SignPut(id, request.size_bytes()),
+                     ForWorker(_));
     if (!put.has_value()) {
       // The lease may have ended while the store was asked.
       RETURN_IF_ERROR(check_lease().status());
@@ -227,45 +236,39 @@ absl::StatusOr<v1::SignTransferResponse> Artifacts::SignTransfer(
   return response;
 }
 
-absl::StatusOr<StoredModel> Artifacts::OpenModel(absl::string_view trial_name) {
+absl::StatusOr<OpenedModel> Artifacts::OpenModel(absl::string_view trial_name) {
   std::string missing;
   while (true) {
-    ASSIGN_OR_RETURN(const NewestModel model, FindNewestModel(trial_name));
-    const v1::Checkpoint& checkpoint = model.checkpoint;
-    StoredModel stored = {.checkpoint = checkpoint, .step = model.step};
-    absl::Status status = store_.Verify(model.artifact, checkpoint.size_bytes());
+    ASSIGN_OR_RETURN(StoredModel model, FindModel(trial_name));
+    absl::Status status = store_.Verify(model.artifact, model.checkpoint.size_bytes());
     if (status.ok()) {
       auto bytes = store_.Open(model.artifact);
+      if (bytes.ok()) {
+        return OpenedModel{.checkpoint = std::move(model.checkpoint),
+                           .step = model.step,
+                           .bytes = *std::move(bytes)};
+      }
       status = bytes.status();
-      if (bytes.ok()) stored.bytes = *std::move(bytes);
     }
-    if (status.ok()) return stored;
     if (!absl::IsNotFound(status)) return ForWorker(status);
     // A newer checkpoint may have replaced this one since it was looked up. Try again once.
-    if (missing == checkpoint.sha256()) {
+    if (missing == model.checkpoint.sha256()) {
       return absl::DataLossError(
           absl::StrCat("the stored model of ", trial_name, " is gone: ", status.message()));
     }
-    missing = checkpoint.sha256();
+    missing = model.checkpoint.sha256();
   }
 }
 
-absl::StatusOr<Artifacts::NewestModel> Artifacts::FindNewestModel(absl::string_view trial_name) {
+absl::StatusOr<StoredModel> Artifacts::FindModel(absl::string_view trial_name) {
   ASSIGN_OR_RETURN(const auto reader, storage_.Read());
   ASSIGN_OR_RETURN(const TrialRecord trial, FindTrial(*reader, trial_name));
-  ASSIGN_OR_RETURN(const EventRecord event, FindCheckpointEvent(*reader, trial));
-  if (event.position == 0) {
-    return absl::NotFoundError(absl::StrCat(
-        trial_name, " has no stored model: it is ", v1::TrialState_Name(trial.state),
-        HasEnded(trial.state) ? " and stored none, or its specification keeps nothing (`keep`)"
-                              : " and has stored no checkpoint yet"));
-  }
-  NewestModel model;
-  ASSIGN_OR_RETURN(model.checkpoint, ToCheckpoint(event, reader->name()));
-  model.step = event.step;
-  model.artifact = {
-      .experiment = trial.experiment_id, .trial = trial.id, .sha256 = model.checkpoint.sha256()};
-  return model;
+  ASSIGN_OR_RETURN(std::optional<StoredModel> model, FindStoredModel(*reader, trial));
+  if (model.has_value()) return *std::move(model);
+  return absl::NotFoundError(absl::StrCat(
+      trial_name, " has no stored model: it is ", v1::TrialState_Name(trial.state),
+      HasEnded(trial.state) ? " and stored none, or its specification keeps nothing (`keep`)"
+                            : " and has stored no checkpoint yet"));
 }
 
 }  // namespace lengthwise::server

@@ -18,6 +18,7 @@
 #include "proto/experiment_service.pb.h"
 #include "proto/worker_service.pb.h"
 #include "server/coordination/leases.h"
+#include "server/coordination/messages.h"
 #include "server/coordination/names.h"
 #include "server/storage/artifact_store.h"
 #include "server/storage/storage.h"
@@ -33,8 +34,8 @@ class ArtifactWriter {
   virtual absl::Status Finish() = 0;
 };
 
-// A trial's newest checkpoint.
-struct StoredModel {
+// A trial's newest checkpoint, verified and opened.
+struct OpenedModel {
   v1::Checkpoint checkpoint;
   int64_t step = 0;
   std::unique_ptr<ArtifactStore::Reader> bytes;
@@ -71,7 +72,7 @@ class Artifacts {
                                                         absl::string_view caller);
   // Verifies the newest checkpoint of a trial and opens it. NOT_FOUND if the trial does not exist
   // or has no stored checkpoint.
-  absl::StatusOr<StoredModel> OpenModel(absl::string_view trial);
+  absl::StatusOr<OpenedModel> OpenModel(absl::string_view trial);
   // Number and total bytes of the files of examples stored since the start.
   int64_t stored_files() const { return stored_files_; }
   int64_t stored_file_bytes() const { return stored_file_bytes_; }
@@ -79,19 +80,15 @@ class Artifacts {
  private:
   class CheckedWriter;
   class DataWriter;
-  struct NewestModel {
-    v1::Checkpoint checkpoint;
-    int64_t step = 0;
-    ArtifactId artifact;
-  };
 
   absl::StatusOr<TrialPath> CheckLease(absl::string_view trial, absl::string_view lease_id,
                                        int64_t token, absl::string_view caller);
-  // INVALID_ARGUMENT or RESOURCE_EXHAUSTED.
+  // The size of a checkpoint. INVALID_ARGUMENT below 1; RESOURCE_EXHAUSTED above the limits of the
+  // server and of the store.
   absl::Status CheckSize(int64_t size_bytes) const;
   absl::Status TakeUpload(const std::string& principal, int64_t bytes);
   // NOT_FOUND if the trial does not exist or has no stored checkpoint.
-  absl::StatusOr<NewestModel> FindNewestModel(absl::string_view trial_name);
+  absl::StatusOr<StoredModel> FindModel(absl::string_view trial_name);
 
   Storage& storage_;
   ArtifactStore& store_;

@@ -5,9 +5,9 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "google/protobuf/util/time_util.h"
 #include "platform/files.h"
 #include "platform/status_macros.h"
+#include "proto/timestamps.h"
 #include "server/storage/backup.h"
 
 namespace lengthwise::server {
@@ -82,14 +82,13 @@ absl::StatusOr<v1::Storage> Backups::GetStorage() {
   ASSIGN_OR_RETURN(const ArtifactUsage artifacts, artifacts_.Usage());
   storage.set_artifact_bytes(artifacts.bytes);
   storage.set_artifacts(artifacts.artifacts);
-  ASSIGN_OR_RETURN(const int64_t free, platform::FreeBytes(data_dir_));
-  storage.set_free_bytes(free);
+  ASSIGN_OR_RETURN(const platform::DiskSpace disk, platform::GetDiskSpace(data_dir_));
+  storage.set_free_bytes(disk.free_bytes);
   ASSIGN_OR_RETURN(const auto backups, ListBackups(data_dir_));
   for (const BackupDescription& backup : backups) {
     v1::Backup& described = *storage.add_backups();
     described.set_name(backup.name);
-    *described.mutable_create_time() = google::protobuf::util::TimeUtil::MicrosecondsToTimestamp(
-        absl::ToUnixMicros(backup.create_time));
+    *described.mutable_create_time() = ToTimestamp(backup.create_time);
     described.set_bytes(backup.bytes);
   }
   return storage;

@@ -5,9 +5,12 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "monitoring/samples.h"
+#include "platform/data_directory_names.h"
+#include "platform/files.h"
 #include "platform/log.h"
-#include "platform/process_usage.h"
 #include "platform/status_macros.h"
 #include "server/coordination/retention.h"
 #include "server/storage/backup.h"
@@ -41,10 +44,14 @@ Statistics NoStatistics() {
   return statistics;
 }
 
+std::string DatabaseOf(const CoreOptions& options) {
+  return absl::StrCat(options.data_dir, "/", platform::kDatabaseFile);
+}
+
 bool IsS3(const CoreOptions& options) { return absl::StartsWith(options.artifacts, "s3://"); }
 
 absl::StatusOr<std::unique_ptr<ArtifactStore>> OpenArtifacts(const CoreOptions& options) {
-  const std::string directory = options.data_dir + "/artifacts";
+  const std::string directory = absl::StrCat(options.data_dir, "/", platform::kArtifactsDirectory);
   if (options.artifacts.empty()) {
     if (options.take_over_artifacts) {
       return absl::InvalidArgumentError("--take_over_artifacts needs --artifacts");
@@ -52,8 +59,7 @@ absl::StatusOr<std::unique_ptr<ArtifactStore>> OpenArtifacts(const CoreOptions& 
     RETURN_IF_ERROR(CheckNeedsNoSharedStore(options.data_dir));
     return DirectoryArtifactStore::Open(directory);
   }
-  ASSIGN_OR_RETURN(const bool has_checkpoints,
-                   NamesCheckpoints(absl::StrCat(options.data_dir, "/", kDatabaseFile)));
+  ASSIGN_OR_RETURN(const bool has_checkpoints, NamesCheckpoints(DatabaseOf(options)));
   if (IsS3(options)) {
     ASSIGN_OR_RETURN(auto client, OpenS3(options.artifacts, options.s3));
     ASSIGN_OR_RETURN(auto files, DirectoryArtifactStore::Open(directory));
@@ -99,11 +105,22 @@ absl::StatusOr<std::unique_ptr<Core>> Core::Open(const CoreOptions& options,
   if (!options.restore_from.empty()) {
     RETURN_IF_ERROR(Restore(options));
   }
+  if (platform::IsBackup(options.data_dir)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        options.data_dir, " is a backup, which a server would change; restore it first: ",
+        "`lengthwise_server --restore ", options.data_dir, " --data_dir NEW`"));
+  }
   if (absl::Status status = platform::CreateDirectories(options.data_dir); !status.ok()) {
     return absl::FailedPreconditionError(status.message());
   }
   // Before anything is opened or cleaned up: another server's unfinished files must stay.
-  auto lock = platform::FileLock::Acquire(options.data_dir + "/LOCK");
+  // A client that looks for a running server holds the lock for a moment.
+  const std::string lock_file = absl::StrCat(options.data_dir, "/", platform::kLockFile);
+  auto lock = platform::FileLock::Acquire(lock_file);
+  for (int tries = 1; tries < 10 && absl::IsAborted(lock.status()); ++tries) {
+    absl::SleepFor(absl::Milliseconds(20));
+    lock = platform::FileLock::Acquire(lock_file);
+  }
   if (!lock.ok() && !absl::IsAborted(lock.status())) {
     return absl::FailedPreconditionError(absl::StrCat(
         lock.status().message(), "; the server must be able to write in its data directory"));
@@ -117,17 +134,17 @@ absl::StatusOr<std::unique_ptr<Core>> Core::Open(const CoreOptions& options,
   sqlite_options.max_bytes = dependencies.max_database_bytes;
   if (dependencies.on_failed_sync) sqlite_options.on_failed_sync = dependencies.on_failed_sync;
   ASSIGN_OR_RETURN(std::unique_ptr<Storage> storage,
-                   OpenSqliteStorage(options.data_dir + "/lengthwise.db", sqlite_options));
+                   OpenSqliteStorage(DatabaseOf(options), sqlite_options));
   if (dependencies.wrap_storage) storage = dependencies.wrap_storage(std::move(storage));
   RETURN_IF_ERROR(DeleteUnfinishedBackups(options.data_dir));
   ASSIGN_OR_RETURN(std::unique_ptr<ArtifactStore> artifact_store, OpenArtifacts(options));
   if (options.take_over_artifacts) {
-    RETURN_IF_ERROR(LogTrialsWithoutCheckpoint(absl::StrCat(options.data_dir, "/", kDatabaseFile),
-                                               *artifact_store));
+    RETURN_IF_ERROR(LogTrialsWithoutCheckpoint(DatabaseOf(options), *artifact_store));
   }
   std::unique_ptr<Core> core(new Core(options, std::move(dependencies), *std::move(lock),
                                       std::move(storage), std::move(artifact_store)));
   RETURN_IF_ERROR(core->engine_.ledger.Rebuild());
+  if (options.release_leases) core->ReleaseLeases();
   {
     ASSIGN_OR_RETURN(const auto reader, core->storage_->Read());
     if (IsS3(options)) {
@@ -166,6 +183,25 @@ Core::Core(const CoreOptions& options, Dependencies dependencies,
       reads_(*storage_, loop_, engine_.ledger, fleet_, clock_, *artifact_store_),
       backups_(options.data_dir, clock_, *storage_, *artifact_store_, loop_),
       statistics_(NoStatistics()) {}
+
+void Core::ReleaseLeases() {
+  loop_.PostCommand(
+      {.apply = [this]() -> CommandLoop::Answer {
+         Ledger& ledger = engine_.ledger;
+         // Commit fails after an error of the store, so it is not lost.
+         ledger
+             .Record(ledger.scheduler().EndLeases("was released when the server started, because "
+                                                  "its worker has ended"))
+             .IgnoreError();
+         return nullptr;
+       },
+       .fail =
+           [](const absl::Status& status) {
+             platform::LogWarning(absl::StrCat(
+                 "cannot release the leases of an earlier server, which expire as usual: ",
+                 status.message()));
+           }});
+}
 
 void Core::CommitFailed() {
   reads_.Forget();
@@ -245,7 +281,8 @@ Statistics Core::GetStatistics() {
   statistics.example_files_stored = artifacts_.stored_files();
   statistics.example_bytes_stored = artifacts_.stored_file_bytes();
   statistics.database_bytes = storage_->SizeBytes();
-  const platform::DiskSpace disk = platform::ReadDiskSpace(options_.data_dir.c_str());
+  const platform::DiskSpace disk =
+      platform::GetDiskSpace(options_.data_dir).value_or(platform::DiskSpace());
   statistics.disk_free_bytes = disk.free_bytes;
   statistics.disk_size_bytes = disk.size_bytes;
   const auto reader = storage_->Read();

@@ -18,6 +18,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "platform/files.h"
 #include "platform/mutex.h"
@@ -51,6 +52,8 @@ struct CoreOptions {
   // Directory of a backup to restore into data_dir before opening it; data_dir must be missing or
   // empty. Empty: no restore.
   std::string restore_from;
+  // Ends at once the leases of an earlier server on the directory, whose workers must have ended.
+  bool release_leases = false;
   // A lease expires after this long without a heartbeat.
   absl::Duration lease_duration = absl::Seconds(30);
   absl::Duration heartbeat_interval = absl::Seconds(1);
@@ -86,10 +89,10 @@ class Core {
   };
 
   // Opens the data directory and continues where the last server stopped. Leases that were alive
-  // keep their workers and get a full lease duration from now. FAILED_PRECONDITION if another
-  // server has the directory open, if the directory of checkpoints is not mounted or belongs to
-  // another server, or if a backup would be restored over existing data. DATA_LOSS
-  // for a damaged database or backup.
+  // keep their workers and get a full lease duration from now, unless options.release_leases.
+  // FAILED_PRECONDITION if another server has the directory open, if it is a backup, if the
+  // directory of checkpoints is not mounted or belongs to another server, or if a backup would be
+  // restored over existing data. DATA_LOSS for a damaged database or backup.
   static absl::StatusOr<std::unique_ptr<Core>> Open(const CoreOptions& options,
                                                     Dependencies dependencies);
   // With the specification resolver and the system clock.
@@ -100,6 +103,9 @@ class Core {
   void Stop() { loop_.Stop(); }
   // Ends, soon, the calls that wait for an object store. They return UNAVAILABLE.
   void Interrupt() { artifact_store_->Interrupt(); }
+
+  // Says in the directory's lock file who holds it (platform::FileLock::Describe).
+  absl::Status DescribeHolder(absl::string_view text) { return lock_->Describe(text); }
 
   CommandLoop& loop() { return loop_; }
   // Called by commands on the loop. Submissions' Prepare functions may be called on any thread.
@@ -125,6 +131,8 @@ class Core {
        std::unique_ptr<platform::FileLock> lock, std::unique_ptr<Storage> storage,
        std::unique_ptr<ArtifactStore> artifact_store);
 
+  // Posts a command that requeues the trials of all leases. Call it before the loop starts.
+  void ReleaseLeases();
   // On the loop's thread.
   void Publish(CommittedGroup group);
   // Deletes the artifacts of a deleted experiment in parts, so that commands never wait for all of

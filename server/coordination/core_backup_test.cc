@@ -27,6 +27,23 @@ using testing::SizeIs;
 
 using CoreBackupTest = CoreHousekeepingTest;
 
+// A server would change the database, and the backup could not be restored any longer.
+TEST_F(CoreBackupTest, BackupIsNoDataDirectory) {
+  Create("weights", 1);
+  ASSERT_EQ(coordinator_.BackUp("b"), absl::OkStatus());
+  const std::string backup = coordinator_.data_dir() + "/backups/b";
+  const std::string before = *platform::ReadFile(backup + "/lengthwise.db");
+  TestCoordinator other(backup);
+  const absl::Status status = other.Open();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(status.message(), backup +
+                                  " is a backup, which a server would change; restore it first: "
+                                  "`lengthwise_server --restore " +
+                                  backup + " --data_dir NEW`");
+  EXPECT_EQ(*platform::ReadFile(backup + "/lengthwise.db"), before);
+  EXPECT_FALSE(std::filesystem::exists(backup + "/LOCK"));
+}
+
 TEST_F(CoreBackupTest, BackupHasAllEventsAcknowledgedBefore) {
   const std::string experiment = Create("weights", 2);
   const v1::Lease lease = coordinator_.Acquire("w");

@@ -4,9 +4,11 @@
 #include <string>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "monitoring/samples.h"
+#include "proto/outcome_reasons.h"
 #include "server/coordination/test_coordinator.h"
 
 namespace lengthwise::server {
@@ -115,7 +117,7 @@ TEST_F(CoreStatisticsTest, FailuresAreCountedByReason) {
   const v1::Lease lease = coordinator_.Acquire("w");
   ASSERT_TRUE(coordinator_
                   .Send(lease, {OutcomeEvent(lease, 0, 1, 7, v1::Outcome::FAILED_PERMANENTLY,
-                                             "the loss was nan at step 7")})
+                                             absl::StrCat(kLossNotFinite, "nan at step 7"))})
                   .ok());
   ASSERT_TRUE(coordinator_
                   .Send(lease, {OutcomeEvent(lease, 1, 1, 7, v1::Outcome::FAILED_PERMANENTLY,

@@ -19,9 +19,9 @@ constexpr int64_t kMaxPageBytes = 64 << 10;
 
 }  // namespace
 
-absl::StatusOr<EventPage> EventLog::ReadPage(absl::string_view experiment_or_trial,
-                                             int64_t start_position, int64_t max_events,
-                                             bool log_only) {
+absl::StatusOr<EventPage> EventLog::ReadEvents(absl::string_view experiment_or_trial,
+                                               int64_t start_position, int64_t max_events,
+                                               bool log_only) {
   ASSIGN_OR_RETURN(const TrialPath path, ParseExperimentOrTrialName(experiment_or_trial));
   // After a commit, hundreds of watchers of an experiment read the same page.
   const RecentPages::Key key = {.name = std::string(experiment_or_trial),

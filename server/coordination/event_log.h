@@ -28,16 +28,10 @@ class EventLog {
       : storage_(storage), running_trials_(running_trials) {}
 
   // Events of an experiment or a trial from `start_position` on: at most `max_events` and about 64
-  // KiB, or a single larger event. NOT_FOUND.
+  // KiB, or a single larger event. With `log_only`, only log lines and changes of state. NOT_FOUND.
   absl::StatusOr<EventPage> ReadEvents(absl::string_view experiment_or_trial,
-                                       int64_t start_position, int64_t max_events) {
-    return ReadPage(experiment_or_trial, start_position, max_events, /*log_only=*/false);
-  }
-  // As ReadEvents, but only log lines and changes of state.
-  absl::StatusOr<EventPage> ReadLog(absl::string_view experiment_or_trial, int64_t start_position,
-                                    int64_t max_events) {
-    return ReadPage(experiment_or_trial, start_position, max_events, /*log_only=*/true);
-  }
+                                       int64_t start_position, int64_t max_events,
+                                       bool log_only = false);
   // Calls `take` for each event of one kind (field number in Event's oneof) of an experiment or a
   // trial, ordered by the trial's index, then by position. NOT_FOUND.
   absl::Status ForEachEvent(absl::string_view experiment_or_trial, int fact_field_number,
@@ -65,9 +59,6 @@ class EventLog {
   void Publish(const Effects& effects);
 
  private:
-  absl::StatusOr<EventPage> ReadPage(absl::string_view experiment_or_trial, int64_t start_position,
-                                     int64_t max_events, bool log_only);
-
   Storage& storage_;
   RunningTrials& running_trials_;
   RecentPages recent_pages_;

@@ -1,17 +1,10 @@
 #include "server/coordination/fleet.h"
 
 #include "absl/container/btree_map.h"
-#include "google/protobuf/util/time_util.h"
 #include "monitoring/samples.h"
+#include "proto/timestamps.h"
 
 namespace lengthwise::server {
-namespace {
-
-google::protobuf::Timestamp ToTimestamp(absl::Time time) {
-  return google::protobuf::util::TimeUtil::MicrosecondsToTimestamp(absl::ToUnixMicros(time));
-}
-
-}  // namespace
 
 void Fleet::Register(const v1::WorkerDescription& description, absl::string_view principal,
                      absl::Time now, absl::Time wall) {

@@ -347,8 +347,8 @@ absl::StatusOr<v1::ReleaseLeaseResponse> Leases::Release(const v1::ReleaseLeaseR
   LENGTHWISE_FAILPOINT("engine.lease.release");
   RETURN_IF_ERROR(ids_.Check(request.lease_id(), request.fencing_token(), caller));
   // A repeated release changes nothing, because the scheduler no longer has the lease.
-  RETURN_IF_ERROR(ledger_.Record(ledger_.scheduler().Release(
-      request.worker_id(), request.fencing_token(), request.reason(), ledger_.Now())));
+  RETURN_IF_ERROR(ledger_.Record(
+      ledger_.scheduler().Release(request.worker_id(), request.fencing_token(), request.reason())));
   return v1::ReleaseLeaseResponse();
 }
 

@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <chrono>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
-#include "google/protobuf/util/time_util.h"
 #include "platform/failpoint.h"
 #include "platform/status_macros.h"
+#include "proto/timestamps.h"
 #include "server/coordination/messages.h"
 #include "server/coordination/names.h"
 #include "server/coordination/retention.h"
@@ -171,10 +172,7 @@ absl::StatusOr<TrialRecord> Ledger::GetTrial(int64_t key) {
 }
 
 absl::Status Ledger::Append(const TrialRecord& trial, v1::Event event) {
-  if (!event.has_time()) {
-    *event.mutable_time() = google::protobuf::util::TimeUtil::MicrosecondsToTimestamp(
-        absl::ToUnixMicros(clock_.wall()));
-  }
+  if (!event.has_time()) *event.mutable_time() = ToTimestamp(clock_.wall());
   EventRecord record = ToEventRecord(std::move(event));
   record.experiment = trial.experiment;
   record.trial = trial.key;
@@ -261,16 +259,18 @@ absl::Status Ledger::StoreCheckpoint(TrialRecord& trial, int64_t step) {
                    store_.NewestEvents(trial.key, v1::Event::kCheckpoint, kKeptCheckpoints + 1));
   if (static_cast<int64_t>(checkpoints.size()) <= kKeptCheckpoints) return absl::OkStatus();
   // Delete only the oldest of these, not all others: the next checkpoint may already be uploaded.
-  std::vector<std::string> sha256s;
+  std::vector<std::string> sha256s;  // the newest first
   for (const EventRecord& record : checkpoints) {
     const absl::StatusOr<v1::Checkpoint> checkpoint = ToCheckpoint(record, store_.name());
     // A damaged event does not say which file it meant. The file stays until the trial has ended.
     if (!checkpoint.ok()) return absl::OkStatus();
     sha256s.push_back(checkpoint->sha256());
   }
-  if (sha256s[2] == sha256s[0] || sha256s[2] == sha256s[1]) return absl::OkStatus();
   const ArtifactId oldest = {
-      .experiment = trial.experiment_id, .trial = trial.id, .sha256 = sha256s[2]};
+      .experiment = trial.experiment_id, .trial = trial.id, .sha256 = std::move(sha256s.back())};
+  sha256s.pop_back();
+  // A kept checkpoint with the same bytes has the same file.
+  if (absl::c_linear_search(sha256s, oldest.sha256)) return absl::OkStatus();
   effects_.actions.push_back([this, oldest, key = trial.key, attempt = trial.attempt] {
     // A backup may delay this action until another attempt has resumed from that checkpoint, or
     // made it again. A checkpoint left over here is deleted when the trial ends.

@@ -92,7 +92,7 @@ class Ledger {
   // Appends an event to a trial's history. Sets its time if it has none.
   absl::Status Append(const TrialRecord& trial, v1::Event event);
   // Called after the event of a checkpoint of `step` was appended: the trial will resume from it.
-  // Deletes the third newest checkpoint after the commit.
+  // Deletes the checkpoint before the newest kKeptCheckpoints after the commit.
   absl::Status StoreCheckpoint(TrialRecord& trial, int64_t step);
 
   // INTERNAL if the store has no such trial.

@@ -5,17 +5,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "google/protobuf/util/time_util.h"
 #include "platform/status_macros.h"
 #include "proto/length_accuracies.h"
+#include "proto/timestamps.h"
 #include "server/coordination/names.h"
 
 namespace lengthwise::server {
 namespace {
-
-google::protobuf::Timestamp ToTimestamp(absl::Time time) {
-  return google::protobuf::util::TimeUtil::MicrosecondsToTimestamp(absl::ToUnixMicros(time));
-}
 
 const std::string& LabelOf(const v1::Component& component) {
   return component.label().empty() ? component.name() : component.label();
@@ -207,6 +203,18 @@ absl::StatusOr<EventRecord> FindCheckpointEvent(StorageReader& reader, const Tri
     if (event.step == trial.checkpoint_step) return event;
   }
   return EventRecord();
+}
+
+absl::StatusOr<std::optional<StoredModel>> FindStoredModel(StorageReader& reader,
+                                                           const TrialRecord& trial) {
+  ASSIGN_OR_RETURN(const EventRecord event, FindCheckpointEvent(reader, trial));
+  if (event.position == 0) return std::nullopt;
+  StoredModel model;
+  ASSIGN_OR_RETURN(model.checkpoint, ToCheckpoint(event, reader.name()));
+  model.step = event.step;
+  model.artifact = {
+      .experiment = trial.experiment_id, .trial = trial.id, .sha256 = model.checkpoint.sha256()};
+  return model;
 }
 
 }  // namespace lengthwise::server

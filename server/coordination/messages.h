@@ -7,12 +7,14 @@
 #define LENGTHWISE_SERVER_COORDINATION_MESSAGES_H_
 
 #include <cstdint>
+#include <optional>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "proto/event.pb.h"
 #include "proto/experiment_service.pb.h"
 #include "proto/specification.pb.h"
+#include "server/storage/artifact_store.h"
 #include "server/storage/records.h"
 #include "server/storage/storage.h"
 #include "specification/resolve.h"
@@ -61,6 +63,16 @@ absl::StatusOr<TrialRecord> FindTrial(StorageReader& reader, absl::string_view n
 // The event of the checkpoint that the trial resumes from. Position 0 if it resumes from the
 // start.
 absl::StatusOr<EventRecord> FindCheckpointEvent(StorageReader& reader, const TrialRecord& trial);
+
+// A checkpoint, and the artifact that holds its bytes.
+struct StoredModel {
+  ArtifactId artifact;
+  v1::Checkpoint checkpoint;
+  int64_t step = 0;
+};
+// The checkpoint that the trial resumes from. nullopt if it resumes from the start.
+absl::StatusOr<std::optional<StoredModel>> FindStoredModel(StorageReader& reader,
+                                                           const TrialRecord& trial);
 
 }  // namespace lengthwise::server
 

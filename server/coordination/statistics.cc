@@ -1,6 +1,7 @@
 #include "server/coordination/statistics.h"
 
 #include "absl/strings/match.h"
+#include "proto/outcome_reasons.h"
 
 namespace lengthwise::server {
 namespace {
@@ -37,8 +38,7 @@ const char* FailureReason(const v1::Outcome* outcome) {
     case v1::Outcome::FAILED_TEMPORARILY:
       return "attempts";
     default:
-      // Prefix of a worker's reason for a loss that is not finite (worker's pack_run.cc).
-      return absl::StartsWith(outcome->reason(), "the loss was ") ? "loss_not_finite" : "refused";
+      return absl::StartsWith(outcome->reason(), kLossNotFinite) ? "loss_not_finite" : "refused";
   }
 }
 

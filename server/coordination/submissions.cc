@@ -11,7 +11,6 @@
 #include "platform/status_macros.h"
 #include "proto/digest.h"
 #include "rpc/status.h"
-#include "server/coordination/messages.h"
 #include "server/coordination/names.h"
 #include "specification/examples.h"
 #include "specification/reevaluation.h"
@@ -313,7 +312,6 @@ absl::Status Submissions::CopyData(const std::string& from, const ExperimentReco
     const absl::Status copied = artifacts_.Copy(DataFileId(from, file.sha256), experiment.id,
                                                 std::string(kDataFiles), /*step=*/0);
     if (copied.ok()) continue;
-    artifacts_.DeleteExperiment(experiment.id).IgnoreError();
     if (!IsLost(copied)) {
       return absl::UnavailableError(absl::StrCat("cannot store the examples: ", copied.message()));
     }
@@ -323,6 +321,11 @@ absl::Status Submissions::CopyData(const std::string& from, const ExperimentReco
   ledger_.effects().reversals.push_back(
       [this, id = experiment.id] { artifacts_.DeleteExperiment(id).IgnoreError(); });
   return absl::OkStatus();
+}
+
+absl::Status Submissions::TakeBack(const ExperimentRecord& experiment) {
+  artifacts_.DeleteExperiment(experiment.id).IgnoreError();
+  return store_.DeleteExperiment(experiment.key);
 }
 
 absl::StatusOr<v1::CreateExperimentResponse> Submissions::Create(const Submission& submission) {
@@ -342,8 +345,7 @@ absl::StatusOr<v1::CreateExperimentResponse> Submissions::Create(const Submissio
   if (const absl::Status copied =
           CopyData(std::string(kUploads), record, submission.grid.specification);
       !copied.ok()) {
-    // The transaction goes on with other commands, so its row is taken back here.
-    RETURN_IF_ERROR(store_.DeleteExperiment(record.key));
+    RETURN_IF_ERROR(TakeBack(record));
     return copied;
   }
   RETURN_IF_ERROR(InsertTrials(record, submission.grid.trials, 0, {},
@@ -379,23 +381,16 @@ absl::StatusOr<v1::ExtendExperimentResponse> Submissions::Extend(Extension exten
   return response;
 }
 
-absl::StatusOr<Submissions::StoredModel> Submissions::FindModel(absl::string_view trial_name) {
+absl::StatusOr<StoredModel> Submissions::FindModel(absl::string_view trial_name) {
   ASSIGN_OR_RETURN(const TrialRecord trial, FindTrial(store_, trial_name));
   if (trial.state != v1::SUCCEEDED) {
     return absl::FailedPreconditionError(
         absl::StrCat(trial_name, " is ", v1::TrialState_Name(trial.state),
                      "; only the model of a trial that has succeeded can be evaluated"));
   }
-  ASSIGN_OR_RETURN(const EventRecord event, FindCheckpointEvent(store_, trial));
-  if (event.position == 0) {
-    return absl::FailedPreconditionError(absl::StrCat(trial_name, " stored no model"));
-  }
-  StoredModel model;
-  ASSIGN_OR_RETURN(model.checkpoint, ToCheckpoint(event, store_.name()));
-  model.step = event.step;
-  model.artifact = {
-      .experiment = trial.experiment_id, .trial = trial.id, .sha256 = model.checkpoint.sha256()};
-  return model;
+  ASSIGN_OR_RETURN(std::optional<StoredModel> model, FindStoredModel(store_, trial));
+  if (model.has_value()) return *std::move(model);
+  return absl::FailedPreconditionError(absl::StrCat(trial_name, " stored no model"));
 }
 
 absl::StatusOr<v1::CreateExperimentResponse> Submissions::Evaluate(const Submission& submission) {
@@ -414,8 +409,7 @@ absl::StatusOr<v1::CreateExperimentResponse> Submissions::Evaluate(const Submiss
   // before the commit that refers to it.
   const absl::Status copied = artifacts_.Copy(model.artifact, record.id, grid_trial.id, model.step);
   if (!copied.ok()) {
-    artifacts_.DeleteExperiment(record.id).IgnoreError();
-    RETURN_IF_ERROR(store_.DeleteExperiment(record.key));
+    RETURN_IF_ERROR(TakeBack(record));
     if (IsLost(copied)) {
       return absl::DataLossError(
           absl::StrCat("the model of ", evaluated, " cannot be used: ", copied.message()));
@@ -425,8 +419,7 @@ absl::StatusOr<v1::CreateExperimentResponse> Submissions::Evaluate(const Submiss
   if (const absl::Status data =
           CopyData(model.artifact.experiment, record, submission.grid.specification);
       !data.ok()) {
-    artifacts_.DeleteExperiment(record.id).IgnoreError();
-    RETURN_IF_ERROR(store_.DeleteExperiment(record.key));
+    RETURN_IF_ERROR(TakeBack(record));
     return data;
   }
   LENGTHWISE_FAILPOINT("engine.evaluation.copied");

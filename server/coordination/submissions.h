@@ -20,6 +20,7 @@
 #include "absl/types/span.h"
 #include "proto/experiment_service.pb.h"
 #include "server/coordination/ledger.h"
+#include "server/coordination/messages.h"
 #include "server/storage/artifact_store.h"
 #include "server/storage/storage.h"
 #include "specification/resolve.h"
@@ -93,15 +94,14 @@ class Submissions {
                             absl::flat_hash_map<std::string, int64_t> packs,
                             absl::string_view reason);
   // Gives a new experiment the files of examples that its tasks name, from the experiment `from` or
-  // kUploads, durably. An error leaves none of them; a reversal deletes them if the commit fails.
+  // kUploads, durably. A reversal deletes them if the commit fails. After an error, some may be
+  // there: call TakeBack.
   absl::Status CopyData(const std::string& from, const ExperimentRecord& experiment,
                         const v1::ExperimentSpecification& specification);
+  // Takes back a new experiment whose files could not be stored: deletes its row, because the
+  // transaction goes on with other commands, and its files.
+  absl::Status TakeBack(const ExperimentRecord& experiment);
   // The checkpoint of a trial that succeeded. NOT_FOUND, FAILED_PRECONDITION.
-  struct StoredModel {
-    ArtifactId artifact;
-    v1::Checkpoint checkpoint;
-    int64_t step = 0;
-  };
   absl::StatusOr<StoredModel> FindModel(absl::string_view trial_name);
 
   const GridResolver resolve_;

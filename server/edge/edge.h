@@ -44,7 +44,7 @@ class Edge {
  public:
   struct Options {
     // "HOST:PORT"; port 0 takes a free one.
-    std::string listen;
+    std::string listen = "127.0.0.1:0";
     Encryption encryption;
     FrameGuard::Limits limits;
     // Maximum number of connections. 0: as many as the descriptor limit allows, less a reserve for

@@ -11,7 +11,7 @@
 #include "absl/strings/strip.h"
 #include "nlohmann/json.hpp"
 #include "platform/log.h"
-#include "server/security/token_records.h"
+#include "proto/role_name.h"
 
 namespace lengthwise::server {
 namespace {

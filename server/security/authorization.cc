@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "proto/role_name.h"
 
 namespace lengthwise::server {
 namespace {
@@ -124,10 +124,10 @@ absl::Status MayCall(const Caller& caller, absl::string_view method) {
         "no role may call ", method, ": the server's authorization table has no entry ", "for it"));
   }
   if (Allows(rule->access, caller.role)) return absl::OkStatus();
-  return absl::PermissionDeniedError(absl::StrCat(
-      caller.principal, "'s token has the role ", absl::AsciiStrToLower(v1::Role_Name(caller.role)),
-      "; ", method.substr(method.rfind('.') + 1), " takes the role ", Allowed(rule->access),
-      "; ask an administrator for another token"));
+  return absl::PermissionDeniedError(
+      absl::StrCat(caller.principal, "'s token has the role ", RoleName(caller.role), "; ",
+                   method.substr(method.rfind('.') + 1), " takes the role ", Allowed(rule->access),
+                   "; ask an administrator for another token"));
 }
 
 absl::Status MayChange(const Caller& caller, absl::string_view experiment,

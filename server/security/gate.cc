@@ -44,8 +44,12 @@ absl::Status CheckSize(absl::string_view method, const google::protobuf::Message
 }  // namespace
 
 Gate::Gate(const Options& options, TokenStore* tokens, std::function<absl::Time()> now,
-           Peers* peers)
-    : options_(options), tokens_(tokens), quotas_(options.quotas, std::move(now)), peers_(peers) {}
+           Peers* peers, AuditTrail* audit)
+    : options_(options),
+      tokens_(tokens),
+      quotas_(options.quotas, std::move(now)),
+      peers_(peers),
+      audit_(audit) {}
 
 absl::StatusOr<Caller> Gate::Identify(absl::string_view authorization) {
   if (tokens_ == nullptr || !tokens_->IsRequired()) return AnonymousCaller();
@@ -89,8 +93,8 @@ absl::StatusOr<Caller> Gate::Admit(const grpc::CallbackServerContext& context,
   const std::string address = peer == nullptr ? context.peer() : peer->address;
   absl::StatusOr<Caller> caller = Identify(credentials.authorization);
   // Before the decision, so that the audit line of a refusal names its caller.
-  if (options_.audit != nullptr) {
-    options_.audit->Admit(context, address, method, caller.ok() ? &*caller : nullptr, request);
+  if (audit_ != nullptr) {
+    audit_->Admit(context, address, method, caller.ok() ? &*caller : nullptr, request);
   }
   absl::Status status = caller.ok() ? Check(*caller, credentials, method) : caller.status();
   if (absl::IsUnauthenticated(status)) {

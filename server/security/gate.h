@@ -35,8 +35,6 @@ class Gate {
     // token.
     bool workers_need_certificate = false;
     Quotas::Options quotas;
-    // Gets the caller of each call. Must outlive the gate. Null: no audit log.
-    AuditTrail* audit = nullptr;
   };
 
   // A call's proof of its caller.
@@ -49,9 +47,10 @@ class Gate {
 
   // `tokens` null: the server never has tokens. `peers` holds the connections of the server's edge:
   // the gate reads their certificates there, and marks them as trusted at their first admitted
-  // call. `peers` null: gRPC's connections are the clients'. Both must outlive the gate.
+  // call. `peers` null: gRPC's connections are the clients'. `audit` gets the caller of each call;
+  // null: no audit log. All must outlive the gate.
   Gate(const Options& options, TokenStore* tokens, std::function<absl::Time()> now = absl::Now,
-       Peers* peers = nullptr);
+       Peers* peers = nullptr, AuditTrail* audit = nullptr);
 
   // Returns the caller of `method` ("lengthwise.v1.ExperimentService/GetTrial"). UNAUTHENTICATED if
   // a token is missing or invalid, or a certificate is missing. PERMISSION_DENIED if the role may
@@ -76,9 +75,7 @@ class Gate {
   // Adds a refusal within an admitted call, which continues, to the audit log.
   void Refuse(const grpc::CallbackServerContext& context, absl::string_view method,
               std::string resource, const absl::Status& reason) const {
-    if (options_.audit != nullptr) {
-      options_.audit->Refuse(context, method, std::move(resource), reason);
-    }
+    if (audit_ != nullptr) audit_->Refuse(context, method, std::move(resource), reason);
   }
 
   // Checks for an open stream that its caller would still be admitted. UNAUTHENTICATED if its token
@@ -101,6 +98,7 @@ class Gate {
   TokenStore* const tokens_;
   Quotas quotas_;
   Peers* const peers_;
+  AuditTrail* const audit_;
 };
 
 }  // namespace lengthwise::server

@@ -8,20 +8,15 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "platform/sha256.h"
+#include "proto/role_name.h"
 #include "rpc/token.h"
 
 namespace lengthwise::server {
 namespace {
 
 constexpr absl::string_view kHeader = "lengthwise-tokens 1";
-constexpr size_t kHashDigits = 64;
 constexpr size_t kMaxPrincipalBytes = 60;
-
-bool IsHex(absl::string_view text, size_t digits) {
-  return text.size() == digits && std::all_of(text.begin(), text.end(), [](char c) {
-           return absl::ascii_isdigit(c) || (c >= 'a' && c <= 'f');
-         });
-}
 
 // Describes what is wrong with the fields. Empty if nothing is.
 absl::string_view Read(const std::vector<absl::string_view>& fields, TokenRecord& record) {
@@ -34,8 +29,8 @@ absl::string_view Read(const std::vector<absl::string_view>& fields, TokenRecord
       !absl::SimpleAtoi(fields[4], &record.expire_seconds)) {
     return "a time is malformed";
   }
-  if (!IsHex(fields[5], kSaltDigits)) return "the salt is malformed";
-  if (!IsHex(fields[6], kHashDigits)) return "the hash is malformed";
+  if (!platform::IsHex(fields[5], kSaltDigits)) return "the salt is malformed";
+  if (!platform::IsSha256Hex(fields[6])) return "the hash is malformed";
   record.token_id = std::string(fields[0]);
   record.principal = std::string(fields[1]);
   record.salt = std::string(fields[5]);
@@ -92,7 +87,5 @@ v1::Role ParseRole(absl::string_view text) {
   }
   return v1::ROLE_UNSPECIFIED;
 }
-
-std::string RoleName(v1::Role role) { return absl::AsciiStrToLower(v1::Role_Name(role)); }
 
 }  // namespace lengthwise::server

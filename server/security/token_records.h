@@ -49,9 +49,8 @@ absl::StatusOr<std::vector<TokenRecord>> ParseTokenRecords(absl::string_view tex
 // [a-z0-9][a-z0-9._@-]*, at most 60 characters.
 bool IsPrincipal(absl::string_view text);
 
-// "viewer", "submitter", "worker" or "admin". ROLE_UNSPECIFIED for other texts.
+// The role of this RoleName. ROLE_UNSPECIFIED for other texts.
 v1::Role ParseRole(absl::string_view text);
-std::string RoleName(v1::Role role);
 
 }  // namespace lengthwise::server
 

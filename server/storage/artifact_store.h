@@ -9,6 +9,7 @@
 #define LENGTHWISE_SERVER_STORAGE_ARTIFACT_STORE_H_
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -98,6 +99,9 @@ class ArtifactStore {
   bool IsElsewhere(absl::string_view trial) const {
     return !elsewhere().empty() && trial != kDataFiles;
   }
+
+  // Maximum size of a checkpoint. Callers of Write and SignPut check it.
+  virtual int64_t max_bytes() const { return std::numeric_limits<int64_t>::max(); }
 
   // INVALID_ARGUMENT for ids that cannot be names.
   virtual absl::StatusOr<std::unique_ptr<Writer>> Write(const ArtifactId& id, int64_t size_bytes,

@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
+#include "platform/data_directory_names.h"
 #include "platform/files.h"
 #include "platform/log.h"
 #include "platform/sha256.h"
@@ -94,9 +95,9 @@ class Maker {
 
   absl::Status Make() {
     absl::Status status = platform::CreateDirectories(directory_);
-    const std::string database = absl::StrCat(directory_, "/", kDatabaseFile);
+    const std::string database = absl::StrCat(directory_, "/", platform::kDatabaseFile);
     if (status.ok()) {
-      status = CopyDatabase(absl::StrCat(data_dir_, "/", kDatabaseFile), database,
+      status = CopyDatabase(absl::StrCat(data_dir_, "/", platform::kDatabaseFile), database,
                             [&](int64_t copied, int64_t total) {
                               copied_ = copied;
                               total_ = total;
@@ -223,7 +224,7 @@ absl::Status CopyTokens(const std::string& from, const std::string& to) {
 
 absl::StatusOr<std::string> MakeBackup(const std::string& data_dir, const std::string& name,
                                        ArtifactStore& artifacts, const BackupProgress& progress) {
-  const std::string backups = absl::StrCat(data_dir, "/", kBackupsDirectory);
+  const std::string backups = absl::StrCat(data_dir, "/", platform::kBackupsDirectory);
   const std::string path = absl::StrCat(backups, "/", name);
   std::error_code error;
   if (std::filesystem::exists(path, error)) {
@@ -277,7 +278,7 @@ absl::Status LogTrialsWithoutCheckpoint(const std::string& database, ArtifactSto
 }
 
 absl::Status DeleteUnfinishedBackups(const std::string& data_dir) {
-  const std::string backups = absl::StrCat(data_dir, "/", kBackupsDirectory);
+  const std::string backups = absl::StrCat(data_dir, "/", platform::kBackupsDirectory);
   ASSIGN_OR_RETURN(const auto names, platform::ListDirectory(backups));
   for (const std::string& name : names) {
     if (!absl::StartsWith(name, kUnfinishedPrefix)) continue;
@@ -287,7 +288,7 @@ absl::Status DeleteUnfinishedBackups(const std::string& data_dir) {
 }
 
 absl::StatusOr<std::vector<BackupDescription>> ListBackups(const std::string& data_dir) {
-  const std::string backups = absl::StrCat(data_dir, "/", kBackupsDirectory);
+  const std::string backups = absl::StrCat(data_dir, "/", platform::kBackupsDirectory);
   ASSIGN_OR_RETURN(const auto names, platform::ListDirectory(backups));
   std::vector<BackupDescription> all;
   for (const std::string& name : names) {

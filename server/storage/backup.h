@@ -32,11 +32,6 @@ namespace lengthwise::server {
 // to another. The copies are readable by their owner only.
 absl::Status CopyTokens(const std::string& from, const std::string& to);
 
-// Names in a data directory.
-inline constexpr absl::string_view kDatabaseFile = "lengthwise.db";
-inline constexpr absl::string_view kArtifactsDirectory = "artifacts";
-inline constexpr absl::string_view kBackupsDirectory = "backups";
-
 // Called with the bytes copied so far and the total known so far. Return false to cancel the
 // backup.
 using BackupProgress = std::function<bool(int64_t copied, int64_t total)>;

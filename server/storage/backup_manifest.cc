@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "nlohmann/json.hpp"
+#include "platform/data_directory_names.h"
 #include "platform/files.h"
 #include "platform/sha256.h"
 #include "platform/status_macros.h"
@@ -18,7 +19,7 @@ using Json = nlohmann::json;
 constexpr char kFormat[] = "lengthwise.backup.1";
 // With checkpoints elsewhere. Older servers refuse it: they would take them for lost.
 constexpr char kFormatElsewhere[] = "lengthwise.backup.2";
-constexpr absl::string_view kFile = "manifest.json";
+constexpr absl::string_view kFile = platform::kBackupManifest;
 
 // True for a name that stays in its directory.
 bool IsName(const std::string& name) {
@@ -71,8 +72,8 @@ std::string AddArtifacts(const Json& list, absl::string_view name,
 }  // namespace
 
 std::string RelativePath(const ArtifactId& id) {
-  return absl::StrCat("artifacts/", id.experiment, "/", id.trial, "/", id.sha256,
-                      SuffixOf(id.trial));
+  return absl::StrCat(platform::kArtifactsDirectory, "/", id.experiment, "/", id.trial, "/",
+                      id.sha256, SuffixOf(id.trial));
 }
 
 std::string ManifestPath(absl::string_view artifact) {

@@ -62,18 +62,18 @@ absl::StatusOr<bool> DeleteIfEmpty(const std::string& path) {
   return platform::FileError(errno, "delete", path);
 }
 
-// Deletes files of interrupted writers. With `is_shared`, others' files stay, and nothing is
-// reached through symbolic links.
+// Deletes files of interrupted writers, none of them through a symbolic link. With `is_shared`,
+// others' files stay.
 absl::Status DeleteUnfinished(const std::string& root, bool is_shared) {
   ASSIGN_OR_RETURN(const auto experiments, platform::ListDirectory(root));
   for (const std::string& experiment : experiments) {
     const std::string experiment_path = absl::StrCat(root, "/", experiment);
-    if (is_shared && !IsOwnDirectory(experiment_path)) continue;
+    if (!IsOwnDirectory(experiment_path)) continue;
     const auto trials = platform::ListDirectory(experiment_path);
     if (!trials.ok()) continue;  // not a directory of this store
     for (const std::string& trial : *trials) {
       const std::string trial_path = absl::StrCat(experiment_path, "/", trial);
-      if (is_shared && !IsOwnDirectory(trial_path)) continue;
+      if (!IsOwnDirectory(trial_path)) continue;
       const auto files = platform::ListDirectory(trial_path);
       if (!files.ok()) continue;
       for (const std::string& file : *files) {

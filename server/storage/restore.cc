@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "platform/data_directory_names.h"
 #include "platform/files.h"
 #include "platform/log.h"
 #include "platform/random.h"
@@ -75,9 +76,9 @@ absl::Status Copy(const std::string& backup, const BackupManifest& manifest,
                                 absl::StrCat(directory, "/", ManifestPath(relative)));
     if (absl::IsNotFound(status)) status = absl::OkStatus();
   }
-  const std::string database = absl::StrCat(directory, "/", kDatabaseFile);
+  const std::string database = absl::StrCat(directory, "/", platform::kDatabaseFile);
   if (status.ok()) {
-    status = CopyChecked(absl::StrCat(backup, "/", kDatabaseFile), database,
+    status = CopyChecked(absl::StrCat(backup, "/", platform::kDatabaseFile), database,
                          manifest.database_bytes, manifest.database_sha256);
   }
   if (status.ok()) status = CopyTokens(backup, directory);

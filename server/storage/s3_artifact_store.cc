@@ -53,14 +53,6 @@ absl::Status DamageOf(absl::string_view key) {
   return absl::DataLossError(absl::StrCat(key, " is damaged: its SHA-256 does not match"));
 }
 
-absl::Status CheckSize(int64_t size_bytes) {
-  if (size_bytes <= S3ArtifactStore::kMostBytes) return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrCat(
-      "size_bytes: got ", size_bytes, ", an object store takes up to ", S3ArtifactStore::kMostBytes,
-      " (5 GiB) in one request; keep larger checkpoints in a directory: start the "
-      "server with --artifacts DIR"));
-}
-
 // Refuses a store on which "stored" does not mean "these bytes, for good".
 absl::Status Probe(S3Client& client) {
   const std::string key(kProbe);
@@ -408,7 +400,6 @@ absl::StatusOr<std::unique_ptr<ArtifactStore::Writer>> S3ArtifactStore::Write(co
                                                                               int64_t step) {
   if (id.trial == kDataFiles) return files_->Write(id, size_bytes, step);
   ASSIGN_OR_RETURN(std::string key, KeyOf(id));
-  RETURN_IF_ERROR(CheckSize(size_bytes));
   ASSIGN_OR_RETURN(auto file, platform::TemporaryFile::Create(options_.data_dir));
   return std::make_unique<RelayWriter>(*this, std::move(key), id.sha256, std::move(file),
                                        size_bytes);
@@ -417,7 +408,6 @@ absl::StatusOr<std::unique_ptr<ArtifactStore::Writer>> S3ArtifactStore::Write(co
 absl::StatusOr<std::optional<SignedTransfer>> S3ArtifactStore::SignPut(const ArtifactId& id,
                                                                        int64_t size_bytes) {
   ASSIGN_OR_RETURN(const std::string key, KeyOf(id));
-  RETURN_IF_ERROR(CheckSize(size_bytes));
   ASSIGN_OR_RETURN(const std::unique_ptr<Hold> hold, HoldObject(key));
   ASSIGN_OR_RETURN(const bool is_stored, IsStored(key, id.sha256, size_bytes));
   if (is_stored) {

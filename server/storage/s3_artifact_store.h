@@ -60,10 +60,6 @@ class S3ArtifactStore : public ArtifactStore {
     // duration.
     absl::Duration copy_timeout = absl::Seconds(10);
   };
-  // Largest object that one request can store. Of an object that is sent in parts, S3 compares
-  // SHA-256 for each part and not for the whole, so it could not refuse wrong bytes.
-  static constexpr int64_t kMostBytes = int64_t{5} << 30;
-
   // Tests, marks and lists the store. `files` holds the files of examples. FAILED_PRECONDITION if
   // the store takes bytes with a wrong checksum or replaces objects, belongs to another data
   // directory or holds other objects; UNAVAILABLE if it does not answer.
@@ -75,10 +71,12 @@ class S3ArtifactStore : public ArtifactStore {
 
   void Interrupt() override { client_->Cancel(); }
   std::string elsewhere() const override { return client_->Url(); }
+  // 5 GiB, the largest object that one request can store. Of an object that is sent in parts, S3
+  // compares SHA-256 for each part and not for the whole, so it could not refuse wrong bytes.
+  int64_t max_bytes() const override { return int64_t{5} << 30; }
   // For workers of earlier releases: the bytes pass through the server.
   absl::StatusOr<std::unique_ptr<Writer>> Write(const ArtifactId& id, int64_t size_bytes,
                                                 int64_t step) override;
-  // RESOURCE_EXHAUSTED above kMostBytes.
   absl::StatusOr<std::optional<SignedTransfer>> SignPut(const ArtifactId& id,
                                                         int64_t size_bytes) override;
   absl::StatusOr<SignedTransfer> SignGet(const ArtifactId& id) override;

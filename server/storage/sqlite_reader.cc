@@ -121,6 +121,13 @@ absl::Status TakeEvents(SqliteStatement& query, const StorageReader::TakeEvent& 
 static_assert(v1::QUEUED == 1 && v1::RUNNING == 2 && v1::CANCELLED == 5,
               "the literals above are the values of v1::TrialState");
 
+// Trials with their placement. The literal of a state and an order follow.
+#define LENGTHWISE_PLACED_TRIALS                     \
+  LENGTHWISE_TRIAL_COLUMNS                           \
+  ", x.priority, x.owner, p.pack_key FROM trials t " \
+  "JOIN experiments x ON x.key = t.experiment "      \
+  "JOIN packs p ON p.key = t.pack WHERE t.state = "
+
 // The kinds of events in a log.
 constexpr int kLogKinds[] = {v1::Event::kStateChange, v1::Event::kLogLine};
 
@@ -301,18 +308,9 @@ template <typename Base>
 absl::Status SqliteReader<Base>::ForEachUnendedTrial(
     const std::function<void(const TrialRecord&, const TrialPlacement&)>& take) {
   for (const v1::TrialState state : {v1::QUEUED, v1::RUNNING}) {
-    SqliteStatement query =
-        state == v1::QUEUED
-            ? connection_.Query(LENGTHWISE_TRIAL_COLUMNS
-                                ", x.priority, x.owner, p.pack_key FROM trials t "
-                                "JOIN experiments x ON x.key = t.experiment "
-                                "JOIN packs p ON p.key = t.pack WHERE t.state = " LENGTHWISE_QUEUED
-                                " ORDER BY t.key")
-            : connection_.Query(LENGTHWISE_TRIAL_COLUMNS
-                                ", x.priority, x.owner, p.pack_key FROM trials t "
-                                "JOIN experiments x ON x.key = t.experiment "
-                                "JOIN packs p ON p.key = t.pack WHERE t.state = " LENGTHWISE_RUNNING
-                                " ORDER BY t.key");
+    SqliteStatement query = connection_.Query(
+        state == v1::QUEUED ? LENGTHWISE_PLACED_TRIALS LENGTHWISE_QUEUED " ORDER BY t.key"
+                            : LENGTHWISE_PLACED_TRIALS LENGTHWISE_RUNNING " ORDER BY t.key");
     while (query.Step()) {
       take(ReadTrial(query), {.priority = static_cast<int32_t>(query.Int(26)),
                               .owner = query.String(27),
@@ -348,11 +346,8 @@ absl::StatusOr<std::vector<int64_t>> SqliteReader<Base>::ListCancelledTrials(int
 template <typename Base>
 absl::StatusOr<int64_t> SqliteReader<Base>::NextToken() {
   // sqlite_sequence keeps the largest token of leases that have ended, so no token is used twice.
-  SqliteStatement query = connection_.Query(
-      "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'leases'), 0) + 1");
-  const int64_t token = query.Step() ? query.Int(0) : 0;
-  RETURN_IF_ERROR(query.status());
-  return token;
+  return Number(connection_.Query(
+      "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'leases'), 0) + 1"));
 }
 
 template <typename Base>
@@ -455,13 +450,10 @@ absl::StatusOr<int64_t> SqliteReader<Base>::EventBytes(int64_t experiment, int64
 
 template <typename Base>
 absl::StatusOr<int64_t> SqliteReader<Base>::LastSequence(int64_t trial, int32_t attempt) {
-  SqliteStatement query = connection_.Query(
-      "SELECT coalesce(max(sequence), 0) FROM events "
-      "WHERE trial = ?1 AND attempt = ?2 AND sequence > 0",
-      trial, attempt);
-  const int64_t sequence = query.Step() ? query.Int(0) : 0;
-  RETURN_IF_ERROR(query.status());
-  return sequence;
+  return Number(
+      connection_.Query("SELECT coalesce(max(sequence), 0) FROM events "
+                        "WHERE trial = ?1 AND attempt = ?2 AND sequence > 0",
+                        trial, attempt));
 }
 
 template <typename Base>
@@ -489,12 +481,13 @@ absl::StatusOr<v1::TrialCounts> SqliteReader<Base>::TotalCounts() {
 
 template <typename Base>
 absl::StatusOr<absl::Time> SqliteReader<Base>::OldestQueued() {
-  SqliteStatement query =
-      connection_.Query("SELECT queue_time FROM trials WHERE state = " LENGTHWISE_QUEUED
-                        " ORDER BY queue_time LIMIT 1");
-  const absl::Time time = query.Step() ? query.Time(0) : NoTime();
-  RETURN_IF_ERROR(query.status());
-  return time;
+  ASSIGN_OR_RETURN(
+      const std::optional<absl::Time> time,
+      First<absl::Time>(
+          connection_.Query("SELECT queue_time FROM trials WHERE state = " LENGTHWISE_QUEUED
+                            " ORDER BY queue_time LIMIT 1"),
+          [](const SqliteStatement& row) { return row.Time(0); }));
+  return time.value_or(NoTime());
 }
 
 template class SqliteReader<StorageReader>;

@@ -175,10 +175,13 @@ absl::Status Migrate(SqliteConnection& connection) {
         "the database in the data directory was not made by lengthwise_server; choose another "
         "data directory");
   }
+  if (tables == 0) {
+    // Not in other cases: even the same value would be written, to a newer server's database, too.
+    RETURN_IF_ERROR(connection.Execute(absl::StrCat("PRAGMA application_id = ", kApplicationId)));
+  }
   RETURN_IF_ERROR(connection.Execute(
-      absl::StrCat("PRAGMA application_id = ", kApplicationId,
-                   "; CREATE TABLE IF NOT EXISTS schema_migrations ("
-                   "version INTEGER PRIMARY KEY, apply_time INTEGER NOT NULL)")));
+      "CREATE TABLE IF NOT EXISTS schema_migrations (version INTEGER PRIMARY KEY, "
+      "apply_time INTEGER NOT NULL)"));
   {
     SqliteStatement query =
         connection.Query("SELECT coalesce(max(version), 0) FROM schema_migrations");

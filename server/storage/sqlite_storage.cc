@@ -99,16 +99,11 @@ int64_t SqliteStorage::SizeBytes() const {
   return bytes;
 }
 
-std::string DirectoryOf(const std::string& path) {
-  const std::string directory = std::filesystem::path(path).parent_path().string();
-  return directory.empty() ? "." : directory;
-}
-
 // Creates an empty database if there is none. Its directory entry must be durable before SQLite
 // syncs anything.
 absl::Status MakeDatabaseFile(const std::string& path) {
   std::error_code error;
-  const std::string directory = DirectoryOf(path);
+  const std::string directory = platform::DirectoryOf(path);
   if (std::filesystem::exists(path, error) || !std::filesystem::exists(directory, error)) {
     return absl::OkStatus();
   }
@@ -127,11 +122,12 @@ absl::Status ShrinkOnce(SqliteConnection& connection) {
   }
   constexpr int64_t kQuick = int64_t{1} << 30;
   const int64_t used = (found.pages - found.unused) * found.page_size;
-  const absl::StatusOr<int64_t> room = platform::FreeBytes(DirectoryOf(connection.path()));
+  const absl::StatusOr<platform::DiskSpace> disk =
+      platform::GetDiskSpace(platform::DirectoryOf(connection.path()));
   const std::string description =
       absl::StrCat(connection.path(), " has ", found.unused * found.page_size >> 20,
                    " MiB of unused space and ", used >> 20, " MiB of data");
-  if (!room.ok() || *room < 3 * used || used > kQuick) {
+  if (!disk.ok() || disk->free_bytes < 3 * used || used > kQuick) {
     platform::LogInfo(absl::StrCat(
         description,
         "; to reclaim it, stop the server, make sure there is room for a copy, and run: "
@@ -198,7 +194,7 @@ absl::StatusOr<std::unique_ptr<Storage>> OpenSqliteStorage(const std::string& pa
   // The first read creates the log. Sync its directory here, because SQLite ignores a failure of
   // that sync.
   if (status.ok()) status = connection.Query("SELECT count(*) FROM sqlite_schema").Run();
-  if (status.ok()) status = platform::SyncDirectory(DirectoryOf(path));
+  if (status.ok()) status = platform::SyncDirectory(platform::DirectoryOf(path));
   if (status.ok()) status = Migrate(connection);
   if (status.ok()) status = ShrinkOnce(connection);
   if (status.ok() && options.max_bytes > 0) {

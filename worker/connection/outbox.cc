@@ -8,9 +8,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "google/protobuf/util/time_util.h"
 #include "platform/failpoint.h"
 #include "platform/log.h"
+#include "proto/timestamps.h"
 
 namespace lengthwise::worker {
 namespace {
@@ -384,11 +384,7 @@ int64_t Outbox::unsent_bytes() const {
 // 6. A trial with no event in flight can always unpack its next block, even if that exceeds
 //    max_bytes by one block. Otherwise memory full of items behind that block would be a deadlock.
 
-void Outbox::SetTime(v1::Event& event) {
-  // TimeUtil::GetCurrentTime has a resolution of one second.
-  *event.mutable_time() =
-      google::protobuf::util::TimeUtil::MicrosecondsToTimestamp(absl::ToUnixMicros(absl::Now()));
-}
+void Outbox::SetTime(v1::Event& event) { *event.mutable_time() = ToTimestamp(absl::Now()); }
 
 void Outbox::PutItem(int64_t trial, Item item) {
   SetTime(item.event);

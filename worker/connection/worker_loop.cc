@@ -180,6 +180,12 @@ absl::StatusOr<v1::Lease> Connection::AcquireLease(absl::Duration wait) {
   v1::AcquireLeaseResponse response;
   CallGroup::Call call(acquire_calls_, wait + options_.rpc_timeout);
   RETURN_IF_ERROR(ToStatus(stub_->AcquireLease(call.context(), request, &response)));
+  if (response.no_lease_reason() != no_lease_reason_) {
+    no_lease_reason_ = response.no_lease_reason();
+    if (!no_lease_reason_.empty()) {
+      platform::LogInfo(absl::StrCat("no lease: ", no_lease_reason_));
+    }
+  }
   return std::move(*response.mutable_lease());
 }
 

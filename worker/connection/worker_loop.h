@@ -109,6 +109,8 @@ class Connection {
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
   // Longest time from a lease to its first step so far.
   absl::Duration longest_start_;  // Run's thread
+  // The server's last reason for not granting a lease, already logged. Empty after a lease.
+  std::string no_lease_reason_;  // Run's thread
   // Null unless Run is running.
   std::unique_ptr<Presence> presence_ ABSL_GUARDED_BY(mutex_);
 };

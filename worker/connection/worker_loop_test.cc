@@ -3,7 +3,10 @@
 #include <future>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
@@ -14,6 +17,7 @@
 namespace lengthwise::worker {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -40,6 +44,41 @@ TEST_F(ConnectionTest, RegistersLeasesRunsAndSendsEverything) {
     EXPECT_EQ(state.registrations[0].provenance().device(), "a fake");
     EXPECT_THAT(state.releases, IsEmpty());
   });
+}
+
+TEST_F(ConnectionTest, ReasonForNoLeaseIsLoggedOnce) {
+  testing::internal::CaptureStderr();
+  const auto set_reason = [this](const std::string& reason) {
+    server_.With([&](State& state) { state.no_lease_reason = reason; });
+  };
+  // Returns after the answers to at least two calls.
+  const auto ask = [this] {
+    const int before = server_.With([](State& state) { return state.acquires; });
+    EXPECT_TRUE(
+        server_.WaitUntil([&](const State& state) { return state.acquires >= before + 3; }));
+  };
+  set_reason("no trials are queued");
+  options_.acquire_wait = absl::Milliseconds(5);
+  StartWorker([](const v1::Lease&, PackSession& session) {
+    session.Emit(0, Completed());
+    return absl::OkStatus();
+  });
+  ask();
+  set_reason("1 trial waits");
+  ask();
+  OfferLease(LeaseOf({"a"}));
+  EXPECT_TRUE(server_.WaitUntil([](const State& state) { return EventsOf(state, "a") == 1; }));
+  ask();
+  EXPECT_TRUE(Stop().ok());
+  std::vector<std::string> reasons;
+  for (const absl::string_view line :
+       absl::StrSplit(testing::internal::GetCapturedStderr(), '\n')) {
+    const size_t reason = line.find("INFO no lease: ");
+    if (reason != absl::string_view::npos) reasons.emplace_back(line.substr(reason));
+  }
+  EXPECT_THAT(reasons, ElementsAre("INFO no lease: no trials are queued",
+                                   "INFO no lease: 1 trial waits", "INFO no lease: 1 trial waits"))
+      << "the last after a lease";
 }
 
 // gRPC ends calls with CANCELLED when a server's shutdown deadline passes.

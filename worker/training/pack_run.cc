@@ -10,6 +10,7 @@
 #include "platform/version.h"
 #include "proto/digest.h"
 #include "proto/length_accuracies.h"
+#include "proto/outcome_reasons.h"
 #include "worker/data/trial_checkpoint.h"
 #include "worker/training/pace.h"
 
@@ -598,7 +599,7 @@ void PackRun::FailDiverged(Member& member, double loss, absl::string_view where)
   // The sign of a NaN has no meaning.
   const std::string value = std::isnan(loss) ? "nan" : absl::StrCat(loss);
   Fail(member, v1::Outcome::FAILED_PERMANENTLY,
-       absl::StrCat("the loss was ", value, " ", where, "; a lower learning rate may help"));
+       absl::StrCat(kLossNotFinite, value, " ", where, "; a lower learning rate may help"));
 }
 
 double PackRun::SecondsSince(Clock::time_point start) {

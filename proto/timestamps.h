@@ -1,0 +1,18 @@
+// Converts between absl::Time and the timestamps of messages.
+#ifndef LENGTHWISE_PROTO_TIMESTAMPS_H_
+#define LENGTHWISE_PROTO_TIMESTAMPS_H_
+
+#include "absl/time/time.h"
+#include "google/protobuf/timestamp.pb.h"
+
+namespace lengthwise {
+
+// Rounds down to whole microseconds, the resolution of the store.
+google::protobuf::Timestamp ToTimestamp(absl::Time time);
+
+// Exact.
+absl::Time ToTime(const google::protobuf::Timestamp& timestamp);
+
+}  // namespace lengthwise
+
+#endif  // LENGTHWISE_PROTO_TIMESTAMPS_H_
