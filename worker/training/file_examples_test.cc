@@ -268,7 +268,8 @@ TEST(FileExamplesTest, TrialTrainsAndIsEvaluated) {
 TEST(FileExamplesTest, EvaluationsCountTheExamplesOfEachLength) {
   std::string test;
   for (int i = 0; i < 12; ++i) {
-    absl::StrAppend(&test, R"({"input": [0, 1], "target": [1, 0], "length": )", i < 7 ? 2 : 9, "}\n");
+    absl::StrAppend(&test, R"({"input": [0, 1], "target": [1, 0], "length": )", i < 7 ? 2 : 9,
+                    "}\n");
   }
   const Files files(Reversals(6, 1), test);
   v1::TrialSpecification trial = files.Trial();
