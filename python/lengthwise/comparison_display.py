@@ -251,7 +251,7 @@ def _as_printed(found: ProtocolComparison, readings: Sequence[CodeReading]) -> s
     if found.outside:
         text += ", for the trials that the table has"
     exceptions = [f"the {one.what}" for one in found.substitutes]
-    points = sum(bool(reading.difference.text) and "code" in reading.trials for reading in readings)
+    points = sum(reading.replaces_text for reading in readings)
     if points:
         exceptions.append(f"{counted(points, 'point')} on which trials follow the released code instead of the text")
     if exceptions:

@@ -269,6 +269,8 @@ class _Comparison:
     def add(self, path: str, here: str, published: str, what: str = "", of: Component | None = None) -> None:
         """A difference from a field that the paper prints, or an open field; once. `of`: the paper's component."""
         what = what or _NAMES.get(path) or path.rpartition(".")[2]
+        if path == "evaluation.sequences" and self.table.quantity is Quantity.LOSS:
+            what = "sequences a scale"
         # The parameters of an open schedule are open.
         always = next((one for one in (path, path.rpartition(".")[0]) if self.printed.names_always(one)), None)
         if always is not None:

@@ -240,7 +240,7 @@ class CodeDifference:
 
     # "trains with dropout of 0.1"; {encodings} stands for the labels of the trials' encodings.
     code: str
-    # "the text has none"; empty: the text does not say.
+    # "the text names none"; empty: the text does not say.
     text: str = ""
     # What all trials have, "text", "code" or "neither", where no parameter chooses.
     here: str = ""
@@ -283,8 +283,14 @@ class CodeReading:
         return next(iter(self.trials)) if len(self.trials) == 1 else "mixed"
 
     @property
+    def replaces_text(self) -> bool:
+        """Some trials do as the code, and the text says otherwise. A text that no trial can follow may mean either."""
+        difference = self.difference
+        return bool(difference.text and (difference.text_if or difference.here)) and "code" in self.trials
+
+    @property
     def sentence(self) -> str:
-        """ "trains with dropout of 0.1 (the text has none)"."""
+        """ "trains with dropout of 0.1 (the text names none)"."""
         labels = ", ".join(_labels(self.concerned, ["encodings"]))
         return f"{self.difference.code.replace('{encodings}', labels)} ({self.difference.text or 'the text does not say'})"
 

@@ -55,6 +55,9 @@ class CodeReadingTest(ResolvedTest):
     def test_text_that_may_mean_either_is_followed_by_neither(self):
         yaml = self.RANDOMIZED + "encodings: {name: alibi, randomized: true}"
         self.assertEqual(self.side("randomized_pe/table_1", yaml, "draws the distances"), "neither")
+        # Nor do trials that do as the code follow it instead of the text.
+        offsets = "randomized_positional_encodings/table1_alibi_offsets.yaml"
+        self.assertEqual(self.remarks("randomized_pe/table_1", offsets)[0], "Protocol: as printed, as far as the paper says.")
 
     def test_encodings_without_trials_are_not_mentioned(self):
         for compatibility in ("paper", "reference_code"):
@@ -74,15 +77,16 @@ class CodeReadingTest(ResolvedTest):
         fixed = self.LATIN + dropout + "encodings: {name: sin_cos, interleaved: true, label: fixed}"
         self.assertEqual(self.side("lst_pe_init/table_1", fixed, "drops 0.1 of the features behind fixed"), "code")
 
-    def test_latin_squares_differ_in_five_rows(self):
+    def test_latin_squares_treat_six_columns_apart(self):
         table = published.find("lst_pe_init/table_1")
-        of_columns = ["2d_fixed", "relative", "rope", "1d_fixed", "c_nope"]
+        of_columns = ["2d_fixed", "relative", "random", "rope", "1d_fixed", "c_nope"]
         columns = {}
         for name in ("table1", "table1_released_code"):
             columns[name] = table.columns_by_code(self.specification(f"latin_square/{name}.yaml"))
             self.assertEqual([column.key for column in table.columns if column.key in columns[name]], of_columns)
         self.assertEqual(set(map(tuple, columns["table1_released_code"].values())), {("code",)})
-        self.assertEqual(columns["table1"]["2d_fixed"], ["text"])
+        self.assertEqual(columns["table1"]["2d_fixed"], ["text", "code"], "dropout; order and counting of positions")
+        self.assertEqual(columns["table1"]["random"], ["code"])
         self.assertEqual(columns["table1"]["rope"], ["neither"], "the text says nothing about biases")
         self.assertEqual(columns["table1"]["c_nope"], ["text", "neither"])
         own = (
@@ -94,8 +98,9 @@ class CodeReadingTest(ResolvedTest):
             table.columns_by_code(self.specification(own)), {"relative": ["code"], "rope": ["code", "neither"]}
         )
         self.assertIn(
-            "Columns that the released code treats in a way of their own: as in the text, 2d-fixed, 1d-fixed; in part as in the "
-            "text, in part as in neither, relative, c-nope; as in neither, rope.",
+            "Columns that the released code treats in a way of their own: in part as in the text, in part as in the code, "
+            "2d-fixed, 1d-fixed; in part as in the text, in part as in neither, relative, c-nope; as in the code, random; "
+            "as in neither, rope.",
             self.remarks("lst_pe_init/table_1", "latin_square/table1.yaml"),
         )
 
@@ -148,7 +153,7 @@ class CodeReadingTest(ResolvedTest):
             source = f"positional_attention/{name}.yaml"
             self.assertEqual([self.side(key, source, beginning) for beginning in of_settings], sides)
             remarks = " ".join(self.remarks(key, source))
-            self.assertIn("not printed; the released code has 2,048 for this figure and 1,000 for the others", remarks)
+            self.assertIn("not printed; the parameters stored with the authors' results have 2,048 for this figure", remarks)
         rates = "name: x\nprotocol: positional_attention\nlearning_rates: [1e-4, 5e-4]\ntraining: {lengths: 1..8}"
         self.assertEqual(self.side(key, rates, "has a learning rate"), "neither")
 
@@ -179,7 +184,7 @@ class CodeReadingTest(ResolvedTest):
     def test_as_printed_names_what_is_not(self):
         self.assertEqual(
             self.remarks("lst_pe_init/table_1", "latin_square/table1.yaml")[0],
-            "Protocol: as printed, as far as the paper says; except the validation puzzles, and 8 points on which trials follow "
+            "Protocol: as printed, as far as the paper says; except the validation puzzles, and 9 points on which trials follow "
             "the released code instead of the text (below).",
         )
         self.assertEqual(

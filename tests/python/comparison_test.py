@@ -861,7 +861,7 @@ class ProtocolTest(ResolvedTest):
         (puzzles,) = ours.substitutes
         self.assertEqual(puzzles.what, "validation puzzles")
         self.assertIn("generated", puzzles.here)
-        self.assertIn("made by people", puzzles.published)
+        self.assertIn("that people solved in a study", puzzles.published)
         with_file = "tasks: {name: latin_square, validation_file: human.json}\nencodings: {name: learned, stddev: 0.2}"
         theirs = self.compare("lst_pe_init/table_2", with_file)
         self.assertEqual(theirs.substitutes, [])
@@ -871,8 +871,8 @@ class ProtocolTest(ResolvedTest):
         )
         remarks = display.protocol_remarks(Comparison("x", published.find("lst_pe_init/table_2"), protocol=theirs))
         self.assertIn(
-            "As the experiment says: validation puzzles of human.json (paper: 108 made by people for a study, 36 of each "
-            "condition, of 4 to 11 clues).",
+            "As the experiment says: validation puzzles of human.json (paper: 108 that people solved in a study, 36 of "
+            "each condition; in the released data of 4 to 11 clues).",
             remarks,
         )
 

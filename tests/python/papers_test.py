@@ -114,7 +114,7 @@ PRINTED = {
         "training.epochs 4,000; training.examples 8,000; training.lengths 16..16; training.optimizer adam | adamw | sgd;"
         "training.optimizer.weight_decay 0.1; training.optimizer.momentum 0; learning_rates 1e-04 | 0.001; seeds 15;"
         "evaluation.lengths 1..3; evaluation.sequences 36; tasks latin_square; tasks.training_puzzles 8000;"
-        "tasks.validation_puzzles 108; tasks.minimum_dissimilarity 0.8; networks layerwise_encoder; networks.blocks 4;"
+        "tasks.validation_puzzles 108; tasks.minimum_dissimilarity 0.8; networks.blocks 4;"
         "networks.heads 1; networks.d_model 160; networks.encoding_dropout 0;"
         "encodings sin_cos_2d | shaw | rope | sin_cos | none | none causal=true | learned trained=false |"
         f" learned stddev=0.01 | learned stddev=0.05 | {_learned(1, 20)}; encodings.max_position 16;"
@@ -304,7 +304,7 @@ class EveryPairTest(ResolvedTest):
             ],
             # Its batches of 2,048 are in the code alone; epochs are those of the text.
             ("positional_attention/figure2_released_code.yaml", "positional_attention/figure_2"): [
-                "sequences a length: 2,000 | 3,000", "learning rates: 1e-04 | 5e-04",
+                "sequences a scale: 2,000 | 3,000", "learning rates: 1e-04 | 5e-04",
             ],
             ("positional_attention/quick/figure5.yaml", "positional_attention/figure_5"): [
                 "epochs: 10 | 2,000", "seeds: 2 | 10",

@@ -1,5 +1,5 @@
 """Accuracy over the steps, or epochs, of training: at single lengths of every trial (Zhou et al. 2024, F.4 to F.7 and
-F.9), or the mean over all lengths (the validation accuracies of Figures 2, 7 and 8 on Latin squares).
+F.9), or the mean over all lengths (the validation accuracies of Figures 2B and 8A on Latin squares).
 """
 from __future__ import annotations
 
