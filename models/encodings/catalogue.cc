@@ -233,7 +233,9 @@ EncodingEntry SinCos2d() {
        .title = "2d sin / cos",
        .documentation = "Sines and cosines of a grid cell's column, in the first half of the "
                         "features, and of its row, in the second. Tokens are the cells of a grid, "
-                        "row by row (relational reasoning on Latin squares, appendix 5.1).",
+                        "row by row (relational reasoning on Latin squares, as its released code; "
+                        "appendix 5.1 has rows first, counts from 1, and has exponents by the "
+                        "whole width).",
        .parameters = {{.name = "columns",
                        .default_value = int64_t{4},
                        .documentation = "Cells per row of the grid.",

@@ -117,7 +117,8 @@ NetworkEntry LayerwiseEncoder() {
        .title = "Transformer encoder, encoding in every layer",
        .documentation = "A Transformer encoder that adds a positional encoding in every block, "
                         "each with parameters of its own, and reads the answer at the last token "
-                        "(relational reasoning on Latin squares, section 2.2).",
+                        "(relational reasoning on Latin squares, as its released code; section 2.2 "
+                        "names a standard encoder).",
        .parameters =
            {{.name = "blocks",
              .default_value = int64_t{4},
@@ -320,9 +321,10 @@ NetworkEntry CausalDecoder() {
                        .default_value = std::string("sandwich"),
                        .documentation =
                            "Placement of the norms; the paper only says \"both PreNorm and "
-                           "PostNorm layers, following Primer\". \"sandwich\": x + N(f(N(x))). "
-                           "\"residual_post\": N(x + f(N(x))). \"primer\": x + f(N(x)) for "
-                           "attention, x + N(f(x)) for the feed-forward layer, as in Primer.",
+                           "PostNorm layers, following the Primer architecture\". "
+                           "\"sandwich\": x + N(f(N(x))). \"residual_post\": N(x + f(N(x))). "
+                           "\"primer\": x + f(N(x)) for attention, x + N(f(x)) for the "
+                           "feed-forward layer, as in Primer.",
                        .allowed = {"sandwich", "residual_post", "primer"}},
                       {.name = "gelu",
                        .default_value = std::string("exact"),

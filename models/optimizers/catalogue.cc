@@ -39,7 +39,8 @@ std::vector<catalogue::ParameterEntry> AdamWParameters() {
        .default_value = std::string("all"),
        .documentation =
            "Parameters that decay: \"all\" (relational reasoning, Table 6), or only \"matrices\": "
-           "no biases, norms or parameters of the encoding (decimal addition).",
+           "no biases, norms or parameters of the encoding (decimal addition, whose paper does not "
+           "say which).",
        .allowed = {"all", "matrices"}});
   return parameters;
 }

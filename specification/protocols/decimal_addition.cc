@@ -11,7 +11,8 @@ const ProtocolEntry& DecimalAddition() {
                         "Not Robustly\", sections 2 and 3 and Table E.1. Causal language models of "
                         "25M parameters are trained on additions of up to 40 digits, with 128 "
                         "sequences of 2,048 tokens a step, and tested on 1 to 100 digits. Ten "
-                        "trials of each setting; the paper reports the best and shows all."},
+                        "trials of most settings, five of other sizes and lengths of training; the "
+                        "paper reports the best."},
       R"yaml(
 tasks: decimal_addition
 networks: {name: causal_decoder, blocks: 6, heads: 8, d_model: 512, d_ff: 2048}

@@ -242,7 +242,7 @@ const TaskEntry& DecimalAddition() {
              .default_value = 0.0,
              .documentation =
                  "Random-space augmentation in training: probability of a blank before each token, "
-                 "and of another one after each blank. The paper does not state it; 0.1 is common.",
+                 "and of another one after each blank. The paper does not state it.",
              .minimum = 0,
              .maximum = 0.5},
             {.name = "random_space_decay",

@@ -106,7 +106,7 @@ class LatinSquareTask final : public PuzzleTask {
 
   absl::StatusOr<PuzzleData> Data(uint64_t seed) const override {
     ASSIGN_OR_RETURN(const Puzzles* puzzles, SharedPuzzles());
-    // The published split: random for each seed.
+    // Random for each seed; the released code has one split for all.
     const std::vector<SolvedPuzzle>& pool = puzzles->pool;
     random::Stream stream(seed, random::Purpose::kPuzzles, /*step=*/0,
                           static_cast<uint32_t>(Part::kSplit));
@@ -237,8 +237,9 @@ const TaskEntry& LatinSquare() {
             {.name = "held_out_puzzles",
              .default_value = int64_t{1000},
              .documentation =
-                 "Number of puzzles generated like the training puzzles but not trained on. The "
-                 "paper splits 9,000 into 8,000 and 1,000 at random for each data seed.",
+                 "Number of puzzles generated like the training puzzles but not trained on, "
+                 "drawn for each data seed. The paper has 8,000 training puzzles; its released "
+                 "code takes 8,100 of 9,000, the same for all seeds.",
              .minimum = 0,
              .maximum = 20000},
             {.name = "validation_puzzles",

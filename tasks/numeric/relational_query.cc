@@ -310,8 +310,8 @@ const TaskEntry& RelationalQuery() {
            "Attention: Out-of-Distribution Generalization and Expressivity for Neural Algorithmic "
            "Reasoning\", appendices C.6 and C.7. Training, and evaluations during training at "
            "scale 1, use names 1 to 20. All other evaluations, including the final one at scale 1, "
-           "use names 21 to 40 and other distractors. A row is a character, a name's single token, "
-           "or a number.",
+           "use names 21 to 40 and other distractors. A row is a character, a number, or a name's "
+           "number as a single token, as in the released code; C.6 has a token a character.",
        .parameters =
            {{.name = "operation",
              .default_value = std::string("min"),
