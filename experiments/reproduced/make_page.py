@@ -415,10 +415,11 @@ def sizes_section(cells: Sequence[Cell]) -> list[str]:
 
 
 HEAD = """# Published numbers, trained again
-Each table sets numbers that a paper prints beside the ones that Lengthwise trained from scratch at the paper's full protocol: all
-steps, all runs. A cell counts once it has all its runs. [results/](reproduced/results) holds every run as CSV. Numbers
-are medians over the runs. Brackets hold the 10th and 90th percentiles, for the paper where its figures show them. "Printed within ours"
-allows 5 % beyond our percentiles: most prints have two digits, and their test vectors are other draws.
+Each table sets a paper's numbers (as printed in its tables, or from its authors' result files where the paper has plots) beside the ones
+that Lengthwise trained from scratch at the paper's full protocol: all steps, all runs. A cell counts once it has all its runs.
+[results/](reproduced/results) holds every run as CSV. Numbers are medians over the runs. Brackets hold the 10th and 90th percentiles,
+for the paper where its figures show them. "Printed within ours" allows 5 % beyond our percentiles: most prints have two digits, and
+their test vectors are other draws.
 
 <!-- not run: it needs a server whose experiments have finished -->
 ```
