@@ -222,9 +222,10 @@ def protocol_remarks(comparison: Comparison) -> list[str]:
     for column in table.columns:
         if column.key in columns:
             by_sides.setdefault(_as_in(columns[column.key]), []).append(column.label)
-    parts = [f"{sides}, {', '.join(labels)}" for sides, labels in by_sides.items()]
+    parts = [f"{', '.join(labels)} ({sides})" for sides, labels in by_sides.items()]
     if parts:
-        remarks.append(f"Columns that the released code treats in a way of their own: {'; '.join(parts)}.")
+        own = "Columns that the released code treats in a way of their own (in brackets, what the trials here are)"
+        remarks.append(f"{own}: {'; '.join(parts)}.")
     return remarks
 
 

@@ -251,6 +251,8 @@ class CodeDifference:
     text_if: Condition | None = None
     # Keys of the columns concerned, where it does not concern all; for a sentence about columns.
     columns: Sequence[str] = ()
+    # The text may mean what the code does.
+    either: bool = False
 
     def __post_init__(self) -> None:
         if (self.here not in SIDES) == (self.code_if is None):
@@ -284,9 +286,8 @@ class CodeReading:
 
     @property
     def replaces_text(self) -> bool:
-        """Some trials do as the code, and the text says otherwise. A text that no trial can follow may mean either."""
-        difference = self.difference
-        return bool(difference.text and (difference.text_if or difference.here)) and "code" in self.trials
+        """Some trials do as the code, and the text says otherwise."""
+        return bool(self.difference.text) and not self.difference.either and "code" in self.trials
 
     @property
     def sentence(self) -> str:

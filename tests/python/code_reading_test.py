@@ -49,15 +49,19 @@ class CodeReadingTest(ResolvedTest):
             "the user's own value counts, not `compatibility`",
         )  # fmt: skip
         rope = "encodings: {name: rope, randomized: true, draws: %s}"
-        self.assertEqual(side("draws positions of randomized_rope in every", rope % "per_block"), "code")
-        self.assertEqual(side("draws positions of randomized_rope in every", rope % "shared"), "text")
+        self.assertEqual(side("draws with randomized_rope anew", rope % "per_block"), "code")
+        self.assertEqual(side("draws with randomized_rope anew", rope % "shared"), "text")
 
-    def test_text_that_may_mean_either_is_followed_by_neither(self):
+    def test_text_that_may_mean_either_is_followed_by_both(self):
         yaml = self.RANDOMIZED + "encodings: {name: alibi, randomized: true}"
-        self.assertEqual(self.side("randomized_pe/table_1", yaml, "draws the distances"), "neither")
-        # Nor do trials that do as the code follow it instead of the text.
+        self.assertEqual(self.side("randomized_pe/table_1", yaml, "draws the distances"), "text")
+        # Trials that do as the code do not follow it instead of the text: their one point is for how many tokens they draw.
         offsets = "randomized_positional_encodings/table1_alibi_offsets.yaml"
-        self.assertEqual(self.remarks("randomized_pe/table_1", offsets)[0], "Protocol: as printed, as far as the paper says.")
+        self.assertEqual(
+            self.remarks("randomized_pe/table_1", offsets)[0],
+            "Protocol: as printed, as far as the paper says; except 1 point on which trials follow the released code instead of "
+            "the text (below).",
+        )
 
     def test_encodings_without_trials_are_not_mentioned(self):
         for compatibility in ("paper", "reference_code"):
@@ -98,9 +102,9 @@ class CodeReadingTest(ResolvedTest):
             table.columns_by_code(self.specification(own)), {"relative": ["code"], "rope": ["code", "neither"]}
         )
         self.assertIn(
-            "Columns that the released code treats in a way of their own: in part as in the text, in part as in the code, "
-            "2d-fixed, 1d-fixed; in part as in the text, in part as in neither, relative, c-nope; as in the code, random; "
-            "as in neither, rope.",
+            "Columns that the released code treats in a way of their own (in brackets, what the trials here are): 2d-fixed, "
+            "1d-fixed (in part as in the text, in part as in the code); relative, c-nope (in part as in the text, in part as in "
+            "neither); random (as in the code); rope (as in neither).",
             self.remarks("lst_pe_init/table_1", "latin_square/table1.yaml"),
         )
 
@@ -116,7 +120,7 @@ class CodeReadingTest(ResolvedTest):
         ]
         self.assertEqual((reading.side, reading.labels()), ("mixed", {"text": ["shared"], "code": ["own"]}))
         self.assertIn(
-            "The released code, where the trials here differ from each other: draws positions of own, shared in every block "
+            "The released code, where the trials here differ from each other: draws with own, shared anew in every block "
             "(the text once a batch) [as in the text: shared; as in the code: own].",
             self.remarks("randomized_pe/table_1", yaml),
         )
@@ -184,7 +188,7 @@ class CodeReadingTest(ResolvedTest):
     def test_as_printed_names_what_is_not(self):
         self.assertEqual(
             self.remarks("lst_pe_init/table_1", "latin_square/table1.yaml")[0],
-            "Protocol: as printed, as far as the paper says; except the validation puzzles, and 9 points on which trials follow "
+            "Protocol: as printed, as far as the paper says; except the validation puzzles, and 8 points on which trials follow "
             "the released code instead of the text (below).",
         )
         self.assertEqual(

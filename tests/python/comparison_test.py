@@ -696,8 +696,10 @@ class ProtocolTest(ResolvedTest):
     def test_the_rows_network_and_seeds_are_no_difference(self):
         small = self.SMALL + self.STORED + "encodings: fire\n"
         self.assertEqual(self.addition(small + "seeds: 0..4"), [])
-        self.assertEqual(self.addition(small + "seeds: 0..9"), ["seeds: 10 | 5"])
-        self.assertEqual(self.addition(self.STORED + "encodings: fire\nseeds: 0..4"), ["seeds: 5 | 10"])
+        # The paper does not say of how many trials its statements are.
+        self.assertEqual(self.addition(small + "seeds: 0..9"), [])
+        found = self.left_open("addition_length_gen/statements", small + "seeds: 0..9")
+        self.assertIn("10: not printed of these statements", found["seeds"])
         other = self.STORED + "encodings: fire\nnetworks: {name: causal_decoder, blocks: 2}"
         self.assertEqual(self.addition(other), ["network blocks: 2 | 6"], "a network of no row")
 

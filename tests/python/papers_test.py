@@ -18,6 +18,9 @@ RANDOMIZED = {"randomized_pe/table_1", "randomized_pe/table_2", "randomized_pe/t
 OWN = {
     "decimal_addition/figure1.yaml": {"addition_length_gen/statements"},
     "decimal_addition/figure10.yaml": {"addition_length_gen/statements"},
+    # How many trials the statements are of is not printed.
+    "decimal_addition/figure11.yaml": {"addition_length_gen/statements"},
+    "decimal_addition/figure12_to_40.yaml": {"addition_length_gen/statements"},
     "decimal_addition/figure3.yaml": {"addition_length_gen/statements"},
     "decimal_addition/figure8.yaml": {"addition_length_gen/statements"},
     "decimal_addition/figure_f15.yaml": {"addition_length_gen/statements"},
@@ -98,11 +101,11 @@ def _learned(first, last):
 
 # What the papers print, by field, as comparisons write it: read in the papers, section by section.
 PRINTED = {
-    # Zhou et al. 2024, sections 2 and 3, A.1, E.1, E.2 and Table E.1; five trials: Figure F.16.
+    # Zhou et al. 2024, sections 2 and 3, A.1, E.1, E.2 and Table E.1.
     "addition_length_gen": _values(
         "training.steps 50,000; training.batch_size 128; training.packing.tokens 2,048; training.optimizer adamw;"
         "training.optimizer.weight_decay 0.1; training.schedule warmup_cosine; training.schedule.warmup_steps 500;"
-        "training.schedule.final_factor 0.1; learning_rates 3e-04; seeds 5 | 10 | 5 or 10; networks causal_decoder;"
+        "training.schedule.final_factor 0.1; learning_rates 3e-04; networks causal_decoder;"
         "networks.blocks 4 | 6; networks.heads 4 | 8; networks.d_model 256 | 512; networks.d_ff 1024 | 2048;"
         "networks.dropout 0; networks.prompt_attention causal; encodings fire | randomized_fire; encodings.sorted true; encodings.width 32;"
         "training.examples 30,000,000; training.lengths 1..40; evaluation.sequences 1,000; tasks decimal_addition;"
@@ -114,7 +117,7 @@ PRINTED = {
         "training.epochs 4,000; training.examples 8,000; training.lengths 16..16; training.optimizer adam | adamw | sgd;"
         "training.optimizer.weight_decay 0.1; training.optimizer.momentum 0; learning_rates 1e-04 | 0.001; seeds 15;"
         "evaluation.lengths 1..3; evaluation.sequences 36; tasks latin_square; tasks.training_puzzles 8000;"
-        "tasks.validation_puzzles 108; tasks.minimum_dissimilarity 0.8; networks.blocks 4;"
+        "tasks.validation_puzzles 108; tasks.minimum_dissimilarity 0.8; networks encoder; networks.blocks 4;"
         "networks.heads 1; networks.d_model 160; networks.encoding_dropout 0;"
         "encodings sin_cos_2d | shaw | rope | sin_cos | none | none causal=true | learned trained=false |"
         f" learned stddev=0.01 | learned stddev=0.05 | {_learned(1, 20)}; encodings.max_position 16;"
