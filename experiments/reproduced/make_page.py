@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes experiments/REPRODUCED.md, its tables in README.md, and their pictures: published numbers beside the ones that Lengthwise
-trained at full protocol, and the main paper's table beside trials with a share of its steps.
+trained at full protocol, and Table 1 of Ruoss et al. beside trials with a share of its steps.
 
     experiments/reproduced/make_page.py                         # from the results kept in experiments/reproduced/results
     experiments/reproduced/make_page.py --server HOST:PORT --machine "AMD EPYC, one thread a trial"
@@ -79,7 +79,7 @@ SOURCES = [
     ),
 ]
 
-# The main paper's own table with fewer steps. It shows an effect and reproduces no cell.
+# Table 1 of Ruoss et al. with fewer steps. It shows an effect and reproduces no cell.
 SHORT = Source(
     "randomized_pe_table_1",
     "Table 1 of the randomized positional encodings with 0.3 % of its steps",
@@ -392,7 +392,7 @@ SIZE_LABELS = {
 }
 
 
-def sizes_section(cells: Sequence[Cell], raw: Sequence[Row]) -> list[str]:
+def sizes_section(cells: Sequence[Cell]) -> list[str]:
     """How far the size of the networks, which the paper leaves open, moves the row that agrees least; seed by seed."""
     shown = [cell for cell in cells if cell.row_label == "Sorting, GCN on a complete graph"]
     with SIZES.open(newline="", encoding="utf-8") as file:
@@ -405,26 +405,23 @@ def sizes_section(cells: Sequence[Cell], raw: Sequence[Row]) -> list[str]:
         f"| printed | {' | '.join(number(cell.printed) for cell in shown)} |",
         f"| 4 blocks, d_model 64: the table above, {RUNS} runs | {' | '.join(number(cell.median) for cell in shown)} |",
     ]
-    scales = [cell.column_label.removeprefix("c = ") for cell in shown]
-    losses = {
-        (SIZE_LABELS[row["network"]], row["length"], row["weight_seed"]): float(row["loss"])
-        for row in trials
-    }
-    losses |= {
-        ("4 blocks, d_model 64", row["scale"], row["trial"].rpartition("seed")[2]): float(row["loss"])
-        for row in raw
-        if row["trial"].startswith("sorting-gcn_complete-")
-    }
-    for label in ("4 blocks, d_model 64", *SIZE_LABELS.values()):
-        values = (" and ".join(number(losses[label, scale, seed]) for seed in ("0", "1")) for scale in scales)
+    # Runs are in the order of their seeds.
+    by_size = {"4 blocks, d_model 64": [cell.losses[:2] for cell in shown]}
+    for network, label in SIZE_LABELS.items():
+        own = [row for row in trials if row["network"] == network]
+        by_size[label] = [
+            [float(row["loss"]) for row in own if f"c = {row['length']}" == cell.column_label] for cell in shown
+        ]
+    for label, columns in by_size.items():
+        values = (" and ".join(map(number, losses)) for losses in columns)
         lines.append(f"| {label}, seeds 0 and 1 | {' | '.join(values)} |")
     return lines + [""]
 
 
 HEAD = """# Published numbers, trained again
 Each table but that of other sizes and the last sets a paper's numbers (as printed in its tables, or from its authors' result files where
-the paper has plots) beside the ones that Lengthwise trained from scratch at the paper's full protocol: all steps, all runs (for Table 1, of
-which the paper prints neither, those of its other networks). A cell counts once it has all its runs.
+the paper has plots) beside the ones that Lengthwise trained from scratch at the paper's full protocol: all steps, all runs. For Table 1 the
+paper prints neither; it has those of Figure 5. A cell counts once it has all its runs.
 [results/](reproduced/results) holds every run as CSV. Numbers are medians over the runs. Brackets hold the 10th and 90th percentiles,
 for the paper where its figures show them. "Printed within ours" allows 5 % beyond our percentiles: most prints have two digits, and
 their test vectors are other draws.
@@ -552,7 +549,7 @@ def page(short_lines: Sequence[str]) -> str:
         counted += sum(cell.complete for cell in cells)
         sections += section(source, published, raw, cells)
         if source is SOURCES[0]:
-            sections += sizes_section(cells, raw)
+            sections += sizes_section(cells)
     sections += short_lines
     lines.append(f"**{counted} cells** have all their runs.\n")
     lines.append("![Printed and trained errors by scale](reproduced/reproduced.svg)\n")

@@ -234,8 +234,9 @@ EncodingEntry SinCos2d() {
        .documentation = "Sines and cosines of a grid cell's column, in the first half of the "
                         "features, and of its row, in the second. Tokens are the cells of a grid, "
                         "row by row (relational reasoning on Latin squares, as its released code; "
-                        "appendix 5.1 has rows first, counts from 1, and has exponents by the "
-                        "whole width).",
+                        "appendix 5.1 gives the first half to rows, yet writes it with the "
+                        "position along the width; it counts from 1 and has exponents of "
+                        "2i / d_model).",
        .parameters = {{.name = "columns",
                        .default_value = int64_t{4},
                        .documentation = "Cells per row of the grid.",

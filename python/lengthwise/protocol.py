@@ -402,17 +402,21 @@ class _Comparison:
         compared = inside or list(self.here.networks)
         # A table's columns say which attention is whose.
         ignored = ("attention",) if inside else ()
-        found = len(self.result.differences) + len(self.result.open_fields)
+        found = len(self.result.differences)
         for network in compared:
+            papers = self.paper.networks
             if network.name not in names:
                 self.add("networks", network.name, ", ".join(sorted(names)))
-                continue
-            paper = _nearest(network, self.paper.networks, ignored)
+                if network.name != self.printed.text_value("networks"):
+                    continue
+                # The text's network has the sizes of the released code's.
+                papers = [Component(name=network.name, parameters=one.parameters) for one in papers]
+            paper = _nearest(network, papers, ignored)
             what = f"network {network.label or network.name}" if len(compared) > 1 else "network"
             self._with_encodings(network, paper, what, ignored)
         if inside:
             self._outside("networks", [network for network in self.here.networks if network not in inside], ())
-        elif len(self.result.differences) + len(self.result.open_fields) == found:
+        elif len(self.result.differences) == found:
             # The table has the released code's network where this is the text's.
             labels = ", ".join(network.label or network.name for network in self.here.networks)
             self.result.outside.append(f"{'networks' if len(self.here.networks) > 1 else 'network'} {labels}")

@@ -36,8 +36,8 @@ struct Settings {
 
 // Every cell is deducible, as in the puzzles of the human study. Those have 4 to 11 clues, most of
 // them 6 to 8. Training puzzles are those that differ enough from the validation puzzles, so their
-// clues follow these: beside the study's own (validation_file) 3 % have another number of clues
-// than in the authors' data, beside generated ones a fifth to two fifths.
+// clues follow these: beside the study's own (validation_file) 3 % would need another number of
+// clues to be distributed as in the authors' data, beside generated ones a fifth to two fifths.
 constexpr PuzzleStyle kValidationStyle = {
     .blanking = Blanking::kDeducible, .fewest_clues = 3, .most_clues = 9};
 

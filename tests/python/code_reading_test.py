@@ -49,25 +49,21 @@ class CodeReadingTest(ResolvedTest):
             "the user's own value counts, not `compatibility`",
         )  # fmt: skip
         rope = "encodings: {name: rope, randomized: true, draws: %s}"
-        self.assertEqual(side("draws with randomized_rope anew", rope % "per_block"), "code")
-        self.assertEqual(side("draws with randomized_rope anew", rope % "shared"), "text")
+        self.assertEqual(side("draws positions or distances anew", rope % "per_block"), "code")
+        self.assertEqual(side("draws positions or distances anew", rope % "shared"), "text")
 
     def test_text_that_may_mean_either_is_followed_by_both(self):
         yaml = self.RANDOMIZED + "encodings: {name: alibi, randomized: true}"
         self.assertEqual(self.side("randomized_pe/table_1", yaml, "draws the distances"), "text")
-        # Trials that do as the code do not follow it instead of the text: their one point is for how many tokens they draw.
+        # Trials that do as the code do not follow it instead of the text.
         offsets = "randomized_positional_encodings/table1_alibi_offsets.yaml"
-        self.assertEqual(
-            self.remarks("randomized_pe/table_1", offsets)[0],
-            "Protocol: as printed, as far as the paper says; except 1 point on which trials follow the released code instead of "
-            "the text (below).",
-        )
+        self.assertEqual(self.remarks("randomized_pe/table_1", offsets)[0], "Protocol: as printed, as far as the paper says.")
 
     def test_encodings_without_trials_are_not_mentioned(self):
         for compatibility in ("paper", "reference_code"):
             yaml = self.RANDOMIZED + f"encodings: [none, sin_cos]\ncompatibility: {compatibility}"
             text = " ".join(self.sides("randomized_pe/table_1", yaml))
-            for name in ("rope", "alibi", "relative", "positions", "distances"):
+            for name in ("rope", "alibi", "relative", "draws", "positions", "distances"):
                 self.assertNotIn(name, text)
         text = " ".join(self.sides("lst_pe_init/table_1", "latin_square/quick/table2.yaml"))
         for name in ("rope", "c_nope", "relative", "1d", "learn_2.0"):
@@ -120,8 +116,8 @@ class CodeReadingTest(ResolvedTest):
         ]
         self.assertEqual((reading.side, reading.labels()), ("mixed", {"text": ["shared"], "code": ["own"]}))
         self.assertIn(
-            "The released code, where the trials here differ from each other: draws with own, shared anew in every block "
-            "(the text once a batch) [as in the text: shared; as in the code: own].",
+            "The released code, where the trials here differ from each other: draws positions or distances anew in every block "
+            "with own, shared (the text once a batch) [as in the text: shared; as in the code: own].",
             self.remarks("randomized_pe/table_1", yaml),
         )
 
@@ -188,7 +184,7 @@ class CodeReadingTest(ResolvedTest):
     def test_as_printed_names_what_is_not(self):
         self.assertEqual(
             self.remarks("lst_pe_init/table_1", "latin_square/table1.yaml")[0],
-            "Protocol: as printed, as far as the paper says; except the validation puzzles, and 8 points on which trials follow "
+            "Protocol: as printed, as far as the paper says; except the validation puzzles, and 9 points on which trials follow "
             "the released code instead of the text (below).",
         )
         self.assertEqual(

@@ -696,10 +696,11 @@ class ProtocolTest(ResolvedTest):
     def test_the_rows_network_and_seeds_are_no_difference(self):
         small = self.SMALL + self.STORED + "encodings: fire\n"
         self.assertEqual(self.addition(small + "seeds: 0..4"), [])
-        # The paper does not say of how many trials its statements are.
         self.assertEqual(self.addition(small + "seeds: 0..9"), [])
-        found = self.left_open("addition_length_gen/statements", small + "seeds: 0..9")
-        self.assertIn("10: not printed of these statements", found["seeds"])
+        # The paper does not say how many trials its statements are from.
+        key = "addition_length_gen/statements"
+        self.assertNotIn("seeds", self.left_open(key, small + "seeds: 0..4"))
+        self.assertIn("10: not printed of these statements", self.left_open(key, small + "seeds: 0..9")["seeds"])
         other = self.STORED + "encodings: fire\nnetworks: {name: causal_decoder, blocks: 2}"
         self.assertEqual(self.addition(other), ["network blocks: 2 | 6"], "a network of no row")
 
@@ -840,6 +841,14 @@ class ProtocolTest(ResolvedTest):
         table = published.find("randomized_pe/table_1")
         self.assertFalse(table.rows[0].matches(component("even_pairs"), component("layerwise_encoder")))
         self.assertTrue(table.rows[0].matches(component("even_pairs"), component("encoder")))
+        # The text of Ito et al. names a standard encoder, with the sizes of the table's network; no cell is of one.
+        own = "encodings: {name: learned, stddev: 0.2}\nevaluation: {training_examples: 8000}\nnetworks: {name: encoder, %s}"
+        found = self.compare("lst_pe_init/table_2", own % "blocks: 4, heads: 1, d_model: 160")
+        self.assertEqual((found.differences, found.outside), ([], ["network encoder"]))
+        self.assertEqual(
+            self.lines("lst_pe_init/table_2", own % "blocks: 2, heads: 8, d_model: 64"),
+            ["network blocks: 2 | 4", "network d_model: 64 | 160", "network heads: 8 | 1"],
+        )
 
     def test_released_code_is_named(self):
         yaml = "tasks: bucket_sort\nencodings: [none, {name: rope, randomized: true}]\ncompatibility: reference_code"

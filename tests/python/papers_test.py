@@ -18,7 +18,7 @@ RANDOMIZED = {"randomized_pe/table_1", "randomized_pe/table_2", "randomized_pe/t
 OWN = {
     "decimal_addition/figure1.yaml": {"addition_length_gen/statements"},
     "decimal_addition/figure10.yaml": {"addition_length_gen/statements"},
-    # How many trials the statements are of is not printed.
+    # The paper does not say how many trials its statements are from.
     "decimal_addition/figure11.yaml": {"addition_length_gen/statements"},
     "decimal_addition/figure12_to_40.yaml": {"addition_length_gen/statements"},
     "decimal_addition/figure3.yaml": {"addition_length_gen/statements"},
