@@ -49,8 +49,8 @@ class CodeReadingTest(ResolvedTest):
             "the user's own value counts, not `compatibility`",
         )  # fmt: skip
         rope = "encodings: {name: rope, randomized: true, draws: %s}"
-        self.assertEqual(side("draws positions or distances anew", rope % "per_block"), "code")
-        self.assertEqual(side("draws positions or distances anew", rope % "shared"), "text")
+        self.assertEqual(side("draws new positions or distances", rope % "per_block"), "code")
+        self.assertEqual(side("draws new positions or distances", rope % "shared"), "text")
 
     def test_text_that_may_mean_either_is_followed_by_both(self):
         yaml = self.RANDOMIZED + "encodings: {name: alibi, randomized: true}"
@@ -116,7 +116,7 @@ class CodeReadingTest(ResolvedTest):
         ]
         self.assertEqual((reading.side, reading.labels()), ("mixed", {"text": ["shared"], "code": ["own"]}))
         self.assertIn(
-            "The released code, where the trials here differ from each other: draws positions or distances anew in every block "
+            "The released code, where the trials here differ from each other: draws new positions or distances in every block "
             "with own, shared (the text once a batch) [as in the text: shared; as in the code: own].",
             self.remarks("randomized_pe/table_1", yaml),
         )
