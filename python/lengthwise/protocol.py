@@ -70,7 +70,7 @@ _NAMES = {
     "training.packing.attend_across": "packing attend_across",
     "training.packing.reset_positions": "packing reset_positions",
     "evaluation.lengths": "scored lengths",
-    "evaluation.sequences": "sequences a length",
+    "evaluation.sequences": "sequences per length",
     "evaluation.training_examples": "scored training examples",
     "learning_rates": "learning rates",
     "seeds": "seeds",
@@ -270,7 +270,7 @@ class _Comparison:
         """A difference from a field that the paper prints, or an open field; once. `of`: the paper's component."""
         what = what or _NAMES.get(path) or path.rpartition(".")[2]
         if path == "evaluation.sequences" and self.table.quantity is Quantity.LOSS:
-            what = "sequences a scale"
+            what = "sequences per scale"
         # The parameters of an open schedule are open.
         always = next((one for one in (path, path.rpartition(".")[0]) if self.printed.names_always(one)), None)
         if always is not None:

@@ -668,7 +668,7 @@ class ProtocolTest(ResolvedTest):
                 "evaluation: {lengths: 5..100 step 5, sequences: 200}"
             ),
             ["steps: 3,000 | 2,000,000", "batch size: 32 | 128", "training lengths: 1..20 | 1..40",
-             "scored lengths: 25..100 step 5 | 41..500", "sequences a length: 200 | 500",
+             "scored lengths: 25..100 step 5 | 41..500", "sequences per length: 200 | 500",
              "learning rates: 0.001 | 1e-04, 3e-04, 5e-04", "seeds: 3 | 10", "network blocks: 2 | 5",
              "encodings' max_position: 256 | 2048", "clipping of gradients: none | yes"],
         )  # fmt: skip

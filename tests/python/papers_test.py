@@ -307,7 +307,7 @@ class EveryPairTest(ResolvedTest):
             ],
             # Its batches of 2,048 are in the code alone; epochs are those of the text.
             ("positional_attention/figure2_released_code.yaml", "positional_attention/figure_2"): [
-                "sequences a scale: 2,000 | 3,000", "learning rates: 1e-04 | 5e-04",
+                "sequences per scale: 2,000 | 3,000", "learning rates: 1e-04 | 5e-04",
             ],
             ("positional_attention/quick/figure5.yaml", "positional_attention/figure_5"): [
                 "epochs: 10 | 2,000", "seeds: 2 | 10",
