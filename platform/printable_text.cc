@@ -1,8 +1,12 @@
 #include "platform/printable_text.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 
@@ -79,6 +83,15 @@ bool IsPrintable(absl::string_view text) { return PrintableBytes(text) == text.s
 
 std::string PrintableLine(absl::string_view text) {
   return absl::StrReplaceAll(PrintableText(text), {{"\n", " "}, {"\t", " "}});
+}
+
+std::string ShellWord(absl::string_view text) {
+  constexpr absl::string_view kPlain = "_-+=:,./@%";
+  const bool plain = std::all_of(text.begin(), text.end(), [&](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || absl::StrContains(kPlain, c);
+  });
+  if (plain && !text.empty()) return std::string(text);
+  return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
 }
 
 bool IsUtf8(absl::string_view text) {

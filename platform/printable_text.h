@@ -1,5 +1,5 @@
 // Escapes untrusted text for printing, so that it cannot move the cursor of a terminal, or color,
-// clear or reorder its text.
+// clear or reorder its text. Quotes words of commands that are printed for a user to paste.
 #ifndef LENGTHWISE_PLATFORM_PRINTABLE_TEXT_H_
 #define LENGTHWISE_PLATFORM_PRINTABLE_TEXT_H_
 
@@ -20,6 +20,9 @@ bool IsPrintable(absl::string_view text);
 
 // As PrintableText, with newlines and tabs replaced by spaces.
 std::string PrintableLine(absl::string_view text);
+
+// Returns `text` as one word of a shell command: in single quotes, unless it needs none.
+std::string ShellWord(absl::string_view text);
 
 // True if `text` consists of whole UTF-8 characters: none overlong, a surrogate or above U+10FFFF.
 bool IsUtf8(absl::string_view text);

@@ -1,5 +1,6 @@
 #include "platform/printable_text.h"
 
+#include <cstdio>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -34,6 +35,20 @@ TEST(PrintableTextTest, EscapesTerminalControls) {
   for (const auto& [text, expected] : kCases) {
     EXPECT_THAT(PrintableText(text), Eq(expected));
     EXPECT_FALSE(IsPrintable(text)) << expected;
+  }
+}
+
+TEST(PrintableTextTest, ShellWordIsReadBackByAShell) {
+  EXPECT_EQ(ShellWord("/home/ada/runs-1"), "/home/ada/runs-1");
+  for (const std::string word : {"", "with space", "~/runs", "it's", "$HOME", "a;b", "*", "\"",
+                                 "\\", "a\nb", "#", "é", "!x"}) {
+    const std::string command = absl::StrCat("printf %s ", ShellWord(word));
+    FILE* output = popen(command.c_str(), "r");
+    ASSERT_NE(output, nullptr);
+    std::string text(100, '\0');
+    text.resize(fread(text.data(), 1, text.size(), output));
+    EXPECT_EQ(pclose(output), 0) << command;
+    EXPECT_EQ(text, word);
   }
 }
 

@@ -18,21 +18,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "platform/descriptors.h"
 #include "platform/files.h"
+#include "platform/printable_text.h"
 #include "platform/status_macros.h"
 
 namespace lengthwise::platform {
 namespace {
 
 constexpr int kMaxLinks = 40;  // same limit as the kernel's
-
-// Quotes a path for a shell command.
-std::string Quoted(const std::string& path) {
-  return absl::StrCat("'", absl::StrReplaceAll(path, {{"'", "'\\''"}}), "'");
-}
 
 std::string UserName(uid_t user) {
   const passwd* entry = getpwuid(user);  // NOLINT(concurrency-mt-unsafe): copied at once
@@ -73,14 +68,14 @@ absl::Status BadOwner(const std::string& path, uid_t owner) {
   return absl::FailedPreconditionError(
       absl::StrCat(path, " belongs to the user ", UserName(owner),
                    ", who could replace its contents; run `chown -h ", UserName(geteuid()), " ",
-                   Quoted(path), "` as root, or run this program as that user"));
+                   ShellWord(path), "` as root, or run this program as that user"));
 }
 
 absl::Status OpenToOthers(const std::string& path, const struct stat& status) {
   return absl::FailedPreconditionError(absl::StrFormat(
       "other users may write to %s (mode %04o) and could replace its contents; run `chmod go-w "
       "%s`",
-      path, status.st_mode & 07777, Quoted(path)));
+      path, status.st_mode & 07777, ShellWord(path)));
 }
 
 // Walks a path like the kernel and checks each directory before entering it.
@@ -172,13 +167,13 @@ absl::Status CheckFile(const struct stat& status, const std::string& path) {
   if (status.st_uid != geteuid()) {
     return absl::FailedPreconditionError(
         absl::StrCat(path, " belongs to the user ", UserName(status.st_uid), "; run `chown ",
-                     UserName(geteuid()), " ", Quoted(path), "` as root"));
+                     UserName(geteuid()), " ", ShellWord(path), "` as root"));
   }
   if ((status.st_mode & 077) != 0) {
     return absl::FailedPreconditionError(
         absl::StrFormat("other users may open %s (mode %04o); check it for changes, then run "
                         "`chmod 600 %s`",
-                        path, status.st_mode & 07777, Quoted(path)));
+                        path, status.st_mode & 07777, ShellWord(path)));
   }
   return absl::OkStatus();
 }
@@ -201,7 +196,7 @@ absl::StatusOr<std::string> ReadPrivateFile(const std::string& directory, const 
         absl::StrCat(path,
                      " is a symbolic link; put the file in its place with `cp "
                      "--remove-destination \"$(readlink -f ",
-                     Quoted(path), ")\" ", Quoted(path), "`"));
+                     ShellWord(path), ")\" ", ShellWord(path), "`"));
   }
   struct stat status;
   if (fstat(file.get(), &status) != 0) return FileError(errno, "read", path);

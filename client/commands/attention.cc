@@ -55,6 +55,7 @@ absl::StatusOr<std::vector<v1::AttentionMap>> MapsOfInput(Program& program, Conn
   v1::EvaluateTrialRequest request;
   request.set_trial(trial.name());
   request.set_request_id(RandomRequestId());
+  request.set_owner(connection.DefaultOwner());
   v1::Evaluation& evaluation = *request.mutable_evaluation();
   *evaluation.add_attention_inputs() = input;
   // Only the maps are wanted, so the evaluation computes as few scores as possible.
@@ -169,10 +170,10 @@ absl::StatusOr<int> Attention(Program& program, const AttentionOptions& options)
                   [&](const v1::AttentionMap& map) { return map.sequence() + 1 != sequence; });
   }
   if (maps.empty() && (trial.state() == v1::FAILED || trial.state() == v1::CANCELLED)) {
-    return absl::NotFoundError(absl::StrCat(
-        ShortName(trial.name()), " has no attention maps, because the trial ",
-        trial.state() == v1::FAILED ? "failed" : "was cancelled", "; `lengthwise show ",
-        options.trial, program.DataDirArgument(), "` says why"));
+    return absl::NotFoundError(
+        absl::StrCat(ShortName(trial.name()), " has no attention maps, because the trial ",
+                     trial.state() == v1::FAILED ? "failed" : "was cancelled",
+                     "; `lengthwise show ", options.trial, program.WhereArguments(), "` says why"));
   }
   if (maps.empty()) {
     return absl::NotFoundError(
@@ -180,7 +181,7 @@ absl::StatusOr<int> Attention(Program& program, const AttentionOptions& options)
                      options.length > 0 ? absl::StrCat(" of length ", options.length) : "",
                      sequence > 1 ? absl::StrCat(" of sequence ", sequence) : "",
                      "; record them with evaluation.attention_lengths, with `lengthwise evaluate ",
-                     options.trial, " --attention_lengths LIST", program.DataDirArgument(),
+                     options.trial, " --attention_lengths LIST", program.WhereArguments(),
                      "`, or give an --input"));
   }
   absl::Status status;

@@ -1,5 +1,6 @@
 // Program::Confirm in a real terminal and without one.
 #include <cstdio>
+#include <sstream>
 #include <string>
 
 #include "client/commands/commands_fixture.h"
@@ -56,6 +57,20 @@ TEST_F(ConfirmationTest, NothingElseDeletes) {
   EXPECT_TRUE(IsThere());
 }
 
+TEST(RecommendedCommandTest, LeadsToTheSameServer) {
+  std::ostringstream out;
+  Program program(out, out);
+  EXPECT_EQ(program.WhereArguments(), "");
+  CLI::App app;
+  CLI::App* command = app.add_subcommand("show");
+  program.AddServerOption(command);
+  program.AddDataDirOption(command);
+  app.parse("show --server n07:7070 --token_file '/home/ada/my token'", false);
+  EXPECT_EQ(program.WhereArguments(), " --server n07:7070 --token_file '/home/ada/my token'");
+  program.data_dir = "my runs";
+  EXPECT_EQ(program.WhereArguments(), " --data_dir 'my runs'");
+}
+
 TEST_F(ConfirmationTest, NamesTheCommandWithoutATerminal) {
   EXPECT_EQ(Run({"delete", "e-1"}), kFailure);
   EXPECT_THAT(
@@ -63,7 +78,8 @@ TEST_F(ConfirmationTest, NamesTheCommandWithoutATerminal) {
       AllOf(StartsWith("lengthwise: this deletes e-1: 6 trials with their models and "
                        "histories, "),
             HasSubstr("; cannot ask for confirmation without a terminal: run `lengthwise delete "
-                      "e-1 --yes`\n")));
+                      "e-1 --yes --server " +
+                      server_.address() + "`\n")));
   EXPECT_TRUE(IsThere());
   EXPECT_EQ(Run({"delete", "e"}), kFailure);
   EXPECT_THAT(err_, HasSubstr("there is no experiment \"e\"; `delete` needs a full name, and this "

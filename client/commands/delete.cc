@@ -69,9 +69,9 @@ absl::StatusOr<int> Delete(Program& program, const DeleteOptions& options) {
     const auto experiment = connection->GetExperiment(full);
     status = experiment.status();
     if (status.ok()) {
-      std::string command = absl::StrCat("lengthwise delete ", ShortName(full), " --yes");
-      absl::StrAppend(&command, program.DataDirArgument());
-      status = program.Confirm(Deed(*experiment), command);
+      status = program.Confirm(
+          Deed(*experiment),
+          absl::StrCat("lengthwise delete ", ShortName(full), " --yes", program.WhereArguments()));
     }
   }
   if (status.ok()) status = connection->DeleteExperiment(full);

@@ -294,15 +294,15 @@ absl::Status PrintResults(Program& program, Connection& connection,
     const v1::TrialCounts& trials = experiment.trials();
     const std::string name = ShortName(experiment.name());
     if (trials.queued() + trials.running() == 0) {
-      out << "No trial succeeded; `lengthwise show " << name << program.DataDirArgument()
+      out << "No trial succeeded; `lengthwise show " << name << program.WhereArguments()
           << "` says why.\n";
     } else if (!program.data_dir.empty() && !program.asks_running_server()) {
       // Nothing trains in a directory that no other process uses.
       out << "No trial has been evaluated in full yet; `lengthwise run " << name
-          << program.DataDirArgument() << "` trains them.\n";
+          << program.WhereArguments() << "` trains them.\n";
     } else {
       out << "No trial has been evaluated in full yet; `lengthwise watch " << name
-          << program.DataDirArgument() << "` shows how far they are.\n";
+          << program.WhereArguments() << "` shows how far they are.\n";
     }
     return absl::OkStatus();
   }

@@ -11,6 +11,7 @@
 #include "client/commands/number_list.h"
 #include "client/connection/names.h"
 #include "client/display/numbers.h"
+#include "platform/printable_text.h"
 #include "platform/status_macros.h"
 #include "specification/resolve.h"
 
@@ -76,13 +77,19 @@ absl::Status ConfirmExtension(Program& program, Connection& connection,
     return absl::OkStatus();
   }
   std::string command = absl::StrCat("lengthwise extend ", name);
-  const auto add = [&](absl::string_view option, const std::string& value) {
-    if (!value.empty()) absl::StrAppend(&command, " --", option, " ", value);
+  const auto add = [&](absl::string_view option, const std::string& value,
+                       const std::string& otherwise) {
+    if (value != otherwise) {
+      absl::StrAppend(&command, " --", option, " ", platform::ShellWord(value));
+    }
   };
-  add("seeds", options.seeds);
-  add("weight_seeds", options.weight_seeds);
-  add("data_seeds", options.data_seeds);
-  add("data_dir", program.data_dir);
+  add("seeds", options.seeds, "");
+  add("weight_seeds", options.weight_seeds, "");
+  add("data_seeds", options.data_seeds, "");
+  add("device", options.workers.device, LocalWorkers().device);
+  add("workers", absl::StrCat(options.workers.count), absl::StrCat(LocalWorkers().count));
+  add("threads", absl::StrCat(options.workers.threads), absl::StrCat(LocalWorkers().threads));
+  absl::StrAppend(&command, options.watch ? " --watch" : "", program.WhereArguments());
   return program.Confirm(absl::StrCat("adds ", FormatCount(static_cast<int64_t>(trials)),
                                       trials == 1 ? " trial to " : " trials to ", name,
                                       "; estimated time: ", estimate.text),
@@ -102,7 +109,8 @@ absl::StatusOr<int> Extend(Program& program, const ExtendOptions& options) {
   }
   std::optional<InterruptGuard> interrupts(std::in_place);
   ASSIGN_OR_RETURN(auto connection, program.ConnectToTrain());
-  ASSIGN_OR_RETURN(auto experiment, FindExperiment(*connection, options.experiment));
+  ASSIGN_OR_RETURN(auto experiment,
+                   FindExperiment(*connection, options.experiment, Prefixes::kRefused));
   request.set_name(experiment.name());
   RETURN_IF_ERROR(ConfirmExtension(program, *connection, experiment, request, options));
   ASSIGN_OR_RETURN(auto extended, connection->ExtendExperiment(request));

@@ -99,6 +99,19 @@ TEST_F(LifecycleTest, RetriesFailedAndOptionallyCancelledTrials) {
   EXPECT_EQ(Run({"retry", "f-1"}), kFailure);
 }
 
+TEST_F(LifecycleTest, ChangesNeedAFullName) {
+  const std::vector<std::vector<std::string>> kCommands = {
+      {"cancel", "e-"}, {"retry", "e-"}, {"extend", "e-", "--seeds", "7"}, {"cancel", "e-/0"}};
+  for (const std::vector<std::string>& command : kCommands) {
+    EXPECT_EQ(Run(command), kFailure);
+    EXPECT_THAT(err_, HasSubstr("this command needs a full name, such as e-1")) << command[0];
+  }
+  EXPECT_NE(Run({"cancel", ""}), kSuccess);
+  EXPECT_THAT(err_, HasSubstr("the name of the experiment is empty"));
+  EXPECT_EQ(Run({"show", "e-1"}), kSuccess);
+  EXPECT_THAT(out_, HasSubstr("6 queued"));
+}
+
 TEST_F(LifecycleTest, CancelsAndDeletes) {
   EXPECT_EQ(Run({"delete", "e-1", "--yes"}), kFailure);
   EXPECT_THAT(err_, HasSubstr("cancel"));

@@ -12,6 +12,7 @@
 #include "client/connection/private_service.h"
 #include "client/display/numbers.h"
 #include "platform/flag_checks.h"
+#include "platform/printable_text.h"
 #include "platform/status_macros.h"
 #include "platform/usable_cpus.h"
 
@@ -40,7 +41,7 @@ std::string WhatElseWaits(Connection& connection, const std::string& experiment,
   return absl::StrCat(newest, waiting == 1 ? " also waits here and is" : others,
                       " not trained now; resume ", waiting == 1 ? "it" : "each",
                       " afterwards: lengthwise run ", waiting == 1 ? newest : "NAME",
-                      " --data_dir ", data_dir, "\n");
+                      " --data_dir ", platform::ShellWord(data_dir), "\n");
 }
 
 // Returns a sentence about the progress that a stopped training keeps.
@@ -65,8 +66,9 @@ std::string WhatIsKept(Connection& connection, const std::string& experiment) {
 
 std::string HowToResume(const std::string& experiment, const std::string& data_dir) {
   const std::string name = ShortName(experiment);
-  return absl::StrCat("Resume or show it:\n  lengthwise run ", name, " --data_dir ", data_dir,
-                      "\n  lengthwise show ", name, " --data_dir ", data_dir);
+  const std::string directory = platform::ShellWord(data_dir);
+  return absl::StrCat("Resume or show it:\n  lengthwise run ", name, " --data_dir ", directory,
+                      "\n  lengthwise show ", name, " --data_dir ", directory);
 }
 
 }  // namespace

@@ -121,6 +121,12 @@ TEST_F(MistakesTest, ExplainsWordsAndOptions) {
        kUsage,
        "--detach needs a server: with --data_dir nothing would run the evaluation after this "
        "command"},
+      {{"submit", "e.yaml", "--watch", "--output", "csv"},
+       kUsage,
+       "--output: got \"csv\", --watch prints table or json"},
+      {{"watch", "e", "--output", "csv"},
+       kUsage,
+       "--output: got \"csv\", expected table or json; see `lengthwise watch --help`"},
       {{"evaluate", "e/0", "--seed", "-1"},
        kUsage,
        "--seed: got \"-1\", expected a number, 0 or more; see `lengthwise evaluate --help`"},

@@ -162,8 +162,16 @@ absl::StatusOr<int> Program::RunPython(std::vector<std::string> arguments, bool 
   return code;
 }
 
-std::string Program::DataDirArgument() const {
-  return data_dir.empty() ? "" : absl::StrCat(" --data_dir ", data_dir);
+std::string Program::WhereArguments() const {
+  std::string text;
+  const auto add = [&](absl::string_view option, const std::string& value) {
+    if (!value.empty()) absl::StrAppend(&text, " --", option, " ", platform::ShellWord(value));
+  };
+  add("data_dir", data_dir);
+  if (!data_dir.empty()) return text;
+  add("server", server);
+  for (const auto& [name, value] : access_) add(name, value);
+  return text;
 }
 
 void Program::Write(const Records& records) {

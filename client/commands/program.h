@@ -79,8 +79,9 @@ class Program {
   absl::StatusOr<int> RunPython(std::vector<std::string> arguments, bool asks_server = true,
                                 std::string* printed = nullptr);
 
-  // " --data_dir DIR" for a command to recommend; empty without --data_dir.
-  std::string DataDirArgument() const;
+  // The options that lead a recommended command to the same server, such as " --data_dir DIR":
+  // --data_dir, or the address and the credentials of this command line. Empty without any.
+  std::string WhereArguments() const;
 
   // Writes records in the format of --output (json or csv).
   void Write(const Records& records);

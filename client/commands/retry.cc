@@ -37,10 +37,11 @@ absl::StatusOr<int> Retry(Program& program, const Options& options) {
   const std::vector<v1::TrialState> states = StatesOf(options, one_trial);
   std::string name;
   if (one_trial) {
-    ASSIGN_OR_RETURN(auto trial, FindTrial(*connection, options.name));
+    ASSIGN_OR_RETURN(auto trial, FindTrial(*connection, options.name, Prefixes::kRefused));
     name = trial.name();
   } else {
-    ASSIGN_OR_RETURN(auto experiment, FindExperiment(*connection, options.name));
+    ASSIGN_OR_RETURN(auto experiment,
+                     FindExperiment(*connection, options.name, Prefixes::kRefused));
     name = experiment.name();
   }
   ASSIGN_OR_RETURN(auto response, connection->RetryTrials(name, states));
@@ -57,7 +58,7 @@ absl::StatusOr<int> Retry(Program& program, const Options& options) {
                 << " again: " << DescribeCounts(response.experiment().trials()) << ".\n";
   if (program.private_service() != nullptr) {
     program.out() << (retried == 1 ? "Train it" : "Train them") << " with\n  lengthwise run "
-                  << ShortName(response.experiment().name()) << program.DataDirArgument() << "\n";
+                  << ShortName(response.experiment().name()) << program.WhereArguments() << "\n";
   }
   return kSuccess;
 }

@@ -16,6 +16,7 @@
 #include "client/display/interrupt.h"
 #include "client/display/numbers.h"
 #include "google/protobuf/util/message_differencer.h"
+#include "platform/printable_text.h"
 #include "platform/status_macros.h"
 #include "tasks/examples/entries.h"
 
@@ -174,7 +175,7 @@ absl::StatusOr<int> Run(Program& program, const RunOptions& options) {
       }
     }
     out << "\nThe results stay in " << data_dir << ". Show them again with\n  lengthwise results "
-        << name << " --data_dir " << data_dir << "\n";
+        << name << " --data_dir " << platform::ShellWord(data_dir) << "\n";
   }
   return *watched;
 }

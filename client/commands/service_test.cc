@@ -97,7 +97,7 @@ TEST_F(CommandsTest, WorkersUpSubmitsAJobPerWaitingPack) {
   EXPECT_THAT(call, HasSubstr(" --mem-per-cpu=2G --gres=gpu:1 ")) << "as they were written";
   std::ifstream scripts(directory + "/scripts");
   const std::string script((std::istreambuf_iterator<char>(scripts)), {});
-  EXPECT_THAT(script, HasSubstr("'/opt/worker' --server '" + server_.address() + "'"));
+  EXPECT_THAT(script, HasSubstr("/opt/worker --server " + server_.address() + " "));
   EXPECT_THAT(script, HasSubstr("--max_pack_size 30")) << "a GPU is asked for";
 }
 

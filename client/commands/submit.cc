@@ -52,6 +52,9 @@ absl::StatusOr<int> DryRun(Program& program, const specification::Grid& grid) {
 }
 
 absl::StatusOr<int> Submit(Program& program, SubmitOptions options) {
+  if (options.watch && program.output == "csv") {
+    return absl::InvalidArgumentError("--output: got \"csv\", --watch prints table or json");
+  }
   ASSIGN_OR_RETURN(auto text, ReadSpecification(options.path));
   // Validates first, so that mistakes are reported without a server.
   ASSIGN_OR_RETURN(auto resolved, ResolveFile(options.path, text));
@@ -91,8 +94,9 @@ absl::StatusOr<int> Submit(Program& program, SubmitOptions options) {
                   << Counted(created->pack_count(), "pack") << "\n";
   }
   if (options.watch) return WatchExperiment(program, *connection, {.experiment = name});
-  program.out() << "  lengthwise watch " << ShortName(name) << "    shows it live\n"
-                << "  lengthwise results " << ShortName(name) << "  prints its results\n";
+  const std::string where = program.WhereArguments();
+  program.out() << "  lengthwise watch " << ShortName(name) << where << "    shows it live\n"
+                << "  lengthwise results " << ShortName(name) << where << "  prints its results\n";
   return kSuccess;
 }
 

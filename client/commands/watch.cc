@@ -30,7 +30,7 @@ void AddWatch(CLI::App& app, Program& program) {
           const std::string name = ShortName(experiment.name());
           return absl::FailedPreconditionError(absl::StrCat(
               "nothing trains ", name, " now; train and watch it with `lengthwise run ", name,
-              program.DataDirArgument(), "`"));
+              program.WhereArguments(), "`"));
         }
         return WatchExperiment(program, *connection,
                                {.experiment = experiment.name(),
@@ -56,7 +56,7 @@ void AddWatch(CLI::App& app, Program& program) {
       ->type_name("STATE");
   program.AddServerOption(command);
   program.AddDataDirOption(command);
-  program.AddOutputOption(command);
+  program.AddOutputOption(command, {"table", "json"});
 }
 
 }  // namespace lengthwise::client

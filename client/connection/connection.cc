@@ -394,39 +394,6 @@ absl::StatusOr<std::vector<v1::Event>> Connection::ListStateChanges(const std::s
   return changes;
 }
 
-absl::StatusOr<Connection::Model> Connection::DownloadModel(
-    const std::string& trial, const std::function<absl::Status(absl::string_view)>& take) {
-  v1::DownloadModelRequest request;
-  request.set_name(trial);
-  Model model;
-  platform::Sha256 hash;
-  int64_t bytes = 0;
-  absl::Status taken;
-  const absl::Status status =
-      Stubs::Patiently(*this, absl::InfiniteDuration(), [&](grpc::ClientContext& context) {
-        const auto reader = stubs_->experiments->DownloadModel(&context, request);
-        v1::DownloadModelResponse response;
-        while (taken.ok() && Read(*reader, response)) {
-          if (response.has_checkpoint()) {
-            model.checkpoint = response.checkpoint();
-            model.step = response.step();
-          }
-          hash.Update(response.data());
-          bytes += static_cast<int64_t>(response.data().size());
-          taken = take(response.data());
-        }
-        if (!taken.ok()) context.TryCancel();
-        return reader->Finish();
-      });
-  RETURN_IF_ERROR(taken);
-  RETURN_IF_ERROR(status);
-  if (bytes != model.checkpoint.size_bytes() || hash.Finish() != model.checkpoint.sha256()) {
-    return absl::DataLossError(absl::StrCat("the model of ", trial, " was damaged in transit from ",
-                                            address(), ": its SHA-256 does not match; try again"));
-  }
-  return model;
-}
-
 absl::Status Connection::UploadData(const std::string& path, const std::string& sha256,
                                     int64_t bytes) {
   absl::Status read;
@@ -475,15 +442,6 @@ absl::StatusOr<v1::QueryLengthAccuraciesResponse> Connection::QueryLengthAccurac
                                std::move(request));
 }
 
-absl::StatusOr<v1::QueryLossCurvesResponse> Connection::QueryLossCurves(const std::string& name,
-                                                                        int max_points) {
-  v1::QueryLossCurvesRequest request;
-  request.set_name(name);
-  request.set_max_points(max_points);
-  return Stubs::WholeOrByTrial(*this, &v1::ExperimentService::Stub::QueryLossCurves,
-                               std::move(request));
-}
-
 absl::StatusOr<std::vector<v1::AttentionMap>> Connection::QueryAttentionMaps(
     const std::string& trial, int length) {
   v1::QueryAttentionMapsRequest request;
@@ -502,13 +460,6 @@ absl::StatusOr<std::vector<v1::AttentionMap>> Connection::QueryAttentionMaps(
     }
   }
   return maps;
-}
-
-absl::StatusOr<std::vector<v1::Projection>> Connection::QueryProjections(const std::string& trial) {
-  v1::QueryProjectionsRequest request;
-  request.set_name(trial);
-  return Stubs::Collect(*stubs_->experiments, &v1::ExperimentService::Stub::QueryProjections,
-                        request, *this, options_.create_timeout);
 }
 
 absl::StatusOr<std::vector<v1::Event>> Connection::QueryAnalyses(const std::string& name) {

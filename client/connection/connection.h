@@ -82,25 +82,12 @@ class Connection {
                                                                       bool omit_lengths);
   absl::StatusOr<v1::QueryLengthAccuraciesResponse> QueryLengthAccuracies(const std::string& name,
                                                                           bool include_intervals);
-  absl::StatusOr<v1::QueryLossCurvesResponse> QueryLossCurves(const std::string& name,
-                                                              int max_points);
   // Returns a trial's attention maps, each with all layers. A `length` of 0 means all lengths.
   // Empty if the trial recorded none.
   absl::StatusOr<std::vector<v1::AttentionMap>> QueryAttentionMaps(const std::string& trial,
                                                                    int length);
-  absl::StatusOr<std::vector<v1::Projection>> QueryProjections(const std::string& trial);
   // `name` is an experiment or a trial.
   absl::StatusOr<std::vector<v1::Event>> QueryAnalyses(const std::string& name);
-  struct Model {
-    v1::Checkpoint checkpoint;
-    // Training steps completed when it was stored.
-    int64_t step = 0;
-  };
-  // Downloads a trial's newest stored model and passes its bytes to `take` in order. An error of
-  // `take` ends the download and is returned. Has no deadline. NOT_FOUND: no model is stored;
-  // DATA_LOSS: the model is damaged in the store or was damaged in transit.
-  absl::StatusOr<Model> DownloadModel(const std::string& trial,
-                                      const std::function<absl::Status(absl::string_view)>& take);
   // Uploads the file at `path`, which must have this SHA-256 and size. Has no deadline.
   // FAILED_PRECONDITION: the file changed; errors of platform/files.h: it cannot be read.
   absl::Status UploadData(const std::string& path, const std::string& sha256, int64_t bytes);

@@ -99,15 +99,6 @@ TEST(ConnectionTest, SplitsTooLargeQueriesByTrial) {
         evaluation.mutable_accuracies()->set_final(!request.include_intervals());
         return FaultyServer::Answer{.messages = {response.SerializeAsString()}};
       });
-  server.AnswerBy<v1::QueryLossCurvesRequest>(
-      "QueryLossCurves", [&](const v1::QueryLossCurvesRequest& request) {
-        if (!absl::StrContains(request.name(), "/trials/")) return too_large;
-        v1::QueryLossCurvesResponse response;
-        auto& curve = *response.add_curves();
-        curve.set_trial(request.name());
-        curve.mutable_points()->add_steps(request.max_points());
-        return FaultyServer::Answer{.messages = {response.SerializeAsString()}};
-      });
   Connection connection(server.address());
   const auto accuracies = connection.QueryLengthAccuracies("experiments/e-1", true);
   ASSERT_TRUE(accuracies.ok()) << accuracies.status();
@@ -116,10 +107,6 @@ TEST(ConnectionTest, SplitsTooLargeQueriesByTrial) {
   EXPECT_EQ(accuracies->evaluations(1).trial(),
             RealServer::TrialName("experiments/e-1", "sin_cos"));
   EXPECT_FALSE(accuracies->evaluations(1).accuracies().final());
-  const auto losses = connection.QueryLossCurves("experiments/e-1", 50);
-  ASSERT_TRUE(losses.ok()) << losses.status();
-  ASSERT_EQ(losses->curves_size(), 2);
-  EXPECT_EQ(losses->curves(1).points().steps(0), 50);
 }
 
 // Rejects the first calls of ListWorkers with a retry delay, as a rate limit does.
@@ -200,6 +187,32 @@ TEST_F(NamesTest, FindsExperimentByFullShortAndPrefixName) {
   EXPECT_EQ(Found("abl"), "experiments/ablation-1");
 }
 
+TEST_F(NamesTest, BeginningOfANumberIsNoPrefix) {
+  server_.Submit("grid10", {"none"});
+  EXPECT_EQ(Found("gri"), "experiments/grid10-1");
+  EXPECT_EQ(Found("grid10-"), "experiments/grid10-1");
+  EXPECT_THAT(Found("grid1"), StartsWith("there is no experiment \"grid1\""));
+  EXPECT_THAT(FoundTrial("grid10-1/bucket_sort-encoder-none-lr0.00"), StartsWith("there is no"));
+}
+
+TEST_F(NamesTest, EmptyNameIsRefused) {
+  for (const std::string empty : {"", "experiments/"}) {
+    const auto experiment = FindExperiment(connection_, empty);
+    EXPECT_TRUE(absl::IsInvalidArgument(experiment.status())) << experiment.status();
+  }
+}
+
+TEST_F(NamesTest, ChangesRefusePrefixes) {
+  EXPECT_EQ(FindExperiment(connection_, "quickstart", Prefixes::kRefused)->name(),
+            "experiments/quickstart-2");
+  EXPECT_EQ(FindExperiment(connection_, "abl", Prefixes::kRefused).status(),
+            absl::NotFoundError("there is no experiment \"abl\"; this command needs a full name, "
+                                "such as ablation-1"));
+  EXPECT_TRUE(FindTrial(connection_, "quickstart-2/1", Prefixes::kRefused).ok());
+  EXPECT_TRUE(absl::IsNotFound(
+      FindTrial(connection_, "quickstart-2/bucket_sort-encoder-s", Prefixes::kRefused).status()));
+}
+
 TEST_F(NamesTest, SuggestsExistingNames) {
   EXPECT_THAT(Found("quikstart-1"), HasSubstr("did you mean \"quickstart-1\"?"));
   EXPECT_THAT(Found("quick"), HasSubstr("matches several experiments: quickstart-2, quickstart-1"));
@@ -219,52 +232,6 @@ TEST(ShortNameTest, IsTheLastPart) {
   EXPECT_EQ(ShortName("experiments/e-1/trials/t"), "t");
   EXPECT_TRUE(NamesTrial("e-1/t"));
   EXPECT_FALSE(NamesTrial("experiments/e-1"));
-}
-
-class DownloadTest : public testing::Test {
- protected:
-  DownloadTest() {
-    server_.real().Submit("e", {"none"});
-    server_.real().LeaseTrials("experiments/e-1", 1);
-  }
-
-  const std::string trial_ = RealServer::TrialName("experiments/e-1", "none");
-  FaultyServer server_;
-};
-
-TEST_F(DownloadTest, ChecksTheBytes) {
-  const std::string bytes = std::string(250, 'x') + "end";
-  server_.real().PutModel(trial_, 40, bytes);
-  Connection connection(server_.address());
-  std::string back;
-  const auto take = [&back](absl::string_view data) {
-    absl::StrAppend(&back, data);
-    return absl::OkStatus();
-  };
-  const auto model = connection.DownloadModel(trial_, take);
-  ASSERT_TRUE(model.ok()) << model.status();
-  EXPECT_EQ(back, bytes);
-  EXPECT_EQ(model->step, 40);
-  EXPECT_EQ(model->checkpoint.size_bytes(), 253);
-
-  server_.Edit<v1::DownloadModelResponse>("DownloadModel", [](v1::DownloadModelResponse& response) {
-    if (!response.data().empty()) (*response.mutable_data())[0] ^= 1;
-  });
-  const auto damaged = connection.DownloadModel(trial_, take);
-  EXPECT_TRUE(absl::IsDataLoss(damaged.status())) << damaged.status();
-  EXPECT_TRUE(absl::IsNotFound(connection.DownloadModel(trial_ + "x", take).status()));
-}
-
-TEST_F(DownloadTest, EndsAtTheTakersError) {
-  server_.real().PutModel(trial_, 40, std::string(10 << 20, 'x'));
-  Connection connection(server_.address());
-  int calls = 0;
-  const auto model = connection.DownloadModel(trial_, [&calls](absl::string_view) -> absl::Status {
-    if (++calls < 3) return absl::OkStatus();
-    return absl::ResourceExhaustedError("disk full");
-  });
-  EXPECT_EQ(model.status(), absl::ResourceExhaustedError("disk full"));
-  EXPECT_EQ(calls, 3);
 }
 
 }  // namespace

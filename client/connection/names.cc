@@ -1,11 +1,9 @@
 #include "client/connection/names.h"
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -32,28 +30,26 @@ std::pair<std::string, std::string> Split(const std::string& text) {
   return {WithoutCollection(text), ""};
 }
 
+bool BeginsWith(const std::string& name, const std::string& id) {
+  const auto is_digit = [](char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c)); };
+  const bool cuts_number =
+      name.size() > id.size() && is_digit(id.back()) && is_digit(name[id.size()]);
+  return absl::StartsWith(name, id) && !cuts_number;
+}
+
 }  // namespace
 
 std::string ShortName(const std::string& name) { return name.substr(name.rfind('/') + 1); }
 
-absl::StatusOr<std::string> FileNameOf(const std::string& name) {
-  const std::string file = ShortName(name);
-  const bool printable = std::all_of(file.begin(), file.end(), [](char c) {
-    return absl::ascii_isprint(static_cast<unsigned char>(c));
-  });
-  // A leading dot would hide the file; programs would read a leading hyphen as an option.
-  if (!printable || file.empty() || file[0] == '.' || file[0] == '-') {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the server names \"", absl::CHexEscape(name),
-                     "\", which is not a safe file name; is it a lengthwise_server?"));
-  }
-  return file;
-}
-
 bool NamesTrial(const std::string& text) { return !Split(text).second.empty(); }
 
-absl::StatusOr<v1::Experiment> FindExperiment(Connection& connection, const std::string& text) {
+absl::StatusOr<v1::Experiment> FindExperiment(Connection& connection, const std::string& text,
+                                              Prefixes prefixes) {
   const std::string id = WithoutCollection(text);
+  if (id.empty()) {
+    return absl::InvalidArgumentError(
+        "the name of the experiment is empty; `lengthwise list` shows the names");
+  }
   auto exact = connection.GetExperiment(absl::StrCat(kExperiments, id));
   if (exact.ok() ||
       (!absl::IsNotFound(exact.status()) && !absl::IsInvalidArgument(exact.status()))) {
@@ -69,9 +65,14 @@ absl::StatusOr<v1::Experiment> FindExperiment(Connection& connection, const std:
   for (const v1::Experiment& experiment : experiments) {
     if (experiment.specification().name() == id) return experiment;  // newest first
     names.push_back(ShortName(experiment.name()));
-    if (absl::StartsWith(names.back(), id)) with_prefix.push_back(&experiment);
+    if (BeginsWith(names.back(), id)) with_prefix.push_back(&experiment);
   }
-  if (with_prefix.size() == 1) return *with_prefix[0];
+  if (with_prefix.size() == 1) {
+    if (prefixes == Prefixes::kAccepted) return *with_prefix[0];
+    return absl::NotFoundError(absl::StrCat("there is no experiment \"", id,
+                                            "\"; this command needs a full name, such as ",
+                                            ShortName(with_prefix[0]->name())));
+  }
   if (with_prefix.size() > 1) {
     names.clear();
     for (const v1::Experiment* experiment : with_prefix) {
@@ -86,9 +87,10 @@ absl::StatusOr<v1::Experiment> FindExperiment(Connection& connection, const std:
       absl::StrCat("there is no experiment \"", id, "\"", catalogue::Suggestion(id, names)));
 }
 
-absl::StatusOr<v1::Trial> FindTrial(Connection& connection, const std::string& text) {
+absl::StatusOr<v1::Trial> FindTrial(Connection& connection, const std::string& text,
+                                    Prefixes prefixes) {
   const auto [experiment_text, id] = Split(text);
-  ASSIGN_OR_RETURN(auto experiment, FindExperiment(connection, experiment_text));
+  ASSIGN_OR_RETURN(auto experiment, FindExperiment(connection, experiment_text, prefixes));
   if (id.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat("\"", text, "\" is an experiment; name a trial of it, such as ",
@@ -107,9 +109,9 @@ absl::StatusOr<v1::Trial> FindTrial(Connection& connection, const std::string& t
   for (const v1::Trial& trial : trials) {
     if (is_index && trial.index() == index) return trial;
     ids.push_back(ShortName(trial.name()));
-    if (absl::StartsWith(ids.back(), id)) with_prefix.push_back(&trial);
+    if (BeginsWith(ids.back(), id)) with_prefix.push_back(&trial);
   }
-  if (with_prefix.size() == 1) return *with_prefix[0];
+  if (with_prefix.size() == 1 && prefixes == Prefixes::kAccepted) return *with_prefix[0];
   return absl::NotFoundError(absl::StrCat("there is no trial \"", id, "\" in ",
                                           ShortName(experiment.name()),
                                           catalogue::Suggestion(id, ids)));

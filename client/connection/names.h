@@ -12,21 +12,24 @@ namespace lengthwise::client {
 // Returns "quickstart-1" for "experiments/quickstart-1", and the trial's id for a trial's name.
 std::string ShortName(const std::string& name);
 
-// Returns a safe file or directory name for a resource: its short name. Names come from a server,
-// so a name that could leave the directory or is not a file name ("..", control characters, empty)
-// gives FAILED_PRECONDITION.
-absl::StatusOr<std::string> FileNameOf(const std::string& name);
-
 // Returns true if `text` names a trial: "experiments/E/trials/T", "E/trials/T" or "E/T".
 bool NamesTrial(const std::string& text);
 
+// Whether the beginning of a name stands for the one name that begins so. "one-1" never stands for
+// "one-10". Commands that change something refuse beginnings: after a deletion, another experiment
+// could be the one that is left.
+enum class Prefixes { kAccepted, kRefused };
+
 // Accepts "experiments/quickstart-1", "quickstart-1", a specification's name ("quickstart": its
-// newest experiment) and a unique prefix. NOT_FOUND suggests existing names.
-absl::StatusOr<v1::Experiment> FindExperiment(Connection& connection, const std::string& text);
+// newest experiment) and a unique prefix. NOT_FOUND suggests existing names. INVALID_ARGUMENT for
+// an empty name, such as that of an unset variable.
+absl::StatusOr<v1::Experiment> FindExperiment(Connection& connection, const std::string& text,
+                                              Prefixes prefixes = Prefixes::kAccepted);
 
 // Accepts "experiments/E/trials/T", "E/trials/T" and "E/T". FindExperiment resolves E; T is a
 // trial's id, a unique prefix of it, or the trial's index in the grid.
-absl::StatusOr<v1::Trial> FindTrial(Connection& connection, const std::string& text);
+absl::StatusOr<v1::Trial> FindTrial(Connection& connection, const std::string& text,
+                                    Prefixes prefixes = Prefixes::kAccepted);
 
 }  // namespace lengthwise::client
 

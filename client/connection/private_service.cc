@@ -144,9 +144,9 @@ absl::Status RunningServer::InUse() const {
                                                       " and your token instead of --data_dir"));
   }
   const absl::Status status = DirectoryInUse(name, data_dir);
-  return absl::FailedPreconditionError(absl::StrCat(status.message(),
-                                                    "; `lengthwise list --data_dir ", data_dir,
-                                                    "` shows its experiments meanwhile"));
+  return absl::FailedPreconditionError(
+      absl::StrCat(status.message(), "; `lengthwise list --data_dir ",
+                   platform::ShellWord(data_dir), "` shows its experiments meanwhile"));
 }
 
 absl::StatusOr<std::optional<RunningServer>> FindRunningServer(const std::string& data_dir,
@@ -154,7 +154,7 @@ absl::StatusOr<std::optional<RunningServer>> FindRunningServer(const std::string
   if (platform::IsBackup(data_dir)) {
     return absl::FailedPreconditionError(
         absl::StrCat(data_dir, " is a backup; restore it first: `lengthwise_server --restore ",
-                     data_dir, " --data_dir NEW`"));
+                     platform::ShellWord(data_dir), " --data_dir NEW`"));
   }
   const std::string lock = LockOf(data_dir);
   const absl::Time deadline = absl::Now() + patience;

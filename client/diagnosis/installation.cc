@@ -168,7 +168,7 @@ Finding InspectProgram(const std::string& name, const absl::StatusOr<std::string
   const absl::StatusOr<std::string> said = AskVersion(*path);
   if (!said.ok()) {
     return Failed(name, said.status(),
-                  "install it again with deploy/install.sh, which also fetches LibTorch");
+                  "install the wheel again, or in a checkout run deploy/install.sh and build");
   }
   return InspectVersion(name, *path, *said, client);
 }
@@ -193,7 +193,7 @@ std::string FindInPath(const std::string& program, const std::string& path) {
 Finding InspectPython(const absl::StatusOr<std::string>& python) {
   constexpr char kNeededBy[] =
       "`plot`, `report`, `analyze`, `export`, `compare` and `results --compare` run in it";
-  constexpr char kAdvice[] = "run deploy/install.sh";
+  constexpr char kAdvice[] = "install the wheel again, or in a checkout run deploy/install.sh";
   if (!python.ok()) {
     return {Verdict::kWarning, "python", absl::StrCat("not found: ", kNeededBy), kAdvice};
   }

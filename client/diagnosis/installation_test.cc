@@ -122,7 +122,7 @@ TEST_F(InstallationTest, AsksProgramsForTheirVersions) {
   const Finding broken =
       Worker("broken", "echo error while loading shared libraries: libtorch_cpu.so >&2; exit 127");
   EXPECT_THAT(broken, Is(Verdict::kFailure, "worker", "libtorch_cpu.so"));
-  EXPECT_THAT(broken.advice, HasSubstr("LibTorch"));
+  EXPECT_THAT(broken.advice, HasSubstr("install the wheel again"));
   EXPECT_THAT(InspectProgram("worker", absl::NotFoundError("cannot find it"), self_),
               Is(Verdict::kWarning, "worker", "not found"));
 }
@@ -155,7 +155,7 @@ TEST_F(InstallationTest, WarnsOfAGpuThatAWorkerCannotUse) {
 TEST_F(InstallationTest, LooksForThePythonEnvironment) {
   const Finding missing = InspectPython(absl::NotFoundError("none"));
   EXPECT_THAT(missing, Is(Verdict::kWarning, "python", "not found: `plot`"));
-  EXPECT_EQ(missing.advice, "run deploy/install.sh");
+  EXPECT_EQ(missing.advice, "install the wheel again, or in a checkout run deploy/install.sh");
   EXPECT_THAT(InspectPython("/nowhere/python"),
               Is(Verdict::kWarning, "python", "/nowhere/python cannot be executed"));
   const std::string path = File("bin/python", "", 0755);

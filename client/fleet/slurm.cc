@@ -11,11 +11,11 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "platform/child_process.h"
 #include "platform/files.h"
+#include "platform/printable_text.h"
 #include "platform/status_macros.h"
 
 namespace lengthwise::client {
@@ -37,10 +37,6 @@ if [ -n "$end" ]; then
 fi
 export LENGTHWISE_CONFIG=
 exec srun --ntasks=1 ${SLURM_CPUS_PER_TASK:+--cpus-per-task=$SLURM_CPUS_PER_TASK} )sh";
-
-std::string Quoted(absl::string_view text) {
-  return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
-}
 
 // A temporary script file for sbatch, deleted with the object.
 class ScratchFile {
@@ -112,19 +108,19 @@ FleetJob::State StateOf(absl::string_view state) {
 
 std::string JobScript(const SlurmJob& job) {
   std::vector<std::string> arguments = {
-      Quoted(job.worker_program),
+      platform::ShellWord(job.worker_program),
       "--server",
-      Quoted(job.channel.server),
+      platform::ShellWord(job.channel.server),
       "--worker_id",
       absl::StrCat("\"", kWorkerPrefix, "$SLURM_JOB_ID-${SLURM_RESTART_COUNT:-0}\""),
       "--max_pack_size",
       absl::StrCat(job.max_pack_size),
       "--exit_when_idle",
-      Quoted(job.idle)};
+      platform::ShellWord(job.idle)};
   const auto add = [&arguments](const char* option, const std::string& value) {
     if (value.empty()) return;
     arguments.emplace_back(option);
-    arguments.push_back(Quoted(value));
+    arguments.push_back(platform::ShellWord(value));
   };
   add("--token_file", job.channel.token_file);
   add("--tls_ca", job.channel.tls_ca);
