@@ -104,9 +104,7 @@ std::string Table::Render(int width, const Palette& palette) const {
   AppendLine(text, header);
   AppendLine(text, palette(Paint::kDim, rule));
 
-  for (size_t r = 0; r < rows_.size(); ++r) {
-    const auto& row = rows_[r];
-    if (r > 0 && rules_.count(r) > 0) AppendLine(text, palette(Paint::kDim, rule));
+  for (const auto& row : rows_) {
     std::string line;
     for (size_t c = 0; c < columns_.size(); ++c) {
       const std::string cell = Truncate(row[c].text, widths[c]);

@@ -2,7 +2,6 @@
 #ifndef LENGTHWISE_CLIENT_DISPLAY_TABLE_H_
 #define LENGTHWISE_CLIENT_DISPLAY_TABLE_H_
 
-#include <set>
 #include <string>
 #include <vector>
 
@@ -53,16 +52,12 @@ class Table {
   // One cell per column.
   void AddRow(std::vector<Cell> cells) { rows_.push_back(std::move(cells)); }
 
-  // Adds a rule after the last row.
-  void AddRule() { rules_.insert(rows_.size()); }
-
   // Returns lines with line ends and without trailing spaces. Columns that may shrink do so until
   // the table is at most `width` columns wide; a table that still does not fit is wider. A `width`
   // of 0 means no limit.
   std::string Render(int width, const Palette& palette) const;
 
-  // Returns a table in GitHub's Markdown. A group's name becomes a part of its columns' headers;
-  // rules between rows are omitted.
+  // Returns a table in GitHub's Markdown. A group's name becomes a part of its columns' headers.
   std::string RenderMarkdown() const;
 
   // Returns a tabular environment for LaTeX's booktabs package.
@@ -74,7 +69,6 @@ class Table {
   std::vector<Column> columns_;
   std::vector<Group> groups_;
   std::vector<std::vector<Cell>> rows_;
-  std::set<size_t> rules_;  // before the row with this index
 };
 
 // Escape text so that Markdown and LaTeX show it unchanged. LaTeX gets commands for the few

@@ -91,10 +91,9 @@ std::string Table::RenderLatex() const {
   std::vector<std::string> heads;
   for (const Column& column : columns_) heads.push_back(EscapeLatex(column.header));
   absl::StrAppend(&text, absl::StrJoin(heads, " & "), " \\\\\n\\midrule\n");
-  for (size_t r = 0; r < rows_.size(); ++r) {
-    if (r > 0 && rules_.count(r) > 0) absl::StrAppend(&text, "\\midrule\n");
+  for (const auto& row : rows_) {
     std::vector<std::string> cells;
-    for (const Cell& cell : rows_[r]) {
+    for (const Cell& cell : row) {
       const std::string escaped = EscapeLatex(cell.text);
       cells.push_back(cell.best ? absl::StrCat("\\textbf{", escaped, "}") : escaped);
     }

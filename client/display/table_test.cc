@@ -63,14 +63,6 @@ TEST(TableTest, ColoursEncloseOnlyTheText) {
             "\x1b[1ma\x1b[0m  \x1b[1mb\x1b[0m\n\x1b[2m────\x1b[0m\n\x1b[31mx\x1b[0m  y\n");
 }
 
-TEST(TableTest, RuleStandsBetweenRows) {
-  Table table({{.header = "a"}, {.header = "b", .rule_before = true}});
-  table.AddRow({"1", "2"});
-  table.AddRule();
-  table.AddRow({"3", "4"});
-  EXPECT_EQ(table.Render(0, Palette(false)), "a │ b\n──┼──\n1 │ 2\n──┼──\n3 │ 4\n");
-}
-
 TEST(TableTest, MarkdownHasGroupsInHeadersAndEscapes) {
   Table table = Example();
   table.AddRow({"a|b*", Table::Cell("7", Paint::kGreen, true), "8"});
@@ -86,7 +78,6 @@ TEST(TableTest, LatexKeepsTwoHyphensApart) { EXPECT_EQ(EscapeLatex("--seeds"), "
 
 TEST(TableTest, LatexIsATabularOfBooktabs) {
   Table table = Example();
-  table.AddRule();
   table.AddRow({"5 % & ±", Table::Cell("7", Paint::kGreen, true), "8"});
   EXPECT_EQ(table.RenderLatex(),
             "% \\usepackage{booktabs}\n"
@@ -98,7 +89,6 @@ TEST(TableTest, LatexIsATabularOfBooktabs) {
             "\\midrule\n"
             "sin\\_cos & 98.1 & 96.5 \\\\\n"
             "randomized\\_sin\\_cos & 100.0 & -- \\\\\n"
-            "\\midrule\n"
             "5 \\% \\& $\\pm$ & \\textbf{7} & 8 \\\\\n"
             "\\bottomrule\n"
             "\\end{tabular}\n");
