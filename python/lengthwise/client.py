@@ -15,7 +15,7 @@ import grpc
 from lengthwise import example_files, names, settings
 from lengthwise._proto import experiment_service_pb2, specification_pb2
 from lengthwise.connection import Connection
-from lengthwise.errors import LengthwiseError
+from lengthwise.errors import LengthwiseError, UnavailableError
 from lengthwise.experiment import Experiment
 from lengthwise.private_service import PrivateService, data_directory, find_running_server
 from lengthwise.programs import ready_specification
@@ -125,8 +125,8 @@ class Client:
         Files of examples that its tasks name are checked by the program `lengthwise` and uploaded where the server does
         not have them. A dictionary's are in the current directory.
 
-        With the same `request_id` the call may be repeated: it returns what the first one created. All mistakes of a
-        specification are in the `violations` of the error.
+        With the same `request_id` the call may be repeated: it returns what the first one created. After an
+        UnavailableError the client repeats it once. All mistakes of a specification are in the `violations` of the error.
         """
         response = self._create(specification, request_id or uuid.uuid4().hex, owner, validate_only=False)
         return Experiment(self._connection, response.experiment)
@@ -167,10 +167,19 @@ class Client:
             owner=owner,
         )
 
-        def create() -> experiment_service_pb2.CreateExperimentResponse:
+        def attempt() -> experiment_service_pb2.CreateExperimentResponse:
             return self._connection.call(
                 "ExperimentService/CreateExperiment", request, experiment_service_pb2.CreateExperimentResponse
             )
+
+        def create() -> experiment_service_pb2.CreateExperimentResponse:
+            try:
+                return attempt()
+            except UnavailableError:
+                if not request_id:
+                    raise
+                # The server may have created it, and the answer was lost.
+                return attempt()
 
         try:
             return create()
@@ -195,11 +204,8 @@ class Client:
         return Experiment(self._connection, names.find_experiment(self._connection, name))
 
     def trial(self, name: str) -> Trial:
-        """ "experiments/E/trials/T" or "E/T"."""
-        parts = name.removeprefix("experiments/").replace("/trials/", "/").split("/")
-        if len(parts) != 2:
-            raise LengthwiseError(f'"{name}" is not EXPERIMENT/TRIAL')
-        return self.experiment(parts[0]).trial(parts[1])
+        """ "experiments/E/trials/T" or "E/T". T is the trial's id, the beginning of one, or an index in the grid."""
+        return Trial(self._connection, names.find_trial(self._connection, name))
 
     def experiments(self, *, owner: str = "", limit: int | None = None) -> list[Experiment]:
         """Newest first; of everybody, or of one owner."""

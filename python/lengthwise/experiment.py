@@ -68,6 +68,13 @@ def _checked_seeds(name: str, given: Iterable[int]) -> list[int]:
     return seeds
 
 
+def _checked_states(given: str | Sequence[str]) -> list[str]:
+    states = one_or_several(given)
+    if not states or any(state not in ("FAILED", "CANCELLED") for state in states):
+        raise errors.UsageError(f'states: got {given!r}, expected "FAILED", "CANCELLED" or a list of both')
+    return states
+
+
 class Experiment:
     """A snapshot of an experiment; `refresh` updates it."""
 
@@ -297,8 +304,8 @@ class Experiment:
         """Exports measurements or models for other tools, and returns the path.
 
         `format`: csv, json, tensorboard, safetensors, npz or latex, as `lengthwise export` has them. `path` is the file or
-        directory to make; without it the name and the format, here. What an export wrote there before is replaced with
-        `force`. Trials that are left out are a UserWarning.
+        directory to make; without it the name and the format, here. `force` replaces an earlier export: a directory with its
+        export.json, or a file with the format's suffix. Trials that are left out are a UserWarning.
         """
         from lengthwise import exports
 
@@ -341,11 +348,14 @@ class Experiment:
         )
         return self
 
-    def retry(self, states: str | Sequence[str] = ("FAILED", "CANCELLED")) -> int:
-        """Queues trials of these states again, from their last checkpoints; returns how many."""
+    def retry(self, states: str | Sequence[str] = "FAILED") -> int:
+        """Queues trials of these states again, from their last checkpoints; returns how many.
+
+        `states`: "FAILED", "CANCELLED" or a list of both.
+        """
         response = self._connection.call(
             "ExperimentService/RetryTrials",
-            experiment_service_pb2.RetryTrialsRequest(name=self.name, states=one_or_several(states)),
+            experiment_service_pb2.RetryTrialsRequest(name=self.name, states=_checked_states(states)),
             experiment_service_pb2.RetryTrialsResponse,
         )
         self._message = response.experiment

@@ -8,10 +8,12 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import grpc
+
 from lengthwise import names
 from lengthwise._proto import experiment_service_pb2, specification_pb2
 from lengthwise.client import Client
-from lengthwise.errors import UsageError
+from lengthwise.errors import LengthwiseError, UsageError
 from lengthwise.experiment import Experiment
 from lengthwise.private_service import PrivateService, data_directory, default_data_directory, worker_count
 
@@ -31,9 +33,10 @@ def run(
     """Trains a specification on this machine and returns its experiment when all trials have ended.
 
     It does what `lengthwise run` does, in the same directory: `data_dir`, by default ~/.local/share/lengthwise/runs. An
-    interrupted experiment of the same specification resumes, unless `fresh` is set. `workers` processes, by default one per
-    core or one for a GPU, train on `device` ("auto", "cpu", "cuda", "cuda:N") with `threads` threads each. `progress` is a
-    function, which is called with the experiment whenever a trial has begun or ended.
+    interrupted experiment of the same specification resumes, unless `fresh` is set. `workers` processes train on `device`
+    ("auto", "cpu", "cuda", "cuda:N") with `threads` threads each. The default of `workers` is one for a GPU, and otherwise
+    the number of usable CPUs divided by `threads`, at most 64. CPU affinity, cgroup quota and Slurm limit the usable CPUs.
+    `progress` is a function, which is called with the experiment whenever a trial has begun or ended.
 
     Look at `experiment.counts`: trials may have failed. The private server runs, for reading results, until the experiment
     and its trials are garbage-collected; meanwhile other processes can read the directory, but not train in it. Ctrl-C and
@@ -91,16 +94,40 @@ def _find_or_submit(
     client: Client, specification: str | os.PathLike[str] | Mapping[str, Any], fresh: bool
 ) -> Experiment:
     """The newest interrupted experiment of the same specification, whatever its priority, or a new one."""
-
-    def key(message: experiment_service_pb2.Experiment) -> specification_pb2.ExperimentSpecification:
-        compared = specification_pb2.ExperimentSpecification()
-        compared.CopyFrom(message.specification)
-        compared.ClearField("priority")
-        return compared
-
     if not fresh:
-        wanted = key(client._create(specification, "", "", validate_only=True).experiment)
+        wanted = _compared(client._create(specification, "", "", validate_only=True).experiment.specification)
         for message in names.list_experiments(client._connection):
-            if message.trials.queued + message.trials.running > 0 and key(message) == wanted:
+            if message.trials.queued + message.trials.running > 0 and _resolved_again(client, message) == wanted:
                 return Experiment(client._connection, message)
     return client.submit(specification)
+
+
+def _compared(specification: specification_pb2.ExperimentSpecification) -> specification_pb2.ExperimentSpecification:
+    """Without the priority, and without the contents of example files, which later releases describe in more detail.
+
+    The files' hashes remain.
+    """
+    compared = specification_pb2.ExperimentSpecification()
+    compared.CopyFrom(specification)
+    compared.ClearField("priority")
+    for task in compared.tasks:
+        if "contents" in task.parameters:
+            del task.parameters["contents"]
+    return compared
+
+
+def _resolved_again(
+    client: Client, experiment: experiment_service_pb2.Experiment
+) -> specification_pb2.ExperimentSpecification | None:
+    """A stored specification with this release's defaults, to compare; None if this release refuses it."""
+    try:
+        resolved = client._connection.call(
+            "ExperimentService/CreateExperiment",
+            experiment_service_pb2.CreateExperimentRequest(validate_only=True, specification=experiment.specification),
+            experiment_service_pb2.CreateExperimentResponse,
+        )
+    except LengthwiseError as error:
+        if error.code is not grpc.StatusCode.INVALID_ARGUMENT:
+            raise
+        return None
+    return _compared(resolved.experiment.specification)

@@ -7,7 +7,7 @@ import grpc
 
 from lengthwise._proto import experiment_service_pb2, specification_pb2
 from lengthwise.connection import Connection
-from lengthwise.errors import LengthwiseError, NotFoundError
+from lengthwise.errors import LengthwiseError, NotFoundError, UsageError
 from lengthwise.suggestion import suggestion
 
 _PREFIX = "experiments/"
@@ -60,6 +60,11 @@ def names_trial(text: str) -> bool:
     return bool(_split(text)[1])
 
 
+def _begins(name: str, prefix: str) -> bool:
+    """True if `prefix` begins `name` and cuts no number: "one-1" never stands for "one-10"."""
+    return name.startswith(prefix) and not (prefix[-1:].isdigit() and name[len(prefix) :][:1].isdigit())
+
+
 def list_trials(connection: Connection, experiment: str, filter: str = "") -> list[experiment_service_pb2.Trial]:
     """Trials of the experiment with this full name, in grid order."""
     found: list[experiment_service_pb2.Trial] = []
@@ -77,9 +82,14 @@ def list_trials(connection: Connection, experiment: str, filter: str = "") -> li
 
 
 def find_trial(connection: Connection, text: str) -> experiment_service_pb2.Trial:
-    """Finds a trial by "EXPERIMENT/TRIAL". TRIAL is its id, a unique prefix of it, or its index in the grid."""
+    """Finds a trial by "EXPERIMENT/TRIAL". TRIAL is its id, a unique prefix of it, or its index in the grid.
+
+    NotFoundError if there is none. UsageError if a name is missing.
+    """
     experiment_text, name = _split(text)
     experiment = find_experiment(connection, experiment_text)
+    if not name:
+        raise UsageError(f'"{text}" is an experiment; name a trial of it, such as {short_name(experiment.name)}/0')
     try:
         return connection.call(
             "ExperimentService/GetTrial",
@@ -93,7 +103,7 @@ def find_trial(connection: Connection, text: str) -> experiment_service_pb2.Tria
     for trial in trials:
         if name.isascii() and name.isdigit() and trial.index == int(name):
             return trial
-    beginning = [trial for trial in trials if short_name(trial.name).startswith(name)]
+    beginning = [trial for trial in trials if _begins(short_name(trial.name), name)]
     if len(beginning) == 1:
         return beginning[0]
     known = [short_name(trial.name) for trial in trials]
@@ -121,8 +131,14 @@ def list_experiments(
 
 
 def find_experiment(connection: Connection, text: str) -> experiment_service_pb2.Experiment:
-    """By its name ("quickstart-3", "experiments/quickstart-3") or its beginning; or the newest of a specification's name."""
+    """By its name ("quickstart-3", "experiments/quickstart-3") or its beginning; or the newest of a specification's name.
+
+    NotFoundError if there is none, or if several begin like this. UsageError for an empty name.
+    """
     name = text.removeprefix(_PREFIX)
+    if not name:
+        # The empty name is a prefix of every name, so an unset variable would choose a server's only experiment.
+        raise UsageError("the name of the experiment is empty; `lengthwise list` shows the names")
     try:
         return connection.call(
             "ExperimentService/GetExperiment",
@@ -138,7 +154,7 @@ def find_experiment(connection: Connection, text: str) -> experiment_service_pb2
     for experiment in experiments:
         if experiment.specification.name == name:
             return experiment
-    beginning = [experiment for experiment in experiments if short_name(experiment.name).startswith(name)]
+    beginning = [experiment for experiment in experiments if _begins(short_name(experiment.name), name)]
     if len(beginning) == 1:
         return beginning[0]
     if beginning:

@@ -20,6 +20,7 @@ from typing import ClassVar
 from lengthwise import programs, settings
 from lengthwise.errors import LengthwiseError, UsageError
 from lengthwise.printable import printable_text
+from lengthwise.usable_cpus import count_usable_cpus
 
 # Time for a server to get ready, and for a process to stop: a worker finishes its step and hands over its checkpoint.
 _START_SECONDS = 30.0
@@ -32,6 +33,7 @@ _LOG_LINES = 12
 # Too little for a server to start.
 _LITTLE_DISK = 16 << 20
 _LONGEST_COMMAND = 80
+_MOST_WORKERS = 64
 
 
 def default_data_directory() -> Path:
@@ -436,7 +438,10 @@ class PrivateService:
 
 
 def worker_count(device: str, threads: int, trials: int) -> int:
-    """Workers of `lengthwise run`: one per core on the CPU; one for a GPU, which trains many trials at once."""
+    """Workers of `lengthwise run`: one for each usable CPU divided by `threads`, no more than trials, at most 64.
+
+    One for a GPU, which trains many trials at once.
+    """
     if device != "cpu" and (device != "auto" or Path("/dev/nvidiactl").exists()):
         return 1
-    return max(1, min(len(os.sched_getaffinity(0)) // threads, trials))
+    return max(1, min(count_usable_cpus() // threads, trials, _MOST_WORKERS))

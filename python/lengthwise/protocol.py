@@ -404,7 +404,7 @@ class _Comparison:
         ignored = ("attention",) if inside else ()
         found = len(self.result.differences)
         for network in compared:
-            papers = self.paper.networks
+            papers: Sequence[Component] = self.paper.networks
             if network.name not in names:
                 self.add("networks", network.name, ", ".join(sorted(names)))
                 if network.name != self.printed.text_value("networks"):

@@ -17,6 +17,7 @@ from lengthwise._proto import event_pb2, experiment_service_pb2
 from lengthwise.connection import Connection
 from lengthwise.models import download_model
 from lengthwise.names import label
+from lengthwise.user_file import check_writable, write_for_user
 
 
 class Trial:
@@ -223,12 +224,5 @@ class Trial:
 
     def save_model(self, path: str | os.PathLike[str]) -> None:
         """Writes the newest stored model to a file, which is there whole or not at all."""
-        target = Path(path)
-        temporary = target.with_name(target.name + ".tmp")
-        try:
-            with temporary.open("wb") as file:
-                for chunk in download_model(self._connection, self.name):
-                    file.write(chunk)
-            temporary.replace(target)
-        finally:
-            temporary.unlink(missing_ok=True)
+        check_writable(path)
+        write_for_user(path, download_model(self._connection, self.name))

@@ -4,6 +4,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from lengthwise.errors import LengthwiseError, refused
@@ -48,22 +49,29 @@ def check_writable(path: str | os.PathLike[str]) -> None:
         raise unwritten(errno.EACCES, name)
 
 
-def write_for_user(path: str | os.PathLike[str], data: bytes) -> None:
-    """Writes a file with the permissions that the user gives to new files, and through links. What was there stays as it was
-    until all is written. FAILED_PRECONDITION: it cannot be written, and why.
+def _write(path: Path, pieces: Iterable[bytes]) -> None:
+    with path.open("wb") as file:
+        for piece in pieces:
+            file.write(piece)
+
+
+def write_for_user(path: str | os.PathLike[str], data: bytes | Iterator[bytes]) -> None:
+    """Writes data, or its pieces, to a file with the permissions that the user gives to new files, and through links. What
+    was there stays as it was until all is written. FAILED_PRECONDITION: it cannot be written, and why.
     """
     name = os.fspath(path)
     mode = _mode(name)
+    pieces = [data] if isinstance(data, bytes) else data
     # A device or a pipe has no file beside it, nor has a file in a directory that is not the user's.
     beside = mode is None or (stat.S_ISREG(mode) and os.access(os.path.dirname(name) or ".", os.W_OK))
     try:
         if not beside:
-            Path(name).write_bytes(data)
+            _write(Path(name), pieces)
             return
         target = os.path.realpath(name) if os.path.islink(name) else name
         part = Path(f"{target}.{os.getpid()}.part")
         try:
-            part.write_bytes(data)
+            _write(part, pieces)
             if mode is not None:
                 part.chmod(stat.S_IMODE(mode))
             part.replace(target)

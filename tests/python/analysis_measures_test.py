@@ -19,19 +19,16 @@ class MeasuresTest(unittest.TestCase):
         spearman = measures.spearman_correlation(self.PEOPLE, self.MODELS)
         self.assertAlmostEqual(spearman.coefficient, 0.8808590390495851, 12)
         self.assertAlmostEqual(spearman.p_value, 0.0017074313481858763, 12)
-        pearson = measures.pearson_correlation(self.PEOPLE, self.MODELS)
-        self.assertAlmostEqual(pearson.coefficient, 0.7631827589060471, 12)
-        self.assertAlmostEqual(pearson.p_value, 0.01673095038056711, 12)
         monotonous = measures.spearman_correlation([1, 2, 3, 4], [1, 8, 27, 1000])
         self.assertAlmostEqual(monotonous.coefficient, 1, 12)
         self.assertAlmostEqual(monotonous.p_value, 0, 12)
         self.assertAlmostEqual(measures.spearman_correlation([1, 2, 3, 4], [9, 7, 5, 1]).coefficient, -1, 12)
 
     def test_correlations_need_pairs_that_vary(self):
-        self.assertIsNone(measures.pearson_correlation([1, 2], [1, 2]))
+        self.assertIsNone(measures.spearman_correlation([1, 2], [1, 2]))
         self.assertIsNone(measures.spearman_correlation([1, 2, 3], [5, 5, 5]))
         with self.assertRaises(ValueError):
-            measures.pearson_correlation([1, 2, 3], [1, 2])
+            measures.spearman_correlation([1, 2, 3], [1, 2])
 
     def test_paired_t_test(self):
         first = [0.993, 0.981, 0.999, 0.972, 0.990, 0.985]

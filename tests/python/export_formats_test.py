@@ -19,7 +19,7 @@ import service
 from fake_server import FakeServer
 from lengthwise import accuracy_summary, exports, names, printable
 from lengthwise._proto import event_pb2, experiment_service_pb2, specification_pb2
-from lengthwise.errors import LengthwiseError
+from lengthwise.errors import LengthwiseError, NotFoundError
 from lengthwise.exports import output
 from lengthwise.exports.output import Kind, Output
 from lengthwise.exports.tables import short_floats
@@ -452,9 +452,9 @@ class _Endless:
 
 
 class OutputTest(TestOfFiles):
-    def write(self, name, kind, text, replace=False):
+    def write(self, name, kind, text, replace=False, suffix=""):
         """Writes `text` as a file, or into "data.txt" of a directory with a manifest."""
-        with Output(self.path(name), kind, replace) as out:
+        with Output(self.path(name), kind, replace, suffix) as out:
             out.write("" if kind is Kind.FILE else "data.txt", text)
             if kind is Kind.DIRECTORY:
                 out.write(output.MANIFEST, "{}")
@@ -512,6 +512,21 @@ class OutputTest(TestOfFiles):
         ):
             self.write("file", Kind.DIRECTORY, "x", replace=True)
 
+    def test_foreign_file_is_never_replaced(self):
+        (self.directory / "notes.txt").write_text("years")
+        (self.directory / "link.json").symlink_to("notes.txt")
+        for name in ("notes.txt", "link.json"):
+            for replace in (False, True):
+                with self.assert_refused(
+                    grpc.StatusCode.FAILED_PRECONDITION, "notes.txt is there already", "not end in .json; delete it first, or"
+                ):
+                    self.write(name, Kind.FILE, "x", replace, ".json")
+        self.assertEqual(self.text("notes.txt"), "years")
+        self.write("new.txt", Kind.FILE, "x", suffix=".json")
+        self.write("a.json", Kind.FILE, "first", suffix=".json")
+        self.write("a.json", Kind.FILE, "second", replace=True, suffix=".json")
+        self.assertEqual(self.text("a.json"), "second")
+
     def test_replacing_follows_links(self):
         self.write("target", Kind.FILE, "first")
         (self.directory / "link").symlink_to("target")
@@ -567,6 +582,34 @@ class NamesTest(unittest.TestCase):
         self.assertFalse(names.names_trial("experiments/e-1"))
         with self.assertRaisesRegex(LengthwiseError, 'no trial "bucket_sort-nine" in e-1; did you mean "bucket_sort-none"'):
             names.find_trial(server.connection, "e-1/bucket_sort-nine")
+
+    def test_prefix_cuts_no_number(self):
+        server = FakeServer()
+        self.addCleanup(server.close)
+        server.add_experiment("one-10", ["rope-seed10"])
+        for name in ("on", "one-", "one-10"):
+            self.assertEqual(names.find_experiment(server.connection, name).name, "experiments/one-10")
+        for name in ("bucket_sort", "bucket_sort-rope-seed"):
+            self.assertEqual(names.find_trial(server.connection, f"one/{name}").index, 0)
+        with self.assertRaisesRegex(NotFoundError, 'no experiment "one-1"; did you mean "one-10"'):
+            names.find_experiment(server.connection, "one-1")
+        with self.assertRaisesRegex(NotFoundError, 'no trial "bucket_sort-rope-seed1" in one-10; did you mean "bucket_sort-'):
+            names.find_trial(server.connection, "one/bucket_sort-rope-seed1")
+
+    def test_empty_name_is_refused(self):
+        server = FakeServer()
+        self.addCleanup(server.close)
+        server.add_experiment("one-1", ["none"])
+        for find, text, message in (
+            (names.find_experiment, "", "the name of the experiment is empty; `lengthwise list` shows the names"),
+            (names.find_experiment, "experiments/", "the name of the experiment is empty; `lengthwise list` shows the names"),
+            (names.find_trial, "/0", "the name of the experiment is empty; `lengthwise list` shows the names"),
+            (names.find_trial, "one/", '"one/" is an experiment; name a trial of it, such as one-1/0'),
+        ):
+            with self.assertRaises(LengthwiseError) as caught:
+                find(server.connection, text)
+            self.assertIs(caught.exception.code, grpc.StatusCode.INVALID_ARGUMENT)
+            self.assertEqual(str(caught.exception), message)
 
     def test_invalid_names_make_no_files(self):
         self.assertEqual(names.file_name("experiments/e-1/trials/a b=0.1"), "a b=0.1")

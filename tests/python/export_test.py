@@ -248,8 +248,11 @@ class ExportTest(unittest.TestCase):
         directory = service.new_directory()
         there = directory / "there.json"
         there.write_text("mine")
+        notes = directory / "notes.txt"
+        notes.write_text("mine")
         for arguments, code, words in (
             (["sort", "--format", "json", "-o", str(there)], 1, "--force"),
+            (["sort", "--format", "json", "-o", str(notes), "--force"], 1, "does not end in .json; delete it first, or choose"),
             (["sort", "--format", "json", "-o", str(directory / "none" / "x.json")], 1, "make its directory, or name"),
             (["sort", "--format", "csv", "-o", "/proc/export"], 1, "or name another file"),
             (["nothing", "--format", "csv"], 1, "nothing"),
@@ -264,8 +267,8 @@ class ExportTest(unittest.TestCase):
             self.assertEqual((done.returncode, done.stdout), (code, ""), done.stderr)
             self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
             self.assertIn(words, done.stderr)
-        self.assertEqual([path.name for path in directory.iterdir()], ["there.json"])
-        self.assertEqual(there.read_text(), "mine")
+        self.assertEqual(sorted(path.name for path in directory.iterdir()), ["notes.txt", "there.json"])
+        self.assertEqual((there.read_text(), notes.read_text()), ("mine", "mine"))
 
     def test_full_disk_is_reported_and_leaves_nothing(self):
         directory = service.new_directory()

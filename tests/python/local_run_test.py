@@ -17,7 +17,8 @@ from unittest import mock
 import service
 from service import lengthwise
 
-from lengthwise import private_service, programs
+from lengthwise import local_run, names, private_service, programs
+from lengthwise.usable_cpus import count_usable_cpus
 
 WORKER = os.environ.get("WORKER", "worker/lengthwise_worker")
 PROGRAMS = {
@@ -269,6 +270,115 @@ class LocalRunTest(unittest.TestCase):
             os.environ["PATH"] = ""
             with self.assertRaisesRegex(lengthwise.LengthwiseError, "set LENGTHWISE_SERVER_BINARY to its path"):
                 private_service.find_program("lengthwise_server", "server", "LENGTHWISE_SERVER_BINARY")
+
+    def test_resumes_what_an_older_release_stored(self):
+        client_binary = str(service.ROOT / service.CLIENT)
+        examples = self.directory / "mine.jsonl"
+        inputs = [[i % 3, i // 3 % 3, i // 9 % 3, i // 27] for i in range(81)]
+        examples.write_text("".join(json.dumps({"input": one, "target": one[::-1]}) + "\n" for one in inputs))
+        path = self.directory / "mine.json"
+        task = {"name": "examples", "train": "mine.jsonl", "held_out": 0.2}
+        path.write_text(json.dumps(specification("old", tasks=task, evaluation={})))
+        server = service.Server()
+        self.addCleanup(server.kill)
+        list_experiments = names.list_experiments
+
+        def list_as_stored_by_an_older_release(connection):
+            found = list_experiments(connection)
+            for message in found:
+                specification = message.specification
+                contents = specification.tasks[0].parameters["contents"]
+                parts = json.loads(contents.string_value)
+                del parts["training"]["longest_by_length"]  # new after release 0.2.0
+                contents.string_value = json.dumps(parts)
+                # As if the field did not exist.
+                specification.training.ClearField("checkpoint_every_seconds")
+                specification.priority = 7
+            return found
+
+        with mock.patch.dict(os.environ, {"LENGTHWISE_CLIENT_BINARY": client_binary}), mock.patch.object(
+            names, "list_experiments", list_as_stored_by_an_older_release
+        ):
+            with lengthwise.Client(server.address) as client:
+                first = local_run._find_or_submit(client, path, fresh=False)
+                self.assertEqual(local_run._find_or_submit(client, path, fresh=False).name, first.name)
+                path.write_text(json.dumps(specification("old", steps=21, tasks=task, evaluation={})))
+                self.assertNotEqual(local_run._find_or_submit(client, path, fresh=False).name, first.name)
+
+
+class UsableCpusTest(unittest.TestCase):
+    """The cases of platform/usable_cpus_test.cc, so that both languages start the same number of workers."""
+
+    MOUNT_V2 = "31 23 0:28 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n"
+    MOUNTS_V1 = (
+        "32 31 0:29 / /sys/fs/cgroup/cpuset rw,relatime - cgroup cgroup rw,cpuset\n"
+        "33 31 0:30 / /sys/fs/cgroup/cpu,cpuacct rw,relatime shared:16 - cgroup cgroup rw,cpu,cpuacct\n"
+    )
+    CONTAINER = "33 31 0:30 /docker/abc /sys/fs/cgroup/cpu ro - cgroup cgroup rw,cpu,cpuacct\n"
+    CONTAINER_QUOTA = {"cpu/cpu.cfs_quota_us": "200000\n", "cpu/cpu.cfs_period_us": "100000\n"}
+    # Name, CPUs, /proc/self/cgroup, /proc/self/mountinfo, files of /sys/fs/cgroup; of an affinity of 16 CPUs.
+    QUOTAS = (
+        ("no limit", 16, "", "", {}),
+        ("v2", 4, "0::/system.slice/worker.service\n", MOUNT_V2,
+         {"system.slice/worker.service/cpu.max": "400000 100000\n"}),
+        ("rounded up", 2, "0::/\n", MOUNT_V2, {"cpu.max": "150000 100000\n"}),
+        ("less than one", 1, "0::/\n", MOUNT_V2, {"cpu.max": "20000 100000\n"}),
+        ("smallest of the parents", 3, "0::/a/b/c\n", MOUNT_V2,
+         {"a/cpu.max": "300000 100000\n", "a/b/cpu.max": "max 100000\n", "a/b/c/cpu.max": "500000 50000\n"}),
+        ("v1", 5, "7:cpuset:/x\n4:cpu,cpuacct:/outer/inner\n0::/unrelated\n", MOUNTS_V1,
+         {"cpu,cpuacct/outer/cpu.cfs_quota_us": "250000\n", "cpu,cpuacct/outer/cpu.cfs_period_us": "50000\n",
+          "cpu,cpuacct/outer/inner/cpu.cfs_quota_us": "-1\n", "cpu,cpuacct/outer/inner/cpu.cfs_period_us": "100000\n"}),
+        ("container with the host's path", 2, "4:cpu,cpuacct:/docker/abc/inner\n", CONTAINER, CONTAINER_QUOTA),
+        ("process outside the mounted cgroup", 2, "4:cpu,cpuacct:/elsewhere\n", CONTAINER, CONTAINER_QUOTA),
+    )  # fmt: skip
+    # CPUs, affinity, environment.
+    SLURM = (
+        (6, 16, {"SLURM_CPUS_PER_TASK": "6", "SLURM_CPUS_ON_NODE": "12"}),
+        (2, 2, {"SLURM_CPUS_PER_TASK": "6", "SLURM_CPUS_ON_NODE": "12"}),
+        (12, 16, {"SLURM_CPUS_ON_NODE": "12"}),
+        (16, 16, {"SLURM_CPUS_PER_TASK": "many", "SLURM_CPUS_ON_NODE": "-3"}),
+    )
+
+    def root(self, cgroup, mounts, files):
+        """A directory with these files of /proc/self and /sys/fs/cgroup."""
+        root = service.new_directory()
+        texts = {"proc/self/cgroup": cgroup, "proc/self/mountinfo": mounts}
+        for name, text in (texts | {f"sys/fs/cgroup/{name}": text for name, text in files.items()}).items():
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_text(text)
+        return str(root)
+
+    def test_cgroup_quotas_limit(self):
+        for name, cpus, cgroup, mounts, files in self.QUOTAS:
+            root = self.root(cgroup, mounts, files)
+            self.assertEqual(count_usable_cpus(16, root, {}), cpus, name)
+            self.assertEqual(count_usable_cpus(1, root, {}), 1, name)
+
+    def test_nonsense_does_not_limit(self):
+        mounts = f"- \n - \n1 2 3 - cgroup2\n\n{self.MOUNT_V2}"
+        for text in ("", "\n", "max\n", "0 0\n", "-1 100000\n", "nan 100000\n", "1e300 1\n"):
+            root = self.root("nonsense\n0::\n3:cpu\n", mounts, {"cpu.max": text})
+            self.assertEqual(count_usable_cpus(16, root, {}), 16, text)
+
+    def test_slurm_limits(self):
+        for cpus, affinity, environment in self.SLURM:
+            self.assertEqual(count_usable_cpus(affinity, str(service.new_directory()), environment), cpus, environment)
+
+    def test_affinity_limits(self):
+        before = os.sched_getaffinity(0)
+        self.addCleanup(os.sched_setaffinity, 0, before)
+        os.sched_setaffinity(0, {min(before)})
+        self.assertEqual(count_usable_cpus(), 1)
+
+    def test_workers_fit_the_usable_cpus(self):
+        with mock.patch.object(private_service, "count_usable_cpus", return_value=6):
+            self.assertEqual([private_service.worker_count("cpu", 4, trials) for trials in (1, 100)], [1, 1])
+            self.assertEqual([private_service.worker_count("cpu", 2, trials) for trials in (1, 100)], [1, 3])
+            self.assertEqual(private_service.worker_count("cuda", 1, 100), 1)
+        with mock.patch.object(private_service, "count_usable_cpus", return_value=200):
+            self.assertEqual(private_service.worker_count("cpu", 1, 1000), 64)
+        with mock.patch.dict(os.environ, {"SLURM_CPUS_PER_TASK": "1"}):
+            self.assertEqual(private_service.worker_count("cpu", 1, 100), 1)
 
 
 if __name__ == "__main__":

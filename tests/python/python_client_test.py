@@ -81,6 +81,7 @@ class ClientTest(unittest.TestCase):
         self.assertEqual([one.id for one in self.client.experiments(owner="ada")], ["both-1"])
         self.assertEqual([one.id for one in self.client.experiments(limit=1)], ["both-2"])
         self.assertEqual(self.client.trial("both-1/" + by_dictionary.trial(2).id).encoding, "sin_cos")
+        self.assertEqual(self.client.trial("both-1/2").name, by_dictionary.trial(2).name)  # as on the command line
         for experiment in (by_dictionary, by_file):
             experiment.cancel("enough")
             experiment.delete()
@@ -89,6 +90,30 @@ class ClientTest(unittest.TestCase):
         first = self.client.submit(service.specification("once"), request_id="r1")
         self.assertEqual(self.client.submit(service.specification("once"), request_id="r1").name, first.name)
         first.cancel()
+
+    def test_lost_answer_creates_one_experiment(self):
+        connection = self.client._connection
+        call, requests = connection.call, []
+
+        def lose_first_answer(method, request, response):
+            answer = call(method, request, response)
+            requests.append(request.request_id)
+            if len(requests) == 1:
+                raise lengthwise.UnavailableError("the connection broke", code=grpc.StatusCode.UNAVAILABLE)
+            return answer
+
+        with mock.patch.object(connection, "call", lose_first_answer):
+            experiment = self.client.submit(service.specification("lost"))
+        self.assertEqual((len(requests), len(set(requests)), experiment.id), (2, 1, "lost-1"))
+        self.assertEqual(self.client.experiment("lost").name, experiment.name)
+        experiment.cancel()
+
+    def test_submission_gives_up_after_two_attempts(self):
+        unavailable = lengthwise.UnavailableError("the disk is full", code=grpc.StatusCode.UNAVAILABLE)
+        with mock.patch.object(self.client._connection, "call", side_effect=unavailable) as call:
+            with self.assertRaisesRegex(lengthwise.UnavailableError, "the disk is full"):
+                self.client.submit(service.specification("full"))
+        self.assertEqual(call.call_count, 2)
 
     def test_all_mistakes_are_reported(self):
         wrong = service.specification("wrong", encodings=["none", "rotery"], learning_rates=-1)
@@ -182,6 +207,19 @@ class ClientTest(unittest.TestCase):
             self.assertEqual(trial.specification["encoding"]["name"], trial.encoding)
             self.assertAlmostEqual(trial.unseen_accuracy, (numbers.accuracy(6) + numbers.accuracy(8)) / 2)
 
+    def test_saved_model_touches_no_other_file(self):
+        trial = self.submit_and_run("saved").trial(0)
+        path = service.new_directory() / "model.safetensors"
+        other = path.with_name("model.safetensors.tmp")
+        other.write_text("mine")
+        trial.save_model(path)
+        self.assertEqual(other.read_text(), "mine")
+        self.assertEqual(sorted(path.parent.iterdir()), [path, other])
+        with self.assertRaisesRegex(
+            lengthwise.LengthwiseError, "^cannot write /nonexistent/x.safetensors: No such file or directory; make its dir"
+        ):
+            trial.save_model("/nonexistent/x.safetensors")
+
     def test_missing_data_is_reported(self):
         experiment = self.client.submit(service.specification("missing"))
         with self.assertRaisesRegex(lengthwise.NotFoundError, "has stored no checkpoint yet"):
@@ -224,7 +262,11 @@ class ClientTest(unittest.TestCase):
         self.assertTrue(experiment.ended)
         self.assertIn("none of them", experiment.trial(1).reason)
         self.assertEqual(experiment.trial(0).retry().state, "QUEUED")
-        self.assertEqual(experiment.retry("CANCELLED"), 3)
+        self.assertEqual(experiment.retry(), 0, "cancelled trials stay cancelled")
+        for wrong in ("failed", ["FAILED", "RUNNING"], []):
+            with self.assertRaisesRegex(UsageError, '^states: got .*, expected "FAILED", "CANCELLED" or a list of both$'):
+                experiment.retry(wrong)
+        self.assertEqual(experiment.retry(["FAILED", "CANCELLED"]), 3)
         self.assertEqual(experiment.extend(seeds=[2]), 2)
         self.assertEqual(experiment.counts.queued, 6)
         self.assertEqual(experiment.extend(seeds=numpy.array([2])), 0)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy
 from numpy.typing import ArrayLike, NDArray
@@ -80,22 +79,11 @@ def spearman_correlation(first: Sequence[float], second: Sequence[float]) -> Cor
     """Spearman's rank correlation of pairs; None for fewer than three pairs, or if one quantity does not vary."""
     import scipy.stats
 
-    return _correlation(scipy.stats.spearmanr, first, second)
-
-
-def pearson_correlation(first: Sequence[float], second: Sequence[float]) -> Correlation | None:
-    """Pearson's correlation of pairs; None as above."""
-    import scipy.stats
-
-    return _correlation(scipy.stats.pearsonr, first, second)
-
-
-def _correlation(test: Any, first: Sequence[float], second: Sequence[float]) -> Correlation | None:
     if len(first) != len(second):
         raise ValueError(f"{len(first)} and {len(second)} values are no pairs")
     if len(first) < 3 or min(first) == max(first) or min(second) == max(second):
         return None
-    found = test(first, second)
+    found = scipy.stats.spearmanr(first, second)
     return Correlation(float(found.statistic), float(found.pvalue), len(first))
 
 

@@ -15,7 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", help="An experiment, or EXPERIMENT/TRIAL")
     parser.add_argument("--format", required=True, choices=list(FORMATS), help=formats.replace("%", "%%"))
     parser.add_argument("-o", "--out", metavar="PATH", default="", help="The file or directory to make")
-    parser.add_argument("--force", action="store_true", help="Replace what an export wrote there before")
+    parser.add_argument("--force", action="store_true", help="Replace the output of an earlier export")
     parser.add_argument("--progress", action="store_true", help=argparse.SUPPRESS)
     add_server_options(parser)
     add_output_option(parser, ["table"])

@@ -124,13 +124,14 @@ def export(
     for trial in subject.trials:
         file_name(trial.name)
     kind = chosen.of_experiment if subject.whole_experiment else chosen.of_trial
+    # "-safetensors" of a directory is ".safetensors" of a file.
+    suffix = f".{chosen.suffix[1:]}" if kind is Kind.FILE else chosen.suffix
     if not path:
         named = subject.experiment.name if subject.whole_experiment else subject.trials[0].name
-        # "-safetensors" of a directory is ".safetensors" of a file.
-        path = file_name(named) + (f".{chosen.suffix[1:]}" if kind is Kind.FILE else chosen.suffix)
+        path = file_name(named) + suffix
     _check_path(path, format, chosen, kind, subject)
     result = Result(path)
-    with Output(path, kind, replace) as output, closing(chosen.make(connection, subject, output)) as exporter:
+    with Output(path, kind, replace, suffix) as output, closing(chosen.make(connection, subject, output)) as exporter:
         exporter.begin()
         for done, trial in enumerate(subject.trials, 1):
             try:

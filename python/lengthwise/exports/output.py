@@ -1,6 +1,6 @@
 """Output of an export: one file or a directory of files, written atomically.
 
-It does not take the place of what is not an export's.
+It replaces only a directory with a manifest, or a file with the format's suffix.
 """
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _resolve(path: str) -> str:
     return os.path.realpath(clean) if os.path.islink(clean) else clean
 
 
-def _check_free(path: str, kind: Kind, replace: bool) -> None:
+def _check_free(path: str, kind: Kind, replace: bool, suffix: str) -> None:
     try:
         os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -58,6 +58,12 @@ def _check_free(path: str, kind: Kind, replace: bool) -> None:
             raise refused(
                 f"{path} has files that are not an export's, which are not replaced; choose another place with -o PATH"
             )
+    elif not path.endswith(suffix):
+        # Files have no manifest, so only the suffix tells an export from a user's file.
+        raise refused(
+            f"{path} is there already and is not replaced, because its name does not end in {suffix}; delete it first, or "
+            "choose another place with -o PATH"
+        )
     if not replace:
         raise refused(f"{path} is there already; replace it with --force, or choose another place with -o PATH")
 
@@ -88,19 +94,20 @@ class Output:
     """A context: what is in it has its name after `commit`, and without that is deleted at the end.
 
     Errors name the file that the user will see and say what to do: FAILED_PRECONDITION. On entry: nothing can be written
-    there, or something is there already and `replace` is not set; a directory that is neither empty nor an export is not
-    replaced at all.
+    there, or something is there already and `replace` is not set. A directory that is neither empty nor an export, and a
+    file without `suffix`, are never replaced.
     """
 
-    def __init__(self, path: str, kind: Kind, replace: bool) -> None:
+    def __init__(self, path: str, kind: Kind, replace: bool, suffix: str = "") -> None:
         self._path = _resolve(path)
         self._kind = kind
         self._replace = replace
+        self._suffix = suffix
         self._temporary = ""
         self._committed = False
 
     def __enter__(self) -> Output:
-        _check_free(self._path, self._kind, self._replace)
+        _check_free(self._path, self._kind, self._replace, self._suffix)
         # Beside it, so that a rename gives it its name. With the permissions that the user gives to new files, not those of
         # temporary ones.
         attempt = 0
