@@ -6,7 +6,7 @@
 #
 # DIR is ${XDG_CACHE_HOME:-~/.cache}/lengthwise/python, where the programs look for it; for another, set LENGTHWISE_PYTHON to
 # DIR/bin/python. It holds the packages of python/requirements.txt and the package `lengthwise` of this checkout. An older
-# environment in DIR is replaced; a directory with anything else is refused.
+# environment that this script made in DIR is replaced; a directory with anything else is refused.
 set -euo pipefail
 case ${1:-} in
   -h | --help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;;
@@ -23,16 +23,26 @@ fail() { printf '[python] error: %s\n' "$*" >&2; exit 1; }
 contents() { find "$@" -type f -not -path '*/_proto/*' -not -path '*/_published/*' -not -path '*/__pycache__/*' -print0 |
   LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum | cut -c1-16; }
 
-# An installation that was interrupted has no file `requirements` yet.
-[ -z "$(ls -A "$directory" 2>/dev/null)" ] || [ -e "$directory/pyvenv.cfg" ] || [ -e "$directory/requirements" ] ||
-  fail "$directory is not empty and holds no Python environment; name another directory, or delete it"
+# Marks a directory that this script may replace. Written before anything else, so that an interrupted installation has it.
+mark=.made_by_lengthwise
+# Environments of 0.2.0 have no mark, but a hash in `requirements`. An interrupted installation of 0.2.0 has neither.
+has_hash() { [ -f "$directory/pyvenv.cfg" ] && [[ $(cat "$directory/requirements" 2>/dev/null) =~ ^[0-9a-f]{16}$ ]]; }
+if [ -n "$(ls -A "$directory" 2>/dev/null)" ] && [ ! -f "$directory/$mark" ] && ! has_hash; then
+  [ -e "$directory/pyvenv.cfg" ] ||
+    fail "$directory is not empty and holds no Python environment; name another directory, or delete it"
+  fail "$directory holds a Python environment that this script did not make; name another directory. If an interrupted" \
+    "installation of 0.2.0 left it there, run: rm -rf $(printf %q "$directory")"
+fi
 case $PWD/ in "$directory"/*) fail "$directory contains this checkout; name another directory" ;; esac
 
 requirements=$(contents python/requirements.txt)
 if [ "$(cat "$directory/requirements" 2>/dev/null)" != "$requirements" ]; then
   say "installing the packages of python/requirements.txt into $directory (about 130 MB to download)"
-  rm -rf "$directory"
-  mkdir -p "$(dirname "$directory")"
+  mkdir -p "$directory"
+  echo "Made by deploy/python_environment.sh, which may replace everything in this directory." >"$directory/$mark"
+  # First, so that no checkout takes a half-deleted environment for a complete one.
+  rm -f "$directory/requirements"
+  find "$directory" -mindepth 1 -maxdepth 1 ! -name "$mark" -exec rm -rf {} +
   /usr/bin/python3 -m venv "$directory"
   "$directory/bin/pip" --disable-pip-version-check --quiet install --no-deps --require-hashes --requirement python/requirements.txt
   echo "$requirements" >"$directory/requirements"

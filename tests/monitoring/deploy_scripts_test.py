@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -65,6 +66,53 @@ class DeployScriptsTest(unittest.TestCase):
                 self.assertIn(str(self.directory), done.stderr)
                 self.assertIn("is not empty and holds no Python environment", done.stderr)
                 self.assertEqual(os.listdir(self.directory), ["work"])
+
+    def make_environment(self) -> subprocess.CompletedProcess[str]:
+        """Runs the script in a copy of the checkout. It ends where it would make the environment: Python cannot start."""
+        checkout = self.directory / "checkout"
+        for folder in ("deploy", "python"):
+            (checkout / folder).mkdir(parents=True, exist_ok=True)
+        shutil.copy(_DEPLOY / "python_environment.sh", checkout / "deploy")
+        (checkout / "python/requirements.txt").write_text("numpy==2.0.0\n")
+        return self.run_script(str(checkout / "deploy/python_environment.sh"), "environment", PYTHONHOME="/nonexistent")
+
+    def write_environment(self, **files: str) -> pathlib.Path:
+        environment = self.directory / "environment"
+        shutil.rmtree(environment, ignore_errors=True)
+        environment.mkdir()
+        for name, text in files.items():
+            (environment / name).write_text(text)
+        return environment
+
+    def test_environment_replaces_none_of_the_users(self) -> None:
+        venv = {"pyvenv.cfg": "home = /usr/bin\n", "notes": "of a month"}
+        for files, refusal in (
+            (venv, "holds a Python environment that this script did not make"),
+            ({**venv, "requirements": "numpy\n"}, "holds a Python environment that this script did not make"),
+            ({"requirements": "numpy\n"}, "is not empty and holds no Python environment"),
+        ):
+            with self.subTest(sorted(files)):
+                environment = self.write_environment(**files)
+                done = self.make_environment()
+                self.assertEqual(done.returncode, 1)
+                self.assertIn(f"{environment} {refusal}", done.stderr)
+                self.assertEqual({path.name: path.read_text() for path in environment.iterdir()}, files)
+
+    def test_interrupted_environment_is_replaced(self) -> None:
+        self.assertIn("installing the packages", self.make_environment().stdout)
+        environment = self.directory / "environment"
+        mark = os.listdir(environment)
+        (environment / "pyvenv.cfg").write_text("home = /usr/bin\n")
+        done = self.make_environment()
+        self.assertIn("installing the packages", done.stdout)
+        self.assertNotIn("[python] error", done.stderr)
+        self.assertEqual(os.listdir(environment), mark)
+
+    def test_environment_of_an_earlier_release_is_replaced(self) -> None:
+        environment = self.write_environment(**{"pyvenv.cfg": "home = /usr/bin\n", "requirements": "0123456789abcdef\n"})
+        self.assertIn("installing the packages", self.make_environment().stdout)
+        self.assertNotIn("pyvenv.cfg", os.listdir(environment))
+        self.assertNotIn("requirements", os.listdir(environment))
 
     def test_certificates_replace_no_key(self) -> None:
         (self.directory / "server.key").write_text("of production")
