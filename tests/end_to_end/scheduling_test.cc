@@ -1,12 +1,12 @@
 // Scheduling with the real programs: a higher priority preempts at a checkpoint, a cancellation
 // frees the worker at once, and a cancelled trial can be retried.
-#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "grpcpp/grpcpp.h"
@@ -95,42 +95,68 @@ TEST(SchedulingTest, PriorityPreemptsAtACheckpoint) {
             resumed.state_change().resumed_from_step());
 }
 
+// Waits until a heartbeat reports a trial of the experiment in `phase`. Returns false if the
+// experiment ends first.
+bool WaitForHeartbeat(Server& server, const std::string& experiment,
+                      v1::TrialProgress::Phase phase) {
+  grpc::ClientContext context;
+  context.set_deadline(absl::ToChronoTime(absl::Now() + kDeadline));
+  v1::WatchExperimentRequest request;
+  request.set_name(experiment);
+  request.set_include_progress(true);
+  const auto stream = server.experiments().WatchExperiment(&context, request);
+  v1::WatchExperimentResponse response;
+  bool found = false;
+  while (!found && stream->Read(&response)) {
+    for (const v1::TrialProgress& progress : response.progress()) {
+      found = found || progress.phase() == phase;
+    }
+  }
+  context.TryCancel();
+  stream->Finish();
+  return found;
+}
+
 // Measures, on the server's clock, the time from a cancellation until the only worker has stopped
 // and runs the next trial: during training, and during an evaluation of minutes. The promise is two
-// seconds. On a busy machine it must hold in one of five attempts.
+// seconds. A busy machine may exceed it in two of five attempts.
+//
+// Each attempt is the worst case. The cancellation directly follows a heartbeat, so the worker
+// learns of it a whole interval later. It cannot learn of it earlier, because it sends no events
+// that the server could refuse.
 TEST(SchedulingTest, CancellationTakesEffectWithinTwoSeconds) {
   const std::string directory = testing::TempDir() + "/cancellation";
   // The default interval. The long lease would show a cancellation that waits for its expiry.
   Server server(directory, absl::Seconds(60), {"--heartbeat_interval", "1s"});
   server.Start();
   const std::unique_ptr<platform::ChildProcess> worker = StartWorker(server, directory);
-  const std::string training = Specification("training", 10'000'000, 0);
+  const std::string training =
+      absl::StrReplaceAll(Specification("training", 10'000'000, 0),
+                          {{"report_every_steps: 10", "report_every_steps: 1000000"}});
   const std::string evaluating = absl::StrReplaceAll(
-      Specification("evaluating", 10'000'000, 0),
-      {{"sequences: 8}",
-        "sequences: 8, every_steps: 1000, interval_lengths: [4, \"50..100 step 10\"], "
-        "interval_sequences: 1000000}"}});
-  for (const std::string& specification : {training, evaluating}) {
-    SCOPED_TRACE(specification);
-    absl::Duration quickest = absl::InfiniteDuration();
-    for (int tries = 0; tries < 5 && quickest >= absl::Seconds(2); ++tries) {
-      const std::string cancelled = Submit(server, specification);
-      Watcher watcher(server, cancelled);
-      // The evaluation starts within moments, before the worker can receive the cancellation.
-      ASSERT_TRUE(watcher.WatchUntil([](const v1::Event& event) {
-        return event.has_training_points() && event.step() >= 900;
-      }));
-      const std::string next = Submit(server, Specification("next", 20, 0));
+      Specification("evaluating", 20, 0),
+      {{"lengths: [4], sequences: 8", "lengths: [4, \"50..100 step 10\"], sequences: 1000000"}});
+  for (const v1::TrialProgress::Phase phase :
+       {v1::TrialProgress::TRAINING, v1::TrialProgress::EVALUATING}) {
+    SCOPED_TRACE(v1::TrialProgress::Phase_Name(phase));
+    std::vector<absl::Duration> times;
+    int in_time = 0;
+    while (times.size() < 5 && in_time < 3) {
+      const std::string cancelled =
+          Submit(server, phase == v1::TrialProgress::TRAINING ? training : evaluating);
+      ASSERT_TRUE(WaitForHeartbeat(server, cancelled, phase));
       Cancel(server, cancelled);
+      const std::string next = Submit(server, Specification("next", 20, 0));
+      Watcher watcher(server, cancelled);
       EXPECT_FALSE(watcher.WatchUntil([](const v1::Event&) { return false; }));
       ASSERT_TRUE(IsChange(watcher.events().back(), v1::CANCELLED));
       Watcher next_watcher(server, next);
       ASSERT_TRUE(next_watcher.WatchUntil(
           [](const v1::Event& event) { return IsChange(event, v1::RUNNING); }));
-      quickest = std::min(quickest,
-                          TimeOf(next_watcher.events().back()) - TimeOf(watcher.events().back()));
+      times.push_back(TimeOf(next_watcher.events().back()) - TimeOf(watcher.events().back()));
+      if (times.back() < absl::Seconds(2)) ++in_time;
     }
-    EXPECT_LT(quickest, absl::Seconds(2));
+    EXPECT_GE(in_time, 3) << testing::PrintToString(times);
   }
 }
 

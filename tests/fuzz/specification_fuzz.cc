@@ -17,6 +17,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   text.set_text(std::string(reinterpret_cast<const char*>(data) + 1, size - 1));
   const auto grid = specification::Resolve(text, {.max_trials = 100});
   if (!grid.ok()) {
+    Must(grid.status().code() == absl::StatusCode::kInvalidArgument,
+         "a specification is accepted or refused");
     const absl::string_view message = grid.status().message();
     Must(!message.empty(), "a refusal says why");
     // Clients cannot parse the details of a status whose strings are not UTF-8.
