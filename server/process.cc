@@ -157,10 +157,12 @@ absl::Status CreateAdminToken(const Flags& flags) {
   RETURN_IF_ERROR(platform::CreateDirectories(data_dir));
   absl::StatusOr<std::unique_ptr<TokenStore>> tokens = absl::UnknownError("not opened");
   absl::StatusOr<v1::CreateTokenResponse> created = absl::UnknownError("not made");
+  bool was_open = false;
   {
     const AsOwnerOf owner(data_dir);
     tokens = TokenStore::Open(data_dir, absl::Now, TokenStore::IfMissing::kAccept);
     if (!tokens.ok()) return tokens.status();
+    was_open = !(*tokens)->IsRequired();
     v1::CreateTokenRequest request;
     request.set_principal("admin");
     request.set_role(v1::ADMIN);
@@ -172,6 +174,8 @@ absl::Status CreateAdminToken(const Flags& flags) {
   if (!status.ok()) {
     // Nobody has the secret of this token.
     (*tokens)->Revoke(created->token().token_id()).IgnoreError();
+    // A running server without tokens stays open: nobody has one.
+    if (was_open) TokenStore::RemoveAll(data_dir).IgnoreError();
     return status;
   }
   RecordLocalChange(flags, "--create_admin_token", "admin ADMIN", created->token().token_id());
@@ -222,10 +226,10 @@ absl::Status Serve(const Flags& flags, const OpenCore& open) {
   }
   platform::RaiseDescriptorLimit();
   google::protobuf::SetLogHandler(LogOfProtobuf);
-  // A file of an earlier server would name the wrong address.
-  if (!flags.ready_file.empty()) unlink(flags.ready_file.c_str());
-
   ASSIGN_OR_RETURN(const std::unique_ptr<Core> core, open(flags.core));
+  // A file of an earlier server would name the wrong address. That of a server that still runs on
+  // this directory stays: `open` has failed then.
+  if (!flags.ready_file.empty()) unlink(flags.ready_file.c_str());
 
   ASSIGN_OR_RETURN(const std::unique_ptr<TokenStore> tokens, TokenStore::Open(flags.core.data_dir));
   if (!flags.tls_certificate.empty() && !rpc::IsLoopback(flags.listen) && !tokens->IsRequired()) {

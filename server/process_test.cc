@@ -267,6 +267,30 @@ TEST(Process, FirstTokenClosesARunningServer) {
   EXPECT_EQ(Contents(directory + "/tokens"), before);
 }
 
+TEST(Process, FailedFirstTokenLeavesTheServerOpen) {
+  const std::string directory = Directory();
+  std::ofstream(directory + "/taken") << "a user's file";
+  Server maker({"--data_dir", directory + "/data", "--create_admin_token", directory + "/taken"});
+  EXPECT_EQ(maker.Wait(), 1);
+  EXPECT_EQ(Contents(directory + "/taken"), "a user's file");
+  for (const std::string file : {"/data/tokens", "/data/requires_tokens"}) {
+    EXPECT_FALSE(std::filesystem::exists(directory + file)) << file;
+  }
+}
+
+TEST(Process, RefusedServerLeavesTheReadyFile) {
+  const std::string directory = Directory();
+  const std::vector<std::string> arguments = {
+      "--listen=127.0.0.1:0",    "--metrics_listen", "",
+      "--data_dir=" + directory, "--ready_file",     ReadyFile()};
+  Server server(arguments);
+  ASSERT_FALSE(Addresses(server).empty());
+  const std::string before = Contents(ReadyFile());
+  Server second(arguments);
+  EXPECT_EQ(second.Wait(), 1);
+  EXPECT_EQ(Contents(ReadyFile()), before);
+}
+
 TEST(Process, LockFileHasTheAddress) {
   const std::string directory = Directory();
   Server server({"--listen=127.0.0.1:0", "--metrics_listen", "", "--data_dir=" + directory,

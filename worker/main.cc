@@ -185,8 +185,8 @@ void AddFlags(CLI::App& app, Flags& flags) {
       ->capture_default_str()
       ->type_name("N");
   app.add_option("--data_cache_dir", flags.data.directory,
-                 "Directory for files of examples that trials need. Workers of one user on one "
-                 "machine may share it")
+                 "Cache of downloaded files of examples. Workers of one user on one machine may "
+                 "share it")
       ->capture_default_str()
       ->type_name("DIR");
   app.add_option("--data_cache_bytes", flags.data.max_bytes,

@@ -203,8 +203,12 @@ TEST_F(NamesTest, EmptyNameIsRefused) {
 }
 
 TEST_F(NamesTest, ChangesRefusePrefixes) {
-  EXPECT_EQ(FindExperiment(connection_, "quickstart", Prefixes::kRefused)->name(),
-            "experiments/quickstart-2");
+  EXPECT_EQ(FindExperiment(connection_, "ablation", Prefixes::kRefused)->name(),
+            "experiments/ablation-1");
+  EXPECT_EQ(FindExperiment(connection_, "quickstart", Prefixes::kRefused).status(),
+            absl::NotFoundError("\"quickstart\" is the specification of several experiments "
+                                "(quickstart-2, quickstart-1); this command needs the full name of "
+                                "one"));
   EXPECT_EQ(FindExperiment(connection_, "abl", Prefixes::kRefused).status(),
             absl::NotFoundError("there is no experiment \"abl\"; this command needs a full name, "
                                 "such as ablation-1"));

@@ -62,10 +62,24 @@ absl::StatusOr<v1::Experiment> FindExperiment(Connection& connection, const std:
   }
   std::vector<const v1::Experiment*> with_prefix;
   std::vector<std::string> names;
+  std::vector<std::string> of_specification;
+  const v1::Experiment* newest = nullptr;
   for (const v1::Experiment& experiment : experiments) {
-    if (experiment.specification().name() == id) return experiment;  // newest first
+    if (experiment.specification().name() == id) {
+      if (prefixes == Prefixes::kAccepted) return experiment;  // newest first
+      of_specification.push_back(ShortName(experiment.name()));
+      newest = newest == nullptr ? &experiment : newest;
+      continue;
+    }
     names.push_back(ShortName(experiment.name()));
     if (BeginsWith(names.back(), id)) with_prefix.push_back(&experiment);
+  }
+  if (of_specification.size() == 1) return *newest;
+  if (of_specification.size() > 1) {
+    if (of_specification.size() > 5) of_specification.resize(5);
+    return absl::NotFoundError(absl::StrCat(
+        "\"", id, "\" is the specification of several experiments (",
+        absl::StrJoin(of_specification, ", "), "); this command needs the full name of one"));
   }
   if (with_prefix.size() == 1) {
     if (prefixes == Prefixes::kAccepted) return *with_prefix[0];

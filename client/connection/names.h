@@ -15,9 +15,10 @@ std::string ShortName(const std::string& name);
 // Returns true if `text` names a trial: "experiments/E/trials/T", "E/trials/T" or "E/T".
 bool NamesTrial(const std::string& text);
 
-// Whether the beginning of a name stands for the one name that begins so. "one-1" never stands for
-// "one-10". Commands that change something refuse beginnings: after a deletion, another experiment
-// could be the one that is left.
+// Whether the beginning of a name stands for the one name that begins so, and a specification's
+// name for the newest of several experiments. "one-1" never stands for "one-10". Commands that
+// change something refuse both: another experiment, of another person, could be the one that is
+// found.
 enum class Prefixes { kAccepted, kRefused };
 
 // Accepts "experiments/quickstart-1", "quickstart-1", a specification's name ("quickstart": its

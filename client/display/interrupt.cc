@@ -23,7 +23,12 @@ InterruptGuard::InterruptGuard() {
   action.sa_handler = Count;
   sigemptyset(&action.sa_mask);
   action.sa_flags = SA_RESTART;
-  for (int i = 0; i < 3; ++i) sigaction(kSignals[i], &action, &saved_actions[i]);
+  for (int i = 0; i < 3; ++i) {
+    sigaction(kSignals[i], nullptr, &saved_actions[i]);
+    // Under nohup a command outlives its terminal.
+    if (kSignals[i] == SIGHUP && saved_actions[i].sa_handler == SIG_IGN) continue;
+    sigaction(kSignals[i], &action, nullptr);
+  }
 }
 
 InterruptGuard::~InterruptGuard() {

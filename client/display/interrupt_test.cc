@@ -25,5 +25,15 @@ TEST(InterruptGuardTest, CountsSignalsWhileItLives) {
   EXPECT_EQ(after.sa_handler, SIG_DFL);
 }
 
+TEST(InterruptGuardTest, NohupStaysInForce) {
+  ASSERT_NE(std::signal(SIGHUP, SIG_IGN), SIG_ERR);
+  {
+    const InterruptGuard guard;
+    std::raise(SIGHUP);
+    EXPECT_EQ(guard.count(), 0);
+  }
+  EXPECT_EQ(std::signal(SIGHUP, SIG_DFL), SIG_IGN);
+}
+
 }  // namespace
 }  // namespace lengthwise::client

@@ -201,7 +201,8 @@ class Client:
 
     def experiment(self, name: str) -> Experiment:
         """By its name ("quickstart-3", "experiments/quickstart-3") or its beginning; or a specification's newest."""
-        return Experiment(self._connection, names.find_experiment(self._connection, name))
+        found = names.find_experiment(self._connection, name)
+        return Experiment(self._connection, found, names.short_name(name) == names.short_name(found.name))
 
     def trial(self, name: str) -> Trial:
         """ "experiments/E/trials/T" or "E/T". T is the trial's id, the beginning of one, or an index in the grid."""

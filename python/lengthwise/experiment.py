@@ -78,9 +78,13 @@ def _checked_states(given: str | Sequence[str]) -> list[str]:
 class Experiment:
     """A snapshot of an experiment; `refresh` updates it."""
 
-    def __init__(self, connection: Connection, message: experiment_service_pb2.Experiment) -> None:
+    def __init__(
+        self, connection: Connection, message: experiment_service_pb2.Experiment, named_in_full: bool = True
+    ) -> None:
         self._connection = connection
         self._message = message
+        # False if it was found by a specification's name or the beginning of its own.
+        self._named_in_full = named_in_full
         self._plots: Plots | None = None
 
     def __repr__(self) -> str:
@@ -362,7 +366,12 @@ class Experiment:
         return response.retried_trials
 
     def delete(self) -> None:
-        """Deletes it with everything that it recorded. Its trials have ended (cancel first)."""
+        """Deletes it with everything that it recorded. Its trials have ended (cancel first).
+
+        UsageError if it was not found by its full name: after a deletion, another one has the specification's name.
+        """
+        if not self._named_in_full:
+            raise errors.UsageError(f'delete needs the full name: client.experiment("{self.id}").delete()')
         self._connection.call(
             "ExperimentService/DeleteExperiment",
             experiment_service_pb2.DeleteExperimentRequest(name=self.name),

@@ -46,7 +46,7 @@ def data_directory(data_dir: str | os.PathLike[str]) -> Path:
     """The absolute path of a data directory that a caller names."""
     if os.fspath(data_dir) == "":
         raise UsageError('data_dir: got "", expected a directory')
-    return Path(data_dir).resolve()
+    return Path(data_dir).expanduser().resolve()
 
 
 def find_program(name: str, folder: str, variable: str) -> str:

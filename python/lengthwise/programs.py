@@ -18,7 +18,7 @@ def packaged_program(name: str) -> Path | None:
 def ready_specification(name: str) -> Path | None:
     """The file of a specification that is part of this package, "quickstart" or "latin_square/table1"; otherwise,
     or where a file of that name is here, None."""
-    if Path(name).exists():
+    if Path(name).is_file():
         return None
     path = _DIRECTORY / "share" / "lengthwise" / "experiments" / f"{name}.yaml"
     return path if path.is_file() else None

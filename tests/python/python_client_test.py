@@ -82,6 +82,11 @@ class ClientTest(unittest.TestCase):
         self.assertEqual([one.id for one in self.client.experiments(limit=1)], ["both-2"])
         self.assertEqual(self.client.trial("both-1/" + by_dictionary.trial(2).id).encoding, "sin_cos")
         self.assertEqual(self.client.trial("both-1/2").name, by_dictionary.trial(2).name)  # as on the command line
+        for found in ("both", "bot", "both-"):
+            with self.assertRaises(lengthwise.LengthwiseError):
+                self.client.experiment(found).delete()
+        with self.assertRaisesRegex(lengthwise.LengthwiseError, r'full name: client.experiment\("both-2"\).delete'):
+            self.client.experiment("both").delete()
         for experiment in (by_dictionary, by_file):
             experiment.cancel("enough")
             experiment.delete()

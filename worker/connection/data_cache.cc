@@ -21,6 +21,12 @@ constexpr char kSuffix[] = ".jsonl";
 // Older temporary files are leftovers of killed workers: no download takes this long.
 constexpr std::chrono::hours kOldTemporaryFile(24);
 
+// Cached files are SHA256.jsonl, unfinished ones SHA256.jsonl.XXXXXX.tmp. Others are a user's.
+bool IsOfTheCache(const std::string& name) {
+  const size_t hash = name.find(kSuffix);
+  return hash != std::string::npos && platform::IsSha256Hex(name.substr(0, hash));
+}
+
 bool HasHash(const std::string& path, absl::string_view sha256) {
   platform::Sha256 hash;
   const absl::Status read = platform::ReadFileInChunks(path, [&](absl::string_view chunk) {
@@ -75,6 +81,7 @@ void DataCache::Shrink(const std::string& kept) const {
   std::error_code error;
   for (fs::directory_iterator entry(options_.directory, error), end; !error && entry != end;
        entry.increment(error)) {
+    if (!IsOfTheCache(entry->path().filename().string())) continue;
     std::error_code gone;  // deleted by another worker since it was listed
     const auto size = static_cast<int64_t>(entry->file_size(gone));
     const auto used = entry->last_write_time(gone);

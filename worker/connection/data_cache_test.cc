@@ -77,6 +77,26 @@ TEST_F(DataCacheTest, EvictsLeastRecentlyUsedFirst) {
   EXPECT_TRUE(std::filesystem::exists(newest));
 }
 
+TEST_F(DataCacheTest, FilesOfTheUserStay) {
+  options_.max_bytes = 5;
+  std::filesystem::create_directories(options_.directory);
+  const auto old = std::filesystem::file_time_type::clock::now() - std::chrono::hours(48);
+  for (const std::string name : {"my_train.jsonl", "notes.tmp"}) {
+    std::ofstream(options_.directory + "/" + name) << "0123456789";
+    std::filesystem::last_write_time(options_.directory + "/" + name, old);
+  }
+  const std::string left = absl::StrCat(options_.directory, "/", platform::Sha256Hex("x"),
+                                        ".jsonl.abcdef", platform::kTemporarySuffix);
+  std::ofstream(left) << "0123456789";
+  std::filesystem::last_write_time(left, old);
+  const std::string evicted = Get("0123456789").value();
+  Get("abcdefghij").value();
+  EXPECT_FALSE(std::filesystem::exists(left));
+  EXPECT_FALSE(std::filesystem::exists(evicted));
+  EXPECT_TRUE(std::filesystem::exists(options_.directory + "/my_train.jsonl"));
+  EXPECT_TRUE(std::filesystem::exists(options_.directory + "/notes.tmp"));
+}
+
 TEST_F(DataCacheTest, RejectsNamesThatAreNotHashes) {
   const auto got = DataCache(options_).Get(
       "../../etc/passwd", [](const auto&) { return absl::InternalError("fetched"); });
