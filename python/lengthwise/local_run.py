@@ -1,11 +1,14 @@
 """`lengthwise run` from Python."""
 from __future__ import annotations
 
+import contextlib
 import operator
 import os
 import re
+import signal
+import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import grpc
@@ -54,7 +57,7 @@ def run(
     try:
         experiment = _find_or_submit(client, specification, fresh)
         count = worker_count(device, threads, max(experiment.counts.unended, 1)) if workers is None else workers
-        with client.private_service.workers(count, device, threads, experiment.name) as check:
+        with _sigterm_as_exit(), client.private_service.workers(count, device, threads, experiment.name) as check:
             told = None
             while True:
                 if progress is not None and experiment.counts != told:
@@ -68,6 +71,26 @@ def run(
     except BaseException:
         client.close()
         raise
+
+
+@contextlib.contextmanager
+def _sigterm_as_exit() -> Iterator[None]:
+    """Lets SIGTERM unwind the stack, as Ctrl-C does, so that the workers store checkpoints.
+
+    In the main thread, and unless the caller has a handler of its own.
+    """
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+
+    def leave(number: int, frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _check_arguments(device: object, workers: object, threads: object, progress: object) -> None:

@@ -126,13 +126,37 @@ class LocalRunTest(unittest.TestCase):
         with lengthwise.Client(data_dir=self.directory / "data") as client:
             self.assertEqual([one.id for one in client.experiments()], ["kept-1"])
 
-    def test_a_killed_process_leaves_nothing_running(self):
-        script = self.start_script("killed", FOR_EVER)
+    def test_terminated_run_keeps_its_progress(self):
+        script = self.start_script("stopped", FOR_EVER)
+        try:
+            with lengthwise.Client(data_dir=self.wait_for_training()) as client:
+                trial = client.experiment("stopped").trial(0)
+                end = time.monotonic() + service.DEADLINE
+                while trial.losses(max_points=2).empty:
+                    self.assertLess(time.monotonic(), end)
+                    time.sleep(0.05)
+                with self.assertRaisesRegex(lengthwise.NotFoundError, "has stored no checkpoint yet"):
+                    trial.model()
+        finally:
+            script.send_signal(signal.SIGTERM)
+            script.communicate(timeout=service.DEADLINE)
+        self.assertEqual(script.returncode, 128 + signal.SIGTERM)
+        self.assertEqual(processes(self.mark), [])
+        with lengthwise.Client(data_dir=self.directory / "data") as client:
+            self.assertTrue(client.experiment("stopped").trial(0).model())
+
+    def wait_for_training(self):
+        """The data directory, once its worker has registered."""
         log = self.directory / "data/logs/worker-1.log"
         end = time.monotonic() + service.DEADLINE
         while not (log.exists() and "registered as" in log.read_text()):
             self.assertLess(time.monotonic(), end)
             time.sleep(0.02)
+        return self.directory / "data"
+
+    def test_a_killed_process_leaves_nothing_running(self):
+        script = self.start_script("killed", FOR_EVER)
+        self.wait_for_training()
         script.kill()
         script.communicate()
         self.await_processes("lengthwise_", 0)

@@ -131,6 +131,17 @@ class PlotTest(PlotCase):
         )
         self.assertIn("import matplotlib", (self.directory / "a.py").read_text())
 
+    def test_programs_replace_only_programs(self):
+        mine = self.directory / "mine.py"
+        mine.write_text("print('mine')\n")
+        told = self.refused(USAGE, "tiny", "--figure", "loss", "--script", "mine.py")
+        self.assertIn("mine.py is there already, and is no program that --script wrote", told)
+        self.assertEqual(mine.read_text(), "print('mine')\n")
+        told = self.refused(USAGE, "tiny", "--figure", "loss", "--script", "mine.yaml")
+        self.assertIn("its name must end with .py", told)
+        for _ in range(2):
+            self.output("tiny", "--figure", "loss", "-o", "a.svg", "--script", "own.py")
+
     def test_pictures_have_names_of_their_own(self):
         printed = self.output("tiny", "other", "--figure", "loss")
         self.assertEqual(printed, "tiny-1-other-1-loss.svg\ntiny-1-other-1-loss.png\n")

@@ -41,6 +41,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_output_option(parser, ["table", "json"])
 
 
+def _check_script(path: Path) -> None:
+    """Raises UsageError for a name that does not end with .py, or the name of a file that --script did not write."""
+    from lengthwise.plots.numbers import SCRIPT_TITLE
+
+    if path.suffix.lower() != ".py":
+        raise UsageError(f'--script is "{path}"; its name must end with .py')
+    if path.is_file() and not path.read_text(encoding="utf-8", errors="replace").startswith(SCRIPT_TITLE):
+        raise UsageError(f"--script: {path} is there already, and is no program that --script wrote; choose another name")
+
+
 def run(arguments: argparse.Namespace, output: Output) -> int:
     from lengthwise import plots
 
@@ -55,6 +65,8 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
             raise UsageError(f"a picture of {pixels} pixels? Accepted: {_LEAST_PIXELS} to {_MOST_PIXELS}")
     if arguments.data and Path(arguments.data).suffix.lower() not in plots.DATA_FORMATS:
         raise UsageError(f'--data is "{arguments.data}"; its name must end with .csv or .json')
+    if arguments.script:
+        _check_script(Path(arguments.script))
     for path in filter(None, (arguments.out, arguments.data, arguments.script)):
         check_writable(path)
 

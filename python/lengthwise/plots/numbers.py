@@ -179,6 +179,10 @@ figure.savefig(sys.argv[1] if len(sys.argv) > 1 else f"{FIGURE['kind']}.pdf")
 '''
 
 
+# The first line of every program of to_script.
+SCRIPT_TITLE = _SCRIPT.partition("\n")[0]
+
+
 def to_script(picture: Picture) -> str:
     """A Python program of matplotlib alone that draws the figure from its data."""
     return _SCRIPT.replace("{data}", to_json(picture).rstrip(), 1)
