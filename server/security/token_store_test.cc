@@ -222,7 +222,7 @@ TEST_F(TokenStoreTest, WritableTokensRefuseEveryCaller) {
   const std::string path = directory_ + "/tokens";
   ASSERT_EQ(chmod(path.c_str(), 0666), 0);
   EXPECT_THAT(std::string(TokenStore::Open(directory_).status().message()),
-              HasSubstr("run `chmod 600 '" + path + "'`"));
+              HasSubstr("run `chmod 600 " + path + "`"));
   // A running server refuses every caller as well, until this is fixed.
   EXPECT_THAT(Refusal(text), HasSubstr("cannot read its tokens"));
   ASSERT_EQ(chmod(path.c_str(), 0600), 0);
@@ -230,7 +230,7 @@ TEST_F(TokenStoreTest, WritableTokensRefuseEveryCaller) {
 
   ASSERT_EQ(chmod(directory_.c_str(), 0777), 0);
   EXPECT_THAT(std::string(TokenStore::Open(directory_).status().message()),
-              HasSubstr("run `chmod go-w '" + directory_ + "'`"));
+              HasSubstr("run `chmod go-w " + directory_ + "`"));
   v1::CreateTokenRequest request;
   request.set_principal("grace");
   request.set_role(v1::ADMIN);
