@@ -37,6 +37,16 @@ bool BeginsWith(const std::string& name, const std::string& id) {
   return absl::StartsWith(name, id) && !cuts_number;
 }
 
+// Returns the first names, comma-separated.
+std::string Names(const std::vector<const v1::Experiment*>& experiments) {
+  constexpr size_t kMost = 5;
+  std::vector<std::string> names;
+  for (const v1::Experiment* experiment : experiments) {
+    if (names.size() < kMost) names.push_back(ShortName(experiment->name()));
+  }
+  return absl::StrCat(absl::StrJoin(names, ", "), experiments.size() > kMost ? ", ..." : "");
+}
+
 }  // namespace
 
 std::string ShortName(const std::string& name) { return name.substr(name.rfind('/') + 1); }
@@ -60,42 +70,33 @@ absl::StatusOr<v1::Experiment> FindExperiment(Connection& connection, const std:
     return absl::NotFoundError(
         absl::StrCat("there is no experiment \"", id, "\"; this server has none yet"));
   }
+  std::vector<const v1::Experiment*> of_specification;
   std::vector<const v1::Experiment*> with_prefix;
   std::vector<std::string> names;
-  std::vector<std::string> of_specification;
-  const v1::Experiment* newest = nullptr;
   for (const v1::Experiment& experiment : experiments) {
-    if (experiment.specification().name() == id) {
-      if (prefixes == Prefixes::kAccepted) return experiment;  // newest first
-      of_specification.push_back(ShortName(experiment.name()));
-      newest = newest == nullptr ? &experiment : newest;
-      continue;
-    }
     names.push_back(ShortName(experiment.name()));
+    if (experiment.specification().name() == id) of_specification.push_back(&experiment);
     if (BeginsWith(names.back(), id)) with_prefix.push_back(&experiment);
   }
-  if (of_specification.size() == 1) return *newest;
-  if (of_specification.size() > 1) {
-    if (of_specification.size() > 5) of_specification.resize(5);
-    return absl::NotFoundError(absl::StrCat(
-        "\"", id, "\" is the specification of several experiments (",
-        absl::StrJoin(of_specification, ", "), "); this command needs the full name of one"));
+  const bool accepted = prefixes == Prefixes::kAccepted;
+  // The newest is the first.
+  if (of_specification.size() == 1 || (accepted && !of_specification.empty())) {
+    return *of_specification[0];
   }
-  if (with_prefix.size() == 1) {
-    if (prefixes == Prefixes::kAccepted) return *with_prefix[0];
-    return absl::NotFoundError(absl::StrCat("there is no experiment \"", id,
-                                            "\"; this command needs a full name, such as ",
-                                            ShortName(with_prefix[0]->name())));
+  if (!of_specification.empty()) {
+    return absl::NotFoundError(
+        absl::StrCat("\"", id, "\" is the specification of several experiments (",
+                     Names(of_specification), "); this command needs the full name of one"));
   }
   if (with_prefix.size() > 1) {
-    names.clear();
-    for (const v1::Experiment* experiment : with_prefix) {
-      names.push_back(ShortName(experiment->name()));
-    }
-    if (names.size() > 5) names.resize(5);
     return absl::NotFoundError(
-        absl::StrCat("\"", id, "\" matches several experiments: ", absl::StrJoin(names, ", "),
-                     with_prefix.size() > 5 ? ", ..." : ""));
+        absl::StrCat("\"", id, "\" matches several experiments: ", Names(with_prefix)));
+  }
+  if (with_prefix.size() == 1 && accepted) return *with_prefix[0];
+  if (with_prefix.size() == 1) {
+    return absl::NotFoundError(absl::StrCat("there is no experiment \"", id,
+                                            "\"; this command needs a full name, such as ",
+                                            Names(with_prefix)));
   }
   return absl::NotFoundError(
       absl::StrCat("there is no experiment \"", id, "\"", catalogue::Suggestion(id, names)));
