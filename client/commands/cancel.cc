@@ -23,13 +23,13 @@ void AddCancel(CLI::App& app, Program& program) {
       [&program, options]() -> absl::StatusOr<int> {
         ASSIGN_OR_RETURN(auto connection, program.Connect());
         if (NamesTrial(options->name)) {
-          ASSIGN_OR_RETURN(auto trial, FindTrial(*connection, options->name, Prefixes::kRefused));
+          ASSIGN_OR_RETURN(auto trial, FindTrial(*connection, options->name, NameUse::kChange));
           ASSIGN_OR_RETURN(auto cancelled, connection->CancelTrial(trial.name(), options->reason));
           program.out() << "Cancelled the trial " << ShortName(trial.name()) << ".\n";
           return kSuccess;
         }
         ASSIGN_OR_RETURN(auto experiment,
-                         FindExperiment(*connection, options->name, Prefixes::kRefused));
+                         FindExperiment(*connection, options->name, NameUse::kChange));
         if (experiment.trials().queued() + experiment.trials().running() == 0) {
           program.out() << "No trial of " << ShortName(experiment.name())
                         << " was left to cancel: " << DescribeCounts(experiment.trials()) << ".\n";

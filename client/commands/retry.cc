@@ -37,11 +37,10 @@ absl::StatusOr<int> Retry(Program& program, const Options& options) {
   const std::vector<v1::TrialState> states = StatesOf(options, one_trial);
   std::string name;
   if (one_trial) {
-    ASSIGN_OR_RETURN(auto trial, FindTrial(*connection, options.name, Prefixes::kRefused));
+    ASSIGN_OR_RETURN(auto trial, FindTrial(*connection, options.name, NameUse::kChange));
     name = trial.name();
   } else {
-    ASSIGN_OR_RETURN(auto experiment,
-                     FindExperiment(*connection, options.name, Prefixes::kRefused));
+    ASSIGN_OR_RETURN(auto experiment, FindExperiment(*connection, options.name, NameUse::kChange));
     name = experiment.name();
   }
   ASSIGN_OR_RETURN(auto response, connection->RetryTrials(name, states));

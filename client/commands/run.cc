@@ -15,10 +15,8 @@
 #include "client/connection/private_service.h"
 #include "client/display/interrupt.h"
 #include "client/display/numbers.h"
-#include "google/protobuf/util/message_differencer.h"
 #include "platform/printable_text.h"
 #include "platform/status_macros.h"
-#include "tasks/examples/entries.h"
 
 namespace lengthwise::client {
 namespace {
@@ -30,22 +28,6 @@ struct RunOptions {
   std::string data_dir;
   bool fresh = false;
 };
-
-// Returns true if both are the same experiment, priority aside. Compares example files by their
-// hashes, because later releases describe their contents in more detail.
-bool SameExperiment(const v1::ExperimentSpecification& resolved,
-                    const v1::ExperimentSpecification& other) {
-  auto grid = specification::Resolve(other, specification::Limits());
-  if (!grid.ok()) return false;
-  v1::ExperimentSpecification a = resolved;
-  for (v1::ExperimentSpecification* one : {&a, &grid->specification}) {
-    one->clear_priority();
-    for (v1::Component& task : *one->mutable_tasks()) {
-      if (tasks::examples::IsExamples(task.name())) task.mutable_parameters()->erase("contents");
-    }
-  }
-  return google::protobuf::util::MessageDifferencer::Equals(a, grid->specification);
-}
 
 int Unended(const v1::Experiment& experiment) {
   return experiment.trials().queued() + experiment.trials().running();
@@ -67,25 +49,32 @@ bool NamesExperiment(const std::string& text) {
 struct Found {
   v1::Experiment experiment;
   bool resumed = false;
+  // A new experiment repeats this one, which has ended; empty for none.
+  std::string repeated;
 };
 
 // Returns an interrupted experiment of the same specification, or a new one.
 absl::StatusOr<Found> FindOrCreate(Connection& connection, const ResolvedFile& read, bool fresh) {
   const specification::Grid& grid = read.grid;
+  std::string ended;
   if (!fresh) {
     ASSIGN_OR_RETURN(const auto experiments, connection.ListExperiments(0));
     for (const v1::Experiment& experiment : experiments) {  // newest first
-      if (Unended(experiment) > 0 &&
-          SameExperiment(grid.specification, experiment.specification())) {
-        return Found{.experiment = experiment, .resumed = true};
+      const bool resumes = Unended(experiment) > 0;
+      const bool repeats = ended.empty() && experiment.trials().succeeded() > 0;
+      if ((!resumes && !repeats) ||
+          !SameExperiment(grid.specification, experiment.specification())) {
+        continue;
       }
+      if (resumes) return Found{.experiment = experiment, .resumed = true};
+      ended = ShortName(experiment.name());
     }
   }
   v1::CreateExperimentRequest request;
   *request.mutable_specification() = grid.specification;
   request.set_owner(connection.DefaultOwner());
   ASSIGN_OR_RETURN(auto created, CreateExperiment(connection, request, read.examples.files));
-  return Found{.experiment = created.experiment()};
+  return Found{.experiment = created.experiment(), .repeated = ended};
 }
 
 // Returns an existing experiment of the directory by name.
@@ -149,6 +138,13 @@ absl::StatusOr<int> Run(Program& program, const RunOptions& options) {
   const std::string name = ShortName(experiment.name());
   const int left = Unended(experiment);
   const int workers = left == 0 ? 0 : WorkerCount(options.workers, static_cast<size_t>(left));
+  if (!found.repeated.empty()) {
+    program.err() << "warning: " << found.repeated << " has trained the same specification, and "
+                  << name << " trains it again; `lengthwise run " << found.repeated
+                  << " --data_dir " << platform::ShellWord(data_dir)
+                  << "` shows the results of the first\n"
+                  << std::flush;
+  }
   if (talks) {
     out << palette(Paint::kBold, name) << ": " << Headline(found, workers) << "\n"
         << palette(Paint::kDim, absl::StrCat("logs: ", service->log_directory())) << "\n\n"

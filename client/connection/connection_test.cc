@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "client/connection/faulty_server.h"
-#include "client/connection/names.h"
 #include "gmock/gmock.h"
 #include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
@@ -19,7 +18,6 @@ namespace lengthwise::client {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::StartsWith;
 
 TEST(ConnectionTest, NamesUnreachableServerAndCause) {
   // Port 1 (tcpmux) is not served on a test machine.
@@ -158,84 +156,6 @@ TEST(ConnectionTest, PatienceHasAnEnd) {
   Connection impatient(closed.address());
   EXPECT_TRUE(absl::IsResourceExhausted(impatient.ListWorkers().status()));
   EXPECT_EQ(closed.calls(), 1);
-}
-
-class NamesTest : public testing::Test {
- protected:
-  NamesTest() : connection_(server_.address()) {
-    server_.Submit("quickstart", {"none"});
-    server_.Submit("quickstart", {"none", "sin_cos"});
-    server_.Submit("ablation", {"none"});
-  }
-  std::string Found(const std::string& text) {
-    const auto experiment = FindExperiment(connection_, text);
-    return experiment.ok() ? experiment->name() : std::string(experiment.status().message());
-  }
-  std::string FoundTrial(const std::string& text) {
-    const auto trial = FindTrial(connection_, text);
-    return trial.ok() ? trial->name() : std::string(trial.status().message());
-  }
-
-  RealServer server_;
-  Connection connection_;
-};
-
-TEST_F(NamesTest, FindsExperimentByFullShortAndPrefixName) {
-  EXPECT_EQ(Found("experiments/quickstart-1"), "experiments/quickstart-1");
-  EXPECT_EQ(Found("quickstart-1"), "experiments/quickstart-1");
-  EXPECT_EQ(Found("quickstart"), "experiments/quickstart-2");  // the newest
-  EXPECT_EQ(Found("abl"), "experiments/ablation-1");
-}
-
-TEST_F(NamesTest, BeginningOfANumberIsNoPrefix) {
-  server_.Submit("grid10", {"none"});
-  EXPECT_EQ(Found("gri"), "experiments/grid10-1");
-  EXPECT_EQ(Found("grid10-"), "experiments/grid10-1");
-  EXPECT_THAT(Found("grid1"), StartsWith("there is no experiment \"grid1\""));
-  EXPECT_THAT(FoundTrial("grid10-1/bucket_sort-encoder-none-lr0.00"), StartsWith("there is no"));
-}
-
-TEST_F(NamesTest, EmptyNameIsRefused) {
-  for (const std::string empty : {"", "experiments/"}) {
-    const auto experiment = FindExperiment(connection_, empty);
-    EXPECT_TRUE(absl::IsInvalidArgument(experiment.status())) << experiment.status();
-  }
-}
-
-TEST_F(NamesTest, ChangesRefusePrefixes) {
-  EXPECT_EQ(FindExperiment(connection_, "ablation", Prefixes::kRefused)->name(),
-            "experiments/ablation-1");
-  EXPECT_EQ(FindExperiment(connection_, "quickstart", Prefixes::kRefused).status(),
-            absl::NotFoundError("\"quickstart\" is the specification of several experiments "
-                                "(quickstart-2, quickstart-1); this command needs the full name of "
-                                "one"));
-  EXPECT_EQ(FindExperiment(connection_, "abl", Prefixes::kRefused).status(),
-            absl::NotFoundError("there is no experiment \"abl\"; this command needs a full name, "
-                                "such as ablation-1"));
-  EXPECT_TRUE(FindTrial(connection_, "quickstart-2/1", Prefixes::kRefused).ok());
-  EXPECT_TRUE(absl::IsNotFound(
-      FindTrial(connection_, "quickstart-2/bucket_sort-encoder-s", Prefixes::kRefused).status()));
-}
-
-TEST_F(NamesTest, SuggestsExistingNames) {
-  EXPECT_THAT(Found("quikstart-1"), HasSubstr("did you mean \"quickstart-1\"?"));
-  EXPECT_THAT(Found("quick"), HasSubstr("matches several experiments: quickstart-2, quickstart-1"));
-}
-
-TEST_F(NamesTest, FindsATrialByIdPrefixAndIndex) {
-  const std::string name = RealServer::TrialName("experiments/quickstart-2", "sin_cos");
-  EXPECT_EQ(FoundTrial(name), name);
-  EXPECT_EQ(FoundTrial("quickstart-2/bucket_sort-encoder-sin_cos-lr0.001-seed0"), name);
-  EXPECT_EQ(FoundTrial("quickstart-2/bucket_sort-encoder-s"), name);
-  EXPECT_EQ(FoundTrial("quickstart/1"), name);
-  EXPECT_THAT(FoundTrial("quickstart-2/none"), StartsWith("there is no trial \"none\""));
-}
-
-TEST(ShortNameTest, IsTheLastPart) {
-  EXPECT_EQ(ShortName("experiments/e-1"), "e-1");
-  EXPECT_EQ(ShortName("experiments/e-1/trials/t"), "t");
-  EXPECT_TRUE(NamesTrial("e-1/t"));
-  EXPECT_FALSE(NamesTrial("experiments/e-1"));
 }
 
 }  // namespace

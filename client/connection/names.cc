@@ -54,7 +54,7 @@ std::string ShortName(const std::string& name) { return name.substr(name.rfind('
 bool NamesTrial(const std::string& text) { return !Split(text).second.empty(); }
 
 absl::StatusOr<v1::Experiment> FindExperiment(Connection& connection, const std::string& text,
-                                              Prefixes prefixes) {
+                                              NameUse use) {
   const std::string id = WithoutCollection(text);
   if (id.empty()) {
     return absl::InvalidArgumentError(
@@ -78,9 +78,9 @@ absl::StatusOr<v1::Experiment> FindExperiment(Connection& connection, const std:
     if (experiment.specification().name() == id) of_specification.push_back(&experiment);
     if (BeginsWith(names.back(), id)) with_prefix.push_back(&experiment);
   }
-  const bool accepted = prefixes == Prefixes::kAccepted;
+  const bool reads = use == NameUse::kRead;
   // The newest is the first.
-  if (of_specification.size() == 1 || (accepted && !of_specification.empty())) {
+  if (of_specification.size() == 1 || (reads && !of_specification.empty())) {
     return *of_specification[0];
   }
   if (!of_specification.empty()) {
@@ -92,7 +92,7 @@ absl::StatusOr<v1::Experiment> FindExperiment(Connection& connection, const std:
     return absl::NotFoundError(
         absl::StrCat("\"", id, "\" matches several experiments: ", Names(with_prefix)));
   }
-  if (with_prefix.size() == 1 && accepted) return *with_prefix[0];
+  if (with_prefix.size() == 1 && reads) return *with_prefix[0];
   if (with_prefix.size() == 1) {
     return absl::NotFoundError(absl::StrCat("there is no experiment \"", id,
                                             "\"; this command needs a full name, such as ",
@@ -102,10 +102,9 @@ absl::StatusOr<v1::Experiment> FindExperiment(Connection& connection, const std:
       absl::StrCat("there is no experiment \"", id, "\"", catalogue::Suggestion(id, names)));
 }
 
-absl::StatusOr<v1::Trial> FindTrial(Connection& connection, const std::string& text,
-                                    Prefixes prefixes) {
+absl::StatusOr<v1::Trial> FindTrial(Connection& connection, const std::string& text, NameUse use) {
   const auto [experiment_text, id] = Split(text);
-  ASSIGN_OR_RETURN(auto experiment, FindExperiment(connection, experiment_text, prefixes));
+  ASSIGN_OR_RETURN(auto experiment, FindExperiment(connection, experiment_text, use));
   if (id.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat("\"", text, "\" is an experiment; name a trial of it, such as ",
@@ -126,7 +125,7 @@ absl::StatusOr<v1::Trial> FindTrial(Connection& connection, const std::string& t
     ids.push_back(ShortName(trial.name()));
     if (BeginsWith(ids.back(), id)) with_prefix.push_back(&trial);
   }
-  if (with_prefix.size() == 1 && prefixes == Prefixes::kAccepted) return *with_prefix[0];
+  if (with_prefix.size() == 1 && use == NameUse::kRead) return *with_prefix[0];
   return absl::NotFoundError(absl::StrCat("there is no trial \"", id, "\" in ",
                                           ShortName(experiment.name()),
                                           catalogue::Suggestion(id, ids)));
