@@ -64,11 +64,17 @@ std::string WhatIsKept(Connection& connection, const std::string& experiment) {
       " no checkpoint yet, and will start from the beginning.");
 }
 
-std::string HowToResume(const std::string& experiment, const std::string& data_dir) {
+std::string HowToResume(const std::string& experiment, const std::string& data_dir,
+                        const LocalWorkers& workers) {
+  const LocalWorkers usual;
+  std::string options;
+  if (workers.device != usual.device) absl::StrAppend(&options, " --device ", workers.device);
+  if (workers.count != usual.count) absl::StrAppend(&options, " --workers ", workers.count);
+  if (workers.threads != usual.threads) absl::StrAppend(&options, " --threads ", workers.threads);
   const std::string name = ShortName(experiment);
   const std::string directory = platform::ShellWord(data_dir);
   return absl::StrCat("Resume or show it:\n  lengthwise run ", name, " --data_dir ", directory,
-                      "\n  lengthwise show ", name, " --data_dir ", directory);
+                      options, "\n  lengthwise show ", name, " --data_dir ", directory);
 }
 
 }  // namespace
@@ -139,9 +145,9 @@ absl::StatusOr<int> TrainHere(Program& program, PrivateService& service, Connect
     absl::Status cause = service.Check();
     cause.Update(watched.status());
     if (!training.resumable) return absl::AbortedError(cause.message());
-    return absl::AbortedError(absl::StrCat(cause.message(), "\n",
-                                           WhatIsKept(connection, training.experiment), " ",
-                                           HowToResume(training.experiment, data_dir)));
+    return absl::AbortedError(
+        absl::StrCat(cause.message(), "\n", WhatIsKept(connection, training.experiment), " ",
+                     HowToResume(training.experiment, data_dir, training.options)));
   }
   if (*watched == kInterrupted) {
     if (talks) {
@@ -155,7 +161,7 @@ absl::StatusOr<int> TrainHere(Program& program, PrivateService& service, Connect
     // After the last checkpoints, and while the server can tell.
     if (talks) {
       program.out() << WhatIsKept(connection, training.experiment) << " "
-                    << HowToResume(training.experiment, data_dir) << "\n";
+                    << HowToResume(training.experiment, data_dir, training.options) << "\n";
     }
     service.Stop(kGrace);
   }

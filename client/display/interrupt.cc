@@ -1,18 +1,25 @@
 #include "client/display/interrupt.h"
 
 #include <csignal>
+#include <cstddef>
+#include <iterator>
 
 namespace lengthwise::client {
 namespace {
 
-constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
+constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
 
 volatile std::sig_atomic_t signal_count = 0;
 // Handlers that the outermost guard replaced.
-struct sigaction saved_actions[3];
+struct sigaction saved_actions[std::size(kSignals)];
 int depth = 0;
 
-void Count(int) { signal_count = signal_count + 1; }
+volatile std::sig_atomic_t reader_ended = 0;
+
+void Count(int signal) {
+  signal_count = signal_count + 1;
+  if (signal == SIGPIPE) reader_ended = 1;
+}
 
 }  // namespace
 
@@ -23,7 +30,7 @@ InterruptGuard::InterruptGuard() {
   action.sa_handler = Count;
   sigemptyset(&action.sa_mask);
   action.sa_flags = SA_RESTART;
-  for (int i = 0; i < 3; ++i) {
+  for (size_t i = 0; i < std::size(kSignals); ++i) {
     sigaction(kSignals[i], nullptr, &saved_actions[i]);
     // Under nohup a command outlives its terminal.
     if (kSignals[i] == SIGHUP && saved_actions[i].sa_handler == SIG_IGN) continue;
@@ -33,7 +40,11 @@ InterruptGuard::InterruptGuard() {
 
 InterruptGuard::~InterruptGuard() {
   if (--depth > 0) return;
-  for (int i = 0; i < 3; ++i) sigaction(kSignals[i], &saved_actions[i], nullptr);
+  for (size_t i = 0; i < std::size(kSignals); ++i) {
+    sigaction(kSignals[i], &saved_actions[i], nullptr);
+  }
+  // What is buffered for the reader is written again at the exit.
+  if (reader_ended != 0) std::signal(SIGPIPE, SIG_IGN);
 }
 
 int InterruptGuard::count() const { return signal_count; }

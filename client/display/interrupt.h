@@ -4,8 +4,9 @@
 
 namespace lengthwise::client {
 
-// While a guard exists, SIGINT, SIGTERM and SIGHUP are counted and do not end the process. For the
-// main thread. Guards may be nested; all share one count.
+// While a guard exists, SIGINT, SIGTERM, SIGHUP and SIGPIPE are counted and do not end the process.
+// (SIGPIPE: the reader of its output, such as `head`, has ended. From then on it is ignored.) For
+// the main thread. Guards may be nested; all share one count.
 class InterruptGuard {
  public:
   InterruptGuard();

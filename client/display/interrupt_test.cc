@@ -17,12 +17,15 @@ TEST(InterruptGuardTest, CountsSignalsWhileItLives) {
     {
       InterruptGuard inner;
       std::raise(SIGHUP);
+      std::raise(SIGPIPE);
     }
-    EXPECT_EQ(guard.count(), 3);
+    EXPECT_EQ(guard.count(), 4);
   }
   struct sigaction after = {};
   sigaction(SIGINT, nullptr, &after);
   EXPECT_EQ(after.sa_handler, SIG_DFL);
+  sigaction(SIGPIPE, nullptr, &after);
+  EXPECT_EQ(after.sa_handler, SIG_IGN);
 }
 
 TEST(InterruptGuardTest, NohupStaysInForce) {

@@ -27,6 +27,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
 
 // An environment variable that `run` passes to all its children.
@@ -201,11 +202,12 @@ TEST(RunTest, TrainsOnlyTheRequestedExperiment) {
   const std::string output = train(big, "big-1", Steps(directory, "big-1"));
   EXPECT_EQ(Steps(directory, "mid-1"), mid_steps) << "big was asked for";
   EXPECT_EQ(Started(output), 1) << output;
-  const std::string go_on = "lengthwise run mid-1 --data_dir " + directory + "/data\n";
-  EXPECT_THAT(output, HasSubstr("resume it afterwards: " + go_on));
+  const std::string go_on = "lengthwise run mid-1 --data_dir " + directory + "/data";
+  EXPECT_THAT(output, HasSubstr("resume it afterwards: " + go_on + "\n"));
   // Runs the command that the output suggested.
   const int64_t big_steps = Steps(directory, "big-1");
-  EXPECT_THAT(train({"run", "mid-1", "--workers", "1"}, "mid-1", mid_steps), HasSubstr(go_on));
+  EXPECT_THAT(train({"run", "mid-1", "--workers", "1"}, "mid-1", mid_steps),
+              HasSubstr(go_on + " --workers 1\n"));
   EXPECT_EQ(Steps(directory, "big-1"), big_steps);
 }
 
@@ -225,6 +227,18 @@ TEST(RunTest, ExtensionTrainsOnlyNewTrials) {
   EXPECT_THAT(RunClient(directory, {"run", "tiny-1"}), HasSubstr("all of which have ended"));
 }
 
+TEST(RunTest, WarnsOfTrainingAFinishedSpecificationAgain) {
+  const std::string directory = ::testing::TempDir() + "/again";
+  const std::string specification = WriteSpecification(directory, 10);
+  const std::string warning =
+      "warning: tiny-1 has trained the same specification, and tiny-2 trains "
+      "it again; `lengthwise run tiny-1 --data_dir " +
+      directory + "/data`";
+  EXPECT_THAT(RunClient(directory, {"run", specification}), Not(HasSubstr("warning")));
+  EXPECT_THAT(RunClient(directory, {"run", specification}), HasSubstr(warning));
+  EXPECT_THAT(RunClient(directory, {"run", specification, "--fresh"}), Not(HasSubstr("warning")));
+}
+
 TEST(RunTest, InterruptedExtensionSaysHowToResume) {
   const std::string directory = ::testing::TempDir() + "/interrupted_extension";
   RunAndInterrupt(directory, {"run", WriteSpecification(directory, kForEver), "--workers", "1"});
@@ -233,7 +247,7 @@ TEST(RunTest, InterruptedExtensionSaysHowToResume) {
   EXPECT_THAT(output, AnyOf(HasSubstr("Progress up to the last checkpoint is kept"),
                             HasSubstr("no checkpoint yet")));
   EXPECT_THAT(output, HasSubstr("Resume or show it:\n  lengthwise run tiny-1 --data_dir " +
-                                directory + "/data\n"));
+                                directory + "/data --workers 1\n"));
 }
 
 TEST(RunTest, LargeExtensionNeedsConfirmation) {
@@ -342,6 +356,22 @@ TEST(RunTest, EndsItsProcessesWhenInterrupted) {
   EXPECT_TRUE(left.empty()) << absl::StrJoin(left, "\n");
 }
 
+TEST(RunTest, EndedReaderOfTheOutputCostsNoProgress) {
+  const std::string directory = ::testing::TempDir() + "/piped";
+  const std::string specification = WriteSpecification(directory, kForEver);
+  // The first program of the pipe decides on the exit code, because the other one succeeds.
+  auto pipe =
+      StartProgram("/bin/bash", directory,
+                   {"-o", "pipefail", "-c",
+                    R"("$@" | while read -r line; do [[ $line == *started* ]] && break; done)",
+                    "bash", kClient, "run", specification, "--workers", "1"});
+  const auto exit = pipe->WaitFor(kDeadline);
+  ASSERT_TRUE(exit.has_value()) << Output(directory);
+  EXPECT_EQ(exit->code, 130) << exit->ToString() << "\n" << Output(directory);
+  EXPECT_GT(Steps(directory, "tiny-1"), 0);
+  EXPECT_THAT(LeftRunning(directory), IsEmpty());
+}
+
 TEST(RunTest, GoesOnWithoutAKilledWorker) {
   const std::string directory = ::testing::TempDir() + "/killed_worker";
   auto run = StartClient(directory, {"run", WriteSpecification(directory, kForEver), "--device",
@@ -360,7 +390,7 @@ TEST(RunTest, GoesOnWithoutAKilledWorker) {
   EXPECT_EQ(exit->code, 1) << exit->ToString() << "\n" << Output(directory);
   EXPECT_THAT(Output(directory), HasSubstr("Resume or show it:\n  lengthwise run tiny-1 "
                                            "--data_dir " +
-                                           directory + "/data\n"));
+                                           directory + "/data --device cpu --workers 2\n"));
   const std::vector<std::string> left = LeftRunning(directory);
   EXPECT_TRUE(left.empty()) << absl::StrJoin(left, "\n");
 }
