@@ -132,7 +132,8 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateChannel(const ChannelOption
         " in plain text; set tls_ca, the authority of the server's certificate, or go through a "
         "tunnel to 127.0.0.1"));
   }
-  ASSIGN_OR_RETURN(std::unique_ptr<TokenFile> token, TokenFile::Open(options.token_file));
+  ASSIGN_OR_RETURN(std::unique_ptr<TokenFile> token,
+                   TokenFile::Open(options.token_file, options.warn));
   std::vector<std::unique_ptr<ClientInterceptorFactoryInterface>> interceptors;
   interceptors.push_back(std::make_unique<ShowTokenFactory>(std::move(token)));
   return grpc::experimental::CreateCustomChannelWithInterceptors(target, credentials, arguments,

@@ -27,7 +27,8 @@ struct ChannelOptions {
   std::string tls_key = {};
   std::string tls_server_name = {};
   Pings pings = {};
-  // Takes warnings that do not prevent a channel, such as an unknown host of several; may be empty.
+  // Takes warnings that do not prevent a channel, such as an unknown host of several or a new token
+  // file that cannot be used; may be empty. Calls of the channel call it, too, on any thread.
   std::function<void(const std::string&)> warn = {};
 };
 

@@ -101,11 +101,12 @@ TokenFile::Version TokenFile::VersionOf(const std::string& path) {
           status.st_size};
 }
 
-absl::StatusOr<std::unique_ptr<TokenFile>> TokenFile::Open(const std::string& path) {
-  std::unique_ptr<TokenFile> file(new TokenFile(path));
+absl::StatusOr<std::unique_ptr<TokenFile>> TokenFile::Open(
+    const std::string& path, std::function<void(const std::string&)> warn) {
+  std::unique_ptr<TokenFile> file(new TokenFile(path, std::move(warn)));
   platform::MutexLock lock(file->mutex_);
   // Taken before the content, so that a change in between triggers another reload.
-  file->version_ = VersionOf(path);
+  file->version_ = file->reported_ = VersionOf(path);
   ASSIGN_OR_RETURN(file->token_, ReadTokenFile(path));
   return file;
 }
@@ -113,12 +114,15 @@ absl::StatusOr<std::unique_ptr<TokenFile>> TokenFile::Open(const std::string& pa
 std::string TokenFile::token() {
   platform::MutexLock lock(mutex_);
   const Version version = VersionOf(path_);
-  if (version != version_) {
-    if (absl::StatusOr<std::string> token = ReadTokenFile(path_); token.ok()) {
-      token_ = *std::move(token);
-      version_ = version;
-    }
+  if (version == version_) return token_;
+  absl::StatusOr<std::string> token = ReadTokenFile(path_);
+  if (token.ok()) {
+    token_ = *std::move(token);
+    version_ = version;
+  } else if (version != reported_ && warn_) {
+    warn_(absl::StrCat(token.status().message(), "; until then the earlier token is used"));
   }
+  reported_ = version;
   return token_;
 }
 

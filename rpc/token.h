@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -56,8 +57,10 @@ absl::StatusOr<std::string> ReadTokenFile(const std::string& path);
 // program runs. Thread-safe.
 class TokenFile {
  public:
-  // Reads the file. Errors are those of ReadTokenFile.
-  static absl::StatusOr<std::unique_ptr<TokenFile>> Open(const std::string& path);
+  // Reads the file. Errors are those of ReadTokenFile. `warn`, which may be empty, takes the error
+  // of each later version of the file that cannot be used.
+  static absl::StatusOr<std::unique_ptr<TokenFile>> Open(
+      const std::string& path, std::function<void(const std::string&)> warn = {});
 
   // Returns the file's current token, or the last readable one if the file cannot be read now.
   std::string token();
@@ -71,12 +74,16 @@ class TokenFile {
     bool operator==(const Version&) const = default;
   };
 
-  explicit TokenFile(std::string path) : path_(std::move(path)) {}
+  TokenFile(std::string path, std::function<void(const std::string&)> warn)
+      : path_(std::move(path)), warn_(std::move(warn)) {}
   static Version VersionOf(const std::string& path);
 
   const std::string path_;
+  const std::function<void(const std::string&)> warn_;
   platform::Mutex mutex_;
-  Version version_ ABSL_GUARDED_BY(mutex_);
+  Version version_ ABSL_GUARDED_BY(mutex_);  // of token_
+  // The newest version that could not be used, or version_.
+  Version reported_ ABSL_GUARDED_BY(mutex_);
   std::string token_ ABSL_GUARDED_BY(mutex_);
 };
 

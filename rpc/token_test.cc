@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <fstream>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -13,8 +14,11 @@ namespace lengthwise::rpc {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::SizeIs;
 
 const TokenText kToken = {std::string(12, 'a'), std::string(64, '7')};
 
@@ -98,15 +102,36 @@ TEST(TokenFile, InvalidTokenIsRefusedWithoutItsText) {
 TEST(TokenFile, ReplacedFileIsReloadedDamagedOneIsNot) {
   const std::string path = Path();
   ASSERT_TRUE(WriteTokenFile(path, Token('1')).ok());
-  const std::unique_ptr<TokenFile> file = TokenFile::Open(path).value();
+  std::vector<std::string> warnings;
+  const std::unique_ptr<TokenFile> file =
+      TokenFile::Open(path, [&](const std::string& text) { warnings.push_back(text); }).value();
   EXPECT_EQ(file->token(), Token('1'));
   // mkstemp creates files with mode 0600.
   ASSERT_TRUE(platform::WriteFileAtomically(path, Token('2')).ok());
   EXPECT_EQ(file->token(), Token('2'));
+  EXPECT_THAT(warnings, IsEmpty());
   ASSERT_TRUE(platform::WriteFileAtomically(path, "nonsense").ok());
   EXPECT_EQ(file->token(), Token('2'));
+  EXPECT_EQ(file->token(), Token('2'));
+  EXPECT_THAT(warnings, ElementsAre(HasSubstr("holds no token")));
   std::remove(path.c_str());
   EXPECT_EQ(file->token(), Token('2'));
+  EXPECT_THAT(warnings, ElementsAre(HasSubstr("holds no token"), HasSubstr("set token_file")));
+}
+
+TEST(TokenFile, ReplacementIsUsedOnceItsModeIsCorrected) {
+  const std::string path = Path();
+  ASSERT_TRUE(WriteTokenFile(path, Token('1')).ok());
+  std::vector<std::string> warnings;
+  const std::unique_ptr<TokenFile> file =
+      TokenFile::Open(path, [&](const std::string& text) { warnings.push_back(text); }).value();
+  ASSERT_TRUE(platform::WriteFileAtomically(path, Token('2')).ok());
+  chmod(path.c_str(), 0644);
+  EXPECT_EQ(file->token(), Token('1'));
+  EXPECT_THAT(warnings, ElementsAre(HasSubstr("chmod 600 " + path)));
+  chmod(path.c_str(), 0600);
+  EXPECT_EQ(file->token(), Token('2'));
+  EXPECT_THAT(warnings, SizeIs(1));
 }
 
 }  // namespace

@@ -63,7 +63,9 @@ absl::StatusOr<int> BackUp(Program& program, const std::string& name) {
   if (!path.ok()) return path.status();
   program.out() << "Backed up " << FormatBytes(bytes) << " to " << *path
                 << " on the server's own disk: copy it to another machine. To restore it:\n"
-                << "  lengthwise_server --data_dir NEW --restore " << *path << "\n";
+                << "  lengthwise_server --data_dir NEW --restore " << *path << "\n"
+                << "If the server has --artifacts, back that place up, too, which holds the "
+                   "checkpoints, and add --artifacts and --take_over_artifacts.\n";
   return kSuccess;
 }
 

@@ -82,7 +82,8 @@ absl::StatusOr<v1::Storage> Backups::GetStorage() {
   ASSIGN_OR_RETURN(const ArtifactUsage artifacts, artifacts_.Usage());
   storage.set_artifact_bytes(artifacts.bytes);
   storage.set_artifacts(artifacts.artifacts);
-  ASSIGN_OR_RETURN(const platform::DiskSpace disk, platform::GetDiskSpace(data_dir_));
+  ASSIGN_OR_RETURN(const platform::DiskSpace disk,
+                   MeasureFullestDisk(data_dir_, artifacts_.elsewhere()));
   storage.set_free_bytes(disk.free_bytes);
   ASSIGN_OR_RETURN(const auto backups, ListBackups(data_dir_));
   for (const BackupDescription& backup : backups) {

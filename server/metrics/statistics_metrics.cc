@@ -58,10 +58,11 @@ constexpr Metric kMetrics[] = {
     {"lengthwise_database_bytes", MetricType::Gauge, "Size of the database file, in bytes.",
      [](const Statistics& s) { return static_cast<double>(s.database_bytes); }},
     {"lengthwise_disk_free_bytes", MetricType::Gauge,
-     "Free space of the data directory's file system, in bytes.",
+     "Free space of the data directory's file system, in bytes; of that of --artifacts if a "
+     "smaller share of it is free.",
      [](const Statistics& s) { return static_cast<double>(s.disk_free_bytes); }},
     {"lengthwise_disk_bytes", MetricType::Gauge,
-     "Size of the data directory's file system, in bytes.",
+     "Size of the file system of lengthwise_disk_free_bytes, in bytes.",
      [](const Statistics& s) { return static_cast<double>(s.disk_size_bytes); }},
 };
 

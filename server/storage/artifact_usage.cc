@@ -6,7 +6,9 @@
 #include <set>
 #include <system_error>
 
+#include "absl/strings/match.h"
 #include "platform/files.h"
+#include "platform/status_macros.h"
 
 namespace lengthwise::server {
 
@@ -35,6 +37,18 @@ absl::StatusOr<ArtifactUsage> MeasureArtifacts(const std::string& directory) {
     return platform::FileError(error.value(), "list", directory);
   }
   return usage;
+}
+
+absl::StatusOr<platform::DiskSpace> MeasureFullestDisk(const std::string& data_dir,
+                                                       const std::string& elsewhere) {
+  ASSIGN_OR_RETURN(const platform::DiskSpace disk, platform::GetDiskSpace(data_dir));
+  if (!absl::StartsWith(elsewhere, "/")) return disk;
+  // While it is not mounted, its directory may be missing.
+  const auto other = platform::GetDiskSpace(elsewhere);
+  const auto share = [](const platform::DiskSpace& space) {
+    return static_cast<double>(space.free_bytes) / static_cast<double>(space.size_bytes);
+  };
+  return other.ok() && share(*other) < share(disk) ? *other : disk;
 }
 
 }  // namespace lengthwise::server

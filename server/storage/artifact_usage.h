@@ -1,4 +1,4 @@
-// Measures the disk space of stored artifacts.
+// Measures the disk space of stored artifacts, and what is left for them.
 #ifndef LENGTHWISE_SERVER_STORAGE_ARTIFACT_USAGE_H_
 #define LENGTHWISE_SERVER_STORAGE_ARTIFACT_USAGE_H_
 
@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "platform/files.h"
 
 namespace lengthwise::server {
 
@@ -19,6 +20,13 @@ struct ArtifactUsage {
 // Measures a directory of the artifact store and everything below it; zero if it does not exist.
 // Files created or deleted during the call may or may not count.
 absl::StatusOr<ArtifactUsage> MeasureArtifacts(const std::string& directory);
+
+// Space of the file system that a server's data fill up first: the data directory's, or, if a
+// smaller share of it is free, that of the directory in which the checkpoints are (`elsewhere` as
+// of ArtifactStore, of which an object store does not count). Blocks while that directory's server
+// does not answer.
+absl::StatusOr<platform::DiskSpace> MeasureFullestDisk(const std::string& data_dir,
+                                                       const std::string& elsewhere);
 
 }  // namespace lengthwise::server
 

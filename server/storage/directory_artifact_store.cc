@@ -62,9 +62,8 @@ absl::StatusOr<bool> DeleteIfEmpty(const std::string& path) {
   return platform::FileError(errno, "delete", path);
 }
 
-// Deletes files of interrupted writers, none of them through a symbolic link. With `is_shared`,
-// others' files stay.
-absl::Status DeleteUnfinished(const std::string& root, bool is_shared) {
+// Deletes files of interrupted writers, none of them through a symbolic link. Others' files stay.
+absl::Status DeleteUnfinished(const std::string& root) {
   ASSIGN_OR_RETURN(const auto experiments, platform::ListDirectory(root));
   for (const std::string& experiment : experiments) {
     const std::string experiment_path = absl::StrCat(root, "/", experiment);
@@ -77,8 +76,7 @@ absl::Status DeleteUnfinished(const std::string& root, bool is_shared) {
       const auto files = platform::ListDirectory(trial_path);
       if (!files.ok()) continue;
       for (const std::string& file : *files) {
-        if (!absl::EndsWith(file, platform::kTemporarySuffix)) continue;
-        if (is_shared && !IsTemporaryArtifactFile(file)) continue;
+        if (!IsTemporaryArtifactFile(file)) continue;
         RETURN_IF_ERROR(platform::DeleteFile(absl::StrCat(trial_path, "/", file)));
       }
     }
@@ -186,9 +184,9 @@ class ArtifactFileWriter : public ArtifactStore::Writer {
 absl::StatusOr<std::unique_ptr<DirectoryArtifactStore>> DirectoryArtifactStore::Open(
     const std::string& directory, std::unique_ptr<SharedStore> shared) {
   RETURN_IF_ERROR(platform::CreateDirectories(directory));
-  RETURN_IF_ERROR(DeleteUnfinished(directory, /*is_shared=*/false));
+  RETURN_IF_ERROR(DeleteUnfinished(directory));
   if (shared != nullptr) {
-    RETURN_IF_ERROR(DeleteUnfinished(shared->directory(), /*is_shared=*/true));
+    RETURN_IF_ERROR(DeleteUnfinished(shared->directory()));
   }
   return std::unique_ptr<DirectoryArtifactStore>(
       new DirectoryArtifactStore(directory, std::move(shared)));

@@ -32,8 +32,8 @@ namespace lengthwise::server {
 class DirectoryArtifactStore : public ArtifactStore {
  public:
   // Creates the directory, and deletes files of interrupted writers. With `shared`, checkpoints are
-  // in that store and only files of examples are in `directory`. In a shared store, the only files
-  // deleted are those with names that this class makes, and symbolic links are not followed.
+  // in that store and only files of examples are in `directory`. The only files deleted are those
+  // with names that this class makes, and symbolic links are not followed.
   static absl::StatusOr<std::unique_ptr<DirectoryArtifactStore>> Open(
       const std::string& directory, std::unique_ptr<SharedStore> shared = nullptr);
 

@@ -173,9 +173,32 @@ TEST_F(ArtifactStoreTest, ManyTrialsAreDeletedInParts) {
 TEST_F(ArtifactStoreTest, StartDeletesFilesOfInterruptedWriters) {
   ASSERT_EQ(Write("weights"), absl::OkStatus());
   std::ofstream(PathOf("other") + ".safetensors.abc123.tmp") << "half";
+  const std::string others = directory_ + "/sort-1/lr0.1-seed0/notes.tmp";
+  std::ofstream(others) << "of somebody else";
   store_ = *DirectoryArtifactStore::Open(directory_);
-  EXPECT_EQ(platform::ListDirectory(directory_ + "/sort-1/lr0.1-seed0")->size(), 2u);
+  EXPECT_EQ(platform::ListDirectory(directory_ + "/sort-1/lr0.1-seed0")->size(), 3u);
+  EXPECT_EQ(*platform::ReadFile(others), "of somebody else");
   EXPECT_EQ(store_->Verify(IdOf("weights"), 7), absl::OkStatus());
+}
+
+TEST_F(ArtifactStoreTest, FullestDiskIsThatOfTheCheckpointsIfLessOfItIsFree) {
+  // A file system in memory, of another size and filling.
+  const std::string other = "/dev/shm";
+  const auto share = [](const std::string& directory) {
+    const platform::DiskSpace disk = *platform::GetDiskSpace(directory);
+    return static_cast<double>(disk.free_bytes) / static_cast<double>(disk.size_bytes);
+  };
+  const auto size = [](const std::string& data_dir, const std::string& elsewhere) {
+    return MeasureFullestDisk(data_dir, elsewhere)->size_bytes;
+  };
+  const int64_t own = platform::GetDiskSpace(directory_)->size_bytes;
+  ASSERT_NE(own, platform::GetDiskSpace(other)->size_bytes);
+  const std::string& fullest = share(other) < share(directory_) ? other : directory_;
+  EXPECT_EQ(size(directory_, other), platform::GetDiskSpace(fullest)->size_bytes);
+  EXPECT_EQ(size(other, directory_), platform::GetDiskSpace(fullest)->size_bytes);
+  EXPECT_EQ(size(directory_, ""), own);
+  EXPECT_EQ(size(directory_, "s3://bucket/checkpoints"), own);
+  EXPECT_EQ(size(directory_, "/nowhere"), own) << "not mounted";
 }
 
 TEST_F(ArtifactStoreTest, KeepOnlyDeletesTheRest) {

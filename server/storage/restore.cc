@@ -11,6 +11,7 @@
 #include "platform/random.h"
 #include "platform/sha256.h"
 #include "platform/status_macros.h"
+#include "server/security/token_records.h"
 #include "server/storage/backup.h"
 #include "server/storage/backup_manifest.h"
 #include "server/storage/shared_store.h"
@@ -152,7 +153,8 @@ absl::Status RestoreBackup(const std::string& backup, const std::string& data_di
   if (!present.empty()) {
     return absl::FailedPreconditionError(
         absl::StrCat(data_dir, " is not empty (", present.front(),
-                     "); a backup is restored into a new or empty data directory"));
+                     "); a backup is restored into a new or empty data directory. If an earlier "
+                     "start restored it already, leave --restore out"));
   }
   RETURN_IF_ERROR(CheckElsewhere(backup, *manifest, place));
   const std::string target(absl::StripSuffix(data_dir, "/"));
@@ -171,6 +173,11 @@ absl::Status RestoreBackup(const std::string& backup, const std::string& data_di
       manifest->elsewhere.empty() ? ""
                                   : absl::StrCat(", ", manifest->checkpoints_elsewhere.size(),
                                                  " checkpoints in ", place.name)));
+  std::error_code error;
+  if (std::filesystem::exists(absl::StrCat(target, "/", kTokensFile), error)) {
+    platform::LogWarning(
+        "the tokens are those of the backup: revoke again the ones that were revoked since");
+  }
   return absl::OkStatus();
 }
 
