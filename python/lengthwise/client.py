@@ -20,8 +20,10 @@ from lengthwise.experiment import Experiment
 from lengthwise.private_service import PrivateService, data_directory, find_running_server
 from lengthwise.programs import ready_specification
 from lengthwise.trial import Trial
+from lengthwise.user_file import user_path
 
-_FORMATS = {
+# By the suffix of a specification's file.
+FORMATS = {
     ".yaml": specification_pb2.SpecificationText.YAML,
     ".yml": specification_pb2.SpecificationText.YAML,
     ".json": specification_pb2.SpecificationText.JSON,
@@ -73,11 +75,13 @@ class Client:
                 self._connection = Connection(settings.Settings(server=running.address), timeout, ended=running.ended)
                 return
             service = self._service = PrivateService.acquire(directory)
-            self._connection = Connection(settings.Settings(server=service.address), timeout, service.release)
+            self._connection = Connection(
+                settings.Settings(server=service.address), timeout, service.release, untrained=service.untrained
+            )
             return
 
         def text(path: str | os.PathLike[str] | None) -> str | None:
-            return None if path is None else os.fspath(path)
+            return None if path is None else user_path(path)
 
         self._connection = Connection(
             settings.resolve(
@@ -149,10 +153,10 @@ class Client:
             text = json.dumps(specification).encode()
             form = specification_pb2.SpecificationText.YAML
         else:
-            path = ready_specification(os.fspath(specification)) or Path(specification)
-            if path.suffix not in _FORMATS:
-                raise LengthwiseError(f"{path}: a specification's file ends in one of {', '.join(_FORMATS)}")
-            form = _FORMATS[path.suffix]
+            path = ready_specification(os.fspath(specification)) or Path(user_path(specification))
+            if path.suffix not in FORMATS:
+                raise LengthwiseError(f"{path}: a specification's file ends in one of {', '.join(FORMATS)}")
+            form = FORMATS[path.suffix]
             try:
                 text = path.read_bytes()
             except OSError as error:
@@ -200,13 +204,18 @@ class Client:
         return create()
 
     def experiment(self, name: str) -> Experiment:
-        """By its name ("quickstart-3", "experiments/quickstart-3") or its beginning; or a specification's newest."""
-        found = names.find_experiment(self._connection, name)
-        return Experiment(self._connection, found, names.short_name(name) == names.short_name(found.name))
+        """By its name ("quickstart-3", "experiments/quickstart-3") or its beginning; or a specification's newest.
+
+        Calls that change the experiment need its full name, or the name of a specification that only it has; `delete` needs
+        the full name.
+        """
+        found, match = names.match_experiment(self._connection, name)
+        return Experiment(self._connection, found, match)
 
     def trial(self, name: str) -> Trial:
         """ "experiments/E/trials/T" or "E/T". T is the trial's id, the beginning of one, or an index in the grid."""
-        return Trial(self._connection, names.find_trial(self._connection, name))
+        found, match = names.match_trial(self._connection, name)
+        return Trial(self._connection, found, match)
 
     def experiments(self, *, owner: str = "", limit: int | None = None) -> list[Experiment]:
         """Newest first; of everybody, or of one owner."""

@@ -107,14 +107,17 @@ class Connection:
         release: Callable[[], None] | None = None,
         warn: Callable[[str], None] | None = None,
         ended: Callable[[], str] | None = None,
+        untrained: Callable[[str], str] | None = None,
     ) -> None:
         """`release` is called once: when the connection is closed or garbage-collected.
 
         `warn` takes warnings that do not prevent a connection, such as an unknown host of several. `ended` says why the
-        server will not come back, or nothing if it may.
+        server will not come back, or nothing if it may. `untrained` says why no worker trains an experiment, by its full
+        name, or nothing if one may.
         """
         self.settings = settings
         self._ended = ended
+        self._untrained = untrained
         self._release = None if release is None else weakref.finalize(self, release)
         self._timeout = timeout
         if settings.token_file:
@@ -125,6 +128,10 @@ class Connection:
         self._channel.close()
         if self._release is not None:
             self._release()
+
+    def untrained(self, experiment: str) -> str:
+        """Why no worker trains an experiment of this full name; empty if one may."""
+        return "" if self._untrained is None else self._untrained(experiment)
 
     def _metadata(self) -> tuple[tuple[str, str | bytes], ...]:
         # Read for each call: that is how a token is renewed.

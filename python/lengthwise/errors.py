@@ -59,8 +59,8 @@ class UnreachableError(UnavailableError):
 class UsageError(LengthwiseError):
     """An argument that cannot be meant."""
 
-    def __init__(self, message: str) -> None:
-        super().__init__(message, code=grpc.StatusCode.INVALID_ARGUMENT)
+    def __init__(self, message: str, violations: tuple[FieldViolation, ...] = ()) -> None:
+        super().__init__(message, code=grpc.StatusCode.INVALID_ARGUMENT, violations=violations)
 
 
 def refused(message: str) -> LengthwiseError:

@@ -11,7 +11,7 @@ from typing import Any
 
 from lengthwise._proto import experiment_service_pb2
 from lengthwise.connection import Connection
-from lengthwise.errors import LengthwiseError, UsageError
+from lengthwise.errors import FieldViolation, LengthwiseError, UsageError
 from lengthwise.private_service import find_program
 
 _PART_BYTES = 1 << 20
@@ -39,7 +39,8 @@ def resolve(text: bytes, path: Path | None) -> tuple[bytes, list[ExampleFile]]:
         check=False,
     )
     if done.returncode != 0:
-        raise UsageError(done.stderr.decode(errors="replace").strip().removeprefix("lengthwise: "))
+        told = done.stderr.decode(errors="replace").strip().removeprefix("lengthwise: ")
+        raise UsageError(told, _violations(told))
     for line in done.stderr.decode(errors="replace").splitlines():
         if line.startswith("warning: "):
             warnings.warn(line.removeprefix("warning: "), stacklevel=4)
@@ -52,6 +53,18 @@ def resolve(text: bytes, path: Path | None) -> tuple[bytes, list[ExampleFile]]:
         if task.get(f"{name}_sha256")
     }
     return done.stdout, [ExampleFile(file, sha256) for sha256, file in files.items()]
+
+
+def _violations(told: str) -> tuple[FieldViolation, ...]:
+    """The mistakes in "mine.json is not valid:" and indented lines such as "mine.jsonl:2: target: got 1, ..."; none in an
+    error of another form.
+    """
+    head, *lines = told.split("\n")
+    violations = []
+    for line in lines if head.endswith(" is not valid:") else []:
+        field, separator, description = line.strip().partition(": ")
+        violations.append(FieldViolation(field, description) if separator else FieldViolation("", field))
+    return tuple(violations)
 
 
 def upload(connection: Connection, file: ExampleFile) -> None:

@@ -17,9 +17,10 @@ from google.protobuf.json_format import MessageToDict
 from lengthwise import errors, events, frames, names, queries
 from lengthwise._proto import experiment_service_pb2
 from lengthwise.connection import Connection
-from lengthwise.names import one_or_several
+from lengthwise.names import Match, one_or_several, refuse_guess
 from lengthwise.rendering import counted
 from lengthwise.trial import Trial
+from lengthwise.user_file import user_path
 
 if TYPE_CHECKING:
     from lengthwise.analyses import Analyses
@@ -79,12 +80,12 @@ class Experiment:
     """A snapshot of an experiment; `refresh` updates it."""
 
     def __init__(
-        self, connection: Connection, message: experiment_service_pb2.Experiment, named_in_full: bool = True
+        self, connection: Connection, message: experiment_service_pb2.Experiment, match: Match = Match.FULL_NAME
     ) -> None:
+        """`match`: how the caller named it. Calls that change something refuse a guess."""
         self._connection = connection
         self._message = message
-        # False if it was found by a specification's name or the beginning of its own.
-        self._named_in_full = named_in_full
+        self._match = match
         self._plots: Plots | None = None
 
     def __repr__(self) -> str:
@@ -145,12 +146,23 @@ class Experiment:
     def refresh(self) -> Experiment:
         """Reads its state from the server again; returns itself."""
         self._plots = None
-        self._message = self._connection.call(
+        self._message = self._read()
+        return self
+
+    def _read(self) -> experiment_service_pb2.Experiment:
+        return self._connection.call(
             "ExperimentService/GetExperiment",
             experiment_service_pb2.GetExperimentRequest(name=self.name),
             experiment_service_pb2.Experiment,
         )
-        return self
+
+    def _check_training(self) -> None:
+        """FAILED_PRECONDITION if trials have not ended, and no worker of a private server trains them."""
+        # In this order, because workers end after the last trial.
+        if reason := self._connection.untrained(self.name):
+            trials = self._read().trials
+            if trials.queued + trials.running > 0:
+                raise errors.refused(reason)
 
     def watch(
         self,
@@ -166,7 +178,8 @@ class Experiment:
         Every event comes once, in the order of the log, also over restarts of the server: where the connection breaks,
         the watch goes on from where it was, and gives up `patience` seconds after it broke, however long it had been
         quiet before. Measurements that a resumed attempt makes again come again (StateChange.resumed_from_step).
-        `progress` adds what is not stored. TimeoutError after `timeout` seconds in all.
+        `progress` adds what is not stored. TimeoutError after `timeout` seconds in all. LengthwiseError after what is stored
+        if no worker of a private server trains the rest, unless `follow` is set.
         """
         return self._watch(progress, start_position, follow, patience, timeout, log_only=False)
 
@@ -203,6 +216,8 @@ class Experiment:
                     for one in response.progress:
                         yield events.to_progress(one)
                     position = max(position, response.next_position)
+                    if response.caught_up and not follow:
+                        self._check_training()
                 return
             except grpc.RpcError as error:
                 failure = self._connection.failure(error)
@@ -224,14 +239,18 @@ class Experiment:
             pause = min(2 * pause, _LONGEST_PAUSE)
 
     def wait(self, timeout: float | None = None, *, patience: float = 300) -> Experiment:
-        """Waits until all trials have ended; returns itself. TimeoutError after `timeout` seconds."""
+        """Waits until all trials have ended; returns itself. TimeoutError after `timeout` seconds.
+
+        LengthwiseError if no worker of a private server trains them.
+        """
         for _ in self._watch(False, 0, False, patience, timeout, log_only=True):
             pass
         return self.refresh()
 
     def trials(self, filter: str = "") -> list[Trial]:
         """In the order of the grid; all, or those of a filter such as 'state = FAILED AND encoding = "sin_cos"'."""
-        return [Trial(self._connection, trial) for trial in names.list_trials(self._connection, self.name, filter)]
+        messages = names.list_trials(self._connection, self.name, filter)
+        return [Trial(self._connection, message, self._match) for message in messages]
 
     def trial(self, id_or_index: str | SupportsIndex) -> Trial:
         """By its id, or its index in the grid; negative indices count from the end. NotFoundError if there is none."""
@@ -252,15 +271,23 @@ class Experiment:
                 experiment_service_pb2.GetTrialRequest(name=f"{self.name}/trials/{id_or_index}"),
                 experiment_service_pb2.Trial,
             ),
+            self._match,
         )
 
     def results(self) -> pandas.DataFrame:
-        """One row for each task, network, encoding and learning rate: statistics over its seeds that succeeded."""
+        """One row for each task, network, encoding and learning rate: statistics over its seeds that succeeded.
+
+        For tasks that are compared by loss, "unseen_loss" and "seen_loss" are medians, with the 10th and 90th percentiles in
+        "unseen_loss_low" and "unseen_loss_high". "best_trial" then has the lowest unseen loss.
+        """
         return frames.summary(queries.summary(self._connection, self.name))
 
     def trial_table(self) -> pandas.DataFrame:
-        """One row a trial: its point of the grid, state, scores and times."""
-        return frames.trials(self.trials())
+        """One row a trial: its point of the grid, state, scores and times.
+
+        "seen_loss" and "unseen_loss" are mean final losses, for tasks that are compared by loss.
+        """
+        return frames.trials(self._connection, self.name, self.trials())
 
     def accuracies(self, intervals: bool = False) -> pandas.DataFrame:
         """One row for each trial and length of the final evaluation; `intervals` adds those during training.
@@ -308,13 +335,15 @@ class Experiment:
         """Exports measurements or models for other tools, and returns the path.
 
         `format`: csv, json, tensorboard, safetensors, npz or latex, as `lengthwise export` has them. `path` is the file or
-        directory to make; without it the name and the format, here. `force` replaces an earlier export: a directory with its
-        export.json, or a file with the format's suffix. Trials that are left out are a UserWarning.
+        directory to make; without it the name and the format, here. `force` replaces an earlier export: a file with the
+        format's suffix, or in a directory the files that its export.json lists. Other files there stay. Trials that are left
+        out are a UserWarning.
         """
         from lengthwise import exports
 
         subject = exports.Subject(self._message, names.list_trials(self._connection, self.name))
-        return exports.export_and_warn(self._connection, subject, format, path, force)
+        target = None if path is None else user_path(path)
+        return exports.export_and_warn(self._connection, subject, format, target, force)
 
     def report(self, path: str | os.PathLike[str] | None = None, *, compare: str | Sequence[str] = ()) -> Path:
         """Writes a self-contained HTML file about the experiment, as `lengthwise report` does, and returns its path.
@@ -324,12 +353,18 @@ class Experiment:
         """
         from lengthwise import report
 
-        return report.write(self._connection, self._message, path, one_or_several(compare))
+        target = None if path is None else user_path(path)
+        return report.write(self._connection, self._message, target, one_or_several(compare))
 
     def extend(
         self, *, seeds: Iterable[int] = (), weight_seeds: Iterable[int] = (), data_seeds: Iterable[int] = ()
     ) -> int:
-        """Adds trials with these seeds; returns how many were added."""
+        """Adds trials with these seeds; returns how many were added.
+
+        On a private server nothing trains them until `lengthwise.run` is called with the experiment's name. UsageError if
+        the experiment was found by the beginning of its name, or as the newest of several with one specification's name.
+        """
+        self._refuse_guess("extend", "seeds=...")
         response = self._connection.call(
             "ExperimentService/ExtendExperiment",
             experiment_service_pb2.ExtendExperimentRequest(
@@ -344,7 +379,11 @@ class Experiment:
         return response.added_trials
 
     def cancel(self, reason: str = "") -> Experiment:
-        """Cancels all trials that have not ended; what they recorded stays. Returns itself."""
+        """Cancels all trials that have not ended; what they recorded stays. Returns itself.
+
+        UsageError if the experiment was found as `extend` refuses.
+        """
+        self._refuse_guess("cancel")
         self._message = self._connection.call(
             "ExperimentService/CancelExperiment",
             experiment_service_pb2.CancelExperimentRequest(name=self.name, reason=reason),
@@ -355,8 +394,10 @@ class Experiment:
     def retry(self, states: str | Sequence[str] = "FAILED") -> int:
         """Queues trials of these states again, from their last checkpoints; returns how many.
 
-        `states`: "FAILED", "CANCELLED" or a list of both.
+        `states`: "FAILED", "CANCELLED" or a list of both. On a private server nothing trains them until `lengthwise.run` is
+        called with the experiment's name. UsageError if the experiment was found as `extend` refuses.
         """
+        self._refuse_guess("retry")
         response = self._connection.call(
             "ExperimentService/RetryTrials",
             experiment_service_pb2.RetryTrialsRequest(name=self.name, states=_checked_states(states)),
@@ -365,13 +406,16 @@ class Experiment:
         self._message = response.experiment
         return response.retried_trials
 
+    def _refuse_guess(self, action: str, arguments: str = "") -> None:
+        refuse_guess(self._match, action, f'client.experiment("{self.id}").{action}({arguments})')
+
     def delete(self) -> None:
         """Deletes it with everything that it recorded. Its trials have ended (cancel first).
 
         UsageError if it was not found by its full name: after a deletion, another one has the specification's name.
         """
-        if not self._named_in_full:
-            raise errors.UsageError(f'delete needs the full name: client.experiment("{self.id}").delete()')
+        match = Match.FULL_NAME if self._match is Match.FULL_NAME else Match.GUESS
+        refuse_guess(match, "delete", f'client.experiment("{self.id}").delete()')
         self._connection.call(
             "ExperimentService/DeleteExperiment",
             experiment_service_pb2.DeleteExperimentRequest(name=self.name),

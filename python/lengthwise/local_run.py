@@ -8,17 +8,20 @@ import re
 import signal
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeGuard
 
 import grpc
 
 from lengthwise import names
 from lengthwise._proto import experiment_service_pb2, specification_pb2
-from lengthwise.client import Client
-from lengthwise.errors import LengthwiseError, UsageError
+from lengthwise.client import FORMATS, Client
+from lengthwise.errors import LengthwiseError, NotFoundError, UsageError
 from lengthwise.experiment import Experiment
-from lengthwise.private_service import PrivateService, data_directory, default_data_directory, worker_count
+from lengthwise.private_service import PrivateService, data_directory, default_data_directory, run_call, worker_count
+from lengthwise.programs import ready_specification
 
 _POLL_SECONDS = 0.2
 
@@ -36,7 +39,9 @@ def run(
     """Trains a specification on this machine and returns its experiment when all trials have ended.
 
     It does what `lengthwise run` does, in the same directory: `data_dir`, by default ~/.local/share/lengthwise/runs. An
-    interrupted experiment of the same specification resumes, unless `fresh` is set. `workers` processes train on `device`
+    interrupted experiment of the same specification resumes, unless `fresh` is set. A finished one is trained again as
+    another experiment, and a warning says so. The name of an experiment of the directory ("quickstart-1") trains what is
+    queued in that experiment, for example after `retry` or `extend`. `workers` processes train on `device`
     ("auto", "cpu", "cuda", "cuda:N") with `threads` threads each. The default of `workers` is one for a GPU, and otherwise
     the number of usable CPUs divided by `threads`, at most 64. CPU affinity, cgroup quota and Slurm limit the usable CPUs.
     `progress` is a function, which is called with the experiment whenever a trial has begun or ended.
@@ -48,6 +53,9 @@ def run(
     """
     _check_arguments(device, workers, threads, progress)
     directory = data_directory(default_data_directory() if data_dir is None else data_dir)
+    named = specification if _names_experiment(specification, directory) else ""
+    if named and fresh:
+        raise UsageError(f'fresh: got the name of an experiment, "{named}", expected a specification')
     # Its server creates the database, without which a client refuses the directory.
     service = PrivateService.acquire(directory, trains=True)
     try:
@@ -55,8 +63,10 @@ def run(
     finally:
         service.release()
     try:
-        experiment = _find_or_submit(client, specification, fresh)
+        experiment = _find(client, named, directory) if named else _find_or_submit(client, specification, fresh, directory)
         count = worker_count(device, threads, max(experiment.counts.unended, 1)) if workers is None else workers
+        if experiment.ended:
+            count = 0
         with _sigterm_as_exit(), client.private_service.workers(count, device, threads, experiment.name) as check:
             told = None
             while True:
@@ -113,16 +123,58 @@ def _check_arguments(device: object, workers: object, threads: object, progress:
         )
 
 
+def _names_experiment(specification: object, directory: Path) -> TypeGuard[str]:
+    """True for a string that is neither a file, nor a name that only a file can have, nor an installed specification."""
+    return (
+        isinstance(specification, str)
+        and specification != ""
+        and "/" not in specification.removeprefix("experiments/")
+        and Path(specification).suffix not in FORMATS
+        and not Path(specification).is_file()
+        and ready_specification(specification) is None
+        # A private server would create a database and report that it is empty.
+        and (directory / "lengthwise.db").exists()
+    )
+
+
+def _find(client: Client, name: str, directory: Path) -> Experiment:
+    try:
+        return client.experiment(name)
+    except NotFoundError as error:
+        raise NotFoundError(
+            f"{error}; {directory} is asked for it, since there is no file of that name here", code=error.code
+        ) from None
+
+
 def _find_or_submit(
-    client: Client, specification: str | os.PathLike[str] | Mapping[str, Any], fresh: bool
+    client: Client, specification: str | os.PathLike[str] | Mapping[str, Any], fresh: bool, directory: Path
 ) -> Experiment:
-    """The newest interrupted experiment of the same specification, whatever its priority, or a new one."""
-    if not fresh:
-        wanted = _compared(client._create(specification, "", "", validate_only=True).experiment.specification)
-        for message in names.list_experiments(client._connection):
-            if message.trials.queued + message.trials.running > 0 and _resolved_again(client, message) == wanted:
-                return Experiment(client._connection, message)
-    return client.submit(specification)
+    """The newest interrupted experiment of the same specification, whatever its priority, or a new one.
+
+    Warns if the new one repeats an experiment that has ended.
+    """
+    if fresh:
+        return client.submit(specification)
+    wanted = _compared(client._create(specification, "", "", validate_only=True).experiment.specification)
+    ended = ""
+    for message in names.list_experiments(client._connection):
+        unended = message.trials.queued + message.trials.running > 0
+        # Asks the server only about those that may be the same.
+        if message.specification.name != wanted.name or not (unended or (message.trials.succeeded > 0 and not ended)):
+            continue
+        if _resolved_again(client, message) != wanted:
+            continue
+        if unended:
+            return Experiment(client._connection, message)
+        ended = message.name
+    experiment = client.submit(specification)
+    if ended:
+        warnings.warn(
+            f"{experiment.id} trains the specification of {names.short_name(ended)} again, which has ended; "
+            f"{run_call(ended, directory)} returns that experiment, and fresh=True trains again without this warning",
+            stacklevel=3,
+        )
+    return experiment
 
 
 def _compared(specification: specification_pb2.ExperimentSpecification) -> specification_pb2.ExperimentSpecification:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import Enum
 
 import grpc
 
@@ -12,6 +13,23 @@ from lengthwise.suggestion import suggestion
 
 _PREFIX = "experiments/"
 _MOST_NAMED = 5
+
+
+class Match(Enum):
+    """How a name that a user gave stands for what was found. Other experiments may make a guess stand for another one."""
+
+    # The full name; of a trial also its index.
+    FULL_NAME = 1
+    # The name of a specification that only one experiment has.
+    ONLY_OF_SPECIFICATION = 2
+    # The beginning of a name, or the newest of several experiments of a specification.
+    GUESS = 3
+
+
+def refuse_guess(match: Match, action: str, call: str) -> None:
+    """UsageError for a guess, before `action` changes something. `call` is the call with the full name."""
+    if match is Match.GUESS:
+        raise UsageError(f"{action} needs the full name: {call}")
 
 
 def short_name(name: str) -> str:
@@ -86,26 +104,32 @@ def find_trial(connection: Connection, text: str) -> experiment_service_pb2.Tria
 
     NotFoundError if there is none. UsageError if a name is missing.
     """
+    return match_trial(connection, text)[0]
+
+
+def match_trial(connection: Connection, text: str) -> tuple[experiment_service_pb2.Trial, Match]:
+    """find_trial, and how the text stands for the trial."""
     experiment_text, name = _split(text)
-    experiment = find_experiment(connection, experiment_text)
+    experiment, match = match_experiment(connection, experiment_text)
     if not name:
         raise UsageError(f'"{text}" is an experiment; name a trial of it, such as {short_name(experiment.name)}/0')
     try:
-        return connection.call(
+        exact = connection.call(
             "ExperimentService/GetTrial",
             experiment_service_pb2.GetTrialRequest(name=f"{experiment.name}/trials/{name}"),
             experiment_service_pb2.Trial,
         )
+        return exact, match
     except LengthwiseError as error:
         if error.code not in (grpc.StatusCode.NOT_FOUND, grpc.StatusCode.INVALID_ARGUMENT):
             raise
     trials = list_trials(connection, experiment.name)
     for trial in trials:
         if name.isascii() and name.isdigit() and trial.index == int(name):
-            return trial
+            return trial, match
     beginning = [trial for trial in trials if _begins(short_name(trial.name), name)]
     if len(beginning) == 1:
-        return beginning[0]
+        return beginning[0], Match.GUESS
     known = [short_name(trial.name) for trial in trials]
     raise _not_found(f'there is no trial "{name}" in {short_name(experiment.name)}{suggestion(name, known)}')
 
@@ -135,32 +159,39 @@ def find_experiment(connection: Connection, text: str) -> experiment_service_pb2
 
     NotFoundError if there is none, or if several begin like this. UsageError for an empty name.
     """
+    return match_experiment(connection, text)[0]
+
+
+def match_experiment(connection: Connection, text: str) -> tuple[experiment_service_pb2.Experiment, Match]:
+    """find_experiment, and how the text stands for the experiment."""
     name = text.removeprefix(_PREFIX)
     if not name:
         # The empty name is a prefix of every name, so an unset variable would choose a server's only experiment.
         raise UsageError("the name of the experiment is empty; `lengthwise list` shows the names")
     try:
-        return connection.call(
+        exact = connection.call(
             "ExperimentService/GetExperiment",
             experiment_service_pb2.GetExperimentRequest(name=_PREFIX + name),
             experiment_service_pb2.Experiment,
         )
+        return exact, Match.FULL_NAME
     except LengthwiseError as error:
         if error.code not in (grpc.StatusCode.NOT_FOUND, grpc.StatusCode.INVALID_ARGUMENT):
             raise
     experiments = list_experiments(connection)
     if not experiments:
         raise _not_found(f'there is no experiment "{name}"; this server has none yet')
-    for experiment in experiments:
-        if experiment.specification.name == name:
-            return experiment
+    of_specification = [experiment for experiment in experiments if experiment.specification.name == name]
+    if of_specification:
+        # The newest is the first.
+        return of_specification[0], Match.ONLY_OF_SPECIFICATION if len(of_specification) == 1 else Match.GUESS
     beginning = [experiment for experiment in experiments if _begins(short_name(experiment.name), name)]
     if len(beginning) == 1:
-        return beginning[0]
+        return beginning[0], Match.GUESS
     if beginning:
         names = [short_name(experiment.name) for experiment in beginning]
         more = ", ..." if len(names) > _MOST_NAMED else ""
-        raise _not_found(f'"{name}" may be several experiments: {", ".join(names[:_MOST_NAMED])}{more}')
+        raise _not_found(f'"{name}" matches several experiments: {", ".join(names[:_MOST_NAMED])}{more}')
     known = [short_name(experiment.name) for experiment in experiments]
     raise _not_found(f'there is no experiment "{name}"{suggestion(name, known)}')
 

@@ -12,6 +12,7 @@ import subprocess
 import threading
 import time
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ from lengthwise import programs, settings
 from lengthwise.errors import LengthwiseError, UsageError
 from lengthwise.printable import printable_text
 from lengthwise.usable_cpus import count_usable_cpus
+from lengthwise.user_file import user_path
 
 # Time for a server to get ready, and for a process to stop: a worker finishes its step and hands over its checkpoint.
 _START_SECONDS = 30.0
@@ -46,7 +48,12 @@ def data_directory(data_dir: str | os.PathLike[str]) -> Path:
     """The absolute path of a data directory that a caller names."""
     if os.fspath(data_dir) == "":
         raise UsageError('data_dir: got "", expected a directory')
-    return Path(data_dir).expanduser().resolve()
+    return Path(user_path(data_dir)).resolve()
+
+
+def run_call(experiment: str, data_dir: Path) -> str:
+    """The call that trains or returns an experiment of a data directory."""
+    return f'lengthwise.run("{experiment.rpartition("/")[2]}", data_dir="{data_dir}")'
 
 
 def find_program(name: str, folder: str, variable: str) -> str:
@@ -333,6 +340,9 @@ class PrivateService:
         self._key = (os.getpid(), str(data_dir))
         self._users = 0
         self._workers = 0
+        # Calls of workers() in progress, by experiment.
+        self._trained: Counter[str] = Counter()
+        self._data_dir = data_dir
         self._logs = data_dir / "logs"
         program = find_program("lengthwise_server", "server", "LENGTHWISE_SERVER_BINARY")
         # Before the start, which empties the last server's log.
@@ -400,6 +410,17 @@ class PrivateService:
         self._server.ask_to_stop()
         self._server.stop(time.monotonic() + _GRACE_SECONDS)
 
+    def untrained(self, experiment: str) -> str:
+        """Why no worker trains an experiment of this full name; empty if one does."""
+        with self._lock:
+            if self._trained[experiment] > 0:
+                return ""
+        short = experiment.rpartition("/")[2]
+        return (
+            f"trials of {short} are queued, and this private server has no workers for them; train them with "
+            f"{run_call(experiment, self._data_dir)}"
+        )
+
     @contextlib.contextmanager
     def workers(self, count: int, device: str, threads: int, experiment: str) -> Iterator[Callable[[], None]]:
         """Workers for one experiment, which store checkpoints and end with the context.
@@ -424,6 +445,8 @@ class PrivateService:
                     stacklevel=3,
                 )
 
+        with self._lock:
+            self._trained[experiment] += 1
         try:
             for _ in range(count):
                 with self._lock:
@@ -434,6 +457,8 @@ class PrivateService:
                 processes[-1].start()
             yield check
         finally:
+            with self._lock:
+                self._trained[experiment] -= 1
             _stop(processes)
 
 

@@ -16,16 +16,20 @@ from lengthwise import events, frames, queries
 from lengthwise._proto import event_pb2, experiment_service_pb2
 from lengthwise.connection import Connection
 from lengthwise.models import download_model
-from lengthwise.names import label
-from lengthwise.user_file import check_writable, write_for_user
+from lengthwise.names import Match, label, refuse_guess
+from lengthwise.user_file import check_writable, user_path, write_for_user
 
 
 class Trial:
     """A snapshot of a trial; `refresh` updates it."""
 
-    def __init__(self, connection: Connection, message: experiment_service_pb2.Trial) -> None:
+    def __init__(
+        self, connection: Connection, message: experiment_service_pb2.Trial, match: Match = Match.FULL_NAME
+    ) -> None:
+        """`match`: how the caller named it. Calls that change something refuse a guess."""
         self._connection = connection
         self._message = message
+        self._match = match
 
     def __repr__(self) -> str:
         return f"<Trial {self.name}: {self.state}>"
@@ -139,7 +143,12 @@ class Trial:
         return self
 
     def cancel(self, reason: str = "") -> Trial:
-        """Cancels the trial, which a worker notices at its next heartbeat; returns itself."""
+        """Cancels the trial, which a worker notices at its next heartbeat; returns itself.
+
+        UsageError if the trial or its experiment was found by the beginning of a name, or the experiment as the newest of
+        several with one specification's name.
+        """
+        self._refuse_guess("cancel")
         self._message = self._connection.call(
             "ExperimentService/CancelTrial",
             experiment_service_pb2.CancelTrialRequest(name=self.name, reason=reason),
@@ -148,13 +157,22 @@ class Trial:
         return self
 
     def retry(self) -> Trial:
-        """Requeues the trial if it failed or was cancelled; returns itself."""
+        """Requeues the trial if it failed or was cancelled; returns itself.
+
+        On a private server nothing trains it until `lengthwise.run` is called with the experiment's name. UsageError if the
+        trial was found as `cancel` refuses.
+        """
+        self._refuse_guess("retry")
         self._connection.call(
             "ExperimentService/RetryTrials",
             experiment_service_pb2.RetryTrialsRequest(name=self.name, states=[event_pb2.FAILED, event_pb2.CANCELLED]),
             experiment_service_pb2.RetryTrialsResponse,
         )
         return self.refresh()
+
+    def _refuse_guess(self, action: str) -> None:
+        name = self.name.removeprefix("experiments/").replace("/trials/", "/")
+        refuse_guess(self._match, action, f'client.trial("{name}").{action}()')
 
     def losses(self, max_points: int = 1000) -> pandas.DataFrame:
         """The loss curve, of at most so many points (`Experiment.losses`)."""
@@ -204,7 +222,8 @@ class Trial:
         from lengthwise import exports
 
         subject = exports.find_subject(self._connection, self.name)
-        return exports.export_and_warn(self._connection, subject, format, path, force)
+        target = None if path is None else user_path(path)
+        return exports.export_and_warn(self._connection, subject, format, target, force)
 
     def model(self) -> dict[str, NDArray[Any]]:
         """The weights of the newest stored model by their names, without the "parameters/" in front.
@@ -224,5 +243,6 @@ class Trial:
 
     def save_model(self, path: str | os.PathLike[str]) -> None:
         """Writes the newest stored model to a file, which is there whole or not at all."""
-        check_writable(path)
-        write_for_user(path, download_model(self._connection, self.name))
+        target = user_path(path)
+        check_writable(target)
+        write_for_user(target, download_model(self._connection, self.name))

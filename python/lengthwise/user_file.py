@@ -21,6 +21,11 @@ _ADVICE = {
 }
 
 
+def user_path(path: str | os.PathLike[str]) -> str:
+    """The path that a caller names. A leading "~" or "~user" is a home directory, as in a shell."""
+    return os.path.expanduser(os.fspath(path))
+
+
 def unwritten(number: int | None, path: str, action: str = "write") -> LengthwiseError:
     """The error for an OSError's `number` at `path`, with what to do."""
     known = number or errno.EIO

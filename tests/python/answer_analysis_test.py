@@ -4,6 +4,7 @@ import math
 import os
 import pathlib
 import unittest
+from unittest import mock
 
 import numpy
 import scipy.stats
@@ -86,6 +87,9 @@ class HumansTest(AnalysisTest):
             self.assertIn(saying, str(raised.exception))
         with self.assertRaisesRegex(UsageError, "cannot read .*nothing.json: No such file"):
             latin_square.read_human_accuracies(self.directory / "nothing.json")
+        self.people("good.json", [good])
+        with mock.patch.dict(os.environ, {"HOME": str(self.directory)}):
+            self.assertEqual(latin_square.read_human_accuracies("~/good.json"), {good["puzzle"]: 0.5})
         with self.assertRaisesRegex(UsageError, "is not a regular file"):
             latin_square.read_human_accuracies(self.directory)
 

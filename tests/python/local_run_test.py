@@ -5,6 +5,7 @@ import gc
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -33,6 +34,10 @@ FOR_EVER = 1_000_000
 def specification(name: str, steps: int = 20, **more) -> dict:
     training = {"steps": steps, "batch_size": 4, "lengths": "1..4", "report_every_steps": 10}
     return service.specification(name, training=training, seeds=[0], **more)
+
+
+def shared_cases(name: str):
+    return json.loads((service.ROOT / f"tests/shared_cases/{name}.json").read_text())
 
 
 def processes(mark: str) -> list[str]:
@@ -114,6 +119,41 @@ class LocalRunTest(unittest.TestCase):
         del experiment, again, client
         gc.collect()
         self.await_processes("lengthwise_server", 0)
+
+    def test_named_experiment_trains_what_is_queued(self):
+        data = self.directory / "data"
+        experiment = lengthwise.run(specification("more"), data_dir=data, device="cpu", workers=1)
+        self.assertEqual(experiment.extend(seeds=[1]), 2)
+        told = f'lengthwise.run("more-1", data_dir="{data}")'
+        limit = service.DEADLINE
+        for wait in (lambda: experiment.wait(timeout=limit), lambda: list(experiment.watch(timeout=limit))):
+            with self.assertRaisesRegex(
+                lengthwise.LengthwiseError, f"^trials of more-1 are queued, .* no workers for them; .*{re.escape(told)}$"
+            ):
+                wait()
+        for name in ("more-1", experiment.name, "more"):
+            again = lengthwise.run(name, data_dir=data, device="cpu", workers=1)
+            self.assertEqual((again.id, again.counts), ("more-1", lengthwise.TrialCounts(0, 0, 4, 0, 0)))
+        self.assertEqual(experiment.wait(timeout=limit).counts, again.counts)
+        with self.assertRaisesRegex(lengthwise.LengthwiseError, '^fresh: got the name of an experiment, "more-1", expected'):
+            lengthwise.run("more-1", data_dir=data, fresh=True)
+        with self.assertRaisesRegex(lengthwise.NotFoundError, '"other-1".*; .*/data is asked for it, since there is no file'):
+            lengthwise.run("other-1", data_dir=data)
+
+    def test_finished_experiment_trains_again_with_a_warning(self):
+        data = self.directory / "data"
+        lengthwise.run(specification("done"), data_dir=data, device="cpu", workers=1)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            again = lengthwise.run(specification("done", steps=21), data_dir=data, device="cpu", workers=1)
+            self.assertEqual((again.id, told), ("done-2", []))
+            again = lengthwise.run(specification("done"), data_dir=data, device="cpu", workers=1)
+            self.assertEqual(again.id, "done-3")
+            lengthwise.run(specification("done"), data_dir=data, device="cpu", workers=1, fresh=True)
+        (warning,) = [str(one.message) for one in told]
+        call = f'lengthwise.run("done-1", data_dir="{data}")'
+        self.assertIn(f"done-3 trains the specification of done-1 again, which has ended; {call} returns", warning)
+        self.assertEqual(told[0].filename, __file__)
 
     def test_interrupted_run_can_be_resumed(self):
         for _ in range(2):
@@ -295,6 +335,17 @@ class LocalRunTest(unittest.TestCase):
             with self.assertRaisesRegex(lengthwise.LengthwiseError, "set LENGTHWISE_SERVER_BINARY to its path"):
                 private_service.find_program("lengthwise_server", "server", "LENGTHWISE_SERVER_BINARY")
 
+    def test_resumes_the_cases_of_both_languages(self):
+        cases = shared_cases("resumed_runs")
+        server = service.Server()
+        self.addCleanup(server.kill)
+        with lengthwise.Client(server.address) as client:
+            first = client.submit(cases["specification"])
+            for case in cases["changes"]:
+                changed = cases["specification"] | case["change"]
+                found = local_run._find_or_submit(client, changed, False, self.directory)
+                self.assertEqual(found.name == first.name, case["resumes"], case["name"])
+
     def test_resumes_what_an_older_release_stored(self):
         client_binary = str(service.ROOT / service.CLIENT)
         examples = self.directory / "mine.jsonl"
@@ -324,69 +375,22 @@ class LocalRunTest(unittest.TestCase):
             names, "list_experiments", list_as_stored_by_an_older_release
         ):
             with lengthwise.Client(server.address) as client:
-                first = local_run._find_or_submit(client, path, fresh=False)
-                self.assertEqual(local_run._find_or_submit(client, path, fresh=False).name, first.name)
+                first = local_run._find_or_submit(client, path, False, self.directory)
+                self.assertEqual(local_run._find_or_submit(client, path, False, self.directory).name, first.name)
                 path.write_text(json.dumps(specification("old", steps=21, tasks=task, evaluation={})))
-                self.assertNotEqual(local_run._find_or_submit(client, path, fresh=False).name, first.name)
+                self.assertNotEqual(local_run._find_or_submit(client, path, False, self.directory).name, first.name)
 
 
 class UsableCpusTest(unittest.TestCase):
-    """The cases of platform/usable_cpus_test.cc, so that both languages start the same number of workers."""
-
-    MOUNT_V2 = "31 23 0:28 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n"
-    MOUNTS_V1 = (
-        "32 31 0:29 / /sys/fs/cgroup/cpuset rw,relatime - cgroup cgroup rw,cpuset\n"
-        "33 31 0:30 / /sys/fs/cgroup/cpu,cpuacct rw,relatime shared:16 - cgroup cgroup rw,cpu,cpuacct\n"
-    )
-    CONTAINER = "33 31 0:30 /docker/abc /sys/fs/cgroup/cpu ro - cgroup cgroup rw,cpu,cpuacct\n"
-    CONTAINER_QUOTA = {"cpu/cpu.cfs_quota_us": "200000\n", "cpu/cpu.cfs_period_us": "100000\n"}
-    # Name, CPUs, /proc/self/cgroup, /proc/self/mountinfo, files of /sys/fs/cgroup; of an affinity of 16 CPUs.
-    QUOTAS = (
-        ("no limit", 16, "", "", {}),
-        ("v2", 4, "0::/system.slice/worker.service\n", MOUNT_V2,
-         {"system.slice/worker.service/cpu.max": "400000 100000\n"}),
-        ("rounded up", 2, "0::/\n", MOUNT_V2, {"cpu.max": "150000 100000\n"}),
-        ("less than one", 1, "0::/\n", MOUNT_V2, {"cpu.max": "20000 100000\n"}),
-        ("smallest of the parents", 3, "0::/a/b/c\n", MOUNT_V2,
-         {"a/cpu.max": "300000 100000\n", "a/b/cpu.max": "max 100000\n", "a/b/c/cpu.max": "500000 50000\n"}),
-        ("v1", 5, "7:cpuset:/x\n4:cpu,cpuacct:/outer/inner\n0::/unrelated\n", MOUNTS_V1,
-         {"cpu,cpuacct/outer/cpu.cfs_quota_us": "250000\n", "cpu,cpuacct/outer/cpu.cfs_period_us": "50000\n",
-          "cpu,cpuacct/outer/inner/cpu.cfs_quota_us": "-1\n", "cpu,cpuacct/outer/inner/cpu.cfs_period_us": "100000\n"}),
-        ("container with the host's path", 2, "4:cpu,cpuacct:/docker/abc/inner\n", CONTAINER, CONTAINER_QUOTA),
-        ("process outside the mounted cgroup", 2, "4:cpu,cpuacct:/elsewhere\n", CONTAINER, CONTAINER_QUOTA),
-    )  # fmt: skip
-    # CPUs, affinity, environment.
-    SLURM = (
-        (6, 16, {"SLURM_CPUS_PER_TASK": "6", "SLURM_CPUS_ON_NODE": "12"}),
-        (2, 2, {"SLURM_CPUS_PER_TASK": "6", "SLURM_CPUS_ON_NODE": "12"}),
-        (12, 16, {"SLURM_CPUS_ON_NODE": "12"}),
-        (16, 16, {"SLURM_CPUS_PER_TASK": "many", "SLURM_CPUS_ON_NODE": "-3"}),
-    )
-
-    def root(self, cgroup, mounts, files):
-        """A directory with these files of /proc/self and /sys/fs/cgroup."""
-        root = service.new_directory()
-        texts = {"proc/self/cgroup": cgroup, "proc/self/mountinfo": mounts}
-        for name, text in (texts | {f"sys/fs/cgroup/{name}": text for name, text in files.items()}).items():
-            (root / name).parent.mkdir(parents=True, exist_ok=True)
-            (root / name).write_text(text)
-        return str(root)
-
-    def test_cgroup_quotas_limit(self):
-        for name, cpus, cgroup, mounts, files in self.QUOTAS:
-            root = self.root(cgroup, mounts, files)
-            self.assertEqual(count_usable_cpus(16, root, {}), cpus, name)
-            self.assertEqual(count_usable_cpus(1, root, {}), 1, name)
-
-    def test_nonsense_does_not_limit(self):
-        mounts = f"- \n - \n1 2 3 - cgroup2\n\n{self.MOUNT_V2}"
-        for text in ("", "\n", "max\n", "0 0\n", "-1 100000\n", "nan 100000\n", "1e300 1\n"):
-            root = self.root("nonsense\n0::\n3:cpu\n", mounts, {"cpu.max": text})
-            self.assertEqual(count_usable_cpus(16, root, {}), 16, text)
-
-    def test_slurm_limits(self):
-        for cpus, affinity, environment in self.SLURM:
-            self.assertEqual(count_usable_cpus(affinity, str(service.new_directory()), environment), cpus, environment)
+    def test_cases_of_both_languages(self):
+        for case in shared_cases("usable_cpus"):
+            root = service.new_directory()
+            for name, text in case["files"].items():
+                (root / name).parent.mkdir(parents=True, exist_ok=True)
+                (root / name).write_text(text)
+            cpus = count_usable_cpus(case["affinity"], str(root), case["environment"])
+            self.assertEqual(cpus, case["cpus"], case["name"])
+            self.assertEqual(count_usable_cpus(1, str(root), case["environment"]), 1, case["name"])
 
     def test_affinity_limits(self):
         before = os.sched_getaffinity(0)

@@ -17,7 +17,7 @@ from service import Numbers, lengthwise
 
 import grpc
 import numpy
-from lengthwise import settings
+from lengthwise import names, settings
 from lengthwise._proto import experiment_service_pb2, rpc_details_pb2
 from lengthwise.connection import Connection
 from lengthwise.errors import UsageError
@@ -67,6 +67,12 @@ class ClientTest(unittest.TestCase):
         (directory / "mine.jsonl").write_text('{"input": [1], "target": [1]}\n{"input": ')
         with self.assertRaisesRegex(lengthwise.LengthwiseError, "mine.jsonl:2: column 11: not JSON"):
             self.client.submit(path)
+        path.write_text(json.dumps({**specification, "learning_rates": -1}))
+        with self.assertRaises(lengthwise.LengthwiseError) as caught:
+            self.client.submit(path)
+        first, second = caught.exception.violations
+        self.assertEqual((first.field, first.description.partition(":")[0]), ("mine.jsonl:2", "column 11"))
+        self.assertEqual((second.field, second.description.partition(",")[0]), ("learning_rates[0]", "got -1"))
 
     def test_submits_a_dictionary_or_a_file(self):
         by_dictionary = self.client.submit(service.specification("both"), owner="ada")
@@ -90,6 +96,52 @@ class ClientTest(unittest.TestCase):
         for experiment in (by_dictionary, by_file):
             experiment.cancel("enough")
             experiment.delete()
+
+    def test_changes_refuse_a_guessed_name(self):
+        for name in ("guessed", "guessed", "alone"):
+            self.client.submit(service.specification(name, seeds=[0]))
+        changes = {
+            "cancel()": lambda found: found.cancel(),
+            "retry()": lambda found: found.retry(),
+            "extend(seeds=...)": lambda found: found.extend(seeds=[9]),
+        }
+        for text, full in (("guessed", "guessed-2"), ("alo", "alone-1")):
+            for call, change in changes.items():
+                told = f'{call.partition("(")[0]} needs the full name: client.experiment("{full}").{call}'
+                with self.assertRaisesRegex(UsageError, f"^{re.escape(told)}$"):
+                    change(self.client.experiment(text))
+            for found in (self.client.trial(f"{text}/0"), *self.client.experiment(text).trials()):
+                for call in ("cancel", "retry"):
+                    told = f'{call} needs the full name: client.trial("{full}/{found.id}").{call}()'
+                    with self.assertRaisesRegex(UsageError, f"^{re.escape(told)}$"):
+                        getattr(found, call)()
+        with self.assertRaisesRegex(UsageError, "^cancel needs the full name: "):
+            self.client.trial("guessed-2/bucket_sort-encoder-none").cancel()
+        for name in ("guessed-1", "guessed-2", "alone-1"):
+            self.assertEqual(self.client.experiment(name).counts, lengthwise.TrialCounts(2, 0, 0, 0, 0))
+        # A full name, an index, and the name of a specification that one experiment has.
+        self.assertEqual(self.client.trial("guessed-2/0").cancel().retry().state, "QUEUED")
+        for name in ("guessed-2", "experiments/guessed-1", "alone"):
+            self.assertEqual(self.client.experiment(name).cancel().counts.cancelled, 2)
+
+    def test_home_directory_is_expanded(self):
+        home = service.new_directory()
+        with mock.patch.dict(os.environ, {"HOME": str(home)}):
+            (home / "home.json").write_text(json.dumps(service.specification("home")))
+            (home / "token").write_text("lw_token")
+            (home / "token").chmod(0o600)
+            experiment = self.client.submit("~/home.json")
+            self.assertEqual(self.worker.run_all(), 4)
+            trial = experiment.refresh().trial(0)
+            trial.save_model(pathlib.Path("~/model.safetensors"))
+            trial.export("json", "~/trial.json")
+            experiment.export("csv", "~/tables")
+            experiment.report("~/report.html")
+            with lengthwise.Client(self.server.address, token_file="~/token") as client:
+                self.assertEqual(client._connection.settings.token_file, str(home / "token"))
+        made = {"model.safetensors", "trial.json", "tables", "report.html"}
+        self.assertLessEqual(made, {path.name for path in home.iterdir()})
+        self.assertFalse(pathlib.Path("~").exists())
 
     def test_a_submission_may_be_repeated(self):
         first = self.client.submit(service.specification("once"), request_id="r1")
@@ -327,6 +379,28 @@ class ClientTest(unittest.TestCase):
         worker = service.in_background(self.worker.run_all)
         self.assertEqual(experiment.wait(timeout=60).counts.succeeded, 4)
         worker.join()
+
+
+class NamesTest(unittest.TestCase):
+    def test_cases_of_both_languages(self):
+        cases = json.loads((service.ROOT / "tests/shared_cases/names.json").read_text())
+        server = service.Server()
+        self.addCleanup(server.kill)
+        with lengthwise.Client(server.address) as client:
+            for name in cases["submitted"]:
+                client.submit(service.specification(name, seeds=[0]))
+            for case in cases["experiments"] + cases["trials"]:
+                self.check(client, case)
+
+    def check(self, client, case):
+        match = names.match_trial if names.names_trial(case["text"]) else names.match_experiment
+        try:
+            message, how = match(client._connection, case["text"])
+        except lengthwise.NotFoundError:
+            self.assertEqual(("", False), (case["found"], case["changes"]), case["text"])
+            return
+        found = message.name.removeprefix("experiments/").replace("/trials/", "/")
+        self.assertEqual((found, how is not names.Match.GUESS), (case["found"], case["changes"]), case["text"])
 
 
 class RestartTest(unittest.TestCase):

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from lengthwise.errors import UsageError
+from lengthwise.user_file import user_path
 
 SIDE = 4
 CELLS = SIDE * SIDE
@@ -102,6 +103,7 @@ def read_human_accuracies(path: str | os.PathLike[str]) -> dict[str, float]:
     "human_accuracy": 0.975}, ...]}; other keys are passed over. UsageError where it cannot be read, a puzzle is wrong or
     twice there, or none has a "human_accuracy".
     """
+    path = user_path(path)
     try:
         if not os.path.isfile(path) and os.path.exists(path):
             raise UsageError(f"{path} is not a regular file")
