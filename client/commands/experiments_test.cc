@@ -84,6 +84,12 @@ TEST_F(CommandsTest, ShowsErrorsOfARegression) {
   EXPECT_THAT(out_, ContainsRegex(" 0.2500   4.000 "));
   EXPECT_EQ(Run({"show", "e/0"}), kSuccess) << err_;
   EXPECT_THAT(out_, ContainsRegex("unseen +mean squared error 4.000"));
+  for (const char* shown : {"e", "e/0"}) {
+    EXPECT_EQ(Run({"show", shown, "--output", "csv"}), kSuccess) << err_;
+    EXPECT_THAT(out_, HasSubstr(",seen_accuracy,unseen_accuracy,training_seconds,seen_loss,"
+                                "unseen_loss\n"));
+    EXPECT_THAT(out_, HasSubstr(",0.25,4\n"));
+  }
 }
 
 TEST_F(CommandsTest, ShowsParametersInTheOrderOfTheirNames) {

@@ -19,7 +19,8 @@ struct ExportFormat {
 // FORMATS of python/lengthwise/exports, repeated here for help and completion.
 constexpr ExportFormat kFormats[] = {
     {"csv",
-     "tables trials.csv, loss_curves.csv and length_accuracies.csv, described by columns.json"},
+     "tables trials.csv, loss_curves.csv, length_accuracies.csv and, with noise, "
+     "noise_accuracies.csv, described by columns.json"},
     {"json", "one document with the same data and the specifications"},
     {"tensorboard", "event files, one run per trial, for `tensorboard --logdir PATH`"},
     {"safetensors", "the newest stored model of each trial, unchanged"},
@@ -71,7 +72,8 @@ void AddExport(CLI::App& app, Program& program) {
       ->add_option("-o,--out", options->path,
                    "File or directory to create; default: named after NAME and the format, here")
       ->type_name("PATH");
-  command->add_flag("--force", options->replace, "Replaces the output of an earlier export");
+  command->add_flag("--force", options->replace,
+                    "Replaces the files of an earlier export; other files in a directory stay");
   program.AddServerOption(command);
   program.AddDataDirOption(command);
 }

@@ -49,27 +49,36 @@ void Field(Program& program, const char* name, const std::string& value) {
                 << "\n";
 }
 
-Records TrialRecords(const std::vector<v1::Trial>& trials) {
+// Final mean losses of trials whose task is compared by loss, by the trial's name.
+using Losses = std::map<std::string, TrialView::Accuracy>;
+
+// Trials without losses have no value in the columns of losses.
+Records TrialRecords(const std::vector<v1::Trial>& trials, const Losses& losses) {
   Records records{.columns = {"trial", "state", "reason", "attempt", "worker", "checkpoint_step",
-                              "seen_accuracy", "unseen_accuracy", "training_seconds"}};
+                              "seen_accuracy", "unseen_accuracy", "training_seconds", "seen_loss",
+                              "unseen_loss"}};
   for (const v1::Trial& trial : trials) {
     const v1::Outcome& outcome = trial.outcome();
+    const auto found = losses.find(trial.name());
+    const TrialView::Accuracy loss = found == losses.end() ? TrialView::Accuracy() : found->second;
     const auto score = [&](double value) {
       return OrNothing(trial.has_outcome() && value >= 0 ? std::optional(value) : std::nullopt);
     };
     records.rows.push_back({trial.name(), StateWord(trial.state()), trial.reason(),
                             int64_t{trial.attempt()}, trial.worker(), trial.checkpoint_step(),
                             score(outcome.seen_accuracy()), score(outcome.unseen_accuracy()),
-                            score(outcome.training_seconds())});
+                            score(outcome.training_seconds()), OrNothing(loss.seen),
+                            OrNothing(loss.unseen)});
   }
   return records;
 }
 
-// Returns the final mean losses, by trial, of an experiment or a trial (full name) whose task is
-// compared by loss.
-absl::StatusOr<std::map<std::string, TrialView::Accuracy>> FinalLosses(
-    Connection& connection, const std::string& name, const v1::TrialSpecification& specification) {
-  std::map<std::string, TrialView::Accuracy> losses;
+// Returns the losses of an experiment's trials, or of one trial (full name). Empty if the task is
+// not compared by loss.
+absl::StatusOr<Losses> FinalLosses(Connection& connection, const std::string& name,
+                                   const v1::TrialSpecification& specification) {
+  Losses losses;
+  if (LossTitle(specification).empty()) return losses;
   ASSIGN_OR_RETURN(const auto measured, connection.QueryLengthAccuracies(name, false));
   for (const auto& evaluation : measured.evaluations()) {
     losses[evaluation.trial()] =
@@ -87,8 +96,15 @@ absl::StatusOr<int> ShowExperiment(Program& program, Connection& connection,
   }
   if (!experiment.ok()) return experiment.status();
   ASSIGN_OR_RETURN(auto trials, connection.ListTrials(experiment->name(), ""));
+  // All tasks of an experiment are compared by the same measure.
+  const bool by_loss = !trials.empty() && !LossTitle(trials[0].specification()).empty();
+  Losses losses;
+  if (by_loss && program.output != "json") {
+    ASSIGN_OR_RETURN(losses,
+                     FinalLosses(connection, experiment->name(), trials[0].specification()));
+  }
   if (program.output == "csv") {
-    program.Write(TrialRecords(trials));
+    program.Write(TrialRecords(trials, losses));
     return kSuccess;
   }
   if (program.output == "json") {
@@ -116,13 +132,6 @@ absl::StatusOr<int> ShowExperiment(Program& program, Connection& connection,
                        " in ", Counted(use.events(), "event")));
   }
   program.out() << "\n";
-  // All tasks of an experiment are compared by the same measure.
-  const bool by_loss = !trials.empty() && !LossTitle(trials[0].specification()).empty();
-  std::map<std::string, TrialView::Accuracy> losses;
-  if (by_loss) {
-    ASSIGN_OR_RETURN(losses,
-                     FinalLosses(connection, experiment->name(), trials[0].specification()));
-  }
   Table table({{.header = "#", .align = Table::Align::kRight},
                {.header = "trial"},
                {.header = "state"},
@@ -188,7 +197,9 @@ void ShowHistory(Program& program, Connection& connection, const v1::Trial& tria
 absl::StatusOr<int> ShowTrial(Program& program, Connection& connection, const std::string& name) {
   ASSIGN_OR_RETURN(auto trial, FindTrial(connection, name));
   if (program.output == "csv") {
-    program.Write(TrialRecords({trial}));
+    ASSIGN_OR_RETURN(const Losses losses,
+                     FinalLosses(connection, trial.name(), trial.specification()));
+    program.Write(TrialRecords({trial}, losses));
     return kSuccess;
   }
   if (program.output == "json") {

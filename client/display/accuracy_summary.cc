@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -41,11 +43,30 @@ Value MetricValue(const v1::LengthAccuracies& measured, const std::string& name,
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
-// "trained on lengths up to 20", "trained on up to 5 digits".
+// "lengths 10 to 20", "length 8", "2 to 5 digits".
+std::string TrainedLengths(const AccuracySummary& summary, bool is_one) {
+  const bool is_range = summary.trained_from != summary.trained_to;
+  const std::string numbers = is_range
+                                  ? absl::StrCat(summary.trained_from, " to ", summary.trained_to)
+                                  : absl::StrCat(summary.trained_to);
+  return is_one ? absl::StrCat(summary.axis, is_range ? "s " : " ", numbers)
+                : absl::StrCat(numbers, " ", summary.axis);
+}
+
+// "trained on lengths up to 20", "trained on up to 5 digits", "trained on lengths 10 to 20; up to
+// 20 count as seen".
 std::string WhatIsSeen(const AccuracySummary& summary) {
   const int32_t most = summary.seen_up_to;
   if (most == 0) return "none of them seen in training";
   const bool is_one = summary.axis == "length" || summary.axis == "scale";
+  const bool all_trained =
+      summary.trained_to == most && absl::c_none_of(summary.lengths, [&](int32_t length) {
+        return length <= most && length < summary.trained_from;
+      });
+  if (summary.trained_to > 0 && !all_trained) {
+    return absl::StrCat("trained on ", TrainedLengths(summary, is_one), "; up to ", most,
+                        " count as seen");
+  }
   if (!is_one) return absl::StrCat("trained on up to ", most, " ", summary.axis);
   if (most == 1) return absl::StrCat("trained on ", summary.axis, " 1");
   return absl::StrCat("trained on ", summary.axis, "s up to ", most);
@@ -72,6 +93,24 @@ void SetSequences(const v1::ExperimentSpecification& specification, AccuracySumm
   }
   summary.sequences = static_cast<int32_t>(counts.empty() ? requested : *counts.rbegin());
   summary.fewer_sequences = counts.size() > 1;
+}
+
+// Sets the lengths in training. Files of examples may end below training.lengths.max; then the
+// smallest of their longest lengths counts, as for Evaluation.seen_up_to.
+void SetTrained(const v1::ExperimentSpecification& specification, AccuracySummary& summary) {
+  const v1::LengthRange& range = specification.training().lengths();
+  summary.trained_from = range.min();
+  summary.trained_to = range.max();
+  for (const v1::Component& task : specification.tasks()) {
+    const auto contents = task.parameters().find("contents");
+    if (!tasks::examples::IsExamples(task.name()) || contents == task.parameters().end()) continue;
+    const auto files = tasks::examples::ParseContents(contents->second.string_value());
+    if (!files.ok()) continue;
+    const std::map<int32_t, int64_t>& lengths = files->training.lengths;
+    const auto behind = lengths.upper_bound(range.max());
+    if (behind == lengths.begin()) continue;
+    summary.trained_to = std::min(summary.trained_to, std::prev(behind)->first);
+  }
 }
 
 // Errors by trial and length. A later evaluation replaces an earlier one.
@@ -136,6 +175,7 @@ AccuracySummary Summarize(const v1::ExperimentSpecification& specification,
     result.score_title = result.is_loss ? task->loss_title : task->accuracy_title;
   }
   result.seen_up_to = specification.evaluation().seen_up_to();
+  if (task == nullptr || !task->seen_up_to.has_value()) SetTrained(specification, result);
   const auto mean_of = [](const v1::SummarizeExperimentResponse::Statistic& statistic) {
     return statistic.trials() > 0 ? statistic.mean() : kNone;
   };

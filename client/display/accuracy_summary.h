@@ -54,8 +54,12 @@ struct AccuracySummary {
   // `score_title` names them.
   bool is_loss = false;
   std::string score_title = "token accuracy";
-  // The longest length seen in training; 0 if none was.
+  // Evaluation.seen_up_to: lengths up to it count as seen. 0 if none does.
   int32_t seen_up_to = 0;
+  // Shortest and longest length in training. 0 if unknown, or if the axis is not training.lengths
+  // (TaskEntry::seen_up_to).
+  int32_t trained_from = 0;
+  int32_t trained_to = 0;
   // Evaluated lengths, ascending.
   std::vector<int32_t> lengths;
   // Sequences per length. With `fewer_sequences`, some lengths have fewer, because a test file
@@ -67,7 +71,8 @@ struct AccuracySummary {
 };
 
 // "Token accuracy by input length, per cent (200 sequences per length; trained on lengths up to
-// 20)", "Mean squared error by scale of the numbers, median over trials (...".
+// 20)", "Mean squared error by scale of the numbers, median over trials (...". If training ended
+// elsewhere or did not show all evaluated lengths that count as seen, it says both.
 std::string Caption(const AccuracySummary& summary);
 
 // Combines an experiment's stored specification with the server's summary.

@@ -111,6 +111,42 @@ TEST(AccuracySummaryTest, UsesTheServersSummaries) {
   EXPECT_EQ(summary.seen_up_to, 2);
 }
 
+TEST(AccuracySummaryTest, CaptionTellsTrainedFromSeenLengths) {
+  v1::SummarizeExperimentResponse response;
+  AddCell(response, "sin_cos", 1, {1.0, 0.7, 0.3});
+  v1::ExperimentSpecification specification = Specification();
+  v1::LengthRange& trained = *specification.mutable_training()->mutable_lengths();
+  const auto caption = [&](int32_t from, int32_t to, int32_t seen_up_to) {
+    trained.set_min(from);
+    trained.set_max(to);
+    specification.mutable_evaluation()->set_seen_up_to(seen_up_to);
+    return Caption(Summarize(specification, response));
+  };
+  EXPECT_THAT(caption(1, 2, 2), HasSubstr("; trained on lengths up to 2)"));
+  EXPECT_THAT(caption(2, 2, 2), HasSubstr("; trained on length 2; up to 2 count as seen)"));
+  EXPECT_THAT(caption(10, 20, 20),
+              HasSubstr("; trained on lengths 10 to 20; up to 20 count as seen)"));
+  EXPECT_THAT(caption(8, 8, 8), HasSubstr("; trained on length 8; up to 8 count as seen)"));
+  EXPECT_THAT(caption(1, 500, 40),
+              HasSubstr("; trained on lengths 1 to 500; up to 40 count as seen)"));
+  // Nothing is evaluated below the lengths of training.
+  response.mutable_cells(0)->mutable_lengths()->Set(0, 10);
+  response.mutable_cells(0)->mutable_lengths()->Set(1, 20);
+  response.mutable_cells(0)->mutable_lengths()->Set(2, 30);
+  EXPECT_THAT(caption(10, 20, 20), HasSubstr("; trained on lengths up to 20)"));
+  // The file has no training examples above 3.
+  v1::Component& task = *specification.add_tasks();
+  task.set_name("examples");
+  (*task.mutable_parameters())["contents"].set_string_value(
+      R"({"form":"symbols","input_symbols":4,"target_symbols":2,"same_length":true,)"
+      R"("train_bytes":9,"test_bytes":9,"training":{"examples":5,"longest":6,"lengths":"1-3x5"},)"
+      R"("test":{"examples":15,"longest":6,"lengths":"1-3x15"}})");
+  EXPECT_THAT(caption(1, 20, 3), HasSubstr("; trained on lengths up to 3)"));
+  // Scales are not the lengths of training.
+  task.set_name("cumulative_sum");
+  EXPECT_THAT(caption(4, 4, 1), HasSubstr("; trained on scale 1)"));
+}
+
 TEST(AccuracySummaryTest, CountsTheExamplesOfATestFile) {
   v1::SummarizeExperimentResponse response;
   AddCell(response, "sin_cos", 1, {1.0, 0.7, 0.3});

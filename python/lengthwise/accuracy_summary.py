@@ -10,10 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from lengthwise import queries
-from lengthwise._proto import catalogue_service_pb2, experiment_service_pb2, specification_pb2
+from lengthwise._proto import experiment_service_pb2, specification_pb2
 from lengthwise.connection import Connection
 from lengthwise.queries import Summary
 from lengthwise.rendering import Align, Cell, Column, Group, Table, format_count, format_exact
+from lengthwise.seen_lengths import SeenLengths, seen_lengths
 
 
 @dataclass(frozen=True)
@@ -53,8 +54,10 @@ class AccuracySummary:
     # True if scores are losses, where lower is better; and the scores' name.
     is_loss: bool = False
     score_title: str = "token accuracy"
-    # The longest length seen in training; 0 if none was seen.
+    # Lengths up to this one count as seen (evaluation.seen_up_to); 0 if none does.
     seen_up_to: int = 0
+    # Shortest and longest length in training; None if unknown, or if the axis is not training.lengths.
+    trained: tuple[int, int] | None = None
     # Evaluated lengths, ascending.
     lengths: list[int] = field(default_factory=list)
     # Sequences per length. With `fewer_sequences`, some lengths have fewer, because a test file does.
@@ -66,12 +69,23 @@ class AccuracySummary:
         return self.axis in ("length", "scale")
 
     def _what_is_seen(self) -> str:
-        """ "trained on lengths up to 20", "trained on up to 5 digits"."""
+        """ "trained on lengths up to 20", "trained on up to 5 digits", "trained on lengths 10 to 20; up to 20 count as
+        seen".
+        """
         if self.seen_up_to == 0:
             return "none of them seen in training"
+        if self.trained is not None and not SeenLengths(self.seen_up_to, self.trained).all_trained(self.lengths):
+            return f"trained on {self._trained_lengths(*self.trained)}; up to {self.seen_up_to} count as seen"
         if not self._counts_one_thing:
             return f"trained on up to {self.seen_up_to} {self.axis}"
         return f"trained on {self.axis} 1" if self.seen_up_to == 1 else f"trained on {self.axis}s up to {self.seen_up_to}"
+
+    def _trained_lengths(self, first: int, last: int) -> str:
+        """ "lengths 10 to 20", "length 8", "2 to 5 digits"."""
+        numbers = str(last) if first == last else f"{first} to {last}"
+        if not self._counts_one_thing:
+            return f"{numbers} {self.axis}"
+        return f"{self.axis}{'' if first == last else 's'} {numbers}"
 
     def caption(self) -> str:
         """ "Token accuracy by input length, per cent (200 sequences per length; trained on lengths up to 20)"."""
@@ -155,13 +169,16 @@ def summarize(
     defaults = AccuracySummary()
     lengths = sorted({length for row in rows for length in row.scores})
     sequences = _evaluated_sequences(specification, lengths)
+    has_own_axis = "seen_up_to" in facts
+    seen = seen_lengths(specification.evaluation, specification.training, specification.tasks, has_own_axis)
     return AccuracySummary(
         rows=rows,
         axis=facts.get("axis", defaults.axis),
         axis_title=facts.get("axis_title", defaults.axis_title),
         is_loss=is_loss,
         score_title=facts.get("loss_title", "loss") if is_loss else facts.get("accuracy_title", defaults.score_title),
-        seen_up_to=specification.evaluation.seen_up_to,
+        seen_up_to=seen.up_to,
+        trained=seen.trained,
         lengths=lengths,
         sequences=sequences[-1],
         fewer_sequences=len(sequences) > 1,
@@ -170,13 +187,9 @@ def summarize(
 
 def fetch(connection: Connection, experiment: experiment_service_pb2.Experiment) -> AccuracySummary:
     summary = queries.summary(connection, experiment.name, with_lengths=True)
-    entries = connection.call(
-        "CatalogueService/ListCatalogueEntries",
-        catalogue_service_pb2.ListCatalogueEntriesRequest(kind=catalogue_service_pb2.TASK),
-        catalogue_service_pb2.ListCatalogueEntriesResponse,
-    ).entries
-    tasks = [task.name for task in experiment.specification.tasks[:1]]
-    facts = next((dict(entry.facts) for entry in entries if entry.name in tasks), {})
+    # All tasks of a specification are of one kind.
+    tasks = experiment.specification.tasks
+    facts = queries.task_facts(connection, tasks[0].name) if tasks else {}
     return summarize(experiment.specification, summary, facts)
 
 

@@ -141,9 +141,22 @@ class CellPair:
         assert self.first is not None and self.second is not None
         return self.second.unseen_accuracy.mean - self.first.unseen_accuracy.mean
 
+    @property
+    def loss_difference(self) -> float | None:
+        """Difference of the median losses on unseen lengths, second minus first; None unless both are compared by loss."""
+        if not (has_unseen_loss(self.first) and has_unseen_loss(self.second)):
+            return None
+        assert self.first is not None and self.second is not None
+        return self.second.unseen_loss.median - self.first.unseen_loss.median
+
 
 def has_unseen(cell: SummaryCell | None) -> bool:
     return cell is not None and cell.unseen_accuracy.trials > 0
+
+
+def has_unseen_loss(cell: SummaryCell | None) -> bool:
+    """False for tasks that are not compared by loss."""
+    return cell is not None and cell.unseen_loss.trials > 0
 
 
 def match(first: Iterable[SummaryCell], second: Iterable[SummaryCell]) -> list[CellPair]:
@@ -156,42 +169,69 @@ def match(first: Iterable[SummaryCell], second: Iterable[SummaryCell]) -> list[C
     return list(pairs.values())
 
 
-def _statistic(cell: SummaryCell | None) -> str:
-    if cell is None or not has_unseen(cell):
-        return ""
+def _statistic(cell: SummaryCell | None, by_loss: bool) -> tuple[str, str]:
+    """The value on unseen lengths and the number of its trials; empty if there is none."""
+    if cell is None:
+        return "", ""
+    if by_loss:
+        loss = cell.unseen_loss
+        return (f"{loss.median:.3g}", str(loss.trials)) if loss.trials > 0 else ("", "")
     unseen = cell.unseen_accuracy
-    return f"{100 * unseen.mean:.1f}" + (f" ± {100 * unseen.deviation:.1f}" if unseen.trials > 1 else "")
+    if unseen.trials == 0:
+        return "", ""
+    return f"{100 * unseen.mean:.1f}" + (f" ± {100 * unseen.deviation:.1f}" if unseen.trials > 1 else ""), str(unseen.trials)
 
 
-def as_table(pairs: Sequence[CellPair], first: str, second: str) -> Table:
+def _difference(pair: CellPair, by_loss: tuple[bool, bool]) -> str:
+    if by_loss[0] != by_loss[1]:
+        return ""
+    difference = pair.loss_difference if by_loss[0] else pair.difference
+    if difference is None:
+        return ""
+    size = f"{abs(difference):.3g}" if by_loss[0] else f"{abs(100 * difference):.1f}"
+    return f"{'−' if difference < 0 else '+'}{size}"
+
+
+def heading(titles: tuple[str, str]) -> str:
+    """ "mean unseen accuracy", "median unseen mean squared error". `titles`: of each experiment the name of the losses by
+    which its tasks are compared; empty if they are compared by accuracy.
+    """
+    kinds = [f"median unseen {title}" if title else "mean unseen accuracy" for title in titles]
+    return " against ".join(dict.fromkeys(reversed(kinds)))
+
+
+def as_table(
+    pairs: Sequence[CellPair], first: str, second: str, by_loss: tuple[bool, bool] = (False, False)
+) -> Table:
+    """`by_loss`: of each experiment, True if its tasks are compared by loss, which all of them are or none."""
     networks = len({pair.key[1] for pair in pairs}) > 1
     rates = len({pair.key[3] for pair in pairs}) > 1
     columns = [Column("task", shrinks_to=8)]
     columns += [Column("network", shrinks_to=8)] * networks + [Column("encoding", shrinks_to=12)]
     columns += [Column("rate", Align.RIGHT)] * rates
     groups = []
-    for name in (first, second):
+    for name, losses in zip((first, second), by_loss):
         groups.append(Group(name, len(columns), len(columns) + 1))
-        columns += [Column("unseen %", Align.RIGHT, rule_before=True), Column("n", Align.RIGHT)]
+        columns += [Column("unseen" if losses else "unseen %", Align.RIGHT, rule_before=True), Column("n", Align.RIGHT)]
     columns.append(Column("Δ", Align.RIGHT, rule_before=True))
     table = Table(columns, groups)
     for pair in pairs:
         task, network, encoding, rate = pair.key
         cells: list[Cell | str] = [task, *([network] * networks), encoding, *([format_exact(rate)] * rates)]
-        for cell in (pair.first, pair.second):
-            cells.append(Cell(_statistic(cell), BOLD))
-            cells.append(Cell(str(cell.unseen_accuracy.trials) if cell and has_unseen(cell) else "", DIM))
-        difference = pair.difference
-        sign = "" if difference is None else "−" if difference < 0 else "+"
-        cells.append("" if difference is None else f"{sign}{abs(100 * difference):.1f}")
+        for cell, losses in zip((pair.first, pair.second), by_loss):
+            value, trials = _statistic(cell, losses)
+            cells += [Cell(value, BOLD), Cell(trials, DIM)]
+        cells.append(_difference(pair, by_loss))
         table.add_row(cells)
     return table
 
 
 def as_records(pairs: Sequence[CellPair]) -> Records:
+    """Mean accuracies, and the median losses of tasks that are compared by loss."""
     records = Records([
         "task", "network", "encoding", "learning_rate", "first_unseen", "first_deviation", "first_trials",
-        "second_unseen", "second_deviation", "second_trials", "difference",
+        "second_unseen", "second_deviation", "second_trials", "difference", "first_unseen_loss", "second_unseen_loss",
+        "loss_difference",
     ])  # fmt: skip
     for pair in pairs:
         row: list[Value] = list(pair.key)
@@ -200,5 +240,8 @@ def as_records(pairs: Sequence[CellPair]) -> Records:
             row.append(unseen.mean if unseen.trials > 0 else None)
             row.append(unseen.deviation if unseen.trials > 1 else None)
             row.append(unseen.trials)
-        records.rows.append([*row, pair.difference])
+        row.append(pair.difference)
+        for cell in (pair.first, pair.second):
+            row.append(cell.unseen_loss.median if cell is not None and has_unseen_loss(cell) else None)
+        records.rows.append([*row, pair.loss_difference])
     return records

@@ -1,6 +1,7 @@
 """From answers of the server to pandas frames: one observation a row, with what tells the trials apart."""
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -23,10 +24,12 @@ ANSWER_ERRORS = [
 ]  # fmt: skip
 TRIALS = [
     "index", "state", "reason", "attempts", "worker", "seen_accuracy", "unseen_accuracy", "training_seconds",
-    "create_time", "start_time", "end_time",
+    "create_time", "start_time", "end_time", "seen_loss", "unseen_loss",
 ]  # fmt: skip
 
 SUMMED_UP = ["unseen_accuracy", "seen_accuracy", "training_accuracy"]
+# Of tasks that are compared by loss.
+SUMMED_UP_LOSSES = ["unseen_loss", "seen_loss"]
 
 
 def _key(trial: Trial) -> list[Any]:
@@ -97,11 +100,37 @@ def answer_errors(connection: Connection, name: str, trials: Sequence[Trial]) ->
     return pandas.DataFrame(list(rows.values()), columns=KEY + ANSWER_ERRORS)
 
 
-def trials(all_trials: Sequence[Trial]) -> pandas.DataFrame:
-    """One row a trial."""
+def _mean(values: Sequence[float]) -> float | None:
+    return math.fsum(values) / len(values) if values else None
+
+
+def _mean_losses(
+    connection: Connection, name: str, all_trials: Sequence[Trial]
+) -> dict[str, tuple[float | None, float | None]]:
+    """Mean final losses over the lengths up to seen_up_to, and over the longer ones, by trial; empty unless the task is
+    compared by loss.
+    """
+    # All tasks of an experiment are compared by the same measure.
+    task = all_trials[0].specification["task"]["name"] if all_trials else ""
+    if not task or queries.task_facts(connection, task).get("compared_by_loss") != "true":
+        return {}
+    seen_up_to = {trial.name: trial.seen_up_to for trial in all_trials}
+    found = {}
+    for evaluation in queries.length_accuracies(connection, name, list(seen_up_to)):
+        measured, most = evaluation.accuracies, seen_up_to[evaluation.trial]
+        pairs = list(zip(measured.lengths, measured.losses))
+        seen = _mean([loss for length, loss in pairs if length <= most])
+        found[evaluation.trial] = seen, _mean([loss for length, loss in pairs if length > most])
+    return found
+
+
+def trials(connection: Connection, name: str, all_trials: Sequence[Trial]) -> pandas.DataFrame:
+    """One row a trial. `name` as for losses."""
+    losses = _mean_losses(connection, name, all_trials)
     rows = [
         [*_key(trial), index, trial.state, trial.reason, trial.attempt, trial.worker, trial.seen_accuracy,
-         trial.unseen_accuracy, trial.training_seconds, trial.create_time, trial.start_time, trial.end_time]
+         trial.unseen_accuracy, trial.training_seconds, trial.create_time, trial.start_time, trial.end_time,
+         *losses.get(trial.name, (None, None))]
         for index, trial in enumerate(all_trials)
     ]  # fmt: skip
     return pandas.DataFrame(rows, columns=KEY + TRIALS)
@@ -131,9 +160,17 @@ def summary(response: experiment_service_pb2.SummarizeExperimentResponse) -> pan
         row["training_seconds"] = cell.training_seconds.mean if cell.training_seconds.trials else None
         row["steps_per_second"] = cell.steps_per_second.mean if cell.steps_per_second.trials else None
         row["best_trial"] = cell.best_trial
+        for name in SUMMED_UP_LOSSES:
+            quantiles = getattr(cell, name)
+            has = quantiles.trials > 0
+            row[name] = quantiles.median if has else None
+            row[f"{name}_low"] = quantiles.low if has else None
+            row[f"{name}_high"] = quantiles.high if has else None
         rows.append(row)
     columns = ["task", "network", "encoding", "learning_rate", "succeeded", "failed", "cancelled", "unended"]
     for name in SUMMED_UP:
         columns += [name, f"{name}_deviation", f"{name}_min", f"{name}_max"]
     columns += ["training_seconds", "steps_per_second", "best_trial"]
+    for name in SUMMED_UP_LOSSES:
+        columns += [name, f"{name}_low", f"{name}_high"]
     return pandas.DataFrame(rows, columns=columns)

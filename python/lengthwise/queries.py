@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import grpc
 
-from lengthwise._proto import event_pb2, experiment_service_pb2
+from lengthwise._proto import catalogue_service_pb2, event_pb2, experiment_service_pb2
 from lengthwise.connection import Connection
 from lengthwise.errors import LengthwiseError
 
@@ -34,6 +34,16 @@ def summary(connection: Connection, experiment: str, with_lengths: bool = False)
         experiment_service_pb2.SummarizeExperimentRequest(name=experiment, omit_lengths=not with_lengths),
         Summary,
     )
+
+
+def task_facts(connection: Connection, task: str) -> dict[str, str]:
+    """The catalogue's facts about the task of this name; empty if there is none."""
+    entries = connection.call(
+        "CatalogueService/ListCatalogueEntries",
+        catalogue_service_pb2.ListCatalogueEntriesRequest(kind=catalogue_service_pb2.TASK),
+        catalogue_service_pb2.ListCatalogueEntriesResponse,
+    ).entries
+    return next((dict(entry.facts) for entry in entries if entry.name == task), {})
 
 
 def length_accuracies(

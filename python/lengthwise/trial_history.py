@@ -65,7 +65,10 @@ def _add(events: Iterable[event_pb2.Event], trial: str, history: TrialHistory) -
         elif event.HasField("sequence_scores"):
             history.sequence_scores[event.sequence_scores.length] = event.sequence_scores
         elif event.HasField("noise_accuracies"):
-            history.noise_accuracies = event.noise_accuracies
+            noise = event.noise_accuracies
+            if {len(noise.accuracies), len(noise.losses)} != {len(noise.deviations)}:
+                raise damaged(f"the accuracies of {trial} under noise are damaged")
+            history.noise_accuracies = noise
         elif event.HasField("training_points"):
             points = event.training_points
             count = len(points.steps)

@@ -5,7 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "proto/length_accuracies.h"
@@ -50,6 +52,25 @@ struct RunningMean {
     return count > 0 ? std::optional<double>(sum / count) : std::nullopt;
   }
 };
+
+// A trial's mean final losses over the lengths up to `seen_up_to` and over the longer ones.
+struct MeanLosses {
+  std::optional<double> seen;
+  std::optional<double> unseen;
+};
+
+MeanLosses MeanLossesOf(const std::map<int32_t, double>& losses, int32_t seen_up_to) {
+  RunningMean seen, unseen;
+  for (const auto& [length, loss] : losses) (length > seen_up_to ? unseen : seen).Add(loss);
+  return {.seen = seen.Value(), .unseen = unseen.Value()};
+}
+
+// Returns the score of a loss: the lower the loss, the higher. NaN has no score, as it compares
+// with nothing.
+std::optional<double> LossScore(const std::optional<double>& loss) {
+  if (!loss.has_value() || std::isnan(*loss)) return std::nullopt;
+  return -*loss;
+}
 
 }  // namespace
 
@@ -170,8 +191,17 @@ void ExperimentSummary::FillCell(const Cell& cell, bool omit_lengths,
   answer.set_encoding(std::get<2>(cell.key));
   answer.set_learning_rate(std::get<3>(cell.key));
   std::vector<double> unseen, seen, training, seconds, rates;
-  const Member* best_unseen = nullptr;
-  const Member* best_seen = nullptr;
+  struct Best {
+    const Member* member = nullptr;
+    std::optional<double> score;
+    // nullopt compares less than any value.
+    void Offer(const Member& offered, const std::optional<double>& value) {
+      if (!(value > score)) return;
+      member = &offered;
+      score = value;
+    }
+  };
+  Best best_unseen, best_seen;
   const auto take = [](const std::optional<double>& value, std::vector<double>& values) {
     if (value.has_value()) values.push_back(*value);
   };
@@ -183,12 +213,13 @@ void ExperimentSummary::FillCell(const Cell& cell, bool omit_lengths,
     take(member.training_accuracy, training);
     take(member.training_seconds, seconds);
     take(member.steps_per_second, rates);
-    // nullopt compares less than any value.
-    if (member.unseen_accuracy > (best_unseen ? best_unseen->unseen_accuracy : std::nullopt)) {
-      best_unseen = &member;
-    }
-    if (member.seen_accuracy > (best_seen ? best_seen->seen_accuracy : std::nullopt)) {
-      best_seen = &member;
+    if (member.compared_by_loss) {
+      const MeanLosses losses = MeanLossesOf(member.losses, member.seen_up_to);
+      best_unseen.Offer(member, LossScore(losses.unseen));
+      best_seen.Offer(member, LossScore(losses.seen));
+    } else {
+      best_unseen.Offer(member, member.unseen_accuracy);
+      best_seen.Offer(member, member.seen_accuracy);
     }
   }
   *answer.mutable_unseen_accuracy() = SeedStatistic(unseen);
@@ -198,9 +229,8 @@ void ExperimentSummary::FillCell(const Cell& cell, bool omit_lengths,
   }
   *answer.mutable_training_seconds() = SeedStatistic(seconds);
   *answer.mutable_steps_per_second() = SeedStatistic(rates);
-  if (const Member* best = best_unseen ? best_unseen : best_seen; best != nullptr) {
-    answer.set_best_trial(best->id);
-  }
+  const Best& best = best_unseen.member != nullptr ? best_unseen : best_seen;
+  if (best.member != nullptr) answer.set_best_trial(best.member->id);
   FillLosses(cell, omit_lengths, answer);
   if (omit_lengths) return;
   answer.mutable_lengths()->Reserve(static_cast<int>(cell.lengths.size()));
@@ -217,13 +247,10 @@ void ExperimentSummary::FillLosses(const Cell& cell, bool omit_lengths,
   std::vector<double> seen_means, unseen_means;
   for (const int32_t index : cell.members) {
     const Member& member = members_.at(index);
-    RunningMean seen, unseen;
-    for (const auto& [length, loss] : member.losses) {
-      by_length[length].push_back(loss);
-      (length > member.seen_up_to ? unseen : seen).Add(loss);
-    }
-    if (const auto mean = seen.Value()) seen_means.push_back(*mean);
-    if (const auto mean = unseen.Value()) unseen_means.push_back(*mean);
+    for (const auto& [length, loss] : member.losses) by_length[length].push_back(loss);
+    const MeanLosses means = MeanLossesOf(member.losses, member.seen_up_to);
+    if (means.seen.has_value()) seen_means.push_back(*means.seen);
+    if (means.unseen.has_value()) unseen_means.push_back(*means.unseen);
   }
   if (by_length.empty()) return;
   Fill(seen_means, *answer.mutable_seen_loss());

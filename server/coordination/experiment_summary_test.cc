@@ -233,6 +233,35 @@ TEST(ExperimentSummaryTest, TrialsComparedByLossesHaveTheirQuantiles) {
   EXPECT_EQ(accuracies_alone.Summarize(false).cells(0).losses_size(), 0);
 }
 
+// Adds a trial that is compared by loss and succeeded with these losses at lengths 1, 2, 3, ...
+void SucceedWithLosses(int32_t index, const std::vector<double>& accuracies,
+                       const std::vector<double>& losses, ExperimentSummary& summary) {
+  ExperimentSummary::Trial trial = TrialAt(index);
+  trial.compared_by_loss = true;
+  summary.Add(trial);
+  v1::LengthAccuracies evaluation = Accuracies(accuracies);
+  evaluation.mutable_losses()->Add(losses.begin(), losses.end());
+  summary.Succeed(index, evaluation, Trained(10, 100));
+}
+
+TEST(ExperimentSummaryTest, BestTrialComparedByLossHasTheLowestUnseenLoss) {
+  ExperimentSummary summary;
+  // Lengths up to 2 are seen. Trial 3 has the lowest seen loss and the highest accuracies.
+  SucceedWithLosses(0, {0, 0, 0}, {1, 1, std::numeric_limits<double>::quiet_NaN()}, summary);
+  SucceedWithLosses(1, {0, 0, 0.5}, {1, 1, 3}, summary);
+  SucceedWithLosses(2, {0, 0, 0.1}, {1, 1, 2}, summary);
+  SucceedWithLosses(3, {1, 1, 1}, {0, 0, 9}, summary);
+  SucceedWithLosses(4, {0, 0, 0.2}, {1, 1, 2}, summary);
+  EXPECT_EQ(summary.Summarize(/*omit_lengths=*/true).cells(0).best_trial(), "t2");
+}
+
+TEST(ExperimentSummaryTest, SeenLossesDecideWithoutUnseenOnes) {
+  ExperimentSummary summary;
+  SucceedWithLosses(0, {1, 1}, {2, 3}, summary);
+  SucceedWithLosses(1, {0, 0}, {1, 3}, summary);
+  EXPECT_EQ(summary.Summarize(/*omit_lengths=*/true).cells(0).best_trial(), "t1");
+}
+
 TEST(ExperimentSummaryTest, AccuraciesAreClamped) {
   ExperimentSummary summary;
   summary.Add(TrialAt(0));

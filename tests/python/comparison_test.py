@@ -947,7 +947,7 @@ class SideBySideTest(unittest.TestCase):
         self.assertIn("none     │ 50.0 ± 5.0  3 │     87.5  1 │ +37.5\n", text)
         out = io.StringIO()
         experiment_difference.as_records(pairs).write_csv(out)
-        self.assertIn("\nbucket_sort,encoder,none,0.001,0.5,0.05,3,0.875,,1,0.375\n", out.getvalue())
+        self.assertIn("\nbucket_sort,encoder,none,0.001,0.5,0.05,3,0.875,,1,0.375,,,\n", out.getvalue())
 
     def test_unmatched_cell_has_no_difference(self):
         only = experiment_service_pb2.SummarizeExperimentResponse.Cell(task="t", network="n", encoding="e")

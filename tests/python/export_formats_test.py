@@ -143,6 +143,52 @@ class ExportTest(TestOfFiles):
             self.assertEqual(self.lines(f"tables/{table}")[0].split(","), list(meanings))
             self.assertTrue(all(meanings.values()), table)
 
+    def test_training_and_noise_accuracies_are_exported(self):
+        self.add_history(FIRST)
+        self.add_history(SECOND)
+        history = self.server.histories[SECOND]
+        history[1].length_accuracies.training_accuracy = 0.875
+        noise = event_pb2.NoiseAccuracies(deviations=[0.1, 0.5], accuracies=[0.75, 0.25], losses=[0.5, 2])
+        history.append(event_pb2.Event(trial=SECOND, step=200, noise_accuracies=noise))
+        self.export("e", "csv", "tables")
+        trials = list(csv.DictReader(self.lines("tables/trials.csv")))
+        self.assertEqual([row["training_accuracy"] for row in trials], ["", "0.875"])
+        self.assertEqual(
+            self.lines("tables/noise_accuracies.csv"),
+            [
+                "trial,task,network,encoding,learning_rate,weight_seed,data_seed,deviation,accuracy,loss",
+                f"{SECOND},bucket_sort,encoder,sin_cos,0.001,0,0,0.1,0.75,0.5",
+                f"{SECOND},bucket_sort,encoder,sin_cos,0.001,0,0,0.5,0.25,2",
+            ],
+        )
+        columns = json.loads((self.directory / "tables" / "columns.json").read_text())
+        self.assertEqual(self.lines("tables/noise_accuracies.csv")[0].split(","), list(columns["noise_accuracies.csv"]))
+
+        self.export("e", "json", "e.json")
+        first, second = json.loads((self.directory / "e.json").read_text())["trials"]
+        self.assertEqual((first["training_accuracy"], second["training_accuracy"]), (None, 0.875))
+        self.assertNotIn("noise_accuracies", first)
+        self.assertEqual(
+            second["noise_accuracies"], {"deviations": [0.1, 0.5], "accuracies": [0.75, 0.25], "losses": [0.5, 2]}
+        )
+
+        noise.losses.append(1)
+        history[-1].noise_accuracies.CopyFrom(noise)
+        damaged = self.export("e", "csv", "more").damaged
+        self.assertEqual(damaged, [f"the accuracies of {SECOND} under noise are damaged"])
+
+    def test_force_keeps_the_users_files(self):
+        self.add_history(FIRST)
+        self.export("e-1/0", "csv", "out")
+        manifest = json.loads((self.directory / "out" / "export.json").read_text())
+        self.assertEqual(manifest["files"], ["columns.json", "length_accuracies.csv", "loss_curves.csv", "trials.csv"])
+        (self.directory / "out" / "notes.txt").write_text("years")
+        self.export("e-1/0", "tensorboard", "out", replace=True)
+        self.assertEqual(self.names("out"), ["bucket_sort-none", "export.json", "notes.txt"])
+        self.assertEqual((self.directory / "out" / "notes.txt").read_text(), "years")
+        manifest = json.loads((self.directory / "out" / "export.json").read_text())
+        self.assertEqual(manifest["files"], ["bucket_sort-none/events.out.tfevents.1700000000.lengthwise"])
+
     def test_times_are_cut_to_milliseconds(self):
         # The first is below 0.123 s as a double of seconds since 1970.
         for nanos in (123_000_000, 123_999_999):
@@ -527,6 +573,84 @@ class OutputTest(TestOfFiles):
         self.write("a.json", Kind.FILE, "second", replace=True, suffix=".json")
         self.assertEqual(self.text("a.json"), "second")
 
+    def manifest(self, *files):
+        return json.dumps({"files": list(files)})
+
+    def write_files(self, files, replace=True):
+        """Writes files by name into the directory "out", and a manifest that lists them."""
+        with Output(self.path("out"), Kind.DIRECTORY, replace) as out:
+            for name in files:
+                out.write(name, "export")
+            out.write(output.MANIFEST, self.manifest(*out.files()))
+            out.commit()
+
+    def all_files(self):
+        out = self.directory / "out"
+        return {str(one.relative_to(out)): one.read_text() for one in out.rglob("*") if one.is_file()}
+
+    def test_replaces_only_files_of_the_manifest(self):
+        self.write_files(["a.csv", "deep/a.csv", "gone/a.csv", "both/a.csv"])
+        mine = ["notes.txt", "deep/notes.txt", "gone/notes.txt", "both/own/notes.txt", "own/deep/notes.txt"]
+        for name in mine:
+            (self.directory / "out" / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.directory / "out" / name).write_text("years")
+        (self.directory / "out" / "empty").mkdir()
+        (self.directory / "out" / "link").symlink_to("own", target_is_directory=True)
+        self.write_files(["a.csv", "deep/b.csv"])
+        files = {"a.csv": "export", "deep/b.csv": "export", "export.json": self.manifest("a.csv", "deep/b.csv")}
+        self.assertEqual(self.all_files(), files | dict.fromkeys(mine, "years"))
+        self.assertEqual(self.names("out/empty"), [])
+        self.assertTrue((self.directory / "out" / "link").is_symlink())
+        self.assertEqual(self.names(), ["out"])
+
+    def test_users_file_of_the_same_name_is_not_overwritten(self):
+        self.write_files(["a.csv"])
+        (self.directory / "out" / "b.csv").write_text("years")
+        (self.directory / "out" / "c").write_text("years")
+        before = self.all_files()
+        for files, name in ((["a.csv", "b.csv"], "out/b.csv"), (["c/d/e.csv"], "out/c")):
+            with self.assert_refused(
+                grpc.StatusCode.FAILED_PRECONDITION, f"{name} is not of the earlier export", "move it, or choose another place"
+            ):
+                self.write_files(files)
+            self.assertEqual(self.all_files(), before)
+        self.assertEqual(self.names(), ["out"])
+
+    def test_manifest_without_a_list_deletes_nothing(self):
+        self.write_files(["a.csv", "b.csv"])
+        (self.directory / "out" / "export.json").write_text('{"format": "csv"}')
+        (self.directory / "out" / "b.csv").write_text("years")
+        self.write_files(["a.csv"])
+        self.assertEqual(
+            self.all_files(), {"a.csv": "export", "b.csv": "years", "export.json": self.manifest("a.csv")}
+        )
+
+    def test_manifest_of_others_is_no_export(self):
+        self.write_files(["a.csv"])
+        for text in ("[]", "not JSON"):
+            (self.directory / "out" / "export.json").write_text(text)
+            with self.assert_refused(grpc.StatusCode.FAILED_PRECONDITION, "out/export.json is not an export's"):
+                self.write_files(["a.csv"])
+            self.assertEqual(self.all_files()["export.json"], text)
+
+    def test_manifest_names_no_file_elsewhere(self):
+        (self.directory / "notes.txt").write_text("years")
+        self.write_files(["a.csv"])
+        listed = self.manifest("../notes.txt", self.path("notes.txt"), "a.csv")
+        (self.directory / "out" / "export.json").write_text(listed)
+        self.write_files(["b.csv"])
+        self.assertEqual(self.text("notes.txt"), "years")
+        self.assertEqual(self.names("out"), ["b.csv", "export.json"])
+
+    def test_directory_that_appears_meanwhile_is_not_replaced(self):
+        with self.assert_refused(grpc.StatusCode.FAILED_PRECONDITION, "has files that are not an export's"):
+            with Output(self.path("out"), Kind.DIRECTORY, False) as out:
+                out.write("a.csv", "export")
+                (self.directory / "out").mkdir()
+                (self.directory / "out" / "notes.txt").write_text("years")
+                out.commit()
+        self.assertEqual(self.names("out"), ["notes.txt"])
+
     def test_replacing_follows_links(self):
         self.write("target", Kind.FILE, "first")
         (self.directory / "link").symlink_to("target")
@@ -765,6 +889,30 @@ class AccuracyTableTest(unittest.TestCase):
         latex = accuracy_summary.as_table(summary, 110).render_latex()
         self.assertIn("none & 0.5 & \\textbf{0.000123} \\\\\n", latex)
         self.assertIn("sin\\_cos & \\textbf{0.25} & 12 \\\\\n", latex)
+
+    def test_caption_tells_trained_from_seen_lengths(self):
+        cell = self.add_cell("none", 1, [1.0, 0.9, 0.2])
+
+        def ending(first, last, most_seen, **facts):
+            trained = self.specification.training.lengths
+            trained.min, trained.max = first, last
+            self.specification.evaluation.seen_up_to = most_seen
+            return self.summary(**facts).caption().partition("; ")[2]
+
+        self.assertEqual(ending(1, 2, 2), "trained on lengths up to 2)")
+        self.assertEqual(ending(2, 2, 2), "trained on length 2; up to 2 count as seen)")
+        self.assertEqual(ending(10, 20, 20), "trained on lengths 10 to 20; up to 20 count as seen)")
+        self.assertEqual(ending(8, 8, 8), "trained on length 8; up to 8 count as seen)")
+        self.assertEqual(ending(1, 500, 40), "trained on lengths 1 to 500; up to 40 count as seen)")
+        # Nothing is evaluated below the lengths of training.
+        cell.lengths[:] = [10, 20, 30]
+        self.assertEqual(ending(10, 20, 20), "trained on lengths up to 20)")
+        # The file has no training examples above 3.
+        contents = self.specification.tasks.add(name="examples").parameters["contents"]
+        contents.string_value = json.dumps({"training": {"lengths": "1-3x5"}, "test": {"lengths": "1-3x15"}})
+        self.assertEqual(ending(1, 20, 3), "trained on lengths up to 3)")
+        # Scales are not the lengths of training.
+        self.assertEqual(ending(4, 4, 1, axis="scale", seen_up_to="1"), "trained on scale 1)")
 
     def test_caption_says_what_is_measured(self):
         self.assertEqual(

@@ -195,6 +195,11 @@ class ExportTest(unittest.TestCase):
             self.assertAlmostEqual(
                 trials["unseen_accuracy"][index], (numbers.accuracy(6) + numbers.accuracy(8)) / 2
             )
+        self.assertEqual(list(trials["training_accuracy"]), [0.875] * 4)
+        noise = pandas.read_csv(tables / "noise_accuracies.csv")
+        self.assertEqual(list(noise["trial"]), list(trials["trial"]))
+        for column, value in (("deviation", 0.1), ("accuracy", 0.75), ("loss", 0.5)):
+            self.assertEqual(list(noise[column]), [value] * 4)
         # Also with the standard library's strict reader; every column is explained.
         columns = json.loads((tables / "columns.json").read_text())
         for name, meanings in columns.items():
@@ -233,6 +238,10 @@ class ExportTest(unittest.TestCase):
         for exported, trial in zip(document["trials"], self.experiment.trials(), strict=True):
             self.assertEqual(exported["specification"], trial.specification)
             self.assertEqual(exported["unseen_accuracy"], trial.unseen_accuracy)
+            self.assertEqual(exported["training_accuracy"], 0.875)
+            noise = exported["noise_accuracies"]
+            self.assertEqual(dict(zip(noise["deviations"], noise["accuracies"])), trial.noise_accuracies())
+            self.assertEqual(noise["losses"], [0.5])
             final = table[(table["trial"] == trial.name) & table["final"]]
             self.assertEqual(exported["evaluations"][1]["accuracies"], list(final["accuracy"]))
             self.assertEqual(exported["evaluations"][1]["metrics"]["digits_accuracy"], list(final["digits_accuracy"]))

@@ -1,4 +1,5 @@
 """From API messages to figures: the points of lines, titles and captions, and errors for figures without data."""
+import json
 import math
 import unittest
 import unittest.mock
@@ -132,6 +133,36 @@ class AccuracyByLengthTest(FigureCase):
         self.assertIn("learning rate with the highest mean accuracy", picture.caption)
         add(experiment, make_trial("rope", rate=0.001), [0.9, 0.8, 0.4])
         self.assertIn("Mean over up to 2 seeds.", self.figure("accuracy_by_length", experiment).caption)
+
+    def shade(self, figure="accuracy_by_length", **lengths):
+        """The shaded part and its label, for a trial with these lengths."""
+        experiment = plotted()
+        trial = make_trial("sin_cos")
+        evaluated = lengths.get("evaluated", range(1, 7))
+        trained = trial.specification.training.lengths
+        trained.min, trained.max, trial.specification.evaluation.seen_up_to = lengths["trained"] + (lengths["seen_up_to"],)
+        if "file" in lengths:
+            contents = trial.specification.task.parameters["contents"]
+            contents.string_value = json.dumps({"training": {"lengths": lengths["file"]}})
+        experiment.trials.append(trial)
+        experiment.finals.append(evaluation(trial, evaluated, [1.0] * len(evaluated)))
+        picture = self.figure(figure, experiment)
+        return picture.panels[0].shaded, picture.shaded_label
+
+    def test_shade_ends_where_tables_do(self):
+        self.assertEqual(self.shade(trained=(1, 4), seen_up_to=4), ((1, 4), "seen in training: lengths 1 to 4"))
+        # Tables count lengths up to seen_up_to as seen.
+        counted = "counted as seen: lengths 1 to 4 (trained on "
+        for figure in ("accuracy_by_length", "accuracy_of_trials"):
+            for trained, seen_up_to, text in (((3, 4), 4, "3 to 4)"), ((4, 4), 4, "4)"), ((1, 8), 4, "1 to 8)")):
+                shown = self.shade(figure, trained=trained, seen_up_to=seen_up_to)
+                self.assertEqual(shown, ((1, 4), counted + text))
+        # Nothing is evaluated below the lengths of training.
+        above = self.shade(trained=(3, 4), seen_up_to=4, evaluated=[3, 4, 6])
+        self.assertEqual(above, ((3, 4), "seen in training: lengths 3 to 4"))
+        # The file ends before training.lengths.
+        in_file = self.shade(trained=(1, 7), seen_up_to=4, file="1-3x5,4x9,9x3")
+        self.assertEqual(in_file, ((1, 4), "seen in training: lengths 1 to 4"))
 
     def test_band_and_shade_and_guess_are_drawn(self):
         experiment = plotted()
@@ -366,6 +397,12 @@ class AccuracyOverStepsTest(MetricsCase):
         self.assertEqual(picture.title, "Exact match over training: e-1")
         self.assertEqual((picture.x.label, picture.x.range), ("training step", (0, 30)))
         self.assertEqual([panel.title for panel in picture.panels], ["2 digits, seen in training", "3 digits"])
+        for trial in self.experiment.trials:
+            trial.specification.training.lengths.min, trial.specification.training.lengths.max = 3, 4
+        titles = [panel.title for panel in self.figure("accuracy_over_steps", self.experiment).panels]
+        self.assertEqual(titles, ["2 digits, counted as seen", "3 digits"])
+        for trial in self.experiment.trials:
+            trial.specification.training.lengths.min, trial.specification.training.lengths.max = 1, 2
         first, second, thick = picture.panels[1].series
         self.assertTrue(first.faint)
         self.assertEqual(first.name, "", "not in the legend")

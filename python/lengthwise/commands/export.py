@@ -15,7 +15,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", help="An experiment, or EXPERIMENT/TRIAL")
     parser.add_argument("--format", required=True, choices=list(FORMATS), help=formats.replace("%", "%%"))
     parser.add_argument("-o", "--out", metavar="PATH", default="", help="The file or directory to make")
-    parser.add_argument("--force", action="store_true", help="Replace the output of an earlier export")
+    force = "Replace the files of an earlier export; other files in a directory stay"
+    parser.add_argument("--force", action="store_true", help=force)
     parser.add_argument("--progress", action="store_true", help=argparse.SUPPRESS)
     add_server_options(parser)
     add_output_option(parser, ["table"])

@@ -45,7 +45,8 @@ class Format:
 FORMATS = {
     "csv": Format(
         "-csv", Kind.DIRECTORY, Kind.DIRECTORY,
-        "tables trials.csv, loss_curves.csv and length_accuracies.csv, described by columns.json",
+        "tables trials.csv, loss_curves.csv, length_accuracies.csv and, with noise, noise_accuracies.csv, described by "
+        "columns.json",
         "tables", "CsvExporter",
     ),
     "json": Format(
@@ -153,17 +154,18 @@ def export(
         exporter.finish()
         exporter.close()
         if kind is Kind.DIRECTORY:
-            output.write(MANIFEST, _manifest(format, subject, result.trials))
+            output.write(MANIFEST, _manifest(format, subject, result.trials, output.files()))
         output.commit()
     return result
 
 
-def _manifest(name: str, subject: Subject, trials: int) -> str:
+def _manifest(name: str, subject: Subject, trials: int, files: list[str]) -> str:
     manifest = {
         "format": name,
         "description": FORMATS[name].description,
         "experiment": subject.experiment.name,
         "trials": trials,
+        "files": files,
         "written_by": f"lengthwise {lengthwise.__version__}",
     }
     return json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"

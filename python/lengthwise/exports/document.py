@@ -6,11 +6,12 @@
                "evaluations": [{"step": 200, "final": true, "lengths": [...], ..., "metrics": {"digits_accuracy": [...]}}],
                "sequence_scores": [{"length": 5, "accuracies": [...], "losses": [...],
                                     "wrong_answers": [{"sequence": 3, "places": [0, 4], "carry_into_first": true}, ...]},
-                                   ...]},
+                                   ...],
+               "noise_accuracies": {"deviations": [...], "accuracies": [...], "losses": [...]}},
               ...]}
 
-Sequence scores are there where they were asked for, wrong answers are of text. Specifications are as protobuf's JSON writes
-them, with the names of the .proto files; what is not a number is null.
+Sequence scores and noise accuracies are there where they were asked for, wrong answers are of text. Specifications are as
+protobuf's JSON writes them, with the names of the .proto files; what is not a number is null.
 """
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ class JsonExporter(Exporter):
         points = history.points
         document: dict[str, Any] = {
             **dict(zip(TRIAL_KEY, trial_key(trial))),
-            **dict(zip(TRIALS, trial_row(trial))),
+            **dict(zip(TRIALS, trial_row(trial, history))),
             "specification": as_dictionary(trial.specification),
             "loss_curve": {
                 "steps": list(points.steps),
@@ -59,6 +60,13 @@ class JsonExporter(Exporter):
         }
         if history.sequence_scores:
             document["sequence_scores"] = [_sequence_scores(scores) for scores in history.sequence_scores.values()]
+        noise = history.noise_accuracies
+        if noise.deviations:
+            document["noise_accuracies"] = {
+                "deviations": list(noise.deviations),
+                "accuracies": list(noise.accuracies),
+                "losses": list(noise.losses),
+            }
         self._file.write((self._separator + _text(document)).encode())
         self._separator = ",\n"
 

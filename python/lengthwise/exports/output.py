@@ -1,15 +1,18 @@
 """Output of an export: one file or a directory of files, written atomically.
 
-It replaces only a directory with a manifest, or a file with the format's suffix.
+It replaces only a directory with a manifest, or a file with the format's suffix. In a directory it replaces only the files
+that the manifest lists. Any other file is the user's and stays.
 """
 from __future__ import annotations
 
 import io
+import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from enum import Enum
+from pathlib import PurePath
 from types import TracebackType
 from typing import Any, BinaryIO
 
@@ -18,7 +21,8 @@ from lengthwise.user_file import unwritten
 
 _BUFFER_BYTES = 1 << 20
 
-# Stands in every directory, and says that it is an export, and may be replaced by another.
+# Stands in every directory, and says that it is an export, and may be replaced by another. Its field "files" lists the
+# other files of the export, relative to the directory.
 MANIFEST = "export.json"
 
 
@@ -66,6 +70,63 @@ def _check_free(path: str, kind: Kind, replace: bool, suffix: str) -> None:
         )
     if not replace:
         raise refused(f"{path} is there already; replace it with --force, or choose another place with -o PATH")
+    if is_directory:
+        _listed(path)
+
+
+def _listed(directory: str) -> set[str] | None:
+    """The files that an earlier export wrote, as its manifest lists them; None if its version did not list them.
+
+    FAILED_PRECONDITION: the manifest cannot be read, or is not an export's.
+    """
+    path = os.path.join(directory, MANIFEST)
+    try:
+        with open(path, encoding="utf-8") as file:
+            manifest = json.load(file)
+    except OSError as error:
+        raise unwritten(error.errno, path, "read") from None
+    except ValueError:
+        manifest = None
+    if not isinstance(manifest, dict):
+        raise refused(f"{path} is not an export's, so nothing is replaced; choose another place with -o PATH")
+    files = manifest.get("files")
+    if not isinstance(files, list):
+        return None
+    return {MANIFEST, *(name for name in files if isinstance(name, str))}
+
+
+def _is_directory(path: str) -> bool:
+    """True for a directory itself, False for a link to one."""
+    return os.path.isdir(path) and not os.path.islink(path)
+
+
+def _check_own(directory: str, names: Iterable[str], listed: set[str] | None) -> None:
+    """Raises FAILED_PRECONDITION if writing `names` into `directory` would overwrite what no export wrote."""
+    for name in names:
+        path = os.path.join(directory, name)
+        # "a/b.txt" needs a directory "a".
+        above = [os.path.join(directory, str(one)) for one in PurePath(name).parents[:-1]]
+        taken = [one for one in above if os.path.lexists(one) and not _is_directory(one)]
+        if os.path.lexists(path) and (_is_directory(path) or (listed is not None and name not in listed)):
+            taken.append(path)
+        if taken:
+            raise refused(
+                f"{taken[0]} is not of the earlier export and would be overwritten; move it, or choose another place with "
+                "-o PATH"
+            )
+
+
+def _move_others(old: str, new: str, replaced: set[str], within: str = "") -> None:
+    """Moves what is not in `replaced` from `old` to `new`. Errors: OSError."""
+    for entry in sorted(os.scandir(os.path.join(old, within)), key=lambda one: one.name):
+        name = os.path.join(within, entry.name)
+        target = os.path.join(new, name)
+        is_directory = entry.is_dir(follow_symlinks=False)
+        if is_directory and (os.path.lexists(target) or any(one.startswith(f"{name}{os.sep}") for one in replaced)):
+            _move_others(old, new, replaced, name)
+        elif is_directory or name not in replaced:
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            os.rename(entry.path, target)
 
 
 class _File(io.FileIO):
@@ -95,7 +156,8 @@ class Output:
 
     Errors name the file that the user will see and say what to do: FAILED_PRECONDITION. On entry: nothing can be written
     there, or something is there already and `replace` is not set. A directory that is neither empty nor an export, and a
-    file without `suffix`, are never replaced.
+    file without `suffix`, are never replaced. In the directory of an earlier export, only the files that its manifest lists
+    are replaced. A manifest of version 0.2.0 or earlier lists none: then only files of the same names are.
     """
 
     def __init__(self, path: str, kind: Kind, replace: bool, suffix: str = "") -> None:
@@ -157,8 +219,20 @@ class Output:
         with self.open(name) as file:
             file.write(text.encode())
 
+    def files(self) -> list[str]:
+        """The files of the directory so far, relative to it, sorted."""
+        found = []
+        for parent, _, names in os.walk(self._temporary):
+            found += [os.path.relpath(os.path.join(parent, name), self._temporary) for name in names]
+        return sorted(found)
+
     def commit(self) -> None:
-        """Gives everything its name. All files are closed."""
+        """Gives everything its name. All files are closed. FAILED_PRECONDITION: a file would overwrite one that no export
+        wrote.
+        """
+        replaced: set[str] = set()
+        if self._kind is Kind.DIRECTORY:
+            replaced = self._replaced()
         old = ""
         try:
             if self._kind is Kind.DIRECTORY and os.path.exists(self._path):
@@ -171,8 +245,27 @@ class Output:
                 os.rename(old, self._path)
             raise unwritten(error.errno, self._path, "make") from None
         self._committed = True
-        if old:
-            _delete(old)
+        if not old:
+            return
+        try:
+            _move_others(old, self._path, replaced)
+        except OSError as error:
+            raise refused(
+                f"{self._path} is written, but its other files could not be moved back ({error.strerror}); move them from "
+                f"{old}"
+            ) from None
+        _delete(old)
+
+    def _replaced(self) -> set[str]:
+        """The files of the directory before that this export deletes or overwrites."""
+        # It may have come since the export began.
+        _check_free(self._path, self._kind, self._replace, self._suffix)
+        if not os.path.isdir(self._path) or not os.listdir(self._path):
+            return set()
+        listed = _listed(self._path)
+        written = self.files()
+        _check_own(self._path, written, listed)
+        return {*written, *(listed or ())}
 
 
 def _delete(path: str) -> None:

@@ -18,7 +18,7 @@ from lengthwise.events import sequence_counts
 from lengthwise.exports.exporter import Exporter
 from lengthwise.names import label
 from lengthwise.rendering import Value, write_csv_rows
-from lengthwise.trial_history import Evaluation, fetch_history
+from lengthwise.trial_history import Evaluation, TrialHistory, fetch_history
 
 # Columns and what they mean. The first ones of every table: the trial and its point of the grid.
 TRIAL_KEY = {
@@ -43,6 +43,8 @@ TRIALS = {
     "seen_up_to": "the longest input length that training had",
     "seen_accuracy": "mean final accuracy over lengths up to seen_up_to, 0 to 1",
     "unseen_accuracy": "mean final accuracy over lengths above seen_up_to, 0 to 1",
+    "training_accuracy": "final accuracy on examples of the trial's own training set, 0 to 1; empty unless "
+    "evaluation.training_examples asks for it",
     "training_seconds": "wall-clock seconds of training, over all attempts",
     "evaluation_seconds": "wall-clock seconds of the last evaluation",
     "device": "cpu, or the GPU's name",
@@ -72,6 +74,12 @@ ACCURACIES = {
     "sequences": "sequences evaluated of this length; in histories of version 0.2.0, the most at any length",
     "training_seconds": "wall-clock seconds of training up to this step",
 }
+# One row for each standard deviation of the noise.
+NOISE = {
+    "deviation": "standard deviation of the Gaussian noise on the token embeddings (evaluation.embedding_noise)",
+    "accuracy": "final accuracy under this noise, mean over the lengths, 0 to 1",
+    "loss": "final loss under this noise, mean over the lengths",
+}
 
 # The largest integer that every tool reads as a number.
 _LARGEST_INTEGER = 2**63 - 1
@@ -100,7 +108,14 @@ def trial_key(trial: experiment_service_pb2.Trial) -> list[Value]:
     ]  # fmt: skip
 
 
-def trial_row(trial: experiment_service_pb2.Trial) -> list[Value]:
+def _training_accuracy(history: TrialHistory) -> float | None:
+    """Of the last full evaluation that measured one."""
+    finals = [one.accuracies for one in history.evaluations if one.accuracies.final]
+    measured = [one.training_accuracy for one in finals if one.HasField("training_accuracy")]
+    return measured[-1] if measured else None
+
+
+def trial_row(trial: experiment_service_pb2.Trial, history: TrialHistory) -> list[Value]:
     """The values of TRIALS."""
 
     def score(accuracy: float) -> float | None:
@@ -112,15 +127,16 @@ def trial_row(trial: experiment_service_pb2.Trial) -> list[Value]:
         specification.training.steps,
     ]  # fmt: skip
     seen_up_to = specification.evaluation.seen_up_to
+    training_accuracy = _training_accuracy(history)
     if trial.HasField("outcome"):
         outcome = trial.outcome
         row += [
             outcome.training_steps, outcome.stop_reason, seen_up_to, score(outcome.seen_accuracy),
-            score(outcome.unseen_accuracy), outcome.training_seconds, outcome.evaluation_seconds,
+            score(outcome.unseen_accuracy), training_accuracy, outcome.training_seconds, outcome.evaluation_seconds,
             outcome.provenance.device, outcome.provenance.program_version,
         ]  # fmt: skip
     else:
-        row += [None, None, seen_up_to, None, None, None, None, None, None]
+        row += [None, None, seen_up_to, None, None, training_accuracy, None, None, None, None]
     row.append(_utc_text(trial.create_time) if trial.HasField("create_time") else None)
     row.append(_utc_text(trial.start_time) if trial.HasField("start_time") else None)
     row.append(_utc_text(trial.end_time) if trial.HasField("end_time") else None)
@@ -128,11 +144,14 @@ def trial_row(trial: experiment_service_pb2.Trial) -> list[Value]:
 
 
 class CsvExporter(Exporter):
-    """trials.csv, loss_curves.csv, length_accuracies.csv, and columns.json, which explains their columns."""
+    """trials.csv, loss_curves.csv, length_accuracies.csv, noise_accuracies.csv if a trial was evaluated under noise, and
+    columns.json, which explains their columns.
+    """
 
     def begin(self) -> None:
         self._trials = self._open_table("trials.csv", TRIALS)
         self._losses = self._open_table("loss_curves.csv", LOSSES)
+        self._noise: BinaryIO | None = None
         # Written last: their columns are known when all of them are.
         self._evaluations: list[tuple[experiment_service_pb2.Trial, list[Evaluation]]] = []
 
@@ -144,13 +163,19 @@ class CsvExporter(Exporter):
     def add_trial(self, trial: experiment_service_pb2.Trial) -> None:
         history = fetch_history(self.connection, trial.name)
         key = trial_key(trial)
-        _write_rows(self._trials, [[*key, *trial_row(trial)]])
+        _write_rows(self._trials, [[*key, *trial_row(trial, history)]])
         points = history.points
         columns = zip(
             points.steps, short_floats(points.losses), short_floats(points.accuracies), short_floats(points.gradient_norms),
             points.lengths, map(_utc_text, history.times), strict=True,
         )  # fmt: skip
         _write_rows(self._losses, ([*key, *row] for row in columns))
+        noise = history.noise_accuracies
+        if noise.deviations:
+            if self._noise is None:
+                self._noise = self._open_table("noise_accuracies.csv", NOISE)
+            of_noise = zip(noise.deviations, noise.accuracies, noise.losses, strict=True)
+            _write_rows(self._noise, ([*key, *row] for row in of_noise))
         self._evaluations.append((trial, history.evaluations))
 
     def finish(self) -> None:
@@ -172,6 +197,8 @@ class CsvExporter(Exporter):
             "loss_curves.csv": TRIAL_KEY | LOSSES,
             "length_accuracies.csv": TRIAL_KEY | columns,
         }
+        if self._noise is not None:
+            meanings["noise_accuracies.csv"] = TRIAL_KEY | NOISE
         self.output.write("columns.json", json.dumps(meanings, indent=1, ensure_ascii=False) + "\n")
 
 

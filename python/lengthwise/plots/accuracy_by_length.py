@@ -1,7 +1,7 @@
 """Accuracy by length after training, a panel a task (Ruoss et al. 2023, Figure 4; Zhou et al. 2024, Figures 1 and 3)."""
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from lengthwise.plots.data import PlottedExperiment, experiment_names
 from lengthwise.plots.groups import (
@@ -18,6 +18,7 @@ from lengthwise.plots.metrics import by_length, choose_metric, common, is_accura
 from lengthwise.plots.options import Options
 from lengthwise.plots.panels import (
     Averaging,
+    Shade,
     add_guess,
     add_sentence,
     arrange_panels,
@@ -26,29 +27,16 @@ from lengthwise.plots.panels import (
     line,
     missing_trials,
     no_final_evaluation,
+    seen_label,
     set_length_axis,
     set_loss_axis,
+    shade_seen,
     task_title,
-    training_lengths,
 )
 from lengthwise.plots.picture import Axis, Panel, Picture, Series
 
 _BEST_UNSEEN = "the highest mean accuracy on lengths not seen in training"
 _LOWEST_UNSEEN = "the lowest mean error on what training did not show"
-
-
-def _shaded_label(training: Collection[tuple[float, float]], axis: str) -> str:
-    """Explains the panels' shaded parts."""
-    # "digits" are counted, a "length" is not.
-    counted = axis.endswith("s")
-    if len(training) != 1:
-        return f"{axis if counted else axis + 's'} seen in training"
-    ((first, last),) = training
-    if counted:
-        return f"seen in training: {first:.0f} to {last:.0f} {axis}"
-    if first == last:
-        return f"seen in training: {axis} {last:.0f}"
-    return f"seen in training: {axis}s {first:.0f} to {last:.0f}"
 
 
 def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
@@ -63,7 +51,7 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
         what = result.y.label if options.metric else "accuracy" if is_accuracy(shown.name) else "error"
         result.title = f"{capitalized(what)} by {result.x.label}: {names}"
     averaging = Averaging(is_median=shown.is_median)
-    training: set[tuple[float, float]] = set()
+    shades: set[Shade] = set()
     for task in tasks[:1] if options.together else tasks:
         panel = Panel(" and ".join(map(task_title, tasks)) if options.together else task_title(task))
         of_this = joined(groups) if options.together else of_task(groups, task.task)
@@ -89,9 +77,9 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
                 panel.series.append(Series(group.name, band.x, band.y, band.low, band.high, group.style))
         if not panel.series:
             continue
-        panel.shaded = training_lengths(of_this)
-        if panel.shaded is not None:
-            training.add(panel.shaded)
+        shade = shade_seen(panel, of_this)
+        if shade is not None:
+            shades.add(shade)
         if shown.name == main_metric(task):
             add_guess(panel, task)
         result.panels.append(panel)
@@ -100,7 +88,7 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
     arrange_panels(result)
     set_length_axis(result)
     axis = common((task.experiment.catalogue.axis(task.task) for task in tasks), "length")
-    result.shaded_label = _shaded_label(training, axis)
+    result.shaded_label = seen_label(shades, axis)
     if not is_accuracy(shown.name):
         set_loss_axis(result)
     result.caption = missing_trials(experiments)

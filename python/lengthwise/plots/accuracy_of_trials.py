@@ -22,15 +22,17 @@ from lengthwise.plots.groups import (
 from lengthwise.plots.metrics import by_length, choose_metric, common, is_accuracy
 from lengthwise.plots.options import Options
 from lengthwise.plots.panels import (
+    Shade,
     add_sentence,
     arrange_panels,
     line,
     missing_trials,
     no_final_evaluation,
+    seen_label,
     set_length_axis,
     set_loss_axis,
+    shade_seen,
     task_title,
-    training_lengths,
 )
 from lengthwise.plots.picture import Axis, Panel, Picture
 from lengthwise.plots.series_style import SeriesStyle, numbered_style
@@ -94,6 +96,7 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
     titles = (task.experiment.catalogue.axis_title(task.task) for task in tasks)
     result.x = Axis(common(titles, "input length"), ticks="counts")
     spreads: list[str] = []
+    shades: set[Shade] = set()
     for group in groups:
         score = final_score(group.experiment)
         seeds = best_rate(group, score)
@@ -120,13 +123,16 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
         if grid.varies_both and (spread := grid.spread()) is not None:
             of_weights, of_data = (f"{one:.3g}" if shown.is_median else f"{100 * one:.1f} points" for one in spread)
             spreads.append(f"{panel.title}: {of_weights} between weight seeds, {of_data} between data seeds")
-        panel.shaded = training_lengths(of_task(groups, group.task))
+        shade = shade_seen(panel, of_task(groups, group.task))
+        if shade is not None:
+            shades.add(shade)
         result.panels.append(panel)
     if not result.panels:
         raise no_final_evaluation(experiments)
     arrange_panels(result, "one a task and encoding", "choose some with --task or --encoding")
     result.title = f"Every trial's {result.y.label} by {result.x.label}: {experiment_names(experiments)}"
-    result.shaded_label = "seen in training"
+    axis = common((task.experiment.catalogue.axis(task.task) for task in tasks), "length")
+    result.shaded_label = seen_label(shades, axis) if any(shade.trained for shade in shades) else "seen in training"
     set_length_axis(result)
     if not is_accuracy(shown.name):
         set_loss_axis(result)

@@ -10,12 +10,13 @@ import numpy
 
 from lengthwise._proto import event_pb2
 from lengthwise.errors import LengthwiseError, UsageError
-from lengthwise.plots.data import PlottedExperiment, experiment_names
+from lengthwise.plots.data import PlottedExperiment, Trial, experiment_names
 from lengthwise.plots.groups import TrialGroup, final_evaluations
 from lengthwise.plots.options import Options
 from lengthwise.plots.picture import Axis, Panel, Picture, Reference, Series
 from lengthwise.plots.series_style import SeriesStyle
 from lengthwise.rendering import counted
+from lengthwise.seen_lengths import SeenLengths, seen_lengths
 
 _MOST_PANELS = 16
 # Limits of a logarithmic axis of losses.
@@ -82,22 +83,59 @@ def add_guess(panel: Panel, group: TrialGroup) -> None:
         panel.references.append(guess)
 
 
-def training_lengths(groups: Sequence[TrialGroup]) -> tuple[float, float] | None:
-    """The lengths of training, if all trials of these groups have the same."""
-    found: set[tuple[float, float]] = set()
-    for group in groups:
-        own_axis = group.experiment.catalogue.own_axis(group.task)
-        for trial in group.trials:
-            seen_up_to = trial.specification.evaluation.seen_up_to
-            # Puzzles, of which training shows none of the evaluation's.
-            if seen_up_to < 1:
-                return None
-            lengths = trial.specification.training.lengths
-            found.add((1, seen_up_to) if own_axis else (lengths.min, lengths.max))
+def seen_by(group: TrialGroup, trial: Trial) -> SeenLengths:
+    specification = trial.specification
+    has_own_axis = group.experiment.catalogue.own_axis(group.task) is not None
+    return seen_lengths(specification.evaluation, specification.training, [specification.task], has_own_axis)
+
+
+@dataclass(frozen=True)
+class Shade:
+    """The shaded lengths of a panel: those that count as seen, as in tables."""
+
+    first: int
+    last: int
+    # Lengths of training, if training ended elsewhere or did not show all that the panel counts as seen.
+    trained: tuple[int, int] | None = None
+
+
+def shade_seen(panel: Panel, groups: Sequence[TrialGroup]) -> Shade | None:
+    """Shades the lengths that count as seen, if all trials of these groups have the same; returns None if not, and for
+    puzzles, of which training shows none of the evaluation's. `panel` has its series.
+    """
+    found = {seen_by(group, trial) for group in groups for trial in group.trials}
     if len(found) != 1:
         return None
-    (only,) = found
-    return only if only[1] > 0 else None
+    (seen,) = found
+    if seen.up_to < 1:
+        return None
+    if seen.all_trained(x for series in panel.series for x in series.x):
+        shade = Shade(1 if seen.trained is None else max(1, seen.trained[0]), seen.up_to)
+    else:
+        shade = Shade(1, seen.up_to, seen.trained)
+    panel.shaded = (shade.first, shade.last)
+    return shade
+
+
+def seen_label(shades: Collection[Shade], axis: str) -> str:
+    """Explains the shaded parts of all panels."""
+    # "digits" are counted, a "length" is not.
+    counted = axis.endswith("s")
+    several = axis if counted else f"{axis}s"
+    if len(shades) != 1:
+        return f"{several} {'that count as seen' if any(shade.trained for shade in shades) else 'seen in training'}"
+    (shade,) = shades
+    label = "counted as seen: " if shade.trained else "seen in training: "
+    if counted:
+        label += f"{shade.first} to {shade.last} {axis}"
+    elif shade.first == shade.last:
+        label += f"{axis} {shade.last}"
+    else:
+        label += f"{several} {shade.first} to {shade.last}"
+    if shade.trained is None:
+        return label
+    first, last = shade.trained
+    return f"{label} (trained on {last if first == last else f'{first} to {last}'})"
 
 
 def accuracy_axis(title: str) -> Axis:
