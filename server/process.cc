@@ -252,9 +252,9 @@ absl::Status Serve(const Flags& flags, const OpenCore& open) {
   options.catalogue = CatalogueEntries(specification::AllCatalogues());
   std::unique_ptr<MonitoringEndpoint> metrics;
   if (!flags.metrics_listen.empty()) {
-    ASSIGN_OR_RETURN(
-        metrics, MonitoringEndpoint::Start(
-                     flags.metrics_listen, [&core] { return core->GetStatistics(); }, audit.get()));
+    ASSIGN_OR_RETURN(metrics, MonitoringEndpoint::Start(
+                                  flags.metrics_listen, [&core] { return core->GetStatistics(); },
+                                  audit.get(), tokens.get()));
     options.interceptors.push_back(metrics->rpc_metrics().Interceptor());
     options.streams = metrics->streams();
   }

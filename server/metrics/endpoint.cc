@@ -1,5 +1,9 @@
 #include "server/metrics/endpoint.h"
 
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -8,6 +12,7 @@
 #include "platform/status_macros.h"
 #include "prometheus/collectable.h"
 #include "prometheus/metric_family.h"
+#include "proto/role_name.h"
 #include "server/metrics/statistics_metrics.h"
 
 namespace lengthwise::server {
@@ -41,6 +46,50 @@ class AuditMetrics final : public prometheus::Collectable {
   const AuditLog& log_;
 };
 
+// Exports when tokens expire, read at every scrape. Thread-safe.
+class TokenMetrics final : public prometheus::Collectable {
+ public:
+  // `tokens` outlives the object.
+  explicit TokenMetrics(TokenStore& tokens) : tokens_(tokens) {}
+
+  std::vector<MetricFamily> Collect() const override {
+    MetricFamily family = MakeFamily(
+        "lengthwise_token_expiry_timestamp_seconds", MetricType::Gauge,
+        "Time at which the first principal has no valid token of this role any more, in seconds "
+        "since 1970; 0 without tokens.");
+    const std::map<v1::Role, int64_t> expiries = FirstExpiries();
+    for (const v1::Role role : {v1::VIEWER, v1::SUBMITTER, v1::WORKER, v1::ADMIN}) {
+      const auto found = expiries.find(role);
+      AddValue({{"role", RoleName(role)}},
+               found == expiries.end() ? 0 : static_cast<double>(found->second), family);
+    }
+    return {std::move(family)};
+  }
+
+ private:
+  std::map<v1::Role, int64_t> FirstExpiries() const {
+    // A token that is to be replaced does not count once its principal has a newer one.
+    std::map<std::pair<v1::Role, std::string>, int64_t> last;
+    const auto tokens = tokens_.List();
+    if (!tokens.ok()) return {};
+    const int64_t now = absl::ToUnixSeconds(absl::Now());
+    for (const v1::Token& token : tokens->tokens()) {
+      int64_t& expiry = last[{token.role(), token.principal()}];
+      expiry = std::max(expiry, token.expire_time().seconds());
+    }
+    std::map<v1::Role, int64_t> first;
+    for (const auto& [of, expiry] : last) {
+      // Of a principal who has left, or has had time to notice.
+      if (expiry <= now) continue;
+      const auto [found, is_new] = first.emplace(of.first, expiry);
+      found->second = std::min(found->second, expiry);
+    }
+    return first;
+  }
+
+  TokenStore& tokens_;
+};
+
 // Exports the watchers' lag behind the event log, read at every scrape. Thread-safe.
 class StreamMetrics final : public prometheus::Collectable {
  public:
@@ -70,12 +119,14 @@ MonitoringEndpoint::MonitoringEndpoint()
       streams_(std::make_shared<OpenStreams>()) {}
 
 absl::StatusOr<std::unique_ptr<MonitoringEndpoint>> MonitoringEndpoint::Start(
-    const std::string& listen, std::function<Statistics()> statistics, const AuditLog* audit) {
+    const std::string& listen, std::function<Statistics()> statistics, const AuditLog* audit,
+    TokenStore* tokens) {
   std::unique_ptr<MonitoringEndpoint> endpoint(new MonitoringEndpoint);
   std::vector<std::shared_ptr<prometheus::Collectable>> collectables = {
       endpoint->registry_, std::make_shared<StatisticsMetrics>(std::move(statistics)),
       std::make_shared<StreamMetrics>(endpoint->streams_)};
   if (audit != nullptr) collectables.push_back(std::make_shared<AuditMetrics>(*audit));
+  if (tokens != nullptr) collectables.push_back(std::make_shared<TokenMetrics>(*tokens));
   ASSIGN_OR_RETURN(endpoint->http_,
                    monitoring::HttpEndpoint::Start(listen, "server", std::move(collectables)));
   return endpoint;

@@ -14,17 +14,18 @@
 #include "server/coordination/statistics.h"
 #include "server/metrics/rpc_metrics.h"
 #include "server/security/audit_log.h"
+#include "server/security/token_store.h"
 
 namespace lengthwise::server {
 
 class MonitoringEndpoint {
  public:
   // Serves on "HOST:PORT" (an IPv4 address or "[IPv6]"; port 0 takes a free one) until destroyed.
-  // Each scrape calls `statistics`. `audit` may be null and must outlive the endpoint.
+  // Each scrape calls `statistics`. `audit` and `tokens` may be null and must outlive the endpoint.
   // FAILED_PRECONDITION when the address cannot be bound.
   static absl::StatusOr<std::unique_ptr<MonitoringEndpoint>> Start(
       const std::string& listen, std::function<Statistics()> statistics,
-      const AuditLog* audit = nullptr);
+      const AuditLog* audit = nullptr, TokenStore* tokens = nullptr);
 
   // Bound address, "HOST:PORT".
   const std::string& address() const { return http_->address(); }

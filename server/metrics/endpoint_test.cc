@@ -14,10 +14,12 @@
 #include "gtest/gtest.h"
 #include "monitoring/samples.h"
 #include "monitoring/scrape.h"
+#include "platform/files.h"
 #include "platform/mutex.h"
 #include "server/api/rpc_server.h"
 #include "server/api/test_server.h"
 #include "server/security/audit_log.h"
+#include "server/security/token_store.h"
 
 namespace lengthwise::server {
 namespace {
@@ -173,6 +175,38 @@ TEST(MonitoringEndpoint, CountsTheLinesOfTheAuditLog) {
   EXPECT_THAT(text, HasSubstr("\nlengthwise_audit_lines_total{result=\"written\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("\nlengthwise_audit_lines_total{result=\"suppressed\"} 0\n"));
   EXPECT_THAT(text, HasSubstr("\nlengthwise_audit_lines_total{result=\"lost\"} 0\n"));
+}
+
+TEST(MonitoringEndpoint, TokenExpiryIsThatOfTheLastOneOfAPrincipal) {
+  const std::string data_dir = testing::TempDir() + "/expiring";
+  ASSERT_EQ(platform::CreateDirectories(data_dir), absl::OkStatus());
+  const absl::Time now = absl::Now() - absl::Hours(2);
+  const auto tokens = TokenStore::Open(data_dir, [&] { return now; }).value();
+  const auto create = [&](const std::string& principal, v1::Role role, absl::Duration lifetime) {
+    v1::CreateTokenRequest request;
+    request.set_principal(principal);
+    request.set_role(role);
+    request.mutable_lifetime()->set_seconds(absl::ToInt64Seconds(lifetime));
+    return tokens->Create(request).value().token().expire_time().seconds();
+  };
+  const auto endpoint =
+      MonitoringEndpoint::Start("127.0.0.1:0", SomeStatistics, nullptr, tokens.get()).value();
+  const auto expiry = [&](const std::string& role) {
+    const std::string text = monitoring::Scrape(endpoint->address());
+    const std::string name =
+        absl::StrCat("\nlengthwise_token_expiry_timestamp_seconds{role=\"", role, "\"} ");
+    const size_t at = text.find(name);
+    return at == std::string::npos ? -1 : std::stod(text.substr(at + name.size()));
+  };
+  EXPECT_EQ(expiry("worker"), 0);
+  create("left", v1::WORKER, absl::Hours(1));  // an hour ago
+  create("replaced", v1::WORKER, absl::Hours(3));
+  create("replaced", v1::WORKER, absl::Hours(24 * 9));
+  const int64_t first = create("forgotten", v1::WORKER, absl::Hours(24 * 5));
+  const int64_t admin = create("forgotten", v1::ADMIN, absl::Hours(24 * 8));
+  EXPECT_EQ(expiry("worker"), first);
+  EXPECT_EQ(expiry("admin"), admin);
+  EXPECT_EQ(expiry("viewer"), 0);
 }
 
 TEST(MonitoringEndpoint, TrialWithoutStepsHasNoLoss) {
