@@ -120,7 +120,7 @@ std::string TokenFile::token() {
     token_ = *std::move(token);
     version_ = version;
   } else if (version != reported_ && warn_) {
-    warn_(absl::StrCat(token.status().message(), "; until then the earlier token is used"));
+    warn_(absl::StrCat(token.status().message(), "; the earlier token stays in use"));
   }
   reported_ = version;
   return token_;

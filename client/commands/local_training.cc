@@ -160,8 +160,11 @@ absl::StatusOr<int> TrainHere(Program& program, PrivateService& service, Connect
     service.StopWorkers(kGrace);
     // After the last checkpoints, and while the server can tell.
     if (talks) {
-      program.out() << WhatIsKept(connection, training.experiment) << " "
-                    << HowToResume(training.experiment, data_dir, training.options) << "\n";
+      const bool is_read = program.out().good();
+      (is_read ? program.out() : program.err())
+          << (is_read ? "" : "Stopped, because nothing reads the output any more. ")
+          << WhatIsKept(connection, training.experiment) << " "
+          << HowToResume(training.experiment, data_dir, training.options) << "\n";
     }
     service.Stop(kGrace);
   }

@@ -6,6 +6,7 @@
 #include "client/commands/commands.h"
 #include "client/display/numbers.h"
 #include "client/display/table.h"
+#include "platform/printable_text.h"
 #include "platform/status_macros.h"
 
 namespace lengthwise::client {
@@ -24,6 +25,10 @@ absl::StatusOr<int> ShowStorage(Program& program) {
     records.rows.push_back(
         {"artifacts", storage.data_dir(), storage.artifact_bytes(), storage.artifacts()});
     records.rows.push_back({"free", storage.data_dir(), storage.free_bytes(), Value()});
+    if (storage.has_elsewhere_free_bytes()) {
+      records.rows.push_back(
+          {"free", storage.checkpoints_elsewhere(), storage.elsewhere_free_bytes(), Value()});
+    }
     for (const v1::Backup& backup : storage.backups()) {
       records.rows.push_back({"backup", backup.name(), backup.bytes(), Value()});
     }
@@ -35,6 +40,13 @@ absl::StatusOr<int> ShowStorage(Program& program) {
                 << "  artifacts  " << FormatBytes(storage.artifact_bytes()) << " in "
                 << FormatCount(storage.artifacts()) << "\n"
                 << "  free       " << FormatBytes(storage.free_bytes()) << "\n";
+  if (!storage.checkpoints_elsewhere().empty()) {
+    program.out() << "  checkpoints are in " << storage.checkpoints_elsewhere();
+    if (storage.has_elsewhere_free_bytes()) {
+      program.out() << ", " << FormatBytes(storage.elsewhere_free_bytes()) << " free";
+    }
+    program.out() << "\n";
+  }
   if (storage.backups().empty()) return kSuccess;
   program.out() << "\n";
   Table table({{.header = "backup"},
@@ -52,20 +64,26 @@ absl::StatusOr<int> ShowStorage(Program& program) {
 
 absl::StatusOr<int> BackUp(Program& program, const std::string& name) {
   ASSIGN_OR_RETURN(auto connection, program.Connect());
-  int64_t bytes = 0;
-  const auto path = connection->BackUp(name, [&](const v1::BackUpResponse& response) {
-    bytes = response.copied_bytes();
+  const auto backup = connection->BackUp(name, [&](const v1::BackUpResponse& response) {
     if (!program.is_terminal) return;
     program.out() << "\r" << FormatBytes(response.copied_bytes()) << " of "
                   << FormatBytes(response.total_bytes()) << "\x1b[K" << std::flush;
   });
   if (program.is_terminal) program.out() << "\r\x1b[K";
-  if (!path.ok()) return path.status();
-  program.out() << "Backed up " << FormatBytes(bytes) << " to " << *path
-                << " on the server's own disk: copy it to another machine. To restore it:\n"
-                << "  lengthwise_server --data_dir NEW --restore " << *path << "\n"
-                << "If the server has --artifacts, back that place up, too, which holds the "
-                   "checkpoints, and add --artifacts and --take_over_artifacts.\n";
+  if (!backup.ok()) return backup.status();
+  const std::string& elsewhere = backup->checkpoints_elsewhere();
+  program.out() << "Backed up " << FormatBytes(backup->copied_bytes()) << " to " << backup->path()
+                << " on the server's own disk: copy it to another machine.";
+  if (!elsewhere.empty()) {
+    program.out() << " It lists the checkpoints and does not contain them: back up " << elsewhere
+                  << ", too.";
+  }
+  program.out() << " To restore it:\n  lengthwise_server --data_dir NEW --restore "
+                << platform::ShellWord(backup->path());
+  if (!elsewhere.empty()) {
+    program.out() << " --artifacts " << platform::ShellWord(elsewhere) << " --take_over_artifacts";
+  }
+  program.out() << "\n";
   return kSuccess;
 }
 

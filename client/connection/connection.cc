@@ -504,7 +504,7 @@ absl::StatusOr<v1::Caller> Connection::GetCaller() {
                      *this, options_.timeout);
 }
 
-absl::StatusOr<std::string> Connection::BackUp(
+absl::StatusOr<v1::BackUpResponse> Connection::BackUp(
     const std::string& name, const std::function<void(const v1::BackUpResponse&)>& progress) {
   v1::BackUpRequest request;
   request.set_name(name);
@@ -515,7 +515,7 @@ absl::StatusOr<std::string> Connection::BackUp(
   const grpc::Status status = reader->Finish();
   if (!status.ok()) return ToStatus(status, channel_options_, absl::InfiniteDuration());
   if (!response.complete()) return absl::InternalError("the server did not complete the backup");
-  return response.path();
+  return response;
 }
 
 absl::StatusOr<v1::Storage> Connection::GetStorage() {

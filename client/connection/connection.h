@@ -96,7 +96,7 @@ class Connection {
       const v1::GetWantedWorkersRequest& request);
   // Waits for the backup without a deadline and returns its path on the server. Calls `progress`
   // with each response.
-  absl::StatusOr<std::string> BackUp(
+  absl::StatusOr<v1::BackUpResponse> BackUp(
       const std::string& name, const std::function<void(const v1::BackUpResponse&)>& progress);
   absl::StatusOr<v1::Storage> GetStorage();
   absl::StatusOr<v1::Server> GetServer();

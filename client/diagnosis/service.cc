@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <map>
 #include <set>
 #include <vector>
@@ -149,15 +151,21 @@ Finding Disk(const absl::StatusOr<v1::Storage>& storage) {
     return {Verdict::kSkipped, "server's disk", "only administrators may see it"};
   }
   if (!storage.ok()) return {Verdict::kWarning, "server's disk", Message(storage.status())};
-  const std::string text =
-      absl::StrCat(FormatBytes(storage->free_bytes()), " free at ", storage->data_dir(), ", ",
-                   FormatBytes(storage->database_bytes() + storage->artifact_bytes()), " used");
+  std::string text =
+      absl::StrCat(FormatBytes(storage->free_bytes()), " free at ", storage->data_dir());
+  int64_t least = storage->free_bytes();
+  if (storage->has_elsewhere_free_bytes()) {
+    least = std::min(least, storage->elsewhere_free_bytes());
+    absl::StrAppend(&text, ", ", FormatBytes(storage->elsewhere_free_bytes()), " free at ",
+                    storage->checkpoints_elsewhere());
+  }
+  absl::StrAppend(&text, ", ", FormatBytes(storage->database_bytes() + storage->artifact_bytes()),
+                  " used");
   const std::string advice =
       "delete experiments that are not needed (`lengthwise delete EXPERIMENT`) or old backups "
       "there";
-  if (storage->free_bytes() < kNoDisk) return {Verdict::kFailure, "server's disk", text, advice};
-  if (storage->free_bytes() < kLittleDisk)
-    return {Verdict::kWarning, "server's disk", text, advice};
+  if (least < kNoDisk) return {Verdict::kFailure, "server's disk", text, advice};
+  if (least < kLittleDisk) return {Verdict::kWarning, "server's disk", text, advice};
   return {Verdict::kOk, "server's disk", text};
 }
 

@@ -174,6 +174,12 @@ TEST(ServiceTest, FullDiskFailsAndNearlyFullDiskWarns) {
   answers.storage->set_free_bytes(100 << 20);
   EXPECT_THAT(Inspect(answers),
               HasOneTrouble(Verdict::kFailure, "server's disk", "100.0 MiB free"));
+  answers.storage->set_free_bytes(int64_t{500} << 30);
+  answers.storage->set_checkpoints_elsewhere("/mnt/shared");
+  answers.storage->set_elsewhere_free_bytes(5 << 20);
+  EXPECT_THAT(Inspect(answers),
+              HasOneTrouble(Verdict::kFailure, "server's disk",
+                            "500.0 GiB free at /data, 5.0 MiB free at /mnt/shared"));
   answers.storage = absl::PermissionDeniedError("no");
   EXPECT_THAT(Inspect(answers), Contains(Is(Verdict::kSkipped, "server's disk", "administrator")));
 }

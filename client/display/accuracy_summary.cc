@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <limits>
 #include <map>
 #include <optional>
@@ -43,14 +42,16 @@ Value MetricValue(const v1::LengthAccuracies& measured, const std::string& name,
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
-// "lengths 10 to 20", "length 8", "2 to 5 digits".
+// "lengths 10 to 20", "length 8", "2 to 5 digits", "some of the lengths 1 to 9".
 std::string TrainedLengths(const AccuracySummary& summary, bool is_one) {
-  const bool is_range = summary.trained_from != summary.trained_to;
-  const std::string numbers = is_range
-                                  ? absl::StrCat(summary.trained_from, " to ", summary.trained_to)
-                                  : absl::StrCat(summary.trained_to);
-  return is_one ? absl::StrCat(summary.axis, is_range ? "s " : " ", numbers)
-                : absl::StrCat(numbers, " ", summary.axis);
+  const int32_t first = *summary.trained.begin();
+  const int32_t last = *summary.trained.rbegin();
+  const std::string numbers =
+      first == last ? absl::StrCat(last) : absl::StrCat(first, " to ", last);
+  const bool has_gaps = static_cast<int32_t>(summary.trained.size()) <= last - first;
+  if (!is_one) return absl::StrCat(has_gaps ? "some of " : "", numbers, " ", summary.axis);
+  return absl::StrCat(has_gaps ? "some of the " : "", summary.axis, first == last ? " " : "s ",
+                      numbers);
 }
 
 // "trained on lengths up to 20", "trained on up to 5 digits", "trained on lengths 10 to 20; up to
@@ -59,11 +60,12 @@ std::string WhatIsSeen(const AccuracySummary& summary) {
   const int32_t most = summary.seen_up_to;
   if (most == 0) return "none of them seen in training";
   const bool is_one = summary.axis == "length" || summary.axis == "scale";
-  const bool all_trained =
-      summary.trained_to == most && absl::c_none_of(summary.lengths, [&](int32_t length) {
-        return length <= most && length < summary.trained_from;
-      });
-  if (summary.trained_to > 0 && !all_trained) {
+  const std::set<int32_t>& trained = summary.trained;
+  const bool all_trained = trained.empty() || (*trained.rbegin() == most &&
+                                               absl::c_all_of(summary.lengths, [&](int32_t length) {
+                                                 return length > most || trained.contains(length);
+                                               }));
+  if (!all_trained) {
     return absl::StrCat("trained on ", TrainedLengths(summary, is_one), "; up to ", most,
                         " count as seen");
   }
@@ -95,21 +97,19 @@ void SetSequences(const v1::ExperimentSpecification& specification, AccuracySumm
   summary.fewer_sequences = counts.size() > 1;
 }
 
-// Sets the lengths in training. Files of examples may end below training.lengths.max; then the
-// smallest of their longest lengths counts, as for Evaluation.seen_up_to.
+// Sets the lengths in training: those of training.lengths of which all files have examples.
 void SetTrained(const v1::ExperimentSpecification& specification, AccuracySummary& summary) {
   const v1::LengthRange& range = specification.training().lengths();
-  summary.trained_from = range.min();
-  summary.trained_to = range.max();
+  for (int32_t length = range.min(); length <= range.max(); ++length) {
+    summary.trained.insert(summary.trained.end(), length);
+  }
   for (const v1::Component& task : specification.tasks()) {
     const auto contents = task.parameters().find("contents");
     if (!tasks::examples::IsExamples(task.name()) || contents == task.parameters().end()) continue;
     const auto files = tasks::examples::ParseContents(contents->second.string_value());
     if (!files.ok()) continue;
-    const std::map<int32_t, int64_t>& lengths = files->training.lengths;
-    const auto behind = lengths.upper_bound(range.max());
-    if (behind == lengths.begin()) continue;
-    summary.trained_to = std::min(summary.trained_to, std::prev(behind)->first);
+    std::erase_if(summary.trained,
+                  [&](int32_t length) { return !files->training.lengths.contains(length); });
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -56,10 +57,9 @@ struct AccuracySummary {
   std::string score_title = "token accuracy";
   // Evaluation.seen_up_to: lengths up to it count as seen. 0 if none does.
   int32_t seen_up_to = 0;
-  // Shortest and longest length in training. 0 if unknown, or if the axis is not training.lengths
+  // Lengths in training. Empty if unknown, or if the axis is not training.lengths
   // (TaskEntry::seen_up_to).
-  int32_t trained_from = 0;
-  int32_t trained_to = 0;
+  std::set<int32_t> trained;
   // Evaluated lengths, ascending.
   std::vector<int32_t> lengths;
   // Sequences per length. With `fewer_sequences`, some lengths have fewer, because a test file

@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -142,6 +143,11 @@ TEST(AccuracySummaryTest, CaptionTellsTrainedFromSeenLengths) {
       R"("train_bytes":9,"test_bytes":9,"training":{"examples":5,"longest":6,"lengths":"1-3x5"},)"
       R"("test":{"examples":15,"longest":6,"lengths":"1-3x15"}})");
   EXPECT_THAT(caption(1, 20, 3), HasSubstr("; trained on lengths up to 3)"));
+  // Evaluated lengths are 10, 20 and 30, and training had none of 10.
+  (*task.mutable_parameters())["contents"].set_string_value(absl::StrReplaceAll(
+      task.parameters().at("contents").string_value(), {{"1-3x5", "1-3x5,20x5"}}));
+  EXPECT_THAT(caption(1, 20, 20),
+              HasSubstr("; trained on some of the lengths 1 to 20; up to 20 count as seen)"));
   // Scales are not the lengths of training.
   task.set_name("cumulative_sum");
   EXPECT_THAT(caption(4, 4, 1), HasSubstr("; trained on scale 1)"));

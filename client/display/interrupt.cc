@@ -32,8 +32,9 @@ InterruptGuard::InterruptGuard() {
   action.sa_flags = SA_RESTART;
   for (size_t i = 0; i < std::size(kSignals); ++i) {
     sigaction(kSignals[i], nullptr, &saved_actions[i]);
-    // Under nohup a command outlives its terminal.
-    if (kSignals[i] == SIGHUP && saved_actions[i].sa_handler == SIG_IGN) continue;
+    // Under nohup a command outlives its terminal, and under systemd the reader of its output.
+    const bool may_be_ignored = kSignals[i] == SIGHUP || kSignals[i] == SIGPIPE;
+    if (may_be_ignored && saved_actions[i].sa_handler == SIG_IGN) continue;
     sigaction(kSignals[i], &action, nullptr);
   }
 }

@@ -5,8 +5,9 @@
 namespace lengthwise::client {
 
 // While a guard exists, SIGINT, SIGTERM, SIGHUP and SIGPIPE are counted and do not end the process.
-// (SIGPIPE: the reader of its output, such as `head`, has ended. From then on it is ignored.) For
-// the main thread. Guards may be nested; all share one count.
+// Under nohup SIGHUP stays ignored, and so does SIGPIPE if it was. After a SIGPIPE (the reader of
+// the output, such as `head`, has ended), it is ignored once the outermost guard is gone. For the
+// main thread. Guards may be nested; all share one count.
 class InterruptGuard {
  public:
   InterruptGuard();

@@ -28,14 +28,16 @@ TEST(InterruptGuardTest, CountsSignalsWhileItLives) {
   EXPECT_EQ(after.sa_handler, SIG_IGN);
 }
 
-TEST(InterruptGuardTest, NohupStaysInForce) {
-  ASSERT_NE(std::signal(SIGHUP, SIG_IGN), SIG_ERR);
-  {
-    const InterruptGuard guard;
-    std::raise(SIGHUP);
-    EXPECT_EQ(guard.count(), 0);
+TEST(InterruptGuardTest, IgnoredSignalsStayIgnored) {
+  for (const int signal : {SIGHUP, SIGPIPE}) {  // by nohup and systemd
+    ASSERT_NE(std::signal(signal, SIG_IGN), SIG_ERR);
+    {
+      const InterruptGuard guard;
+      std::raise(signal);
+      EXPECT_EQ(guard.count(), 0);
+    }
+    EXPECT_EQ(std::signal(signal, SIG_DFL), SIG_IGN);
   }
-  EXPECT_EQ(std::signal(SIGHUP, SIG_DFL), SIG_IGN);
 }
 
 }  // namespace

@@ -225,7 +225,7 @@ service = dashboard(
             number("Longest watcher lag", "Lag of the slowest watcher.",
                    query(f"max(lengthwise_watcher_lag_seconds{{{SERVER}}})"), unit="s",
                    thresholds=[("green", None), ("red", 60)]),
-            number("Free disk", "Free share of the data directory's file system.",
+            number("Free disk", "Free share of the data directory's file system, or of that of --artifacts if less of it is free.",
                    query('min(instance:lengthwise_disk_free:ratio{instance=~"$instance"})'), unit="percentunit",
                    thresholds=[("red", None), ("green", 0.1)]),
             number("Failed commits", "Transactions that failed to commit in the last hour.",

@@ -56,8 +56,8 @@ class AccuracySummary:
     score_title: str = "token accuracy"
     # Lengths up to this one count as seen (evaluation.seen_up_to); 0 if none does.
     seen_up_to: int = 0
-    # Shortest and longest length in training; None if unknown, or if the axis is not training.lengths.
-    trained: tuple[int, int] | None = None
+    # Lengths in training; None if unknown, or if the axis is not training.lengths.
+    trained: frozenset[int] | None = None
     # Evaluated lengths, ascending.
     lengths: list[int] = field(default_factory=list)
     # Sequences per length. With `fewer_sequences`, some lengths have fewer, because a test file does.
@@ -74,18 +74,19 @@ class AccuracySummary:
         """
         if self.seen_up_to == 0:
             return "none of them seen in training"
-        if self.trained is not None and not SeenLengths(self.seen_up_to, self.trained).all_trained(self.lengths):
-            return f"trained on {self._trained_lengths(*self.trained)}; up to {self.seen_up_to} count as seen"
+        seen = SeenLengths(self.seen_up_to, self.trained)
+        if not seen.all_trained(self.lengths):
+            return f"trained on {self._trained_lengths(seen)}; up to {self.seen_up_to} count as seen"
         if not self._counts_one_thing:
             return f"trained on up to {self.seen_up_to} {self.axis}"
         return f"trained on {self.axis} 1" if self.seen_up_to == 1 else f"trained on {self.axis}s up to {self.seen_up_to}"
 
-    def _trained_lengths(self, first: int, last: int) -> str:
-        """ "lengths 10 to 20", "length 8", "2 to 5 digits"."""
-        numbers = str(last) if first == last else f"{first} to {last}"
+    def _trained_lengths(self, seen: SeenLengths) -> str:
+        """ "lengths 10 to 20", "length 8", "2 to 5 digits", "some of the lengths 1 to 9"."""
+        numbers = seen.trained_numbers()
         if not self._counts_one_thing:
-            return f"{numbers} {self.axis}"
-        return f"{self.axis}{'' if first == last else 's'} {numbers}"
+            return f"{'some of ' if seen.has_gaps else ''}{numbers} {self.axis}"
+        return f"{'some of the ' if seen.has_gaps else ''}{self.axis}{'' if numbers.isdigit() else 's'} {numbers}"
 
     def caption(self) -> str:
         """ "Token accuracy by input length, per cent (200 sequences per length; trained on lengths up to 20)"."""

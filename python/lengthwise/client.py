@@ -80,17 +80,14 @@ class Client:
             )
             return
 
-        def text(path: str | os.PathLike[str] | None) -> str | None:
-            return None if path is None else user_path(path)
-
         self._connection = Connection(
             settings.resolve(
                 {
                     "server": server,
-                    "token_file": text(token_file),
-                    "tls_ca": text(tls_ca),
-                    "tls_certificate": text(tls_certificate),
-                    "tls_key": text(tls_key),
+                    "token_file": user_path(token_file),
+                    "tls_ca": user_path(tls_ca),
+                    "tls_certificate": user_path(tls_certificate),
+                    "tls_key": user_path(tls_key),
                     "tls_server_name": tls_server_name,
                 }
             ),

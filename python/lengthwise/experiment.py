@@ -17,7 +17,7 @@ from google.protobuf.json_format import MessageToDict
 from lengthwise import errors, events, frames, names, queries
 from lengthwise._proto import experiment_service_pb2
 from lengthwise.connection import Connection
-from lengthwise.names import Match, one_or_several, refuse_guess
+from lengthwise.names import Match, one_or_several, refused_guess
 from lengthwise.rendering import counted
 from lengthwise.trial import Trial
 from lengthwise.user_file import user_path
@@ -179,7 +179,7 @@ class Experiment:
         the watch goes on from where it was, and gives up `patience` seconds after it broke, however long it had been
         quiet before. Measurements that a resumed attempt makes again come again (StateChange.resumed_from_step).
         `progress` adds what is not stored. TimeoutError after `timeout` seconds in all. LengthwiseError after what is stored
-        if no worker of a private server trains the rest, unless `follow` is set.
+        if the private server has no worker for the rest, unless `follow` is set.
         """
         return self._watch(progress, start_position, follow, patience, timeout, log_only=False)
 
@@ -241,7 +241,7 @@ class Experiment:
     def wait(self, timeout: float | None = None, *, patience: float = 300) -> Experiment:
         """Waits until all trials have ended; returns itself. TimeoutError after `timeout` seconds.
 
-        LengthwiseError if no worker of a private server trains them.
+        LengthwiseError if the private server has no worker for them when the wait begins.
         """
         for _ in self._watch(False, 0, False, patience, timeout, log_only=True):
             pass
@@ -342,8 +342,7 @@ class Experiment:
         from lengthwise import exports
 
         subject = exports.Subject(self._message, names.list_trials(self._connection, self.name))
-        target = None if path is None else user_path(path)
-        return exports.export_and_warn(self._connection, subject, format, target, force)
+        return exports.export_and_warn(self._connection, subject, format, user_path(path), force)
 
     def report(self, path: str | os.PathLike[str] | None = None, *, compare: str | Sequence[str] = ()) -> Path:
         """Writes a self-contained HTML file about the experiment, as `lengthwise report` does, and returns its path.
@@ -353,8 +352,7 @@ class Experiment:
         """
         from lengthwise import report
 
-        target = None if path is None else user_path(path)
-        return report.write(self._connection, self._message, target, one_or_several(compare))
+        return report.write(self._connection, self._message, user_path(path), one_or_several(compare))
 
     def extend(
         self, *, seeds: Iterable[int] = (), weight_seeds: Iterable[int] = (), data_seeds: Iterable[int] = ()
@@ -407,15 +405,16 @@ class Experiment:
         return response.retried_trials
 
     def _refuse_guess(self, action: str, arguments: str = "") -> None:
-        refuse_guess(self._match, action, f'client.experiment("{self.id}").{action}({arguments})')
+        if self._match is Match.GUESS:
+            raise refused_guess(action, f'client.experiment("{self.id}").{action}({arguments})')
 
     def delete(self) -> None:
         """Deletes it with everything that it recorded. Its trials have ended (cancel first).
 
         UsageError if it was not found by its full name: after a deletion, another one has the specification's name.
         """
-        match = Match.FULL_NAME if self._match is Match.FULL_NAME else Match.GUESS
-        refuse_guess(match, "delete", f'client.experiment("{self.id}").delete()')
+        if self._match is not Match.FULL_NAME:
+            raise refused_guess("delete", f'client.experiment("{self.id}").delete()')
         self._connection.call(
             "ExperimentService/DeleteExperiment",
             experiment_service_pb2.DeleteExperimentRequest(name=self.name),

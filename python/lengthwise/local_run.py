@@ -53,7 +53,13 @@ def run(
     """
     _check_arguments(device, workers, threads, progress)
     directory = data_directory(default_data_directory() if data_dir is None else data_dir)
-    named = specification if _names_experiment(specification, directory) else ""
+    named = specification if _names_experiment(specification) else ""
+    # A private server would create a database and report that it is empty.
+    if named and not (directory / "lengthwise.db").exists():
+        raise NotFoundError(
+            f'"{named}" is neither a file nor an installed specification, and {directory} has no experiments',
+            code=grpc.StatusCode.NOT_FOUND,
+        )
     if named and fresh:
         raise UsageError(f'fresh: got the name of an experiment, "{named}", expected a specification')
     # Its server creates the database, without which a client refuses the directory.
@@ -123,7 +129,7 @@ def _check_arguments(device: object, workers: object, threads: object, progress:
         )
 
 
-def _names_experiment(specification: object, directory: Path) -> TypeGuard[str]:
+def _names_experiment(specification: object) -> TypeGuard[str]:
     """True for a string that is neither a file, nor a name that only a file can have, nor an installed specification."""
     return (
         isinstance(specification, str)
@@ -132,8 +138,6 @@ def _names_experiment(specification: object, directory: Path) -> TypeGuard[str]:
         and Path(specification).suffix not in FORMATS
         and not Path(specification).is_file()
         and ready_specification(specification) is None
-        # A private server would create a database and report that it is empty.
-        and (directory / "lengthwise.db").exists()
     )
 
 

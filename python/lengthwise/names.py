@@ -26,10 +26,9 @@ class Match(Enum):
     GUESS = 3
 
 
-def refuse_guess(match: Match, action: str, call: str) -> None:
-    """UsageError for a guess, before `action` changes something. `call` is the call with the full name."""
-    if match is Match.GUESS:
-        raise UsageError(f"{action} needs the full name: {call}")
+def refused_guess(action: str, call: str) -> UsageError:
+    """The error of an action that would change something. `call` is the call with the full name."""
+    return UsageError(f"{action} needs the full name: {call}")
 
 
 def short_name(name: str) -> str:

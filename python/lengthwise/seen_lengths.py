@@ -1,7 +1,7 @@
 """Lengths that results count as seen, and those that training showed.
 
 A length counts as seen if it is not above Evaluation.seen_up_to. Training may show other lengths: training.lengths may begin
-above 1, and a specification may set seen_up_to.
+above 1, a file may lack examples of some lengths, and a specification may set seen_up_to.
 """
 from __future__ import annotations
 
@@ -16,19 +16,29 @@ from lengthwise._proto import specification_pb2
 class SeenLengths:
     # Lengths from 1 to this one count as seen.
     up_to: int
-    # Shortest and longest length in training; None if unknown, or if the axis is not training.lengths.
-    trained: tuple[int, int] | None = None
+    # Lengths in training; None if unknown, or if the axis is not training.lengths.
+    trained: frozenset[int] | None = None
 
     def all_trained(self, lengths: Iterable[float]) -> bool:
         """True if training ended at `up_to`, and showed those of `lengths` that count as seen, as far as is known."""
         if self.trained is None:
             return True
-        first, last = self.trained
-        return last == self.up_to and all(length >= first for length in lengths if length <= self.up_to)
+        return max(self.trained) == self.up_to and all(one in self.trained for one in lengths if one <= self.up_to)
 
     def showed(self, length: int) -> bool:
         """True if the length counts as seen, and training had sequences of it, as far as is known."""
-        return length <= self.up_to and (self.trained is None or self.trained[0] <= length <= self.trained[1])
+        return length <= self.up_to and (self.trained is None or length in self.trained)
+
+    @property
+    def has_gaps(self) -> bool:
+        """True if training had a shorter and a longer length than one that it had not."""
+        return self.trained is not None and len(self.trained) <= max(self.trained) - min(self.trained)
+
+    def trained_numbers(self) -> str:
+        """ "10 to 20", "8". `trained` is not None."""
+        assert self.trained is not None
+        first, last = min(self.trained), max(self.trained)
+        return str(last) if first == last else f"{first} to {last}"
 
 
 def seen_lengths(
@@ -41,22 +51,18 @@ def seen_lengths(
     lengths = training.lengths
     if has_own_axis or lengths.max < 1:
         return SeenLengths(evaluation.seen_up_to)
-    longest = lengths.max
+    trained = set(range(lengths.min, lengths.max + 1))
     for task in tasks:
-        contents = task.parameters["contents"].string_value if "contents" in task.parameters else ""
-        if contents:
-            # As the default of seen_up_to: the smallest of the files' longest lengths.
-            longest = min(longest, _longest_example(contents, lengths.max))
-    return SeenLengths(evaluation.seen_up_to, (lengths.min, longest))
+        if contents := task.parameters["contents"].string_value if "contents" in task.parameters else "":
+            trained &= _lengths_of_examples(contents)
+    return SeenLengths(evaluation.seen_up_to, frozenset(trained) or None)
 
 
-def _longest_example(contents: str, most: int) -> int:
-    """Longest length up to `most` of which a file has training examples; `most` if there is none."""
-    longest = 0
+def _lengths_of_examples(contents: str) -> set[int]:
+    """Lengths of which a file has training examples."""
+    found: set[int] = set()
     # Runs of lengths with their number of examples: "5x100,6-20x10".
     for run in json.loads(contents)["training"]["lengths"].split(","):
-        ends = run.partition("x")[0]
-        first, _, last = ends.partition("-")
-        if int(first) <= most:
-            longest = max(longest, min(most, int(last or first)))
-    return longest or most
+        first, _, last = run.partition("x")[0].partition("-")
+        found.update(range(int(first), int(last or first) + 1))
+    return found

@@ -16,7 +16,7 @@ from lengthwise import events, frames, queries
 from lengthwise._proto import event_pb2, experiment_service_pb2
 from lengthwise.connection import Connection
 from lengthwise.models import download_model
-from lengthwise.names import Match, label, refuse_guess
+from lengthwise.names import Match, label, refused_guess
 from lengthwise.user_file import check_writable, user_path, write_for_user
 
 
@@ -172,7 +172,8 @@ class Trial:
 
     def _refuse_guess(self, action: str) -> None:
         name = self.name.removeprefix("experiments/").replace("/trials/", "/")
-        refuse_guess(self._match, action, f'client.trial("{name}").{action}()')
+        if self._match is Match.GUESS:
+            raise refused_guess(action, f'client.trial("{name}").{action}()')
 
     def losses(self, max_points: int = 1000) -> pandas.DataFrame:
         """The loss curve, of at most so many points (`Experiment.losses`)."""
@@ -222,8 +223,7 @@ class Trial:
         from lengthwise import exports
 
         subject = exports.find_subject(self._connection, self.name)
-        target = None if path is None else user_path(path)
-        return exports.export_and_warn(self._connection, subject, format, target, force)
+        return exports.export_and_warn(self._connection, subject, format, user_path(path), force)
 
     def model(self) -> dict[str, NDArray[Any]]:
         """The weights of the newest stored model by their names, without the "parameters/" in front.

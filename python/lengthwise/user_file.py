@@ -6,6 +6,7 @@ import os
 import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import overload
 
 from lengthwise.errors import LengthwiseError, refused
 
@@ -21,9 +22,13 @@ _ADVICE = {
 }
 
 
-def user_path(path: str | os.PathLike[str]) -> str:
-    """The path that a caller names. A leading "~" or "~user" is a home directory, as in a shell."""
-    return os.path.expanduser(os.fspath(path))
+@overload
+def user_path(path: str | os.PathLike[str]) -> str: ...
+@overload
+def user_path(path: str | os.PathLike[str] | None) -> str | None: ...
+def user_path(path: str | os.PathLike[str] | None) -> str | None:
+    """The path that a caller names, or None for None. A leading "~" or "~user" is a home directory, as in a shell."""
+    return None if path is None else os.path.expanduser(os.fspath(path))
 
 
 def unwritten(number: int | None, path: str, action: str = "write") -> LengthwiseError:

@@ -66,6 +66,7 @@ absl::Status Backups::BackUp(const v1::BackUpRequest& request,
   if (!path.ok()) return path.status();
   response.set_complete(true);
   response.set_path(*path);
+  response.set_checkpoints_elsewhere(artifacts_.elsewhere());
   progress(response);
   return absl::OkStatus();
 }
@@ -82,9 +83,12 @@ absl::StatusOr<v1::Storage> Backups::GetStorage() {
   ASSIGN_OR_RETURN(const ArtifactUsage artifacts, artifacts_.Usage());
   storage.set_artifact_bytes(artifacts.bytes);
   storage.set_artifacts(artifacts.artifacts);
-  ASSIGN_OR_RETURN(const platform::DiskSpace disk,
-                   MeasureFullestDisk(data_dir_, artifacts_.elsewhere()));
+  ASSIGN_OR_RETURN(const platform::DiskSpace disk, platform::GetDiskSpace(data_dir_));
   storage.set_free_bytes(disk.free_bytes);
+  storage.set_checkpoints_elsewhere(artifacts_.elsewhere());
+  if (const auto elsewhere = MeasureDiskElsewhere(artifacts_.elsewhere())) {
+    storage.set_elsewhere_free_bytes(elsewhere->free_bytes);
+  }
   ASSIGN_OR_RETURN(const auto backups, ListBackups(data_dir_));
   for (const BackupDescription& backup : backups) {
     v1::Backup& described = *storage.add_backups();

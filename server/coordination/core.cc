@@ -281,9 +281,11 @@ Statistics Core::GetStatistics() {
   statistics.example_files_stored = artifacts_.stored_files();
   statistics.example_bytes_stored = artifacts_.stored_file_bytes();
   statistics.database_bytes = storage_->SizeBytes();
-  const platform::DiskSpace disk =
-      MeasureFullestDisk(options_.data_dir, artifact_store_->elsewhere())
-          .value_or(platform::DiskSpace());
+  platform::DiskSpace disk =
+      platform::GetDiskSpace(options_.data_dir).value_or(platform::DiskSpace());
+  if (const auto elsewhere = MeasureDiskElsewhere(artifact_store_->elsewhere())) {
+    disk = FullerDisk(disk, *elsewhere);
+  }
   statistics.disk_free_bytes = disk.free_bytes;
   statistics.disk_size_bytes = disk.size_bytes;
   const auto reader = storage_->Read();

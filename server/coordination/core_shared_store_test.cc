@@ -65,7 +65,10 @@ TEST_F(CoreSharedStoreTest, CheckpointsLeaveTheDataDirectory) {
   Train(lease);
   EXPECT_THAT(Artifacts(store_), SizeIs(2));
   EXPECT_THAT(Artifacts(coordinator_.data_dir() + "/artifacts"), IsEmpty());
-  EXPECT_EQ(coordinator_->backups().GetStorage()->artifacts(), 2);
+  const v1::Storage storage = *coordinator_->backups().GetStorage();
+  EXPECT_EQ(storage.artifacts(), 2);
+  EXPECT_EQ(storage.checkpoints_elsewhere(), store_);
+  EXPECT_GT(storage.elsewhere_free_bytes(), 0);
   EXPECT_EQ(coordinator_->reads().GetExperiment(experiment)->disk_use().artifacts(), 2);
   End(lease, v1::Outcome::COMPLETED);
   EXPECT_THAT(Artifacts(store_), ElementsAre("checkpoint 3"));

@@ -72,7 +72,8 @@ struct Statistics {
   int64_t example_files_stored = 0;
   int64_t example_bytes_stored = 0;
   int64_t database_bytes = 0;
-  // Free space and size of the file system that fills up first (MeasureFullestDisk). 0 if unknown.
+  // Free space and size of the data directory's file system, or of that of the checkpoints if a
+  // smaller share of it is free. 0 if unknown.
   int64_t disk_free_bytes = 0;
   int64_t disk_size_bytes = 0;
 };

@@ -3,12 +3,12 @@
 #include <sys/stat.h>
 
 #include <filesystem>
+#include <optional>
 #include <set>
 #include <system_error>
 
 #include "absl/strings/match.h"
 #include "platform/files.h"
-#include "platform/status_macros.h"
 
 namespace lengthwise::server {
 
@@ -39,16 +39,18 @@ absl::StatusOr<ArtifactUsage> MeasureArtifacts(const std::string& directory) {
   return usage;
 }
 
-absl::StatusOr<platform::DiskSpace> MeasureFullestDisk(const std::string& data_dir,
-                                                       const std::string& elsewhere) {
-  ASSIGN_OR_RETURN(const platform::DiskSpace disk, platform::GetDiskSpace(data_dir));
-  if (!absl::StartsWith(elsewhere, "/")) return disk;
-  // While it is not mounted, its directory may be missing.
-  const auto other = platform::GetDiskSpace(elsewhere);
-  const auto share = [](const platform::DiskSpace& space) {
-    return static_cast<double>(space.free_bytes) / static_cast<double>(space.size_bytes);
+std::optional<platform::DiskSpace> MeasureDiskElsewhere(const std::string& elsewhere) {
+  if (!absl::StartsWith(elsewhere, "/")) return std::nullopt;
+  auto disk = platform::GetDiskSpace(elsewhere);
+  if (!disk.ok()) return std::nullopt;
+  return *disk;
+}
+
+const platform::DiskSpace& FullerDisk(const platform::DiskSpace& a, const platform::DiskSpace& b) {
+  const auto share = [](const platform::DiskSpace& disk) {
+    return static_cast<double>(disk.free_bytes) / static_cast<double>(disk.size_bytes);
   };
-  return other.ok() && share(*other) < share(disk) ? *other : disk;
+  return share(b) < share(a) ? b : a;
 }
 
 }  // namespace lengthwise::server

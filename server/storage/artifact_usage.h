@@ -3,6 +3,7 @@
 #define LENGTHWISE_SERVER_STORAGE_ARTIFACT_USAGE_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -21,12 +22,13 @@ struct ArtifactUsage {
 // Files created or deleted during the call may or may not count.
 absl::StatusOr<ArtifactUsage> MeasureArtifacts(const std::string& directory);
 
-// Space of the file system that a server's data fill up first: the data directory's, or, if a
-// smaller share of it is free, that of the directory in which the checkpoints are (`elsewhere` as
-// of ArtifactStore, of which an object store does not count). Blocks while that directory's server
-// does not answer.
-absl::StatusOr<platform::DiskSpace> MeasureFullestDisk(const std::string& data_dir,
-                                                       const std::string& elsewhere);
+// Returns the space of the directory in which the checkpoints are (`elsewhere` as
+// ArtifactStore::elsewhere). nullopt for the data directory or an object store, and while the
+// directory is not mounted. Blocks while the directory's file server does not answer.
+std::optional<platform::DiskSpace> MeasureDiskElsewhere(const std::string& elsewhere);
+
+// Returns the one of which the smaller share is free.
+const platform::DiskSpace& FullerDisk(const platform::DiskSpace& a, const platform::DiskSpace& b);
 
 }  // namespace lengthwise::server
 

@@ -62,7 +62,8 @@ absl::StatusOr<bool> DeleteIfEmpty(const std::string& path) {
   return platform::FileError(errno, "delete", path);
 }
 
-// Deletes files of interrupted writers, none of them through a symbolic link. Others' files stay.
+// Deletes files of interrupted writers. Does not follow symbolic links. Keeps files with other
+// names.
 absl::Status DeleteUnfinished(const std::string& root) {
   ASSIGN_OR_RETURN(const auto experiments, platform::ListDirectory(root));
   for (const std::string& experiment : experiments) {

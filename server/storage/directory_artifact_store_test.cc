@@ -181,24 +181,21 @@ TEST_F(ArtifactStoreTest, StartDeletesFilesOfInterruptedWriters) {
   EXPECT_EQ(store_->Verify(IdOf("weights"), 7), absl::OkStatus());
 }
 
-TEST_F(ArtifactStoreTest, FullestDiskIsThatOfTheCheckpointsIfLessOfItIsFree) {
-  // A file system in memory, of another size and filling.
-  const std::string other = "/dev/shm";
-  const auto share = [](const std::string& directory) {
-    const platform::DiskSpace disk = *platform::GetDiskSpace(directory);
-    return static_cast<double>(disk.free_bytes) / static_cast<double>(disk.size_bytes);
-  };
-  const auto size = [](const std::string& data_dir, const std::string& elsewhere) {
-    return MeasureFullestDisk(data_dir, elsewhere)->size_bytes;
-  };
-  const int64_t own = platform::GetDiskSpace(directory_)->size_bytes;
-  ASSERT_NE(own, platform::GetDiskSpace(other)->size_bytes);
-  const std::string& fullest = share(other) < share(directory_) ? other : directory_;
-  EXPECT_EQ(size(directory_, other), platform::GetDiskSpace(fullest)->size_bytes);
-  EXPECT_EQ(size(other, directory_), platform::GetDiskSpace(fullest)->size_bytes);
-  EXPECT_EQ(size(directory_, ""), own);
-  EXPECT_EQ(size(directory_, "s3://bucket/checkpoints"), own);
-  EXPECT_EQ(size(directory_, "/nowhere"), own) << "not mounted";
+TEST_F(ArtifactStoreTest, OnlyAMountedDirectoryElsewhereHasADisk) {
+  EXPECT_EQ(MeasureDiskElsewhere(directory_)->size_bytes,
+            platform::GetDiskSpace(directory_)->size_bytes);
+  for (const std::string none : {"", "s3://bucket/checkpoints", "/nowhere"}) {
+    EXPECT_FALSE(MeasureDiskElsewhere(none).has_value()) << none;
+  }
+}
+
+TEST(FullerDiskTest, HasTheSmallerFreeShare) {
+  const platform::DiskSpace small = {.free_bytes = 9, .size_bytes = 10};
+  const platform::DiskSpace large = {.free_bytes = 100, .size_bytes = 1'000};
+  EXPECT_EQ(FullerDisk(small, large).size_bytes, 1'000);
+  EXPECT_EQ(FullerDisk(large, small).size_bytes, 1'000);
+  // Of a file system without a size nothing is known.
+  EXPECT_EQ(FullerDisk(small, platform::DiskSpace()).size_bytes, 10);
 }
 
 TEST_F(ArtifactStoreTest, KeepOnlyDeletesTheRest) {

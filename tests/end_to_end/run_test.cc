@@ -368,6 +368,10 @@ TEST(RunTest, EndedReaderOfTheOutputCostsNoProgress) {
   const auto exit = pipe->WaitFor(kDeadline);
   ASSERT_TRUE(exit.has_value()) << Output(directory);
   EXPECT_EQ(exit->code, 130) << exit->ToString() << "\n" << Output(directory);
+  EXPECT_THAT(
+      Output(directory),
+      HasSubstr("Stopped, because nothing reads the output any more. Progress up to the last "
+                "checkpoint is kept. Resume or show it:\n  lengthwise run tiny-1 "));
   EXPECT_GT(Steps(directory, "tiny-1"), 0);
   EXPECT_THAT(LeftRunning(directory), IsEmpty());
 }

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 import unittest
+from unittest import mock
 
 import grpc
 import numpy
@@ -503,7 +504,7 @@ class OutputTest(TestOfFiles):
         with Output(self.path(name), kind, replace, suffix) as out:
             out.write("" if kind is Kind.FILE else "data.txt", text)
             if kind is Kind.DIRECTORY:
-                out.write(output.MANIFEST, "{}")
+                out.write(output.MANIFEST, self.manifest("data.txt"))
             out.commit()
 
     def text(self, name):
@@ -574,7 +575,7 @@ class OutputTest(TestOfFiles):
         self.assertEqual(self.text("a.json"), "second")
 
     def manifest(self, *files):
-        return json.dumps({"files": list(files)})
+        return json.dumps({"files": list(files), "written_by": "lengthwise 0.2.1"})
 
     def write_files(self, files, replace=True):
         """Writes files by name into the directory "out", and a manifest that lists them."""
@@ -610,7 +611,7 @@ class OutputTest(TestOfFiles):
         before = self.all_files()
         for files, name in ((["a.csv", "b.csv"], "out/b.csv"), (["c/d/e.csv"], "out/c")):
             with self.assert_refused(
-                grpc.StatusCode.FAILED_PRECONDITION, f"{name} is not of the earlier export", "move it, or choose another place"
+                grpc.StatusCode.FAILED_PRECONDITION, f"{name} is in the way of the new export", "move it, or choose another place"
             ):
                 self.write_files(files)
             self.assertEqual(self.all_files(), before)
@@ -618,7 +619,7 @@ class OutputTest(TestOfFiles):
 
     def test_manifest_without_a_list_deletes_nothing(self):
         self.write_files(["a.csv", "b.csv"])
-        (self.directory / "out" / "export.json").write_text('{"format": "csv"}')
+        (self.directory / "out" / "export.json").write_text('{"format": "csv", "written_by": "lengthwise 0.2.0"}')
         (self.directory / "out" / "b.csv").write_text("years")
         self.write_files(["a.csv"])
         self.assertEqual(
@@ -627,9 +628,9 @@ class OutputTest(TestOfFiles):
 
     def test_manifest_of_others_is_no_export(self):
         self.write_files(["a.csv"])
-        for text in ("[]", "not JSON"):
+        for text in ("[]", "not JSON", '{"files": ["a.csv"]}', '{"files": ["a.csv"], "written_by": "another program"}'):
             (self.directory / "out" / "export.json").write_text(text)
-            with self.assert_refused(grpc.StatusCode.FAILED_PRECONDITION, "out/export.json is not an export's"):
+            with self.assert_refused(grpc.StatusCode.FAILED_PRECONDITION, "lengthwise did not write", "out/export.json"):
                 self.write_files(["a.csv"])
             self.assertEqual(self.all_files()["export.json"], text)
 
@@ -641,6 +642,44 @@ class OutputTest(TestOfFiles):
         self.write_files(["b.csv"])
         self.assertEqual(self.text("notes.txt"), "years")
         self.assertEqual(self.names("out"), ["b.csv", "export.json"])
+
+    def test_file_of_the_earlier_export_becomes_a_directory(self):
+        self.write_files(["a", "b"])
+        self.write_files(["a/b.csv"])
+        self.assertEqual(self.all_files(), {"a/b.csv": "export", "export.json": self.manifest("a/b.csv")})
+
+    def test_directory_keeps_its_mode(self):
+        self.write_files(["a.csv"])
+        (self.directory / "out").chmod(0o700)
+        self.write_files(["b.csv"])
+        self.assertEqual((self.directory / "out").stat().st_mode & 0o777, 0o700)
+        self.assertEqual(self.all_files(), {"b.csv": "export", "export.json": self.manifest("b.csv")})
+
+    def test_interrupted_replacement_is_completed_by_the_next(self):
+        def interrupt_after(replacements):
+            real = os.replace
+
+            def replace(source, target):
+                nonlocal replacements
+                if replacements == 0:
+                    raise KeyboardInterrupt
+                replacements -= 1
+                real(source, target)
+
+            return mock.patch.object(output.os, "replace", replace)
+
+        whole = {"a.csv": "export", "c.csv": "export", "export.json": self.manifest("a.csv", "c.csv"), "notes.txt": "years"}
+        # Of the interim manifest, a.csv, c.csv and the manifest.
+        for replacements in range(4):
+            self.write_files(["a.csv", "b.csv"])
+            (self.directory / "out" / "notes.txt").write_text("years")
+            with self.assertRaises(KeyboardInterrupt), interrupt_after(replacements):
+                self.write_files(["a.csv", "c.csv"])
+            self.assertEqual(self.text("out/notes.txt"), "years")
+            self.write_files(["a.csv", "c.csv"])
+            self.assertEqual(self.all_files(), whole)
+            self.assertEqual(self.names(), ["out"])
+            self.write_files(["b.csv"])
 
     def test_directory_that_appears_meanwhile_is_not_replaced(self):
         with self.assert_refused(grpc.StatusCode.FAILED_PRECONDITION, "has files that are not an export's"):
@@ -911,6 +950,9 @@ class AccuracyTableTest(unittest.TestCase):
         contents = self.specification.tasks.add(name="examples").parameters["contents"]
         contents.string_value = json.dumps({"training": {"lengths": "1-3x5"}, "test": {"lengths": "1-3x15"}})
         self.assertEqual(ending(1, 20, 3), "trained on lengths up to 3)")
+        # It has none of 10, which is evaluated.
+        contents.string_value = json.dumps({"training": {"lengths": "1-3x5,20x5"}, "test": {"lengths": "10x15"}})
+        self.assertEqual(ending(1, 20, 20), "trained on some of the lengths 1 to 20; up to 20 count as seen)")
         # Scales are not the lengths of training.
         self.assertEqual(ending(4, 4, 1, axis="scale", seen_up_to="1"), "trained on scale 1)")
 

@@ -163,6 +163,11 @@ class AccuracyByLengthTest(FigureCase):
         # The file ends before training.lengths.
         in_file = self.shade(trained=(1, 7), seen_up_to=4, file="1-3x5,4x9,9x3")
         self.assertEqual(in_file, ((1, 4), "seen in training: lengths 1 to 4"))
+        # It has no examples of some evaluated lengths.
+        in_file = self.shade(trained=(1, 4), seen_up_to=4, file="3-4x9")
+        self.assertEqual(in_file, ((1, 4), counted + "3 to 4)"))
+        in_file = self.shade(trained=(1, 4), seen_up_to=4, file="1x5,3-4x9")
+        self.assertEqual(in_file, ((1, 4), counted + "some of 1 to 4)"))
 
     def test_band_and_shade_and_guess_are_drawn(self):
         experiment = plotted()

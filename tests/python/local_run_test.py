@@ -139,6 +139,9 @@ class LocalRunTest(unittest.TestCase):
             lengthwise.run("more-1", data_dir=data, fresh=True)
         with self.assertRaisesRegex(lengthwise.NotFoundError, '"other-1".*; .*/data is asked for it, since there is no file'):
             lengthwise.run("other-1", data_dir=data)
+        with self.assertRaisesRegex(lengthwise.NotFoundError, '^"more-1" is neither a file nor .*/typo has no experiments$'):
+            lengthwise.run("more-1", data_dir=self.directory / "typo")
+        self.assertFalse((self.directory / "typo").exists())
 
     def test_finished_experiment_trains_again_with_a_warning(self):
         data = self.directory / "data"

@@ -1,7 +1,7 @@
-"""Output of an export: one file or a directory of files, written atomically.
+"""Output of an export: one file or a directory of files. Each file is there whole or not at all, and so is a new directory.
 
-It replaces only a directory with a manifest, or a file with the format's suffix. In a directory it replaces only the files
-that the manifest lists. Any other file is the user's and stays.
+It replaces only a file with the format's suffix, or, in a directory with a manifest, the files that the manifest lists. Any
+other file is the user's and stays.
 """
 from __future__ import annotations
 
@@ -75,9 +75,9 @@ def _check_free(path: str, kind: Kind, replace: bool, suffix: str) -> None:
 
 
 def _listed(directory: str) -> set[str] | None:
-    """The files that an earlier export wrote, as its manifest lists them; None if its version did not list them.
+    """The files that the manifest lists as written by an earlier export; None if that export's version made no list.
 
-    FAILED_PRECONDITION: the manifest cannot be read, or is not an export's.
+    FAILED_PRECONDITION: the manifest cannot be read, or another program wrote it.
     """
     path = os.path.join(directory, MANIFEST)
     try:
@@ -87,8 +87,8 @@ def _listed(directory: str) -> set[str] | None:
         raise unwritten(error.errno, path, "read") from None
     except ValueError:
         manifest = None
-    if not isinstance(manifest, dict):
-        raise refused(f"{path} is not an export's, so nothing is replaced; choose another place with -o PATH")
+    if not isinstance(manifest, dict) or not str(manifest.get("written_by", "")).startswith("lengthwise "):
+        raise refused(f"lengthwise did not write {path}, so nothing is replaced; choose another place with -o PATH")
     files = manifest.get("files")
     if not isinstance(files, list):
         return None
@@ -100,33 +100,26 @@ def _is_directory(path: str) -> bool:
     return os.path.isdir(path) and not os.path.islink(path)
 
 
+def _parents(name: str) -> list[str]:
+    """ "a/b" and "a" of "a/b/c.txt"."""
+    return [str(parent) for parent in PurePath(name).parents[:-1]]
+
+
 def _check_own(directory: str, names: Iterable[str], listed: set[str] | None) -> None:
     """Raises FAILED_PRECONDITION if writing `names` into `directory` would overwrite what no export wrote."""
+    own = listed or set()
     for name in names:
         path = os.path.join(directory, name)
         # "a/b.txt" needs a directory "a".
-        above = [os.path.join(directory, str(one)) for one in PurePath(name).parents[:-1]]
-        taken = [one for one in above if os.path.lexists(one) and not _is_directory(one)]
+        above = [os.path.join(directory, parent) for parent in _parents(name) if parent not in own]
+        taken = [parent for parent in above if os.path.lexists(parent) and not _is_directory(parent)]
         if os.path.lexists(path) and (_is_directory(path) or (listed is not None and name not in listed)):
             taken.append(path)
         if taken:
             raise refused(
-                f"{taken[0]} is not of the earlier export and would be overwritten; move it, or choose another place with "
-                "-o PATH"
+                f"{taken[0]} is in the way of the new export, and its manifest does not list it; move it, or choose another "
+                "place with -o PATH"
             )
-
-
-def _move_others(old: str, new: str, replaced: set[str], within: str = "") -> None:
-    """Moves what is not in `replaced` from `old` to `new`. Errors: OSError."""
-    for entry in sorted(os.scandir(os.path.join(old, within)), key=lambda one: one.name):
-        name = os.path.join(within, entry.name)
-        target = os.path.join(new, name)
-        is_directory = entry.is_dir(follow_symlinks=False)
-        if is_directory and (os.path.lexists(target) or any(one.startswith(f"{name}{os.sep}") for one in replaced)):
-            _move_others(old, new, replaced, name)
-        elif is_directory or name not in replaced:
-            os.makedirs(os.path.dirname(target), exist_ok=True)
-            os.rename(entry.path, target)
 
 
 class _File(io.FileIO):
@@ -157,7 +150,8 @@ class Output:
     Errors name the file that the user will see and say what to do: FAILED_PRECONDITION. On entry: nothing can be written
     there, or something is there already and `replace` is not set. A directory that is neither empty nor an export, and a
     file without `suffix`, are never replaced. In the directory of an earlier export, only the files that its manifest lists
-    are replaced. A manifest of version 0.2.0 or earlier lists none: then only files of the same names are.
+    are replaced, one after the other. A manifest of version 0.2.0 or earlier lists none: then only files of the same names
+    are.
     """
 
     def __init__(self, path: str, kind: Kind, replace: bool, suffix: str = "") -> None:
@@ -230,42 +224,63 @@ class Output:
         """Gives everything its name. All files are closed. FAILED_PRECONDITION: a file would overwrite one that no export
         wrote.
         """
-        replaced: set[str] = set()
-        if self._kind is Kind.DIRECTORY:
-            replaced = self._replaced()
-        old = ""
-        try:
-            if self._kind is Kind.DIRECTORY and os.path.exists(self._path):
-                # A directory is renamed onto an empty one alone.
-                os.rename(self._path, f"{self._temporary}.old")
-                old = f"{self._temporary}.old"
-            os.rename(self._temporary, self._path)
-        except OSError as error:
-            if old:
-                os.rename(old, self._path)
-            raise unwritten(error.errno, self._path, "make") from None
+        if self._kind is Kind.DIRECTORY and os.path.isdir(self._path):
+            self._fill_directory()
+        else:
+            try:
+                os.rename(self._temporary, self._path)
+            except OSError as error:
+                raise unwritten(error.errno, self._path, "make") from None
         self._committed = True
-        if not old:
-            return
-        try:
-            _move_others(old, self._path, replaced)
-        except OSError as error:
-            raise refused(
-                f"{self._path} is written, but its other files could not be moved back ({error.strerror}); move them from "
-                f"{old}"
-            ) from None
-        _delete(old)
 
-    def _replaced(self) -> set[str]:
-        """The files of the directory before that this export deletes or overwrites."""
+    def _fill_directory(self) -> None:
+        """Moves all files into the directory that is there, and deletes those of the earlier export."""
         # It may have come since the export began.
         _check_free(self._path, self._kind, self._replace, self._suffix)
-        if not os.path.isdir(self._path) or not os.listdir(self._path):
-            return set()
-        listed = _listed(self._path)
+        listed: set[str] | None = _listed(self._path) if os.listdir(self._path) else set()
         written = self.files()
         _check_own(self._path, written, listed)
-        return {*written, *(listed or ())}
+        old = (listed or set()).difference(written)
+        try:
+            # If this process is killed before the end, the next export knows the files of both.
+            self._put_manifest({*written, *old})
+            # What a new directory needs as its name.
+            for name in old.intersection(parent for one in written for parent in _parents(one)):
+                os.unlink(os.path.join(self._path, name))
+            for name in sorted(written, key=lambda one: one == MANIFEST):
+                target = os.path.join(self._path, name)
+                os.makedirs(os.path.dirname(target), exist_ok=True)
+                if name == MANIFEST:
+                    _delete_files(self._path, old)
+                os.replace(os.path.join(self._temporary, name), target)
+        except OSError as error:
+            raise unwritten(error.errno, error.filename2 or error.filename or self._path) from None
+        _delete(self._temporary)
+
+    def _put_manifest(self, files: Iterable[str]) -> None:
+        with open(os.path.join(self._temporary, MANIFEST), encoding="utf-8") as file:
+            manifest = json.load(file)
+        manifest["files"] = sorted(set(files) - {MANIFEST})
+        interim = os.path.join(self._temporary, f"{MANIFEST}.interim")
+        with open(interim, "w", encoding="utf-8") as file:
+            json.dump(manifest, file)
+        os.replace(interim, os.path.join(self._path, MANIFEST))
+
+
+def _delete_files(directory: str, names: Iterable[str]) -> None:
+    """Deletes files that are still there, and then the directories that they leave empty. Errors: OSError."""
+    parents = set()
+    for name in names:
+        path = os.path.join(directory, name)
+        # A manifest that somebody changed names nothing elsewhere.
+        if not os.path.realpath(os.path.dirname(path)).startswith(os.path.realpath(directory)):
+            continue
+        if os.path.lexists(path) and not _is_directory(path):
+            os.unlink(path)
+        parents.update(_parents(name))
+    for parent in sorted(parents, key=len, reverse=True):
+        with suppress(OSError):
+            os.rmdir(os.path.join(directory, parent))
 
 
 def _delete(path: str) -> None:

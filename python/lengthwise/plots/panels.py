@@ -95,13 +95,14 @@ class Shade:
 
     first: int
     last: int
-    # Lengths of training, if training ended elsewhere or did not show all that the panel counts as seen.
-    trained: tuple[int, int] | None = None
+    # "10 to 20", "some of 1 to 9": lengths of training, if it ended elsewhere or did not show all that count as seen.
+    trained: str = ""
 
 
 def shade_seen(panel: Panel, groups: Sequence[TrialGroup]) -> Shade | None:
-    """Shades the lengths that count as seen, if all trials of these groups have the same; returns None if not, and for
-    puzzles, of which training shows none of the evaluation's. `panel` has its series.
+    """Shades the lengths that count as seen, if these and the lengths in training are the same for all trials of these
+    groups. Returns None if they are not, and for puzzles, of which training shows none of the evaluation's. `panel` has its
+    series.
     """
     found = {seen_by(group, trial) for group in groups for trial in group.trials}
     if len(found) != 1:
@@ -110,9 +111,9 @@ def shade_seen(panel: Panel, groups: Sequence[TrialGroup]) -> Shade | None:
     if seen.up_to < 1:
         return None
     if seen.all_trained(x for series in panel.series for x in series.x):
-        shade = Shade(1 if seen.trained is None else max(1, seen.trained[0]), seen.up_to)
+        shade = Shade(1 if seen.trained is None else min(seen.trained), seen.up_to)
     else:
-        shade = Shade(1, seen.up_to, seen.trained)
+        shade = Shade(1, seen.up_to, f"{'some of ' if seen.has_gaps else ''}{seen.trained_numbers()}")
     panel.shaded = (shade.first, shade.last)
     return shade
 
@@ -132,10 +133,7 @@ def seen_label(shades: Collection[Shade], axis: str) -> str:
         label += f"{axis} {shade.last}"
     else:
         label += f"{several} {shade.first} to {shade.last}"
-    if shade.trained is None:
-        return label
-    first, last = shade.trained
-    return f"{label} (trained on {last if first == last else f'{first} to {last}'})"
+    return f"{label} (trained on {shade.trained})" if shade.trained else label
 
 
 def accuracy_axis(title: str) -> Axis:
