@@ -100,7 +100,7 @@ void SetSequences(const v1::ExperimentSpecification& specification, AccuracySumm
 // Sets the lengths in training: those of training.lengths of which all files have examples.
 void SetTrained(const v1::ExperimentSpecification& specification, AccuracySummary& summary) {
   const v1::LengthRange& range = specification.training().lengths();
-  for (int32_t length = range.min(); length <= range.max(); ++length) {
+  for (int32_t length = std::max(1, range.min()); length <= range.max(); ++length) {
     summary.trained.insert(summary.trained.end(), length);
   }
   for (const v1::Component& task : specification.tasks()) {
