@@ -94,8 +94,8 @@ class Connection {
   absl::StatusOr<v1::ListWorkersResponse> ListWorkers();
   absl::StatusOr<v1::GetWantedWorkersResponse> GetWantedWorkers(
       const v1::GetWantedWorkersRequest& request);
-  // Waits for the backup without a deadline and returns its path on the server. Calls `progress`
-  // with each response.
+  // Waits for the backup without a deadline and returns the last response. Calls `progress` with
+  // each response.
   absl::StatusOr<v1::BackUpResponse> BackUp(
       const std::string& name, const std::function<void(const v1::BackUpResponse&)>& progress);
   absl::StatusOr<v1::Storage> GetStorage();

@@ -136,7 +136,8 @@ def summarize(
     """From an experiment's specification, as the server keeps it, the server's summary, and the catalogue's facts about a
     task of the experiment: all are of one kind.
     """
-    is_loss = facts.get("compared_by_loss") == "true"
+    loss_title = queries.loss_title(facts)
+    is_loss = loss_title != ""
 
     def mean(statistic: Summary.Statistic) -> float | None:
         return statistic.mean if statistic.trials > 0 else None
@@ -177,7 +178,7 @@ def summarize(
         axis=facts.get("axis", defaults.axis),
         axis_title=facts.get("axis_title", defaults.axis_title),
         is_loss=is_loss,
-        score_title=facts.get("loss_title", "loss") if is_loss else facts.get("accuracy_title", defaults.score_title),
+        score_title=loss_title or facts.get("accuracy_title", defaults.score_title),
         seen_up_to=seen.up_to,
         trained=seen.trained,
         lengths=lengths,

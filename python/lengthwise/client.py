@@ -17,7 +17,7 @@ from lengthwise._proto import experiment_service_pb2, specification_pb2
 from lengthwise.connection import Connection
 from lengthwise.errors import LengthwiseError, UnavailableError
 from lengthwise.experiment import Experiment
-from lengthwise.private_service import PrivateService, data_directory, find_running_server
+from lengthwise.private_service import PrivateService, data_directory, find_running_server, holds_experiments
 from lengthwise.programs import ready_specification
 from lengthwise.trial import Trial
 from lengthwise.user_file import user_path
@@ -65,8 +65,7 @@ class Client:
             directory = data_directory(data_dir)
             if not directory.is_dir():
                 raise LengthwiseError(f"there is no directory {data_dir}; name the data_dir of a run")
-            # A private server would create a database and report that it is empty.
-            if not (directory / "lengthwise.db").exists():
+            if not holds_experiments(directory):
                 raise LengthwiseError(f"{data_dir} holds no experiments (no lengthwise.db); name the data_dir of a run")
             running = None if PrivateService.is_open(directory) else find_running_server(directory)
             if running is not None:

@@ -112,7 +112,7 @@ def _mean_losses(
     """
     # All tasks of an experiment are compared by the same measure.
     task = all_trials[0].specification["task"]["name"] if all_trials else ""
-    if not task or queries.task_facts(connection, task).get("compared_by_loss") != "true":
+    if not task or not queries.loss_title(queries.task_facts(connection, task)):
         return {}
     seen_up_to = {trial.name: trial.seen_up_to for trial in all_trials}
     found = {}

@@ -20,7 +20,14 @@ from lengthwise._proto import experiment_service_pb2, specification_pb2
 from lengthwise.client import FORMATS, Client
 from lengthwise.errors import LengthwiseError, NotFoundError, UsageError
 from lengthwise.experiment import Experiment
-from lengthwise.private_service import PrivateService, data_directory, default_data_directory, run_call, worker_count
+from lengthwise.private_service import (
+    PrivateService,
+    data_directory,
+    default_data_directory,
+    holds_experiments,
+    run_call,
+    worker_count,
+)
 from lengthwise.programs import ready_specification
 
 _POLL_SECONDS = 0.2
@@ -54,8 +61,7 @@ def run(
     _check_arguments(device, workers, threads, progress)
     directory = data_directory(default_data_directory() if data_dir is None else data_dir)
     named = specification if _names_experiment(specification) else ""
-    # A private server would create a database and report that it is empty.
-    if named and not (directory / "lengthwise.db").exists():
+    if named and not holds_experiments(directory):
         raise NotFoundError(
             f'"{named}" is neither a file nor an installed specification, and {directory} has no experiments',
             code=grpc.StatusCode.NOT_FOUND,

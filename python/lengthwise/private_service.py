@@ -51,6 +51,11 @@ def data_directory(data_dir: str | os.PathLike[str]) -> Path:
     return Path(user_path(data_dir)).resolve()
 
 
+def holds_experiments(data_dir: Path) -> bool:
+    """False for a directory in which a private server would create a database and report that it is empty."""
+    return (data_dir / "lengthwise.db").exists()
+
+
 def run_call(experiment: str, data_dir: Path) -> str:
     """The call that trains or returns an experiment of a data directory."""
     return f'lengthwise.run("{experiment.rpartition("/")[2]}", data_dir="{data_dir}")'

@@ -1,7 +1,7 @@
 """Queries of the server's measurements, one function each. `name` is an experiment's or a trial's full name."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 import grpc
@@ -44,6 +44,11 @@ def task_facts(connection: Connection, task: str) -> dict[str, str]:
         catalogue_service_pb2.ListCatalogueEntriesResponse,
     ).entries
     return next((dict(entry.facts) for entry in entries if entry.name == task), {})
+
+
+def loss_title(facts: Mapping[str, str]) -> str:
+    """The name of the losses by which a task with these facts is compared; empty if it is compared by accuracy."""
+    return facts.get("loss_title", "loss") if facts.get("compared_by_loss") == "true" else ""
 
 
 def length_accuracies(

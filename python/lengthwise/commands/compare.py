@@ -20,13 +20,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _loss_title(connection: Connection, experiment: Experiment) -> str:
-    """Name of the losses by which the experiment's tasks are compared; empty if they are compared by accuracy."""
     from lengthwise import queries
 
     # All tasks of a specification are of one kind.
     tasks = experiment.specification.tasks
-    facts = queries.task_facts(connection, tasks[0].name) if tasks else {}
-    return facts.get("loss_title", "loss") if facts.get("compared_by_loss") == "true" else ""
+    return queries.loss_title(queries.task_facts(connection, tasks[0].name) if tasks else {})
 
 
 def run(arguments: argparse.Namespace, output: Output) -> int:

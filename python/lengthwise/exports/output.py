@@ -37,11 +37,12 @@ def _resolve(path: str) -> str:
     return os.path.realpath(clean) if os.path.islink(clean) else clean
 
 
-def _check_free(path: str, kind: Kind, replace: bool, suffix: str) -> None:
+def _check_free(path: str, kind: Kind, replace: bool, suffix: str) -> set[str] | None:
+    """Checks that the output may have this path. Returns what _listed does of a directory that is there."""
     try:
         os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
-        return
+        return set()
     except OSError as error:
         raise unwritten(error.errno, path, "look at") from None
     is_directory = os.path.isdir(path)
@@ -56,7 +57,7 @@ def _check_free(path: str, kind: Kind, replace: bool, suffix: str) -> None:
         except OSError as error:
             raise unwritten(error.errno, path, "look at") from None
         if not names:
-            return
+            return set()
         # Whoever names a home directory by mistake keeps it.
         if MANIFEST not in names:
             raise refused(
@@ -70,8 +71,7 @@ def _check_free(path: str, kind: Kind, replace: bool, suffix: str) -> None:
         )
     if not replace:
         raise refused(f"{path} is there already; replace it with --force, or choose another place with -o PATH")
-    if is_directory:
-        _listed(path)
+    return _listed(path) if is_directory else set()
 
 
 def _listed(directory: str) -> set[str] | None:
@@ -236,8 +236,7 @@ class Output:
     def _fill_directory(self) -> None:
         """Moves all files into the directory that is there, and deletes those of the earlier export."""
         # It may have come since the export began.
-        _check_free(self._path, self._kind, self._replace, self._suffix)
-        listed: set[str] | None = _listed(self._path) if os.listdir(self._path) else set()
+        listed = _check_free(self._path, self._kind, self._replace, self._suffix)
         written = self.files()
         _check_own(self._path, written, listed)
         old = (listed or set()).difference(written)
