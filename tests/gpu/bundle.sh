@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Packs what tests and benchmarks on a lent GPU need into one archive of at most 50 MB: stripped
+# Packs what tests and benchmarks on a GPU machine need into one archive of at most 50 MB: stripped
 # programs and tests, the scripts, and the libraries that a Python environment with PyTorch does not
 # provide.
 #
