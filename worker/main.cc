@@ -168,19 +168,19 @@ void AddFlags(CLI::App& app, Flags& flags) {
       ->type_name("NAME");
   app.add_option(
          "--buffer_bytes", flags.buffer_bytes,
-         "Memory for events and checkpoints that the server has not taken yet; what is more "
-         "goes to the disk")
+         "Memory for events and checkpoints that the server has not stored yet; more than this "
+         "goes to --spool_dir")
       ->check(CLI::Validator(CLI::PositiveNumber).description(""))
       ->capture_default_str()
       ->type_name("N");
   app.add_option("--spool_dir", flags.spool.directory,
-                 "Directory on the disk for them while the server is away; what is there is gone "
-                 "when the worker ends")
+                 "Directory for unsent events and checkpoints during a server outage. Deleted when "
+                 "the worker exits")
       ->capture_default_str()
       ->type_name("DIR");
   app.add_option("--spool_bytes", flags.spool.max_bytes,
-                 "Most bytes there; training waits when they are used up. 0: nothing goes to the "
-                 "disk")
+                 "Maximum size of --spool_dir in bytes. When it is full, training waits. 0: "
+                 "nothing is written to disk")
       ->check(CLI::Validator(CLI::NonNegativeNumber).description(""))
       ->capture_default_str()
       ->type_name("N");
@@ -190,8 +190,8 @@ void AddFlags(CLI::App& app, Flags& flags) {
       ->capture_default_str()
       ->type_name("DIR");
   app.add_option("--data_cache_bytes", flags.data.max_bytes,
-                 "Most bytes there. The least recently used files are deleted first; the newest "
-                 "one stays")
+                 "Maximum size of --data_cache_dir in bytes. The least recently used files are "
+                 "deleted first; the newest one stays")
       ->check(CLI::Validator(CLI::PositiveNumber).description(""))
       ->capture_default_str()
       ->type_name("N");

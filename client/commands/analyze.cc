@@ -91,7 +91,7 @@ void AddAnalyze(CLI::App& app, Program& program) {
                        const std::string& examples) {
     auto options = std::make_shared<AnalyzeOptions>();
     CLI::App* command =
-        program.AddCommand(*analyze, name, description, "", examples,
+        program.AddCommand(*analyze, name, description, kNestedGroup, examples,
                            [&program, options, name] { return Analyze(program, name, *options); });
     command
         ->add_option("experiments", options->experiments,

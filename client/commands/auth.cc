@@ -151,7 +151,7 @@ void AddAuth(CLI::App& app, Program& program) {
   auto create = std::make_shared<CreateOptions>();
   CLI::App* command = program.AddCommand(
       *auth, "create-token", "Creates a token and writes it to a new file that only you may read",
-      "",
+      kNestedGroup,
       "lengthwise auth create-token ada --role submitter --out ada.token\n"
       "lengthwise auth create-token gpu-cluster --role worker --lifetime 365d --out worker.token",
       [&program, create] { return CreateToken(program, *create); });
@@ -177,13 +177,13 @@ void AddAuth(CLI::App& app, Program& program) {
   program.AddServerOption(command);
 
   command =
-      program.AddCommand(*auth, "list-tokens", "Lists tokens, newest first", "",
+      program.AddCommand(*auth, "list-tokens", "Lists tokens, newest first", kNestedGroup,
                          "lengthwise auth list-tokens", [&program] { return ListTokens(program); });
   program.AddServerOption(command);
   program.AddOutputOption(command);
 
   auto token_id = std::make_shared<std::string>();
-  command = program.AddCommand(*auth, "revoke-token", "Revokes a token at once", "",
+  command = program.AddCommand(*auth, "revoke-token", "Revokes a token at once", kNestedGroup,
                                "lengthwise auth revoke-token 3f0c9a51b2d7",
                                [&program, token_id] { return RevokeToken(program, *token_id); });
   command->add_option("token", *token_id, "Id of the token, as list-tokens shows it")
@@ -191,9 +191,9 @@ void AddAuth(CLI::App& app, Program& program) {
       ->type_name("");
   program.AddServerOption(command);
 
-  command =
-      program.AddCommand(*auth, "whoami", "Shows the identity and role that the server sees", "",
-                         "lengthwise auth whoami", [&program] { return WhoAmI(program); });
+  command = program.AddCommand(*auth, "whoami", "Shows the identity and role that the server sees",
+                               kNestedGroup, "lengthwise auth whoami",
+                               [&program] { return WhoAmI(program); });
   program.AddServerOption(command);
   program.AddOutputOption(command);
 }

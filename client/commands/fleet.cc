@@ -17,6 +17,7 @@
 #include "platform/flag_checks.h"
 #include "platform/status_macros.h"
 #include "platform/user_directories.h"
+#include "rpc/address.h"
 
 namespace lengthwise::client {
 namespace {
@@ -158,6 +159,11 @@ class SlurmFleet {
 absl::StatusOr<int> Up(Program& program, const FleetOptions& options) {
   RETURN_IF_ERROR(CheckCluster(options));
   ASSIGN_OR_RETURN(const auto connection, program.Connect());
+  if (rpc::IsLoopback(connection->address())) {
+    program.err() << "lengthwise: warning: jobs on other machines cannot reach "
+                  << connection->address()
+                  << "; pass --server HOST:PORT with the name of the server's machine\n";
+  }
   SlurmJob job{.worker_program = options.worker_program,
                .channel = connection->channel_options(),
                .max_pack_size = options.pack_size,
@@ -239,7 +245,8 @@ void AddFleetCommands(CLI::App& workers, Program& program) {
         ->type_name("NAME");
   };
   CLI::App* up = program.AddCommand(
-      workers, "up", "Starts workers on a cluster while packs wait, until interrupted", "",
+      workers, "up", "Starts workers on a cluster while packs wait, until interrupted",
+      kNestedGroup,
       "lengthwise workers up --slurm --max 8 -- --partition=gpu --gres=gpu:1 --time=12:00:00\n"
       "lengthwise workers up --slurm --once -- --cpus-per-task=8    # one check, for cron",
       [&program, options] { return Up(program, *options); });
@@ -283,8 +290,9 @@ void AddFleetCommands(CLI::App& workers, Program& program) {
   program.AddServerOption(up);
 
   CLI::App* down = program.AddCommand(
-      workers, "down", "Drains the workers that `up` started, and cancels pending jobs", "",
-      "lengthwise workers down --slurm", [&program, options] { return Down(program, *options); });
+      workers, "down", "Drains the workers that `up` started, and cancels pending jobs",
+      kNestedGroup, "lengthwise workers down --slurm",
+      [&program, options] { return Down(program, *options); });
   add_common(down);
   down->add_flag("--no_wait", options->no_wait, "Exits before the workers have stored checkpoints");
 }

@@ -129,6 +129,8 @@ class Program {
 
 inline constexpr char kOfflineGroup[] = "Without a server";
 inline constexpr char kServerGroup[] = "With a server";
+// Of commands under another one, such as `auth whoami`. CLI11 hides commands without a group.
+inline constexpr char kNestedGroup[] = "Commands";
 inline constexpr char kEmbeddedGroup[] = "On this machine alone";
 
 // Adds all commands and options to `app`. Parsed values go to `program`, which must outlive `app`.

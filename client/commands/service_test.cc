@@ -82,6 +82,8 @@ TEST_F(CommandsTest, WorkersUpSubmitsAJobPerWaitingPack) {
       "--log-dir", directory, "--",      "--mem-per-cpu=2G", "--gres=gpu:1"};
   EXPECT_EQ(Run(up), kSuccess) << err_;
   EXPECT_THAT(out_, HasSubstr("0 packs wait; 0 busy, 0 idle workers\n"));
+  EXPECT_THAT(err_, HasSubstr("warning: jobs on other machines cannot reach " + server_.address() +
+                              "; pass --server HOST:PORT"));
   v1::GetWantedWorkersResponse wanted;
   wanted.set_runnable_packs(4);
   wanted.set_idle_workers(1);

@@ -42,32 +42,48 @@ Value MetricValue(const v1::LengthAccuracies& measured, const std::string& name,
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
-// "lengths 10 to 20", "length 8", "2 to 5 digits", "some of the lengths 1 to 9".
+// Returns true if training ended at seen_up_to and showed all evaluated lengths that count as seen,
+// as far as is known.
+bool AllTrained(const AccuracySummary& summary) {
+  const std::set<int32_t>& trained = summary.trained;
+  if (trained.empty()) return true;
+  return !summary.trained_differs && *trained.rbegin() == summary.seen_up_to &&
+         absl::c_all_of(summary.lengths, [&](int32_t length) {
+           return length > summary.seen_up_to || trained.contains(length);
+         });
+}
+
+// "lengths 10 to 20", "length 8", "2 to 5 digits", "some of the lengths 1 to 9", "different lengths
+// by task".
 std::string TrainedLengths(const AccuracySummary& summary, bool is_one) {
+  if (summary.trained_differs) {
+    return is_one ? absl::StrCat("different ", summary.axis, "s by task")
+                  : absl::StrCat("different numbers of ", summary.axis, " by task");
+  }
   const int32_t first = *summary.trained.begin();
   const int32_t last = *summary.trained.rbegin();
   const std::string numbers =
       first == last ? absl::StrCat(last) : absl::StrCat(first, " to ", last);
-  const bool has_gaps = static_cast<int32_t>(summary.trained.size()) <= last - first;
+  // Gaps between evaluated lengths do not matter.
+  const bool has_gaps =
+      !AllTrained(summary) && static_cast<int32_t>(summary.trained.size()) <= last - first;
   if (!is_one) return absl::StrCat(has_gaps ? "some of " : "", numbers, " ", summary.axis);
   return absl::StrCat(has_gaps ? "some of the " : "", summary.axis, first == last ? " " : "s ",
                       numbers);
 }
 
-// "trained on lengths up to 20", "trained on up to 5 digits", "trained on lengths 10 to 20; up to
-// 20 count as seen".
+// "trained on lengths up to 20", "trained on up to 5 digits", "trained on lengths 10 to 20",
+// "trained on lengths 1 to 500; up to 40 count as seen".
 std::string WhatIsSeen(const AccuracySummary& summary) {
   const int32_t most = summary.seen_up_to;
   if (most == 0) return "none of them seen in training";
   const bool is_one = summary.axis == "length" || summary.axis == "scale";
-  const std::set<int32_t>& trained = summary.trained;
-  const bool all_trained = trained.empty() || (*trained.rbegin() == most &&
-                                               absl::c_all_of(summary.lengths, [&](int32_t length) {
-                                                 return length > most || trained.contains(length);
-                                               }));
-  if (!all_trained) {
+  if (!AllTrained(summary)) {
     return absl::StrCat("trained on ", TrainedLengths(summary, is_one), "; up to ", most,
                         " count as seen");
+  }
+  if (!summary.trained.empty() && *summary.trained.begin() > 1) {
+    return absl::StrCat("trained on ", TrainedLengths(summary, is_one));
   }
   if (!is_one) return absl::StrCat("trained on up to ", most, " ", summary.axis);
   if (most == 1) return absl::StrCat("trained on ", summary.axis, " 1");
@@ -97,20 +113,27 @@ void SetSequences(const v1::ExperimentSpecification& specification, AccuracySumm
   summary.fewer_sequences = counts.size() > 1;
 }
 
-// Sets the lengths in training: those of training.lengths of which all files have examples.
+// Sets the lengths in training: those of training.lengths of which a task's file has examples.
 void SetTrained(const v1::ExperimentSpecification& specification, AccuracySummary& summary) {
   const v1::LengthRange& range = specification.training().lengths();
+  std::set<int32_t> all;
   for (int32_t length = std::max(1, range.min()); length <= range.max(); ++length) {
-    summary.trained.insert(summary.trained.end(), length);
+    all.insert(all.end(), length);
   }
+  std::set<std::set<int32_t>> of_tasks;
   for (const v1::Component& task : specification.tasks()) {
+    std::set<int32_t> trained = all;
     const auto contents = task.parameters().find("contents");
-    if (!tasks::examples::IsExamples(task.name()) || contents == task.parameters().end()) continue;
-    const auto files = tasks::examples::ParseContents(contents->second.string_value());
-    if (!files.ok()) continue;
-    std::erase_if(summary.trained,
-                  [&](int32_t length) { return !files->training.lengths.contains(length); });
+    if (tasks::examples::IsExamples(task.name()) && contents != task.parameters().end()) {
+      const auto files = tasks::examples::ParseContents(contents->second.string_value());
+      if (!files.ok()) continue;
+      std::erase_if(trained,
+                    [&](int32_t length) { return !files->training.lengths.contains(length); });
+    }
+    summary.trained.insert(trained.begin(), trained.end());
+    of_tasks.insert(std::move(trained));
   }
+  summary.trained_differs = of_tasks.size() > 1;
 }
 
 // Errors by trial and length. A later evaluation replaces an earlier one.
@@ -142,6 +165,15 @@ void AddErrors(const v1::AnswerErrors* errors, std::vector<Value>& row) {
 
 std::string Label(const v1::Component& component) {
   return component.label().empty() ? component.name() : component.label();
+}
+
+std::pair<std::string, std::string> SideHeadings(const AccuracySummary& summary) {
+  const bool went_beyond =
+      !summary.trained.empty() && *summary.trained.rbegin() > summary.seen_up_to;
+  return {
+      AllTrained(summary) ? "seen in training" : absl::StrCat("up to ", summary.seen_up_to),
+      went_beyond ? absl::StrCat("above ", summary.seen_up_to) : "not seen",
+  };
 }
 
 std::string Caption(const AccuracySummary& summary) {

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "client/display/chart.h"
@@ -58,8 +59,9 @@ struct AccuracySummary {
   // Evaluation.seen_up_to: lengths up to it count as seen. 0 if none does.
   int32_t seen_up_to = 0;
   // Lengths in training. Empty if unknown, or if the axis is not training.lengths
-  // (TaskEntry::seen_up_to).
+  // (TaskEntry::seen_up_to). If tasks differ in it (their files do), those of any task.
   std::set<int32_t> trained;
+  bool trained_differs = false;
   // Evaluated lengths, ascending.
   std::vector<int32_t> lengths;
   // Sequences per length. With `fewer_sequences`, some lengths have fewer, because a test file
@@ -74,6 +76,10 @@ struct AccuracySummary {
 // 20)", "Mean squared error by scale of the numbers, median over trials (...". If training ended
 // elsewhere or did not show all evaluated lengths that count as seen, it says both.
 std::string Caption(const AccuracySummary& summary);
+
+// Headings of the seen and the unseen lengths: "seen in training" and "not seen"; "up to 40" and
+// "above 40" where that is not what training showed.
+std::pair<std::string, std::string> SideHeadings(const AccuracySummary& summary);
 
 // Combines an experiment's stored specification with the server's summary.
 AccuracySummary Summarize(const v1::ExperimentSpecification& specification,

@@ -15,6 +15,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::Pair;
 
 v1::Trial MakeTrial(const std::string& encoding, uint64_t seed) {
   v1::Trial trial;
@@ -116,6 +117,8 @@ TEST(AccuracySummaryTest, CaptionTellsTrainedFromSeenLengths) {
   v1::SummarizeExperimentResponse response;
   AddCell(response, "sin_cos", 1, {1.0, 0.7, 0.3});
   v1::ExperimentSpecification specification = Specification();
+  v1::Component& task = *specification.add_tasks();
+  task.set_name("bucket_sort");
   v1::LengthRange& trained = *specification.mutable_training()->mutable_lengths();
   const auto caption = [&](int32_t from, int32_t to, int32_t seen_up_to) {
     trained.set_min(from);
@@ -134,9 +137,8 @@ TEST(AccuracySummaryTest, CaptionTellsTrainedFromSeenLengths) {
   response.mutable_cells(0)->mutable_lengths()->Set(0, 10);
   response.mutable_cells(0)->mutable_lengths()->Set(1, 20);
   response.mutable_cells(0)->mutable_lengths()->Set(2, 30);
-  EXPECT_THAT(caption(10, 20, 20), HasSubstr("; trained on lengths up to 20)"));
+  EXPECT_THAT(caption(10, 20, 20), HasSubstr("; trained on lengths 10 to 20)"));
   // The file has no training examples above 3.
-  v1::Component& task = *specification.add_tasks();
   task.set_name("examples");
   (*task.mutable_parameters())["contents"].set_string_value(
       R"({"form":"symbols","input_symbols":4,"target_symbols":2,"same_length":true,)"
@@ -148,6 +150,11 @@ TEST(AccuracySummaryTest, CaptionTellsTrainedFromSeenLengths) {
       task.parameters().at("contents").string_value(), {{"1-3x5", "1-3x5,20x5"}}));
   EXPECT_THAT(caption(1, 20, 20),
               HasSubstr("; trained on some of the lengths 1 to 20; up to 20 count as seen)"));
+  // Another task has examples of all lengths.
+  specification.add_tasks()->set_name("bucket_sort");
+  EXPECT_THAT(caption(1, 20, 20),
+              HasSubstr("; trained on different lengths by task; up to 20 count as seen)"));
+  specification.mutable_tasks()->RemoveLast();
   // Scales are not the lengths of training.
   task.set_name("cumulative_sum");
   EXPECT_THAT(caption(4, 4, 1), HasSubstr("; trained on scale 1)"));
@@ -183,6 +190,27 @@ TEST(AccuracySummaryTest, RendersSeenAndUnseenApart) {
             "───────────┼───────────────────┼─────────────────\n"
             "sin_cos    │ 100.0  90.0  95.0 │ 20.0  10.0  15.0\n"
             "randomized │  90.0  80.0  85.0 │ 80.0  70.0  75.0\n");
+}
+
+TEST(AccuracySummaryTest, HeadingsDoNotCallATrainedLengthUnseen) {
+  v1::SummarizeExperimentResponse response;
+  AddCell(response, "sin_cos", 1, {1.0, 0.9, 0.2, 0.1});
+  v1::ExperimentSpecification specification = Specification();
+  specification.add_tasks()->set_name("bucket_sort");
+  v1::LengthRange& trained = *specification.mutable_training()->mutable_lengths();
+  trained.set_min(1);
+  trained.set_max(100);
+  const AccuracySummary summary = Summarize(specification, response);
+  EXPECT_EQ(MakeAccuracyTable(summary, 80).Render(80, Palette(false)),
+            "         │ up to 2           │ above 2\n"
+            "encoding │     1     2  mean │    3     4  mean\n"
+            "─────────┼───────────────────┼─────────────────\n"
+            "sin_cos  │ 100.0  90.0  95.0 │ 20.0  10.0  15.0\n");
+  EXPECT_THAT(MakeAccuracyChart(summary, 8).split_labels, Pair("up to 2", "above 2"));
+  // Of the seen lengths, training had 2 alone; it had none of the others.
+  trained.set_min(2);
+  trained.set_max(2);
+  EXPECT_THAT(SideHeadings(Summarize(specification, response)), Pair("up to 2", "not seen"));
 }
 
 TEST(AccuracySummaryTest, SingleGroupIsShownOnceAsTheMean) {

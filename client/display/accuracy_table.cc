@@ -199,8 +199,9 @@ Table MakeAccuracyTable(const AccuracySummary& summary, int width, bool with_spa
     double AccuracyRow::*mean;  // instead of a group
   };
   std::vector<AccuracyColumn> accuracy_columns;
-  Table::Group seen_heading{.header = "seen in training"};
-  Table::Group unseen_heading{.header = "not seen"};
+  const auto [seen_header, unseen_header] = SideHeadings(summary);
+  Table::Group seen_heading{.header = seen_header};
+  Table::Group unseen_heading{.header = unseen_header};
   const auto add_side = [&](const std::vector<int32_t>& lengths, size_t most,
                             double AccuracyRow::*mean, Table::Group& heading) {
     if (lengths.empty()) return;
@@ -228,7 +229,10 @@ Table MakeAccuracyTable(const AccuracySummary& summary, int width, bool with_spa
     heading.last = columns.size() - 1;
   };
   add_side(seen, seen_room, &AccuracyRow::seen, seen_heading);
-  if (seen_heading.first == seen_heading.last) seen_heading.header = "seen";
+  // A narrow column, if all of them are of training.
+  if (seen_heading.first == seen_heading.last && seen_header == "seen in training") {
+    seen_heading.header = "seen";
+  }
   add_side(unseen, unseen_room, &AccuracyRow::unseen, unseen_heading);
   if (with_deviation) {
     columns.push_back({.header = "±", .align = Table::Align::kRight});
@@ -291,7 +295,7 @@ Chart MakeAccuracyChart(const AccuracySummary& summary, size_t max_series) {
   if (!summary.lengths.empty() && summary.lengths.front() <= summary.seen_up_to &&
       summary.lengths.back() > summary.seen_up_to) {
     chart.split = summary.seen_up_to;
-    chart.split_labels = {"seen in training", "not seen"};
+    chart.split_labels = SideHeadings(summary);
   }
   chart.x_label = summary.axis;
   return chart;

@@ -241,7 +241,8 @@ Chart MakeChart(const json& figure, const json& panel) {
   const std::optional<Range> shown = RangeOf(x.at("range"));
   if (shaded.has_value() && shown.has_value() && shaded->second < shown->second) {
     chart.split = shaded->second;
-    chart.split_labels = {"seen in training", "not seen"};
+    // Those that count as seen, which the caption explains.
+    chart.split_labels = {"seen", "not seen"};
   }
   chart.height_label = [heights, percent = y.at("ticks") == "percent"](double height) {
     const double value = heights.Value(height);

@@ -58,7 +58,7 @@ TEST(TerminalFigureTest, DrawsAccuraciesInPerCent) {
   ASSERT_TRUE(text.ok()) << text.status();
   EXPECT_THAT(*text, HasSubstr("Bucket Sort · token accuracy\n100 % ┤⠉"));
   EXPECT_THAT(*text, HasSubstr(" RoPE\n"));
-  EXPECT_THAT(*text, HasSubstr("seen in training   not seen\n"));
+  EXPECT_THAT(*text, HasSubstr("seen   not seen\n"));
   EXPECT_THAT(*text, HasSubstr("random guess 20 %\n"));
 }
 

@@ -54,10 +54,8 @@ class AccuracySummary:
     # True if scores are losses, where lower is better; and the scores' name.
     is_loss: bool = False
     score_title: str = "token accuracy"
-    # Lengths up to this one count as seen (evaluation.seen_up_to); 0 if none does.
-    seen_up_to: int = 0
-    # Lengths in training; None if unknown, or if the axis is not training.lengths.
-    trained: frozenset[int] | None = None
+    # Lengths up to seen.up_to count as seen (evaluation.seen_up_to); 0 if none does.
+    seen: SeenLengths = SeenLengths(0)
     # Evaluated lengths, ascending.
     lengths: list[int] = field(default_factory=list)
     # Sequences per length. With `fewer_sequences`, some lengths have fewer, because a test file does.
@@ -72,21 +70,28 @@ class AccuracySummary:
         """ "trained on lengths up to 20", "trained on up to 5 digits", "trained on lengths 10 to 20; up to 20 count as
         seen".
         """
-        if self.seen_up_to == 0:
+        most = self.seen.up_to
+        if most == 0:
             return "none of them seen in training"
-        seen = SeenLengths(self.seen_up_to, self.trained)
-        if not seen.all_trained(self.lengths):
-            return f"trained on {self._trained_lengths(seen)}; up to {self.seen_up_to} count as seen"
+        if not self.seen.all_trained(self.lengths):
+            return f"trained on {self._trained_lengths()}; up to {most} count as seen"
+        if self.seen.trained is not None and min(self.seen.trained) > 1:
+            return f"trained on {self._trained_lengths()}"
         if not self._counts_one_thing:
-            return f"trained on up to {self.seen_up_to} {self.axis}"
-        return f"trained on {self.axis} 1" if self.seen_up_to == 1 else f"trained on {self.axis}s up to {self.seen_up_to}"
+            return f"trained on up to {most} {self.axis}"
+        return f"trained on {self.axis} 1" if most == 1 else f"trained on {self.axis}s up to {most}"
 
-    def _trained_lengths(self, seen: SeenLengths) -> str:
+    def _trained_lengths(self) -> str:
         """ "lengths 10 to 20", "length 8", "2 to 5 digits", "some of the lengths 1 to 9"."""
+        seen = self.seen
+        if seen.differs:
+            return f"different {f'{self.axis}s' if self._counts_one_thing else f'numbers of {self.axis}'} by task"
         numbers = seen.trained_numbers()
+        # Gaps between evaluated lengths do not matter.
+        some = seen.has_gaps and not seen.all_trained(self.lengths)
         if not self._counts_one_thing:
-            return f"{'some of ' if seen.has_gaps else ''}{numbers} {self.axis}"
-        return f"{'some of the ' if seen.has_gaps else ''}{self.axis}{'' if numbers.isdigit() else 's'} {numbers}"
+            return f"{'some of ' if some else ''}{numbers} {self.axis}"
+        return f"{'some of the ' if some else ''}{self.axis}{'' if numbers.isdigit() else 's'} {numbers}"
 
     def caption(self) -> str:
         """ "Token accuracy by input length, per cent (200 sequences per length; trained on lengths up to 20)"."""
@@ -179,8 +184,7 @@ def summarize(
         axis_title=facts.get("axis_title", defaults.axis_title),
         is_loss=is_loss,
         score_title=loss_title or facts.get("accuracy_title", defaults.score_title),
-        seen_up_to=seen.up_to,
-        trained=seen.trained,
+        seen=seen,
         lengths=lengths,
         sequences=sequences[-1],
         fewer_sequences=len(sequences) > 1,
@@ -269,8 +273,9 @@ def as_table(summary: AccuracySummary, width: int) -> Table:
     if not rows:
         return Table([])
     names = _names(rows)
-    seen = [length for length in summary.lengths if length <= summary.seen_up_to]
-    unseen = [length for length in summary.lengths if length > summary.seen_up_to]
+    up_to = summary.seen.up_to
+    seen = [length for length in summary.lengths if length <= up_to]
+    unseen = [length for length in summary.lengths if length > up_to]
     several_trials = any(row.trials > 1 for row in rows)
     with_deviation = several_trials and bool(unseen) and not summary.is_loss
     # Room for groups of lengths beside names and means: seven columns each ("16–20" and two spaces; the longest group name
@@ -305,8 +310,11 @@ def as_table(summary: AccuracySummary, width: int) -> Table:
         more = int(with_deviation and lengths is unseen)
         groups.append(Group(heading if len(of_side) > 1 else alone, first, len(columns) - 1 + more))
 
-    add_side(seen, seen_room, lambda row: row.seen, "seen in training", "seen")
-    add_side(unseen, max(1, room - seen_room), lambda row: row.unseen, "not seen", "not seen")
+    of_training = summary.seen.all_trained(summary.lengths)
+    seen_headings = ("seen in training", "seen") if of_training else (f"up to {up_to}",) * 2
+    add_side(seen, seen_room, lambda row: row.seen, *seen_headings)
+    unseen_heading = f"above {up_to}" if summary.seen.went_beyond else "not seen"
+    add_side(unseen, max(1, room - seen_room), lambda row: row.unseen, unseen_heading, unseen_heading)
     if with_deviation:
         columns.append(Column("±", Align.RIGHT))
     table = Table(columns, groups)

@@ -83,6 +83,11 @@ _NAMES = {
     "training.clip_norm": "clipping norm",
     "training.precision": "precision",
 }
+# Of tables that score puzzles, whose "lengths" are numbers of vectors.
+_NAMES_OF_PUZZLES = {
+    "evaluation.lengths": "scored numbers of vectors",
+    "evaluation.sequences": "puzzles per number of vectors",
+}
 # Tasks or encodings of a table in one sentence.
 _MOST_NAMED = 5
 
@@ -354,7 +359,8 @@ class _Comparison:
                     of = getattr(self.paper.training, component.partition(".")[2])
                     self.add(path, here.get(path, "none"), paper.get(path, "none"), what, of)
             else:
-                self.add(path, _said(path, here), _said(path, paper))
+                what = _NAMES_OF_PUZZLES.get(path, "") if self.table.scored == "puzzles" else ""
+                self.add(path, _said(path, here), _said(path, paper), what)
 
     def _outside(self, axis: str, outside: Sequence[Component], published: Iterable[str]) -> None:
         """Handles components that the table lacks: it skips them, or reports a difference if there are no others."""

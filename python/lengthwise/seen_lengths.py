@@ -16,18 +16,26 @@ from lengthwise._proto import specification_pb2
 class SeenLengths:
     # Lengths from 1 to this one count as seen.
     up_to: int
-    # Lengths in training; None if unknown, or if the axis is not training.lengths.
+    # Lengths in training; None if unknown, or if the axis is not training.lengths. If tasks differ in it (their files do),
+    # those of any task.
     trained: frozenset[int] | None = None
+    differs: bool = False
 
     def all_trained(self, lengths: Iterable[float]) -> bool:
         """True if training ended at `up_to`, and showed those of `lengths` that count as seen, as far as is known."""
         if self.trained is None:
             return True
-        return max(self.trained) == self.up_to and all(one in self.trained for one in lengths if one <= self.up_to)
+        shown = max(self.trained) == self.up_to and all(one in self.trained for one in lengths if one <= self.up_to)
+        return shown and not self.differs
 
-    def showed(self, length: int) -> bool:
-        """True if the length counts as seen, and training had sequences of it, as far as is known."""
-        return length <= self.up_to and (self.trained is None or length in self.trained)
+    @property
+    def went_beyond(self) -> bool:
+        """True if training showed lengths that do not count as seen."""
+        return self.trained is not None and max(self.trained) > self.up_to
+
+    def in_training(self, length: int) -> bool:
+        """True if training had sequences of the length. If that is unknown, True if the length counts as seen."""
+        return length <= self.up_to if self.trained is None else length in self.trained
 
     @property
     def has_gaps(self) -> bool:
@@ -51,11 +59,23 @@ def seen_lengths(
     lengths = training.lengths
     if has_own_axis or lengths.max < 1:
         return SeenLengths(evaluation.seen_up_to)
-    trained = set(range(lengths.min, lengths.max + 1))
+    of_range = frozenset(range(lengths.min, lengths.max + 1))
+    of_tasks = set()
     for task in tasks:
-        if contents := task.parameters["contents"].string_value if "contents" in task.parameters else "":
-            trained &= _lengths_of_examples(contents)
-    return SeenLengths(evaluation.seen_up_to, frozenset(trained) or None)
+        contents = task.parameters["contents"].string_value if "contents" in task.parameters else ""
+        of_tasks.add(of_range & _lengths_of_examples(contents) if contents else of_range)
+    return SeenLengths(evaluation.seen_up_to, frozenset().union(*of_tasks) or None, len(of_tasks) > 1)
+
+
+def unseen_lengths(seen: Iterable[SeenLengths]) -> str:
+    """ "lengths not seen in training". If training of some trials showed such lengths: "lengths above 40", or "lengths that
+    do not count as seen" if that differs between trials.
+    """
+    found = set(seen)
+    if not any(one.went_beyond for one in found):
+        return "lengths not seen in training"
+    limits = {one.up_to for one in found}
+    return f"lengths above {limits.pop()}" if len(limits) == 1 else "lengths that do not count as seen"
 
 
 def _lengths_of_examples(contents: str) -> set[int]:

@@ -55,8 +55,8 @@ class TokenMetrics final : public prometheus::Collectable {
   std::vector<MetricFamily> Collect() const override {
     MetricFamily family = MakeFamily(
         "lengthwise_token_expiry_timestamp_seconds", MetricType::Gauge,
-        "Time at which the first principal has no valid token of this role any more, in seconds "
-        "since 1970; 0 without tokens.");
+        "Earliest time at which a principal loses its last valid token of this role, in seconds "
+        "since 1970; 0 if no token of the role is valid.");
     const std::map<v1::Role, int64_t> expiries = FirstExpiries();
     for (const v1::Role role : {v1::VIEWER, v1::SUBMITTER, v1::WORKER, v1::ADMIN}) {
       const auto found = expiries.find(role);

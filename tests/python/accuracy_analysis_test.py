@@ -128,6 +128,13 @@ class SeedsTest(AnalysisTest):
         self.assertIn("token accuracy at length 1, seen in training", " ".join(self.out.split()))
         self.assertEqual(self.run_command(*ask, "2"), 0)
         self.assertIn("at length 2, not seen in training", " ".join(self.out.split()))
+        # Training showed what does not count as seen.
+        for trial in self.server.trials.values():
+            trial.specification.training.lengths.min, trial.specification.training.lengths.max = 1, 2
+        self.assertEqual(self.run_command(*ask, "2"), 0)
+        self.assertIn("token accuracy at length 2, seen in training", " ".join(self.out.split()))
+        self.assertEqual(self.run_command(*ask[:-1]), 0)
+        self.assertIn("token accuracy, mean over the lengths above 1", " ".join(self.out.split()))
         self.assert_refused(USAGE, *ask, "3", saying="--length: no trial of e-1 was evaluated at 3; accepted: 1, 2")
 
     def test_losses_are_tested_as_losses(self):

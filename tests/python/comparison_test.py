@@ -867,6 +867,15 @@ class ProtocolTest(ResolvedTest):
         both = learned.replace("{name: learned, stddev: 0.2}", "[{name: learned, stddev: 0.2}, rope]")
         self.assertEqual(self.left_open("lst_pe_init/table_2", both + "compatibility: reference_code"), same)
 
+    def test_puzzles_are_counted_by_the_number_of_vectors(self):
+        self.assertEqual(
+            self.lines(
+                "lst_pe_init/table_2",
+                "encodings: {name: learned, stddev: 0.2}\nevaluation: {lengths: 1..2, sequences: 8}",
+            ),
+            ["scored numbers of vectors: 1, 2 | 1..3", "puzzles per number of vectors: 8 | 36"],
+        )
+
     def test_missing_human_puzzles_are_reported(self):
         ours = self.compare("lst_pe_init/table_2", "encodings: {name: learned, stddev: 0.2}")
         (puzzles,) = ours.substitutes

@@ -856,7 +856,7 @@ class AccuracyTableTest(unittest.TestCase):
         (row,) = summary.rows
         self.assertEqual((row.trials, row.scores[2], row.seen), (2, 0.7, 0.85))
         self.assertAlmostEqual(row.unseen, 0.2)
-        self.assertEqual((row.unseen_deviation, summary.sequences, summary.seen_up_to), (0.14, 500, 2))
+        self.assertEqual((row.unseen_deviation, summary.sequences, summary.seen.up_to), (0.14, 500, 2))
 
     def test_seen_and_unseen_stand_apart(self):
         self.add_cell("sin_cos", 1, [1.0, 0.9, 0.2, 0.1])
@@ -931,6 +931,7 @@ class AccuracyTableTest(unittest.TestCase):
 
     def test_caption_tells_trained_from_seen_lengths(self):
         cell = self.add_cell("none", 1, [1.0, 0.9, 0.2])
+        task = self.specification.tasks.add(name="bucket_sort")
 
         def ending(first, last, most_seen, **facts):
             trained = self.specification.training.lengths
@@ -945,16 +946,36 @@ class AccuracyTableTest(unittest.TestCase):
         self.assertEqual(ending(1, 500, 40), "trained on lengths 1 to 500; up to 40 count as seen)")
         # Nothing is evaluated below the lengths of training.
         cell.lengths[:] = [10, 20, 30]
-        self.assertEqual(ending(10, 20, 20), "trained on lengths up to 20)")
+        self.assertEqual(ending(10, 20, 20), "trained on lengths 10 to 20)")
         # The file has no training examples above 3.
-        contents = self.specification.tasks.add(name="examples").parameters["contents"]
+        task.name, contents = "examples", task.parameters["contents"]
         contents.string_value = json.dumps({"training": {"lengths": "1-3x5"}, "test": {"lengths": "1-3x15"}})
         self.assertEqual(ending(1, 20, 3), "trained on lengths up to 3)")
         # It has none of 10, which is evaluated.
         contents.string_value = json.dumps({"training": {"lengths": "1-3x5,20x5"}, "test": {"lengths": "10x15"}})
         self.assertEqual(ending(1, 20, 20), "trained on some of the lengths 1 to 20; up to 20 count as seen)")
+        # Another task has examples of all lengths.
+        self.specification.tasks.add(name="bucket_sort")
+        self.assertEqual(ending(1, 20, 20), "trained on different lengths by task; up to 20 count as seen)")
+        del self.specification.tasks[1]
         # Scales are not the lengths of training.
         self.assertEqual(ending(4, 4, 1, axis="scale", seen_up_to="1"), "trained on scale 1)")
+
+    def test_headings_do_not_call_a_trained_length_unseen(self):
+        self.add_cell("sin_cos", 1, [1.0, 0.9, 0.2, 0.1])
+        self.specification.tasks.add(name="bucket_sort")
+        trained = self.specification.training.lengths
+        trained.min, trained.max = 1, 100
+        self.assertEqual(
+            self.table(80),
+            "         │ up to 2           │ above 2\n"
+            "encoding │     1     2  mean │    3     4  mean\n"
+            "─────────┼───────────────────┼─────────────────\n"
+            "sin_cos  │ 100.0  90.0  95.0 │ 20.0  10.0  15.0\n",
+        )
+        # Of the seen lengths, training had 2 alone; it had none of the others.
+        trained.min = trained.max = 2
+        self.assertIn("│ up to 2           │ not seen\n", self.table(80))
 
     def test_caption_says_what_is_measured(self):
         self.assertEqual(

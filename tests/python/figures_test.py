@@ -169,6 +169,19 @@ class AccuracyByLengthTest(FigureCase):
         in_file = self.shade(trained=(1, 4), seen_up_to=4, file="1x5,3-4x9")
         self.assertEqual(in_file, ((1, 4), counted + "some of 1 to 4)"))
 
+    def test_trials_that_were_trained_on_other_lengths_share_a_shade(self):
+        experiment = plotted()
+        for encoding, longest in (("none", 2), ("rope", 8)):
+            trial = make_trial(encoding)
+            trial.specification.training.lengths.max = longest
+            add(experiment, trial, [1.0, 1.0, 0.2])
+        picture = self.figure("accuracy_by_length", experiment)
+        self.assertEqual(picture.panels[0].shaded, (1, 2))
+        self.assertEqual(picture.shaded_label, "counted as seen: lengths 1 to 2 (trained on different lengths)")
+        # There is no one range of seen lengths.
+        trial.specification.evaluation.seen_up_to = 8
+        self.assertIsNone(self.figure("accuracy_by_length", experiment).panels[0].shaded)
+
     def test_band_and_shade_and_guess_are_drawn(self):
         experiment = plotted()
         add(experiment, make_trial("sin_cos"), [1.0, 1.0, 0.2])
@@ -592,6 +605,20 @@ class AccuracyOverTimeTest(FigureCase):
         picture = self.figure("accuracy_over_time", experiment)
         self.assertEqual([list(panel.series[0].x) for panel in picture.panels], [[10, 30]] * 2)
         self.assertEqual(picture.y.label, "accuracy on lengths not seen", "of tokens and of whole answers")
+
+    def test_trained_lengths_are_not_called_unseen(self):
+        experiment = plotted(trials=[make_trial("none"), make_trial("rope")])
+        for trial in experiment.trials:
+            add_interval(experiment, trial, 100, 10, 0.5)
+        experiment.trials[1].specification.training.lengths.max = 500
+        self.assertEqual(
+            self.figure("accuracy_over_time", experiment).y.label, "token accuracy on lengths above 2"
+        )
+        experiment.trials[0].specification.evaluation.seen_up_to = 1
+        self.assertEqual(
+            self.figure("accuracy_over_time", experiment).y.label,
+            "token accuracy on lengths that do not count as seen",
+        )
 
     def test_long_times_are_in_hours(self):
         experiment = plotted(trials=[make_trial("none")])

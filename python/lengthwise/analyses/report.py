@@ -42,6 +42,7 @@ from lengthwise.plots.groups import final_evaluations
 from lengthwise.plots.metrics import common
 from lengthwise.published import PublishedTable, PublishedValue, Quantity
 from lengthwise.rendering import counted, format_exact, format_integers
+from lengthwise.seen_lengths import SeenLengths, unseen_lengths
 
 if TYPE_CHECKING:
     import pandas
@@ -92,29 +93,31 @@ def _tested_score(subject: Subject, length: int) -> str:
     """
     trials = [(experiment, trial) for experiment in subject.experiments for trial in experiment.trials]
     titles, axes, lengths = set(), set(), set()
-    # For each trial, whether training showed each of the lengths.
-    seen: list[list[bool]] = []
+    # For each trial, whether each of the lengths counts as seen.
+    count_as_seen: list[list[bool]] = []
+    seen: list[SeenLengths] = []
     finals = {experiment.name: final_evaluations(experiment) for experiment in subject.experiments}
     for experiment, trial in trials:
         measured = finals[experiment.name].get(trial.name)
         if trial.name not in subject.accuracies or measured is None:
             continue
-        task, seen_up_to = trial.specification.task, trial.specification.evaluation.seen_up_to
-        catalogue = experiment.catalogue
+        task, catalogue = trial.specification.task, experiment.catalogue
         titles.add(catalogue.loss_title(task) if subject.by_loss else catalogue.accuracy_title(task))
         axis = catalogue.axis(task)
         axes.add(f"numbers of {axis}" if axis.endswith("s") else f"{axis}s")
         lengths.add(catalogue.length_title(task, length))
-        seen.append([one <= seen_up_to for one in ([length] if length else measured.lengths)])
+        seen.append(experiment.seen_by(trial))
+        count_as_seen.append([one <= seen[-1].up_to for one in measured.lengths])
     title = common(titles, "loss" if subject.by_loss else "accuracy")
     axis = common(axes, "lengths")
     if length:
-        when = "seen in training" if all(map(all, seen)) else "" if any(map(any, seen)) else "not seen in training"
+        in_training = {one.in_training(length) for one in seen}
+        when = "" if len(in_training) != 1 else "seen in training" if in_training.pop() else "not seen in training"
         return ", ".join(filter(None, [f"{title} at {common(lengths, f'length {length}')}", when]))
-    if all(map(all, seen)):
+    if all(map(all, count_as_seen)):
         return f"{title}, mean over all {axis}"
-    exception = ", or over all if training showed all" if any(map(all, seen)) else ""
-    return f"{title}, mean over the {axis} not seen in training{exception}"
+    exception = ", or over all if training showed all" if any(map(all, count_as_seen)) else ""
+    return f"{title}, mean over the {axis} {unseen_lengths(seen).removeprefix('lengths ')}{exception}"
 
 
 def _best_points(
@@ -604,6 +607,7 @@ def carry_chains(subject: Subject, length: int = 0) -> AnalysisReport:
 def speed(subject: Subject, accuracy: float = 0.9) -> AnalysisReport:
     """Steps a second, and seconds of training until the accuracy on unseen lengths was above `accuracy`, 0 to 1."""
     rows = speeds.measure(subject, accuracy)
+    unseen = unseen_lengths(one.seen_by(trial) for one in subject.experiments for trial in one.trials)
     columns = [
         Column("steps_per_second", "steps/s"), Column("steps_per_second_deviation"),
         Column("times_steps_per_second", "times"),
@@ -613,7 +617,7 @@ def speed(subject: Subject, accuracy: float = 0.9) -> AnalysisReport:
     ]  # fmt: skip
     report = AnalysisReport(
         "Training steps per second (mean and standard deviation over models), and seconds of training until the accuracy "
-        f"on unseen lengths is above {100 * accuracy:.4g} % (median model); times: speed relative to the slowest encoding "
+        f"on {unseen} is above {100 * accuracy:.4g} % (median model); times: speed relative to the slowest encoding "
         "of the task",
         AnalysisTable(columns),
     )

@@ -32,10 +32,10 @@ from lengthwise.plots.panels import (
     set_loss_axis,
     shade_seen,
     task_title,
+    unseen_of,
 )
 from lengthwise.plots.picture import Axis, Panel, Picture, Series
 
-_BEST_UNSEEN = "the highest mean accuracy on lengths not seen in training"
 _LOWEST_UNSEEN = "the lowest mean error on what training did not show"
 
 
@@ -100,7 +100,8 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
             "Thin lines: all seeds.",
         )
         averaging.seeds.clear()
-    averaging.describe(_LOWEST_UNSEEN if averaging.is_median else _BEST_UNSEEN, result)
+    best_by = _LOWEST_UNSEEN if averaging.is_median else f"the highest mean accuracy on {unseen_of(groups)}"
+    averaging.describe(best_by, result)
     if options.seeds == "all":
         result.band_caption = "Thin lines: all seeds." if averaging.has_means else ""
     return result

@@ -22,7 +22,6 @@ from lengthwise.plots.panels import (
     capitalized,
     line,
     no_interval_evaluation,
-    seen_by,
     set_loss_axis,
     set_step_axis,
     task_title,
@@ -120,9 +119,9 @@ def _finish(
 def _panel_title(group: TrialGroup, length: int, name_task: bool) -> str:
     """ "30 digits, seen in training"."""
     title = group.experiment.catalogue.length_title(group.task, length)
-    seen = seen_by(group, group.trials[0])
+    seen = group.experiment.seen_by(group.trials[0])
     if length <= seen.up_to:
-        title += ", seen in training" if seen.showed(length) else ", counted as seen"
+        title += ", seen in training" if seen.in_training(length) else ", counted as seen"
     return f"{task_title(group)}, {title}" if name_task else title
 
 

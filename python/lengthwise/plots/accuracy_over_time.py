@@ -17,6 +17,7 @@ from lengthwise.plots.panels import (
     no_interval_evaluation,
     precondition,
     task_title,
+    unseen_of,
 )
 from lengthwise.plots.picture import Panel, Picture, Series
 
@@ -80,7 +81,7 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
     averaging = Averaging()
     titles = [task.experiment.catalogue.accuracy_title(task.task) for task in tasks_of(groups)]
     own_axis = any(task.experiment.catalogue.own_axis(task.task) for task in tasks_of(groups))
-    what = "on what training did not show" if own_axis else "on lengths not seen"
+    what = "on what training did not show" if own_axis else f"on {unseen_of(groups).removesuffix(' in training')}"
     result.y = accuracy_axis(f"{common(titles, 'accuracy')} {what}")
     for task in tasks_of(groups):
         panel = Panel(task_title(task))

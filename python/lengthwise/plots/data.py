@@ -17,6 +17,7 @@ from lengthwise.plots import catalogue
 from lengthwise.plots.catalogue import Catalogue
 from lengthwise.queries import Evaluation, LossCurve
 from lengthwise.rendering import format_exact
+from lengthwise.seen_lengths import SeenLengths, seen_lengths
 from lengthwise.suggestion import suggestion
 
 if TYPE_CHECKING:
@@ -102,6 +103,10 @@ class PlottedExperiment:
     def query_name(self) -> str:
         """One trial alone is asked for by its own name."""
         return self.trials[0].name if len(self.trials) == 1 else self.full_name
+
+    def seen_by(self, trial: Trial) -> SeenLengths:
+        one = trial.specification
+        return seen_lengths(one.evaluation, one.training, [one.task], self.catalogue.own_axis(one.task) is not None)
 
     def evaluations(self, intervals: bool = False) -> list[Evaluation]:
         """The final ones; with `intervals` also those made during training."""

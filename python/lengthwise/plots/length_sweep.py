@@ -35,6 +35,7 @@ from lengthwise.plots.panels import (
     precondition,
     set_loss_axis,
     task_title,
+    unseen_of,
 )
 from lengthwise.plots.picture import Panel, Picture, Reference, Series
 from lengthwise.plots.series_style import SeriesStyle, numbered_style
@@ -157,7 +158,7 @@ def _of_encodings(experiments: Sequence[PlottedExperiment], groups: Sequence[Tri
     what = "Error" if shown.is_median else "Accuracy"
     result = Picture("length_sweep", f"{what} by {parameter}: {experiment_names(experiments)}", y=shown.axis)
     result.x.label = "number of positions drawn from, L (max_position)" if parameter == "max_position" else parameter
-    result.y.label += " on lengths not seen"
+    result.y.label += f" on {unseen_of(groups).removesuffix(' in training')}"
     panel = Panel()
     guesses: dict[float, str] = {}
     best_ones: list[Series] = []

@@ -22,6 +22,7 @@ from lengthwise.plots.panels import (
     set_loss_axis,
     set_step_axis,
     task_title,
+    unseen_of,
 )
 from lengthwise.plots.picture import Axis, Panel, Picture, Series
 
@@ -132,7 +133,7 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
     if widest > 1:
         add_sentence(result, f"Running mean over up to {widest} recorded points, because every step has another length.")
     averaging.describe(
-        "the highest mean accuracy on lengths not seen in training, or the lowest loss where nothing is evaluated yet",
+        f"the highest mean accuracy on {unseen_of(groups)}, or the lowest loss where nothing is evaluated yet",
         result,
     )
     return result

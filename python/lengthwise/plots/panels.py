@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import grpc
@@ -10,13 +10,13 @@ import numpy
 
 from lengthwise._proto import event_pb2
 from lengthwise.errors import LengthwiseError, UsageError
-from lengthwise.plots.data import PlottedExperiment, Trial, experiment_names
+from lengthwise.plots.data import PlottedExperiment, experiment_names
 from lengthwise.plots.groups import TrialGroup, final_evaluations
 from lengthwise.plots.options import Options
 from lengthwise.plots.picture import Axis, Panel, Picture, Reference, Series
 from lengthwise.plots.series_style import SeriesStyle
 from lengthwise.rendering import counted
-from lengthwise.seen_lengths import SeenLengths, seen_lengths
+from lengthwise.seen_lengths import SeenLengths, unseen_lengths
 
 _MOST_PANELS = 16
 # Limits of a logarithmic axis of losses.
@@ -83,10 +83,13 @@ def add_guess(panel: Panel, group: TrialGroup) -> None:
         panel.references.append(guess)
 
 
-def seen_by(group: TrialGroup, trial: Trial) -> SeenLengths:
-    specification = trial.specification
-    has_own_axis = group.experiment.catalogue.own_axis(group.task) is not None
-    return seen_lengths(specification.evaluation, specification.training, [specification.task], has_own_axis)
+def _seen_by(groups: Iterable[TrialGroup]) -> set[SeenLengths]:
+    return {group.experiment.seen_by(trial) for group in groups for trial in group.trials}
+
+
+def unseen_of(groups: Iterable[TrialGroup]) -> str:
+    """ "lengths not seen in training", or "lengths above 40" (seen_lengths.unseen_lengths)."""
+    return unseen_lengths(_seen_by(groups))
 
 
 @dataclass(frozen=True)
@@ -95,22 +98,24 @@ class Shade:
 
     first: int
     last: int
-    # "10 to 20", "some of 1 to 9": lengths of training, if it ended elsewhere or did not show all that count as seen.
+    # "10 to 20", "some of 1 to 9", "different lengths": of training, if it ended elsewhere or did not show all that count as
+    # seen, or if trials differ in it.
     trained: str = ""
 
 
 def shade_seen(panel: Panel, groups: Sequence[TrialGroup]) -> Shade | None:
-    """Shades the lengths that count as seen, if these and the lengths in training are the same for all trials of these
-    groups. Returns None if they are not, and for puzzles, of which training shows none of the evaluation's. `panel` has its
-    series.
+    """Shades the lengths that count as seen, if these are the same for all trials of these groups. Returns None if they are
+    not, and for puzzles, of which training shows none of the evaluation's. `panel` has its series.
     """
-    found = {seen_by(group, trial) for group in groups for trial in group.trials}
-    if len(found) != 1:
+    found = _seen_by(groups)
+    if len({one.up_to for one in found}) != 1:
         return None
-    (seen,) = found
+    seen, *others = found
     if seen.up_to < 1:
         return None
-    if seen.all_trained(x for series in panel.series for x in series.x):
+    if others:
+        shade = Shade(1, seen.up_to, "different lengths")
+    elif seen.all_trained(x for series in panel.series for x in series.x):
         shade = Shade(1 if seen.trained is None else min(seen.trained), seen.up_to)
     else:
         shade = Shade(1, seen.up_to, f"{'some of ' if seen.has_gaps else ''}{seen.trained_numbers()}")
