@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import datetime
 import hashlib
 import json
 import math
@@ -257,8 +258,17 @@ def span(values: Iterable[str], separator: str = ", ") -> str:
     return separator.join(sorted(set(values)))
 
 
-def hours_of(trials: Iterable[Row]) -> float:
-    return sum(float(row["training_seconds"]) for row in trials) / 3600
+def hours_of(trials: Iterable[Row]) -> str:
+    """ "11.2 hours of training, partly estimated": see remarks.md."""
+    rows = list(trials)
+    hours = sum(float(row["training_seconds"]) for row in rows) / 3600
+    # Start and end are whole minutes.
+    estimated = any(float(row["training_seconds"]) > _seconds(row["started"], row["ended"]) + 120 for row in rows)
+    return f"{hours:.1f} hours of training{', partly estimated' if estimated else ''}"
+
+
+def _seconds(start: str, end: str) -> float:
+    return (datetime.datetime.fromisoformat(end) - datetime.datetime.fromisoformat(start)).total_seconds()
 
 
 def machines(raw: Sequence[Row]) -> str:
@@ -328,7 +338,7 @@ def short_table(raw: Sequence[Row], rows: ShortRows) -> list[str]:
             texts.append("–" if trial is None else f"{trial.printed:.1f} / {100 * trial.unseen:.1f}{star}")
         lines.append(f"| {label} | {' | '.join(texts)} |")
     if not all(trial.learned for trials in rows.values() for trial in trials.values()):
-        lines += ["", f"\\* Below {100 * LEARNED:g} % on seen lengths too: not learned yet, more steps are needed."]
+        lines += ["", f"\\* Below {100 * LEARNED:g} % on seen lengths too: not learned in {steps} steps."]
     return lines
 
 
@@ -343,7 +353,7 @@ def short_section(raw: Sequence[Row], table: Sequence[str]) -> list[str]:
             " Network, batch, training lengths and the range of unseen lengths (41 to 500) are the paper's."
             f" Specification: [{SHORT.specification}]({SHORT.specification})."
         ),
-        f"{len(trials)} trials, {hours_of(trials.values()):.1f} hours of training. {machines(raw)}",
+        f"{len(trials)} trials, {hours_of(trials.values())}. {machines(raw)}",
         "",
         *table,
         "",
@@ -354,7 +364,6 @@ def short_section(raw: Sequence[Row], table: Sequence[str]) -> list[str]:
 
 def section(source: Source, published: dict[str, Any], raw: Sequence[Row], cells: Sequence[Cell]) -> list[str]:
     trials = {(row["experiment"], row["trial"]): row for row in raw}
-    hours = hours_of(trials.values())
     complete = [cell for cell in cells if cell.complete]
     lines = [
         f"## {source.title}",
@@ -365,7 +374,7 @@ def section(source: Source, published: dict[str, Any], raw: Sequence[Row], cells
         ),
         (
             f"{len(complete)} cells with all {RUNS} runs; {len(trials)} trials of {span(row['steps'] for row in raw)} steps,"
-            f" {hours:.1f} hours of training, ended {min(row['ended'] for row in raw)[:10]} to"
+            f" {hours_of(trials.values())}, ended {min(row['ended'] for row in raw)[:10]} to"
             f" {max(row['ended'] for row in raw)[:10]}."
         ),
         machines(raw),
