@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs missing packages, builds everything and runs every test. Ends with the line "N passed, N failed[, N skipped]".
+# Installs missing packages, builds everything and runs all tests except the long ones. Ends with the line "N passed, N failed[, N skipped]".
 #
 #   tests/run.sh [--strict] [--long[=PART,...]] [--within=MINUTES] [Bazel targets]
 #

@@ -47,16 +47,16 @@ constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 bool AllTrained(const AccuracySummary& summary) {
   const std::set<int32_t>& trained = summary.trained;
   if (trained.empty()) return true;
-  return !summary.trained_differs && *trained.rbegin() == summary.seen_up_to &&
+  return *trained.rbegin() == summary.seen_up_to &&
          absl::c_all_of(summary.lengths, [&](int32_t length) {
-           return length > summary.seen_up_to || trained.contains(length);
+           return length > summary.seen_up_to || summary.trained_by_all.contains(length);
          });
 }
 
 // "lengths 10 to 20", "length 8", "2 to 5 digits", "some of the lengths 1 to 9", "different lengths
 // by task".
 std::string TrainedLengths(const AccuracySummary& summary, bool is_one) {
-  if (summary.trained_differs) {
+  if (!AllTrained(summary) && summary.trained != summary.trained_by_all) {
     return is_one ? absl::StrCat("different ", summary.axis, "s by task")
                   : absl::StrCat("different numbers of ", summary.axis, " by task");
   }
@@ -76,7 +76,7 @@ std::string TrainedLengths(const AccuracySummary& summary, bool is_one) {
 // "trained on lengths 1 to 500; up to 40 count as seen".
 std::string WhatIsSeen(const AccuracySummary& summary) {
   const int32_t most = summary.seen_up_to;
-  if (most == 0) return "none of them seen in training";
+  if (most == 0 && summary.trained.empty()) return "none of them seen in training";
   const bool is_one = summary.axis == "length" || summary.axis == "scale";
   if (!AllTrained(summary)) {
     return absl::StrCat("trained on ", TrainedLengths(summary, is_one), "; up to ", most,
@@ -120,7 +120,7 @@ void SetTrained(const v1::ExperimentSpecification& specification, AccuracySummar
   for (int32_t length = std::max(1, range.min()); length <= range.max(); ++length) {
     all.insert(all.end(), length);
   }
-  std::set<std::set<int32_t>> of_tasks;
+  summary.trained_by_all = all;
   for (const v1::Component& task : specification.tasks()) {
     std::set<int32_t> trained = all;
     const auto contents = task.parameters().find("contents");
@@ -131,9 +131,9 @@ void SetTrained(const v1::ExperimentSpecification& specification, AccuracySummar
                     [&](int32_t length) { return !files->training.lengths.contains(length); });
     }
     summary.trained.insert(trained.begin(), trained.end());
-    of_tasks.insert(std::move(trained));
+    std::erase_if(summary.trained_by_all,
+                  [&](int32_t length) { return !trained.contains(length); });
   }
-  summary.trained_differs = of_tasks.size() > 1;
 }
 
 // Errors by trial and length. A later evaluation replaces an earlier one.

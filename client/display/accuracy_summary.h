@@ -59,9 +59,10 @@ struct AccuracySummary {
   // Evaluation.seen_up_to: lengths up to it count as seen. 0 if none does.
   int32_t seen_up_to = 0;
   // Lengths in training. Empty if unknown, or if the axis is not training.lengths
-  // (TaskEntry::seen_up_to). If tasks differ in it (their files do), those of any task.
+  // (TaskEntry::seen_up_to). If tasks differ in it (their files do), those of any task; and those
+  // of all tasks.
   std::set<int32_t> trained;
-  bool trained_differs = false;
+  std::set<int32_t> trained_by_all;
   // Evaluated lengths, ascending.
   std::vector<int32_t> lengths;
   // Sequences per length. With `fewer_sequences`, some lengths have fewer, because a test file
@@ -74,7 +75,7 @@ struct AccuracySummary {
 
 // "Token accuracy by input length, per cent (200 sequences per length; trained on lengths up to
 // 20)", "Mean squared error by scale of the numbers, median over trials (...". If training ended
-// elsewhere or did not show all evaluated lengths that count as seen, it says both.
+// elsewhere or some task's did not show all evaluated lengths that count as seen, it says both.
 std::string Caption(const AccuracySummary& summary);
 
 // Headings of the seen and the unseen lengths: "seen in training" and "not seen"; "up to 40" and

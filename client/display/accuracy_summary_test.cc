@@ -154,7 +154,13 @@ TEST(AccuracySummaryTest, CaptionTellsTrainedFromSeenLengths) {
   specification.add_tasks()->set_name("bucket_sort");
   EXPECT_THAT(caption(1, 20, 20),
               HasSubstr("; trained on different lengths by task; up to 20 count as seen)"));
+  // The examples have those that are evaluated.
+  (*task.mutable_parameters())["contents"].set_string_value(absl::StrReplaceAll(
+      task.parameters().at("contents").string_value(), {{"1-3x5,20x5", "1-3x5,10x5,20x5"}}));
+  EXPECT_THAT(caption(1, 20, 20), HasSubstr("; trained on lengths up to 20)"));
   specification.mutable_tasks()->RemoveLast();
+  EXPECT_THAT(caption(1, 20, 0),
+              HasSubstr("; trained on some of the lengths 1 to 20; up to 0 count as seen)"));
   // Scales are not the lengths of training.
   task.set_name("cumulative_sum");
   EXPECT_THAT(caption(4, 4, 1), HasSubstr("; trained on scale 1)"));

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
@@ -241,8 +242,12 @@ Chart MakeChart(const json& figure, const json& panel) {
   const std::optional<Range> shown = RangeOf(x.at("range"));
   if (shaded.has_value() && shown.has_value() && shaded->second < shown->second) {
     chart.split = shaded->second;
-    // Those that count as seen, which the caption explains.
-    chart.split_labels = {"seen", "not seen"};
+    if (absl::StrContains(figure.at("shaded_label").get<std::string>(), "seen in training")) {
+      chart.split_labels = {"seen in training", "not seen"};
+    } else {  // training showed other lengths than those that count as seen
+      chart.split_labels = {absl::StrCat("up to ", shaded->second),
+                            absl::StrCat("above ", shaded->second)};
+    }
   }
   chart.height_label = [heights, percent = y.at("ticks") == "percent"](double height) {
     const double value = heights.Value(height);

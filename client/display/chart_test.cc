@@ -47,6 +47,7 @@ using ::testing::HasSubstr;
 TEST(TerminalFigureTest, DrawsAccuraciesInPerCent) {
   const auto text = RenderFigure(
       R"({"kind": "accuracy_by_length", "title": "Accuracy by length: e-1", "caption": "",
+          "shaded_label": "seen in training: lengths 1 to 20",
           "x": {"label": "input length", "scale": "linear", "ticks": "counts", "range": [0, 40]},
           "y": {"label": "token accuracy", "scale": "linear", "ticks": "percent", "range": [0, 1]},
           "panels": [{"title": "Bucket Sort", "shaded": [0, 20],
@@ -58,8 +59,22 @@ TEST(TerminalFigureTest, DrawsAccuraciesInPerCent) {
   ASSERT_TRUE(text.ok()) << text.status();
   EXPECT_THAT(*text, HasSubstr("Bucket Sort · token accuracy\n100 % ┤⠉"));
   EXPECT_THAT(*text, HasSubstr(" RoPE\n"));
-  EXPECT_THAT(*text, HasSubstr("seen   not seen\n"));
+  EXPECT_THAT(*text, HasSubstr("seen in training   not seen\n"));
   EXPECT_THAT(*text, HasSubstr("random guess 20 %\n"));
+}
+
+TEST(TerminalFigureTest, LengthsThatCountAsSeenAreNotCalledTrained) {
+  const auto text = RenderFigure(
+      R"({"kind": "accuracy_by_length", "title": "", "caption": "",
+          "shaded_label": "lengths that count as seen",
+          "x": {"label": "input length", "scale": "linear", "ticks": "counts", "range": [0, 40]},
+          "y": {"label": "token accuracy", "scale": "linear", "ticks": "percent", "range": [0, 1]},
+          "panels": [{"title": "", "shaded": [0, 20], "references": [],
+                      "series": [{"name": "RoPE", "kind": "line", "faint": false, "x": [1, 40],
+                                  "y": [1, 1]}]}]})",
+      60, Palette(false));
+  ASSERT_TRUE(text.ok()) << text.status();
+  EXPECT_THAT(*text, HasSubstr("up to 20   above 20\n"));
 }
 
 TEST(TerminalFigureTest, PerCentAreThoseOfTheValues) {

@@ -92,7 +92,7 @@ SHORT = Source(
 )
 # Its trials' longest training sequences.
 SEEN_UP_TO = 40
-# A trial with a lower accuracy on seen lengths has not learned the task yet: it needs more steps.
+# A trial with a lower accuracy on seen lengths has not learned the task.
 LEARNED = 0.9
 
 TRIAL_COLUMNS = ["steps", "training_seconds", "started", "ended", "machine", "instruction_set", "threads", "revision"]
@@ -318,7 +318,7 @@ def short_rows(raw: Sequence[Row]) -> ShortRows:
 
 
 def short_table(raw: Sequence[Row], rows: ShortRows) -> list[str]:
-    """A line for each task, "printed / ours" for each encoding; a star where the task is not learned yet."""
+    """A line for each task, "printed / ours" for each encoding; a star where the task is not learned."""
     columns = [
         column for column in read_published(SHORT)["columns"] if any(column["key"] in trials for trials in rows.values())
     ]

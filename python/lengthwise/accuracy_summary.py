@@ -67,11 +67,11 @@ class AccuracySummary:
         return self.axis in ("length", "scale")
 
     def _what_is_seen(self) -> str:
-        """ "trained on lengths up to 20", "trained on up to 5 digits", "trained on lengths 10 to 20; up to 20 count as
-        seen".
+        """ "trained on lengths up to 20", "trained on up to 5 digits", "trained on lengths 10 to 20", "trained on lengths 1
+        to 500; up to 40 count as seen".
         """
         most = self.seen.up_to
-        if most == 0:
+        if most == 0 and self.seen.trained is None:
             return "none of them seen in training"
         if not self.seen.all_trained(self.lengths):
             return f"trained on {self._trained_lengths()}; up to {most} count as seen"
@@ -82,9 +82,9 @@ class AccuracySummary:
         return f"trained on {self.axis} 1" if most == 1 else f"trained on {self.axis}s up to {most}"
 
     def _trained_lengths(self) -> str:
-        """ "lengths 10 to 20", "length 8", "2 to 5 digits", "some of the lengths 1 to 9"."""
+        """ "lengths 10 to 20", "length 8", "2 to 5 digits", "some of the lengths 1 to 9", "different lengths by task"."""
         seen = self.seen
-        if seen.differs:
+        if seen.differs and not seen.all_trained(self.lengths):
             return f"different {f'{self.axis}s' if self._counts_one_thing else f'numbers of {self.axis}'} by task"
         numbers = seen.trained_numbers()
         # Gaps between evaluated lengths do not matter.

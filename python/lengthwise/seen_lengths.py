@@ -17,16 +17,20 @@ class SeenLengths:
     # Lengths from 1 to this one count as seen.
     up_to: int
     # Lengths in training; None if unknown, or if the axis is not training.lengths. If tasks differ in it (their files do),
-    # those of any task.
+    # those of any task; and those of all tasks.
     trained: frozenset[int] | None = None
-    differs: bool = False
+    common: frozenset[int] = frozenset()
 
     def all_trained(self, lengths: Iterable[float]) -> bool:
         """True if training ended at `up_to`, and showed those of `lengths` that count as seen, as far as is known."""
         if self.trained is None:
             return True
-        shown = max(self.trained) == self.up_to and all(one in self.trained for one in lengths if one <= self.up_to)
-        return shown and not self.differs
+        return max(self.trained) == self.up_to and all(one in self.common for one in lengths if one <= self.up_to)
+
+    @property
+    def differs(self) -> bool:
+        """True if tasks were trained on different lengths."""
+        return self.trained is not None and self.trained != self.common
 
     @property
     def went_beyond(self) -> bool:
@@ -64,16 +68,17 @@ def seen_lengths(
     for task in tasks:
         contents = task.parameters["contents"].string_value if "contents" in task.parameters else ""
         of_tasks.add(of_range & _lengths_of_examples(contents) if contents else of_range)
-    return SeenLengths(evaluation.seen_up_to, frozenset().union(*of_tasks) or None, len(of_tasks) > 1)
+    of_any = frozenset[int]().union(*of_tasks)
+    return SeenLengths(evaluation.seen_up_to, of_any or None, of_any.intersection(*of_tasks))
 
 
-def unseen_lengths(seen: Iterable[SeenLengths]) -> str:
-    """ "lengths not seen in training". If training of some trials showed such lengths: "lengths above 40", or "lengths that
-    do not count as seen" if that differs between trials.
+def unseen_lengths(seen: Iterable[SeenLengths], otherwise: str = "lengths not seen in training") -> str:
+    """ "lengths above 40", or "lengths that do not count as seen" if that differs between trials, where training of some
+    trials showed such lengths; `otherwise` where it showed none.
     """
     found = set(seen)
     if not any(one.went_beyond for one in found):
-        return "lengths not seen in training"
+        return otherwise
     limits = {one.up_to for one in found}
     return f"lengths above {limits.pop()}" if len(limits) == 1 else "lengths that do not count as seen"
 

@@ -957,7 +957,11 @@ class AccuracyTableTest(unittest.TestCase):
         # Another task has examples of all lengths.
         self.specification.tasks.add(name="bucket_sort")
         self.assertEqual(ending(1, 20, 20), "trained on different lengths by task; up to 20 count as seen)")
+        # The examples have those that are evaluated.
+        contents.string_value = json.dumps({"training": {"lengths": "1-3x5,10x5,20x5"}, "test": {"lengths": "10x15"}})
+        self.assertEqual(ending(1, 20, 20), "trained on lengths up to 20)")
         del self.specification.tasks[1]
+        self.assertEqual(ending(1, 20, 0), "trained on some of the lengths 1 to 20; up to 0 count as seen)")
         # Scales are not the lengths of training.
         self.assertEqual(ending(4, 4, 1, axis="scale", seen_up_to="1"), "trained on scale 1)")
 

@@ -116,7 +116,7 @@ def _tested_score(subject: Subject, length: int) -> str:
         return ", ".join(filter(None, [f"{title} at {common(lengths, f'length {length}')}", when]))
     if all(map(all, count_as_seen)):
         return f"{title}, mean over all {axis}"
-    exception = ", or over all if training showed all" if any(map(all, count_as_seen)) else ""
+    exception = ", or over all if all count as seen" if any(map(all, count_as_seen)) else ""
     return f"{title}, mean over the {axis} {unseen_lengths(seen).removeprefix('lengths ')}{exception}"
 
 

@@ -36,8 +36,6 @@ from lengthwise.plots.panels import (
 )
 from lengthwise.plots.picture import Axis, Panel, Picture, Series
 
-_LOWEST_UNSEEN = "the lowest mean error on what training did not show"
-
 
 def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
     groups = group_trials(experiments)
@@ -96,12 +94,14 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
         what = "lowest error" if shown.is_median else "highest accuracy"
         add_sentence(
             result,
-            f"Thick lines: the best of {at_most(averaging.seeds, 'seed')}, with the {what} on what training did not show. "
-            "Thin lines: all seeds.",
+            f"Thick lines: the best of {at_most(averaging.seeds, 'seed')}, with the {what} on "
+            f"{unseen_of(groups, 'what training did not show')}. Thin lines: all seeds.",
         )
         averaging.seeds.clear()
-    best_by = _LOWEST_UNSEEN if averaging.is_median else f"the highest mean accuracy on {unseen_of(groups)}"
-    averaging.describe(best_by, result)
+    if averaging.is_median:
+        averaging.describe(f"the lowest mean error on {unseen_of(groups, 'what training did not show')}", result)
+    else:
+        averaging.describe(f"the highest mean accuracy on {unseen_of(groups)}", result)
     if options.seeds == "all":
         result.band_caption = "Thin lines: all seeds." if averaging.has_means else ""
     return result

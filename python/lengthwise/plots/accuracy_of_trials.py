@@ -16,7 +16,6 @@ from lengthwise.plots.groups import (
     final_evaluations,
     final_score,
     group_trials,
-    of_task,
     tasks_of,
 )
 from lengthwise.plots.metrics import by_length, choose_metric, common, is_accuracy
@@ -33,6 +32,7 @@ from lengthwise.plots.panels import (
     set_loss_axis,
     shade_seen,
     task_title,
+    unseen_of,
 )
 from lengthwise.plots.picture import Axis, Panel, Picture
 from lengthwise.plots.series_style import SeriesStyle, numbered_style
@@ -123,7 +123,7 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
         if grid.varies_both and (spread := grid.spread()) is not None:
             of_weights, of_data = (f"{one:.3g}" if shown.is_median else f"{100 * one:.1f} points" for one in spread)
             spreads.append(f"{panel.title}: {of_weights} between weight seeds, {of_data} between data seeds")
-        shade = shade_seen(panel, of_task(groups, group.task))
+        shade = shade_seen(panel, [group])
         if shade is not None:
             shades.add(shade)
         result.panels.append(panel)
@@ -137,7 +137,8 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
     if not is_accuracy(shown.name):
         set_loss_axis(result)
     best_mean = "lowest" if shown.is_median else "highest"
-    result.caption = f"Thin lines: trials. The best one has the {best_mean} mean on what training did not show."
+    unseen = unseen_of(groups, "what training did not show")
+    result.caption = f"Thin lines: trials. The best one has the {best_mean} mean on {unseen}."
     if spreads:
         add_sentence(result, f"Standard deviations of that mean, by an analysis of variance: {'; '.join(spreads)}.")
     add_sentence(result, missing_trials(experiments))

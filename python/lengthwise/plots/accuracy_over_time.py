@@ -81,7 +81,7 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
     averaging = Averaging()
     titles = [task.experiment.catalogue.accuracy_title(task.task) for task in tasks_of(groups)]
     own_axis = any(task.experiment.catalogue.own_axis(task.task) for task in tasks_of(groups))
-    what = "on what training did not show" if own_axis else f"on {unseen_of(groups).removesuffix(' in training')}"
+    what = f"on {unseen_of(groups, 'what training did not show' if own_axis else 'lengths not seen')}"
     result.y = accuracy_axis(f"{common(titles, 'accuracy')} {what}")
     for task in tasks_of(groups):
         panel = Panel(task_title(task))

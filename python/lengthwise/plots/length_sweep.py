@@ -158,7 +158,7 @@ def _of_encodings(experiments: Sequence[PlottedExperiment], groups: Sequence[Tri
     what = "Error" if shown.is_median else "Accuracy"
     result = Picture("length_sweep", f"{what} by {parameter}: {experiment_names(experiments)}", y=shown.axis)
     result.x.label = "number of positions drawn from, L (max_position)" if parameter == "max_position" else parameter
-    result.y.label += f" on {unseen_of(groups).removesuffix(' in training')}"
+    result.y.label += f" on {unseen_of(groups, 'lengths not seen')}"
     panel = Panel()
     guesses: dict[float, str] = {}
     best_ones: list[Series] = []
@@ -270,7 +270,7 @@ def _of_training(
     if options.length:
         add_sentence(result, f"{capitalized(what)} at {catalogue.length_title(groups[0].task, options.length)}.")
     elif not options.splits:
-        add_sentence(result, f"{capitalized(what)} on what training did not show.")
+        add_sentence(result, f"{capitalized(what)} on {unseen_of(groups, 'what training did not show')}.")
     if max(counts, default=1) > 1:
         add_sentence(result, f"Median over {at_most(counts, 'seed')}.")
         result.band_caption = "Bands: 10th to 90th percentile of the seeds."

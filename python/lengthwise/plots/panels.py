@@ -87,9 +87,9 @@ def _seen_by(groups: Iterable[TrialGroup]) -> set[SeenLengths]:
     return {group.experiment.seen_by(trial) for group in groups for trial in group.trials}
 
 
-def unseen_of(groups: Iterable[TrialGroup]) -> str:
-    """ "lengths not seen in training", or "lengths above 40" (seen_lengths.unseen_lengths)."""
-    return unseen_lengths(_seen_by(groups))
+def unseen_of(groups: Iterable[TrialGroup], otherwise: str = "lengths not seen in training") -> str:
+    """Of the trials' lengths those that do not count as seen: see unseen_lengths."""
+    return unseen_lengths(_seen_by(groups), otherwise)
 
 
 @dataclass(frozen=True)
@@ -113,10 +113,11 @@ def shade_seen(panel: Panel, groups: Sequence[TrialGroup]) -> Shade | None:
     seen, *others = found
     if seen.up_to < 1:
         return None
-    if others:
+    lengths = [x for series in panel.series for x in series.x]
+    if all(one.all_trained(lengths) for one in found):
+        shade = Shade(max(1 if one.trained is None else min(one.trained) for one in found), seen.up_to)
+    elif others:
         shade = Shade(1, seen.up_to, "different lengths")
-    elif seen.all_trained(x for series in panel.series for x in series.x):
-        shade = Shade(1 if seen.trained is None else min(seen.trained), seen.up_to)
     else:
         shade = Shade(1, seen.up_to, f"{'some of ' if seen.has_gaps else ''}{seen.trained_numbers()}")
     panel.shaded = (shade.first, shade.last)
