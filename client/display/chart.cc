@@ -35,7 +35,10 @@ std::string Braille(uint8_t bits) {
 class Canvas {
  public:
   Canvas(int columns, int rows)
-      : columns_(columns), rows_(rows), bits_(columns * rows), owner_(columns * rows, -1) {}
+      : columns_(columns),
+        rows_(rows),
+        bits_(static_cast<size_t>(columns) * rows),
+        owner_(bits_.size(), -1) {}
 
   int dot_columns() const { return 2 * columns_; }
   int dot_rows() const { return 4 * rows_; }
