@@ -56,7 +56,9 @@ bool AllTrained(const AccuracySummary& summary) {
 // "lengths 10 to 20", "length 8", "2 to 5 digits", "some of the lengths 1 to 9", "different lengths
 // by task".
 std::string TrainedLengths(const AccuracySummary& summary, bool is_one) {
-  if (!AllTrained(summary) && summary.trained != summary.trained_by_all) {
+  // Gaps between evaluated lengths, and differences elsewhere, do not matter.
+  const bool all_trained = AllTrained(summary);
+  if (!all_trained && summary.trained != summary.trained_by_all) {
     return is_one ? absl::StrCat("different ", summary.axis, "s by task")
                   : absl::StrCat("different numbers of ", summary.axis, " by task");
   }
@@ -64,9 +66,8 @@ std::string TrainedLengths(const AccuracySummary& summary, bool is_one) {
   const int32_t last = *summary.trained.rbegin();
   const std::string numbers =
       first == last ? absl::StrCat(last) : absl::StrCat(first, " to ", last);
-  // Gaps between evaluated lengths do not matter.
   const bool has_gaps =
-      !AllTrained(summary) && static_cast<int32_t>(summary.trained.size()) <= last - first;
+      !all_trained && static_cast<int32_t>(summary.trained.size()) <= last - first;
   if (!is_one) return absl::StrCat(has_gaps ? "some of " : "", numbers, " ", summary.axis);
   return absl::StrCat(has_gaps ? "some of the " : "", summary.axis, first == last ? " " : "s ",
                       numbers);

@@ -84,11 +84,12 @@ class AccuracySummary:
     def _trained_lengths(self) -> str:
         """ "lengths 10 to 20", "length 8", "2 to 5 digits", "some of the lengths 1 to 9", "different lengths by task"."""
         seen = self.seen
-        if seen.differs and not seen.all_trained(self.lengths):
+        # Gaps between evaluated lengths, and differences elsewhere, do not matter.
+        all_trained = seen.all_trained(self.lengths)
+        if seen.differs and not all_trained:
             return f"different {f'{self.axis}s' if self._counts_one_thing else f'numbers of {self.axis}'} by task"
         numbers = seen.trained_numbers()
-        # Gaps between evaluated lengths do not matter.
-        some = seen.has_gaps and not seen.all_trained(self.lengths)
+        some = seen.has_gaps and not all_trained
         if not self._counts_one_thing:
             return f"{'some of ' if some else ''}{numbers} {self.axis}"
         return f"{'some of the ' if some else ''}{self.axis}{'' if numbers.isdigit() else 's'} {numbers}"

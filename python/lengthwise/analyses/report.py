@@ -607,7 +607,7 @@ def carry_chains(subject: Subject, length: int = 0) -> AnalysisReport:
 def speed(subject: Subject, accuracy: float = 0.9) -> AnalysisReport:
     """Steps a second, and seconds of training until the accuracy on unseen lengths was above `accuracy`, 0 to 1."""
     rows = speeds.measure(subject, accuracy)
-    unseen = unseen_lengths(one.seen_by(trial) for one in subject.experiments for trial in one.trials)
+    unseen = subject.unseen("lengths not seen in training")
     columns = [
         Column("steps_per_second", "steps/s"), Column("steps_per_second_deviation"),
         Column("times_steps_per_second", "times"),

@@ -15,6 +15,7 @@ from lengthwise.names import label
 from lengthwise.plots.data import PlottedExperiment, experiment_names
 from lengthwise.plots.groups import final_evaluations, final_score
 from lengthwise.rendering import format_integers
+from lengthwise.seen_lengths import unseen_lengths
 from lengthwise.suggestion import suggestion
 
 Trial = experiment_service_pb2.Trial
@@ -77,6 +78,10 @@ class Subject:
                 f"some tasks of {self.names} are compared by accuracies and some by losses; choose some with --task"
             )
         return found == {True}
+
+    def unseen(self, otherwise: str) -> str:
+        """Of the trials' lengths those that do not count as seen: see unseen_lengths."""
+        return unseen_lengths((one.seen_by(trial) for one in self.experiments for trial in one.trials), otherwise)
 
     def experiment_of(self, trial: Trial) -> PlottedExperiment:
         return next(one for one in self.experiments if trial.name.startswith(f"{one.full_name}/"))

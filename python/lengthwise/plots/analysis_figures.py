@@ -28,11 +28,11 @@ from lengthwise.plots.panels import accuracy_axis, add_sentence, arrange_panels,
 from lengthwise.plots.picture import Axis, HeatMap, Panel, Picture, Reference, Series
 from lengthwise.plots.series_style import SeriesStyle, numbered_style
 from lengthwise.rendering import counted, format_exact
-from lengthwise.seen_lengths import unseen_lengths
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_UNSEEN = "what was not seen in training"
 # Bars of which the names have room.
 _MOST_BARS = 40
 _MOST_NAMES_ACROSS = 8
@@ -108,7 +108,7 @@ class _TaskPanels:
         arrange_panels(picture)
         if self._chose_rates:
             best = "lowest loss" if self._subject.by_loss else "highest accuracy"
-            add_sentence(picture, f"Each encoding has the learning rate with the {best} {_unseen(self._subject)}.")
+            add_sentence(picture, f"Each encoding has the learning rate with the {best} on {self._subject.unseen(_UNSEEN)}.")
 
 
 def _widen_x(picture: Picture) -> None:
@@ -119,13 +119,8 @@ def _widen_x(picture: Picture) -> None:
         picture.x.range = (min(points) - margin, max(points) + margin)
 
 
-def _unseen(subject: Subject) -> str:
-    seen = (one.seen_by(trial) for one in subject.experiments for trial in one.trials)
-    return f"on {unseen_lengths(seen, 'what was not seen in training')}"
-
-
 def _score_axis(subject: Subject) -> Axis:
-    title = f"{'loss' if subject.by_loss else 'accuracy'} {_unseen(subject)}"
+    title = f"{'loss' if subject.by_loss else 'accuracy'} on {subject.unseen(_UNSEEN)}"
     return Axis(title) if subject.by_loss else accuracy_axis(title)
 
 
