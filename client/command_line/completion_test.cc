@@ -1,5 +1,6 @@
 #include "client/command_line/completion.h"
 
+#include "client/command_line/definition.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -13,34 +14,33 @@ using ::testing::Pair;
 // lengthwise watch EXPERIMENT [--until done|running] [--from N] [--quiet]; lengthwise auth whoami.
 class CompletionTest : public testing::Test {
  protected:
-  CompletionTest() : app_("", "lengthwise") {
-    CLI::App* watch = app_.add_subcommand("watch", "Shows an experiment live. Really");
-    watch->add_option("experiment", text_, "Its name")->type_name("");
-    watch->add_option("--until", text_, "When it ends")
-        ->check(CLI::IsMember({"done", "running"}))
-        ->type_name("STATE");
-    watch->add_option("--from_event", number_, "First event; default the first")->type_name("N");
-    watch->add_flag("-q,--quiet", flag_, "Says less");
-    app_.add_subcommand("workers", "Lists workers");
-    app_.add_subcommand("auth", "Tokens")->add_subcommand("whoami", "Says who you are");
-    CLI::App* plot = app_.add_subcommand("plot", "Draws");
-    plot->add_option("experiments", texts_, "Which")->type_name("");
-    plot->add_option("-o,--out", text_, "The picture")->type_name("FILE");
-    plot->add_option("--odd", text_, "Nobody knows what")->type_name("THING");
+  CompletionTest() : line_("lengthwise", "") {
+    const Command root = line_.root();
+    const Command watch = root.AddCommand("watch", "Shows an experiment live. Really");
+    watch.AddOption("[experiment]", text_, "Its name");
+    watch.AddOption("--until STATE", text_, "When it ends").OneOf({"done", "running"});
+    watch.AddOption("--from_event N", number_, "First event; default the first");
+    watch.AddFlag("-q,--quiet", flag_, "Says less");
+    root.AddCommand("workers", "Lists workers");
+    root.AddCommand("auth", "Tokens").AddCommand("whoami", "Says who you are");
+    const Command plot = root.AddCommand("plot", "Draws");
+    plot.AddOption("[experiments]", texts_, "Which");
+    plot.AddOption("-o,--out FILE", text_, "The picture");
+    plot.AddOption("--odd THING", text_, "Nobody knows what");
   }
 
   std::vector<std::string> Words(const std::vector<std::string>& words) {
     std::vector<std::string> texts;
-    for (const Candidate& candidate : Complete(Describe(app_), words).candidates) {
+    for (const Candidate& candidate : Complete(line_.root().Describe(), words).candidates) {
       texts.push_back(candidate.text);
     }
     return texts;
   }
   ValueKind Kind(const std::vector<std::string>& words) {
-    return Complete(Describe(app_), words).kind;
+    return Complete(line_.root().Describe(), words).kind;
   }
 
-  CLI::App app_;
+  CommandLine line_;
   std::string text_;
   std::vector<std::string> texts_;
   int number_ = 0;
@@ -53,7 +53,8 @@ TEST_F(CompletionTest, CompletesCommands) {
   EXPECT_THAT(Words({""}), ElementsAre("watch", "workers", "auth", "plot"));
   EXPECT_THAT(Words({"auth", "w"}), ElementsAre("whoami"));
   EXPECT_THAT(Words({"sumbit", ""}), IsEmpty());
-  EXPECT_EQ(Complete(Describe(app_), {"wa"}).candidates[0].help, "Shows an experiment live");
+  EXPECT_EQ(Complete(line_.root().Describe(), {"wa"}).candidates[0].help,
+            "Shows an experiment live");
 }
 
 TEST_F(CompletionTest, CompletesOptionsAndTheirChoices) {
@@ -85,8 +86,9 @@ TEST_F(CompletionTest, OffersOptionsAfterAllArguments) {
 }
 
 TEST_F(CompletionTest, ReportsValuesOfEarlierOptions) {
-  EXPECT_THAT(Complete(Describe(app_), {"watch", "--until=done", "--from-event", "3", ""}).given,
-              ElementsAre(Pair("--from_event", "3"), Pair("--until", "done")));
+  EXPECT_THAT(
+      Complete(line_.root().Describe(), {"watch", "--until=done", "--from-event", "3", ""}).given,
+      ElementsAre(Pair("--from_event", "3"), Pair("--until", "done")));
 }
 
 }  // namespace

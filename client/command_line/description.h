@@ -1,12 +1,10 @@
-// The command line as data, read from its CLI11 definition. Completion, manual pages and the
-// explanations of mistakes are generated from it, so that none can miss an option.
+// The command line as data, read from its definition (definition.h). Completion, manual pages and
+// the explanations of mistakes are generated from it, so that none can miss an option.
 #ifndef LENGTHWISE_CLIENT_COMMAND_LINE_DESCRIPTION_H_
 #define LENGTHWISE_CLIENT_COMMAND_LINE_DESCRIPTION_H_
 
 #include <string>
 #include <vector>
-
-#include "CLI/CLI.hpp"
 
 namespace lengthwise::client {
 
@@ -44,14 +42,6 @@ struct CommandDescription {
   std::vector<OptionDescription> options;
   std::vector<CommandDescription> commands;
 };
-
-CommandDescription Describe(const CLI::App& app);
-OptionDescription Describe(const CLI::Option& option);
-
-// Explains `error`, with which `app` has just refused a command line, in one line that says what to
-// do instead. It has neither the program's name nor a line end. CLI11's own messages do not name
-// the value given and often not the accepted values.
-std::string ExplainMistake(const CLI::App& app, const CLI::ParseError& error);
 
 }  // namespace lengthwise::client
 

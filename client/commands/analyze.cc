@@ -44,32 +44,30 @@ absl::StatusOr<int> Analyze(Program& program, const std::string& analysis,
   return program.RunPython(std::move(arguments));
 }
 
-void AddReference(CLI::App* command, AnalyzeOptions& options, const std::string& help,
+void AddReference(Command command, AnalyzeOptions& options, const std::string& help,
                   const char* type = "ENCODING") {
-  command->add_option("--reference", options.reference, help)->required()->type_name(type);
+  command.AddOption(absl::StrCat("--reference ", type), options.reference, help).Required();
 }
 
-void AddLength(CLI::App* command, AnalyzeOptions& options,
+void AddLength(Command command, AnalyzeOptions& options,
                const std::string& help = "Number of digits; default: the largest") {
-  command->add_option("--length", options.length, help)->check(CLI::PositiveNumber)->type_name("N");
+  command.AddOption("--length N", options.length, help).Positive();
 }
 
-void AddMeasure(CLI::App* command, AnalyzeOptions& options) {
+void AddMeasure(Command command, AnalyzeOptions& options) {
   command
-      ->add_option("--measure", options.measure,
-                   "cosine of all probabilities, or js: Jensen-Shannon divergence; default cosine")
-      ->check(CLI::IsMember({"cosine", "js"}))
-      ->type_name("NAME");
+      .AddOption("--measure NAME", options.measure,
+                 "cosine of all probabilities, or js: Jensen-Shannon divergence; default cosine")
+      .OneOf({"cosine", "js"});
 }
 
 }  // namespace
 
-void AddAnalyze(CLI::App& app, Program& program) {
-  CLI::App* analyze = app.add_subcommand(
-      "analyze", "Analyzes stored attention maps, models and per-sequence scores");
-  analyze->group(kServerGroup);
-  analyze->require_subcommand(1);
-  analyze->footer(
+void AddAnalyze(Command root, Program& program) {
+  const Command analyze =
+      root.AddCommand("analyze", "Analyzes stored attention maps, models and per-sequence scores");
+  analyze.Group(kServerGroup).RequireCommand();
+  analyze.Footer(
       "Examples:\n"
       "  lengthwise analyze attention table3-1 --reference 2d_fixed\n"
       "  lengthwise analyze attention_matrix table3-1\n"
@@ -90,19 +88,15 @@ void AddAnalyze(CLI::App& app, Program& program) {
   const auto add = [&](const std::string& name, const std::string& description,
                        const std::string& examples) {
     auto options = std::make_shared<AnalyzeOptions>();
-    CLI::App* command =
-        program.AddCommand(*analyze, name, description, kNestedGroup, examples,
+    const Command command =
+        program.AddCommand(analyze, name, description, kNestedGroup, examples,
                            [&program, options, name] { return Analyze(program, name, *options); });
-    command
-        ->add_option("experiments", options->experiments,
-                     "Experiments, or single trials as EXPERIMENT/TRIAL")
-        ->required()
-        ->type_name("");
+    command.AddOption("experiments", options->experiments,
+                      "Experiments, or single trials as EXPERIMENT/TRIAL");
     return std::make_pair(command, options);
   };
-  const auto finish = [&](CLI::App* command) {
-    program.AddServerOption(command);
-    program.AddDataDirOption(command);
+  const auto finish = [&](Command command) {
+    program.AddServerOrDataDirOptions(command);
     program.AddOutputOption(command, {"table", "json", "csv", "markdown", "latex"});
   };
 
@@ -115,10 +109,8 @@ void AddAnalyze(CLI::App& app, Program& program) {
             "lengthwise analyze attention table3-1 --reference 2d_fixed --measure js");
     AddReference(command, *options, "Encoding to compare the other maps with");
     AddMeasure(command, *options);
-    command
-        ->add_option("--compare", options->compare,
-                     "Published table to compare with, such as lst_pe_init/table_3")
-        ->type_name("KEY");
+    command.AddOption("--compare KEY", options->compare,
+                      "Published table to compare with, such as lst_pe_init/table_3");
     finish(command);
   }
   {
@@ -155,11 +147,10 @@ void AddAnalyze(CLI::App& app, Program& program) {
     const auto [command, options] = add("humans", "Models and people compared puzzle by puzzle",
                                         "lengthwise analyze humans table3-1 --file people.json");
     command
-        ->add_option("--file", options->file,
-                     "JSON: {\"puzzles\": [{\"puzzle\": \"0040405210200030\", "
-                     "\"human_accuracy\": 0.975}, ...]}")
-        ->required()
-        ->type_name("FILE");
+        .AddOption("--file FILE", options->file,
+                   "JSON: {\"puzzles\": [{\"puzzle\": \"0040405210200030\", \"human_accuracy\": "
+                   "0.975}, ...]}")
+        .Required();
     finish(command);
   }
   {
@@ -180,10 +171,8 @@ void AddAnalyze(CLI::App& app, Program& program) {
   {
     const auto [command, options] = add("speed", "Steps per second, and time to reach an accuracy",
                                         "lengthwise analyze speed figure2_long figure2_randomized");
-    command
-        ->add_option("--accuracy", options->accuracy,
-                     "Mean accuracy on unseen lengths to reach, above 0 and below 1; default 0.9")
-        ->type_name("SHARE");
+    command.AddOption("--accuracy SHARE", options->accuracy,
+                      "Mean accuracy on unseen lengths to reach, above 0 and below 1; default 0.9");
     finish(command);
   }
   {
@@ -192,10 +181,8 @@ void AddAnalyze(CLI::App& app, Program& program) {
             "lengthwise analyze loss_ratios figure2-1 --reference standard --compare "
             "positional_attention/figure_2");
     AddReference(command, *options, "Network whose losses are divided by the others'", "NETWORK");
-    command
-        ->add_option("--compare", options->compare,
-                     "Published table to compare with, such as positional_attention/figure_2")
-        ->type_name("KEY");
+    command.AddOption("--compare KEY", options->compare,
+                      "Published table to compare with, such as positional_attention/figure_2");
     finish(command);
   }
   {

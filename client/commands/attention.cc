@@ -207,43 +207,34 @@ absl::StatusOr<int> Attention(Program& program, const AttentionOptions& options)
 
 }  // namespace
 
-void AddAttention(CLI::App& app, Program& program) {
+void AddAttention(Command root, Program& program) {
   auto options = std::make_shared<AttentionOptions>();
-  CLI::App* command =
-      program.AddCommand(app, "attention", "Shows what a trained model attends to", kServerGroup,
+  const Command command =
+      program.AddCommand(root, "attention", "Shows what a trained model attends to", kServerGroup,
                          "lengthwise attention figure6-1/0\n"
                          "lengthwise attention figure6-1/0 --length 40 --layer 2 --head 3\n"
                          "lengthwise attention figure6-1/0 --input 0,1,1,0,1\n"
                          "lengthwise attention positional_attention_figure5-1/0 --input "
                          "1.75,1.25,0.75,0.25,-0.25,-0.75,-1.25,-1.75,0",
                          [&program, options] { return Attention(program, *options); });
-  command->add_option("trial", options->trial, "EXPERIMENT/TRIAL, or EXPERIMENT/INDEX of the trial")
-      ->required()
-      ->type_name("");
+  command.AddOption("trial", options->trial, "EXPERIMENT/TRIAL, or EXPERIMENT/INDEX of the trial");
   command
-      ->add_option("--input", options->input,
-                   "Your own input, on which a worker runs the model: tokens or, for tasks on "
-                   "real numbers, numbers including a scratchpad's 0")
-      ->check(Program::NotEmpty())
-      ->type_name("TOKENS");
-  command->add_option("--length", options->length, "Shows only recorded maps of this length")
-      ->check(CLI::PositiveNumber)
-      ->type_name("N");
+      .AddOption("--input TOKENS", options->input,
+                 "Your own input, on which a worker runs the model: tokens or, for tasks on real "
+                 "numbers, numbers including a scratchpad's 0")
+      .NotEmpty();
+  command.AddOption("--length N", options->length, "Shows only recorded maps of this length")
+      .Positive();
   command
-      ->add_option("--sequence", options->sequence,
-                   "Sequence among those recorded for a length, from 1; default: the first, in "
-                   "json and csv all")
-      ->check(CLI::PositiveNumber)
-      ->type_name("S");
-  command->add_option("--layer", options->layer, "Layer, from 1; default: all")
-      ->check(CLI::PositiveNumber)
-      ->type_name("L");
-  command->add_option("--head", options->head, "Head, from 1; default: the maximum over heads")
-      ->check(CLI::PositiveNumber)
-      ->type_name("H");
+      .AddOption("--sequence S", options->sequence,
+                 "Sequence among those recorded for a length, from 1; default: the first, in json "
+                 "and csv all")
+      .Positive();
+  command.AddOption("--layer L", options->layer, "Layer, from 1; default: all").Positive();
+  command.AddOption("--head H", options->head, "Head, from 1; default: the maximum over heads")
+      .Positive();
   AddWorkerOptions(command, options->workers);
-  program.AddServerOption(command);
-  program.AddDataDirOption(command);
+  program.AddServerOrDataDirOptions(command);
   program.AddOutputOption(command);
 }
 

@@ -136,12 +136,11 @@ absl::StatusOr<int> WhoAmI(Program& program) {
 
 }  // namespace
 
-void AddAuth(CLI::App& app, Program& program) {
-  CLI::App* auth =
-      app.add_subcommand("auth", "Creates, lists and revokes tokens; shows your identity");
-  auth->group(kServerGroup);
-  auth->require_subcommand(1);
-  auth->footer(
+void AddAuth(Command root, Program& program) {
+  const Command auth =
+      root.AddCommand("auth", "Creates, lists and revokes tokens; shows your identity");
+  auth.Group(kServerGroup).RequireCommand();
+  auth.Footer(
       "Examples:\n"
       "  lengthwise auth create-token ada --role submitter --out ada.token\n"
       "  lengthwise auth whoami --token_file ada.token\n"
@@ -149,49 +148,39 @@ void AddAuth(CLI::App& app, Program& program) {
       "--create_admin_token PATH`.");
 
   auto create = std::make_shared<CreateOptions>();
-  CLI::App* command = program.AddCommand(
-      *auth, "create-token", "Creates a token and writes it to a new file that only you may read",
+  Command command = program.AddCommand(
+      auth, "create-token", "Creates a token and writes it to a new file that only you may read",
       kNestedGroup,
       "lengthwise auth create-token ada --role submitter --out ada.token\n"
       "lengthwise auth create-token gpu-cluster --role worker --lifetime 365d --out worker.token",
       [&program, create] { return CreateToken(program, *create); });
+  command.AddOption("principal", create->principal,
+                    "Identity of the token: the owner of submitted experiments");
   command
-      ->add_option("principal", create->principal,
-                   "Identity of the token: the owner of submitted experiments")
-      ->required()
-      ->type_name("");
-  command
-      ->add_option("--role", create->role,
-                   "viewer reads, submitter also submits and changes what it owns, worker trains, "
-                   "admin may do everything")
-      ->required()
-      ->check(CLI::IsMember({"viewer", "submitter", "worker", "admin"}))
-      ->type_name("ROLE");
-  command
-      ->add_option("--lifetime", create->lifetime,
-                   "Lifetime, from a minute to ten years; default 90d")
-      ->type_name("TIME");
-  command->add_option("--out", create->out, "New file for the token; - prints it")
-      ->required()
-      ->type_name("PATH");
+      .AddOption("--role ROLE", create->role,
+                 "viewer reads, submitter also submits and changes what it owns, worker trains, "
+                 "admin may do everything")
+      .Required()
+      .OneOf({"viewer", "submitter", "worker", "admin"});
+  command.AddOption("--lifetime TIME", create->lifetime,
+                    "Lifetime, from a minute to ten years; default 90d");
+  command.AddOption("--out PATH", create->out, "New file for the token; - prints it").Required();
   program.AddServerOption(command);
 
   command =
-      program.AddCommand(*auth, "list-tokens", "Lists tokens, newest first", kNestedGroup,
+      program.AddCommand(auth, "list-tokens", "Lists tokens, newest first", kNestedGroup,
                          "lengthwise auth list-tokens", [&program] { return ListTokens(program); });
   program.AddServerOption(command);
   program.AddOutputOption(command);
 
   auto token_id = std::make_shared<std::string>();
-  command = program.AddCommand(*auth, "revoke-token", "Revokes a token at once", kNestedGroup,
+  command = program.AddCommand(auth, "revoke-token", "Revokes a token at once", kNestedGroup,
                                "lengthwise auth revoke-token 3f0c9a51b2d7",
                                [&program, token_id] { return RevokeToken(program, *token_id); });
-  command->add_option("token", *token_id, "Id of the token, as list-tokens shows it")
-      ->required()
-      ->type_name("");
+  command.AddOption("token", *token_id, "Id of the token, as list-tokens shows it");
   program.AddServerOption(command);
 
-  command = program.AddCommand(*auth, "whoami", "Shows the identity and role that the server sees",
+  command = program.AddCommand(auth, "whoami", "Shows the identity and role that the server sees",
                                kNestedGroup, "lengthwise auth whoami",
                                [&program] { return WhoAmI(program); });
   program.AddServerOption(command);

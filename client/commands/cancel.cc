@@ -9,14 +9,14 @@
 
 namespace lengthwise::client {
 
-void AddCancel(CLI::App& app, Program& program) {
+void AddCancel(Command root, Program& program) {
   struct Options {
     std::string name;
     std::string reason;
   };
   auto options = std::make_shared<Options>();
-  CLI::App* command = program.AddCommand(
-      app, "cancel", "Cancels an experiment's trials that have not ended, or one trial",
+  const Command command = program.AddCommand(
+      root, "cancel", "Cancels an experiment's trials that have not ended, or one trial",
       kServerGroup,
       "lengthwise cancel quickstart-1\n"
       "lengthwise cancel quickstart-1/0 --reason \"wrong learning rate\"",
@@ -41,13 +41,9 @@ void AddCancel(CLI::App& app, Program& program) {
                       << DescribeCounts(cancelled.trials()) << ".\n";
         return kSuccess;
       });
-  command->add_option("name", options->name, "EXPERIMENT, EXPERIMENT/TRIAL or EXPERIMENT/INDEX")
-      ->required()
-      ->type_name("");
-  command->add_option("--reason", options->reason, "Reason to record in the trials' histories")
-      ->type_name("TEXT");
-  program.AddServerOption(command);
-  program.AddDataDirOption(command);
+  command.AddOption("name", options->name, "EXPERIMENT, EXPERIMENT/TRIAL or EXPERIMENT/INDEX");
+  command.AddOption("--reason TEXT", options->reason, "Reason to record in the trials' histories");
+  program.AddServerOrDataDirOptions(command);
 }
 
 }  // namespace lengthwise::client

@@ -185,13 +185,12 @@ void PrintOne(Program& program, const Listed& listed) {
   if (listed.entry == &models::FormulaEntry()) program.out() << "\n" << models::FormulaPage();
 }
 
-CLI::App* AddKind(CLI::App& app, Program& program, const std::string& command,
-                  const std::string& kind, const std::string& examples,
-                  std::vector<Listed> (*entries)(),
-                  std::shared_ptr<FormulaDrawing> drawing = nullptr) {
+Command AddKind(Command root, Program& program, const std::string& command, const std::string& kind,
+                const std::string& examples, std::vector<Listed> (*entries)(),
+                std::shared_ptr<FormulaDrawing> drawing = nullptr) {
   auto name = std::make_shared<std::string>();
-  CLI::App* added = program.AddCommand(
-      app, command, absl::StrCat("Lists ", command, "; with a name, explains one"), kOfflineGroup,
+  const Command added = program.AddCommand(
+      root, command, absl::StrCat("Lists ", command, "; with a name, explains one"), kOfflineGroup,
       examples, [&program, name, kind, entries, drawing]() -> absl::StatusOr<int> {
         if (drawing != nullptr && !drawing->specification.empty()) {
           return DrawFormulas(program, *drawing);
@@ -210,52 +209,47 @@ CLI::App* AddKind(CLI::App& app, Program& program, const std::string& command,
         PrintOne(program, all[*found]);
         return kSuccess;
       });
-  added->add_option("name", *name, absl::StrCat("A ", kind, "'s name"))->type_name("");
+  added.AddOption("[name]", *name, absl::StrCat("A ", kind, "'s name"));
   program.AddOutputOption(added);
   return added;
 }
 
 // `lengthwise encodings` also draws a specification's formula encodings.
-void AddEncodings(CLI::App& app, Program& program) {
+void AddEncodings(Command root, Program& program) {
   auto drawing = std::make_shared<FormulaDrawing>();
-  CLI::App* command = AddKind(app, program, "encodings", "encoding",
-                              "lengthwise encodings\nlengthwise encodings sin_cos --output json\n"
-                              "lengthwise encodings formula\n"
-                              "lengthwise encodings --draw my.yaml",
-                              Encodings, drawing);
-  CLI::Option* draw =
-      command
-          ->add_option("--draw", drawing->specification,
-                       "Draws the formula encodings of this specification with the initial "
-                       "values of their parameters")
-          ->type_name("FILE");
+  const Command command =
+      AddKind(root, program, "encodings", "encoding",
+              "lengthwise encodings\nlengthwise encodings sin_cos --output json\n"
+              "lengthwise encodings formula\n"
+              "lengthwise encodings --draw my.yaml",
+              Encodings, drawing);
+  const Option draw = command.AddOption("--draw FILE", drawing->specification,
+                                        "Draws the formula encodings of this specification with "
+                                        "the initial values of their parameters");
   command
-      ->add_option("-o,--out", drawing->out,
-                   "SVG file for the drawing of all heads; default: the terminal")
-      ->needs(draw)
-      ->type_name("FILE");
-  command->add_option("--head", drawing->head, "Head to draw in the terminal, from 1; default 1")
-      ->needs(draw)
-      ->type_name("N");
+      .AddOption("-o,--out FILE", drawing->out,
+                 "SVG file for the drawing of all heads; default: the terminal")
+      .Needs(draw);
+  command.AddOption("--head N", drawing->head, "Head to draw in the terminal, from 1; default 1")
+      .Needs(draw);
   command
-      ->add_option("--length", drawing->tokens,
-                   "Tokens to draw, 1 to 512; default: training.lengths.max")
-      ->needs(draw)
-      ->type_name("N");
+      .AddOption("--length N", drawing->tokens,
+                 "Tokens to draw, 1 to 512; default: training.lengths.max")
+      .Needs(draw);
 }
 
 }  // namespace
 
-void AddCatalogueCommands(CLI::App& app, Program& program) {
-  AddKind(app, program, "tasks", "task", "lengthwise tasks\nlengthwise tasks bucket_sort", Tasks);
-  AddEncodings(app, program);
-  AddKind(app, program, "networks", "network", "lengthwise networks encoder",
+void AddCatalogueCommands(Command root, Program& program) {
+  AddKind(root, program, "tasks", "task", "lengthwise tasks\nlengthwise tasks bucket_sort", Tasks);
+  AddEncodings(root, program);
+  AddKind(root, program, "networks", "network", "lengthwise networks encoder",
           [] { return Plain(models::NetworkEntries()); });
-  AddKind(app, program, "optimizers", "optimizer", "lengthwise optimizers adam",
+  AddKind(root, program, "optimizers", "optimizer", "lengthwise optimizers adam",
           [] { return Plain(models::OptimizerEntries()); });
-  AddKind(app, program, "schedules", "schedule", "lengthwise schedules",
+  AddKind(root, program, "schedules", "schedule", "lengthwise schedules",
           [] { return Plain(models::ScheduleEntries()); });
-  AddKind(app, program, "protocols", "protocol", "lengthwise protocols",
+  AddKind(root, program, "protocols", "protocol", "lengthwise protocols",
           [] { return Plain(specification::ProtocolEntries()); });
 }
 

@@ -19,9 +19,8 @@ namespace {
 
 class CommandLineTest : public testing::Test {
  protected:
-  CommandLineTest() : program_(unused_, unused_), app_("What it is for", "lengthwise") {
-    DefineCommandLine(app_, program_);
-    Collect(Describe(app_));
+  CommandLineTest() : program_(unused_, unused_) {
+    Collect(DefineCommandLine(program_).root().Describe());
   }
 
   void Collect(const CommandDescription& command) {
@@ -31,7 +30,6 @@ class CommandLineTest : public testing::Test {
 
   std::ostringstream unused_;
   Program program_;
-  CLI::App app_;
   std::vector<CommandDescription> commands_;
 };
 

@@ -10,40 +10,40 @@
 
 namespace lengthwise::client {
 
-void AddRun(CLI::App& app, Program& program);
-void AddValidate(CLI::App& app, Program& program);
-void AddSample(CLI::App& app, Program& program);
-void AddCatalogueCommands(CLI::App& app, Program& program);
-void AddSubmit(CLI::App& app, Program& program);
-void AddWatch(CLI::App& app, Program& program);
-void AddResults(CLI::App& app, Program& program);
-void AddPlot(CLI::App& app, Program& program);
-void AddReport(CLI::App& app, Program& program);
-void AddExport(CLI::App& app, Program& program);
-void AddCompare(CLI::App& app, Program& program);
-void AddAttention(CLI::App& app, Program& program);
-void AddAnalyze(CLI::App& app, Program& program);
-void AddEvaluate(CLI::App& app, Program& program);
-void AddExtend(CLI::App& app, Program& program);
-void AddList(CLI::App& app, Program& program);
-void AddShow(CLI::App& app, Program& program);
-void AddCancel(CLI::App& app, Program& program);
-void AddRetry(CLI::App& app, Program& program);
-void AddDelete(CLI::App& app, Program& program);
-void AddWorkers(CLI::App& app, Program& program);
+void AddRun(Command root, Program& program);
+void AddValidate(Command root, Program& program);
+void AddSample(Command root, Program& program);
+void AddCatalogueCommands(Command root, Program& program);
+void AddSubmit(Command root, Program& program);
+void AddWatch(Command root, Program& program);
+void AddResults(Command root, Program& program);
+void AddPlot(Command root, Program& program);
+void AddReport(Command root, Program& program);
+void AddExport(Command root, Program& program);
+void AddCompare(Command root, Program& program);
+void AddAttention(Command root, Program& program);
+void AddAnalyze(Command root, Program& program);
+void AddEvaluate(Command root, Program& program);
+void AddExtend(Command root, Program& program);
+void AddList(Command root, Program& program);
+void AddShow(Command root, Program& program);
+void AddCancel(Command root, Program& program);
+void AddRetry(Command root, Program& program);
+void AddDelete(Command root, Program& program);
+void AddWorkers(Command root, Program& program);
 // Adds `up` and `down` to `lengthwise workers`.
-void AddFleetCommands(CLI::App& workers, Program& program);
-void AddAuth(CLI::App& app, Program& program);
-void AddConfig(CLI::App& app, Program& program);
-void AddLogs(CLI::App& app, Program& program);
-void AddStorage(CLI::App& app, Program& program);
-void AddBackup(CLI::App& app, Program& program);
-void AddDoctor(CLI::App& app, Program& program);
-void AddCompletion(CLI::App& app, Program& program);
-void AddMan(CLI::App& app, Program& program);
+void AddFleetCommands(Command workers, Program& program);
+void AddAuth(Command root, Program& program);
+void AddConfig(Command root, Program& program);
+void AddLogs(Command root, Program& program);
+void AddStorage(Command root, Program& program);
+void AddBackup(Command root, Program& program);
+void AddDoctor(Command root, Program& program);
+void AddCompletion(Command root, Program& program);
+void AddMan(Command root, Program& program);
 
 // In the order in which `lengthwise --help` lists them.
-inline constexpr void (*kCommands[])(CLI::App&, Program&) = {
+inline constexpr void (*kCommands[])(Command, Program&) = {
     AddRun,        AddValidate, AddSample,  AddCatalogueCommands,
     AddSubmit,     AddWatch,    AddResults, AddPlot,
     AddReport,     AddExport,   AddCompare, AddAnalyze,

@@ -7,23 +7,18 @@
 
 namespace lengthwise::client {
 
-void AddCompare(CLI::App& app, Program& program) {
+void AddCompare(Command root, Program& program) {
   auto names = std::make_shared<std::pair<std::string, std::string>>();
-  CLI::App* command =
-      program.AddCommand(app, "compare", "Prints two experiments side by side", kServerGroup,
+  const Command command =
+      program.AddCommand(root, "compare", "Prints two experiments side by side", kServerGroup,
                          "lengthwise compare quickstart-1 quickstart-2\n"
                          "lengthwise compare table1-1 table1-2 --output csv",
                          [&program, names] {
                            return program.RunPython({"compare", names->first, names->second});
                          });
-  command->add_option("first", names->first, "Name of an experiment, or of its specification")
-      ->required()
-      ->type_name("");
-  command->add_option("second", names->second, "Name of the experiment to compare it with")
-      ->required()
-      ->type_name("");
-  program.AddServerOption(command);
-  program.AddDataDirOption(command);
+  command.AddOption("first", names->first, "Name of an experiment, or of its specification");
+  command.AddOption("second", names->second, "Name of the experiment to compare it with");
+  program.AddServerOrDataDirOptions(command);
   program.AddOutputOption(command, {"table", "json", "csv", "markdown", "latex"});
 }
 

@@ -76,7 +76,7 @@ void AddTrials(Connection& connection, const std::string& prefix,
 }
 
 // Sets `more` if a candidate is only the beginning of a value.
-std::vector<Candidate> LookUp(const Completion& completion, const CLI::App& app,
+std::vector<Candidate> LookUp(const Completion& completion, const CommandDescription& whole,
                               const Program& program, bool& more) {
   std::vector<Candidate> candidates;
   switch (completion.kind) {
@@ -99,8 +99,8 @@ std::vector<Candidate> LookUp(const Completion& completion, const CLI::App& app,
       AddEntries(specification::ProtocolEntries(), candidates);
       break;
     case ValueKind::kCommand:
-      for (const CLI::App* one : app.get_subcommands([](const CLI::App*) { return true; })) {
-        candidates.push_back({one->get_name(), one->get_description()});
+      for (const CommandDescription& one : whole.commands) {
+        candidates.push_back({one.name, one.help});
       }
       break;
     case ValueKind::kFigure:
@@ -137,15 +137,16 @@ std::vector<Candidate> LookUp(const Completion& completion, const CLI::App& app,
 
 }  // namespace
 
-int PrintCompletion(const CLI::App& app, Program& program, std::vector<std::string> words) {
+int PrintCompletion(Command root, Program& program, std::vector<std::string> words) {
+  const CommandDescription whole = root.Describe();
   if (!words.empty() && words[0] == "--") words.erase(words.begin());
-  Completion completion = Complete(Describe(app), words);
+  Completion completion = Complete(whole, words);
   if (completion.kind == ValueKind::kFile || completion.kind == ValueKind::kDirectory) {
     program.out() << (completion.kind == ValueKind::kFile ? ":files\n" : ":directories\n");
     return kSuccess;
   }
   bool more = false;
-  for (Candidate& found : LookUp(completion, app, program, more)) {
+  for (Candidate& found : LookUp(completion, whole, program, more)) {
     completion.candidates.push_back(std::move(found));
   }
   program.out() << (more ? ":words/\n" : ":words\n");
@@ -156,10 +157,10 @@ int PrintCompletion(const CLI::App& app, Program& program, std::vector<std::stri
   return kSuccess;
 }
 
-void AddCompletion(CLI::App& app, Program& program) {
+void AddCompletion(Command root, Program& program) {
   auto shell = std::make_shared<std::string>();
-  CLI::App* command = program.AddCommand(
-      app, "completion", "Prints a shell completion script", kOfflineGroup,
+  const Command command = program.AddCommand(
+      root, "completion", "Prints a shell completion script", kOfflineGroup,
       "lengthwise completion bash > ~/.local/share/bash-completion/completions/lengthwise\n"
       "lengthwise completion zsh > ~/.zfunc/_lengthwise    # with fpath+=~/.zfunc before compinit\n"
       "lengthwise completion fish > ~/.config/fish/completions/lengthwise.fish\n"
@@ -170,10 +171,7 @@ void AddCompletion(CLI::App& app, Program& program) {
                                             : kFishCompletion);
         return kSuccess;
       });
-  command->add_option("shell", *shell, "Shell to complete for")
-      ->required()
-      ->check(CLI::IsMember({"bash", "zsh", "fish"}))
-      ->type_name("");
+  command.AddOption("shell", *shell, "Shell to complete for").OneOf({"bash", "zsh", "fish"});
 }
 
 std::vector<PublishedKey> PublishedKeys() {

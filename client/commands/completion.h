@@ -17,7 +17,7 @@ inline constexpr char kCompleteCommand[] = "__complete";
 
 // Answers in the format of command_line/completion.h. Names from the server are requested
 // with a short deadline. If the server does not answer, they are left out without an error.
-int PrintCompletion(const CLI::App& app, Program& program, std::vector<std::string> words);
+int PrintCompletion(Command root, Program& program, std::vector<std::string> words);
 
 struct PublishedKey {
   std::string key;  // "randomized_pe/table_1"

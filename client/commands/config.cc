@@ -39,9 +39,9 @@ absl::StatusOr<int> Config(Program& program) {
 
 }  // namespace
 
-void AddConfig(CLI::App& app, Program& program) {
-  CLI::App* command = program.AddCommand(
-      app, "config", "Shows the settings in effect and their sources", kServerGroup,
+void AddConfig(Command root, Program& program) {
+  const Command command = program.AddCommand(
+      root, "config", "Shows the settings in effect and their sources", kServerGroup,
       "lengthwise config\nlengthwise config --output json", [&program] { return Config(program); });
   program.AddServerOption(command);
   program.AddOutputOption(command);

@@ -61,11 +61,11 @@ TEST(RecommendedCommandTest, LeadsToTheSameServer) {
   std::ostringstream out;
   Program program(out, out);
   EXPECT_EQ(program.WhereArguments(), "");
-  CLI::App app;
-  CLI::App* command = app.add_subcommand("show");
-  program.AddServerOption(command);
-  program.AddDataDirOption(command);
-  app.parse("show --server n07:7070 --token_file '/home/ada/my token'", false);
+  CommandLine line("lengthwise", "");
+  const Command command = line.root().AddCommand("show", "");
+  program.AddServerOrDataDirOptions(command);
+  EXPECT_TRUE(
+      line.Parse({"show", "--server", "n07:7070", "--token_file", "/home/ada/my token"}).ok());
   EXPECT_EQ(program.WhereArguments(), " --server n07:7070 --token_file '/home/ada/my token'");
   program.data_dir = "my runs";
   EXPECT_EQ(program.WhereArguments(), " --data_dir 'my runs'");

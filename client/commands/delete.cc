@@ -83,19 +83,16 @@ absl::StatusOr<int> Delete(Program& program, const DeleteOptions& options) {
 
 }  // namespace
 
-void AddDelete(CLI::App& app, Program& program) {
+void AddDelete(Command root, Program& program) {
   auto options = std::make_shared<DeleteOptions>();
-  CLI::App* command = program.AddCommand(
-      app, "delete", "Deletes an experiment with its models and histories", kServerGroup,
+  const Command command = program.AddCommand(
+      root, "delete", "Deletes an experiment with its models and histories", kServerGroup,
       "lengthwise delete quickstart-1\n"
       "lengthwise delete quickstart-1 --yes",
       [&program, options] { return Delete(program, *options); });
-  command->add_option("experiment", options->experiment, "Full name of the experiment")
-      ->required()
-      ->type_name("");
+  command.AddOption("experiment", options->experiment, "Full name of the experiment");
   Program::AddYesOption(command, options->yes);
-  program.AddServerOption(command);
-  program.AddDataDirOption(command);
+  program.AddServerOrDataDirOptions(command);
 }
 
 }  // namespace lengthwise::client

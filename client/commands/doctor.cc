@@ -128,9 +128,9 @@ absl::StatusOr<int> Doctor(Program& program) {
 
 }  // namespace
 
-void AddDoctor(CLI::App& app, Program& program) {
-  CLI::App* command = program.AddCommand(
-      app, "doctor", "Checks the installation and the server, and says how to fix faults",
+void AddDoctor(Command root, Program& program) {
+  const Command command = program.AddCommand(
+      root, "doctor", "Checks the installation and the server, and says how to fix faults",
       kServerGroup,
       "lengthwise doctor\n"
       "lengthwise doctor --server gpu-head.example.org:7070 --token_file ada.token\n"

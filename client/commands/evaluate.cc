@@ -85,60 +85,46 @@ absl::StatusOr<int> Evaluate(Program& program, const EvaluateOptions& options) {
 
 }  // namespace
 
-void AddEvaluate(CLI::App& app, Program& program) {
+void AddEvaluate(Command root, Program& program) {
   auto options = std::make_shared<EvaluateOptions>();
-  CLI::App* command = program.AddCommand(
-      app, "evaluate", "Evaluates a trained model again, on other lengths", kServerGroup,
+  const Command command = program.AddCommand(
+      root, "evaluate", "Evaluates a trained model again, on other lengths", kServerGroup,
       "lengthwise evaluate table1-1/0 --lengths 41..500 --sequences 500\n"
       "lengthwise evaluate quickstart/1 --lengths 61..100 --data_dir "
       "~/.local/share/lengthwise/runs\n"
       "lengthwise evaluate table2-1/0 --attention_lengths 1..3 --attention_sequences 36",
       [&program, options] { return Evaluate(program, *options); });
-  command->add_option("trial", options->trial, "EXPERIMENT/TRIAL, or EXPERIMENT/INDEX of the trial")
-      ->required()
-      ->type_name("");
+  command.AddOption("trial", options->trial, "EXPERIMENT/TRIAL, or EXPERIMENT/INDEX of the trial");
   command
-      ->add_option("--lengths", options->lengths,
-                   "Lengths, such as 41..500 or 10,20,50; default: the trial's")
-      ->check(Program::NotEmpty())
-      ->type_name("LIST");
+      .AddOption("--lengths LIST", options->lengths,
+                 "Lengths, such as 41..500 or 10,20,50; default: the trial's")
+      .NotEmpty();
+  command.AddOption("--sequences N", options->sequences,
+                    "Sequences per length; default: the trial's");
+  command.AddOption("--seed S", options->seed, "Seed of the sequences; default: the trial's")
+      .NonNegative();
   command
-      ->add_option("--sequences", options->sequences, "Sequences per length; default: the trial's")
-      ->type_name("N");
-  command->add_option("--seed", options->seed, "Seed of the sequences; default: the trial's")
-      ->check(CLI::NonNegativeNumber)
-      ->type_name("S");
+      .AddOption("--attention_lengths LIST", options->attention_lengths,
+                 "Also records attention maps at these lengths")
+      .NotEmpty();
+  command.AddOption("--attention_sequences N", options->attention_sequences,
+                    "Sequences with attention maps per length; default 1");
+  command.AddFlag("--sequence_scores", options->sequence_scores,
+                  "Also records the score of every sequence");
   command
-      ->add_option("--attention_lengths", options->attention_lengths,
-                   "Also records attention maps at these lengths")
-      ->check(Program::NotEmpty())
-      ->type_name("LIST");
+      .AddOption("--embedding_noise LIST", options->embedding_noise,
+                 "Also evaluates with noise of these standard deviations on the embeddings of "
+                 "tokens: 0.02,0.04,0.1")
+      .SeparatedBy(',');
+  command.AddOption("--training_examples N", options->training_examples,
+                    "Also scores this many examples of the trial's own data set");
   command
-      ->add_option("--attention_sequences", options->attention_sequences,
-                   "Sequences with attention maps per length; default 1")
-      ->type_name("N");
-  command->add_flag("--sequence_scores", options->sequence_scores,
-                    "Also records the score of every sequence");
-  command
-      ->add_option("--embedding_noise", options->embedding_noise,
-                   "Also evaluates with noise of these standard deviations on the embeddings of "
-                   "tokens: 0.02,0.04,0.1")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->type_name("LIST");
-  command
-      ->add_option("--training_examples", options->training_examples,
-                   "Also scores this many examples of the trial's own data set")
-      ->type_name("N");
-  command
-      ->add_option("--projection_lengths", options->projection_lengths,
-                   "Also records projections of activations at these lengths")
-      ->check(Program::NotEmpty())
-      ->type_name("LIST");
-  command->add_flag("--detach", options->detach, "Submits the evaluation without waiting for it");
+      .AddOption("--projection_lengths LIST", options->projection_lengths,
+                 "Also records projections of activations at these lengths")
+      .NotEmpty();
+  command.AddFlag("--detach", options->detach, "Submits the evaluation without waiting for it");
   AddWorkerOptions(command, options->workers);
-  program.AddServerOption(command);
-  program.AddDataDirOption(command);
+  program.AddServerOrDataDirOptions(command);
   program.AddOutputOption(command);
 }
 

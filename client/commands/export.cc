@@ -47,35 +47,27 @@ absl::StatusOr<int> RunExport(Program& program, const ExportOptions& options) {
 
 }  // namespace
 
-void AddExport(CLI::App& app, Program& program) {
+void AddExport(Command root, Program& program) {
   auto options = std::make_shared<ExportOptions>();
-  CLI::App* command = program.AddCommand(
-      app, "export", "Writes results or models for other tools", kServerGroup,
+  const Command command = program.AddCommand(
+      root, "export", "Writes results or models for other tools", kServerGroup,
       "lengthwise export quickstart-1 --format csv\n"
       "lengthwise export quickstart-1 --format tensorboard -o logs/quickstart\n"
       "lengthwise export quickstart-1/0 --format safetensors -o model.safetensors",
       [&program, options] { return RunExport(program, *options); });
-  command->add_option("name", options->name, "An experiment, or EXPERIMENT/TRIAL")
-      ->required()
-      ->type_name("");
+  command.AddOption("name", options->name, "An experiment, or EXPERIMENT/TRIAL");
   std::vector<std::string> names;
   std::string formats;
   for (const ExportFormat& format : kFormats) {
     names.emplace_back(format.name);
     absl::StrAppend(&formats, formats.empty() ? "" : "; ", format.name, ": ", format.description);
   }
-  command->add_option("--format", options->format, formats)
-      ->required()
-      ->check(CLI::IsMember(names))
-      ->type_name("FORMAT");
-  command
-      ->add_option("-o,--out", options->path,
-                   "File or directory to create; default: named after NAME and the format, here")
-      ->type_name("PATH");
-  command->add_flag("--force", options->replace,
-                    "Replaces the files of an earlier export; other files in a directory stay");
-  program.AddServerOption(command);
-  program.AddDataDirOption(command);
+  command.AddOption("--format FORMAT", options->format, formats).Required().OneOf(names);
+  command.AddOption("-o,--out PATH", options->path,
+                    "File or directory to create; default: named after NAME and the format, here");
+  command.AddFlag("--force", options->replace,
+                  "Replaces the files of an earlier export; other files in a directory stay");
+  program.AddServerOrDataDirOptions(command);
 }
 
 }  // namespace lengthwise::client

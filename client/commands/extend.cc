@@ -141,31 +141,24 @@ absl::StatusOr<int> Extend(Program& program, const ExtendOptions& options) {
 
 }  // namespace
 
-void AddExtend(CLI::App& app, Program& program) {
+void AddExtend(Command root, Program& program) {
   auto options = std::make_shared<ExtendOptions>();
-  CLI::App* command = program.AddCommand(
-      app, "extend", "Adds trials with more seeds; existing trials do not run again", kServerGroup,
+  const Command command = program.AddCommand(
+      root, "extend", "Adds trials with more seeds; existing trials do not run again", kServerGroup,
       "lengthwise extend table1-1 --seeds 10..19\n"
       "lengthwise extend quickstart --seeds 1,2 --data_dir ~/.local/share/lengthwise/runs",
       [&program, options] { return Extend(program, *options); });
-  command
-      ->add_option("experiment", options->experiment,
-                   "Name of the experiment, or of its specification")
-      ->required()
-      ->type_name("");
-  command->add_option("--seeds", options->seeds, "New seeds: 10..19, or 1,2,5")->type_name("LIST");
-  command
-      ->add_option("--weight_seeds", options->weight_seeds,
-                   "New weight seeds of an experiment with weight_seeds and data_seeds")
-      ->type_name("LIST");
-  command->add_option("--data_seeds", options->data_seeds, "Its new seeds of the training data")
-      ->type_name("LIST");
-  command->add_flag("--watch", options->watch,
-                    "Waits and shows the experiment; with --data_dir it always trains here");
+  command.AddOption("experiment", options->experiment,
+                    "Name of the experiment, or of its specification");
+  command.AddOption("--seeds LIST", options->seeds, "New seeds: 10..19, or 1,2,5");
+  command.AddOption("--weight_seeds LIST", options->weight_seeds,
+                    "New weight seeds of an experiment with weight_seeds and data_seeds");
+  command.AddOption("--data_seeds LIST", options->data_seeds, "Its new seeds of the training data");
+  command.AddFlag("--watch", options->watch,
+                  "Waits and shows the experiment; with --data_dir it always trains here");
   Program::AddYesOption(command, options->yes);
   AddWorkerOptions(command, options->workers);
-  program.AddServerOption(command);
-  program.AddDataDirOption(command);
+  program.AddServerOrDataDirOptions(command);
   program.AddOutputOption(command);
 }
 

@@ -234,67 +234,55 @@ absl::StatusOr<int> Down(Program& program, const FleetOptions& options) {
 
 }  // namespace
 
-void AddFleetCommands(CLI::App& workers, Program& program) {
+void AddFleetCommands(Command workers, Program& program) {
   const auto options = std::make_shared<FleetOptions>();
   options->log_dir = DefaultLogDirectory();
-  const auto add_common = [&options](CLI::App* command) {
-    command->add_flag("--slurm", options->slurm, "Uses the Slurm cluster of this login node");
-    command
-        ->add_option("--job_name", options->job_name,
-                     "Name of the jobs, which identifies them later; default lengthwise-worker")
-        ->type_name("NAME");
+  const auto add_common = [&options](Command command) {
+    command.AddFlag("--slurm", options->slurm, "Uses the Slurm cluster of this login node");
+    command.AddOption("--job_name NAME", options->job_name,
+                      "Name of the jobs, which identifies them later; default lengthwise-worker");
   };
-  CLI::App* up = program.AddCommand(
+  const Command up = program.AddCommand(
       workers, "up", "Starts workers on a cluster while packs wait, until interrupted",
       kNestedGroup,
       "lengthwise workers up --slurm --max 8 -- --partition=gpu --gres=gpu:1 --time=12:00:00\n"
       "lengthwise workers up --slurm --once -- --cpus-per-task=8    # one check, for cron",
       [&program, options] { return Up(program, *options); });
   add_common(up);
-  up->add_option("--max", options->plan.max_jobs,
-                 "Maximum number of running and pending jobs; default 10")
-      ->check(CLI::PositiveNumber)
-      ->type_name("N");
-  up->add_option("--backlog", options->plan.backlog, "Maximum number of pending jobs; default 4")
-      ->check(CLI::PositiveNumber)
-      ->type_name("N");
-  up->add_option("--pack_size", options->pack_size,
-                 "Trials that each worker trains at once; default 30 if SBATCH_ARGS request a "
-                 "GPU, else 1")
-      ->check(CLI::PositiveNumber)
-      ->type_name("N");
-  up->add_option("--experiment", options->experiment,
-                 "Experiment that the workers are dedicated to; default: all")
-      ->type_name("NAME");
-  up->add_option("--idle", options->idle,
-                 "A worker exits after this long without a pack; default 60s")
-      ->check(CLI::Validator(platform::CheckDuration, ""))
-      ->type_name("TIME");
-  up->add_option("--interval", options->interval, "Polling interval; default 3s")
-      ->check(CLI::Validator(platform::CheckDuration, ""))
-      ->type_name("TIME");
-  up->add_option("--worker", options->worker_program,
-                 "Path of lengthwise_worker on the nodes; default: the one next to this program")
-      ->type_name("PATH");
-  up->add_option("--worker_token_file", options->worker_token_file,
-                 "File with the workers' token on the nodes; default: --token_file")
-      ->type_name("PATH");
-  up->add_option("--log_dir", options->log_dir,
-                 "Directory for the jobs' logs, which the nodes must reach; default "
-                 "~/.local/state/lengthwise/workers")
-      ->type_name("DIR");
-  up->add_flag("--once", options->once, "Checks once, submits the missing jobs and exits");
-  up->add_option("sbatch_args", options->sbatch_arguments,
-                 "Arguments of sbatch after --, such as --time, --partition, --gres")
-      ->type_name("");
+  up.AddOption("--max N", options->plan.max_jobs,
+               "Maximum number of running and pending jobs; default 10")
+      .Positive();
+  up.AddOption("--backlog N", options->plan.backlog, "Maximum number of pending jobs; default 4")
+      .Positive();
+  up.AddOption(
+        "--pack_size N", options->pack_size,
+        "Trials that each worker trains at once; default 30 if SBATCH_ARGS request a GPU, else 1")
+      .Positive();
+  up.AddOption("--experiment NAME", options->experiment,
+               "Experiment that the workers are dedicated to; default: all");
+  up.AddOption("--idle TIME", options->idle,
+               "A worker exits after this long without a pack; default 60s")
+      .Check(platform::CheckDuration);
+  up.AddOption("--interval TIME", options->interval, "Polling interval; default 3s")
+      .Check(platform::CheckDuration);
+  up.AddOption("--worker PATH", options->worker_program,
+               "Path of lengthwise_worker on the nodes; default: the one next to this program");
+  up.AddOption("--worker_token_file PATH", options->worker_token_file,
+               "File with the workers' token on the nodes; default: --token_file");
+  up.AddOption("--log_dir DIR", options->log_dir,
+               "Directory for the jobs' logs, which the nodes must reach; default "
+               "~/.local/state/lengthwise/workers");
+  up.AddFlag("--once", options->once, "Checks once, submits the missing jobs and exits");
+  up.AddOption("[sbatch_args]", options->sbatch_arguments,
+               "Arguments of sbatch after --, such as --time, --partition, --gres");
   program.AddServerOption(up);
 
-  CLI::App* down = program.AddCommand(
+  const Command down = program.AddCommand(
       workers, "down", "Drains the workers that `up` started, and cancels pending jobs",
       kNestedGroup, "lengthwise workers down --slurm",
       [&program, options] { return Down(program, *options); });
   add_common(down);
-  down->add_flag("--no_wait", options->no_wait, "Exits before the workers have stored checkpoints");
+  down.AddFlag("--no_wait", options->no_wait, "Exits before the workers have stored checkpoints");
 }
 
 }  // namespace lengthwise::client

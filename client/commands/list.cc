@@ -69,20 +69,18 @@ absl::StatusOr<int> List(Program& program, size_t limit, const std::string& owne
 
 }  // namespace
 
-void AddList(CLI::App& app, Program& program) {
+void AddList(Command root, Program& program) {
   auto limit = std::make_shared<size_t>(20);
   auto owner = std::make_shared<std::string>();
-  CLI::App* command = program.AddCommand(
-      app, "list", "Lists experiments, newest first", kServerGroup,
+  const Command command = program.AddCommand(
+      root, "list", "Lists experiments, newest first", kServerGroup,
       "lengthwise list\nlengthwise list --owner ada\nlengthwise list --limit 0 --output json",
       [&program, limit, owner] { return List(program, *limit, *owner); });
-  command->add_option("--limit", *limit, "Maximum number of experiments; 0 lists all")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str()
-      ->type_name("N");
-  command->add_option("--owner", *owner, "Lists only experiments of this owner")->type_name("NAME");
-  program.AddServerOption(command);
-  program.AddDataDirOption(command);
+  command.AddOption("--limit N", *limit, "Maximum number of experiments; 0 lists all")
+      .NonNegative()
+      .ShowDefault();
+  command.AddOption("--owner NAME", *owner, "Lists only experiments of this owner");
+  program.AddServerOrDataDirOptions(command);
   program.AddOutputOption(command);
 }
 

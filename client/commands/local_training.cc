@@ -79,23 +79,20 @@ std::string HowToResume(const std::string& experiment, const std::string& data_d
 
 }  // namespace
 
-void AddWorkerOptions(CLI::App* command, LocalWorkers& workers) {
-  command->add_option("--device", workers.device, "Device of the workers: auto, cpu or cuda:N")
-      ->check(CLI::Validator(platform::CheckDevice, "auto, cpu or cuda:N"))
-      ->capture_default_str()
-      ->type_name("DEVICE");
+void AddWorkerOptions(Command command, LocalWorkers& workers) {
+  command.AddOption("--device DEVICE", workers.device, "Device of the workers: auto, cpu or cuda:N")
+      .Check(platform::CheckDevice, "auto, cpu or cuda:N")
+      .ShowDefault();
   command
-      ->add_option("--workers", workers.count,
-                   "Number of worker processes; by default one for each usable CPU (see "
-                   "`lengthwise_worker --help`) divided by --threads, or one for a GPU")
-      ->check(CLI::Range(size_t{1}, kMostWorkers))
-      ->type_name("N");
+      .AddOption("--workers N", workers.count,
+                 "Number of worker processes; by default one for each usable CPU (see "
+                 "`lengthwise_worker --help`) divided by --threads, or one for a GPU")
+      .Range(size_t{1}, kMostWorkers);
   command
-      ->add_option("--threads", workers.threads,
-                   "Threads per worker on the CPU. Results do not depend on it")
-      ->check(CLI::Range(1, 256))
-      ->capture_default_str()
-      ->type_name("N");
+      .AddOption("--threads N", workers.threads,
+                 "Threads per worker on the CPU. Results do not depend on it")
+      .Range(1, 256)
+      .ShowDefault();
 }
 
 int WorkerCount(const LocalWorkers& workers, size_t trials) {

@@ -19,7 +19,7 @@ struct LocalWorkers {
   int threads = 1;
 };
 
-void AddWorkerOptions(CLI::App* command, LocalWorkers& workers);
+void AddWorkerOptions(Command command, LocalWorkers& workers);
 
 // Returns the requested number. By default: on a GPU one worker, which trains many trials at once;
 // on the CPU as many workers as the usable CPUs (platform/usable_cpus.h) have room for, at most one

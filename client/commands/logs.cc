@@ -133,21 +133,18 @@ absl::StatusOr<int> Logs(Program& program, const Options& options) {
 
 }  // namespace
 
-void AddLogs(CLI::App& app, Program& program) {
+void AddLogs(Command root, Program& program) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = program.AddCommand(app, "logs", "Shows the log of a trial", kServerGroup,
-                                         "lengthwise logs quickstart-1/0\n"
-                                         "lengthwise logs quickstart-1/0 --tail 20 --follow",
-                                         [&program, options] { return Logs(program, *options); });
-  command->add_option("trial", options->trial, "EXPERIMENT/TRIAL or EXPERIMENT/INDEX of the trial")
-      ->required()
-      ->type_name("");
-  command->add_flag("--follow,-f", options->follow, "Follows the log until the trial ends");
-  command->add_option("--tail", options->tail, "Shows only the last N existing lines")
-      ->check(CLI::NonNegativeNumber)
-      ->type_name("N");
-  program.AddServerOption(command);
-  program.AddDataDirOption(command);
+  const Command command =
+      program.AddCommand(root, "logs", "Shows the log of a trial", kServerGroup,
+                         "lengthwise logs quickstart-1/0\n"
+                         "lengthwise logs quickstart-1/0 --tail 20 --follow",
+                         [&program, options] { return Logs(program, *options); });
+  command.AddOption("trial", options->trial, "EXPERIMENT/TRIAL or EXPERIMENT/INDEX of the trial");
+  command.AddFlag("--follow,-f", options->follow, "Follows the log until the trial ends");
+  command.AddOption("--tail N", options->tail, "Shows only the last N existing lines")
+      .NonNegative();
+  program.AddServerOrDataDirOptions(command);
   program.AddOutputOption(command, {"table", "json"});
 }
 

@@ -54,8 +54,8 @@ absl::Status WriteAll(const CommandDescription& command, const std::string& dire
   return status;
 }
 
-absl::StatusOr<int> Man(const CLI::App& app, Program& program, const ManOptions& options) {
-  const CommandDescription whole = Describe(app);
+absl::StatusOr<int> Man(Command root, Program& program, const ManOptions& options) {
+  const CommandDescription whole = root.Describe();
   if (!options.out.empty()) {
     if (!options.command.empty()) {
       return absl::InvalidArgumentError(
@@ -84,20 +84,19 @@ absl::StatusOr<int> Man(const CLI::App& app, Program& program, const ManOptions&
 
 }  // namespace
 
-void AddMan(CLI::App& app, Program& program) {
+void AddMan(Command root, Program& program) {
   auto options = std::make_shared<ManOptions>();
-  CLI::App* command = program.AddCommand(
-      app, "man", "Shows the manual page of a command", kOfflineGroup,
+  const Command command = program.AddCommand(
+      root, "man", "Shows the manual page of a command", kOfflineGroup,
       "lengthwise man watch\n"
       "lengthwise man auth create-token\n"
       "lengthwise man --out ~/.local/share/man/man1    # for `man lengthwise-watch`; all users: "
       "/usr/local/share/man/man1",
-      [&app, &program, options] { return Man(app, program, *options); });
-  command
-      ->add_option("command", options->command, "Command to explain; default: the program itself")
-      ->type_name("");
-  command->add_option("--out", options->out, "Writes the pages of all commands to this directory")
-      ->type_name("DIR");
+      [root, &program, options] { return Man(root, program, *options); });
+  command.AddOption("[command]", options->command,
+                    "Command to explain; default: the program itself");
+  command.AddOption("--out DIR", options->out,
+                    "Writes the pages of all commands to this directory");
 }
 
 }  // namespace lengthwise::client

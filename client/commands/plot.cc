@@ -133,10 +133,10 @@ std::vector<std::string> FigureNames() {
   return names;
 }
 
-void AddPlot(CLI::App& app, Program& program) {
+void AddPlot(Command root, Program& program) {
   auto options = std::make_shared<PlotOptions>();
-  CLI::App* command = program.AddCommand(
-      app, "plot", "Draws results as SVG, PDF and PNG, or in the terminal", kServerGroup,
+  const Command command = program.AddCommand(
+      root, "plot", "Draws results as SVG, PDF and PNG, or in the terminal", kServerGroup,
       absl::StrCat(
           "lengthwise plot quickstart-1 --figure accuracy_by_length\n"
           "lengthwise plot quickstart-1 --figure loss --terminal\n"
@@ -157,101 +157,79 @@ void AddPlot(CLI::App& app, Program& program) {
           "numbers,\n"
           "--script a Python program that draws it again with matplotlib, to be changed at will."),
       [&program, options] { return Plot(program, *options); });
-  command
-      ->add_option("experiments", options->experiments,
-                   "Experiments, or single trials as EXPERIMENT/TRIAL")
-      ->required()
-      ->type_name("");
-  command->add_option("--figure", options->figure, "Figure to draw, from the list below")
-      ->type_name("KIND");
-  command
-      ->add_option("-o,--out", options->out,
-                   "File ending in .svg, .pdf or .png; default: EXPERIMENT-KIND.svg and .png here")
-      ->type_name("FILE");
-  const auto add_filter = [&](const std::string& name, std::vector<std::string>& values,
-                              const std::string& description, const std::string& type) {
-    command->add_option(name, values, description)->type_name(type)->allow_extra_args(false);
+  command.AddOption("experiments", options->experiments,
+                    "Experiments, or single trials as EXPERIMENT/TRIAL");
+  command.AddOption("--figure KIND", options->figure, "Figure to draw, from the list below");
+  command.AddOption(
+      "-o,--out FILE", options->out,
+      "File ending in .svg, .pdf or .png; default: EXPERIMENT-KIND.svg and .png here");
+  const auto add_filter = [&](const std::string& usage, std::vector<std::string>& values,
+                              const std::string& description) {
+    command.AddOption(usage, values, description).OneByOne();
   };
-  add_filter("--task", options->tasks, "Only this task; may be repeated", "NAME");
-  add_filter("--network", options->networks, "Only this network; may be repeated", "NAME");
-  add_filter("--encoding", options->encodings, "Only this encoding; may be repeated", "NAME");
-  add_filter("--learning_rate", options->learning_rates, "Only this learning rate; may be repeated",
-             "RATE");
-  add_filter("--trial", options->trials, "Only this trial, by id or index; may be repeated",
-             "TRIAL");
-  const auto add_number = [&](const std::string& name, int& value, const std::string& description,
-                              const std::string& type) {
-    command->add_option(name, value, description)->check(CLI::PositiveNumber)->type_name(type);
+  add_filter("--task NAME", options->tasks, "Only this task; may be repeated");
+  add_filter("--network NAME", options->networks, "Only this network; may be repeated");
+  add_filter("--encoding NAME", options->encodings, "Only this encoding; may be repeated");
+  add_filter("--learning_rate RATE", options->learning_rates,
+             "Only this learning rate; may be repeated");
+  add_filter("--trial TRIAL", options->trials, "Only this trial, by id or index; may be repeated");
+  const auto add_number = [&](const std::string& usage, int& value,
+                              const std::string& description) {
+    command.AddOption(usage, value, description).Positive();
   };
-  add_number("--layer", options->layer, "attention: only this layer, from 1", "N");
-  add_number("--head", options->head,
-             "attention: this head, from 1, instead of the maximum over heads", "N");
-  add_number("--length", options->length,
-             "attention, accuracy_over_steps, length_sweep: only this input length; error_places, "
-             "error_counts, error_carries, carry_chains: this number of digits instead of the "
-             "largest",
-             "N");
-  add_number("--sequence", options->sequence,
-             "attention: sequence among those of a length, from 1; default: the first", "S");
-  command
-      ->add_option(
-          "--metric", options->metric,
-          "accuracy_by_length, accuracy_over_steps, accuracy_over_epochs: instead of "
-          "accuracy or loss, such as rounding_accuracy; loss: loss or accuracy in training")
-      ->type_name("NAME");
-  command
-      ->add_option("--seeds", options->seeds,
-                   "accuracy_by_length: mean; best: the best seed before all others; all: the mean "
-                   "before all seeds. loss, error_places, error_counts: mean or all")
-      ->check(CLI::IsMember({"mean", "best", "all"}))
-      ->type_name("WHICH");
+  add_number("--layer N", options->layer, "attention: only this layer, from 1");
+  add_number("--head N", options->head,
+             "attention: this head, from 1, instead of the maximum over heads");
   add_number(
-      "--smooth", options->smooth,
-      "loss: points that a running mean is over, an odd number (an even one counts one more), "
-      "1 for none; default: a tenth of the curve, or none with --seeds all",
-      "N");
+      "--length N", options->length,
+      "attention, accuracy_over_steps, length_sweep: only this input length; error_places, "
+      "error_counts, error_carries, carry_chains: this number of digits instead of the largest");
+  add_number("--sequence S", options->sequence,
+             "attention: sequence among those of a length, from 1; default: the first");
+  command.AddOption(
+      "--metric NAME", options->metric,
+      "accuracy_by_length, accuracy_over_steps, accuracy_over_epochs: instead of accuracy or loss, "
+      "such as rounding_accuracy; loss: loss or accuracy in training");
   command
-      ->add_option(
-          "--parameter", options->parameter,
-          "length_sweep: the parameter of the encodings, or examples, length or learning_rate "
-          "of the training; default: the one that differs")
-      ->type_name("NAME");
-  command->add_flag("--splits", options->splits,
-                    "length_sweep over examples or length: training, validation and test next to "
-                    "each other");
-  command->add_flag("--together", options->together,
-                    "accuracy_by_length: all tasks, such as formats of an addition, in one panel");
+      .AddOption("--seeds WHICH", options->seeds,
+                 "accuracy_by_length: mean; best: the best seed before all others; all: the mean "
+                 "before all seeds. loss, error_places, error_counts: mean or all")
+      .OneOf({"mean", "best", "all"});
+  add_number("--smooth N", options->smooth,
+             "loss: points that a running mean is over, an odd number (an even one counts one "
+             "more), 1 for none; default: a tenth of the curve, or none with --seeds all");
+  command.AddOption("--parameter NAME", options->parameter,
+                    "length_sweep: the parameter of the encodings, or examples, length or "
+                    "learning_rate of the training; default: the one that differs");
+  command.AddFlag(
+      "--splits", options->splits,
+      "length_sweep over examples or length: training, validation and test next to each other");
+  command.AddFlag("--together", options->together,
+                  "accuracy_by_length: all tasks, such as formats of an addition, in one panel");
+  command.AddOption("--reference ENCODING", options->reference,
+                    "attention_similarity, encoding_distance: the encoding to compare with");
+  command.AddOption(
+      "--people FILE", options->people,
+      "human_scores, human_scatter: people's answers, as of `lengthwise analyze humans`");
+  command.AddOption("--title TEXT", options->title, "Title that replaces the picture's own");
+  command.AddFlag("--plain", options->plain,
+                  "Leaves out title and caption, for papers with their own");
   command
-      ->add_option("--reference", options->reference,
-                   "attention_similarity, encoding_distance: the encoding to compare with")
-      ->type_name("ENCODING");
+      .AddOption("--width PIXELS", options->width,
+                 "Width of the picture; default: chosen by figure")
+      .Positive();
   command
-      ->add_option(
-          "--people", options->people,
-          "human_scores, human_scatter: people's answers, as of `lengthwise analyze humans`")
-      ->type_name("FILE");
-  command->add_option("--title", options->title, "Title that replaces the picture's own")
-      ->type_name("TEXT");
-  command->add_flag("--plain", options->plain,
-                    "Leaves out title and caption, for papers with their own");
-  command->add_option("--width", options->width, "Width of the picture; default: chosen by figure")
-      ->check(CLI::PositiveNumber)
-      ->type_name("PIXELS");
-  command
-      ->add_option("--height", options->height, "Height of the picture; default: chosen by figure")
-      ->check(CLI::PositiveNumber)
-      ->type_name("PIXELS");
-  command->add_option("--data", options->data, "Also keep what is drawn as numbers: .csv or .json")
-      ->type_name("FILE");
-  command
-      ->add_option("--script", options->script,
-                   "Also keep a Python program, with the data, that draws the figure")
-      ->type_name("FILE");
-  command->add_flag("--terminal", options->terminal,
-                    "Draw in the terminal instead: figures of lines over lengths, steps and time");
-  command->add_flag("--open", options->open, "Then show it, with $BROWSER or xdg-open");
-  program.AddServerOption(command);
-  program.AddDataDirOption(command);
+      .AddOption("--height PIXELS", options->height,
+                 "Height of the picture; default: chosen by figure")
+      .Positive();
+  command.AddOption("--data FILE", options->data,
+                    "Also keep what is drawn as numbers: .csv or .json");
+  command.AddOption("--script FILE", options->script,
+                    "Also keep a Python program, with the data, that draws the figure");
+  command.AddFlag("--terminal", options->terminal,
+                  "Draw in the terminal instead: figures of lines over lengths, steps and time");
+  command.AddFlag("--open", options->open, "Then show it, with $BROWSER or xdg-open");
+  program.AddServerOrDataDirOptions(command);
 }
 
 }  // namespace lengthwise::client

@@ -12,12 +12,10 @@
 #include <system_error>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
-#include "client/command_line/description.h"
 #include "client/commands/commands.h"
 #include "client/commands/completion.h"
 #include "client/commands/python_program.h"
@@ -32,14 +30,6 @@
 
 namespace lengthwise::client {
 namespace {
-
-// Returns "--data_dir=x" for "--data-dir=x".
-std::string WithUnderscores(const std::string& argument) {
-  if (!absl::StartsWith(argument, "--")) return argument;
-  const size_t end = std::min(argument.find('='), argument.size());
-  return absl::StrCat("--", absl::StrReplaceAll(argument.substr(2, end - 2), {{"-", "_"}}),
-                      argument.substr(end));
-}
 
 // Poll interval for Ctrl-C, because a guard of the caller may keep it from ending the process.
 constexpr int kTickMilliseconds = 100;
@@ -183,7 +173,7 @@ void Program::Write(const Records& records) {
 }
 
 int Program::Run() {
-  const absl::StatusOr<int> code = command_();
+  const absl::StatusOr<int> code = action_();
   out_.flush();
   return code.ok() ? *code : Fail(code.status());
 }
@@ -205,56 +195,47 @@ int Program::Fail(const absl::Status& status) {
   return absl::IsInvalidArgument(status) ? kUsage : kFailure;
 }
 
-CLI::App* Program::AddCommand(CLI::App& app, const std::string& name,
-                              const std::string& description, const std::string& group,
-                              const std::string& examples, Command command) {
-  CLI::App* added = app.add_subcommand(name, description);
-  added->group(group);
-  added->footer(absl::StrCat("Examples:\n  ", absl::StrReplaceAll(examples, {{"\n", "\n  "}})));
-  added->callback([this, command = std::move(command)] { SetCommand(command); });
-  added->add_option("--color", color, "Colours: auto, always or never")
-      ->check(CLI::IsMember({"auto", "always", "never"}))
-      ->type_name("WHEN");
+Command Program::AddCommand(Command parent, const std::string& name, const std::string& description,
+                            const std::string& group, const std::string& examples, Action action) {
+  const Command added =
+      parent.AddCommand(name, description)
+          .Group(group)
+          .Footer(absl::StrCat("Examples:\n  ", absl::StrReplaceAll(examples, {{"\n", "\n  "}})))
+          .OnChosen([this, action = std::move(action)] { action_ = action; });
+  added.AddOption("--color WHEN", color, "Colours: auto, always or never")
+      .OneOf({"auto", "always", "never"});
   return added;
 }
 
-void Program::AddServerOption(CLI::App* command) {
+void Program::AddServerOption(Command command) {
   for (const rpc::SettingKind& kind : rpc::kSettings) {
     const bool is_server = absl::string_view(kind.name) == "server";
     std::string& value = is_server ? server : access_[kind.name];
     const std::string fallback = *kind.fallback == '\0' ? "" : absl::StrCat(" or ", kind.fallback);
-    CLI::Option* option =
-        command
-            ->add_option(absl::StrCat("--", kind.name), value,
-                         absl::StrCat(kind.help, "; default $", kind.variable, fallback))
-            ->type_name(kind.type);
-    if (!is_server) option->group("Credentials (see `lengthwise config`)");
+    const Option option =
+        command.AddOption(absl::StrCat("--", kind.name, " ", kind.type), value,
+                          absl::StrCat(kind.help, "; default $", kind.variable, fallback));
+    if (!is_server) option.Group("Credentials (see `lengthwise config`)");
   }
 }
 
-void Program::AddDataDirOption(CLI::App* command) {
+void Program::AddServerOrDataDirOptions(Command command) {
+  AddServerOption(command);
   command
-      ->add_option("--data_dir", data_dir,
-                   "Directory of `lengthwise run`; asks the server of the run that uses it, or a "
-                   "private one, instead of --server")
-      ->check(NotEmpty())
-      ->type_name("DIR");
+      .AddOption("--data_dir DIR", data_dir,
+                 "Directory of `lengthwise run`; asks the server of the run that uses it, or a "
+                 "private one, instead of --server")
+      .NotEmpty();
 }
 
-CLI::Validator Program::NotEmpty() {
-  return CLI::Validator(
-      [](const std::string& text) { return text.empty() ? "empty" : std::string(); }, "");
-}
-
-void Program::AddOutputOption(CLI::App* command, const std::vector<std::string>& formats) {
+void Program::AddOutputOption(Command command, const std::vector<std::string>& formats) {
   const std::string all_but_last = absl::StrJoin(formats.begin(), std::prev(formats.end()), ", ");
-  command->add_option("--output", output, absl::StrCat(all_but_last, " or ", formats.back()))
-      ->check(CLI::IsMember(formats))
-      ->type_name("FORMAT");
+  command.AddOption("--output FORMAT", output, absl::StrCat(all_but_last, " or ", formats.back()))
+      .OneOf(formats);
 }
 
-void Program::AddYesOption(CLI::App* command, bool& yes) {
-  command->add_flag("--yes", yes, "Skips the confirmation, for scripts");
+void Program::AddYesOption(Command command, bool& yes) {
+  command.AddFlag("--yes", yes, "Skips the confirmation, for scripts");
 }
 
 absl::Status Program::Confirm(const std::string& deed, const std::string& command) {
@@ -271,9 +252,11 @@ absl::Status Program::Confirm(const std::string& deed, const std::string& comman
   return absl::CancelledError("nothing was done");
 }
 
-void DefineCommandLine(CLI::App& app, Program& program) {
-  app.set_version_flag(
-      "--version",
+CommandLine DefineCommandLine(Program& program) {
+  CommandLine line("lengthwise",
+                   "Trains and evaluates models on one question: does what was learned on short "
+                   "inputs hold on long ones?");
+  line.SetVersion(
       [] {
         return absl::StrCat(
             platform::VersionText("lengthwise"), "\n", platform::BuildText(), "\n",
@@ -281,60 +264,35 @@ void DefineCommandLine(CLI::App& app, Program& program) {
       },
       "Print the versions of this program, of the worker of `lengthwise run` and of its LibTorch, "
       "and whether CUDA can be used");
-  app.get_formatter()->column_width(32);
-  app.require_subcommand(1);
-  app.add_option("--server", program.server)->group("");
-  app.add_option("--output", program.output)
-      ->check(CLI::IsMember({"table", "json", "csv"}))
-      ->group("");
-  app.add_option("--color", program.color)
-      ->check(CLI::IsMember({"auto", "always", "never"}))
-      ->group("");
-  app.footer(
+  const Command root = line.root().RequireCommand().Footer(
       "`lengthwise COMMAND --help` explains a command. The beginning:\n"
       "  lengthwise run experiments/quickstart.yaml");
-  for (const auto add : kCommands) add(app, program);
+  root.AddOption("--server", program.server, "").Group("");
+  root.AddOption("--output", program.output, "").OneOf({"table", "json", "csv"}).Group("");
+  root.AddOption("--color", program.color, "").OneOf({"auto", "always", "never"}).Group("");
+  for (const auto add : kCommands) add(root, program);
+  return line;
 }
 
 namespace {
 
 int Execute(const std::vector<std::string>& arguments, Program& program) {
-  CLI::App app(
-      "Trains and evaluates models on one question: does what was learned on short inputs "
-      "hold on long ones?",
-      "lengthwise");
-  DefineCommandLine(app, program);
-
+  CommandLine line = DefineCommandLine(program);
   if (arguments.empty()) {
-    program.err() << app.help();
+    program.err() << line.Help();
     return kUsage;
   }
   if (arguments[0] == kCompleteCommand) {
-    return PrintCompletion(app, program, {arguments.begin() + 1, arguments.end()});
+    return PrintCompletion(line.root(), program, {arguments.begin() + 1, arguments.end()});
   }
-  // CLI11 reads the arguments from the back.
-  std::vector<std::string> reversed;
-  // Arguments after "--" belong to another program.
-  const auto others = std::find(arguments.begin(), arguments.end(), "--");
-  for (auto argument = arguments.end(); argument != arguments.begin();) {
-    const bool ours = --argument < others;
-    reversed.push_back(ours ? WithUnderscores(*argument) : *argument);
-  }
-  // `help COMMAND` stands for `COMMAND --help`.
-  if (reversed.back() == "help") {
-    reversed.pop_back();
-    reversed.insert(reversed.begin(), "--help");
-  }
-  try {
-    app.parse(reversed);
-  } catch (const CLI::Success& request) {  // --help, --version
-    app.exit(request, program.out(), program.err());
-    return kSuccess;
-  } catch (const CLI::ParseError& error) {
-    program.err() << "lengthwise: " << ExplainMistake(app, error) << "\n";
+  const absl::StatusOr<std::string> text = line.Parse(arguments);
+  if (!text.ok()) {
+    program.err() << "lengthwise: " << std::string(text.status().message()) << "\n";
     return kUsage;
   }
-  return program.Run();
+  if (text->empty()) return program.Run();
+  program.out() << *text;
+  return kSuccess;
 }
 
 // Returns a failure if not all of the output could be written, as on a full disk.

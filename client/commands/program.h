@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "client/command_line/definition.h"
 #include "client/connection/connection.h"
 #include "client/connection/private_service.h"
 #include "client/display/records.h"
@@ -86,24 +86,20 @@ class Program {
   // Writes records in the format of --output (json or csv).
   void Write(const Records& records);
 
-  // Sets the command that Run() executes.
-  using Command = std::function<absl::StatusOr<int>()>;
-  void SetCommand(Command command) { command_ = std::move(command); }
-  // Runs the command, prints its error if any, and returns the exit code.
+  // Runs the chosen command, prints its error if any, and returns the exit code.
   int Run();
 
-  // Adds a subcommand with an example in its help.
-  CLI::App* AddCommand(CLI::App& app, const std::string& name, const std::string& description,
-                       const std::string& group, const std::string& examples, Command command);
-  // Add the common options to a subcommand. AddServerOption: server address and credentials.
-  void AddServerOption(CLI::App* command);
-  void AddDataDirOption(CLI::App* command);
-  void AddOutputOption(CLI::App* command,
+  // Adds a command with examples in its help. Run() calls `action` if the command is chosen.
+  using Action = std::function<absl::StatusOr<int>()>;
+  Command AddCommand(Command parent, const std::string& name, const std::string& description,
+                     const std::string& group, const std::string& examples, Action action);
+  // Add common options: server address and credentials; these and --data_dir; --output.
+  void AddServerOption(Command command);
+  void AddServerOrDataDirOptions(Command command);
+  void AddOutputOption(Command command,
                        const std::vector<std::string>& formats = {"table", "json", "csv"});
-  // Rejects an empty value, such as that of an unset variable, which would otherwise count as none.
-  static CLI::Validator NotEmpty();
   // Adds --yes, for commands that call Confirm only without it.
-  static void AddYesOption(CLI::App* command, bool& yes);
+  static void AddYesOption(Command command, bool& yes);
 
   // Asks for confirmation before something irreversible or much work: on standard error, with the
   // answer from standard input. `deed` completes "This ...": "deletes sort-1: 72 trials, 17 MiB".
@@ -121,7 +117,7 @@ class Program {
   std::ostream& err_;
   // The options for credentials, by name.
   std::map<std::string, std::string> access_;
-  Command command_;
+  Action action_;
   std::unique_ptr<PrivateService> private_service_;
   std::optional<RunningServer> running_server_;
   std::unique_ptr<Connection> connection_;
@@ -129,12 +125,12 @@ class Program {
 
 inline constexpr char kOfflineGroup[] = "Without a server";
 inline constexpr char kServerGroup[] = "With a server";
-// Of commands under another one, such as `auth whoami`. CLI11 hides commands without a group.
+// Of commands under another one, such as `auth whoami`. Help texts hide commands without a group.
 inline constexpr char kNestedGroup[] = "Commands";
 inline constexpr char kEmbeddedGroup[] = "On this machine alone";
 
-// Adds all commands and options to `app`. Parsed values go to `program`, which must outlive `app`.
-void DefineCommandLine(CLI::App& app, Program& program);
+// Returns the command line with all commands. Parsed values go to `program`, which must outlive it.
+CommandLine DefineCommandLine(Program& program);
 
 // Parses the command line (without the program's name), runs the command and returns the exit code.
 int Main(const std::vector<std::string>& arguments, Program& program);

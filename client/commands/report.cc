@@ -29,10 +29,10 @@ absl::StatusOr<int> RunReport(Program& program, const ReportOptions& options) {
 
 }  // namespace
 
-void AddReport(CLI::App& app, Program& program) {
+void AddReport(Command root, Program& program) {
   auto options = std::make_shared<ReportOptions>();
-  CLI::App* command = program.AddCommand(
-      app, "report", "Writes everything about an experiment to one HTML file", kServerGroup,
+  const Command command = program.AddCommand(
+      root, "report", "Writes everything about an experiment to one HTML file", kServerGroup,
       "lengthwise report quickstart-1\n"
       "lengthwise report table1 --compare randomized_pe/table_1 -o table1.html\n"
       "\n"
@@ -40,22 +40,17 @@ void AddReport(CLI::App& app, Program& program) {
       "experiment follows a paper's protocol, figures, attention maps with a choice of layers and\n"
       "heads, failures and their reasons, and the whole specification.",
       [&program, options] { return RunReport(program, *options); });
+  command.AddOption("experiment", options->experiment,
+                    "Name of the experiment, or of its specification");
+  command.AddOption("-o,--out FILE", options->out,
+                    "HTML file to write; default: EXPERIMENT.html here");
   command
-      ->add_option("experiment", options->experiment,
-                   "Name of the experiment, or of its specification")
-      ->required()
-      ->type_name("");
-  command->add_option("-o,--out", options->out, "HTML file to write; default: EXPERIMENT.html here")
-      ->type_name("FILE");
-  command
-      ->add_option("--compare", options->tables,
-                   "Published table to compare with, PAPER/TABLE; may be repeated; default: "
-                   "those with a cell that was run")
-      ->type_name("KEY")
-      ->allow_extra_args(false);
-  command->add_flag("--open", options->open, "Then show it, with $BROWSER or xdg-open");
-  program.AddServerOption(command);
-  program.AddDataDirOption(command);
+      .AddOption("--compare KEY", options->tables,
+                 "Published table to compare with, PAPER/TABLE; may be repeated; default: those "
+                 "with a cell that was run")
+      .OneByOne();
+  command.AddFlag("--open", options->open, "Then show it, with $BROWSER or xdg-open");
+  program.AddServerOrDataDirOptions(command);
 }
 
 }  // namespace lengthwise::client

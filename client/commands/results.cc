@@ -44,31 +44,26 @@ absl::StatusOr<int> Results(Program& program, const ResultsOptions& options) {
 
 }  // namespace
 
-void AddResults(CLI::App& app, Program& program) {
+void AddResults(Command root, Program& program) {
   auto options = std::make_shared<ResultsOptions>();
-  CLI::App* command = program.AddCommand(
-      app, "results", "Prints accuracy by length, or next to a paper's table", kServerGroup,
+  const Command command = program.AddCommand(
+      root, "results", "Prints accuracy by length, or next to a paper's table", kServerGroup,
       "lengthwise results quickstart-1\n"
       "lengthwise results quickstart --data_dir ~/.local/share/lengthwise/runs\n"
       "lengthwise results quickstart-1 --intervals --output csv > accuracies.csv\n"
       "lengthwise results table1 --compare randomized_pe/table_1\n"
       "lengthwise results table1 --compare randomized_pe/table_4 --output latex > table4.tex",
       [&program, options] { return Results(program, *options); });
-  command
-      ->add_option("experiment", options->experiment,
-                   "Name of the experiment, or of its specification")
-      ->type_name("");
-  command->add_flag("--intervals", options->intervals,
-                    "Includes the evaluations during training, in json and csv");
-  command
-      ->add_option("--compare", options->compare,
-                   "Published table to compare with, PAPER/TABLE; \"list\" lists all tables, "
-                   "\"all\" compares with each of the experiment's paper")
-      ->type_name("KEY");
-  command->add_flag("--whole_table", options->whole_table,
-                    "With --compare: includes tasks and encodings that were not run");
-  program.AddServerOption(command);
-  program.AddDataDirOption(command);
+  command.AddOption("[experiment]", options->experiment,
+                    "Name of the experiment, or of its specification");
+  command.AddFlag("--intervals", options->intervals,
+                  "Includes the evaluations during training, in json and csv");
+  command.AddOption("--compare KEY", options->compare,
+                    "Published table to compare with, PAPER/TABLE; \"list\" lists all tables, "
+                    "\"all\" compares with each of the experiment's paper");
+  command.AddFlag("--whole_table", options->whole_table,
+                  "With --compare: includes tasks and encodings that were not run");
+  program.AddServerOrDataDirOptions(command);
   program.AddOutputOption(command, {"table", "json", "csv", "markdown", "latex"});
 }
 

@@ -64,22 +64,19 @@ absl::StatusOr<int> Retry(Program& program, const Options& options) {
 
 }  // namespace
 
-void AddRetry(CLI::App& app, Program& program) {
+void AddRetry(Command root, Program& program) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
-      program.AddCommand(app, "retry", "Requeues failed or cancelled trials", kServerGroup,
+  const Command command =
+      program.AddCommand(root, "retry", "Requeues failed or cancelled trials", kServerGroup,
                          "lengthwise retry quickstart-1\n"
                          "lengthwise retry quickstart-1 --failed --cancelled\n"
                          "lengthwise retry quickstart-1/0",
                          [&program, options] { return Retry(program, *options); });
-  command->add_option("name", options->name, "EXPERIMENT, EXPERIMENT/TRIAL or EXPERIMENT/INDEX")
-      ->required()
-      ->type_name("");
-  command->add_flag("--failed", options->failed, "Requeues failed trials (the default)");
-  command->add_flag("--cancelled", options->cancelled,
-                    "Requeues cancelled trials; also the default for one trial");
-  program.AddServerOption(command);
-  program.AddDataDirOption(command);
+  command.AddOption("name", options->name, "EXPERIMENT, EXPERIMENT/TRIAL or EXPERIMENT/INDEX");
+  command.AddFlag("--failed", options->failed, "Requeues failed trials (the default)");
+  command.AddFlag("--cancelled", options->cancelled,
+                  "Requeues cancelled trials; also the default for one trial");
+  program.AddServerOrDataDirOptions(command);
 }
 
 }  // namespace lengthwise::client

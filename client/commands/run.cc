@@ -178,31 +178,27 @@ absl::StatusOr<int> Run(Program& program, const RunOptions& options) {
 
 }  // namespace
 
-void AddRun(CLI::App& app, Program& program) {
+void AddRun(Command root, Program& program) {
   auto options = std::make_shared<RunOptions>();
   options->data_dir = DefaultDataDirectory();
-  CLI::App* command = program.AddCommand(
-      app, "run", "Trains an experiment on this machine and prints its results", kEmbeddedGroup,
+  const Command command = program.AddCommand(
+      root, "run", "Trains an experiment on this machine and prints its results", kEmbeddedGroup,
       "lengthwise run experiments/quickstart.yaml\n"
       "lengthwise run experiments/quickstart.yaml --device cuda:0 --data_dir /tmp/runs\n"
       "lengthwise run quickstart-1    # resumes an interrupted experiment",
       [&program, options] { return Run(program, *options); });
-  command
-      ->add_option("spec", options->specification,
-                   "A file that ends in .yaml, .yml, .json, .textproto or .txtpb; - reads YAML or "
-                   "JSON from standard input; an installed specification (quickstart); or the name "
-                   "of an experiment in the directory that was interrupted")
-      ->required()
-      ->type_name("");
+  command.AddOption("spec", options->specification,
+                    "A file that ends in .yaml, .yml, .json, .textproto or .txtpb; - reads YAML or "
+                    "JSON from standard input; an installed specification (quickstart); or the "
+                    "name of an experiment in the directory that was interrupted");
   AddWorkerOptions(command, options->workers);
   command
-      ->add_option("--data_dir", options->data_dir, "Directory for experiments and logs")
+      .AddOption("--data_dir DIR", options->data_dir, "Directory for experiments and logs")
       // Not the user's home, because manual pages are generated once for all users.
-      ->default_str("~/.local/share/lengthwise/runs")
-      ->check(Program::NotEmpty())
-      ->type_name("DIR");
-  command->add_flag("--fresh", options->fresh,
-                    "Starts a new experiment, even if the same one was interrupted here");
+      .ShowDefault("~/.local/share/lengthwise/runs")
+      .NotEmpty();
+  command.AddFlag("--fresh", options->fresh,
+                  "Starts a new experiment, even if the same one was interrupted here");
   program.AddOutputOption(command);
 }
 

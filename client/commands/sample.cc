@@ -38,7 +38,7 @@ struct SampleOptions {
   uint64_t seed = 0;
   std::vector<std::string> settings;  // "name=value"
   // Tells which options were given.
-  const CLI::App* command = nullptr;
+  std::optional<Command> command;
 };
 
 catalogue::ParameterValue ParseValue(const std::string& text) {
@@ -182,7 +182,7 @@ std::vector<const tasks::examples::Example*> Spread(const tasks::examples::Part&
 // An empty token stands for each value to predict; a language model also predicts an end token.
 absl::StatusOr<int> SampleFiles(Program& program, const SampleOptions& options) {
   for (const char* option : {"--length", "--scale", "--validation", "--seed", "--set"}) {
-    if (options.command->count(option) == 0) continue;
+    if (!options.command->Has(option)) continue;
     return absl::InvalidArgumentError(absl::StrCat(
         option,
         " is for a task by its name; the examples of a specification's file are shown as "
@@ -334,44 +334,35 @@ absl::StatusOr<int> Sample(Program& program, const SampleOptions& options) {
 
 }  // namespace
 
-void AddSample(CLI::App& app, Program& program) {
+void AddSample(Command root, Program& program) {
   auto options = std::make_shared<SampleOptions>();
-  CLI::App* command = program.AddCommand(
-      app, "sample", "Prints examples of a task", kOfflineGroup,
+  const Command command = program.AddCommand(
+      root, "sample", "Prints examples of a task", kOfflineGroup,
       "lengthwise sample bucket_sort --length 8 --count 3\n"
       "lengthwise sample bucket_sort --length 20 --count 1000 --seed 7 --output json\n"
       "lengthwise sample my.yaml    # of the file of examples that it names",
       [&program, options] { return Sample(program, *options); });
+  command.AddOption("task", options->task,
+                    "A task's name, as `lengthwise tasks` lists them; or a specification whose "
+                    "task is a file of examples");
   command
-      ->add_option("task", options->task,
-                   "A task's name, as `lengthwise tasks` lists them; or a specification whose task "
-                   "is a file of "
-                   "examples")
-      ->required()
-      ->type_name("");
+      .AddOption("--length N", options->length, "Input length; for text, the digits of an operand")
+      .Range(1, 1'000'000)
+      .ShowDefault();
+  command.AddOption("--scale C", options->scale,
+                    "Real numbers only: scale of an evaluation, a multiple of training's; default: "
+                    "training's samples");
+  command.AddOption("--count K", options->count, "Number of examples")
+      .Range(0, 10'000'000)
+      .ShowDefault();
+  command.AddFlag("--validation", options->validation,
+                  "Puzzles only: prints those of the validation, the same for every seed");
   command
-      ->add_option("--length", options->length, "Input length; for text, the digits of an operand")
-      ->check(CLI::Range(1, 1'000'000))
-      ->capture_default_str()
-      ->type_name("N");
-  command
-      ->add_option("--scale", options->scale,
-                   "Real numbers only: scale of an evaluation, a multiple of training's; "
-                   "default: training's samples")
-      ->type_name("C");
-  command->add_option("--count", options->count, "Number of examples")
-      ->check(CLI::Range(0, 10'000'000))
-      ->capture_default_str()
-      ->type_name("K");
-  command->add_flag("--validation", options->validation,
-                    "Puzzles only: prints those of the validation, the same for every seed");
-  command
-      ->add_option("--seed", options->seed, "Seed of the examples; equal seeds give equal examples")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str()
-      ->type_name("S");
-  command->add_option("--set", options->settings, "Parameter of the task; may be repeated")
-      ->type_name("NAME=VALUE");
+      .AddOption("--seed S", options->seed, "Seed of the examples; equal seeds give equal examples")
+      .NonNegative()
+      .ShowDefault();
+  command.AddOption("--set NAME=VALUE", options->settings,
+                    "Parameter of the task; may be repeated");
   program.AddOutputOption(command);
   options->command = command;
 }

@@ -275,10 +275,10 @@ absl::StatusOr<int> ShowTrial(Program& program, Connection& connection, const st
 
 }  // namespace
 
-void AddShow(CLI::App& app, Program& program) {
+void AddShow(Command root, Program& program) {
   auto name = std::make_shared<std::string>();
-  CLI::App* command =
-      program.AddCommand(app, "show", "Shows one experiment or one trial", kServerGroup,
+  const Command command =
+      program.AddCommand(root, "show", "Shows one experiment or one trial", kServerGroup,
                          "lengthwise show quickstart-1\n"
                          "lengthwise show quickstart-1/0\n"
                          "lengthwise show quickstart-1 --output json",
@@ -287,12 +287,8 @@ void AddShow(CLI::App& app, Program& program) {
                            if (NamesTrial(*name)) return ShowTrial(program, *connection, *name);
                            return ShowExperiment(program, *connection, *name);
                          });
-  command
-      ->add_option("name", *name, "EXPERIMENT, EXPERIMENT/TRIAL or EXPERIMENT/INDEX of the trial")
-      ->required()
-      ->type_name("");
-  program.AddServerOption(command);
-  program.AddDataDirOption(command);
+  command.AddOption("name", *name, "EXPERIMENT, EXPERIMENT/TRIAL or EXPERIMENT/INDEX of the trial");
+  program.AddServerOrDataDirOptions(command);
   program.AddOutputOption(command);
 }
 

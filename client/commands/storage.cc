@@ -89,25 +89,23 @@ absl::StatusOr<int> BackUp(Program& program, const std::string& name) {
 
 }  // namespace
 
-void AddStorage(CLI::App& app, Program& program) {
-  CLI::App* command =
-      program.AddCommand(app, "storage", "Shows the server's disk usage", kServerGroup,
+void AddStorage(Command root, Program& program) {
+  const Command command =
+      program.AddCommand(root, "storage", "Shows the server's disk usage", kServerGroup,
                          "lengthwise storage\nlengthwise storage --output json",
                          [&program] { return ShowStorage(program); });
-  program.AddServerOption(command);
-  program.AddDataDirOption(command);
+  program.AddServerOrDataDirOptions(command);
   program.AddOutputOption(command);
 }
 
-void AddBackup(CLI::App& app, Program& program) {
+void AddBackup(Command root, Program& program) {
   auto name = std::make_shared<std::string>();
-  CLI::App* command =
-      program.AddCommand(app, "backup", "Backs up the server's data while it runs", kServerGroup,
+  const Command command =
+      program.AddCommand(root, "backup", "Backs up the server's data while it runs", kServerGroup,
                          "lengthwise backup\nlengthwise backup before-upgrade",
                          [&program, name] { return BackUp(program, *name); });
-  command->add_option("name", *name, "Backup name (default: timestamp)")->type_name("");
-  program.AddServerOption(command);
-  program.AddDataDirOption(command);
+  command.AddOption("[name]", *name, "Backup name (default: timestamp)");
+  program.AddServerOrDataDirOptions(command);
 }
 
 }  // namespace lengthwise::client

@@ -102,31 +102,24 @@ absl::StatusOr<int> Submit(Program& program, SubmitOptions options) {
 
 }  // namespace
 
-void AddSubmit(CLI::App& app, Program& program) {
+void AddSubmit(Command root, Program& program) {
   auto options = std::make_shared<SubmitOptions>();
-  CLI::App* command =
-      program.AddCommand(app, "submit", "Submits a specification to a server", kServerGroup,
+  const Command command =
+      program.AddCommand(root, "submit", "Submits a specification to a server", kServerGroup,
                          "lengthwise submit experiments/quickstart.yaml --watch\n"
                          "lengthwise submit experiments/quickstart.yaml --dry_run",
                          [&program, options] { return Submit(program, *options); });
-  command
-      ->add_option("spec", options->path,
-                   "A file that ends in .yaml, .yml, .json, .textproto or .txtpb; - reads YAML or "
-                   "JSON from standard input; or an installed specification (quickstart)")
-      ->required()
-      ->type_name("");
-  command->add_flag("--dry_run", options->dry_run,
-                    "Shows trials, packs and estimated time without submitting");
-  command->add_flag("--watch", options->watch, "Watches the experiment afterwards");
-  command
-      ->add_option("--request_id", options->request_id,
-                   "Idempotency key: submitting again with the same id returns the same "
-                   "experiment; default: random")
-      ->type_name("ID");
-  command
-      ->add_option("--owner", options->owner,
-                   "Owner of the experiment; default: the token's principal, or $USER")
-      ->type_name("NAME");
+  command.AddOption("spec", options->path,
+                    "A file that ends in .yaml, .yml, .json, .textproto or .txtpb; - reads YAML or "
+                    "JSON from standard input; or an installed specification (quickstart)");
+  command.AddFlag("--dry_run", options->dry_run,
+                  "Shows trials, packs and estimated time without submitting");
+  command.AddFlag("--watch", options->watch, "Watches the experiment afterwards");
+  command.AddOption("--request_id ID", options->request_id,
+                    "Idempotency key: submitting again with the same id returns the same "
+                    "experiment; default: random");
+  command.AddOption("--owner NAME", options->owner,
+                    "Owner of the experiment; default: the token's principal, or $USER");
   program.AddServerOption(command);
   program.AddOutputOption(command);
 }

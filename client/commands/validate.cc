@@ -57,11 +57,11 @@ void WriteExamples(const specification::Grid& grid, const AttachedExamples& exam
 
 }  // namespace
 
-void AddValidate(CLI::App& app, Program& program) {
+void AddValidate(Command root, Program& program) {
   auto path = std::make_shared<std::string>();
   auto resolved = std::make_shared<bool>(false);
-  CLI::App* command = program.AddCommand(
-      app, "validate", "Checks a specification and lists every mistake", kOfflineGroup,
+  const Command command = program.AddCommand(
+      root, "validate", "Checks a specification and lists every mistake", kOfflineGroup,
       "lengthwise validate experiments/quickstart.yaml",
       [&program, path, resolved]() -> absl::StatusOr<int> {
         ASSIGN_OR_RETURN(auto text, ReadSpecification(*path));
@@ -90,15 +90,12 @@ void AddValidate(CLI::App& app, Program& program) {
         program.Write(records);
         return kSuccess;
       });
-  command
-      ->add_option("spec", *path,
-                   "A file that ends in .yaml, .yml, .json, .textproto or .txtpb; - reads YAML or "
-                   "JSON from standard input; or an installed specification (quickstart)")
-      ->required()
-      ->type_name("");
-  command->add_flag("--resolved", *resolved,
-                    "Prints the specification with every default filled in, as JSON, which is a "
-                    "specification, too");
+  command.AddOption("spec", *path,
+                    "A file that ends in .yaml, .yml, .json, .textproto or .txtpb; - reads YAML or "
+                    "JSON from standard input; or an installed specification (quickstart)");
+  command.AddFlag("--resolved", *resolved,
+                  "Prints the specification with every default filled in, as JSON, which is a "
+                  "specification, too");
   program.AddOutputOption(command);
 }
 

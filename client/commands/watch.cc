@@ -9,15 +9,15 @@
 
 namespace lengthwise::client {
 
-void AddWatch(CLI::App& app, Program& program) {
+void AddWatch(Command root, Program& program) {
   struct Options {
     std::string experiment;
     int64_t from = 0;
     std::string until = "done";
   };
   auto options = std::make_shared<Options>();
-  CLI::App* command = program.AddCommand(
-      app, "watch", "Shows an experiment live", kServerGroup,
+  const Command command = program.AddCommand(
+      root, "watch", "Shows an experiment live", kServerGroup,
       "lengthwise watch quickstart-1\n"
       "lengthwise watch quickstart-1 --output json | jq .position\n"
       "lengthwise watch quickstart-1 --until running\n"
@@ -38,24 +38,18 @@ void AddWatch(CLI::App& app, Program& program) {
                                 .until_running = options->until == "running",
                                 .check = [&program] { return program.CheckServer(); }});
       });
+  command.AddOption("experiment", options->experiment,
+                    "Name of the experiment, or of its specification");
   command
-      ->add_option("experiment", options->experiment,
-                   "Name of the experiment, or of its specification")
-      ->required()
-      ->type_name("");
+      .AddOption("--from N", options->from,
+                 "Position of the first event to show; default: the first")
+      .NonNegative();
   command
-      ->add_option("--from", options->from,
-                   "Position of the first event to show; default: the first")
-      ->check(CLI::NonNegativeNumber)
-      ->type_name("N");
-  command
-      ->add_option("--until", options->until,
-                   "done: until all trials have ended; running: until one runs")
-      ->check(CLI::IsMember({"done", "running"}))
-      ->capture_default_str()
-      ->type_name("STATE");
-  program.AddServerOption(command);
-  program.AddDataDirOption(command);
+      .AddOption("--until STATE", options->until,
+                 "done: until all trials have ended; running: until one runs")
+      .OneOf({"done", "running"})
+      .ShowDefault();
+  program.AddServerOrDataDirOptions(command);
   program.AddOutputOption(command, {"table", "json"});
 }
 

@@ -15,11 +15,11 @@
 #include <string>
 #include <thread>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "client/command_line/definition.h"
 #include "client/connection/real_server.h"
 #include "client/display/pseudo_terminal.h"
 
@@ -107,22 +107,27 @@ size_t Count(const std::string& text, const std::string& part) {
 }
 
 int Main(int argc, char** argv) {
-  CLI::App app("Measures the cost of a live watch.", "watch_benchmark");
+  CommandLine line("watch_benchmark", "Measures the cost of a live watch.");
   int trials = 300;
   int seconds = 20;
   int rows = 60;
   int columns = 160;
   std::string program = "client/lengthwise";
-  app.add_option("--trials", trials)->capture_default_str();
-  app.add_option("--seconds", seconds, "Measured seconds, after three seconds of warm-up")
-      ->capture_default_str();
-  app.add_option("--rows", rows)->capture_default_str();
-  app.add_option("--columns", columns)->capture_default_str();
-  app.add_option("--program", program, "Program to measure")->capture_default_str();
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error);
+  const Command root = line.root();
+  root.AddOption("--trials N", trials, "Trials that train").ShowDefault();
+  root.AddOption("--seconds N", seconds, "Measured seconds, after three seconds of warm-up")
+      .ShowDefault();
+  root.AddOption("--rows N", rows, "Rows of the terminal").ShowDefault();
+  root.AddOption("--columns N", columns, "Columns of the terminal").ShowDefault();
+  root.AddOption("--program FILE", program, "Program to measure").ShowDefault();
+  const auto help = line.Parse({argv + 1, argv + argc});
+  if (!help.ok()) {
+    std::cerr << std::string(help.status().message()) << "\n";
+    return 2;
+  }
+  if (!help->empty()) {
+    std::cout << *help;
+    return 0;
   }
   TrainingServer server(trials);
   PseudoTerminal terminal({program, "watch", "training-1", "--server", server.address()},

@@ -80,19 +80,15 @@ absl::StatusOr<int> Workers(Program& program) {
 
 }  // namespace
 
-void AddWorkers(CLI::App& app, Program& program) {
-  CLI::App* command = program.AddCommand(
-      app, "workers", "Lists workers and their trials, or starts and stops them", kServerGroup,
+void AddWorkers(Command root, Program& program) {
+  const Command command = program.AddCommand(
+      root, "workers", "Lists workers and their trials, or starts and stops them", kServerGroup,
       "lengthwise workers\nlengthwise workers --output json\n"
       "lengthwise workers up --slurm -- --gres=gpu:1 --time=12:00:00",
       [&program] { return Workers(program); });
   program.AddServerOption(command);
   program.AddOutputOption(command);
-  // CLI11 runs this callback after the subcommand's, whose command must win.
-  command->callback([command, &program] {
-    if (command->get_subcommands().empty()) program.SetCommand([&] { return Workers(program); });
-  });
-  AddFleetCommands(*command, program);
+  AddFleetCommands(command, program);
 }
 
 }  // namespace lengthwise::client

@@ -1,8 +1,13 @@
-#include "client/command_line/description.h"
+#include "client/command_line/definition.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <iterator>
-#include <vector>
+#include <optional>
+#include <sstream>
+#include <utility>
 
+#include "CLI/CLI.hpp"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -14,6 +19,8 @@
 
 namespace lengthwise::client {
 namespace {
+
+using Text = const std::string&;
 
 // CLI11 writes "FORMAT:{table,json}" and "N:INT in [1 - 64]": a value's name and the accepted
 // values.
@@ -40,24 +47,6 @@ void ReadTypeName(const std::string& text, OptionDescription& option) {
   }
 }
 
-CommandDescription DescribeUnder(const CLI::App& app, const std::string& parent) {
-  CommandDescription command{
-      .name = app.get_name(),
-      .full_name = absl::StrCat(parent, parent.empty() ? "" : " ", app.get_name()),
-      .help = app.get_description(),
-      .footer = app.get_footer(),
-      .group = app.get_group()};
-  for (const CLI::Option* option : app.get_options()) {
-    if (!option->get_group().empty()) command.options.push_back(Describe(*option));
-  }
-  for (const CLI::App* one : app.get_subcommands([](const CLI::App*) { return true; })) {
-    command.commands.push_back(DescribeUnder(*one, command.full_name));
-  }
-  return command;
-}
-
-}  // namespace
-
 OptionDescription Describe(const CLI::Option& option) {
   OptionDescription described;
   ReadTypeName(option.get_type_name(), described);
@@ -79,9 +68,21 @@ OptionDescription Describe(const CLI::Option& option) {
   return described;
 }
 
-CommandDescription Describe(const CLI::App& app) { return DescribeUnder(app, ""); }
-
-namespace {
+CommandDescription DescribeUnder(const CLI::App& app, const std::string& parent) {
+  CommandDescription command{
+      .name = app.get_name(),
+      .full_name = absl::StrCat(parent, parent.empty() ? "" : " ", app.get_name()),
+      .help = app.get_description(),
+      .footer = app.get_footer(),
+      .group = app.get_group()};
+  for (const CLI::Option* option : app.get_options()) {
+    if (!option->get_group().empty()) command.options.push_back(Describe(*option));
+  }
+  for (const CLI::App* one : app.get_subcommands([](const CLI::App*) { return true; })) {
+    command.commands.push_back(DescribeUnder(*one, command.full_name));
+  }
+  return command;
+}
 
 // "table, json or csv".
 std::string Alternatives(const std::vector<std::string>& all) {
@@ -182,8 +183,8 @@ std::string ExplainMissing(const CLI::App& command, const std::string& message) 
                           : absl::StrCat("a command is missing: expected ", Alternatives(commands));
 }
 
-}  // namespace
-
+// Explains `error`, with which `app` has just rejected a command line. CLI11's own messages do not
+// name the value given and often not the accepted values.
 std::string ExplainMistake(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App& command = Chosen(app);
   const std::string message = error.what();
@@ -205,10 +206,125 @@ std::string ExplainMistake(const CLI::App& app, const CLI::ParseError& error) {
     text = message;
   }
   std::string path;
-  for (const CLI::App* one = &command; one->get_parent() != nullptr; one = one->get_parent()) {
+  for (const CLI::App* one = &command; one != nullptr; one = one->get_parent()) {
     path = absl::StrCat(one->get_name(), " ", path);
   }
-  return absl::StrCat(text, "; see `lengthwise ", path, "--help`");
+  return absl::StrCat(text, "; see `", path, "--help`");
+}
+
+// Returns "--data_dir=x" for "--data-dir=x".
+std::string WithUnderscores(const std::string& argument) {
+  if (!absl::StartsWith(argument, "--")) return argument;
+  const size_t end = std::min(argument.find('='), argument.size());
+  return absl::StrCat("--", absl::StrReplaceAll(argument.substr(2, end - 2), {{"-", "_"}}),
+                      argument.substr(end));
+}
+
+}  // namespace
+
+Option Option::Required() const { return Option(option_->required()); }
+Option Option::Group(Text heading) const { return Option(option_->group(heading)); }
+Option Option::ShowDefault() const { return Option(option_->capture_default_str()); }
+Option Option::ShowDefault(Text text) const { return Option(option_->default_str(text)); }
+Option Option::Needs(Option other) const { return Option(option_->needs(other.option_)); }
+
+Option Option::OneByOne() const { return Option(option_->allow_extra_args(false)); }
+Option Option::SeparatedBy(char delimiter) const {
+  return Option(option_->delimiter(delimiter)).OneByOne();
+}
+
+Option Option::OneOf(const std::vector<std::string>& choices) const {
+  return Option(option_->check(CLI::IsMember(choices)));
+}
+Option Option::Positive() const { return Option(option_->check(CLI::PositiveNumber)); }
+Option Option::NonNegative() const { return Option(option_->check(CLI::NonNegativeNumber)); }
+Option Option::Range(int min, int max) const {
+  return Option(option_->check(CLI::Range(min, max)));
+}
+Option Option::Range(size_t min, size_t max) const {
+  return Option(option_->check(CLI::Range(min, max)));
+}
+Option Option::NotEmpty() const {
+  return Check([](Text text) { return text.empty() ? "empty" : std::string(); });
+}
+Option Option::Check(std::string (*check)(Text), Text accepted) const {
+  return Option(option_->check(CLI::Validator(check, accepted)));
+}
+
+Command Command::AddCommand(Text name, Text help) const {
+  return Command(app_->add_subcommand(name, help));
+}
+Command Command::Group(Text heading) const { return Command(app_->group(heading)); }
+Command Command::Footer(Text text) const { return Command(app_->footer(text)); }
+Command Command::RequireCommand() const { return Command(app_->require_subcommand(1)); }
+
+Command Command::OnChosen(std::function<void()> chosen) const {
+  // CLI11 also calls the function of a command above the chosen one.
+  return Command(app_->callback([app = app_, chosen = std::move(chosen)] {
+    if (app->get_subcommands().empty()) chosen();
+  }));
+}
+
+template <typename T>
+Option Command::AddOption(Text usage, T& value, Text help) const {
+  const std::vector<std::string> parts =
+      absl::StrSplit(usage, absl::ByAnyChar(" []"), absl::SkipEmpty());
+  CLI::Option* option = app_->add_option(parts[0], value, help);
+  option->required(absl::ascii_isalpha(usage[0]));
+  return Option(option->type_name(parts.size() > 1 ? parts[1] : ""));
+}
+
+template Option Command::AddOption(Text, std::string&, Text) const;
+template Option Command::AddOption(Text, std::vector<std::string>&, Text) const;
+template Option Command::AddOption(Text, int32_t&, Text) const;
+template Option Command::AddOption(Text, std::optional<int32_t>&, Text) const;
+template Option Command::AddOption(Text, int64_t&, Text) const;
+template Option Command::AddOption(Text, std::optional<int64_t>&, Text) const;
+template Option Command::AddOption(Text, uint64_t&, Text) const;
+template Option Command::AddOption(Text, std::optional<uint64_t>&, Text) const;
+template Option Command::AddOption(Text, double&, Text) const;
+template Option Command::AddOption(Text, std::optional<double>&, Text) const;
+template Option Command::AddOption(Text, std::vector<double>&, Text) const;
+
+void Command::AddFlag(Text names, bool& value, Text help) const {
+  app_->add_flag(names, value, help);
+}
+bool Command::Has(Text option) const { return app_->count(option) > 0; }
+CommandDescription Command::Describe() const { return DescribeUnder(*app_, ""); }
+
+CommandLine::CommandLine(Text program, Text help)
+    : app_(std::make_unique<CLI::App>(help, program)) {
+  app_->get_formatter()->column_width(32);
+}
+
+CommandLine::CommandLine(CommandLine&&) noexcept = default;
+CommandLine::~CommandLine() = default;
+
+void CommandLine::SetVersion(std::function<std::string()> text, Text help) {
+  app_->set_version_flag("--version", std::move(text), help);
+}
+
+std::string CommandLine::Help() const { return app_->help(); }
+
+absl::StatusOr<std::string> CommandLine::Parse(const std::vector<std::string>& arguments) {
+  std::vector<std::string> words = arguments;
+  std::transform(words.begin(), std::find(words.begin(), words.end(), "--"), words.begin(),
+                 WithUnderscores);
+  if (!words.empty() && words[0] == "help") {
+    words.erase(words.begin());
+    words.emplace_back("--help");
+  }
+  // CLI11 reads the arguments from the back.
+  std::reverse(words.begin(), words.end());
+  std::ostringstream text;
+  try {
+    app_->parse(words);
+  } catch (const CLI::Success& request) {  // --help, --version
+    app_->exit(request, text, text);
+  } catch (const CLI::ParseError& error) {
+    return absl::InvalidArgumentError(ExplainMistake(*app_, error));
+  }
+  return text.str();
 }
 
 }  // namespace lengthwise::client
