@@ -1,5 +1,7 @@
 """Generates and compiles C++ from .proto files with the system's protoc and gRPC plugin."""
 
+load("//bazel:cc.bzl", "cc_library")
+
 def grpc_cc_library(name, srcs, imports = [], deps = [], **kwargs):
     """C++ messages and services of `srcs`.
 
@@ -20,9 +22,11 @@ def grpc_cc_library(name, srcs, imports = [], deps = [], **kwargs):
         outs = outs,
         cmd = "protoc -I. -I/usr/include --cpp_out=$(GENDIR) --grpc_out=$(GENDIR) " +
               "--plugin=protoc-gen-grpc=/usr/bin/grpc_cpp_plugin " +
-              " ".join(["$(location %s)" % src for src in srcs]),
+              " ".join(["$(location %s)" % src for src in srcs]) +
+              # gRPC's plugin copies comments; without them a changed comment compiles nothing again.
+              " && sed -i '/^ *\\/\\//d' $(OUTS)",
     )
-    native.cc_library(
+    cc_library(
         name = name,
         srcs = [out for out in outs if out.endswith(".cc")],
         hdrs = [out for out in outs if out.endswith(".h")],

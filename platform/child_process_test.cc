@@ -23,7 +23,7 @@ ChildProcess::Options Shell(const std::string& script) {
   return {.arguments = {"/bin/sh", "-c", script}};
 }
 
-std::string ReadFile(const std::string& path) {
+std::string TextOf(const std::string& path) {
   std::ostringstream text;
   text << std::ifstream(path).rdbuf();
   return text.str();
@@ -65,7 +65,7 @@ TEST(ChildProcessTest, AppendsBothOutputsToTheFile) {
     ASSERT_TRUE(child.ok()) << child.status();
     ASSERT_TRUE((*child)->WaitFor(absl::Seconds(30)).has_value());
   }
-  EXPECT_EQ(ReadFile(path), "first\nerror\nsecond\n");
+  EXPECT_EQ(TextOf(path), "first\nerror\nsecond\n");
 }
 
 TEST(ChildProcessTest, RunReturnsTheOutput) {
@@ -99,8 +99,8 @@ TEST(ChildProcessTest, OutputAndErrorHaveSeparateDescriptors) {
   auto child = ChildProcess::Start(options);
   ASSERT_TRUE(child.ok()) << child.status();
   ASSERT_TRUE((*child)->WaitFor(absl::Seconds(30)).has_value());
-  EXPECT_EQ(ReadFile(paths[0]), "out\n");
-  EXPECT_EQ(ReadFile(paths[1]), "error\n");
+  EXPECT_EQ(TextOf(paths[0]), "out\n");
+  EXPECT_EQ(TextOf(paths[1]), "error\n");
   close(options.output_descriptor);
   close(options.error_descriptor);
 }
@@ -113,7 +113,7 @@ TEST(ChildProcessTest, PassesTheEnvironment) {
   auto child = ChildProcess::Start(options);
   ASSERT_TRUE(child.ok()) << child.status();
   ASSERT_TRUE((*child)->WaitFor(absl::Seconds(30)).has_value());
-  EXPECT_EQ(ReadFile(options.output_file), "hello\n");
+  EXPECT_EQ(TextOf(options.output_file), "hello\n");
 }
 
 TEST(ChildProcessTest, TerminatesPolitelyFirst) {
@@ -123,7 +123,7 @@ TEST(ChildProcessTest, TerminatesPolitelyFirst) {
   unlink(options.output_file.c_str());
   auto child = ChildProcess::Start(options);
   ASSERT_TRUE(child.ok()) << child.status();
-  while (ReadFile(options.output_file).empty())
+  while (TextOf(options.output_file).empty())
     ASSERT_FALSE((*child)->WaitFor(absl::Milliseconds(5)));
   EXPECT_EQ((*child)->Terminate(absl::Seconds(30)).code, 7);
 }
@@ -134,7 +134,7 @@ TEST(ChildProcessTest, KillsAProcessThatIgnoresSigterm) {
   unlink(options.output_file.c_str());
   auto child = ChildProcess::Start(options);
   ASSERT_TRUE(child.ok()) << child.status();
-  while (ReadFile(options.output_file).empty())
+  while (TextOf(options.output_file).empty())
     ASSERT_FALSE((*child)->WaitFor(absl::Milliseconds(5)));
   const auto exit = (*child)->Terminate(absl::Milliseconds(50));
   EXPECT_EQ(exit.signal, SIGKILL);

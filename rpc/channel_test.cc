@@ -28,7 +28,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-std::string Token(char digit) {
+std::string TokenOf(char digit) {
   return FormatTokenText({std::string(12, digit), std::string(64, digit)});
 }
 
@@ -132,7 +132,7 @@ std::string Explained(const ChannelOptions& options) {
 }
 
 TEST_F(ChannelTest, TokenIsSentOverTlsAndPlainLoopback) {
-  ASSERT_TRUE(WriteTokenFile(token_file_, Token('1')).ok());
+  ASSERT_TRUE(WriteTokenFile(token_file_, TokenOf('1')).ok());
   Server plain;
   Server encrypted(&server_pair_);
   EXPECT_TRUE(Call({.server = plain.address(), .token_file = token_file_}).ok());
@@ -140,12 +140,12 @@ TEST_F(ChannelTest, TokenIsSentOverTlsAndPlainLoopback) {
       Call({.server = encrypted.address(), .token_file = token_file_, .tls_ca = house_->ca()})
           .ok());
   EXPECT_TRUE(Call({.server = encrypted.address(), .tls_ca = house_->ca()}).ok());
-  EXPECT_THAT(plain.shown(), ElementsAre("Bearer " + Token('1')));
-  EXPECT_THAT(encrypted.shown(), ElementsAre("Bearer " + Token('1'), ""));
+  EXPECT_THAT(plain.shown(), ElementsAre("Bearer " + TokenOf('1')));
+  EXPECT_THAT(encrypted.shown(), ElementsAre("Bearer " + TokenOf('1'), ""));
 }
 
 TEST_F(ChannelTest, TokenNeverLeavesTheMachineInPlainText) {
-  ASSERT_TRUE(WriteTokenFile(token_file_, Token('1')).ok());
+  ASSERT_TRUE(WriteTokenFile(token_file_, TokenOf('1')).ok());
   const absl::Status status =
       CreateChannel({.server = "head.example.org:7070", .token_file = token_file_}, {}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
@@ -154,18 +154,18 @@ TEST_F(ChannelTest, TokenNeverLeavesTheMachineInPlainText) {
 }
 
 TEST_F(ChannelTest, RenewedTokenNeedsNoNewChannel) {
-  ASSERT_TRUE(WriteTokenFile(token_file_, Token('1')).ok());
+  ASSERT_TRUE(WriteTokenFile(token_file_, TokenOf('1')).ok());
   Server server;
   const auto channel =
       CreateChannel({.server = server.address(), .token_file = token_file_}, {}).value();
   const auto stub = v1::FleetService::NewStub(channel);
   for (const char digit : {'1', '2'}) {
-    ASSERT_TRUE(platform::WriteFileAtomically(token_file_, Token(digit)).ok());
+    ASSERT_TRUE(platform::WriteFileAtomically(token_file_, TokenOf(digit)).ok());
     grpc::ClientContext context;
     v1::ListWorkersResponse response;
     ASSERT_TRUE(stub->ListWorkers(&context, {}, &response).ok());
   }
-  EXPECT_THAT(server.shown(), ElementsAre("Bearer " + Token('1'), "Bearer " + Token('2')));
+  EXPECT_THAT(server.shown(), ElementsAre("Bearer " + TokenOf('1'), "Bearer " + TokenOf('2')));
 }
 
 // Returns an address at which no server listens.
@@ -175,12 +175,12 @@ std::string DeadAddress() {
 }
 
 TEST_F(ChannelTest, FindsTheServerAtAnyAddressOfAList) {
-  ASSERT_TRUE(WriteTokenFile(token_file_, Token('1')).ok());
+  ASSERT_TRUE(WriteTokenFile(token_file_, TokenOf('1')).ok());
   const std::string dead = DeadAddress();
   Server plain;
   EXPECT_TRUE(
       Call({.server = absl::StrCat(dead, ", ", plain.address()), .token_file = token_file_}).ok());
-  EXPECT_THAT(plain.shown(), ElementsAre("Bearer " + Token('1')));
+  EXPECT_THAT(plain.shown(), ElementsAre("Bearer " + TokenOf('1')));
   Server encrypted(&server_pair_);
   EXPECT_TRUE(
       Call({.server = absl::StrCat(dead, ",", encrypted.address()), .tls_ca = house_->ca()}).ok())
@@ -188,7 +188,7 @@ TEST_F(ChannelTest, FindsTheServerAtAnyAddressOfAList) {
 }
 
 TEST_F(ChannelTest, ListTakesTheNameOfTheCertificate) {
-  ASSERT_TRUE(WriteTokenFile(token_file_, Token('1')).ok());
+  ASSERT_TRUE(WriteTokenFile(token_file_, TokenOf('1')).ok());
   Server server(&server_pair_);
   const std::string port = server.address().substr(server.address().rfind(':'));
   ChannelOptions options = {.server = absl::StrCat("127.0.0.2", port, ",", server.address()),
@@ -200,7 +200,7 @@ TEST_F(ChannelTest, ListTakesTheNameOfTheCertificate) {
   options.tls_server_name = "localhost";
   const grpc::Status status = Call(options);
   EXPECT_TRUE(status.ok()) << status.error_message();
-  EXPECT_THAT(server.shown(), ElementsAre("Bearer " + Token('1')));
+  EXPECT_THAT(server.shown(), ElementsAre("Bearer " + TokenOf('1')));
   EXPECT_EQ(server.authority(), "localhost") << "newer gRPC compares it with the certificate";
   options.tls_server_name = "other.example.org";
   EXPECT_THAT(Explained(options), HasSubstr("set tls_server_name"));
@@ -244,7 +244,7 @@ TEST_F(ChannelTest, ChannelFollowsTheServerToAnotherAddress) {
 }
 
 TEST_F(ChannelTest, TokenStaysHereIfOneAddressOfAListIsElsewhere) {
-  ASSERT_TRUE(WriteTokenFile(token_file_, Token('1')).ok());
+  ASSERT_TRUE(WriteTokenFile(token_file_, TokenOf('1')).ok());
   EXPECT_EQ(CreateChannel({.server = "127.0.0.1:1,10.0.0.1:1", .token_file = token_file_}, {})
                 .status()
                 .code(),
@@ -272,7 +272,7 @@ TEST_F(ChannelTest, PresentsCertificateIfRequested) {
 }
 
 TEST_F(ChannelTest, UnverifiedServerGetsNoToken) {
-  ASSERT_TRUE(WriteTokenFile(token_file_, Token('1')).ok());
+  ASSERT_TRUE(WriteTokenFile(token_file_, TokenOf('1')).ok());
   const TestAuthority::Pair over = house_->Issue("over", -absl::Minutes(5));
   Server server(&server_pair_);
   Server expired(&over);

@@ -31,8 +31,8 @@ absl::Status StatusOf(std::string text,
   return Resolve(message, Limits()).status();
 }
 
-std::string MessageOf(std::string text,
-                      v1::SpecificationText::Format format = v1::SpecificationText::YAML) {
+std::string MessageAfter(std::string text,
+                         v1::SpecificationText::Format format = v1::SpecificationText::YAML) {
   const absl::Status status = StatusOf(std::move(text), format);
   EXPECT_TRUE(status.ok() || status.code() == absl::StatusCode::kInvalidArgument) << status;
   return std::string(status.message());
@@ -92,11 +92,11 @@ bool AreOfOneField(const std::string& line, const std::string& other) {
   return line.substr(0, line.find(':')) == other.substr(0, other.find(':'));
 }
 
-TEST(MistakesTest, BaseOfTheseTestsIsValid) { EXPECT_EQ(MessageOf(kRight), ""); }
+TEST(MistakesTest, BaseOfTheseTestsIsValid) { EXPECT_EQ(MessageAfter(kRight), ""); }
 
 TEST(MistakesTest, PuzzlesNeedLengthDataSetAndConditions) {
   const auto message = [](const std::string& lines) {
-    return MessageOf(absl::StrCat("name: right\nprotocol: latin_square\nseeds: 0\n", lines));
+    return MessageAfter(absl::StrCat("name: right\nprotocol: latin_square\nseeds: 0\n", lines));
   };
   EXPECT_EQ(message(""), "");
   EXPECT_EQ(message("training: {lengths: 1..40}"),
@@ -120,7 +120,7 @@ TEST(MistakesTest, PuzzlesNeedLengthDataSetAndConditions) {
 
 TEST(MistakesTest, RegressionsNeedValidScalesAndInputs) {
   const auto message = [](const std::string& lines) {
-    return MessageOf(
+    return MessageAfter(
         absl::StrCat("name: right\nprotocol: positional_attention\nseeds: 0\n"
                      "tasks: sorting\n",
                      lines));
@@ -177,11 +177,11 @@ TEST(MistakesTest, RegressionsNeedValidScalesAndInputs) {
 
 TEST(MistakesTest, TextMustFitItsSequences) {
   const auto message = [](const std::string& lines) {
-    return MessageOf(absl::StrCat(R"yaml(name: right
+    return MessageAfter(absl::StrCat(R"yaml(name: right
 networks: {name: causal_decoder, blocks: 1, heads: 2, d_model: 16}
 learning_rates: 0.001
 )yaml",
-                                  lines));
+                                     lines));
   };
   const auto with = [&](const std::string& line) {
     std::string text;
@@ -282,14 +282,14 @@ learning_rates: 0.001
     EXPECT_THAT(encoded("{name: learned, max_position: 500}"), StartsWith("encodings[0].max_pos"))
         << "2,048 tokens of a sequence";
   }
-  EXPECT_EQ(MessageOf(With("training: {steps: 10, packing: {tokens: 64}}")),
+  EXPECT_EQ(MessageAfter(With("training: {steps: 10, packing: {tokens: 64}}")),
             "training.packing: applies to text tasks only; remove it");
 }
 
 class OneMistakeTest : public testing::TestWithParam<Mistake> {};
 
 TEST_P(OneMistakeTest, ErrorNamesFieldAndAcceptedValues) {
-  EXPECT_EQ(MessageOf(With(GetParam().line)), GetParam().message) << With(GetParam().line);
+  EXPECT_EQ(MessageAfter(With(GetParam().line)), GetParam().message) << With(GetParam().line);
 }
 
 const Mistake kMistakes[] = {
@@ -545,9 +545,9 @@ INSTANTIATE_TEST_SUITE_P(All, OneMistakeTest, testing::ValuesIn(kMistakes),
                          });
 
 TEST(MistakesTest, RopeNeedsPairsOfFeaturesInEveryHead) {
-  EXPECT_EQ(MessageOf("name: x\ntasks: bucket_sort\nencodings: rope\nlearning_rates: 0.1\n"
-                      "networks: {name: encoder, heads: 2, d_model: 6}\n"
-                      "training: {steps: 1, lengths: 1..5}\nevaluation: {lengths: 5}\n"),
+  EXPECT_EQ(MessageAfter("name: x\ntasks: bucket_sort\nencodings: rope\nlearning_rates: 0.1\n"
+                         "networks: {name: encoder, heads: 2, d_model: 6}\n"
+                         "training: {steps: 1, lengths: 1..5}\nevaluation: {lengths: 5}\n"),
             "encodings[0]: needs an even number of features in each head; the network has d_model "
             "= 6 and 2 heads");
 }
@@ -560,20 +560,20 @@ TEST(MistakesTest, WholePromptsNeedALossOfAnswers) {
       "networks[0].prompt_attention: bidirectional prompts need a loss on answers only and "
       "separate examples: set training.packing.answers_only: true, and remove attend_across and "
       "reset_positions";
-  EXPECT_EQ(MessageOf(text + "}}}"), kNeeds);
-  EXPECT_EQ(MessageOf(text + "answers_only: true, attend_across: true}}}"), kNeeds);
-  EXPECT_EQ(MessageOf(text + "answers_only: true}}}"), "");
+  EXPECT_EQ(MessageAfter(text + "}}}"), kNeeds);
+  EXPECT_EQ(MessageAfter(text + "answers_only: true, attend_across: true}}}"), kNeeds);
+  EXPECT_EQ(MessageAfter(text + "answers_only: true}}}"), "");
 }
 
 TEST(MistakesTest, EpochsOfTextNeedADataSet) {
-  EXPECT_EQ(MessageOf("{name: x, protocol: decimal_addition, training: {without_replacement: "
-                      "true}}"),
+  EXPECT_EQ(MessageAfter("{name: x, protocol: decimal_addition, training: {without_replacement: "
+                         "true}}"),
             "training.without_replacement: needs a data set; set training.examples");
 }
 
 TEST(MistakesTest, AdditionsHaveNoReleasedCode) {
-  EXPECT_EQ(MessageOf("{name: x, protocol: decimal_addition, compatibility: reference_code, "
-                      "training: {packing: {tokens: 2048}}}"),
+  EXPECT_EQ(MessageAfter("{name: x, protocol: decimal_addition, compatibility: reference_code, "
+                         "training: {packing: {tokens: 2048}}}"),
             "compatibility: the authors of protocol \"decimal_addition\" have released no code; "
             "leave it out");
 }
@@ -606,18 +606,19 @@ evaluation: {lengths: 1..10}
 }
 
 TEST(MistakesTest, HugeGridIsCountedNotExpanded) {
-  EXPECT_EQ(MessageOf("{name: x, protocol: randomized_positional_encodings, tasks: bucket_sort, "
-                      "learning_rates: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10], encodings: none, "
-                      "weight_seeds: 1..1000, data_seeds: 1..1000}"),
+  EXPECT_EQ(MessageAfter("{name: x, protocol: randomized_positional_encodings, tasks: bucket_sort, "
+                         "learning_rates: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10], encodings: none, "
+                         "weight_seeds: 1..1000, data_seeds: 1..1000}"),
             "trials: 10 learning_rates x 1,000 weight_seeds x 1,000 data_seeds = 10,000,000 "
             "trials; at most 100,000: give the grid fewer values or submit it in parts");
 }
 
 TEST(MistakesTest, ProductBeyond64BitsIsTooMany) {
-  EXPECT_THAT(MessageOf("{name: x, protocol: randomized_positional_encodings, tasks: bucket_sort, "
-                        "learning_rates: [1, 2, 3, 4, 5, 6, 7, 8], encodings: none, "
-                        "weight_seeds: 1..1000000, data_seeds: 1..1000000}"),
-              HasSubstr("= 8,000,000,000,000 trials; at most 100,000"));
+  EXPECT_THAT(
+      MessageAfter("{name: x, protocol: randomized_positional_encodings, tasks: bucket_sort, "
+                   "learning_rates: [1, 2, 3, 4, 5, 6, 7, 8], encodings: none, "
+                   "weight_seeds: 1..1000000, data_seeds: 1..1000000}"),
+      HasSubstr("= 8,000,000,000,000 trials; at most 100,000"));
 }
 
 TEST(MistakesTest, CallerSetsTheTrialLimit) {
@@ -630,7 +631,7 @@ TEST(MistakesTest, CallerSetsTheTrialLimit) {
 }
 
 TEST(MistakesTest, OversizedTextIsRefusedUnread) {
-  EXPECT_EQ(MessageOf(std::string(5 << 20, '[')),
+  EXPECT_EQ(MessageAfter(std::string(5 << 20, '[')),
             "text: got 5242880 bytes, expected at most 1048576");
 }
 
@@ -648,7 +649,7 @@ TEST(MistakesTest, TypedMessageIsCheckedTheSame) {
 
 TEST(MistakesTest, FormulasHaveAFieldAndAColumn) {
   const auto message = [](const std::string& encoding) {
-    return MessageOf(With("encodings: [none, {name: formula, label: x, " + encoding + "}]"));
+    return MessageAfter(With("encodings: [none, {name: formula, label: x, " + encoding + "}]"));
   };
   EXPECT_EQ(message("logits: \"a * abs(q - k)\", parameters: {a: 1}"), "");
   EXPECT_EQ(message("logits: \"-softplus(a)*lgo(q)\", a: {per: head}"),
@@ -678,8 +679,8 @@ TEST(MistakesTest, FormulasHaveAFieldAndAColumn) {
 
 TEST(MistakesTest, FormulaParametersHaveAFieldEach) {
   const auto message = [](const std::string& parameters) {
-    return MessageOf(With("encodings: [none, {name: formula, label: x, logits: \"a * q\", " +
-                          parameters + "}]"));
+    return MessageAfter(With("encodings: [none, {name: formula, label: x, logits: \"a * q\", " +
+                             parameters + "}]"));
   };
   EXPECT_EQ(message("a: {per: head, initial: 2, fixed: true}"), "");
   EXPECT_EQ(message("a: {initial: []}"),
@@ -713,7 +714,7 @@ TEST(MistakesTest, FormulaParametersOfMessagesAreATextOrValues) {
 
 TEST(MistakesTest, ComponentsHaveTextsAndParametersOnce) {
   const auto message = [](const std::string& encoding) {
-    return MessageOf(With("encodings: [none, " + encoding + "]"));
+    return MessageAfter(With("encodings: [none, " + encoding + "]"));
   };
   EXPECT_EQ(message("{name: [rope]}"), "encodings[1].name: got a list, expected text");
   EXPECT_EQ(message("{name: rope, parameters: 3}"),
@@ -725,11 +726,11 @@ TEST(MistakesTest, ComponentsHaveTextsAndParametersOnce) {
 TEST(MistakesTest, LongTextIsCutBetweenCharacters) {
   std::string text;
   for (int i = 0; i < 200; ++i) text += "\u00e4";
-  const std::string message = MessageOf(With("learning_rates: [" + text + "]"));
+  const std::string message = MessageAfter(With("learning_rates: [" + text + "]"));
   EXPECT_THAT(message, testing::StartsWith("learning_rates[0]: got \"\u00e4"));
   EXPECT_THAT(message, HasSubstr("\u00e4...\""));
   EXPECT_LT(message.size(), text.size());
-  EXPECT_EQ(MessageOf(With("description: " + std::string(10'001, 'x'))),
+  EXPECT_EQ(MessageAfter(With("description: " + std::string(10'001, 'x'))),
             "description: got 10001 bytes, expected at most 10000");
 }
 
@@ -747,12 +748,13 @@ TEST(MistakesTest, PartsOfCharactersAreEscaped) {
 
 TEST(MistakesTest, SeedsOfWeightsAndDataComeTogether) {
   const std::string without = absl::StrReplaceAll(kRight, {{"seeds: [0]\n", ""}});
-  EXPECT_EQ(MessageOf(without + "weight_seeds: [1]\n"), "data_seeds: required with weight_seeds");
-  EXPECT_EQ(MessageOf(without + "data_seeds: [1]\n"), "weight_seeds: required with data_seeds");
+  EXPECT_EQ(MessageAfter(without + "weight_seeds: [1]\n"),
+            "data_seeds: required with weight_seeds");
+  EXPECT_EQ(MessageAfter(without + "data_seeds: [1]\n"), "weight_seeds: required with data_seeds");
   constexpr char kEmptyList[] = ": got an empty list, expected at least one value";
-  EXPECT_EQ(MessageOf(without + "weight_seeds: []\ndata_seeds: []\n"),
+  EXPECT_EQ(MessageAfter(without + "weight_seeds: []\ndata_seeds: []\n"),
             absl::StrCat("weight_seeds", kEmptyList, "\ndata_seeds", kEmptyList));
-  EXPECT_EQ(MessageOf(without + "weight_seeds: []\ndata_seeds: [1]\n"),
+  EXPECT_EQ(MessageAfter(without + "weight_seeds: []\ndata_seeds: [1]\n"),
             absl::StrCat("weight_seeds", kEmptyList));
 }
 
@@ -766,9 +768,9 @@ TEST(MistakesTest, ThousandsOfMistakesFitAnAnswer) {
 }
 
 TEST(MistakesTest, TextFormatNamesAllUnknownFields) {
-  EXPECT_EQ(MessageOf("name: \"x\"\nprotocol: \"randomized_positional_encodings\"\n"
-                      "training {\n  stepz: 10\n  batchsize: 3\n}\n",
-                      v1::SpecificationText::TEXT_PROTO),
+  EXPECT_EQ(MessageAfter("name: \"x\"\nprotocol: \"randomized_positional_encodings\"\n"
+                         "training {\n  stepz: 10\n  batchsize: 3\n}\n",
+                         v1::SpecificationText::TEXT_PROTO),
             "training.stepz: unknown field (line 4); did you mean \"steps\"?\n"
             "training.batchsize: unknown field (line 5); did you mean \"batch_size\"?");
 }

@@ -39,9 +39,9 @@ training: {steps: 10, lengths: {max: 20}}
 evaluation: {lengths: 5..60 step 5, sequences: 20}
 )yaml";
 
-absl::StatusOr<Grid> ResolveText(std::string text,
-                                 v1::SpecificationText::Format format = v1::SpecificationText::YAML,
-                                 const Limits& limits = {}) {
+absl::StatusOr<Grid> ResolveWithDefaults(
+    std::string text, v1::SpecificationText::Format format = v1::SpecificationText::YAML,
+    const Limits& limits = {}) {
   v1::SpecificationText message;
   message.set_format(format);
   message.set_text(std::move(text));
@@ -69,7 +69,7 @@ void ExpectSame(const Grid& a, const Grid& b) {
 }
 
 TEST(ResolveTest, NamesTrialsByGridPointInOrder) {
-  const absl::StatusOr<Grid> grid = ResolveText(kSmall);
+  const absl::StatusOr<Grid> grid = ResolveWithDefaults(kSmall);
   ASSERT_TRUE(grid.ok()) << grid.status();
   EXPECT_THAT(Ids(*grid),
               ElementsAre("bucket_sort-encoder-none-lr0.001-weights7-data3",
@@ -83,21 +83,22 @@ TEST(ResolveTest, NamesTrialsByGridPointInOrder) {
 }
 
 TEST(ResolveTest, PackMembersDifferInSeedsAndLearningRate) {
-  const absl::StatusOr<Grid> grid = ResolveText(kSmall);
+  const absl::StatusOr<Grid> grid = ResolveWithDefaults(kSmall);
   ASSERT_TRUE(grid.ok()) << grid.status();
   for (int i = 1; i < 4; ++i) EXPECT_EQ(grid->trials[i].pack->key, grid->trials[0].pack->key);
   for (int i = 5; i < 8; ++i) EXPECT_EQ(grid->trials[i].pack->key, grid->trials[4].pack->key);
   EXPECT_NE(grid->trials[0].pack->key, grid->trials[4].pack->key);
   EXPECT_THAT(grid->trials[0].pack->key, testing::MatchesRegex("[0-9a-f]{64}"));
 
-  const absl::StatusOr<Grid> longer = ResolveText(absl::StrCat(kSmall, "description: other\n"));
+  const absl::StatusOr<Grid> longer =
+      ResolveWithDefaults(absl::StrCat(kSmall, "description: other\n"));
   ASSERT_TRUE(longer.ok());
   EXPECT_EQ(longer->trials[0].pack->key, grid->trials[0].pack->key) << "not part of the trial";
 }
 
 TEST(ResolveTest, EpochsBecomeSteps) {
   // 8,000 puzzles in batches of 128: 62 full batches and one of 64 (Ito et al.).
-  const absl::StatusOr<Grid> grid = ResolveText(
+  const absl::StatusOr<Grid> grid = ResolveWithDefaults(
       "{name: x, tasks: even_pairs, encodings: none, learning_rates: 1e-4, evaluation: {lengths: "
       "5}, "
       "training: {epochs: 4001, examples: 8000, lengths: 16..16}}");
@@ -114,19 +115,19 @@ TEST(ResolveTest, EpochsBecomeSteps) {
 
 TEST(ResolveTest, PuzzlesAreUnseenByDefault) {
   const std::string puzzles = "{name: x, protocol: latin_square, seeds: 0, encodings: none";
-  const absl::StatusOr<Grid> grid = ResolveText(puzzles + "}");
+  const absl::StatusOr<Grid> grid = ResolveWithDefaults(puzzles + "}");
   ASSERT_TRUE(grid.ok()) << grid.status();
   const v1::TrialSpecification& trial = grid->trials[0].Specification();
   EXPECT_EQ(trial.training().steps(), 4001 * 63);
   EXPECT_EQ(trial.evaluation().seen_up_to(), 0);
-  const absl::StatusOr<Grid> said = ResolveText(puzzles + ", evaluation: {seen_up_to: 1}}");
+  const absl::StatusOr<Grid> said = ResolveWithDefaults(puzzles + ", evaluation: {seen_up_to: 1}}");
   ASSERT_TRUE(said.ok()) << said.status();
   EXPECT_EQ(said->trials[0].Specification().evaluation().seen_up_to(), 1);
 }
 
 TEST(ResolveTest, LargerScalesAreUnseenInRegressions) {
-  const absl::StatusOr<Grid> grid =
-      ResolveText("{name: x, protocol: positional_attention, seeds: 0, training: {lengths: 2..4}}");
+  const absl::StatusOr<Grid> grid = ResolveWithDefaults(
+      "{name: x, protocol: positional_attention, seeds: 0, training: {lengths: 2..4}}");
   ASSERT_TRUE(grid.ok()) << grid.status();
   EXPECT_THAT(Ids(*grid).front(), "cumulative_sum-positional-one_hot-lr0.0005-seed0");
   EXPECT_EQ(grid->trials.size(), 5 * 2);
@@ -134,7 +135,7 @@ TEST(ResolveTest, LargerScalesAreUnseenInRegressions) {
   // 10,000 vectors of each length in batches of 1,000.
   EXPECT_EQ(grid->trials[0].Specification().training().steps(), 2001 * 30);
   // Evaluations draw other names than training, at scale 1 too.
-  const absl::StatusOr<Grid> with_names = ResolveText(
+  const absl::StatusOr<Grid> with_names = ResolveWithDefaults(
       "{name: x, protocol: positional_attention, seeds: 0, tasks: [sorting, relational_query]}");
   ASSERT_TRUE(with_names.ok()) << with_names.status();
   EXPECT_EQ(with_names->trials[0].Specification().evaluation().seen_up_to(), 0);
@@ -143,19 +144,21 @@ TEST(ResolveTest, LargerScalesAreUnseenInRegressions) {
 TEST(ResolveTest, EveryNetworkLearnsEveryTask) {
   // Combinations that neither paper runs.
   for (const std::string network : {"encoder", "layerwise_encoder"}) {
-    EXPECT_TRUE(ResolveText(absl::StrCat("{name: x, protocol: latin_square, seeds: 0, networks: ",
-                                         network, "}"))
-                    .ok());
-    EXPECT_TRUE(ResolveText(absl::StrCat("{name: x, tasks: reverse_string, encodings: shaw, "
+    EXPECT_TRUE(
+        ResolveWithDefaults(
+            absl::StrCat("{name: x, protocol: latin_square, seeds: 0, networks: ", network, "}"))
+            .ok());
+    EXPECT_TRUE(
+        ResolveWithDefaults(absl::StrCat("{name: x, tasks: reverse_string, encodings: shaw, "
                                          "learning_rates: 1, training: {steps: 1}, evaluation: "
                                          "{lengths: 5}, networks: ",
                                          network, "}"))
-                    .ok());
+            .ok());
   }
 }
 
 TEST(ResolveTest, EpochsReplaceTheProtocolsSteps) {
-  const absl::StatusOr<Grid> grid = ResolveText(
+  const absl::StatusOr<Grid> grid = ResolveWithDefaults(
       "{name: x, protocol: randomized_positional_encodings, seeds: 0, "
       "training: {epochs: 2, examples: 400, batch_size: 5}}");
   ASSERT_TRUE(grid.ok()) << grid.status();
@@ -163,7 +166,7 @@ TEST(ResolveTest, EpochsReplaceTheProtocolsSteps) {
 }
 
 TEST(ResolveTest, SetsEveryFieldOfATrial) {
-  const absl::StatusOr<Grid> grid = ResolveText(kSmall);
+  const absl::StatusOr<Grid> grid = ResolveWithDefaults(kSmall);
   ASSERT_TRUE(grid.ok()) << grid.status();
   v1::TrialSpecification trial = grid->trials[7].Specification();
   // The catalogues' tests check the values. Here only their presence matters.
@@ -221,11 +224,12 @@ TEST(ResolveTest, SetsEveryFieldOfATrial) {
 }
 
 TEST(ResolveTest, KeepIsInEveryTrialButNotInThePack) {
-  const absl::StatusOr<Grid> usual = ResolveText(kSmall);
+  const absl::StatusOr<Grid> usual = ResolveWithDefaults(kSmall);
   ASSERT_TRUE(usual.ok()) << usual.status();
   EXPECT_EQ(usual->specification.keep(), "weights");
   for (const std::string keep : {"weights", "all", "nothing"}) {
-    const absl::StatusOr<Grid> grid = ResolveText(std::string(kSmall) + "\nkeep: " + keep + "\n");
+    const absl::StatusOr<Grid> grid =
+        ResolveWithDefaults(std::string(kSmall) + "\nkeep: " + keep + "\n");
     ASSERT_TRUE(grid.ok()) << grid.status();
     for (size_t i = 0; i < grid->trials.size(); ++i) {
       EXPECT_EQ(grid->trials[i].pack->specification.keep(), keep);
@@ -235,15 +239,15 @@ TEST(ResolveTest, KeepIsInEveryTrialButNotInThePack) {
 }
 
 TEST(ResolveTest, GivesTheSameGridForYamlJsonAndTextProto) {
-  const absl::StatusOr<Grid> yaml = ResolveText(kSmall);
-  const absl::StatusOr<Grid> json = ResolveText(
+  const absl::StatusOr<Grid> yaml = ResolveWithDefaults(kSmall);
+  const absl::StatusOr<Grid> json = ResolveWithDefaults(
       R"json({"name": "small", "tasks": ["bucket_sort"],
               "encodings": ["none", {"name": "sin_cos", "parameters": {"randomized": true}}],
               "learning_rates": [1e-3, 0.0003], "weightSeeds": ["7"], "dataSeeds": [3, 4],
               "training": {"steps": "10", "lengths": {"max": 20}},
               "evaluation": {"lengths": ["5..60 step 5"], "sequences": 20}})json",
       v1::SpecificationText::JSON);
-  const absl::StatusOr<Grid> text = ResolveText(
+  const absl::StatusOr<Grid> text = ResolveWithDefaults(
       R"pb(
         name: "small"
         tasks { name: "bucket_sort" }
@@ -282,7 +286,7 @@ TEST(ResolveTest, ResolvingIsIdempotent) {
         std::string("{name: l, tasks: bucket_sort, learning_rates: 1, training: {steps: 1}, "
                     "evaluation: {lengths: 1..9}, encodings: [{name: sin_cos, max_position: 512}, "
                     "{name: sin_cos, max_position: 1024}]}")}) {
-    const absl::StatusOr<Grid> once = ResolveText(yaml);
+    const absl::StatusOr<Grid> once = ResolveWithDefaults(yaml);
     ASSERT_TRUE(once.ok()) << once.status();
     const absl::StatusOr<Grid> twice = Resolve(once->specification, Limits());
     ASSERT_TRUE(twice.ok()) << twice.status();
@@ -290,14 +294,14 @@ TEST(ResolveTest, ResolvingIsIdempotent) {
     // Also as JSON, which `show --output json` prints.
     std::string json;
     ASSERT_TRUE(google::protobuf::util::MessageToJsonString(once->specification, &json).ok());
-    const absl::StatusOr<Grid> printed = ResolveText(json, v1::SpecificationText::JSON);
+    const absl::StatusOr<Grid> printed = ResolveWithDefaults(json, v1::SpecificationText::JSON);
     ASSERT_TRUE(printed.ok()) << printed.status();
     ExpectSame(*once, *printed);
   }
 }
 
 TEST(ResolveTest, LabelsNameDifferingParameters) {
-  const absl::StatusOr<Grid> grid = ResolveText(R"yaml(
+  const absl::StatusOr<Grid> grid = ResolveWithDefaults(R"yaml(
 name: labels
 tasks: bucket_sort
 encodings:
@@ -323,7 +327,7 @@ evaluation: {lengths: 1}
 }
 
 TEST(ResolveTest, TakesDefaultsFromTheProtocolAndOverridesThem) {
-  const absl::StatusOr<Grid> grid = ResolveText(R"yaml(
+  const absl::StatusOr<Grid> grid = ResolveWithDefaults(R"yaml(
 name: paper
 protocol: randomized_positional_encodings
 tasks: reverse_string
@@ -348,7 +352,7 @@ training: {steps: 1000, lengths: {min: 5}}
 TEST(ResolveTest, EveryProtocolResolvesByName) {
   for (const ProtocolEntry* protocol : ProtocolEntries()) {
     const absl::StatusOr<Grid> grid =
-        ResolveText(absl::StrCat("{name: x, protocol: ", protocol->name, "}"));
+        ResolveWithDefaults(absl::StrCat("{name: x, protocol: ", protocol->name, "}"));
     EXPECT_TRUE(grid.ok()) << grid.status();
   }
 }
@@ -357,7 +361,7 @@ absl::StatusOr<Grid> ResolveFile(const std::string& path) {
   std::ifstream file(path);
   std::stringstream text;
   text << file.rdbuf();
-  return ResolveText(text.str());
+  return ResolveWithDefaults(text.str());
 }
 
 TEST(ResolveTest, QuickstartComparesRandomizedPositions) {
@@ -371,14 +375,14 @@ TEST(ResolveTest, QuickstartComparesRandomizedPositions) {
 // Specifications stored before text tasks existed have no packing and must keep their meaning.
 TEST(ResolveTest, OnlyTextHasAPacking) {
   const auto packing_of = [](const std::string& packing) {
-    const auto text = ResolveText(R"yaml(name: t
+    const auto text = ResolveWithDefaults(R"yaml(name: t
 tasks: decimal_addition
 networks: causal_decoder
 encodings: none
 learning_rates: 0.001
 evaluation: {lengths: 1..3}
-training: {steps: 10, packing: {)yaml" +
-                                  packing + "}}\n");
+training: {steps: 10, packing: {)yaml" + packing +
+                                          "}}\n");
     EXPECT_TRUE(text.ok()) << text.status();
     return text.ok() ? text->trials[0].Specification().training().packing() : v1::Packing();
   };
@@ -392,7 +396,7 @@ training: {steps: 10, packing: {)yaml" +
   const v1::Packing across = packing_of("attend_across: true");
   EXPECT_TRUE(across.attend_across());
   EXPECT_FALSE(across.reset_positions());
-  const auto other = ResolveText(R"yaml(name: t
+  const auto other = ResolveWithDefaults(R"yaml(name: t
 tasks: parity_check
 encodings: none
 learning_rates: 0.001
@@ -504,6 +508,7 @@ TEST(ResolveTest, EveryExperimentHasItsStatedTrials) {
       {"randomized_positional_encodings/table5.yaml", 15 * 3 * 10},
       {"reproduced/table1_gcn.yaml", 2 * 2 * 10},
       {"reproduced/table1_short.yaml", 15 * 4},
+      {"reproduced/ten_seeds.yaml", 4 * 4 * 10},
   };
   std::set<std::string> found;
   for (const auto& entry : std::filesystem::recursive_directory_iterator("experiments")) {
@@ -520,7 +525,7 @@ TEST(ResolveTest, EveryExperimentHasItsStatedTrials) {
 
 TEST(ResolveTest, ProtocolHasThePapersTasksAndEncodings) {
   const absl::StatusOr<Grid> grid =
-      ResolveText("{name: x, protocol: randomized_positional_encodings, seeds: 0}");
+      ResolveWithDefaults("{name: x, protocol: randomized_positional_encodings, seeds: 0}");
   ASSERT_TRUE(grid.ok()) << grid.status();
   std::vector<std::string> encodings;
   for (const v1::Component& encoding : grid->specification.encodings()) {
@@ -540,8 +545,8 @@ TEST(ResolveTest, CompatibilityFollowsTheReferenceCode) {
       "{name: x, protocol: randomized_positional_encodings, tasks: bucket_sort, seeds: 0, "
       "learning_rates: 1e-3, encodings: [alibi, rope, relative, {name: alibi, randomized: true}, "
       "{name: relative, randomized: true, draws: shared}, {name: rope, randomized: true}]";
-  const absl::StatusOr<Grid> paper = ResolveText(text + "}");
-  const absl::StatusOr<Grid> code = ResolveText(text + ", compatibility: reference_code}");
+  const absl::StatusOr<Grid> paper = ResolveWithDefaults(text + "}");
+  const absl::StatusOr<Grid> code = ResolveWithDefaults(text + ", compatibility: reference_code}");
   ASSERT_TRUE(paper.ok()) << paper.status();
   ASSERT_TRUE(code.ok()) << code.status();
   const auto parameter = [](const v1::Component& component, const std::string& name) {
@@ -652,11 +657,11 @@ TEST(ResolveTest, UserValuesOverrideReferenceCode) {
   const std::string text =
       "{name: x, protocol: latin_square, encodings: [rope, {name: none, causal: true}], seeds: 0, "
       "networks: {name: layerwise_encoder, temperature: 0.5}";
-  const absl::StatusOr<Grid> paper = ResolveText(text + "}");
-  const absl::StatusOr<Grid> code =
-      ResolveText(text +
-                  ", compatibility: reference_code, network_overrides: {encoding: rope, network: "
-                  "{name: layerwise_encoder, attention_biases: inputs}}}");
+  const absl::StatusOr<Grid> paper = ResolveWithDefaults(text + "}");
+  const absl::StatusOr<Grid> code = ResolveWithDefaults(
+      text +
+      ", compatibility: reference_code, network_overrides: {encoding: rope, network: "
+      "{name: layerwise_encoder, attention_biases: inputs}}}");
   ASSERT_TRUE(paper.ok()) << paper.status();
   ASSERT_TRUE(code.ok()) << code.status();
   const std::map<std::string, std::vector<std::string>> expected = {
@@ -668,10 +673,10 @@ TEST(ResolveTest, UserValuesOverrideReferenceCode) {
 TEST(ResolveTest, PositionalReferenceCodeDependsOnLengths) {
   const std::string text =
       "{name: x, protocol: positional_attention, compatibility: reference_code, seeds: 0";
-  const absl::StatusOr<Grid> one_length = ResolveText(text + "}");
+  const absl::StatusOr<Grid> one_length = ResolveWithDefaults(text + "}");
   const absl::StatusOr<Grid> lengths =
-      ResolveText(text + ", training: {lengths: 1..8, examples: 500000}}");
-  const absl::StatusOr<Grid> own = ResolveText(
+      ResolveWithDefaults(text + ", training: {lengths: 1..8, examples: 500000}}");
+  const absl::StatusOr<Grid> own = ResolveWithDefaults(
       text + ", learning_rates: 1e-3, training: {lengths: 1..8, examples: 500000, batch_size: 7}}");
   ASSERT_TRUE(one_length.ok()) << one_length.status();
   ASSERT_TRUE(lengths.ok()) << lengths.status();
@@ -687,7 +692,7 @@ TEST(ResolveTest, PositionalReferenceCodeDependsOnLengths) {
 }
 
 TEST(ResolveTest, PositionalCodeTurnsByHeads) {
-  const absl::StatusOr<Grid> code = ResolveText(
+  const absl::StatusOr<Grid> code = ResolveWithDefaults(
       "{name: x, protocol: positional_attention, compatibility: reference_code, seeds: 0, "
       "encodings: rope, networks: {name: positional_attention, attention_by: input}}");
   ASSERT_TRUE(code.ok()) << code.status();
@@ -716,7 +721,7 @@ evaluation: {lengths: 10}
 )yaml";
 
 TEST(ResolveTest, FormulaKeepsItsParametersAsText) {
-  const absl::StatusOr<Grid> grid = ResolveText(kFormulas);
+  const absl::StatusOr<Grid> grid = ResolveWithDefaults(kFormulas);
   ASSERT_TRUE(grid.ok()) << grid.status();
   const auto& encodings = grid->specification.encodings();
   EXPECT_EQ(encodings[0].parameters().at("parameters").string_value(),
@@ -728,7 +733,7 @@ TEST(ResolveTest, FormulaKeepsItsParametersAsText) {
 }
 
 TEST(ResolveTest, LabelsDistinguishFormulas) {
-  const absl::StatusOr<Grid> grid = ResolveText(kFormulas);
+  const absl::StatusOr<Grid> grid = ResolveWithDefaults(kFormulas);
   ASSERT_TRUE(grid.ok()) << grid.status();
   std::set<std::string> labels, packs;
   for (const GridTrial& trial : grid->trials) {
@@ -741,7 +746,7 @@ TEST(ResolveTest, LabelsDistinguishFormulas) {
 }
 
 TEST(ResolveTest, ResolvedFormulaIsASpecification) {
-  const absl::StatusOr<Grid> grid = ResolveText(kFormulas);
+  const absl::StatusOr<Grid> grid = ResolveWithDefaults(kFormulas);
   ASSERT_TRUE(grid.ok()) << grid.status();
   const absl::StatusOr<Grid> again = Resolve(grid->specification, Limits());
   ASSERT_TRUE(again.ok()) << again.status();
@@ -751,20 +756,20 @@ TEST(ResolveTest, ResolvedFormulaIsASpecification) {
 }
 
 TEST(ResolveTest, ProjectionHasItsDefaults) {
-  const absl::StatusOr<Grid> grid =
-      ResolveText(std::string(kSmall).replace(std::string(kSmall).find("sequences: 20}"), 14,
-                                              "sequences: 20, projection: {lengths: [40, 20]}}"));
+  const absl::StatusOr<Grid> grid = ResolveWithDefaults(
+      std::string(kSmall).replace(std::string(kSmall).find("sequences: 20}"), 14,
+                                  "sequences: 20, projection: {lengths: [40, 20]}}"));
   ASSERT_TRUE(grid.ok()) << grid.status();
   const v1::ProjectionSettings& projection = grid->specification.evaluation().projection();
   EXPECT_EQ(projection.fitted_length(), 20);
   EXPECT_EQ(projection.sequences(), 30);
   EXPECT_THAT(projection.lengths(), ElementsAre(40, 20));
-  EXPECT_FALSE(ResolveText(kSmall)->specification.evaluation().has_projection());
+  EXPECT_FALSE(ResolveWithDefaults(kSmall)->specification.evaluation().has_projection());
 }
 
 TEST(ResolveTest, OnlyRequestedAnalysesHaveDefaults) {
   const auto evaluation = [](const std::string& fields) {
-    const absl::StatusOr<Grid> grid = ResolveText(std::string(kSmall).replace(
+    const absl::StatusOr<Grid> grid = ResolveWithDefaults(std::string(kSmall).replace(
         std::string(kSmall).find("sequences: 20}"), 14, "sequences: 20" + fields + "}"));
     EXPECT_TRUE(grid.ok()) << grid.status();
     return grid->trials[0].pack->specification.evaluation();
@@ -782,7 +787,7 @@ TEST(ResolveTest, OnlyRequestedAnalysesHaveDefaults) {
 
 TEST(ResolveTest, ExpandsTheLargestGridWithDistinctIds) {
   const absl::Time start = absl::Now();
-  const absl::StatusOr<Grid> grid = ResolveText(
+  const absl::StatusOr<Grid> grid = ResolveWithDefaults(
       "{name: large, protocol: randomized_positional_encodings, tasks: [bucket_sort, even_pairs], "
       "encodings: [none, sin_cos, relative, {name: sin_cos, randomized: true}, "
       "{name: relative, randomized: true}], learning_rates: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10], "

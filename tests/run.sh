@@ -13,6 +13,7 @@
 #   benchmarks     short benchmarks of the service, the scheduler, a watch and a large experiment's results: they must run
 #                  and give right answers
 #   releases       this build's programs with those of 0.1.0, built from the history
+#   single_files   every source compiled by itself, instead of several at a time (bazel/cc.bzl): finds missing includes
 #   wheel          the wheel of this build in a fresh Debian 12 and 13; needs root and a network
 # --within=MINUTES limits the total time, but for what the build needs. Does not start a part that needs more than the time left,
 # and stops the tests or the part that runs at the limit. Reports what did not run and counts it as skipped.
@@ -26,18 +27,25 @@ FUZZ_SECONDS="${LENGTHWISE_FUZZ_SECONDS:-60}"
 EARLIER_RELEASE=4ad12fe
 
 # Minutes that each part needs on two cores, with most of its objects in the disk cache.
-declare -A needs=([asan]=10 [asan_libtorch]=15 [tsan]=10 [fuzz]=14 [faults]=5 [benchmarks]=5 [releases]=12 [wheel]=15)
+declare -A needs=([asan]=10 [asan_libtorch]=15 [tsan]=10 [fuzz]=14 [faults]=5 [benchmarks]=5 [releases]=12 [single_files]=20 [wheel]=15)
 
 started=$SECONDS
 within=0
 strict=()
+# Says how long the step before took. The times of all are printed at the end, before the counts.
+times=""
+step_started=$SECONDS
+end_step() {
+  [ -z "${step_name:-}" ] || times+="${times:+, }$step_name $((SECONDS - step_started)) s"
+  step_name=$1 step_started=$SECONDS
+}
 step() { printf '\n== %s\n' "$*"; }
 parts=()
 targets=()
 for argument in "$@"; do
   case $argument in
     --strict) strict=(--strict) ;;
-    --long) parts=(asan asan_libtorch tsan fuzz faults benchmarks releases wheel) ;;
+    --long) parts=(asan asan_libtorch tsan fuzz faults benchmarks releases single_files wheel) ;;
     --long=*)
       IFS=, read -ra parts <<<"${argument#--long=}"
       for part in "${parts[@]}"; do
@@ -61,6 +69,7 @@ packages=(chromium curl fish groff-base man-db prometheus zsh)
 [[ ! " ${parts[*]} " =~ " fuzz " ]] || packages+=(clang libclang-rt-dev)
 [[ ! " ${parts[*]} " =~ " wheel " ]] || packages+=(debootstrap qemu-user)
 
+end_step install
 step "1/4 installing missing packages (nothing to do the second time)"
 (. /etc/os-release && echo "on $PRETTY_NAME ($(cat /etc/debian_version 2>/dev/null || echo "no Debian"), $(uname -m))")
 deploy/install.sh "${strict[@]}" "${packages[@]}"
@@ -90,6 +99,7 @@ else
     "commands will be skipped" >&2
 fi
 
+end_step checks
 step "2/4 checking formatting, Python style, and the documents' links, proofs and numbers"
 # Each version of clang-format formats differently. This one is the same on every system.
 formatter=$test_tools/bin/clang-format
@@ -99,12 +109,12 @@ formatter=$test_tools/bin/clang-format
 [ -z "${LENGTHWISE_TEST_PYTHON:-}" ] || "$LENGTHWISE_TEST_PYTHON" -m ruff check --quiet python experiments/reproduced
 tests/documentation/check_proofs.py
 tests/documentation/check_links.py
+tests/documentation/check_includes.py
 experiments/reproduced/make_page.py --check
 
+end_step build
 step "3/4 building ${targets[*]} (some minutes on two cores the first time)"
 bazel build "${filter[@]}" "${targets[@]}"
-built=$SECONDS
-printf 'took %s s so far\n' "$((built - started))"
 
 results=$(mktemp -d)
 trap 'rm -rf "$results"' EXIT
@@ -145,13 +155,13 @@ run_part() {
 
 seconds_left() { echo $((60 * within - (SECONDS - started))); }
 
+end_step tests
 step "4/4 testing"
 if [ "$within" != 0 ]; then
   limit=$(seconds_left)
   [ "$limit" -gt 0 ] || limit=1
 fi
 run_tests plain "${filter[@]}" "${targets[@]}"
-printf 'tests took %s s, everything %s s\n' "$((SECONDS - built))" "$((SECONDS - started))"
 
 # unit_tests PART: the tests that a sanitizer runs. Excludes tests of processes (end_to_end, faults,
 # fleet, monitoring, documentation, python), which would show it no further code. The tags no-asan
@@ -166,7 +176,7 @@ unit_tests() {
     sed 's/ (.*//' | sort -u
 }
 for part in "${parts[@]}"; do
-  part_started=$SECONDS
+  end_step "long: $part"
   if [ "$within" != 0 ]; then
     left=$(seconds_left)
     if [ $left -lt $((60 * needs[$part])) ]; then
@@ -204,6 +214,11 @@ for part in "${parts[@]}"; do
         run_tests releases --test_env=LENGTHWISE_OTHER_RELEASE="$programs" //tests/end_to_end:release_test
       fi
       ;;
+    single_files)
+      step "long: every source compiled by itself"
+      bazel query --noshow_progress 'kind("cc_(library|binary|test) rule", //...)' >"$results/single_files.targets"
+      run_part single_files bazel build --config=single_files --target_pattern_file="$results/single_files.targets"
+      ;;
     wheel)
       step "long: the wheel on a fresh Debian 12 and 13"
       # Other parts leave the programs of other configurations in bazel-bin.
@@ -211,8 +226,9 @@ for part in "${parts[@]}"; do
       run_part wheel tests/wheel/try_wheel.sh
       ;;
   esac
-  printf '%s took %s s\n' "$part" "$((SECONDS - part_started))"
 done
+end_step ""
+printf '\ntook: %s; everything %s s\n' "$times" "$((SECONDS - started))"
 
 rm -f "$results"/*.targets "$results"/*.output
 /usr/bin/python3 tests/count_results.py "$results"/* || status=1

@@ -9,8 +9,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr char kTrial[] = "experiments/e-1/trials/bucket_sort-encoder-none-lr0.001-seed0";
-
 // Runs the trials of real experiments as a worker does.
 class AttentionTest : public CommandsTest {
  protected:

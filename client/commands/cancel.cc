@@ -6,6 +6,7 @@
 #include "client/connection/names.h"
 #include "client/watching/lines.h"
 #include "platform/status_macros.h"
+#include "proto/trial_counts.h"
 
 namespace lengthwise::client {
 
@@ -30,7 +31,7 @@ void AddCancel(Command root, Program& program) {
         }
         ASSIGN_OR_RETURN(auto experiment,
                          FindExperiment(*connection, options->name, NameUse::kChange));
-        if (experiment.trials().queued() + experiment.trials().running() == 0) {
+        if (UnendedTrials(experiment.trials()) == 0) {
           program.out() << "No trial of " << ShortName(experiment.name())
                         << " was left to cancel: " << DescribeCounts(experiment.trials()) << ".\n";
           return kSuccess;

@@ -24,6 +24,9 @@ inline constexpr char kSpecification[] =
     "training: {steps: 10, batch_size: 4, lengths: {min: 1, max: 4}}\n"
     "evaluation: {lengths: [4, 8], sequences: 8}\n";
 
+// The first trial of an experiment of kSpecification.
+inline constexpr char kTrial[] = "experiments/e-1/trials/bucket_sort-encoder-none-lr0.001-seed0";
+
 template <typename Server>
 class CommandsTestOn : public testing::Test {
  protected:

@@ -22,7 +22,7 @@ namespace lengthwise::client {
 namespace {
 
 // Short, because a user waits at the prompt.
-constexpr absl::Duration kTimeout = absl::Milliseconds(800);
+constexpr absl::Duration kLookUpTimeout = absl::Milliseconds(800);
 constexpr size_t kMostExperiments = 200;
 
 template <typename Entries>
@@ -42,9 +42,10 @@ std::unique_ptr<Connection> Connect(const Completion& completion, const Program&
   const auto settings = rpc::ResolveSettings(
       flags, [](const char* name) -> const char* { return std::getenv(name); });
   if (!settings.ok()) return nullptr;
-  auto connection = Connection::Open(
-      rpc::ToChannelOptions(*settings),
-      {.timeout = kTimeout, .create_timeout = kTimeout, .patience = absl::ZeroDuration()});
+  auto connection =
+      Connection::Open(rpc::ToChannelOptions(*settings), {.timeout = kLookUpTimeout,
+                                                          .create_timeout = kLookUpTimeout,
+                                                          .patience = absl::ZeroDuration()});
   return connection.ok() ? *std::move(connection) : nullptr;
 }
 

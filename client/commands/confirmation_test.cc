@@ -16,7 +16,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-constexpr absl::Duration kDeadline = absl::Seconds(60);
+constexpr absl::Duration kAnswerDeadline = absl::Seconds(60);
 
 // Experiment e-1 has six cancelled trials.
 class ConfirmationTest : public CommandsTestOn<RealServer> {
@@ -35,13 +35,13 @@ class ConfirmationTest : public CommandsTestOn<RealServer> {
     PseudoTerminal terminal({"client/lengthwise", "delete", "e-1", "--server", server_.address()},
                             {{"LENGTHWISE_CONFIG", ""}, {"NO_COLOR", "1"}},
                             {.width = 120, .height = 20});
-    const auto question = terminal.ReadUntil("Continue? [y/N] ", kDeadline);
+    const auto question = terminal.ReadUntil("Continue? [y/N] ", kAnswerDeadline);
     ASSERT_TRUE(question.has_value()) << terminal.unread();
     EXPECT_THAT(*question,
                 HasSubstr("This deletes e-1: 6 trials with their models and histories, "));
     EXPECT_TRUE(IsThere());
     terminal.Type(answer);
-    EXPECT_TRUE(terminal.ReadUntil(outcome, kDeadline).has_value()) << terminal.unread();
+    EXPECT_TRUE(terminal.ReadUntil(outcome, kAnswerDeadline).has_value()) << terminal.unread();
   }
 };
 

@@ -10,6 +10,7 @@
 #include "client/connection/names.h"
 #include "client/display/numbers.h"
 #include "platform/status_macros.h"
+#include "proto/trial_counts.h"
 
 namespace lengthwise::client {
 namespace {
@@ -21,9 +22,7 @@ struct DeleteOptions {
 
 // Returns "deletes sort-1: 72 trials with their models and histories, 17 MiB".
 std::string Deed(const v1::Experiment& experiment) {
-  const v1::TrialCounts& counts = experiment.trials();
-  const int64_t trials = int64_t{counts.queued()} + counts.running() + counts.succeeded() +
-                         counts.failed() + counts.cancelled();
+  const int64_t trials = AllTrials(experiment.trials());
   const v1::DiskUse& use = experiment.disk_use();
   return absl::StrCat("deletes ", ShortName(experiment.name()), ": ", FormatCount(trials),
                       trials == 1 ? " trial with its model and history, "

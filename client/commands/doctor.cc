@@ -16,7 +16,7 @@ namespace lengthwise::client {
 namespace {
 
 // Short, because the user is looking for a fault and should not wait for a dead server.
-constexpr absl::Duration kTimeout = absl::Seconds(5);
+constexpr absl::Duration kDiagnosisTimeout = absl::Seconds(5);
 
 struct Look {
   const char* word;
@@ -48,9 +48,10 @@ ProgramVersion Self() {
 }
 
 Findings AskServer(const rpc::Settings& settings) {
-  auto connection = Connection::Open(
-      rpc::ToChannelOptions(settings),
-      {.timeout = kTimeout, .create_timeout = kTimeout, .patience = absl::ZeroDuration()});
+  auto connection =
+      Connection::Open(rpc::ToChannelOptions(settings), {.timeout = kDiagnosisTimeout,
+                                                         .create_timeout = kDiagnosisTimeout,
+                                                         .patience = absl::ZeroDuration()});
   // The findings on credentials give the cause; this one gives the consequence.
   if (!connection.ok()) {
     return {{Verdict::kFailure, "server",

@@ -19,6 +19,7 @@
 #include "platform/printable_text.h"
 #include "platform/status_macros.h"
 #include "proto/timestamps.h"
+#include "proto/trial_counts.h"
 #include "tasks/catalogue.h"
 
 namespace lengthwise::client {
@@ -31,11 +32,6 @@ constexpr absl::Duration kPlainInterval = absl::Seconds(10);
 
 // Interval for checking for added trials.
 constexpr absl::Duration kListInterval = absl::Seconds(2);
-
-int64_t Total(const v1::TrialCounts& counts) {
-  return int64_t{counts.queued()} + counts.running() + counts.succeeded() + counts.failed() +
-         counts.cancelled();
-}
 
 // One of the three output modes.
 class Display {
@@ -209,7 +205,7 @@ absl::StatusOr<int> WatchExperiment(Program& program, Connection& connection,
     if (caught_up && !end.has_value() && broken.ok() && absl::Now() - listed > kListInterval) {
       listed = absl::Now();
       const auto current = connection.GetExperiment(options.experiment);
-      if (current.ok() && Total(current->trials()) != Total(view.Counts())) {
+      if (current.ok() && AllTrials(current->trials()) != AllTrials(view.Counts())) {
         if (const auto all = connection.ListTrials(options.experiment, ""); all.ok()) {
           view.AddTrials(*all);
         }
@@ -240,11 +236,6 @@ namespace {
 constexpr size_t kMostCurves = 6;
 constexpr int kChartHeight = 11;
 constexpr int kChartWidth = 100;
-
-int TrialCount(const v1::TrialCounts& trials) {
-  return trials.queued() + trials.running() + trials.succeeded() + trials.failed() +
-         trials.cancelled();
-}
 
 // All tasks of a specification are of one kind.
 bool LearnsText(const v1::ExperimentSpecification& specification) {
@@ -291,9 +282,8 @@ absl::Status PrintResults(Program& program, Connection& connection,
   out << palette(Paint::kBold, ShortName(experiment.name())) << subject << " · "
       << DescribeCounts(experiment.trials()) << "\n\n";
   if (summary.rows.empty()) {
-    const v1::TrialCounts& trials = experiment.trials();
     const std::string name = ShortName(experiment.name());
-    if (trials.queued() + trials.running() == 0) {
+    if (UnendedTrials(experiment.trials()) == 0) {
       out << "No trial succeeded; `lengthwise show " << name << program.WhereArguments()
           << "` says why.\n";
     } else if (!program.data_dir.empty() && !program.asks_running_server()) {
@@ -321,7 +311,7 @@ absl::Status PrintResults(Program& program, Connection& connection,
   if (summary.missing_trials > 0) {
     out << "\n"
         << FormatCount(summary.missing_trials) << " of "
-        << Counted(TrialCount(experiment.trials()), "trial")
+        << Counted(AllTrials(experiment.trials()), "trial")
         << (summary.missing_trials == 1 ? " is not in the table: it has"
                                         : " are not in the table: they have")
         << " not succeeded.\n";

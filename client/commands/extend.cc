@@ -13,6 +13,7 @@
 #include "client/display/numbers.h"
 #include "platform/printable_text.h"
 #include "platform/status_macros.h"
+#include "proto/trial_counts.h"
 #include "specification/resolve.h"
 
 namespace lengthwise::client {
@@ -129,7 +130,7 @@ absl::StatusOr<int> Extend(Program& program, const ExtendOptions& options) {
   }
   const v1::TrialCounts& trials = extended.experiment().trials();
   const bool wait = options.watch || program.private_service() != nullptr;
-  if (!wait || trials.queued() + trials.running() == 0) return kSuccess;
+  if (!wait || UnendedTrials(trials) == 0) return kSuccess;
   auto ended =
       TrainOrWatch(program, *connection, extended.experiment(), options.workers, interrupts);
   if (!ended.ok() || *ended == kInterrupted || !program.output_is_table()) return ended;

@@ -20,7 +20,6 @@ using ::testing::Not;
 // Sets a title, clears the screen, changes the colour, overwrites a line, and has a C1 CSI and a
 // bidi override.
 constexpr char kHostile[] = "\x1b]0;title\x07\x1b[2J\x1b[31m\rover\u009b2J\u202Etxt";
-constexpr char kTrial[] = "experiments/e-1/trials/bucket_sort-encoder-none-lr0.001-seed0";
 
 class HostileTextTest : public CommandsTest {
  protected:

@@ -9,14 +9,10 @@
 #include "client/display/table.h"
 #include "client/watching/lines.h"
 #include "platform/status_macros.h"
+#include "proto/trial_counts.h"
 
 namespace lengthwise::client {
 namespace {
-
-int64_t Total(const v1::TrialCounts& counts) {
-  return int64_t{counts.queued()} + counts.running() + counts.succeeded() + counts.failed() +
-         counts.cancelled();
-}
 
 absl::StatusOr<int> List(Program& program, size_t limit, const std::string& owner) {
   ASSIGN_OR_RETURN(auto connection, program.Connect());
@@ -31,7 +27,7 @@ absl::StatusOr<int> List(Program& program, size_t limit, const std::string& owne
            absl::FormatTime(absl::RFC3339_sec,
                             absl::FromUnixSeconds(experiment.create_time().seconds()),
                             absl::UTCTimeZone()),
-           Total(counts), int64_t{counts.queued()}, int64_t{counts.running()},
+           AllTrials(counts), int64_t{counts.queued()}, int64_t{counts.running()},
            int64_t{counts.succeeded()}, int64_t{counts.failed()}, int64_t{counts.cancelled()}});
     }
     program.Write(records);
@@ -60,8 +56,8 @@ absl::StatusOr<int> List(Program& program, size_t limit, const std::string& owne
     table.AddRow(
         {Table::Cell(ShortName(experiment.name()), Paint::kBold),
          FormatAge(absl::Now() - absl::FromUnixSeconds(experiment.create_time().seconds())),
-         experiment.owner(), FormatCount(Total(counts)), Table::Cell(DescribeCounts(counts), paint),
-         experiment.specification().description()});
+         experiment.owner(), FormatCount(AllTrials(counts)),
+         Table::Cell(DescribeCounts(counts), paint), experiment.specification().description()});
   }
   program.out() << table.Render(program.width(), program.palette());
   return kSuccess;

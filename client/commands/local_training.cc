@@ -15,6 +15,7 @@
 #include "platform/printable_text.h"
 #include "platform/status_macros.h"
 #include "platform/usable_cpus.h"
+#include "proto/trial_counts.h"
 
 namespace lengthwise::client {
 namespace {
@@ -31,9 +32,7 @@ std::string WhatElseWaits(Connection& connection, const std::string& experiment,
   std::string newest;
   int waiting = 0;
   for (const v1::Experiment& other : *experiments) {
-    if (other.name() == experiment || other.trials().queued() + other.trials().running() == 0) {
-      continue;
-    }
+    if (other.name() == experiment || UnendedTrials(other.trials()) == 0) continue;
     if (waiting++ == 0) newest = ShortName(other.name());
   }
   if (waiting == 0) return "";
@@ -179,7 +178,7 @@ absl::StatusOr<int> TrainOrWatch(Program& program, Connection& connection,
     return WatchExperiment(program.output_is_table() && !quiet ? program : silent, connection,
                            {.experiment = experiment.name(), .news_only = true});
   }
-  const int trials = experiment.trials().queued() + experiment.trials().running();
+  const int64_t trials = UnendedTrials(experiment.trials());
   const bool is_evaluation = !experiment.specification().evaluated_trial().empty();
   auto ended = TrainHere(program, *service, connection,
                          {.experiment = experiment.name(),

@@ -34,7 +34,7 @@ std::string LowerCase(v1::TrialState state) {
 }
 
 // Describes a state change: "failed (attempt 2): the loss was nan at step 12".
-std::string Describe(const v1::StateChange& change, int32_t attempt) {
+std::string DescribeChange(const v1::StateChange& change, int32_t attempt) {
   std::string text = LowerCase(change.to());
   if (!change.worker().empty()) absl::StrAppend(&text, " on ", change.worker());
   if (attempt > 0) absl::StrAppend(&text, ", attempt ", attempt);
@@ -56,7 +56,7 @@ std::optional<Line> ToLine(const v1::Event& event) {
     line.text = log.text();
   } else if (event.has_state_change()) {
     line.severity = "state";
-    line.text = Describe(event.state_change(), event.attempt());
+    line.text = DescribeChange(event.state_change(), event.attempt());
   } else {
     return std::nullopt;
   }

@@ -17,6 +17,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "client/commands/program.h"
 #include "client/display/interrupt.h"
 #include "platform/child_process.h"
 #include "platform/status_macros.h"
@@ -25,7 +26,6 @@
 namespace lengthwise::client {
 namespace {
 
-constexpr int kInterrupted = 130;
 // Maximum delay of a forwarded signal.
 constexpr int kPollMilliseconds = 100;
 

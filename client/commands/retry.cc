@@ -26,7 +26,7 @@ std::vector<v1::TrialState> StatesOf(const Options& options, bool one_trial) {
   return states;
 }
 
-std::string Describe(const std::vector<v1::TrialState>& states) {
+std::string DescribeStates(const std::vector<v1::TrialState>& states) {
   if (states.size() > 1) return "has failed or was cancelled";
   return states[0] == v1::FAILED ? "has failed" : "was cancelled";
 }
@@ -48,7 +48,7 @@ absl::StatusOr<int> Retry(Program& program, const Options& options) {
   if (retried == 0) {
     program.out() << (one_trial ? absl::StrCat("The trial ", ShortName(name), " is not one that ")
                                 : absl::StrCat("No trial of ", ShortName(name), " "))
-                  << Describe(states) << "; nothing was queued.\n";
+                  << DescribeStates(states) << "; nothing was queued.\n";
     return kSuccess;
   }
   program.out() << "Queued "

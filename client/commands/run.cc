@@ -17,6 +17,7 @@
 #include "client/display/numbers.h"
 #include "platform/printable_text.h"
 #include "platform/status_macros.h"
+#include "proto/trial_counts.h"
 
 namespace lengthwise::client {
 namespace {
@@ -28,15 +29,6 @@ struct RunOptions {
   std::string data_dir;
   bool fresh = false;
 };
-
-int Unended(const v1::Experiment& experiment) {
-  return experiment.trials().queued() + experiment.trials().running();
-}
-
-int Total(const v1::Experiment& experiment) {
-  const v1::TrialCounts& counts = experiment.trials();
-  return Unended(experiment) + counts.succeeded() + counts.failed() + counts.cancelled();
-}
 
 // Returns true if `text` is neither a file, nor a name that only a file can have, nor an installed
 // specification.
@@ -60,7 +52,7 @@ absl::StatusOr<Found> FindOrCreate(Connection& connection, const ResolvedFile& r
   if (!fresh) {
     ASSIGN_OR_RETURN(const auto experiments, connection.ListExperiments(0));
     for (const v1::Experiment& experiment : experiments) {  // newest first
-      const bool resumes = Unended(experiment) > 0;
+      const bool resumes = UnendedTrials(experiment.trials()) > 0;
       const bool repeats = ended.empty() && experiment.trials().succeeded() > 0;
       if ((!resumes && !repeats) ||
           !SameExperiment(grid.specification, experiment.specification())) {
@@ -89,8 +81,8 @@ absl::StatusOr<Found> FindByName(Connection& connection, const RunOptions& optio
 }
 
 std::string Headline(const Found& found, int workers) {
-  const int all = Total(found.experiment);
-  const int left = Unended(found.experiment);
+  const int64_t all = AllTrials(found.experiment.trials());
+  const int64_t left = UnendedTrials(found.experiment.trials());
   const std::string trials = absl::StrCat(FormatCount(all), all == 1 ? " trial" : " trials");
   if (!found.resumed) {
     return absl::StrCat(trials, ", on a private server and ",
@@ -136,7 +128,7 @@ absl::StatusOr<int> Run(Program& program, const RunOptions& options) {
                                            : FindOrCreate(connection, read, options.fresh));
   const v1::Experiment& experiment = found.experiment;
   const std::string name = ShortName(experiment.name());
-  const int left = Unended(experiment);
+  const int64_t left = UnendedTrials(experiment.trials());
   const int workers = left == 0 ? 0 : WorkerCount(options.workers, static_cast<size_t>(left));
   if (!found.repeated.empty()) {
     program.err() << "warning: " << found.repeated << " has trained the same specification, and "

@@ -25,7 +25,7 @@ constexpr absl::string_view kZsh = "zsh";
 using ::testing::HasSubstr;
 
 constexpr char kProgram[] = "client/lengthwise";
-constexpr absl::Duration kDeadline = absl::Seconds(20);
+constexpr absl::Duration kShellDeadline = absl::Seconds(20);
 
 struct Shell {
   std::string name;
@@ -62,7 +62,7 @@ class ShellsTest : public testing::TestWithParam<Shell> {
     terminal_->Type(
         absl::StrCat("cd ", directory_, "\n", GetParam().setup, "\necho rea''dy-to-complete\n"));
     // The quotes keep the echo of the command from matching.
-    ASSERT_TRUE(terminal_->ReadUntil("ready-to-complete\r\n", kDeadline).has_value())
+    ASSERT_TRUE(terminal_->ReadUntil("ready-to-complete\r\n", kShellDeadline).has_value())
         << terminal_->unread();
   }
 
@@ -76,7 +76,7 @@ class ShellsTest : public testing::TestWithParam<Shell> {
         "\x01"
         "echo '<'\x05'>' " +
         end + "\n");
-    const auto read = terminal_->ReadUntil("> " + end + "\r\n", kDeadline);
+    const auto read = terminal_->ReadUntil("> " + end + "\r\n", kShellDeadline);
     if (!read.has_value()) return "no answer: " + terminal_->unread();
     const size_t begin = read->rfind('<');
     const std::string line = read->substr(begin + 1, read->rfind("> " + end) - begin - 1);
@@ -171,7 +171,7 @@ TEST(FishTest, CompletesCommandsOptionsAndNames) {
          {"LENGTHWISE_CONFIG", ""},
          {"LENGTHWISE_SERVER", server.address()}},
         {.width = 200, .height = 50});
-    const auto read = fish.ReadUntil("end-of-list", kDeadline);
+    const auto read = fish.ReadUntil("end-of-list", kShellDeadline);
     return absl::StrReplaceAll(read.value_or("no answer: " + fish.unread()), {{"\r", ""}});
   };
   EXPECT_EQ(complete("lengthwise wat"), "watch\tShows an experiment live\nend-of-list");

@@ -31,7 +31,7 @@ std::string StateWord(v1::TrialState state) {
 }
 
 // Returns "sin_cos (max_position=2048, randomized=true)", sorted by name to make trials comparable.
-std::string Describe(const v1::Component& component) {
+std::string DescribeComponent(const v1::Component& component) {
   const std::map<std::string, google::protobuf::Value> sorted(component.parameters().begin(),
                                                               component.parameters().end());
   std::string parameters;
@@ -219,9 +219,9 @@ absl::StatusOr<int> ShowTrial(Program& program, Connection& connection, const st
   program.out() << program.palette()(Paint::kBold, ShortName(trial.name())) << "\n";
   Field(program, "state", StateWord(trial.state()));
   Field(program, "reason", trial.reason());
-  Field(program, "task", Describe(specification.task()));
-  Field(program, "network", Describe(specification.network()));
-  Field(program, "encoding", Describe(specification.encoding()));
+  Field(program, "task", DescribeComponent(specification.task()));
+  Field(program, "network", DescribeComponent(specification.network()));
+  Field(program, "encoding", DescribeComponent(specification.encoding()));
   Field(program, "evaluates", specification.evaluated_trial());
   Field(program, "learning rate", FormatExact(specification.learning_rate()));
   Field(

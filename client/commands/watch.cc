@@ -6,6 +6,7 @@
 #include "client/commands/experiment_display.h"
 #include "client/connection/names.h"
 #include "platform/status_macros.h"
+#include "proto/trial_counts.h"
 
 namespace lengthwise::client {
 
@@ -25,8 +26,7 @@ void AddWatch(Command root, Program& program) {
       [&program, options]() -> absl::StatusOr<int> {
         ASSIGN_OR_RETURN(auto connection, program.Connect());
         ASSIGN_OR_RETURN(auto experiment, FindExperiment(*connection, options->experiment));
-        if (program.private_service() != nullptr &&
-            experiment.trials().queued() + experiment.trials().running() > 0) {
+        if (program.private_service() != nullptr && UnendedTrials(experiment.trials()) > 0) {
           const std::string name = ShortName(experiment.name());
           return absl::FailedPreconditionError(absl::StrCat(
               "nothing trains ", name, " now; train and watch it with `lengthwise run ", name,

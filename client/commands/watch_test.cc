@@ -13,8 +13,6 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr char kTrial[] = "experiments/e-1/trials/bucket_sort-encoder-none-lr0.001-seed0";
-
 TEST_F(CommandsTest, WatchPrintsEachEventOnceAndFailsWithTrials) {
   server_.real().Submit("e", {"none"});
   v1::WatchExperimentResponse response;

@@ -19,7 +19,7 @@ using ::testing::ElementsAre;
 using ::testing::Field;
 using ::testing::HasSubstr;
 
-auto Is(Verdict verdict, const std::string& subject, const std::string& found) {
+auto IsFinding(Verdict verdict, const std::string& subject, const std::string& found) {
   return AllOf(Field(&Finding::verdict, verdict), Field(&Finding::subject, subject),
                Field(&Finding::found, HasSubstr(found)));
 }
@@ -64,27 +64,27 @@ class InstallationTest : public testing::Test {
 
 TEST_F(InstallationTest, ReportsSettingsAndTheirSources) {
   EXPECT_THAT(InspectSettings(Settings(), environment()),
-              ElementsAre(Is(Verdict::kOk, "settings", "there is no configuration file"),
-                          Is(Verdict::kOk, "in effect", "server 127.0.0.1:7070 (default)")));
+              ElementsAre(IsFinding(Verdict::kOk, "settings", "there is no configuration file"),
+                          IsFinding(Verdict::kOk, "in effect", "server 127.0.0.1:7070 (default)")));
   const std::string file =
       File(".config/lengthwise/config.yaml", "server: n07:7070\ntls_ca: system\n", 0644);
   EXPECT_THAT(InspectSettings(Settings({{"server", "n07:7070"}}), environment()),
-              ElementsAre(Is(Verdict::kOk, "settings", "read from " + file),
-                          Is(Verdict::kOk, "in effect",
-                             "server n07:7070 (--server), tls_ca system (file)")));
+              ElementsAre(IsFinding(Verdict::kOk, "settings", "read from " + file),
+                          IsFinding(Verdict::kOk, "in effect",
+                                    "server n07:7070 (--server), tls_ca system (file)")));
 }
 
 TEST_F(InstallationTest, UnreadableConfigurationFileFails) {
   File(".config/lengthwise/config.yaml", "sever: n07:7070\n", 0644);
   EXPECT_THAT(InspectSettings(Settings(), environment()),
-              ElementsAre(Is(Verdict::kFailure, "settings",
-                             "unknown setting \"sever\"; did you mean \"server\"?")));
+              ElementsAre(IsFinding(Verdict::kFailure, "settings",
+                                    "unknown setting \"sever\"; did you mean \"server\"?")));
 }
 
 TEST_F(InstallationTest, WarnsOfWritableConfigurationFile) {
   File(".config/lengthwise/config.yaml", "server: n07:7070\n", 0666);
   EXPECT_THAT(InspectSettings(Settings(), environment()),
-              Contains(Is(Verdict::kWarning, "settings", "which others may change")));
+              Contains(IsFinding(Verdict::kWarning, "settings", "which others may change")));
 }
 
 TEST_F(InstallationTest, LooksAtTheTokensFile) {
@@ -93,13 +93,13 @@ TEST_F(InstallationTest, LooksAtTheTokensFile) {
     return InspectCredentials(*Settings({{"token_file", path}}), absl::Now());
   };
   EXPECT_THAT(inspect(File("good", text, 0600)),
-              Contains(Is(Verdict::kOk, "token file", "readable by you only")));
+              Contains(IsFinding(Verdict::kOk, "token file", "readable by you only")));
   EXPECT_THAT(inspect(File("open", text, 0644)),
-              Contains(Is(Verdict::kFailure, "token file", "other users may read")));
+              Contains(IsFinding(Verdict::kFailure, "token file", "other users may read")));
   EXPECT_THAT(inspect(File("empty", "", 0600)),
-              Contains(Is(Verdict::kFailure, "token file", "holds no token")));
+              Contains(IsFinding(Verdict::kFailure, "token file", "holds no token")));
   EXPECT_THAT(inspect(directory_ + "/none"),
-              Contains(Is(Verdict::kFailure, "token file", "cannot read")));
+              Contains(IsFinding(Verdict::kFailure, "token file", "cannot read")));
   // No finding prints the secret.
   for (const Finding& finding : inspect(File("open", text, 0644))) {
     EXPECT_EQ(finding.found.find(std::string(64, '0')), std::string::npos);
@@ -110,21 +110,21 @@ TEST_F(InstallationTest, WarnsOfPlainTextToAnotherMachine) {
   EXPECT_THAT(InspectCredentials(*Settings(), absl::Now()),
               Each(Field(&Finding::verdict, Verdict::kOk)));
   EXPECT_THAT(InspectCredentials(*Settings({{"server", "n07:7070"}}), absl::Now()),
-              Contains(Is(Verdict::kWarning, "encryption", "can read the traffic")));
+              Contains(IsFinding(Verdict::kWarning, "encryption", "can read the traffic")));
   EXPECT_THAT(InspectCredentials(*Settings({{"tls_ca", directory_ + "/none.pem"}}), absl::Now()),
-              Contains(Is(Verdict::kFailure, "encryption", "none.pem")));
+              Contains(IsFinding(Verdict::kFailure, "encryption", "none.pem")));
 }
 
 TEST_F(InstallationTest, AsksProgramsForTheirVersions) {
   EXPECT_THAT(Worker("good", "echo lengthwise_worker 0.1.0; echo LibTorch 2.11.0"),
-              Is(Verdict::kOk, "worker", "lengthwise_worker 0.1.0, LibTorch 2.11.0, "));
+              IsFinding(Verdict::kOk, "worker", "lengthwise_worker 0.1.0, LibTorch 2.11.0, "));
   // The dynamic loader's message.
   const Finding broken =
       Worker("broken", "echo error while loading shared libraries: libtorch_cpu.so >&2; exit 127");
-  EXPECT_THAT(broken, Is(Verdict::kFailure, "worker", "libtorch_cpu.so"));
+  EXPECT_THAT(broken, IsFinding(Verdict::kFailure, "worker", "libtorch_cpu.so"));
   EXPECT_THAT(broken.advice, HasSubstr("install the wheel again"));
   EXPECT_THAT(InspectProgram("worker", absl::NotFoundError("cannot find it"), self_),
-              Is(Verdict::kWarning, "worker", "not found"));
+              IsFinding(Verdict::kWarning, "worker", "not found"));
 }
 
 TEST_F(InstallationTest, DescribesTheWorkerOrSaysWhyThereIsNone) {
@@ -138,7 +138,7 @@ TEST_F(InstallationTest, DescribesTheWorkerOrSaysWhyThereIsNone) {
 TEST_F(InstallationTest, WarnsOfAProgramOfAnotherBuild) {
   EXPECT_EQ(Worker("same", "echo 'lengthwise_worker 0.1.0 (abc)'").verdict, Verdict::kOk);
   const Finding revision = Worker("revision", "echo 'lengthwise_worker 0.1.0 (def)'");
-  EXPECT_THAT(revision, Is(Verdict::kWarning, "worker", "; this program is 0.1.0 (abc)"));
+  EXPECT_THAT(revision, IsFinding(Verdict::kWarning, "worker", "; this program is 0.1.0 (abc)"));
   EXPECT_THAT(revision.advice, HasSubstr("the same build"));
   EXPECT_EQ(Worker("version", "echo lengthwise_worker 0.2.0").verdict, Verdict::kWarning);
   EXPECT_EQ(Worker("silent", "true").verdict, Verdict::kWarning);
@@ -148,18 +148,18 @@ TEST_F(InstallationTest, WarnsOfAGpuThatAWorkerCannotUse) {
   const Finding finding = Worker("cpu_only",
                                  "echo lengthwise_worker 0.1.0; echo LibTorch 2.11.0; echo "
                                  "'warning: there is a GPU, but no CUDA; install it'");
-  EXPECT_THAT(finding, Is(Verdict::kWarning, "worker", ": there is a GPU, but no CUDA"));
+  EXPECT_THAT(finding, IsFinding(Verdict::kWarning, "worker", ": there is a GPU, but no CUDA"));
   EXPECT_EQ(finding.advice, "install it");
 }
 
 TEST_F(InstallationTest, LooksForThePythonEnvironment) {
   const Finding missing = InspectPython(absl::NotFoundError("none"));
-  EXPECT_THAT(missing, Is(Verdict::kWarning, "python", "not found: `plot`"));
+  EXPECT_THAT(missing, IsFinding(Verdict::kWarning, "python", "not found: `plot`"));
   EXPECT_EQ(missing.advice, "install the wheel again, or in a checkout run deploy/install.sh");
   EXPECT_THAT(InspectPython("/nowhere/python"),
-              Is(Verdict::kWarning, "python", "/nowhere/python cannot be executed"));
+              IsFinding(Verdict::kWarning, "python", "/nowhere/python cannot be executed"));
   const std::string path = File("bin/python", "", 0755);
-  EXPECT_THAT(InspectPython(path), Is(Verdict::kOk, "python", path));
+  EXPECT_THAT(InspectPython(path), IsFinding(Verdict::kOk, "python", path));
 }
 
 TEST_F(InstallationTest, WarnsOfALocaleThatIsNotUtf8) {
@@ -167,7 +167,7 @@ TEST_F(InstallationTest, WarnsOfALocaleThatIsNotUtf8) {
   variables_["LANG"] = "en_US.UTF-8";
   EXPECT_EQ(InspectLocale(environment()).verdict, Verdict::kOk);
   variables_["LC_ALL"] = "C";  // goes before LANG
-  EXPECT_THAT(InspectLocale(environment()), Is(Verdict::kWarning, "terminal", "LC_ALL=C"));
+  EXPECT_THAT(InspectLocale(environment()), IsFinding(Verdict::kWarning, "terminal", "LC_ALL=C"));
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -39,8 +38,6 @@ Value MetricValue(const v1::LengthAccuracies& measured, const std::string& name,
   }
   return {};
 }
-
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
 // Returns true if training ended at seen_up_to and showed all evaluated lengths that count as seen,
 // as far as is known.

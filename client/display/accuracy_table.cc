@@ -1,7 +1,6 @@
 // Implements the tables and charts of accuracy_summary.h.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -11,7 +10,6 @@
 namespace lengthwise::client {
 namespace {
 
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 // Blocks in a sparkline.
 constexpr size_t kMostBlocks = 24;
 constexpr size_t kLeastBlocks = 4;

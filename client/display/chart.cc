@@ -9,7 +9,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/strip.h"
 #include "nlohmann/json.hpp"
 
 namespace lengthwise::client {
@@ -84,11 +83,6 @@ bool Place(std::string& line, const std::string& text, int at) {
   if (line.substr(from, to - from).find_first_not_of(' ') != std::string::npos) return false;
   line.replace(at, text.size(), text);
   return true;
-}
-
-void AppendLine(std::string& text, std::string line) {
-  absl::StripTrailingAsciiWhitespace(&line);
-  absl::StrAppend(&text, line, "\n");
 }
 
 }  // namespace

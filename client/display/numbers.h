@@ -3,6 +3,7 @@
 #define LENGTHWISE_CLIENT_DISPLAY_NUMBERS_H_
 
 #include <cstdint>
+#include <limits>
 #include <string>
 
 #include "absl/strings/string_view.h"
@@ -23,7 +24,10 @@ std::string FormatClock(absl::Duration duration);
 // "just now", "42 s ago", "5 min ago", "3 h ago", "2 d ago".
 std::string FormatAge(absl::Duration age);
 
-// An accuracy (0 to 1) in per cent with one decimal and without the sign: "88.3"; "–" for NaN.
+// Stands for a number that was not measured.
+inline constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+
+// An accuracy (0 to 1) in per cent with one decimal and without the sign: "88.3"; "–" for kNone.
 std::string FormatPercent(double fraction);
 
 // Four significant digits: "0.3125", "2.197", "1.2e-05".

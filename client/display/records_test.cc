@@ -13,7 +13,7 @@
 namespace lengthwise::client {
 namespace {
 
-Records Example() {
+Records ExampleRecords() {
   return {
       .columns = {"name", "count", "rate", "alive", "note"},
       .rows = {{std::string("a,\"b\""), int64_t{3}, 0.1, true, std::monostate{}},
@@ -22,7 +22,7 @@ Records Example() {
 
 TEST(RecordsTest, CsvQuotesOnlySpecialText) {
   std::ostringstream out;
-  WriteCsv(Example(), out);
+  WriteCsv(ExampleRecords(), out);
   EXPECT_EQ(out.str(),
             "name,count,rate,alive,note\n"
             "\"a,\"\"b\"\"\",3,0.1,true,\n"
@@ -31,7 +31,7 @@ TEST(RecordsTest, CsvQuotesOnlySpecialText) {
 
 TEST(RecordsTest, JsonIsAnArrayOfObjects) {
   std::ostringstream out;
-  WriteJson(Example(), out);
+  WriteJson(ExampleRecords(), out);
   EXPECT_EQ(
       out.str(),
       "[\n"

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 
 namespace lengthwise::client {
 namespace {
@@ -22,11 +21,6 @@ std::string Pad(const std::string& text, int width, Table::Align align) {
 const char* Gap(size_t index, const Table::Column& column) {
   if (index == 0) return "";
   return column.rule_before ? " │ " : "  ";
-}
-
-void AppendLine(std::string& text, std::string line) {
-  absl::StripTrailingAsciiWhitespace(&line);
-  absl::StrAppend(&text, line, "\n");
 }
 
 }  // namespace

@@ -147,6 +147,11 @@ std::string Palette::operator()(Paint paint, absl::string_view text) const {
   return absl::StrCat("\x1b[", kCodes[static_cast<int>(paint)], "m", text, "\x1b[0m");
 }
 
+void AppendLine(std::string& text, std::string line) {
+  absl::StripTrailingAsciiWhitespace(&line);
+  absl::StrAppend(&text, line, "\n");
+}
+
 std::string Capitalized(std::string text) {
   if (!text.empty()) text[0] = absl::ascii_toupper(static_cast<unsigned char>(text[0]));
   return text;

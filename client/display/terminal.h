@@ -38,6 +38,9 @@ std::string PadLeft(absl::string_view text, int width);
 // the first begins with `indent` spaces.
 std::string Wrap(absl::string_view text, int width, int indent);
 
+// Appends a line and its end, without trailing spaces.
+void AppendLine(std::string& text, std::string line);
+
 // Returns the text with its first ASCII letter in upper case.
 std::string Capitalized(std::string text);
 

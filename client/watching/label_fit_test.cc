@@ -18,7 +18,7 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
 // Two tasks x four encodings x two learning rates x two seeds, as `watch` labels them.
-std::vector<TrialView> Trials() {
+std::vector<TrialView> ViewsOfTrials() {
   std::vector<TrialView> trials;
   for (const std::string task : {"modular_arithmetic", "modular_arithmetic_brackets"}) {
     for (const std::string encoding :
@@ -47,12 +47,12 @@ std::vector<std::string> Fitted(const std::vector<TrialView>& trials, int wanted
 }
 
 TEST(LabelFitTest, LabelsThatFitStayAsTheyAre) {
-  const std::vector<TrialView> trials = Trials();
+  const std::vector<TrialView> trials = ViewsOfTrials();
   EXPECT_EQ(Fitted(trials, 200, 200)[0], "modular_arithmetic sin_cos lr 0.001 seed 0");
 }
 
 TEST(LabelFitTest, KeepsRatesAndSeedsAndTellsTrialsApart) {
-  const std::vector<TrialView> trials = Trials();
+  const std::vector<TrialView> trials = ViewsOfTrials();
   for (const int wanted : {56, 40, 32}) {
     const std::vector<std::string> labels = Fitted(trials, wanted, 66);
     EXPECT_EQ(std::set<std::string>(labels.begin(), labels.end()).size(), trials.size()) << wanted;
@@ -64,14 +64,14 @@ TEST(LabelFitTest, KeepsRatesAndSeedsAndTellsTrialsApart) {
 }
 
 TEST(LabelFitTest, CutsTheMiddleOfEqualBeginnings) {
-  const std::vector<std::string> labels = Fitted(Trials(), 40, 66);
+  const std::vector<std::string> labels = Fitted(ViewsOfTrials(), 40, 66);
   EXPECT_THAT(labels[4], AllOf(HasSubstr("rando"), HasSubstr("cos ")));
   EXPECT_THAT(labels[12], AllOf(HasSubstr("rando"), HasSubstr("tive ")));
 }
 
 TEST(LabelFitTest, NeverTakesMoreThanThereIs) {
   for (const int most : {30, 20, 8}) {
-    for (const std::string& label : Fitted(Trials(), 8, most)) {
+    for (const std::string& label : Fitted(ViewsOfTrials(), 8, most)) {
       EXPECT_LE(DisplayWidth(label), most);
     }
   }

@@ -154,7 +154,7 @@ TEST(AttentionCudaTest, MatchesTheFormulaAndRepeatsItsBits) {
 }
 
 // Pseudo-random numbers in [-2, 2].
-at::Tensor Numbers(at::IntArrayRef shape, const at::Device& device) {
+at::Tensor DeviceNumbers(at::IntArrayRef shape, const at::Device& device) {
   int64_t count = 1;
   for (const int64_t size : shape) count *= size;
   return at::arange(count, at::kDouble)
@@ -170,11 +170,11 @@ TEST(FusedCudaTest, GpuOperatorMatchesTheCpu) {
   LENGTHWISE_SKIP_WITHOUT_CUDA(kernels::HasAttentionCuda());
   const auto differentiate = [](const at::Device& device) {
     std::vector<at::Tensor> leaves = {
-        Numbers({2, 9, 13, 3 * 32}, device),   // queries, keys, values
-        Numbers({2, 4, 8, 13, 13}, device),    // R
-        Numbers({2, 4, 8}, device).mul(0.5),   // u
-        Numbers({2, 4, 8}, device).mul(-0.5),  // w
-        Numbers({1, 4, 13, 13}, device),       // A, shared by members
+        DeviceNumbers({2, 9, 13, 3 * 32}, device),   // queries, keys, values
+        DeviceNumbers({2, 4, 8, 13, 13}, device),    // R
+        DeviceNumbers({2, 4, 8}, device).mul(0.5),   // u
+        DeviceNumbers({2, 4, 8}, device).mul(-0.5),  // w
+        DeviceNumbers({1, 4, 13, 13}, device),       // A, shared by members
     };
     for (at::Tensor& leaf : leaves) leaf.requires_grad_(true);
     EXPECT_TRUE(CanFuse(leaves[0], 8));
@@ -184,7 +184,7 @@ TEST(FusedCudaTest, GpuOperatorMatchesTheCpu) {
                                               .content_bias = leaves[2],
                                               .position_bias = leaves[3],
                                               .causal = true});
-    output.mul(Numbers(output.sizes(), device)).sum().backward();
+    output.mul(DeviceNumbers(output.sizes(), device)).sum().backward();
     std::vector<at::Tensor> results = {output.detach().cpu()};
     for (const at::Tensor& leaf : leaves) results.push_back(leaf.grad().cpu());
     return results;

@@ -34,7 +34,7 @@ namespace {
 using Per = FormulaParameter::Per;
 
 // Memory bound of RowsAtOnce, in numbers.
-constexpr int64_t kMaxElements = int64_t{1} << 25;
+constexpr int64_t kMaxHeadElements = int64_t{1} << 25;
 
 // A formula's intermediate value: a C++ number while it is constant, otherwise a tensor with axes
 // [P, H, rows, columns], of size 1 along those it does not depend on. Tensors that depend on a
@@ -99,7 +99,7 @@ at::Tensor Unary(FormulaOp op, const at::Tensor& x) {
   }
 }
 
-at::Tensor Binary(FormulaOp op, const at::Tensor& x, const at::Tensor& y) {
+at::Tensor ApplyBinary(FormulaOp op, const at::Tensor& x, const at::Tensor& y) {
   switch (op) {
     case FormulaOp::kAdd:
       return x.add(y);
@@ -130,8 +130,8 @@ at::Tensor Binary(FormulaOp op, const at::Tensor& x, const at::Tensor& y) {
   }
 }
 
-// Applies `op` to a tensor and a number, in this order. Undefined if Binary must do it with two
-// tensors.
+// Applies `op` to a tensor and a number, in this order. Undefined if ApplyBinary must do it with
+// two tensors.
 at::Tensor WithNumber(FormulaOp op, const at::Tensor& x, double number) {
   switch (op) {
     case FormulaOp::kAdd:
@@ -250,8 +250,8 @@ class Expression {
       }
     }
     if (result.defined()) return {.tensor = result};
-    return {.tensor = Binary(node.op, x.is_number() ? Full(x.number, y.tensor) : x.tensor,
-                             y.is_number() ? Full(y.number, x.tensor) : y.tensor)};
+    return {.tensor = ApplyBinary(node.op, x.is_number() ? Full(x.number, y.tensor) : x.tensor,
+                                  y.is_number() ? Full(y.number, x.tensor) : y.tensor)};
   }
 
   Term Where(Pass& pass, const FormulaNode& node, const at::Tensor& guard) const {
@@ -379,7 +379,7 @@ class Formula : public Encoding {
     // All nodes' values are alive until the last is computed: one double each, which counts twice,
     // and the result.
     const auto numbers = 2 * static_cast<int64_t>(logits_->nodes().size()) + 1;
-    return std::clamp<int64_t>(kMaxElements / (members * tokens * numbers * heads_), 1, tokens);
+    return std::clamp<int64_t>(kMaxHeadElements / (members * tokens * numbers * heads_), 1, tokens);
   }
 
   bool SameInEveryBlock() const override {

@@ -15,16 +15,16 @@
 namespace lengthwise::models {
 namespace {
 
-constexpr int64_t kMembers = 2, kSequences = 3, kHeads = 2, kHeadSize = 4, kWidth = 16;
+constexpr int64_t kMembers = 2, kSequences = 3, kLogitHeads = 2, kHeadSize = 4, kSinusoids = 16;
 
-at::Tensor Numbers(at::IntArrayRef shape, double seed) {
+at::Tensor SeededNumbers(at::IntArrayRef shape, double seed) {
   int64_t count = 1;
   for (const int64_t size : shape) count *= size;
   return at::arange(count, at::kDouble).mul(12.9898).add(seed).sin().view(shape);
 }
 
 // Different for each member, as far as 2,048.
-at::Tensor Positions(int64_t n) {
+at::Tensor Ramp(int64_t n) {
   std::vector<at::Tensor> rows;
   for (int64_t p = 0; p < kMembers; ++p) {
     const at::Tensor places = at::arange(n, at::kDouble);
@@ -42,12 +42,14 @@ struct Results {
 using Function = std::function<at::Tensor(const at::Tensor&, const at::Tensor&, const at::Tensor&)>;
 
 Results Differentiate(int64_t n, at::ScalarType dtype, const Function& function) {
-  const at::Tensor biased =
-      Numbers({kMembers, kSequences, kHeads, n, kHeadSize}, 1).to(dtype).requires_grad_(true);
-  const at::Tensor projection =
-      Numbers({kMembers, kWidth, kHeads * kHeadSize}, 2).to(dtype).requires_grad_(true);
-  const at::Tensor logits = function(biased, Sinusoids(Positions(n), kWidth, dtype), projection);
-  logits.mul(Numbers(logits.sizes(), 3).add(1.5).to(dtype)).sum().backward();
+  const at::Tensor biased = SeededNumbers({kMembers, kSequences, kLogitHeads, n, kHeadSize}, 1)
+                                .to(dtype)
+                                .requires_grad_(true);
+  const at::Tensor projection = SeededNumbers({kMembers, kSinusoids, kLogitHeads * kHeadSize}, 2)
+                                    .to(dtype)
+                                    .requires_grad_(true);
+  const at::Tensor logits = function(biased, Sinusoids(Ramp(n), kSinusoids, dtype), projection);
+  logits.mul(SeededNumbers(logits.sizes(), 3).add(1.5).to(dtype)).sum().backward();
   return {logits.detach(), biased.grad(), projection.grad()};
 }
 
@@ -56,7 +58,7 @@ double Error(const at::Tensor& actual, const at::Tensor& expected) {
          expected.abs().max().item<double>();
 }
 
-void ExpectClose(const Results& actual, const Results& expected, double tolerance) {
+void ExpectCloseResults(const Results& actual, const Results& expected, double tolerance) {
   EXPECT_LE(Error(actual.logits, expected.logits), tolerance) << "logits";
   EXPECT_LE(Error(actual.of_biased, expected.of_biased), tolerance) << "gradient of queries";
   EXPECT_LE(Error(actual.of_projection, expected.of_projection), tolerance) << "gradient of W_R";
@@ -74,35 +76,35 @@ class DifferenceLogitsTest : public ::testing::TestWithParam<int64_t> {};
 TEST_P(DifferenceLogitsTest, FactorsGiveTheSameLogitsAndGradients) {
   const int64_t n = GetParam();
   const Results expected = Differentiate(n, at::kDouble, WithRows(n));
-  ExpectClose(Differentiate(n, at::kDouble, FactoredDifferenceLogits), expected, 1e-10);
-  ExpectClose(Differentiate(n, at::kFloat, FactoredDifferenceLogits), expected, 5e-6);
+  ExpectCloseResults(Differentiate(n, at::kDouble, FactoredDifferenceLogits), expected, 1e-10);
+  ExpectCloseResults(Differentiate(n, at::kFloat, FactoredDifferenceLogits), expected, 5e-6);
 }
 
 TEST_P(DifferenceLogitsTest, MatchesTheFormula) {
   const int64_t n = GetParam();
-  const at::Tensor positions = Positions(n);
+  const at::Tensor positions = Ramp(n);
   const at::Tensor distances = positions.unsqueeze(1).sub(positions.unsqueeze(2));  // p_j - p_i
-  const at::Tensor sinusoids = Sinusoids(distances, kWidth, at::kDouble);           // [P, n, n, d]
-  const at::Tensor biased = Numbers({kMembers, kSequences, kHeads, n, kHeadSize}, 1);
-  const at::Tensor projection = Numbers({kMembers, kWidth, kHeads * kHeadSize}, 2);
+  const at::Tensor sinusoids = Sinusoids(distances, kSinusoids, at::kDouble);       // [P, n, n, d]
+  const at::Tensor biased = SeededNumbers({kMembers, kSequences, kLogitHeads, n, kHeadSize}, 1);
+  const at::Tensor projection = SeededNumbers({kMembers, kSinusoids, kLogitHeads * kHeadSize}, 2);
   // [P, n, n, H, dh]
   const at::Tensor relative = sinusoids.matmul(projection.unsqueeze(1))
-                                  .view({kMembers, n, n, kHeads, kHeadSize})
+                                  .view({kMembers, n, n, kLogitHeads, kHeadSize})
                                   .permute({0, 3, 1, 2, 4});  // [P, H, n, n, dh]
   const at::Tensor expected =
       biased.unsqueeze(4).mul(relative.unsqueeze(1)).sum(-1);  // [P, B, H, n, n]
-  const at::Tensor plain = Sinusoids(positions, kWidth, at::kDouble);
+  const at::Tensor plain = Sinusoids(positions, kSinusoids, at::kDouble);
   EXPECT_LE(Error(DifferenceLogits(biased, plain, projection, n), expected), 1e-11);
   EXPECT_LE(Error(FactoredDifferenceLogits(biased, plain, projection), expected), 1e-11);
 }
 
 struct Operands {
-  at::Tensor queries = Numbers({kMembers, kSequences, kHeads, kTokens, kHeadSize}, 1);
-  at::Tensor keys = Numbers({kMembers, kSequences, kHeads, kTokens, kHeadSize}, 4);
-  at::Tensor content_bias = Numbers({kMembers, kHeads, kHeadSize}, 5);
-  at::Tensor position_bias = Numbers({kMembers, kHeads, kHeadSize}, 6);
-  at::Tensor projection = Numbers({kMembers, kWidth, kHeads* kHeadSize}, 2);
-  at::Tensor sinusoids = Sinusoids(Positions(kTokens), kWidth, at::kDouble);
+  at::Tensor queries = SeededNumbers({kMembers, kSequences, kLogitHeads, kTokens, kHeadSize}, 1);
+  at::Tensor keys = SeededNumbers({kMembers, kSequences, kLogitHeads, kTokens, kHeadSize}, 4);
+  at::Tensor content_bias = SeededNumbers({kMembers, kLogitHeads, kHeadSize}, 5);
+  at::Tensor position_bias = SeededNumbers({kMembers, kLogitHeads, kHeadSize}, 6);
+  at::Tensor projection = SeededNumbers({kMembers, kSinusoids, kLogitHeads* kHeadSize}, 2);
+  at::Tensor sinusoids = Sinusoids(Ramp(kTokens), kSinusoids, at::kDouble);
 
   static constexpr int64_t kTokens = 40;
 
@@ -113,7 +115,7 @@ struct Operands {
   at::Tensor Logits() const {
     const double scale = 1 / std::sqrt(static_cast<double>(kHeadSize));
     const auto biased = [&](const at::Tensor& bias) {
-      return queries.add(bias.view({kMembers, 1, kHeads, 1, kHeadSize})).mul(scale);
+      return queries.add(bias.view({kMembers, 1, kLogitHeads, 1, kHeadSize})).mul(scale);
     };
     return biased(content_bias)
         .matmul(keys.transpose(-1, -2))
@@ -124,7 +126,7 @@ struct Operands {
 TEST(RelativeFactorsTest, OneProductGivesBothTerms) {
   const Operands operands;
   const LogitFactors factors = operands.Factors();
-  EXPECT_EQ(factors.queries.size(4), kHeadSize + kWidth);
+  EXPECT_EQ(factors.queries.size(4), kHeadSize + kSinusoids);
   EXPECT_LE(Error(factors.queries.matmul(factors.keys.transpose(-1, -2)), operands.Logits()),
             1e-11);
 }
@@ -143,8 +145,8 @@ TEST(RelativeFactorsTest, AreExactEnoughInBfloat16) {
 
 TEST_P(DifferenceLogitsTest, RowsAtOnceDoNotMatter) {
   const int64_t n = GetParam();
-  ExpectClose(Differentiate(n, at::kDouble, WithRows(3)),
-              Differentiate(n, at::kDouble, WithRows(n)), 1e-12);
+  ExpectCloseResults(Differentiate(n, at::kDouble, WithRows(3)),
+                     Differentiate(n, at::kDouble, WithRows(n)), 1e-12);
 }
 
 INSTANTIATE_TEST_SUITE_P(Lengths, DifferenceLogitsTest, ::testing::Values(1, 2, 13, 80));

@@ -21,7 +21,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-kernels::FeedForwardShape Shape(const at::Tensor& features, const at::Tensor& up) {
+kernels::FeedForwardShape FeedForwardShapeOf(const at::Tensor& features, const at::Tensor& up) {
   return {.members = features.size(0),
           .rows = features.size(1) * features.size(2),
           .features = features.size(3),
@@ -34,7 +34,7 @@ class FusedFeedForward : public torch::autograd::Function<FusedFeedForward> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& up,
                             const at::Tensor& up_bias, const at::Tensor& down,
                             const at::Tensor& down_bias) {
-    const kernels::FeedForwardShape shape = Shape(x, up);
+    const kernels::FeedForwardShape shape = FeedForwardShapeOf(x, up);
     at::Tensor hidden = at::empty({shape.members, shape.rows, shape.hidden}, x.options());
     at::Tensor y = at::empty_like(x);
     kernels::FeedForward(shape,
@@ -51,7 +51,7 @@ class FusedFeedForward : public torch::autograd::Function<FusedFeedForward> {
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const variable_list saved = context->get_saved_variables();
     const at::Tensor &x = saved[0], &up = saved[1], &down = saved[2], &hidden = saved[3];
-    const kernels::FeedForwardShape shape = Shape(x, up);
+    const kernels::FeedForwardShape shape = FeedForwardShapeOf(x, up);
     const at::Tensor gradient = gradients[0].contiguous();
     at::Tensor x_gradient = at::empty_like(x), up_gradient = at::empty_like(up),
                up_bias_gradient = at::empty({shape.members, shape.hidden}, x.options()),

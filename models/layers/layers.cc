@@ -27,7 +27,7 @@ thread_local bool in_bfloat16 = false;
 constexpr int64_t kLeastRows = 32;
 constexpr int64_t kMostColumns = 1024;
 
-kernels::LinearShape Shape(const at::Tensor& features, const at::Tensor& weight) {
+kernels::LinearShape ShapeOf(const at::Tensor& features, const at::Tensor& weight) {
   return {.members = features.size(0),
           .rows = features.size(1) * features.size(2),
           .inputs = weight.size(1),
@@ -41,7 +41,7 @@ class Fused : public torch::autograd::Function<Fused> {
                             const at::Tensor& weight, const std::optional<at::Tensor>& bias) {
     at::Tensor y = at::empty({features.size(0), features.size(1), features.size(2), weight.size(2)},
                              features.options());
-    kernels::Linear(Shape(features, weight), features.const_data_ptr<float>(),
+    kernels::Linear(ShapeOf(features, weight), features.const_data_ptr<float>(),
                     weight.const_data_ptr<float>(),
                     bias.has_value() ? bias->const_data_ptr<float>() : nullptr,
                     y.mutable_data_ptr<float>(), OnThreads);
@@ -53,7 +53,7 @@ class Fused : public torch::autograd::Function<Fused> {
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const variable_list saved = context->get_saved_variables();
     const at::Tensor &features = saved[0], &weight = saved[1];
-    const kernels::LinearShape shape = Shape(features, weight);
+    const kernels::LinearShape shape = ShapeOf(features, weight);
     const at::Tensor gradient = gradients[0].contiguous();
     at::Tensor features_gradient, bias_gradient;
     if (context->needs_input_grad(0)) {

@@ -43,9 +43,9 @@ struct Result {
   at::Tensor losses, gradients;  // [P], [P, N]; float64 on the CPU
 };
 
-class Pack {
+class PrecisePack {
  public:
-  Pack(const std::string& encoding, const Size& size) : size_(size) {
+  PrecisePack(const std::string& encoding, const Size& size) : size_(size) {
     catalogue::Parameters shape;
     shape.Set("blocks", size.blocks);
     shape.Set("heads", size.heads);
@@ -101,7 +101,7 @@ class Pack {
 
 void ExpectPrecise(const std::string& encoding, const Size& size, const at::Device& device,
                    const std::vector<int64_t>& members) {
-  const Pack pack(encoding, size);
+  const PrecisePack pack(encoding, size);
   for (const bool fused : {true, false}) {
     SCOPED_TRACE(encoding + (fused ? ", our kernels" : ", LibTorch's operators"));
     const KernelScope scope(fused ? KernelChoice::Fused() : KernelChoice::Plain());

@@ -26,7 +26,7 @@ namespace {
 
 using catalogue::Resolved;
 
-constexpr int64_t kTokens = 5;
+constexpr int64_t kNumbers = 5;
 
 struct Architecture {
   std::string name;
@@ -46,7 +46,7 @@ class Model {
     auto network = CreateNetwork(
         architecture.network, Resolved(NetworkEntries(), architecture.network, given),
         architecture.encoding, Resolved(EncodingEntries(), architecture.encoding, {}),
-        {.output_columns = 1, .has_numbers = true, .longest_sequence = kTokens}, layout_);
+        {.output_columns = 1, .has_numbers = true, .longest_sequence = kNumbers}, layout_);
     EXPECT_TRUE(network.ok()) << network.status();
     network_ = *std::move(network);
     arena_ = std::make_unique<ParameterArena>(layout_, pack_size, type, at::kCPU);
@@ -318,10 +318,10 @@ TEST(PositionalAttentionTest, RotaryOverHeadsChangesNothing) {
 
 std::string Refusal(const std::string& network, const std::string& encoding) {
   ParameterLayout layout;
-  const auto created =
-      CreateNetwork(network, Resolved(NetworkEntries(), network, {}), encoding,
-                    Resolved(EncodingEntries(), encoding, {}),
-                    {.input_columns = 2, .output_columns = 1, .longest_sequence = kTokens}, layout);
+  const auto created = CreateNetwork(
+      network, Resolved(NetworkEntries(), network, {}), encoding,
+      Resolved(EncodingEntries(), encoding, {}),
+      {.input_columns = 2, .output_columns = 1, .longest_sequence = kNumbers}, layout);
   EXPECT_EQ(created.status().code(), absl::StatusCode::kInvalidArgument);
   return std::string(created.status().message());
 }

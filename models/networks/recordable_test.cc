@@ -27,7 +27,7 @@ using catalogue::Resolved;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-constexpr int64_t kMembers = 2, kSequences = 3, kTokens = 9, kOutputs = 4;
+constexpr int64_t kMembers = 2, kStepSequences = 3, kStepTokens = 9, kStepOutputs = 4;
 const at::Device kDevice = kFarDevice;
 
 at::Tensor Zeros(at::IntArrayRef shape, at::ScalarType type) {
@@ -98,7 +98,7 @@ TEST_P(RecordableStepTest, NeitherWaitsNorCopiesFromTheHost) {
                                {.input_columns = of_numbers ? 0 : 4,
                                 .output_columns = of_numbers ? 1 : 3,
                                 .has_numbers = of_numbers,
-                                .longest_sequence = kTokens},
+                                .longest_sequence = kStepTokens},
                                layout);
   ASSERT_TRUE(network.ok()) << network.status();
   if (of.bfloat16) *network = WithBfloat16Products(*std::move(network));
@@ -107,11 +107,13 @@ TEST_P(RecordableStepTest, NeitherWaitsNorCopiesFromTheHost) {
   const auto optimizer =
       CreateOptimizer(of.optimizer, Resolved(OptimizerEntries(), of.optimizer, {})).value();
   const NetworkInput input = {
-      .tokens = of_numbers ? at::Tensor() : Zeros({kMembers, kSequences, kTokens}, at::kLong),
-      .numbers = of_numbers ? Zeros({kMembers, kSequences, kTokens}, at::kFloat) : at::Tensor()};
-  const at::Tensor positions = Zeros({kMembers, 1, kTokens}, at::kLong);
-  const at::Tensor classes = Zeros({kMembers, kSequences, kOutputs}, at::kLong);
-  const at::Tensor mask = Zeros({kMembers, kSequences, kOutputs}, at::kBool);
+      .tokens =
+          of_numbers ? at::Tensor() : Zeros({kMembers, kStepSequences, kStepTokens}, at::kLong),
+      .numbers =
+          of_numbers ? Zeros({kMembers, kStepSequences, kStepTokens}, at::kFloat) : at::Tensor()};
+  const at::Tensor positions = Zeros({kMembers, 1, kStepTokens}, at::kLong);
+  const at::Tensor classes = Zeros({kMembers, kStepSequences, kStepOutputs}, at::kLong);
+  const at::Tensor mask = Zeros({kMembers, kStepSequences, kStepOutputs}, at::kBool);
   const at::Tensor numbers =
       Zeros({static_cast<int64_t>(optimizer->StepNumbers(1, {1, 1}).size())}, at::kDouble);
 
@@ -119,7 +121,7 @@ TEST_P(RecordableStepTest, NeitherWaitsNorCopiesFromTheHost) {
     arena.ZeroGradients(0, kMembers);
     const DropoutNumbers dropout = {.seeds = {1, 2}};
     const at::Tensor outputs = (*network)->Forward(arena.Members(0, kMembers), input, positions,
-                                                   kOutputs, &dropout, nullptr);
+                                                   kStepOutputs, &dropout, nullptr);
     const at::Tensor losses = of_numbers ? outputs.square().flatten(1).mean(1)
                                          : CrossEntropy(outputs, classes, mask).losses;
     losses.sum().backward();
@@ -151,8 +153,8 @@ TEST_P(RecordableTermsTest, NeitherWaitNorCopyFromTheHost) {
   ASSERT_TRUE(encoding.ok()) << encoding.status();
   ParameterArena arena(layout, kMembers, at::kFloat, kDevice);
   const ParameterSet parameters = arena.Members(0, kMembers);
-  const at::Tensor positions = Zeros({kMembers, kTokens}, at::kLong);
-  const auto make = [&] { (*encoding)->Terms(parameters, 0, positions, 0, kTokens); };
+  const at::Tensor positions = Zeros({kMembers, kStepTokens}, at::kLong);
+  const auto make = [&] { (*encoding)->Terms(parameters, 0, positions, 0, kStepTokens); };
   make();
   TakeWaits();
   make();

@@ -35,8 +35,8 @@ class Constant : public Schedule {
   double Factor(int64_t step) const override { return 1; }
 };
 
-std::unique_ptr<Schedule> Create(const catalogue::Parameters& parameters,
-                                 const ScheduleContext& context) {
+std::unique_ptr<Schedule> CreateConstant(const catalogue::Parameters& parameters,
+                                         const ScheduleContext& context) {
   return std::make_unique<Constant>();
 }
 
@@ -47,7 +47,7 @@ ScheduleEntry ConstantEntry() {
            .title = "constant",
            .documentation = "The learning rate does not change."},
           /*check=*/nullptr,
-          Create};
+          CreateConstant};
 }
 
 }  // namespace lengthwise::models

@@ -89,16 +89,16 @@ class Plateau : public Schedule {
   int64_t bad_ = 0;
 };
 
-void Check(const catalogue::Parameters& parameters, const ScheduleContext& context,
-           absl::string_view path, std::vector<catalogue::Problem>& problems) {
+void CheckPlateau(const catalogue::Parameters& parameters, const ScheduleContext& context,
+                  absl::string_view path, std::vector<catalogue::Problem>& problems) {
   if (parameters.Int("every_steps") > 0 || context.steps_per_epoch > 0) return;
   problems.push_back({.field = absl::StrCat(path, ".every_steps"),
                       .description = "training has no epochs, after which the loss is checked; set "
                                      "it, or training.examples"});
 }
 
-std::unique_ptr<Schedule> Create(const catalogue::Parameters& parameters,
-                                 const ScheduleContext& context) {
+std::unique_ptr<Schedule> CreatePlateau(const catalogue::Parameters& parameters,
+                                        const ScheduleContext& context) {
   return std::make_unique<Plateau>(parameters, context);
 }
 
@@ -139,8 +139,8 @@ ScheduleEntry PlateauEntry() {
                      "Steps per check, whose losses are summed. 0: an epoch of training.examples.",
                  .minimum = 0,
                  .maximum = 1e12}}},
-          Check,
-          Create};
+          CheckPlateau,
+          CreatePlateau};
 }
 
 }  // namespace lengthwise::models

@@ -32,8 +32,8 @@ class WarmupCosine : public Schedule {
   double final_factor_;
 };
 
-void Check(const catalogue::Parameters& parameters, const ScheduleContext& context,
-           absl::string_view path, std::vector<catalogue::Problem>& problems) {
+void CheckWarmupCosine(const catalogue::Parameters& parameters, const ScheduleContext& context,
+                       absl::string_view path, std::vector<catalogue::Problem>& problems) {
   if (parameters.Int("warmup_steps") < context.steps) return;
   problems.push_back(
       {.field = absl::StrCat(path, ".warmup_steps"),
@@ -41,8 +41,8 @@ void Check(const catalogue::Parameters& parameters, const ScheduleContext& conte
                                    ", expected less than training.steps, ", context.steps)});
 }
 
-std::unique_ptr<Schedule> Create(const catalogue::Parameters& parameters,
-                                 const ScheduleContext& context) {
+std::unique_ptr<Schedule> CreateWarmupCosine(const catalogue::Parameters& parameters,
+                                             const ScheduleContext& context) {
   return std::make_unique<WarmupCosine>(parameters, context);
 }
 
@@ -64,8 +64,8 @@ ScheduleEntry WarmupCosineEntry() {
                            .documentation = "Fraction of the learning rate at the last step.",
                            .minimum = 0,
                            .maximum = 1}}},
-          Check,
-          Create};
+          CheckWarmupCosine,
+          CreateWarmupCosine};
 }
 
 }  // namespace lengthwise::models

@@ -25,9 +25,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr char kExperiment[] = "experiments/grid-1";
-constexpr char kTrial[] = "experiments/grid-1/trials/t0";
-
 // The entries of a catalogue with one encoding and one task.
 std::vector<v1::CatalogueEntry> SomeEntries() {
   models::EncodingEntry encoding;

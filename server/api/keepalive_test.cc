@@ -24,7 +24,6 @@
 namespace lengthwise::server {
 namespace {
 
-constexpr char kExperiment[] = "experiments/grid-1";
 // Shorter than in the programs; otherwise the same.
 constexpr rpc::Pings kPings = {.interval_ms = 100, .timeout_ms = 1000};
 // Many intervals: pings continue while nothing else is sent.

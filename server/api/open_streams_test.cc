@@ -16,9 +16,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr char kExperiment[] = "experiments/grid-1";
-constexpr char kTrial[] = "experiments/grid-1/trials/t0";
-
 class OpenStreamsTest : public testing::Test {
  protected:
   OpenStreamsTest() {

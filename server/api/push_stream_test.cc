@@ -98,11 +98,10 @@ TEST(PushStreamTest, ClientHasAMinuteByDefault) {
   EXPECT_EQ(RpcServer::Options().transfer_patience, absl::Minutes(1));
 }
 
-constexpr char kTrial[] = "experiments/grid-1/trials/t0";
 // Far more than a connection buffers.
 constexpr int64_t kModelBytes = 8 << 20;
 
-void Start(RpcServer::Options options, TestServer& server) {
+void StartServer(RpcServer::Options options, TestServer& server) {
   EXPECT_EQ(server.AddExperiment("grid", 1) + "/trials/t0", kTrial);
   server.PutModel(kTrial, 100, std::string(kModelBytes, 'x'));
   server.Serve(std::move(options));
@@ -110,7 +109,7 @@ void Start(RpcServer::Options options, TestServer& server) {
 
 // A new connection. Its windows do not grow, as gRPC's do on a slow machine until a whole model
 // fits into them.
-std::shared_ptr<grpc::Channel> Connect(TestServer& server) {
+std::shared_ptr<grpc::Channel> ConnectTo(TestServer& server) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
@@ -121,7 +120,7 @@ std::shared_ptr<grpc::Channel> Connect(TestServer& server) {
 // A download with a deadline that only a hanging server reaches.
 class Download {
  public:
-  explicit Download(TestServer& server) : Download(Connect(server)) {}
+  explicit Download(TestServer& server) : Download(ConnectTo(server)) {}
   explicit Download(const std::shared_ptr<grpc::Channel>& channel)
       : stub_(v1::ExperimentService::NewStub(channel)) {
     context_.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(120));
@@ -161,11 +160,11 @@ TEST(PushStreamTest, UnreadStreamsHoldNoThread) {
   RpcServer::Options options;
   options.transfer_threads = 1;
   options.transfer_patience = absl::Hours(1);
-  Start(std::move(options), server);
+  StartServer(std::move(options), server);
   const int64_t before = Threads();
   std::vector<std::unique_ptr<Download>> unread;
   for (int client = 0; client < 10; ++client) {
-    const std::shared_ptr<grpc::Channel> connection = Connect(server);
+    const std::shared_ptr<grpc::Channel> connection = ConnectTo(server);
     for (int i = 0; i < TransferThreads::kStreamsOfAClient; ++i) {
       unread.push_back(std::make_unique<Download>(connection));
       ASSERT_TRUE(unread.back()->ReadOne());  // it has begun
@@ -185,7 +184,7 @@ TEST(PushStreamTest, UnreadStreamsDelayNoUpload) {
   RpcServer::Options options;
   const int viewers = options.transfer_threads;
   options.transfer_patience = absl::Hours(1);
-  Start(std::move(options), server);
+  StartServer(std::move(options), server);
   std::vector<std::unique_ptr<Download>> downloads;
   for (int i = 0; i < viewers; ++i) {
     downloads.push_back(std::make_unique<Download>(server));
@@ -219,8 +218,8 @@ TEST(PushStreamTest, UnreadStreamsDelayNoOtherClient) {
   RpcServer::Options options;
   options.transfer_threads = 1;
   options.transfer_patience = absl::Hours(1);
-  Start(std::move(options), server);
-  const std::shared_ptr<grpc::Channel> connection = Connect(server);
+  StartServer(std::move(options), server);
+  const std::shared_ptr<grpc::Channel> connection = ConnectTo(server);
   std::vector<std::unique_ptr<Download>> unread;
   for (int i = 0; i < 64; ++i) {
     unread.push_back(std::make_unique<Download>(connection));
@@ -254,8 +253,8 @@ TEST(PushStreamTest, ClientThatReadsNothingMakesRoom) {
   RpcServer::Options options;
   options.transfer_threads = 1;
   options.transfer_patience = absl::Seconds(5);
-  Start(std::move(options), server);
-  const std::shared_ptr<grpc::Channel> connection = Connect(server);
+  StartServer(std::move(options), server);
+  const std::shared_ptr<grpc::Channel> connection = ConnectTo(server);
   std::vector<std::unique_ptr<Download>> stalled;
   for (int i = 0; i < TransferThreads::kStreamsOfAClient; ++i) {
     stalled.push_back(std::make_unique<Download>(connection));

@@ -13,7 +13,7 @@ using ::testing::ElementsAre;
 
 // Points at steps 100, 200, ... with loss = index, accuracy = 2 * index, norm = 3 * index, length =
 // 1000 + index.
-v1::TrainingPoints Line(int size) {
+v1::TrainingPoints Curve(int size) {
   v1::TrainingPoints points;
   for (int i = 0; i < size; ++i) {
     points.add_steps(100 * (i + 1));
@@ -26,14 +26,14 @@ v1::TrainingPoints Line(int size) {
 }
 
 TEST(DownSample, LeavesShortCurvesUnchanged) {
-  EXPECT_EQ(DownSample(Line(0), 2).steps_size(), 0);
-  EXPECT_EQ(DownSample(Line(7), 7).SerializeAsString(), Line(7).SerializeAsString());
-  EXPECT_EQ(DownSample(Line(7), 1000).SerializeAsString(), Line(7).SerializeAsString());
+  EXPECT_EQ(DownSample(Curve(0), 2).steps_size(), 0);
+  EXPECT_EQ(DownSample(Curve(7), 7).SerializeAsString(), Curve(7).SerializeAsString());
+  EXPECT_EQ(DownSample(Curve(7), 1000).SerializeAsString(), Curve(7).SerializeAsString());
 }
 
 TEST(DownSample, KeepsEndsAndAveragesBucketsBetween) {
   // Between the first and the last of 8 points lie 1 2 3 4 5 6: buckets {1 2 3} and {4 5 6}.
-  const v1::TrainingPoints points = DownSample(Line(8), 4);
+  const v1::TrainingPoints points = DownSample(Curve(8), 4);
   EXPECT_THAT(points.steps(), ElementsAre(100, 400, 700, 800));
   EXPECT_THAT(points.losses(), ElementsAre(0, 2, 5, 7));
   EXPECT_THAT(points.accuracies(), ElementsAre(0, 4, 10, 14));
@@ -42,13 +42,13 @@ TEST(DownSample, KeepsEndsAndAveragesBucketsBetween) {
 }
 
 TEST(DownSample, TwoPointsAreTheEnds) {
-  EXPECT_THAT(DownSample(Line(100), 2).losses(), ElementsAre(0, 99));
+  EXPECT_THAT(DownSample(Curve(100), 2).losses(), ElementsAre(0, 99));
 }
 
 TEST(DownSample, BucketsCoverEveryPointOnce) {
   for (int size = 3; size < 60; ++size) {
     for (int max_points = 3; max_points <= size; ++max_points) {
-      const v1::TrainingPoints points = DownSample(Line(size), max_points);
+      const v1::TrainingPoints points = DownSample(Curve(size), max_points);
       ASSERT_EQ(points.steps_size(), max_points);
       // A bucket's points end at its step, so mean times number, summed over the buckets, is 0 +
       // ... + (size - 1).
@@ -71,7 +71,7 @@ TEST(DownSample, BucketsCoverEveryPointOnce) {
 }
 
 TEST(DownSample, NotANumberStaysVisible) {
-  v1::TrainingPoints points = Line(10);
+  v1::TrainingPoints points = Curve(10);
   points.set_losses(5, std::numeric_limits<float>::quiet_NaN());
   const v1::TrainingPoints sampled = DownSample(points, 3);
   EXPECT_TRUE(std::isnan(sampled.losses(1)));
@@ -96,7 +96,7 @@ TEST(AppendPoints, FillsMissingColumnsSoThatAllStayEqual) {
   part.add_losses(0.5f);
   v1::TrainingPoints all;
   AppendPoints(part, all);
-  AppendPoints(Line(2), all);
+  AppendPoints(Curve(2), all);
   EXPECT_THAT(all.steps(), ElementsAre(1, 100, 200));
   EXPECT_THAT(all.losses(), ElementsAre(0.5f, 0, 1));
   EXPECT_THAT(all.lengths(), ElementsAre(0, 1000, 1001));

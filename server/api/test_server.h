@@ -20,6 +20,10 @@
 
 namespace lengthwise::server {
 
+// The experiment of AddExperiment("grid", n), and its first trial.
+inline constexpr char kExperiment[] = "experiments/grid-1";
+inline constexpr char kTrial[] = "experiments/grid-1/trials/t0";
+
 // Counts the snapshots that are read, and blocks readers while it is held.
 class ReadGate {
  public:

@@ -20,8 +20,6 @@
 
 namespace lengthwise::server {
 
-inline constexpr char kExperiment[] = "experiments/grid-1";
-
 // Positions 1 and 2 are the starts of the two trials.
 inline constexpr int64_t kFirst = 3;
 

@@ -27,7 +27,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr char kTrial[] = "experiments/grid-1/trials/t0";
 // Returns `size` bytes. No two chunks are equal, so that a swapped chunk is noticed.
 std::string SomeBytes(int64_t size) {
   std::string bytes;

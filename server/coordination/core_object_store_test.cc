@@ -24,7 +24,7 @@ namespace {
 using testing::HasSubstr;
 using testing::SizeIs;
 
-std::string FakeDirectory() {
+std::string StoreDirectory() {
   std::string directory = NewDirectory() + ".fake";
   EXPECT_TRUE(platform::CreateDirectories(directory).ok());
   return directory;
@@ -66,7 +66,7 @@ class CoreObjectStoreTest : public CoreHousekeepingTest {
     return OpenS3(place, fake_.options()).value();
   }
 
-  S3FakeStore fake_{FakeDirectory()};
+  S3FakeStore fake_{StoreDirectory()};
   const std::unique_ptr<platform::HttpClient> http_ = platform::HttpClient::Create().value();
 };
 

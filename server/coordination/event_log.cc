@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "platform/status_macros.h"
+#include "proto/trial_counts.h"
 #include "server/coordination/messages.h"
 #include "server/coordination/names.h"
 
@@ -59,7 +60,7 @@ absl::StatusOr<EventPage> EventLog::ReadEvents(absl::string_view experiment_or_t
   absl::Status status;
   if (path.trial.empty()) {
     ASSIGN_OR_RETURN(const ExperimentRecord record, FindExperiment(*reader, experiment_or_trial));
-    page.unfinished_trials = record.counts.queued() + record.counts.running();
+    page.unfinished_trials = UnendedTrials(record.counts);
     status = log_only ? reader->ForEachLogEvent(record.key, 0, start_position, take)
                       : reader->ForEachEvent(record.key, start_position, take);
   } else {

@@ -32,8 +32,8 @@ ExperimentSummary::Trial TrialAt(int32_t index, const std::string& encoding = "n
           .seen_up_to = 2};
 }
 
-// Accuracies at lengths 1, 2, 3, ...
-v1::LengthAccuracies Accuracies(const std::vector<double>& values) {
+// AccuraciesOf at lengths 1, 2, 3, ...
+v1::LengthAccuracies AccuraciesOf(const std::vector<double>& values) {
   v1::LengthAccuracies accuracies;
   accuracies.set_final(true);
   for (size_t i = 0; i < values.size(); ++i) {
@@ -77,9 +77,9 @@ TEST(ExperimentSummaryTest, SummarizesSuccessfulTrials) {
   ExperimentSummary summary;
   for (int32_t index = 0; index < 5; ++index) summary.Add(TrialAt(index));
   // Unseen means 0.2, 0.6 and 0.4; seen means 1, 0.75 and 0.5.
-  summary.Succeed(0, Accuracies({1, 1, 0.1, 0.3}), Trained(10, 1000));
-  summary.Succeed(1, Accuracies({1, 0.5, 0.7, 0.5}), Trained(20, 1000));
-  summary.Succeed(2, Accuracies({0.5, 0.5, 0.4, 0.4}), Trained(50, 500));
+  summary.Succeed(0, AccuraciesOf({1, 1, 0.1, 0.3}), Trained(10, 1000));
+  summary.Succeed(1, AccuraciesOf({1, 0.5, 0.7, 0.5}), Trained(20, 1000));
+  summary.Succeed(2, AccuraciesOf({0.5, 0.5, 0.4, 0.4}), Trained(50, 500));
   summary.SetState(3, v1::RUNNING);
   summary.SetState(4, v1::FAILED);
   const Cell cell = summary.Summarize(false).cells(0);
@@ -113,7 +113,7 @@ TEST(ExperimentSummaryTest, OneTrialHasNoDeviationAndNoTrialNoValues) {
   EXPECT_EQ(empty.unseen_accuracy().trials(), 0);
   EXPECT_EQ(empty.unseen_accuracy().max(), 0);
   EXPECT_EQ(empty.best_trial(), "");
-  summary.Succeed(0, Accuracies({1, 1, 0.5}), Trained(10, 1000));
+  summary.Succeed(0, AccuraciesOf({1, 1, 0.5}), Trained(10, 1000));
   const Cell one = summary.Summarize(false).cells(0);
   EXPECT_EQ(one.unseen_accuracy().trials(), 1);
   EXPECT_EQ(one.unseen_accuracy().mean(), 0.5);
@@ -124,9 +124,9 @@ TEST(ExperimentSummaryTest, SeenLengthsDecideWithoutUnseenOnes) {
   ExperimentSummary summary;
   for (int32_t index = 0; index < 4; ++index) summary.Add(TrialAt(index));
   for (const int32_t index : {3, 2, 1}) {
-    summary.Succeed(index, Accuracies({1, 0.5}), Trained(10, 1000));
+    summary.Succeed(index, AccuraciesOf({1, 0.5}), Trained(10, 1000));
   }
-  summary.Succeed(0, Accuracies({0.25, 0.5}), Trained(10, 1000));
+  summary.Succeed(0, AccuraciesOf({0.25, 0.5}), Trained(10, 1000));
   const Cell cell = summary.Summarize(false).cells(0);
   EXPECT_EQ(cell.unseen_accuracy().trials(), 0);
   EXPECT_EQ(cell.seen_accuracy().trials(), 4);
@@ -136,7 +136,7 @@ TEST(ExperimentSummaryTest, SeenLengthsDecideWithoutUnseenOnes) {
 TEST(ExperimentSummaryTest, SummarizesMeasuredTrainingAccuracies) {
   ExperimentSummary summary;
   for (int32_t index = 0; index < 4; ++index) summary.Add(TrialAt(index));
-  v1::LengthAccuracies accuracies = Accuracies({1, 1, 0.5});
+  v1::LengthAccuracies accuracies = AccuraciesOf({1, 1, 0.5});
   summary.Succeed(0, accuracies, Trained(10, 1000));
   EXPECT_FALSE(summary.Summarize(false).cells(0).has_training_accuracy());
   for (int32_t index = 1; index < 4; ++index) {
@@ -155,9 +155,9 @@ TEST(ExperimentSummaryTest, SummarizesMeasuredTrainingAccuracies) {
 TEST(ExperimentSummaryTest, MissingStepsAreAllStepsOfTheSpecification) {
   ExperimentSummary summary;
   for (int32_t index = 0; index < 3; ++index) summary.Add(TrialAt(index));
-  summary.Succeed(0, Accuracies({1}), Trained(10, 0));  // all 1000 of its specification
-  summary.Succeed(1, Accuracies({1}), Trained(10, 200));
-  summary.Succeed(2, Accuracies({1}), Trained(0, 0));
+  summary.Succeed(0, AccuraciesOf({1}), Trained(10, 0));  // all 1000 of its specification
+  summary.Succeed(1, AccuraciesOf({1}), Trained(10, 200));
+  summary.Succeed(2, AccuraciesOf({1}), Trained(0, 0));
   const Cell cell = summary.Summarize(false).cells(0);
   EXPECT_EQ(cell.steps_per_second().trials(), 2);
   EXPECT_EQ(cell.steps_per_second().max(), 100);
@@ -169,15 +169,15 @@ TEST(ExperimentSummaryTest, EndedAndUnknownTrialsDoNotChange) {
   ExperimentSummary summary;
   summary.Add(TrialAt(0));
   summary.Add(TrialAt(1));
-  summary.Succeed(0, Accuracies({0.5}), Trained(10, 1000));
+  summary.Succeed(0, AccuraciesOf({0.5}), Trained(10, 1000));
   summary.SetState(1, v1::CANCELLED);
   const std::string before = summary.Summarize(false).SerializeAsString();
   summary.Add(TrialAt(0, "rope"));
-  summary.Succeed(0, Accuracies({1}), Trained(20, 1000));
-  summary.Succeed(1, Accuracies({1}), Trained(20, 1000));
+  summary.Succeed(0, AccuraciesOf({1}), Trained(20, 1000));
+  summary.Succeed(1, AccuraciesOf({1}), Trained(20, 1000));
   summary.SetState(0, v1::RUNNING);
   summary.SetState(7, v1::RUNNING);
-  summary.Succeed(7, Accuracies({1}), Trained(20, 1000));
+  summary.Succeed(7, AccuraciesOf({1}), Trained(20, 1000));
   EXPECT_EQ(summary.Summarize(false).SerializeAsString(), before);
 }
 
@@ -185,7 +185,7 @@ TEST(ExperimentSummaryTest, TrialsMayDifferInEvaluatedLengths) {
   ExperimentSummary summary;
   summary.Add(TrialAt(0));
   summary.Add(TrialAt(1));
-  summary.Succeed(0, Accuracies({1, 0.5, 0.25}), Trained(10, 1000));
+  summary.Succeed(0, AccuraciesOf({1, 0.5, 0.25}), Trained(10, 1000));
   v1::LengthAccuracies other;
   for (const int32_t length : {9, 2}) {
     other.add_lengths(length);
@@ -208,7 +208,7 @@ TEST(ExperimentSummaryTest, TrialsComparedByLossesHaveTheirQuantiles) {
     summary.Add(known);
   }
   for (size_t trial = 0; trial < losses.size(); ++trial) {
-    v1::LengthAccuracies evaluation = Accuracies({1, 1, 0, 0});
+    v1::LengthAccuracies evaluation = AccuraciesOf({1, 1, 0, 0});
     for (const double loss : losses[trial]) evaluation.add_losses(loss);
     summary.Succeed(static_cast<int32_t>(trial), evaluation, Trained(10, 100));
   }
@@ -226,7 +226,7 @@ TEST(ExperimentSummaryTest, TrialsComparedByLossesHaveTheirQuantiles) {
 
   ExperimentSummary accuracies_alone;
   accuracies_alone.Add(TrialAt(0));
-  v1::LengthAccuracies evaluation = Accuracies({1, 1});
+  v1::LengthAccuracies evaluation = AccuraciesOf({1, 1});
   evaluation.add_losses(0.5);
   evaluation.add_losses(0.5);
   accuracies_alone.Succeed(0, evaluation, Trained(10, 100));
@@ -239,7 +239,7 @@ void SucceedWithLosses(int32_t index, const std::vector<double>& accuracies,
   ExperimentSummary::Trial trial = TrialAt(index);
   trial.compared_by_loss = true;
   summary.Add(trial);
-  v1::LengthAccuracies evaluation = Accuracies(accuracies);
+  v1::LengthAccuracies evaluation = AccuraciesOf(accuracies);
   evaluation.mutable_losses()->Add(losses.begin(), losses.end());
   summary.Succeed(index, evaluation, Trained(10, 100));
 }
@@ -265,7 +265,7 @@ TEST(ExperimentSummaryTest, SeenLossesDecideWithoutUnseenOnes) {
 TEST(ExperimentSummaryTest, AccuraciesAreClamped) {
   ExperimentSummary summary;
   summary.Add(TrialAt(0));
-  summary.Succeed(0, Accuracies({std::numeric_limits<double>::quiet_NaN(), 1e300, -5}),
+  summary.Succeed(0, AccuraciesOf({std::numeric_limits<double>::quiet_NaN(), 1e300, -5}),
                   Trained(std::numeric_limits<double>::quiet_NaN(), 1000));
   const Cell cell = summary.Summarize(false).cells(0);
   EXPECT_THAT(cell.mean_accuracies(), ElementsAre(0, 1, 0));
@@ -281,7 +281,7 @@ TEST(ExperimentSummaryTest, AnswerDoesNotDependOnTheOrderOfOutcomes) {
   for (int32_t index = 0; index < kTrials; ++index) {
     std::vector<double> values(20);
     for (double& value : values) value = uniform(random);
-    accuracies.push_back(Accuracies(values));
+    accuracies.push_back(AccuraciesOf(values));
     outcomes.push_back(Trained(uniform(random) * 1000, 1000));
   }
   std::vector<int32_t> order(kTrials);
@@ -303,7 +303,7 @@ TEST(ExperimentSummaryTest, MeansOfThousandsAreExactToATrillionth) {
   ExperimentSummary summary;
   for (int32_t index = 0; index < kTrials; ++index) {
     summary.Add(TrialAt(index));
-    summary.Succeed(index, Accuracies({0.1, 1.0 / 3}), Trained(1, 1));
+    summary.Succeed(index, AccuraciesOf({0.1, 1.0 / 3}), Trained(1, 1));
   }
   const Cell cell = summary.Summarize(false).cells(0);
   EXPECT_NEAR(cell.mean_accuracies(0), 0.1, 1e-12);

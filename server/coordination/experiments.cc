@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "platform/failpoint.h"
 #include "platform/status_macros.h"
+#include "proto/trial_counts.h"
 #include "server/coordination/messages.h"
 #include "server/coordination/names.h"
 
@@ -106,7 +107,7 @@ absl::StatusOr<v1::DeleteExperimentResponse> Experiments::Delete(
     const v1::DeleteExperimentRequest& request) {
   ASSIGN_OR_RETURN(const ExperimentRecord record, FindExperiment(store_, request.name()));
   const v1::TrialCounts& counts = record.counts;
-  if (counts.queued() + counts.running() > 0) {
+  if (UnendedTrials(counts) > 0) {
     return absl::FailedPreconditionError(absl::StrCat(request.name(), " has ", counts.queued(),
                                                       " queued and ", counts.running(),
                                                       " running trials; cancel it first"));

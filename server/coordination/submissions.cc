@@ -10,6 +10,7 @@
 #include "platform/sha256.h"
 #include "platform/status_macros.h"
 #include "proto/digest.h"
+#include "proto/trial_counts.h"
 #include "rpc/status.h"
 #include "server/coordination/names.h"
 #include "specification/examples.h"
@@ -35,12 +36,6 @@ void AppendNew(const Seeds& seeds, Seeds& all) {
 constexpr absl::Duration kTryAgain = absl::Minutes(5);
 
 constexpr int kMaxAnsweredIds = 1000;
-
-int32_t TrialCount(const ExperimentRecord& experiment) {
-  const v1::TrialCounts& counts = experiment.counts;
-  return counts.queued() + counts.running() + counts.succeeded() + counts.failed() +
-         counts.cancelled();
-}
 
 ArtifactId DataFileId(absl::string_view experiment, const std::string& sha256) {
   return {
@@ -259,7 +254,7 @@ absl::StatusOr<std::optional<v1::CreateExperimentResponse>> Submissions::FindRep
   v1::CreateExperimentResponse response;
   *response.mutable_experiment() = std::move(experiment);
   for (const TrialRecord& trial : trials) response.add_trial_ids(trial.id);
-  response.set_trial_count(TrialCount(known));
+  response.set_trial_count(static_cast<int32_t>(AllTrials(known.counts)));
   response.set_pack_count(static_cast<int32_t>(packs.size()));
   return response;
 }
@@ -365,7 +360,7 @@ absl::StatusOr<v1::ExtendExperimentResponse> Submissions::Extend(Extension exten
   response.set_added_trials(static_cast<int32_t>(extension.added.size()));
   if (!extension.added.empty()) {
     RETURN_IF_ERROR(CheckQuota(record.owner, response.added_trials()));
-    const int32_t first_index = TrialCount(record);
+    const auto first_index = static_cast<int32_t>(AllTrials(record.counts));
     record.specification = extension.specification;
     RETURN_IF_ERROR(store_.ExtendExperiment(record, response.added_trials()));
     ASSIGN_OR_RETURN(const std::vector<PackRecord> packs, store_.ListPacks(record.key));

@@ -6,6 +6,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "proto/trial_counts.h"
 
 namespace lengthwise::server {
 namespace {
@@ -102,7 +103,7 @@ class MemoryReader : public Base {
     int64_t count = 0;
     for (const auto& [key, experiment] : data().experiments.rows()) {
       if (experiment.owner != owner) continue;
-      count += experiment.counts.queued() + experiment.counts.running();
+      count += UnendedTrials(experiment.counts);
     }
     return count;
   }
@@ -362,7 +363,7 @@ class MemoryStorage::Writer : public MemoryReader<StorageWriter> {
     ExperimentRecord experiment = *data_->experiments.Find(trial.experiment);
     Add(CountOf(previous, -1), experiment.counts);
     Add(CountOf(trial.state, 1), experiment.counts);
-    const bool ended = experiment.counts.queued() + experiment.counts.running() == 0;
+    const bool ended = UnendedTrials(experiment.counts) == 0;
     experiment.end_time = ended ? trial.end_time : NoTime();
     data_->experiments.Put(experiment.key, std::move(experiment), journal_);
     return absl::OkStatus();

@@ -20,7 +20,7 @@ namespace lengthwise::server {
 namespace {
 
 constexpr absl::string_view kProbe = "lengthwise_probe";
-constexpr int64_t kChunkBytes = 1 << 20;
+constexpr int64_t kReadBytes = 1 << 20;
 // Before a deletion that failed is tried again.
 constexpr absl::Duration kDeleteAgain = absl::Seconds(10);
 
@@ -147,7 +147,7 @@ absl::StatusOr<std::unique_ptr<S3ArtifactStore>> S3ArtifactStore::Open(
   }));
   const std::string mark_key(kStoreMark);
   std::optional<std::string> old_mark;
-  if (auto text = client->Read(mark_key, 0, kChunkBytes); text.ok()) {
+  if (auto text = client->Read(mark_key, 0, kReadBytes); text.ok()) {
     old_mark = *std::move(text);
   } else if (!absl::IsNotFound(text.status())) {
     return text.status();
@@ -195,7 +195,7 @@ S3ArtifactStore::~S3ArtifactStore() {
 }
 
 absl::Status S3ArtifactStore::CheckMark() const {
-  const absl::StatusOr<std::string> mark = client_->Read(std::string(kStoreMark), 0, kChunkBytes);
+  const absl::StatusOr<std::string> mark = client_->Read(std::string(kStoreMark), 0, kReadBytes);
   if (mark.ok() && *mark == mark_) return absl::OkStatus();
   return absl::UnavailableError(
       absl::StrCat("the checkpoints in ", client_->Url(), " cannot be used now: ",
@@ -295,8 +295,8 @@ void S3ArtifactStore::Update(const S3Object& object, bool is_verified, bool is_d
 absl::StatusOr<bool> S3ArtifactStore::HasChecksum(const S3Object& object,
                                                   const std::string& sha256) const {
   platform::Sha256 hash;
-  for (int64_t offset = 0; offset < object.size; offset += kChunkBytes) {
-    const absl::StatusOr<std::string> chunk = client_->Read(object.key, offset, kChunkBytes);
+  for (int64_t offset = 0; offset < object.size; offset += kReadBytes) {
+    const absl::StatusOr<std::string> chunk = client_->Read(object.key, offset, kReadBytes);
     if (IsLost(chunk.status())) {
       RETURN_IF_ERROR(CheckMark());
     }
@@ -513,7 +513,7 @@ class S3ArtifactStore::RangeReader : public ArtifactStore::Reader {
 
   absl::StatusOr<std::string> Next() override {
     if (offset_ >= object_.size) return "";
-    ASSIGN_OR_RETURN(std::string chunk, store_.client_->Read(object_.key, offset_, kChunkBytes));
+    ASSIGN_OR_RETURN(std::string chunk, store_.client_->Read(object_.key, offset_, kReadBytes));
     if (chunk.empty()) {
       return absl::DataLossError(absl::StrCat(object_.key, " became shorter while it was read"));
     }

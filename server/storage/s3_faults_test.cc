@@ -24,10 +24,10 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr char kBytes[] = "the bytes of a model";
-constexpr int64_t kSize = sizeof(kBytes) - 1;
+constexpr char kModel[] = "the bytes of a model";
+constexpr int64_t kModelSize = sizeof(kModel) - 1;
 
-ArtifactId IdOf(const std::string& bytes, const std::string& trial = "trial") {
+ArtifactId IdOfModel(const std::string& bytes, const std::string& trial = "trial") {
   return {.experiment = "sorting-1", .trial = trial, .sha256 = platform::Sha256Hex(bytes)};
 }
 
@@ -102,97 +102,99 @@ class S3FaultsTest : public testing::Test {
 // stored: the trial would succeed with a model that nobody can read.
 TEST_F(S3FaultsTest, DamagedObjectIsStoredAgain) {
   for (const bool relays : {false, true}) {
-    const ArtifactId id = IdOf(kBytes, relays ? "relayed" : "sent");
-    ASSERT_EQ(Store(id, kBytes), absl::OkStatus());
+    const ArtifactId id = IdOfModel(kModel, relays ? "relayed" : "sent");
+    ASSERT_EQ(Store(id, kModel), absl::OkStatus());
     ASSERT_TRUE(Client()->Replace(KeyOf(id), "others of same size!").ok());
     EXPECT_TRUE(absl::IsDataLoss(store_->Verify(id)));
-    EXPECT_TRUE(absl::IsDataLoss(store_->VerifyQuickly(id, kSize, 0)));
-    EXPECT_EQ(relays ? Relay(id, kBytes) : Store(id, kBytes), absl::OkStatus());
-    EXPECT_EQ(store_->VerifyQuickly(id, kSize, 0), absl::OkStatus());
+    EXPECT_TRUE(absl::IsDataLoss(store_->VerifyQuickly(id, kModelSize, 0)));
+    EXPECT_EQ(relays ? Relay(id, kModel) : Store(id, kModel), absl::OkStatus());
+    EXPECT_EQ(store_->VerifyQuickly(id, kModelSize, 0), absl::OkStatus());
     EXPECT_EQ(Read(id), absl::OkStatus());
   }
 }
 
 TEST_F(S3FaultsTest, TruncatedObjectIsStoredAgain) {
-  ASSERT_TRUE(Client()->Replace(KeyOf(IdOf(kBytes)), "the bytes").ok());
-  EXPECT_EQ(Store(IdOf(kBytes), kBytes), absl::OkStatus());
-  EXPECT_EQ(Read(IdOf(kBytes)), absl::OkStatus());
+  ASSERT_TRUE(Client()->Replace(KeyOf(IdOfModel(kModel)), "the bytes").ok());
+  EXPECT_EQ(Store(IdOfModel(kModel), kModel), absl::OkStatus());
+  EXPECT_EQ(Read(IdOfModel(kModel)), absl::OkStatus());
   // A wrong size in the request is no damage.
-  EXPECT_TRUE(absl::IsInvalidArgument(store_->SignPut(IdOf(kBytes), kSize + 1).status()));
-  EXPECT_EQ(Read(IdOf(kBytes)), absl::OkStatus());
+  EXPECT_TRUE(absl::IsInvalidArgument(store_->SignPut(IdOfModel(kModel), kModelSize + 1).status()));
+  EXPECT_EQ(Read(IdOfModel(kModel)), absl::OkStatus());
 }
 
 // As after a move by "aws s3 sync", which knows no x-amz-meta-sha256.
 TEST_F(S3FaultsTest, ObjectOfAnotherProgramIsReadOnce) {
-  ASSERT_TRUE(Client()->Replace(KeyOf(IdOf(kBytes)), kBytes).ok());
+  ASSERT_TRUE(Client()->Replace(KeyOf(IdOfModel(kModel)), kModel).ok());
   Reopen();
-  const auto put = store_->SignPut(IdOf(kBytes), kSize);
+  const auto put = store_->SignPut(IdOfModel(kModel), kModelSize);
   ASSERT_TRUE(put.ok()) << put.status();
   EXPECT_FALSE(put->has_value());
-  EXPECT_EQ(store_->VerifyQuickly(IdOf(kBytes), kSize, 0), absl::OkStatus());
+  EXPECT_EQ(store_->VerifyQuickly(IdOfModel(kModel), kModelSize, 0), absl::OkStatus());
 }
 
 // The store itself does not notice: size and ETag stay.
 TEST_F(S3FaultsTest, DamageIsFoundWhileReading) {
-  ASSERT_EQ(Store(IdOf(kBytes), kBytes), absl::OkStatus());
+  ASSERT_EQ(Store(IdOfModel(kModel), kModel), absl::OkStatus());
   fake_.Set("flip", "trial");
-  EXPECT_EQ(store_->Verify(IdOf(kBytes)), absl::OkStatus());  // the store compared the bytes once
-  EXPECT_TRUE(absl::IsDataLoss(Read(IdOf(kBytes))));
-  EXPECT_TRUE(absl::IsDataLoss(store_->VerifyQuickly(IdOf(kBytes), kSize, 0)));
-  EXPECT_TRUE(absl::IsDataLoss(store_->SignGet(IdOf(kBytes)).status()));
+  EXPECT_EQ(store_->Verify(IdOfModel(kModel)),
+            absl::OkStatus());  // the store compared the bytes once
+  EXPECT_TRUE(absl::IsDataLoss(Read(IdOfModel(kModel))));
+  EXPECT_TRUE(absl::IsDataLoss(store_->VerifyQuickly(IdOfModel(kModel), kModelSize, 0)));
+  EXPECT_TRUE(absl::IsDataLoss(store_->SignGet(IdOfModel(kModel)).status()));
 }
 
 // The decision to delete comes while the store is asked whether it has the object.
 TEST_F(S3FaultsTest, ObjectReportedAsStoredIsNotDeleted) {
-  ASSERT_EQ(Store(IdOf(kBytes), kBytes), absl::OkStatus());
+  ASSERT_EQ(Store(IdOfModel(kModel), kModel), absl::OkStatus());
   fake_.Set("slow", "HEAD /bucket/");
-  auto asked = std::async(std::launch::async, [&] { return store_->SignPut(IdOf(kBytes), kSize); });
+  auto asked = std::async(std::launch::async,
+                          [&] { return store_->SignPut(IdOfModel(kModel), kModelSize); });
   absl::SleepFor(absl::Milliseconds(300));
-  ASSERT_TRUE(store_->Delete(IdOf(kBytes)).ok());
+  ASSERT_TRUE(store_->Delete(IdOfModel(kModel)).ok());
   const auto put = asked.get();
   fake_.Set("slow", "");
   ASSERT_TRUE(put.ok()) << put.status();
   EXPECT_FALSE(put->has_value());
   absl::SleepFor(absl::Milliseconds(500));
-  EXPECT_TRUE(IsThere(IdOf(kBytes)));
-  EXPECT_EQ(store_->VerifyQuickly(IdOf(kBytes), kSize, 0), absl::OkStatus());
+  EXPECT_TRUE(IsThere(IdOfModel(kModel)));
+  EXPECT_EQ(store_->VerifyQuickly(IdOfModel(kModel), kModelSize, 0), absl::OkStatus());
   // Without the report it is deleted.
   fake_.Set("status", absl::StrCat("HEAD /bucket/=503"));
-  EXPECT_TRUE(absl::IsUnavailable(store_->SignPut(IdOf(kBytes), kSize).status()));
+  EXPECT_TRUE(absl::IsUnavailable(store_->SignPut(IdOfModel(kModel), kModelSize).status()));
   fake_.Set("status", "");
-  ASSERT_TRUE(store_->Delete(IdOf(kBytes)).ok());
-  EXPECT_TRUE(GoesSoon(IdOf(kBytes)));
-  EXPECT_TRUE(absl::IsNotFound(store_->VerifyQuickly(IdOf(kBytes), kSize, 0)));
+  ASSERT_TRUE(store_->Delete(IdOfModel(kModel)).ok());
+  EXPECT_TRUE(GoesSoon(IdOfModel(kModel)));
+  EXPECT_TRUE(absl::IsNotFound(store_->VerifyQuickly(IdOfModel(kModel), kModelSize, 0)));
 }
 
 TEST_F(S3FaultsTest, CopyThatFailsWithinASuccessIsNoCopy) {
-  ASSERT_EQ(Store(IdOf(kBytes), kBytes), absl::OkStatus());
+  ASSERT_EQ(Store(IdOfModel(kModel), kModel), absl::OkStatus());
   fake_.Set("copy", "error");
-  const absl::Status copied = store_->Copy(IdOf(kBytes), "sorting-2", "copy", 10);
+  const absl::Status copied = store_->Copy(IdOfModel(kModel), "sorting-2", "copy", 10);
   EXPECT_TRUE(absl::IsUnavailable(copied)) << copied;
   EXPECT_THAT(std::string(copied.message()), HasSubstr("InternalError"));
   fake_.Set("copy", "");
-  EXPECT_EQ(store_->Copy(IdOf(kBytes), "sorting-2", "copy", 10), absl::OkStatus());
-  ArtifactId copy = IdOf(kBytes, "copy");
+  EXPECT_EQ(store_->Copy(IdOfModel(kModel), "sorting-2", "copy", 10), absl::OkStatus());
+  ArtifactId copy = IdOfModel(kModel, "copy");
   copy.experiment = "sorting-2";
   EXPECT_EQ(Read(copy), absl::OkStatus());
 }
 
 // The command loop waits for a copy, and all workers' heartbeats for the loop.
 TEST_F(S3FaultsTest, CopyEndsWhenTheStoreHangs) {
-  ASSERT_EQ(Store(IdOf(kBytes), kBytes), absl::OkStatus());
+  ASSERT_EQ(Store(IdOfModel(kModel), kModel), absl::OkStatus());
   fake_.Set("hang", "sorting-2");
   const absl::Time start = absl::Now();
-  EXPECT_TRUE(absl::IsUnavailable(store_->Copy(IdOf(kBytes), "sorting-2", "copy", 10)));
+  EXPECT_TRUE(absl::IsUnavailable(store_->Copy(IdOfModel(kModel), "sorting-2", "copy", 10)));
   EXPECT_LT(absl::Now() - start, absl::Seconds(5));
   fake_.Set("hang", "");
 }
 
 TEST_F(S3FaultsTest, ServerStopsWhileTheStoreHangs) {
-  ASSERT_EQ(Store(IdOf(kBytes), kBytes), absl::OkStatus());
+  ASSERT_EQ(Store(IdOfModel(kModel), kModel), absl::OkStatus());
   fake_.Set("hang", "sorting-1");
-  auto asked = std::async(std::launch::async, [&] { return store_->SignGet(IdOf(kBytes)); });
-  ASSERT_TRUE(store_->Delete(IdOf(kBytes)).ok());
+  auto asked = std::async(std::launch::async, [&] { return store_->SignGet(IdOfModel(kModel)); });
+  ASSERT_TRUE(store_->Delete(IdOfModel(kModel)).ok());
   absl::SleepFor(absl::Milliseconds(300));
   const absl::Time start = absl::Now();
   store_->Interrupt();
@@ -204,24 +206,24 @@ TEST_F(S3FaultsTest, ServerStopsWhileTheStoreHangs) {
 
 // S3 answers 400 to a temporary credential that has expired.
 TEST_F(S3FaultsTest, ExpiredCredentialsLoseNothing) {
-  ASSERT_EQ(Store(IdOf(kBytes), kBytes), absl::OkStatus());
+  ASSERT_EQ(Store(IdOfModel(kModel), kModel), absl::OkStatus());
   Reopen();
   fake_.Set("status", "GET /bucket=400");
-  const absl::Status read = store_->Verify(IdOf(kBytes));
+  const absl::Status read = store_->Verify(IdOfModel(kModel));
   EXPECT_TRUE(absl::IsUnavailable(read)) << read;
   EXPECT_THAT(std::string(read.message()), HasSubstr("ExpiredToken"));
   fake_.Set("status", "HEAD /bucket=400");
-  EXPECT_TRUE(absl::IsUnavailable(store_->SignGet(IdOf(kBytes)).status()));
-  EXPECT_TRUE(absl::IsUnavailable(store_->SignPut(IdOf(kBytes), kSize).status()));
-  EXPECT_EQ(store_->VerifyQuickly(IdOf(kBytes), kSize, 0), absl::OkStatus());
-  const absl::Status sought = CheckpointsInS3(Client()).find(IdOf("absent"), 6);
+  EXPECT_TRUE(absl::IsUnavailable(store_->SignGet(IdOfModel(kModel)).status()));
+  EXPECT_TRUE(absl::IsUnavailable(store_->SignPut(IdOfModel(kModel), kModelSize).status()));
+  EXPECT_EQ(store_->VerifyQuickly(IdOfModel(kModel), kModelSize, 0), absl::OkStatus());
+  const absl::Status sought = CheckpointsInS3(Client()).find(IdOfModel("absent"), 6);
   EXPECT_TRUE(absl::IsUnavailable(sought)) << sought;
 }
 
 TEST_F(S3FaultsTest, InterruptedAnswersLoseNothing) {
-  ASSERT_EQ(Store(IdOf(kBytes), kBytes), absl::OkStatus());
+  ASSERT_EQ(Store(IdOfModel(kModel), kModel), absl::OkStatus());
   fake_.Set("hang", "HEAD /bucket/");
-  auto asked = std::async(std::launch::async, [&] { return store_->Verify(IdOf(kBytes)); });
+  auto asked = std::async(std::launch::async, [&] { return store_->Verify(IdOfModel(kModel)); });
   absl::SleepFor(absl::Milliseconds(200));
   store_->Interrupt();
   EXPECT_TRUE(absl::IsUnavailable(asked.get()));
@@ -229,35 +231,35 @@ TEST_F(S3FaultsTest, InterruptedAnswersLoseNothing) {
 }
 
 TEST_F(S3FaultsTest, ListThatLagsHidesNothing) {
-  ASSERT_EQ(Store(IdOf(kBytes), kBytes), absl::OkStatus());
-  fake_.Set("hide", IdOf(kBytes).sha256);
+  ASSERT_EQ(Store(IdOfModel(kModel), kModel), absl::OkStatus());
+  fake_.Set("hide", IdOfModel(kModel).sha256);
   Reopen();
-  EXPECT_TRUE(absl::IsNotFound(store_->VerifyQuickly(IdOf(kBytes), kSize, 0)));
-  EXPECT_EQ(store_->Find(IdOf(kBytes)), absl::OkStatus());
-  EXPECT_EQ(store_->VerifyQuickly(IdOf(kBytes), kSize, 0), absl::OkStatus());
-  EXPECT_TRUE(absl::IsNotFound(store_->Find(IdOf("absent"))));
-  EXPECT_EQ(CheckpointsInS3(Client()).find(IdOf(kBytes), kSize), absl::OkStatus());
+  EXPECT_TRUE(absl::IsNotFound(store_->VerifyQuickly(IdOfModel(kModel), kModelSize, 0)));
+  EXPECT_EQ(store_->Find(IdOfModel(kModel)), absl::OkStatus());
+  EXPECT_EQ(store_->VerifyQuickly(IdOfModel(kModel), kModelSize, 0), absl::OkStatus());
+  EXPECT_TRUE(absl::IsNotFound(store_->Find(IdOfModel("absent"))));
+  EXPECT_EQ(CheckpointsInS3(Client()).find(IdOfModel(kModel), kModelSize), absl::OkStatus());
 }
 
 TEST_F(S3FaultsTest, RestoreAsksOnceForAllCheckpoints) {
   for (int i = 0; i < 10; ++i) {
     const std::string bytes = absl::StrCat("model ", i);
-    ASSERT_EQ(Store(IdOf(bytes), bytes), absl::OkStatus());
+    ASSERT_EQ(Store(IdOfModel(bytes), bytes), absl::OkStatus());
   }
   const CheckpointPlace place = CheckpointsInS3(Client());
   const size_t before = fake_.Requests().size();
   for (int i = 0; i < 10; ++i) {
-    EXPECT_EQ(place.find(IdOf(absl::StrCat("model ", i)), 7), absl::OkStatus());
+    EXPECT_EQ(place.find(IdOfModel(absl::StrCat("model ", i)), 7), absl::OkStatus());
   }
   EXPECT_EQ(fake_.Requests().size() - before, 4U);  // pages of the list
-  EXPECT_TRUE(absl::IsDataLoss(place.find(IdOf("model 1"), 8)));
-  EXPECT_TRUE(absl::IsNotFound(place.find(IdOf("absent"), 8)));
+  EXPECT_TRUE(absl::IsDataLoss(place.find(IdOfModel("model 1"), 8)));
+  EXPECT_TRUE(absl::IsNotFound(place.find(IdOfModel("absent"), 8)));
 }
 
 TEST_F(S3FaultsTest, LargeExperimentIsDeletedInParts) {
   // Signed and never sent, as of a fleet that was lost.
   for (int i = 0; i < 2'100; ++i) {
-    const auto put = store_->SignPut(IdOf(absl::StrCat(i)), 7);
+    const auto put = store_->SignPut(IdOfModel(absl::StrCat(i)), 7);
     ASSERT_TRUE(put.ok()) << put.status();
   }
   EXPECT_EQ(store_->DeleteSome("sorting-1").value(), true);
@@ -265,7 +267,7 @@ TEST_F(S3FaultsTest, LargeExperimentIsDeletedInParts) {
 }
 
 TEST_F(S3FaultsTest, ProbeTouchesNothingElse) {
-  ASSERT_EQ(Store(IdOf(kBytes), kBytes), absl::OkStatus());
+  ASSERT_EQ(Store(IdOfModel(kModel), kModel), absl::OkStatus());
   const size_t before = fake_.Requests().size();
   Reopen();
   const auto requests = fake_.Requests();
@@ -315,8 +317,8 @@ TEST_F(S3FaultsTest, ErrorsSayWhatToDo) {
 }
 
 TEST_F(S3FaultsTest, UsageCountsObjectsAndFiles) {
-  ASSERT_EQ(Store(IdOf("one"), "one"), absl::OkStatus());
-  ASSERT_EQ(Store(IdOf("three"), "three"), absl::OkStatus());
+  ASSERT_EQ(Store(IdOfModel("one"), "one"), absl::OkStatus());
+  ASSERT_EQ(Store(IdOfModel("three"), "three"), absl::OkStatus());
   const auto usage = store_->Usage();
   ASSERT_TRUE(usage.ok()) << usage.status();
   EXPECT_EQ(usage->artifacts, 2);
@@ -325,7 +327,7 @@ TEST_F(S3FaultsTest, UsageCountsObjectsAndFiles) {
 
 TEST_F(S3FaultsTest, ErrorsShowNoSignature) {
   fake_.Set("proxy", "sorting-1");
-  const absl::Status status = store_->SignGet(IdOf(kBytes)).status();
+  const absl::Status status = store_->SignGet(IdOfModel(kModel)).status();
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
   EXPECT_THAT(std::string(status.message()), Not(HasSubstr("X-Amz-")));
 }

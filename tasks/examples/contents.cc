@@ -14,7 +14,7 @@
 namespace lengthwise::tasks::examples {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 absl::Status Refused() {
   return absl::InvalidArgumentError("is filled in by `lengthwise`; remove it");
@@ -89,10 +89,10 @@ bool ParseLengths(absl::string_view text, std::map<int32_t, int64_t>& lengths) {
   return true;
 }
 
-Json PartJson(const Contents::OfPart& part) {
-  Json json = {{"examples", part.examples},
-               {"longest", part.longest},
-               {"lengths", LengthsText(part.lengths)}};
+OrderedJson PartJson(const Contents::OfPart& part) {
+  OrderedJson json = {{"examples", part.examples},
+                      {"longest", part.longest},
+                      {"lengths", LengthsText(part.lengths)}};
   if (part.longest_by_length.empty()) return json;  // read from release 0.2.0
   json["longest_by_length"] = LengthsText(part.longest_by_length);
   if (part.shortest_by_length != part.longest_by_length) {
@@ -153,14 +153,14 @@ bool Agrees(const Contents& said, Contents held) {
 }
 
 std::string ToText(const Contents& contents) {
-  return Json{{"form", kForms[static_cast<size_t>(contents.form)]},
-              {"input_symbols", contents.input_symbols},
-              {"target_symbols", contents.target_symbols},
-              {"same_length", contents.same_length},
-              {"train_bytes", contents.train_bytes},
-              {"test_bytes", contents.test_bytes},
-              {"training", PartJson(contents.training)},
-              {"test", PartJson(contents.test)}}
+  return OrderedJson{{"form", kForms[static_cast<size_t>(contents.form)]},
+                     {"input_symbols", contents.input_symbols},
+                     {"target_symbols", contents.target_symbols},
+                     {"same_length", contents.same_length},
+                     {"train_bytes", contents.train_bytes},
+                     {"test_bytes", contents.test_bytes},
+                     {"training", PartJson(contents.training)},
+                     {"test", PartJson(contents.test)}}
       .dump();
 }
 

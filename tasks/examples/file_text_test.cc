@@ -29,14 +29,14 @@ FileText TextOfFiles(const std::string& train, const std::string& test,
   return FileText(loaded->set);
 }
 
-std::string Line(const std::string& input, const std::string& target, int length) {
+std::string JsonLine(const std::string& input, const std::string& target, int length) {
   return absl::StrCat("{\"input\": \"", input, "\", \"target\": \"", target,
                       "\", \"length\": ", length, "}\n");
 }
 
 // Symbols in byte order: + 1 2 7 9 =, with + at 0x2B, then digits, and = at 0x3D.
 TEST(FileTextTest, InputsAndTargetsShareAVocabulary) {
-  const FileText text = TextOfFiles(Line("12+7=", "19", 2), Line("1+1=", "9", 1));
+  const FileText text = TextOfFiles(JsonLine("12+7=", "19", 2), JsonLine("1+1=", "9", 1));
   EXPECT_EQ(text.vocabulary(), 8);
   EXPECT_EQ(text.end_token(), 6);
   EXPECT_EQ(text.padding_token(), 7);
@@ -59,7 +59,7 @@ TEST(FileTextTest, IntegersKeepTheirNumbers) {
 
 TEST(FileTextTest, EveryTestExampleIsAskedOnce) {
   std::string test;
-  for (const char* word : {"a", "bb", "ccc", "d"}) test += Line(word, "a", 3);
+  for (const char* word : {"a", "bb", "ccc", "d"}) test += JsonLine(word, "a", 3);
   const FileText text = TextOfFiles(test, test);
   EXPECT_EQ(text.Questions(3, 500), 4);
   EXPECT_EQ(text.Questions(3, 2), 2);
@@ -74,8 +74,8 @@ TEST(FileTextTest, EveryTestExampleIsAskedOnce) {
 
 // A third of the examples has length 1; none has length 2.
 TEST(FileTextTest, EachTrainingExampleIsEquallyLikely) {
-  const FileText text =
-      TextOfFiles(Line("a", "b", 1) + Line("a", "b", 3) + Line("b", "b", 3), Line("a", "b", 1));
+  const FileText text = TextOfFiles(
+      JsonLine("a", "b", 1) + JsonLine("a", "b", 3) + JsonLine("b", "b", 3), JsonLine("a", "b", 1));
   std::map<int64_t, int> drawn;
   for (uint64_t step = 1; step <= 3000; ++step) {
     random::Stream stream(0, random::Purpose::kTrainingSamples, step, 0);
@@ -92,21 +92,21 @@ TEST(FileTextTest, EachTrainingExampleIsEquallyLikely) {
 
 TEST(FileTextTest, LongestExampleGrowsWithTheSize) {
   const FileText text =
-      TextOfFiles(Line("aaaaaaaa", "b", 1) + Line("a", "b", 3), Line("a", "b", 1));
+      TextOfFiles(JsonLine("aaaaaaaa", "b", 1) + JsonLine("a", "b", 3), JsonLine("a", "b", 1));
   EXPECT_EQ(text.LongestExample(1), 10);
   EXPECT_EQ(text.LongestExample(3), 10);
 }
 
 TEST(FileTextTest, TrainingDrawsOnlyTheGivenSizes) {
-  const FileText text =
-      TextOfFiles(Line("aaaaaaaa", "b", 1) + Line("a", "b", 3), Line("aaaaaaaaaaaa", "b", 2));
+  const FileText text = TextOfFiles(JsonLine("aaaaaaaa", "b", 1) + JsonLine("a", "b", 3),
+                                    JsonLine("aaaaaaaaaaaa", "b", 2));
   EXPECT_EQ(text.LongestTrainingExample(1, 3), 10);
   EXPECT_EQ(text.LongestTrainingExample(2, 3), 3);
   EXPECT_EQ(text.LongestTrainingExample(2, 2), 0);
 }
 
 TEST(FileTextTest, OnlyCompleteAnswersAreExact) {
-  const FileText text = TextOfFiles(Line("ab", "abc", 2), Line("ab", "abc", 2));
+  const FileText text = TextOfFiles(JsonLine("ab", "abc", 2), JsonLine("ab", "abc", 2));
   random::Stream stream(0, random::Purpose::kTrainingSamples, 1, 0);
   const TextExample example = text.Sample(2, true, stream);  // a b | a b c end
   const AnswerComparison right = text.Compare(example, example.Answer());

@@ -21,7 +21,7 @@ namespace {
 // Fills `y` with the task's answer for `x`, which has the same size.
 using Function = void (*)(absl::Span<const double> x, absl::Span<double> y);
 
-struct Settings {
+struct AlgorithmicSettings {
   double bound = 2;
   bool scratchpad = true;
   bool integers_have_bounds = false;
@@ -30,7 +30,7 @@ struct Settings {
 
 class AlgorithmicTask final : public RegressionTask {
  public:
-  AlgorithmicTask(Function function, const Settings& settings)
+  AlgorithmicTask(Function function, const AlgorithmicSettings& settings)
       : function_(function), settings_(settings) {}
 
   absl::Status Check(const Domain& domain) const override {
@@ -90,7 +90,7 @@ class AlgorithmicTask final : public RegressionTask {
 
  private:
   const Function function_;
-  const Settings settings_;
+  const AlgorithmicSettings settings_;
 };
 
 void Sum(absl::Span<const double> x, absl::Span<double> y) {
@@ -129,10 +129,11 @@ void Sort(absl::Span<const double> x, absl::Span<double> y) {
 template <Function function>
 std::unique_ptr<Task> Create(const catalogue::Parameters& parameters) {
   return std::make_unique<AlgorithmicTask>(
-      function, Settings{.bound = parameters.Double("bound"),
-                         .scratchpad = parameters.Bool("scratchpad"),
-                         .integers_have_bounds = parameters.String("integer_inputs") == "bounded",
-                         .rounding_unit = function == Median ? 0.5 : 1.0});
+      function,
+      AlgorithmicSettings{.bound = parameters.Double("bound"),
+                          .scratchpad = parameters.Bool("scratchpad"),
+                          .integers_have_bounds = parameters.String("integer_inputs") == "bounded",
+                          .rounding_unit = function == Median ? 0.5 : 1.0});
 }
 
 template <Function function>

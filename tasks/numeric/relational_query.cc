@@ -89,7 +89,7 @@ class Writer {
   size_t row_ = 0;
 };
 
-struct Settings {
+struct QuerySettings {
   bool has_min = true;
   bool has_max = false;
   int64_t query_categories = 4;
@@ -103,7 +103,7 @@ struct Settings {
 
 class RelationalQueryTask final : public RegressionTask {
  public:
-  explicit RelationalQueryTask(Settings settings) : settings_(std::move(settings)) {}
+  explicit RelationalQueryTask(QuerySettings settings) : settings_(std::move(settings)) {}
 
   absl::Status Check(const Domain& domain) const override {
     const int64_t fewest = std::max(settings_.query_categories, settings_.distractors);
@@ -212,7 +212,7 @@ class RelationalQueryTask final : public RegressionTask {
     }
   }
 
-  const Settings settings_;
+  const QuerySettings settings_;
 };
 
 bool IsCharacter(int32_t token, char character) { return token == TokenOf(character); }
@@ -260,7 +260,7 @@ void RelationalQueryTask::Solve(RegressionSample sample) const {
 
 std::unique_ptr<Task> Create(const catalogue::Parameters& parameters) {
   const std::string& operation = parameters.String("operation");
-  Settings settings;
+  QuerySettings settings;
   settings.has_min = operation == "min" || operation == "min_or_max";
   settings.has_max = operation == "max" || operation == "min_or_max";
   settings.query_categories = parameters.Int("query_categories");

@@ -26,7 +26,7 @@
 namespace lengthwise::end_to_end {
 namespace {
 
-constexpr char kSpecification[] = R"yaml(
+constexpr char kCrashSpecification[] = R"yaml(
 name: crash
 tasks: bucket_sort
 networks: {name: encoder, blocks: 1, heads: 2, d_model: 32}
@@ -147,7 +147,7 @@ std::string SubmitExamples(Server& server) {
   const grpc::Status status = writer->Finish();
   EXPECT_TRUE(status.ok()) << status.error_message();
 
-  std::string specification = kSpecification;
+  std::string specification = kCrashSpecification;
   const std::string built_in = "tasks: bucket_sort";
   specification.replace(specification.find(built_in), built_in.size(),
                         "tasks: {name: examples, train: examples.jsonl, held_out: 0.2, "
@@ -229,7 +229,7 @@ void ExpectKillsLeaveTheUndisturbedHistory(const std::string& directory,
 
 TEST(CrashTest, KillsLeaveTheUndisturbedHistory) {
   ExpectKillsLeaveTheUndisturbedHistory(
-      ::testing::TempDir(), [](Server& server) { return Submit(server, kSpecification); });
+      ::testing::TempDir(), [](Server& server) { return Submit(server, kCrashSpecification); });
 }
 
 TEST(CrashTest, KillsWithExamplesLeaveTheUndisturbedHistory) {
@@ -291,7 +291,7 @@ TEST(CrashTest, WorkerAndWatcherFollowAFailover) {
   server.Start();
   const std::string addresses = "localhost" + port + ",127.0.0.2" + port;
   auto worker = StartWorkerFor(addresses, directory);
-  const std::string name = Submit(server, kSpecification);
+  const std::string name = Submit(server, kCrashSpecification);
   Result watched;
   std::thread user([&] {
     watched = RunProgram({kClient, "watch", name, "--server", addresses}, directory + "/watch.log",
@@ -311,7 +311,7 @@ TEST(CrashTest, WorkerAndWatcherFollowAFailover) {
   EXPECT_EQ(Get(server, name).trials().succeeded(), 3);
   EXPECT_EQ(StartsOf(watcher.events()), std::vector<int64_t>({0, 0, 0}))
       << "the worker kept its leases through the failover";
-  EXPECT_TRUE(Fold(watcher.events()) == Fold(ReadAll(server, Submit(server, kSpecification))))
+  EXPECT_TRUE(Fold(watcher.events()) == Fold(ReadAll(server, Submit(server, kCrashSpecification))))
       << "the history of a run without a failover";
 }
 
@@ -320,7 +320,7 @@ TEST(CrashTest, LateWatcherSeesTheSameEvents) {
   Server server(directory, absl::Seconds(60));
   server.Start();
   auto worker = StartWorker(server, directory);
-  const std::string name = Submit(server, kSpecification);
+  const std::string name = Submit(server, kCrashSpecification);
   Watcher first(server, name);
   Watcher second(server, name);
   // The first watcher leaves and rejoins in the middle.

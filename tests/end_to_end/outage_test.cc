@@ -22,7 +22,7 @@ using ::testing::HasSubstr;
 
 constexpr int64_t kSteps = 6000;
 
-std::string Specification(const std::string& name, double learning_rate) {
+std::string SlowTrial(const std::string& name, double learning_rate) {
   return absl::StrCat("name: ", name,
                       "\ntasks: bucket_sort\n"
                       "networks: {name: encoder, blocks: 1, heads: 2, d_model: 16}\n"
@@ -44,7 +44,7 @@ std::string NewDirectory(const std::string& name) {
   return path;
 }
 
-std::string Contents(const std::string& path) {
+std::string TextOf(const std::string& path) {
   std::ifstream file(path);
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
@@ -79,14 +79,14 @@ TEST(OutageTest, WorkerTrainsThroughAnOutage) {
   const auto worker = Start({kWorker, "--server", server.address(), "--device", "cpu", "--threads",
                              "1", "--buffer_bytes", "60000", "--spool_dir", spool},
                             directory + "/worker.log");
-  const std::string experiment = Submit(server, Specification("outage", 0.001));
+  const std::string experiment = Submit(server, SlowTrial("outage", 0.001));
   Watcher watcher(server, experiment);
   ASSERT_TRUE(watcher.WatchUntil([](const v1::Event& event) { return event.has_checkpoint(); }));
   server.Kill();
   // Memory fills up soon. Events on disk prove training without the server.
   const absl::Time deadline = absl::Now() + kDeadline;
   while (SpooledBytes(worker->pid()) < 60'000) {
-    ASSERT_LT(absl::Now(), deadline) << Contents(directory + "/worker.log");
+    ASSERT_LT(absl::Now(), deadline) << TextOf(directory + "/worker.log");
     ASSERT_FALSE(worker->WaitFor(absl::Milliseconds(10)).has_value());
   }
   EXPECT_TRUE(std::filesystem::is_empty(spool)) << "no file is left if the worker is killed now";
@@ -115,7 +115,7 @@ TEST(OutageTest, FailureReasonSurvivesARestart) {
   Server server(directory, absl::Seconds(30));
   server.Start();
   const auto worker = StartWorker(server, directory);
-  const std::string experiment = Submit(server, Specification("hopeless", 1e30));
+  const std::string experiment = Submit(server, SlowTrial("hopeless", 1e30));
   Watcher watcher(server, experiment);
   ASSERT_FALSE(watcher.WatchUntil([](const v1::Event&) { return false; }));
   server.Kill();
@@ -123,10 +123,10 @@ TEST(OutageTest, FailureReasonSurvivesARestart) {
   const std::string log = directory + "/log";
   const auto client = Start({kClient, "logs", "hopeless/0", "--server", server.address()}, log);
   const auto exit = client->WaitFor(kDeadline);
-  ASSERT_TRUE(exit.has_value() && exit->ok()) << Contents(log);
-  EXPECT_THAT(Contents(log), HasSubstr("  state    running on "));
-  EXPECT_THAT(Contents(log), HasSubstr("  state    failed"));
-  EXPECT_THAT(Contents(log), HasSubstr("the loss was"));
+  ASSERT_TRUE(exit.has_value() && exit->ok()) << TextOf(log);
+  EXPECT_THAT(TextOf(log), HasSubstr("  state    running on "));
+  EXPECT_THAT(TextOf(log), HasSubstr("  state    failed"));
+  EXPECT_THAT(TextOf(log), HasSubstr("the loss was"));
 }
 
 TEST(OutageTest, LiveBackupResumesElsewhere) {
@@ -135,14 +135,14 @@ TEST(OutageTest, LiveBackupResumesElsewhere) {
   server.Start();
   {
     const auto worker = StartWorker(server, directory);
-    const std::string experiment = Submit(server, Specification("saved", 0.001));
+    const std::string experiment = Submit(server, SlowTrial("saved", 0.001));
     Watcher watcher(server, experiment);
     ASSERT_TRUE(watcher.WatchUntil([](const v1::Event& event) { return event.has_checkpoint(); }));
     const std::string log = directory + "/client.log";
     const auto client = Start({kClient, "backup", "monday", "--server", server.address()}, log);
     const auto exit = client->WaitFor(kDeadline);
-    ASSERT_TRUE(exit.has_value() && exit->ok()) << Contents(log);
-    EXPECT_THAT(Contents(log), HasSubstr("--restore " + directory + "/data/backups/monday"));
+    ASSERT_TRUE(exit.has_value() && exit->ok()) << TextOf(log);
+    EXPECT_THAT(TextOf(log), HasSubstr("--restore " + directory + "/data/backups/monday"));
   }
   server.Kill();
   const std::string ready = directory + "/restored_ready";
@@ -154,7 +154,7 @@ TEST(OutageTest, LiveBackupResumesElsewhere) {
             log);
   const absl::Time deadline = absl::Now() + kDeadline;
   while (!std::filesystem::exists(ready)) {
-    ASSERT_FALSE(restored->WaitFor(absl::Milliseconds(10)).has_value()) << Contents(log);
+    ASSERT_FALSE(restored->WaitFor(absl::Milliseconds(10)).has_value()) << TextOf(log);
     ASSERT_LT(absl::Now(), deadline);
   }
   const auto worker = StartWorker(server, directory);

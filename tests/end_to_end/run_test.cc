@@ -81,12 +81,12 @@ std::unique_ptr<platform::ChildProcess> StartRun(const std::string& directory, i
   return StartClient(directory, {"run", WriteSpecification(directory, steps), "--device", "cpu"});
 }
 
-std::string Contents(const std::string& path) {
+std::string ContentsOf(const std::string& path) {
   std::ifstream file(path);
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-std::string Output(const std::string& directory) { return Contents(directory + "/output"); }
+std::string Output(const std::string& directory) { return ContentsOf(directory + "/output"); }
 
 // Waits until no process of the run is left. Returns the processes that are left at the deadline.
 std::vector<std::string> LeftRunning(const std::string& directory) {
@@ -122,11 +122,11 @@ void WaitForWorkers(const std::string& directory, size_t count) {
 void WaitForText(platform::ChildProcess& process, const std::string& path,
                  const std::string& text) {
   const absl::Time deadline = absl::Now() + kDeadline;
-  while (!absl::StrContains(Contents(path), text)) {
-    ASSERT_LT(absl::Now(), deadline) << Contents(path);
+  while (!absl::StrContains(ContentsOf(path), text)) {
+    ASSERT_LT(absl::Now(), deadline) << ContentsOf(path);
     // Read again after the end.
     if (process.Poll().has_value()) {
-      ASSERT_THAT(Contents(path), HasSubstr(text));
+      ASSERT_THAT(ContentsOf(path), HasSubstr(text));
     }
     absl::SleepFor(absl::Milliseconds(20));
   }
@@ -435,9 +435,9 @@ TEST(RunTest, OtherCommandsAskARunningRun) {
   run->Signal(SIGKILL);
   ASSERT_TRUE(run->WaitFor(kDeadline));
   const auto end = (*watcher)->WaitFor(kDeadline);
-  ASSERT_TRUE(end.has_value()) << Contents(directory + "/watched");
-  EXPECT_EQ(end->code, 3) << Contents(directory + "/watched");
-  EXPECT_THAT(Contents(directory + "/watched"),
+  ASSERT_TRUE(end.has_value()) << ContentsOf(directory + "/watched");
+  EXPECT_EQ(end->code, 3) << ContentsOf(directory + "/watched");
+  EXPECT_THAT(ContentsOf(directory + "/watched"),
               HasSubstr("the server that this command asked has ended: lengthwise_server"));
   EXPECT_THAT(RunClient(directory, {"watch", "tiny-1"}, 1), HasSubstr("nothing trains tiny-1 now"));
 }

@@ -2,6 +2,7 @@
 // libFuzzer finds to the corpus, as regression tests.
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -22,9 +23,9 @@ void Try(const std::string& input) {
   LLVMFuzzerTestOneInput(bytes.data(), bytes.size());
 }
 
-std::vector<std::string> Corpus() {
+std::vector<std::string> ReadCorpus(const std::string& directory) {
   std::vector<std::string> corpus;
-  for (const auto& entry : std::filesystem::directory_iterator(LENGTHWISE_CORPUS)) {
+  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
     std::ifstream file(entry.path(), std::ios::binary);
     corpus.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
   }
@@ -84,8 +85,10 @@ class Mutator {
 };
 
 TEST(CorpusTest, SurvivesCorpusAndMutations) {
-  const std::vector<std::string> corpus = Corpus();
-  ASSERT_GE(corpus.size(), 3U) << "no corpus in " << LENGTHWISE_CORPUS;
+  const char* directory = std::getenv("LENGTHWISE_CORPUS");
+  ASSERT_NE(directory, nullptr);
+  const std::vector<std::string> corpus = ReadCorpus(directory);
+  ASSERT_GE(corpus.size(), 3U) << "no corpus in " << directory;
   Try("");
   for (const std::string& input : corpus) Try(input);
   Mutator mutator(20261121);

@@ -16,12 +16,11 @@ def fuzz_target(name, deps, **kwargs):
     native.cc_test(
         name = name + "_test",
         size = "small",
-        srcs = ["corpus_test.cc"],
+        env = {"LENGTHWISE_CORPUS": "tests/fuzz/corpus/" + name},
         data = native.glob(["corpus/" + name + "/*"]),
-        local_defines = ["LENGTHWISE_CORPUS='\"tests/fuzz/corpus/" + name + "\"'"],
         deps = [
             ":" + name + "_target",
-            "@system//:gtest",
+            ":corpus_test",
         ],
     )
     native.cc_binary(

@@ -22,7 +22,7 @@ using nlohmann::json;
 
 // As in full_models_test: both sides round to float32, in different orders. Gradients' norms are
 // compared in parts of the global norm.
-constexpr double kTolerance = 1e-4;
+constexpr double kDeviceTolerance = 1e-4;
 
 const std::string kFolders[] = {"randomized_positional_encodings/model",
                                 "randomized_positional_encodings/model_full"};
@@ -43,15 +43,16 @@ class DeviceModelTest : public ::testing::TestWithParam<std::tuple<std::string, 
                      model.positions().to(device()), model.output_length(), nullptr, nullptr)
             .to(at::kCPU);
     const json& reference = model.file();
-    EXPECT_LE(LargestDifference(logits, Float32Values(reference.at("logits"))), kTolerance);
+    EXPECT_LE(LargestDifference(logits, Float32Values(reference.at("logits"))), kDeviceTolerance);
     const at::Tensor loss = model.Loss(logits);
-    EXPECT_NEAR(loss.item<double>(), reference.at("loss").get<double>(), kTolerance);
+    EXPECT_NEAR(loss.item<double>(), reference.at("loss").get<double>(), kDeviceTolerance);
     loss.backward();
     const at::Tensor gradients = arena.gradients().to(at::kCPU, at::kDouble);
     const double norm = reference.at("grad_global_norm");
-    EXPECT_NEAR(gradients.norm().item<double>() / norm, 1, kTolerance);
+    EXPECT_NEAR(gradients.norm().item<double>() / norm, 1, kDeviceTolerance);
     if (reference.contains("grads")) {
-      EXPECT_LE(LargestDifference(gradients, model.Row(reference.at("grads"))), kTolerance * norm);
+      EXPECT_LE(LargestDifference(gradients, model.Row(reference.at("grads"))),
+                kDeviceTolerance * norm);
     }
   }
 };

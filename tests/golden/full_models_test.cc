@@ -13,10 +13,10 @@ namespace {
 
 using nlohmann::json;
 
-constexpr char kFolder[] = "randomized_positional_encodings/model_full";
+constexpr char kFullModelFolder[] = "randomized_positional_encodings/model_full";
 // Both sides round to float32, in different orders. For gradients, whose norms reach 28, this
 // bounds the relative error.
-constexpr double kTolerance = 1e-4;
+constexpr double kFullModelTolerance = 1e-4;
 
 class FullModelTest : public ::testing::TestWithParam<std::string> {
  protected:
@@ -30,7 +30,7 @@ class FullModelTest : public ::testing::TestWithParam<std::string> {
                                     model_.positions(), model_.output_length(), nullptr, nullptr);
   }
 
-  const ReferenceModel model_{kFolder, GetParam()};
+  const ReferenceModel model_{kFullModelFolder, GetParam()};
 };
 
 TEST_P(FullModelTest, LogitsLossAndGradientsMatch) {
@@ -44,28 +44,29 @@ TEST_P(FullModelTest, LogitsLossAndGradientsMatch) {
                 .abs()
                 .max()
                 .item<double>(),
-            kTolerance);
+            kFullModelTolerance);
   const at::Tensor loss = model_.Loss(logits);
-  EXPECT_NEAR(loss.item<double>(), reference.at("loss").get<double>(), kTolerance);
+  EXPECT_NEAR(loss.item<double>(), reference.at("loss").get<double>(), kFullModelTolerance);
   loss.backward();
   const double norm = reference.at("grad_global_norm");
   for (const auto& [name, expected] : reference.at("grad_norm_per_param").items()) {
     for (const auto& slot : model_.layout().slots()) {
       if (slot.name != SlotName(name, model_.relative())) continue;
       EXPECT_NEAR(arena->gradients().narrow(1, slot.offset, slot.size).norm().item<double>(),
-                  expected.get<double>(), kTolerance * norm)
+                  expected.get<double>(), kFullModelTolerance * norm)
           << name;
     }
   }
-  EXPECT_NEAR(models::ClipGradients(*arena, 0, 1, 1.0).item<double>() / norm, 1, kTolerance);
+  EXPECT_NEAR(models::ClipGradients(*arena, 0, 1, 1.0).item<double>() / norm, 1,
+              kFullModelTolerance);
 }
 
-INSTANTIATE_TEST_SUITE_P(Files, FullModelTest,
-                         ::testing::ValuesIn(Files(kFolder, {"full_none", "full_sin_cos",
-                                                             "full_relative", "full_rotary",
-                                                             "full_alibi", "full_noisy_sin_cos",
-                                                             "full_noisy_relative_fixed"})),
-                         [](const auto& test) { return test.param; });
+INSTANTIATE_TEST_SUITE_P(
+    Files, FullModelTest,
+    ::testing::ValuesIn(Files(kFullModelFolder,
+                              {"full_none", "full_sin_cos", "full_relative", "full_rotary",
+                               "full_alibi", "full_noisy_sin_cos", "full_noisy_relative_fixed"})),
+    [](const auto& test) { return test.param; });
 
 }  // namespace
 }  // namespace lengthwise::golden

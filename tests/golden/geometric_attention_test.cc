@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kTolerance = 1e-9;
+constexpr double kAttentionTolerance = 1e-9;
 
 // Logits with 0 in place of "-inf", which occurs only on the diagonal.
 at::Tensor Logits(const json& rows) {
@@ -35,10 +35,10 @@ TEST(GeometricAttentionTest, ProbabilitiesMatch) {
   for (const json& reference : golden.at("cases")) {
     const at::Tensor actual = models::GeometricProbabilities(Logits(reference.at("logits")));
     EXPECT_LE(LargestDifference(actual, Float64Values(reference.at("probs_unnormalized"))),
-              kTolerance);
+              kAttentionTolerance);
     EXPECT_LE(LargestDifference(models::NormalizeRows(actual),
                                 Float64Values(reference.at("probs_normalized"))),
-              kTolerance);
+              kAttentionTolerance);
   }
 }
 
@@ -79,12 +79,12 @@ TEST(GeometricAttentionTest, AttentionWithDirectionsMatches) {
     const at::Tensor elsewhere = at::eye(n, at::kDouble).eq(0);
     EXPECT_LE(
         LargestDifference(maps.logits[0][0][0].mul(elsewhere), Logits(reference.at("logits"))),
-        kTolerance);
+        kAttentionTolerance);
     EXPECT_LE(
         LargestDifference(maps.probabilities, Float64Values(reference.at("probs_normalized"))),
-        kTolerance);
+        kAttentionTolerance);
     EXPECT_LE(LargestDifference(output, Float64Values(reference.at("output_normalized"))),
-              kTolerance);
+              kAttentionTolerance);
   }
 }
 

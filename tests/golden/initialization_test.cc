@@ -20,10 +20,10 @@ namespace {
 
 using nlohmann::json;
 
-constexpr char kFolder[] = "randomized_positional_encodings";
+constexpr char kReferenceFolder[] = "randomized_positional_encodings";
 
 json ReadIfThere(const std::string& name) {
-  std::ifstream file(Folder(std::string(kFolder) + "/" + name));
+  std::ifstream file(Folder(std::string(kReferenceFolder) + "/" + name));
   return file ? json::parse(file) : json();
 }
 
@@ -49,11 +49,11 @@ models::ParameterLayout PaperLayout(const std::string& encoding, int64_t inputs,
   return layout;
 }
 
-TEST(InitializationTest, ThereAreGoldenFiles) { EXPECT_EQ(WhyNothingIsIn(kFolder), ""); }
+TEST(InitializationTest, ThereAreGoldenFiles) { EXPECT_EQ(WhyNothingIsIn(kReferenceFolder), ""); }
 
 TEST(InitializationTest, NetworksHaveTheReferenceSize) {
   const json counts = ReadIfThere("param_counts.json");
-  if (counts.is_null()) GTEST_SKIP() << "no " << kFolder << "/param_counts.json";
+  if (counts.is_null()) GTEST_SKIP() << "no " << kReferenceFolder << "/param_counts.json";
   for (const auto& [task, entry] : counts.at("counts").items()) {
     const std::vector<std::pair<std::string, std::string>> encodings = {
         {"none", "none"},   {"sin_cos", "sin_cos"}, {"learned", "learnt_2048"},
@@ -78,7 +78,7 @@ TEST(InitializationTest, ExtraColumnGivesThePrintedSizes) {
 
 TEST(InitializationTest, WeightsHaveTheReferenceDistribution) {
   const json statistics = ReadIfThere("init_stats.json");
-  if (statistics.is_null()) GTEST_SKIP() << "no " << kFolder << "/init_stats.json";
+  if (statistics.is_null()) GTEST_SKIP() << "no " << kReferenceFolder << "/init_stats.json";
   const auto layout = PaperLayout("relative", 3, 2);
   std::vector<double> row(static_cast<size_t>(layout.row_size()));
   models::InitializeRow(layout, 17, absl::MakeSpan(row));

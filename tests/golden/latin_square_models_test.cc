@@ -25,7 +25,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kTolerance = 1e-6;
+constexpr double kModelTolerance = 1e-6;
 constexpr int64_t kCells = 16;
 
 // Maps an encoding of the authors' code to this implementation. Their code also changes the network
@@ -173,12 +173,12 @@ TEST(LatinSquareModelsTest, EveryEncodingMatchesTheAuthors) {
           arena->Members(0, 1), {.tokens = Tokens(golden.at("puzzles"))}, positions,
           /*output_length=*/1, /*dropout=*/nullptr, &capture);
       EXPECT_LE(LargestDifference(at::log_softmax(logits, -1), reference.at("log_probs")),
-                kTolerance);
+                kModelTolerance);
       const json& last_tokens = reference.at("block_outputs_last_token");
       for (size_t block = 0; block < last_tokens.size(); ++block) {
         EXPECT_LE(LargestDifference(capture.depths.at(block + 1).select(2, kCells - 1),
                                     last_tokens.at(block)),
-                  kTolerance)
+                  kModelTolerance)
             << "block " << block;
       }
     }

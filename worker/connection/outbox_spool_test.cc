@@ -31,7 +31,7 @@ std::string NewDirectory() {
   return path;
 }
 
-v1::Lease LeaseOf(int trials) {
+v1::Lease LeaseWith(int trials) {
   v1::Lease lease;
   lease.set_lease_id("lease");
   lease.set_fencing_token(7);
@@ -102,7 +102,7 @@ bool SendOne(Outbox& outbox, Store& store) {
 
 TEST(OutboxSpool, TrainingContinuesDuringAnOutage) {
   Spool spool({.directory = NewDirectory(), .file_bytes = 100'000});
-  Outbox outbox(LeaseOf(1), {.max_bytes = 200'000, .spool = &spool});
+  Outbox outbox(LeaseWith(1), {.max_bytes = 200'000, .spool = &spool});
   // Six times the memory limit: without a spool, Put would block forever.
   for (int64_t step = 1; step <= 200; ++step) {
     outbox.Put(0, Points(step, 1000));
@@ -140,7 +140,7 @@ TEST(OutboxSpool, TrainingContinuesDuringAnOutage) {
 
 TEST(OutboxSpool, TrainingBlocksOnceTheSpoolIsFull) {
   Spool spool({.directory = NewDirectory(), .max_bytes = 20'000, .file_bytes = 5'000});
-  Outbox outbox(LeaseOf(1), {.max_bytes = 10'000, .spool = &spool});
+  Outbox outbox(LeaseWith(1), {.max_bytes = 10'000, .spool = &spool});
   std::atomic<int> put = 0;
   auto producer = std::async(std::launch::async, [&] {
     for (int64_t step = 1; step <= 20; ++step, ++put) outbox.Put(0, Points(step, 1000));
@@ -158,7 +158,7 @@ TEST(OutboxSpool, TrainingBlocksOnceTheSpoolIsFull) {
 
 TEST(OutboxSpool, UnwritableSpoolBlocksLikeNone) {
   Spool spool({.directory = "/proc/none/spool"});
-  Outbox outbox(LeaseOf(1), {.max_bytes = 10'000, .spool = &spool});
+  Outbox outbox(LeaseWith(1), {.max_bytes = 10'000, .spool = &spool});
   auto producer = std::async(std::launch::async, [&] {
     for (int64_t step = 1; step <= 20; ++step) outbox.Put(0, Points(step, 1000));
   });
@@ -172,7 +172,7 @@ TEST(OutboxSpool, UnwritableSpoolBlocksLikeNone) {
 
 TEST(OutboxSpool, ClosingATrialFreesItsSpace) {
   Spool spool({.directory = NewDirectory(), .max_bytes = 20'000});
-  Outbox outbox(LeaseOf(2), {.max_bytes = 5'000, .spool = &spool});
+  Outbox outbox(LeaseWith(2), {.max_bytes = 5'000, .spool = &spool});
   outbox.Put(1, Points(1, 1000));
   auto producer = std::async(std::launch::async, [&] {
     for (int64_t step = 1; step <= 20; ++step) outbox.Put(0, Points(step, 1000));
@@ -194,7 +194,7 @@ TEST(OutboxSpool, AnyScheduleDeliversOnceAndInOrder) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     Spool spool({.directory = NewDirectory(), .max_bytes = 300'000, .file_bytes = 20'000});
     Outbox outbox(
-        LeaseOf(kTrials),
+        LeaseWith(kTrials),
         {.max_bytes = 30'000, .spool = &spool, .max_batch_bytes = 10'000, .max_batch_events = 7});
     std::vector<std::vector<std::string>> expected(kTrials);
     std::thread producer([&] {
@@ -276,7 +276,7 @@ TEST(OutboxSpool, DamagedSpoolFailsItsTrialsForARetry) {
   for (const bool checkpoint : {false, true}) {
     const std::string directory = NewDirectory();
     Spool spool({.directory = directory});
-    Outbox outbox(LeaseOf(1), {.max_bytes = 200'000, .spool = &spool});
+    Outbox outbox(LeaseWith(1), {.max_bytes = 200'000, .spool = &spool});
     outbox.Put(0, Points(1, 10));
     if (checkpoint) outbox.PutCheckpoint(0, 2, std::string(300'000, 'm'));
     for (int64_t step = 3; step <= 100; ++step) outbox.Put(0, Points(step, 1000));
@@ -299,7 +299,7 @@ TEST(OutboxSpool, DamagedSpoolFailsItsTrialsForARetry) {
 // spooled them. The upload was no longer found and was repeated.
 TEST(OutboxSpool, RegressionAnUploadIsFoundBehindASpooledBlock) {
   Spool spool({.directory = NewDirectory()});
-  Outbox outbox(LeaseOf(1), {.max_bytes = 200'000, .spool = &spool});
+  Outbox outbox(LeaseWith(1), {.max_bytes = 200'000, .spool = &spool});
   const std::string model(1000, 'm');
   for (int64_t step = 1; step <= 5; ++step) outbox.Put(0, Points(step, 1000));
   outbox.PutCheckpoint(0, 5, model);

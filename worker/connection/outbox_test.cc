@@ -17,7 +17,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-v1::Lease LeaseOf(int trials) {
+v1::Lease LeaseOfTrials(int trials) {
   v1::Lease lease;
   lease.set_lease_id("lease");
   lease.set_fencing_token(7);
@@ -67,7 +67,7 @@ std::vector<int64_t> Sequences(const v1::StreamEventsRequest& batch) {
 }
 
 TEST(Outbox, NumbersAndAddressesEventsAndBatchesThemByTrial) {
-  Outbox outbox(LeaseOf(2), {});
+  Outbox outbox(LeaseOfTrials(2), {});
   outbox.Put(0, LogEvent("a"));
   outbox.Put(1, LogEvent("b"));
   outbox.Put(0, LogEvent("c"));
@@ -86,7 +86,7 @@ TEST(Outbox, NumbersAndAddressesEventsAndBatchesThemByTrial) {
 }
 
 TEST(Outbox, TrialsTakeTurns) {
-  Outbox outbox(LeaseOf(2), {.max_batch_events = 1});
+  Outbox outbox(LeaseOfTrials(2), {.max_batch_events = 1});
   for (int i = 0; i < 2; ++i) outbox.Put(0, LogEvent("a"));
   for (int i = 0; i < 2; ++i) outbox.Put(1, LogEvent("b"));
   std::vector<std::string> order;
@@ -95,7 +95,7 @@ TEST(Outbox, TrialsTakeTurns) {
 }
 
 TEST(Outbox, ResendsExactlyTheUnacknowledgedEvents) {
-  Outbox outbox(LeaseOf(1), {});
+  Outbox outbox(LeaseOfTrials(1), {});
   for (int i = 0; i < 5; ++i) outbox.Put(0, LogEvent("x"));
   EXPECT_THAT(Sequences(NextBatch(outbox)), ElementsAre(1, 2, 3, 4, 5));
   outbox.Acknowledge(Answer(0, 3));
@@ -110,7 +110,7 @@ TEST(Outbox, ResendsExactlyTheUnacknowledgedEvents) {
 }
 
 TEST(Outbox, EventsBehindACheckpointWaitForItsUpload) {
-  Outbox outbox(LeaseOf(1), {});
+  Outbox outbox(LeaseOfTrials(1), {});
   outbox.Put(0, LogEvent("before"));
   outbox.PutCheckpoint(0, 100, "bytes");
   outbox.Put(0, LogEvent("behind"));
@@ -135,7 +135,7 @@ TEST(Outbox, EventsBehindACheckpointWaitForItsUpload) {
 }
 
 TEST(Outbox, RefusedArtifactBecomesAFailure) {
-  Outbox outbox(LeaseOf(1), {});
+  Outbox outbox(LeaseOfTrials(1), {});
   outbox.PutCheckpoint(0, 100, "bytes");
   outbox.Put(0, LogEvent("behind it"));
   const auto upload = std::get<Outbox::Upload>(outbox.Next(kNever));
@@ -154,14 +154,14 @@ TEST(Outbox, RefusedArtifactBecomesAFailure) {
 }
 
 TEST(Outbox, OversizedEventBecomesALogLine) {
-  Outbox outbox(LeaseOf(1), {.max_event_bytes = 1000});
+  Outbox outbox(LeaseOfTrials(1), {.max_event_bytes = 1000});
   outbox.Put(0, LogEvent(std::string(2000, 'x')));
   EXPECT_THAT(NextBatch(outbox).events(0).log_line().text(),
               HasSubstr("bytes was dropped; the limit"));
 }
 
 TEST(Outbox, GapIsFilledFromTheAcknowledgedNumberOn) {
-  Outbox outbox(LeaseOf(1), {.max_batch_events = 2});
+  Outbox outbox(LeaseOfTrials(1), {.max_batch_events = 2});
   for (int i = 0; i < 6; ++i) outbox.Put(0, LogEvent("x"));
   for (int i = 0; i < 3; ++i) NextBatch(outbox);
   outbox.Acknowledge(Answer(0, 2, v1::StreamEventsResponse::SEQUENCE_GAP));
@@ -170,7 +170,7 @@ TEST(Outbox, GapIsFilledFromTheAcknowledgedNumberOn) {
 }
 
 TEST(Outbox, GapBeforeAcknowledgedEventsEndsTheLease) {
-  Outbox outbox(LeaseOf(2), {});
+  Outbox outbox(LeaseOfTrials(2), {});
   outbox.Put(0, LogEvent("x"));
   NextBatch(outbox);
   outbox.Acknowledge(Answer(0, 1));
@@ -182,7 +182,7 @@ TEST(Outbox, GapBeforeAcknowledgedEventsEndsTheLease) {
 }
 
 TEST(Outbox, StaleLeaseClosesOnlyItsTrial) {
-  Outbox outbox(LeaseOf(2), {});
+  Outbox outbox(LeaseOfTrials(2), {});
   outbox.Put(0, LogEvent("x"));
   outbox.Put(1, LogEvent("y"));
   outbox.Acknowledge(Answer(0, 0, v1::StreamEventsResponse::STALE_LEASE));
@@ -194,7 +194,7 @@ TEST(Outbox, StaleLeaseClosesOnlyItsTrial) {
 }
 
 TEST(Outbox, RefusedEventsBecomeATemporaryFailure) {
-  Outbox outbox(LeaseOf(1), {});
+  Outbox outbox(LeaseOfTrials(1), {});
   outbox.Put(0, LogEvent("good"));
   NextBatch(outbox);
   outbox.Put(0, LogEvent("bad"));
@@ -213,7 +213,7 @@ TEST(Outbox, RefusedEventsBecomeATemporaryFailure) {
 }
 
 TEST(Outbox, NothingFollowsAnOutcome) {
-  Outbox outbox(LeaseOf(1), {});
+  Outbox outbox(LeaseOfTrials(1), {});
   outbox.Put(0, OutcomeEvent());
   outbox.Put(0, LogEvent("late"));
   EXPECT_THAT(Sequences(NextBatch(outbox)), ElementsAre(1));
@@ -223,7 +223,7 @@ TEST(Outbox, NothingFollowsAnOutcome) {
 }
 
 TEST(Outbox, PutBlocksUntilThereIsRoom) {
-  Outbox outbox(LeaseOf(1), {.max_bytes = 10'000});
+  Outbox outbox(LeaseOfTrials(1), {.max_bytes = 10'000});
   outbox.Put(0, LogEvent(std::string(9'000, 'x')));
   NextBatch(outbox);
   // The box counts at least the bytes of its events, so it cannot hold 18,000 at once.
@@ -241,14 +241,14 @@ TEST(Outbox, PutBlocksUntilThereIsRoom) {
 }
 
 TEST(Outbox, ItemAboveTheLimitPassesAlone) {
-  Outbox outbox(LeaseOf(1), {.max_bytes = 1'000});
+  Outbox outbox(LeaseOfTrials(1), {.max_bytes = 1'000});
   outbox.PutCheckpoint(0, 1, std::string(5'000, 'x'));  // does not block
   EXPECT_EQ(outbox.unsent_events(), 1);
 }
 
 TEST(Outbox, ClosingDropsItemsAndWakesWaiters) {
   for (const bool all : {false, true}) {
-    Outbox outbox(LeaseOf(1), {.max_bytes = 1'000});
+    Outbox outbox(LeaseOfTrials(1), {.max_bytes = 1'000});
     outbox.Put(0, LogEvent(std::string(900, 'x')));
     auto put =
         std::async(std::launch::async, [&] { outbox.Put(0, LogEvent(std::string(900, 'y'))); });
@@ -264,7 +264,7 @@ TEST(Outbox, ClosingDropsItemsAndWakesWaiters) {
 }
 
 TEST(Outbox, PatienceEndsWaiting) {
-  Outbox outbox(LeaseOf(1), {.max_bytes = 1'000});
+  Outbox outbox(LeaseOfTrials(1), {.max_bytes = 1'000});
   outbox.Put(0, LogEvent(std::string(900, 'x')));
   outbox.SetPatience(std::chrono::steady_clock::now());
   outbox.Put(0, LogEvent(std::string(900, 'y')));
@@ -280,7 +280,7 @@ void LetTimePass() {
 }
 
 TEST(Outbox, ProgressDelaysTheStallButNotTheEnd) {
-  Outbox outbox(LeaseOf(1), {});
+  Outbox outbox(LeaseOfTrials(1), {});
   outbox.Put(0, LogEvent("x"));
   outbox.SetPatience(After(absl::Hours(10)), absl::Hours(1));
   const TimePoint stall = outbox.patience();
@@ -296,7 +296,7 @@ TEST(Outbox, ProgressDelaysTheStallButNotTheEnd) {
 
 // Without items there is nothing to stall: a runner's last step may take longer than the timeout.
 TEST(Outbox, StallBeginsWithTheFirstItem) {
-  Outbox outbox(LeaseOf(1), {});
+  Outbox outbox(LeaseOfTrials(1), {});
   outbox.SetPatience(kNever, absl::Hours(1));
   const TimePoint drain = outbox.patience();
   LetTimePass();

@@ -14,7 +14,7 @@
 namespace lengthwise::worker {
 namespace {
 
-std::string NewDirectory() {
+std::string NewSpoolDirectory() {
   const std::string path = testing::TempDir() + "/spool_" +
                            testing::UnitTest::GetInstance()->current_test_info()->name();
   std::filesystem::remove_all(path);
@@ -22,7 +22,7 @@ std::string NewDirectory() {
 }
 
 TEST(Spool, ReadsRecordsInAnyOrder) {
-  Spool spool({.directory = NewDirectory(), .file_bytes = 10});
+  Spool spool({.directory = NewSpoolDirectory(), .file_bytes = 10});
   const auto a = spool.Write("the first record");
   const auto b = spool.Write("b");
   const auto c = spool.Write(std::string(1 << 20, 'c'));
@@ -34,7 +34,7 @@ TEST(Spool, ReadsRecordsInAnyOrder) {
 }
 
 TEST(Spool, EnforcesItsLimit) {
-  Spool spool({.directory = NewDirectory(), .max_bytes = 100, .file_bytes = 40});
+  Spool spool({.directory = NewSpoolDirectory(), .max_bytes = 100, .file_bytes = 40});
   const auto a = spool.Write(std::string(50, 'a'));
   const auto b = spool.Write(std::string(50, 'b'));
   ASSERT_TRUE(a && b);
@@ -48,7 +48,7 @@ TEST(Spool, EnforcesItsLimit) {
 }
 
 TEST(Spool, LeavesNoFileAndIsPrivate) {
-  const std::string directory = NewDirectory();
+  const std::string directory = NewSpoolDirectory();
   Spool spool({.directory = directory});
   EXPECT_FALSE(std::filesystem::exists(directory)) << "nothing was written yet";
   ASSERT_TRUE(spool.Write("secret"));
@@ -59,7 +59,7 @@ TEST(Spool, LeavesNoFileAndIsPrivate) {
 }
 
 TEST(Spool, UnwritableDiskCountsAsFull) {
-  const std::string directory = NewDirectory();
+  const std::string directory = NewSpoolDirectory();
   testing::internal::CaptureStderr();
   Spool spool({.directory = directory + "/file/spool"});
   std::filesystem::create_directories(directory);
@@ -81,7 +81,7 @@ TEST(Spool, FailedWriteHarmsNoOtherRecord) {
   rlimit limit;
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &limit), 0);
   const rlimit small = {.rlim_cur = 10'000, .rlim_max = limit.rlim_max};
-  Spool spool({.directory = NewDirectory()});
+  Spool spool({.directory = NewSpoolDirectory()});
   const auto first = spool.Write("first");
   ASSERT_TRUE(first);
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);

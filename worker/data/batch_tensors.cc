@@ -2,7 +2,9 @@
 
 #include <vector>
 
-#include "ATen/ATen.h"
+#include "ATen/core/Tensor.h"
+#include "ATen/ops/from_blob.h"
+#include "ATen/ops/isclose.h"
 #include "c10/core/GradMode.h"
 #include "models/layers/cross_entropy.h"
 

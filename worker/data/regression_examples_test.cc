@@ -21,7 +21,8 @@ using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-std::unique_ptr<Examples> Create(const std::string& task, int32_t shortest, int32_t longest) {
+std::unique_ptr<Examples> CreateNumbers(const std::string& task, int32_t shortest,
+                                        int32_t longest) {
   v1::LengthRange lengths;
   lengths.set_min(shortest);
   lengths.set_max(longest);
@@ -29,7 +30,7 @@ std::unique_ptr<Examples> Create(const std::string& task, int32_t shortest, int3
 }
 
 TEST(RegressionExamplesTest, ScratchpadIsMaskedOut) {
-  const auto examples = Create("cumulative_sum", 3, 3);
+  const auto examples = CreateNumbers("cumulative_sum", 3, 3);
   EXPECT_EQ(examples->targets(), Targets::kNumbers);
   EXPECT_EQ(examples->input_columns(), 0);
   EXPECT_EQ(examples->output_columns(), 1);
@@ -55,7 +56,7 @@ TEST(RegressionExamplesTest, ScratchpadIsMaskedOut) {
 
 // The axis is the scale, at which evaluations have all lengths.
 TEST(RegressionExamplesTest, TrainingExamplesHaveTheirOwnLength) {
-  const auto examples = Create("cumulative_sum", 1, 3);
+  const auto examples = CreateNumbers("cumulative_sum", 1, 3);
   for (const int64_t n : {1, 2, 3}) {
     Batch batch;
     examples->AppendTraining({.rows = {0}}, n, batch);
@@ -67,7 +68,7 @@ TEST(RegressionExamplesTest, TrainingExamplesHaveTheirOwnLength) {
 }
 
 TEST(RegressionExamplesTest, DataSetRowsMayComeInAnyOrder) {
-  const auto examples = Create("sorting", 4, 4);
+  const auto examples = CreateNumbers("sorting", 4, 4);
   const SampleAddresses third_and_first = {
       .seed = 1, .purpose = random::Purpose::kDataSet, .step = 4, .rows = {2, 0}};
   Batch forward, backward;
@@ -80,7 +81,7 @@ TEST(RegressionExamplesTest, DataSetRowsMayComeInAnyOrder) {
 
 // Every scale has new numbers; above 1 they leave the training range.
 TEST(RegressionExamplesTest, AxisIsTheScaleOfTheNumbers) {
-  const auto examples = Create("cumulative_min", 8, 8);
+  const auto examples = CreateNumbers("cumulative_min", 8, 8);
   const auto largest = [&](int64_t scale) {
     Batch batch;
     examples->AppendEvaluation({.seed = 3, .n = scale, .asked = 200, .count = 200}, batch);
@@ -96,7 +97,7 @@ TEST(RegressionExamplesTest, AxisIsTheScaleOfTheNumbers) {
 }
 
 TEST(RegressionExamplesTest, EvaluationsCoverLengthsLongestFirst) {
-  const auto examples = Create("cumulative_sum", 1, 3);
+  const auto examples = CreateNumbers("cumulative_sum", 1, 3);
   std::vector<int64_t> tokens;
   for (int64_t first = 0; first < 8;) {
     const int64_t count = examples->RowsOfOneShape(/*n=*/2, /*asked=*/8, first);
@@ -111,7 +112,7 @@ TEST(RegressionExamplesTest, EvaluationsCoverLengthsLongestFirst) {
 }
 
 TEST(RegressionExamplesTest, SequencesInOrderDoNotDependOnHowManyAreAsked) {
-  const auto examples = Create("cumulative_sum", 1, 3);
+  const auto examples = CreateNumbers("cumulative_sum", 1, 3);
   std::vector<int64_t> tokens;
   std::set<std::vector<double>> different;
   for (int64_t row = 0; row < 7; ++row) {
@@ -129,7 +130,7 @@ TEST(RegressionExamplesTest, SequencesInOrderDoNotDependOnHowManyAreAsked) {
 }
 
 TEST(RegressionExamplesTest, PartsMatchTheWholeEvaluation) {
-  const auto examples = Create("cumulative_median", 5, 5);
+  const auto examples = CreateNumbers("cumulative_median", 5, 5);
   Batch whole, parts;
   examples->AppendEvaluation({.seed = 9, .n = 4, .asked = 6, .first = 0, .count = 6}, whole);
   examples->AppendEvaluation({.seed = 9, .n = 4, .asked = 6, .first = 0, .count = 2}, parts);
@@ -139,7 +140,7 @@ TEST(RegressionExamplesTest, PartsMatchTheWholeEvaluation) {
 }
 
 TEST(RegressionExamplesTest, WordsAreTokensAndNumbersAreNone) {
-  const auto examples = Create("relational_query", 8, 8);
+  const auto examples = CreateNumbers("relational_query", 8, 8);
   EXPECT_GT(examples->input_columns(), 0);
   Batch batch;
   examples->AppendTraining({.seed = 0, .rows = {0}}, 8, batch);
@@ -156,7 +157,7 @@ TEST(RegressionExamplesTest, WordsAreTokensAndNumbersAreNone) {
 }
 
 TEST(RegressionExamplesTest, WholeNumbersAreDrawnOnRequest) {
-  const auto examples = Create("cumulative_median", 5, 5);
+  const auto examples = CreateNumbers("cumulative_median", 5, 5);
   ASSERT_TRUE(examples->HasWholeNumbers(3));
   Batch batch;
   examples->AppendEvaluation({.seed = 3, .n = 3, .asked = 50, .count = 50, .whole_numbers = true},
@@ -175,7 +176,7 @@ TEST(RegressionExamplesTest, WholeNumbersAreDrawnOnRequest) {
 
 // Appendix C.6: names 1 to 20 in training, 21 to 40 in tests of every scale.
 TEST(RegressionExamplesTest, EvaluationsUseUnseenNames) {
-  const auto examples = Create("relational_query", 8, 8);
+  const auto examples = CreateNumbers("relational_query", 8, 8);
   // "Cat2 3.45 ...": tokens of names ascend with their numbers.
   const auto names = [](const Batch& batch) {
     std::set<int64_t> tokens;
@@ -201,7 +202,7 @@ TEST(RegressionExamplesTest, EvaluationsUseUnseenNames) {
 }
 
 TEST(RegressionExamplesTest, GivenNumbersAreChecked) {
-  const auto examples = Create("sorting", 2, 2);
+  const auto examples = CreateNumbers("sorting", 2, 2);
   const auto refusal = [&](const v1::TokenSequence& input) {
     return std::string(examples->Given(input).status().message());
   };
@@ -213,7 +214,7 @@ TEST(RegressionExamplesTest, GivenNumbersAreChecked) {
   v1::TokenSequence both = NumbersOf({1.75, -0.25, 0});
   both.add_tokens(1);
   EXPECT_THAT(refusal(both), HasSubstr("tokens beside its numbers"));
-  EXPECT_FALSE(Create("relational_query", 8, 8)->Given({}).ok());
+  EXPECT_FALSE(CreateNumbers("relational_query", 8, 8)->Given({}).ok());
 }
 
 }  // namespace

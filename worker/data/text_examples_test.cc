@@ -8,31 +8,12 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tasks/catalogue.h"
+#include "worker/data/addition_texts.h"
 
 namespace lengthwise::worker::data {
 namespace {
 
 using ::testing::ElementsAre;
-
-constexpr int64_t kSequences = 40;
-constexpr int64_t kTokens = 256;
-
-v1::Training Training() {
-  v1::Training training;
-  training.set_batch_size(kSequences);
-  training.mutable_lengths()->set_min(2);
-  training.mutable_lengths()->set_max(9);
-  training.mutable_packing()->set_tokens(kTokens);
-  return training;
-}
-
-TextExamples Text(const v1::Training& training = Training(),
-                  const catalogue::Parameters& parameters = {}, bool marks_prompts = false) {
-  auto task = tasks::CreateTask("decimal_addition", parameters).value();
-  return TextExamples(
-      std::unique_ptr<tasks::TextTask>(dynamic_cast<tasks::TextTask*>(task.release())), training,
-      marks_prompts);
-}
 
 // Returns the examples of passes one by one.
 std::vector<TextPiece> Pieces(const std::vector<TextPass>& passes) {
@@ -54,7 +35,7 @@ std::vector<TextPiece> Pieces(const std::vector<TextPass>& passes) {
 
 // Packing by definition: examples 0, 1, 2, ... of the step until the next does not fit.
 TEST(TextExamplesTest, StepHasTheExamplesThatFit) {
-  const TextExamples text = Text();
+  const TextExamples text = AdditionTexts();
   std::multiset<std::vector<int64_t>> expected;
   const tasks::TextData data = {.seed = 7, .smallest_size = 2, .largest_size = 9};
   int64_t sequence = 0, used = 0;
@@ -75,7 +56,7 @@ TEST(TextExamplesTest, StepHasTheExamplesThatFit) {
 }
 
 TEST(TextExamplesTest, EveryTokenIsATarget) {
-  for (const TextPiece& piece : Pieces(Text().TrainingPasses(7, 3))) {
+  for (const TextPiece& piece : Pieces(AdditionTexts().TrainingPasses(7, 3))) {
     for (size_t i = 0; i + 1 < piece.tokens.size(); ++i) {
       EXPECT_EQ(piece.targets[i], piece.tokens[i + 1]);
     }
@@ -84,10 +65,10 @@ TEST(TextExamplesTest, EveryTokenIsATarget) {
 }
 
 TEST(TextExamplesTest, LossMayCountAnswersOnly) {
-  v1::Training training = Training();
+  v1::Training training = AdditionTraining();
   training.mutable_packing()->set_answers_only(true);
   constexpr int64_t kEquals = 11;
-  for (const TextPiece& piece : Pieces(Text(training).TrainingPasses(7, 3))) {
+  for (const TextPiece& piece : Pieces(AdditionTexts(training).TrainingPasses(7, 3))) {
     const auto equals = std::find(piece.tokens.begin(), piece.tokens.end(), kEquals);
     for (size_t i = 0; i + 1 < piece.tokens.size(); ++i) {
       const bool in_prompt = i < static_cast<size_t>(equals - piece.tokens.begin());
@@ -97,7 +78,7 @@ TEST(TextExamplesTest, LossMayCountAnswersOnly) {
 }
 
 TEST(TextExamplesTest, PassesAreGroupsOfEqualLengthThatFit) {
-  const std::vector<TextPass> passes = Text().TrainingPasses(7, 3);
+  const std::vector<TextPass> passes = AdditionTexts().TrainingPasses(7, 3);
   ASSERT_GE(passes.size(), 2u) << "as many tokens as two passes";
   int64_t last = 0;
   for (const TextPass& pass : passes) {
@@ -124,21 +105,22 @@ TEST(TextExamplesTest, OversizedExampleGetsItsOwnPass) {
 }
 
 TEST(TextExamplesTest, AttendingAcrossMakesSequencesOnePiece) {
-  v1::Training training = Training();
+  v1::Training training = AdditionTraining();
   training.mutable_packing()->set_attend_across(true);
-  const std::vector<TextPiece> pieces = Pieces(Text(training).TrainingPasses(7, 3));
+  const std::vector<TextPiece> pieces = Pieces(AdditionTexts(training).TrainingPasses(7, 3));
   EXPECT_EQ(pieces.size(), static_cast<size_t>(kSequences));
   for (const TextPiece& piece : pieces) {
     EXPECT_LE(piece.tokens.size(), static_cast<size_t>(kTokens));
-    EXPECT_GT(piece.tokens.size(), static_cast<size_t>(kTokens - Text().task().LongestExample(9)));
+    EXPECT_GT(piece.tokens.size(),
+              static_cast<size_t>(kTokens - AdditionTexts().task().LongestExample(9)));
   }
-  EXPECT_EQ(Text(training).LongestTraining(training), kTokens);
+  EXPECT_EQ(AdditionTexts(training).LongestTraining(training), kTokens);
 }
 
 TEST(TextExamplesTest, StepIsAFunctionOfSeedAndStep) {
   const auto tokens = [](uint64_t seed, int64_t step) {
     std::vector<int64_t> all;
-    for (const TextPass& pass : Text().TrainingPasses(seed, step)) {
+    for (const TextPass& pass : AdditionTexts().TrainingPasses(seed, step)) {
       all.insert(all.end(), pass.tokens.begin(), pass.tokens.end());
     }
     return all;
@@ -149,10 +131,10 @@ TEST(TextExamplesTest, StepIsAFunctionOfSeedAndStep) {
 }
 
 TEST(TextExamplesTest, FixedDataSetHasOnlyItsExamples) {
-  v1::Training training = Training();
+  v1::Training training = AdditionTraining();
   training.set_examples(30);
   std::set<std::vector<int64_t>> seen;
-  const TextExamples text = Text(training);
+  const TextExamples text = AdditionTexts(training);
   for (const int64_t step : {1, 2}) {
     for (const TextPiece& piece : Pieces(text.TrainingPasses(7, step))) seen.insert(piece.tokens);
   }
@@ -161,13 +143,14 @@ TEST(TextExamplesTest, FixedDataSetHasOnlyItsExamples) {
 }
 
 v1::Training InEpochs(int64_t examples) {
-  v1::Training training = Training();
+  v1::Training training = AdditionTraining();
   training.set_examples(examples);
   training.set_without_replacement(true);
   return training;
 }
 
-std::vector<std::vector<int64_t>> TokensOf(const TextExamples& text, uint64_t seed, int64_t step) {
+std::vector<std::vector<int64_t>> ShownTokens(const TextExamples& text, uint64_t seed,
+                                              int64_t step) {
   std::vector<std::vector<int64_t>> tokens;
   for (const TextPiece& piece : Pieces(text.TrainingPasses(seed, step))) {
     tokens.push_back(piece.tokens);
@@ -176,11 +159,12 @@ std::vector<std::vector<int64_t>> TokensOf(const TextExamples& text, uint64_t se
 }
 
 TEST(TextExamplesTest, EpochsLeaveNoExampleOut) {
-  const TextExamples text = Text(InEpochs(1000));
+  const TextExamples text = AdditionTexts(InEpochs(1000));
   std::map<std::vector<int64_t>, int> seen;
   int64_t examples = 0;
   for (int64_t step = 1; examples < 3000; ++step) {
-    for (const std::vector<int64_t>& tokens : TokensOf(text, 7, step)) ++seen[tokens], ++examples;
+    for (const std::vector<int64_t>& tokens : ShownTokens(text, 7, step))
+      ++seen[tokens], ++examples;
   }
   // Examples with operands of two or more digits all differ. The last step may begin the fourth
   // epoch.
@@ -195,43 +179,45 @@ INSTANTIATE_TEST_SUITE_P(RandomSpaces, ResumedEpochsTest, testing::Values(0, 0.1
 TEST_P(ResumedEpochsTest, ResumedTrialContinuesItsEpoch) {
   catalogue::Parameters spaces;
   spaces.Set("random_space", GetParam());
-  const TextExamples undisturbed = Text(InEpochs(500), spaces),
-                     resumed = Text(InEpochs(500), spaces);
+  const TextExamples undisturbed = AdditionTexts(InEpochs(500), spaces),
+                     resumed = AdditionTexts(InEpochs(500), spaces);
   EXPECT_EQ(undisturbed.task().has_fixed_lengths(), GetParam() == 0);
   std::vector<std::vector<std::vector<int64_t>>> steps(1);
   for (int64_t step = 1; step <= 9; ++step) {
-    steps.push_back(TokensOf(undisturbed, 7, step));
-    EXPECT_EQ(TokensOf(undisturbed, 7, step), steps.back()) << "for another member with this seed";
-    (void)TokensOf(undisturbed, 8, step);
+    steps.push_back(ShownTokens(undisturbed, 7, step));
+    EXPECT_EQ(ShownTokens(undisturbed, 7, step), steps.back())
+        << "for another member with this seed";
+    (void)ShownTokens(undisturbed, 8, step);
   }
-  EXPECT_EQ(TokensOf(resumed, 7, 9), steps[9]);
-  EXPECT_EQ(TokensOf(resumed, 7, 4), steps[4]);
+  EXPECT_EQ(ShownTokens(resumed, 7, 9), steps[9]);
+  EXPECT_EQ(ShownTokens(resumed, 7, 4), steps[4]);
   EXPECT_NE(steps[3], steps[4]);
 }
 
 TEST(TextExamplesTest, DataSeedsOrderASharedSet) {
   v1::Training training = InEpochs(1000);
   const auto first_epoch = [&](uint64_t seed) {
-    const TextExamples text = Text(training);
+    const TextExamples text = AdditionTexts(training);
     std::set<std::vector<int64_t>> seen;
     for (int64_t step = 1; seen.size() < 1000 && step < 20; ++step) {
-      for (std::vector<int64_t>& tokens : TokensOf(text, seed, step)) seen.insert(tokens);
+      for (std::vector<int64_t>& tokens : ShownTokens(text, seed, step)) seen.insert(tokens);
     }
     return seen;
   };
   EXPECT_NE(first_epoch(1), first_epoch(2));
   training.set_data_set_seed(0);
   EXPECT_EQ(first_epoch(1), first_epoch(2));
-  EXPECT_NE(TokensOf(Text(training), 1, 1), TokensOf(Text(training), 2, 1));
+  EXPECT_NE(ShownTokens(AdditionTexts(training), 1, 1), ShownTokens(AdditionTexts(training), 2, 1));
 }
 
 TEST(TextExamplesTest, MarkedPromptsSplitGroups) {
-  v1::Training training = Training();
+  v1::Training training = AdditionTraining();
   training.mutable_packing()->set_answers_only(true);
   catalogue::Parameters spaces;  // prompts differ among examples of equal length
   spaces.Set("random_space", 0.1);
   constexpr int64_t kEquals = 11;
-  const TextExamples plain = Text(training, spaces), marked = Text(training, spaces, true);
+  const TextExamples plain = AdditionTexts(training, spaces),
+                     marked = AdditionTexts(training, spaces, true);
   std::multiset<std::vector<int64_t>> with, without;
   for (const TextPass& pass : plain.TrainingPasses(7, 3)) {
     for (const TextPass::Group& group : pass.groups) EXPECT_EQ(group.prompt, 0);
@@ -250,25 +236,26 @@ TEST(TextExamplesTest, MarkedPromptsSplitGroups) {
 }
 
 TEST(TextExamplesTest, KnowsHowManyExamplesAStepHas) {
-  const v1::Training training = Training();
-  const double examples = static_cast<double>(Pieces(Text().TrainingPasses(7, 3)).size());
-  EXPECT_NEAR(Text().ExamplesOfStep(training) / examples, 1, 0.15);
+  const v1::Training training = AdditionTraining();
+  const double examples = static_cast<double>(Pieces(AdditionTexts().TrainingPasses(7, 3)).size());
+  EXPECT_NEAR(AdditionTexts().ExamplesOfStep(training) / examples, 1, 0.15);
 }
 
 TEST(TextExamplesTest, AnswerLossIncludesTheEndToken) {
   const tasks::TextExample example = {.tokens = {4, 5, 6, 7, 8}, .prompt = 3};
-  const TextPiece piece = Text().AnswerPiece(example);
+  const TextPiece piece = AdditionTexts().AnswerPiece(example);
   EXPECT_THAT(piece.tokens, ElementsAre(4, 5, 6, 7, 8));
   EXPECT_THAT(piece.targets, ElementsAre(-1, -1, 7, 8, -1));
 }
 
 // A model trained with random spaces has seen blanks and may write some.
 TEST(TextExamplesTest, AnswersHaveRoomForAugmentation) {
-  EXPECT_EQ(Text().SequenceTokens(9), Text().task().LongestExample(9));
+  EXPECT_EQ(AdditionTexts().SequenceTokens(9), AdditionTexts().task().LongestExample(9));
   catalogue::Parameters spaces;
   spaces.Set("random_space", 0.1);
-  EXPECT_GT(Text(Training(), spaces).SequenceTokens(9), Text().SequenceTokens(9));
-  EXPECT_EQ(Text(Training(), spaces).LongestTraining(Training()), kTokens);
+  EXPECT_GT(AdditionTexts(AdditionTraining(), spaces).SequenceTokens(9),
+            AdditionTexts().SequenceTokens(9));
+  EXPECT_EQ(AdditionTexts(AdditionTraining(), spaces).LongestTraining(AdditionTraining()), kTokens);
 }
 
 }  // namespace

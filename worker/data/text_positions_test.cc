@@ -12,28 +12,13 @@
 #include "random/stream.h"
 #include "tasks/catalogue.h"
 #include "tasks/packing.h"
+#include "worker/data/addition_texts.h"
 
 namespace lengthwise::worker::data {
 namespace {
 
-constexpr int64_t kTokens = 256;
 constexpr int64_t kMaxPosition = 2048;
 constexpr uint64_t kSeed = 7;
-
-v1::Training Training() {
-  v1::Training training;
-  training.set_batch_size(40);
-  training.mutable_lengths()->set_min(2);
-  training.mutable_lengths()->set_max(9);
-  training.mutable_packing()->set_tokens(kTokens);
-  return training;
-}
-
-TextExamples Text(const v1::Training& training) {
-  auto task = tasks::CreateTask("decimal_addition", {}).value();
-  return TextExamples(
-      std::unique_ptr<tasks::TextTask>(dynamic_cast<tasks::TextTask*>(task.release())), training);
-}
 
 models::PositionPolicy Randomized(int64_t blocks = 1) {
   catalogue::Parameters parameters;
@@ -76,7 +61,7 @@ void ExpectUniformSubsets(const Sums& sums, int64_t n, int draws) {
 
 // Applies to training, beside longer examples, and to evaluations.
 TEST(TextPositionsTest, LengthsAreDistributedAsInEvaluations) {
-  const TextExamples text = Text(Training());
+  const TextExamples text = AdditionTexts(AdditionTraining());
   const models::PositionPolicy policy = Randomized();
   const int64_t shortest = text.task().LongestExample(2), longest = text.task().LongestExample(9);
   constexpr int kSteps = 100;
@@ -98,7 +83,7 @@ TEST(TextPositionsTest, LengthsAreDistributedAsInEvaluations) {
 }
 
 TEST(TextPositionsTest, LengthHasOneDrawPerStep) {
-  const TextExamples text = Text(Training());
+  const TextExamples text = AdditionTexts(AdditionTraining());
   const models::PositionPolicy policy = Randomized();
   const std::vector<TextPass> passes = text.TrainingPasses(kSeed, 3);
   ASSERT_GE(passes.size(), 2u);
@@ -118,7 +103,7 @@ TEST(TextPositionsTest, LengthHasOneDrawPerStep) {
 }
 
 TEST(TextPositionsTest, BlocksMayHaveTheirOwnDraws) {
-  const TextExamples text = Text(Training());
+  const TextExamples text = AdditionTexts(AdditionTraining());
   const std::vector<TextPass> passes = text.TrainingPasses(kSeed, 3);
   const TextPositions drawn = PositionsOfPass(Randomized(3), kSeed, 3, passes[0]);
   EXPECT_EQ(static_cast<int64_t>(drawn.positions.size()), 3 * drawn.count);
@@ -135,7 +120,7 @@ TEST(TextPositionsTest, BlocksMayHaveTheirOwnDraws) {
 
 // Lets encodings compute their values for shared positions once.
 TEST(TextPositionsTest, PlainPositionsAreShared) {
-  const TextExamples text = Text(Training());
+  const TextExamples text = AdditionTexts(AdditionTraining());
   for (const TextPass& pass : text.TrainingPasses(kSeed, 3)) {
     const TextPositions plain = PositionsOfPass(models::PositionPolicy({}), kSeed, 3, pass);
     EXPECT_EQ(plain.count, pass.groups.back().length);
@@ -151,7 +136,7 @@ using Positioned = std::multiset<std::pair<std::vector<int64_t>, std::vector<int
 // The sequences of a step that attend to themselves, with tokens and positions.
 Positioned Made(const v1::Training& training, const models::PositionPolicy& policy) {
   Positioned made;
-  for (const TextPass& pass : Text(training).TrainingPasses(kSeed, 3)) {
+  for (const TextPass& pass : AdditionTexts(training).TrainingPasses(kSeed, 3)) {
     const TextPositions drawn = PositionsOfPass(policy, kSeed, 3, pass);
     auto token = pass.tokens.begin();
     for (size_t g = 0; g < pass.groups.size(); ++g) {
@@ -167,9 +152,9 @@ Positioned Made(const v1::Training& training, const models::PositionPolicy& poli
 
 // The same, by the definition of packing.
 Positioned Defined(bool attend_across, bool restart) {
-  const v1::Training training = Training();
+  const v1::Training training = AdditionTraining();
   const tasks::PackedBatch batch = tasks::PackTrainingBatch(
-      Text(training).task(), {.seed = kSeed, .smallest_size = 2, .largest_size = 9}, 3,
+      AdditionTexts(training).task(), {.seed = kSeed, .smallest_size = 2, .largest_size = 9}, 3,
       {.sequences = training.batch_size(), .length = kTokens, .positions_restart = restart});
   Positioned defined;
   std::vector<int64_t> tokens, positions;
@@ -192,20 +177,20 @@ Positioned Defined(bool attend_across, bool restart) {
 TEST(TextPositionsTest, PackingModesHaveTheirPositions) {
   for (const bool across : {false, true}) {
     for (const bool restart : {false, true}) {
-      v1::Training training = Training();
+      v1::Training training = AdditionTraining();
       training.mutable_packing()->set_attend_across(across);
       training.mutable_packing()->set_reset_positions(restart);
       EXPECT_EQ(Made(training, models::PositionPolicy({})), Defined(across, restart))
           << across << restart;
     }
-    v1::Training training = Training();
+    v1::Training training = AdditionTraining();
     training.mutable_packing()->set_attend_across(across);
     EXPECT_EQ(Made(training, models::PositionPolicy({})), Defined(across, !across));
   }
 }
 
 TEST(TextPositionsTest, RandomizedPositionsContinueOrRestart) {
-  v1::Training training = Training();
+  v1::Training training = AdditionTraining();
   training.mutable_packing()->set_attend_across(true);
   training.mutable_packing()->set_reset_positions(true);
   for (const auto& [tokens, positions] : Made(training, Randomized())) {

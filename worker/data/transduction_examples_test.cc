@@ -87,18 +87,19 @@ TEST(TransductionExamplesTest, SequenceTokensCountsInputAndOutput) {
   EXPECT_EQ(TwiceExamples().SequenceTokens(7), 21);
 }
 
-std::unique_ptr<Examples> Create(const std::string& task) {
+std::unique_ptr<Examples> CreateTransduction(const std::string& task) {
   return CreateExamples(tasks::CreateTask(task, {}).value(), v1::LengthRange());
 }
 
-std::string Refusal(const Examples& examples, const std::vector<int32_t>& tokens) {
+std::string RefusalOfTokens(const Examples& examples, const std::vector<int32_t>& tokens) {
   const auto given = examples.Given(TokensOf(tokens));
   EXPECT_EQ(given.status().code(), absl::StatusCode::kInvalidArgument);
   return std::string(given.status().message());
 }
 
 TEST(TransductionExamplesTest, GivenInputGetsItsEmptyTokens) {
-  const GivenSequence given = Create("reverse_string")->Given(TokensOf({0, 1, 1})).value();
+  const GivenSequence given =
+      CreateTransduction("reverse_string")->Given(TokensOf({0, 1, 1})).value();
   EXPECT_EQ(given.length, 3);
   EXPECT_THAT(given.tokens, ElementsAre(0, 1, 1, 2, 2, 2));
 }
@@ -106,7 +107,7 @@ TEST(TransductionExamplesTest, GivenInputGetsItsEmptyTokens) {
 TEST(TransductionExamplesTest, EveryLengthOfEveryTaskMayBeGiven) {
   for (const tasks::TaskEntry* entry : tasks::TaskEntries()) {
     if (entry->kind != tasks::TaskKind::kTransduction) continue;
-    const auto examples = Create(entry->name);
+    const auto examples = CreateTransduction(entry->name);
     for (int64_t n = 1; n <= 50; ++n) {
       const std::vector<int32_t> input(static_cast<size_t>(examples->InputTokens(n)));
       const auto given = examples->Given(TokensOf(input));
@@ -117,16 +118,16 @@ TEST(TransductionExamplesTest, EveryLengthOfEveryTaskMayBeGiven) {
 }
 
 TEST(TransductionExamplesTest, RefusalsSayWhatIsAccepted) {
-  const auto task = Create("reverse_string");
-  EXPECT_THAT(Refusal(*task, {0, 2}), HasSubstr("token 2 is 2"));
-  EXPECT_THAT(Refusal(*task, {0, 2}), HasSubstr("0 to 1"));
-  EXPECT_THAT(Refusal(*task, {-1}), HasSubstr("token 1 is -1"));
-  EXPECT_THAT(Refusal(*task, {}), HasSubstr("0 tokens"));
+  const auto task = CreateTransduction("reverse_string");
+  EXPECT_THAT(RefusalOfTokens(*task, {0, 2}), HasSubstr("token 2 is 2"));
+  EXPECT_THAT(RefusalOfTokens(*task, {0, 2}), HasSubstr("0 to 1"));
+  EXPECT_THAT(RefusalOfTokens(*task, {-1}), HasSubstr("token 1 is -1"));
+  EXPECT_THAT(RefusalOfTokens(*task, {}), HasSubstr("0 tokens"));
   EXPECT_THAT(task->Given(NumbersOf({0.5})).status().message(), HasSubstr("inputs are tokens"));
   // Operators alternate with numbers, so inputs have odd lengths.
-  const auto arithmetic = Create("modular_arithmetic");
-  EXPECT_THAT(Refusal(*arithmetic, {0, 0, 0, 0}), HasSubstr("4 tokens"));
-  EXPECT_THAT(Refusal(*arithmetic, {0, 0, 0, 0}), HasSubstr("it has is 3"));
+  const auto arithmetic = CreateTransduction("modular_arithmetic");
+  EXPECT_THAT(RefusalOfTokens(*arithmetic, {0, 0, 0, 0}), HasSubstr("4 tokens"));
+  EXPECT_THAT(RefusalOfTokens(*arithmetic, {0, 0, 0, 0}), HasSubstr("it has is 3"));
 }
 
 }  // namespace

@@ -5,7 +5,8 @@
 #include <string>
 #include <utility>
 
-#include "ATen/ATen.h"
+#include "ATen/core/Tensor.h"
+#include "ATen/ops/cat.h"
 #include "c10/core/GradMode.h"
 #include "random/stream.h"
 #include "worker/data/batch_tensors.h"

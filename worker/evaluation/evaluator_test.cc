@@ -7,7 +7,11 @@
 #include <optional>
 #include <vector>
 
-#include "ATen/ATen.h"
+#include "ATen/TensorOperators.h"
+#include "ATen/core/Tensor.h"
+#include "ATen/ops/equal.h"
+#include "ATen/ops/full.h"
+#include "ATen/ops/one_hot.h"
 #include "c10/core/GradMode.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

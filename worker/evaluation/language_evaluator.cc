@@ -6,8 +6,10 @@
 #include <numeric>
 #include <utility>
 
-#include "ATen/ATen.h"
 #include "ATen/core/Reduction.h"
+#include "ATen/core/Tensor.h"
+#include "ATen/ops/log_softmax.h"
+#include "ATen/ops/nll_loss.h"
 #include "c10/core/GradMode.h"
 #include "random/stream.h"
 #include "worker/data/batch_tensors.h"

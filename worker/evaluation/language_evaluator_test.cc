@@ -7,7 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "ATen/ATen.h"
+#include "ATen/core/Tensor.h"
+#include "ATen/ops/tensor.h"
+#include "ATen/ops/zeros.h"
 #include "c10/core/GradMode.h"
 #include "catalogue/entry.h"
 #include "gmock/gmock.h"

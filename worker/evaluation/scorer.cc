@@ -1,6 +1,8 @@
 #include "worker/evaluation/scorer.h"
 
-#include "ATen/ATen.h"
+#include "ATen/core/Tensor.h"
+#include "ATen/ops/log_softmax.h"
+#include "ATen/ops/zeros.h"
 #include "absl/types/span.h"
 #include "tasks/numeric/scores.h"
 

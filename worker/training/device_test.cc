@@ -5,7 +5,9 @@
 #include <stdexcept>
 #include <string>
 
-#include "ATen/ATen.h"
+#include "ATen/core/Tensor.h"
+#include "ATen/ops/empty.h"
+#include "ATen/ops/ones.h"
 #include "absl/status/status.h"
 #include "c10/util/Exception.h"
 #include "gmock/gmock.h"

@@ -6,7 +6,11 @@
 #include <memory>
 #include <utility>
 
-#include "ATen/ATen.h"
+#include "ATen/core/Tensor.h"
+#include "ATen/ops/arange.h"
+#include "ATen/ops/ones_like.h"
+#include "ATen/ops/tensor.h"
+#include "ATen/ops/zeros_like.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "c10/core/GradMode.h"

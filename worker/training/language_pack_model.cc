@@ -4,7 +4,8 @@
 #include <cstdlib>
 #include <utility>
 
-#include "ATen/ATen.h"
+#include "ATen/core/Tensor.h"
+#include "ATen/ops/zeros.h"
 #include "c10/core/GradMode.h"
 #include "models/networks/language_model.h"
 #include "platform/status_macros.h"

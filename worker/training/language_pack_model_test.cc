@@ -6,7 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "ATen/ATen.h"
+#include "ATen/core/Tensor.h"
+#include "ATen/ops/log_softmax.h"
+#include "ATen/ops/tensor.h"
 #include "gtest/gtest.h"
 #include "models/encodings/positions.h"
 #include "models/networks/language_model.h"

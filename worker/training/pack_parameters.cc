@@ -3,7 +3,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "ATen/ATen.h"
+#include "ATen/core/Tensor.h"
+#include "ATen/ops/zeros.h"
 #include "c10/core/GradMode.h"
 #include "platform/status_macros.h"
 

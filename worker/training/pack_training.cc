@@ -4,7 +4,10 @@
 #include <exception>
 #include <utility>
 
-#include "ATen/ATen.h"
+#include "ATen/core/Tensor.h"
+#include "ATen/ops/empty.h"
+#include "ATen/ops/empty_like.h"
+#include "ATen/ops/stack.h"
 #include "c10/core/GradMode.h"
 #include "c10/core/impl/VirtualGuardImpl.h"
 #include "random/stream.h"

@@ -1,0 +1,147 @@
+"""C++ libraries, programs and tests whose sources are compiled several at a time.
+
+Most of the time of a compilation goes into headers: a file of sixty lines has 230,000 lines of Abseil, Protocol
+Buffers and the standard library before it. So a target's sources are included into a few files ("unity build"), each
+of which parses those headers, and instantiates their templates, once. `--define=unity=off` compiles every source by
+itself, as tests/run.sh --long=single_files does to find missing includes.
+
+Two sources of one target must not have the same name in their anonymous namespaces.
+"""
+
+# Sources in one compilation. More save time in a full build, and cost time when one of them is changed.
+_SOURCES_AT_A_TIME = 8
+
+# Test files change together less often than a whole folder is built.
+_TESTS_AT_A_TIME = 12
+
+def _is_compiled(source):
+    return source.endswith(".cc")
+
+def _include_sources_impl(ctx):
+    for index, out in enumerate(ctx.outputs.outs):
+        sources = [source for source in ctx.files.srcs if source.short_path in ctx.attr.groups[str(index)]]
+        ctx.actions.write(out, "".join(["#include \"%s\"\n" % source.short_path for source in sources]))
+
+_include_sources = rule(
+    implementation = _include_sources_impl,
+    attrs = {
+        "groups": attr.string_list_dict(doc = "For each of outs, by its index, the paths of the sources in it."),
+        "outs": attr.output_list(),
+        "srcs": attr.label_list(allow_files = [".cc"]),
+    },
+)
+
+def _split(sources, size):
+    """Splits sources, in their order, into the fewest groups of at most `size`, all of about the same length."""
+    count = (len(sources) + size - 1) // size
+    return [sources[len(sources) * i // count:len(sources) * (i + 1) // count] for i in range(count)]
+
+def _path(source):
+    return source if not native.package_name() else native.package_name() + "/" + source
+
+def _together(name, srcs, apart, size, suffix):
+    """Declares the files that include srcs. Returns the attributes srcs and textual_hdrs of the target."""
+    compiled = [source for source in srcs if _is_compiled(source)]
+    groups = _split([source for source in compiled if source not in apart], size) + ([apart] if apart else [])
+    if len(groups) == len(compiled):
+        return dict(srcs = srcs, textual_hdrs = [])
+    outs = ["%s_unity/%d%s.cc" % (name, index, suffix) for index in range(len(groups))]
+    _include_sources(
+        name = name + "_unity",
+        srcs = compiled,
+        groups = {str(index): [_path(source) for source in group] for index, group in enumerate(groups)},
+        outs = outs,
+        tags = ["manual"],
+    )
+    return dict(
+        srcs = [source for source in srcs if not _is_compiled(source)] + select({
+            "//bazel:unity_off": compiled,
+            "//conditions:default": outs,
+        }),
+        textual_hdrs = select({
+            "//bazel:unity_off": [],
+            "//conditions:default": compiled,
+        }),
+    )
+
+def cc_library(name, srcs = [], apart = [], textual_hdrs = [], **kwargs):
+    """A native cc_library, compiled as above.
+
+    Args:
+      name: the target's name.
+      srcs: sources and private headers.
+      apart: those of srcs that are not compiled together with others: //tests/faults replaces them at link time.
+      textual_hdrs: as of the native rule.
+      **kwargs: passed on.
+    """
+    attributes = _together(name, srcs, apart, _SOURCES_AT_A_TIME, "")
+    attributes["textual_hdrs"] = textual_hdrs + attributes["textual_hdrs"]
+    native.cc_library(name = name, **dict(kwargs, **attributes))
+
+def cc_tests(name, tests, deps, files = [], size = "small", data = [], env = {}, args = [], tags = [], **kwargs):
+    """A program with the tests of several files, and for each file a target that runs the tests in it.
+
+    A test whose program must be its own (it has a main function, replaces functions of the C library, or needs other
+    options of the compiler) is a cc_test.
+
+    Args:
+      name: the program's name.
+      tests: names of the targets without "_test"; the file of each is NAME_test.cc. Or a dictionary, whose values are
+        attributes of file_test for that target.
+      deps: libraries of the program.
+      files: more files of the program; file_test declares the targets that run them.
+      size: size of the targets.
+      data: data files of the targets.
+      env: environment of the targets.
+      args: arguments of the targets.
+      tags: tags of the targets.
+      **kwargs: attributes of the program.
+    """
+    attributes = _together(name, [test + "_test.cc" for test in tests] + files, [], _TESTS_AT_A_TIME, "_test")
+    native.cc_library(
+        name = name + "_sources",
+        testonly = True,
+        alwayslink = True,
+        tags = ["manual"],
+        deps = deps,
+        **dict(kwargs, **attributes)
+    )
+    native.cc_binary(
+        name = name,
+        testonly = True,
+        deps = [
+            ":%s_sources" % name,
+            "//bazel/testing:main",
+        ],
+        tags = ["manual"],
+    )
+    for test in tests:
+        attributes = dict(size = size, env = env, args = args, tags = tags)
+        own = dict(tests[test]) if type(tests) == "dict" else {}
+        attributes["data"] = data + own.pop("data", [])
+        attributes.update(own)
+        file_test(
+            name = test + "_test",
+            program = name,
+            file = test + "_test.cc",
+            **attributes
+        )
+
+def file_test(name, program, file, args = [], data = [], **kwargs):
+    """Runs the tests of one file of a cc_tests program.
+
+    Args:
+      name: the target's name.
+      program: name of the cc_tests.
+      file: the file, of this folder.
+      args: arguments for the program.
+      data: data files.
+      **kwargs: attributes of the sh_test.
+    """
+    native.sh_test(
+        name = name,
+        srcs = ["//bazel/testing:run_tests_of_file.sh"],
+        args = ["$(rootpath :%s)" % program, _path(file)] + args,
+        data = data + [":" + program],
+        **kwargs
+    )
