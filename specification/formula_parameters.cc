@@ -22,9 +22,10 @@ using models::FormulaParameter;
 constexpr char kParameters[] = "parameters";
 
 // Reads the settings of one parameter of a formula.
-class Reader {
+class ParameterReader {
  public:
-  Reader(std::string path, Findings& findings) : path_(std::move(path)), findings_(findings) {}
+  ParameterReader(std::string path, Findings& findings)
+      : path_(std::move(path)), findings_(findings) {}
 
   std::optional<FormulaParameter> Read(const std::string& name, const Value& value) {
     parameter_.name = name;
@@ -146,7 +147,8 @@ void FoldFormulaParameters(const std::string& path, v1::Component& encoding, Fin
   std::vector<FormulaParameter> parameters;
   for (const auto& [name, value] : own) {
     encoding.mutable_parameters()->erase(name);
-    if (auto parameter = Reader(absl::StrCat(path, ".", name), findings).Read(name, value)) {
+    if (auto parameter =
+            ParameterReader(absl::StrCat(path, ".", name), findings).Read(name, value)) {
       parameters.push_back(*std::move(parameter));
     } else if (FormulaParameter unknown = {.name = name};
                models::FormulaParameterMistake(unknown).empty()) {

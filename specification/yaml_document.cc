@@ -19,9 +19,9 @@ bool IsNullWord(const std::string& text) {
 
 // Builds a document from yaml-cpp's events. Reports errors by throwing YAML::ParserException, as
 // the parser does.
-class Builder : public YAML::EventHandler {
+class YamlBuilder : public YAML::EventHandler {
  public:
-  explicit Builder(Document& document) : document_(document) {}
+  explicit YamlBuilder(Document& document) : document_(document) {}
 
   void OnDocumentStart(const YAML::Mark& mark) override {
     if (document_.root != nullptr) {
@@ -127,7 +127,7 @@ class Builder : public YAML::EventHandler {
 
 DocumentOrProblem ReadYaml(absl::string_view text) {
   Document document;
-  Builder builder(document);
+  YamlBuilder builder(document);
   // Converts yaml-cpp's exceptions to values, so that none leaves this function.
   try {
     std::istringstream stream{std::string(text)};

@@ -11,14 +11,14 @@
 namespace lengthwise::client {
 namespace {
 
-struct Options {
+struct RetryOptions {
   std::string name;
   bool failed = false;
   bool cancelled = false;
 };
 
 // Default for one trial: both states. Default for an experiment: failed.
-std::vector<v1::TrialState> StatesOf(const Options& options, bool one_trial) {
+std::vector<v1::TrialState> StatesOf(const RetryOptions& options, bool one_trial) {
   const bool unsaid = !options.failed && !options.cancelled;
   std::vector<v1::TrialState> states;
   if (options.failed || unsaid) states.push_back(v1::FAILED);
@@ -31,7 +31,7 @@ std::string DescribeStates(const std::vector<v1::TrialState>& states) {
   return states[0] == v1::FAILED ? "has failed" : "was cancelled";
 }
 
-absl::StatusOr<int> Retry(Program& program, const Options& options) {
+absl::StatusOr<int> Retry(Program& program, const RetryOptions& options) {
   ASSIGN_OR_RETURN(auto connection, program.Connect());
   const bool one_trial = NamesTrial(options.name);
   const std::vector<v1::TrialState> states = StatesOf(options, one_trial);
@@ -65,7 +65,7 @@ absl::StatusOr<int> Retry(Program& program, const Options& options) {
 }  // namespace
 
 void AddRetry(Command root, Program& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RetryOptions>();
   const Command command =
       program.AddCommand(root, "retry", "Requeues failed or cancelled trials", kServerGroup,
                          "lengthwise retry quickstart-1\n"

@@ -4,8 +4,8 @@
 # provide.
 #
 #   bazel build //server:lengthwise_server //worker:lengthwise_worker //client:lengthwise //benchmarks:training_step //benchmarks:attention //benchmarks:layers \
-#     //models/attention:fused_cuda_test //models/layers:fused_layers_cuda_test //models/optimizers:adam_cuda_test \
-#     //worker/training:pack_model_cuda_test //tests/golden:device_models_test //models/networks:pack_precision_test
+#     //models/attention:tests //models/layers:tests //models/optimizers:tests //worker/training:tests //tests/golden:tests \
+#     //models/networks:tests
 #   tests/gpu/bundle.sh ARCHIVE [BIN]
 #
 # BIN is the folder with Bazel's programs; default bazel-bin. Each script takes at most nine minutes
@@ -27,8 +27,9 @@ cd "$(dirname "$0")/../.."
 MOST_BYTES=50000000
 programs=(server/lengthwise_server worker/lengthwise_worker client/lengthwise benchmarks/training_step benchmarks/attention
   benchmarks/layers)
-tests=(models/attention/fused_cuda_test models/layers/fused_layers_cuda_test models/optimizers/adam_cuda_test
-  worker/training/pack_model_cuda_test tests/golden/device_models_test models/networks/pack_precision_test)
+# Each has the tests of its folder; tests/gpu/run.sh runs those that need a GPU.
+tests=(models/attention/tests models/layers/tests models/optimizers/tests worker/training/tests tests/golden/tests
+  models/networks/tests)
 texts=(tests/gpu/environment.sh tests/gpu/run.sh tests/gpu/cell.sh benchmarks/gpu.sh
   benchmarks/gpu_roofline.py benchmarks/gpu_tables.py benchmarks/compare_training_step.py benchmarks/ensemble_benchmark.py
   benchmarks/pytorch_step.py benchmarks/pytorch_ensemble_step.py benchmarks/jax_ensemble_step.py)

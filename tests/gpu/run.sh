@@ -26,7 +26,10 @@ no_library_is_missing() {
 export -f no_library_is_missing
 tests=(models/attention/fused_cuda_test models/layers/fused_layers_cuda_test models/optimizers/adam_cuda_test
   worker/training/pack_model_cuda_test tests/golden/device_models_test models/networks/pack_precision_test)
-for program in server/lengthwise_server worker/lengthwise_worker client/lengthwise benchmarks/training_step "${tests[@]}"; do
+# The program with the tests of a folder.
+program_of() { printf '%s/tests' "$(dirname "$1")"; }
+for program in server/lengthwise_server worker/lengthwise_worker client/lengthwise benchmarks/training_step \
+  $(for test in "${tests[@]}"; do program_of "$test"; echo; done); do
   check "$program finds its libraries" "${native[@]}" bash -c 'no_library_is_missing "$1"' _ "$BIN/$program"
 done
 version=$("${native[@]}" "$BIN/worker/lengthwise_worker" --version)
@@ -40,7 +43,7 @@ step "CUDA tests"
 export OMP_NUM_THREADS=1
 # Lists skipped tests. On a device a skipped test is a failure, because it shows nothing.
 ran_all() {
-  "$1" 2>&1 | tee -a "$3" | grep -E '^\[  (PASSED|FAILED|SKIPPED) |^skipped|Failure' | sort | uniq -c
+  "$1" --tests_of="$4.cc" 2>&1 | tee -a "$3" | grep -E '^\[  (PASSED|FAILED|SKIPPED) |^skipped|Failure' | sort | uniq -c
   local status=${PIPESTATUS[0]}
   local skipped
   skipped=$(tail -n 20 "$3" | sed -n 's/^\[  SKIPPED \] \([0-9]*\) test.*/\1/p' | tail -1)
@@ -51,7 +54,7 @@ export -f ran_all
 limit=180
 for test in "${tests[@]}"; do
   check "$test, $([ $rehearse = yes ] && echo skipped || echo 'none skipped')" \
-    "${native[@]}" bash -c 'ran_all "$@"' _ "$BIN/$test" $rehearse "$log"
+    "${native[@]}" bash -c 'ran_all "$@"' _ "$BIN/$(program_of "$test")" $rehearse "$log" "$test"
 done
 
 step "forty lengths, recorded when they first come up and replayed afterwards, without a warning"
