@@ -634,14 +634,43 @@ class OutputTest(TestOfFiles):
                 self.write_files(["a.csv"])
             self.assertEqual(self.all_files()["export.json"], text)
 
-    def test_manifest_names_no_file_elsewhere(self):
-        (self.directory / "notes.txt").write_text("years")
-        self.write_files(["a.csv"])
-        listed = self.manifest("../notes.txt", self.path("notes.txt"), "a.csv")
-        (self.directory / "out" / "export.json").write_text(listed)
+    def test_manifest_of_a_file_elsewhere_is_refused(self):
+        # The name of this directory begins with that of the export's.
+        (self.directory / "out-precious").mkdir()
+        thesis = self.directory / "out-precious" / "thesis.txt"
+        thesis.write_text("years")
+        self.write_files(["a.csv", "deep/b.csv"])
+        manifest = self.directory / "out" / "export.json"
+        (self.directory / "out" / "link").symlink_to("../out-precious")
+        (self.directory / "out" / "deep" / "back").symlink_to("..")
+        before = self.all_files()
+        for name in (
+            "../out-precious/thesis.txt", "deep/../../out-precious/thesis.txt", "link/thesis.txt", "deep/back/link/thesis.txt",
+            str(thesis), self.path("out/a.csv"), "../out/a.csv", "..", ".", "", "deep/", "a\0/b.csv",
+        ):  # fmt: skip
+            manifest.write_text(self.manifest("a.csv", name))
+            with self.assert_refused(
+                grpc.StatusCode.FAILED_PRECONDITION, f"{manifest} lists {json.dumps(name)}, which is no file in", "-o PATH"
+            ):
+                self.write_files(["b.csv"])
+            self.assertEqual(self.all_files(), before | {"export.json": self.manifest("a.csv", name)})
+            self.assertEqual(thesis.read_text(), "years", name)
+        self.assertEqual(self.names(), ["out", "out-precious"])
+        # A link that an export's file was moved behind is deleted, not its target.
+        (self.directory / "out" / "a.csv").unlink()
+        (self.directory / "out" / "a.csv").symlink_to(thesis)
+        manifest.write_text(self.manifest("a.csv", "deep/back/deep/b.csv"))
         self.write_files(["b.csv"])
-        self.assertEqual(self.text("notes.txt"), "years")
-        self.assertEqual(self.names("out"), ["b.csv", "export.json"])
+        self.assertEqual(thesis.read_text(), "years")
+        self.assertEqual(self.all_files(), {"b.csv": "export", "export.json": self.manifest("b.csv")})
+
+    def test_export_through_a_link_replaces_its_own_files(self):
+        self.write_files(["a.csv"])
+        (self.directory / "real").mkdir()
+        (self.directory / "out").rename(self.directory / "real" / "export")
+        (self.directory / "out").symlink_to("real/export")
+        self.write_files(["b.csv"])
+        self.assertEqual(self.all_files(), {"b.csv": "export", "export.json": self.manifest("b.csv")})
 
     def test_file_of_the_earlier_export_becomes_a_directory(self):
         self.write_files(["a", "b"])

@@ -77,7 +77,7 @@ def _check_free(path: str, kind: Kind, replace: bool, suffix: str) -> set[str] |
 def _listed(directory: str) -> set[str] | None:
     """The files that the manifest lists as written by an earlier export; None if that export's version made no list.
 
-    FAILED_PRECONDITION: the manifest cannot be read, or another program wrote it.
+    FAILED_PRECONDITION: the manifest cannot be read, another program wrote it, or it lists a file outside `directory`.
     """
     path = os.path.join(directory, MANIFEST)
     try:
@@ -92,7 +92,29 @@ def _listed(directory: str) -> set[str] | None:
     files = manifest.get("files")
     if not isinstance(files, list):
         return None
-    return {MANIFEST, *(name for name in files if isinstance(name, str))}
+    listed = {MANIFEST, *(name for name in files if isinstance(name, str))}
+    for name in sorted(listed):
+        if not _lies_inside(directory, name):
+            raise refused(
+                f"{path} lists {json.dumps(name)}, which is no file in {directory}, so nothing is replaced; choose another "
+                "place with -o PATH"
+            )
+    return listed
+
+
+def _lies_inside(directory: str, name: str) -> bool:
+    """True for a relative path without "..", whose directory is in `directory` after its links are resolved.
+
+    A link at the end of `name` counts as the file itself, because deleting or replacing it leaves its target alone.
+    """
+    if name != os.path.normpath(name) or os.path.isabs(name) or PurePath(name).parts[:1] in ((), ("..",)):
+        return False
+    try:
+        parent = os.path.realpath(os.path.dirname(os.path.join(directory, name)))
+    except ValueError:
+        # No path has a null character.
+        return False
+    return PurePath(parent).is_relative_to(os.path.realpath(directory))
 
 
 def _is_directory(path: str) -> bool:
@@ -271,9 +293,6 @@ def _delete_files(directory: str, names: Iterable[str]) -> None:
     parents = set()
     for name in names:
         path = os.path.join(directory, name)
-        # A manifest that somebody changed names nothing elsewhere.
-        if not os.path.realpath(os.path.dirname(path)).startswith(os.path.realpath(directory)):
-            continue
         if os.path.lexists(path) and not _is_directory(path):
             os.unlink(path)
         parents.update(_parents(name))
