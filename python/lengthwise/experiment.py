@@ -253,7 +253,11 @@ class Experiment:
         return [Trial(self._connection, message, self._match) for message in messages]
 
     def trial(self, id_or_index: str | SupportsIndex) -> Trial:
-        """By its id, or its index in the grid; negative indices count from the end. NotFoundError if there is none."""
+        """By its index in the grid, where negative ones count from the end, or by what `Client.trial` accepts.
+
+        Without an experiment, as in "0" or the beginning of an id, the text means a trial of this one. NotFoundError if
+        there is none.
+        """
         if not isinstance(id_or_index, str):
             # NumPy's integers too.
             index, found = operator.index(id_or_index), self.trials()
@@ -264,15 +268,14 @@ class Experiment:
                     code=grpc.StatusCode.NOT_FOUND,
                 )
             return found[index]
-        return Trial(
-            self._connection,
-            self._connection.call(
-                "ExperimentService/GetTrial",
-                experiment_service_pb2.GetTrialRequest(name=f"{self.name}/trials/{id_or_index}"),
-                experiment_service_pb2.Trial,
-            ),
-            self._match,
-        )
+        text = id_or_index if names.names_trial(id_or_index) else f"{self.id}/{id_or_index}"
+        message, match = names.match_trial(self._connection, text)
+        if not message.name.startswith(f"{self.name}/trials/"):
+            raise errors.NotFoundError(
+                f'trial: got "{id_or_index}", expected a trial of {self.id}', code=grpc.StatusCode.NOT_FOUND
+            )
+        # A guess of the experiment or of the trial is one of both.
+        return Trial(self._connection, message, max(self._match, match, key=lambda one: one.value))
 
     def results(self) -> pandas.DataFrame:
         """One row for each task, network, encoding and learning rate: statistics over its seeds that succeeded.

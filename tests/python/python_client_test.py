@@ -391,6 +391,13 @@ class NamesTest(unittest.TestCase):
                 client.submit(service.specification(name, seeds=[0]))
             for case in cases["experiments"] + cases["trials"]:
                 self.check(client, case)
+            for case in cases["trials"]:
+                self.check_in_experiment(client, case)
+            ablation = client.experiment("ablation")
+            with self.assertRaisesRegex(lengthwise.NotFoundError, '^trial: got "two-2/1", expected a trial of ablation-1$'):
+                ablation.trial("two-2/1")
+            with self.assertRaisesRegex(lengthwise.NotFoundError, '; did you mean "bucket_sort-encoder-none-lr0.001-seed0"'):
+                ablation.trial("bucket_sort-encoder-non-lr0.001-seed0")
 
     def check(self, client, case):
         match = names.match_trial if names.names_trial(case["text"]) else names.match_experiment
@@ -401,6 +408,19 @@ class NamesTest(unittest.TestCase):
             return
         found = message.name.removeprefix("experiments/").replace("/trials/", "/")
         self.assertEqual((found, how is not names.Match.GUESS), (case["found"], case["changes"]), case["text"])
+
+    def check_in_experiment(self, client, case):
+        """`experiment.trial` finds what `client.trial` does, by the whole text and by the trial's part of it."""
+        for within in (False, True):
+            experiment, _, text = case["text"].removeprefix("experiments/").replace("/trials/", "/").partition("/")
+            try:
+                found = client.experiment(experiment)
+                trial = found.trial(text if within else f"{found.id}/{text}")
+            except lengthwise.NotFoundError:
+                self.assertEqual("", case["found"], case["text"])
+                continue
+            self.assertEqual(trial.name.removeprefix("experiments/").replace("/trials/", "/"), case["found"])
+            self.assertEqual(trial._match is not names.Match.GUESS, case["changes"], case["text"])
 
 
 class RestartTest(unittest.TestCase):
