@@ -17,6 +17,7 @@ from lengthwise._proto import experiment_service_pb2, specification_pb2
 from lengthwise.connection import Connection
 from lengthwise.errors import LengthwiseError, UnavailableError
 from lengthwise.experiment import Experiment
+from lengthwise.given_specification import checked_specification
 from lengthwise.private_service import PrivateService, data_directory, find_running_server, holds_experiments
 from lengthwise.programs import ready_specification
 from lengthwise.trial import Trial
@@ -120,7 +121,8 @@ class Client:
         self, specification: str | os.PathLike[str] | Mapping[str, Any], *, request_id: str | None = None, owner: str = ""
     ) -> Experiment:
         """Submits a specification: the path of a file (YAML, JSON or text format), the name of an installed one
-        ("quickstart"), or a dictionary like one.
+        ("quickstart"), or a dictionary like one. Values of a dictionary may also be NumPy arrays and scalars, pandas series,
+        ranges, sets and paths.
 
         Files of examples that its tasks name are checked by the program `lengthwise` and uploaded where the server does
         not have them. A dictionary's are in the current directory.
@@ -144,7 +146,8 @@ class Client:
         validate_only: bool,
     ) -> experiment_service_pb2.CreateExperimentResponse:
         path = None
-        if isinstance(specification, Mapping):
+        specification = checked_specification(specification)
+        if isinstance(specification, dict):
             # YAML, which JSON is, too: with the conveniences of specifications.
             text = json.dumps(specification).encode()
             form = specification_pb2.SpecificationText.YAML

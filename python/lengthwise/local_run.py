@@ -20,6 +20,7 @@ from lengthwise._proto import experiment_service_pb2, specification_pb2
 from lengthwise.client import FORMATS, Client
 from lengthwise.errors import LengthwiseError, NotFoundError, UsageError
 from lengthwise.experiment import Experiment
+from lengthwise.given_specification import checked_specification
 from lengthwise.private_service import (
     PrivateService,
     data_directory,
@@ -59,6 +60,8 @@ def run(
     warning says so. UsageError for a wrong argument, before anything is submitted.
     """
     _check_arguments(device, workers, threads, progress)
+    # Once, because an iterator in it gives its values only once, and the specification is sent twice.
+    specification = checked_specification(specification)
     directory = data_directory(default_data_directory() if data_dir is None else data_dir)
     named = specification if _names_experiment(specification) else ""
     if named and not holds_experiments(directory):

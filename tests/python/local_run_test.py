@@ -110,7 +110,8 @@ class LocalRunTest(unittest.TestCase):
         self.assertEqual(len(experiment.trial(0).model()) > 0, True)
         # A second run in the same directory while the first result is open, then reading without a
         # run.
-        again = lengthwise.run(specification("again"), data_dir=self.directory / "data", device="cpu")
+        specified = {**specification("again"), "seeds": (seed for seed in range(1))}
+        again = lengthwise.run(specified, data_dir=self.directory / "data", device="cpu")
         self.assertEqual(again.counts.succeeded, 2)
         self.await_processes("lengthwise_server", 1)
         with lengthwise.Client(data_dir=self.directory / "data") as client:

@@ -1,4 +1,5 @@
 """The Python client with the real server."""
+import collections
 import json
 import os
 import pathlib
@@ -8,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+import types
 import unittest
 from concurrent import futures
 from unittest import mock
@@ -17,6 +19,7 @@ from service import Numbers, lengthwise
 
 import grpc
 import numpy
+import pandas
 from lengthwise import names, settings
 from lengthwise._proto import experiment_service_pb2, rpc_details_pb2
 from lengthwise.connection import Connection
@@ -184,6 +187,65 @@ class ClientTest(unittest.TestCase):
         self.assertIn('"rotery"', str(error))
         self.assertIn("learning_rates[0]: ", str(error))
         self.assertEqual(len(self.client.validate(service.specification("right"))), 4)
+
+    def test_dictionary_takes_values_of_other_packages(self):
+        plain = service.specification("plain", seeds=[0, 1, 2], learning_rates=[0.0005, 0.001])
+        wanted = self.client.submit(plain)
+        self.addCleanup(wanted.cancel)
+
+        for more in (
+            {"seeds": range(3)},
+            {"seeds": (seed for seed in range(3))},
+            {"seeds": {2, 0, 1}},
+            {"seeds": dict.fromkeys(range(3)).keys()},
+            {"seeds": numpy.arange(3)},
+            {"seeds": [numpy.int64(0), numpy.array(1), numpy.uint8(2)]},
+            {"seeds": pandas.Series([0, 1, 2])},
+            {"learning_rates": numpy.array([0.0005, 0.001])},
+            {"learning_rates": pandas.Series([0.0005, 0.001])},
+            {"learning_rates": (0.0005, numpy.float64(0.001))},
+            {"evaluation": {**plain["evaluation"], "lengths": numpy.arange(2, 10, 2), "sequences": numpy.int32(10)}},
+            {"tasks": numpy.str_("bucket_sort"), "encodings": pandas.Index(["none", "sin_cos"])},
+            {"networks": [collections.ChainMap({"heads": numpy.int64(2)}, plain["networks"][0])]},
+            {"tasks": pathlib.PurePath("bucket_sort")},
+        ):
+            same = self.client.submit(types.MappingProxyType({**plain, **more}))
+            self.assertEqual(same.specification, wanted.specification, more)
+            same.cancel()
+
+    def test_value_that_json_does_not_have_is_reported(self):
+        def wrong(**more):
+            return service.specification("wrong", **more)
+
+        expected = "expected text, a number, true or false, or a list or dictionary of these"
+        loop = wrong()
+        loop["training"] = loop
+        for given, told in (
+            (wrong(training={"lengths": [1, 2, 3j]}), f"training.lengths[2]: got a value of type complex, {expected}"),
+            (wrong(encodings=[{"name": b"rope"}]), f"encodings[0].name: got a value of type bytes, {expected}"),
+            (wrong(seeds=pandas.DataFrame({"seed": [1]})), f"seeds: got a value of type pandas.DataFrame, {expected}"),
+            (wrong(seeds=[numpy.longdouble(1)]), f"seeds[0]: got a value of type numpy.longdouble, {expected}"),
+            (wrong(learning_rates=[0.1, float("nan")]), "learning_rates[1]: got nan, expected a finite number"),
+            (wrong(learning_rates=-numpy.float32("inf")), "learning_rates: got -inf, expected a finite number"),
+            (wrong(seeds={0, "1..4"}), "seeds: got a set of values that have no order, expected a list"),
+            (wrong(training={3: 4}), "training: got the key 3 of type int, expected a name"),
+            (loop, "the specification contains itself, or is nested too deeply"),
+            (7, "specification: got a value of type int, expected the path of a file, the name of an installed "
+                "specification or a dictionary"),
+        ):  # fmt: skip
+            directory = service.new_directory()
+            for call in (
+                self.client.submit,
+                self.client.validate,
+                lambda given, directory=directory: lengthwise.run(given, data_dir=directory),
+            ):
+                with self.assertRaises(UsageError) as caught:
+                    call(given)
+                self.assertEqual(str(caught.exception), told)
+            self.assertEqual(list(directory.iterdir()), [], "no server was started")
+        with self.assertRaises(UsageError) as caught:
+            self.client.submit(wrong(seeds=1j, learning_rates=float("inf")))
+        self.assertEqual([one.field for one in caught.exception.violations], ["learning_rates", "seeds"])
 
     def test_results_are_pandas_frames(self):
         experiment = self.submit_and_run("frames")
