@@ -1,6 +1,8 @@
 """From API messages to figures: the points of lines, titles and captions, and errors for figures without data."""
 import json
 import math
+import pathlib
+import re
 import unittest
 import unittest.mock
 
@@ -9,7 +11,7 @@ import service
 from lengthwise import plots
 from lengthwise._proto import event_pb2, experiment_service_pb2
 from lengthwise.connection import Connection
-from lengthwise.errors import LengthwiseError
+from lengthwise.errors import LengthwiseError, UsageError
 from lengthwise.events import AttentionMap, Projection
 from lengthwise.plots import catalogue, drawing
 from lengthwise.plots.data import PlottedExperiment, TrialFilter, keep, set_mean_accuracies
@@ -538,7 +540,7 @@ class LossFigureTest(FigureCase):
         picture = self.figure("loss", experiment, smooth=4)
         self.assertEqual(max(picture.panels[0].series[0].y), 2)
         self.assertIn("Running mean over up to 5 recorded points", picture.caption)
-        self.assertIn("--smooth: got -1", self.message("loss", experiment, smooth=-1))
+        self.assertIn("smooth: got -1, expected a whole number from 1", self.message("loss", experiment, smooth=-1))
 
     def test_losses_of_several_kinds_have_a_common_axis(self):
         experiment = plotted(trials=[make_trial("none"), make_trial("one_hot", task="cumulative_sum")])
@@ -1091,6 +1093,18 @@ class OptionsTest(unittest.TestCase):
             plots.describe("loss", [], plots.Options(layer=1))
         with self.assertRaisesRegex(LengthwiseError, 'unknown figure "atention"; did you mean "attention"?'):
             plots.describe("atention", [])
+
+    def test_options_refuse_other_values(self):
+        count, text = "a whole number from 1", "text"
+        for name, value, expected in (
+            ("seeds", "x", '"mean", "best" or "all"'), ("seeds", ["all"], '"mean", "best" or "all"'),
+            ("layer", 0, count), ("layer", True, count), ("layer", 1.0, count), ("head", "1", count), ("length", 0, count),
+            ("length", -1, count), ("sequence", None, count), ("smooth", 0, count), ("splits", 1, "True or False"),
+            ("together", "yes", "True or False"), ("metric", None, text), ("people", 3, "the path of a file"),
+        ):  # fmt: skip
+            with self.assertRaisesRegex(UsageError, f"^{name}: got {re.escape(repr(value))}, expected {re.escape(expected)}$"):
+                plots.Options(**{name: value})
+        plots.Options(layer=numpy.int64(2), seeds="", length=None, people=pathlib.Path("people.json"))
 
     def test_means_and_bands_end_where_a_seed_ends(self):
         from lengthwise.plots import panels

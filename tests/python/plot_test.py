@@ -10,6 +10,8 @@ import xml.etree.ElementTree as ElementTree
 
 import service
 from lengthwise import plots
+from lengthwise.errors import UsageError
+from lengthwise.plots.options import OPTIONS
 from matplotlib.figure import Figure
 from service import CLIENT, Numbers, lengthwise
 
@@ -233,6 +235,30 @@ class NotebookTest(PlotCase):
             _ = experiment.plot.accuracy
         with self.assertRaisesRegex(lengthwise.LengthwiseError, 'tiny-1 has no encoding "sincos"; did you mean "sin_cos"'):
             experiment.plot.loss(encodings=["sincos"])
+
+    def test_wrong_option_is_reported(self):
+        experiment = self.client.experiment("tiny-1")
+        for figure, options, told in (
+            ("loss", {"seeds": "x"}, 'seeds: got \'x\', expected "mean", "best" or "all"'),
+            ("attention", {"layer": 0}, "layer: got 0, expected a whole number from 1"),
+            ("attention", {"layr": 1}, 'unknown option "layr"; did you mean "layer"?'),
+            ("loss", {"encoding": "none"}, 'unknown option "encoding"; did you mean "encodings"?'),
+            ("loss", {"xyz": 1}, 'unknown option "xyz"; accepted: ax, decorated, encodings, learning_rates, metric, networks, '
+                "seeds, smooth, tasks, title"),
+            ("loss", {"layer": 1}, "--layer is for the figure attention alone"),
+        ):  # fmt: skip
+            with self.assertRaisesRegex(UsageError, f"^{re.escape(told)}$"):
+                getattr(experiment.plot, figure)(**options)
+        with self.assertRaisesRegex(UsageError, '^measure: got \'x\', expected "cosine" or "js"$'):
+            experiment.analyze.attention(reference="none", measure="x")
+
+    def test_docstrings_list_the_options(self):
+        plot = self.client.experiment("tiny-1").plot
+        for name, kind in plots.FIGURES.items():
+            text = getattr(plot, name).__doc__
+            self.assertTrue(text.startswith(kind.description))
+            self.assertEqual([one for one in OPTIONS if f"\n{one}: " in text], [one for one in OPTIONS if one in kind.options])
+        self.assertEqual([one for one in OPTIONS if f"\n{one}: " in plots.Options.__doc__], list(OPTIONS))
 
 
 if __name__ == "__main__":

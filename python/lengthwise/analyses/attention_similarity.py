@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
+from typing import NoReturn
 
 import numpy
 from numpy.typing import NDArray
@@ -24,6 +25,7 @@ from lengthwise.analyses.trial_sets import (
     reference_of,
     seeds_of,
 )
+from lengthwise.errors import UsageError
 from lengthwise.names import short_name
 
 
@@ -33,6 +35,10 @@ class AttentionMeasure(Enum):
     # Jensen-Shannon divergence, nats, of what a token attends to in two models: the mean over tokens, heads, layers and
     # sequences.
     JENSEN_SHANNON = "js"
+
+    @classmethod
+    def _missing_(cls, value: object) -> NoReturn:
+        raise UsageError(f'measure: got {value!r}, expected "cosine" or "js"')
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import fields
 from pathlib import Path
 
 from lengthwise.command_line import SUCCESS, Output, add_output_option, add_server_options, connect
@@ -15,6 +14,7 @@ _MOST_PIXELS = 10_000
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     from lengthwise.plots import FIGURES
+    from lengthwise.plots.options import OPTIONS
 
     parser.add_argument("experiments", nargs="+", help="Experiments, or single trials as EXPERIMENT/TRIAL")
     figures = "; ".join(f"{kind.name}: {kind.description}" for kind in FIGURES.values())
@@ -23,13 +23,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for name in ("task", "network", "encoding", "trial"):
         parser.add_argument(f"--{name}", action="append", default=[], help=f"Only this {name}; may be repeated")
     parser.add_argument("--learning_rate", action="append", type=float, default=[], metavar="RATE")
-    for name in ("metric", "parameter", "reference", "people", "title"):
-        parser.add_argument(f"--{name}", default=None if name == "title" else "")
-    parser.add_argument("--seeds", default="", choices=["", "mean", "best", "all"])
-    for name, default in (("layer", 0), ("head", 0), ("length", 0), ("sequence", 1), ("smooth", 0)):
-        parser.add_argument(f"--{name}", type=int, default=default)
-    parser.add_argument("--splits", action="store_true")
-    parser.add_argument("--together", action="store_true")
+    parser.add_argument("--title", default=None)
+    for name, option in OPTIONS.items():
+        if isinstance(option.default, bool):
+            parser.add_argument(f"--{name}", action="store_true", help=option.metadata["description"])
+        else:
+            kind = str if isinstance(option.default, str) else int
+            parser.add_argument(f"--{name}", type=kind, default=option.default, help=option.metadata["description"])
     parser.add_argument("--plain", action="store_true", help="Without title and caption")
     parser.add_argument("--pixels_wide", type=int, default=0, help=argparse.SUPPRESS)
     parser.add_argument("--pixels_high", type=int, default=0, help=argparse.SUPPRESS)
@@ -53,10 +53,11 @@ def _check_script(path: Path) -> None:
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
     from lengthwise import plots
+    from lengthwise.plots.options import OPTIONS
 
     # Mistakes that can be told before a server is asked.
     kind = plots.find(arguments.figure)
-    options = plots.Options(**{one.name: getattr(arguments, one.name) for one in fields(plots.Options)})
+    options = plots.Options(**{name: getattr(arguments, name) for name in OPTIONS})
     plots.check_options(kind, options)
     if arguments.out and Path(arguments.out).suffix.lower() not in plots.FORMATS:
         raise UsageError(f'--out is "{arguments.out}"; its name must end with .svg, .pdf or .png')

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
 
 from lengthwise.errors import UsageError
-from lengthwise.plots.options import Options
+from lengthwise.plots.options import OPTIONS, Options
 from lengthwise.suggestion import suggestion
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ def check_options(kind: FigureKind, options: Options) -> None:
     """UsageError for an option that the figure does not accept, or if an option that it needs is missing."""
     if kind.required and not getattr(options, kind.required):
         raise UsageError(f"the figure {kind.name} needs --{kind.required}, {_REQUIRED[kind.required]}")
-    for one in fields(Options):
+    for one in OPTIONS.values():
         if one.name in kind.options or getattr(options, one.name) == one.default:
             continue
         takers = [figure.name for figure in FIGURES.values() if one.name in figure.options]
@@ -172,13 +172,13 @@ def check_options(kind: FigureKind, options: Options) -> None:
 
 
 def describe(
-    name: str, experiments: Sequence[Experiment | PlottedExperiment], options: Options | None = None, **more: Any
+    name: str, experiments: Sequence[Experiment | PlottedExperiment], options: Options | None = None
 ) -> Picture:
     """The figure's contents, before drawing."""
     from lengthwise.plots import data
 
     kind = find(name)
-    chosen = replace(options or Options(), **more)
+    chosen = options or Options()
     check_options(kind, chosen)
     return kind.picture(data.of_experiments(experiments), chosen)
 

@@ -1,13 +1,16 @@
 """`experiment.plot.accuracy_by_length()` and its sisters."""
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lengthwise import plots
+from lengthwise.errors import UsageError
 from lengthwise.names import one_or_several
 from lengthwise.plots.data import PlottedExperiment, TrialFilter, keep, of_experiments
-from lengthwise.plots.options import Options
+from lengthwise.plots.options import OPTIONS, Options, describe_options
+from lengthwise.suggestion import suggestion
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,7 +39,8 @@ class Plots:
             return self.draw(name, ax, **more)
 
         figure.__name__ = name
-        figure.__doc__ = plots.FIGURES[name].description
+        kind = plots.FIGURES[name]
+        figure.__doc__ = f"{kind.description}\n\nTakes the parameters of `draw`.\n{describe_options(kind.options)}".rstrip()
         return figure
 
     def draw(
@@ -55,6 +59,12 @@ class Plots:
         """A figure of FIGURES: a new one, or drawn on the caller's axes, one for each panel. Labels choose among the trials;
         the options are those of plots.Options that the figure takes. `decorated=False` leaves title and caption out.
         """
+        for option in options:
+            if option not in OPTIONS:
+                # Without `name` and `options`.
+                own = list(inspect.signature(self.draw).parameters)[1:-1]
+                raise UsageError(f'unknown option "{option}"{suggestion(option, [*own, *plots.find(name).options])}')
+        checked = Options(**options)
         if self._plotted is None:
             self._plotted = of_experiments(self._experiments)
         chosen = self._plotted
@@ -63,4 +73,4 @@ class Plots:
         if any((filter.tasks, filter.networks, filter.encodings, filter.learning_rates)):
             chosen = [experiment.copy() for experiment in chosen]
             keep(chosen, filter)
-        return plots.draw(name, chosen, Options(**options), ax, title=title, decorated=decorated)
+        return plots.draw(name, chosen, checked, ax, title=title, decorated=decorated)

@@ -144,7 +144,7 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
         )
         recorded.update(lengths)
         for length in lengths:
-            if options.length not in (0, length):
+            if options.length not in (None, length):
                 continue
             panel = Panel(_panel_title(lines[0].group, length, len(tasks) > 1))
 

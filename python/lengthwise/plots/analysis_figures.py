@@ -398,7 +398,7 @@ def error_carries(experiments: Sequence[PlottedExperiment], options: Options) ->
     operands (Zhou et al. 2024, Figure 9).
     """
     subject = subject_of(experiments)
-    return carries_picture(subject, carries.measure(subject, options.length))
+    return carries_picture(subject, carries.measure(subject, options.length or 0))
 
 
 def carries_picture(subject: Subject, rows: Sequence[carries.CarryErrors]) -> Picture:
@@ -451,7 +451,7 @@ def carry_chains(experiments: Sequence[PlottedExperiment], options: Options) -> 
     section 3, which finds no effect of carries).
     """
     subject = subject_of(experiments)
-    return chains_picture(subject, carries.measure_chains(subject, options.length))
+    return chains_picture(subject, carries.measure_chains(subject, options.length or 0))
 
 
 def chains_picture(subject: Subject, rows: Sequence[carries.CarryChains]) -> Picture:

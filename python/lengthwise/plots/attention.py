@@ -107,8 +107,8 @@ def _no_maps(experiments: Sequence[PlottedExperiment]) -> Exception:
     )
 
 
-def _check_number(given: int, count: int, what: str) -> None:
-    if not 0 <= given <= count:
+def _check_number(given: int | None, count: int, what: str) -> None:
+    if given is not None and given > count:
         raise UsageError(f"there is no {what} {given}: these networks have {count}")
 
 
@@ -118,7 +118,7 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
     for group, trial in trials_with_attention(experiments):
         lengths.update(trial.specification.evaluation.attention_lengths)
         for one in group.experiment.attention_maps(trial.name):
-            if options.length in (0, one.length) and one.sequence + 1 == options.sequence:
+            if options.length in (None, one.length) and one.sequence + 1 == options.sequence:
                 rows.append(_Row(group, trial, one))
     if not rows and options.sequence > 1:
         raise UsageError(
@@ -126,7 +126,7 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
             "recorded per length"
         )
     if not rows:
-        if options.length == 0 or not lengths:
+        if options.length is None or not lengths:
             raise _no_maps(experiments)
         raise UsageError(
             f"there are no attention maps of length {options.length}; recorded: {', '.join(map(str, sorted(lengths)))}"
@@ -138,8 +138,8 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
     _check_number(options.layer, layers, "layer")
     _check_number(options.head, heads, "head")
 
-    side_by_side = options.layer > 0 and options.head == 0
-    maximum = options.head == 0 and not side_by_side
+    side_by_side = options.layer is not None and options.head is None
+    maximum = options.head is None and not side_by_side
     result = Picture("attention", x=Axis("key token"), y=Axis("query token"))
     result.map_label = "attention, maximum over heads" if maximum else "attention"
     what = f" of head {options.head}" if options.head else f" of layer {options.layer}" if options.layer else ""

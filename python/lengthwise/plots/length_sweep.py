@@ -285,7 +285,7 @@ def _line_name(group: TrialGroup, several_networks: bool, several_encodings: boo
     return f"{label(group.network)}, {encoding}" if several_encodings else label(group.network)
 
 
-def _measure(group: TrialGroup, trial: Trial, split: str, is_loss: bool, at_length: int) -> float | None:
+def _measure(group: TrialGroup, trial: Trial, split: str, is_loss: bool, at_length: int | None) -> float | None:
     if split == _SPLITS[0]:
         return _training_measure(group.experiment, trial, is_loss)
     measured = final_evaluations(group.experiment).get(trial.name)

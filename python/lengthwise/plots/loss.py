@@ -83,8 +83,6 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
     result.y = accuracy_axis("correct outputs of the training batches") if of_accuracy else Axis()
     averaging = Averaging()
     widest = 1
-    if options.smooth < 0:
-        raise UsageError(f"--smooth: got {options.smooth}, expected 1 or more")
 
     def automatic(curve: Curve) -> int:
         return 1 if options.seeds == "all" else _window(len(curve))

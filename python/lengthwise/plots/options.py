@@ -1,34 +1,85 @@
 """Options of a figure."""
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, fields
+from numbers import Integral
+from typing import Any
+
+from lengthwise.errors import UsageError
+
+
+def _is_count(value: object) -> bool:
+    """NumPy's integers are, True is not."""
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1
+
+
+# By annotation: which values an option accepts.
+_KINDS: dict[str, tuple[Callable[[object], bool], str]] = {
+    "bool": (lambda value: isinstance(value, bool), "True or False"),
+    "int": (_is_count, "a whole number from 1"),
+    "int | None": (lambda value: value is None or _is_count(value), "a whole number from 1"),
+    "str": (lambda value: isinstance(value, str), "text"),
+    "str | os.PathLike[str]": (lambda value: isinstance(value, (str, os.PathLike)), "the path of a file"),
+}
+
+
+def _option(default: Any, description: str, accepted: tuple[str, ...] = ()) -> Any:
+    """`accepted`: the only values of a text, besides the empty one."""
+    return field(default=default, metadata={"description": description, "accepted": accepted})
 
 
 @dataclass(frozen=True)
 class Options:
-    """A figure takes those of its entry in FIGURES; the others keep their defaults."""
+    """A figure takes those of its entry in FIGURES; the others keep their defaults. UsageError for other values."""
 
-    # Metric shown instead of accuracy or loss, such as "rounding_accuracy".
-    metric: str = ""
-    # Only this input length, or number of digits; 0: what the figure shows by itself.
-    length: int = 0
-    # Attention: from 1; 0 for all layers, and for the maximum over heads or, of one layer, all heads side by side.
-    layer: int = 0
-    head: int = 0
-    # Attention: which of the sequences of a length, from 1.
-    sequence: int = 1
-    # Sweeps: what is swept; empty: what differs.
-    parameter: str = ""
-    # Sweeps: training, validation and test side by side.
-    splits: bool = False
-    # The encoding that others are compared with.
-    reference: str = ""
-    # Lines of single trials: "mean" hides them, "all" draws every one, "best" the best of the seeds before all others.
-    seeds: str = ""
-    # All tasks, such as the formats of an addition, in one panel: encodings keep their colours, tasks differ by dashes.
-    together: bool = False
-    # Losses: recorded points that one drawn point is the mean of, an odd number (an even one counts one more); 1: none is
-    # averaged; 0: what suits the curve.
-    smooth: int = 0
-    # A file of people's answers to puzzles, as `lengthwise analyze humans` reads it.
-    people: str = ""
+    metric: str = _option("", 'Metric shown instead of accuracy or loss, such as "rounding_accuracy".')
+    length: int | None = _option(
+        None, "Only this input length, or number of digits. Default: what the figure shows by itself."
+    )
+    layer: int | None = _option(None, "Attention: only this layer, from 1. Default: all layers.")
+    head: int | None = _option(
+        None, "Attention: this head, from 1. Default: the maximum over heads or, of one layer, all heads side by side."
+    )
+    sequence: int = _option(1, "Attention: which of the sequences of a length, from 1. Default: the first.")
+    parameter: str = _option("", "Sweeps: what is swept. Default: what differs.")
+    splits: bool = _option(False, "Sweeps: training, validation and test side by side.")
+    reference: str = _option("", "The encoding that others are compared with.")
+    seeds: str = _option(
+        "",
+        'Lines of single trials: "mean" hides them, "all" draws every one, "best" the best of the seeds before all others.',
+        ("mean", "best", "all"),
+    )
+    together: bool = _option(
+        False,
+        "All tasks, such as the formats of an addition, in one panel: encodings keep their colours, tasks differ by dashes.",
+    )
+    smooth: int | None = _option(
+        None,
+        "Losses: recorded points that one drawn point is the mean of, an odd number (an even one counts one more). 1 "
+        "averages none. Default: what suits the curve.",
+    )
+    people: str | os.PathLike[str] = _option(
+        "", "A file of people's answers to puzzles, as `lengthwise analyze humans` reads it."
+    )
+
+    def __post_init__(self) -> None:
+        for one in fields(self):
+            value, accepted = getattr(self, one.name), one.metadata["accepted"]
+            is_accepted, expected = _KINDS[str(one.type)]
+            if accepted:
+                expected = ", ".join(f'"{name}"' for name in accepted[:-1]) + f' or "{accepted[-1]}"'
+            if not is_accepted(value) or (accepted and value not in ("", *accepted)):
+                raise UsageError(f"{one.name}: got {value!r}, expected {expected}")
+
+
+OPTIONS = {one.name: one for one in fields(Options)}
+
+
+def describe_options(names: Iterable[str]) -> str:
+    """A line for each option, for docstrings."""
+    return "\n".join(f"{name}: {OPTIONS[name].metadata['description']}" for name in names)
+
+
+Options.__doc__ = f"{Options.__doc__}\n\n{describe_options(OPTIONS)}"
