@@ -34,6 +34,42 @@ std::string Variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
+bool HasPackage(const std::string& python) {
+  // -I: as without the user's settings and the modules of the current directory.
+  const auto asked = platform::ChildProcess::Run(
+      {python, "-I", "-c",
+       "import importlib.util, sys; sys.exit(importlib.util.find_spec('lengthwise') is None)"},
+      absl::Seconds(10));
+  return asked.ok() && asked->exit.has_value() && asked->exit->ok();
+}
+
+// Returns empty values for the user's settings of Python and Matplotlib, which both take for unset.
+// They are meant for other programs and break this one: $PYTHONPATH has the packages of another
+// Python, and $PYTHONWARNINGS may turn a library's warning into an error. $MPLCONFIGDIR stays,
+// because it only says where a cache is.
+std::vector<std::pair<std::string, std::string>> WithoutPythonSettings() {
+  // RunPython sets the last two; the others say where bytecode is written.
+  std::vector<absl::string_view> kept = {"PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX",
+                                         "PYTHONSAFEPATH", "PYTHONUTF8"};
+  // A Python of the user's choice may need them to find its packages. The environments that we
+  // install are complete.
+  if (!Variable("LENGTHWISE_PYTHON").empty()) {
+    for (const char* name : {"PYTHONPATH", "PYTHONHOME", "PYTHONUSERBASE", "PYTHONNOUSERSITE"}) {
+      kept.emplace_back(name);
+    }
+  }
+  std::vector<std::pair<std::string, std::string>> settings;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const absl::string_view text(*entry);
+    const absl::string_view name = text.substr(0, text.find('='));
+    if ((absl::StartsWith(name, "PYTHON") || name == "MATPLOTLIBRC") &&
+        std::find(kept.begin(), kept.end(), name) == kept.end()) {
+      settings.emplace_back(name, "");
+    }
+  }
+  return settings;
+}
+
 std::filesystem::path ThisProgram() {
   std::error_code error;
   return std::filesystem::read_symlink("/proc/self/exe", error);
@@ -105,6 +141,13 @@ absl::StatusOr<std::string> FindPython() {
     const std::filesystem::path python = place / "bin/python";
     if (::access(python.c_str(), X_OK) == 0) return python.string();
   }
+  for (const char* active : {"VIRTUAL_ENV", "CONDA_PREFIX"}) {
+    const std::string environment = Variable(active);
+    if (std::string python = environment + "/bin/python3";
+        !environment.empty() && HasPackage(python)) {
+      return python;
+    }
+  }
   return absl::NotFoundError(
       absl::StrCat("the Python environment is missing (looked for ", places.back().string(),
                    "); run deploy/install.sh, or set LENGTHWISE_PYTHON to a Python with the "
@@ -137,12 +180,16 @@ absl::StatusOr<int> RunPython(const std::vector<std::string>& arguments,
                       {"LENGTHWISE_TLS_SERVER_NAME", channel.tls_server_name},
                       // If it needs `lengthwise`, it runs this program.
                       {"LENGTHWISE_CLIENT_BINARY", ThisProgram().string()},
+                      // A notebook's backend is a module of its kernel. Figures are files here.
+                      {"MPLBACKEND", "agg"},
                       {"PYTHONSAFEPATH", "1"},
                       {"PYTHONUTF8", "1"}},
       .output_descriptor = out_pipe->write_end(),
       .error_descriptor = err_pipe->write_end(),
       .own_process_group = false};
   options.arguments.insert(options.arguments.end(), arguments.begin(), arguments.end());
+  const auto unset = WithoutPythonSettings();
+  options.environment.insert(options.environment.end(), unset.begin(), unset.end());
   const InterruptGuard interrupts;
   auto process = platform::ChildProcess::Start(options);
   if (!process.ok()) {

@@ -19,6 +19,8 @@ namespace lengthwise::client {
 //  2. python/bin/python beside this program, or in ../lib/lengthwise, the layout of
 //     deploy/collect.sh.
 //  3. ${XDG_CACHE_HOME:-~/.cache}/lengthwise/python/bin/python, which deploy/install.sh creates.
+//  4. bin/python3 of the active environment ($VIRTUAL_ENV, $CONDA_PREFIX), if it has the package.
+//     Last, because its package may be of another version than this program.
 // NOT_FOUND says which command creates it.
 absl::StatusOr<std::string> FindPython();
 
@@ -27,7 +29,9 @@ using TakeText = std::function<void(absl::string_view)>;
 
 // Runs `python -m lengthwise ARGUMENTS --server ...`, waits for its end and returns its exit code,
 // an ExitCode. The package reaches the server through `channel`, whatever the environment and the
-// configuration file say. If it needs the program `lengthwise`, it runs the caller
+// configuration file say. The user's settings of Python and Matplotlib ($PYTHONWARNINGS,
+// $MPLBACKEND) do not apply, but $PYTHONPATH and its like do to a Python that $LENGTHWISE_PYTHON
+// names. If it needs the program `lengthwise`, it runs the caller
 // (LENGTHWISE_CLIENT_BINARY). Termination signals are forwarded to it, so that it can clean up.
 // Errors: those of FindPython; INTERNAL if it was killed.
 absl::StatusOr<int> RunPython(const std::vector<std::string>& arguments,

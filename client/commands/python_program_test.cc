@@ -24,7 +24,7 @@ class PythonProgramTest : public testing::Test {
     std::filesystem::remove_all(directory_);
     std::filesystem::create_directories(directory_);
     unsetenv("LENGTHWISE_PYTHON");
-    unsetenv("XDG_CACHE_HOME");
+    for (const char* name : {"XDG_CACHE_HOME", "VIRTUAL_ENV", "CONDA_PREFIX"}) unsetenv(name);
     setenv("HOME", directory_.c_str(), 1);
   }
 
@@ -87,6 +87,51 @@ TEST_F(PythonProgramTest, VariableOverridesCachedEnvironment) {
   EXPECT_EQ(FindPython().value(), other);
   setenv("LENGTHWISE_PYTHON", "/some/python", 1);
   EXPECT_EQ(FindPython().value(), "/some/python");
+}
+
+TEST_F(PythonProgramTest, ActiveEnvironmentWithThePackageIsUsed) {
+  const std::string directory = directory_ + "/active";
+  // Has the package if the file is there. Asked with -I, so not by the user's settings.
+  const std::string active =
+      Script(directory + "/bin/python3", "[ \"$1\" = -I ] && [ -e \"$0.package\" ]\n");
+  for (const char* name : {"VIRTUAL_ENV", "CONDA_PREFIX"}) {
+    setenv(name, directory.c_str(), 1);
+    EXPECT_TRUE(absl::IsNotFound(FindPython().status()));
+    std::ofstream(active + ".package") << "";
+    EXPECT_EQ(FindPython().value(), active);
+    std::filesystem::remove(active + ".package");
+    setenv(name, (directory_ + "/nothing").c_str(), 1);
+    EXPECT_TRUE(absl::IsNotFound(FindPython().status()));
+    setenv(name, "", 1);
+  }
+  setenv("VIRTUAL_ENV", directory.c_str(), 1);
+  std::ofstream(active + ".package") << "";
+  const std::string cached =
+      Script(directory_ + "/.cache/lengthwise/python/bin/python", "exit 0\n");
+  EXPECT_EQ(FindPython().value(), cached);
+  unsetenv("VIRTUAL_ENV");
+}
+
+TEST_F(PythonProgramTest, SettingsOfOtherProgramsDoNotReachIt) {
+  const char* const names[] = {"MPLBACKEND",       "MATPLOTLIBRC",   "MPLCONFIGDIR",
+                               "PYTHONPATH",       "PYTHONHOME",     "PYTHONUSERBASE",
+                               "PYTHONSTARTUP",    "PYTHONWARNINGS", "PYTHONOPTIMIZE",
+                               "PYTHONIOENCODING", "PYTHONUTF8",     "PYTHONDONTWRITEBYTECODE"};
+  std::string print = "echo \"";
+  for (const char* name : names) {
+    setenv(name, "mine", 1);
+    print += std::string("[$") + name + "]";
+  }
+  print += "\"\n";
+  Script(directory_ + "/.cache/lengthwise/python/bin/python", print);
+  EXPECT_EQ(Run({}), 0);
+  EXPECT_EQ(out_, "[agg][][mine][][][][][][][][1][mine]\n");
+  // A Python that the user names may find its packages by them.
+  out_.clear();
+  setenv("LENGTHWISE_PYTHON", Script(directory_ + "/python", print).c_str(), 1);
+  EXPECT_EQ(Run({}), 0);
+  EXPECT_EQ(out_, "[agg][][mine][mine][mine][mine][][][][][1][mine]\n");
+  for (const char* name : names) unsetenv(name);
 }
 
 TEST_F(PythonProgramTest, ForwardsArgumentsOutputAndExitCode) {

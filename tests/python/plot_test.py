@@ -49,8 +49,8 @@ class PlotCase(unittest.TestCase):
     def setUp(self):
         self.directory = service.new_directory()
 
-    def plot(self, *arguments, server=None):
-        variables = {**service.ENVIRONMENT, "LENGTHWISE_SERVER": server or self.server.address}
+    def plot(self, *arguments, server=None, environment=None):
+        variables = {**service.ENVIRONMENT, "LENGTHWISE_SERVER": server or self.server.address, **(environment or {})}
         return subprocess.run(
             [pathlib.Path(CLIENT).resolve(), "plot", *arguments], env=variables, cwd=self.directory, capture_output=True,
             text=True, timeout=service.DEADLINE,
@@ -151,6 +151,16 @@ class PlotTest(PlotCase):
             self.assertTrue((self.directory / name).stat().st_size > 1000)
         self.output("tiny", "--figure", "loss", "-o", "a.pdf")
         self.assertTrue((self.directory / "a.pdf").read_bytes().startswith(b"%PDF-"))
+
+    def test_settings_of_a_notebook_do_not_matter(self):
+        (self.directory / "matplotlibrc").write_text("backend: module://no_such_module\n")
+        settings = {
+            "MPLBACKEND": "module://matplotlib_inline.backend_inline", "MATPLOTLIBRC": "/nonexistent", "PYTHONWARNINGS": "error",
+            "PYTHONOPTIMIZE": "2", "PYTHONINSPECT": "1", "PYTHONVERBOSE": "1", "PYTHONIOENCODING": "ascii",
+            "PYTHONSTARTUP": "/nonexistent.py",
+        }  # fmt: skip
+        done = self.plot("tiny", "--figure", "loss", "-o", "ä.svg", environment=settings)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (SUCCESS, "ä.svg\n", ""), done)
 
     def test_every_figure_with_data_is_drawn(self):
         text = {
