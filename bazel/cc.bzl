@@ -18,15 +18,12 @@ def _is_compiled(source):
     return source.endswith(".cc")
 
 def _include_sources_impl(ctx):
-    for index, out in enumerate(ctx.outputs.outs):
-        sources = [source for source in ctx.files.srcs if source.short_path in ctx.attr.groups[str(index)]]
-        ctx.actions.write(out, "".join(["#include \"%s\"\n" % source.short_path for source in sources]))
+    ctx.actions.write(ctx.outputs.out, "".join(["#include \"%s\"\n" % source.short_path for source in ctx.files.srcs]))
 
 _include_sources = rule(
     implementation = _include_sources_impl,
     attrs = {
-        "groups": attr.string_list_dict(doc = "For each of outs, by its index, the paths of the sources in it."),
-        "outs": attr.output_list(),
+        "out": attr.output(),
         "srcs": attr.label_list(allow_files = [".cc"]),
     },
 )
@@ -36,9 +33,6 @@ def _split(sources, size):
     count = (len(sources) + size - 1) // size
     return [sources[len(sources) * i // count:len(sources) * (i + 1) // count] for i in range(count)]
 
-def _path(source):
-    return source if not native.package_name() else native.package_name() + "/" + source
-
 def _together(name, srcs, apart, size, suffix):
     """Declares the files that include srcs. Returns the attributes srcs and textual_hdrs of the target."""
     compiled = [source for source in srcs if _is_compiled(source)]
@@ -46,13 +40,13 @@ def _together(name, srcs, apart, size, suffix):
     if len(groups) == len(compiled):
         return dict(srcs = srcs, textual_hdrs = [])
     outs = ["%s_unity/%d%s.cc" % (name, index, suffix) for index in range(len(groups))]
-    _include_sources(
-        name = name + "_unity",
-        srcs = compiled,
-        groups = {str(index): [_path(source) for source in group] for index, group in enumerate(groups)},
-        outs = outs,
-        tags = ["manual"],
-    )
+    for out, group in zip(outs, groups):
+        _include_sources(
+            name = out[:-len(".cc")],
+            srcs = group,
+            out = out,
+            tags = ["manual"],
+        )
     return dict(
         srcs = [source for source in srcs if not _is_compiled(source)] + select({
             "//bazel:unity_off": compiled,
@@ -141,7 +135,7 @@ def file_test(name, program, file, args = [], data = [], **kwargs):
     native.sh_test(
         name = name,
         srcs = ["//bazel/testing:run_tests_of_file.sh"],
-        args = ["$(rootpath :%s)" % program, _path(file)] + args,
+        args = ["$(rootpath :%s)" % program, native.package_name() + "/" + file] + args,
         data = data + [":" + program],
         **kwargs
     )
