@@ -18,12 +18,14 @@ def _is_compiled(source):
     return source.endswith(".cc")
 
 def _include_sources_impl(ctx):
-    ctx.actions.write(ctx.outputs.out, "".join(["#include \"%s\"\n" % source.short_path for source in ctx.files.srcs]))
+    included = ctx.attr.precompiled + [source.short_path for source in ctx.files.srcs]
+    ctx.actions.write(ctx.outputs.out, "".join(["#include \"%s\"\n" % path for path in included]))
 
 _include_sources = rule(
     implementation = _include_sources_impl,
     attrs = {
         "out": attr.output(),
+        "precompiled": attr.string_list(),
         "srcs": attr.label_list(allow_files = [".cc"]),
     },
 )
@@ -33,18 +35,31 @@ def _split(sources, size):
     count = (len(sources) + size - 1) // size
     return [sources[len(sources) * i // count:len(sources) * (i + 1) // count] for i in range(count)]
 
-def _together(name, srcs, apart, size, suffix):
-    """Declares the files that include srcs. Returns the attributes srcs and textual_hdrs of the target."""
+def _precompiled(deps):
+    """Returns the name in bazel/precompiled that suits a target with these dependencies, or none."""
+    for library, name in [
+        ("@libtorch//:libtorch", "tensors"),
+        ("@system//:grpc", "calls"),
+        ("@system//:protobuf", "messages"),
+        ("@system//:absl", "messages"),
+    ]:
+        if library in deps:
+            return name
+    return None
+
+def _together(name, srcs, deps, apart, size, precompiled, suffix):
+    """Declares the files that include srcs. Returns the attributes srcs, textual_hdrs and deps of the target."""
     compiled = [source for source in srcs if _is_compiled(source)]
     groups = _split([source for source in compiled if source not in apart], size) + ([apart] if apart else [])
-    if len(groups) == len(compiled):
-        return dict(srcs = srcs, textual_hdrs = [])
+    if not compiled or (len(groups) == len(compiled) and not precompiled):
+        return dict(srcs = srcs, textual_hdrs = [], deps = deps)
     outs = ["%s_unity/%d%s.cc" % (name, index, suffix) for index in range(len(groups))]
     for out, group in zip(outs, groups):
         _include_sources(
             name = out[:-len(".cc")],
             srcs = group,
             out = out,
+            precompiled = ["bazel/precompiled/%s.h" % precompiled] if precompiled else [],
             tags = ["manual"],
         )
     return dict(
@@ -56,19 +71,24 @@ def _together(name, srcs, apart, size, suffix):
             "//bazel:unity_off": [],
             "//conditions:default": compiled,
         }),
+        deps = deps + select({
+            "//bazel:unity_off": [],
+            "//conditions:default": ["//bazel/precompiled:" + precompiled] if precompiled else [],
+        }),
     )
 
-def cc_library(name, srcs = [], apart = [], textual_hdrs = [], **kwargs):
+def cc_library(name, srcs = [], deps = [], apart = [], textual_hdrs = [], **kwargs):
     """A native cc_library, compiled as above.
 
     Args:
       name: the target's name.
       srcs: sources and private headers.
+      deps: libraries.
       apart: those of srcs that are not compiled together with others: //tests/faults replaces them at link time.
       textual_hdrs: as of the native rule.
       **kwargs: passed on.
     """
-    attributes = _together(name, srcs, apart, _SOURCES_AT_A_TIME, "")
+    attributes = _together(name, srcs, deps, apart, _SOURCES_AT_A_TIME, _precompiled(deps), "")
     attributes["textual_hdrs"] = textual_hdrs + attributes["textual_hdrs"]
     native.cc_library(name = name, **dict(kwargs, **attributes))
 
@@ -91,13 +111,20 @@ def cc_tests(name, tests, deps, files = [], size = "small", data = [], env = {},
       tags: tags of the targets.
       **kwargs: attributes of the program.
     """
-    attributes = _together(name, [test + "_test.cc" for test in tests] + files, [], _TESTS_AT_A_TIME, "_test")
+    attributes = _together(
+        name,
+        [test + "_test.cc" for test in tests] + files,
+        deps,
+        [],
+        _TESTS_AT_A_TIME,
+        (_precompiled(deps) or "messages") + "_test",
+        "_test",
+    )
     native.cc_library(
         name = name + "_sources",
         testonly = True,
         alwayslink = True,
         tags = ["manual"],
-        deps = deps,
         **dict(kwargs, **attributes)
     )
     native.cc_binary(
