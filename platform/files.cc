@@ -21,6 +21,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "platform/failpoint.h"
 #include "platform/status_macros.h"
 
@@ -240,6 +241,27 @@ absl::Status AtomicFile::Commit() {
   close(descriptor_);
   descriptor_ = -1;
   return SyncDirectory(DirectoryOf(path_));
+}
+
+absl::string_view WithoutTemporarySuffix(absl::string_view name) {
+  if (!absl::ConsumeSuffix(&name, kTemporarySuffix)) return "";
+  constexpr size_t kUnique = 7;  // "." and what mkostemps chose
+  if (name.size() <= kUnique || name[name.size() - kUnique] != '.' ||
+      !std::all_of(name.end() - kUnique + 1, name.end(), absl::ascii_isalnum)) {
+    return "";
+  }
+  return name.substr(0, name.size() - kUnique);
+}
+
+absl::Status DeleteTemporaryFilesOf(const std::string& path) {
+  const std::string directory = DirectoryOf(path);
+  const std::string file = std::filesystem::path(path).filename().string();
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDirectory(directory));
+  for (const std::string& name : names) {
+    if (WithoutTemporarySuffix(name) != file) continue;
+    RETURN_IF_ERROR(DeleteFile(absl::StrCat(directory, "/", name)));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view data) {

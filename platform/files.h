@@ -88,6 +88,10 @@ class AtomicFile {
 };
 
 inline constexpr absl::string_view kTemporarySuffix = ".tmp";
+// Removes "name.XXXXXX.tmp" down to "name"; empty for other names.
+absl::string_view WithoutTemporarySuffix(absl::string_view name);
+// Deletes what killed writers of a file left behind. Only while nobody writes it.
+absl::Status DeleteTemporaryFilesOf(const std::string& path);
 
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view data);
 

@@ -227,6 +227,19 @@ TEST_F(FilesTest, HolderElsewhereIsUnknown) {
   EXPECT_TRUE(FileLock::ReadHolder(path).has_value());
 }
 
+TEST_F(FilesTest, KilledWritersLeaveNothing) {
+  const std::string path = directory_ + "/tokens";
+  for (const char* left : {".aB3x9Q.tmp", ".000000.tmp"}) std::ofstream(path + left) << "x";
+  // Files of others.
+  for (const char* name : {"tokens", "tokens.tmp", "tokens.a-b.tmp", "tokens2.aB3x9Q.tmp"}) {
+    std::ofstream(directory_ + "/" + name) << "x";
+  }
+  EXPECT_EQ(DeleteTemporaryFilesOf(path), absl::OkStatus());
+  EXPECT_THAT(*ListDirectory(directory_),
+              testing::UnorderedElementsAre("inner", "tokens", "tokens.tmp", "tokens.a-b.tmp",
+                                            "tokens2.aB3x9Q.tmp"));
+}
+
 TEST_F(FilesTest, DeletesTrees) {
   ASSERT_TRUE(WriteFileAtomically(directory_ + "/inner/file", "x").ok());
   ASSERT_TRUE(DeleteTree(directory_).ok());

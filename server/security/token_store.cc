@@ -54,14 +54,22 @@ absl::Status CheckTime(const TokenRecord& record, absl::Time now) {
                    "; ask an administrator for another (`lengthwise auth create-token`)"));
 }
 
+std::string LockPath(const std::string& data_dir) {
+  return absl::StrCat(data_dir, "/", kTokensFile, ".lock");
+}
+
 bool Exists(const std::string& path) {
   struct stat status;
   return lstat(path.c_str(), &status) == 0 || errno != ENOENT;
 }
 
-// Excludes other processes while the tokens change.
-absl::StatusOr<std::unique_ptr<platform::FileLock>> LockFile(const std::string& tokens) {
-  auto lock = platform::FileLock::Acquire(absl::StrCat(tokens, ".lock"));
+// Excludes other processes while the tokens change, and deletes what those that were killed left.
+absl::StatusOr<std::unique_ptr<platform::FileLock>> LockFile(const std::string& data_dir) {
+  auto lock = platform::FileLock::Acquire(LockPath(data_dir));
+  for (const absl::string_view file : {kTokensFile, kRequiresTokensFile}) {
+    if (!lock.ok()) break;
+    RETURN_IF_ERROR(platform::DeleteTemporaryFilesOf(absl::StrCat(data_dir, "/", file)));
+  }
   if (lock.ok()) return lock;
   return absl::UnavailableError(
       absl::StrCat("the tokens cannot be changed now: ", lock.status().message(), "; try again"));
@@ -100,6 +108,8 @@ absl::StatusOr<std::unique_ptr<TokenStore>> TokenStore::Open(const std::string& 
   std::unique_ptr<TokenStore> store(new TokenStore(data_dir, std::move(now)));
   platform::MutexLock lock(store->mutex_);
   RETURN_IF_ERROR(store->Refresh());
+  // For what a killed change left; only a change creates the lock's file.
+  if (Exists(LockPath(data_dir))) LockFile(data_dir).status().IgnoreError();
   store->is_open_ = true;
   const bool marked = Exists(store->mark_path_);
   if (store->version_.exists) {
@@ -128,7 +138,7 @@ absl::StatusOr<std::unique_ptr<TokenStore>> TokenStore::Open(const std::string& 
 absl::Status TokenStore::RemoveAll(const std::string& data_dir) {
   TokenStore store(data_dir, absl::Now);
   RETURN_IF_ERROR(platform::CheckPrivateDirectory(data_dir));
-  ASSIGN_OR_RETURN(const auto file_lock, LockFile(store.path_));
+  ASSIGN_OR_RETURN(const auto file_lock, LockFile(data_dir));
   // If only the first deletion succeeds, the next Open creates the mark again.
   absl::Status status = platform::DeleteFile(store.mark_path_);
   if (status.ok()) status = platform::DeleteFile(store.path_);
@@ -237,7 +247,7 @@ absl::Status TokenStore::Change(
     const std::function<absl::Status(std::vector<TokenRecord>&)>& change) {
   platform::MutexLock change_lock(change_mutex_);
   RETURN_IF_ERROR(platform::CheckPrivateDirectory(data_dir_));
-  ASSIGN_OR_RETURN(const auto file_lock, LockFile(path_));
+  ASSIGN_OR_RETURN(const auto file_lock, LockFile(data_dir_));
   std::vector<TokenRecord> records;
   {
     platform::MutexLock lock(mutex_);

@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <fstream>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -237,6 +239,22 @@ TEST_F(TokenStoreTest, WritableTokensRefuseEveryCaller) {
   EXPECT_EQ(store_->Create(request).status().code(), absl::StatusCode::kFailedPrecondition);
   ASSERT_EQ(chmod(directory_.c_str(), 0700), 0);
   EXPECT_TRUE(Open()->Authenticate(text).ok());
+}
+
+TEST_F(TokenStoreTest, KilledChangesLeaveNothing) {
+  const auto leave = [this] {
+    for (const char* left : {"/tokens.aB3x9Q.tmp", "/requires_tokens.aB3x9Q.tmp"}) {
+      std::ofstream(directory_ + left) << "secret";
+    }
+  };
+  Create("ada", v1::SUBMITTER);
+  const std::vector<std::string> names = *platform::ListDirectory(directory_);
+  leave();
+  Create("ben", v1::SUBMITTER);
+  EXPECT_EQ(*platform::ListDirectory(directory_), names);
+  leave();
+  store_ = Open();
+  EXPECT_EQ(*platform::ListDirectory(directory_), names);
 }
 
 TEST_F(TokenStoreTest, TokensThatExpiredLongAgoAreForgotten) {

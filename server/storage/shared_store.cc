@@ -50,17 +50,6 @@ std::string Dump(const Json& json) {
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-// Removes "name.XXXXXX.tmp" down to "name"; empty for other names.
-absl::string_view WithoutTemporarySuffix(absl::string_view name) {
-  if (!absl::ConsumeSuffix(&name, platform::kTemporarySuffix)) return "";
-  constexpr size_t kUnique = 7;  // "." and what mkostemps chose
-  if (name.size() <= kUnique || name[name.size() - kUnique] != '.' ||
-      !std::all_of(name.end() - kUnique + 1, name.end(), absl::ascii_isalnum)) {
-    return "";
-  }
-  return name.substr(0, name.size() - kUnique);
-}
-
 bool IsInside(const std::filesystem::path& path, const std::filesystem::path& directory) {
   const auto [end, rest] =
       std::mismatch(directory.begin(), directory.end(), path.begin(), path.end());
@@ -187,7 +176,7 @@ absl::StatusOr<std::unique_ptr<SharedStore>> SharedStore::Open(const Options& op
   if (!is_marked && !options.take_over) {
     if (options.has_checkpoints) return not_mounted();
     for (const std::string& name : names) {
-      if (name == kLock || WithoutTemporarySuffix(name) == kStoreMark) continue;
+      if (name == kLock || platform::WithoutTemporarySuffix(name) == kStoreMark) continue;
       return Refuse(directory, absl::StrCat("it holds other files (", name,
                                             "); choose a new or empty directory"));
     }
@@ -207,15 +196,8 @@ absl::StatusOr<std::unique_ptr<SharedStore>> SharedStore::Open(const Options& op
     return Refuse(directory, "another server marked it at the same time; choose another directory");
   }
   RETURN_IF_ERROR(marked);
-  for (const std::string& name : names) {
-    if (WithoutTemporarySuffix(name) != kStoreMark) continue;
-    RETURN_IF_ERROR(platform::DeleteFile(absl::StrCat(directory, "/", name)));
-  }
-  ASSIGN_OR_RETURN(const auto data_files, platform::ListDirectory(options.data_dir));
-  for (const std::string& name : data_files) {
-    if (WithoutTemporarySuffix(name) != kKeys) continue;
-    RETURN_IF_ERROR(platform::DeleteFile(absl::StrCat(options.data_dir, "/", name)));
-  }
+  RETURN_IF_ERROR(platform::DeleteTemporaryFilesOf(mark));
+  RETURN_IF_ERROR(platform::DeleteTemporaryFilesOf(absl::StrCat(options.data_dir, "/", kKeys)));
   return std::unique_ptr<SharedStore>(new SharedStore(directory, text, std::move(lock)));
 }
 
@@ -299,7 +281,7 @@ bool IsArtifactFile(absl::string_view name) {
 }
 
 bool IsTemporaryArtifactFile(absl::string_view name) {
-  return IsArtifactFile(WithoutTemporarySuffix(name));
+  return IsArtifactFile(platform::WithoutTemporarySuffix(name));
 }
 
 }  // namespace lengthwise::server
