@@ -231,6 +231,17 @@ TEST_F(WatchTest, UnknownExperimentsAndBadRequestsAreRefused) {
   Watch negative(*stub_, request);
   EXPECT_FALSE(negative.ReadOne());
   EXPECT_EQ(negative.Finish().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+
+  // No event will ever be there first, so the watch would be silent for ever.
+  for (const bool log_only : {false, true}) {
+    request.set_log_only(log_only);
+    request.set_start_position(kFirst + 1);
+    Watch beyond(*stub_, request);
+    EXPECT_FALSE(beyond.ReadOne());
+    EXPECT_THAT(beyond.Finish().error_message(),
+                HasSubstr(absl::StrCat("start_position: got ", kFirst + 1, ", expected at most ",
+                                       kFirst, ", the end of the log")));
+  }
 }
 
 TEST_F(WatchTest, DeletionEndsTheStreamWithNotFound) {

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "platform/status_macros.h"
 #include "proto/trial_counts.h"
+#include "rpc/status.h"
 #include "server/coordination/messages.h"
 #include "server/coordination/names.h"
 
@@ -71,10 +72,16 @@ absl::StatusOr<EventPage> EventLog::ReadEvents(absl::string_view experiment_or_t
   }
   if (status.ok()) status = damaged;
   if (!status.ok()) return status;
-  if (log_only && page.at_end) {
-    // The next read starts behind the events that are not part of the log.
+  if (page.at_end && (log_only || page.events.empty())) {
     ASSIGN_OR_RETURN(const int64_t last, reader->LastPosition());
-    page.next_position = std::max(page.next_position, last + 1);
+    if (start_position > last + 1) {
+      return rpc::InvalidField("start_position",
+                               absl::StrCat("got ", start_position, ", expected at most ", last + 1,
+                                            ", the end of the log; a restored backup's log ends "
+                                            "earlier: start at 0"));
+    }
+    // The next read starts behind the events that are not part of the log.
+    if (log_only) page.next_position = std::max(page.next_position, last + 1);
   }
   recent_pages_.Add(path.experiment, key, ticket, page);
   return page;

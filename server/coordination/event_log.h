@@ -29,6 +29,7 @@ class EventLog {
 
   // Events of an experiment or a trial from `start_position` on: at most `max_events` and about 64
   // KiB, or a single larger event. With `log_only`, only log lines and changes of state. NOT_FOUND.
+  // INVALID_ARGUMENT if the log ends before `start_position`.
   absl::StatusOr<EventPage> ReadEvents(absl::string_view experiment_or_trial,
                                        int64_t start_position, int64_t max_events,
                                        bool log_only = false);
