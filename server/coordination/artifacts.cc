@@ -4,9 +4,12 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "platform/files.h"
 #include "platform/status_macros.h"
 #include "rpc/status.h"
 #include "tasks/examples/example_set.h"
@@ -36,6 +39,26 @@ absl::Status ForWorker(const absl::Status& status) {
 }
 
 }  // namespace
+
+Artifacts::Artifacts(Storage& storage, ArtifactStore& store, const LeaseIds& lease_ids,
+                     int64_t max_bytes, int64_t max_data_bytes, std::string uploads)
+    : storage_(storage),
+      store_(store),
+      lease_ids_(lease_ids),
+      max_bytes_(max_bytes),
+      max_data_bytes_(max_data_bytes),
+      uploads_file_(std::move(uploads)) {
+  platform::DeleteTemporaryFilesOf(uploads_file_).IgnoreError();
+  // Without the file, nobody has uploaded anything.
+  const std::string text = platform::ReadFile(uploads_file_).value_or("");
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    const std::pair<absl::string_view, absl::string_view> parts =
+        absl::StrSplit(line, absl::MaxSplits(' ', 1));
+    int64_t time = 0;
+    if (!absl::SimpleAtoi(parts.first, &time)) continue;
+    uploads_[std::string(parts.second)] = absl::FromUnixNanos(time);
+  }
+}
 
 absl::StatusOr<TrialPath> Artifacts::CheckLease(absl::string_view name, absl::string_view lease_id,
                                                 int64_t token, absl::string_view caller) {
@@ -153,14 +176,23 @@ absl::Status Artifacts::TakeUpload(const std::string& principal, int64_t bytes) 
   const int64_t most = kUploadsPerHour * max_data_bytes_;
   // Small files cost as well: each is checked and deleted individually.
   bytes = std::max(bytes, max_data_bytes_ / kCountedParts);
-  absl::Duration wait;
-  {
-    const platform::MutexLock lock(mutex_);
-    wait =
-        uploads_.try_emplace(principal, static_cast<double>(most) / 3600, static_cast<double>(most))
-            .first->second.Take(absl::Now(), static_cast<double>(bytes));
+  const absl::Duration cost =
+      absl::Hours(1) * (static_cast<double>(bytes) / static_cast<double>(most));
+  const platform::MutexLock lock(mutex_);
+  const absl::Time now = absl::Now();
+  std::erase_if(uploads_, [now](const auto& upload) { return upload.second <= now; });
+  absl::Time& counted_until = uploads_.try_emplace(principal, now).first->second;
+  // The clock may have gone back.
+  counted_until = std::min(counted_until, now + absl::Hours(1));
+  const absl::Duration wait = counted_until + cost - (now + absl::Hours(1));
+  if (wait <= absl::ZeroDuration()) {
+    counted_until += cost;
+    std::string text;
+    for (const auto& [name, time] : uploads_) {
+      absl::StrAppend(&text, absl::ToUnixNanos(time), " ", name, "\n");
+    }
+    return ForWorker(platform::WriteFileAtomically(uploads_file_, text));
   }
-  if (wait == absl::ZeroDuration()) return absl::OkStatus();
   return rpc::ExhaustedFor(
       wait, absl::StrCat(principal, " uploads more than ", most, " bytes or ",
                          kUploadsPerHour * kCountedParts,

@@ -13,8 +13,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "platform/mutex.h"
-#include "platform/token_bucket.h"
 #include "proto/experiment_service.pb.h"
 #include "proto/worker_service.pb.h"
 #include "server/coordination/leases.h"
@@ -47,14 +47,10 @@ struct OpenedModel {
 class Artifacts {
  public:
   // All references must outlive it. `max_bytes` and `max_data_bytes` are the maximum sizes of an
-  // artifact and of a file of examples.
+  // artifact and of a file of examples. The file `uploads` keeps what each principal uploaded in
+  // the last hour, so that a restart resets no limit.
   Artifacts(Storage& storage, ArtifactStore& store, const LeaseIds& lease_ids, int64_t max_bytes,
-            int64_t max_data_bytes)
-      : storage_(storage),
-        store_(store),
-        lease_ids_(lease_ids),
-        max_bytes_(max_bytes),
-        max_data_bytes_(max_data_bytes) {}
+            int64_t max_data_bytes, std::string uploads);
 
   absl::StatusOr<std::unique_ptr<ArtifactWriter>> Write(
       const v1::UploadArtifactRequest::Header& header, std::string caller);
@@ -95,11 +91,13 @@ class Artifacts {
   const LeaseIds& lease_ids_;
   const int64_t max_bytes_;
   const int64_t max_data_bytes_;
+  const std::string uploads_file_;
   std::atomic<int64_t> stored_files_ = 0;
   std::atomic<int64_t> stored_file_bytes_ = 0;
   platform::Mutex mutex_;
-  // Bytes of examples that each principal may still upload.
-  std::map<std::string, platform::TokenBucket> uploads_ ABSL_GUARDED_BY(mutex_);
+  // When each principal's uploads no longer count: an upload of all the bytes of an hour moves it
+  // by an hour.
+  std::map<std::string, absl::Time> uploads_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace lengthwise::server

@@ -166,6 +166,12 @@ TEST_F(CoreDataTest, UploadsOfOnePrincipalAreBounded) {
   EXPECT_GT(rpc::RetryDelay(refused), absl::ZeroDuration());
   EXPECT_THAT(std::string(refused.message()), HasSubstr("--max_data_bytes"));
   EXPECT_EQ(Upload(bytes, sha256, size, "grace"), absl::OkStatus());
+  // A restart is no new hour.
+  coordinator_.Close();
+  ASSERT_EQ(coordinator_.Open(), absl::OkStatus());
+  EXPECT_EQ(Upload().code(), absl::StatusCode::kResourceExhausted);
+  for (int i = 0; i < 7; ++i) EXPECT_EQ(Upload(bytes, sha256, size, "grace"), absl::OkStatus());
+  EXPECT_EQ(Upload(bytes, sha256, size, "grace").code(), absl::StatusCode::kResourceExhausted);
 }
 
 // The hour is for users who have uploaded but not submitted yet.
