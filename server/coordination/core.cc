@@ -48,6 +48,20 @@ std::string DatabaseOf(const CoreOptions& options) {
   return absl::StrCat(options.data_dir, "/", platform::kDatabaseFile);
 }
 
+// A server makes the directory of artifacts after its database, which is never empty from then on.
+// Without this check, it would start without the experiments of a database that was lost.
+absl::Status CheckDatabaseIsThere(const CoreOptions& options) {
+  const std::string artifacts = absl::StrCat(options.data_dir, "/", platform::kArtifactsDirectory);
+  if (!platform::GetFileStatus(artifacts).ok()) return absl::OkStatus();
+  const auto database = platform::GetFileStatus(DatabaseOf(options));
+  const bool is_missing = absl::IsNotFound(database.status());
+  if (!is_missing && (!database.ok() || database->size > 0)) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      DatabaseOf(options), is_missing ? " is missing" : " is empty", ", but ", artifacts,
+      " is of a server that had experiments; restore a backup with `lengthwise_server --restore "
+      "BACKUP --data_dir NEW`, or start without them in another data directory"));
+}
+
 bool IsS3(const CoreOptions& options) { return absl::StartsWith(options.artifacts, "s3://"); }
 
 absl::StatusOr<std::unique_ptr<ArtifactStore>> OpenArtifacts(const CoreOptions& options) {
@@ -130,6 +144,7 @@ absl::StatusOr<std::unique_ptr<Core>> Core::Open(const CoreOptions& options,
         absl::StrCat(lock.status().message(), "; another server may be using ", options.data_dir,
                      ": stop it or choose another data directory"));
   }
+  RETURN_IF_ERROR(CheckDatabaseIsThere(options));
   SqliteOptions sqlite_options;
   sqlite_options.max_bytes = dependencies.max_database_bytes;
   if (dependencies.on_failed_sync) sqlite_options.on_failed_sync = dependencies.on_failed_sync;

@@ -2,6 +2,8 @@
 // incomplete message is never returned, and everything else keeps working.
 #include <sqlite3.h>
 
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -73,6 +75,30 @@ TEST_F(CoreDamageTest, SpecificationOfAnExperimentIsNamed) {
   EXPECT_TRUE(coordinator_->reads().GetExperiment(other).ok());
   EXPECT_EQ(coordinator_.Delete(experiment_), absl::OkStatus());
   EXPECT_THAT(coordinator_->reads().ListExperiments({})->experiments(), SizeIs(1));
+}
+
+// A new server in its place would say that there are no experiments.
+TEST_F(CoreDamageTest, LostDatabaseIsNotReplacedByAnEmptyOne) {
+  coordinator_.Close();
+  std::filesystem::resize_file(Database(), 0);
+  const absl::Status empty = coordinator_.Open();
+  EXPECT_EQ(empty.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(empty.message()),
+              AllOf(HasSubstr(Database() + " is empty"), HasSubstr("restore a backup")));
+  EXPECT_EQ(std::filesystem::file_size(Database()), 0u);
+  std::filesystem::remove(Database());
+  EXPECT_THAT(std::string(coordinator_.Open().message()), HasSubstr(Database() + " is missing"));
+  EXPECT_FALSE(std::filesystem::exists(Database()));
+}
+
+// The first start may have ended before it wrote the database.
+TEST(CoreStartTest, UnfinishedFirstStartIsRepeated) {
+  TestCoordinator coordinator;
+  std::filesystem::create_directories(coordinator.data_dir());
+  for (const char* file : {"/lengthwise.db", "/LOCK", "/tokens.lock"}) {
+    std::ofstream(coordinator.data_dir() + file).flush();
+  }
+  EXPECT_EQ(coordinator.Open(), absl::OkStatus());
 }
 
 TEST_F(CoreDamageTest, SpecificationOfATrialIsNamed) {
