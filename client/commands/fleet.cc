@@ -1,5 +1,6 @@
 // `lengthwise workers up` and `down`: starts and drains workers on a cluster.
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <ostream>
@@ -156,8 +157,23 @@ class SlurmFleet {
   std::string said_;
 };
 
+// A job's number tells its worker from others, and the tasks of an array share one.
+absl::Status CheckIsNoArray(const std::vector<std::string>& arguments) {
+  const bool is_array =
+      getenv("SBATCH_ARRAY_INX") != nullptr ||
+      std::any_of(arguments.begin(), arguments.end(), [](const std::string& argument) {
+        // sbatch accepts abbreviations.
+        return absl::StartsWith(argument, "--ar") || absl::StartsWith(argument, "-a");
+      });
+  if (!is_array) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "the arguments of sbatch (or $SBATCH_ARRAY_INX) ask for an array of jobs; leave --array out: "
+      "`workers up` submits a job for each worker, at most --max at a time");
+}
+
 absl::StatusOr<int> Up(Program& program, const FleetOptions& options) {
   RETURN_IF_ERROR(CheckCluster(options));
+  RETURN_IF_ERROR(CheckIsNoArray(options.sbatch_arguments));
   ASSIGN_OR_RETURN(const auto connection, program.Connect());
   if (rpc::IsLoopback(connection->address())) {
     program.err() << "lengthwise: warning: jobs on other machines cannot reach "

@@ -91,6 +91,12 @@ TEST_F(CommandsTest, WorkersUpSubmitsAJobPerWaitingPack) {
   EXPECT_EQ(Run(up), kSuccess) << err_;
   EXPECT_THAT(out_, HasSubstr("4 packs wait; 0 busy, 1 idle workers; 0 running, 1 pending jobs; "
                               "submitted 8, 8\n"));
+  for (const char* array : {"--array=0-3", "--arr", "-a0-3"}) {
+    std::vector<std::string> with = up;
+    with.push_back(array);
+    EXPECT_EQ(Run(with), kUsage) << array;
+    EXPECT_THAT(err_, HasSubstr("leave --array out"));
+  }
   setenv("PATH", path.c_str(), 1);
   std::ifstream calls(directory + "/calls");
   std::string call;

@@ -143,11 +143,13 @@ absl::StatusOr<std::vector<FleetJob>> ParseJobs(absl::string_view squeue_output)
   std::vector<FleetJob> jobs;
   for (const absl::string_view line : absl::StrSplit(squeue_output, '\n', absl::SkipWhitespace())) {
     const std::vector<absl::string_view> fields = absl::StrSplit(line, '|');
-    FleetJob& job = jobs.emplace_back();
-    if (fields.size() != 4 || !absl::SimpleAtoi(fields[0], &job.id)) {
+    if (fields.size() != 4) {
       return absl::InvalidArgumentError(
           absl::StrCat("squeue wrote \"", line, "\"; expected JOB|STATE|REASON|END"));
     }
+    FleetJob job;
+    // Others may submit arrays ("7_[0-3]") or heterogeneous jobs ("7+1") of this name.
+    if (!absl::SimpleAtoi(fields[0], &job.id)) continue;
     job.state = StateOf(fields[1]);
     job.reason = std::string(fields[2]);
     // For a running job this is its time limit, or "N/A" without one.
@@ -155,6 +157,7 @@ absl::StatusOr<std::vector<FleetJob>> ParseJobs(absl::string_view squeue_output)
                                         /*err=*/nullptr)) {
       job.ended = end;
     }
+    jobs.push_back(std::move(job));
   }
   return jobs;
 }

@@ -34,7 +34,8 @@ std::string JobScript(const SlurmJob& job);
 // Returns the job number from a worker id that JobScript assigned; nullopt for other workers.
 std::optional<int64_t> JobOfWorker(absl::string_view worker_id);
 
-// Parses the output of `squeue --format=%i|%T|%r|%e`. INVALID_ARGUMENT for other text.
+// Parses the output of `squeue --format=%i|%T|%r|%e`, without tasks of arrays and parts of
+// heterogeneous jobs, which this program does not submit. INVALID_ARGUMENT for other text.
 absl::StatusOr<std::vector<FleetJob>> ParseJobs(absl::string_view squeue_output);
 
 // Calls the programs in PATH for the user's jobs of one name. Errors quote the program's message;

@@ -41,6 +41,11 @@ TEST(SlurmTest, UnderstandsSqueue) {
   EXPECT_EQ((*jobs)[2].ended,
             absl::FromCivil(absl::CivilSecond(2026, 11, 23, 7, 0, 5), absl::LocalTimeZone()));
   EXPECT_TRUE(ParseJobs("")->empty());
+  // The user's own arrays and heterogeneous jobs of the same name.
+  EXPECT_EQ(ParseJobs("101_[0-3]|PENDING|None|N/A\n101_0|RUNNING|None|N/A\n"
+                      "102+1|RUNNING|None|N/A\n41|RUNNING|None|N/A\n")
+                ->size(),
+            1);
   EXPECT_FALSE(ParseJobs("slurm_load_jobs error").ok());
 }
 
