@@ -18,7 +18,8 @@ def open_in_browser(path: str, environment: Mapping[str, str] | None = None) -> 
     try:
         # In a new session, so that Ctrl-C does not end the browser.
         subprocess.Popen(
-            [program, path],
+            # Absolute, because a path such as "-mine.html" looks like an option.
+            [program, os.path.abspath(path)],
             env=dict(variables),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

@@ -33,7 +33,8 @@ def names_files(error: LengthwiseError) -> bool:
 def resolve(text: bytes, path: Path | None) -> tuple[bytes, list[ExampleFile]]:
     """The specification as JSON with what its files hold, and these files, which are beside `path` or, without it, here."""
     done = subprocess.run(
-        [find_program("lengthwise", "client", "LENGTHWISE_CLIENT_BINARY"), "validate", str(path or "-"), "--resolved"],
+        # After "--", because a path such as "-mine.yaml" looks like an option.
+        [find_program("lengthwise", "client", "LENGTHWISE_CLIENT_BINARY"), "validate", "--resolved", "--", str(path or "-")],
         input=None if path else text,
         capture_output=True,
         check=False,

@@ -67,6 +67,9 @@ class ClientTest(unittest.TestCase):
         self.addCleanup(os.chdir, os.getcwd())
         os.chdir(directory)
         self.client.submit(specification).cancel()
+        # It is no option of the program that reads the files.
+        pathlib.Path("-mine.json").write_text(json.dumps(specification))
+        self.assertEqual(len(self.client.validate("-mine.json")), 1)
         (directory / "mine.jsonl").write_text('{"input": [1], "target": [1]}\n{"input": ')
         with self.assertRaisesRegex(lengthwise.LengthwiseError, "mine.jsonl:2: column 11: not JSON"):
             self.client.submit(path)
