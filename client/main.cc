@@ -6,8 +6,10 @@
 
 #include "client/commands/program.h"
 #include "client/display/terminal.h"
+#include "platform/descriptors.h"
 
 int main(int argc, char** argv) {
+  lengthwise::platform::PrepareFiles();
   // gRPC's own log describes handshakes; our errors say what to do.
   setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   lengthwise::client::Program program(std::cout, std::cerr);

@@ -1,7 +1,9 @@
-// Owns file descriptors and raises their limit.
+// Owns file descriptors, raises their limit, and prepares a process that opens some.
 #ifndef LENGTHWISE_PLATFORM_DESCRIPTORS_H_
 #define LENGTHWISE_PLATFORM_DESCRIPTORS_H_
 
+#include <fcntl.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -47,6 +49,19 @@ inline int64_t RaiseDescriptorLimit() {
     setrlimit(RLIMIT_NOFILE, &limit);
   }
   return DescriptorLimit();
+}
+
+// Call it first in main. Opens /dev/null for standard streams that are closed (`2>&-`): otherwise
+// the next file would take a stream's number, and log lines would be written into it. Standard
+// output stays unwritable, so that lost output is an error. Ignores SIGXFSZ, so that a file beyond
+// `ulimit -f` fails as one on a full disk does.
+inline void PrepareFiles() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(stream, F_GETFD) >= 0) continue;
+    [[maybe_unused]] const int opened =
+        open("/dev/null", stream == STDERR_FILENO ? O_WRONLY : O_RDONLY);
+  }
+  signal(SIGXFSZ, SIG_IGN);
 }
 
 }  // namespace lengthwise::platform

@@ -70,6 +70,9 @@ absl::Status FileError(int error, absl::string_view action, absl::string_view pa
     case ENOSPC:
     case EDQUOT:
       return absl::ResourceExhaustedError(absl::StrCat(message, "; free some space"));
+    case EFBIG:
+      return absl::ResourceExhaustedError(
+          absl::StrCat(message, "; raise the limit of file sizes, `ulimit -f`"));
     case EROFS:
       return absl::FailedPreconditionError(message);
     default:

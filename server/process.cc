@@ -40,13 +40,8 @@ namespace {
 // Time for clients that read slowly, and for idle ones: gRPC waits until they answer a last ping,
 // which they only do in their next call. Streams that are being read end at once.
 constexpr absl::Duration kGrace = absl::Seconds(1);
-
-// Atomically: readers see the whole file or none.
-absl::Status WriteReadyFile(const std::string& path, absl::string_view text) {
-  ASSIGN_OR_RETURN(std::unique_ptr<platform::AtomicFile> file, platform::AtomicFile::Create(path));
-  RETURN_IF_ERROR(file->Append(text));
-  return file->Commit();
-}
+// Fewer open files leave too few connections for a worker and its user.
+constexpr int64_t kLeastDescriptors = 64;
 
 // Timeout of the server's connection to itself. The edge and gRPC answer it without the core, so a
 // full disk does not delay it.
@@ -224,7 +219,11 @@ absl::Status Serve(const Flags& flags, const OpenCore& open) {
   if (flags.exit_with_parent) {
     RETURN_IF_ERROR(platform::EndWithParent(starter));
   }
-  platform::RaiseDescriptorLimit();
+  if (const int64_t limit = platform::RaiseDescriptorLimit(); limit < kLeastDescriptors) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("this process may open ", limit, " files, expected at least ",
+                     kLeastDescriptors, "; raise the limit, `ulimit -n`"));
+  }
   google::protobuf::SetLogHandler(LogOfProtobuf);
   ASSIGN_OR_RETURN(const std::unique_ptr<Core> core, open(flags.core));
   // A file of an earlier server would name the wrong address. That of a server that still runs on
@@ -272,7 +271,7 @@ absl::Status Serve(const Flags& flags, const OpenCore& open) {
 
   const std::string metrics_address = metrics == nullptr ? "" : metrics->address();
   if (!flags.ready_file.empty()) {
-    RETURN_IF_ERROR(WriteReadyFile(
+    RETURN_IF_ERROR(platform::WriteFileAtomically(
         flags.ready_file, absl::StrCat((*server)->address(), "\n", metrics_address, "\n")));
   }
   platform::LogInfo(absl::StrCat(
@@ -316,6 +315,7 @@ absl::Status Run(const Flags& flags, const OpenCore& open) {
 }  // namespace
 
 int RunProcess(int argc, const char* const* argv, const OpenCore& open) {
+  platform::PrepareFiles();
   const std::variant<Flags, int> flags = ParseFlags(argc, argv);
   if (const int* exit_code = std::get_if<int>(&flags)) return *exit_code;
   // Debian's Abseil checks each of gRPC's locks for deadlocks, in one graph behind one spin lock.

@@ -18,6 +18,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <memory>
 #include <string>
@@ -45,8 +46,11 @@ constexpr int kDeadlineMs = 30'000;
 // A child process whose stderr the test reads. Killed if it is still running at the end.
 class Server {
  public:
-  // `descriptors` is its limit of open descriptors; 0: the test's own limit.
-  explicit Server(std::vector<std::string> arguments, rlim_t descriptors = 0) {
+  // `descriptors` is its limit of open descriptors; 0: the test's own limit. The process calls
+  // `prepare` before the program begins.
+  explicit Server(
+      std::vector<std::string> arguments, rlim_t descriptors = 0,
+      const std::function<void()>& prepare = [] {}) {
     arguments.insert(arguments.begin(), "server/process_test_server");
     int ends[2];
     EXPECT_EQ(pipe(ends), 0);
@@ -57,6 +61,7 @@ class Server {
       close(ends[1]);
       const rlimit limit = {descriptors, descriptors};
       if (descriptors > 0 && setrlimit(RLIMIT_NOFILE, &limit) != 0) _exit(126);
+      prepare();
       std::vector<char*> argv;
       for (std::string& argument : arguments) argv.push_back(argument.data());
       argv.push_back(nullptr);
@@ -100,6 +105,10 @@ class Server {
   int64_t Descriptors() const {
     return std::distance(std::filesystem::directory_iterator(absl::StrCat("/proc/", pid_, "/fd")),
                          std::filesystem::directory_iterator());
+  }
+  // The file that one of them is open on.
+  std::string Descriptor(int number) const {
+    return std::filesystem::read_symlink(absl::StrCat("/proc/", pid_, "/fd/", number)).string();
   }
   const std::string& log() const { return log_; }
 
@@ -214,6 +223,28 @@ TEST(Process, UsedPortIsOneLineAndExitCodeOne) {
   EXPECT_EQ(second.Wait(), 1);
   EXPECT_THAT(second.log(), HasSubstr("ERROR cannot listen on " + address));
   EXPECT_EQ(std::count(second.log().begin(), second.log().end(), '\n'), 1) << second.log();
+}
+
+TEST(Process, FewDescriptorsAreRefused) {
+  Server server({"--listen=127.0.0.1:0", "--metrics_listen", "", "--data_dir=/fake"}, 63);
+  EXPECT_EQ(server.Wait(), 1);
+  EXPECT_THAT(server.log(), HasSubstr("this process may open 63 files, expected at least 64"));
+}
+
+TEST(Process, ClosedStandardStreamIsNoFileOfTheServer) {
+  Server server({"--listen=127.0.0.1:0", "--metrics_listen", "", "--data_dir=/fake"}, 0,
+                [] { close(STDOUT_FILENO); });
+  ASSERT_TRUE(server.WaitForLine("serving on"));
+  EXPECT_EQ(server.Descriptor(STDOUT_FILENO), "/dev/null");
+}
+
+TEST(Process, LimitOfFileSizesIsAFullDisk) {
+  Server server({"--listen=127.0.0.1:0", "--metrics_listen", "", "--data_dir=/fake"}, 0, [] {
+    const rlimit limit = {100 << 10, 100 << 10};
+    setrlimit(RLIMIT_FSIZE, &limit);
+  });
+  EXPECT_EQ(server.Wait(), 1);
+  EXPECT_THAT(server.log(), HasSubstr("disk full"));
 }
 
 TEST(Process, LockedDataDirectoryIsExitCodeOne) {

@@ -22,6 +22,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "models/kernels/adam_cuda.h"
+#include "platform/descriptors.h"
 #include "platform/flag_checks.h"
 #include "platform/log.h"
 #include "platform/service_lifecycle.h"
@@ -354,6 +355,7 @@ int Run(const Flags& flags, platform::TerminationSignals& signals) {
 }
 
 int Main(int argc, char** argv) {
+  platform::PrepareFiles();
   // gRPC's own log describes handshakes; our errors say what to do.
   setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   const pid_t starter = platform::StartingProcess();

@@ -41,6 +41,7 @@ int KindOf(int code, int cause) {
     case EPERM:
       return SQLITE_READONLY;
     case EDQUOT:
+    case EFBIG:  // beyond `ulimit -f`
       return SQLITE_FULL;
     case EMFILE:
     case ENFILE:
@@ -67,8 +68,10 @@ absl::Status SqliteError(int code, sqlite3* database, absl::string_view path) {
   }
   switch (kind) {
     case SQLITE_FULL:
-      return absl::ResourceExhaustedError(
-          absl::StrCat("disk full: ", text, "; free some space, nothing stored is lost"));
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "disk full: ", text, "; ",
+          cause == EFBIG ? "raise the limit of file sizes, `ulimit -f`" : "free some space",
+          ", nothing stored is lost"));
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
       return absl::DataLossError(absl::StrCat(

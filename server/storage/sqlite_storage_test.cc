@@ -213,7 +213,7 @@ TEST(SqliteStorageTest, FullDatabaseKeepsItsData) {
 }
 
 TEST(SqliteStorageTest, FailedWriteNamesTheSystemsErrorAndKeepsItsData) {
-  // A limit of file sizes fails writes in the middle, like a disk.
+  // A limit of file sizes fails writes in the middle, like a full disk.
   signal(SIGXFSZ, SIG_IGN);
   rlimit limit;
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &limit), 0);
@@ -231,9 +231,10 @@ TEST(SqliteStorageTest, FailedWriteNamesTheSystemsErrorAndKeepsItsData) {
   writer.InsertExperiment(experiment).IgnoreError();
   const absl::Status failed = writer.Commit();
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
-  EXPECT_EQ(failed.code(), absl::StatusCode::kUnavailable);
-  EXPECT_THAT(std::string(failed.message()),
-              AllOf(HasSubstr("limited.db"), HasSubstr("File too large"), HasSubstr("try again")));
+  EXPECT_EQ(failed.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(
+      std::string(failed.message()),
+      AllOf(HasSubstr("limited.db"), HasSubstr("File too large"), HasSubstr("`ulimit -f`")));
 
   ASSERT_TRUE(writer.Begin().ok());
   EXPECT_TRUE((*writer.FindExperiment("sort-1")).has_value());
