@@ -108,7 +108,9 @@ absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(const Options&
   const absl::Cleanup close_input = [&] { close(input); };
   int output = -1;
   if (!options.output_file.empty()) {
-    output = open(options.output_file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    // O_NONBLOCK: does not wait for the other end of a pipe.
+    output = open(options.output_file.c_str(),
+                  O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_CLOEXEC, 0644);
     if (output < 0) {
       return absl::ErrnoToStatus(errno, absl::StrCat("cannot write ", options.output_file));
     }

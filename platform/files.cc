@@ -74,6 +74,7 @@ absl::Status FileError(int error, absl::string_view action, absl::string_view pa
       return absl::ResourceExhaustedError(
           absl::StrCat(message, "; raise the limit of file sizes, `ulimit -f`"));
     case EROFS:
+    case ELOOP:
       return absl::FailedPreconditionError(message);
     default:
       return absl::UnavailableError(message);
@@ -122,13 +123,11 @@ absl::Status SyncDirectory(const std::string& path) {
 }
 
 absl::Status DropCachedPages(const std::string& path) {
-  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return FileError(errno, "open", path);
+  ASSIGN_OR_RETURN(const Descriptor file, OpenForReading(path));
   // Syncs first, because the kernel drops only clean pages.
-  int error = fdatasync(descriptor) == 0 ? 0 : errno;
-  const int advised = posix_fadvise(descriptor, 0, 0, POSIX_FADV_DONTNEED);
+  int error = fdatasync(file.get()) == 0 ? 0 : errno;
+  const int advised = posix_fadvise(file.get(), 0, 0, POSIX_FADV_DONTNEED);
   if (error == 0) error = advised;
-  close(descriptor);
   return error == 0 ? absl::OkStatus() : FileError(error, "sync", path);
 }
 
@@ -176,29 +175,51 @@ absl::Status DeleteTree(const std::string& path) {
   return error ? FileError(error.value(), "delete", path) : absl::OkStatus();
 }
 
-absl::Status ReadFileInChunks(const std::string& path,
-                              const std::function<bool(absl::string_view)>& take) {
-  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return FileError(errno, "open", path);
-  std::string buffer(kChunk, '\0');
-  absl::Status status;
-  while (true) {
-    const ssize_t count = read(descriptor, buffer.data(), buffer.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) status = FileError(errno, "read", path);
-    if (count <= 0 || !take(absl::string_view(buffer.data(), count))) break;
+absl::StatusOr<Descriptor> OpenForReading(const std::string& path) {
+  // Before opening it, which may already wait for a pipe or act on a device.
+  struct stat status;
+  if (stat(path.c_str(), &status) != 0) return FileError(errno, "read", path);
+  if (!S_ISREG(status.st_mode)) {
+    return absl::FailedPreconditionError(absl::StrCat("cannot read ", path, ": it is ",
+                                                      S_ISDIR(status.st_mode)    ? "a directory"
+                                                      : S_ISFIFO(status.st_mode) ? "a pipe"
+                                                      : S_ISSOCK(status.st_mode) ? "a socket"
+                                                                                 : "a device",
+                                                      ", expected a regular file"));
   }
-  close(descriptor);
-  return status;
+  // O_NONBLOCK: does not wait even if a pipe has just replaced the file.
+  Descriptor file(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  if (!file.is_open()) return FileError(errno, "read", path);
+  return file;
 }
 
-absl::StatusOr<std::string> ReadFile(const std::string& path) {
+absl::Status ReadFileInChunks(const std::string& path,
+                              const std::function<bool(absl::string_view)>& take) {
+  ASSIGN_OR_RETURN(const Descriptor file, OpenForReading(path));
+  std::string buffer(kChunk, '\0');
+  while (true) {
+    const ssize_t count = read(file.get(), buffer.data(), buffer.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return FileError(errno, "read", path);
+    if (count == 0 || !take(absl::string_view(buffer.data(), count))) return absl::OkStatus();
+  }
+}
+
+absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t most_bytes) {
+  ASSIGN_OR_RETURN(const FileStatus status, GetFileStatus(path));
+  // The files in /proc have no size, and others may grow.
+  int64_t size = status.size;
   std::string data;
-  RETURN_IF_ERROR(ReadFileInChunks(path, [&](absl::string_view chunk) {
-    data.append(chunk.data(), chunk.size());
-    return true;
-  }));
-  return data;
+  if (size <= most_bytes) {
+    RETURN_IF_ERROR(ReadFileInChunks(path, [&](absl::string_view chunk) {
+      data.append(chunk.data(), chunk.size());
+      size = static_cast<int64_t>(data.size());
+      return size <= most_bytes;
+    }));
+  }
+  if (size <= most_bytes) return data;
+  return absl::FailedPreconditionError(absl::StrCat("cannot read ", path, ": it has ", size,
+                                                    " bytes, expected at most ", most_bytes));
 }
 
 absl::StatusOr<std::unique_ptr<AtomicFile>> AtomicFile::Create(const std::string& path) {

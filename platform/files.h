@@ -1,7 +1,7 @@
 // File system access: whole files, atomic replacement, directories, copies for backups, temporary
 // files and locks. Errors name the path and the operating system's reason: NOT_FOUND,
-// PERMISSION_DENIED, RESOURCE_EXHAUSTED (disk full), FAILED_PRECONDITION (read-only), otherwise
-// UNAVAILABLE.
+// PERMISSION_DENIED, RESOURCE_EXHAUSTED (disk full), FAILED_PRECONDITION (read-only, a loop of
+// links), otherwise UNAVAILABLE.
 #ifndef LENGTHWISE_PLATFORM_FILES_H_
 #define LENGTHWISE_PLATFORM_FILES_H_
 
@@ -20,6 +20,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "platform/descriptors.h"
 
 namespace lengthwise::platform {
 
@@ -59,10 +60,18 @@ absl::Status DeleteFile(const std::string& path);
 // Deletes a directory with its contents, without following links. OK if there is none.
 absl::Status DeleteTree(const std::string& path);
 
+// Opens a file for reading. FAILED_PRECONDITION if it is not a regular file: a pipe or a device may
+// never answer or never end.
+absl::StatusOr<Descriptor> OpenForReading(const std::string& path);
+
 // Passes the file's bytes to `take` in chunks of at most 1 MiB. Stops if `take` returns false.
 absl::Status ReadFileInChunks(const std::string& path,
                               const std::function<bool(absl::string_view)>& take);
-absl::StatusOr<std::string> ReadFile(const std::string& path);
+
+// More than settings and certificates have. A wrong file does not fill the memory.
+inline constexpr int64_t kMostTextBytes = int64_t{1} << 20;
+// Returns a file's contents. FAILED_PRECONDITION if it has more than `most_bytes`.
+absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t most_bytes = kMostTextBytes);
 
 // Writes a file atomically: it appears whole or not at all. Bytes go to a temporary file in the
 // same directory; Commit makes them durable and then renames the file. Without Commit the temporary

@@ -1,6 +1,7 @@
 #include "platform/files.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -149,6 +150,40 @@ TEST_F(FilesTest, ReadsInChunksUntilTold) {
   EXPECT_EQ(bytes, 2 << 20);
 }
 
+TEST_F(FilesTest, OnlyRegularFilesAreRead) {
+  const std::string pipe = directory_ + "/pipe", loop = directory_ + "/loop";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  std::filesystem::create_symlink(pipe, directory_ + "/link");
+  std::filesystem::create_symlink(loop, loop);
+  for (const auto& [path, reason] :
+       {std::pair<std::string, const char*>{pipe, "it is a pipe, expected a regular file"},
+        {directory_ + "/link", "it is a pipe"},
+        {"/dev/zero", "it is a device"},
+        {directory_, "it is a directory"},
+        {loop, "Too many levels of symbolic links"}}) {
+    for (const absl::Status& status :
+         {ReadFile(path).status(), CopyFile(path, directory_ + "/copy"), DropCachedPages(path)}) {
+      EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << path;
+      EXPECT_THAT(std::string(status.message()), testing::HasSubstr(reason));
+    }
+  }
+  EXPECT_FALSE(std::filesystem::exists(directory_ + "/copy"));
+}
+
+TEST_F(FilesTest, LargeFilesAreRefusedByTheirSize) {
+  const std::string path = directory_ + "/file";
+  ASSERT_TRUE(WriteFileAtomically(path, "eight by").ok());
+  EXPECT_EQ(ReadFile(path, 8).value(), "eight by");
+  const absl::Status status = ReadFile(path, 7).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(status.message(), "cannot read " + path + ": it has 8 bytes, expected at most 7");
+  std::filesystem::resize_file(path, uintmax_t{1} << 40);
+  EXPECT_EQ(ReadFile(path).status().code(), absl::StatusCode::kFailedPrecondition);
+  // These have no size.
+  EXPECT_EQ(ReadFile("/proc/self/stat", 3).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_TRUE(ReadFile("/proc/self/stat").ok());
+}
+
 TEST_F(FilesTest, ErrorsNameThePath) {
   const absl::Status status = ReadFile(directory_ + "/nothing").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
@@ -271,7 +306,7 @@ TEST_F(BulkFilesTest, CopiesBytesAndShowsThemOnTheWay) {
   ASSERT_EQ(CopyFile(Write("a", text), Path("b"),
                      [&](absl::string_view part) { seen.append(part.data(), part.size()); }),
             absl::OkStatus());
-  EXPECT_EQ(*ReadFile(Path("b")), text);
+  EXPECT_EQ(*ReadFile(Path("b"), static_cast<int64_t>(text.size())), text);
   EXPECT_EQ(seen, text);
   EXPECT_FALSE(CopyFile(Path("a"), Path("b")).ok()) << "an existing file is kept";
   EXPECT_TRUE(absl::IsNotFound(CopyFile(Path("none"), Path("c"))));

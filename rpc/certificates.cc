@@ -65,13 +65,13 @@ absl::StatusOr<std::string> ReadCertificate(const std::string& path, absl::Time 
 
 absl::StatusOr<std::string> ReadPrivateKey(const std::string& path,
                                            absl::string_view certificate_pem) {
+  ASSIGN_OR_RETURN(std::string pem, platform::ReadFile(path));
   struct stat status;
   if (stat(path.c_str(), &status) != 0) return platform::FileError(errno, "read", path);
   if ((status.st_mode & 07) != 0) {
     return absl::FailedPreconditionError(absl::StrCat(
         "every user of this machine may read the key ", path, "; run `chmod 600 ", path, "`"));
   }
-  ASSIGN_OR_RETURN(std::string pem, platform::ReadFile(path));
   const Bio bio = OpenPem(pem);
   bool asked = false;
   const Key key(PEM_read_bio_PrivateKey(bio.get(), nullptr, NoPassphrase, &asked));

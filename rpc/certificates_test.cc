@@ -1,6 +1,7 @@
 #include "rpc/certificates.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <fstream>
 
@@ -55,6 +56,17 @@ TEST_F(CertificatesTest, MismatchedAndReadableKeysAreRefused) {
   chmod(pair_.key.c_str(), 0644);
   const absl::Status open = ReadPrivateKey(pair_.key, certificate).status();
   EXPECT_THAT(std::string(open.message()), HasSubstr("chmod 600 " + pair_.key));
+}
+
+TEST_F(CertificatesTest, FileThatNeverEndsIsRefused) {
+  const std::string pipe = testing::TempDir() + "/pipe.pem";
+  unlink(pipe.c_str());
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0644), 0);
+  for (const absl::Status& status :
+       {ReadCertificate(pipe, absl::Now()).status(), ReadPrivateKey(pipe, "").status(),
+        ReadAuthorities(pipe).status()}) {
+    EXPECT_THAT(std::string(status.message()), HasSubstr("it is a pipe"));
+  }
 }
 
 TEST_F(CertificatesTest, FileThatIsNotPemIsNamed) {

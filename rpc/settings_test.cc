@@ -1,5 +1,7 @@
 #include "rpc/settings.h"
 
+#include <sys/stat.h>
+
 #include <filesystem>
 #include <fstream>
 
@@ -102,6 +104,13 @@ TEST_F(SettingsTest, FileErrorsNameTheirLine) {
   EXPECT_THAT(Refusal("server: nowhere\n"), HasSubstr("is not HOST:PORT"));
   std::ofstream(file_) << "# nothing yet\n";
   EXPECT_TRUE(Resolve().ok());
+}
+
+TEST_F(SettingsTest, FileThatNeverEndsIsRefused) {
+  ASSERT_EQ(mkfifo(file_.c_str(), 0600), 0);
+  EXPECT_THAT(std::string(Resolve().status().message()), HasSubstr("it is a pipe"));
+  variables_["LENGTHWISE_CONFIG"] = "/dev/zero";
+  EXPECT_THAT(std::string(Resolve().status().message()), HasSubstr("it is a device"));
 }
 
 TEST_F(SettingsTest, NamedFileMustExistAndEmptyNameMeansNone) {

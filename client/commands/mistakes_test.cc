@@ -1,4 +1,5 @@
 // Every mistake on the command line gets one line that says what to do next.
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -257,12 +258,12 @@ TEST_F(MistakesTest, ExplainsFiles) {
   ExpectOneLine({{"validate", near},
                  kUsage,
                  absl::StrCat("cannot read ", near,
-                              " (No such file or directory); did you mean \"mistakes.yaml\"?")});
+                              ": No such file or directory; did you mean \"mistakes.yaml\"?")});
   ExpectOneLine({{"validate", spec + "/in_a_file.yaml"},
                  kUsage,
                  absl::StrCat("cannot read ", spec,
-                              "/in_a_file.yaml (Not a directory); name another file, or - for "
-                              "standard input")});
+                              "/in_a_file.yaml: Not a directory; name a file, or - for standard "
+                              "input")});
   ExpectOneLine({{"submit", "spec.txt"},
                  kUsage,
                  "cannot tell the format of \"spec.txt\" from its name: expected .yaml, .yml, "
@@ -283,6 +284,46 @@ TEST_F(MistakesTest, ExplainsFiles) {
   EXPECT_TRUE(std::filesystem::is_empty(directory));
 }
 
+TEST_F(MistakesTest, FilesThatNeverEndAreRefused) {
+  const std::string folder = testing::TempDir() + "/endless";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  const std::string pipe = folder + "/pipe.yaml", loop = folder + "/loop.yaml",
+                    zero = folder + "/zero.yaml", large = folder + "/large.yaml";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  std::filesystem::create_symlink(loop, loop);
+  std::filesystem::create_symlink("/dev/zero", zero);
+  std::ofstream(large) << kSpecification;
+  std::filesystem::resize_file(large, uintmax_t{1} << 40);
+  for (const auto& [path, reason] :
+       {std::pair<std::string, const char*>{pipe, "it is a pipe, expected a regular file"},
+        {zero, "it is a device, expected a regular file"},
+        {loop, "Too many levels of symbolic links"},
+        {large, "it has 1099511627776 bytes, expected at most 1048576"}}) {
+    const std::string why = absl::StrCat("cannot read ", path, ": ", reason);
+    ExpectOneLine({{"validate", path},
+                   kUsage,
+                   absl::StrCat(why, "; name another file, or - for standard input")});
+    ExpectOneLine({{"list", "--tls_ca", path}, kFailure, why});
+    // None of them is suggested for another.
+    ExpectOneLine({{"validate", folder + "/lop.yaml"},
+                   kUsage,
+                   absl::StrCat("cannot read ", folder,
+                                "/lop.yaml: No such file or directory; name a file, or - for "
+                                "standard input")});
+  }
+  for (const std::string& path : {pipe, loop, zero}) {
+    const std::string spec =
+        File("endless.yaml",
+             absl::StrReplaceAll(
+                 kSpecification,
+                 {{"bucket_sort", absl::StrCat("{name: examples, train: ", path, "}")}}));
+    EXPECT_EQ(Run({"validate", spec}), kUsage);
+    EXPECT_THAT(err_, AllOf(HasSubstr(absl::StrCat("tasks[0].train: cannot read ", path)),
+                            Not(HasSubstr("did you mean"))));
+  }
+}
+
 TEST_F(MistakesTest, ExplainsUnreadableFiles) {
   const std::string theirs = File("theirs.yaml", kSpecification);
   std::filesystem::permissions(theirs, std::filesystem::perms(0));
@@ -294,7 +335,7 @@ TEST_F(MistakesTest, ExplainsUnreadableFiles) {
   ExpectOneLine({{"validate", theirs},
                  kUsage,
                  absl::StrCat("cannot read ", theirs,
-                              " (Permission denied); its owner lets you read it with `chmod a+r ",
+                              ": Permission denied; its owner lets you read it with `chmod a+r ",
                               theirs, "`")});
   if (root) {
     ASSERT_EQ(seteuid(0), 0);

@@ -213,10 +213,9 @@ TEST_F(CommandsTest, ValidatesWithoutAServer) {
   EXPECT_THAT(err_, HasSubstr("bucket_srt"));
   EXPECT_THAT(err_, HasSubstr("rotery"));
   EXPECT_EQ(Run({"validate", "/nowhere/e.yaml"}), kUsage);
-  EXPECT_EQ(
-      err_,
-      "lengthwise: cannot read /nowhere/e.yaml (No such file or directory); name a file, or - "
-      "for standard input\n");
+  EXPECT_EQ(err_,
+            "lengthwise: cannot read /nowhere/e.yaml: No such file or directory; name a file, or - "
+            "for standard input\n");
 }
 
 TEST_F(CommandsTest, ConfigShowsTheSourceOfEachSetting) {

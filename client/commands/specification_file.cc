@@ -3,13 +3,9 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
-#include <iterator>
 #include <set>
 #include <system_error>
 #include <utility>
@@ -22,6 +18,7 @@
 #include "client/display/numbers.h"
 #include "google/protobuf/util/message_differencer.h"
 #include "models/networks/catalogue.h"
+#include "platform/files.h"
 #include "platform/status_macros.h"
 #include "specification/catalogues.h"
 #include "specification/components.h"
@@ -43,7 +40,9 @@ std::string DidYouMean(const std::string& path, bool specifications, const char*
   std::error_code error;
   const std::filesystem::path directory = given.has_parent_path() ? given.parent_path() : ".";
   for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
-    if (specification::FormatOfFile(entry.path().string()).ok() == specifications) {
+    std::error_code unknown;
+    if (entry.is_regular_file(unknown) &&
+        specification::FormatOfFile(entry.path().string()).ok() == specifications) {
       names.push_back(entry.path().filename().string());
     }
   }
@@ -65,11 +64,17 @@ std::string ReadySpecification(const std::string& name) {
 }
 
 absl::StatusOr<v1::SpecificationText> ReadSpecification(const std::string& given) {
+  const int64_t most_bytes = specification::Limits().max_text_bytes;
   v1::SpecificationText text;
   if (given == "-") {
     text.set_format(v1::SpecificationText::YAML);
-    text.set_text(std::string(std::istreambuf_iterator<char>(std::cin), {}));
-    return text;
+    std::string& read = *text.mutable_text();
+    read.resize(most_bytes + 1);
+    std::cin.read(read.data(), most_bytes + 1);
+    read.resize(static_cast<size_t>(std::cin.gcount()));
+    if (static_cast<int64_t>(read.size()) <= most_bytes) return text;
+    return absl::InvalidArgumentError(absl::StrCat("standard input has more than ", most_bytes,
+                                                   " bytes, the most of a specification"));
   }
   const std::string ready = ReadySpecification(given);
   const std::string& path = ready.empty() ? given : ready;
@@ -79,21 +84,16 @@ absl::StatusOr<v1::SpecificationText> ReadSpecification(const std::string& given
         absl::StrCat("cannot read ", path, " (it is a directory); name a file in it"));
   }
   ASSIGN_OR_RETURN(const auto format, specification::FormatOfFile(path));
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    const int reason = errno;
-    const std::string advice =
-        reason == ENOENT
-            ? DidYouMean(path, /*specifications=*/true, "; name a file, or - for standard input")
-        : reason == EACCES
-            ? absl::StrCat("; its owner lets you read it with `chmod a+r ", path, "`")
-            : "; name another file, or - for standard input";
-    return absl::InvalidArgumentError(
-        absl::StrCat("cannot read ", path, " (", std::strerror(reason), ")", advice));
-  }
+  ASSIGN_OR_RETURN(
+      *text.mutable_text(), platform::ReadFile(path, most_bytes),
+      absl::InvalidArgumentError(absl::StrCat(
+          _.message(),
+          absl::IsNotFound(_)
+              ? DidYouMean(path, /*specifications=*/true, "; name a file, or - for standard input")
+          : absl::IsPermissionDenied(_)
+              ? absl::StrCat("; its owner lets you read it with `chmod a+r ", path, "`")
+              : "; name another file, or - for standard input")));
   text.set_format(format);
-  text.set_text(std::string(std::istreambuf_iterator<char>(file), {}));
   return text;
 }
 
@@ -102,15 +102,11 @@ absl::StatusOr<ResolvedFile> ResolveFile(const std::string& path,
   // The status is not sent over the network, so every problem can be listed.
   const specification::Limits limits{.max_problem_bytes = 1 << 20};
   ResolvedFile resolved;
-  absl::StatusOr<specification::Grid> grid;
-  if (static_cast<int64_t>(text.text().size()) > limits.max_text_bytes) {
-    grid = specification::Resolve(text, limits);  // reports the error
-  } else {
-    specification::Parsed parsed = specification::Parse(text.format(), text.text());
-    const std::string ready = ReadySpecification(path);
-    resolved.examples = AttachExamples(ready.empty() ? path : ready, parsed);
-    grid = specification::ResolveWith(specification::AllCatalogues(), std::move(parsed), limits);
-  }
+  specification::Parsed parsed = specification::Parse(text.format(), text.text());
+  const std::string ready = ReadySpecification(path);
+  resolved.examples = AttachExamples(ready.empty() ? path : ready, parsed);
+  absl::StatusOr<specification::Grid> grid =
+      specification::ResolveWith(specification::AllCatalogues(), std::move(parsed), limits);
   if (grid.ok()) {
     resolved.grid = *std::move(grid);
     for (std::string& warning : specification::ExampleWarnings(resolved.grid.specification)) {
@@ -231,18 +227,18 @@ std::shared_ptr<const tasks::examples::ExampleSet> Attach(const std::string& spe
     parsed.unread.push_back(field + ".train");
     if (problems.all == 0) {
       std::error_code error;
-      const auto is_missing = [&](const File& file) {
-        return !file.path.empty() && !std::filesystem::exists(file.path, error);
+      const auto is_no_file = [&](const File& file) {
+        return !file.path.empty() && !std::filesystem::is_regular_file(file.path, error);
       };
-      const bool train_is_missing = is_missing(train);
-      const bool missing = train_is_missing || is_missing(test);
+      const bool is_train = is_no_file(train);
+      const bool is_named = is_train || is_no_file(test);
       const std::string advice =
-          missing ? DidYouMean(train_is_missing ? train.path : test.path, /*specifications=*/false,
-                               "; a relative path begins at the specification's folder")
-                  : "";
-      parsed.problems.push_back({train_is_missing ? field + ".train"
-                                 : missing        ? field + ".test"
-                                                  : field,
+          is_named ? DidYouMean(is_train ? train.path : test.path, /*specifications=*/false,
+                                "; a relative path begins at the specification's folder")
+                   : "";
+      parsed.problems.push_back({is_train   ? field + ".train"
+                                 : is_named ? field + ".test"
+                                            : field,
                                  absl::StrCat(loaded.status().message(), advice)});
     }
     parsed.problems.insert(parsed.problems.end(), problems.named.begin(), problems.named.end());

@@ -21,7 +21,7 @@ from lengthwise.given_specification import checked_specification
 from lengthwise.private_service import PrivateService, data_directory, find_running_server, holds_experiments
 from lengthwise.programs import ready_specification
 from lengthwise.trial import Trial
-from lengthwise.user_file import user_path
+from lengthwise.user_file import read_user_file, user_path
 
 # By the suffix of a specification's file.
 FORMATS = {
@@ -157,7 +157,7 @@ class Client:
                 raise LengthwiseError(f"{path}: a specification's file ends in one of {', '.join(FORMATS)}")
             form = FORMATS[path.suffix]
             try:
-                text = path.read_bytes()
+                text = read_user_file(path)
             except OSError as error:
                 raise LengthwiseError(f"cannot read {path}: {error.strerror}") from error
         # As on the command line without a token.

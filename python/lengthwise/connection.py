@@ -4,7 +4,6 @@ from __future__ import annotations
 import time
 import weakref
 from collections.abc import Callable, Generator, Iterator
-from pathlib import Path
 from typing import Protocol, TypeVar
 
 import grpc
@@ -14,6 +13,7 @@ from lengthwise import errors
 from lengthwise.errors import LengthwiseError
 from lengthwise.printable import make_printable
 from lengthwise.settings import Settings, addresses_of, is_loopback, read_token, target_of
+from lengthwise.user_file import read_user_file
 
 # Answers may hold a million accuracies.
 _MAX_MESSAGE_BYTES = 1 << 30
@@ -36,7 +36,7 @@ class Stream(Protocol[AnswerT]):
 
 def _read(path: str, what: str) -> bytes:
     try:
-        return Path(path).read_bytes()
+        return read_user_file(path)
     except OSError as error:
         raise LengthwiseError(f"cannot read {what} {path}: {error.strerror}") from error
 

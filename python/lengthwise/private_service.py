@@ -122,7 +122,8 @@ def _in_use(holder: str, data_dir: Path) -> LengthwiseError:
 def _is_locked(lock: Path) -> bool:
     """Whether a server holds the directory. The server reports errors other than of permissions."""
     try:
-        with lock.open("a") as file:
+        # O_NONBLOCK: does not wait for the other end of a pipe.
+        with open(lock, "a", opener=lambda path, flags: os.open(path, flags | os.O_NONBLOCK, 0o666)) as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return True

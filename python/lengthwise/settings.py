@@ -16,6 +16,7 @@ from pathlib import Path
 import yaml
 
 from lengthwise.errors import LengthwiseError
+from lengthwise.user_file import read_user_file
 
 
 @dataclass(frozen=True)
@@ -48,12 +49,14 @@ def settings_file(environment: Mapping[str, str]) -> Path | None:
 
 def _read(path: Path, environment: Mapping[str, str]) -> dict[str, str]:
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        content = yaml.safe_load(read_user_file(path).decode())
     except FileNotFoundError:
         if environment.get("LENGTHWISE_CONFIG"):
             raise LengthwiseError(f"there is no {path}, which LENGTHWISE_CONFIG names") from None
         return {}
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except OSError as error:
+        raise LengthwiseError(f"cannot read {path}: {error.strerror}") from error
+    except (UnicodeDecodeError, yaml.YAMLError) as error:
         raise LengthwiseError(f"cannot read {path}: {error}") from error
     if content is None:
         return {}
@@ -164,10 +167,10 @@ def target_of(server: str, warn: Callable[[str], None] | None = None) -> str:
 def read_token(path: str) -> str:
     """The token in a file that only its owner may read."""
     try:
-        status = os.stat(path)
-        if status.st_mode & 0o077:
+        content = read_user_file(path)
+        if os.stat(path).st_mode & 0o077:
             raise LengthwiseError(f"other users may read the token file {path}; run `chmod 600 {path}`")
-        text = Path(path).read_text(encoding="ascii").strip()
+        text = content.decode("ascii").strip()
     except OSError as error:
         raise LengthwiseError(f"cannot read the token file {path}: {error.strerror}") from error
     except UnicodeDecodeError:

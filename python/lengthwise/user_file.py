@@ -31,6 +31,23 @@ def user_path(path: str | os.PathLike[str] | None) -> str | None:
     return None if path is None else os.path.expanduser(os.fspath(path))
 
 
+def read_user_file(path: str | os.PathLike[str], most_bytes: int = 1 << 20) -> bytes:
+    """The content of a file that a user names. OSError, whose `strerror` says why, if it has more than `most_bytes`, and
+    if it is not a regular file: a pipe or a device may never answer or never end.
+    """
+    status = os.stat(path)
+    if not stat.S_ISREG(status.st_mode):
+        what = "a directory" if stat.S_ISDIR(status.st_mode) else "a pipe" if stat.S_ISFIFO(status.st_mode) else "a device"
+        raise OSError(errno.EINVAL, f"it is {what}, expected a regular file", path)
+    if status.st_size <= most_bytes:
+        # O_NONBLOCK: does not wait even if a pipe has just replaced the file.
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+            content = file.read(most_bytes + 1)
+        if len(content) <= most_bytes:
+            return content
+    raise OSError(errno.EFBIG, f"it has more than {most_bytes} bytes", path)
+
+
 def unwritten(number: int | None, path: str, action: str = "write") -> LengthwiseError:
     """The error for an OSError's `number` at `path`, with what to do."""
     known = number or errno.EIO

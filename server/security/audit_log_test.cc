@@ -91,7 +91,7 @@ class AuditLogTest : public testing::Test {
   }
   std::vector<nlohmann::json> Lines() {
     std::vector<nlohmann::json> lines;
-    const std::string text = platform::ReadFile(path_).value_or("");
+    const std::string text = platform::ReadFile(path_, int64_t{64} << 20).value_or("");
     for (absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
       lines.push_back(nlohmann::json::parse(line));
     }

@@ -111,7 +111,9 @@ absl::Status WriteManifest(const std::string& backup, const BackupManifest& mani
 
 absl::StatusOr<BackupManifest> ReadManifest(const std::string& backup) {
   const std::string path = absl::StrCat(backup, "/", kFile);
-  ASSIGN_OR_RETURN(const std::string text, platform::ReadFile(path));
+  // Has about 200 bytes for each checkpoint.
+  constexpr int64_t kMostBytes = int64_t{4} << 30;
+  ASSIGN_OR_RETURN(const std::string text, platform::ReadFile(path, kMostBytes));
   const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   const auto damaged = [&](absl::string_view what) {
     return absl::DataLossError(absl::StrCat(path, " is damaged: ", what));

@@ -301,10 +301,8 @@ absl::Status DirectoryArtifactStore::Copy(const ArtifactId& from, const std::str
 absl::StatusOr<std::unique_ptr<ArtifactStore::Reader>> DirectoryArtifactStore::Open(
     const ArtifactId& id) const {
   ASSIGN_OR_RETURN(const std::string path, PathOf(id));
-  platform::Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file.is_open()) {
-    return UnlessUnmounted(id.trial, platform::FileError(errno, "open", path));
-  }
+  ASSIGN_OR_RETURN(platform::Descriptor file, platform::OpenForReading(path),
+                   UnlessUnmounted(id.trial, _));
   return std::make_unique<FileReader>(std::move(file), path);
 }
 

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <filesystem>
 #include <optional>
@@ -244,12 +243,9 @@ absl::Status SharedStore::Check() const {
                                                " cannot be used now: ", why,
                                                "; is the file system mounted?"));
   };
-  const platform::Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file.is_open()) return unavailable(platform::FileError(errno, "open", path).message());
-  std::array<char, 8192> buffer;  // more than a mark with the longest path has
-  const ssize_t count = read(file.get(), buffer.data(), buffer.size());
-  if (count < 0) return unavailable(platform::FileError(errno, "read", path).message());
-  if (absl::string_view(buffer.data(), count) != mark_) {
+  const absl::StatusOr<std::string> mark = platform::ReadFile(path);
+  if (!mark.ok()) return unavailable(mark.status().message());
+  if (*mark != mark_) {
     return unavailable(absl::StrCat(path, " belongs to another server, or to a later start"));
   }
   return absl::OkStatus();

@@ -3,7 +3,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -23,7 +22,7 @@ using Json = nlohmann::json;
 constexpr std::array<const char*, 3> kConditionLists = {"binary", "ternary", "quaternary"};
 
 // About 300 times the published set of 9,000 puzzles.
-constexpr size_t kLargestFile = 64 << 20;
+constexpr int64_t kMostFileBytes = 64 << 20;
 
 // One puzzle's fields in a file.
 struct Record {
@@ -157,21 +156,7 @@ absl::StatusOr<std::vector<FiledPuzzle>> ParsePuzzleFile(absl::string_view text,
 }
 
 absl::StatusOr<std::vector<FiledPuzzle>> ReadPuzzleFile(const std::string& path) {
-  RETURN_IF_ERROR(platform::GetFileStatus(path).status());
-  // A submitted specification names the file, and a device or pipe may never end.
-  std::error_code unknown;
-  if (!std::filesystem::is_regular_file(path, unknown)) {
-    return absl::InvalidArgumentError(absl::StrCat(path, " is not a regular file"));
-  }
-  std::string text;
-  RETURN_IF_ERROR(platform::ReadFileInChunks(path, [&text](absl::string_view chunk) {
-    text.append(chunk.data(), chunk.size());
-    return text.size() <= kLargestFile;
-  }));
-  if (text.size() > kLargestFile) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, " has more than ", kLargestFile, " bytes: it is not a puzzle file"));
-  }
+  ASSIGN_OR_RETURN(const std::string text, platform::ReadFile(path, kMostFileBytes));
   return ParsePuzzleFile(text, path);
 }
 

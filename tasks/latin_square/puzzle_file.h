@@ -28,8 +28,8 @@ struct FiledPuzzle {
 absl::StatusOr<std::vector<FiledPuzzle>> ParsePuzzleFile(absl::string_view text,
                                                          absl::string_view name);
 
-// ParsePuzzleFile for a file. Returns the error of reading it; INVALID_ARGUMENT if it is not a
-// regular file or exceeds 64 MiB.
+// ParsePuzzleFile for a file. Returns the error of reading it; FAILED_PRECONDITION if it is
+// not a regular file or exceeds 64 MiB.
 absl::StatusOr<std::vector<FiledPuzzle>> ReadPuzzleFile(const std::string& path);
 
 }  // namespace lengthwise::tasks::latin_square

@@ -90,7 +90,7 @@ class HumansTest(AnalysisTest):
         self.people("good.json", [good])
         with mock.patch.dict(os.environ, {"HOME": str(self.directory)}):
             self.assertEqual(latin_square.read_human_accuracies("~/good.json"), {good["puzzle"]: 0.5})
-        with self.assertRaisesRegex(UsageError, "is not a regular file"):
+        with self.assertRaisesRegex(UsageError, "cannot read .*: it is a directory, expected a regular file"):
             latin_square.read_human_accuracies(self.directory)
 
     def test_files_of_puzzles_must_be_within_reach(self):

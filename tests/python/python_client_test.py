@@ -640,6 +640,28 @@ class SettingsTest(unittest.TestCase):
                         (text, environment, arguments),
                     )
 
+    def test_files_that_never_end_are_refused(self):
+        pipe, zero, loop, large = (self.home / f"{name}.yaml" for name in ("pipe", "zero", "loop", "large"))
+        os.mkfifo(pipe, 0o600)
+        zero.symlink_to("/dev/zero")
+        loop.symlink_to(loop)
+        large.touch(0o600)
+        os.truncate(large, 1 << 40)
+        for path, reason in (
+            (pipe, "it is a pipe, expected a regular file"),
+            (zero, "it is a device, expected a regular file"),
+            (loop, "Too many levels of symbolic links"),
+            (large, "it has more than 1048576 bytes"),
+        ):
+            for read in (
+                lambda path: settings.resolve({}, {"LENGTHWISE_CONFIG": str(path)}),
+                lambda path: settings.read_token(str(path)),
+                lambda path: lengthwise.Client("127.0.0.1:1", tls_ca=str(path)),
+                lambda path: lengthwise.Client("127.0.0.1:1").submit(path),
+            ):
+                with self.assertRaisesRegex(lengthwise.LengthwiseError, f"^cannot read .*{path}: {reason}"):
+                    read(path)
+
     def test_a_list_of_addresses_becomes_one_target(self):
         for server, target in (
             ("no-such-host.invalid:7070", "no-such-host.invalid:7070"),

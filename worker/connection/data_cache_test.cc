@@ -1,5 +1,6 @@
 #include "worker/connection/data_cache.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -45,6 +46,14 @@ TEST_F(DataCacheTest, DamagedFileIsFetchedAgain) {
   EXPECT_EQ(Get("examples").value(), path);
   EXPECT_EQ(platform::ReadFile(path).value(), "examples");
   EXPECT_EQ(fetched_, 2);
+}
+
+TEST_F(DataCacheTest, PipeIsReplaced) {
+  const std::string path = Get("examples").value();
+  std::filesystem::remove(path);
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  EXPECT_EQ(Get("examples").value(), path);
+  EXPECT_EQ(platform::ReadFile(path).value(), "examples");
 }
 
 TEST_F(DataCacheTest, WrongBytesAreRejectedAndDeleted) {

@@ -10,13 +10,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from lengthwise.errors import UsageError
-from lengthwise.user_file import user_path
+from lengthwise.user_file import read_user_file, user_path
 
 SIDE = 4
 CELLS = SIDE * SIDE
 BLANK, TARGET = 0, 5
 _SYMBOLS = frozenset(range(1, SIDE + 1))
-_LARGEST_FILE = 64 << 20
+_MOST_FILE_BYTES = 64 << 20
 
 
 @dataclass(frozen=True)
@@ -105,16 +105,9 @@ def read_human_accuracies(path: str | os.PathLike[str]) -> dict[str, float]:
     """
     path = user_path(path)
     try:
-        if not os.path.isfile(path) and os.path.exists(path):
-            raise UsageError(f"{path} is not a regular file")
-        with open(path, "rb") as file:
-            text = file.read(_LARGEST_FILE + 1)
+        content = json.loads(read_user_file(path, _MOST_FILE_BYTES))
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from None
-    if len(text) > _LARGEST_FILE:
-        raise UsageError(f"{path} has more than {_LARGEST_FILE >> 20} MiB; no set of puzzles is so large")
-    try:
-        content = json.loads(text)
     except ValueError:
         content = None
     if not isinstance(content, dict):

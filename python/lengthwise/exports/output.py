@@ -17,9 +17,11 @@ from types import TracebackType
 from typing import Any, BinaryIO
 
 from lengthwise.errors import refused
-from lengthwise.user_file import unwritten
+from lengthwise.user_file import read_user_file, unwritten
 
 _BUFFER_BYTES = 1 << 20
+# Has less than 100 bytes for each file.
+_MOST_MANIFEST_BYTES = 1 << 28
 
 # Stands in every directory, and says that it is an export, and may be replaced by another. Its field "files" lists the
 # other files of the export, relative to the directory.
@@ -81,10 +83,9 @@ def _listed(directory: str) -> set[str] | None:
     """
     path = os.path.join(directory, MANIFEST)
     try:
-        with open(path, encoding="utf-8") as file:
-            manifest = json.load(file)
+        manifest = json.loads(read_user_file(path, _MOST_MANIFEST_BYTES))
     except OSError as error:
-        raise unwritten(error.errno, path, "read") from None
+        raise refused(f"cannot read {path}: {error.strerror}; choose another place with -o PATH") from None
     except ValueError:
         manifest = None
     if not isinstance(manifest, dict) or not str(manifest.get("written_by", "")).startswith("lengthwise "):
