@@ -110,6 +110,9 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateChannel(const ChannelOption
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, options.pings.interval_ms);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, options.pings.timeout_ms);
+  // gRPC's retries abort the process when an answer has no status, such as a proxy's page (1.51).
+  // Callers retry.
+  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
   ASSIGN_OR_RETURN(const std::string target, TargetOf(options.server, options.warn));
   const bool encrypted = !options.tls_ca.empty();
   std::string server_name = options.tls_server_name;

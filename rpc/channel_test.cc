@@ -17,6 +17,8 @@
 #include "platform/files.h"
 #include "platform/mutex.h"
 #include "proto/fleet_service.grpc.pb.h"
+#include "rpc/raw_server.h"
+#include "rpc/status.h"
 #include "rpc/test_certificates.h"
 #include "rpc/token.h"
 
@@ -319,6 +321,36 @@ TEST_F(ChannelTest, UnusableOptionsFailBeforeConnecting) {
       HasSubstr("go together"));
   EXPECT_THAT(refusal({.server = server, .token_file = directory_ + "/none"}),
               HasSubstr("No such file"));
+}
+
+const std::pair<std::string, std::string> kGrpc = {"content-type", "application/grpc"};
+
+// gRPC 1.51 aborts on the first two if it retries.
+TEST(RawAnswerTest, ProxysPageIsAnUnreachableServer) {
+  const std::vector<RawServer::Answer> pages = {
+      {},
+      {.headers = {kGrpc}},
+      {.headers = {{"content-type", "text/html"}}, .data = "<p>healthy"},
+      {.headers = {kGrpc}, .data = MessagePrefix(0)},
+      {.headers = {kGrpc, {"grpc-status", "0"}}}};
+  for (size_t i = 0; i < pages.size(); ++i) {
+    RawServer server(pages[i]);
+    const absl::Status status = ToStatus(Call({.server = server.address()}));
+    EXPECT_TRUE(absl::IsUnavailable(status)) << i << ": " << status;
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr("no Lengthwise server, but perhaps a proxy"))
+        << i;
+    EXPECT_EQ(server.calls(), 1) << i;
+  }
+}
+
+TEST(RawAnswerTest, UnknownStatusHasAMessage) {
+  for (const std::string code : {"17", "99", "-1", "4294967296", "abc"}) {
+    RawServer server({.headers = {kGrpc, {"grpc-status", code}}});
+    const absl::Status status = ToStatus(Call({.server = server.address()}));
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnknown) << code;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("gave no reason")) << code;
+  }
 }
 
 }  // namespace

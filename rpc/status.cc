@@ -1,5 +1,6 @@
 #include "rpc/status.h"
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/cord.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -10,6 +11,12 @@ namespace lengthwise::rpc {
 namespace {
 
 constexpr absl::string_view kTypeUrlPrefix = "type.googleapis.com/";
+
+// How gRPC begins to describe an answer that no Lengthwise server gives: without a status, without
+// a message, compressed, or with an HTTP status other than 200.
+constexpr const char* kForeign[] = {"No status received", "Stream removed",
+                                    "No message returned for unary request",
+                                    "Compression algorithm ", "Received http2 header with status"};
 
 std::string TypeUrl(const google::protobuf::Message& detail) {
   return absl::StrCat(kTypeUrlPrefix, detail.GetDescriptor()->full_name());
@@ -78,8 +85,20 @@ absl::Status FromGrpcStatus(const grpc::Status& status) {
 }
 
 absl::Status ToStatus(const grpc::Status& status) {
+  if (status.ok()) return absl::OkStatus();
   // gRPC and Abseil share the codes of google.rpc.Code.
-  return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
+  const auto code = static_cast<absl::StatusCode>(status.error_code());
+  const std::string& message = status.error_message();
+  if (message.empty()) {
+    return absl::Status(code, absl::StrCat("the server ended the call with status ",
+                                           status.error_code(), " and gave no reason"));
+  }
+  const bool is_foreign =
+      status.error_details().empty() && code != absl::StatusCode::kResourceExhausted &&
+      absl::c_any_of(kForeign, [&](const char* text) { return absl::StartsWith(message, text); });
+  if (!is_foreign) return absl::Status(code, message);
+  return absl::UnavailableError(
+      absl::StrCat(message, "; what answers is no Lengthwise server, but perhaps a proxy"));
 }
 
 absl::Status InvalidField(absl::string_view field, absl::string_view description) {

@@ -25,7 +25,9 @@ grpc::Status ToGrpcStatus(const absl::Status& status);
 // The inverse. Details that cannot be parsed are dropped.
 absl::Status FromGrpcStatus(const grpc::Status& status);
 
-// Code and message alone, for messages to users: payloads are not text.
+// Code and message alone, for messages to users: payloads are not text. An error has a message,
+// even if the server sent none. UNAVAILABLE for an answer that no Lengthwise server gives, such as
+// a proxy's page.
 absl::Status ToStatus(const grpc::Status& status);
 
 // INVALID_ARGUMENT "field: description" with one google.rpc.BadRequest field violation.

@@ -62,6 +62,18 @@ TEST(Status, RoundTripsOverTheWire) {
   EXPECT_EQ(FromGrpcStatus(ToGrpcStatus(status)), status);
 }
 
+TEST(Status, ProxysHttpStatusIsNoAnswerOfAServer) {
+  // gRPC makes UNIMPLEMENTED of 404 and PERMISSION_DENIED of 403, which end a worker and its trial.
+  for (const auto code : {grpc::StatusCode::UNIMPLEMENTED, grpc::StatusCode::PERMISSION_DENIED}) {
+    const grpc::Status page(code, "Received http2 header with status: 404");
+    EXPECT_EQ(ToStatus(page),
+              absl::UnavailableError("Received http2 header with status: 404; what answers is no "
+                                     "Lengthwise server, but perhaps a proxy"));
+    const grpc::Status said(code, "no such call");
+    EXPECT_EQ(ToStatus(said).code(), static_cast<absl::StatusCode>(code));
+  }
+}
+
 TEST(Status, DetailsThatAreNoGoogleRpcStatusAreDropped) {
   const grpc::Status status(grpc::StatusCode::INTERNAL, "broken", "\xff\xff\xff");
   EXPECT_EQ(FromGrpcStatus(status), absl::InternalError("broken"));

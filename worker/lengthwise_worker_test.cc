@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdlib>
+#include <memory>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "platform/version.h"
+#include "rpc/raw_server.h"
 #include "worker/connection/fake_worker_service.h"
 
 namespace lengthwise::worker {
@@ -230,6 +232,19 @@ TEST(LengthwiseWorker, WaitsForAServerThatStartsLater) {
   server.Start();  // reserves a port
   server.Stop();
   Program program({"--server", server.address(), "--device", "cpu", "--exit_when_idle", "20s"});
+  server.Start();
+  EXPECT_TRUE(server.WaitUntil([](const State& state) { return state.acquires == 1; }));
+}
+
+TEST(LengthwiseWorker, WaitsWhileAProxyAnswersForTheServer) {
+  FakeWorkerService server;
+  server.Start();  // reserves a port
+  server.Stop();
+  const int port = std::stoi(server.address().substr(server.address().rfind(':') + 1));
+  auto proxy = std::make_unique<rpc::RawServer>(rpc::RawServer::Answer{}, port);
+  Program program({"--server", server.address(), "--device", "cpu"});
+  EXPECT_THAT(program.ReadUntil("unreachable"), HasSubstr("perhaps a proxy"));
+  proxy.reset();
   server.Start();
   EXPECT_TRUE(server.WaitUntil([](const State& state) { return state.acquires == 1; }));
 }

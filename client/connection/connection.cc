@@ -51,11 +51,12 @@ absl::Status Unreachable(absl::Status status) {
 absl::Status ToStatus(const grpc::Status& answer, const rpc::ChannelOptions& channel,
                       absl::Duration timeout) {
   const std::string& address = channel.server;
-  const std::string said = platform::PrintableText(answer.error_message());
-  switch (answer.error_code()) {
-    case grpc::StatusCode::OK:
+  const absl::Status whole = rpc::FromGrpcStatus(answer);
+  const std::string said = platform::PrintableText(whole.message());
+  switch (whole.code()) {
+    case absl::StatusCode::kOk:
       return absl::OkStatus();
-    case grpc::StatusCode::UNAVAILABLE: {
+    case absl::StatusCode::kUnavailable: {
       // A status from gRPC itself has no details; one from a server has (rpc/status.h).
       if (!answer.error_details().empty()) return absl::UnavailableError(said);
       absl::Status explained = rpc::ExplainRefusedConnection(said, channel);
@@ -66,22 +67,21 @@ absl::Status ToStatus(const grpc::Status& answer, const rpc::ChannelOptions& cha
       status.SetPayload(kNothingListens, absl::Cord());
       return status;
     }
-    case grpc::StatusCode::CANCELLED:
+    case absl::StatusCode::kCancelled:
       // Calls cancelled here do not get this far, so the server ended the call.
       return Unreachable(
           absl::UnavailableError(absl::StrCat("the server at ", address,
                                               " ended the call early; it may be stopping, try "
                                               "again")));
-    case grpc::StatusCode::DEADLINE_EXCEEDED:
+    case absl::StatusCode::kDeadlineExceeded:
       return Unreachable(absl::DeadlineExceededError(absl::StrCat(
           "the server at ", address, " did not answer within ", absl::FormatDuration(timeout))));
-    case grpc::StatusCode::UNIMPLEMENTED:
+    case absl::StatusCode::kUnimplemented:
       return absl::UnimplementedError(absl::StrCat(
           "the server at ", address,
           " is of an older release without this call; upgrade the server, or use a client of its "
           "release (`lengthwise doctor` names both)"));
     default: {
-      const absl::Status whole = rpc::FromGrpcStatus(answer);
       std::string message = platform::PrintableText(rpc::FieldViolations(whole));
       if (message.empty()) message = said;
       const absl::Duration delay = rpc::RetryDelay(whole);

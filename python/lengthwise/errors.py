@@ -9,6 +9,8 @@ from lengthwise._proto import rpc_details_pb2
 from lengthwise.printable import printable_text
 
 _DETAILS = "grpc-status-details-bin"
+# How gRPC begins to describe an answer that no Lengthwise server gives, as rpc/status.cc has it.
+_FOREIGN = ("No status received", "Stream removed", "Compression algorithm ", "Received http2 header with status")
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ def from_rpc(error: grpc.RpcError, server: str) -> LengthwiseError:
     if not isinstance(error, grpc.Call):
         return LengthwiseError(str(error))
     code = error.code()
-    message = printable_text(error.details() or code.name)
+    message = printable_text(error.details() or f"the server at {server} ended the call with {code.name} and gave no reason")
     violations: list[FieldViolation] = []
     retry_delay = 0.0
     answered = False
@@ -94,6 +96,8 @@ def from_rpc(error: grpc.RpcError, server: str) -> LengthwiseError:
                 retry_delay = delay.seconds + delay.nanos / 1e9
     if violations:
         message = "\n".join(str(violation) for violation in violations)
+    if not answered and code is not grpc.StatusCode.RESOURCE_EXHAUSTED and message.startswith(_FOREIGN):
+        code, message = grpc.StatusCode.UNAVAILABLE, f"{message}; what answers is no Lengthwise server, but perhaps a proxy"
     if code is grpc.StatusCode.NOT_FOUND:
         return NotFoundError(message, code=code)
     if code is grpc.StatusCode.UNAVAILABLE and answered:

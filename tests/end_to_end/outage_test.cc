@@ -13,6 +13,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "platform/child_process.h"
+#include "rpc/raw_server.h"
 #include "tests/end_to_end/programs.h"
 
 namespace lengthwise::end_to_end {
@@ -90,6 +91,18 @@ TEST(OutageTest, WorkerTrainsThroughAnOutage) {
     ASSERT_FALSE(worker->WaitFor(absl::Milliseconds(10)).has_value());
   }
   EXPECT_TRUE(std::filesystem::is_empty(spool)) << "no file is left if the worker is killed now";
+  {
+    // A proxy answers with a page in the server's place: HTTP status 200 without gRPC's.
+    const std::string& address = server.address();
+    rpc::RawServer proxy({}, std::stoi(address.substr(address.rfind(':') + 1)));
+    while (proxy.calls() < 4) {
+      ASSERT_LT(absl::Now(), deadline) << TextOf(directory + "/worker.log");
+      ASSERT_FALSE(worker->WaitFor(absl::Milliseconds(10)).has_value());
+    }
+    const Result list = RunProgram({kClient, "list", "--server", address}, directory + "/list.log");
+    EXPECT_EQ(list.code, 3);
+    EXPECT_THAT(list.output, HasSubstr("no Lengthwise server, but perhaps a proxy"));
+  }
   server.Start();
   ASSERT_FALSE(watcher.WatchUntil([](const v1::Event&) { return false; }));
 
