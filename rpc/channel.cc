@@ -8,6 +8,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "grpcpp/create_channel.h"
+#include "grpcpp/resource_quota.h"
 #include "grpcpp/security/credentials.h"
 #include "grpcpp/support/client_interceptor.h"
 #include "platform/status_macros.h"
@@ -113,6 +114,13 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateChannel(const ChannelOption
   // gRPC's retries abort the process when an answer has no status, such as a proxy's page (1.51).
   // Callers retry.
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
+  arguments.SetMaxReceiveMessageSize(kMaxAnswerBytes);
+  grpc::ResourceQuota received;
+  received.Resize(kMaxReceivedBytes);
+  arguments.SetResourceQuota(received);
+  // gRPC would decompress a message before it checks its size: one byte may become a thousand.
+  arguments.SetInt(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
+  arguments.SetInt(GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET, 1 << GRPC_COMPRESS_NONE);
   ASSIGN_OR_RETURN(const std::string target, TargetOf(options.server, options.warn));
   const bool encrypted = !options.tls_ca.empty();
   std::string server_name = options.tls_server_name;

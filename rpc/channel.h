@@ -37,8 +37,8 @@ ChannelOptions ToChannelOptions(const Settings& settings);
 // Creates a channel to `options.server`: to the first of its addresses, in order, that accepts a
 // connection. With several addresses and TLS, the certificate must name the first one's host, or
 // `tls_server_name`. The channel connects on first use, detects a dead connection while calls are
-// open (rpc/transport.h) and never uses a proxy, in addition to `arguments`. The token file is read
-// again when it changes.
+// open, bounds what the server may send (rpc/transport.h) and never uses a proxy, in addition to
+// `arguments`. The token file is read again when it changes.
 //
 // Errors are those of token.h, certificates.h and, for several addresses, TargetOf
 // (rpc/address.h). INVALID_ARGUMENT if a certificate is set without its key or without an

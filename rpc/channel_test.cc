@@ -21,6 +21,7 @@
 #include "rpc/status.h"
 #include "rpc/test_certificates.h"
 #include "rpc/token.h"
+#include "rpc/transport.h"
 
 namespace lengthwise::rpc {
 namespace {
@@ -60,8 +61,9 @@ class Server final : public v1::FleetService::Service {
   ~Server() override { server_->Shutdown(std::chrono::system_clock::now()); }
 
   grpc::Status ListWorkers(grpc::ServerContext* context, const v1::ListWorkersRequest*,
-                           v1::ListWorkersResponse*) override {
+                           v1::ListWorkersResponse* response) override {
     platform::MutexLock lock(mutex_);
+    *response = answer_;
     const auto found = context->client_metadata().find("authorization");
     shown_.push_back(found == context->client_metadata().end()
                          ? ""
@@ -73,6 +75,10 @@ class Server final : public v1::FleetService::Service {
   }
 
   const std::string& address() const { return address_; }
+  void Answer(v1::ListWorkersResponse answer) {
+    platform::MutexLock lock(mutex_);
+    answer_ = std::move(answer);
+  }
   std::vector<std::string> shown() {
     platform::MutexLock lock(mutex_);
     return shown_;
@@ -89,6 +95,7 @@ class Server final : public v1::FleetService::Service {
 
  private:
   platform::Mutex mutex_;
+  v1::ListWorkersResponse answer_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::string> shown_ ABSL_GUARDED_BY(mutex_);
   bool has_certificate_ ABSL_GUARDED_BY(mutex_) = false;
   std::string authority_ ABSL_GUARDED_BY(mutex_);
@@ -350,6 +357,49 @@ TEST(RawAnswerTest, UnknownStatusHasAMessage) {
     const absl::Status status = ToStatus(Call({.server = server.address()}));
     EXPECT_EQ(status.code(), absl::StatusCode::kUnknown) << code;
     EXPECT_THAT(std::string(status.message()), HasSubstr("gave no reason")) << code;
+  }
+}
+
+TEST(RawAnswerTest, AnnouncedMessageIsNotBuffered) {
+  // Beyond the limit: what HTTP/2's windows and the sockets hold.
+  constexpr int64_t kInFlight = 32 << 20;
+  constexpr int64_t kAnnounced = 3 * (kMaxReceivedBytes + kInFlight);
+  RawServer server({.headers = {kGrpc},
+                    .data = MessagePrefix(kAnnounced),
+                    .zeros = kAnnounced,
+                    .trailers = {{"grpc-status", "0"}}});
+  EXPECT_EQ(ToStatus(Call({.server = server.address()})),
+            absl::ResourceExhaustedError("the answer is larger than this program accepts"));
+  EXPECT_LE(server.sent(), kMaxReceivedBytes + kInFlight);
+}
+
+TEST(RawAnswerTest, CompressedMessageIsNotUnpacked) {
+  RawServer server({.headers = {kGrpc, {"grpc-encoding", "gzip"}},
+                    .data = MessagePrefix(1, /*compressed=*/true) + "x",
+                    .trailers = {{"grpc-status", "0"}}});
+  EXPECT_THAT(std::string(ToStatus(Call({.server = server.address()})).message()),
+              HasSubstr("'gzip' is disabled"));
+}
+
+TEST_F(ChannelTest, LargestAnswersArrive) {
+  v1::ListWorkersResponse answer;
+  answer.add_workers()->set_worker_id(std::string(kMaxAnswerBytes - 100, 'x'));
+  for (const TestAuthority::Pair* pair :
+       {static_cast<TestAuthority::Pair*>(nullptr), &server_pair_}) {
+    Server server(pair);
+    server.Answer(answer);
+    const auto channel =
+        CreateChannel({.server = server.address(), .tls_ca = pair == nullptr ? "" : house_->ca()},
+                      {})
+            .value();
+    const auto stub = v1::FleetService::NewStub(channel);
+    for (int call = 0; call < 3; ++call) {
+      grpc::ClientContext context;
+      v1::ListWorkersResponse response;
+      const grpc::Status status = stub->ListWorkers(&context, {}, &response);
+      ASSERT_TRUE(status.ok()) << call << ": " << status.error_message();
+      EXPECT_EQ(response.ByteSizeLong(), answer.ByteSizeLong());
+    }
   }
 }
 

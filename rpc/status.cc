@@ -93,6 +93,9 @@ absl::Status ToStatus(const grpc::Status& status) {
     return absl::Status(code, absl::StrCat("the server ended the call with status ",
                                            status.error_code(), " and gave no reason"));
   }
+  if (code == absl::StatusCode::kResourceExhausted && message == "Buffers full") {
+    return absl::ResourceExhaustedError("the answer is larger than this program accepts");
+  }
   const bool is_foreign =
       status.error_details().empty() && code != absl::StatusCode::kResourceExhausted &&
       absl::c_any_of(kForeign, [&](const char* text) { return absl::StartsWith(message, text); });

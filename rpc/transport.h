@@ -14,6 +14,13 @@ namespace lengthwise::rpc {
 inline constexpr int64_t kMaxClientRequestBytes = int64_t{4} << 20;
 // Maximum size of any message. Workers' events may hold attention maps.
 inline constexpr int kMaxMessageBytes = 8 << 20;
+// Maximum size of an answer to a client. It may hold a million accuracies.
+inline constexpr int kMaxAnswerBytes = 64 << 20;
+// Maximum memory of a channel for what its peer sends. gRPC 1.51 receives a whole message before it
+// compares its size with the limit, so a peer could announce 4 GiB. At this limit it ends a call
+// with RESOURCE_EXHAUSTED instead. Twice the largest answer, because a call may receive the next
+// message while the caller parses the last.
+inline constexpr int kMaxReceivedBytes = 2 * kMaxAnswerBytes;
 
 // Keepalive: each side pings a connection with open calls after `interval_ms` without data, and
 // drops it if no answer arrives within `timeout_ms`. Both sides must use the same values; only

@@ -24,8 +24,6 @@
 namespace lengthwise::client {
 namespace {
 
-// An answer may hold a million accuracies.
-constexpr int kMaxMessageBytes = 1 << 30;
 constexpr int kPageSize = 1000;
 // Payload key of a status that no server sent.
 constexpr char kUnreachable[] = "lengthwise/unreachable";
@@ -93,7 +91,6 @@ absl::Status ToStatus(const grpc::Status& answer, const rpc::ChannelOptions& cha
 
 grpc::ChannelArguments Arguments() {
   grpc::ChannelArguments arguments;
-  arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
   // Retry soon after a lost connection: a restarted server is back within seconds.
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 200);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 3000);

@@ -15,9 +15,8 @@ from lengthwise.printable import make_printable
 from lengthwise.settings import Settings, addresses_of, is_loopback, read_token, target_of
 from lengthwise.user_file import read_user_file
 
-# Answers may hold a million accuracies.
-_MAX_MESSAGE_BYTES = 1 << 30
-# As rpc/transport.h has it.
+# As rpc/transport.h has them. Answers may hold a million accuracies.
+_MAX_ANSWER_BYTES = 64 << 20
 _PING_MS = 20_000
 # A call that the server refuses with a retry delay is repeated for this long.
 _PATIENCE_SECONDS = 60.0
@@ -43,7 +42,9 @@ def _read(path: str, what: str) -> bytes:
 
 def _channel(settings: Settings, warn: Callable[[str], None] | None) -> grpc.Channel:
     options: list[tuple[str, int | str]] = [
-        ("grpc.max_receive_message_length", _MAX_MESSAGE_BYTES),
+        ("grpc.max_receive_message_length", _MAX_ANSWER_BYTES),
+        # Only identity: grpcio before 1.85 decompresses a message before it checks its size.
+        ("grpc.compression_enabled_algorithms_bitset", 1),
         ("grpc.keepalive_time_ms", _PING_MS),
         ("grpc.keepalive_timeout_ms", _PING_MS),
         # After a lost connection, try again soon: a restarted server is back within seconds.

@@ -98,7 +98,7 @@ absl::StatusOr<v1::QueryLossCurvesResponse> LossCurves(EventLog& log,
                                      AppendPoints(event.training_points(), points);
                                    }));
   end_trial();
-  if (bytes > max_answer_bytes) {
+  if (static_cast<int64_t>(response.ByteSizeLong()) > max_answer_bytes) {
     return TooLarge("ask for fewer max_points or for one trial at a time", max_answer_bytes);
   }
   return response;
@@ -119,7 +119,9 @@ absl::StatusOr<v1::QueryLengthAccuraciesResponse> LengthAccuracies(
         *evaluation.mutable_accuracies() = event.length_accuracies();
         bytes += static_cast<int64_t>(evaluation.ByteSizeLong());
       }));
-  if (bytes > max_answer_bytes) return TooLarge("ask for one trial at a time", max_answer_bytes);
+  if (static_cast<int64_t>(response.ByteSizeLong()) > max_answer_bytes) {
+    return TooLarge("ask for one trial at a time", max_answer_bytes);
+  }
   return response;
 }
 

@@ -9,26 +9,26 @@
 #include "absl/status/statusor.h"
 #include "proto/event.pb.h"
 #include "proto/experiment_service.pb.h"
+#include "rpc/transport.h"
 #include "server/coordination/event_log.h"
 #include "server/coordination/reads.h"
 
 namespace lengthwise::server {
 
-// Maximum size of an answer in bytes. A larger answer is RESOURCE_EXHAUSTED, and the error says how
-// to ask for less.
-inline constexpr int64_t kMaxAnswerBytes = int64_t{64} << 20;
+// An answer of more than `max_answer_bytes` is RESOURCE_EXHAUSTED, and the error says how to ask
+// for less.
 
-absl::StatusOr<v1::QueryLossCurvesResponse> LossCurves(EventLog& log,
-                                                       const v1::QueryLossCurvesRequest& request,
-                                                       int64_t max_answer_bytes = kMaxAnswerBytes);
+absl::StatusOr<v1::QueryLossCurvesResponse> LossCurves(
+    EventLog& log, const v1::QueryLossCurvesRequest& request,
+    int64_t max_answer_bytes = rpc::kMaxAnswerBytes);
 
 absl::StatusOr<v1::QueryLengthAccuraciesResponse> LengthAccuracies(
     EventLog& log, const v1::QueryLengthAccuraciesRequest& request,
-    int64_t max_answer_bytes = kMaxAnswerBytes);
+    int64_t max_answer_bytes = rpc::kMaxAnswerBytes);
 
 absl::StatusOr<v1::SummarizeExperimentResponse> Summary(
     Reads& reads, const v1::SummarizeExperimentRequest& request,
-    int64_t max_answer_bytes = kMaxAnswerBytes);
+    int64_t max_answer_bytes = rpc::kMaxAnswerBytes);
 
 absl::StatusOr<std::vector<v1::AttentionMap>> AttentionMaps(
     EventLog& log, const v1::QueryAttentionMapsRequest& request);

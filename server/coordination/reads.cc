@@ -14,6 +14,9 @@ namespace {
 
 // Maximum number of experiments whose totals DiskUses keeps, to bound the memory.
 constexpr size_t kMostKnown = 10'000;
+// A page ends when its entries have this many bytes: a client accepts 64 MiB, and a thousand
+// specifications may have 1 GiB.
+constexpr size_t kPageBytes = size_t{16} << 20;
 
 }  // namespace
 
@@ -74,14 +77,19 @@ absl::StatusOr<v1::ListExperimentsResponse> Reads::ListExperiments(
   ASSIGN_OR_RETURN(const int64_t before, DecodePageToken(kScope, request.page_token()));
   ASSIGN_OR_RETURN(const auto reader, storage_.Read());
   // One more than asked for, which tells whether there is a next page.
-  ASSIGN_OR_RETURN(auto records, reader->ListExperiments(before, request.owner(), size + 1));
+  ASSIGN_OR_RETURN(const auto records, reader->ListExperiments(before, request.owner(), size + 1));
   v1::ListExperimentsResponse response;
-  if (static_cast<int64_t>(records.size()) > size) {
-    records.pop_back();
-    response.set_next_page_token(EncodePageToken(kScope, records.back().key));
-  }
+  size_t bytes = 0;
+  int64_t last = 0;
   for (const ExperimentRecord& record : records) {
-    ASSIGN_OR_RETURN(*response.add_experiments(), ToExperiment(record, reader->name()));
+    if (response.experiments_size() == size || bytes >= kPageBytes) {
+      response.set_next_page_token(EncodePageToken(kScope, last));
+      break;
+    }
+    v1::Experiment& experiment = *response.add_experiments();
+    ASSIGN_OR_RETURN(experiment, ToExperiment(record, reader->name()));
+    bytes += experiment.ByteSizeLong();
+    last = record.key;
   }
   return response;
 }
@@ -117,21 +125,25 @@ absl::StatusOr<v1::ListTrialsResponse> Reads::ListTrials(const v1::ListTrialsReq
   if (!start.ok()) return start.status();
   ASSIGN_OR_RETURN(const auto reader, storage_.Read());
   ASSIGN_OR_RETURN(const ExperimentRecord experiment, FindExperiment(*reader, request.parent()));
-  ASSIGN_OR_RETURN(auto records, reader->ListTrials(experiment.key, static_cast<int32_t>(*start),
-                                                    filter, size + 1));
+  ASSIGN_OR_RETURN(
+      const auto records,
+      reader->ListTrials(experiment.key, static_cast<int32_t>(*start), filter, size + 1));
   v1::ListTrialsResponse response;
-  if (static_cast<int64_t>(records.size()) > size) {
-    response.set_next_page_token(EncodePageToken(scope, records.back().index));
-    records.pop_back();
-  }
   std::map<int64_t, PackRecord> packs;
+  size_t bytes = 0;
   for (const TrialRecord& record : records) {
+    if (response.trials_size() == size || bytes >= kPageBytes) {
+      response.set_next_page_token(EncodePageToken(scope, record.index));
+      break;
+    }
     auto pack = packs.find(record.pack);
     if (pack == packs.end()) {
       ASSIGN_OR_RETURN(auto found, reader->FindPack(record.pack));
       pack = packs.emplace(record.pack, *std::move(found)).first;
     }
-    ASSIGN_OR_RETURN(*response.add_trials(), ToTrial(record, pack->second, reader->name()));
+    v1::Trial& trial = *response.add_trials();
+    ASSIGN_OR_RETURN(trial, ToTrial(record, pack->second, reader->name()));
+    bytes += trial.ByteSizeLong();
   }
   for (int i = 0; i < response.trials_size(); ++i) {
     const TrialRecord& record = records[i];

@@ -893,6 +893,8 @@ class RawServer:
 
 
 class RawAnswerTest(unittest.TestCase):
+    """Of the pinned grpcio: earlier ones receive a whole message before they look at its size."""
+
     GRPC = ("content-type", "application/grpc")
 
     def failure(self, *arguments, **keywords):
@@ -916,6 +918,15 @@ class RawAnswerTest(unittest.TestCase):
     def test_unknown_status_has_a_message(self):
         for status in ("17", "99"):
             self.assertIn("ended the call with UNKNOWN", str(self.failure([self.GRPC, ("grpc-status", status)])))
+
+    def test_announced_message_is_not_awaited(self):
+        announced = struct.pack(">BI", 0, (64 << 20) + 1)
+        failure = self.failure([self.GRPC], announced, ends=False)
+        self.assertEqual(failure.code, grpc.StatusCode.RESOURCE_EXHAUSTED)
+
+    def test_compressed_message_is_not_unpacked(self):
+        fields = [self.GRPC, ("grpc-encoding", "gzip")]
+        self.assertIn("'gzip' is disabled", str(self.failure(fields, struct.pack(">BI", 1, 1) + b"x")))
 
 
 class PackageTest(unittest.TestCase):

@@ -17,7 +17,6 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateServerChannel(
     return static_cast<int>(absl::ToInt64Milliseconds(duration));
   };
   grpc::ChannelArguments arguments;
-  arguments.SetMaxReceiveMessageSize(rpc::kMaxMessageBytes);
   arguments.SetMaxSendMessageSize(rpc::kMaxMessageBytes);
   // With gRPC's default, the worker would notice up to two minutes late that the server is back.
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, milliseconds(reconnect.initial));
