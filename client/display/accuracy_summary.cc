@@ -282,8 +282,8 @@ void WriteAccuracies(const std::vector<v1::Trial>& trials,
                                       Label(specification.network()),
                                       Label(specification.encoding()),
                                       specification.learning_rate(),
-                                      static_cast<int64_t>(specification.weight_seed()),
-                                      static_cast<int64_t>(specification.data_seed()),
+                                      uint64_t{specification.weight_seed()},
+                                      uint64_t{specification.data_seed()},
                                       evaluation.step(),
                                       measured.final()};
     std::vector<Value> row = start;

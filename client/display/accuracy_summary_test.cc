@@ -1,6 +1,7 @@
 #include "client/display/accuracy_summary.h"
 
 #include <cmath>
+#include <limits>
 #include <sstream>
 
 #include "absl/strings/match.h"
@@ -264,6 +265,19 @@ TEST(AccuracySummaryTest, RecordsHaveEveryTrialAndLength) {
       "false,0.25,0.5,5\n"
       "experiments/e-1/trials/randomized-seed3,bucket_sort,encoder,randomized,0.001,3,3,100,"
       "true,1,true,1,0.5,500\n");
+}
+
+TEST(AccuracySummaryTest, RecordsHaveTheLargestSeed) {
+  const std::vector<v1::Trial> trials = {
+      MakeTrial("sin_cos", std::numeric_limits<uint64_t>::max())};
+  v1::QueryLengthAccuraciesResponse response;
+  AddFinal(response, trials[0], {1.0});
+  std::ostringstream csv, json;
+  WriteAccuracies(trials, response, {}, RecordFormat::kCsv, csv);
+  WriteAccuracies(trials, response, {}, RecordFormat::kJson, json);
+  EXPECT_THAT(csv.str(), HasSubstr(",18446744073709551615,18446744073709551615,"));
+  EXPECT_THAT(json.str(), HasSubstr("\"weight_seed\":18446744073709551615,"));
+  EXPECT_THAT(json.str(), HasSubstr("\"data_seed\":18446744073709551615,"));
 }
 
 TEST(AccuracySummaryTest, TrainingAccuraciesComeFirst) {

@@ -46,6 +46,7 @@ void Write(const Records& records, RecordFormat format, std::ostream& out) {
 std::string CsvText(const Value& value) {
   if (const auto* boolean = std::get_if<bool>(&value)) return *boolean ? "true" : "false";
   if (const auto* integer = std::get_if<int64_t>(&value)) return std::to_string(*integer);
+  if (const auto* natural = std::get_if<uint64_t>(&value)) return std::to_string(*natural);
   if (const auto* number = std::get_if<double>(&value)) {
     return std::isfinite(*number) ? FormatExact(*number) : "";
   }
@@ -62,6 +63,7 @@ std::string CsvText(const Value& value) {
 std::string JsonText(const Value& value) {
   if (const auto* boolean = std::get_if<bool>(&value)) return *boolean ? "true" : "false";
   if (const auto* integer = std::get_if<int64_t>(&value)) return std::to_string(*integer);
+  if (const auto* natural = std::get_if<uint64_t>(&value)) return std::to_string(*natural);
   if (const auto* number = std::get_if<double>(&value)) return NumberText(*number);
   if (const auto* text = std::get_if<std::string>(&value)) {
     // Invalid UTF-8 in a user's text is replaced, not rejected.

@@ -16,8 +16,8 @@ namespace lengthwise::client {
 
 // monostate means no value: null in JSON, empty in CSV. A list is an array in JSON and
 // space-separated numbers in CSV.
-using Value =
-    std::variant<std::monostate, bool, int64_t, double, std::string, std::vector<int64_t>>;
+using Value = std::variant<std::monostate, bool, int64_t, uint64_t, double, std::string,
+                           std::vector<int64_t>>;
 
 // Returns the number, or no value.
 Value OrNothing(std::optional<double> number);
