@@ -18,6 +18,7 @@
 #include "tasks/catalogue.h"
 #include "tasks/examples/contents.h"
 #include "tasks/examples/entries.h"
+#include "tasks/examples/line.h"
 
 namespace lengthwise::client {
 namespace {
@@ -114,6 +115,8 @@ void SetSequences(const v1::ExperimentSpecification& specification, AccuracySumm
 // Sets the lengths in training: those of training.lengths of which a task's file has examples.
 void SetTrained(const v1::ExperimentSpecification& specification, AccuracySummary& summary) {
   const v1::LengthRange& range = specification.training().lengths();
+  // No server accepts a longer one, so this is no specification of a server's.
+  if (range.max() > tasks::examples::kMostLength) return;
   std::set<int32_t> all;
   for (int32_t length = std::max(1, range.min()); length <= range.max(); ++length) {
     all.insert(all.end(), length);

@@ -162,6 +162,9 @@ TEST(AccuracySummaryTest, CaptionTellsTrainedFromSeenLengths) {
   specification.mutable_tasks()->RemoveLast();
   EXPECT_THAT(caption(1, 20, 0),
               HasSubstr("; trained on some of the lengths 1 to 20; up to 0 count as seen)"));
+  // No server accepts such a length, and a set of them would have gigabytes.
+  EXPECT_THAT(caption(1, std::numeric_limits<int32_t>::max(), 2),
+              HasSubstr("; trained on lengths up to 2)"));
   // Scales are not the lengths of training.
   task.set_name("cumulative_sum");
   EXPECT_THAT(caption(4, 4, 1), HasSubstr("; trained on scale 1)"));

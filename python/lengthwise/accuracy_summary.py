@@ -4,7 +4,6 @@ Lengths seen in training are separated from unseen lengths.
 """
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +13,7 @@ from lengthwise._proto import experiment_service_pb2, specification_pb2
 from lengthwise.connection import Connection
 from lengthwise.queries import Summary
 from lengthwise.rendering import Align, Cell, Column, Group, Table, format_count, format_exact
-from lengthwise.seen_lengths import SeenLengths, seen_lengths
+from lengthwise.seen_lengths import SeenLengths, example_runs, seen_lengths
 
 
 @dataclass(frozen=True)
@@ -123,16 +122,11 @@ def _evaluated_sequences(specification: specification_pb2.ExperimentSpecificatio
     requested = specification.evaluation.sequences
     counts = set()
     for task in specification.tasks:
-        contents = task.parameters["contents"].string_value if "contents" in task.parameters else ""
-        if not contents:
+        runs = example_runs(task, "test")
+        if runs is None:
             counts.add(requested)
             continue
-        # Runs of lengths with their number of examples: "5x100,6-20x10".
-        for run in json.loads(contents)["test"]["lengths"].split(","):
-            ends, _, examples = run.partition("x")
-            first, _, last = ends.partition("-")
-            if any(int(first) <= length <= int(last or first) for length in lengths):
-                counts.add(min(requested, int(examples)))
+        counts.update(min(requested, examples) for run, examples in runs if any(length in run for length in lengths))
     return sorted(counts or {requested})
 
 

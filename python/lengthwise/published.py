@@ -166,7 +166,8 @@ def steps_per_epoch(training: specification_pb2.Training) -> int:
         return 0
     # If the lengths do not divide the examples, the shortest have one more.
     each, more = divmod(training.examples, lengths)
-    return sum(-(-(each + (i < more)) // training.batch_size) for i in range(lengths))
+    size = training.batch_size
+    return more * -(-(each + 1) // size) + (lengths - more) * -(-each // size)
 
 
 def epochs(training: specification_pb2.Training) -> float | None:

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 
 from lengthwise._proto import specification_pb2
 
+# The longest length of a specification that a server accepts (specification/checks.h).
+LONGEST = 100_000
+
 
 @dataclass(frozen=True)
 class SeenLengths:
@@ -61,13 +64,13 @@ def seen_lengths(
 ) -> SeenLengths:
     """`has_own_axis`: the tasks have the fact "seen_up_to" of the catalogue, so that lengths are not training.lengths."""
     lengths = training.lengths
-    if has_own_axis or lengths.max < 1:
+    if has_own_axis or not 1 <= lengths.max <= LONGEST:
         return SeenLengths(evaluation.seen_up_to)
-    of_range = frozenset(range(lengths.min, lengths.max + 1))
+    of_range = frozenset(range(max(1, lengths.min), lengths.max + 1))
     of_tasks = set()
     for task in tasks:
-        contents = task.parameters["contents"].string_value if "contents" in task.parameters else ""
-        of_tasks.add(of_range & _lengths_of_examples(contents) if contents else of_range)
+        runs = example_runs(task, "training")
+        of_tasks.add(of_range if runs is None else frozenset(n for run, _ in runs for n in run if n in of_range))
     of_any = frozenset[int]().union(*of_tasks)
     return SeenLengths(evaluation.seen_up_to, of_any or None, of_any.intersection(*of_tasks))
 
@@ -83,11 +86,19 @@ def unseen_lengths(seen: Iterable[SeenLengths], otherwise: str = "lengths not se
     return f"lengths above {limits.pop()}" if len(limits) == 1 else "lengths that do not count as seen"
 
 
-def _lengths_of_examples(contents: str) -> set[int]:
-    """Lengths of which a file has training examples."""
-    found: set[int] = set()
-    # Runs of lengths with their number of examples: "5x100,6-20x10".
-    for run in json.loads(contents)["training"]["lengths"].split(","):
-        first, _, last = run.partition("x")[0].partition("-")
-        found.update(range(int(first), int(last or first) + 1))
-    return found
+def example_runs(task: specification_pb2.Component, part: str) -> list[tuple[range, int]] | None:
+    """Runs of lengths of a file's "training" or "test" examples, each with its number of examples of one length. None if the
+    task has no file, or none that a server accepts.
+    """
+    contents = task.parameters["contents"].string_value if "contents" in task.parameters else ""
+    if not contents:
+        return None
+    runs = [_run(text) for text in json.loads(contents)[part]["lengths"].split(",")]
+    return runs if all(run for run, _ in runs) and sum(run.stop - run.start for run, _ in runs) <= LONGEST else None
+
+
+def _run(text: str) -> tuple[range, int]:
+    """Of "5x100" or "6-20x10"."""
+    ends, _, examples = text.partition("x")
+    first, _, last = ends.partition("-")
+    return range(int(first), int(last or first) + 1), int(examples)

@@ -989,6 +989,11 @@ class AccuracyTableTest(unittest.TestCase):
         # The examples have those that are evaluated.
         contents.string_value = json.dumps({"training": {"lengths": "1-3x5,10x5,20x5"}, "test": {"lengths": "10x15"}})
         self.assertEqual(ending(1, 20, 20), "trained on lengths up to 20)")
+        # No server accepts such lengths, and a set of them would have gigabytes.
+        self.assertEqual(ending(1, 2**31 - 1, 2), "trained on lengths up to 2)")
+        contents.string_value = json.dumps({"training": {"lengths": "1-2000000000x5"}, "test": {"lengths": "10x15"}})
+        self.assertEqual(ending(1, 20, 20), "trained on lengths up to 20)")
+        contents.string_value = json.dumps({"training": {"lengths": "1-3x5,10x5,20x5"}, "test": {"lengths": "10x15"}})
         del self.specification.tasks[1]
         self.assertEqual(ending(1, 20, 0), "trained on some of the lengths 1 to 20; up to 0 count as seen)")
         # Scales are not the lengths of training.

@@ -13,6 +13,7 @@ from lengthwise.plots.options import Options
 from lengthwise.plots.panels import precondition
 from lengthwise.plots.picture import Axis, Panel, Picture, Series
 from lengthwise.plots.series_style import numbered_style
+from lengthwise.seen_lengths import LONGEST
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,7 +49,7 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
                 continue
             n = trial.specification.training.lengths.max
             scales = [length for length in trial.specification.evaluation.lengths if length > 1]
-            marks.update((float(scale), n) for scale in scales if n >= 2)
+            marks.update((float(scale), n) for scale in scales if 2 <= n <= LONGEST)
     if not marks:
         names = ", ".join(experiment.name for experiment in experiments)
         raise precondition(f"no trial of {names} is evaluated on vectors of numbers at a scale above 1")
