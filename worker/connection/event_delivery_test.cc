@@ -120,8 +120,21 @@ TEST_F(EventDeliveryTest, GapInTheServersSequenceIsFilled) {
   ExpectPointsAndOutcome("a", 10);
   server_.With([](State& state) {
     EXPECT_GT(state.refusals, 0);
-    EXPECT_EQ(state.streams, 1);
+    EXPECT_EQ(state.streams, 2);
   });
+}
+
+TEST_F(EventDeliveryTest, EveryReportOfAGapEndsItsStream) {
+  server_.With([](State& state) { state.reported_gaps = 5; });
+  OfferLease(LeaseOf({"a"}));
+  StartWorker([&](const v1::Lease&, PackSession& session) {
+    session.Emit(0, Completed());
+    return absl::OkStatus();
+  });
+  EXPECT_TRUE(server_.WaitUntil([](const State& state) { return EventsOf(state, "a") == 1; }));
+  EXPECT_TRUE(Stop().ok());
+  // Each new stream comes after a pause.
+  server_.With([](State& state) { EXPECT_EQ(state.streams, 6); });
 }
 
 TEST_F(EventDeliveryTest, LostBatchIsResentOnANewStream) {

@@ -59,10 +59,17 @@ class EventSender::Stream {
  private:
   void Read() {
     v1::StreamEventsResponse response;
-    while (stream_->Read(&response)) {
-      heard_.store(steady_clock::now());
-      heard_anything_.store(true);
-      reachability_.Succeeded();
+    while (!broken() && stream_->Read(&response)) {
+      if (response.refusal() == v1::StreamEventsResponse::SEQUENCE_GAP) {
+        // The gap is filled on a new stream, after a pause: a server that reports it for ever must
+        // not be asked in a tight loop.
+        broken_.store(true);
+        reachability_.Failed(absl::AbortedError("the server misses events that were sent"));
+      } else {
+        heard_.store(steady_clock::now());
+        heard_anything_.store(true);
+        reachability_.Succeeded();
+      }
       outbox_.Acknowledge(response);
       LENGTHWISE_FAILPOINT("sender.acknowledged.after");
     }

@@ -278,7 +278,7 @@ class FakeWorkerService::Service final : public v1::WorkerService::Service {
   v1::StreamEventsResponse::Refusal Check(const v1::StreamEventsRequest& batch,
                                           const std::vector<v1::Event>& stored)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(server_.mutex_) {
-    const State& state = server_.state_;
+    State& state = server_.state_;
     int64_t next = batch.events(0).sequence();
     for (const v1::Event& event : batch.events()) {
       if (event.trial() != batch.events(0).trial() || event.sequence() != next++ ||
@@ -289,7 +289,9 @@ class FakeWorkerService::Service final : public v1::WorkerService::Service {
     if (state.stale_trials.contains(batch.events(0).trial())) {
       return v1::StreamEventsResponse::STALE_LEASE;
     }
-    if (batch.events(0).sequence() > static_cast<int64_t>(stored.size()) + 1) {
+    if (state.reported_gaps > 0 ||
+        batch.events(0).sequence() > static_cast<int64_t>(stored.size()) + 1) {
+      if (state.reported_gaps > 0) --state.reported_gaps;
       return v1::StreamEventsResponse::SEQUENCE_GAP;
     }
     return v1::StreamEventsResponse::REFUSAL_UNSPECIFIED;
