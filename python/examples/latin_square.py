@@ -30,7 +30,7 @@ experiment = lengthwise.run(
 )  # fmt: skip
 
 # %% Accuracy on the puzzles of training and on others.
-results = experiment.results()
+results = experiment.results(all=True)
 print(results[["encoding", "training_accuracy", "unseen_accuracy"]].round(3).to_string(index=False))
 
 # %% How it came about: validation accuracy over the epochs, every seed.

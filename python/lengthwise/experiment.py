@@ -3,9 +3,10 @@ from __future__ import annotations
 
 import operator
 import os
+import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsIndex
@@ -76,6 +77,15 @@ def _checked_states(given: str | Sequence[str]) -> list[str]:
     return states
 
 
+def progress_bar(experiment: Experiment, show: bool | None, total: int, unit: str) -> Any:
+    """A bar of tqdm. None shows it in notebooks and terminals, but not in the log of a script."""
+    from tqdm.auto import tqdm  # type: ignore[import-untyped]
+
+    if show is None:
+        show = "ipykernel" in sys.modules or sys.stderr.isatty()
+    return tqdm(total=total, desc=experiment.id, unit=unit, disable=not show)
+
+
 class Experiment:
     """A snapshot of an experiment; `refresh` updates it."""
 
@@ -90,6 +100,11 @@ class Experiment:
 
     def __repr__(self) -> str:
         return f"<Experiment {self.name}: {self.counts.total} trials, {self.counts.succeeded} succeeded>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        named = {"experiment": self.id, "owner": self.owner, "created": self.create_time}
+        return frames.row_html({**named, **asdict(self.counts)})
 
     @property
     def name(self) -> str:
@@ -238,13 +253,26 @@ class Experiment:
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
 
-    def wait(self, timeout: float | None = None, *, patience: float = 300) -> Experiment:
+    def wait(
+        self, timeout: float | None = None, *, patience: float = 300, progress: bool | None = None
+    ) -> Experiment:
         """Waits until all trials have ended; returns itself. TimeoutError after `timeout` seconds.
 
-        LengthwiseError if the private server has no worker for them when the wait begins.
+        `progress` shows a bar of the training steps of all trials, by default in notebooks and terminals. LengthwiseError if
+        the private server has no worker for them when the wait begins.
         """
-        for _ in self._watch(False, 0, False, patience, timeout, log_only=True):
-            pass
+        steps = self._message.specification.training.steps
+        done: dict[str, int] = {}
+        with progress_bar(self, progress, steps * self.counts.total, " steps") as bar:
+            for event in self._watch(not bar.disable, 0, False, patience, timeout, log_only=True):
+                if isinstance(event, events.StateChange):
+                    now = event.resumed_from_step if event.new in ("QUEUED", "RUNNING") else steps
+                elif isinstance(event, events.Progress):
+                    now = event.done if event.phase == "TRAINING" else steps
+                else:
+                    continue
+                bar.update(now - done.get(event.trial, 0))
+                done[event.trial] = now
         return self.refresh()
 
     def trials(self, filter: str = "") -> list[Trial]:
@@ -277,13 +305,19 @@ class Experiment:
         # A guess of the experiment or of the trial is one of both.
         return Trial(self._connection, message, max(self._match, match, key=lambda one: one.value))
 
-    def results(self) -> pandas.DataFrame:
+    def results(self, *, all: bool = False) -> pandas.DataFrame:
         """One row for each task, network, encoding and learning rate: statistics over its seeds that succeeded.
 
-        For tasks that are compared by loss, "unseen_loss" and "seen_loss" are medians, with the 10th and 90th percentiles in
-        "unseen_loss_low" and "unseen_loss_high". "best_trial" then has the lowest unseen loss.
+        Its columns are those of a first look: means over the seeds of "seen_accuracy" and "unseen_accuracy", the standard
+        deviation of the latter, and "best_trial". Tasks that are compared by loss have medians "seen_loss" and "unseen_loss"
+        instead, the latter with 10th and 90th percentiles, and "best_trial" has the lowest unseen loss. `all` adds minima,
+        maxima, training accuracies, times and numbers of trials by state.
         """
-        return frames.summary(queries.summary(self._connection, self.name))
+        frame = frames.summary(queries.summary(self._connection, self.name))
+        if all:
+            return frame
+        by_loss = queries.loss_title(queries.task_facts(self._connection, self._message.specification.tasks[0].name))
+        return frame[frames.FIRST_LOOK + (frames.LOSSES_OF_CELL if by_loss else frames.ACCURACIES_OF_CELL) + ["best_trial"]]
 
     def trial_table(self) -> pandas.DataFrame:
         """One row a trial: its point of the grid, state, scores and times.

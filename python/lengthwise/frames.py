@@ -30,6 +30,15 @@ TRIALS = [
 SUMMED_UP = ["unseen_accuracy", "seen_accuracy", "training_accuracy"]
 # Of tasks that are compared by loss.
 SUMMED_UP_LOSSES = ["unseen_loss", "seen_loss"]
+# Columns of `summary` for a first look, with those of the tasks' measure.
+FIRST_LOOK = ["task", "network", "encoding", "learning_rate", "succeeded"]
+ACCURACIES_OF_CELL = ["seen_accuracy", "unseen_accuracy", "unseen_accuracy_deviation"]
+LOSSES_OF_CELL = ["seen_loss", "unseen_loss", "unseen_loss_low", "unseen_loss_high"]
+
+
+def row_html(facts: dict[str, Any]) -> str:
+    """A table of one row for notebooks; None is an empty cell, and texts are escaped."""
+    return pandas.DataFrame([{name: "" if value is None else value for name, value in facts.items()}]).to_html(index=False)
 
 
 def _key(trial: Trial) -> list[Any]:

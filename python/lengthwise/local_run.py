@@ -19,7 +19,7 @@ from lengthwise import names
 from lengthwise._proto import experiment_service_pb2, specification_pb2
 from lengthwise.client import FORMATS, Client
 from lengthwise.errors import LengthwiseError, NotFoundError, UsageError
-from lengthwise.experiment import Experiment
+from lengthwise.experiment import Experiment, progress_bar
 from lengthwise.given_specification import checked_specification
 from lengthwise.private_service import (
     PrivateService,
@@ -52,7 +52,8 @@ def run(
     queued in that experiment, for example after `retry` or `extend`. `workers` processes train on `device`
     ("auto", "cpu", "cuda", "cuda:N") with `threads` threads each. The default of `workers` is one for a GPU, and otherwise
     the number of usable CPUs divided by `threads`, at most 64. CPU affinity, cgroup quota and Slurm limit the usable CPUs.
-    `progress` is a function, which is called with the experiment whenever a trial has begun or ended.
+    `progress` is a function, which is called with the experiment whenever a trial has begun or ended. Without it, notebooks
+    and terminals show a bar of the trials that have ended.
 
     Look at `experiment.counts`: trials may have failed. The private server runs, for reading results, until the experiment
     and its trials are garbage-collected; meanwhile other processes can read the directory, but not train in it. Ctrl-C and
@@ -82,9 +83,14 @@ def run(
         count = worker_count(device, threads, max(experiment.counts.unended, 1)) if workers is None else workers
         if experiment.ended:
             count = 0
-        with _sigterm_as_exit(), client.private_service.workers(count, device, threads, experiment.name) as check:
+        with (
+            _sigterm_as_exit(),
+            client.private_service.workers(count, device, threads, experiment.name) as check,
+            progress_bar(experiment, False if progress else None, experiment.counts.total, " trials") as bar,
+        ):
             told = None
             while True:
+                bar.update(experiment.counts.total - experiment.counts.unended - bar.n)
                 if progress is not None and experiment.counts != told:
                     told = experiment.counts
                     progress(experiment)
@@ -133,8 +139,8 @@ def _check_arguments(device: object, workers: object, threads: object, progress:
             raise UsageError(f"{name}: got {value!r}, expected 1 or more")
     if progress is not None and not callable(progress):
         raise UsageError(
-            f"progress: got {progress!r}, expected a function that is called with the experiment; leave it out to be told "
-            "nothing"
+            f"progress: got {progress!r}, expected a function that is called with the experiment; leave it out for a bar in "
+            "notebooks and terminals"
         )
 
 

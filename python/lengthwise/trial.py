@@ -34,6 +34,11 @@ class Trial:
     def __repr__(self) -> str:
         return f"<Trial {self.name}: {self.state}>"
 
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        names = ["id", "state", *frames.KEY[1:], "seen_accuracy", "unseen_accuracy", "training_seconds"]
+        return frames.row_html({name: getattr(self, name) for name in names})
+
     @property
     def name(self) -> str:
         """ "experiments/{experiment}/trials/{trial}"."""

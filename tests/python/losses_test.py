@@ -69,14 +69,17 @@ class LossesTest(unittest.TestCase):
         row = next(csv.DictReader(io.StringIO(self.output("compare", "a-1", "b-1", "--output", "csv"))))
         self.assertEqual((row["first_unseen_loss"], row["second_unseen_loss"], row["loss_difference"]), ("", "", ""))
         experiment = Experiment(self.server.connection, self.server.experiments["experiments/a-1"])
-        self.assertTrue(experiment.results()["unseen_loss"].isna().all())
+        self.assertNotIn("unseen_loss", experiment.results().columns)
+        self.assertTrue(experiment.results(all=True)["unseen_loss"].isna().all())
         self.assertTrue(experiment.trial_table()["unseen_loss"].isna().all())
 
     def test_frames_have_losses(self):
         self.compare_by_loss()
         self.add_cell("a-1", "none", 0.5)
         experiment = Experiment(self.server.connection, self.server.experiments["experiments/a-1"])
-        (row,) = experiment.results().to_dict("records")
+        columns = "seen_loss unseen_loss unseen_loss_low unseen_loss_high best_trial".split()
+        self.assertEqual(list(experiment.results().columns)[5:], columns)
+        (row,) = experiment.results(all=True).to_dict("records")
         self.assertEqual((row["unseen_loss"], row["unseen_loss_low"], row["unseen_loss_high"]), (0.5, 0.25, 1))
         self.assertEqual((row["seen_loss"], row["unseen_accuracy"], row["best_trial"]), (0.0625, 0.25, "best"))
 

@@ -1,5 +1,7 @@
 """The Python client with the real server."""
 import collections
+import contextlib
+import io
 import json
 import os
 import pathlib
@@ -15,6 +17,7 @@ import types
 import unittest
 from concurrent import futures
 from unittest import mock
+from xml.etree import ElementTree
 
 import service
 from service import Numbers, lengthwise
@@ -26,6 +29,12 @@ from lengthwise import names, settings
 from lengthwise._proto import experiment_service_pb2, rpc_details_pb2
 from lengthwise.connection import Connection
 from lengthwise.errors import UsageError
+
+
+def read_table(html):
+    """The head's and the body's cells of a table with one row."""
+    head, body = ElementTree.fromstring(html).iter("tr")
+    return dict(zip((cell.text for cell in head), (cell.text or "" for cell in body)))
 
 
 class ClientTest(unittest.TestCase):
@@ -254,7 +263,9 @@ class ClientTest(unittest.TestCase):
 
     def test_results_are_pandas_frames(self):
         experiment = self.submit_and_run("frames")
-        results = experiment.results()
+        first_look = "task network encoding learning_rate succeeded seen_accuracy unseen_accuracy unseen_accuracy_deviation"
+        self.assertEqual(list(experiment.results().columns), [*first_look.split(), "best_trial"])
+        results = experiment.results(all=True)
         self.assertEqual(list(results["encoding"]), ["none", "sin_cos"])
         self.assertEqual(list(results["succeeded"]), [2, 2])
 
@@ -444,8 +455,26 @@ class ClientTest(unittest.TestCase):
                 lengthwise.run(service.specification("none"), data_dir=directory, **{name: value})
             self.assertEqual(list(directory.iterdir()), [], "nothing was submitted")
         worker = service.in_background(self.worker.run_all)
-        self.assertEqual(experiment.wait(timeout=60).counts.succeeded, 4)
+        with contextlib.redirect_stderr(io.StringIO()) as told:
+            self.assertEqual(experiment.wait(timeout=60).counts.succeeded, 4)
+            self.assertEqual(told.getvalue(), "", "neither a notebook nor a terminal")
+            experiment.wait(timeout=60, progress=True)
         worker.join()
+        self.assertRegex(told.getvalue(), r"^\rpatient-1: .*\rpatient-1: 100%.* 800/800 ")
+
+    def test_notebooks_show_tables(self):
+        experiment = self.submit_and_run("html")
+        experiment._message.owner = "<ada>"
+        shown = read_table(experiment._repr_html_())
+        self.assertEqual((shown["experiment"], shown["owner"]), ("html-1", "<ada>"))
+        self.assertEqual((shown["queued"], shown["succeeded"], shown["failed"]), ("0", "4", "0"))
+        trial = experiment.trial(3)
+        shown = read_table(trial._repr_html_())
+        self.assertEqual((shown["id"], shown["state"], shown["encoding"]), (trial.id, "SUCCEEDED", "sin_cos"))
+        self.assertAlmostEqual(float(shown["unseen_accuracy"]), trial.unseen_accuracy, 5)
+        (queued,) = self.client.submit(service.specification("queued", encodings="none", seeds=0)).trials()
+        self.assertEqual(read_table(queued._repr_html_())["unseen_accuracy"], "", "not known yet")
+        queued.cancel()
 
 
 class NamesTest(unittest.TestCase):
