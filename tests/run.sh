@@ -64,8 +64,8 @@ done
 [ ${#targets[@]} -gt 0 ] || targets=(//...)
 filter=(--build_tag_filters=-manual --test_tag_filters=-long_part,-manual)
 # Test tools only; users of Lengthwise need none of these. Without them the tests of monitoring,
-# completion, manual pages and reports in a browser are skipped.
-packages=(chromium curl fish groff-base man-db prometheus zsh)
+# completion, manual pages, reports in a browser and exported weights in PyTorch are skipped.
+packages=(chromium curl fish groff-base man-db prometheus python3-torch zsh)
 [[ ! " ${parts[*]} " =~ " fuzz " ]] || packages+=(clang libclang-rt-dev)
 [[ ! " ${parts[*]} " =~ " wheel " ]] || packages+=(debootstrap qemu-user)
 
