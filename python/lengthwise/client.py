@@ -14,6 +14,7 @@ import grpc
 
 from lengthwise import example_files, names, settings
 from lengthwise._proto import experiment_service_pb2, specification_pb2
+from lengthwise.arguments import check_arguments
 from lengthwise.connection import Connection
 from lengthwise.errors import LengthwiseError, UnavailableError
 from lengthwise.experiment import Experiment
@@ -33,6 +34,7 @@ FORMATS = {
 }
 
 
+@check_arguments
 class Client:
     """A connection to a server, made when the first call is. Thread-safe.
 

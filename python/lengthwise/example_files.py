@@ -44,7 +44,7 @@ def resolve(text: bytes, path: Path | None) -> tuple[bytes, list[ExampleFile]]:
         raise UsageError(told, _violations(told))
     for line in done.stderr.decode(errors="replace").splitlines():
         if line.startswith("warning: "):
-            warnings.warn(line.removeprefix("warning: "), stacklevel=4)
+            warnings.warn(line.removeprefix("warning: "), stacklevel=5)
     tasks: list[dict[str, Any]] = [task.get("parameters", {}) for task in json.loads(done.stdout)["tasks"]]
     directory = path.parent if path else Path()
     files = {

@@ -17,6 +17,7 @@ from google.protobuf.json_format import MessageToDict
 
 from lengthwise import errors, events, frames, names, queries
 from lengthwise._proto import experiment_service_pb2
+from lengthwise.arguments import check_arguments
 from lengthwise.connection import Connection
 from lengthwise.names import Match, one_or_several, refused_guess
 from lengthwise.rendering import counted
@@ -86,6 +87,7 @@ def progress_bar(experiment: Experiment, show: bool | None, total: int, unit: st
     return tqdm(total=total, desc=experiment.id, unit=unit, disable=not show)
 
 
+@check_arguments
 class Experiment:
     """A snapshot of an experiment; `refresh` updates it."""
 

@@ -14,12 +14,14 @@ from numpy.typing import NDArray
 
 from lengthwise import events, frames, queries
 from lengthwise._proto import event_pb2, experiment_service_pb2
+from lengthwise.arguments import check_arguments
 from lengthwise.connection import Connection
 from lengthwise.models import download_model
 from lengthwise.names import Match, label, refused_guess
 from lengthwise.user_file import check_writable, user_path, write_for_user
 
 
+@check_arguments
 class Trial:
     """A snapshot of a trial; `refresh` updates it."""
 

@@ -261,6 +261,37 @@ class ClientTest(unittest.TestCase):
             self.client.submit(wrong(seeds=1j, learning_rates=float("inf")))
         self.assertEqual([one.field for one in caught.exception.violations], ["learning_rates", "seeds"])
 
+    def test_argument_of_a_wrong_type_is_reported(self):
+        experiment = self.submit_and_run("types")
+        trial = experiment.trial(numpy.int64(0))
+        count, texts = "a whole number", "text or a list of texts"
+        for call, name, value, expected in (
+            (experiment.plot.loss, "tasks", 3, texts),
+            (experiment.plot.loss, "networks", None, texts),
+            (experiment.plot.loss, "encodings", ["none", 3], texts),
+            (experiment.plot.loss, "learning_rates", "1e-3", "a number or a list of numbers"),
+            (experiment.plot.loss, "learning_rates", [True], "a number or a list of numbers"),
+            (experiment.plot.loss, "title", 3, "text"),
+            (experiment.plot.loss, "ax", 3, "Axes of matplotlib, or a list of them"),
+            (experiment.analyze.t_test, "reference", 3, "text"),
+            (experiment.analyze.carries, "length", "6", count),
+            (experiment.report, "compare", 3, texts),
+            (experiment.seconds_to_accuracy, "accuracy", "0.9", "a number"),
+            (experiment.wait, "timeout", "60", "a number"),
+            (experiment.retry, "states", None, texts),
+            (experiment.trial, "id_or_index", 1.5, "text or a whole number"),
+            (experiment.accuracies, "intervals", 1, "True or False"),
+            (trial.attention_maps, "length", True, count),
+            (trial.save_model, "path", 3, "the path of a file"),
+            (self.client.experiments, "limit", 2.5, count),
+            (self.client.trial, "name", None, "text"),
+        ):
+            with self.assertRaises(UsageError) as caught:
+                call(**{"reference": "none", name: value} if call == experiment.analyze.t_test else {name: value})
+            self.assertEqual(str(caught.exception), f"{name}: got {value!r}, expected {expected}")
+        chosen = experiment.plot.accuracy_by_length(encodings=pandas.Series(["none"]), learning_rates=numpy.array([0.001]))
+        self.assertEqual(len(chosen.axes), 1)
+
     def test_results_are_pandas_frames(self):
         experiment = self.submit_and_run("frames")
         first_look = "task network encoding learning_rate succeeded seen_accuracy unseen_accuracy unseen_accuracy_deviation"

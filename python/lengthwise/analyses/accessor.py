@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from lengthwise.analyses import latin_square, report
 from lengthwise.analyses.trial_sets import Subject, subject_of
+from lengthwise.arguments import check_arguments
 from lengthwise.plots.data import PlottedExperiment, of_experiments
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from lengthwise.experiment import Experiment
 
 
+@check_arguments
 class Analyses:
     """Analyses of one or more experiments. Each method returns a frame with a row for each set of trials that differ only in
     their seeds, or several rows for such a set. `frame.attrs` has "caption" and "remarks", which explain the numbers and
@@ -54,17 +56,17 @@ class Analyses:
         """Puzzle by puzzle beside people's accuracies: {"puzzles": [{"puzzle": ..., "human_accuracy": ...}, ...]}."""
         return report.humans(self._subject(), latin_square.read_human_accuracies(file)).frame()
 
-    def carries(self, length: int = 0) -> pandas.DataFrame:
-        """Errors of sums with and without a carry: a row for each place. `length`: digits; 0: the largest that all sets
-        have.
+    def carries(self, length: int | None = None) -> pandas.DataFrame:
+        """Errors of sums with and without a carry: a row for each place. `length`: digits, by default the largest that all
+        sets have.
         """
-        return report.carries(self._subject(), length).frame()
+        return report.carries(self._subject(), length or 0).frame()
 
-    def carry_chains(self, length: int = 0) -> pandas.DataFrame:
+    def carry_chains(self, length: int | None = None) -> pandas.DataFrame:
         """Accuracy of digits by length of the carry chain into them: a row for each length of chain, with its base rate.
-        `length`: digits; 0: the largest that all sets have.
+        `length`: digits, by default the largest that all sets have.
         """
-        return report.carry_chains(self._subject(), length).frame()
+        return report.carry_chains(self._subject(), length or 0).frame()
 
     def speed(self, accuracy: float = 0.9) -> pandas.DataFrame:
         """Steps per second, and seconds of training until the accuracy on unseen lengths is above `accuracy`, 0 to 1."""
@@ -77,9 +79,9 @@ class Analyses:
         published = report.find_losses(compare) if compare else None
         return report.loss_ratios(self._subject(), reference, published).frame()
 
-    def t_test(self, reference: str, length: int = 0) -> pandas.DataFrame:
+    def t_test(self, reference: str, length: int | None = None) -> pandas.DataFrame:
         """Paired t-tests of each encoding against `reference`, seed by seed. Tested is the mean over the lengths that
         training did not show, or the score at one evaluated `length`. "adjusted_p_value" is Holm's, for the number of
         encodings.
         """
-        return report.t_test(self._subject(), reference, length).frame()
+        return report.t_test(self._subject(), reference, length or 0).frame()

@@ -177,5 +177,5 @@ def export_and_warn(
     """Returns the path; trials that are not in it are a warning."""
     result = export(connection, subject, format, "" if path is None else os.fspath(path), replace)
     for why in [*result.absent, *result.damaged]:
-        warnings.warn(f"left out: {why}", stacklevel=3)
+        warnings.warn(f"left out: {why}", stacklevel=4)
     return Path(result.path)

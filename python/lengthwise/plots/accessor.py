@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lengthwise import plots
+from lengthwise.arguments import check_arguments
 from lengthwise.errors import UsageError
 from lengthwise.names import one_or_several
 from lengthwise.plots.data import PlottedExperiment, TrialFilter, keep, of_experiments
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from lengthwise.plots.drawing import AxesLike
 
 
+@check_arguments
 class Plots:
     """The figures of one experiment, each a method: `dir()` and FIGURES list them. What one has read of the server serves
     the next; `experiment.refresh()` has them read again.

@@ -286,6 +286,8 @@ def draw(picture: Picture, axes: AxesLike | None = None, size: Size | None = Non
 
 def _draw_on(picture: Picture, axes: AxesLike) -> Figure:
     given: list[Axes] = [axes] if isinstance(axes, Axes) else list(numpy.ravel(numpy.asarray(axes, dtype=object)))
+    if not all(isinstance(one, Axes) for one in given):
+        raise UsageError(f"ax: got {axes!r}, expected Axes of matplotlib, or a list of them")
     if len(given) != len(picture.panels):
         needed = "1 panel" if len(picture.panels) == 1 else f"{len(picture.panels)} panels"
         raise UsageError(f"the figure {picture.kind} has {needed} here, and {len(given)} axes were given")

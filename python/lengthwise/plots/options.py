@@ -2,27 +2,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
-from numbers import Integral
 from typing import Any
 
+from lengthwise.arguments import Count, check_value
 from lengthwise.errors import UsageError
-
-
-def _is_count(value: object) -> bool:
-    """NumPy's integers are, True is not."""
-    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1
-
-
-# By annotation: which values an option accepts.
-_KINDS: dict[str, tuple[Callable[[object], bool], str]] = {
-    "bool": (lambda value: isinstance(value, bool), "True or False"),
-    "int": (_is_count, "a whole number from 1"),
-    "int | None": (lambda value: value is None or _is_count(value), "a whole number from 1"),
-    "str": (lambda value: isinstance(value, str), "text"),
-    "str | os.PathLike[str]": (lambda value: isinstance(value, (str, os.PathLike)), "the path of a file"),
-}
 
 
 def _option(default: Any, description: str, accepted: tuple[str, ...] = ()) -> Any:
@@ -35,14 +20,14 @@ class Options:
     """A figure takes those of its entry in FIGURES; the others keep their defaults. UsageError for other values."""
 
     metric: str = _option("", 'Metric shown instead of accuracy or loss, such as "rounding_accuracy".')
-    length: int | None = _option(
+    length: Count | None = _option(
         None, "Only this input length, or number of digits. Default: what the figure shows by itself."
     )
-    layer: int | None = _option(None, "Attention: only this layer, from 1. Default: all layers.")
-    head: int | None = _option(
+    layer: Count | None = _option(None, "Attention: only this layer, from 1. Default: all layers.")
+    head: Count | None = _option(
         None, "Attention: this head, from 1. Default: the maximum over heads or, of one layer, all heads side by side."
     )
-    sequence: int = _option(1, "Attention: which of the sequences of a length, from 1. Default: the first.")
+    sequence: Count = _option(1, "Attention: which of the sequences of a length, from 1. Default: the first.")
     parameter: str = _option("", "Sweeps: what is swept. Default: what differs.")
     splits: bool = _option(False, "Sweeps: training, validation and test side by side.")
     reference: str = _option("", "The encoding that others are compared with.")
@@ -55,7 +40,7 @@ class Options:
         False,
         "All tasks, such as the formats of an addition, in one panel: encodings keep their colours, tasks differ by dashes.",
     )
-    smooth: int | None = _option(
+    smooth: Count | None = _option(
         None,
         "Losses: recorded points that one drawn point is the mean of, an odd number (an even one counts one more). 1 "
         "averages none. Default: what suits the curve.",
@@ -67,11 +52,10 @@ class Options:
     def __post_init__(self) -> None:
         for one in fields(self):
             value, accepted = getattr(self, one.name), one.metadata["accepted"]
-            is_accepted, expected = _KINDS[str(one.type)]
-            if accepted:
+            if accepted and value not in ("", *accepted):
                 expected = ", ".join(f'"{name}"' for name in accepted[:-1]) + f' or "{accepted[-1]}"'
-            if not is_accepted(value) or (accepted and value not in ("", *accepted)):
                 raise UsageError(f"{one.name}: got {value!r}, expected {expected}")
+            check_value(one.name, str(one.type), value)
 
 
 OPTIONS = {one.name: one for one in fields(Options)}
