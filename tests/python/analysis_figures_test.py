@@ -17,6 +17,7 @@ from lengthwise.errors import LengthwiseError, UsageError
 from lengthwise.plots import analysis_figures as figures
 from lengthwise.plots import data, domain_bound, drawing
 from lengthwise.plots.catalogue import Catalogue
+from lengthwise.plots.groups import group_trials
 from lengthwise.plots.options import Options
 
 
@@ -90,6 +91,15 @@ class FiguresTest(unittest.TestCase):
         self.assertEqual([(one.name, one.x[0]) for one in similarity.panels[0].series], [("large", 1), ("small", 3)])
         for picture in (noise, similarity):
             self.assertIn("Each encoding has the learning rate with the highest", picture.caption)
+
+    def test_noise_names_the_axis_and_has_the_colours_of_other_figures(self):
+        self.experiment.catalogue.tasks["latin_square"].facts["axis"] = "vectors"
+        subject = self.subject()
+        picture = figures.noise_picture(subject, [NoiseCurve(one, {0: [0.5]}) for one in subject.sets])
+        self.assertEqual(picture.y.label, "accuracy, mean over all numbers of vectors")
+        others = {group.name: group.style for group in group_trials([self.experiment])}
+        for series in picture.panels[0].series:
+            self.assertEqual(series.style, others[series.name], series.name)
 
     def test_twelve_series_look_different(self):
         for i in range(12):

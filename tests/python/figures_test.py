@@ -13,7 +13,7 @@ from lengthwise._proto import event_pb2, experiment_service_pb2
 from lengthwise.connection import Connection
 from lengthwise.errors import LengthwiseError, UsageError
 from lengthwise.events import AttentionMap, Projection
-from lengthwise.plots import catalogue, drawing
+from lengthwise.plots import catalogue, drawing, numbers
 from lengthwise.plots.data import PlottedExperiment, TrialFilter, keep, set_mean_accuracies
 from lengthwise.settings import Settings
 
@@ -345,6 +345,8 @@ class AccuracyByLengthMetricTest(MetricsCase):
         picture = self.figure("accuracy_by_length", self.experiment, metric="rounding_accuracy")
         self.assertEqual(picture.title, "Rounding accuracy by scale of the numbers: e-1")
         self.assertEqual((picture.y.label, picture.y.ticks), ("rounding accuracy", "percent"))
+        self.assertEqual(picture.x.range, (1.5, 3.5), "no scale is 0, and each is a single point")
+        self.assertEqual(picture.panels[0].shaded, (0.5, 2.5))
         series = picture.panels[0].series[0]
         self.assertEqual(series.y, [1, 0.25])
         self.assertAlmostEqual(series.low[1], 0.05, msg="the 10th percentile of 0, 0.25 and 0.5")
@@ -767,7 +769,7 @@ class LengthSweepTest(FigureCase):
                 experiment.trials.append(trial)
                 experiment.finals.append(evaluation(trial, [1, 3], [0, 0], losses=[1, loss + seed]))
         picture = self.figure("length_sweep", experiment)
-        self.assertEqual(picture.y.label, "mean squared error on lengths not seen")
+        self.assertEqual(picture.y.label, "mean squared error on what training did not show")
         self.assertEqual(picture.panels[0].series[-1].y, [2, 3])
         self.assertIn("Lines: the lowest", picture.caption)
 
@@ -942,6 +944,30 @@ class AnswerErrorsTest(FigureCase):
         self.add_errors(experiment, experiment.trials[0], 3, [0, 0, 0], [10, 0, 0, 0], 0, 0)
         self.assertEqual(self.message("error_places", experiment), "no digit of any answer at 3 digits is wrong")
 
+    def test_of_files_count_symbols_from_the_last(self):
+        experiment = plotted()
+        add(experiment, make_trial("fire", task="examples_text"), [1, 1, 0.8])
+        self.add_errors(experiment, experiment.trials[0], 3, [0, 1], [8, 2], 0, 0)
+        places = self.figure("error_places", experiment)
+        self.assertEqual(places.title, "Where symbols are wrong at length 3: e-1")
+        self.assertEqual(places.x.label, "place of the symbol, 0 for the last")
+        # Answers of files may have other sizes than their length.
+        self.assertEqual(list(places.panels[0].series[0].y), [0, 0.1])
+        self.assertTrue(places.caption.endswith(" No answer is wrong at further places."), places.caption)
+        counts = self.figure("error_counts", experiment)
+        self.assertEqual((counts.title, counts.x.label), ("How many symbols are wrong at length 3: e-1", "wrong symbols"))
+        self.assertEqual(
+            self.message("error_places", experiment, length=7),
+            "no answers at length 7 are recorded; there are those at length 3",
+        )
+
+    def test_of_sums_have_all_places(self):
+        experiment = plotted()
+        add(experiment, addition(0, 0), [1, 1, 0.8])
+        self.add_errors(experiment, experiment.trials[0], 5, [1], [9, 1], 0, 1)
+        (line,) = self.figure("error_places", experiment).panels[0].series
+        self.assertEqual(list(line.y), [0.1, 0, 0, 0, 0])
+
     def test_are_of_the_size_that_is_asked_for(self):
         experiment = plotted()
         add(experiment, addition(0, 0), [1, 1, 0.8])
@@ -1001,6 +1027,23 @@ class AttentionFigureTest(FigureCase):
         self.assertEqual(picture.panels[1].title, "layer 2")
         self.assertEqual(picture.row_titles, ["None\nlength 1"])
 
+    def test_one_head_is_no_maximum(self):
+        self.add_map(attention_map(numpy.ones((2, 1, 2, 2)) / 2, [3, 5]))
+        picture = self.figure("attention", self.experiment)
+        self.assertEqual((picture.title, picture.map_label), ("Attention: e-1, Bucket Sort", "attention"))
+
+    def test_many_rows_lie_side_by_side(self):
+        trial = self.experiment.trials[1]
+        for layers, count, columns in ((1, 2, 1), (1, 3, 2), (1, 6, 3), (1, 16, 6), (2, 4, 2), (2, 16, 6), (3, 16, 6)):
+            maps = [attention_map(numpy.ones((layers, 1, 2, 2)) / 2, [3, 5], length=number) for number in range(1, count + 1)]
+            self.experiment.maps[trial.name] = maps
+            picture = plots.describe("attention", [self.experiment], plots.Options())
+            self.assertEqual((len(picture.panels), picture.columns), (layers * count, columns))
+            titles = [title for title in numbers.panel_names(picture) if title]
+            self.assertEqual(len(set(titles)), layers * count, titles)
+            width, height = drawing.draw(picture).get_size_inches()
+            self.assertLess(height / width, 3)
+
     def test_shows_one_head_or_the_heads_of_one_layer(self):
         self.add_map(self.MAP)
         numpy.testing.assert_allclose(self.values(self.figure("attention", self.experiment, head=2)), [0.4, 0.6, 0.1, 0.9])
@@ -1029,10 +1072,10 @@ class AttentionFigureTest(FigureCase):
         self.experiment.maps[trial.name] = [
             attention_map(numpy.ones((1, 1, 3, 3)) / 3, [-1] * 3, input_number=number + 1) for number in range(len(inputs))
         ]
-        titles = self.figure("attention", self.experiment).row_titles
+        titles = [panel.title for panel in self.figure("attention", self.experiment).panels]
         self.assertEqual(
             titles,
-            [f"None\n{name}" for name in ("vector 1, scale 1", "vector 1, scale 2", "vector 2, scale 1", "vector 2, scale 3")],
+            [f"None, {name}" for name in ("vector 1, scale 1", "vector 1, scale 2", "vector 2, scale 1", "vector 2, scale 3")],
         )
         del trial.specification.evaluation.attention_inputs[1:]
         trial.specification.evaluation.attention_inputs.add(numbers=[1, 2, 3])

@@ -166,8 +166,8 @@ class PlotTest(PlotCase):
         text = {
             "accuracy_by_length": "Accuracy by length: tiny-1",
             "accuracy_of_trials": "Every trial's token accuracy by input length: tiny-1",
-            "error_places": "Where digits are wrong at 6 digits: tiny-1",
-            "error_counts": "How many digits are wrong at 6 digits: tiny-1",
+            "error_places": "Where symbols are wrong at length 6: tiny-1",
+            "error_counts": "How many symbols are wrong at length 6: tiny-1",
             "loss": "Training loss: tiny-1",
             "attention": "Attention, maximum over heads: tiny-1, Bucket Sort",
             "projection": "Activations projected onto two components: tiny-1, Bucket Sort",

@@ -103,8 +103,7 @@ def _tested_score(subject: Subject, length: int) -> str:
             continue
         task, catalogue = trial.specification.task, experiment.catalogue
         titles.add(catalogue.loss_title(task) if subject.by_loss else catalogue.accuracy_title(task))
-        axis = catalogue.axis(task)
-        axes.add(f"numbers of {axis}" if axis.endswith("s") else f"{axis}s")
+        axes.add(catalogue.axis_values(task))
         lengths.add(catalogue.length_title(task, length))
         seen.append(experiment.seen_by(trial))
         count_as_seen.append([one <= seen[-1].up_to for one in measured.lengths])

@@ -84,7 +84,7 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
     if not result.panels:
         raise no_final_evaluation(experiments)
     arrange_panels(result)
-    set_length_axis(result)
+    set_length_axis(result, tasks)
     axis = common((task.experiment.catalogue.axis(task.task) for task in tasks), "length")
     result.shaded_label = seen_label(shades, axis)
     if not is_accuracy(shown.name):

@@ -133,7 +133,7 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
     result.title = f"Every trial's {result.y.label} by {result.x.label}: {experiment_names(experiments)}"
     axis = common((task.experiment.catalogue.axis(task.task) for task in tasks), "length")
     result.shaded_label = seen_label(shades, axis) if any(shade.trained for shade in shades) else "seen in training"
-    set_length_axis(result)
+    set_length_axis(result, tasks)
     if not is_accuracy(shown.name):
         set_loss_axis(result)
     best_mean = "lowest" if shown.is_median else "highest"

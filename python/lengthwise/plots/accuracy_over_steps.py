@@ -11,7 +11,7 @@ from lengthwise._proto import event_pb2
 from lengthwise.errors import UsageError
 from lengthwise.plots.data import PlottedExperiment, Trial, experiment_names
 from lengthwise.plots.groups import SeedGroup, TrialGroup, best_rate, evaluation_score, group_trials, of_task, tasks_of
-from lengthwise.plots.metrics import ShownMetric, all_by_length, choose_metric, is_accuracy, main_metric
+from lengthwise.plots.metrics import ShownMetric, all_by_length, choose_metric, common, is_accuracy, main_metric
 from lengthwise.plots.options import Options
 from lengthwise.plots.panels import (
     Averaging,
@@ -202,7 +202,8 @@ def epochs_picture(experiments: Sequence[PlottedExperiment], options: Options) -
     if not result.panels:
         raise no_interval_evaluation(experiments)
     arrange_panels(result)
-    result.caption = "Mean over the lengths that are evaluated during training."
+    axes = common((task.experiment.catalogue.axis_values(task.task) for task in tasks_of(groups)), "lengths")
+    result.caption = f"Mean over the {axes} that are evaluated during training."
     _finish(result, experiments, shown, averaging, "epochs" if stored else "training")
     _tell_left_out(result, shown, left_out)
     if stored:

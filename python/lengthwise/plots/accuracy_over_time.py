@@ -80,8 +80,7 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
     result = Picture("accuracy_over_time", f"Accuracy over training time: {names}")
     averaging = Averaging()
     titles = [task.experiment.catalogue.accuracy_title(task.task) for task in tasks_of(groups)]
-    own_axis = any(task.experiment.catalogue.own_axis(task.task) for task in tasks_of(groups))
-    what = f"on {unseen_of(groups, 'what training did not show' if own_axis else 'lengths not seen')}"
+    what = f"on {unseen_of(groups, 'lengths not seen')}"
     result.y = accuracy_axis(f"{common(titles, 'accuracy')} {what}")
     for task in tasks_of(groups):
         panel = Panel(task_title(task))

@@ -23,10 +23,12 @@ from lengthwise.analyses.trial_sets import Subject, Trial, TrialSet, share_label
 from lengthwise.errors import UsageError
 from lengthwise.plots.attention import check_map_rows
 from lengthwise.plots.data import PlottedExperiment
+from lengthwise.plots.groups import Styles
+from lengthwise.plots.metrics import common
 from lengthwise.plots.options import Options
 from lengthwise.plots.panels import accuracy_axis, add_sentence, arrange_panels, at_most, precondition, set_loss_axis
 from lengthwise.plots.picture import Axis, HeatMap, Panel, Picture, Reference, Series
-from lengthwise.plots.series_style import SeriesStyle, numbered_style
+from lengthwise.plots.series_style import SeriesStyle
 from lengthwise.rendering import counted, format_exact
 
 if TYPE_CHECKING:
@@ -85,8 +87,8 @@ class _TaskPanels:
         self._chose = best_rates(subject, list(dict.fromkeys(sets)))
         self._chose_rates = len(self._chose) < len(dict.fromkeys(sets))
         self._names = dict(zip(self._chose, names_of(subject, self._chose)))
-        # Series of one name have one style in all panels.
-        self._styles: dict[str, int] = {}
+        # As in other figures of the experiments.
+        self._styles = Styles(subject.experiments)
         self._panels: dict[str, Panel] = {}
 
     def shows(self, one: TrialSet) -> bool:
@@ -95,7 +97,8 @@ class _TaskPanels:
     def add(self, one: TrialSet, series: Series) -> None:
         """`one` is a set that is shown."""
         series.name = self._names[one]
-        series.style = numbered_style(self._styles.setdefault(series.name, len(self._styles)))
+        specification = one.trials[0].specification
+        series.style = self._styles.of(one.experiment, specification.network, specification.encoding)
         if one.task not in self._panels:
             trial = one.trials[0]
             guess = self._subject.experiment_of(trial).catalogue.random_accuracy(trial.specification.task)
@@ -140,7 +143,9 @@ def noise(experiments: Sequence[PlottedExperiment], options: Options) -> Picture
 def noise_picture(subject: Subject, curves: Sequence[noise_curves.NoiseCurve]) -> Picture:
     picture = Picture("noise", f"Accuracy under noise: {subject.names}")
     picture.x = Axis("standard deviation of the noise on the embeddings of tokens")
-    picture.y = accuracy_axis("accuracy, mean over all lengths")
+    catalogue = subject.experiments[0].catalogue
+    axes = (catalogue.axis_values(trial.specification.task) for curve in curves for trial in curve.of.trials)
+    picture.y = accuracy_axis(f"accuracy, mean over all {common(axes, 'lengths')}")
     panels = _TaskPanels(subject, [curve.of for curve in curves])
     # Numbers of models of the points.
     counts: set[int] = set()

@@ -35,30 +35,36 @@ def _picture(experiments: Sequence[PlottedExperiment], options: Options, of_plac
         raise precondition(
             f"no trial of {names} has recorded what is wrong with its answers; trials on text do at the end of training"
         )
+    groups = group_trials(experiments)
+    tasks = tasks_of(groups)
+    catalogue = tasks[0].experiment.catalogue
+    # Answers of a user's files are of symbols, the last of which is not the least significant.
+    of_sums = all(catalogue.axis(task.task) == "digits" for task in tasks)
+    symbol = "digit" if of_sums else "symbol"
     common = set.intersection(*(set(by_size) for by_size in recorded.values()))
     if not options.length and not common:
-        raise precondition(f"the trials of {names} have no number of digits in common; choose one with --length")
+        what = "number of digits" if of_sums else "length"
+        raise precondition(f"the trials of {names} have no {what} in common; choose one with --length")
     # The longest that all trials have.
     size = options.length or max(common)
     errors = {trial: by_size[size] for trial, by_size in recorded.items() if size in by_size}
+    at_size = catalogue.length_title(tasks[0].task, size)
     if not errors:
-        there = sorted({digits for by_size in recorded.values() for digits in by_size})
+        there = ", ".join(map(str, sorted({one for by_size in recorded.values() for one in by_size})))
         raise precondition(
-            f"no answers at {size} digits are recorded; there are those at {', '.join(map(str, there))} digits"
+            f"no answers at {at_size} are recorded; there are those at {f'{there} digits' if of_sums else f'length {there}'}"
         )
-    digits = "1 digit" if size == 1 else f"{size} digits"
     if of_places:
-        result = Picture("error_places", f"Where digits are wrong at {digits}: {names}")
-        result.x.label = "place of the digit, 0 for the least significant"
+        result = Picture("error_places", f"Where {symbol}s are wrong at {at_size}: {names}")
+        result.x.label = f"place of the {symbol}, 0 for the {'least significant' if of_sums else 'last'}"
         result.y = Axis("share of answers wrong at this place", ticks="percent")
     else:
-        result = Picture("error_counts", f"How many digits are wrong at {digits}: {names}")
-        result.x.label = "wrong digits"
+        result = Picture("error_counts", f"How many {symbol}s are wrong at {at_size}: {names}")
+        result.x.label = f"wrong {symbol}s"
         result.y = Axis("share of the wrong answers", ticks="percent")
     result.x.ticks = "counts"
-    groups = group_trials(experiments)
     carries: list[str] = []
-    for task in tasks_of(groups):
+    for task in tasks:
         panel = Panel(task_title(task))
         for group in of_task(groups, task.task):
             seeds = best_rate(group, final_score(group.experiment))
@@ -66,7 +72,9 @@ def _picture(experiments: Sequence[PlottedExperiment], options: Options, of_plac
 
             def shares(some: Sequence[event_pb2.AnswerErrors]) -> dict[float, float]:
                 if of_places:
-                    return _shares(_sum([one.wrong_by_place for one in some]), 0, sum(one.answers for one in some))
+                    # Counts end at the last place that is wrong in some answer, and sums have all places of their operands.
+                    filled = [list(one.wrong_by_place) + [0] * (size - len(one.wrong_by_place)) * of_sums for one in some]
+                    return _shares(_sum(filled), 0, sum(one.answers for one in some))
                 wrong = sum(sum(one.answers_by_wrong_digits[1:]) for one in some)
                 return _shares(_sum([one.answers_by_wrong_digits for one in some]), 1, wrong)
 
@@ -83,18 +91,20 @@ def _picture(experiments: Sequence[PlottedExperiment], options: Options, of_plac
         if panel.series:
             result.panels.append(panel)
     if not result.panels and not of_places:
-        raise precondition(f"no digit of any answer at {digits} is wrong")
+        raise precondition(f"no {symbol} of any answer at {at_size} is wrong")
     if not result.panels:
         raise precondition(
-            f"no trial with the learning rate of the highest accuracy has recorded what is wrong with answers at {digits}"
+            f"no trial with the learning rate of the highest accuracy has recorded what is wrong with answers at {at_size}"
         )
     if not any(any(series.y) for panel in result.panels for series in panel.series):
-        raise precondition(f"no digit of any answer at {digits} is wrong")
+        raise precondition(f"no {symbol} of any answer at {at_size} is wrong")
     arrange_panels(result)
     result.y.range = (0.0, max(y for panel in result.panels for series in panel.series for y in series.y))
     result.caption = "All seeds together."
     if options.seeds == "all":
         result.caption = "Thick lines: all seeds together. Thin lines: single seeds."
+    if of_places:
+        result.caption += " No answer is wrong at further places."
     if carries:
         result.caption += f" Share of the least significant wrong digits with a carry into them: {', '.join(carries)}."
     return result

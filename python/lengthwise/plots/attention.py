@@ -1,6 +1,7 @@
 """Maps of the attention between tokens (Ruoss et al. 2023, Figure 6; positional attention, Figures 30 and 31)."""
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 # A figure of the paper that has most: two vectors at eight scales.
 _MOST_ROWS = 16
+# Rows are put side by side up to this many panels.
+_MOST_COLUMNS = 6
 # Cells a panel's side; more than it has pixels would be drawn over each other.
 _MOST_CELLS = 200
 
@@ -139,7 +142,7 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
     _check_number(options.head, heads, "head")
 
     side_by_side = options.layer is not None and options.head is None
-    maximum = options.head is None and not side_by_side
+    maximum = options.head is None and not side_by_side and heads > 1
     result = Picture("attention", x=Axis("key token"), y=Axis("query token"))
     result.map_label = "attention, maximum over heads" if maximum else "attention"
     what = f" of head {options.head}" if options.head else f" of layer {options.layer}" if options.layer else ""
@@ -155,13 +158,19 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
     else:
         of_heads = slice(options.head - 1, options.head) if options.head else slice(0, heads)
         columns = [(f"layer {layer + 1}", layer, of_heads) for layer in chosen]
-    result.columns = len(columns)
+    # Several rows side by side, if there are many and they are short; their titles are then those of panels.
+    beside = max(1, min(_MOST_COLUMNS // len(columns), math.ceil(len(rows) / (2 * len(columns)))))
+    result.columns = beside * len(columns)
     for number, row in enumerate(rows):
         has_outputs = row.group.experiment.catalogue.has_output_tokens(row.group.task)
         for title, layer, of_heads in columns:
             heat = heat_map(row.map.probabilities[layer, of_heads], row.map.tokens.tolist(), has_outputs)
-            result.panels.append(Panel(title if number == 0 else "", map=heat))
-        result.row_titles.append(row.title(several_tasks))
+            if beside > 1:
+                own = row.title(several_tasks).replace("\n", ", ")
+                title = f"{own}, {title}" if len(columns) > 1 else own
+            result.panels.append(Panel(title if number == 0 or beside > 1 else "", map=heat))
+        if beside == 1:
+            result.row_titles.append(row.title(several_tasks))
     maps = [panel.map for panel in result.panels if panel.map is not None]
     # Soft-max gives 1 at most; a scale that ends a little below would only look odd.
     highest = max(float(one.values.max()) for one in maps)

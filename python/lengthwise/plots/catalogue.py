@@ -62,6 +62,11 @@ class Catalogue:
         """The same in a word: "length", "digits"."""
         return self._fact(task, "axis", "length")
 
+    def axis_values(self, task: Component) -> str:
+        """Several values of the axis: "lengths", "numbers of digits"."""
+        axis = self.axis(task)
+        return f"numbers of {axis}" if axis.endswith("s") else f"{axis}s"
+
     def own_axis(self, task: Component) -> str | None:
         """Name of one value of the axis, "scale"; None if the axis is the length of training."""
         return self.axis(task) if self._fact(task, "seen_up_to", "") else None

@@ -42,17 +42,21 @@ class TrialGroup:
         return [trial for seeds in self.rates for trial in seeds.trials]
 
 
-class _Styles:
+class Styles:
     """Gives out styles. With one experiment and network an encoding has its colour of all figures. With several, lines are
-    numbered; encodings of one name, one plain and one randomized, share a colour.
+    numbered in the order of the grids; encodings of one name, one plain and one randomized, share a colour.
     """
 
-    def __init__(self, one_context: bool) -> None:
-        self._one_context = one_context
+    def __init__(self, experiments: Sequence[PlottedExperiment]) -> None:
+        trials = [(one.name, trial.specification) for one in experiments for trial in one.trials]
+        self._one_context = len(experiments) == 1 and len({label(specification.network) for _, specification in trials}) <= 1
         self._alike: dict[tuple[str, str, bool], list[str]] = {}
         self._numbers: dict[tuple[str, str, int], int] = {}
+        for experiment, specification in trials:
+            self.of(experiment, specification.network, specification.encoding)
 
-    def of(self, context: str, encoding: Component) -> SeriesStyle:
+    def of(self, experiment: str, network: Component, encoding: Component) -> SeriesStyle:
+        context = f"{experiment}/{label(network)}"
         randomized = is_randomized(encoding)
         alike = self._alike.setdefault((context, encoding.name, randomized), [])
         own = label(encoding)
@@ -69,7 +73,7 @@ class _Styles:
 def group_trials(experiments: Sequence[PlottedExperiment]) -> list[TrialGroup]:
     """In the order of the experiments and their grids."""
     networks = {label(trial.specification.network) for experiment in experiments for trial in experiment.trials}
-    styles = _Styles(len(experiments) == 1 and len(networks) <= 1)
+    styles = Styles(experiments)
     groups: dict[tuple[str, str, str, str], TrialGroup] = {}
     for experiment in experiments:
         for trial in experiment.trials:
@@ -88,7 +92,7 @@ def group_trials(experiments: Sequence[PlottedExperiment]) -> list[TrialGroup]:
                     specification.network,
                     specification.encoding,
                     name,
-                    styles.of(f"{experiment.name}/{network}", specification.encoding),
+                    styles.of(experiment.name, specification.network, specification.encoding),
                 )
             rates = groups[key].rates
             rate = next((seeds for seeds in rates if seeds.learning_rate == specification.learning_rate), None)

@@ -87,9 +87,12 @@ def _seen_by(groups: Iterable[TrialGroup]) -> set[SeenLengths]:
     return {group.experiment.seen_by(trial) for group in groups for trial in group.trials}
 
 
-def unseen_of(groups: Iterable[TrialGroup], otherwise: str = "lengths not seen in training") -> str:
+def unseen_of(groups: Iterable[TrialGroup], lengths: str = "lengths not seen in training") -> str:
     """Of the trials' lengths those that do not count as seen: see unseen_lengths."""
-    return unseen_lengths(_seen_by(groups), otherwise)
+    groups = list(groups)
+    # Puzzles were not seen at any number of vectors.
+    own_axis = any(group.experiment.catalogue.own_axis(group.task) for group in groups)
+    return unseen_lengths(_seen_by(groups), "what training did not show" if own_axis else lengths)
 
 
 @dataclass(frozen=True)
@@ -153,10 +156,17 @@ def set_step_axis(picture: Picture) -> None:
     picture.x.range = (0, max([1.0, *steps]))
 
 
-def set_length_axis(picture: Picture) -> None:
-    """Fits the axis to the data. It starts at 0, which reads better, if that makes little difference."""
+def set_length_axis(picture: Picture, groups: Iterable[TrialGroup] = ()) -> None:
+    """Fits the axis to the data. It starts at 0, which reads better, if that makes little difference. Scales and other values
+    of an axis of the tasks' own are single points, none of which is 0: each has half a unit on both sides.
+    """
     points = [x for panel in picture.panels for series in panel.series for x in series.x]
     shortest, longest = min(points), max(points)
+    if any(group.experiment.catalogue.own_axis(group.task) for group in groups):
+        picture.x.range = (shortest - 0.5, longest + 0.5)
+        for panel in picture.panels:
+            panel.shaded = panel.shaded and (panel.shaded[0] - 0.5, panel.shaded[1] + 0.5)
+        return
     if shortest < 0.15 * longest:
         shortest = 0
     if shortest == longest:

@@ -53,5 +53,5 @@ def encoding_style(name: str, randomized: bool = False, variant: int = 0) -> Ser
     """
     place = _ENCODINGS.get(name, len(_ENCODINGS))
     # Beyond the colours a second pattern of dashes for each of the two kinds.
-    second = 2 if place >= len(COLORS) else 0
+    second = 2 * (variant // len(COLORS) + place // len(COLORS))
     return SeriesStyle(place + 2 * variant, place + variant, int(randomized) + second)
