@@ -155,7 +155,7 @@ class CommandLineTest(unittest.TestCase):
         text = self.output("results", "--compare", "list", server="127.0.0.1:1")
         self.assertIn("randomized_pe/table_1 ", text)
         listed = json.loads(self.output("results", "--compare", "list", "--output", "json", server="127.0.0.1:1"))
-        self.assertEqual(len(listed), 35)
+        self.assertEqual(len(listed), 36)
         self.assertEqual(set(listed[0]), {"key", "paper", "table", "title"})
 
     def test_two_experiments_stand_side_by_side(self):

@@ -521,7 +521,7 @@ class PublishedTableTest(unittest.TestCase):
     def test_package_carries_every_file(self):
         keys = [table.key for table in published.tables()]
         files = [path.stem for path in (SPECIFICATIONS / "published").glob("*.json") if path.name != published.PAPERS_FILE]
-        self.assertEqual(len(keys), 35)
+        self.assertEqual(len(keys), 36)
         self.assertEqual(keys, sorted(keys))
         self.assertEqual({key.replace("/", "_") for key in keys}, set(files))
 
@@ -542,6 +542,10 @@ class PublishedTableTest(unittest.TestCase):
         self.assertEqual((second.quantity, second.columns[0].statistic), (Quantity.TRAINING_HOURS, Statistic.MEAN_OF_ALL))
         self.assertEqual((second.rows[1].task, second.columns[7].key), ("reverse_string", "rand_relative"))
         self.assertEqual(second.cells[1, 7], PublishedValue(2.75, 0.41))
+        # Appendix B.3, on Figure 5: 1.0 and 0.596, 1.0 and 0.994 at lengths 40 and 150.
+        fifth = published.find("randomized_pe/figure_5")
+        self.assertEqual([column.length for column in fifth.columns], [40, 150, 40, 150])
+        self.assertEqual([fifth.cells[0, column].value for column in range(4)], [100.0, 59.6, 100.0, 99.4])
         # Positional attention, Figure 3: minima of 5,000 vectors at scale 3, from the authors' result files.
         third = published.find("positional_attention/figure_3_5000")
         self.assertEqual((third.rows[3].task, third.rows[3].label), ("cumulative_min", "Cumulative Min, positional"))

@@ -51,8 +51,8 @@ OWN = {
     "randomized_positional_encodings/figure2_long.yaml": {"randomized_pe/figure_2_long"},
     "randomized_positional_encodings/figure2_randomized.yaml": {"randomized_pe/figure_2_randomized"},
     # Figures 5 and 6 show more of two encodings' trials of Table 1.
-    "randomized_positional_encodings/figure5.yaml": RANDOMIZED,
-    "randomized_positional_encodings/figure6.yaml": RANDOMIZED,
+    "randomized_positional_encodings/figure5.yaml": RANDOMIZED | {"randomized_pe/figure_5"},
+    "randomized_positional_encodings/figure6.yaml": RANDOMIZED | {"randomized_pe/figure_5"},
     "randomized_positional_encodings/table1.yaml": RANDOMIZED,
     "randomized_positional_encodings/table3.yaml": {"randomized_pe/table_3"},
     "randomized_positional_encodings/table4.yaml": RANDOMIZED,
@@ -76,13 +76,13 @@ SHARED = {
     "positional_attention/figure5.yaml": {"positional_attention/figure_9"},
     "positional_attention/figures32_33_vectors.yaml": FIGURE_5 | {"positional_attention/figure_9"},
     # Randomized sin/cos of Table 1 stands in Table 3, its best randomized encoding in Table 5; Figure 2 is about
-    # randomized relative encodings on one of its tasks.
+    # randomized relative encodings on one of its tasks, Figure 5 about two encodings on another.
     "randomized_positional_encodings/table1.yaml": {
-        "randomized_pe/figure_2_randomized", "randomized_pe/table_3", "randomized_pe/table_5",
+        "randomized_pe/figure_2_randomized", "randomized_pe/figure_5", "randomized_pe/table_3", "randomized_pe/table_5",
     },
     "randomized_positional_encodings/table3.yaml": RANDOMIZED,
     "randomized_positional_encodings/table4.yaml": {
-        "randomized_pe/figure_2_randomized", "randomized_pe/table_3", "randomized_pe/table_5",
+        "randomized_pe/figure_2_randomized", "randomized_pe/figure_5", "randomized_pe/table_3", "randomized_pe/table_5",
     },
     # The text can be read in this way, too.
     "randomized_positional_encodings/table1_alibi_offsets.yaml": RANDOMIZED,
@@ -142,7 +142,7 @@ PRINTED = {
         "training.steps 2,000,000; training.batch_size 128; training.examples new ones at every step;"
         "training.lengths 1..40 | 1..500; training.optimizer adam; training.clipping yes;"
         "learning_rates 1e-04, 3e-04, 5e-04; seeds 10; evaluation.lengths 41..500; evaluation.sequences 500;"
-        "tasks missing_duplicate_string | even_pairs, modular_arithmetic, parity_check, cycle_navigation,"
+        "tasks missing_duplicate_string | reverse_string | even_pairs, modular_arithmetic, parity_check, cycle_navigation,"
         " stack_manipulation, ... | parity_check, reverse_string, cycle_navigation, even_pairs, stack_manipulation, ...;"
         "networks encoder; networks.attention softmax; networks.blocks 5; networks.heads 8; networks.d_model 64;"
         "encodings none | sin_cos | relative | alibi | rope | learned | randomized_sin_cos | randomized_relative |"
