@@ -50,8 +50,12 @@ def _statistic(comparison: Comparison, statistic: Statistic) -> str:
 
 
 def format_quantity(quantity: Quantity, value: float) -> str:
-    """With as many digits behind the point as is usual for the quantity; a loss with three digits."""
-    return f"{value:.3g}" if quantity is Quantity.LOSS else f"{value:.{decimals(quantity)}f}"
+    """With as many digits behind the point as is usual for the quantity; a loss and many hours, which few steps were scaled
+    to, with three digits.
+    """
+    if quantity is Quantity.LOSS or (quantity is Quantity.TRAINING_HOURS and abs(value) >= 10):
+        return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+    return f"{value:.{decimals(quantity)}f}"
 
 
 def records(comparison: Comparison) -> Records:

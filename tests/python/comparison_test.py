@@ -279,6 +279,8 @@ class CellsTest(unittest.TestCase):
         self.assertEqual(none.difference(Quantity.TRAINING_HOURS), 9.14)
         self.assertEqual((none.best_measured, random.best_measured, none.best_published), (True, False, True))
         self.assertEqual(found.published_steps, 2_000_000)
+        shown = [display.format_quantity(Quantity.TRAINING_HOURS, hours) for hours in (2.754, 10.0049, 121.29, 4321)]
+        self.assertEqual(shown, ["2.75", "10", "121", "4,321"])
         self.specification.training.stop_after_seconds = 60
         with self.assertRaisesRegex(UsageError, "stop early"):
             self.beside(table)
