@@ -272,8 +272,8 @@ absl::Status PrintResults(Program& program, Connection& connection,
   }
   const Palette palette = program.palette();
   std::string subject;
+  bool one_task = true;
   if (!summary.rows.empty()) {
-    bool one_task = true;
     for (const AccuracyRow& row : summary.rows) {
       one_task = one_task && row.task == summary.rows[0].task;
     }
@@ -303,7 +303,7 @@ absl::Status PrintResults(Program& program, Connection& connection,
   if (summary.lengths.size() > 1) {
     if (summary.rows.size() > kMostCurves) {
       out << "The " << kMostCurves << " best on unseen lengths, of " << summary.rows.size()
-          << ":\n";
+          << (one_task ? ":\n" : ", task by task:\n");
     }
     out << MakeAccuracyChart(summary, kMostCurves)
                .Render(std::min(program.width() - 1, kChartWidth), kChartHeight, palette);

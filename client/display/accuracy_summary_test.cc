@@ -14,6 +14,7 @@
 namespace lengthwise::client {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::Pair;
@@ -403,6 +404,23 @@ TEST(AccuracySummaryTest, ChartShowsOnlyTheBestRows) {
   EXPECT_EQ(chart.series[0].name, "c");
   EXPECT_EQ(chart.series[1].name, "a");
   EXPECT_EQ(chart.split, 2);
+}
+
+TEST(AccuracySummaryTest, ChartRanksEachTaskByItself) {
+  v1::SummarizeExperimentResponse response;
+  const auto add = [&](const char* task, const char* encoding, double unseen) {
+    AddCell(response, encoding, 1, {1.0, 1.0, unseen}).set_task(task);
+  };
+  // Chance is 50 % in the first task and 20 % in the second.
+  add("even_pairs", "a", 0.5);
+  add("even_pairs", "b", 0.52);
+  add("even_pairs", "c", 0.51);
+  add("bucket_sort", "a", 0.3);
+  add("bucket_sort", "b", 0.4);
+  const Chart chart = MakeAccuracyChart(Summarize(Specification(), response), 3);
+  std::vector<std::string> names;
+  for (const ChartSeries& one : chart.series) names.push_back(one.name);
+  EXPECT_THAT(names, ElementsAre("even_pairs b", "bucket_sort b", "even_pairs c"));
 }
 
 TEST(SparklineTest, DrawsAccuraciesAsBlocksOfTheirHeight) {

@@ -1,9 +1,12 @@
 // Implements the tables and charts of accuracy_summary.h.
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
 #include "client/display/accuracy_summary.h"
 #include "client/display/numbers.h"
 
@@ -279,10 +282,19 @@ Chart MakeAccuracyChart(const AccuracySummary& summary, size_t max_series) {
   std::vector<const AccuracyRow*> rows;
   for (const AccuracyRow& row : summary.rows) rows.push_back(&row);
   if (rows.size() > max_series) {
-    std::stable_sort(rows.begin(), rows.end(), [&](const AccuracyRow* a, const AccuracyRow* b) {
+    const auto is_better = [&](const AccuracyRow* a, const AccuracyRow* b) {
       return summary.is_loss ? a->unseen < b->unseen : a->unseen > b->unseen;
-    });
-    rows.resize(max_series);
+    };
+    // Tasks differ in chance and difficulty, so that only rows of one task are ranked: the best of
+    // each task come before all second ones.
+    std::stable_sort(rows.begin(), rows.end(), is_better);
+    std::map<absl::string_view, int> ranked;
+    std::vector<std::pair<int, const AccuracyRow*>> ranks;
+    for (const AccuracyRow* row : rows) ranks.emplace_back(ranked[row->task]++, row);
+    std::stable_sort(ranks.begin(), ranks.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    rows.clear();
+    for (size_t i = 0; i < max_series; ++i) rows.push_back(ranks[i].second);
   }
   for (const AccuracyRow* row : rows) {
     ChartSeries series{.name = RowName(*row, labels)};

@@ -4,7 +4,10 @@
 #include <cmath>
 #include <cstdint>
 #include <optional>
+#include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -85,15 +88,36 @@ bool Place(std::string& line, const std::string& text, int at) {
   return true;
 }
 
+// Cuts names to `width` columns. If two would look alike, they are cut in front: names end with
+// what differs, such as the encoding.
+std::vector<std::string> CutNames(const std::vector<ChartSeries>& series, int width) {
+  std::vector<std::string> names;
+  std::set<std::string> distinct;
+  for (const ChartSeries& one : series) {
+    distinct.insert(names.emplace_back(Truncate(one.name, width)));
+  }
+  if (distinct.size() == names.size()) return names;
+  for (size_t s = 0; s < series.size(); ++s) {
+    absl::string_view end = series[s].name;
+    if (DisplayWidth(end) <= width) continue;
+    // Drops whole characters: the other bytes of one begin with the bits 10.
+    while (!end.empty() && (DisplayWidth(end) > width - 1 || (end[0] & 0xC0) == 0x80)) {
+      end.remove_prefix(1);
+    }
+    names[s] = absl::StrCat("…", end);
+  }
+  return names;
+}
+
 }  // namespace
 
 std::string Chart::Render(int width, int height, const Palette& palette) const {
   constexpr int kAxis = 6;  // "100 % ┤" without the tick
-  int names = 0;
+  int names_width = 0;
   double lowest = HUGE_VAL;
   double highest = -HUGE_VAL;
   for (const ChartSeries& one : series) {
-    names = std::max(names, DisplayWidth(one.name));
+    names_width = std::max(names_width, DisplayWidth(one.name));
     for (const auto& [x, y] : one.points) {
       lowest = std::min(lowest, x);
       highest = std::max(highest, x);
@@ -101,8 +125,9 @@ std::string Chart::Render(int width, int height, const Palette& palette) const {
   }
   if (lowest > highest) return "";
   if (highest == lowest) highest = lowest + 1;
-  names = std::min(names, width / 3);
-  const int columns = std::max(10, std::max(width, 30) - kAxis - 1 - names - 1);
+  names_width = std::min(names_width, width / 3);
+  const std::vector<std::string> names = CutNames(series, names_width);
+  const int columns = std::max(10, std::max(width, 30) - kAxis - 1 - names_width - 1);
   const int rows = std::max(height, 2);
   Canvas canvas(columns, rows);
   const auto x_of = [&](double x) {
@@ -156,7 +181,7 @@ std::string Chart::Render(int width, int height, const Palette& palette) const {
       line += canvas.Cell(column, row, column == split_column, palette);
     }
     if (const int s = name_of_row[row]; s >= 0) {
-      absl::StrAppend(&line, " ", palette(SeriesPaint(s), Truncate(series[s].name, names)));
+      absl::StrAppend(&line, " ", palette(SeriesPaint(s), names[s]));
     }
     AppendLine(text, line);
   }

@@ -44,6 +44,20 @@ TEST(ChartTest, KeepsNamesOfEqualCurvesApart) {
 
 using ::testing::HasSubstr;
 
+TEST(ChartTest, CutNamesDiffer) {
+  Chart chart;
+  chart.series = {{.name = "even_pairs randomized_relative", .points = {{1, 1.0}, {9, 1.0}}},
+                  {.name = "even_pairs randomized_sin_cos", .points = {{1, 0.5}, {9, 0.5}}},
+                  {.name = "é, short", .points = {{1, 0.0}, {9, 0.0}}}};
+  const std::string text = chart.Render(48, 4, Palette(false));
+  EXPECT_THAT(text, testing::HasSubstr(" …omized_relative\n"));
+  EXPECT_THAT(text, testing::HasSubstr(" …domized_sin_cos\n"));
+  EXPECT_THAT(text, testing::HasSubstr(" é, short\n"));
+  // If their beginnings differ, these are shown.
+  chart.series[0].name = "bucket_sort randomized_relative";
+  EXPECT_THAT(chart.Render(48, 4, Palette(false)), testing::HasSubstr(" bucket_sort ran…\n"));
+}
+
 TEST(TerminalFigureTest, DrawsAccuraciesInPerCent) {
   const auto text = RenderFigure(
       R"({"kind": "accuracy_by_length", "title": "Accuracy by length: e-1", "caption": "",
