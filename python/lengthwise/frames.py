@@ -147,39 +147,25 @@ def trials(connection: Connection, name: str, all_trials: Sequence[Trial]) -> pa
 
 def summary(response: experiment_service_pb2.SummarizeExperimentResponse) -> pandas.DataFrame:
     """One row a cell: trials that differ only in seeds."""
-    rows: list[dict[str, Any]] = []
-    for cell in response.cells:
-        row: dict[str, Any] = {
-            "task": cell.task,
-            "network": cell.network,
-            "encoding": cell.encoding,
-            "learning_rate": cell.learning_rate,
-            "succeeded": cell.trials.succeeded,
-            "failed": cell.trials.failed,
-            "cancelled": cell.trials.cancelled,
-            "unended": cell.trials.queued + cell.trials.running,
-        }
-        for name in SUMMED_UP:
-            statistic = getattr(cell, name)
-            has = statistic.trials > 0
-            row[name] = statistic.mean if has else None
-            row[f"{name}_deviation"] = statistic.deviation if statistic.trials > 1 else None
-            row[f"{name}_min"] = statistic.min if has else None
-            row[f"{name}_max"] = statistic.max if has else None
-        row["training_seconds"] = cell.training_seconds.mean if cell.training_seconds.trials else None
-        row["steps_per_second"] = cell.steps_per_second.mean if cell.steps_per_second.trials else None
-        row["best_trial"] = cell.best_trial
-        for name in SUMMED_UP_LOSSES:
-            quantiles = getattr(cell, name)
-            has = quantiles.trials > 0
-            row[name] = quantiles.median if has else None
-            row[f"{name}_low"] = quantiles.low if has else None
-            row[f"{name}_high"] = quantiles.high if has else None
-        rows.append(row)
-    columns = ["task", "network", "encoding", "learning_rate", "succeeded", "failed", "cancelled", "unended"]
+    columns = list(_cell(experiment_service_pb2.SummarizeExperimentResponse.Cell()))
+    return pandas.DataFrame([_cell(cell) for cell in response.cells], columns=columns)
+
+
+def _cell(cell: experiment_service_pb2.SummarizeExperimentResponse.Cell) -> dict[str, Any]:
+    counts = cell.trials
+    row: dict[str, Any] = {name: getattr(cell, name) for name in ("task", "network", "encoding", "learning_rate")}
+    row |= {name: getattr(counts, name) for name in ("succeeded", "failed", "cancelled")}
+    row["unended"] = counts.queued + counts.running
     for name in SUMMED_UP:
-        columns += [name, f"{name}_deviation", f"{name}_min", f"{name}_max"]
-    columns += ["training_seconds", "steps_per_second", "best_trial"]
+        one = getattr(cell, name)
+        row[name] = one.mean if one.trials else None
+        row[f"{name}_deviation"] = one.deviation if one.trials > 1 else None
+        row |= {f"{name}_{end}": getattr(one, end) if one.trials else None for end in ("min", "max")}
+    for name in ("training_seconds", "steps_per_second"):
+        row[name] = getattr(cell, name).mean if getattr(cell, name).trials else None
+    row["best_trial"] = cell.best_trial
     for name in SUMMED_UP_LOSSES:
-        columns += [name, f"{name}_low", f"{name}_high"]
-    return pandas.DataFrame(rows, columns=columns)
+        one = getattr(cell, name)
+        row[name] = one.median if one.trials else None
+        row |= {f"{name}_{end}": getattr(one, end) if one.trials else None for end in ("low", "high")}
+    return row

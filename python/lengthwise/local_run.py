@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import contextlib
-import operator
 import os
 import re
 import signal
@@ -17,6 +16,7 @@ import grpc
 
 from lengthwise import names
 from lengthwise._proto import experiment_service_pb2, specification_pb2
+from lengthwise.arguments import check_value
 from lengthwise.client import FORMATS, Client
 from lengthwise.errors import LengthwiseError, NotFoundError, UsageError
 from lengthwise.experiment import Experiment, progress_bar
@@ -128,15 +128,8 @@ def _check_arguments(device: object, workers: object, threads: object, progress:
     """Raises UsageError for an argument that workers, or this process, could use only after the submission."""
     if not isinstance(device, str) or not re.fullmatch(r"auto|cpu|cuda(:\d+)?", device, re.ASCII):
         raise UsageError(f'device: got {device!r}, expected "auto", "cpu", "cuda" or "cuda:N"')
-    for name, value in (("workers", workers), ("threads", threads)):
-        if name == "workers" and value is None:
-            continue
-        try:
-            count = operator.index(value)  # type: ignore[arg-type]
-        except TypeError:
-            count = 0
-        if count < 1:
-            raise UsageError(f"{name}: got {value!r}, expected 1 or more")
+    check_value("workers", "Count | None", workers)
+    check_value("threads", "Count", threads)
     if progress is not None and not callable(progress):
         raise UsageError(
             f"progress: got {progress!r}, expected a function that is called with the experiment; leave it out for a bar in "

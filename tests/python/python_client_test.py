@@ -476,8 +476,8 @@ class ClientTest(unittest.TestCase):
         with self.assertRaisesRegex(UsageError, "^accuracy: got 90, expected a fraction from 0 to 1, such as 0.9 for 90 %$"):
             experiment.seconds_to_accuracy(90)
         for name, value, expected in (
-            ("workers", 0, "got 0, expected 1 or more"),
-            ("threads", None, "got None, expected 1 or more"),
+            ("workers", 0, "got 0, expected a whole number from 1"),
+            ("threads", None, "got None, expected a whole number from 1"),
             ("device", "gpu", 'got \'gpu\', expected "auto", "cpu", "cuda" or "cuda:N"'),
             ("progress", False, "got False, expected a function that is called with the experiment"),
         ):

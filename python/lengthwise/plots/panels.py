@@ -157,8 +157,8 @@ def set_step_axis(picture: Picture) -> None:
 
 
 def set_length_axis(picture: Picture, groups: Iterable[TrialGroup] = ()) -> None:
-    """Fits the axis to the data. It starts at 0, which reads better, if that makes little difference. Scales and other values
-    of an axis of the tasks' own are single points, none of which is 0: each has half a unit on both sides.
+    """Fits the axis to the data. It starts at 0, which reads better, if that makes little difference. Scales and other
+    values of an axis of the tasks' own are single points, none of which is 0: each has half a unit on both sides.
     """
     points = [x for panel in picture.panels for series in panel.series for x in series.x]
     shortest, longest = min(points), max(points)
