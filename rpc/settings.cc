@@ -132,8 +132,9 @@ absl::StatusOr<Settings> ResolveSettings(const std::map<std::string, std::string
   }
   const auto bound = in_file.find("server");
   if (bound != in_file.end() && bound->second != server.value) {
-    for (auto& [name, setting] : settings.all) {
-      if (setting.origin != settings.file) continue;
+    for (const SettingKind& kind : kSettings) {
+      Setting& setting = settings.all[kind.name];
+      if (!kind.is_access || setting.origin != settings.file) continue;
       setting = {"", absl::StrCat(settings.file, " sets it for ", bound->second, " only")};
     }
   }

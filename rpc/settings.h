@@ -7,8 +7,9 @@
 //   server: gpu-head.example.org:7070
 //   token_file: ~/.config/lengthwise/ada.token
 //   tls_ca: house-ca.pem        # relative to the file's directory
+//   runs_dir: /scratch/ada/runs # of `lengthwise run`
 //
-// The file's other settings belong to the file's `server`. If the command line or the environment
+// The file's credentials belong to the file's `server`. If the command line or the environment
 // names another server, they are ignored, so that the file's token is never sent to it.
 #ifndef LENGTHWISE_RPC_SETTINGS_H_
 #define LENGTHWISE_RPC_SETTINGS_H_
@@ -26,7 +27,7 @@
 namespace lengthwise::rpc {
 
 struct SettingKind {
-  // Key in the file; the option is "--{name}".
+  // Key in the file; the option, if it has one, is "--{name}".
   const char* name;
   const char* variable;
   // Placeholder of the value in help texts.
@@ -34,9 +35,11 @@ struct SettingKind {
   const char* help;
   // Value if the setting is set nowhere.
   const char* fallback;
+  // Says how to reach the server. Other settings are no options of every program.
+  bool is_access = true;
 };
 
-inline constexpr std::array<SettingKind, 6> kSettings = {{
+inline constexpr std::array<SettingKind, 7> kSettings = {{
     {"server", "LENGTHWISE_SERVER", "HOST:PORT",
      "Server address, or a comma-separated list if the server moves after a failover",
      "127.0.0.1:7070"},
@@ -51,6 +54,9 @@ inline constexpr std::array<SettingKind, 6> kSettings = {{
     {"tls_key", "LENGTHWISE_TLS_KEY", "PATH", "PEM file of the certificate's private key", ""},
     {"tls_server_name", "LENGTHWISE_TLS_SERVER_NAME", "NAME",
      "Name that the server's certificate must have, if it differs from the address", ""},
+    {"runs_dir", "LENGTHWISE_RUNS_DIR", "PATH",
+     "Directory of `lengthwise run`, which commands that read use if no server is configured", "",
+     /*is_access=*/false},
 }};
 
 struct Setting {

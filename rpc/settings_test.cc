@@ -51,6 +51,15 @@ TEST_F(SettingsTest, UnsetSettingsHaveDefaults) {
   EXPECT_EQ(settings.Value("token_file"), "");
 }
 
+TEST_F(SettingsTest, DirectoryOfRunsIsForAnyServer) {
+  std::ofstream(file_) << "server: head:7070\ntoken_file: /token\nruns_dir: ~/runs\n";
+  const Settings settings = Resolve({{"server", "other:7070"}}).value();
+  EXPECT_EQ(settings.Value("token_file"), "");
+  EXPECT_EQ(settings.Value("runs_dir"), home_ + "/runs");
+  variables_["LENGTHWISE_RUNS_DIR"] = "/scratch";
+  EXPECT_EQ(Resolve().value().Value("runs_dir"), "/scratch");
+}
+
 TEST_F(SettingsTest, CommandLineBeatsEnvironmentBeatsFile) {
   std::ofstream(file_) << "token_file: /file\ntls_ca: /file\ntls_key: /file\n";
   variables_["LENGTHWISE_TOKEN_FILE"] = "/environment";

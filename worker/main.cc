@@ -127,6 +127,7 @@ std::string CheckAddress(const std::string& address) {
 
 void AddFlags(CLI::App& app, Flags& flags) {
   for (const rpc::SettingKind& kind : rpc::kSettings) {
+    if (!kind.is_access) continue;
     app.add_option(absl::StrCat("--", kind.name), flags.access[kind.name],
                    absl::StrCat(kind.help, "; default $", kind.variable))
         ->type_name(kind.type);

@@ -137,8 +137,8 @@ void Program(std::string& page) {
   Item(page, Bold("BROWSER"), "Program that shows pictures and reports.");
   Heading(page, "Files");
   Item(page, Bold("~/.config/lengthwise/config.yaml"),
-       Escape("Settings: server, token_file, tls_ca, tls_certificate, tls_key and "
-              "tls_server_name. `lengthwise config` shows the settings in effect."));
+       Escape("Settings: server, token_file, tls_ca, tls_certificate, tls_key, tls_server_name and "
+              "runs_dir. `lengthwise config` shows the settings in effect."));
   Item(page, Bold("~/.local/share/lengthwise/runs"),
        Escape("Experiments and logs of `lengthwise run`."));
   Heading(page, "Exit status");

@@ -32,7 +32,8 @@ absl::StatusOr<int> Config(Program& program) {
   const std::string file =
       rpc::SettingsFile([](const char* name) -> const char* { return std::getenv(name); });
   if (settings.file.empty() && !file.empty()) {
-    program.out() << "There is no configuration file; its place is " << file << ".\n";
+    program.out() << program.Wrapped("There is no configuration file; its place is " + file + ".")
+                  << "\n";
   }
   return kSuccess;
 }

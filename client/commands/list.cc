@@ -15,7 +15,7 @@ namespace lengthwise::client {
 namespace {
 
 absl::StatusOr<int> List(Program& program, size_t limit, const std::string& owner) {
-  ASSIGN_OR_RETURN(auto connection, program.Connect());
+  ASSIGN_OR_RETURN(auto connection, program.ConnectToRead());
   ASSIGN_OR_RETURN(auto experiments, connection->ListExperiments(limit, owner));
   if (!program.output_is_table()) {
     Records records{.columns = {"name", "owner", "description", "create_time", "trials", "queued",

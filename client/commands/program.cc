@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <iterator>
@@ -54,9 +55,16 @@ Palette Program::palette() const {
   if (color == "always") return Palette(true);
   if (color == "never") return Palette(false);
   const char* no_color = std::getenv("NO_COLOR");
+  return Palette(redraws() && (no_color == nullptr || *no_color == '\0'));
+}
+
+bool Program::redraws() const {
   const char* terminal = std::getenv("TERM");
-  const bool dumb = terminal != nullptr && std::string(terminal) == "dumb";
-  return Palette(is_terminal && !dumb && (no_color == nullptr || *no_color == '\0'));
+  return is_terminal && (terminal == nullptr || absl::string_view(terminal) != "dumb");
+}
+
+std::string Program::Wrapped(const std::string& sentence) const {
+  return is_terminal ? Wrap(sentence, width(), 0) : sentence;
 }
 
 int Program::width() const { return is_terminal ? terminal_size().width : 110; }
@@ -116,18 +124,43 @@ absl::StatusOr<Connection*> Program::Connect() {
   return connection_.get();
 }
 
+absl::StatusOr<Connection*> Program::ConnectToRead() {
+  if (connection_ == nullptr && data_dir.empty()) {
+    data_dir = DirectoryReadByDefault();
+    if (!data_dir.empty()) {
+      err_ << Wrapped("note: no server is configured, so this reads the runs in " + data_dir)
+           << "\n";
+    }
+  }
+  return Connect();
+}
+
+std::string Program::DirectoryReadByDefault() const {
+  const auto settings = Settings();
+  if (!settings.ok() || (*settings)["server"].origin != "default") return "";
+  const std::string& directory = settings->Value("runs_dir");
+  if (!HoldsExperiments(directory)) return "";
+  const absl::Status asked = Connection(settings->Value("server")).GetServer().status();
+  return NothingListens(asked) ? directory : "";
+}
+
 absl::StatusOr<rpc::Settings> Program::Settings() const {
   std::map<std::string, std::string> flags = access_;
   flags["server"] = server;
-  return rpc::ResolveSettings(flags,
-                              [](const char* name) -> const char* { return std::getenv(name); });
+  ASSIGN_OR_RETURN(rpc::Settings settings,
+                   rpc::ResolveSettings(
+                       flags, [](const char* name) -> const char* { return std::getenv(name); }));
+  std::string& runs = settings.all["runs_dir"].value;
+  std::error_code error;
+  runs = std::filesystem::absolute(runs.empty() ? DefaultDataDirectory() : runs, error).string();
+  return settings;
 }
 
 absl::StatusOr<int> Program::RunPython(std::vector<std::string> arguments, bool asks_server,
                                        std::string* printed) {
   rpc::ChannelOptions channel;
   if (asks_server) {
-    ASSIGN_OR_RETURN(const auto connection, Connect());
+    ASSIGN_OR_RETURN(const auto connection, ConnectToRead());
     channel = connection->channel_options();
   }
   // Options must come before "--".
@@ -187,8 +220,13 @@ int Program::Fail(const absl::Status& status) {
   // The message may quote a file that somebody else wrote.
   err_ << "lengthwise: " << platform::PrintableText(status.message());
   if (NothingListens(status)) {
-    err_ << "; start `lengthwise_server`, pass --server HOST:PORT, or train here with "
-            "`lengthwise run SPEC`";
+    const std::vector<OptionDescription> options = chosen_->Describe().options;
+    const bool takes_directory =
+        std::any_of(options.begin(), options.end(),
+                    [](const OptionDescription& one) { return one.names[0] == "--data_dir"; });
+    err_ << "; start `lengthwise_server`, pass --server HOST:PORT, or "
+         << (takes_directory ? "name the directory of a `lengthwise run` with --data_dir DIR"
+                             : "train here with `lengthwise run SPEC`");
   }
   err_ << "\n";
   if (IsUnreachable(status)) return kUnreachable;
@@ -200,8 +238,11 @@ Command Program::AddCommand(Command parent, const std::string& name, const std::
   const Command added =
       parent.AddCommand(name, description)
           .Group(group)
-          .Footer(absl::StrCat("Examples:\n  ", absl::StrReplaceAll(examples, {{"\n", "\n  "}})))
-          .OnChosen([this, action = std::move(action)] { action_ = action; });
+          .Footer(absl::StrCat("Examples:\n  ", absl::StrReplaceAll(examples, {{"\n", "\n  "}})));
+  added.OnChosen([this, added, action = std::move(action)] {
+    chosen_ = added;
+    action_ = action;
+  });
   added.AddOption("--color WHEN", color, "Colours: auto, always or never")
       .OneOf({"auto", "always", "never"});
   return added;
@@ -209,6 +250,7 @@ Command Program::AddCommand(Command parent, const std::string& name, const std::
 
 void Program::AddServerOption(Command command) {
   for (const rpc::SettingKind& kind : rpc::kSettings) {
+    if (!kind.is_access) continue;
     const bool is_server = absl::string_view(kind.name) == "server";
     std::string& value = is_server ? server : access_[kind.name];
     const std::string fallback = *kind.fallback == '\0' ? "" : absl::StrCat(" or ", kind.fallback);
@@ -222,9 +264,11 @@ void Program::AddServerOption(Command command) {
 void Program::AddServerOrDataDirOptions(Command command) {
   AddServerOption(command);
   command
-      .AddOption("--data_dir DIR", data_dir,
-                 "Directory of `lengthwise run`; asks the server of the run that uses it, or a "
-                 "private one, instead of --server")
+      .AddOption(
+          "--data_dir DIR", data_dir,
+          "Directory of `lengthwise run`; asks the server of the run that uses it, or a "
+          "private one, instead of --server. Commands that only read use "
+          "$LENGTHWISE_RUNS_DIR or ~/.local/share/lengthwise/runs if no server is configured")
       .NotEmpty();
 }
 
@@ -295,7 +339,8 @@ int Execute(const std::vector<std::string>& arguments, Program& program) {
   return kSuccess;
 }
 
-// Returns a failure if not all of the output could be written, as on a full disk.
+// Returns a failure if not all of the output could be written, as on a full disk. Says nothing if
+// its reader has ended, as `head` does: the exit code is then that of a program killed by SIGPIPE.
 int FinishOutput(Program& program, int code) {
   if (program.out().flush().good()) return code;
   // errno is only valid right after a failed write, so provoke another one with a line end.
@@ -303,6 +348,7 @@ int FinishOutput(Program& program, int code) {
   errno = 0;
   program.out() << "\n" << std::flush;
   const int why = errno == 0 ? EIO : errno;
+  if (why == EPIPE) return program.stopped_training ? code : 128 + SIGPIPE;
   const absl::Status status = platform::FileError(why, "write", "all of the output");
   program.err() << "lengthwise: " << std::string(status.message()) << "\n";
   return code == kSuccess ? kFailure : code;

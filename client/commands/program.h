@@ -40,6 +40,8 @@ class Program {
 
   // The terminal at standard output. Tests override both.
   bool is_terminal = false;
+  // True if that terminal can move its cursor and has colours: TERM is not "dumb".
+  bool redraws() const;
   std::function<TerminalSize()> terminal_size = GetTerminalSize;
 
   // Common options.
@@ -48,20 +50,29 @@ class Program {
   std::string output = "table";
   std::string color = "auto";
 
+  // A stopped training has told what it keeps, and exits with kInterrupted.
+  bool stopped_training = false;
+
   bool output_is_table() const { return output == "table"; }
   Palette palette() const;
+  // Breaks a sentence at its spaces for a terminal, which would break it inside a word. Other
+  // outputs get it in one line.
+  std::string Wrapped(const std::string& sentence) const;
   // Table width in columns: the terminal's, or enough for most tables if the output is not a
   // terminal.
   int width() const;
 
-  // Server address and credentials from the command line, the environment and the configuration
-  // file.
+  // Server address, credentials and directory of runs from the command line, the environment and
+  // the configuration file.
   absl::StatusOr<rpc::Settings> Settings() const;
 
   // Connects to the server of the settings. With --data_dir, connects to the server that another
   // process runs there, usually a `lengthwise run`, or else to a private one that lives as long as
   // this object.
   absl::StatusOr<Connection*> Connect();
+  // As Connect, for commands that only read. If no server is configured and none runs at the
+  // default address, they read the directory of `lengthwise run`, and say so.
+  absl::StatusOr<Connection*> ConnectToRead();
   // As Connect, for commands that with --data_dir start workers. FAILED_PRECONDITION if another
   // process runs a server there.
   absl::StatusOr<Connection*> ConnectToTrain();
@@ -74,7 +85,7 @@ class Program {
   absl::Status CheckServer() const;
 
   // Runs a command of the Python package with --output and with the colours and width of this
-  // program's output. If `asks_server`, it uses the server of Connect(). Its output goes to
+  // program's output. If `asks_server`, it uses the server of ConnectToRead(). Its output goes to
   // `printed`, or to out() if that is null. Returns its exit code.
   absl::StatusOr<int> RunPython(std::vector<std::string> arguments, bool asks_server = true,
                                 std::string* printed = nullptr);
@@ -82,6 +93,8 @@ class Program {
   // The options that lead a recommended command to the same server, such as " --data_dir DIR":
   // --data_dir, or the address and the credentials of this command line. Empty without any.
   std::string WhereArguments() const;
+  // The directory that ConnectToRead would use without any option; empty if it asks a server.
+  std::string DirectoryReadByDefault() const;
 
   // Writes records in the format of --output (json or csv).
   void Write(const Records& records);
@@ -118,6 +131,7 @@ class Program {
   // The options for credentials, by name.
   std::map<std::string, std::string> access_;
   Action action_;
+  std::optional<Command> chosen_;
   std::unique_ptr<PrivateService> private_service_;
   std::optional<RunningServer> running_server_;
   std::unique_ptr<Connection> connection_;

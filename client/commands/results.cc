@@ -36,7 +36,7 @@ absl::StatusOr<int> Results(Program& program, const ResultsOptions& options) {
     if (options.whole_table) arguments.push_back("--whole_table");
     return program.RunPython(std::move(arguments));
   }
-  ASSIGN_OR_RETURN(auto connection, program.Connect());
+  ASSIGN_OR_RETURN(auto connection, program.ConnectToRead());
   ASSIGN_OR_RETURN(auto experiment, FindExperiment(*connection, options.experiment));
   RETURN_IF_ERROR(PrintResults(program, *connection, experiment, options.intervals));
   return kSuccess;

@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/commands/commands.h"
+#include "client/commands/estimate.h"
 #include "client/commands/experiment_display.h"
 #include "client/commands/local_training.h"
 #include "client/commands/specification_file.h"
@@ -26,8 +27,8 @@ struct RunOptions {
   // A file, an installed specification or the name of an experiment.
   std::string specification;
   LocalWorkers workers;
-  std::string data_dir;
   bool fresh = false;
+  bool dry_run = false;
 };
 
 // Returns true if `text` is neither a file, nor a name that only a file can have, nor an installed
@@ -70,11 +71,12 @@ absl::StatusOr<Found> FindOrCreate(Connection& connection, const ResolvedFile& r
 }
 
 // Returns an existing experiment of the directory by name.
-absl::StatusOr<Found> FindByName(Connection& connection, const RunOptions& options) {
-  auto experiment = FindExperiment(connection, options.specification);
+absl::StatusOr<Found> FindByName(Connection& connection, const std::string& name,
+                                 const std::string& data_dir) {
+  auto experiment = FindExperiment(connection, name);
   if (!experiment.ok()) {
     return absl::NotFoundError(
-        absl::StrCat(experiment.status().message(), "; ", options.data_dir,
+        absl::StrCat(experiment.status().message(), "; ", data_dir,
                      " is asked for it, since there is no file of that name here"));
   }
   return Found{.experiment = *std::move(experiment), .resumed = true};
@@ -95,15 +97,32 @@ std::string Headline(const Found& found, int workers) {
                       ", resumes after its interruption (--fresh starts a new experiment)");
 }
 
+absl::StatusOr<int> DryRun(Program& program, const RunOptions& options, const ResolvedFile& read) {
+  if (program.output_is_table()) {
+    program.out() << read.grid.specification.name() << ": " << DescribeGrid(read.grid)
+                  << "; nothing is trained\n"
+                  << std::flush;
+  }
+  ASSIGN_OR_RETURN(const TimeEstimate estimate, MeasureTime(program, read, options.workers));
+  PrintDryRun(program, read.grid, estimate);
+  return kSuccess;
+}
+
 absl::StatusOr<int> Run(Program& program, const RunOptions& options) {
+  if (program.data_dir.empty()) {
+    ASSIGN_OR_RETURN(const rpc::Settings settings, program.Settings());
+    program.data_dir = settings.Value("runs_dir");
+  }
   std::error_code error;
-  const std::string data_dir = std::filesystem::absolute(options.data_dir, error).string();
+  program.data_dir = std::filesystem::absolute(program.data_dir, error).string();
+  const std::string& data_dir = program.data_dir;
   // A private server would create a database and report that it is empty.
   const bool named = NamesExperiment(options.specification) && HoldsExperiments(data_dir);
   ResolvedFile read;
-  if (named && options.fresh) {
+  if (named && (options.fresh || options.dry_run)) {
     return absl::InvalidArgumentError(
-        "--fresh needs the file of a specification, not the name of an experiment");
+        absl::StrCat(options.fresh ? "--fresh" : "--dry_run",
+                     " needs the file of a specification, not the name of an experiment"));
   }
   if (!named) {
     ASSIGN_OR_RETURN(const auto text, ReadSpecification(options.specification));
@@ -112,6 +131,7 @@ absl::StatusOr<int> Run(Program& program, const RunOptions& options) {
       program.err() << "warning: " << warning << "\n";
     }
   }
+  if (options.dry_run) return DryRun(program, options, read);
   const bool talks = program.output_is_table();
   std::ostream& out = program.out();
   const Palette palette = program.palette();
@@ -121,10 +141,8 @@ absl::StatusOr<int> Run(Program& program, const RunOptions& options) {
   ASSIGN_OR_RETURN(auto service,
                    PrivateService::Start({.data_dir = data_dir, .release_leases = true}),
                    absl::AbortedError(_.message()));
-  // For the commands that results recommend.
-  program.data_dir = data_dir;
   Connection connection(service->address());
-  ASSIGN_OR_RETURN(const auto found, named ? FindByName(connection, options)
+  ASSIGN_OR_RETURN(const auto found, named ? FindByName(connection, options.specification, data_dir)
                                            : FindOrCreate(connection, read, options.fresh));
   const v1::Experiment& experiment = found.experiment;
   const std::string name = ShortName(experiment.name());
@@ -162,8 +180,10 @@ absl::StatusOr<int> Run(Program& program, const RunOptions& options) {
         }
       }
     }
-    out << "\nThe results stay in " << data_dir << ". Show them again with\n  lengthwise results "
-        << name << " --data_dir " << platform::ShellWord(data_dir) << "\n";
+    out << "\n"
+        << program.Wrapped(absl::StrCat("The results stay in ", data_dir, ". Show them again with"))
+        << "\n  lengthwise results " << name
+        << (program.DirectoryReadByDefault() == data_dir ? "" : program.WhereArguments()) << "\n";
   }
   return *watched;
 }
@@ -172,7 +192,6 @@ absl::StatusOr<int> Run(Program& program, const RunOptions& options) {
 
 void AddRun(Command root, Program& program) {
   auto options = std::make_shared<RunOptions>();
-  options->data_dir = DefaultDataDirectory();
   const Command command = program.AddCommand(
       root, "run", "Trains an experiment on this machine and prints its results", kEmbeddedGroup,
       "lengthwise run experiments/quickstart.yaml\n"
@@ -185,12 +204,16 @@ void AddRun(Command root, Program& program) {
                     "name of an experiment in the directory that was interrupted");
   AddWorkerOptions(command, options->workers);
   command
-      .AddOption("--data_dir DIR", options->data_dir, "Directory for experiments and logs")
       // Not the user's home, because manual pages are generated once for all users.
-      .ShowDefault("~/.local/share/lengthwise/runs")
+      .AddOption("--data_dir DIR", program.data_dir,
+                 "Directory for experiments and logs; default $LENGTHWISE_RUNS_DIR or "
+                 "~/.local/share/lengthwise/runs")
       .NotEmpty();
   command.AddFlag("--fresh", options->fresh,
                   "Starts a new experiment, even if the same one was interrupted here");
+  command.AddFlag("--dry_run", options->dry_run,
+                  "Shows trials, steps and the time by some measured steps of each kind of trial, "
+                  "and keeps nothing");
   program.AddOutputOption(command);
 }
 

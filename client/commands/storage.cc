@@ -17,7 +17,7 @@ absl::Time TimeOf(const google::protobuf::Timestamp& time) {
 }
 
 absl::StatusOr<int> ShowStorage(Program& program) {
-  ASSIGN_OR_RETURN(auto connection, program.Connect());
+  ASSIGN_OR_RETURN(auto connection, program.ConnectToRead());
   ASSIGN_OR_RETURN(const auto storage, connection->GetStorage());
   if (!program.output_is_table()) {
     Records records{.columns = {"what", "name", "bytes", "count"}};
@@ -65,11 +65,11 @@ absl::StatusOr<int> ShowStorage(Program& program) {
 absl::StatusOr<int> BackUp(Program& program, const std::string& name) {
   ASSIGN_OR_RETURN(auto connection, program.Connect());
   const auto backup = connection->BackUp(name, [&](const v1::BackUpResponse& response) {
-    if (!program.is_terminal) return;
+    if (!program.redraws()) return;
     program.out() << "\r" << FormatBytes(response.copied_bytes()) << " of "
                   << FormatBytes(response.total_bytes()) << "\x1b[K" << std::flush;
   });
-  if (program.is_terminal) program.out() << "\r\x1b[K";
+  if (program.redraws()) program.out() << "\r\x1b[K";
   if (!backup.ok()) return backup.status();
   const std::string& elsewhere = backup->checkpoints_elsewhere();
   program.out() << "Backed up " << FormatBytes(backup->copied_bytes()) << " to " << backup->path()

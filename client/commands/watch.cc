@@ -24,7 +24,7 @@ void AddWatch(Command root, Program& program) {
       "lengthwise watch quickstart-1 --until running\n"
       "lengthwise watch quickstart-1 --data_dir ~/.local/share/lengthwise/runs",
       [&program, options]() -> absl::StatusOr<int> {
-        ASSIGN_OR_RETURN(auto connection, program.Connect());
+        ASSIGN_OR_RETURN(auto connection, program.ConnectToRead());
         ASSIGN_OR_RETURN(auto experiment, FindExperiment(*connection, options->experiment));
         if (program.private_service() != nullptr && UnendedTrials(experiment.trials()) > 0) {
           const std::string name = ShortName(experiment.name());

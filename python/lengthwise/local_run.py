@@ -46,14 +46,14 @@ def run(
 ) -> Experiment:
     """Trains a specification on this machine and returns its experiment when all trials have ended.
 
-    It does what `lengthwise run` does, in the same directory: `data_dir`, by default ~/.local/share/lengthwise/runs. An
-    interrupted experiment of the same specification resumes, unless `fresh` is set. A finished one is trained again as
-    another experiment, and a warning says so. The name of an experiment of the directory ("quickstart-1") trains what is
-    queued in that experiment, for example after `retry` or `extend`. `workers` processes train on `device`
-    ("auto", "cpu", "cuda", "cuda:N") with `threads` threads each. The default of `workers` is one for a GPU, and otherwise
-    the number of usable CPUs divided by `threads`, at most 64. CPU affinity, cgroup quota and Slurm limit the usable CPUs.
-    `progress` is a function, which is called with the experiment whenever a trial has begun or ended. Without it, notebooks
-    and terminals show a bar of the trials that have ended.
+    It does what `lengthwise run` does, in the same directory: `data_dir`, by default $LENGTHWISE_RUNS_DIR, `runs_dir` of
+    config.yaml or ~/.local/share/lengthwise/runs. An interrupted experiment of the same specification resumes, unless
+    `fresh` is set. A finished one is trained again as another experiment, and a warning says so. The name of an experiment
+    of the directory ("quickstart-1") trains what is queued in that experiment, for example after `retry` or `extend`.
+    `workers` processes train on `device` ("auto", "cpu", "cuda", "cuda:N") with `threads` threads each. The default of
+    `workers` is one for a GPU, and otherwise the number of usable CPUs divided by `threads`, at most 64. CPU affinity,
+    cgroup quota and Slurm limit the usable CPUs. `progress` is a function, which is called with the experiment whenever a
+    trial has begun or ended. Without it, notebooks and terminals show a bar of the trials that have ended.
 
     Look at `experiment.counts`: trials may have failed. The private server runs, for reading results, until the experiment
     and its trials are garbage-collected; meanwhile other processes can read the directory, but not train in it. Ctrl-C and

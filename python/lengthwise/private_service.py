@@ -39,9 +39,8 @@ _MOST_WORKERS = 64
 
 
 def default_data_directory() -> Path:
-    """Data directory of `lengthwise run`: $XDG_DATA_HOME/lengthwise/runs or ~/.local/share/lengthwise/runs."""
-    data = os.environ.get("XDG_DATA_HOME", "")
-    return (Path(data) if data.startswith("/") else Path.home() / ".local" / "share") / "lengthwise" / "runs"
+    """Data directory of `lengthwise run`: that of the settings."""
+    return Path(settings.resolve({}).runs_dir)
 
 
 def data_directory(data_dir: str | os.PathLike[str]) -> Path:

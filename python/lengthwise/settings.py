@@ -1,8 +1,8 @@
 """Server address and credentials from arguments, the environment and the configuration file, as on the command line.
 
 The file is ~/.config/lengthwise/config.yaml ($XDG_CONFIG_HOME/lengthwise/config.yaml; another one where
-$LENGTHWISE_CONFIG names it; none where that is empty). What it says beside `server` is for that server: where another one
-is named, the file's token is not shown to it.
+$LENGTHWISE_CONFIG names it; none where that is empty). Its credentials are for its `server`: where another one is named,
+the file's token is not shown to it.
 """
 from __future__ import annotations
 
@@ -29,10 +29,11 @@ class Settings:
     tls_certificate: str = ""
     tls_key: str = ""
     tls_server_name: str = ""
+    runs_dir: str = ""
 
 
 NAMES = tuple(field.name for field in fields(Settings))
-_PATHS = {"token_file", "tls_ca", "tls_certificate", "tls_key"}
+_PATHS = {"token_file", "tls_ca", "tls_certificate", "tls_key", "runs_dir"}
 
 
 def settings_file(environment: Mapping[str, str]) -> Path | None:
@@ -88,14 +89,23 @@ def resolve(arguments: Mapping[str, str | None], environment: Mapping[str, str] 
             given[name] = str(value)
     server = given.get("server") or in_file.get("server") or Settings.server
     if "server" in in_file and in_file["server"] != server:
-        in_file = {}
+        in_file = {name: value for name, value in in_file.items() if name == "runs_dir"}
     is_url = "http://" in server or "https://" in server
     if is_url or not addresses_of(server):
         raise LengthwiseError(
             f'the server "{server}" is not HOST:PORT, such as 127.0.0.1:7070, or a comma-separated list of them'
             + ("; leave out http:// or https://" if is_url else "")
         )
-    return Settings(**{**in_file, **given, "server": server})
+    runs = given.get("runs_dir") or in_file.get("runs_dir") or _default_runs(environment)
+    return Settings(**{**in_file, **given, "server": server, "runs_dir": os.path.abspath(runs)})
+
+
+def _default_runs(environment: Mapping[str, str]) -> str:
+    """The directory of `lengthwise run`: $XDG_DATA_HOME/lengthwise/runs or ~/.local/share/lengthwise/runs."""
+    data, home = environment.get("XDG_DATA_HOME", ""), environment.get("HOME", "")
+    if data.startswith("/"):
+        return f"{data}/lengthwise/runs"
+    return f"{home}/.local/share/lengthwise/runs" if home else "lengthwise-runs"
 
 
 def addresses_of(server: str) -> list[tuple[str, str]]:

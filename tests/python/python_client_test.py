@@ -683,6 +683,8 @@ class SettingsTest(unittest.TestCase):
             "server: house:7070, attic:7070\n",
             "server: house:7070,attic\n",
             "just text\n",
+            "runs_dir: ~/runs\n",
+            "server: house:7070\ntoken_file: /ada.token\nruns_dir: /scratch\n",
         ):
             self.file.write_text(text)
             for environment in (
@@ -693,6 +695,8 @@ class SettingsTest(unittest.TestCase):
                 {"LENGTHWISE_CONFIG": str(other)},
                 {"LENGTHWISE_CONFIG": str(self.home / "none")},
                 {"XDG_CONFIG_HOME": str(self.home / "empty")},
+                {"XDG_DATA_HOME": "/data"},
+                {"LENGTHWISE_RUNS_DIR": "/elsewhere"},
             ):
                 for arguments in ({}, {"server": "[::1]:9"}, {"token_file": "/t", "tls_ca": "system"}):
                     flags = [f"--{name}={value}" for name, value in arguments.items()]
