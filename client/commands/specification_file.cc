@@ -58,9 +58,20 @@ std::string ReadySpecification(const std::string& name) {
     return "";
   }
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
-  const std::filesystem::path file =
-      self.parent_path().parent_path() / "share/lengthwise/experiments" / (name + ".yaml");
-  return std::filesystem::is_regular_file(file, error) ? file.string() : "";
+  std::vector<std::filesystem::path> places = {self.parent_path().parent_path() /
+                                               "share/lengthwise/experiments"};
+  for (auto folder = std::filesystem::current_path(error); !folder.empty();
+       folder = folder.has_relative_path() ? folder.parent_path() : "") {
+    // Not a folder of the user's own that has this name.
+    if (std::filesystem::exists(folder / "experiments/published/papers.json", error)) {
+      places.push_back(folder / "experiments");
+    }
+  }
+  for (const std::filesystem::path& place : places) {
+    const std::filesystem::path file = place / (name + ".yaml");
+    if (std::filesystem::is_regular_file(file, error)) return file.string();
+  }
+  return "";
 }
 
 absl::StatusOr<v1::SpecificationText> ReadSpecification(const std::string& given) {

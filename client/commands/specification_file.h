@@ -17,9 +17,9 @@
 
 namespace lengthwise::client {
 
-// Returns the file of a specification that is installed with this program in
-// ../share/lengthwise/experiments, such as "quickstart" or "latin_square/table1". Empty if there is
-// none or if `name` is a file.
+// Returns the file of a ready specification, such as "quickstart" or "latin_square/table1": one
+// that is installed with this program in ../share/lengthwise/experiments, or one of experiments/ of
+// the checkout that the current directory is in. Empty if there is none or if `name` is a file.
 std::string ReadySpecification(const std::string& name);
 
 // Reads a file, a ready specification by its name, or, for "-", YAML or JSON from standard input.

@@ -39,6 +39,32 @@ class ExampleFilesTest : public CommandsTest {
   static constexpr char kFiles[] = ", label: my_task, train: my_train.jsonl, test: my_test.jsonl";
 };
 
+TEST(ReadySpecificationTest, CheckoutHasItsExperiments) {
+  const std::filesystem::path before = std::filesystem::current_path();
+  const std::filesystem::path checkout = testing::TempDir() + "/checkout";
+  std::filesystem::create_directories(checkout / "experiments/published");
+  std::filesystem::create_directories(checkout / "docs/deep");
+  std::ofstream(checkout / "experiments/mine.yaml") << "name: mine\n";
+  std::filesystem::current_path(checkout / "docs/deep");
+  EXPECT_EQ(ReadySpecification("mine"), "") << "a folder of the user's own";
+  std::ofstream(checkout / "experiments/published/papers.json") << "{}";
+  EXPECT_EQ(ReadySpecification("mine"), checkout / "experiments/mine.yaml");
+  EXPECT_EQ(ReadySpecification("other"), "");
+  std::filesystem::current_path(before);
+}
+
+TEST(ReadySpecificationTest, MissingTargetOfALinkIsNotSuggested) {
+  const std::string link = testing::TempDir() + "/link.yaml";
+  std::filesystem::create_symlink("link.yaml", link);
+  const absl::Status loop = ReadSpecification(link).status();
+  EXPECT_THAT(std::string(loop.message()), Not(HasSubstr("did you mean")));
+  std::filesystem::remove(link);
+  std::filesystem::create_symlink("nowhere.yaml", link);
+  const absl::Status dangling = ReadSpecification(link).status();
+  EXPECT_THAT(std::string(dangling.message()), Not(HasSubstr("did you mean")));
+  std::filesystem::remove(link);
+}
+
 TEST_F(ExampleFilesTest, ValidateSummarizesTheFiles) {
   ASSERT_EQ(Run({"validate", Specification(kFiles)}), 0) << err_;
   EXPECT_THAT(out_, AllOf(HasSubstr("1 trial in 1 pack"),

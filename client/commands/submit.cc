@@ -10,6 +10,7 @@
 #include "client/commands/specification_file.h"
 #include "client/connection/names.h"
 #include "client/display/numbers.h"
+#include "platform/printable_text.h"
 #include "platform/status_macros.h"
 
 namespace lengthwise::client {
@@ -23,31 +24,24 @@ struct SubmitOptions {
   bool watch = false;
 };
 
-absl::StatusOr<int> DryRun(Program& program, const specification::Grid& grid) {
-  constexpr size_t kShown = 10;
-  std::string estimate;
+absl::StatusOr<int> DryRun(Program& program, const SubmitOptions& options,
+                           const specification::Grid& grid) {
   auto connection = program.Connect();
-  estimate = connection.ok()
-                 ? EstimateTime(**connection, grid).text
-                 : absl::StrCat("unknown: ", std::string(connection.status().message()));
-  if (!program.output_is_table()) {
-    Records records{.columns = {"trial", "pack"}};
-    for (const specification::GridTrial& trial : grid.trials) {
-      records.rows.push_back({trial.id, trial.pack->key});
-    }
-    program.Write(records);
-    return kSuccess;
+  TimeEstimate estimate;
+  if (connection.ok()) {
+    estimate = EstimateTime(**connection, grid);
+  } else {
+    estimate.text = absl::StrCat("unknown: ", connection.status().message());
   }
-  program.out() << grid.specification.name() << ": " << DescribeGrid(grid)
-                << "; nothing was submitted\n";
-  for (size_t i = 0; i < std::min(kShown, grid.trials.size()); ++i) {
-    program.out() << "  " << grid.trials[i].id << "\n";
+  if (estimate.seconds.empty() && options.path != "-") {
+    absl::StrAppend(&estimate.text, "; `lengthwise run ", platform::ShellWord(options.path),
+                    " --dry_run` measures some steps on this machine");
   }
-  if (grid.trials.size() > kShown) {
-    program.out() << "  ... and " << FormatCount(static_cast<int64_t>(grid.trials.size() - kShown))
-                  << " more\n";
+  if (program.output_is_table()) {
+    program.out() << grid.specification.name() << ": " << DescribeGrid(grid)
+                  << "; nothing was submitted\n";
   }
-  program.out() << "Estimated time: " << estimate << "\n";
+  PrintDryRun(program, grid, estimate);
   return kSuccess;
 }
 
@@ -61,7 +55,7 @@ absl::StatusOr<int> Submit(Program& program, SubmitOptions options) {
   for (const std::string& warning : resolved.examples.warnings) {
     program.err() << "warning: " << warning << "\n";
   }
-  if (options.dry_run) return DryRun(program, resolved.grid);
+  if (options.dry_run) return DryRun(program, options, resolved.grid);
 
   ASSIGN_OR_RETURN(auto connection, program.Connect());
   v1::CreateExperimentRequest request;
@@ -112,8 +106,9 @@ void AddSubmit(Command root, Program& program) {
   command.AddOption("spec", options->path,
                     "A file that ends in .yaml, .yml, .json, .textproto or .txtpb; - reads YAML or "
                     "JSON from standard input; or an installed specification (quickstart)");
-  command.AddFlag("--dry_run", options->dry_run,
-                  "Shows trials, packs and estimated time without submitting");
+  command.AddFlag(
+      "--dry_run", options->dry_run,
+      "Shows trials, steps and the time by the server's earlier trials, without submitting");
   command.AddFlag("--watch", options->watch, "Watches the experiment afterwards");
   command.AddOption("--request_id ID", options->request_id,
                     "Idempotency key: submitting again with the same id returns the same "

@@ -16,12 +16,16 @@ def packaged_program(name: str) -> Path | None:
 
 
 def ready_specification(name: str) -> Path | None:
-    """The file of a specification that is part of this package, "quickstart" or "latin_square/table1"; otherwise,
-    or where a file of that name is here, None."""
+    """The file of a specification, "quickstart" or "latin_square/table1", that is part of this package or of the checkout
+    that the current directory is in; otherwise, or where a file of that name is here, None."""
     if Path(name).is_file():
         return None
-    path = _DIRECTORY / "share" / "lengthwise" / "experiments" / f"{name}.yaml"
-    return path if path.is_file() else None
+    places = [_DIRECTORY / "share" / "lengthwise" / "experiments"]
+    for folder in (Path.cwd(), *Path.cwd().parents):
+        # Not a folder of the user's own that has this name.
+        if (folder / "experiments" / "published" / "papers.json").exists():
+            places.append(folder / "experiments")
+    return next((path for place in places if (path := place / f"{name}.yaml").is_file()), None)
 
 
 def start() -> NoReturn:
