@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -14,6 +15,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "catalogue/suggestion.h"
 #include "google/protobuf/message.h"
@@ -395,6 +397,25 @@ std::string Below(absl::string_view parent, absl::string_view name) {
   return parent.empty() ? std::string(name) : absl::StrCat(parent, ".", name);
 }
 
+namespace {
+
+// Adds the paths of all fields below `message`, by name.
+void AddFields(const google::protobuf::Descriptor& message, const std::string& path,
+               std::map<std::string, std::vector<std::string>>& paths) {
+  for (int i = 0; i < message.field_count(); ++i) {
+    const FieldDescriptor& field = *message.field(i);
+    const std::string below = Below(path, field.name());
+    paths[field.name()].push_back(below);
+    // A component has parameters instead of fields, and a list's elements no single path.
+    if (field.message_type() != nullptr && !field.is_repeated() &&
+        field.message_type()->full_name() != "lengthwise.v1.Component") {
+      AddFields(*field.message_type(), below, paths);
+    }
+  }
+}
+
+}  // namespace
+
 UnknownField DescribeUnknownField(const google::protobuf::Descriptor& message,
                                   absl::string_view name) {
   std::vector<std::string> names;
@@ -404,6 +425,20 @@ UnknownField DescribeUnknownField(const google::protobuf::Descriptor& message,
     if (absl::StrContains(unknown.suggestion, absl::StrCat("mean \"", accepted, "\""))) {
       unknown.probably = accepted;
     }
+  }
+  if (!unknown.probably.empty()) return unknown;
+  // It may be a field of another part of the specification.
+  std::map<std::string, std::vector<std::string>> paths;
+  AddFields(*v1::ExperimentSpecification::descriptor(), "", paths);
+  names.clear();
+  for (const auto& [accepted, unused] : paths) names.push_back(accepted);
+  const std::string elsewhere = catalogue::Suggestion(name, names);
+  for (const auto& [accepted, places] : paths) {
+    if (!absl::StrContains(elsewhere, absl::StrCat("mean \"", accepted, "\""))) continue;
+    unknown.suggestion =
+        absl::StrCat("; did you mean \"", absl::StrJoin(places, "\" or \""), "\"?");
+    const bool is_top = &message == v1::ExperimentSpecification::descriptor();
+    if (is_top && places.size() == 1) unknown.probably = places[0];
   }
   return unknown;
 }

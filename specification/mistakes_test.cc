@@ -303,8 +303,14 @@ const Mistake kMistakes[] = {
      "letter or digit"},
     {"UnknownField", "training: {stepz: 10}",
      "training.stepz: unknown field; did you mean \"steps\"?"},
-    {"UnknownFieldAtTheTop", "optimizers: adam",
-     absl::StrCat("optimizers: unknown field", catalogue::Suggestion("", FieldNames()))},
+    {"UnknownFieldAtTheTop", "fruit: apple",
+     absl::StrCat("fruit: unknown field", catalogue::Suggestion("", FieldNames()))},
+    {"FieldOfTheTrainingAtTheTop", "optimizer: adamw",
+     "optimizer: unknown field; did you mean \"training.optimizer\"?"},
+    {"FieldOfTheEvaluationInTheTraining", "training: {steps: 1, sequence: 5}",
+     "training.sequence: unknown field; did you mean \"evaluation.sequences\"?"},
+    {"FieldOfTwoPartsAtTheTop", "every_steps: 5",
+     "every_steps: unknown field; did you mean \"evaluation.every_steps\"?"},
     {"DuplicateField", "training: {steps: 1, steps: 2}", "training.steps: given twice"},
     {"TextForInteger", "training: {steps: 10, batch_size: many}",
      "training.batch_size: got \"many\", expected an integer"},
@@ -664,6 +670,10 @@ TEST(MistakesTest, FormulasHaveAFieldAndAColumn) {
   EXPECT_EQ(message("logits: \"a * q\", parameters: {a: {initail: 1}}"),
             "encodings[1].a.initail: unknown setting of a formula's parameter; did you mean "
             "\"initial\"?");
+  EXPECT_EQ(message("logits: \"a * q\", parameters: {a: '1e-3'}"),
+            "encodings[1].a: got the text \"1e-3\", expected a number: leave out the quotes");
+  EXPECT_EQ(message("logits: \"a * q\", a: {initial: [1, '2']}"),
+            "encodings[1].a.initial: got the text \"2\", expected a number: leave out the quotes");
   EXPECT_EQ(message("logits: q, h: 1"),
             "encodings[1].h: \"h\" has a meaning in formulas; use another name");
   EXPECT_EQ(message("logits: q, max_positoin: 1"),

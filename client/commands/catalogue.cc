@@ -131,7 +131,11 @@ void PrintAll(Program& program, const std::string& kind, const std::vector<Liste
   }
   std::vector<Table::Column> columns = {{.header = kind}};
   if (!all.empty()) {
-    for (const auto& [name, value] : all[0].facts) columns.push_back({.header = name});
+    for (const auto& [name, value] : all[0].facts) {
+      columns.push_back({.header = name,
+                         .shrinks_to = program.is_terminal ? 12 : 0,
+                         .may_go = program.is_terminal && columns.size() > 2});
+    }
   }
   columns.push_back({.header = "description", .shrinks_to = 16});
   Table table(columns);
@@ -228,13 +232,13 @@ void AddEncodings(Command root, Program& program) {
                                         "the initial values of their parameters");
   command
       .AddOption("-o,--out FILE", drawing->out,
-                 "SVG file for the drawing of all heads; default: the terminal")
+                 "File for the drawing of all heads: .svg, .png or .pdf; default: the terminal")
       .Needs(draw);
   command.AddOption("--head N", drawing->head, "Head to draw in the terminal, from 1; default 1")
       .Needs(draw);
   command
       .AddOption("--length N", drawing->tokens,
-                 "Tokens to draw, 1 to 512; default: training.lengths.max")
+                 "Tokens to draw, 1 to 512; default: those of the longest training input")
       .Needs(draw);
 }
 

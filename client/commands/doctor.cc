@@ -61,6 +61,11 @@ Findings AskServer(const rpc::Settings& settings) {
   ServiceAnswers answers;
   answers.address = settings.Value("server");
   answers.caller = (*connection)->GetCaller();
+  if (settings["server"].origin == "default" && NothingListens(answers.caller.status())) {
+    return {{Verdict::kSkipped, "server",
+             absl::StrCat("none is configured, and none runs at ", answers.address),
+             "`lengthwise run` needs none; name another with --server HOST:PORT"}};
+  }
   if (answers.caller.ok()) {
     answers.asked = absl::Now();
     answers.server = (*connection)->GetServer();

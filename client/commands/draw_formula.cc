@@ -1,6 +1,9 @@
 #include "client/commands/draw_formula.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <system_error>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -15,14 +18,16 @@
 #include "models/networks/catalogue.h"
 #include "platform/status_macros.h"
 #include "specification/components.h"
+#include "tasks/catalogue.h"
+#include "tasks/examples/entries.h"
+#include "tasks/puzzles.h"
+#include "tasks/text_task.h"
 
 namespace lengthwise::client {
 namespace {
 
 // More tokens are not visible in a terminal and open slowly in a browser.
 constexpr int64_t kMaxTokens = 512;
-// Default for tasks without lengths.
-constexpr int64_t kTokens = 20;
 
 // Returns the sizes of the first network that takes encodings.
 models::EncodingContext ContextOf(const v1::ExperimentSpecification& specification) {
@@ -35,6 +40,56 @@ models::EncodingContext ContextOf(const v1::ExperimentSpecification& specificati
     }
   }
   return {};
+}
+
+// Returns the tokens of the longest training input of all tasks; of a text, with its answer.
+absl::StatusOr<int64_t> LongestInput(const ResolvedFile& resolved) {
+  const v1::ExperimentSpecification& specification = resolved.grid.specification;
+  const v1::LengthRange& lengths = specification.training().lengths();
+  int64_t longest = 1;
+  for (int i = 0; i < specification.tasks_size(); ++i) {
+    const v1::Component& component = specification.tasks(i);
+    if (const auto& set = resolved.examples.sets[i]; set != nullptr) {
+      const bool is_text = component.name() == tasks::examples::ExamplesText().name;
+      for (const auto& [length, group] : set->training) {
+        if (length < lengths.min() || length > lengths.max()) continue;
+        for (const tasks::examples::Example& example : group.examples) {
+          longest =
+              std::max<int64_t>(longest, example.inputs + (is_text ? example.targets + 1 : 0));
+        }
+      }
+      continue;
+    }
+    ASSIGN_OR_RETURN(const auto task,
+                     tasks::CreateTask(component.name(), specification::ParametersOf(component)));
+    if (const auto* text = dynamic_cast<const tasks::TextTask*>(task.get())) {
+      longest = std::max(longest, text->LongestTrainingExample(lengths.min(), lengths.max()));
+    } else if (const auto* puzzles = dynamic_cast<const tasks::PuzzleTask*>(task.get())) {
+      longest = std::max<int64_t>(longest, puzzles->cells());
+    } else {
+      longest = std::max<int64_t>(longest, lengths.max());
+    }
+  }
+  return longest;
+}
+
+// Writes a picture that Python draws.
+absl::StatusOr<int> WritePicture(Program& program, const std::vector<NumberGrid>& grids,
+                                 const std::string& out) {
+  nlohmann::json all = nlohmann::json::array();
+  for (const NumberGrid& grid : grids) {
+    all.push_back({{"title", grid.title},
+                   {"row_name", grid.row_name},
+                   {"column_name", grid.column_name},
+                   {"columns", grid.columns},
+                   {"values", grid.values}});
+  }
+  const std::string numbers = out + ".json.tmp";
+  RETURN_IF_ERROR(WriteForUser(numbers, all.dump()));
+  const auto code = program.RunPython({"grids", numbers, "--out", out}, /*asks_server=*/false);
+  std::error_code error;
+  std::filesystem::remove(numbers, error);
+  return code;
 }
 
 // Returns the grids of one encoding: a bias for each head, then features.
@@ -95,19 +150,21 @@ std::vector<NumberGrid> GridsOf(const v1::Component& encoding,
 }  // namespace
 
 absl::StatusOr<int> DrawFormulas(Program& program, const FormulaDrawing& drawing) {
-  if (!drawing.out.empty() && !absl::EndsWith(drawing.out, ".svg")) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--out: got ", drawing.out, ", pictures of formulas are .svg files"));
+  const bool as_svg = absl::EndsWith(drawing.out, ".svg");
+  if (!drawing.out.empty() && !as_svg && !absl::EndsWith(drawing.out, ".png") &&
+      !absl::EndsWith(drawing.out, ".pdf")) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--out: got ", drawing.out, ", expected a name that ends in .svg, .png or .pdf"));
   }
   ASSIGN_OR_RETURN(const auto text, ReadSpecification(drawing.specification));
   ASSIGN_OR_RETURN(const auto resolved, ResolveFile(drawing.specification, text));
   const v1::ExperimentSpecification& specification = resolved.grid.specification;
   const models::EncodingContext context = ContextOf(specification);
-  // Puzzles have no lengths.
-  const int64_t longest = specification.training().lengths().max();
-  const int64_t tokens = drawing.tokens != 0 ? drawing.tokens
-                         : longest > 0       ? std::min(longest, kMaxTokens)
-                                             : kTokens;
+  int64_t tokens = drawing.tokens;
+  if (tokens == 0) {
+    ASSIGN_OR_RETURN(tokens, LongestInput(resolved));
+    tokens = std::min(tokens, kMaxTokens);
+  }
   if (tokens < 1 || tokens > kMaxTokens) {
     return absl::InvalidArgumentError(
         absl::StrCat("--length: got ", tokens, ", a picture has 1 to ", kMaxTokens, " tokens"));
@@ -138,6 +195,7 @@ absl::StatusOr<int> DrawFormulas(Program& program, const FormulaDrawing& drawing
                      "how to write one"));
   }
   if (drawing.out.empty()) return kSuccess;
+  if (!as_svg) return WritePicture(program, all, drawing.out);
   if (absl::Status status = WriteForUser(drawing.out, GridsAsSvg(all)); !status.ok()) return status;
   program.out() << "wrote " << drawing.out << "\n";
   return kSuccess;

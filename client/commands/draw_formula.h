@@ -12,10 +12,10 @@ namespace lengthwise::client {
 
 struct FormulaDrawing {
   std::string specification;  // as ReadSpecification takes it
-  // SVG file to write. Empty: draw in the terminal.
+  // .svg, .png or .pdf file to write. Empty: draw in the terminal.
   std::string out;
   int64_t head = 1;    // from 1, of the terminal's picture
-  int64_t tokens = 0;  // 0: training.lengths.max
+  int64_t tokens = 0;  // 0: those of the longest training input
 };
 
 // Draws every encoding `formula` with its parameters' initial values, at the positions 0, 1, 2, ...

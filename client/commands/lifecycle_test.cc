@@ -88,7 +88,11 @@ TEST_F(LifecycleTest, RetriesFailedAndOptionallyCancelledTrials) {
   EXPECT_EQ(Run({"retry", "e-1"}), kSuccess);
   EXPECT_EQ(out_, "Queued 1 trial of e-1 again: 4 queued, 1 done, 1 cancelled.\n");
   EXPECT_EQ(Run({"retry", "e-1", "--failed"}), kSuccess);
-  EXPECT_EQ(out_, "No trial of e-1 has failed; nothing was queued.\n");
+  EXPECT_EQ(
+      out_,
+      "No trial of e-1 has failed; nothing was queued.\n"
+      "1 trial was cancelled; queue it again with\n  lengthwise retry e-1 --cancelled --server " +
+          server_.address() + "\n");
   EXPECT_EQ(Run({"retry", "e-1/2"}), kSuccess);
   EXPECT_EQ(out_,
             "The trial bucket_sort-encoder-none-lr0.001-seed2 is not one that has failed or was "

@@ -129,8 +129,8 @@ TEST_F(CommandsTest, FormulasAreDrawnInTheTerminalAndAsAFile) {
   EXPECT_THAT(drawn.str(), AllOf(HasSubstr("my_bias logits, head 1 of 2</text>"),
                                  HasSubstr("my_bias logits, head 2 of 2</text>")));
 
-  EXPECT_EQ(Run({"encodings", "--draw", path, "-o", svg + ".png"}), kUsage);
-  EXPECT_THAT(err_, HasSubstr("pictures of formulas are .svg files"));
+  EXPECT_EQ(Run({"encodings", "--draw", path, "-o", svg + ".gif"}), kUsage);
+  EXPECT_THAT(err_, HasSubstr("expected a name that ends in .svg, .png or .pdf"));
   EXPECT_EQ(Run({"encodings", "--draw", path, "--head", "3"}), kUsage);
   EXPECT_THAT(err_, HasSubstr("--head: got 3, the network has heads 1 to 2"));
   for (const std::string length : {"-1", "513"}) {
@@ -139,6 +139,33 @@ TEST_F(CommandsTest, FormulasAreDrawnInTheTerminalAndAsAFile) {
   }
   EXPECT_EQ(Run({"encodings", "--draw", File("plain.yaml", kSpecification)}), kUsage);
   EXPECT_THAT(err_, HasSubstr("plain.yaml has no encoding `formula`"));
+}
+
+TEST_F(CommandsTest, DrawingIsAsLargeAsTheLongestInput) {
+  // A file that states its own lengths.
+  File("own_length.jsonl",
+       "{\"input\": [0, 1, 2, 1, 0, 2], \"target\": [1], \"length\": 1}\n"
+       "{\"input\": [0, 1, 2], \"target\": [1], \"length\": 2}\n"
+       "{\"input\": [1, 0], \"target\": [0], \"length\": 3}\n");
+  const auto specification = [&](const std::string& task) {
+    return File("drawn.yaml",
+                "name: e\ntasks: " + task +
+                    "\nnetworks: {name: encoder, blocks: 1, heads: 1, d_model: 16}\n"
+                    "encodings: {name: formula, label: b, logits: q - k}\nlearning_rates: 0.001\n");
+  };
+  ASSERT_EQ(Run({"encodings", "--draw",
+                 specification("{name: examples, train: own_length.jsonl, target_length: any, "
+                               "test: own_length.jsonl}\ntraining: {steps: 1}")}),
+            kSuccess)
+      << err_;
+  EXPECT_THAT(out_, HasSubstr("\n┌────────────┐\n")) << "six symbols, of two characters each";
+  ASSERT_EQ(Run({"encodings", "--draw",
+                 specification("{name: latin_square, size: 3, training_puzzles: 4, "
+                               "held_out_puzzles: 0, validation_puzzles: 2}\n"
+                               "training: {steps: 1}\nevaluation: {lengths: 1}")}),
+            kSuccess)
+      << err_;
+  EXPECT_THAT(out_, HasSubstr("\n┌──────────────────┐\n")) << "nine cells";
 }
 
 TEST_F(CommandsTest, SamplesOfNumbersStateTheirProbability) {

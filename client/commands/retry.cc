@@ -49,6 +49,16 @@ absl::StatusOr<int> Retry(Program& program, const RetryOptions& options) {
     program.out() << (one_trial ? absl::StrCat("The trial ", ShortName(name), " is not one that ")
                                 : absl::StrCat("No trial of ", ShortName(name), " "))
                   << DescribeStates(states) << "; nothing was queued.\n";
+    const v1::TrialCounts& counts = response.experiment().trials();
+    const bool failed = states[0] == v1::FAILED;
+    const int others = failed ? counts.cancelled() : counts.failed();
+    if (!one_trial && states.size() == 1 && others > 0) {
+      program.out() << (failed ? Counted(others, "trial was cancelled", "trials were cancelled")
+                               : Counted(others, "trial has failed", "trials have failed"))
+                    << "; queue " << (others == 1 ? "it" : "them") << " again with\n"
+                    << "  lengthwise retry " << ShortName(name)
+                    << (failed ? " --cancelled" : " --failed") << program.WhereArguments() << "\n";
+    }
     return kSuccess;
   }
   program.out() << "Queued "

@@ -193,13 +193,15 @@ std::string FindInPath(const std::string& program, const std::string& path) {
 Finding InspectPython(const absl::StatusOr<std::string>& python) {
   constexpr char kNeededBy[] =
       "`plot`, `report`, `analyze`, `export`, `compare` and `results --compare` run in it";
-  constexpr char kAdvice[] = "install the wheel again, or in a checkout run deploy/install.sh";
+  constexpr char kAdvice[] =
+      "install the wheel again, in a checkout run deploy/install.sh, or set LENGTHWISE_PYTHON to a "
+      "Python with the package lengthwise";
   if (!python.ok()) {
     return {Verdict::kWarning, "python", absl::StrCat("not found: ", kNeededBy), kAdvice};
   }
   if (::access(python->c_str(), X_OK) != 0) {
     return {Verdict::kWarning, "python", absl::StrCat(*python, " cannot be executed: ", kNeededBy),
-            absl::StrCat(kAdvice, ", or correct LENGTHWISE_PYTHON")};
+            kAdvice};
   }
   return {Verdict::kOk, "python", *python};
 }

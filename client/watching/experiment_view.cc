@@ -115,6 +115,10 @@ bool ExperimentView::Apply(const v1::Event& event) {
         trial.losses[points.steps(i)] = points.losses(i);
         trial.steps_done = std::max(trial.steps_done, points.steps(i));
       }
+      // The first event may come before the first report of progress.
+      if (trial.phase == v1::TrialProgress::PHASE_UNSPECIFIED && trial.state == v1::RUNNING) {
+        trial.phase = v1::TrialProgress::TRAINING;
+      }
       while (trial.losses.size() > kMostLosses) trial.losses.erase(trial.losses.begin());
       break;
     }

@@ -62,6 +62,17 @@ v1::Event Accuracy(int64_t position, int64_t step, double at_10, double at_20) {
   return event;
 }
 
+TEST(ExperimentViewTest, TrialWithAPointHasStarted) {
+  ExperimentView view(TwoTrials(), /*from_beginning=*/true);
+  view.Apply(Running(1, 1, 0));
+  EXPECT_EQ(view.trials()[0].phase, v1::TrialProgress::PHASE_UNSPECIFIED);
+  // The first report of progress may come later than the first point.
+  view.Apply(Points(2, {{100, 2.0f}}));
+  EXPECT_EQ(view.trials()[0].phase, v1::TrialProgress::TRAINING);
+  view.Apply(Running(3, 2, 100));
+  EXPECT_EQ(view.trials()[0].phase, v1::TrialProgress::PHASE_UNSPECIFIED);
+}
+
 TEST(ExperimentViewTest, FoldsEventsIntoTrials) {
   ExperimentView view(TwoTrials(), /*from_beginning=*/true);
   EXPECT_EQ(view.trials()[0].state, v1::QUEUED);  // the events will tell

@@ -30,13 +30,14 @@ COMMANDS = {
     "analyze": "Analyzes stored attention maps, models and scores of single sequences",
     "compare": "Prints two experiments side by side",
     "export": "Writes what was measured, or the models, for other tools",
+    "grids": "Draws grids of numbers, such as the formulas of encodings",
     "plot": "Draws results as SVG, PDF and PNG",
     "report": "Writes everything about an experiment into one HTML file",
     "results": "Prints an experiment beside a paper's table",
 }
 
 # Width of tables if the output is no terminal.
-_ORDINARY_WIDTH = 110
+ORDINARY_WIDTH = 110
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ def make_output(arguments: argparse.Namespace, out: TextIO, err: TextIO) -> Outp
         and os.environ.get("TERM") != "dumb"
         and not os.environ.get("NO_COLOR")
     )
-    width = arguments.width or (shutil.get_terminal_size().columns if terminal else _ORDINARY_WIDTH)
+    width = arguments.width or (shutil.get_terminal_size().columns if terminal else ORDINARY_WIDTH)
     return Output(out, err, arguments.output, width, Palette(colors))
 
 
