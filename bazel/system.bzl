@@ -18,9 +18,11 @@ _PACKAGES = {
     "yaml_cpp": "yaml-cpp",
 }
 
-# Not in the package's pkg-config file, but part of the package.
+# Not in the package's pkg-config file, but part of the package or of one that it needs.
 _MORE = {
     "grpc_reflection": ["-lgrpc++_reflection"],
+    # Its HTTP server.
+    "prometheus": ["-lcivetweb-cpp", "-lcivetweb"],
 }
 
 # Headers only, in /usr/include: a target to depend on, so that a BUILD file says what is used.

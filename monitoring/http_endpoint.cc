@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "CivetServer.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/synchronization/notification.h"
@@ -54,6 +55,19 @@ class ProcessMetrics final : public prometheus::Collectable {
 std::vector<std::string> Options(const std::string& listen) {
   return {"listening_ports",    listen, "num_threads",           "16",
           "request_timeout_ms", "1000", "keep_alive_timeout_ms", "1000"};
+}
+
+// Answers HEAD, which the exposer refuses, as health checks send it. Returns 0 for other requests.
+int AnswerHead(mg_connection* connection) {
+  const mg_request_info* request = mg_get_request_info(connection);
+  if (absl::string_view(request->request_method) != "HEAD" ||
+      absl::string_view(request->local_uri) != "/metrics") {
+    return 0;
+  }
+  mg_printf(connection,
+            "HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\n"
+            "Connection: close\r\n\r\n");
+  return 200;
 }
 
 class BuildInfo final : public prometheus::Collectable {
@@ -103,15 +117,18 @@ absl::StatusOr<std::unique_ptr<HttpEndpoint>> HttpEndpoint::Start(
   endpoint->collectables_.push_back(std::make_shared<ProcessMetrics>());
   std::vector<int> ports;
   try {
-    endpoint->exposer_ = std::make_unique<prometheus::Exposer>(Options(listen));
+    CivetCallbacks callbacks;
+    callbacks.begin_request = AnswerHead;
+    endpoint->exposer_ = std::make_unique<prometheus::Exposer>(Options(listen), &callbacks);
     ports = endpoint->exposer_->GetListeningPorts();
   } catch (const std::exception&) {
     // CivetWeb throws if it cannot listen. The error below is clearer than its "null context ...".
   }
   if (ports.empty()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "cannot serve metrics on ", listen,
-        ": the port is in use, or this machine has no such address; choose another address"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("cannot serve metrics on ", listen,
+                     ": the port is in use, or this machine has no such address; choose another "
+                     "with --metrics_listen HOST:PORT"));
   }
   endpoint->address_ =
       absl::StrCat(absl::string_view(listen).substr(0, listen.rfind(':')), ":", ports.front());

@@ -14,6 +14,7 @@
 namespace lengthwise::monitoring {
 namespace {
 
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
 TEST(HttpEndpoint, ExportsBuildAndProcessUsage) {
@@ -22,6 +23,11 @@ TEST(HttpEndpoint, ExportsBuildAndProcessUsage) {
   EXPECT_THAT(text, HasSubstr("\nlengthwise_build_info{program=\"test\",version=\""));
   EXPECT_THAT(text, HasSubstr("\n# TYPE process_cpu_seconds_total counter\n"));
   EXPECT_THAT(text, HasSubstr("\nprocess_resident_memory_bytes "));
+}
+
+TEST(HttpEndpoint, AnswersHeadWithoutABody) {
+  const auto endpoint = HttpEndpoint::Start("127.0.0.1:0", "test", {}).value();
+  EXPECT_THAT(Scrape(endpoint->address(), "HEAD"), EndsWith("\r\n\r\n"));
 }
 
 TEST(HttpEndpoint, UnfinishedRequestsDoNotBlockScrapes) {
@@ -51,6 +57,7 @@ TEST(HttpEndpoint, TakenPortIsNamed) {
   const absl::Status status = HttpEndpoint::Start(first->address(), "test", {}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()), HasSubstr(first->address()));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("--metrics_listen"));
 }
 
 }  // namespace

@@ -15,9 +15,9 @@
 
 namespace lengthwise::monitoring {
 
-// Returns the body of GET http://ADDRESS/metrics. `address` is a local port, "127.0.0.1:PORT". Adds
-// a test failure if the status is not 200.
-inline std::string Scrape(const std::string& address) {
+// Returns the answer to GET http://ADDRESS/metrics, or to another method. `address` is a local
+// port, "127.0.0.1:PORT". Adds a test failure if the status is not 200.
+inline std::string Scrape(const std::string& address, const std::string& method = "GET") {
   int port = 0;
   EXPECT_TRUE(absl::SimpleAtoi(address.substr(address.rfind(':') + 1), &port)) << address;
   const int connection = socket(AF_INET, SOCK_STREAM, 0);
@@ -26,7 +26,7 @@ inline std::string Scrape(const std::string& address) {
   to.sin_port = htons(static_cast<uint16_t>(port));
   to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   EXPECT_EQ(connect(connection, reinterpret_cast<const sockaddr*>(&to), sizeof(to)), 0);
-  const std::string request = "GET /metrics HTTP/1.0\r\n\r\n";
+  const std::string request = method + " /metrics HTTP/1.0\r\n\r\n";
   EXPECT_EQ(write(connection, request.data(), request.size()),
             static_cast<ssize_t>(request.size()));
   std::string answer;

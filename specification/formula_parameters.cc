@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "catalogue/suggestion.h"
 #include "google/protobuf/struct.pb.h"
 #include "models/encodings/catalogue.h"
@@ -20,6 +22,19 @@ using google::protobuf::Value;
 using models::FormulaParameter;
 
 constexpr char kParameters[] = "parameters";
+
+// A number in quotes, which is text.
+bool IsQuotedNumber(const Value& value) {
+  double number = 0;
+  return value.kind_case() == Value::kStringValue &&
+         absl::SimpleAtod(value.string_value(), &number);
+}
+
+std::string ExpectedNumber(const Value& value, absl::string_view expected) {
+  if (!IsQuotedNumber(value)) return std::string(expected);
+  return absl::StrCat("got the text \"", value.string_value(),
+                      "\", expected a number: leave out the quotes");
+}
 
 // Reads the settings of one parameter of a formula.
 class ParameterReader {
@@ -45,7 +60,9 @@ class ParameterReader {
         break;
       }
       default:
-        Refuse(path_, "expected a number, a list of numbers or {per: head, initial: 1}");
+        Refuse(path_,
+               ExpectedNumber(value,
+                              "expected a number, a list of numbers or {per: head, initial: 1}"));
     }
     if (!sound_) return std::nullopt;
     if (std::string mistake = models::FormulaParameterMistake(parameter_); !mistake.empty()) {
@@ -74,13 +91,14 @@ class ParameterReader {
     } else if (setting == "size") {
       const double size = given.number_value();
       if (!(size >= 1 && size <= models::kMaxFormulaValues && size == std::floor(size))) {
-        return Refuse(field,
-                      absl::StrCat("expected an integer from 1 to ", models::kMaxFormulaValues));
+        return Refuse(field, ExpectedNumber(given, absl::StrCat("expected an integer from 1 to ",
+                                                                models::kMaxFormulaValues)));
       }
       parameter_.size = static_cast<size_t>(size);
     } else if (setting == "stddev") {
       parameter_.stddev = given.number_value();
-      if (!(parameter_.stddev > 0)) Refuse(field, "expected a number above 0");
+      if (!(parameter_.stddev > 0))
+        Refuse(field, ExpectedNumber(given, "expected a number above 0"));
     } else {
       Refuse(field, absl::StrCat("unknown setting of a formula's parameter",
                                  catalogue::Suggestion(
@@ -94,7 +112,7 @@ class ParameterReader {
       if (value.kind_case() == Value::kNumberValue && std::isfinite(value.number_value())) {
         numbers.push_back(value.number_value());
       } else {
-        Refuse(field, "expected a finite number or a list of them");
+        Refuse(field, ExpectedNumber(value, "expected a finite number or a list of them"));
       }
     };
     if (given.kind_case() != Value::kListValue) {
@@ -130,7 +148,7 @@ void FoldFormulaParameters(const std::string& path, v1::Component& encoding, Fin
       // API clients may send all parameters in one map.
       own.insert(value.struct_value().fields().begin(), value.struct_value().fields().end());
     } else if ((kind == Value::kNumberValue || kind == Value::kListValue ||
-                kind == Value::kStructValue) &&
+                kind == Value::kStructValue || IsQuotedNumber(value)) &&
                absl::c_none_of(entry.parameters,
                                [&name = name](const auto& p) { return p.name == name; })) {
       own.emplace(name, value);

@@ -41,7 +41,7 @@ absl::StatusOr<int> RunExport(Program& program, const ExportOptions& options) {
   std::vector<std::string> arguments = {"export", options.name, "--format", options.format};
   if (!options.path.empty()) arguments.push_back(absl::StrCat("--out=", options.path));
   if (options.replace) arguments.push_back("--force");
-  if (program.is_terminal) arguments.push_back("--progress");
+  if (program.redraws()) arguments.push_back("--progress");
   return program.RunPython(std::move(arguments));
 }
 

@@ -1,9 +1,11 @@
 // `lengthwise show EXPERIMENT|TRIAL`: shows everything known about one of them.
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "client/commands/commands.h"
@@ -12,11 +14,18 @@
 #include "client/display/records.h"
 #include "client/display/table.h"
 #include "client/watching/experiment_view.h"
+#include "client/watching/label_fit.h"
 #include "client/watching/lines.h"
 #include "platform/status_macros.h"
+#include "tasks/examples/entries.h"
 
 namespace lengthwise::client {
 namespace {
+
+// Enough of a hash to tell files apart.
+constexpr int kHashColumns = 14;
+// Columns of a list of trials, beside the trial's name, that always stay.
+constexpr int kOtherColumns = 49;
 
 std::string FormatTimestamp(const google::protobuf::Timestamp& time) {
   if (time.seconds() == 0) return "–";
@@ -36,8 +45,11 @@ std::string DescribeComponent(const v1::Component& component) {
                                                               component.parameters().end());
   std::string parameters;
   for (const auto& [name, value] : sorted) {
+    // The contents of a file, for programs.
+    if (name == "contents" && tasks::examples::IsExamples(component.name())) continue;
+    const std::string text = MessageJson(value).value_or("?");
     absl::StrAppend(&parameters, parameters.empty() ? "" : ", ", name, "=",
-                    MessageJson(value).value_or("?"));
+                    absl::EndsWith(name, "_sha256") ? Truncate(text, kHashColumns) : text);
   }
   return parameters.empty() ? component.name()
                             : absl::StrCat(component.name(), " (", parameters, ")");
@@ -124,6 +136,7 @@ absl::StatusOr<int> ShowExperiment(Program& program, Connection& connection,
   Field(program, "created", FormatTimestamp(experiment->create_time()));
   if (experiment->has_end_time()) Field(program, "ended", FormatTimestamp(experiment->end_time()));
   Field(program, "trials", DescribeCounts(experiment->trials()));
+  Field(program, "warning", experiment->storage_fault());
   if (experiment->has_disk_use()) {
     const v1::DiskUse& use = experiment->disk_use();
     Field(program, "on disk",
@@ -132,15 +145,26 @@ absl::StatusOr<int> ShowExperiment(Program& program, Connection& connection,
                        " in ", Counted(use.events(), "event")));
   }
   program.out() << "\n";
+  const bool narrow = program.is_terminal;
+  const bool any_reason = std::any_of(trials.begin(), trials.end(), [](const v1::Trial& trial) {
+    return trial.state() != v1::SUCCEEDED && !trial.reason().empty();
+  });
   Table table({{.header = "#", .align = Table::Align::kRight},
                {.header = "trial"},
                {.header = "state"},
                {.header = "steps", .align = Table::Align::kRight},
                {.header = by_loss ? "seen" : "seen %", .align = Table::Align::kRight},
                {.header = by_loss ? "unseen" : "unseen %", .align = Table::Align::kRight},
-               {.header = "trained", .align = Table::Align::kRight},
-               {.header = "worker", .shrinks_to = 8},
-               {.header = "reason", .shrinks_to = 12}});
+               {.header = "trained", .align = Table::Align::kRight, .may_go = narrow},
+               {.header = "worker", .shrinks_to = 8, .may_go = narrow},
+               {.header = "reason", .shrinks_to = 12, .may_go = narrow && !any_reason}});
+  // Where ids do not fit, the coordinates in which the trials differ.
+  const ExperimentView view(trials, /*from_beginning=*/false);
+  const int room = std::max(10, program.width() - kOtherColumns);
+  const LabelFit fit(view.trials(), room, room);
+  const bool fits = std::all_of(trials.begin(), trials.end(), [&](const v1::Trial& trial) {
+    return DisplayWidth(ShortName(trial.name())) <= room;
+  });
   for (const v1::Trial& trial : trials) {
     const v1::Outcome& outcome = trial.outcome();
     const bool scored = trial.has_outcome();
@@ -154,14 +178,16 @@ absl::StatusOr<int> ShowExperiment(Program& program, Connection& connection,
       if (outcome.seen_accuracy() >= 0) seen = FormatPercent(outcome.seen_accuracy());
       if (outcome.unseen_accuracy() >= 0) unseen = FormatPercent(outcome.unseen_accuracy());
     }
-    table.AddRow({absl::StrCat(trial.index()), Table::Cell(ShortName(trial.name()), Paint::kBold),
-                  StateWord(trial.state()),
-                  FormatCount(succeeded && outcome.training_steps() > 0 ? outcome.training_steps()
-                              : succeeded ? trial.specification().training().steps()
-                                          : trial.checkpoint_step()),
-                  seen, unseen,
-                  scored ? FormatClock(absl::Seconds(outcome.training_seconds())) : "–",
-                  trial.worker(), succeeded ? "" : trial.reason()});
+    table.AddRow(
+        {absl::StrCat(trial.index()),
+         Table::Cell(fits || !narrow ? ShortName(trial.name()) : fit(*view.Find(trial.name())),
+                     Paint::kBold),
+         StateWord(trial.state()),
+         FormatCount(succeeded && outcome.training_steps() > 0 ? outcome.training_steps()
+                     : succeeded ? trial.specification().training().steps()
+                                 : trial.checkpoint_step()),
+         seen, unseen, scored ? FormatClock(absl::Seconds(outcome.training_seconds())) : "–",
+         trial.worker(), succeeded ? "" : trial.reason()});
   }
   program.out() << table.Render(program.width(), program.palette());
   return kSuccess;
@@ -283,7 +309,7 @@ void AddShow(Command root, Program& program) {
                          "lengthwise show quickstart-1/0\n"
                          "lengthwise show quickstart-1 --output json",
                          [&program, name]() -> absl::StatusOr<int> {
-                           ASSIGN_OR_RETURN(auto connection, program.Connect());
+                           ASSIGN_OR_RETURN(auto connection, program.ConnectToRead());
                            if (NamesTrial(*name)) return ShowTrial(program, *connection, *name);
                            return ShowExperiment(program, *connection, *name);
                          });

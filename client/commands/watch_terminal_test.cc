@@ -105,6 +105,16 @@ TEST_F(WatchTerminalTest, CtrlCLeavesTheTerminalInOrder) {
   EXPECT_THAT(absl::StrJoin(screen_.Lines(), "\n"), HasSubstr("150 running"));
 }
 
+TEST(DumbTerminalTest, WatchPrintsLines) {
+  HalfRunningServer server;
+  PseudoTerminal terminal({"client/lengthwise", "watch", "e-1", "--server", server.address()},
+                          {{"TERM", "dumb"}, {"LENGTHWISE_CONFIG", ""}},
+                          {.width = 80, .height = 20});
+  const auto seen = terminal.ReadUntil("seed 149  started on", kDeadline);
+  ASSERT_TRUE(seen.has_value()) << terminal.unread();
+  EXPECT_THAT(*seen, Not(HasSubstr("\x1b")));
+}
+
 // One of two trials has ended.
 class ExtensibleServer : public RealServer {
  public:

@@ -1,6 +1,7 @@
 #include "client/display/table.h"
 
 #include <algorithm>
+#include <cstddef>
 
 #include "absl/strings/str_cat.h"
 
@@ -25,9 +26,9 @@ const char* Gap(size_t index, const Table::Column& column) {
 
 }  // namespace
 
-std::vector<int> Table::Widths(int width) const {
+std::vector<int> Table::Widths(int width, int& total) const {
   std::vector<int> widths;
-  int total = 0;
+  total = 0;
   for (size_t c = 0; c < columns_.size(); ++c) {
     int widest = DisplayWidth(columns_[c].header);
     for (const auto& row : rows_) widest = std::max(widest, DisplayWidth(row[c].text));
@@ -62,7 +63,17 @@ std::vector<int> Table::Widths(int width) const {
 }
 
 std::string Table::Render(int width, const Palette& palette) const {
-  const std::vector<int> widths = Widths(width);
+  int total = 0;
+  const std::vector<int> widths = Widths(width, total);
+  const auto dispensable = std::find_if(columns_.rbegin(), columns_.rend(),
+                                        [](const Column& column) { return column.may_go; });
+  if (width > 0 && total > width && dispensable != columns_.rend() && groups_.empty()) {
+    Table smaller = *this;
+    const std::ptrdiff_t gone = columns_.rend() - dispensable - 1;
+    smaller.columns_.erase(smaller.columns_.begin() + gone);
+    for (auto& row : smaller.rows_) row.erase(row.begin() + gone);
+    return smaller.Render(width, palette);
+  }
   std::string text;
 
   if (!groups_.empty()) {

@@ -26,6 +26,8 @@ class Table {
     bool rule_before = false;
     // Smallest width in terminal columns if the table does not fit. 0: the column never shrinks.
     int shrinks_to = 0;
+    // Left out if the table does not fit otherwise, the last such column first.
+    bool may_go = false;
   };
 
   struct Cell {
@@ -53,8 +55,8 @@ class Table {
   void AddRow(std::vector<Cell> cells) { rows_.push_back(std::move(cells)); }
 
   // Returns lines with line ends and without trailing spaces. Columns that may shrink do so until
-  // the table is at most `width` columns wide; a table that still does not fit is wider. A `width`
-  // of 0 means no limit.
+  // the table is at most `width` columns wide, and columns that may go are left out; a table that
+  // still does not fit is wider. A `width` of 0 means no limit.
   std::string Render(int width, const Palette& palette) const;
 
   // Returns a table in GitHub's Markdown. A group's name becomes a part of its columns' headers.
@@ -64,7 +66,7 @@ class Table {
   std::string RenderLatex() const;
 
  private:
-  std::vector<int> Widths(int width) const;
+  std::vector<int> Widths(int width, int& total) const;
 
   std::vector<Column> columns_;
   std::vector<Group> groups_;

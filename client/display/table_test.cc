@@ -56,6 +56,22 @@ TEST(TableTest, StopsShrinkingAtTheLeastWidth) {
             "rand… │ 100.0     –\n");
 }
 
+TEST(TableTest, ColumnsThatMayGoAreLeftOut) {
+  Table table({{.header = "trial", .shrinks_to = 9},
+               {.header = "steps", .align = Table::Align::kRight},
+               {.header = "worker", .shrinks_to = 4, .may_go = true},
+               {.header = "time", .may_go = true}});
+  table.AddRow({"task-encoder-seed0", "20", "n07-cpu-1", "0:12"});
+  EXPECT_EQ(table.Render(29, Palette(false)),
+            "trial       steps  worker\n"
+            "────────────────────────────\n"
+            "task-enc…     20  n07-cpu-1\n");
+  EXPECT_EQ(table.Render(18, Palette(false)),
+            "trial        steps\n"
+            "──────────────────\n"
+            "task-…seed0     20\n");
+}
+
 TEST(TableTest, ColoursEncloseOnlyTheText) {
   Table table({{.header = "a"}, {.header = "b"}});
   table.AddRow({Table::Cell("x", Paint::kRed), "y"});

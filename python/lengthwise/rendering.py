@@ -266,9 +266,54 @@ class Table:
             c += count
         return spans
 
+    def _parts(self, widths: list[int], width: int) -> list[list[int]]:
+        """The columns of each of the tables that a table too wide is printed as. All begin with its names, the columns that
+        are aligned left before the first one that is not.
+        """
+        names = next((c for c, column in enumerate(self.columns) if column.align is not Align.LEFT), len(widths))
+        room = width - sum(widths[:names]) - 2 * max(0, names - 1)
+        # What stays together if a part has room for it: groups, and in the first place what is between two rules.
+        between: list[list[list[int]]] = []
+        for _, c, count in self._spans():
+            if c >= names:
+                if not between or self.columns[c].rule_before:
+                    between.append([])
+                between[-1].append([*range(c, c + count)])
+
+        def needed(groups: list[list[int]]) -> int:
+            return sum(widths[c] + len(self._gap(c)) for group in groups for c in group)
+
+        parts: list[list[int]] = []
+        left = 0
+        for groups in between:
+            for together in [groups] if needed(groups) <= room else [[group] for group in groups]:
+                if not parts or needed(together) > left:
+                    parts.append([*range(names)])
+                    left = room
+                parts[-1] += [c for group in together for c in group]
+                left -= needed(together)
+        return parts
+
+    def _selected(self, columns: Sequence[int]) -> Table:
+        places = {c: place for place, c in enumerate(columns)}
+        groups = [
+            Group(group.header, places[group.first], places[group.last])
+            for group in self._groups.values()
+            if group.first in places
+        ]
+        part = Table([self.columns[c] for c in columns], groups)
+        part.rows = [[row[c] for c in columns] for row in self.rows]
+        part._rules = self._rules
+        return part
+
     def render(self, width: int, palette: Palette) -> str:
-        """Lines with line ends. Columns that may shrink do so until the table is at most `width` wide; 0: unlimited."""
+        """Lines with line ends. Columns that may shrink do so until the table is at most `width` wide; 0: unlimited. A table
+        that is still wider is printed in parts, one below the other.
+        """
         widths = self._widths(width)
+        parts = self._parts(widths, width)
+        if 0 < width < sum(widths) + sum(len(self._gap(c)) for c in range(len(widths))) and len(parts) > 1:
+            return "\n".join(self._selected(part).render(width, palette) for part in parts)
         lines: list[str] = []
         if self._groups:
             line = ""

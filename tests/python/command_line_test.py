@@ -47,6 +47,22 @@ class RenderingTest(unittest.TestCase):
         table.add_row(["a_long_name", "12"])
         self.assertEqual(table.render(9, rendering.Palette(False)), "task    n\n─────────\na_lo…  12\n")
 
+    def test_a_wide_table_is_printed_in_parts(self):
+        right = rendering.Align.RIGHT
+        table = rendering.Table(
+            [
+                rendering.Column("name"), rendering.Column("a", right), rendering.Column("b", right, rule_before=True),
+                rendering.Column("c", right),
+            ]
+        )  # fmt: skip
+        table.add_row(["first", "111", "222", "333"])
+        self.assertEqual(
+            table.render(20, rendering.Palette(False)),
+            "name     a\n──────────\nfirst  111\n\n"
+            "name  │   b    c\n──────┼─────────\nfirst │ 222  333\n",
+        )
+        self.assertEqual(table.render(21, rendering.Palette(False)).count("name"), 1)
+
     def test_colours_do_not_move_columns(self):
         table = rendering.Table([rendering.Column("a"), rendering.Column("b", rendering.Align.RIGHT)])
         table.add_row([rendering.Cell("x", rendering.GREEN), rendering.Cell("y", rendering.BOLD)])
