@@ -130,7 +130,7 @@ class LiveDisplay : public Display {
 std::unique_ptr<Display> MakeDisplay(Program& program, const ExperimentView& view,
                                      const v1::Experiment& experiment, bool news_only) {
   if (program.output == "json") return std::make_unique<JsonDisplay>(program.out());
-  if (program.is_terminal) return std::make_unique<LiveDisplay>(program, view, experiment);
+  if (program.redraws()) return std::make_unique<LiveDisplay>(program, view, experiment);
   return std::make_unique<PlainDisplay>(program, view, news_only);
 }
 
@@ -168,6 +168,8 @@ absl::StatusOr<int> WatchExperiment(Program& program, Connection& connection,
   // Received, but not shown until its trials are known.
   std::optional<v1::WatchExperimentResponse> response;
   absl::Time listed = absl::Now();
+  // The server's disk fails.
+  bool waits = false;
   while (!end.has_value()) {
     const absl::Time next_tick = absl::Now() + kTick;
     absl::Status broken;
@@ -205,6 +207,15 @@ absl::StatusOr<int> WatchExperiment(Program& program, Connection& connection,
     if (caught_up && !end.has_value() && broken.ok() && absl::Now() - listed > kListInterval) {
       listed = absl::Now();
       const auto current = connection.GetExperiment(options.experiment);
+      if (current.ok() && current->storage_fault().empty() == waits) {
+        waits = !waits;
+        display->Pause();
+        program.err() << program.Wrapped(absl::StrCat(
+                             waits ? "warning: " : "", ShortName(experiment.name()), " ",
+                             waits ? current->storage_fault()
+                                   : "goes on: the server can store its progress again"))
+                      << std::endl;
+      }
       if (current.ok() && AllTrials(current->trials()) != AllTrials(view.Counts())) {
         if (const auto all = connection.ListTrials(options.experiment, ""); all.ok()) {
           view.AddTrials(*all);
@@ -296,7 +307,7 @@ absl::Status PrintResults(Program& program, Connection& connection,
     }
     return absl::OkStatus();
   }
-  out << Caption(summary) << "\n\n"
+  out << program.Wrapped(Caption(summary)) << "\n\n"
       << MakeAccuracyTable(summary, program.width(), /*with_sparklines=*/true)
              .Render(program.width(), palette)
       << "\n";

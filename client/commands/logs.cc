@@ -2,10 +2,12 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "client/commands/commands.h"
 #include "client/connection/names.h"
@@ -91,8 +93,15 @@ class Writer {
 };
 
 absl::StatusOr<int> Logs(Program& program, const Options& options) {
-  ASSIGN_OR_RETURN(auto connection, program.Connect());
+  ASSIGN_OR_RETURN(auto connection, program.ConnectToRead());
   ASSIGN_OR_RETURN(const auto trial, FindTrial(*connection, options.trial));
+  // A log on a full disk cannot say that it is full.
+  std::string fault;
+  if (trial.state() == v1::RUNNING) {
+    ASSIGN_OR_RETURN(const auto experiment, connection->GetExperiment(trial.name().substr(
+                                                0, trial.name().find("/trials/"))));
+    fault = experiment.storage_fault();
+  }
   InterruptGuard interrupt;
   Follower follower(*connection,
                     {.experiment = trial.name(), .include_progress = false, .log_only = true});
@@ -117,6 +126,7 @@ absl::StatusOr<int> Logs(Program& program, const Options& options) {
     if (caught_up || update.end) {
       for (const Line& line : history) writer.Write(line);
       history.clear();
+      if (!fault.empty()) writer.Write({absl::Now(), "warning", std::exchange(fault, "")});
       program.out().flush();
       if (!options.follow && caught_up) return kSuccess;
     }

@@ -25,14 +25,19 @@ constexpr int64_t kCountedParts = 1024;
 
 // Translates errors of the store for workers and downloads. A full or unwritable disk says nothing
 // about the worker's lease or bytes: UNAVAILABLE makes the worker retry until the disk works again.
+// `fault`, if there is one, is told of such a disk.
 // Errors about the bytes themselves stay as they are.
-absl::Status ForWorker(const absl::Status& status) {
+absl::Status ForWorker(const absl::Status& status, DiskFault* fault = nullptr) {
   switch (status.code()) {
     case absl::StatusCode::kResourceExhausted:
     case absl::StatusCode::kPermissionDenied:
     case absl::StatusCode::kFailedPrecondition:
+      if (fault != nullptr) fault->Note(status);
       return absl::UnavailableError(
           absl::StrCat("the server's disk fails: ", status.message(), "; try again"));
+    case absl::StatusCode::kUnavailable:
+      if (fault != nullptr) fault->Note(status);
+      return status;
     default:
       return status;
   }
@@ -84,14 +89,18 @@ class Artifacts::CheckedWriter : public ArtifactWriter {
         caller_(std::move(caller)),
         writer_(std::move(writer)) {}
 
-  absl::Status Append(absl::string_view data) override { return ForWorker(writer_->Append(data)); }
+  absl::Status Append(absl::string_view data) override {
+    return ForWorker(writer_->Append(data), &artifacts_.fault_);
+  }
 
   absl::Status Finish() override {
     // The lease may have ended during the upload.
     ASSIGN_OR_RETURN(const TrialPath path,
                      artifacts_.CheckLease(header_.trial(), header_.lease_id(),
                                            header_.fencing_token(), caller_));
-    return ForWorker(writer_->Finish());
+    const absl::Status written = writer_->Finish();
+    if (written.ok()) artifacts_.fault_.Note(written);
+    return ForWorker(written, &artifacts_.fault_);
   }
 
  private:
@@ -128,7 +137,7 @@ absl::StatusOr<std::unique_ptr<ArtifactWriter>> Artifacts::Write(
   auto writer =
       store_.Write({.experiment = path.experiment, .trial = path.trial, .sha256 = header.sha256()},
                    header.size_bytes(), header.step());
-  if (!writer.ok()) return ForWorker(writer.status());
+  if (!writer.ok()) return ForWorker(writer.status(), &fault_);
   return std::make_unique<CheckedWriter>(*this, header, std::move(caller), *std::move(writer));
 }
 

@@ -17,6 +17,7 @@
 #include "platform/mutex.h"
 #include "proto/experiment_service.pb.h"
 #include "proto/worker_service.pb.h"
+#include "server/coordination/disk_fault.h"
 #include "server/coordination/leases.h"
 #include "server/coordination/messages.h"
 #include "server/coordination/names.h"
@@ -69,6 +70,8 @@ class Artifacts {
   // Verifies the newest checkpoint of a trial and opens it. NOT_FOUND if the trial does not exist
   // or has no stored checkpoint.
   absl::StatusOr<OpenedModel> OpenModel(absl::string_view trial);
+  // Why the last checkpoint could not be written; empty if it was.
+  std::string fault() const { return fault_.text(); }
   // Number and total bytes of the files of examples stored since the start.
   int64_t stored_files() const { return stored_files_; }
   int64_t stored_file_bytes() const { return stored_file_bytes_; }
@@ -92,6 +95,7 @@ class Artifacts {
   const int64_t max_bytes_;
   const int64_t max_data_bytes_;
   const std::string uploads_file_;
+  DiskFault fault_;
   std::atomic<int64_t> stored_files_ = 0;
   std::atomic<int64_t> stored_file_bytes_ = 0;
   platform::Mutex mutex_;

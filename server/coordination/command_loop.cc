@@ -234,7 +234,7 @@ void CommandLoop::ProcessGroup(const Group& group) {
     }
     // Before the answers: a caller that is told of the failure must not read a cache that may be
     // wrong.
-    options_.commit_failed();
+    options_.commit_failed(status);
     const absl::Status failure = NotStored(status);
     for (const Command& command : group.commands) command.fail(NotStored(status, command.begun));
     waiters_.CommitFailed(failure);

@@ -62,7 +62,7 @@ class CommandLoop {
     // Called on the loop's thread, before the group's answers.
     std::function<void(CommittedGroup)> publish;
     // Called on the loop's thread after a commit failed and the ledger was rebuilt.
-    std::function<void()> commit_failed;
+    std::function<void(const absl::Status&)> commit_failed;
     // Called on the loop's thread every ten minutes, with or without commands. If it returns true,
     // there is more to do, and it is called again after a second. Must be short.
     std::function<bool()> housekeep;

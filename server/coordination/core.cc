@@ -189,13 +189,14 @@ Core::Core(const CoreOptions& options, Dependencies dependencies,
       heartbeats_(engine_.ledger, engine_.leases),
       loop_({.max_queued_bytes = dependencies.max_queued_bytes,
              .publish = [this](CommittedGroup group) { Publish(std::move(group)); },
-             .commit_failed = [this] { CommitFailed(); },
+             .commit_failed = [this](const absl::Status& status) { CommitFailed(status); },
              .housekeep = [this] { return artifact_store_->DeleteUnusedUploads(); }},
             clock_, engine_.ledger, waiters_, heartbeats_),
       event_log_(*storage_, running_trials_),
       artifacts_(*storage_, *artifact_store_, engine_.lease_ids, options.max_artifact_bytes,
                  options.max_data_bytes, absl::StrCat(options.data_dir, "/upload_quotas")),
-      reads_(*storage_, loop_, engine_.ledger, fleet_, clock_, *artifact_store_),
+      reads_(*storage_, loop_, engine_.ledger, fleet_, clock_, *artifact_store_,
+             [this] { return Fault(); }),
       backups_(options.data_dir, clock_, *storage_, *artifact_store_, loop_),
       statistics_(NoStatistics()) {}
 
@@ -218,7 +219,14 @@ void Core::ReleaseLeases() {
            }});
 }
 
-void Core::CommitFailed() {
+std::string Core::Fault() const {
+  std::string fault = commit_fault_.text();
+  if (fault.empty()) fault = artifacts_.fault();
+  return fault.empty() ? "" : absl::StrCat("waits, because the server cannot store its progress: ", fault);
+}
+
+void Core::CommitFailed(const absl::Status& status) {
+  commit_fault_.Note(status);
   reads_.Forget();
   platform::MutexLock lock(statistics_mutex_);
   ++statistics_.commit_failures;
@@ -241,6 +249,7 @@ void Core::Publish(CommittedGroup group) {
       monitoring::Observe(static_cast<double>(effects.events), statistics_.commit_events);
     }
   }
+  if (group.changed) commit_fault_.Note(absl::OkStatus());
   reads_.Publish(effects);
   // Last, because a subscriber that is woken reads at once and must see the effects above.
   event_log_.Publish(effects);

@@ -25,6 +25,7 @@
 #include "server/coordination/artifacts.h"
 #include "server/coordination/backups.h"
 #include "server/coordination/command_loop.h"
+#include "server/coordination/disk_fault.h"
 #include "server/coordination/engine.h"
 #include "server/coordination/event_log.h"
 #include "server/coordination/fleet.h"
@@ -142,7 +143,9 @@ class Core {
   // again; if the server is stopping, the next start does. Called on any thread before the loop
   // starts, then on the loop's thread.
   void PostDeletion(const std::string& experiment);
-  void CommitFailed();
+  void CommitFailed(const absl::Status& status);
+  // Why progress cannot be stored now; empty if it can.
+  std::string Fault() const;
 
   const CoreOptions options_;
   const Clock clock_;
@@ -154,6 +157,8 @@ class Core {
   Engine engine_;
   LeaseWaiters waiters_;
   HeldHeartbeats heartbeats_;
+  // Of the last commit.
+  DiskFault commit_fault_;
   // Deleted experiments that still have files, because a command of PostDeletion failed. Used by
   // the loop's thread only.
   std::vector<std::string> refused_;

@@ -92,6 +92,8 @@ TEST_F(CoreSharedStoreTest, UnmountedStoreLosesNothing) {
     EXPECT_EQ(model.code(), absl::StatusCode::kUnavailable) << model;
     EXPECT_EQ(coordinator_.Upload(lease, 0, 40, "checkpoint 4").code(),
               absl::StatusCode::kUnavailable);
+    EXPECT_THAT(coordinator_->reads().GetTrial(trial)->reason(),
+                HasSubstr("waits, because the server cannot store its progress: "));
     EXPECT_EQ(coordinator_.Download(lease, 0, platform::Sha256Hex("checkpoint 3")).status().code(),
               absl::StatusCode::kUnavailable);
     EXPECT_EQ(coordinator_.Send(lease, {CheckpointEvent(lease, 0, 4, 40, "checkpoint 4")})
@@ -113,6 +115,10 @@ TEST_F(CoreSharedStoreTest, UnmountedStoreLosesNothing) {
   const v1::Lease next = coordinator_.Acquire("w");
   ASSERT_THAT(next.trials(), SizeIs(1));
   EXPECT_EQ(next.trials(0).checkpoint_step(), 30);
+  // It says so until a checkpoint is stored again.
+  EXPECT_EQ(coordinator_.Upload(next, 0, 40, "checkpoint 4"), absl::OkStatus());
+  EXPECT_THAT(coordinator_->reads().GetTrial(trial)->reason(), HasSubstr("leased to w"));
+  EXPECT_EQ(coordinator_->reads().GetExperiment(experiment)->storage_fault(), "");
 }
 
 TEST_F(CoreSharedStoreTest, DeletionsWaitForTheStore) {

@@ -53,7 +53,12 @@ absl::StatusOr<v1::DiskUse> DiskUses::Measure(StorageReader& reader,
   return use;
 }
 
-std::string Reads::WhyWaiting(const TrialRecord& trial) {
+std::string Reads::ReasonOf(const TrialRecord& trial) {
+  if (trial.state == v1::RUNNING) {
+    const std::string fault = fault_();
+    return fault.empty() ? trial.reason : fault;
+  }
+  if (trial.state != v1::QUEUED) return trial.reason;
   const std::string why =
       loop_.BetweenGroups([&] { return ledger_.scheduler().WhyWaiting(trial.key, ledger_.Now()); });
   // The trial was leased after the snapshot; its stored reason belongs to the snapshot.
@@ -67,6 +72,7 @@ absl::StatusOr<v1::Experiment> Reads::GetExperiment(absl::string_view name) {
   ASSIGN_OR_RETURN(const ExperimentRecord record, FindExperiment(*reader, name));
   ASSIGN_OR_RETURN(v1::Experiment experiment, ToExperiment(record, reader->name()));
   ASSIGN_OR_RETURN(*experiment.mutable_disk_use(), disk_uses_.Measure(*reader, record));
+  if (record.counts.running() > 0) experiment.set_storage_fault(fault_());
   return experiment;
 }
 
@@ -113,7 +119,7 @@ absl::StatusOr<v1::Trial> Reads::GetTrial(absl::string_view name) {
   ASSIGN_OR_RETURN(const TrialRecord record, FindTrial(*reader, name));
   ASSIGN_OR_RETURN(const auto pack, reader->FindPack(record.pack));
   ASSIGN_OR_RETURN(v1::Trial trial, ToTrial(record, *pack, reader->name()));
-  if (record.state == v1::QUEUED) trial.set_reason(WhyWaiting(record));
+  trial.set_reason(ReasonOf(record));
   return trial;
 }
 
@@ -146,8 +152,7 @@ absl::StatusOr<v1::ListTrialsResponse> Reads::ListTrials(const v1::ListTrialsReq
     bytes += trial.ByteSizeLong();
   }
   for (int i = 0; i < response.trials_size(); ++i) {
-    const TrialRecord& record = records[i];
-    if (record.state == v1::QUEUED) response.mutable_trials(i)->set_reason(WhyWaiting(record));
+    response.mutable_trials(i)->set_reason(ReasonOf(records[i]));
   }
   return response;
 }

@@ -4,6 +4,7 @@
 #define LENGTHWISE_SERVER_COORDINATION_READS_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -48,14 +49,15 @@ class DiskUses {
 // document.
 class Reads {
  public:
-  // All references must outlive it.
+  // All references must outlive it. `fault` returns why progress cannot be stored now.
   Reads(Storage& storage, CommandLoop& loop, Ledger& ledger, Fleet& fleet, Clock clock,
-        const ArtifactStore& artifacts)
+        const ArtifactStore& artifacts, std::function<std::string()> fault)
       : storage_(storage),
         loop_(loop),
         ledger_(ledger),
         fleet_(fleet),
         clock_(std::move(clock)),
+        fault_(std::move(fault)),
         summaries_(storage),
         disk_uses_(artifacts) {}
 
@@ -80,14 +82,16 @@ class Reads {
   void Forget() { summaries_.ForgetAll(); }
 
  private:
-  // Returns why a queued trial waits, and what put it back into the queue.
-  std::string WhyWaiting(const TrialRecord& trial);
+  // Returns the trial's reason; for a queued one why it waits, and what put it back into the queue;
+  // for a running one why its progress cannot be stored, if so.
+  std::string ReasonOf(const TrialRecord& trial);
 
   Storage& storage_;
   CommandLoop& loop_;
   Ledger& ledger_;
   Fleet& fleet_;
   const Clock clock_;
+  const std::function<std::string()> fault_;
   Summaries summaries_;
   DiskUses disk_uses_;
 };
