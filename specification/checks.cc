@@ -23,6 +23,7 @@ namespace {
 constexpr size_t kMostDescription = 10'000;
 constexpr int64_t kMostSteps = 1'000'000'000'000;
 constexpr int kMostNoise = 1'000;
+constexpr size_t kMostInputBytes = 1 << 16;
 
 // Formats with thousands separators: "1,000,000".
 std::string Grouped(absl::uint128 number) {
@@ -245,12 +246,20 @@ void CheckCount(const std::string& field, int count, const char* what, Findings&
 }
 
 void CheckInput(const std::string& field, const v1::TokenSequence& input, Findings& findings) {
-  if (input.numbers().empty()) {
-    CheckCount(field + ".tokens", input.tokens_size(), "tokens", findings);
+  if (!input.tokens().empty() + !input.numbers().empty() + !input.text().empty() > 1) {
+    findings.Add(field,
+                 "has more than one of tokens, numbers and text: give only what the task reads");
     return;
   }
-  if (!input.tokens().empty()) {
-    findings.Add(field, "has both tokens and numbers: give only the kind that the task reads");
+  if (!input.text().empty()) {
+    if (input.text().size() > kMostInputBytes) {
+      findings.Add(field + ".text", absl::StrCat("got ", input.text().size(),
+                                                 " bytes, expected at most ", kMostInputBytes));
+    }
+    return;
+  }
+  if (input.numbers().empty()) {
+    CheckCount(field + ".tokens", input.tokens_size(), "tokens", findings);
     return;
   }
   CheckCount(field + ".numbers", input.numbers_size(), "numbers", findings);

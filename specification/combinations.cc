@@ -58,11 +58,12 @@ void CheckTokens(const std::string& field, const Tokens& tokens, const std::stri
   }
 }
 
-// Reports an input given as numbers to a task that reads tokens. `field` is the input's path.
+// Reports an input given as numbers or text to a task that reads tokens. `field` is the input's
+// path.
 bool CheckHasTokens(const std::string& field, const v1::TokenSequence& input,
                     const std::string& task, Findings& findings) {
-  if (input.numbers().empty()) return true;
-  findings.Add(field + ".numbers",
+  if (input.numbers().empty() && input.text().empty()) return true;
+  findings.Add(field + (input.text().empty() ? ".numbers" : ".text"),
                absl::StrCat("\"", task, "\" reads tokens: give tokens instead"));
   return false;
 }

@@ -151,6 +151,14 @@ void CheckInputs(const v1::Evaluation& evaluation, const std::string& file,
   for (int i = 0; i < evaluation.attention_inputs_size(); ++i) {
     const v1::TokenSequence& input = evaluation.attention_inputs(i);
     const std::string field = absl::StrCat("evaluation.attention_inputs[", i, "]");
+    const bool is_text = contents.form == Form::kCharacters || contents.form == Form::kWords;
+    if (!input.text().empty() && !is_text) {
+      findings.Add(
+          field + ".text",
+          absl::StrCat(file, " has no text: give ",
+                       contents.form == Form::kNumbers ? "numbers" : "tokens", " instead"));
+      continue;
+    }
     if (contents.form == Form::kNumbers) continue;  // whole numbers are accepted as tokens
     if (!input.numbers().empty()) {
       findings.Add(field + ".numbers", absl::StrCat(file, " has symbols: give tokens instead"));

@@ -13,7 +13,9 @@
 #include "client/display/numbers.h"
 #include "client/display/shaded_grid.h"
 #include "platform/status_macros.h"
+#include "specification/components.h"
 #include "tasks/catalogue.h"
+#include "tasks/examples/contents.h"
 #include "tasks/examples/entries.h"
 
 namespace lengthwise::client {
@@ -29,10 +31,26 @@ struct AttentionOptions {
   LocalWorkers workers;
 };
 
-// Parses the user's own input for a trial's task: real numbers for numeric tasks, else tokens.
+// Returns true if the inputs of a file task are text.
+bool ReadsText(const v1::Component& task) {
+  if (!tasks::examples::IsExamples(task.name())) return false;
+  const auto contents =
+      tasks::examples::ParseContents(specification::ParametersOf(task).String("contents"));
+  return contents.ok() && (contents->form == tasks::examples::Form::kCharacters ||
+                           contents->form == tasks::examples::Form::kWords);
+}
+
+// Parses the user's own input for a trial's task: text for files of text, real numbers for numeric
+// tasks, else tokens.
 absl::StatusOr<v1::TokenSequence> ReadInput(const std::string& typed,
+                                            const v1::Component& component,
                                             const tasks::TaskEntry* task) {
   v1::TokenSequence input;
+  // Tokens of text are in brackets, as in the JSON of recorded maps.
+  if (ReadsText(component) && typed[0] != '[') {
+    input.set_text(typed);
+    return input;
+  }
   // Accepts the format that `lengthwise sample` prints, too: [0, 1, 1].
   const std::string text = absl::StrReplaceAll(typed, {{"[", ""}, {"]", ""}});
   const bool of_numbers = task != nullptr && task->kind == tasks::TaskKind::kRegression;
@@ -50,7 +68,8 @@ absl::StatusOr<std::vector<v1::AttentionMap>> MapsOfInput(Program& program, Conn
                                                           const AttentionOptions& options,
                                                           const v1::Trial& trial) {
   const tasks::TaskEntry* task = tasks::FindTask(trial.specification().task().name());
-  ASSIGN_OR_RETURN(const v1::TokenSequence input, ReadInput(options.input, task));
+  ASSIGN_OR_RETURN(const v1::TokenSequence input,
+                   ReadInput(options.input, trial.specification().task(), task));
   std::optional<InterruptGuard> interrupts(std::in_place);
   v1::EvaluateTrialRequest request;
   request.set_trial(trial.name());
@@ -81,6 +100,12 @@ absl::StatusOr<std::vector<v1::AttentionMap>> MapsOfInput(Program& program, Conn
   std::vector<v1::AttentionMap> own;
   for (v1::AttentionMap& map : maps) {
     if (map.input_number() > 0) own.push_back(std::move(map));
+  }
+  if (!own.empty()) return own;
+  ASSIGN_OR_RETURN(const auto lines, connection.ListLogLines(trials.front().name()));
+  for (const v1::LogLine& line : lines) {
+    if (line.severity() != v1::LogLine::WARNING) continue;
+    return absl::InvalidArgumentError(absl::StrCat("--input: ", line.text()));
   }
   return own;
 }
@@ -158,7 +183,7 @@ absl::StatusOr<int> Attention(Program& program, const AttentionOptions& options)
         "--length selects recorded maps, and --input makes a new one; leave one out");
   }
   ASSIGN_OR_RETURN(auto connection,
-                   options.input.empty() ? program.Connect() : program.ConnectToTrain());
+                   options.input.empty() ? program.ConnectToRead() : program.ConnectToTrain());
   ASSIGN_OR_RETURN(auto trial, FindTrial(*connection, options.trial));
   ASSIGN_OR_RETURN(auto maps, options.input.empty()
                                   ? connection->QueryAttentionMaps(trial.name(), options.length)
@@ -197,7 +222,10 @@ absl::StatusOr<int> Attention(Program& program, const AttentionOptions& options)
   } else {
     AttentionView view{.layer = options.layer, .head = options.head};
     const tasks::TaskEntry* task = tasks::FindTask(trial.specification().task().name());
-    if (task != nullptr) view.axis = task->axis;
+    if (task != nullptr) {
+      view.axis = task->axis;
+      view.has_outputs = task->kind == tasks::TaskKind::kTransduction;
+    }
     for (const v1::AttentionMap& map : maps) {
       program.out() << RenderAttention(map, view, program.width(), program.palette());
     }
@@ -214,14 +242,15 @@ void AddAttention(Command root, Program& program) {
                          "lengthwise attention figure6-1/0\n"
                          "lengthwise attention figure6-1/0 --length 40 --layer 2 --head 3\n"
                          "lengthwise attention figure6-1/0 --input 0,1,1,0,1\n"
+                         "lengthwise attention my_task-1/0 --input 'three plus four'\n"
                          "lengthwise attention positional_attention_figure5-1/0 --input "
                          "1.75,1.25,0.75,0.25,-0.25,-0.75,-1.25,-1.75,0",
                          [&program, options] { return Attention(program, *options); });
   command.AddOption("trial", options->trial, "EXPERIMENT/TRIAL, or EXPERIMENT/INDEX of the trial");
   command
       .AddOption("--input TOKENS", options->input,
-                 "Your own input, on which a worker runs the model: tokens or, for tasks on real "
-                 "numbers, numbers including a scratchpad's 0")
+                 "Your own input, on which a worker runs the model: tokens, text for files of text "
+                 "or, for tasks on real numbers, numbers including a scratchpad's 0")
       .NotEmpty();
   command.AddOption("--length N", options->length, "Shows only recorded maps of this length")
       .Positive();

@@ -205,9 +205,12 @@ struct Connection::Stubs {
     return all;
   }
 
-  // Returns the events of a watch up to now.
-  static absl::StatusOr<std::vector<v1::Event>> History(const Connection& connection,
-                                                        const v1::WatchExperimentRequest& request) {
+  // Returns a trial's log lines and state changes up to now.
+  static absl::StatusOr<std::vector<v1::Event>> Log(const Connection& connection,
+                                                    const std::string& trial) {
+    v1::WatchExperimentRequest request;
+    request.set_name(trial);
+    request.set_log_only(true);
     std::vector<v1::Event> events;
     RETURN_IF_ERROR(Patiently(
         connection, connection.options_.create_timeout, [&](grpc::ClientContext& context) {
@@ -380,15 +383,18 @@ absl::StatusOr<v1::RetryTrialsResponse> Connection::RetryTrials(
 }
 
 absl::StatusOr<std::vector<v1::Event>> Connection::ListStateChanges(const std::string& trial) {
-  v1::WatchExperimentRequest request;
-  request.set_name(trial);
-  request.set_log_only(true);
-  ASSIGN_OR_RETURN(auto events, Stubs::History(*this, request));
-  std::vector<v1::Event> changes;
-  for (v1::Event& event : events) {
-    if (event.has_state_change()) changes.push_back(std::move(event));
-  }
+  ASSIGN_OR_RETURN(auto changes, Stubs::Log(*this, trial));
+  std::erase_if(changes, [](const v1::Event& event) { return !event.has_state_change(); });
   return changes;
+}
+
+absl::StatusOr<std::vector<v1::LogLine>> Connection::ListLogLines(const std::string& trial) {
+  ASSIGN_OR_RETURN(const auto events, Stubs::Log(*this, trial));
+  std::vector<v1::LogLine> lines;
+  for (const v1::Event& event : events) {
+    if (event.has_log_line()) lines.push_back(event.log_line());
+  }
+  return lines;
 }
 
 absl::Status Connection::UploadData(const std::string& path, const std::string& sha256,

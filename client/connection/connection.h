@@ -78,6 +78,8 @@ class Connection {
                                                       const std::vector<v1::TrialState>& states);
   // Returns a trial's state changes up to now, oldest first.
   absl::StatusOr<std::vector<v1::Event>> ListStateChanges(const std::string& trial);
+  // Returns the lines that its worker logged up to now, oldest first.
+  absl::StatusOr<std::vector<v1::LogLine>> ListLogLines(const std::string& trial);
   absl::StatusOr<v1::SummarizeExperimentResponse> SummarizeExperiment(const std::string& name,
                                                                       bool omit_lengths);
   absl::StatusOr<v1::QueryLengthAccuraciesResponse> QueryLengthAccuracies(const std::string& name,

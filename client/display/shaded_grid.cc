@@ -105,6 +105,14 @@ std::string FrameLine(const char* left, const char* tick, const char* right, int
                       right, "\n");
 }
 
+// Returns the number of input tokens. `map.length()` may be a length that a file states instead.
+int InputTokens(const v1::AttentionMap& map, const AttentionView& view) {
+  const auto& tokens = map.tokens();
+  if (!view.has_outputs || tokens.empty()) return tokens.size();
+  return static_cast<int>(std::find(tokens.begin(), tokens.end(), *tokens.rbegin()) -
+                          tokens.begin());
+}
+
 std::string RenderLayer(const v1::AttentionMap& map, int layer, const AttentionView& view,
                         int width, const Palette& palette) {
   const int tokens = map.tokens_size();
@@ -128,7 +136,7 @@ std::string RenderLayer(const v1::AttentionMap& map, int layer, const AttentionV
       absl::StrCat(palette(Paint::kBold, absl::StrCat("layer ", layer + 1, " of ", map.layers())),
                    ", ", heads, ", ", Legend(darkest, palette.enabled()), "\n");
   const int width_of_grid = columns * scale.characters;
-  const int inputs = view.axis == "length" ? map.length() : tokens;
+  const int inputs = InputTokens(map, view);
   const int output_column = inputs / scale.keys * scale.characters;
   const int output_row = inputs / scale.queries;
   absl::StrAppend(&text, FrameLine("┌", "┬", "┐", width_of_grid, output_column));
@@ -173,10 +181,11 @@ std::string RenderAttention(const v1::AttentionMap& map, const AttentionView& vi
   const std::string which = view.axis != "length" && map.input_number() > 0
                                 ? absl::StrCat("input ", map.input_number())
                                 : absl::StrCat(view.axis, " ", map.length());
+  const int inputs = InputTokens(map, view);
   const std::string title = absl::StrCat(
       palette(Paint::kBold, which), ": ",
-      view.axis == "length"
-          ? absl::StrCat(map.length(), " input and ", map.tokens_size() - map.length(),
+      view.has_outputs
+          ? absl::StrCat(inputs, " input and ", map.tokens_size() - inputs,
                          " output tokens; rows are queries, columns keys; ticks mark the first "
                          "output token")
           : absl::StrCat(map.tokens_size(), " tokens; rows are queries, columns keys"));

@@ -33,8 +33,10 @@ class AttentionProbabilities {
 struct AttentionView {
   int layer = 0;  // from 1; 0: all, one grid after another
   int head = 0;   // from 1; 0: the maximum over all heads
-  // TaskEntry::axis of the trial's task. Maps have output tokens only if it is "length".
+  // TaskEntry::axis of the trial's task.
   std::string axis = "length";
+  // Output tokens, which are all the same, follow the input. Only transductions have them.
+  bool has_outputs = true;
 };
 
 // Draws attention probabilities. Rows are queries, columns keys. Ticks on the frame mark the first

@@ -19,7 +19,8 @@ v1::AttentionMap Map(int tokens) {
   map.set_length(tokens - 1);
   map.set_layers(1);
   map.set_heads(2);
-  for (int i = 0; i < tokens; ++i) map.add_tokens(0);
+  // The last token is an output.
+  for (int i = 0; i < tokens; ++i) map.add_tokens(i + 1 < tokens ? 0 : 1);
   std::vector<float> values(2 * tokens * tokens, 0);
   for (int i = 0; i < tokens; ++i) {
     values[i * tokens + i] = 1;
@@ -37,6 +38,17 @@ TEST(AttentionGridTest, ShowsTheMaximumOverHeads) {
                         "│  ██  │\n"
                         "├▒▒  ██┤\n"
                         "└────┴─┘\n"));
+}
+
+TEST(AttentionGridTest, InputsEndWhereTheOutputTokensBegin) {
+  v1::AttentionMap map = Map(8);
+  map.set_length(3);  // as a file states it
+  for (int i = 5; i < 8; ++i) map.set_tokens(i, 1);
+  const std::string text = RenderAttention(map, {}, 80, Palette(false));
+  EXPECT_THAT(text, HasSubstr("length 3: 5 input and 3 output tokens"));
+  EXPECT_THAT(text, HasSubstr("┌──────────┬─────┐\n"));
+  const std::string numbers = RenderAttention(map, {.has_outputs = false}, 80, Palette(false));
+  EXPECT_THAT(numbers, HasSubstr("length 3: 8 tokens; rows are queries"));
 }
 
 TEST(AttentionGridTest, ShowsOneHeadByItsOwnScale) {

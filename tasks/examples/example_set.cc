@@ -510,6 +510,25 @@ int64_t Count(const Part& part) {
   return count;
 }
 
+absl::StatusOr<std::vector<int32_t>> ExampleSet::ReadInput(absl::string_view text) const {
+  if (input_vocabulary.empty()) {
+    return absl::InvalidArgumentError("it is text; the task's inputs are numbers");
+  }
+  std::vector<int32_t> read;
+  absl::Status status;
+  ForEachSymbol(text, form == Form::kWords, [&](absl::string_view symbol) {
+    const auto found = std::lower_bound(input_vocabulary.begin(), input_vocabulary.end(), symbol);
+    if (found == input_vocabulary.end() || *found != symbol) {
+      status.Update(absl::InvalidArgumentError(
+          absl::StrCat("it has the symbol \"", platform::PrintableLine(symbol),
+                       "\", which occurs in no input of the training file")));
+    }
+    read.push_back(static_cast<int32_t>(found - input_vocabulary.begin()));
+  });
+  RETURN_IF_ERROR(status);
+  return read;
+}
+
 std::string ExampleSet::ShowInput(const Example& example) const {
   return Show(*this, input_vocabulary, example.first, example.inputs);
 }

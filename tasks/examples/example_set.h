@@ -108,6 +108,9 @@ struct ExampleSet {
   bool Counts(const Example& example, uint32_t target) const {
     return mask.empty() || mask[example.first + example.inputs + target] != 0;
   }
+  // Returns the symbols of an input's text. INVALID_ARGUMENT for text with a symbol that no input
+  // of the training file has, and for sets without text.
+  absl::StatusOr<std::vector<int32_t>> ReadInput(absl::string_view text) const;
   // Formats values for people: text as in the file, numbers and symbols as lists.
   std::string ShowInput(const Example& example) const;
   std::string ShowTarget(const Example& example) const;

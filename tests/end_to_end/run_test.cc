@@ -1,8 +1,11 @@
 // `lengthwise run`: a whole experiment with one command. It must leave no process behind, however
 // it ends.
+#include <fcntl.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -321,6 +324,140 @@ TEST(RunTest, PrintsResultsAndLeavesNoProcess) {
   EXPECT_THAT(Output(directory), HasSubstr("lengthwise results tiny-1"));
   const std::vector<std::string> left = LeftRunning(directory);
   EXPECT_TRUE(left.empty()) << absl::StrJoin(left, "\n");
+}
+
+TEST(RunTest, ReadingCommandsFindTheRunWithoutOptions) {
+  const std::string directory = ::testing::TempDir() + "/found";
+  const std::string specification = WriteSpecification(directory, 20);
+  const std::vector<std::pair<std::string, std::string>> environment = {
+      {"LENGTHWISE_SERVER_BINARY", kServer},
+      {"LENGTHWISE_WORKER_BINARY", kWorker},
+      {"LENGTHWISE_CONFIG", ""},
+      {"LENGTHWISE_SERVER", ""},
+      {"XDG_DATA_HOME", directory}};
+  const auto client = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), kClient);
+    return RunProgram(arguments, directory + "/output", environment);
+  };
+  const Result run = client({"run", specification, "--device", "cpu"});
+  EXPECT_EQ(run.code, 0) << run.output;
+  EXPECT_THAT(run.output, HasSubstr("\n  lengthwise results tiny-1\n"));
+  for (const char* command : {"results", "show"}) {
+    const Result read = client({command, "tiny-1"});
+    EXPECT_EQ(read.code, 0) << read.output;
+    EXPECT_THAT(read.output, AllOf(HasSubstr("no server is configured, so this reads the runs in " +
+                                             directory + "/lengthwise/runs\n"),
+                                   HasSubstr("sin_cos")));
+  }
+  // A command that changes something asks for the directory.
+  const Result deleted = client({"delete", "tiny-1", "--yes"});
+  EXPECT_EQ(deleted.code, 3) << deleted.output;
+  EXPECT_THAT(deleted.output, HasSubstr("of a `lengthwise run` with --data_dir DIR"));
+  EXPECT_EQ(client({"results", "tiny-1", "--server", "127.0.0.1:1"}).code, 3);
+}
+
+TEST(RunTest, AttentionReadsTextAsInTheFiles) {
+  const std::string directory = ::testing::TempDir() + "/text";
+  std::filesystem::create_directories(directory);
+  std::ofstream train(directory + "/train.jsonl");
+  for (const char* input : {"one two", "two three one", "three one"}) {
+    train << "{\"input\": \"" << input << "\", \"target\": \"odd\", \"length\": 1}\n";
+  }
+  train.close();
+  std::ofstream(directory + "/text.yaml")
+      << "name: text\ntasks: {name: examples, train: train.jsonl, test: train.jsonl, symbols: "
+         "words, target_length: any}\nnetworks: {name: encoder, blocks: 1, heads: 2, d_model: 16}\n"
+         "encodings: none\nlearning_rates: 0.001\ntraining: {steps: 2, batch_size: 2}\n";
+  const auto run = StartClient(directory, {"run", directory + "/text.yaml", "--device", "cpu"});
+  ASSERT_TRUE(run->WaitFor(kDeadline)->ok()) << Output(directory);
+  const auto attention = [&](const std::string& input) {
+    StartClient(directory, {"attention", "text-1/0", "--input", input, "--device", "cpu"})
+        ->WaitFor(kDeadline);
+    return Output(directory);
+  };
+  EXPECT_THAT(attention("two one three"), HasSubstr("length 1: 3 input and 1 output tokens"));
+  EXPECT_THAT(attention("[2, 0]"), HasSubstr("length 1: 2 input and 1 output tokens"));
+  EXPECT_THAT(
+      attention("two four"),
+      HasSubstr("it has the symbol \"four\", which occurs in no input of the training file"));
+}
+
+TEST(RunTest, CommandsWhoseReaderEndedEndQuietly) {
+  const std::string directory = ::testing::TempDir() + "/unread";
+  auto run = StartRun(directory, 20);
+  ASSERT_TRUE(run->WaitFor(kDeadline)->ok()) << Output(directory);
+  const std::vector<std::vector<std::string>> commands = {
+      {"logs", "tiny-1/0"}, {"results", "tiny-1"}, {"show", "tiny-1"}, {"list"}};
+  for (std::vector<std::string> command : commands) {
+    std::array<int, 2> ends;
+    ASSERT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
+    close(ends[0]);  // the reader
+    command.insert(command.begin(), kClient);
+    command.insert(command.end(), {"--data_dir", directory + "/data"});
+    std::array<int, 2> errors;
+    ASSERT_EQ(pipe2(errors.data(), O_CLOEXEC), 0);
+    auto process =
+        platform::ChildProcess::Start({.arguments = command,
+                                       .environment = {{"LENGTHWISE_SERVER_BINARY", kServer},
+                                                       {"LENGTHWISE_WORKER_BINARY", kWorker}},
+                                       .output_descriptor = ends[1],
+                                       .error_descriptor = errors[1]})
+            .value();
+    close(ends[1]);
+    close(errors[1]);
+    const auto exit = process->WaitFor(kDeadline);
+    ASSERT_TRUE(exit.has_value());
+    // As a shell reports both.
+    EXPECT_EQ(exit->signal != 0 ? 128 + exit->signal : exit->code, 128 + SIGPIPE) << command[1];
+    char byte = 0;
+    EXPECT_EQ(read(errors[0], &byte, 1), 0) << command[1] << " says something";
+    close(errors[0]);
+  }
+}
+
+TEST(RunTest, DataDirectoryOfTheSettingsIsUsed) {
+  const std::string directory = ::testing::TempDir() + "/settings";
+  const std::string specification = WriteSpecification(directory, 20);
+  std::ofstream(directory + "/config.yaml") << "runs_dir: mine\n";
+  const std::vector<std::pair<std::string, std::string>> environment = {
+      {"LENGTHWISE_SERVER_BINARY", kServer},
+      {"LENGTHWISE_WORKER_BINARY", kWorker},
+      {"LENGTHWISE_CONFIG", directory + "/config.yaml"},
+      {"LENGTHWISE_SERVER", ""}};
+  const Result run = RunProgram({kClient, "run", specification, "--device", "cpu"},
+                                directory + "/output", environment);
+  EXPECT_THAT(run.output, HasSubstr("The results stay in " + directory + "/mine."));
+  const Result listed = RunProgram({kClient, "list"}, directory + "/output", environment);
+  EXPECT_THAT(listed.output, HasSubstr("tiny-1"));
+}
+
+TEST(RunTest, DryRunMeasuresAndKeepsNothing) {
+  const std::string directory = ::testing::TempDir() + "/dry";
+  const std::string specification = WriteSpecification(directory, kForEver);
+  std::filesystem::create_directories(directory + "/temporary");
+  const std::vector<std::pair<std::string, std::string>> environment = {
+      {"LENGTHWISE_SERVER_BINARY", kServer},
+      {"LENGTHWISE_WORKER_BINARY", kWorker},
+      {"TMPDIR", directory + "/temporary"}};
+  const Result told = RunProgram({kClient, "run", specification, "--device", "cpu", "--dry_run",
+                                  "--data_dir", directory + "/data"},
+                                 directory + "/output", environment);
+  EXPECT_EQ(told.code, 0) << told.output;
+  EXPECT_THAT(told.output, AllOf(HasSubstr("tiny: 2 trials in 2 packs; nothing is trained"),
+                                 HasSubstr("Steps: 2,000,000 in all"),
+                                 HasSubstr(" on this machine with "), HasSubstr(" of 2 kinds")));
+  const Result json = RunProgram({kClient, "run", specification, "--device", "cpu", "--dry_run",
+                                  "--output", "json", "--data_dir", directory + "/data"},
+                                 directory + "/output", environment);
+  const nlohmann::json trials = nlohmann::json::parse(json.output);
+  ASSERT_EQ(trials.size(), 2u);
+  // A step takes more than 10 us and less than 10 ms on any machine.
+  for (const nlohmann::json& trial : trials) {
+    EXPECT_GT(trial["estimated_seconds"].get<double>(), 1e-5 * kForEver);
+    EXPECT_LT(trial["estimated_seconds"].get<double>(), 1e-2 * kForEver);
+  }
+  EXPECT_FALSE(std::filesystem::exists(directory + "/data"));
+  EXPECT_TRUE(std::filesystem::is_empty(directory + "/temporary"));
 }
 
 TEST(RunTest, InstalledSpecificationRunsByItsName) {

@@ -232,6 +232,9 @@ absl::StatusOr<GivenSequence> FileExamples::Given(const v1::TokenSequence& input
   GivenSequence given;
   if (has_numbers()) {
     ASSIGN_OR_RETURN(given.numbers, GivenNumbers(input));
+  } else if (!input.text().empty()) {
+    ASSIGN_OR_RETURN(const std::vector<int32_t> symbols, set_->ReadInput(input.text()));
+    given.tokens.assign(symbols.begin(), symbols.end());
   } else {
     ASSIGN_OR_RETURN(given.tokens, GivenTokens(input, set_->input_symbols));
   }

@@ -258,6 +258,22 @@ TEST(FileExamplesTest, GivenInputsAreChecked) {
   EXPECT_FALSE(examples.Given(NumbersOf({0.5})).ok());
 }
 
+TEST(FileExamplesTest, GivenTextIsReadAsInTheFiles) {
+  const Files files(
+      "{\"input\": \"bä\", \"target\": \"x\"}\n{\"input\": \"aab\", \"target\": \"y\"}\n",
+      "{\"input\": \"bbb\", \"target\": \"x\"}\n");
+  const FileExamples examples = files.Examples();
+  v1::TokenSequence input;
+  input.set_text("äb");
+  // In byte order: a 0, b 1, ä 2; then an empty token for the answer.
+  EXPECT_THAT(examples.Given(input)->tokens, ElementsAre(2, 1, 3));
+  input.set_text("az");
+  EXPECT_THAT(std::string(examples.Given(input).status().message()),
+              HasSubstr("it has the symbol \"z\", which occurs in no input"));
+  input.set_text("ab");
+  EXPECT_FALSE(ReversalFiles().Examples().Given(input).ok());
+}
+
 TEST(FileExamplesTest, TrialTrainsAndIsEvaluated) {
   FileSession session(ReversalFiles());
   RunLease(LeaseOf({ReversalFiles().Trial()}), session);

@@ -54,9 +54,12 @@ def heat_map(matrices: NDArray[Any], tokens: Sequence[int], has_outputs: bool) -
     padded = numpy.zeros((side * per_cell, side * per_cell), matrices.dtype)
     padded[:count, :count] = matrices.max(axis=0)
     cells = padded.reshape(side, per_cell, side, per_cell).max(axis=(1, 3))
-    # Input tokens come first, then output places, all the same token that no input has.
-    first_output = list(tokens).index(tokens[-1]) if has_outputs else count
-    return HeatMap(cells, per_cell, count, first_output)
+    return HeatMap(cells, per_cell, count, first_output(tokens, has_outputs))
+
+
+def first_output(tokens: Sequence[int], has_outputs: bool) -> int:
+    """Input tokens come first, then output places, all the same token that no input has."""
+    return list(tokens).index(tokens[-1]) if has_outputs else len(tokens)
 
 
 @dataclass(frozen=True)

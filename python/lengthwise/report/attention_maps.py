@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 from markupsafe import Markup
 
-from lengthwise.plots.attention import trials_with_attention
+from lengthwise.plots.attention import first_output, trials_with_attention
 from lengthwise.plots.groups import TrialGroup
 
 if TYPE_CHECKING:
@@ -52,14 +52,14 @@ def maps_for_viewer(experiment: PlottedExperiment, max_bytes: int) -> MapsForVie
 
 def _as_dictionary(group: TrialGroup, one: AttentionMap) -> dict[str, Any]:
     catalogue = group.experiment.catalogue
-    layers, heads, tokens, _ = one.probabilities.shape
+    layers, heads = one.probabilities.shape[:2]
     rounded = numpy.rint(255 * one.probabilities.clip(0, 1)).astype(numpy.uint8)
     found = {
         "model": f"{catalogue.task_title(group.task)}, {group.name}",
         "input": f"input {one.input_number}" if one.input_number else f"{catalogue.axis(group.task)} {one.length}",
         "sequence": one.sequence + 1,
         "tokens": one.tokens.tolist(),
-        "first_output": one.length if catalogue.has_output_tokens(group.task) else tokens,
+        "first_output": first_output(one.tokens.tolist(), catalogue.has_output_tokens(group.task)),
         "layers": layers,
         "heads": heads,
         "probabilities": base64.b64encode(rounded.tobytes()).decode(),
