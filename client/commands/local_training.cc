@@ -23,6 +23,7 @@ namespace {
 // Time for a worker to finish its step and upload its checkpoint.
 constexpr absl::Duration kGrace = absl::Seconds(20);
 constexpr size_t kMostWorkers = 64;
+constexpr char kResume[] = " Resume or show it:";
 
 // Returns a line about other experiments of the directory with unfinished trials; empty for none.
 std::string WhatElseWaits(Connection& connection, const std::string& experiment,
@@ -40,7 +41,7 @@ std::string WhatElseWaits(Connection& connection, const std::string& experiment,
   return absl::StrCat(newest, waiting == 1 ? " also waits here and is" : others,
                       " not trained now; resume ", waiting == 1 ? "it" : "each",
                       " afterwards: lengthwise run ", waiting == 1 ? newest : "NAME",
-                      " --data_dir ", platform::ShellWord(data_dir), "\n");
+                      " --data_dir ", platform::ShellWord(data_dir));
 }
 
 // Returns a sentence about the progress that a stopped training keeps.
@@ -72,8 +73,8 @@ std::string HowToResume(const std::string& experiment, const std::string& data_d
   if (workers.threads != usual.threads) absl::StrAppend(&options, " --threads ", workers.threads);
   const std::string name = ShortName(experiment);
   const std::string directory = platform::ShellWord(data_dir);
-  return absl::StrCat("Resume or show it:\n  lengthwise run ", name, " --data_dir ", directory,
-                      options, "\n  lengthwise show ", name, " --data_dir ", directory);
+  return absl::StrCat("\n  lengthwise run ", name, " --data_dir ", directory, options,
+                      "\n  lengthwise show ", name, " --data_dir ", directory);
 }
 
 }  // namespace
@@ -119,7 +120,8 @@ absl::StatusOr<int> TrainHere(Program& program, PrivateService& service, Connect
   std::ostream discarded(nullptr);
   Program silent(discarded, program.err());
   const std::string data_dir = service.data_dir();
-  if (talks) program.out() << WhatElseWaits(connection, training.experiment, data_dir);
+  const std::string others = WhatElseWaits(connection, training.experiment, data_dir);
+  if (talks && !others.empty()) program.out() << program.Wrapped(others) << "\n";
   const auto warnings = [&] {
     std::vector<std::string> lost = service.TakeLostWorkers();
     for (std::string& worker : lost) {
@@ -142,13 +144,16 @@ absl::StatusOr<int> TrainHere(Program& program, PrivateService& service, Connect
     cause.Update(watched.status());
     if (!training.resumable) return absl::AbortedError(cause.message());
     return absl::AbortedError(
-        absl::StrCat(cause.message(), "\n", WhatIsKept(connection, training.experiment), " ",
+        absl::StrCat(cause.message(), "\n", WhatIsKept(connection, training.experiment), kResume,
                      HowToResume(training.experiment, data_dir, training.options)));
   }
   if (*watched == kInterrupted) {
+    program.stopped_training = true;
     if (talks) {
-      program.out() << "\nInterrupted. Stopping the workers with a last checkpoint (Ctrl-C again: "
-                       "without)"
+      program.out() << "\n"
+                    << program.Wrapped(
+                           "Interrupted. Stopping the workers with a last checkpoint (Ctrl-C "
+                           "again: without)")
                     << std::endl;
     }
     // From here on Ctrl-C ends the client at once, and the kernel ends its children with it.
@@ -159,7 +164,7 @@ absl::StatusOr<int> TrainHere(Program& program, PrivateService& service, Connect
       const bool is_read = program.out().good();
       (is_read ? program.out() : program.err())
           << (is_read ? "" : "Stopped, because nothing reads the output any more. ")
-          << WhatIsKept(connection, training.experiment) << " "
+          << program.Wrapped(WhatIsKept(connection, training.experiment) + kResume)
           << HowToResume(training.experiment, data_dir, training.options) << "\n";
     }
     service.Stop(kGrace);

@@ -32,8 +32,8 @@ void WriteOverrides(const specification::Grid& grid, std::ostream& out) {
 }
 
 // Prints the contents of the example files, with warnings.
-void WriteExamples(const specification::Grid& grid, const AttachedExamples& examples,
-                   std::ostream& out) {
+void WriteExamples(Program& program, const specification::Grid& grid,
+                   const AttachedExamples& examples) {
   for (size_t i = 0; i < examples.sets.size(); ++i) {
     if (examples.sets[i] == nullptr) continue;
     const v1::Component& task = grid.specification.tasks(static_cast<int>(i));
@@ -44,15 +44,17 @@ void WriteExamples(const specification::Grid& grid, const AttachedExamples& exam
       return absl::StrCat(Counted(of.examples, "example"), " of lengths ",
                           tasks::examples::ShowLengths(of.lengths));
     };
-    out << task.label() << ": trains on " << part(contents->training) << "; tests on "
-        << part(contents->test);
+    std::string line = absl::StrCat(task.label(), ": trains on ", part(contents->training),
+                                    "; tests on ", part(contents->test));
     if (contents->form != tasks::examples::Form::kNumbers) {
-      out << "; " << Counted(contents->input_symbols, "input symbol") << ", "
-          << Counted(contents->target_symbols, "target symbol");
+      absl::StrAppend(&line, "; ", Counted(contents->input_symbols, "input symbol"), ", ",
+                      Counted(contents->target_symbols, "target symbol"));
     }
-    out << "\n";
+    program.out() << program.Wrapped(line) << "\n";
   }
-  for (const std::string& warning : examples.warnings) out << "warning: " << warning << "\n";
+  for (const std::string& warning : examples.warnings) {
+    program.out() << program.Wrapped("warning: " + warning) << "\n";
+  }
 }
 
 }  // namespace
@@ -79,7 +81,7 @@ void AddValidate(Command root, Program& program) {
           const std::string ready = ReadySpecification(*path);
           program.out() << "OK: " << (ready.empty() ? *path : ready) << " is valid, "
                         << DescribeGrid(grid) << "\n";
-          WriteExamples(grid, read.examples, program.out());
+          WriteExamples(program, grid, read.examples);
           WriteOverrides(grid, program.out());
           return kSuccess;
         }

@@ -107,11 +107,11 @@ Layout ChooseLayout(const ExperimentView& view, const std::vector<const TrialVie
     column = wanted;
     left -= wanted + 2;
   };
-  take(layout.bar, 8);
-  take(layout.time, longest_time);
   take(layout.accuracy, any_losses ? 7 : 6);  // "1.2e-05", "100.0%"
   take(layout.loss, 7);                       // "1.2e-05"
-  take(layout.speed, 7);                      // "steps/s"
+  take(layout.bar, 8);
+  take(layout.time, longest_time);
+  take(layout.speed, 7);  // "steps/s"
   take(layout.steps, 2 * static_cast<int>(FormatCount(most_steps).size()) + 1);
   if (layout.bar > 0) layout.bar += std::clamp(left, 0, 22);
   return layout;

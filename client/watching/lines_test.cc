@@ -175,6 +175,14 @@ TEST_F(LinesTest, FitsEveryTerminalSize) {
   }
 }
 
+TEST_F(LinesTest, LossAndAccuracyComeBeforeBars) {
+  ExperimentView view(Trials(2), true);
+  view.Apply(Change(0, 5, v1::RUNNING));
+  view.Apply(Point(0, 6, 100, 1.5f));
+  EXPECT_THAT(Draw(view, 40, 6), HasSubstr("unseen     loss\n"));
+  EXPECT_THAT(Draw(view, 40, 6), HasSubstr("1.500"));
+}
+
 TEST_F(LinesTest, HidesTheLeastUrgentTrials) {
   ExperimentView view(Trials(6), true);
   view.Apply(Change(4, 5, v1::RUNNING));

@@ -114,6 +114,16 @@ class DeployScriptsTest(unittest.TestCase):
         self.assertNotIn("pyvenv.cfg", os.listdir(environment))
         self.assertNotIn("requirements", os.listdir(environment))
 
+    @unittest.skipUnless(shutil.which("openssl"), "no openssl is installed")
+    def test_certificates_are_made_without_warnings(self) -> None:
+        done = self.run_script("certificates.sh")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("Ignoring", done.stdout + done.stderr)
+        verified = subprocess.run(
+            ["openssl", "verify", "-CAfile", "house-ca.pem", "server.pem", "gpus.pem"], cwd=self.directory, check=False
+        )
+        self.assertEqual(verified.returncode, 0)
+
     def test_certificates_replace_no_key(self) -> None:
         (self.directory / "server.key").write_text("of production")
         done = self.run_script("certificates.sh")

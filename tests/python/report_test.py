@@ -244,6 +244,17 @@ class ReportTest(TestOfHtml):
         html = report.render(make_data())
         self.assertTrue(0 < html.find('<div class="wide phone">') < html.find('<div class="wide">'))
 
+    @unittest.skipUnless(chromium.PROGRAM, chromium.WHY_NOT)
+    def test_a_phone_shows_one_table_within_its_width(self):
+        path = service.new_directory() / "report.html"
+        path.write_text(report.render(make_data()))
+        with chromium.Page(path.as_uri(), width=390) as page:
+            shown = page.evaluate(
+                "[...document.querySelectorAll('#accuracy ~ .wide')].filter((box) => box.offsetParent !== null)"
+                ".map((box) => [box.scrollWidth <= box.clientWidth, box.textContent.includes('not seen')])"
+            )
+        self.assertEqual(shown, [[True, True]])
+
     def test_a_picture_of_very_many_points_is_a_png(self):
         before = report._MOST_SVG_BYTES
         self.addCleanup(setattr, report, "_MOST_SVG_BYTES", before)

@@ -223,7 +223,8 @@ def _left_out(maps: int) -> str:
 
 
 def _accuracy_table(summary: AccuracySummary, width: int) -> Markup:
-    return Markup(accuracy_summary.as_table(summary, width).render_html())
+    # A phone may break a name after its underscores.
+    return Markup(accuracy_summary.as_table(summary, width).render_html().replace("_", "_<wbr>"))
 
 
 @dataclass(frozen=True)
