@@ -272,6 +272,43 @@ TEST_F(CoreSchedulingTest, RestartDecidesAPreemptionAgain) {
   EXPECT_THAT(coordinator_.Acquire("w").trials(0).trial(), StartsWith("experiments/high-1/"));
 }
 
+TEST_F(CoreSchedulingTest, TrialWhoseWorkersAreLostFailsAcrossRestarts) {
+  const std::string experiment = coordinator_.Create("sort", 1, 2);
+  std::string trial;
+  // Returns the trial after its next worker is lost.
+  const auto lose = [&](const std::string& worker, bool with_checkpoint = false) {
+    EXPECT_EQ(coordinator_.Register(worker, 2), absl::OkStatus());
+    const v1::Lease lease = coordinator_.Acquire(worker);
+    if (trial.empty()) trial = lease.trials(0).trial();
+    EXPECT_EQ(lease.trials(0).trial(), trial);
+    if (with_checkpoint) {
+      EXPECT_EQ(coordinator_.Upload(lease, 0, 10, "a model"), absl::OkStatus());
+      EXPECT_EQ(coordinator_
+                    .Send(lease, {PointsEvent(lease, 0, 1, 10),
+                                  CheckpointEvent(lease, 0, 2, 10, "a model")})
+                    ->acknowledged_sequence(),
+                2);
+    }
+    coordinator_.Advance(absl::Seconds(31));
+    return Get(trial);
+  };
+  EXPECT_EQ(lose("a").state(), v1::QUEUED);
+  EXPECT_EQ(lose("b", /*with_checkpoint=*/true).state(), v1::QUEUED);
+  // The checkpoint was stored before the second loss, which is therefore the first that counts.
+  Restart();
+  EXPECT_EQ(lose("c").state(), v1::QUEUED);
+  Restart();
+  const v1::Trial failed = lose("d");
+  EXPECT_EQ(failed.state(), v1::FAILED);
+  EXPECT_THAT(failed.reason(), HasSubstr("3 workers in a row were lost with this trial"));
+  EXPECT_EQ(coordinator_->GetStatistics().decided.failures.at("lost_workers"), 1);
+  // Another chance begins anew, after a restart, too.
+  ASSERT_EQ(coordinator_.Retry(trial, {v1::FAILED})->retried_trials(), 1);
+  Restart();
+  EXPECT_EQ(lose("e").state(), v1::QUEUED);
+  EXPECT_EQ(lose("f").state(), v1::QUEUED);
+}
+
 TEST_F(CoreSchedulingTest, ReleasedLeaseNeedNotExpire) {
   ASSERT_EQ(coordinator_.Register("w"), absl::OkStatus());
   const std::string experiment = coordinator_.Create("sort", 1, 1);

@@ -20,6 +20,7 @@ void SetPast(const TrialPast& past, TrialRecord& record) {
   record.failures = past.failures;
   record.failure = past.failure;
   record.failure_step = past.failure_step;
+  record.losses = past.losses;
   record.preemptions = past.preemptions;
   record.pack_limit = past.pack_limit;
   record.not_before = past.not_before == absl::InfinitePast() ? NoTime() : past.not_before;
@@ -35,6 +36,7 @@ ScheduledTrial ToScheduled(const TrialRecord& record) {
                    .failures = record.failures,
                    .failure = record.failure,
                    .failure_step = record.failure_step,
+                   .losses = record.losses,
                    .preemptions = record.preemptions,
                    .pack_limit = record.pack_limit}};
 }
@@ -253,6 +255,7 @@ absl::Status Ledger::RecordChange(const TrialChange& change, int64_t step,
 absl::Status Ledger::StoreCheckpoint(TrialRecord& trial, int64_t step) {
   LENGTHWISE_FAILPOINT("engine.checkpoint.store");
   trial.checkpoint_step = step;
+  trial.losses = 0;
   RETURN_IF_ERROR(store_.UpdateTrial(trial, trial.state));
   scheduler_->SetCheckpoint(trial.key, step);
   ASSIGN_OR_RETURN(const auto checkpoints,

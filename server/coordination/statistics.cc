@@ -30,7 +30,9 @@ const char* RetryReason(const TrialChange& change, const TrialRecord& before) {
   return change.actor == "scheduler" ? "lease_expiry" : "release";
 }
 
-const char* FailureReason(const v1::Outcome* outcome) {
+const char* FailureReason(const TrialChange& change, const TrialRecord& before,
+                          const v1::Outcome* outcome) {
+  if (change.past.losses > before.losses) return "lost_workers";
   if (outcome == nullptr) return "lost_model";
   switch (outcome->kind()) {
     case v1::Outcome::OUT_OF_MEMORY:
@@ -55,7 +57,7 @@ DecisionCounts NoDecisions() {
     counts.retries[reason] = 0;
   }
   for (const char* reason :
-       {"loss_not_finite", "refused", "attempts", "out_of_memory", "lost_model"}) {
+       {"loss_not_finite", "refused", "attempts", "out_of_memory", "lost_model", "lost_workers"}) {
     counts.failures[reason] = 0;
   }
   return counts;
@@ -65,7 +67,7 @@ void CountTrialChange(const TrialChange& change, const TrialRecord& before,
                       const v1::Outcome* outcome, DecisionCounts& counts) {
   ++counts.decisions[Decision(change.to)];
   if (change.to == v1::QUEUED) ++counts.retries[RetryReason(change, before)];
-  if (change.to == v1::FAILED) ++counts.failures[FailureReason(outcome)];
+  if (change.to == v1::FAILED) ++counts.failures[FailureReason(change, before, outcome)];
 }
 
 void CountLeaseChange(const LeaseChange& change, DecisionCounts& counts) {

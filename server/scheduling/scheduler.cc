@@ -12,6 +12,10 @@ namespace {
 constexpr size_t kMaxCapacities = 1000;
 constexpr size_t kMaxShapeBytes = 200;
 
+// After a start with leases, lost workers count against no trial for this many lease durations:
+// what ended the server may have ended them too, or be about to.
+constexpr int kUnsettledLeases = 10;
+
 constexpr char kScheduler[] = "scheduler";
 
 absl::Status NotRegistered(absl::string_view worker) {
@@ -132,6 +136,7 @@ void Scheduler::RestoreLease(Token token, std::string worker, int32_t size,
   lease.cancelled = cancelled;
   Renew(token, lease, now);
   Rank(token, lease, now);
+  losses_count_from_ = now + kUnsettledLeases * options_.lease_duration;
 }
 
 void Scheduler::Register(absl::string_view worker, int32_t max_pack_size, absl::Time now,
@@ -325,13 +330,30 @@ void Scheduler::EndLeaseIfDone(Token token, Decisions& decisions) {
   if (lease.live.empty() && lease.cancelled.empty()) EndLease(token, decisions);
 }
 
-void Scheduler::GiveUp(Token token, const std::string& actor, const std::string& reason,
+void Scheduler::GiveUp(Token token, const std::string& actor, const std::string& reason, bool lost,
                        Decisions& decisions) {
   const Lease& lease = leases_.at(token);
   const std::vector<TrialKey> live = lease.live;
   for (const TrialKey key : live) {
     Trial& trial = trials_.at(key);
-    if (!lease.preempted.empty()) ++trial.data.past.preemptions;
+    TrialPast& past = trial.data.past;
+    if (!lease.preempted.empty()) {
+      ++past.preemptions;
+    } else if (lost && ++past.losses > 1) {
+      const std::string counted =
+          absl::StrCat(reason, "; ", past.losses,
+                       " workers in a row were lost with this trial and no new checkpoint");
+      decisions.trials.push_back(
+          past.losses < options_.max_losses
+              ? Requeue(trial, actor, absl::StrCat(counted, ": it continues alone"))
+              : End(key, v1::FAILED, actor,
+                    absl::StrCat(
+                        counted,
+                        ", the last one with this trial alone: the trial may be what ends "
+                        "them. The workers' logs, and the kernel's (dmesg) for a lack of "
+                        "memory, may say why; `lengthwise retry` gives it another chance")));
+      continue;
+    }
     decisions.trials.push_back(Requeue(trial, actor, reason));
   }
   EndLease(token, decisions);
@@ -346,7 +368,7 @@ Decisions Scheduler::Release(absl::string_view worker, Token token, absl::string
   GiveUp(token, lease.preempted.empty() ? WorkerActor(worker) : kScheduler,
          absl::StrCat(worker, " gave lease ", token, " back",
                       why.empty() ? "" : absl::StrCat(": ", why)),
-         decisions);
+         /*lost=*/false, decisions);
   return decisions;
 }
 
@@ -355,7 +377,8 @@ Decisions Scheduler::EndLeases(absl::string_view what) {
   while (!leases_.empty()) {
     const Token token = leases_.begin()->first;
     GiveUp(token, kScheduler,
-           absl::StrCat("lease ", token, " of ", leases_.at(token).worker, " ", what), decisions);
+           absl::StrCat("lease ", token, " of ", leases_.at(token).worker, " ", what),
+           /*lost=*/false, decisions);
   }
   return decisions;
 }
@@ -461,8 +484,8 @@ Decisions Scheduler::Retry(const ScheduledTrial& trial, const PackTraits& traits
   Decisions decisions;
   if (trials_.contains(trial.key)) return decisions;
   ScheduledTrial anew = trial;
-  // A fresh budget of failures and preemptions. Attempts keep counting: the histories of earlier
-  // ones stay.
+  // A fresh budget of failures, losses and preemptions. Attempts keep counting: the histories of
+  // earlier ones stay.
   anew.past = {.attempt = trial.past.attempt};
   Trial& queued = Remember(anew, traits);
   Enqueue(queued);
@@ -496,9 +519,10 @@ void Scheduler::SetCheckpoint(TrialKey key, int64_t step) {
   const auto found = trials_.find(key);
   if (found == trials_.end()) return;
   Trial& trial = found->second;
-  // Only queue_ refers to the checkpoint's step, which is a part of IdOf.
+  // Only queue_ refers to the checkpoint's step and the losses, which are parts of IdOf.
   const bool runnable = trial.lease == 0 && !trial.delayed;
   if (runnable) queue_.Remove(IdOf(trial.data), key);
+  if (step > trial.data.checkpoint_step) trial.data.past.losses = 0;
   trial.data.checkpoint_step = step;
   if (runnable) InsertRunnable(trial.data);
 }
@@ -521,10 +545,13 @@ Decisions Scheduler::Tick(absl::Time now) {
   Decisions decisions;
   while (!expiries_.empty() && expiries_.begin()->first <= std::min(now, heard_)) {
     const Token token = expiries_.begin()->second;
+    const Lease& lease = leases_.at(token);
     GiveUp(token, kScheduler,
-           absl::StrCat("lease ", token, " of ", leases_.at(token).worker, " expired after ",
-                        absl::FormatDuration(options_.lease_duration), " without a heartbeat"),
-           decisions);
+           absl::StrCat("lease ", token, " of ", lease.worker,
+                        lease.preempted.empty() ? "" : ", which was being preempted,",
+                        " expired after ", absl::FormatDuration(options_.lease_duration),
+                        " without a heartbeat"),
+           /*lost=*/now >= losses_count_from_, decisions);
   }
   // Not at every tick: a tick follows every group of commands, and there are thousands of workers.
   if (now >= next_count_) {

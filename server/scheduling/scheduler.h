@@ -10,7 +10,9 @@
 // packs, and does not count as a worker for the others.
 //
 // A pack that ran out of memory is split: its trials continue in packs of half the size, and the
-// worker gets no larger ones of that shape. If packs of a higher priority wait and no worker is
+// worker gets no larger ones of that shape. A trial whose workers are lost again and again may be
+// what ends them: it runs alone, so that no other trial is condemned with it, and then fails. If
+// packs of a higher priority wait and no worker is
 // free, the longest-running lease of the lowest priority is preempted: its worker stores
 // checkpoints and gives it back. Preemptions in progress and workers' memory limits are not
 // recorded. After a restart, the scheduler decides again about preemption, and workers report their
@@ -51,6 +53,8 @@ struct TrialPast {
   int32_t failures = 0;
   std::string failure;
   int64_t failure_step = 0;
+  // Number of leases in a row whose worker was lost, without a new checkpoint since the first.
+  int32_t losses = 0;
   // Number of times its lease was preempted.
   int32_t preemptions = 0;
   // Maximum number of trials in its pack, because a larger pack did not fit a worker's memory. 0:
@@ -139,6 +143,8 @@ class Scheduler {
     absl::Duration lease_duration = absl::Seconds(30);
     // A trial fails permanently with this number of temporary failures. At least 1.
     int32_t max_failed_attempts = 3;
+    // A trial fails permanently with this number of TrialPast::losses. It runs alone before.
+    int32_t max_losses = 3;
     // Wait after the first temporary failure. Doubles with each further failure, up to the maximum.
     absl::Duration first_back_off = absl::Seconds(2);
     absl::Duration max_back_off = absl::Minutes(5);
@@ -175,9 +181,10 @@ class Scheduler {
   // Ends a worker's registration. Its leases stay until they expire or are released.
   void Unregister(absl::string_view worker);
   bool IsRegistered(absl::string_view worker) const { return workers_.contains(worker); }
-  // Copies registrations and memory limits from another scheduler.
+  // Copies what is not recorded: registrations, memory limits, and since when losses count.
   void CopyWorkers(const Scheduler& other) {
     workers_ = other.workers_;
+    losses_count_from_ = other.losses_count_from_;
     fleet_size_ = other.fleet_size_;
     next_count_ = other.next_count_;
   }
@@ -329,8 +336,9 @@ class Scheduler {
     absl::flat_hash_map<std::string, int32_t> capacities;  // by shape
   };
 
-  static PackId IdOf(const ScheduledTrial& trial) {
-    return {trial.pack, trial.checkpoint_step, trial.past.pack_limit};
+  bool RunsAlone(const TrialPast& past) const { return past.losses >= options_.max_losses - 1; }
+  PackId IdOf(const ScheduledTrial& trial) const {
+    return {trial.pack, trial.checkpoint_step, RunsAlone(trial.past) ? 1 : trial.past.pack_limit};
   }
   const PackTraits& TraitsOf(const ScheduledTrial& trial) const {
     return packs_.at(trial.pack).traits;
@@ -358,8 +366,9 @@ class Scheduler {
   void NoteDirective(Token token, const Lease& lease);
   void EndLease(Token token, Decisions& decisions);
   void EndLeaseIfDone(Token token, Decisions& decisions);
-  // Requeues the live trials of a lease and ends it.
-  void GiveUp(Token token, const std::string& actor, const std::string& reason,
+  // Requeues the live trials of a lease and ends it. `lost`: its worker was lost, which counts
+  // against the trials.
+  void GiveUp(Token token, const std::string& actor, const std::string& reason, bool lost,
               Decisions& decisions);
   TrialChange FailTemporarily(Trial& trial, const std::string& worker, int64_t step,
                               absl::string_view reason, absl::Time now);
@@ -419,6 +428,7 @@ class Scheduler {
   int64_t preempted_ = 0;
   absl::Time last_tick_ = absl::InfinitePast();
   absl::Time heard_ = absl::InfiniteFuture();  // InfiniteFuture before the first Hear
+  absl::Time losses_count_from_ = absl::InfinitePast();
   // Time of the next search for workers that have been silent for long.
   absl::Time next_sweep_ = absl::InfinitePast();
   int64_t fleet_size_ = 0;

@@ -102,7 +102,10 @@ std::string Scheduler::WhyWaiting(TrialKey key, absl::Time now) const {
     absl::StrAppend(&why, ", ", preempted_, preempted_ == 1 ? " lease is" : " leases are",
                     " being preempted");
   }
-  if (trial.past.pack_limit > 0) {
+  if (RunsAlone(trial.past)) {
+    absl::StrAppend(&why, "; runs alone, because ", trial.past.losses,
+                    " workers in a row were lost with it");
+  } else if (trial.past.pack_limit > 0) {
     absl::StrAppend(&why, "; limited to packs of at most ", trial.past.pack_limit,
                     ", because more did not fit a worker's memory");
   }

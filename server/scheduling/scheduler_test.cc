@@ -10,6 +10,7 @@
 namespace lengthwise::server {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -105,6 +106,118 @@ TEST_F(SchedulerTest, LeaseExpiresWithoutHeartbeats) {
   EXPECT_EQ(decisions.trials[0].reason, "lease 1 of w expired after 30s without a heartbeat");
   EXPECT_EQ(decisions.trials[0].actor, "scheduler");
   EXPECT_TRUE((*scheduler_.Heartbeat("w", {token_}, now_))[0].lost);
+}
+
+// A pack of three trials, of which the first ends every worker.
+TEST_F(SchedulerTest, TrialThatLosesItsWorkersRunsAloneAndThenFails) {
+  for (TrialKey key = 1; key <= 3; ++key) Add(key, /*pack=*/1);
+  scheduler_.Register("w", 3, now_);
+  const auto lose = [&] {
+    After(absl::Seconds(30));
+    return scheduler_.Tick(now_).trials;
+  };
+  EXPECT_THAT(Grant("w"), ElementsAre(1, 2, 3));
+  lose();
+  EXPECT_THAT(Grant("w"), ElementsAre(1, 2, 3)) << "one loss proves nothing";
+  for (const TrialChange& change : lose()) {
+    EXPECT_EQ(change.to, v1::QUEUED);
+    EXPECT_EQ(change.past.losses, 2);
+    EXPECT_EQ(change.reason,
+              "lease 2 of w expired after 30s without a heartbeat; 2 workers in a row were lost "
+              "with this trial and no new checkpoint: it continues alone");
+  }
+  EXPECT_THAT(scheduler_.WhyWaiting(1, now_),
+              HasSubstr("runs alone, because 2 workers in a row were lost with it"));
+  EXPECT_THAT(Grant("w"), ElementsAre(1));
+  const std::vector<TrialChange> changes = lose();
+  ASSERT_EQ(changes.size(), 1u);
+  EXPECT_EQ(changes[0].trial, 1);
+  EXPECT_EQ(changes[0].to, v1::FAILED);
+  EXPECT_THAT(changes[0].reason,
+              AllOf(HasSubstr("3 workers in a row were lost with this trial and no new checkpoint"),
+                    HasSubstr("the last one with this trial alone"), HasSubstr("retry")));
+  // The others go on, alone until they have a checkpoint of their own.
+  for (const TrialKey key : {2, 3}) {
+    EXPECT_THAT(Grant("w"), ElementsAre(key));
+    scheduler_.SetCheckpoint(key, 10);
+  }
+  scheduler_.EndLeases("was released");
+  EXPECT_THAT(Grant("w"), ElementsAre(2, 3));
+  EXPECT_EQ(scheduler_.CheckInvariants(), absl::OkStatus());
+}
+
+TEST_F(SchedulerTest, NewCheckpointOrRetryForgivesLostWorkers) {
+  Add(1, 1);
+  scheduler_.Register("w", 1, now_);
+  const auto lose = [&] {
+    EXPECT_THAT(Grant("w"), ElementsAre(1));
+    After(absl::Seconds(30));
+    return scheduler_.Tick(now_).trials.at(0);
+  };
+  for (int64_t step = 10; step <= 50; step += 10) {
+    EXPECT_EQ(lose().past.losses, 1);
+    EXPECT_EQ(lose().past.losses, 2);
+    scheduler_.SetCheckpoint(1, step);
+  }
+  // Falling back to an older checkpoint is no progress.
+  lose();
+  scheduler_.SetCheckpoint(1, 20);
+  EXPECT_EQ(lose().past.losses, 2);
+  const TrialChange failed = lose();
+  EXPECT_EQ(failed.to, v1::FAILED);
+  ScheduledTrial trial = {.key = 1, .pack = 1, .checkpoint_step = 20, .past = failed.past};
+  scheduler_.Retry(trial, {}, v1::FAILED, "user ada", "again");
+  EXPECT_EQ(lose().past.losses, 1);
+}
+
+TEST_F(SchedulerTest, OnlyLostWorkersCountAgainstATrial) {
+  Add(1, 1);
+  scheduler_.Register("w", 1, now_);
+  for (int i = 0; i < 5; ++i) {
+    Grant("w");
+    EXPECT_EQ(scheduler_.Release("w", token_, "the worker was asked to stop").trials[0].past.losses,
+              0);
+    Grant("w");
+    EXPECT_EQ(scheduler_.EndLeases("was released").trials[0].past.losses, 0);
+  }
+  // A preempted worker that is lost before it gives the lease back.
+  Grant("w");
+  Add(2, 2, /*priority=*/1);
+  After(absl::Minutes(1));
+  ASSERT_TRUE(scheduler_.Heartbeat("w", {token_}, now_).ok());
+  scheduler_.Tick(now_);
+  ASSERT_NE(Beat("w").preempted, "");
+  After(absl::Seconds(30));
+  const Decisions decisions = scheduler_.Tick(now_);
+  EXPECT_EQ(decisions.trials.at(0).past.losses, 0);
+  EXPECT_EQ(decisions.trials[0].past.preemptions, 1);
+}
+
+// What ended the server may have ended its workers, too, or end them soon.
+TEST_F(SchedulerTest, WorkersLostAroundARestartCountAgainstNoTrial) {
+  const auto lose = [&](Scheduler& scheduler) {
+    After(absl::Seconds(30));
+    const Decisions decisions = scheduler.Tick(now_);
+    EXPECT_EQ(decisions.trials.size(), 1u);
+    EXPECT_EQ(decisions.trials[0].to, v1::QUEUED);
+    return decisions.trials[0].past.losses;
+  };
+  Scheduler restored({}, 8);
+  restored.RestoreLease(7, "w", 1, {{.key = 1, .past = {.attempt = 1, .losses = 2}}}, {}, {}, now_);
+  restored.Register("w", 1, now_);
+  for (int i = 0; i < 9; ++i) {
+    EXPECT_EQ(lose(restored), 2);
+    ASSERT_EQ(restored.Grant("w", now_)->trials.size(), 1u);
+  }
+  After(absl::Seconds(30));
+  EXPECT_EQ(restored.Tick(now_).trials.at(0).to, v1::FAILED);
+  // Without a lease, the server was not away from anything.
+  Scheduler idle({}, 8);
+  idle.Add({.key = 1, .past = {.attempt = 2, .losses = 2}}, {});
+  idle.Register("w", 1, now_);
+  ASSERT_EQ(idle.Grant("w", now_)->trials.size(), 1u);
+  After(absl::Seconds(30));
+  EXPECT_EQ(idle.Tick(now_).trials.at(0).to, v1::FAILED);
 }
 
 TEST_F(SchedulerTest, EndedLeasesRequeueTheirTrials) {

@@ -13,6 +13,9 @@ namespace {
 
 constexpr int32_t kMaxFailures = 3;
 constexpr int32_t kMaxPreemptions = 3;
+constexpr int32_t kMaxLosses = 3;
+// After a start of the server with leases: ten lease durations.
+constexpr absl::Duration kUnsettled = absl::Minutes(5);
 constexpr int32_t kHighestPriority = 2;  // highest priority of the simulated users
 
 bool IsUnended(v1::TrialState state) { return state == v1::QUEUED || state == v1::RUNNING; }
@@ -64,8 +67,10 @@ void Promise::CheckTrial(const MemoryData& data, const TrialRecord& trial, Sched
   const std::vector<EventRecord>* events = data.events.Find(trial.key);
   if (events == nullptr) return Break(absl::StrCat(trial.id, " changed without an event"));
   for (const EventRecord& record : *events) {
-    if (record.kind != v1::Event::kStateChange || record.position <= known.position) continue;
+    if (record.position <= known.position) continue;
     known.position = record.position;
+    if (record.kind == v1::Event::kCheckpoint) known.losses = 0;
+    if (record.kind != v1::Event::kStateChange) continue;
     const auto event = ToEvent(record, trial.experiment_id, trial.id, kMemoryStorageName);
     if (!event.ok()) return Break(std::string(event.status().message()));
     CheckChange(data, trial, *event, known);
@@ -100,11 +105,26 @@ void Promise::CheckChange(const MemoryData& data, const TrialRecord& trial, cons
   if (change.to() == v1::RUNNING) {
     if (event.attempt() != known.attempt + 1) Break(what + ": attempts are miscounted");
     known.attempt = event.attempt();
+    if (known.losses >= kMaxLosses - 1 && trial.state == v1::RUNNING) {
+      ++alone_;
+      if (data.leases.Find(trial.token)->size != 1) Break(what + " with others");
+    }
+  }
+  const absl::Time time =
+      absl::FromUnixSeconds(event.time().seconds()) + absl::Nanoseconds(event.time().nanos());
+  if (absl::StrContains(change.reason(), " expired after ") &&
+      !absl::StrContains(change.reason(), "being preempted") && time >= losses_count_from_) {
+    const bool condemned = change.to() == v1::FAILED;
+    if (condemned != (++known.losses == kMaxLosses)) {
+      Break(absl::StrCat(what, " after ", known.losses, " lost workers"));
+    }
+    condemned_ += condemned ? 1 : 0;
   }
   if (!IsUnended(change.from())) {
     if (!absl::StartsWith(change.actor(), "user ")) Break(what + " without a user's request");
     known.failures = 0;
     known.preemptions = 0;
+    known.losses = 0;
     ++retries_;
   }
   if (change.from() == v1::RUNNING && change.to() == v1::QUEUED) {
@@ -192,6 +212,14 @@ void Promise::CheckExperiment(const MemoryData& data, const std::string& id) {
   }
   const bool ended = experiment.end_time != NoTime();
   if (ended != (queued + running == 0)) Break(absl::StrCat(id, " has ended, or has not"));
+}
+
+void Promise::Started(const MemoryData& data, absl::Time now) {
+  // A lease without trials, whose experiment was deleted, holds nothing up.
+  for (const auto& [key, trial] : data.trials.rows()) {
+    const bool holds = trial.state == v1::RUNNING || trial.state == v1::CANCELLED;
+    if (holds && data.leases.Find(trial.token) != nullptr) losses_count_from_ = now + kUnsettled;
+  }
 }
 
 void Promise::CheckRebuilt(const MemoryData& data, Scheduler& scheduler) {

@@ -36,6 +36,8 @@ class Promise {
   void CheckCommit(const MemoryData& data,
                    const absl::btree_map<std::string, absl::btree_set<int64_t>>& trials,
                    Scheduler& scheduler, absl::Time now);
+  // A server started.
+  void Started(const MemoryData& data, absl::Time now);
   // The scheduler was rebuilt from the store.
   void CheckRebuilt(const MemoryData& data, Scheduler& scheduler);
 
@@ -70,6 +72,9 @@ class Promise {
   int64_t splits() const { return splits_; }
   int64_t retries() const { return retries_; }
   int64_t expiries() const { return expiries_; }
+  // Trials that ran alone after two lost workers, and those that failed after three.
+  int64_t alone() const { return alone_; }
+  int64_t condemned() const { return condemned_; }
 
  private:
   struct Known {
@@ -79,6 +84,8 @@ class Promise {
     // Since it was submitted or retried.
     int32_t failures = 0;
     int32_t preemptions = 0;
+    // Workers lost since then, or since the newest checkpoint.
+    int32_t losses = 0;
   };
 
   void CheckTrial(const MemoryData& data, const TrialRecord& trial, Scheduler& scheduler,
@@ -106,6 +113,10 @@ class Promise {
   int64_t splits_ = 0;
   int64_t retries_ = 0;
   int64_t expiries_ = 0;
+  int64_t alone_ = 0;
+  int64_t condemned_ = 0;
+  // Lost workers count against no trial before.
+  absl::Time losses_count_from_ = absl::InfinitePast();
 };
 
 }  // namespace lengthwise::server

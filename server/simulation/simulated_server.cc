@@ -48,6 +48,7 @@ void SimulatedServer::Start() {
                                      Clock{.steady = now, .wall = now});
   const absl::Status status = engine_->ledger.Rebuild();
   if (!status.ok()) promise_.Break(std::string(status.message()));
+  promise_.Started(storage_.data(), timeline_.now());
   promise_.CheckRebuilt(storage_.data(), engine_->ledger.scheduler());
   ++lives_;
   Tick();

@@ -16,6 +16,8 @@ std::string AnyNature(Timeline& timeline) {
       return "alike";
     case 2:
       return "diverges";
+    case 3:
+      return "ends_worker";
     default:
       return "good";
   }

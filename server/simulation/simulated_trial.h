@@ -20,6 +20,7 @@ enum class Nature {
   kFailsNowAndThen,  // temporarily, at any step and for different reasons
   kFailsAlike,       // temporarily, at the same step, for reasons that differ in a number
   kDiverges,         // permanently
+  kEndsItsWorker,    // whose process dies, as for lack of memory
 };
 
 // Derived from the trial's id.
@@ -27,6 +28,7 @@ inline Nature NatureOf(absl::string_view id) {
   if (absl::StartsWith(id, "now_and_then")) return Nature::kFailsNowAndThen;
   if (absl::StartsWith(id, "alike")) return Nature::kFailsAlike;
   if (absl::StartsWith(id, "diverges")) return Nature::kDiverges;
+  if (absl::StartsWith(id, "ends")) return Nature::kEndsItsWorker;
   return Nature::kGood;
 }
 

@@ -257,6 +257,10 @@ SimulatedWorker::RunningTrial* SimulatedWorker::Find(const std::string& name) {
 
 void SimulatedWorker::Work() {
   if (lease_.has_value()) {
+    const bool deadly = std::any_of(trials_.begin(), trials_.end(), [](const RunningTrial& trial) {
+      return trial.nature == Nature::kEndsItsWorker && !trial.ended;
+    });
+    if (deadly && timeline_.Chance(4)) return End();
     for (RunningTrial& trial : trials_) {
       if (draining_.empty() && !trial.ended) Advance(trial);
       Send(trial);

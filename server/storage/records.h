@@ -72,6 +72,8 @@ struct TrialRecord {
   // Class and step of the last counted failure.
   std::string failure;
   int64_t failure_step = 0;
+  // Workers in a row that were lost with it, without a new checkpoint since the first.
+  int32_t losses = 0;
   int32_t preemptions = 0;
   int32_t pack_limit = 0;
   absl::Time not_before = NoTime();

@@ -41,7 +41,7 @@ ExperimentRecord ReadExperiment(const SqliteStatement& row) {
   "SELECT t.key, t.experiment, x.id, t.idx, t.id, t.pack, t.learning_rate, t.weight_seed, "  \
   "t.data_seed, t.state, t.reason, t.attempt, t.failures, t.not_before, t.worker, t.token, " \
   "t.checkpoint_step, x.create_time, t.start_time, t.end_time, t.outcome, t.failure, "       \
-  "t.failure_step, t.preemptions, t.pack_limit, t.queue_time "
+  "t.failure_step, t.preemptions, t.pack_limit, t.queue_time, t.losses "
 
 TrialRecord ReadTrial(const SqliteStatement& row) {
   TrialRecord record;
@@ -71,6 +71,7 @@ TrialRecord ReadTrial(const SqliteStatement& row) {
   record.preemptions = static_cast<int32_t>(row.Int(23));
   record.pack_limit = static_cast<int32_t>(row.Int(24));
   record.queue_time = row.Time(25);
+  record.losses = static_cast<int32_t>(row.Int(26));
   return record;
 }
 
@@ -312,9 +313,9 @@ absl::Status SqliteReader<Base>::ForEachUnendedTrial(
         state == v1::QUEUED ? LENGTHWISE_PLACED_TRIALS LENGTHWISE_QUEUED " ORDER BY t.key"
                             : LENGTHWISE_PLACED_TRIALS LENGTHWISE_RUNNING " ORDER BY t.key");
     while (query.Step()) {
-      take(ReadTrial(query), {.priority = static_cast<int32_t>(query.Int(26)),
-                              .owner = query.String(27),
-                              .pack_key = query.String(28)});
+      take(ReadTrial(query), {.priority = static_cast<int32_t>(query.Int(27)),
+                              .owner = query.String(28),
+                              .pack_key = query.String(29)});
     }
     RETURN_IF_ERROR(query.status());
   }

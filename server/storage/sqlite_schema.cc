@@ -136,6 +136,10 @@ CREATE TABLE restores (
   tag    TEXT NOT NULL,
   time   INTEGER NOT NULL
 );
+)sql",
+                                                                 R"sql(
+-- How many workers in a row were lost with a trial, without a new checkpoint since the first.
+ALTER TABLE trials ADD COLUMN losses INTEGER NOT NULL DEFAULT 0;
 )sql"};
 
 }  // namespace

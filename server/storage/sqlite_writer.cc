@@ -207,11 +207,11 @@ absl::Status SqliteWriter::UpdateTrial(const TrialRecord& trial, v1::TrialState 
               "UPDATE trials SET state = ?2, reason = ?3, attempt = ?4, failures = ?5, "
               "not_before = ?6, worker = ?7, token = ?8, checkpoint_step = ?9, start_time = ?10, "
               "end_time = ?11, outcome = ?12, failure = ?13, failure_step = ?14, "
-              "preemptions = ?15, pack_limit = ?16, queue_time = ?17 WHERE key = ?1",
+              "preemptions = ?15, pack_limit = ?16, queue_time = ?17, losses = ?18 WHERE key = ?1",
               trial.key, trial.state, trial.reason, trial.attempt, trial.failures, trial.not_before,
               trial.worker, trial.token, trial.checkpoint_step, trial.start_time, trial.end_time,
               SqliteBlob{trial.outcome}, trial.failure, trial.failure_step, trial.preemptions,
-              trial.pack_limit, trial.queue_time)
+              trial.pack_limit, trial.queue_time, trial.losses)
           .Run();
   if (!status.ok() || trial.state == previous) return status;
   CountChanges& changes = counts_[trial.experiment];

@@ -222,6 +222,7 @@ TEST_P(StorageConformanceTest, KeepsStateToRebuildAScheduler) {
   trial.failures = 2;
   trial.failure = "disk full";
   trial.failure_step = 40;
+  trial.losses = 2;
   trial.preemptions = 1;
   trial.pack_limit = 8;
   Change(trial, v1::RUNNING);
@@ -236,6 +237,7 @@ TEST_P(StorageConformanceTest, KeepsStateToRebuildAScheduler) {
                     EXPECT_EQ(kept.failures, 2);
                     EXPECT_EQ(kept.failure, "disk full");
                     EXPECT_EQ(kept.failure_step, 40);
+                    EXPECT_EQ(kept.losses, 2);
                     EXPECT_EQ(kept.preemptions, 1);
                     EXPECT_EQ(kept.pack_limit, 8);
                     EXPECT_EQ(place.priority, 3);
