@@ -322,6 +322,47 @@ TEST(Process, RefusedServerLeavesTheReadyFile) {
   EXPECT_EQ(Contents(ReadyFile()), before);
 }
 
+// Registers a worker, which the server stores in a transaction.
+void Call(const std::string& address) {
+  const auto stub =
+      v1::WorkerService::NewStub(grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
+  grpc::ClientContext context;
+  v1::RegisterWorkerRequest request;
+  request.mutable_worker()->set_worker_id("w");
+  v1::RegisterWorkerResponse response;
+  stub->RegisterWorker(&context, request, &response);
+}
+
+TEST(Process, ServerWhoseDatabaseIsLostEndsAndSaysWhy) {
+  for (const bool deleted : {true, false}) {
+    const std::string directory = Directory();
+    const std::vector<std::string> arguments = {
+        "--listen=127.0.0.1:0",    "--metrics_listen", "",
+        "--data_dir=" + directory, "--ready_file",     ReadyFile()};
+    Server server(arguments);
+    const std::vector<std::string> addresses = Addresses(server);
+    ASSERT_FALSE(addresses.empty());
+    std::unique_ptr<Server> second;
+    if (deleted) {
+      std::filesystem::remove_all(directory);
+    } else {
+      std::filesystem::remove(directory + "/LOCK");
+      second = std::make_unique<Server>(arguments);
+      ASSERT_TRUE(second->WaitForLine("serving on"));
+    }
+    Call(addresses[0]);
+    EXPECT_EQ(server.Wait(), 1);
+    EXPECT_THAT(server.log(), HasSubstr(deleted ? "/lengthwise.db is gone"
+                                                : "another server has opened this database"));
+    if (second == nullptr) continue;
+    const std::string ready = Contents(ReadyFile());
+    EXPECT_NE(ready, "") << "the first one must leave the second one's ready file";
+    Call(ready.substr(0, ready.find('\n')));
+    second->Signal(SIGTERM);
+    EXPECT_EQ(second->Wait(), 0);
+  }
+}
+
 TEST(Process, LockFileHasTheAddress) {
   const std::string directory = Directory();
   Server server({"--listen=127.0.0.1:0", "--metrics_listen", "", "--data_dir=" + directory,

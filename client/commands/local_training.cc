@@ -142,6 +142,11 @@ absl::StatusOr<int> TrainHere(Program& program, PrivateService& service, Connect
     // When the server dies, the connection breaks. Report the dead process, which is the cause.
     absl::Status cause = service.Check();
     cause.Update(watched.status());
+    if (!HoldsExperiments(data_dir)) {
+      return absl::AbortedError(absl::StrCat(cause.message(), "\n", data_dir,
+                                             " is gone: it was deleted or moved while this command "
+                                             "used it, and what it held with it"));
+    }
     if (!training.resumable) return absl::AbortedError(cause.message());
     return absl::AbortedError(
         absl::StrCat(cause.message(), "\n", WhatIsKept(connection, training.experiment), kResume,

@@ -41,6 +41,8 @@ std::string Environment(const char* name) {
 std::string LogExcerpt(const std::string& log) {
   const std::string tail = Tail(log, kLogLines);
   if (!tail.empty()) return absl::StrCat("; the end of its log ", log, ":\n", tail);
+  std::error_code error;
+  if (!std::filesystem::exists(log, error)) return absl::StrCat("; its log ", log, " is gone");
   const std::string empty = absl::StrCat("; its log ", log, " is empty");
   const auto space = platform::GetDiskSpace(platform::DirectoryOf(log));
   if (!space.ok()) return empty;

@@ -288,6 +288,11 @@ class Process:
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"exited with code {code}"
         if code == -signal.SIGKILL:
             how += ", often because memory ran out"
+        if not self.log.exists():
+            return (
+                f"the private {self.name} {how}; its log {self.log} is gone: its directory was deleted or moved while "
+                "this program used it, and what it held with it"
+            )
         lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()[-_LOG_LINES:]
         if lines:
             return "\n  ".join([f"the private {self.name} {how}; the end of its log {self.log}:", *lines])

@@ -147,7 +147,7 @@ absl::StatusOr<std::unique_ptr<Core>> Core::Open(const CoreOptions& options,
   RETURN_IF_ERROR(CheckDatabaseIsThere(options));
   SqliteOptions sqlite_options;
   sqlite_options.max_bytes = dependencies.max_database_bytes;
-  if (dependencies.on_failed_sync) sqlite_options.on_failed_sync = dependencies.on_failed_sync;
+  if (dependencies.on_lost) sqlite_options.on_lost = dependencies.on_lost;
   ASSIGN_OR_RETURN(std::unique_ptr<Storage> storage,
                    OpenSqliteStorage(DatabaseOf(options), sqlite_options));
   if (dependencies.wrap_storage) storage = dependencies.wrap_storage(std::move(storage));

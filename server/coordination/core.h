@@ -84,7 +84,7 @@ class Core {
     // As in CommandLoop::Options.
     int64_t max_queued_bytes = 256 << 20;
     // As in SqliteOptions. Null: the default there.
-    std::function<void(const absl::Status&)> on_failed_sync;
+    std::function<void(const absl::Status&)> on_lost;
     // For tests: wraps the opened storage.
     std::function<std::unique_ptr<Storage>(std::unique_ptr<Storage>)> wrap_storage;
   };

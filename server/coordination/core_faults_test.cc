@@ -155,7 +155,7 @@ class FailingStorage final : public Storage {
    public:
     Writer(SqliteConnection& connection, const std::atomic<bool>& fails,
            std::function<void()> failed)
-        : SqliteWriter(connection, [](const absl::Status&) {}),
+        : SqliteWriter(connection, /*epoch=*/1, [](const absl::Status&) {}),
           fails_(fails),
           failed_(std::move(failed)) {}
     absl::Status Begin() override {
@@ -451,6 +451,33 @@ TEST(CoreFaultsTest, SecondServerOnADirectoryIsRefused) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("another server"));
   first.Close();
   EXPECT_EQ(second.Open(), absl::OkStatus());
+}
+
+// People delete "stale" lock files.
+TEST(CoreFaultsTest, SecondServerWithoutTheLockEndsTheFirst) {
+  const std::string directory = NewDirectory();
+  TestCoordinator first(directory);
+  ASSERT_EQ(first.Open(), absl::OkStatus());
+  ASSERT_EQ(first.Register("w"), absl::OkStatus());
+  const std::string experiment = first.Create("sort", 1, 1);
+  const v1::Lease lease = first.Acquire("w");
+  ASSERT_THAT(lease.trials(), SizeIs(1));
+  std::filesystem::remove(directory + "/LOCK");
+  TestCoordinator second(directory);
+  second.options().release_leases = true;
+  ASSERT_EQ(second.Open(), absl::OkStatus());
+  // The worker ends the trial at the first server, which must not accept it: the second one runs
+  // the trial again.
+  EXPECT_FALSE(first.Complete(lease, 0, 100, {1}));
+  EXPECT_THAT(std::string(first.lost().message()),
+              HasSubstr("another server has opened this database since"));
+  EXPECT_FALSE(first.Heartbeat("w", {lease}).ok());
+  ASSERT_EQ(second.Register("next"), absl::OkStatus());
+  const v1::Lease again = second.Acquire("next");
+  ASSERT_THAT(again.trials(), SizeIs(1));
+  EXPECT_TRUE(second.Complete(again, 0, 100, {1}));
+  EXPECT_EQ(second->reads().GetExperiment(experiment)->trials().succeeded(), 1);
+  EXPECT_EQ(second.lost(), absl::OkStatus());
 }
 
 TEST(CoreFaultsTest, UnopenableLockIsItsOwnError) {

@@ -135,23 +135,23 @@ absl::Status TestCoordinator::Open() {
   const auto wall = [now, ahead = wall_ahead_] {
     return now() + absl::Microseconds(ahead->load());
   };
-  failed_sync_ = std::make_shared<FailedSync>();
-  const auto on_failed_sync = [failed_sync = failed_sync_](const absl::Status& status) {
-    platform::MutexLock lock(failed_sync->mutex);
-    failed_sync->status = status;
+  lost_ = std::make_shared<Lost>();
+  const auto on_lost = [lost = lost_](const absl::Status& status) {
+    platform::MutexLock lock(lost->mutex);
+    lost->status = status;
   };
   auto opened = Core::Open(options_, {.resolve = resolve_,
                                       .clock = {.steady = now, .wall = wall},
                                       .max_database_bytes = max_database_bytes_,
-                                      .on_failed_sync = on_failed_sync,
+                                      .on_lost = on_lost,
                                       .wrap_storage = wrap_storage_});
   if (opened.ok()) core_ = *std::move(opened);
   return opened.status();
 }
 
-absl::Status TestCoordinator::failed_sync() const {
-  platform::MutexLock lock(failed_sync_->mutex);
-  return failed_sync_->status;
+absl::Status TestCoordinator::lost() const {
+  platform::MutexLock lock(lost_->mutex);
+  return lost_->status;
 }
 
 void TestCoordinator::SetWallClock(absl::Duration by) {

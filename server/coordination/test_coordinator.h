@@ -48,8 +48,8 @@ class TestCoordinator {
   explicit TestCoordinator(std::string data_dir = NewDirectory(), int64_t max_database_bytes = 0,
                            GridResolver resolve = ResolveSimply);
 
-  // Opens the core, or opens it again after Close. A failed sync does not end the process: see
-  // failed_sync().
+  // Opens the core, or opens it again after Close. The loss of the database does not end the
+  // process: see lost().
   absl::Status Open();
   void Close() { core_.reset(); }
   Core& operator*() { return *core_; }
@@ -126,8 +126,8 @@ class TestCoordinator {
   std::string artifacts_dir() const {
     return options_.artifacts.empty() ? options_.data_dir + "/artifacts" : options_.artifacts;
   }
-  // The failed sync since Open that would end a real server. OK if there was none.
-  absl::Status failed_sync() const;
+  // Why a real server would have ended since Open: its database was lost to it. OK if it was not.
+  absl::Status lost() const;
   // Used by the next Open.
   CoreOptions& options() { return options_; }
   void set_wrap_storage(
@@ -152,11 +152,11 @@ class TestCoordinator {
   std::shared_ptr<std::atomic<int64_t>> microseconds_;
   std::shared_ptr<std::atomic<int64_t>> wall_ahead_;  // relative to the steady clock, microseconds
   std::optional<absl::Time> start_;                   // absent: the clock stands still
-  struct FailedSync {
+  struct Lost {
     platform::Mutex mutex;
     absl::Status status ABSL_GUARDED_BY(mutex);
   };
-  std::shared_ptr<FailedSync> failed_sync_;
+  std::shared_ptr<Lost> lost_;
   std::function<std::unique_ptr<Storage>(std::unique_ptr<Storage>)> wrap_storage_;
   std::unique_ptr<Core> core_;
 };

@@ -162,6 +162,12 @@ absl::Status SqliteConnection::Error(int code) {
   return status;
 }
 
+bool SqliteConnection::HasMoved() const {
+  int moved = 0;
+  sqlite3_file_control(database_, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+  return moved != 0;
+}
+
 void SqliteConnection::CheckpointAfterCommits(int pages) {
   checkpoint_pages_ = pages;
   sqlite3_wal_hook(database_, AfterCommit, this);

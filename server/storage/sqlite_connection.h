@@ -103,6 +103,8 @@ class SqliteConnection {
   void Checkpoint();
 
   const std::string& path() const { return path_; }
+  // True if another file, or none, has the path now.
+  bool HasMoved() const;
   int64_t LastInsertRowId() const { return sqlite3_last_insert_rowid(database_); }
   int64_t TotalChanges() const { return sqlite3_total_changes64(database_); }
   bool InTransaction() const { return sqlite3_get_autocommit(database_) == 0; }

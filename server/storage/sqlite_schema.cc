@@ -140,6 +140,14 @@ CREATE TABLE restores (
                                                                  R"sql(
 -- How many workers in a row were lost with a trial, without a new checkpoint since the first.
 ALTER TABLE trials ADD COLUMN losses INTEGER NOT NULL DEFAULT 0;
+)sql",
+                                                                 R"sql(
+-- How often servers have opened the database; one row. It belongs to the server that read this
+-- number when it opened it.
+CREATE TABLE owner (
+  epoch INTEGER NOT NULL
+);
+INSERT INTO owner VALUES (0);
 )sql"};
 
 }  // namespace

@@ -28,10 +28,10 @@ constexpr int kCheckpointPages = 4000;
 class SqliteStorage : public Storage {
  public:
   SqliteStorage(std::string path, std::unique_ptr<SqliteConnection> connection,
-                const SqliteOptions& options, LeaseKey lease_key)
+                const SqliteOptions& options, int64_t epoch, LeaseKey lease_key)
       : path_(std::move(path)),
         connection_(std::move(connection)),
-        writer_(*connection_, options.on_failed_sync),
+        writer_(*connection_, epoch, options.on_lost),
         lease_key_(std::move(lease_key)) {}
 
   StorageWriter& writer() override { return writer_; }
@@ -163,6 +163,14 @@ absl::StatusOr<LeaseKey> MakeLeaseKey(SqliteConnection& connection) {
   return key;
 }
 
+// Makes the database this process's, and returns the number that says so.
+absl::StatusOr<int64_t> RaiseEpoch(SqliteConnection& connection) {
+  SqliteStatement query = connection.Query("UPDATE owner SET epoch = epoch + 1 RETURNING epoch");
+  const int64_t epoch = query.Step() ? query.Int(0) : 0;
+  RETURN_IF_ERROR(query.Run());
+  return epoch;
+}
+
 }  // namespace
 
 void StopProcess(const absl::Status& reason) {
@@ -208,7 +216,9 @@ absl::StatusOr<std::unique_ptr<Storage>> OpenSqliteStorage(const std::string& pa
   }
   if (!status.ok()) return status;
   ASSIGN_OR_RETURN(LeaseKey lease_key, MakeLeaseKey(connection));
-  return std::make_unique<SqliteStorage>(path, std::move(opened), options, std::move(lease_key));
+  ASSIGN_OR_RETURN(const int64_t epoch, RaiseEpoch(connection));
+  return std::make_unique<SqliteStorage>(path, std::move(opened), options, epoch,
+                                         std::move(lease_key));
 }
 
 }  // namespace lengthwise::server

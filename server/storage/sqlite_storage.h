@@ -20,14 +20,17 @@ void StopProcess(const absl::Status& reason);
 struct SqliteOptions {
   // Maximum size of the database in bytes. A write beyond it fails as on a full disk. 0: no limit.
   int64_t max_bytes = 0;
-  // Called by the Commit in which a sync failed; the status says what to do. The kernel may have
-  // dropped pages that it could not write and report success later, so the store refuses all
-  // further transactions. OpenSqliteStorage reads the files back from the disk. Default: logs the
-  // error and ends the process with exit code 1.
-  std::function<void(const absl::Status&)> on_failed_sync = StopProcess;
+  // Called when this process must not write the database any more; the status says why and what to
+  // do. The store refuses all further transactions. Default: logs the error and ends the process
+  // with exit code 1.
+  // - A sync failed, in a Commit. The kernel may have dropped pages that it could not write and
+  //   report success later. OpenSqliteStorage reads the files back from the disk.
+  // - At a Begin, another process has opened the database since, or the file is gone.
+  std::function<void(const absl::Status&)> on_lost = StopProcess;
 };
 
-// Opens or creates a database, from what is on the disk and not from the kernel's page cache.
+// Opens or creates a database, from what is on the disk and not from the kernel's page cache. The
+// database belongs to the process that opened it last.
 // FAILED_PRECONDITION if it cannot be written or belongs to a newer release; DATA_LOSS if it is
 // damaged.
 absl::StatusOr<std::unique_ptr<Storage>> OpenSqliteStorage(const std::string& path,

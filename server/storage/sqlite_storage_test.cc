@@ -55,6 +55,53 @@ TEST(SqliteStorageTest, NewerDatabaseIsRefused) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("schema version 1000"));
 }
 
+TEST(SqliteStorageTest, DatabaseBelongsToTheLastThatOpenedIt) {
+  const std::string path = NewPath("owned");
+  absl::Status lost;
+  SqliteOptions options;
+  options.on_lost = [&](const absl::Status& status) { lost = status; };
+  const auto first = OpenSqliteStorage(path, options);
+  ASSERT_TRUE(first.ok()) << first.status();
+  StorageWriter& writer = (*first)->writer();
+  ASSERT_EQ(writer.Begin(), absl::OkStatus());
+  ExperimentRecord experiment;
+  experiment.name = "first";
+  ASSERT_EQ(writer.InsertExperiment(experiment), absl::OkStatus());
+  ASSERT_EQ(writer.Commit(), absl::OkStatus());
+  {
+    const auto second = OpenSqliteStorage(path);
+    ASSERT_TRUE(second.ok()) << second.status();
+    EXPECT_EQ(lost, absl::OkStatus());
+    EXPECT_EQ(writer.Begin(), lost);
+    EXPECT_TRUE(absl::IsFailedPrecondition(lost)) << lost;
+    EXPECT_THAT(std::string(lost.message()),
+                AllOf(HasSubstr(path), HasSubstr("another server has opened this database since")));
+    EXPECT_TRUE((*(*second)->Read())->FindExperiment("first-1")->has_value());
+    EXPECT_EQ((*second)->writer().Begin(), absl::OkStatus());
+    EXPECT_EQ((*second)->writer().Commit(), absl::OkStatus());
+  }
+  EXPECT_EQ(writer.Begin(), lost) << "for good, although the other has ended";
+}
+
+TEST(SqliteStorageTest, FileThatWentAwayTakesNothingMore) {
+  for (const bool replaced : {false, true}) {
+    const std::string path = NewPath("gone");
+    const std::string elsewhere = NewPath("elsewhere");
+    absl::Status lost;
+    SqliteOptions options;
+    options.on_lost = [&](const absl::Status& status) { lost = status; };
+    const auto storage = OpenSqliteStorage(path, options);
+    ASSERT_TRUE(storage.ok()) << storage.status();
+    ASSERT_EQ((*storage)->writer().Begin(), absl::OkStatus());
+    ASSERT_EQ((*storage)->writer().Commit(), absl::OkStatus());
+    std::filesystem::rename(path, elsewhere);
+    if (replaced) std::filesystem::copy_file(elsewhere, path);
+    EXPECT_TRUE(absl::IsFailedPrecondition((*storage)->writer().Begin()));
+    EXPECT_THAT(std::string(lost.message()),
+                HasSubstr(path + (replaced ? " is another file now" : " is gone")));
+  }
+}
+
 TEST(SqliteStorageTest, DatabaseOfAnotherProgramIsRefused) {
   const std::string path = NewPath("anothers");
   Execute(path, "CREATE TABLE theirs (x)");

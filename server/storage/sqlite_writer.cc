@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "platform/data_directory_names.h"
 #include "platform/failpoint.h"
+#include "platform/files.h"
 #include "platform/status_macros.h"
 #include "server/storage/sqlite_schema.h"
 
@@ -36,13 +38,42 @@ const char* InsertManyTrials() {
 absl::Status SqliteWriter::Begin() {
   // Left by a caller that never committed, because of an error in between.
   if (connection_.InTransaction()) connection_.Query("ROLLBACK").Run().IgnoreError();
-  // Nothing may be acknowledged any more (SqliteOptions::on_failed_sync).
+  // Nothing may be acknowledged any more (SqliteOptions::on_lost).
   if (!connection_.failed_sync().ok()) return connection_.failed_sync();
+  RETURN_IF_ERROR(lost_);
   connection_.ClearError();
   counts_.clear();
   changes_at_begin_ = connection_.TotalChanges();
   LENGTHWISE_FAILPOINT_OR_RETURN("storage.begin.before");
-  return connection_.Query("BEGIN IMMEDIATE").Run();
+  RETURN_IF_ERROR(connection_.Query("BEGIN IMMEDIATE").Run());
+  absl::Status status = CheckOwner();
+  if (!status.ok()) connection_.Query("ROLLBACK").Run().IgnoreError();
+  if (!lost_.ok()) on_lost_(lost_);
+  return status;
+}
+
+absl::Status SqliteWriter::CheckOwner() {
+  if (connection_.HasMoved()) {
+    const absl::Status found = platform::GetFileStatus(connection_.path()).status();
+    // Other errors may pass, as of a directory that cannot be searched now.
+    if (found.ok() || absl::IsNotFound(found)) {
+      return lost_ = absl::FailedPreconditionError(absl::StrCat(
+                 connection_.path(), found.ok() ? " is another file now" : " is gone",
+                 ": it was moved, replaced or deleted, so this server stores nothing more and "
+                 "ends. "
+                 "If it was moved, all that was acknowledged is in it: start a server there"));
+    }
+  }
+  SqliteStatement query = connection_.Query("SELECT epoch FROM owner");
+  const bool mine = query.Step() && query.Int(0) == epoch_;
+  RETURN_IF_ERROR(query.status());
+  if (mine) return absl::OkStatus();
+  return lost_ = absl::FailedPreconditionError(
+             absl::StrCat(connection_.path(),
+                          ": another server has opened this database since and owns it now, so "
+                          "this one stores nothing more and ends. Nothing acknowledged is lost. "
+                          "Run one server on a data directory, and leave its file ",
+                          platform::kLockFile, " alone, which ensures that"));
 }
 
 bool SqliteWriter::HasChanges() const { return connection_.TotalChanges() != changes_at_begin_; }
@@ -342,7 +373,7 @@ absl::StatusOr<bool> SqliteWriter::CleanUp() {
 }
 
 void SqliteWriter::ReportFailedSync() {
-  if (!connection_.failed_sync().ok()) on_failed_sync_(connection_.failed_sync());
+  if (!connection_.failed_sync().ok()) on_lost_(connection_.failed_sync());
 }
 
 absl::StatusOr<bool> SqliteWriter::GiveBackSpace() {

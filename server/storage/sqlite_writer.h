@@ -15,11 +15,10 @@ namespace lengthwise::server {
 
 class SqliteWriter : public SqliteReader<StorageWriter> {
  public:
-  // `on_failed_sync` is called by the Commit or CleanUp in which a sync failed. Later transactions
-  // fail.
-  SqliteWriter(SqliteConnection& connection,
-               std::function<void(const absl::Status&)> on_failed_sync)
-      : SqliteReader<StorageWriter>(connection), on_failed_sync_(std::move(on_failed_sync)) {}
+  // `epoch` is that of this process in the table `owner`. `on_lost` as in SqliteOptions.
+  SqliteWriter(SqliteConnection& connection, int64_t epoch,
+               std::function<void(const absl::Status&)> on_lost)
+      : SqliteReader<StorageWriter>(connection), epoch_(epoch), on_lost_(std::move(on_lost)) {}
 
   absl::StatusOr<std::optional<ExperimentRecord>> FindExperiment(absl::string_view id) override;
   absl::StatusOr<std::optional<ExperimentRecord>> FindRequest(
@@ -50,13 +49,18 @@ class SqliteWriter : public SqliteReader<StorageWriter> {
   // Inserts 1 or kRowsAtOnce trials in one statement.
   absl::Status InsertRows(absl::Span<TrialRecord> trials);
   void ReportFailedSync();
+  // Within a transaction: an error if the database is no longer this process's.
+  absl::Status CheckOwner();
   // Deletes a part of an experiment's rows: events, then trials, then the rest.
   absl::Status DeleteRows(int64_t experiment);
   absl::StatusOr<bool> GiveBackSpace();
   // Writes counts_ to the experiments' rows. Must be called before the counts are read.
   absl::Status StoreCounts();
 
-  const std::function<void(const absl::Status&)> on_failed_sync_;
+  const int64_t epoch_;
+  const std::function<void(const absl::Status&)> on_lost_;
+  // Why the database is no longer this process's. OK while it is.
+  absl::Status lost_;
   int64_t changes_at_begin_ = 0;
 
   // Changes of an experiment's counts, collected until its row is read or the transaction ends.

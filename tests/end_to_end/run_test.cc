@@ -536,6 +536,19 @@ TEST(RunTest, GoesOnWithoutAKilledWorker) {
   EXPECT_TRUE(left.empty()) << absl::StrJoin(left, "\n");
 }
 
+TEST(RunTest, LostDirectoryKeepsNothing) {
+  const std::string directory = ::testing::TempDir() + "/lost";
+  auto run = StartRun(directory, kForEver);
+  WaitForText(*run, directory + "/output", "started on");
+  std::filesystem::rename(directory + "/data", directory + "/moved");
+  const auto exit = run->WaitFor(kDeadline);
+  ASSERT_TRUE(exit.has_value()) << Output(directory);
+  EXPECT_EQ(exit->code, 1) << Output(directory);
+  EXPECT_THAT(Output(directory), HasSubstr(directory + "/data is gone"));
+  EXPECT_THAT(Output(directory), Not(HasSubstr("is kept")));
+  EXPECT_EQ(LeftRunning(directory), std::vector<std::string>());
+}
+
 TEST(RunTest, OtherCommandsAskARunningRun) {
   const std::string directory = ::testing::TempDir() + "/looked_at";
   const std::string data = directory + "/data";

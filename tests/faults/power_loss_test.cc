@@ -168,7 +168,7 @@ TEST(PowerLossTest, StoreKeepsExactlyTheCommits) {
       int tried = committed;
       {
         server::SqliteOptions options;
-        options.on_failed_sync = [](const absl::Status&) {};  // the power is gone
+        options.on_lost = [](const absl::Status&) {};  // the power is gone
         absl::StatusOr<std::unique_ptr<Storage>> storage = server::OpenSqliteStorage(path, options);
         if (storage.ok()) {
           while (StoreExperiment((*storage)->writer(), tried).ok()) committed = ++tried;
@@ -306,7 +306,7 @@ TEST(FailedSyncTest, StoreKeepsEveryAcknowledgedCommit) {
                    1 + static_cast<int64_t>(random() % 6));
     bool stopped = false;
     server::SqliteOptions options;
-    options.on_failed_sync = [&](const absl::Status& status) {
+    options.on_lost = [&](const absl::Status& status) {
       EXPECT_THAT(std::string(status.message()), HasSubstr("No space left on device"));
       stopped = true;
       ++stops;
@@ -348,7 +348,7 @@ TEST(FailedSyncTest, StoppedStoreRejectsCommands) {
   UnreliableDisk disk(NewDirectory());
   absl::Status reason;
   server::SqliteOptions options;
-  options.on_failed_sync = [&](const absl::Status& status) { reason = status; };
+  options.on_lost = [&](const absl::Status& status) { reason = status; };
   auto storage = server::OpenSqliteStorage(disk.directory() + "/lengthwise.db", options);
   ASSERT_TRUE(storage.ok()) << storage.status();
   ASSERT_EQ(StoreExperiment((*storage)->writer(), 0), absl::OkStatus());
@@ -380,7 +380,7 @@ TEST(FailedSyncTest, AcknowledgedDataSurvivesFailedSyncs) {
     TestCoordinator coordinator(absl::StrCat(disk.directory(), "/data", seed));
     // Reopens the store after it stopped, as a supervisor does.
     const auto supervise = [&] {
-      if (coordinator.failed_sync().ok()) return;
+      if (coordinator.lost().ok()) return;
       ++stops;
       coordinator.Close();
       while (!coordinator.Open().ok()) {

@@ -216,6 +216,13 @@ class LocalRunTest(unittest.TestCase):
             lengthwise.run(specification("dies"), data_dir=self.directory / "data")
         self.assertEqual(processes(self.mark), [])
 
+    def test_directory_that_is_gone_is_reported(self):
+        script = self.start_script("lost", FOR_EVER)
+        self.wait_for_training().rename(self.directory / "moved")
+        _, error = script.communicate(timeout=service.DEADLINE)
+        self.assertRegex(error, r"exited with code 1; its log .*/data/logs/.* is gone: its directory was deleted or moved")
+        self.assertEqual(processes(self.mark), [])
+
     def test_wrong_specification_leaves_nothing_running(self):
         with self.assertRaisesRegex(lengthwise.LengthwiseError, "rotery"):
             lengthwise.run(specification("wrong", encodings=["rotery"]), data_dir=self.directory / "data")
