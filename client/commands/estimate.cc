@@ -294,8 +294,8 @@ void PrintDryRun(Program& program, const specification::Grid& grid, const TimeEs
     out << "  ... and " << FormatCount(static_cast<int64_t>(grid.trials.size() - kTrialsShown))
         << " more\n";
   }
-  out << Wrap(absl::StrCat("Steps: ", FormatCount(steps), " in all"), program.width(), 2) << "\n"
-      << Wrap(absl::StrCat("Estimated time: ", estimate.text), program.width(), 2) << "\n";
+  out << "Steps: " << FormatCount(steps) << " in all\n"
+      << program.Wrapped("Estimated time: " + estimate.text) << "\n";
 }
 
 }  // namespace lengthwise::client

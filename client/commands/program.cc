@@ -220,13 +220,16 @@ int Program::Fail(const absl::Status& status) {
   // The message may quote a file that somebody else wrote.
   err_ << "lengthwise: " << platform::PrintableText(status.message());
   if (NothingListens(status)) {
+    const auto settings = Settings();
+    const bool is_default = settings.ok() && (*settings)["server"].origin == "default";
     const std::vector<OptionDescription> options = chosen_->Describe().options;
     const bool takes_directory =
         std::any_of(options.begin(), options.end(),
                     [](const OptionDescription& one) { return one.names[0] == "--data_dir"; });
     err_ << "; start `lengthwise_server`, pass --server HOST:PORT, or "
-         << (takes_directory ? "name the directory of a `lengthwise run` with --data_dir DIR"
-                             : "train here with `lengthwise run SPEC`");
+         << (is_default && takes_directory
+                 ? "name the directory of a `lengthwise run` with --data_dir DIR"
+                 : "train here with `lengthwise run SPEC`");
   }
   err_ << "\n";
   if (IsUnreachable(status)) return kUnreachable;

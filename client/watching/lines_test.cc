@@ -179,8 +179,8 @@ TEST_F(LinesTest, LossAndAccuracyComeBeforeBars) {
   ExperimentView view(Trials(2), true);
   view.Apply(Change(0, 5, v1::RUNNING));
   view.Apply(Point(0, 6, 100, 1.5f));
-  EXPECT_THAT(Draw(view, 40, 6), HasSubstr("unseen     loss\n"));
-  EXPECT_THAT(Draw(view, 40, 6), HasSubstr("1.500"));
+  EXPECT_THAT(Draw(view, 40, 6), testing::HasSubstr("loss  unseen\n"));
+  EXPECT_THAT(Draw(view, 40, 6), testing::HasSubstr("1.500"));
 }
 
 TEST_F(LinesTest, HidesTheLeastUrgentTrials) {
@@ -190,10 +190,10 @@ TEST_F(LinesTest, HidesTheLeastUrgentTrials) {
   view.Apply(Change(1, 7, v1::SUCCEEDED));
   EXPECT_EQ(Draw(view, 40, 6),
             "e-1  33 %  1 running, 3 queued, 1 done,…\n"
-            "  trial      state       progress\n"
-            "● encoding4  starting    ───────────────\n"
+            "  trial      state          loss  unseen\n"
+            "● encoding4  starting\n"
             "✗ encoding2  failed      no luck\n"
-            "✓ encoding1  done        ━━━━━━━━━━━━━━━\n"
+            "✓ encoding1  done\n"
             "  and 3 more: 3 queued");
 }
 
