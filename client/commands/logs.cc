@@ -98,9 +98,9 @@ absl::StatusOr<int> Logs(Program& program, const Options& options) {
   // A log on a full disk cannot say that it is full.
   std::string fault;
   if (trial.state() == v1::RUNNING) {
-    ASSIGN_OR_RETURN(const auto experiment, connection->GetExperiment(trial.name().substr(
-                                                0, trial.name().find("/trials/"))));
-    fault = experiment.storage_fault();
+    const auto experiment =
+        connection->GetExperiment(trial.name().substr(0, trial.name().find("/trials/")));
+    if (experiment.ok()) fault = experiment->storage_fault();
   }
   InterruptGuard interrupt;
   Follower follower(*connection,
