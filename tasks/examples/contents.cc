@@ -149,6 +149,7 @@ bool Agrees(const Contents& said, Contents held) {
       part->shortest_by_length.clear();
     }
   }
+  held.reading = said.reading;
   return said == held;
 }
 
@@ -157,6 +158,7 @@ std::string ToText(const Contents& contents) {
                      {"input_symbols", contents.input_symbols},
                      {"target_symbols", contents.target_symbols},
                      {"same_length", contents.same_length},
+                     {"reading", contents.reading},
                      {"train_bytes", contents.train_bytes},
                      {"test_bytes", contents.test_bytes},
                      {"training", PartJson(contents.training)},
@@ -185,6 +187,8 @@ absl::StatusOr<Contents> ParseContents(absl::string_view text) {
     const int64_t input_symbols = WholeNumber(json.at("input_symbols"));
     const int64_t target_symbols = WholeNumber(json.at("target_symbols"));
     contents.same_length = json.at("same_length").get<bool>();
+    contents.reading = json.contains("reading") ? WholeNumber(json.at("reading")) : 0;
+    if (contents.reading < 0 || contents.reading > Options().reading) return refused;
     const FileBytes bytes = BytesIn(json);
     contents.train_bytes = bytes.train;
     contents.test_bytes = bytes.test;

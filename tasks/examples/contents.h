@@ -32,6 +32,8 @@ struct Contents {
   int32_t input_symbols = 0;
   int32_t target_symbols = 0;
   bool same_length = false;
+  // Options::reading.
+  int64_t reading = Options().reading;
   int64_t train_bytes = 0;
   int64_t test_bytes = 0;
   OfPart training;

@@ -54,6 +54,18 @@ TEST(ContentsTest, ContentsWithoutTokensByLengthAgree) {
   EXPECT_FALSE(Agrees(others, Some()));
 }
 
+// Such contents tell a worker to read the files as that release did.
+TEST(ContentsTest, ContentsWithoutReadingAreOfAnOlderRelease) {
+  std::string text = ToText(Some());
+  const std::string added = R"("reading":1,)";
+  ASSERT_NE(text.find(added), std::string::npos) << text;
+  text.erase(text.find(added), added.size());
+  const auto parsed = ParseContents(text);
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ(parsed->reading, 0);
+  EXPECT_TRUE(Agrees(*parsed, Some()));
+}
+
 TEST(ContentsTest, ForeignTextIsRefused) {
   for (const std::string text :
        {"", "{}", "[]", "null", "{\"form\": 3}", "{\"form\":\"symbols\",\"input_symbols\":-1}"}) {

@@ -112,6 +112,7 @@ struct ReadExample {
   Example example;
   int64_t line = 0;
   uint64_t fingerprint = 0;
+  bool is_counted = true;  // at least one value of the target is
 };
 
 // A line that is wrong only if most other lines differ from it.
@@ -159,8 +160,11 @@ class Loader {
   void BecomeNumbers(const std::string& field, const std::string& value);
   void CheckTargetLengths(const std::string& name, size_t count);
   void CheckSymbols(const File& train);
-  void Sort(const std::vector<ReadExample>& examples, const std::function<bool(size_t)>& wanted,
-            Part& part) const;
+  // Removes the examples of which no value counts: they would be 0 of 0 in a mean. Reports lengths
+  // that are left with none.
+  void DropUncounted(const std::string& name, std::vector<ReadExample>& examples,
+                     std::vector<std::string>& warnings);
+  static void Sort(const std::vector<ReadExample>& examples, Part& part);
   void Finish();
 
   const Options options_;
@@ -289,6 +293,7 @@ void Loader::Take(const Source& source, int64_t number, absl::string_view text, 
                                ", expected ", *targets, ", as the target"));
     return drop();
   }
+  read.is_counted = line_.mask.empty() || std::count(line_.mask.begin(), line_.mask.end(), 1) > 0;
   if (!line_.mask.empty() || !mask_.empty()) {
     mask_.resize(example.first + *inputs, 1);
     if (line_.mask.empty()) {
@@ -370,10 +375,31 @@ void Loader::CheckSymbols(const File& train) {
   }
 }
 
-void Loader::Sort(const std::vector<ReadExample>& examples,
-                  const std::function<bool(size_t)>& wanted, Part& part) const {
-  for (size_t i = 0; i < examples.size(); ++i) {
-    if (wanted(i)) part[examples[i].example.length].examples.push_back(examples[i].example);
+void Loader::DropUncounted(const std::string& name, std::vector<ReadExample>& examples,
+                           std::vector<std::string>& warnings) {
+  absl::flat_hash_set<int32_t> counted;
+  for (const ReadExample& read : examples) {
+    if (read.is_counted) counted.insert(read.example.length);
+  }
+  int64_t line = 0;
+  for (const ReadExample& read : examples) {
+    if (!read.is_counted && line == 0) line = read.line;
+    if (!counted.insert(read.example.length).second) continue;
+    problems_.Add(absl::StrCat(name, ":", read.line),
+                  absl::StrCat("mask is 0 throughout, as in all lines of length ",
+                               read.example.length, ": at least one needs a 1"));
+  }
+  const size_t dropped = std::erase_if(examples, [](const auto& read) { return !read.is_counted; });
+  if (dropped == 0) return;
+  warnings.push_back(absl::StrCat(
+      name, ":", line, ": mask is 0 throughout, so ",
+      dropped == 1 ? "this line is" : absl::StrCat("this and ", dropped - 1, " more are"),
+      " left out"));
+}
+
+void Loader::Sort(const std::vector<ReadExample>& examples, Part& part) {
+  for (const ReadExample& read : examples) {
+    part[read.example.length].examples.push_back(read.example);
   }
   for (auto& [length, group] : part) {
     std::stable_sort(group.examples.begin(), group.examples.end(),
@@ -445,29 +471,31 @@ absl::StatusOr<Loaded> Loader::Load(const File& train, const File& test) {
           known == 1 ? "" : absl::StrCat(known - 1, " more of this file also occur"), " in ",
           train.name, ": accuracy at their lengths may show memorization, not generalization"));
     }
-    Sort(
-        training, [](size_t) { return true; }, set_.training);
-    Sort(
-        testing, [](size_t) { return true; }, set_.test);
   } else {
     const auto bound = options_.held_out >= 1 ? std::numeric_limits<uint64_t>::max()
                                               : static_cast<uint64_t>(options_.held_out * 0x1p64);
-    const auto is_held_out = [&](size_t i) {
-      return (options_.held_out_above > 0 &&
-              training[i].example.length > options_.held_out_above) ||
-             training[i].fingerprint < bound;
-    };
-    Sort(
-        training, [&](size_t i) { return !is_held_out(i); }, set_.training);
-    Sort(training, is_held_out, set_.test);
-    if (set_.training.empty()) {
+    const auto held_out =
+        std::stable_partition(training.begin(), training.end(), [&](const ReadExample& read) {
+          return (options_.held_out_above == 0 || read.example.length <= options_.held_out_above) &&
+                 read.fingerprint >= bound;
+        });
+    testing.assign(held_out, training.end());
+    training.erase(held_out, training.end());
+    if (training.empty()) {
       problems_.Add(train.name,
                     "leaves no training examples; lower held_out or raise held_out_above");
-    } else if (set_.test.empty()) {
+    } else if (testing.empty()) {
       problems_.Add(train.name, "leaves no test examples; raise held_out, or set test to a file");
     }
-    RETURN_IF_ERROR(problems_.ToStatus());
   }
+  if (options_.reading > 0) {
+    // The loss of symbols counts masked values too, so training may show them.
+    if (is_numbers_) DropUncounted(train.name, training, loaded.warnings);
+    DropUncounted(test.path.empty() ? train.name : test.name, testing, loaded.warnings);
+  }
+  RETURN_IF_ERROR(problems_.ToStatus());
+  Sort(training, set_.training);
+  Sort(testing, set_.test);
   Finish();
   if (is_numbers_ && !beyond_.empty()) {
     loaded.first_number = {beyond_field_,

@@ -48,6 +48,9 @@ struct Options {
   int64_t held_out_above = 0;
   // Without a test file: the fraction of the other examples held out for testing.
   double held_out = 0.1;
+  // 0 reads a file as releases up to 0.2.0 did, for experiments that they resolved: lines of which
+  // no value counts are examples.
+  int64_t reading = 1;
 };
 
 // `parameters` come from catalogue::Resolve with an entry of entries.h.

@@ -131,6 +131,53 @@ TEST_F(ExampleSetTest, MasksApplyToTheirLineOnly) {
   EXPECT_TRUE(set.Counts(set.test.at(1).examples.at(0), 0));
 }
 
+// 0 of 0 right values would make a mean of scores undefined.
+TEST_F(ExampleSetTest, LinesWithoutACountedValueAreLeftOut) {
+  const std::string masked = "{\"input\": [1], \"target\": [0.5], \"mask\": [0]}\n";
+  const std::string counted = "{\"input\": [1], \"target\": [0.5]}\n";
+  const auto numbers = LoadText(masked + counted, counted + masked + masked);
+  ASSERT_TRUE(numbers.ok()) << numbers.status();
+  EXPECT_EQ(Count(numbers->set->training), 1);
+  EXPECT_EQ(Count(numbers->set->test), 1);
+  EXPECT_THAT(
+      numbers->warnings,
+      ElementsAre("my_train.jsonl:1: mask is 0 throughout, so this line is left out",
+                  HasSubstr("input"),
+                  "my_test.jsonl:2: mask is 0 throughout, so this and 1 more are left out"));
+
+  const std::string symbols = "{\"input\": [0], \"target\": [0], \"mask\": [0]}\n";
+  const auto classes = LoadText(symbols + kTest, symbols + kTest);
+  ASSERT_TRUE(classes.ok()) << classes.status();
+  EXPECT_EQ(Count(classes->set->training), 2) << "the loss of symbols counts masked values";
+  EXPECT_EQ(Count(classes->set->test), 1);
+  const auto held_out =
+      LoadText(symbols + kTest + "{\"input\": [0, 0], \"target\": [0, 0], \"mask\": [0, 0]}\n" +
+                   "{\"input\": [0, 0], \"target\": [0, 0]}\n",
+               "", {.held_out_above = 1, .held_out = 0});
+  ASSERT_TRUE(held_out.ok()) << held_out.status();
+  EXPECT_EQ(Count(held_out->set->training), 2);
+  EXPECT_EQ(Count(held_out->set->test), 1);
+}
+
+TEST_F(ExampleSetTest, LengthWithoutACountedValueIsNamed) {
+  const std::string masked = "{\"input\": [0, 0], \"target\": [0, 0], \"mask\": [0, 0]}\n";
+  EXPECT_EQ(Refusal(kTest, kTest + masked + masked),
+            "my_test.jsonl:2: mask is 0 throughout, as in all lines of length 2: at least one "
+            "needs a 1");
+  EXPECT_TRUE(LoadText(kTest + masked, kTest).ok()) << "the loss of symbols counts masked values";
+  EXPECT_THAT(Refusal("{\"input\": [1], \"target\": [0.5], \"mask\": [0]}\n",
+                      "{\"input\": [1], \"target\": [0.5]}\n"),
+              HasSubstr("my_train.jsonl:1: mask is 0 throughout"));
+}
+
+// An experiment that an older release resolved goes on with the examples that it had.
+TEST_F(ExampleSetTest, OlderReadingKeepsAllLines) {
+  const std::string masked = "{\"input\": [0], \"target\": [0], \"mask\": [0]}\n";
+  const auto loaded = LoadText(kTest, kTest + masked, {.reading = 0});
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_EQ(Count(loaded->set->test), 2);
+}
+
 TEST_F(ExampleSetTest, IgnoresByteOrderMarkAndBlankLines) {
   const auto plain = LoadText("{\"input\": [1], \"target\": [1]}\n", kTest);
   const auto other = LoadText("\xEF\xBB\xBF{\"input\": [1], \"target\": [1]}\r\n\r\n   \n", kTest);

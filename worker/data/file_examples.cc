@@ -65,6 +65,7 @@ absl::StatusOr<std::shared_ptr<const ExampleSet>> LoadExamples(
   RETURN_IF_ERROR(bring("test", contents.test_bytes, test));
   tasks::examples::Options options = tasks::examples::OptionsOf(parameters);
   options.as_numbers = kind == tasks::TaskKind::kRegression && contents.form == Form::kNumbers;
+  options.reading = contents.reading;
   options.any_target_length |= kind == tasks::TaskKind::kText;
   tasks::examples::Problems problems;
   ASSIGN_OR_RETURN(const tasks::examples::Loaded loaded,
