@@ -229,6 +229,13 @@ std::optional<uint32_t> Loader::Append(const std::string& field, const Source& s
       BecomeNumbers(field, number);
     }
     if (is_numbers_) {
+      if (std::abs(value) > kLargestNumber) {
+        problems_.Add(field,
+                      absl::StrCat(what, " has the number ", value, ", expected at most ",
+                                   kLargestNumber, ", and at least ", -kLargestNumber,
+                                   ": squares of larger errors exceed float32; scale the numbers"));
+        return std::nullopt;
+      }
       set_.numbers.push_back(value);
       continue;
     }

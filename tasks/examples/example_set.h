@@ -24,6 +24,8 @@ namespace lengthwise::tasks::examples {
 inline constexpr int64_t kMostFileBytes = int64_t{1} << 30;
 inline constexpr int64_t kMostLineBytes = int64_t{4} << 20;
 inline constexpr int32_t kMostSymbols = 65'536;
+// Largest magnitude of a number. Sums of thousands of squared errors fit in float32.
+inline constexpr double kLargestNumber = 1e15;
 // Number of bad lines that are reported; further ones are only counted.
 inline constexpr size_t kMostProblems = 20;
 

@@ -113,6 +113,15 @@ TEST_F(ExampleSetTest, FractionMakesAllValuesNumbers) {
   EXPECT_THAT(loaded->set->symbols, IsEmpty());
 }
 
+TEST_F(ExampleSetTest, NumbersWhoseSquaresExceedFloat32AreNamed) {
+  const std::string train = "{\"input\": [0.5], \"target\": [1e15]}\n";
+  EXPECT_TRUE(LoadText(train, train).ok());
+  EXPECT_THAT(Refusal("{\"input\": [1e30], \"target\": [1]}\n", train),
+              HasSubstr("my_train.jsonl:1: input has the number 1e+30, expected at most 1e+15"));
+  EXPECT_THAT(Refusal(train, "{\"input\": [1], \"target\": [-2e15]}\n"),
+              HasSubstr("my_test.jsonl:1: target has the number -2e+15"));
+}
+
 TEST_F(ExampleSetTest, MasksApplyToTheirLineOnly) {
   const auto loaded = LoadText(
       "{\"input\": [1], \"target\": [1]}\n"

@@ -29,6 +29,7 @@ constexpr double kUsableMemory = 0.9;
 
 constexpr char kNotRecorded[] = "not recorded";
 constexpr char kOnCpu[] = "on a CPU";
+constexpr char kLowerRateMayHelp[] = "; a lower learning rate may help";
 
 bool IsDue(int64_t step, int64_t every) { return every > 0 && step % every == 0; }
 
@@ -358,7 +359,11 @@ void PackRun::TakeMeasurement(Member& member, int64_t step, const StepMeasuremen
   member.time.AddStep(seconds);
   if (!std::isfinite(measurement.loss)) {
     member.step = step;
-    FailDiverged(member, measurement.loss, absl::StrCat("at step ", step));
+    FailDiverged(member, measurement.loss,
+                 step == 1
+                     ? "at step 1, before the first update: the task's numbers, the encoding or "
+                       "the initial weights give too large values"
+                     : absl::StrCat("at step ", step, kLowerRateMayHelp));
     return;
   }
   member.step = step;
@@ -490,9 +495,9 @@ void PackRun::Conclude(int64_t index, PackEvaluation::Final result) {
   Member& concluded = member(index);
   for (int i = 0; i < accuracies.losses_size(); ++i) {
     if (std::isfinite(accuracies.losses(i))) continue;
-    FailDiverged(
-        concluded, accuracies.losses(i),
-        absl::StrCat("in the evaluation after the last step, at length ", accuracies.lengths(i)));
+    FailDiverged(concluded, accuracies.losses(i),
+                 absl::StrCat("in the evaluation after the last step, at length ",
+                              accuracies.lengths(i), kLowerRateMayHelp));
     return;
   }
   // Not sent: the server sets this field on every evaluation that it records.
@@ -598,8 +603,7 @@ void PackRun::Fail(Member& member, v1::Outcome::Kind kind, absl::string_view rea
 void PackRun::FailDiverged(Member& member, double loss, absl::string_view where) {
   // The sign of a NaN has no meaning.
   const std::string value = std::isnan(loss) ? "nan" : absl::StrCat(loss);
-  Fail(member, v1::Outcome::FAILED_PERMANENTLY,
-       absl::StrCat(kLossNotFinite, value, " ", where, "; a lower learning rate may help"));
+  Fail(member, v1::Outcome::FAILED_PERMANENTLY, absl::StrCat(kLossNotFinite, value, " ", where));
 }
 
 double PackRun::SecondsSince(Clock::time_point start) {

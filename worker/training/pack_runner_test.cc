@@ -21,9 +21,11 @@
 namespace lengthwise::worker {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using Directive = PackSession::Directive;
 
 TEST(PackRunnerTest, EmitsEveryFactInOrder) {
@@ -423,9 +425,23 @@ TEST(PackRunnerTest, NanLossFailsItsTrialAlone) {
   RunLease(LeaseOf(trials), session);
   const v1::Outcome failed = session.OutcomeOf(0);
   EXPECT_EQ(failed.kind(), v1::Outcome::FAILED_PERMANENTLY);
-  EXPECT_THAT(failed.reason(), HasSubstr("the loss was"));
+  EXPECT_THAT(failed.reason(),
+              AllOf(HasSubstr("the loss was"), HasSubstr("a lower learning rate")));
   EXPECT_THAT(failed.reason(), HasSubstr("at step"));
   EXPECT_EQ(session.History(1), HistoryAlone(trials[1]));
+}
+
+// No learning rate helps where nothing was learned yet.
+TEST(PackRunnerTest, LossThatIsNotFiniteAtOnceComesWithoutAdviceOnRates) {
+  v1::TrialSpecification trial = TinyTrial();
+  *trial.mutable_encoding() = {};
+  trial.mutable_encoding()->set_name("formula");
+  (*trial.mutable_encoding()->mutable_parameters())["logits"].set_string_value(
+      "exp(100 * (q - k))");
+  RecordingSession session;
+  RunLease(LeaseOf({trial}), session);
+  EXPECT_THAT(session.OutcomeOf(0).reason(), AllOf(HasSubstr("at step 1, before the first update"),
+                                                   Not(HasSubstr("learning rate"))));
 }
 
 TEST(PackRunnerTest, UnknownTrialFailsPermanently) {
