@@ -230,7 +230,7 @@ std::shared_ptr<const tasks::examples::ExampleSet> Attach(const std::string& spe
       entry.kind == tasks::TaskKind::kText || AreLanguageModels(parsed.specification);
   tasks::examples::Options options = tasks::examples::OptionsOf(parameters);
   options.as_numbers = entry.kind == tasks::TaskKind::kRegression;
-  options.any_target_length |= is_text;
+  options.continues_text = is_text;
   tasks::examples::Problems problems;
   auto loaded = tasks::examples::Load(train, test, options, problems);
   if (!loaded.ok()) {

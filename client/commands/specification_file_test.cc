@@ -173,21 +173,21 @@ TEST_F(ExampleFilesTest, WholeNumbersAreWrittenWithoutFraction) {
 TEST_F(ExampleFilesTest, LanguageModelsContinueText) {
   const std::string path = Specification(kFiles);
   File("my_train.jsonl", "{\"input\": \"12+7=\", \"target\": \"19\", \"length\": 2}\n");
-  File("my_test.jsonl", "{\"input\": \"9+1=\", \"target\": \"2\", \"length\": 1}\n");
+  File("my_test.jsonl", "{\"input\": \"8+1=\", \"target\": \"9\", \"length\": 1}\n");
   const std::string specification = File(
       "text.yaml", std::string("name: mine\ntasks: {name: examples") + kFiles +
                        "}\nnetworks: {name: causal_decoder, blocks: 1, heads: 2, d_model: 16}\n"
                        "encodings: rope\nlearning_rates: 0.001\ntraining: {steps: 10}\n");
   EXPECT_EQ(Run({"validate", specification}), 2);
-  EXPECT_THAT(err_, AllOf(HasSubstr("my_test.jsonl:1: input has the symbol \"9\""),
+  EXPECT_THAT(err_, AllOf(HasSubstr("my_test.jsonl:1: input has the symbol \"8\""),
                           Not(HasSubstr("networks"))));
 
-  File("my_test.jsonl", "{\"input\": \"2+7=\", \"target\": \"9\", \"length\": 1}\n");
+  File("my_test.jsonl", "{\"input\": \"9+7=\", \"target\": \"+\", \"length\": 1}\n");
   ASSERT_EQ(Run({"sample", specification, "--output", "csv"}), 0) << err_;
   EXPECT_EQ(out_,
             "task,part,length,input,target,reads,answers\n"
             "my_task,train,2,12+7=,19,1 2 0 3 5,1 4 6\n"
-            "my_task,test,1,2+7=,9,2 0 3 5,4 6\n");
+            "my_task,test,1,9+7=,+,4 0 3 5,0 6\n");
   ASSERT_EQ(Run({"validate", specification, "--resolved"}), 0) << err_;
   EXPECT_THAT(out_, AllOf(HasSubstr("examples_text"), HasSubstr("\"tokens\": 8")));
 

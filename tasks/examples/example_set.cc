@@ -1,6 +1,7 @@
 #include "tasks/examples/example_set.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <functional>
@@ -148,13 +149,14 @@ class Loader {
     bool is_test = false;
   };
 
+  enum Side : size_t { kInput, kTarget };
+
   absl::Status Read(const File& file, bool is_test, std::vector<ReadExample>& examples,
                     std::string& sha256, int64_t& bytes);
   void Take(const Source& source, int64_t number, absl::string_view text, bool too_long);
   // Appends the values. Returns their number, or nullopt if they are wrong.
-  std::optional<uint32_t> Append(const std::string& field, const Source& source,
-                                 absl::string_view what, const LineValues& values,
-                                 Vocabulary& vocabulary, int32_t& most);
+  std::optional<uint32_t> Append(const std::string& field, const Source& source, Side side,
+                                 const LineValues& values);
   void AppendNumber(double value, bool whole);
   // Converts everything read so far to real numbers.
   void BecomeNumbers(const std::string& field, const std::string& value);
@@ -174,8 +176,9 @@ class Loader {
   bool is_numbers_ = false;
   ExampleSet set_;
   std::vector<uint8_t> mask_;  // unused until a line has a mask
-  Vocabulary inputs_, targets_;
-  int32_t most_input_ = -1, most_target_ = -1;
+  // Of inputs and of targets.
+  std::array<Vocabulary, 2> vocabularies_;
+  std::array<int32_t, 2> most_ = {-1, -1};
   // The first value beyond the largest symbol, and its location.
   std::string beyond_field_, beyond_;
   std::vector<ReadExample>* examples_ = nullptr;
@@ -192,19 +195,24 @@ void Loader::BecomeNumbers(const std::string& field, const std::string& value) {
   beyond_ = value;
 }
 
-std::optional<uint32_t> Loader::Append(const std::string& field, const Source& source,
-                                       absl::string_view what, const LineValues& values,
-                                       Vocabulary& vocabulary, int32_t& most) {
+std::optional<uint32_t> Loader::Append(const std::string& field, const Source& source, Side side,
+                                       const LineValues& values) {
+  const absl::string_view what = side == kInput ? "input" : "target";
+  // What the training file has of a symbol: a language model reads and writes the same ones.
+  const absl::string_view known_in = options_.continues_text ? "line" : what;
+  const Side other = options_.continues_text ? static_cast<Side>(1 - side) : side;
   if (values.is_text) {
     uint32_t count = 0;
     bool known = true;
     ForEachSymbol(values.text, options_.words, [&](absl::string_view symbol) {
-      const int32_t number = vocabulary.Find(symbol, source.is_test);
+      const bool is_closed =
+          source.is_test && (other == side || vocabularies_[other].Find(symbol, true) < 0);
+      const int32_t number = vocabularies_[side].Find(symbol, is_closed);
       if (number < 0 && known) {
         known = false;
         problems_.Add(field,
                       absl::StrCat(what, " has the symbol \"", platform::PrintableLine(symbol),
-                                   "\", which occurs in no ", what, " of the training file has"));
+                                   "\", which occurs in no ", known_in, " of the training file"));
       }
       set_.symbols.push_back(number);
       ++count;
@@ -240,16 +248,17 @@ std::optional<uint32_t> Loader::Append(const std::string& field, const Source& s
       continue;
     }
     const auto symbol = static_cast<int32_t>(value);
-    if (source.is_test && symbol > most) {
-      problems_.Add(field, absl::StrCat(what, " has the symbol ", symbol, ", but each ", what,
-                                        " of the training file has symbols from 0 to ", most));
+    if (const int32_t known = std::max(most_[side], most_[other]);
+        source.is_test && symbol > known) {
+      problems_.Add(field, absl::StrCat(what, " has the symbol ", symbol, ", but each ", known_in,
+                                        " of the training file has symbols from 0 to ", known));
       return std::nullopt;
     }
     if (symbol >= kMostSymbols && beyond_.empty()) {
       beyond_field_ = field;
       beyond_ = absl::StrCat(symbol);
     }
-    most = std::max(most, symbol);
+    most_[side] = std::max(most_[side], symbol);
     set_.symbols.push_back(symbol);
   }
   return static_cast<uint32_t>(values.numbers.size());
@@ -285,10 +294,9 @@ void Loader::Take(const Source& source, int64_t number, absl::string_view text, 
     }
   };
   read.example.first = std::max(symbols, numbers);
-  const auto inputs = Append(field, source, "input", line_.input, inputs_, most_input_);
-  const auto targets = inputs.has_value()
-                           ? Append(field, source, "target", line_.target, targets_, most_target_)
-                           : std::nullopt;
+  const auto inputs = Append(field, source, kInput, line_.input);
+  const auto targets =
+      inputs.has_value() ? Append(field, source, kTarget, line_.target) : std::nullopt;
   if (!targets.has_value()) return drop();
   Example& example = read.example;
   example.inputs = *inputs;
@@ -360,7 +368,7 @@ absl::Status Loader::Read(const File& file, bool is_test, std::vector<ReadExampl
 
 void Loader::CheckTargetLengths(const std::string& name, size_t count) {
   set_.same_length = all_not_as_long_ == 0;
-  if (options_.any_target_length || all_not_as_long_ == 0 ||
+  if (options_.any_target_length || options_.continues_text || all_not_as_long_ == 0 ||
       2 * static_cast<size_t>(as_long_) <= count) {
     return;
   }
@@ -371,7 +379,7 @@ void Loader::CheckTargetLengths(const std::string& name, size_t count) {
 
 void Loader::CheckSymbols(const File& train) {
   if (*is_text_) {
-    const size_t most = std::max(inputs_.size(), targets_.size());
+    const size_t most = std::max(vocabularies_[kInput].size(), vocabularies_[kTarget].size());
     if (most > static_cast<size_t>(kMostSymbols)) {
       problems_.Add(train.name, absl::StrCat("has ", most, " distinct symbols, expected at most ",
                                              kMostSymbols));
@@ -429,13 +437,13 @@ void Loader::Finish() {
   set_.mask = std::move(mask_);
   if (!set_.mask.empty()) set_.mask.resize(std::max(set_.symbols.size(), set_.numbers.size()), 1);
   if (is_numbers_) return;
-  set_.input_symbols = most_input_ + 1;
-  set_.target_symbols = most_target_ + 1;
+  set_.input_symbols = most_[kInput] + 1;
+  set_.target_symbols = most_[kTarget] + 1;
   if (!*is_text_) return;
   // Symbols are renumbered in byte order, so that the file's line order does not matter.
   std::vector<int32_t> of_inputs, of_targets;
-  set_.input_vocabulary = inputs_.Sorted(of_inputs);
-  set_.target_vocabulary = targets_.Sorted(of_targets);
+  set_.input_vocabulary = vocabularies_[kInput].Sorted(of_inputs);
+  set_.target_vocabulary = vocabularies_[kTarget].Sorted(of_targets);
   set_.input_symbols = static_cast<int32_t>(set_.input_vocabulary.size());
   set_.target_symbols = static_cast<int32_t>(set_.target_vocabulary.size());
   for (const Part* part : {&set_.training, &set_.test}) {

@@ -46,6 +46,9 @@ struct Options {
   // Accepts targets of any length. Otherwise, if most targets are as long as their inputs, all must
   // be.
   bool any_target_length = false;
+  // For a language model, which continues inputs with targets: targets of any length, and one
+  // vocabulary for both.
+  bool continues_text = false;
   // Without a test file: holds out examples longer than this for testing. 0: none.
   int64_t held_out_above = 0;
   // Without a test file: the fraction of the other examples held out for testing.

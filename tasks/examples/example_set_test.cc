@@ -229,10 +229,31 @@ TEST_F(ExampleSetTest, UnseenSymbolsAreNamed) {
               HasSubstr("symbols from 0 to 0"));
   EXPECT_THAT(
       Refusal("{\"input\": \"ab\", \"target\": \"c\"}", "{\"input\": \"aé\", \"target\": \"c\"}"),
-      HasSubstr("input has the symbol \"é\""));
+      HasSubstr("input has the symbol \"é\", which occurs in no input of the training file"));
   EXPECT_THAT(
       Refusal("{\"input\": [70000], \"target\": [0]}\n"),
       HasSubstr("my_train.jsonl:1: has the symbol 70000, expected integers from 0 to 65535"));
+}
+
+// Both are tokens of the same model, which reads its own answers.
+TEST_F(ExampleSetTest, LanguageModelKnowsSymbolsOfInputsAndTargets) {
+  const Options model = {.continues_text = true};
+  const std::string train = "{\"input\": \"12+7=\", \"target\": \"19\"}\n";
+  const auto text = LoadText(train, "{\"input\": \"9+2=\", \"target\": \"+7\"}\n", model);
+  ASSERT_TRUE(text.ok()) << text.status();
+  EXPECT_EQ(text->set->ShowInput(text->set->test.at(4).examples.at(0)), "9+2=");
+  EXPECT_EQ(text->set->ShowTarget(text->set->test.at(4).examples.at(0)), "+7");
+  EXPECT_THAT(
+      std::string(
+          LoadText(train, "{\"input\": \"5\", \"target\": \"1\"}\n", model).status().message()),
+      HasSubstr("\"5\", which occurs in no line of the training file"));
+
+  const std::string symbols = "{\"input\": [4], \"target\": [0]}\n";
+  EXPECT_TRUE(LoadText(symbols, "{\"input\": [1], \"target\": [4]}\n", model).ok());
+  EXPECT_THAT(
+      std::string(
+          LoadText(symbols, "{\"input\": [1], \"target\": [5]}\n", model).status().message()),
+      HasSubstr("each line of the training file has symbols from 0 to 4"));
 }
 
 TEST_F(ExampleSetTest, RefusesMalformedFiles) {

@@ -66,7 +66,7 @@ absl::StatusOr<std::shared_ptr<const ExampleSet>> LoadExamples(
   tasks::examples::Options options = tasks::examples::OptionsOf(parameters);
   options.as_numbers = kind == tasks::TaskKind::kRegression && contents.form == Form::kNumbers;
   options.reading = contents.reading;
-  options.any_target_length |= kind == tasks::TaskKind::kText;
+  options.continues_text = kind == tasks::TaskKind::kText;
   tasks::examples::Problems problems;
   ASSIGN_OR_RETURN(const tasks::examples::Loaded loaded,
                    tasks::examples::Load(train, test, options, problems));
