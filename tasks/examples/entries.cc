@@ -24,8 +24,8 @@ std::vector<catalogue::ParameterEntry> FileParameters() {
        .maximum = 100'000},
       {.name = "held_out",
        .default_value = 0.1,
-       .documentation = "Without `test`: fraction of the other examples held out for testing. "
-                        "Equal inputs stay together.",
+       .documentation = "Without `test`: fraction of the other examples held out for testing, of "
+                        "every length. Equal inputs stay together.",
        .minimum = 0,
        .maximum = 0.9},
       {.name = "symbols",

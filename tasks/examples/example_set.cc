@@ -4,8 +4,6 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
-#include <functional>
-#include <limits>
 #include <optional>
 #include <utility>
 
@@ -162,6 +160,12 @@ class Loader {
   void BecomeNumbers(const std::string& field, const std::string& value);
   void CheckTargetLengths(const std::string& name, size_t count);
   void CheckSymbols(const File& train);
+  // True for examples that are held out for their length.
+  bool IsTooLong(const ReadExample& read) const {
+    return options_.held_out_above > 0 && read.example.length > options_.held_out_above;
+  }
+  // Returns the fingerprints of the inputs that are held out without a test file.
+  absl::flat_hash_set<uint64_t> DrawHeldOut(const std::vector<ReadExample>& examples) const;
   // Removes the examples of which no value counts: they would be 0 of 0 in a mean. Reports lengths
   // that are left with none.
   void DropUncounted(const std::string& name, std::vector<ReadExample>& examples,
@@ -390,6 +394,44 @@ void Loader::CheckSymbols(const File& train) {
   }
 }
 
+absl::flat_hash_set<uint64_t> Loader::DrawHeldOut(const std::vector<ReadExample>& examples) const {
+  absl::flat_hash_set<uint64_t> held_out;
+  if (options_.reading == 0) {
+    for (const ReadExample& read : examples) {
+      if (read.fingerprint < static_cast<uint64_t>(options_.held_out * 0x1p64)) {
+        held_out.insert(read.fingerprint);
+      }
+    }
+  }
+  if (options_.reading == 0 || options_.held_out == 0) return held_out;
+  std::vector<std::pair<int32_t, uint64_t>> candidates;  // lengths and inputs
+  for (const ReadExample& read : examples) {
+    if (IsTooLong(read) || !(read.is_counted || is_numbers_)) continue;
+    candidates.emplace_back(read.example.length, read.fingerprint);
+  }
+  std::sort(candidates.begin(), candidates.end());
+  // What lengths with few examples are owed goes to the next ones.
+  double owed = 0;
+  for (auto one = candidates.begin(); one != candidates.end();) {
+    const auto end = std::find_if(one, candidates.end(), [&](const auto& candidate) {
+      return candidate.first != one->first;
+    });
+    owed = std::max(owed, -0.5) + options_.held_out * static_cast<double>(end - one);
+    // A length with several inputs has some of them in both parts.
+    const uint64_t last = std::prev(end)->second;
+    const bool is_alone = one->second == last;
+    for (bool has_some = is_alone; one != end; ++one) {
+      if (!held_out.contains(one->second)) {
+        if ((owed < 0.5 && has_some) || (one->second == last && !is_alone)) continue;
+        held_out.insert(one->second);
+      }
+      has_some = true;
+      --owed;
+    }
+  }
+  return held_out;
+}
+
 void Loader::DropUncounted(const std::string& name, std::vector<ReadExample>& examples,
                            std::vector<std::string>& warnings) {
   absl::flat_hash_set<int32_t> counted;
@@ -487,12 +529,10 @@ absl::StatusOr<Loaded> Loader::Load(const File& train, const File& test) {
           train.name, ": accuracy at their lengths may show memorization, not generalization"));
     }
   } else {
-    const auto bound = options_.held_out >= 1 ? std::numeric_limits<uint64_t>::max()
-                                              : static_cast<uint64_t>(options_.held_out * 0x1p64);
+    const absl::flat_hash_set<uint64_t> drawn = DrawHeldOut(training);
     const auto held_out =
         std::stable_partition(training.begin(), training.end(), [&](const ReadExample& read) {
-          return (options_.held_out_above == 0 || read.example.length <= options_.held_out_above) &&
-                 read.fingerprint >= bound;
+          return !IsTooLong(read) && !drawn.contains(read.fingerprint);
         });
     testing.assign(held_out, training.end());
     training.erase(held_out, training.end());

@@ -51,10 +51,11 @@ struct Options {
   bool continues_text = false;
   // Without a test file: holds out examples longer than this for testing. 0: none.
   int64_t held_out_above = 0;
-  // Without a test file: the fraction of the other examples held out for testing.
+  // Without a test file: the fraction of the other examples held out for testing, of every length
+  // that has several inputs. The same ones in any order of the lines; equal inputs stay together.
   double held_out = 0.1;
   // 0 reads a file as releases up to 0.2.0 did, for experiments that they resolved: lines of which
-  // no value counts are examples.
+  // no value counts are examples, and a hash alone draws what is held out.
   int64_t reading = 1;
 };
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -180,11 +181,16 @@ TEST_F(ExampleSetTest, LengthWithoutACountedValueIsNamed) {
 }
 
 // An experiment that an older release resolved goes on with the examples that it had.
-TEST_F(ExampleSetTest, OlderReadingKeepsAllLines) {
+TEST_F(ExampleSetTest, OlderReadingKeepsItsExamples) {
   const std::string masked = "{\"input\": [0], \"target\": [0], \"mask\": [0]}\n";
   const auto loaded = LoadText(kTest, kTest + masked, {.reading = 0});
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   EXPECT_EQ(Count(loaded->set->test), 2);
+  // Release 0.2.0 drew these by a hash alone.
+  const auto held_out = LoadText(Counting(400), "", {.held_out = 0.25, .reading = 0});
+  ASSERT_TRUE(held_out.ok()) << held_out.status();
+  EXPECT_EQ(Count(held_out->set->test), 97);
+  EXPECT_FALSE(held_out->set->test.contains(9));
 }
 
 TEST_F(ExampleSetTest, IgnoresByteOrderMarkAndBlankLines) {
@@ -323,6 +329,41 @@ TEST_F(ExampleSetTest, HoldOutIgnoresTheOrder) {
   const auto reversed = LoadText(absl::StrJoin(lines, "\n"), "", {.held_out = 0.25});
   ASSERT_TRUE(reversed.ok()) << reversed.status();
   EXPECT_EQ(Count(reversed->set->test), Count(loaded->set->test));
+}
+
+TEST_F(ExampleSetTest, EveryLengthIsHeldOut) {
+  const auto tens = LoadText(Counting(200), "", {.held_out = 0.1});
+  ASSERT_TRUE(tens.ok()) << tens.status();
+  ASSERT_THAT(tens->set->test, SizeIs(20));
+  for (const auto& [length, group] : tens->set->test) EXPECT_THAT(group.examples, SizeIs(1));
+  const auto pairs = LoadText(Counting(40), "", {.held_out = 0.9});
+  ASSERT_TRUE(pairs.ok()) << pairs.status();
+  EXPECT_THAT(pairs->set->test, SizeIs(20));
+  EXPECT_THAT(pairs->set->training, SizeIs(20));
+  const auto singles = LoadText(Counting(20), "", {.held_out = 0.1});
+  ASSERT_TRUE(singles.ok()) << singles.status();
+  EXPECT_EQ(Count(singles->set->test), 2) << "a tenth of all, where no length has several";
+}
+
+TEST_F(ExampleSetTest, EqualInputsStayTogether) {
+  std::string text = Counting(60);
+  for (int i = 0; i < 3; ++i) absl::StrAppend(&text, "{\"input\": [7, 7], \"target\": [1]}\n");
+  absl::StrAppend(&text, "{\"input\": [7, 7], \"target\": [1], \"length\": 30}\n");
+  for (const double held_out : {0.1, 0.5, 0.9}) {
+    const auto loaded = LoadText(text, "", {.held_out = held_out});
+    ASSERT_TRUE(loaded.ok()) << loaded.status();
+    const ExampleSet& set = *loaded->set;
+    std::set<std::string> training, both;
+    for (const auto& [length, group] : set.training) {
+      for (const Example& example : group.examples) training.insert(set.ShowInput(example));
+    }
+    for (const auto& [length, group] : set.test) {
+      for (const Example& example : group.examples) {
+        if (training.contains(set.ShowInput(example))) both.insert(set.ShowInput(example));
+      }
+    }
+    EXPECT_THAT(both, IsEmpty());
+  }
 }
 
 TEST_F(ExampleSetTest, LongExamplesAreHeldOut) {
