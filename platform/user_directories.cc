@@ -21,4 +21,9 @@ std::optional<std::string> CacheDirectory() { return Directory("XDG_CACHE_HOME",
 std::optional<std::string> DataDirectory() { return Directory("XDG_DATA_HOME", "/.local/share"); }
 std::optional<std::string> StateDirectory() { return Directory("XDG_STATE_HOME", "/.local/state"); }
 
+std::string ExpandHome(const std::string& path, const char* home) {
+  if (path.rfind("~/", 0) != 0 || home == nullptr || *home == '\0') return path;
+  return home + path.substr(1);
+}
+
 }  // namespace lengthwise::platform

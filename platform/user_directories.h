@@ -2,6 +2,7 @@
 #ifndef LENGTHWISE_PLATFORM_USER_DIRECTORIES_H_
 #define LENGTHWISE_PLATFORM_USER_DIRECTORIES_H_
 
+#include <cstdlib>
 #include <optional>
 #include <string>
 
@@ -14,6 +15,10 @@ std::optional<std::string> CacheDirectory();
 std::optional<std::string> DataDirectory();
 // Likewise, of $XDG_STATE_HOME and ~/.local/state.
 std::optional<std::string> StateDirectory();
+
+// Returns the path with a leading "~/" replaced by `home`/, unless that is null or empty. For paths
+// in files, which no shell expands.
+std::string ExpandHome(const std::string& path, const char* home = std::getenv("HOME"));
 
 }  // namespace lengthwise::platform
 

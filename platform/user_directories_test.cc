@@ -30,6 +30,13 @@ TEST_F(UserDirectoriesTest, FollowTheirVariables) {
   EXPECT_EQ(StateDirectory(), "/state/lengthwise");
 }
 
+TEST_F(UserDirectoriesTest, TildeIsTheHome) {
+  EXPECT_EQ(ExpandHome("~/a"), "/home/ada/a");
+  EXPECT_EQ(ExpandHome("~bea/a"), "~bea/a");
+  EXPECT_EQ(ExpandHome("b/~/a"), "b/~/a");
+  EXPECT_EQ(ExpandHome("~/a", nullptr), "~/a");
+}
+
 TEST_F(UserDirectoriesTest, IgnoreRelativePaths) {
   setenv("XDG_CACHE_HOME", "cache", 1);
   EXPECT_EQ(CacheDirectory(), "/home/ada/.cache/lengthwise");

@@ -11,6 +11,7 @@
 #include "catalogue/suggestion.h"
 #include "platform/files.h"
 #include "platform/status_macros.h"
+#include "platform/user_directories.h"
 #include "rpc/address.h"
 #include "yaml-cpp/yaml.h"
 
@@ -34,9 +35,9 @@ std::string Of(const char* text) { return text == nullptr ? "" : text; }
 std::string Expand(const std::string& path, const std::string& file,
                    const Environment& environment) {
   if (path.empty() || path == "system" || path[0] == '/') return path;
-  const std::string home = Of(environment("HOME"));
-  if (absl::StartsWith(path, "~/") && !home.empty()) return home + path.substr(1);
-  return (std::filesystem::path(file).parent_path() / path).string();
+  return (std::filesystem::path(file).parent_path() /
+          platform::ExpandHome(path, environment("HOME")))
+      .string();
 }
 
 absl::Status Wrong(const std::string& file, const YAML::Mark& mark, absl::string_view what) {

@@ -20,6 +20,7 @@
 #include "models/networks/catalogue.h"
 #include "platform/files.h"
 #include "platform/status_macros.h"
+#include "platform/user_directories.h"
 #include "specification/catalogues.h"
 #include "specification/components.h"
 #include "specification/examples.h"
@@ -164,7 +165,7 @@ File FileOf(const std::string& specification_path, const std::string& name) {
   if (name.empty()) return {};
   const std::filesystem::path directory =
       specification_path == "-" ? "" : std::filesystem::path(specification_path).parent_path();
-  return {.path = (directory / name).string(), .name = name};
+  return {.path = (directory / platform::ExpandHome(name)).string(), .name = name};
 }
 
 // Returns true if any of the specification's networks satisfies `is`.

@@ -1,6 +1,7 @@
 // Specifications whose task is a file of examples, checked and shown without a server.
 #include "client/commands/specification_file.h"
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -168,6 +169,19 @@ TEST_F(ExampleFilesTest, WholeNumbersAreWrittenWithoutFraction) {
               HasSubstr("has the number 99999999999, which makes all values "
                         "numbers; symbols are integers from 0 to 65535\n"));
   EXPECT_THAT(said_of("1e400"), HasSubstr("column 19: the number 1e400 is too large"));
+}
+
+// No shell expands a path in a file.
+TEST_F(ExampleFilesTest, TildeIsTheHomeDirectory) {
+  const std::string path =
+      Specification(", label: my_task, train: ~/my_train.jsonl, test: ~/my_test.jsonl");
+  const std::string home = path.substr(0, path.rfind('/'));
+  const char* const before = std::getenv("HOME");
+  const std::string kept = before == nullptr ? "" : before;
+  ASSERT_EQ(setenv("HOME", home.c_str(), 1), 0);
+  EXPECT_EQ(Run({"validate", path}), 0) << err_;
+  if (before == nullptr) unsetenv("HOME");
+  if (before != nullptr) setenv("HOME", kept.c_str(), 1);
 }
 
 TEST_F(ExampleFilesTest, LanguageModelsContinueText) {

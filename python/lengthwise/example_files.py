@@ -48,7 +48,7 @@ def resolve(text: bytes, path: Path | None) -> tuple[bytes, list[ExampleFile]]:
     tasks: list[dict[str, Any]] = [task.get("parameters", {}) for task in json.loads(done.stdout)["tasks"]]
     directory = path.parent if path else Path()
     files = {
-        task[f"{name}_sha256"]: directory / task[name]
+        task[f"{name}_sha256"]: directory / Path(task[name]).expanduser()
         for task in tasks
         for name in ("train", "test")
         if task.get(f"{name}_sha256")

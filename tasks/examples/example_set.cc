@@ -276,6 +276,16 @@ void Loader::Take(const Source& source, int64_t number, absl::string_view text, 
     return;
   }
   if (const absl::Status status = ParseLine(text, line_); !status.ok()) {
+    const size_t column = text.find_first_of("\t,");
+    if (number == 1 && column != absl::string_view::npos && text.find_first_of("{[") > column) {
+      problems_.Add(field, absl::StrCat("is a line of columns, not JSON; convert the file: python3 "
+                                        "-c 'import csv, json, sys; [print(json.dumps(dict(input="
+                                        "row[0], target=row[1]))) for row in csv.reader(sys.stdin, "
+                                        "delimiter=\"",
+                                        text[column] == ',' ? "," : "\\t", "\")]' <", source.name,
+                                        " >converted.jsonl"));
+      return;
+    }
     problems_.Add(field, std::string(status.message()));
     return;
   }

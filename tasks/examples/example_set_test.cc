@@ -273,6 +273,16 @@ TEST_F(ExampleSetTest, RefusesMalformedFiles) {
               HasSubstr("my_train.jsonl:1: has a NUL byte at column 30"));
 }
 
+TEST_F(ExampleSetTest, FilesOfColumnsComeWithTheirConversion) {
+  EXPECT_THAT(Refusal("walk left\tLTURN WALK\nwalk\tWALK\n"),
+              AllOf(HasSubstr("my_train.jsonl:1: is a line of columns, not JSON; convert the file: "
+                              "python3 -c 'import csv"),
+                    HasSubstr("delimiter=\"\\t\")]' <my_train.jsonl >converted.jsonl"),
+                    HasSubstr("my_train.jsonl:2: column")));
+  EXPECT_THAT(Refusal("input,target\nab,ba\n"), HasSubstr("delimiter=\",\""));
+  EXPECT_THAT(Refusal("{\"input\": [1], \"tar\n"), Not(HasSubstr("convert")));
+}
+
 // Memory stays bounded: the line is read in chunks and dropped once it is too long.
 TEST_F(ExampleSetTest, EndlessLineIsNamedAndSkipped) {
   const std::string endless = "{\"input\": [" + std::string(5 << 20, '1');

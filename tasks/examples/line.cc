@@ -57,7 +57,12 @@ class Handler {
   }
   bool string(std::string& value) {
     LineValues* values = Values();
-    if (values == nullptr || in_list_) return Refuse(absl::StrCat("\"", Shown(value), "\""));
+    if (values != nullptr && in_list_) {
+      return Problem(absl::StrCat(kFields[Index()], ": got \"", Shown(value),
+                                  "\" in the list, expected numbers; write words as one text, "
+                                  "\"walk left\", and set symbols: words"));
+    }
+    if (values == nullptr) return Refuse(absl::StrCat("\"", Shown(value), "\""));
     if (value.find('\0') != std::string::npos) {
       return Problem(absl::StrCat(kFields[Index()], " has a NUL character"));
     }

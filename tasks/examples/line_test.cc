@@ -58,7 +58,8 @@ TEST(ExampleLineTest, ErrorsNamePlaceAndAcceptedValues) {
   EXPECT_THAT(Refusal(R"({"input": [], "target": [1]})"), HasSubstr("input is empty"));
   EXPECT_THAT(Refusal(R"({"input": "a", "target": [1]})"), HasSubstr("both be text"));
   EXPECT_THAT(Refusal(R"({"input": [[1]], "target": [1]})"), HasSubstr("input: got a list"));
-  EXPECT_THAT(Refusal(R"({"input": ["a"], "target": [1]})"), HasSubstr("numbers in the list"));
+  EXPECT_THAT(Refusal(R"({"input": ["a"], "target": [1]})"),
+              HasSubstr("input: got \"a\" in the list, expected numbers; write words as one text"));
   EXPECT_THAT(Refusal(R"({"input": [1], "target": [1], "mask": [2]})"),
               HasSubstr("list of 0 and 1"));
   EXPECT_THAT(Refusal(R"({"input": [1], "target": [1], "length": 0})"),
