@@ -18,7 +18,7 @@ namespace lengthwise::random {
 enum class Purpose : uint8_t {
   kWeights = 1,              // row: index of the parameter in its layout
   kLengths = 2,              // the length of a training step
-  kTrainingSamples = 3,      // row: sequence in the batch
+  kTrainingSamples = 3,      // row: sequence in the batch, or the first one of its size
   kTrainingPositions = 4,    // positions of a training step
   kEvaluationSamples = 5,    // step: length evaluated; row: sequence
   kEvaluationPositions = 6,  // step: length evaluated
@@ -28,7 +28,7 @@ enum class Purpose : uint8_t {
   kDataSet = 10,             // step: length; row: example of a fixed data set
   kExampleOrder = 11,        // order of the examples of a length; step: epoch and length
   kBatchOrder = 12,          // order of the batches; step: epoch. Or, of examples from a file, the
-                             // shape of a batch; row: its length
+                             // sizes of a batch; row: its length
   kPuzzles = 16,             // a set that is drawn whole: tasks/latin_square/
   kEmbeddingNoise = 20,      // step: length evaluated; row: sequence
 };

@@ -50,6 +50,35 @@ std::optional<int32_t> LongestTrained(const v1::Training& training, const Conten
   return longest < training.lengths().min() ? std::nullopt : std::optional<int32_t>(longest);
 }
 
+// Says how many different examples a step has, if they are fewer than its batch.
+std::string ScarceExamples(const v1::Training& training, const std::string& file,
+                           const Contents& contents) {
+  if (!contents.one_size.has_value()) return "";
+  const v1::LengthRange& trained = training.lengths();
+  const auto& lengths = contents.training.lengths;
+  int64_t all = 0, fewest = 0, most = 0;
+  std::map<int32_t, int64_t> scarce;
+  for (auto one = lengths.lower_bound(trained.min());
+       one != lengths.end() && one->first <= trained.max(); ++one) {
+    all += one->second;
+    if (one->second >= training.batch_size()) continue;
+    fewest = scarce.empty() ? one->second : std::min(fewest, one->second);
+    most = std::max(most, one->second);
+    scarce.insert(*one);
+  }
+  // Examples of one size are drawn length by length, but a language model packs all lengths.
+  const bool by_length = *contents.one_size && !training.has_packing();
+  if (by_length ? scarce.empty() : all >= training.batch_size()) return "";
+  if (!by_length) fewest = most = all;
+  return absl::StrCat(
+      "a step has only ", fewest, fewest == most ? "" : absl::StrCat(" to ", most),
+      " different examples of ", file,
+      by_length ? absl::StrCat(" at lengths ", tasks::examples::ShowLengths(scarce),
+                               ", because all examples of a step have one length")
+                : "",
+      "; training.batch_size is ", training.batch_size(), ", so some occur several times");
+}
+
 // Text of a task's parameter; empty if it is unset.
 std::string TextOf(const v1::Component& task, const char* parameter) {
   const auto found = task.parameters().find(parameter);
@@ -280,6 +309,10 @@ std::vector<std::string> ExampleWarnings(const v1::ExperimentSpecification& spec
       if (tests != contents->test.lengths.end() && tests->second < kFewExamples) few[length] = 0;
     }
     const std::string train = TextOf(task, "train"), test = TextOf(task, "test");
+    if (std::string scarce = ScarceExamples(specification.training(), train, *contents);
+        !scarce.empty()) {
+      warnings.push_back(std::move(scarce));
+    }
     if (!untrained.empty()) {
       warnings.push_back(absl::StrCat(
           "training has no examples of lengths ", tasks::examples::ShowLengths(untrained), " of ",

@@ -1,6 +1,7 @@
 #include "specification/examples.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,9 +27,12 @@ const std::string kTestHash(64, 'b');
 
 // Training examples of lengths 1 to 4 and 8, test examples of lengths 2 to 10. An example of length
 // n has 2 n tokens.
-Contents Strings() {
-  Contents contents = {
-      .input_symbols = 5, .target_symbols = 3, .train_bytes = 100, .test_bytes = 200};
+Contents Strings(std::optional<bool> one_size = std::nullopt) {
+  Contents contents = {.input_symbols = 5,
+                       .target_symbols = 3,
+                       .one_size = one_size,
+                       .train_bytes = 100,
+                       .test_bytes = 200};
   const auto add = [](int32_t length, Contents::OfPart& part) {
     part.examples += 7;
     part.lengths[length] = 7;
@@ -46,17 +50,19 @@ struct Text {
   std::string encodings = "{name: sin_cos, randomized: true, max_position: 20}";
   std::string training = "lengths: 1..4, steps: 10";
   std::string evaluation = "lengths: [2, 10]";
+  std::optional<bool> one_size;
 };
 
 absl::StatusOr<Grid> ResolveText(const Text& text) {
   v1::SpecificationText message;
   message.set_format(v1::SpecificationText::YAML);
-  message.set_text(absl::StrCat(
-      "{name: x, tasks: {name: ", text.task,
-      ", train: a.jsonl, test: b.jsonl, train_sha256: ", kTrainHash, ", test_sha256: ", kTestHash,
-      ", contents: '", tasks::examples::ToText(Strings()), "'", "}, networks: ", text.network,
-      ", encodings: ", text.encodings, ", learning_rates: 0.001, seeds: 0, training: {",
-      text.training, "}, evaluation: {", text.evaluation, "}}"));
+  message.set_text(absl::StrCat("{name: x, tasks: {name: ", text.task,
+                                ", train: a.jsonl, test: b.jsonl, train_sha256: ", kTrainHash,
+                                ", test_sha256: ", kTestHash, ", contents: '",
+                                tasks::examples::ToText(Strings(text.one_size)), "'",
+                                "}, networks: ", text.network, ", encodings: ", text.encodings,
+                                ", learning_rates: 0.001, seeds: 0, training: {", text.training,
+                                "}, evaluation: {", text.evaluation, "}}"));
   return Resolve(message, Limits());
 }
 
@@ -130,6 +136,26 @@ TEST(ExamplesTest, WarnsOfSeenLengthsWithoutTrainingAndOfFewTests) {
   EXPECT_THAT(warnings({.training = "lengths: 3..4, steps: 10", .evaluation = "lengths: [2, 4]"}),
               Contains(HasSubstr("no examples of lengths 2 of")));
   EXPECT_THAT(warnings({.evaluation = "lengths: [2, 10]"}), SizeIs(1));
+}
+
+TEST(ExamplesTest, WarnsOfStepsWithFewerExamplesThanTheirBatch) {
+  const auto warnings = [](const std::string& training, std::optional<bool> one_size) {
+    const absl::StatusOr<Grid> grid =
+        ResolveText({.training = "lengths: 1..4, steps: 10, " + training, .one_size = one_size});
+    EXPECT_TRUE(grid.ok()) << grid.status();
+    return ExampleWarnings(grid->specification);
+  };
+  EXPECT_THAT(warnings("batch_size: 29", false),
+              Contains("a step has only 28 different examples of a.jsonl; training.batch_size is "
+                       "29, so some occur several times"));
+  EXPECT_THAT(warnings("batch_size: 8", true),
+              Contains("a step has only 7 different examples of a.jsonl at lengths 1..4, because "
+                       "all examples of a step have one length; training.batch_size is 8, so some "
+                       "occur several times"));
+  const auto says_nothing = Not(Contains(HasSubstr("a step has only")));
+  EXPECT_THAT(warnings("batch_size: 28", false), says_nothing);
+  EXPECT_THAT(warnings("batch_size: 7", true), says_nothing);
+  EXPECT_THAT(warnings("batch_size: 29", std::nullopt), says_nothing) << "of an earlier release";
 }
 
 TEST(ExamplesTest, TrainingExamplesAreThoseOfTheFile) {

@@ -335,7 +335,7 @@ void RefuseEpochs(const tasks::examples::ExampleSet& set, specification::Parsed&
   }
   parsed.problems.push_back(
       {"training.epochs",
-       absl::StrCat("a step draws from the task's file with replacement: ", advice)});
+       absl::StrCat("every step draws anew from the task's file: ", advice)});
   parsed.unread.insert(parsed.unread.end(), {"training.epochs", "training.steps"});
 }
 

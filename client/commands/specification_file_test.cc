@@ -133,8 +133,8 @@ TEST_F(ExampleFilesTest, ErrorConvertsEpochsToSteps) {
                               "}\nencodings: sin_cos\nlearning_rates: 0.001\n"
                               "training: {epochs: 10, batch_size: 4}\n");
   EXPECT_EQ(Run({"validate", path}), 2);
-  EXPECT_THAT(err_, AllOf(HasSubstr("training.epochs: a step draws from the task's file with "
-                                    "replacement: set training.steps, 5 for as many examples as "
+  EXPECT_THAT(err_, AllOf(HasSubstr("training.epochs: every step draws anew from the task's "
+                                    "file: set training.steps, 5 for as many examples as "
                                     "10 epochs have"),
                           Not(HasSubstr("training.examples")), Not(HasSubstr("training.steps:"))));
 }

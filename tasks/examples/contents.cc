@@ -136,6 +136,7 @@ Contents ContentsOf(const Loaded& loaded) {
           .input_symbols = set.input_symbols,
           .target_symbols = set.target_symbols,
           .same_length = set.same_length,
+          .one_size = set.one_size,
           .train_bytes = loaded.train_bytes,
           .test_bytes = loaded.test_bytes,
           .training = OfPartOf(set.training),
@@ -150,20 +151,22 @@ bool Agrees(const Contents& said, Contents held) {
     }
   }
   held.reading = said.reading;
+  if (!said.one_size.has_value()) held.one_size.reset();
   return said == held;
 }
 
 std::string ToText(const Contents& contents) {
-  return OrderedJson{{"form", kForms[static_cast<size_t>(contents.form)]},
-                     {"input_symbols", contents.input_symbols},
-                     {"target_symbols", contents.target_symbols},
-                     {"same_length", contents.same_length},
-                     {"reading", contents.reading},
-                     {"train_bytes", contents.train_bytes},
-                     {"test_bytes", contents.test_bytes},
-                     {"training", PartJson(contents.training)},
-                     {"test", PartJson(contents.test)}}
-      .dump();
+  OrderedJson json = {{"form", kForms[static_cast<size_t>(contents.form)]},
+                      {"input_symbols", contents.input_symbols},
+                      {"target_symbols", contents.target_symbols},
+                      {"same_length", contents.same_length},
+                      {"reading", contents.reading},
+                      {"train_bytes", contents.train_bytes},
+                      {"test_bytes", contents.test_bytes},
+                      {"training", PartJson(contents.training)},
+                      {"test", PartJson(contents.test)}};
+  if (contents.one_size.has_value()) json["one_size"] = *contents.one_size;
+  return json.dump();
 }
 
 absl::StatusOr<FileBytes> ParseFileBytes(absl::string_view text) {
@@ -189,6 +192,7 @@ absl::StatusOr<Contents> ParseContents(absl::string_view text) {
     contents.same_length = json.at("same_length").get<bool>();
     contents.reading = json.contains("reading") ? WholeNumber(json.at("reading")) : 0;
     if (contents.reading < 0 || contents.reading > Options().reading) return refused;
+    if (json.contains("one_size")) contents.one_size = json.at("one_size").get<bool>();
     const FileBytes bytes = BytesIn(json);
     contents.train_bytes = bytes.train;
     contents.test_bytes = bytes.test;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -34,6 +35,8 @@ struct Contents {
   bool same_length = false;
   // Options::reading.
   int64_t reading = Options().reading;
+  // ExampleSet::one_size. Absent in specifications of earlier releases.
+  std::optional<bool> one_size;
   int64_t train_bytes = 0;
   int64_t test_bytes = 0;
   OfPart training;

@@ -12,6 +12,7 @@ Contents Some() {
   return {.form = Form::kWords,
           .input_symbols = 7,
           .target_symbols = 3,
+          .one_size = false,
           .train_bytes = 12,
           .test_bytes = 5,
           .training = {.examples = 31,
@@ -38,7 +39,7 @@ TEST(ContentsTest, ContentsWithoutTokensByLengthAgree) {
   std::string text = ToText(Some());
   for (const std::string added :
        {R"(,"longest_by_length":"1-2x4,3x6,9x12","shortest_by_length":"1x2,2x3,3x6,9x12")",
-        R"(,"longest_by_length":"40x44")"}) {
+        R"(,"longest_by_length":"40x44")", R"(,"one_size":false)"}) {
     ASSERT_NE(text.find(added), std::string::npos) << text;
     text.erase(text.find(added), added.size());
   }
@@ -51,6 +52,9 @@ TEST(ContentsTest, ContentsWithoutTokensByLengthAgree) {
   EXPECT_FALSE(Agrees(*parsed, others));
   others = Some();
   others.test.longest_by_length[40] = 43;
+  EXPECT_FALSE(Agrees(others, Some()));
+  others = Some();
+  others.one_size = true;
   EXPECT_FALSE(Agrees(others, Some()));
 }
 
@@ -80,7 +84,8 @@ TEST(ContentsTest, ForeignTextIsRefused) {
                                                         {"1-2x4", "1-2x1"},
                                                         {"3x6,9x12", "3x6"},
                                                         {"1x2,2x3", "1x2,4x3"},
-                                                        {"words", "waltz"}}) {
+                                                        {"words", "waltz"},
+                                                        {"\"one_size\":false", "\"one_size\":2"}}) {
     std::string text = ToText(Some());
     text.replace(text.find(from), from.size(), to);
     EXPECT_FALSE(ParseContents(text).ok()) << text;

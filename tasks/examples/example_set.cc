@@ -482,6 +482,10 @@ void Loader::Sort(const std::vector<ReadExample>& examples, Part& part) {
 }
 
 void Loader::Finish() {
+  const Example& any = set_.training.begin()->second.examples.front();
+  set_.one_size = std::all_of(set_.training.begin(), set_.training.end(), [&](const auto& group) {
+    return group.second.shapes.size() == 1 && group.second.examples.front().SameShape(any);
+  });
   set_.form = is_numbers_      ? Form::kNumbers
               : !*is_text_     ? Form::kSymbols
               : options_.words ? Form::kWords

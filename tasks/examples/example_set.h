@@ -98,6 +98,8 @@ struct ExampleSet {
   std::vector<std::string> target_vocabulary;
   // True if every target is as long as its input.
   bool same_length = false;
+  // True if all training examples have the same shape.
+  bool one_size = false;
 
   // Holds the values of all examples in one of the two arrays, depending on the form.
   std::vector<int32_t> symbols;

@@ -70,6 +70,7 @@ TEST_F(ExampleSetTest, TrainingFileDefinesTheSymbols) {
   EXPECT_EQ(set.input_symbols, 4);
   EXPECT_EQ(set.target_symbols, 4);
   EXPECT_TRUE(set.same_length);
+  EXPECT_FALSE(set.one_size);
   ASSERT_TRUE(set.training.contains(3));
   const Example& longest = set.training.at(3).examples.at(0);
   EXPECT_THAT(set.Input(longest), ElementsAre(3, 1, 2));
@@ -121,6 +122,18 @@ TEST_F(ExampleSetTest, NumbersWhoseSquaresExceedFloat32AreNamed) {
               HasSubstr("my_train.jsonl:1: input has the number 1e+30, expected at most 1e+15"));
   EXPECT_THAT(Refusal(train, "{\"input\": [1], \"target\": [-2e15]}\n"),
               HasSubstr("my_test.jsonl:1: target has the number -2e+15"));
+}
+
+TEST_F(ExampleSetTest, OneSizeIsThatOfAllTrainingExamples) {
+  const auto one_size = [&](const std::string& train) {
+    const auto loaded = LoadText(train, kTest, {.any_target_length = true});
+    return loaded.value().set->one_size;
+  };
+  const std::string two_by_one = "{\"input\": [0, 1], \"target\": [0], \"length\": 7}\n";
+  EXPECT_TRUE(one_size(two_by_one + "{\"input\": [1, 1], \"target\": [1], \"length\": 8}\n"));
+  // As many tokens, but one more of the target, at another and at the same length.
+  EXPECT_FALSE(one_size(two_by_one + "{\"input\": [1], \"target\": [1, 0], \"length\": 8}\n"));
+  EXPECT_FALSE(one_size(two_by_one + "{\"input\": [1], \"target\": [1, 0], \"length\": 7}\n"));
 }
 
 TEST_F(ExampleSetTest, MasksApplyToTheirLineOnly) {

@@ -24,14 +24,15 @@ at::Tensor Expanded(const at::Tensor& tensor, int64_t members) {
   return tensor.expand({members, tensor.size(1), tensor.size(2)}).contiguous();
 }
 
-at::Tensor SquaredErrors(const at::Tensor& numbers, const BatchTensors& batch) {
+// Means over the last dimensions of [P, B, m], from `first` on.
+at::Tensor SquaredErrors(const at::Tensor& numbers, const BatchTensors& batch, int64_t first) {
   const at::Tensor mask = batch.mask.to(numbers.scalar_type());
   return numbers.sub(batch.number_targets)
       .square()
       .mul(mask)
-      .flatten(1)
-      .sum(1)
-      .div(mask.flatten(1).sum(1).clamp_min(1));
+      .flatten(first)
+      .sum(first)
+      .div(mask.flatten(first).sum(first).clamp_min(1));
 }
 
 }  // namespace
@@ -59,7 +60,7 @@ StepMeasures Measure(const at::Tensor& outputs, const BatchTensors& batch) {
   }
   const at::Tensor numbers = outputs.squeeze(-1);
   StepMeasures measures;
-  measures.losses = SquaredErrors(numbers, batch);
+  measures.losses = SquaredErrors(numbers, batch, /*first=*/1);
   const c10::NoGradGuard no_gradients;
   measures.accuracies = at::isclose(numbers, batch.number_targets, /*rtol=*/0.05, /*atol=*/0.05)
                             .logical_and(batch.mask)
@@ -68,6 +69,24 @@ StepMeasures Measure(const at::Tensor& outputs, const BatchTensors& batch) {
                             .to(at::kDouble)
                             .div(batch.mask.flatten(1).sum(1).clamp_min(1));
   return measures;
+}
+
+StepMeasures MeasureEach(const at::Tensor& outputs, const BatchTensors& batch) {
+  StepMeasures measures = Measure(outputs, batch);
+  if (!batch.number_targets.defined()) return measures;
+  measures.losses = SquaredErrors(outputs.squeeze(-1), batch, /*first=*/2)
+                        .sum(1)
+                        .div(CountsOf(batch).examples.clamp_min(1));
+  return measures;
+}
+
+Counts CountsOf(const BatchTensors& batch) {
+  // Every class has a loss.
+  const bool numbers = batch.number_targets.defined();
+  return {.examples = (numbers ? batch.mask.any(2)
+                               : batch.mask.new_ones({batch.mask.size(0), batch.mask.size(1)}))
+                          .sum(1),
+          .outputs = batch.mask.flatten(1).sum(1)};
 }
 
 }  // namespace lengthwise::worker::data

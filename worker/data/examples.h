@@ -146,6 +146,17 @@ class Examples : public ExampleSource {
   // the same `n`.
   virtual void AppendTraining(const SampleAddresses& addresses, int64_t n, Batch& batch) const = 0;
 
+  // Returns true if the examples of a step may differ in size. Its loss is then the mean of the
+  // losses that its examples have alone.
+  virtual bool MixesSizes() const { return false; }
+  // Appends a member's samples of a step to `batches`, one for each size. The sizes, their order
+  // and their numbers of rows are the same for all members.
+  virtual void AppendStep(const SampleAddresses& addresses, int64_t n,
+                          std::vector<Batch>& batches) const {
+    batches.resize(1);
+    AppendTraining(addresses, n, batches.front());
+  }
+
   // Returns the number of consecutive evaluation sequences, from `first`, with the same number of
   // tokens.
   virtual int64_t RowsOfOneShape(int64_t n, int64_t asked, int64_t first) const {

@@ -80,6 +80,39 @@ absl::StatusOr<std::shared_ptr<const ExampleSet>> LoadExamples(
   return loaded.set;
 }
 
+FileExamples::FileExamples(std::shared_ptr<const ExampleSet> set, const v1::Training& training)
+    : set_(std::move(set)) {
+  if (set_->one_size) return;
+  Pool sizes;
+  for (auto group = set_->training.lower_bound(training.lengths().min());
+       group != set_->training.end() && group->first <= training.lengths().max(); ++group) {
+    const absl::Span<const Example> examples = group->second.examples;
+    const std::vector<uint32_t>& shapes = group->second.shapes;
+    for (size_t i = 0; i < shapes.size(); ++i) {
+      const size_t end = i + 1 < shapes.size() ? shapes[i + 1] : examples.size();
+      const auto run = examples.subspan(shapes[i], end - shapes[i]);
+      SizeGroup& size = sizes[{run[0].inputs, run[0].targets}];
+      size.runs.push_back(run);
+      size.examples += static_cast<int64_t>(run.size());
+    }
+  }
+  Pool pool;
+  int64_t examples = 0;
+  for (auto& [size, group] : sizes) {
+    examples += group.examples;
+    pool.emplace(size, std::move(group));
+    if (examples < training.batch_size()) continue;
+    pools_.emplace(size, std::move(pool));
+    pool.clear();
+    examples = 0;
+  }
+  if (pool.empty()) return;
+  // Too few for a batch: they join the pool before them.
+  if (!pools_.empty()) pool.merge(pools_.extract(std::prev(pools_.end())).mapped());
+  const auto largest = pool.rbegin()->first;
+  pools_.emplace(largest, std::move(pool));
+}
+
 Targets FileExamples::targets() const {
   return has_numbers() ? Targets::kNumbers : Targets::kClasses;
 }
@@ -178,17 +211,51 @@ void FileExamples::Append(const Example& example, Batch& batch) const {
 }
 
 void FileExamples::AppendTraining(const SampleAddresses& addresses, int64_t n, Batch& batch) const {
-  const LengthGroup& group = *Group(set_->training, n);
-  const auto count = static_cast<uint32_t>(group.examples.size());
-  random::Stream shape(addresses.schedule_seed, random::Purpose::kBatchOrder, addresses.step,
-                       static_cast<uint32_t>(n));
-  const uint32_t any = shape.Below(count);
-  const auto next = std::upper_bound(group.shapes.begin(), group.shapes.end(), any);
-  const uint32_t first = *std::prev(next);
-  const uint32_t end = next == group.shapes.end() ? count : *next;
+  const std::vector<Example>& examples = Group(set_->training, n)->examples;
   for (const uint32_t row : addresses.rows) {
     random::Stream stream(addresses.seed, addresses.purpose, addresses.step, row);
-    Append(group.examples[first + stream.Below(end - first)], batch);
+    Append(examples[stream.Below(static_cast<uint32_t>(examples.size()))], batch);
+  }
+}
+
+void FileExamples::AppendStep(const SampleAddresses& addresses, int64_t n,
+                              std::vector<Batch>& batches) const {
+  if (!MixesSizes()) return Examples::AppendStep(addresses, n, batches);
+  // Any example of the step's length stands for its pool, so that a pool is as likely as its
+  // examples are many.
+  const std::vector<Example>& of_length = Group(set_->training, n)->examples;
+  random::Stream schedule(addresses.schedule_seed, random::Purpose::kBatchOrder, addresses.step,
+                          static_cast<uint32_t>(n));
+  const Example& any = of_length[schedule.Below(static_cast<uint32_t>(of_length.size()))];
+  const Pool& pool = pools_.lower_bound({any.inputs, any.targets})->second;
+  int64_t in_pool = 0;
+  for (const auto& [size, group] : pool) in_pool += group.examples;
+  const auto rows = static_cast<int64_t>(addresses.rows.size());
+  const std::vector<int64_t> drawn =
+      random::SampleWithoutReplacement(schedule, in_pool, rows % in_pool, /*sorted=*/true);
+  auto next = drawn.begin();
+  int64_t end = 0;
+  size_t number = 0;
+  uint32_t row = 0;
+  for (const auto& [size, group] : pool) {
+    end += group.examples;
+    const auto first = next;
+    next = std::lower_bound(first, drawn.end(), end);
+    // A batch larger than the pool has all its examples, as often as they fit, and some once more.
+    const int64_t count = rows / in_pool * group.examples + (next - first);
+    if (count == 0) continue;
+    if (batches.size() <= number) batches.emplace_back();
+    random::Stream stream(addresses.seed, addresses.purpose, addresses.step, row);
+    const std::vector<int64_t> chosen = random::SampleWithoutReplacement(
+        stream, group.examples, std::min(count, group.examples), /*sorted=*/false);
+    for (int64_t i = 0; i < count; ++i) {
+      auto place = static_cast<size_t>(chosen[static_cast<size_t>(i % group.examples)]);
+      auto run = group.runs.begin();
+      for (; place >= run->size(); ++run) place -= run->size();
+      Append((*run)[place], batches[number]);
+    }
+    ++number;
+    row += static_cast<uint32_t>(count);
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -13,6 +14,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "catalogue/entry.h"
 #include "tasks/examples/example_set.h"
 #include "tasks/task.h"
@@ -32,13 +34,18 @@ using FetchFile =
 absl::StatusOr<std::shared_ptr<const tasks::examples::ExampleSet>> LoadExamples(
     const catalogue::Parameters& parameters, tasks::TaskKind kind, const FetchFile& fetch);
 
-// A step has examples of one shape, shared by all members of a pack. Its length is drawn so that
-// every example in training.lengths is equally likely. Each member's data seed draws its examples
-// with replacement.
+// Every example in training.lengths is equally likely in a step. The step's sizes are shared by all
+// members of a pack, and each member's data seed draws its examples of these sizes.
+//
+// Where all training examples have one size, a step has examples of one length, drawn with
+// replacement. Otherwise it has training.batch_size different ones, as far as there are as many.
+// Few sizes in a step make it fast, so neighbouring sizes form pools just large enough for a batch,
+// and a step draws from one pool: from a single size where the file has many examples of each.
 class FileExamples : public Examples {
  public:
-  explicit FileExamples(std::shared_ptr<const tasks::examples::ExampleSet> set)
-      : set_(std::move(set)) {}
+  // `training` gives the lengths and the batch size.
+  FileExamples(std::shared_ptr<const tasks::examples::ExampleSet> set,
+               const v1::Training& training);
 
   Targets targets() const override;
   bool has_numbers() const override;
@@ -51,7 +58,11 @@ class FileExamples : public Examples {
   // Outputs of the shortest target.
   int64_t OutputTokens(int64_t n) const override;
   int64_t LongestTraining(const v1::Training& training) const override;
+  // Examples of one size, which all examples of the length must have.
   void AppendTraining(const SampleAddresses& addresses, int64_t n, Batch& batch) const override;
+  bool MixesSizes() const override { return !pools_.empty(); }
+  void AppendStep(const SampleAddresses& addresses, int64_t n,
+                  std::vector<Batch>& batches) const override;
   // The order of a length's test examples is the same for all trials.
   int64_t EvaluationSequences(int64_t n, int64_t asked) const override;
   int64_t RowsOfOneShape(int64_t n, int64_t asked, int64_t first) const override;
@@ -72,7 +83,17 @@ class FileExamples : public Examples {
                                                       bool in_order = false) const;
   void Append(const tasks::examples::Example& example, Batch& batch) const;
 
+  // The training examples of one size: runs of examples, each of one length.
+  struct SizeGroup {
+    std::vector<absl::Span<const tasks::examples::Example>> runs;
+    int64_t examples = 0;
+  };
+  // Ascending by inputs and targets.
+  using Pool = std::map<std::pair<uint32_t, uint32_t>, SizeGroup>;
+
   const std::shared_ptr<const tasks::examples::ExampleSet> set_;
+  // By the largest size in each; empty where all training examples have one size.
+  std::map<std::pair<uint32_t, uint32_t>, Pool> pools_;
 };
 
 }  // namespace lengthwise::worker::data

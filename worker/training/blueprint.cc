@@ -265,7 +265,7 @@ absl::StatusOr<Blueprint> MakeBlueprint(const v1::TrialSpecification& specificat
     }
   }
   if (created == nullptr) {
-    auto examples = std::make_unique<data::FileExamples>(set);
+    auto examples = std::make_unique<data::FileExamples>(set, blueprint.training);
     CheckFileExamples(*examples, blueprint.training, blueprint.evaluation, problems);
     if (!problems.empty()) return Refuse(problems);
     blueprint.batches =

@@ -2,19 +2,38 @@
 
 #include <fstream>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
+#include <type_traits>
 #include <vector>
 
+#include "ATen/core/Tensor.h"
+#include "ATen/ops/log_softmax.h"
+#include "ATen/ops/tensor.h"
+#include "ATen/ops/zeros.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "models/encodings/positions.h"
+#include "models/layers/dropout.h"
+#include "models/networks/catalogue.h"
+#include "models/networks/network.h"
+#include "models/parameters/arena.h"
+#include "models/parameters/layout.h"
 #include "platform/sha256.h"
+#include "random/stream.h"
 #include "tasks/examples/contents.h"
 #include "worker/data/batch_schedule.h"
+#include "worker/data/batch_tensors.h"
+#include "worker/data/text_positions.h"
 #include "worker/tiny_trials.h"
+#include "worker/training/blueprint.h"
+#include "worker/training/device.h"
+#include "worker/training/pack_model.h"
 #include "worker/training/pack_runner_fixture.h"
 #include "worker/training/recording_session.h"
+#include "worker/training/replaying_graphs.h"
 
 namespace lengthwise::worker::training {
 namespace {
@@ -76,7 +95,10 @@ class Files {
     set_ = loaded->set;
   }
 
-  FileExamples Examples() const { return FileExamples(set_); }
+  FileExamples Examples(const v1::Training& training = {}) const {
+    return FileExamples(set_, training);
+  }
+  const tasks::examples::ExampleSet& set() const { return *set_; }
 
   absl::StatusOr<std::string> Path(absl::string_view sha256) const {
     const auto found = paths_.find(std::string(sha256));
@@ -160,29 +182,153 @@ TEST(FileExamplesTest, NumbersOfEqualLengthAnswerInPlace) {
   EXPECT_EQ(behind.Examples().targets(), Targets::kNumbers);
 }
 
-// A step's shape must not depend on the data seed, or the members of a pack could not share it.
-TEST(FileExamplesTest, StepHasOneShapeForAllSeeds) {
+// 60 examples with inputs of 10 to 69 symbols, the first of which tell the example.
+std::string SixtySizes() {
+  std::string text;
+  for (int i = 0; i < 60; ++i) {
+    std::string input = absl::StrCat(i);
+    for (int place = 1; place < 10 + i; ++place) absl::StrAppend(&input, ", ", (i * place) % 3);
+    absl::StrAppend(&text, "{\"input\": [", input, "], \"target\": [", i % 2,
+                    "], \"length\": ", 1 + i % 4, "}\n");
+  }
+  return text;
+}
+
+const Files& FilesOfSixtySizes() {
+  static const auto& files = *new Files(SixtySizes(), SixtySizes());
+  return files;
+}
+
+v1::Training TrainingOf(int32_t batch_size, int32_t longest = 4) {
+  v1::Training training;
+  training.set_batch_size(batch_size);
+  training.mutable_lengths()->set_min(1);
+  training.mutable_lengths()->set_max(longest);
+  return training;
+}
+
+std::vector<Batch> StepOf(const Files& files, const v1::Training& training, int64_t step,
+                          const std::vector<uint64_t>& data_seeds = {1}) {
+  const FileExamples examples = files.Examples(training);
+  const BatchSchedule schedule(training, examples.Weights(training.lengths()));
+  std::vector<Batch> batches;
+  for (const uint64_t seed : data_seeds) {
+    examples.AppendStep(schedule.SamplesOfStep(step, seed), schedule.LengthOfStep(step), batches);
+  }
+  return batches;
+}
+
+// The first symbol of each input.
+std::vector<int64_t> FirstSymbols(const std::vector<Batch>& batches) {
+  std::vector<int64_t> symbols;
+  for (const Batch& batch : batches) {
+    for (int64_t row = 0; row < batch.rows; ++row) {
+      symbols.push_back(batch.tokens[static_cast<size_t>(row * batch.tokens_per_row)]);
+    }
+  }
+  return symbols;
+}
+
+TEST(FileExamplesTest, StepHasDifferentExamplesOfManySizes) {
+  for (int64_t step = 1; step <= 20; ++step) {
+    const std::vector<Batch> batches = StepOf(FilesOfSixtySizes(), TrainingOf(16), step);
+    EXPECT_THAT(batches, SizeIs(16));
+    const std::vector<int64_t> symbols = FirstSymbols(batches);
+    EXPECT_EQ(std::set<int64_t>(symbols.begin(), symbols.end()).size(), 16);
+  }
+}
+
+TEST(FileExamplesTest, LargeBatchHasAllExamplesEquallyOften) {
+  std::map<int64_t, int> times;
+  for (const int64_t symbol : FirstSymbols(StepOf(FilesOfSixtySizes(), TrainingOf(150), 1))) {
+    ++times[symbol];
+  }
+  EXPECT_THAT(times, SizeIs(60));
+  int extra = 0;
+  for (const auto& [symbol, count] : times) {
+    EXPECT_TRUE(count == 2 || count == 3) << count;
+    extra += count - 2;
+  }
+  EXPECT_EQ(extra, 30);
+}
+
+TEST(FileExamplesTest, EveryExampleIsEquallyLikely) {
+  // Three sizes: 5, 15 and 40 examples, so a batch of 8 has pools of 5 + 15 and of 40 examples.
+  std::string text;
+  for (int i = 0; i < 60; ++i) {
+    absl::StrAppend(&text, "{\"input\": [", i,
+                    i < 5    ? ", 1"
+                    : i < 20 ? ", 1, 1"
+                             : ", 1, 1, 1",
+                    "], \"target\": [1], \"length\": ", 1 + i % 4, "}\n");
+  }
+  const Files files(text, text);
+  std::map<int64_t, int> times;
+  constexpr int kSteps = 6000;
+  for (int64_t step = 1; step <= kSteps; ++step) {
+    const std::vector<int64_t> symbols = FirstSymbols(StepOf(files, TrainingOf(8), step));
+    EXPECT_EQ(std::set<int64_t>(symbols.begin(), symbols.end()).size(), 8);
+    for (const int64_t symbol : symbols) ++times[symbol];
+  }
+  // The standard deviation of a count is about 40.
+  for (int i = 0; i < 60; ++i) EXPECT_NEAR(times[i], kSteps * 8 / 60, 200) << i;
+}
+
+TEST(FileExamplesTest, StepHasOneSizeWhereExamplesAbound) {
+  for (int64_t step = 1; step <= 40; ++step) {
+    EXPECT_THAT(StepOf(ReversalFiles(), TrainingOf(40, 6), step), SizeIs(1));
+    EXPECT_THAT(StepOf(ReversalFiles(), TrainingOf(41, 6), step), SizeIs(2));
+  }
+}
+
+// A step's sizes must not depend on the data seed, or the members of a pack could not share them.
+TEST(FileExamplesTest, StepSharesItsSizesForAllSeeds) {
   std::string train;
   for (int i = 0; i < 30; ++i) {
-    absl::StrAppend(&train, "{\"input\": \"", std::string(static_cast<size_t>(1 + i % 3), 'a'),
-                    "\", \"target\": \"b\", \"length\": 4}\n");
+    absl::StrAppend(&train, "{\"input\": [", i,
+                    i % 3 == 0   ? ""
+                    : i % 3 == 1 ? ", 1"
+                                 : ", 1, 1",
+                    "], \"target\": [1], \"length\": 4}\n");
   }
   const Files files(train, train);
-  const FileExamples examples = files.Examples();
-  std::set<int64_t> shapes;
-  int different = 0;
-  for (uint64_t step = 1; step <= 40; ++step) {
-    Batch one, other, of_another_schedule;
-    examples.AppendTraining({.seed = 1, .step = step, .rows = RowsFrom(0, 5)}, 4, one);
-    examples.AppendTraining({.seed = 2, .step = step, .rows = RowsFrom(0, 5)}, 4, other);
-    EXPECT_EQ(one.tokens_per_row, other.tokens_per_row);
-    shapes.insert(one.tokens_per_row);
-    examples.AppendTraining({.seed = 1, .schedule_seed = 1, .step = step, .rows = RowsFrom(0, 5)},
-                            4, of_another_schedule);
-    different += one.tokens_per_row != of_another_schedule.tokens_per_row;
+  int different_examples = 0, different_sizes = 0;
+  for (int64_t step = 1; step <= 40; ++step) {
+    v1::Training training = TrainingOf(12);
+    const auto sizes = [&](uint64_t seed) {
+      std::map<int64_t, int64_t> rows;
+      for (const Batch& batch : StepOf(files, training, step, {seed})) {
+        rows[batch.tokens_per_row] = batch.rows;
+      }
+      return rows;
+    };
+    const auto one = sizes(1);
+    EXPECT_EQ(one, sizes(2));
+    different_examples += FirstSymbols(StepOf(files, training, step, {1})) !=
+                          FirstSymbols(StepOf(files, training, step, {2}));
+    training.set_schedule_seed(1);
+    different_sizes += one != sizes(1);
   }
-  EXPECT_THAT(shapes, ElementsAre(2, 3, 4));
-  EXPECT_GT(different, 10);
+  EXPECT_GT(different_examples, 30);
+  EXPECT_GT(different_sizes, 10);
+}
+
+// Draws with replacement from one length, as all releases have done.
+TEST(FileExamplesTest, ExamplesOfOneSizeKeepTheirDraws) {
+  std::string text;
+  for (int i = 0; i < 30; ++i) {
+    absl::StrAppend(&text, "{\"input\": [", i, "], \"target\": [1], \"length\": ", 1 + i % 2,
+                    "}\n");
+  }
+  const Files files(text, text);
+  const BatchSchedule schedule(TrainingOf(20), {15, 15, 0, 0});
+  for (int64_t step = 1; step <= 20; ++step) {
+    const std::vector<int64_t> symbols = FirstSymbols(StepOf(files, TrainingOf(20), step));
+    for (uint32_t row = 0; row < 20; ++row) {
+      random::Stream stream(1, random::Purpose::kTrainingSamples, static_cast<uint64_t>(step), row);
+      EXPECT_EQ(symbols.at(row), schedule.LengthOfStep(step) - 1 + 2 * stream.Below(15));
+    }
+  }
 }
 
 TEST(FileExamplesTest, TestExamplesAreScoredOnceGroupedByShape) {
@@ -383,11 +529,11 @@ TEST(FileExamplesTest, OnlyTrainingExamplesMustFitPackedSequences) {
   EXPECT_EQ(session.OutcomeOf(0).kind(), v1::Outcome::COMPLETED) << session.OutcomeOf(0).reason();
 }
 
-void ExpectResumeChangesNothing(const v1::TrialSpecification& trial) {
-  FileSession whole(ReversalFiles());
+void ExpectResumeChangesNothing(const Files& files, const v1::TrialSpecification& trial) {
+  FileSession whole(files);
   RunLease(LeaseOf({trial}), whole);
   ASSERT_EQ(whole.OutcomeOf(0).kind(), v1::Outcome::COMPLETED) << whole.OutcomeOf(0).reason();
-  FileSession session(ReversalFiles());
+  FileSession session(files);
   v1::Lease lease = LeaseOf({trial});
   // The worker is lost in mid-run, and the trial resumes from the last checkpoint.
   session.directive = [](int64_t, int64_t asked) {
@@ -402,27 +548,237 @@ void ExpectResumeChangesNothing(const v1::TrialSpecification& trial) {
   EXPECT_EQ(session.checkpoints(0).rbegin()->second, whole.checkpoints(0).rbegin()->second);
 }
 
+v1::TrialSpecification TrialOfSixtySizes(uint64_t seed = 0) {
+  v1::TrialSpecification trial = FilesOfSixtySizes().Trial(seed);
+  trial.mutable_training()->mutable_lengths()->set_max(4);
+  (*trial.mutable_encoding()->mutable_parameters())["max_position"].set_number_value(80);
+  v1::Evaluation& evaluation = *trial.mutable_evaluation();
+  for (auto* lengths : {evaluation.mutable_lengths(), evaluation.mutable_interval_lengths()}) {
+    lengths->Clear();
+    for (const int32_t length : {1, 4}) lengths->Add(length);
+  }
+  return trial;
+}
+
+// Sums of different sizes with masks: of one example no output counts.
+std::string SixtySums() {
+  std::string text;
+  for (int i = 0; i < 60; ++i) {
+    std::string input = absl::StrCat("0.", i), target, mask;
+    for (int place = 1; place < 3 + i / 3; ++place) absl::StrAppend(&input, ", 1.5");
+    for (int place = 0; place < 1 + i % 4; ++place) {
+      const char* const comma = place == 0 ? "" : ", ";
+      absl::StrAppend(&target, comma, i * place, ".25");
+      absl::StrAppend(&mask, comma, i == 7 ? 0 : (i + place) % 3 == 0 || place == 0 ? 1 : 0);
+    }
+    absl::StrAppend(&text, "{\"input\": [", input, "], \"target\": [", target, "], \"mask\": [",
+                    mask, "], \"length\": ", 1 + i % 4, "}\n");
+  }
+  return text;
+}
+
+const Files& FilesOfSixtySums() {
+  static const auto& files = *new Files(SixtySums(), SixtySums());
+  return files;
+}
+
+constexpr MemberSeeds kMember = {.weight_seed = 1, .data_seed = 2};
+
+struct Alone {
+  double loss = 0;
+  double gradient_norm = 0;
+};
+
+// The mean of the losses of a step's examples, each of which the network reads alone.
+Alone OneByOne(const Blueprint& blueprint, int64_t step) {
+  models::ParameterLayout layout;
+  const data::Examples& examples = *blueprint.examples;
+  const auto network = models::CreateNetwork(blueprint.network.name, blueprint.network.parameters,
+                                             blueprint.encoding.name, blueprint.encoding.parameters,
+                                             {.input_columns = examples.input_columns(),
+                                              .output_columns = examples.output_columns(),
+                                              .has_numbers = examples.has_numbers(),
+                                              .longest_sequence = blueprint.size.longest_sequence},
+                                             layout)
+                           .value();
+  models::ParameterArena arena(layout, 1, at::kDouble, at::kCPU);
+  arena.Initialize(0, kMember.weight_seed);
+  arena.ZeroGradients();
+  std::vector<Batch> batches;
+  examples.AppendStep(blueprint.batches.SamplesOfStep(step, kMember.data_seed),
+                      blueprint.batches.LengthOfStep(step), batches);
+  EXPECT_GT(batches.size(), 5u);
+  const models::PositionPolicy policy(blueprint.encoding.parameters);
+  models::DropoutNumbers dropout = {.seeds = {kMember.data_seed},
+                                    .purpose = random::Purpose::kDropout,
+                                    .step = static_cast<uint64_t>(step)};
+  std::vector<at::Tensor> losses;
+  for (const Batch& batch : batches) {
+    const auto part = [](const auto& values, int64_t row, int64_t size) {
+      using Values = std::decay_t<decltype(values)>;
+      if (values.empty()) return Values();
+      return Values(values.begin() + row * size, values.begin() + (row + 1) * size);
+    };
+    const int64_t tokens = batch.tokens_per_row, outputs = batch.outputs_per_row;
+    const std::vector<int64_t> positions =
+        data::DrawForLength(policy, kMember.data_seed, step, tokens);
+    for (int64_t row = 0; row < batch.rows; ++row, ++dropout.first_sequence) {
+      Batch one = {.rows = 1,
+                   .tokens_per_row = tokens,
+                   .outputs_per_row = outputs,
+                   .tokens = part(batch.tokens, row, tokens),
+                   .numbers = part(batch.numbers, row, tokens)};
+      const at::Tensor answers =
+          network
+              ->Forward(arena.Members(0, 1), data::ToTensors(one, at::kCPU, at::kDouble).input,
+                        at::tensor(positions, at::kLong).view({1, 1, tokens}), outputs, &dropout,
+                        nullptr)
+              .select(0, 0)
+              .select(0, 0);  // [outputs, columns]
+      at::Tensor sum = at::zeros({}, at::kDouble);
+      int64_t counted = 0;
+      for (int64_t output = 0; output < outputs; ++output) {
+        const auto at = static_cast<size_t>(row * outputs + output);
+        const at::Tensor answer = answers.select(0, output);
+        if (examples.has_numbers()) {
+          if (batch.mask[at] == 0) continue;
+          sum = sum.add(answer.select(0, 0).sub(batch.number_targets[at]).square());
+        } else {
+          sum = sum.sub(at::log_softmax(answer, 0).select(0, batch.targets[at]));
+        }
+        ++counted;
+      }
+      if (counted > 0) losses.push_back(sum.div(counted));
+    }
+  }
+  Alone alone;
+  for (const at::Tensor& loss : losses) {
+    const at::Tensor part = loss.div(static_cast<int64_t>(losses.size()));
+    part.backward();
+    alone.loss += part.item<double>();
+  }
+  alone.gradient_norm = arena.gradients().norm().item<double>();
+  return alone;
+}
+
+std::unique_ptr<PackModel> ModelOf(const Blueprint& blueprint,
+                                   const std::vector<MemberSeeds>& members, bool together,
+                                   GraphCounts* counts = nullptr) {
+  Device device = OpenDevice("cpu", 1).value();
+  PrepareThread(device);
+  device.members_together = together;
+  if (counts != nullptr) {
+    device.make_graph_pool = [counts] { return std::make_unique<ReplayingGraphs>(*counts); };
+  }
+  auto model = CreatePackModel(blueprint, members, device,
+                               [](const std::string& text) { ADD_FAILURE() << text; });
+  EXPECT_TRUE(model.ok()) << model.status();
+  return *std::move(model);
+}
+
+Blueprint BlueprintOf(const Files& files, const v1::TrialSpecification& trial) {
+  return MakeBlueprint(trial, [&](absl::string_view sha256, int64_t) { return files.Path(sha256); })
+      .value();
+}
+
+// 40 of 60 examples a step, in double precision, with positions of this network's form.
+Blueprint SixtySizesFor(const models::NetworkEntry& network) {
+  const bool numbers = network.Learns(tasks::TaskKind::kRegression);
+  const Files& files = numbers ? FilesOfSixtySums() : FilesOfSixtySizes();
+  v1::TrialSpecification trial = TrialOfSixtySizes();
+  *trial.mutable_task() = files.Trial().task();
+  if (numbers) trial.mutable_task()->set_name("examples_numbers");
+  trial.mutable_network()->set_name(network.name);
+  trial.mutable_network()->clear_parameters();
+  for (const auto& parameter : network.parameters) {
+    auto& parameters = *trial.mutable_network()->mutable_parameters();
+    if (parameter.name == "blocks" || parameter.name == "heads") {
+      parameters[parameter.name].set_number_value(2);
+    } else if (parameter.name == "d_model") {
+      parameters[parameter.name].set_number_value(16);
+    } else if (parameter.name == "dropout") {
+      parameters[parameter.name].set_number_value(0.1);
+    }
+  }
+  trial.mutable_training()->set_batch_size(40);
+  trial.mutable_training()->set_precision("float64");
+  return BlueprintOf(files, trial);
+}
+
+TEST(FileExamplesTest, StepLossIsTheMeanOfItsExamplesAlone) {
+  int networks = 0;
+  for (const models::NetworkEntry* network : models::NetworkEntries()) {
+    if (network->Learns(tasks::TaskKind::kText)) continue;  // language_pack_model_test
+    ++networks;
+    const Blueprint blueprint = SixtySizesFor(*network);
+    const auto model = ModelOf(blueprint, {kMember}, /*together=*/false);
+    for (int64_t step = 1; step <= 3; ++step) {
+      const Alone alone = OneByOne(blueprint, step);
+      // Adam moves no parameter at this rate, so every step has the initial network.
+      const StepMeasurement measured = model->TrainStep(step, {0}, {1e-300}).at(0);
+      EXPECT_NEAR(measured.loss / alone.loss, 1, 1e-6) << network->name << ", step " << step;
+      EXPECT_NEAR(measured.gradient_norm / alone.gradient_norm, 1, 1e-6) << network->name;
+    }
+  }
+  EXPECT_GE(networks, 4);
+}
+
+// Works like a GPU, on the CPU: members together, steps prepared ahead, and those of one size
+// recorded.
+TEST(FileExamplesTest, MembersOfManySizesLearnTheSameTogetherAndAlone) {
+  v1::TrialSpecification trial = ReversalFiles().Trial();
+  // Pools of two sizes, of which a few steps draw only one.
+  trial.mutable_training()->set_batch_size(4);
+  trial.mutable_training()->set_precision("float64");
+  std::string train;
+  for (int i = 0; i < 12; ++i) {
+    absl::StrAppend(&train, "{\"input\": [", i % 3, i < 6 ? "" : ", 1", i < 9 ? "" : ", 2",
+                    "], \"target\": [1], \"length\": 3}\n");
+  }
+  const Files files(train + Reversals(2, 1), Reversals(9, 2));
+  *trial.mutable_task() = files.Trial().task();
+  const Blueprint blueprint = BlueprintOf(files, trial);
+  const std::vector<MemberSeeds> members = {{1, 2}, {3, 4}, {5, 6}};
+  GraphCounts counts;
+  const auto alone = ModelOf(blueprint, members, /*together=*/false);
+  const auto together = ModelOf(blueprint, members, /*together=*/true, &counts);
+  for (int64_t step = 1; step <= 40; ++step) {
+    const auto expected = alone->TrainStep(step, {0, 1, 2}, {1e-3, 1e-3, 1e-3});
+    const auto actual = together->TrainStep(step, {0, 1, 2}, {1e-3, 1e-3, 1e-3});
+    for (size_t i = 0; i < expected.size(); ++i) {
+      EXPECT_NEAR(actual[i].loss, expected[i].loss, 1e-6) << "step " << step << ", member " << i;
+      EXPECT_FLOAT_EQ(actual[i].accuracy, expected[i].accuracy);
+      EXPECT_NEAR(actual[i].gradient_norm, expected[i].gradient_norm, 1e-5);
+    }
+  }
+  EXPECT_GT(counts.replayed, 10);
+}
+
 TEST(FileExamplesTest, ResumedTrialMatchesUninterrupted) {
-  ExpectResumeChangesNothing(ReversalFiles().Trial());
+  ExpectResumeChangesNothing(ReversalFiles(), ReversalFiles().Trial());
+  ExpectResumeChangesNothing(FilesOfSixtySizes(), TrialOfSixtySizes());
 }
 
 TEST(FileExamplesTest, ResumedLanguageModelMatchesUninterrupted) {
-  ExpectResumeChangesNothing(ReversalFiles().TextTrial());
+  ExpectResumeChangesNothing(ReversalFiles(), ReversalFiles().TextTrial());
 }
 
-void ExpectPackMatchesItsMembers(const std::vector<v1::TrialSpecification>& trials) {
-  FileSession pack(ReversalFiles());
+void ExpectPackMatchesItsMembers(const Files& files,
+                                 const std::vector<v1::TrialSpecification>& trials) {
+  FileSession pack(files);
   RunLease(LeaseOf(trials), pack);
   for (size_t i = 0; i < trials.size(); ++i) {
-    FileSession alone(ReversalFiles());
+    FileSession alone(files);
     RunLease(LeaseOf({trials[i]}), alone);
     EXPECT_EQ(pack.History(static_cast<int64_t>(i)), alone.History(0));
   }
 }
 
 TEST(FileExamplesTest, PackMatchesItsMembers) {
-  ExpectPackMatchesItsMembers({ReversalFiles().Trial(0), ReversalFiles().Trial(1)});
-  ExpectPackMatchesItsMembers({ReversalFiles().TextTrial(0), ReversalFiles().TextTrial(1)});
+  const Files& files = ReversalFiles();
+  ExpectPackMatchesItsMembers(files, {files.Trial(0), files.Trial(1)});
+  ExpectPackMatchesItsMembers(files, {files.TextTrial(0), files.TextTrial(1)});
+  ExpectPackMatchesItsMembers(FilesOfSixtySizes(), {TrialOfSixtySizes(0), TrialOfSixtySizes(1)});
 }
 
 TEST(FileExamplesTest, LanguageModelContinuesInputsWithTargets) {

@@ -1,10 +1,15 @@
 // Implements PackModel for networks that read a whole sequence and answer in its last outputs.
 #include <utility>
+#include <vector>
 
+#include "ATen/core/Tensor.h"
+#include "ATen/ops/empty.h"
+#include "ATen/ops/zeros.h"
 #include "models/networks/network.h"
 #include "platform/status_macros.h"
 #include "random/stream.h"
 #include "tasks/data_set.h"
+#include "worker/data/text_positions.h"
 #include "worker/evaluation/evaluator.h"
 #include "worker/evaluation/projection.h"
 #include "worker/training/pack_training.h"
@@ -72,29 +77,80 @@ class NetworkPackModel : public PackTraining {
 
  private:
   StepSamples MakeSamples(int64_t step, absl::Span<const uint64_t> data_seeds) const override {
-    StepSamples samples;
     const int64_t length = blueprint().batches.LengthOfStep(step);
+    std::vector<data::Batch> batches;
     for (const uint64_t seed : data_seeds) {
-      blueprint().examples->AppendTraining(blueprint().batches.SamplesOfStep(step, seed), length,
-                                           samples.batch);
-      const std::vector<int64_t> drawn =
-          positions().DrawBatch(seed, random::Purpose::kTrainingPositions,
-                                static_cast<uint64_t>(step), samples.batch.tokens_per_row);
-      samples.positions.insert(samples.positions.end(), drawn.begin(), drawn.end());
+      blueprint().examples->AppendStep(blueprint().batches.SamplesOfStep(step, seed), length,
+                                       batches);
     }
-    return samples;
+    std::vector<SizedSamples> sizes;
+    for (data::Batch& batch : batches) {
+      SizedSamples& sized = sizes.emplace_back();
+      for (const uint64_t seed : data_seeds) {
+        const std::vector<int64_t> drawn =
+            batches.size() == 1
+                ? positions().DrawBatch(seed, random::Purpose::kTrainingPositions,
+                                        static_cast<uint64_t>(step), batch.tokens_per_row)
+                : data::DrawForLength(positions(), seed, step, batch.tokens_per_row);
+        sized.positions.insert(sized.positions.end(), drawn.begin(), drawn.end());
+      }
+      sized.batch = std::move(batch);
+    }
+    if (sizes.size() > 1) return {.sized = {}, .sizes = std::move(sizes)};
+    return {.sized = std::move(sizes.front())};
   }
 
-  data::StepMeasures AddGradients(const models::ParameterSet& parameters, const StepSamples&,
-                                  const StepTensors& inputs,
+  data::StepMeasures AddGradients(const models::ParameterSet& parameters,
+                                  const StepSamples& samples, const StepTensors& inputs,
                                   models::DropoutNumbers dropout) const override {
-    data::StepMeasures measures =
-        data::Measure(network_->Forward(parameters, inputs.batch.input, inputs.positions,
-                                        inputs.batch.mask.size(2), &dropout, nullptr),
-                      inputs.batch);
-    // Members share no parameters, so the sum gives each member its own gradient.
-    measures.losses.sum().backward();
-    return measures;
+    // Members share no parameters, so a sum gives each member its own gradient.
+    if (!blueprint().examples->MixesSizes()) {
+      data::StepMeasures measures =
+          data::Measure(Forward(parameters, inputs, dropout), inputs.batch);
+      measures.losses.sum().backward();
+      return measures;
+    }
+    std::vector<StepTensors> sizes;
+    for (const SizedSamples& sized : samples.sizes) sizes.push_back(ToDevice(sized, parameters));
+    if (sizes.empty()) sizes.push_back(inputs);
+    const at::Tensor zeros =
+        at::zeros({parameters.members()}, parameters.any().options().dtype(at::kDouble));
+    data::Counts all = {.examples = zeros, .outputs = zeros};
+    for (const StepTensors& sized : sizes) {
+      const data::Counts counts = data::CountsOf(sized.batch);
+      all.examples = all.examples.add(counts.examples);
+      all.outputs = all.outputs.add(counts.outputs);
+    }
+    // Gradients accumulate size by size.
+    data::StepMeasures mean = {.losses = zeros, .accuracies = zeros};
+    for (const StepTensors& sized : sizes) {
+      const data::Counts counts = data::CountsOf(sized.batch);
+      const data::StepMeasures measures =
+          data::MeasureEach(Forward(parameters, sized, dropout), sized.batch);
+      const at::Tensor losses = measures.losses.mul(
+          counts.examples.div(all.examples.clamp_min(1)).to(measures.losses.scalar_type()));
+      losses.sum().backward();
+      dropout.first_sequence += sized.batch.mask.size(1);
+      mean.losses = mean.losses.add(losses.detach());
+      mean.accuracies = mean.accuracies.add(
+          measures.accuracies.mul(counts.outputs).div(all.outputs.clamp_min(1)));
+    }
+    return mean;
+  }
+
+  at::Tensor Forward(const models::ParameterSet& parameters, const StepTensors& inputs,
+                     const models::DropoutNumbers& dropout) const {
+    return network_->Forward(parameters, inputs.batch.input, inputs.positions,
+                             inputs.batch.mask.size(2), &dropout, nullptr);
+  }
+
+  StepTensors ToDevice(const SizedSamples& sized, const models::ParameterSet& parameters) const {
+    const StepShape shape = ShapeOf(sized.batch, parameters.members(), positions().draws(),
+                                    /*step_numbers=*/0);
+    const at::Tensor block = at::empty({BlockBytes(shape)}, at::kByte);
+    WriteSamples(shape, sized.batch, sized.positions, block.mutable_data_ptr<uint8_t>());
+    const at::Tensor& any = parameters.any();
+    return TensorsOf(shape, block.to(any.device()), any.scalar_type());
   }
 
   const std::unique_ptr<models::Network> network_;

@@ -142,11 +142,11 @@ PackTraining::Prepared PackTraining::Prepare(int64_t step, MemberRange range) co
   const size_t step_numbers =
       parameters_->StepNumbers(step, std::vector<double>(static_cast<size_t>(range.count))).size();
   Prepared prepared = {.step = step, .samples = MakeSamples(step, DataSeeds(range))};
-  const StepShape shape = ShapeOf(prepared.samples.batch, range.count, positions_.draws(),
+  const StepShape shape = ShapeOf(prepared.samples.sized.batch, range.count, positions_.draws(),
                                   static_cast<int64_t>(step_numbers));
   prepared.key = {.range = range, .shape = shape};
   prepared.host = EmptyOnHost({BlockBytes(shape)}, at::kByte);
-  WriteSamples(shape, prepared.samples.batch, prepared.samples.positions,
+  WriteSamples(shape, prepared.samples.sized.batch, prepared.samples.sized.positions,
                prepared.host.mutable_data_ptr<uint8_t>());
   prepared.block = DeviceBlock(prepared.key, prepared.host);
   Upload(prepared.host, prepared.block, 0, SampleBytes(shape));

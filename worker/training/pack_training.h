@@ -29,11 +29,18 @@
 
 namespace lengthwise::worker::training {
 
-// A step's samples and positions on the host, of a network or of text.
-struct StepSamples {
-  // Samples of all members, concatenated by member: [count * B] rows.
+// Samples of one size of all members, concatenated by member: [count * B] rows.
+struct SizedSamples {
   data::Batch batch;
   std::vector<int64_t> positions;  // [count, S, T]
+};
+
+// A step's samples and positions on the host, of a network or of text.
+struct StepSamples {
+  // The samples of a step of one size.
+  SizedSamples sized;
+  // Those of a step of several sizes, which does not use `sized`.
+  std::vector<SizedSamples> sizes;
   // Passes over text, for a single member.
   std::vector<data::TextPass> passes;
   std::vector<data::TextPositions> pass_positions;  // of each pass
@@ -81,7 +88,7 @@ class PackTraining : public PackModel {
   virtual StepSamples MakeSamples(int64_t step, absl::Span<const uint64_t> data_seeds) const = 0;
 
   // Adds the gradient of each member's mean loss to its gradients, and returns losses and
-  // accuracies [count]. `inputs` are `samples.batch` and its positions on the device.
+  // accuracies [count]. `inputs` are `samples.sized` on the device.
   virtual data::StepMeasures AddGradients(const models::ParameterSet& parameters,
                                           const StepSamples& samples, const StepTensors& inputs,
                                           models::DropoutNumbers dropout) const = 0;

@@ -46,7 +46,10 @@ at::Tensor RecordedSteps::Block(const StepKey& key) {
   }
   at::Tensor block =
       at::empty({BlockBytes(key.shape)}, arena_.parameters().options().dtype(at::kByte));
-  if (graphs_ != nullptr && recordings_.size() < kMostRecordings) recordings_[key].block = block;
+  const bool has_samples = key.shape.rows > 0;
+  if (graphs_ != nullptr && has_samples && recordings_.size() < kMostRecordings) {
+    recordings_[key].block = block;
+  }
   return block;
 }
 

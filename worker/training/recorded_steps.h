@@ -51,7 +51,7 @@ class RecordedSteps {
 
   // Returns the memory for the inputs of the key's next step: bytes [BlockBytes] on the arena's
   // device. It is the same memory each time for a recorded key. The first 128 keys are recorded;
-  // steps of later keys run operation by operation.
+  // steps of later keys run operation by operation, as do those whose samples are not in the block.
   at::Tensor Block(const StepKey& key);
 
   // Makes the step whose inputs are in `block`, the result of Block for the key. The returned
