@@ -70,13 +70,13 @@ std::string ScarceExamples(const v1::Training& training, const std::string& file
   const bool by_length = *contents.one_size && !training.has_packing();
   if (by_length ? scarce.empty() : all >= training.batch_size()) return "";
   if (!by_length) fewest = most = all;
-  return absl::StrCat(
-      "a step has only ", fewest, fewest == most ? "" : absl::StrCat(" to ", most),
-      " different examples of ", file,
-      by_length ? absl::StrCat(" at lengths ", tasks::examples::ShowLengths(scarce),
-                               ", because all examples of a step have one length")
-                : "",
-      "; training.batch_size is ", training.batch_size(), ", so some occur several times");
+  return absl::StrCat("a step has only ", fewest, fewest == most ? "" : absl::StrCat(" to ", most),
+                      " different examples of ", file,
+                      by_length ? absl::StrCat(" at lengths ", tasks::examples::ShowLengths(scarce),
+                                               ", because all examples of a step have one length")
+                                : "",
+                      "; training.batch_size is ", training.batch_size(),
+                      ", so some occur several times");
 }
 
 // Text of a task's parameter; empty if it is unset.

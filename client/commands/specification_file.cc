@@ -334,8 +334,7 @@ void RefuseEpochs(const tasks::examples::ExampleSet& set, specification::Parsed&
                     " for as many examples as ", training.epochs(), " epochs have");
   }
   parsed.problems.push_back(
-      {"training.epochs",
-       absl::StrCat("every step draws anew from the task's file: ", advice)});
+      {"training.epochs", absl::StrCat("every step draws anew from the task's file: ", advice)});
   parsed.unread.insert(parsed.unread.end(), {"training.epochs", "training.steps"});
 }
 

@@ -99,7 +99,8 @@ Table MakeAccuracyTable(const AccuracySummary& summary, int width, bool with_spa
 std::string Sparkline(const std::vector<double>& values);
 
 // Makes a chart with one curve per row, at most the `max_series` rows that are best on unseen
-// lengths; of several tasks the best of each, then the second of each. Losses have a logarithmic scale.
+// lengths; of several tasks the best of each, then the second of each. Losses have a logarithmic
+// scale.
 Chart MakeAccuracyChart(const AccuracySummary& summary, size_t max_series);
 
 // Writes one row per trial and length without averaging, including the evaluations during training

@@ -222,7 +222,9 @@ void Core::ReleaseLeases() {
 std::string Core::Fault() const {
   std::string fault = commit_fault_.text();
   if (fault.empty()) fault = artifacts_.fault();
-  return fault.empty() ? "" : absl::StrCat("waits, because the server cannot store its progress: ", fault);
+  return fault.empty()
+             ? ""
+             : absl::StrCat("waits, because the server cannot store its progress: ", fault);
 }
 
 void Core::CommitFailed(const absl::Status& status) {

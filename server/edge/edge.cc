@@ -230,9 +230,10 @@ absl::Status Edge::Bind() {
     }
   }
   if (listeners_.empty()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "cannot listen on ", options_.listen,
-        ": the port is in use, or this machine has no such address; choose another with --listen HOST:PORT"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("cannot listen on ", options_.listen,
+                     ": the port is in use, or this machine has no such address; choose another "
+                     "with --listen HOST:PORT"));
   }
   const absl::string_view listen = options_.listen;
   address_ = absl::StrCat(listen.substr(0, listen.rfind(':')), ":",
