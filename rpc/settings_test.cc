@@ -104,8 +104,8 @@ TEST_F(SettingsTest, FileErrorsNameTheirLine) {
   EXPECT_EQ(Refusal("server: head:7070\ntoken_fiel: /a\n"),
             file_ + ":2: unknown setting \"token_fiel\"; did you mean \"token_file\"?");
   EXPECT_THAT(Refusal("password: x\n"),
-              HasSubstr("accepted: server, tls_ca, tls_certificate, tls_key, tls_server_name, "
-                        "token_file"));
+              HasSubstr("accepted: runs_dir, server, tls_ca, tls_certificate, tls_key, "
+                        "tls_server_name, token_file"));
   EXPECT_THAT(Refusal("server: [a, b]\n"), HasSubstr("server is not one value"));
   EXPECT_THAT(Refusal("server: a:1\nserver: b:1\n"), HasSubstr("server is set twice"));
   EXPECT_THAT(Refusal("- server\n"), HasSubstr("is not a list of settings"));

@@ -30,6 +30,7 @@
 #include "gmock/gmock.h"
 #include "grpcpp/create_channel.h"
 #include "gtest/gtest.h"
+#include "platform/version.h"
 #include "proto/catalogue_service.grpc.pb.h"
 #include "proto/worker_service.grpc.pb.h"
 #include "rpc/test_certificates.h"
@@ -329,6 +330,8 @@ void Call(const std::string& address) {
   grpc::ClientContext context;
   v1::RegisterWorkerRequest request;
   request.mutable_worker()->set_worker_id("w");
+  request.mutable_worker()->set_max_pack_size(1);
+  request.mutable_worker()->set_api_version(platform::kWorkerApiVersion);
   v1::RegisterWorkerResponse response;
   stub->RegisterWorker(&context, request, &response);
 }

@@ -138,10 +138,10 @@ TEST(MistakesTest, RegressionsNeedValidScalesAndInputs) {
             "numbers, including the scratchpad's 0");
   EXPECT_EQ(of_input("{numbers: [1, 2, 3, 4, 5, 6, 7, .inf, 0]}"),
             "evaluation.attention_inputs[0].numbers: got inf, expected finite numbers");
-  EXPECT_EQ(
-      of_input("{tokens: [1, 2, 3, 4, 5, 6, 7, 8, 0], numbers: [1, 2, 3, 4, 5, 6, 7, 8, 0]}"),
-      "evaluation.attention_inputs[0]: has both tokens and numbers: give only the kind that the "
-      "task reads");
+  EXPECT_EQ(of_input("{tokens: [1, 2, 3, 4, 5, 6, 7, 8, 0], numbers: [1, 2, 3, 4, 5, 6, 7, 8, 0]}"),
+            "evaluation.attention_inputs[0]: has more than one of tokens, numbers and text: give "
+            "only what "
+            "the task reads");
   EXPECT_EQ(message("training: {lengths: 1..8, batch_size: 1000}\nevaluation: {projection: {}}"),
             "evaluation.projection: \"sorting\" evaluates vectors of all lengths 1..8, whose "
             "activations have no common shape: leave it out, or train on one length");
@@ -308,7 +308,8 @@ const Mistake kMistakes[] = {
     {"FieldOfTheTrainingAtTheTop", "optimizer: adamw",
      "optimizer: unknown field; did you mean \"training.optimizer\"?"},
     {"FieldOfTheEvaluationInTheTraining", "training: {steps: 1, sequence: 5}",
-     "training.sequence: unknown field; did you mean \"evaluation.sequences\"?"},
+     "training.sequence: unknown field; did you mean \"evaluation.sequences\" or "
+     "\"evaluation.projection.sequences\"?"},
     {"FieldOfTwoPartsAtTheTop", "every_steps: 5",
      "every_steps: unknown field; did you mean \"evaluation.every_steps\"?"},
     {"DuplicateField", "training: {steps: 1, steps: 2}", "training.steps: given twice"},
@@ -717,9 +718,9 @@ TEST(MistakesTest, FormulaParametersOfMessagesAreATextOrValues) {
                         "them"));
   parameters.erase("a");
   (*parameters["parameters"].mutable_struct_value()->mutable_fields())["a"].set_string_value("1");
-  EXPECT_THAT(std::string(Resolve(specification, Limits()).status().message()),
-              HasSubstr("encodings[0].a: expected a number, a list of numbers or "
-                        "{per: head, initial: 1}"));
+  EXPECT_THAT(
+      std::string(Resolve(specification, Limits()).status().message()),
+      HasSubstr("encodings[0].a: got the text \"1\", expected a number: leave out the quotes"));
 }
 
 TEST(MistakesTest, ComponentsHaveTextsAndParametersOnce) {

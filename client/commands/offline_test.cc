@@ -160,12 +160,13 @@ TEST_F(CommandsTest, DrawingIsAsLargeAsTheLongestInput) {
       << err_;
   EXPECT_THAT(out_, HasSubstr("\n┌────────────┐\n")) << "six symbols, of two characters each";
   ASSERT_EQ(Run({"encodings", "--draw",
-                 specification("{name: latin_square, size: 3, training_puzzles: 4, "
-                               "held_out_puzzles: 0, validation_puzzles: 2}\n"
-                               "training: {steps: 1}\nevaluation: {lengths: 1}")}),
+                 specification("{name: latin_square, training_puzzles: 4, "
+                               "held_out_puzzles: 0, validation_puzzles: 3}\n"
+                               "training: {steps: 1, lengths: 16..16, examples: 4}\n"
+                               "evaluation: {lengths: 1}")}),
             kSuccess)
       << err_;
-  EXPECT_THAT(out_, HasSubstr("\n┌──────────────────┐\n")) << "nine cells";
+  EXPECT_THAT(out_, HasSubstr("\n┌────────────────────────────────┐\n")) << "sixteen cells";
 }
 
 TEST_F(CommandsTest, SamplesOfNumbersStateTheirProbability) {

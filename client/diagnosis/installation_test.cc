@@ -155,7 +155,10 @@ TEST_F(InstallationTest, WarnsOfAGpuThatAWorkerCannotUse) {
 TEST_F(InstallationTest, LooksForThePythonEnvironment) {
   const Finding missing = InspectPython(absl::NotFoundError("none"));
   EXPECT_THAT(missing, IsFinding(Verdict::kWarning, "python", "not found: `plot`"));
-  EXPECT_EQ(missing.advice, "install the wheel again, or in a checkout run deploy/install.sh");
+  EXPECT_EQ(
+      missing.advice,
+      "install the wheel again, in a checkout run deploy/install.sh, or set LENGTHWISE_PYTHON "
+      "to a Python with the package lengthwise");
   EXPECT_THAT(InspectPython("/nowhere/python"),
               IsFinding(Verdict::kWarning, "python", "/nowhere/python cannot be executed"));
   const std::string path = File("bin/python", "", 0755);

@@ -65,8 +65,9 @@ TEST_F(UserFileTest, FailedWriteKeepsTheOldFile) {
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
   const absl::Status status = WriteForUser(Path("a.html"), std::string(1 << 20, 'x'));
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
-  EXPECT_EQ(status, absl::FailedPreconditionError(
-                        absl::StrCat("cannot write ", Path("a.html"), ": File too large")));
+  EXPECT_EQ(status, absl::FailedPreconditionError(absl::StrCat(
+                        "cannot write ", Path("a.html"),
+                        ": File too large; raise the limit of file sizes, `ulimit -f`")));
   EXPECT_EQ(platform::ReadFile(Path("a.html")).value(), "before");
   EXPECT_EQ(Files(), 1);
 }

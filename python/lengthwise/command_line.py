@@ -50,6 +50,8 @@ class Output:
     # The value of --output.
     kind: str
     width: int
+    # A terminal would break lines longer than `width`.
+    is_screen: bool
     palette: Palette
 
     def write_table(self, table: Table, records: Records) -> None:
@@ -63,7 +65,7 @@ class Output:
         elif self.kind == "latex":
             self.out.write(table.render_latex())
         else:
-            self.out.write(table.render(self.width, self.palette))
+            self.out.write(table.render(self.width, self.palette, in_parts=self.is_screen))
 
 
 class _Parser(argparse.ArgumentParser):
@@ -101,7 +103,7 @@ def make_output(arguments: argparse.Namespace, out: TextIO, err: TextIO) -> Outp
         and not os.environ.get("NO_COLOR")
     )
     width = arguments.width or (shutil.get_terminal_size().columns if terminal else ORDINARY_WIDTH)
-    return Output(out, err, arguments.output, width, Palette(colors))
+    return Output(out, err, arguments.output, width, terminal or arguments.width > 0, Palette(colors))
 
 
 def explain(error: LengthwiseError) -> tuple[str, int]:

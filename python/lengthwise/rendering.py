@@ -306,14 +306,15 @@ class Table:
         part._rules = self._rules
         return part
 
-    def render(self, width: int, palette: Palette) -> str:
-        """Lines with line ends. Columns that may shrink do so until the table is at most `width` wide; 0: unlimited. A table
-        that is still wider is printed in parts, one below the other.
+    def render(self, width: int, palette: Palette, in_parts: bool = False) -> str:
+        """Lines with line ends. Columns that may shrink do so until the table is at most `width` wide; 0: unlimited. With
+        `in_parts`, a table that is still wider is printed in parts, one below the other.
         """
         widths = self._widths(width)
-        parts = self._parts(widths, width)
-        if 0 < width < sum(widths) + sum(len(self._gap(c)) for c in range(len(widths))) and len(parts) > 1:
-            return "\n".join(self._selected(part).render(width, palette) for part in parts)
+        if in_parts and 0 < width < sum(widths) + sum(len(self._gap(c)) for c in range(len(widths))):
+            parts = self._parts(widths, width)
+            if len(parts) > 1:
+                return "\n".join(self._selected(part).render(width, palette) for part in parts)
         lines: list[str] = []
         if self._groups:
             line = ""

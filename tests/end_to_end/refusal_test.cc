@@ -159,12 +159,21 @@ TEST_P(WrongTextTest, ServerAndValidateAgree) {
   EXPECT_EQ(ValidatedLines(GetParam().text), GetParam().lines);
 }
 
+// `validate` does not read such a file.
+TEST_F(RefusalTest, LongTextIsRefused) {
+  const std::string text(3'000'000, ' ');
+  EXPECT_EQ(Refused(TextRequest(text)),
+            std::vector<std::string>{"text: got 3000000 bytes, expected at most 1048576"});
+  const std::string path = testing::TempDir() + "/long.yaml";
+  std::ofstream(path) << text;
+  const auto [code, printed] = RunProgram({kClient, "validate", path}, path + ".output");
+  EXPECT_EQ(code, 2);
+  EXPECT_THAT(printed, HasSubstr("it has 3000000 bytes, expected at most 1048576"));
+}
+
 INSTANTIATE_TEST_SUITE_P(
     All, WrongTextTest,
     testing::ValuesIn(std::vector<WrongText>{
-        {"ThreeMegabytes",
-         std::string(3'000'000, '#'),
-         {"text: got 3000000 bytes, expected at most 1048576"}},
         {"NegativeLength",
          With("training: {steps: 10, lengths: {min: -3, max: 8}}"),
          {"training.lengths.min: got -3, expected an integer from 1 to 100000"}},

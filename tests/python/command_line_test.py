@@ -57,11 +57,12 @@ class RenderingTest(unittest.TestCase):
         )  # fmt: skip
         table.add_row(["first", "111", "222", "333"])
         self.assertEqual(
-            table.render(20, rendering.Palette(False)),
+            table.render(20, rendering.Palette(False), in_parts=True),
             "name     a\n──────────\nfirst  111\n\n"
             "name  │   b    c\n──────┼─────────\nfirst │ 222  333\n",
         )
-        self.assertEqual(table.render(21, rendering.Palette(False)).count("name"), 1)
+        self.assertEqual(table.render(21, rendering.Palette(False), in_parts=True).count("name"), 1)
+        self.assertEqual(table.render(20, rendering.Palette(False)).count("name"), 1)
 
     def test_colours_do_not_move_columns(self):
         table = rendering.Table([rendering.Column("a"), rendering.Column("b", rendering.Align.RIGHT)])

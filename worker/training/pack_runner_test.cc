@@ -436,8 +436,8 @@ TEST(PackRunnerTest, LossThatIsNotFiniteAtOnceComesWithoutAdviceOnRates) {
   v1::TrialSpecification trial = TinyTrial();
   *trial.mutable_encoding() = {};
   trial.mutable_encoding()->set_name("formula");
-  (*trial.mutable_encoding()->mutable_parameters())["logits"].set_string_value(
-      "exp(100 * (q - k))");
+  (*trial.mutable_encoding()->mutable_parameters())["embedding"].set_string_value(
+      "1e30 * cos(p + c)");
   RecordingSession session;
   RunLease(LeaseOf({trial}), session);
   EXPECT_THAT(session.OutcomeOf(0).reason(), AllOf(HasSubstr("at step 1, before the first update"),
