@@ -103,7 +103,7 @@ def make_output(arguments: argparse.Namespace, out: TextIO, err: TextIO) -> Outp
         and not os.environ.get("NO_COLOR")
     )
     width = arguments.width or (shutil.get_terminal_size().columns if terminal else ORDINARY_WIDTH)
-    return Output(out, err, arguments.output, width, terminal or arguments.width > 0, Palette(colors))
+    return Output(out, err, arguments.output, width, terminal, Palette(colors))
 
 
 def explain(error: LengthwiseError) -> tuple[str, int]:
