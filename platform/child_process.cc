@@ -57,8 +57,9 @@ std::vector<char*> Pointers(std::vector<std::string>& texts) {
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  for (const int signal : {SIGINT, SIGTERM, SIGPIPE, SIGWINCH, SIGXFSZ})
+  for (const int signal : {SIGINT, SIGTERM, SIGPIPE, SIGWINCH, SIGXFSZ}) {
     std::signal(signal, SIG_DFL);
+  }
   if (own_group) setpgid(0, 0);
   if (death_signal != 0) {
     prctl(PR_SET_PDEATHSIG, death_signal);

@@ -180,8 +180,7 @@ void CheckInputs(const v1::Evaluation& evaluation, const std::string& file,
   for (int i = 0; i < evaluation.attention_inputs_size(); ++i) {
     const v1::TokenSequence& input = evaluation.attention_inputs(i);
     const std::string field = absl::StrCat("evaluation.attention_inputs[", i, "]");
-    const bool is_text = contents.form == Form::kCharacters || contents.form == Form::kWords;
-    if (!input.text().empty() && !is_text) {
+    if (!input.text().empty() && !contents.is_text()) {
       findings.Add(
           field + ".text",
           absl::StrCat(file, " has no text: give ",

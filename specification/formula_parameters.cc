@@ -97,8 +97,9 @@ class ParameterReader {
       parameter_.size = static_cast<size_t>(size);
     } else if (setting == "stddev") {
       parameter_.stddev = given.number_value();
-      if (!(parameter_.stddev > 0))
+      if (!(parameter_.stddev > 0)) {
         Refuse(field, ExpectedNumber(given, "expected a number above 0"));
+      }
     } else {
       Refuse(field, absl::StrCat("unknown setting of a formula's parameter",
                                  catalogue::Suggestion(

@@ -36,8 +36,7 @@ bool ReadsText(const v1::Component& task) {
   if (!tasks::examples::IsExamples(task.name())) return false;
   const auto contents =
       tasks::examples::ParseContents(specification::ParametersOf(task).String("contents"));
-  return contents.ok() && (contents->form == tasks::examples::Form::kCharacters ||
-                           contents->form == tasks::examples::Form::kWords);
+  return contents.ok() && contents->is_text();
 }
 
 // Parses the user's own input for a trial's task: text for files of text, real numbers for numeric

@@ -37,7 +37,7 @@ COMMANDS = {
 }
 
 # Width of tables if the output is no terminal.
-ORDINARY_WIDTH = 110
+_ORDINARY_WIDTH = 110
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def make_output(arguments: argparse.Namespace, out: TextIO, err: TextIO) -> Outp
         and os.environ.get("TERM") != "dumb"
         and not os.environ.get("NO_COLOR")
     )
-    width = arguments.width or (shutil.get_terminal_size().columns if terminal else ORDINARY_WIDTH)
+    width = arguments.width or (shutil.get_terminal_size().columns if terminal else _ORDINARY_WIDTH)
     return Output(out, err, arguments.output, width, terminal, Palette(colors))
 
 

@@ -42,6 +42,8 @@ struct Contents {
   OfPart training;
   OfPart test;
 
+  bool is_text() const { return form == Form::kCharacters || form == Form::kWords; }
+
   bool operator==(const Contents&) const = default;
 };
 

@@ -412,8 +412,9 @@ absl::flat_hash_set<uint64_t> Loader::DrawHeldOut(const std::vector<ReadExample>
         held_out.insert(read.fingerprint);
       }
     }
+    return held_out;
   }
-  if (options_.reading == 0 || options_.held_out == 0) return held_out;
+  if (options_.held_out == 0) return held_out;
   std::vector<std::pair<int32_t, uint64_t>> candidates;  // lengths and inputs
   for (const ReadExample& read : examples) {
     if (IsTooLong(read) || !(read.is_counted || is_numbers_)) continue;

@@ -71,15 +71,6 @@ StepMeasures Measure(const at::Tensor& outputs, const BatchTensors& batch) {
   return measures;
 }
 
-StepMeasures MeasureEach(const at::Tensor& outputs, const BatchTensors& batch) {
-  StepMeasures measures = Measure(outputs, batch);
-  if (!batch.number_targets.defined()) return measures;
-  measures.losses = SquaredErrors(outputs.squeeze(-1), batch, /*first=*/2)
-                        .sum(1)
-                        .div(CountsOf(batch).examples.clamp_min(1));
-  return measures;
-}
-
 Counts CountsOf(const BatchTensors& batch) {
   // Every class has a loss.
   const bool numbers = batch.number_targets.defined();
@@ -87,6 +78,16 @@ Counts CountsOf(const BatchTensors& batch) {
                                : batch.mask.new_ones({batch.mask.size(0), batch.mask.size(1)}))
                           .sum(1),
           .outputs = batch.mask.flatten(1).sum(1)};
+}
+
+StepMeasures MeasureEach(const at::Tensor& outputs, const BatchTensors& batch,
+                         const Counts& counts) {
+  StepMeasures measures = Measure(outputs, batch);
+  if (!batch.number_targets.defined()) return measures;
+  measures.losses = SquaredErrors(outputs.squeeze(-1), batch, /*first=*/2)
+                        .sum(1)
+                        .div(counts.examples.clamp_min(1));
+  return measures;
 }
 
 }  // namespace lengthwise::worker::data

@@ -49,10 +49,6 @@ struct StepMeasures {
 // it is within 0.05 + 5 % of its target.
 StepMeasures Measure(const at::Tensor& outputs, const BatchTensors& batch);
 
-// As Measure, for a step of several batches: the loss of numbers is the mean over the examples with
-// an output in the mask, of each one's mean squared error.
-StepMeasures MeasureEach(const at::Tensor& outputs, const BatchTensors& batch);
-
 // What a batch's measures are means over, for each member [P]: its examples that have a loss, and
 // its outputs in the mask.
 struct Counts {
@@ -60,6 +56,11 @@ struct Counts {
   at::Tensor outputs;
 };
 Counts CountsOf(const BatchTensors& batch);
+
+// As Measure, for a step of several batches: the loss of numbers is the mean over the examples with
+// an output in the mask, of each one's mean squared error. `counts` are the batch's.
+StepMeasures MeasureEach(const at::Tensor& outputs, const BatchTensors& batch,
+                         const Counts& counts);
 
 }  // namespace lengthwise::worker::data
 

@@ -116,17 +116,19 @@ class NetworkPackModel : public PackTraining {
     const at::Tensor zeros =
         at::zeros({parameters.members()}, parameters.any().options().dtype(at::kDouble));
     data::Counts all = {.examples = zeros, .outputs = zeros};
+    std::vector<data::Counts> of_sizes;
     for (const StepTensors& sized : sizes) {
-      const data::Counts counts = data::CountsOf(sized.batch);
+      const data::Counts& counts = of_sizes.emplace_back(data::CountsOf(sized.batch));
       all.examples = all.examples.add(counts.examples);
       all.outputs = all.outputs.add(counts.outputs);
     }
     // Gradients accumulate size by size.
     data::StepMeasures mean = {.losses = zeros, .accuracies = zeros};
-    for (const StepTensors& sized : sizes) {
-      const data::Counts counts = data::CountsOf(sized.batch);
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      const StepTensors& sized = sizes[i];
+      const data::Counts& counts = of_sizes[i];
       const data::StepMeasures measures =
-          data::MeasureEach(Forward(parameters, sized, dropout), sized.batch);
+          data::MeasureEach(Forward(parameters, sized, dropout), sized.batch, counts);
       const at::Tensor losses = measures.losses.mul(
           counts.examples.div(all.examples.clamp_min(1)).to(measures.losses.scalar_type()));
       losses.sum().backward();

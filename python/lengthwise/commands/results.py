@@ -6,14 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lengthwise import published
-from lengthwise.command_line import (
-    ORDINARY_WIDTH,
-    SUCCESS,
-    Output,
-    add_output_option,
-    add_server_options,
-    connect,
-)
+from lengthwise.command_line import SUCCESS, Output, add_output_option, add_server_options, connect
 from lengthwise.errors import UsageError
 from lengthwise.rendering import Column, Records, Table
 
@@ -58,7 +51,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
 
 def _list_tables(output: Output) -> None:
     # Other programs read what is no terminal's.
-    least = 0 if output.width == ORDINARY_WIDTH else 12
+    least = 12 if output.is_screen else 0
     listing = Table([Column("key"), Column("paper", shrinks_to=least), Column("title", shrinks_to=least)])
     records = Records(["key", "paper", "table", "title"])
     for table in published.tables():
