@@ -1,4 +1,4 @@
-// CLI11 validators for flags that several programs share. They return an error message, or an empty
+// Checks of flags that several programs share. They return an error message, or an empty
 // string if the text is valid.
 #ifndef LENGTHWISE_PLATFORM_FLAG_CHECKS_H_
 #define LENGTHWISE_PLATFORM_FLAG_CHECKS_H_

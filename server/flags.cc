@@ -1,12 +1,15 @@
 #include "server/flags.h"
 
 #include <cstdlib>
+#include <iostream>
+#include <utility>
+#include <vector>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
+#include "client/command_line/definition.h"
 #include "platform/user_directories.h"
 #include "platform/version.h"
 #include "rpc/address.h"
@@ -14,76 +17,81 @@
 namespace lengthwise::server {
 namespace {
 
-// A CLI11 validator: returns the error, or an empty text.
+using client::Command;
+
+// A check of a flag's value: returns the error, or an empty text.
 std::string CheckAddress(const std::string& address) {
   if (address.empty() || !rpc::HostOf(address).empty()) return {};
   return absl::StrCat("\"", address, "\" is not HOST:PORT");
 }
 
-void AddDuration(CLI::App& app, const std::string& name, absl::Duration& value,
-                 const std::string& help) {
-  app.add_option_function<std::string>(
-         name,
-         [name, &value](const std::string& text) {
-           if (!absl::ParseDuration(text, &value) || value < absl::Milliseconds(10) ||
-               value > absl::Hours(24)) {
-             throw CLI::ValidationError(
-                 name, absl::StrCat("\"", text, "\" is not a duration such as 30s or 500ms"));
-           }
-         },
-         absl::StrCat(help, " [", absl::FormatDuration(value), "]"))
-      ->type_name("DURATION");
+std::string CheckInterval(const std::string& text) {
+  absl::Duration value;
+  return absl::ParseDuration(text, &value) && value >= absl::Milliseconds(10) &&
+                 value <= absl::Hours(24)
+             ? ""
+             : "not from 10ms to 24h";
 }
 
-void AddAccess(CLI::App& app, Flags& flags) {
-  app.add_option("--tls_certificate", flags.tls_certificate,
-                 "PEM file with the server's certificate and its chain. Encrypts the API")
-      ->type_name("PATH");
-  app.add_option("--tls_key", flags.tls_key, "PEM file with the certificate's private key")
-      ->type_name("PATH");
-  app.add_option(
-         "--tls_client_ca", flags.tls_client_ca,
-         "PEM file with an authority's certificate. Workers must present a certificate that it has "
-         "signed")
-      ->type_name("PATH");
-  app.add_option("--create_admin_token", flags.create_admin_token,
-                 "Create an administrator's token in the data directory, write it to this new file "
-                 "and exit. From the first token on, every caller needs one")
-      ->type_name("PATH");
-  app.add_flag("--remove_all_tokens", flags.remove_all_tokens,
-               "Delete all tokens in the data directory and exit. From its next start on, the "
-               "server is open to everyone who can reach it");
-  app.add_option("--audit_log", flags.audit_log,
-                 "File that records changes and refused calls, one JSON object per line; rotated "
-                 "to PATH.1 ... PATH.7 at 16 MiB. \"off\": no audit log [audit.log in the data "
-                 "directory, for a server with tokens]")
-      ->type_name("PATH");
-  const CLI::Validator not_negative = CLI::Validator(CLI::NonNegativeNumber).description("");
-  app.add_option("--max_calls_per_second", flags.quotas.calls_per_second,
+void AddDuration(Command command, const std::string& name, absl::Duration& value,
+                 const std::string& help) {
+  command.AddOption(absl::StrCat(name, " DURATION"), value, help)
+      .Check(CheckInterval)
+      .ShowDefault();
+}
+
+void AddAccess(Command command, Flags& flags) {
+  command.AddOption("--tls_certificate PATH", flags.tls_certificate,
+                    "PEM file with the server's certificate and its chain. Encrypts the API");
+  command.AddOption("--tls_key PATH", flags.tls_key, "PEM file with the certificate's private key");
+  command.AddOption(
+      "--tls_client_ca PATH", flags.tls_client_ca,
+      "PEM file with an authority's certificate. Workers must present a certificate that it has "
+      "signed");
+  command.AddOption(
+      "--create_admin_token PATH", flags.create_admin_token,
+      "Create an administrator's token in the data directory, write it to this new file "
+      "and exit. From the first token on, every caller needs one");
+  command.AddFlag("--remove_all_tokens", flags.remove_all_tokens,
+                  "Delete all tokens in the data directory and exit. From its next start on, the "
+                  "server is open to everyone who can reach it");
+  command.AddOption(
+      "--audit_log PATH", flags.audit_log,
+      "File that records changes and refused calls, one JSON object per line; rotated "
+      "to PATH.1 ... PATH.7 at 16 MiB. \"off\": no audit log [audit.log in the data "
+      "directory, for a server with tokens]");
+  command
+      .AddOption("--max_calls_per_second N", flags.quotas.calls_per_second,
                  "Maximum calls per second of one principal. 0: no limit")
-      ->check(not_negative)
-      ->type_name("N")
-      ->capture_default_str();
-  app.add_option("--max_unended_trials", flags.core.max_unended_trials,
+      .NonNegative()
+      .ShowDefault();
+  command
+      .AddOption("--max_unended_trials N", flags.core.max_unended_trials,
                  "Maximum number of queued and running trials of one owner. 0: no limit")
-      ->check(not_negative)
-      ->type_name("N")
-      ->capture_default_str();
-  app.add_option("--max_data_bytes", flags.core.max_data_bytes,
+      .NonNegative()
+      .ShowDefault();
+  command
+      .AddOption("--max_data_bytes N", flags.core.max_data_bytes,
                  "Maximum size of a file of examples in bytes, up to 1 GiB. A principal may upload "
                  "eight times this per hour")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 30))
-      ->type_name("N")
-      ->capture_default_str();
-  app.add_option("--max_streams", flags.quotas.streams,
+      .Range(int64_t{1}, int64_t{1} << 30)
+      .ShowDefault();
+  command
+      .AddOption("--max_streams N", flags.quotas.streams,
                  "Maximum number of open watches and other streams of one principal. 0: no limit")
-      ->check(not_negative)
-      ->type_name("N")
-      ->capture_default_str();
+      .NonNegative()
+      .ShowDefault();
 }
 
 // Checks flags that depend on each other. Returns the error, or an empty text.
-std::string CheckAddresses(const Flags& flags, bool insecure) {
+std::string CheckTogether(const Flags& flags, bool insecure) {
+  if (flags.listen.empty()) return "--listen is empty";
+  if (flags.core.heartbeat_interval * 2 > flags.core.lease_duration) {
+    return "--heartbeat_interval must be at most half of --lease_duration";
+  }
+  if (flags.remove_all_tokens && !flags.create_admin_token.empty()) {
+    return "--remove_all_tokens and --create_admin_token contradict each other";
+  }
   if (flags.tls_certificate.empty() != flags.tls_key.empty()) {
     return "--tls_certificate and --tls_key go together";
   }
@@ -120,92 +128,92 @@ std::variant<Flags, int> ParseFlags(int argc, const char* const* argv) {
   flags.core.data_dir = platform::DataDirectory().value_or("./.local/share/lengthwise");
   bool insecure = false;
 
-  CLI::App app(
+  client::CommandLine line(
+      "lengthwise_server",
       "The Lengthwise server: accepts experiments, leases their trials to workers and stores the "
       "results.");
-  app.set_version_flag("--version", platform::VersionText("lengthwise_server"));
-  app.add_option("--listen", flags.listen, "Address of the API. Port 0: a free port")
-      ->check(CheckAddress)
-      ->type_name("HOST:PORT")
-      ->capture_default_str();
-  app.add_option("--data_dir", flags.core.data_dir,
+  line.SetVersion([] { return platform::VersionText("lengthwise_server"); },
+                  "Print the program's version");
+  const Command command = line.root();
+  command.AddOption("--listen HOST:PORT", flags.listen, "Address of the API. Port 0: a free port")
+      .Check(CheckAddress)
+      .ShowDefault();
+  command
+      .AddOption("--data_dir DIR", flags.core.data_dir,
                  "Directory of the database and, without --artifacts, the checkpoints. Created if "
                  "missing")
-      ->type_name("DIR")
-      ->capture_default_str();
-  app.add_option("--artifacts", flags.core.artifacts,
-                 "Place of the checkpoints: a directory, for example on NFS, as an absolute path "
-                 "outside --data_dir, created if missing; or an object store, with the credentials "
-                 "in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY [artifacts in --data_dir]")
-      ->type_name("DIR|s3://BUCKET/PREFIX");
-  app.add_option("--s3_endpoint", flags.core.s3.endpoint,
-                 "Address of the object store, also for the workers [Amazon's of --s3_region]")
-      ->type_name("http[s]://HOST[:PORT]")
-      ->envname("AWS_ENDPOINT_URL");
-  app.add_option("--s3_region", flags.core.s3.region, "Region of the object store")
-      ->type_name("REGION")
-      ->envname("AWS_REGION")
-      ->capture_default_str();
-  app.add_flag("--take_over_artifacts", flags.core.take_over_artifacts,
-               "Make --artifacts this data directory's, although its mark says otherwise. Needed "
-               "once, after a restore or a move");
-  app.add_option(
-         "--restore", flags.core.restore_from,
-         "Directory of a backup to copy into --data_dir first, which must be missing or empty")
-      ->type_name("PATH");
-  app.add_option("--metrics_listen", flags.metrics_listen,
+      .ShowDefault();
+  command.AddOption(
+      "--artifacts DIR|s3://BUCKET/PREFIX", flags.core.artifacts,
+      "Place of the checkpoints: a directory, for example on NFS, as an absolute path "
+      "outside --data_dir, created if missing; or an object store, with the credentials "
+      "in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY [artifacts in --data_dir]");
+  command
+      .AddOption("--s3_endpoint URL", flags.core.s3.endpoint,
+                 "Address of the object store, http[s]://HOST[:PORT], also for the workers "
+                 "[Amazon's of --s3_region]")
+      .Environment("AWS_ENDPOINT_URL");
+  command.AddOption("--s3_region REGION", flags.core.s3.region, "Region of the object store")
+      .Environment("AWS_REGION")
+      .ShowDefault();
+  command.AddFlag(
+      "--take_over_artifacts", flags.core.take_over_artifacts,
+      "Make --artifacts this data directory's, although its mark says otherwise. Needed "
+      "once, after a restore or a move");
+  command.AddOption(
+      "--restore PATH", flags.core.restore_from,
+      "Directory of a backup to copy into --data_dir first, which must be missing or empty");
+  command
+      .AddOption("--metrics_listen HOST:PORT", flags.metrics_listen,
                  "Address of the metrics for Prometheus. Empty: no metrics")
-      ->check(CheckAddress)
-      ->type_name("HOST:PORT")
-      ->capture_default_str();
-  app.add_option("--max_trials", flags.core.max_trials,
+      .Check(CheckAddress)
+      .ShowDefault();
+  command
+      .AddOption("--max_trials N", flags.core.max_trials,
                  "Maximum number of trials in one experiment")
-      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000}))
-      ->capture_default_str();
+      .Range(int64_t{1}, int64_t{1'000'000'000})
+      .ShowDefault();
   AddDuration(
-      app, "--lease_duration", flags.core.lease_duration,
+      command, "--lease_duration", flags.core.lease_duration,
       "Lease duration. A lease expires after this long without a heartbeat, and its trials are "
       "requeued");
-  app.add_flag("--release_leases", flags.core.release_leases,
-               "At the start, requeue at once what an earlier server on --data_dir had leased, "
-               "instead of after --lease_duration. `lengthwise run` sets it. Only for a directory "
-               "whose workers have all ended: one that still runs loses its progress since its "
-               "last checkpoint");
-  AddDuration(app, "--self_check_interval", flags.self_check_interval,
+  command.AddFlag(
+      "--release_leases", flags.core.release_leases,
+      "At the start, requeue at once what an earlier server on --data_dir had leased, "
+      "instead of after --lease_duration. `lengthwise run` sets it. Only for a directory "
+      "whose workers have all ended: one that still runs loses its progress since its "
+      "last checkpoint");
+  AddDuration(command, "--self_check_interval", flags.self_check_interval,
               "Interval at which the server connects to its own address. After three failures in a "
               "row it exits, so that its supervisor restarts it");
-  AddDuration(app, "--heartbeat_interval", flags.core.heartbeat_interval,
+  AddDuration(command, "--heartbeat_interval", flags.core.heartbeat_interval,
               "Interval of workers' heartbeats, at most half of --lease_duration");
   AddDuration(
-      app, "--preempt_after", flags.core.preempt_after,
+      command, "--preempt_after", flags.core.preempt_after,
       "Minimum run time of a lease before a higher priority may preempt it, if no worker is free");
-  app.add_option("--ready_file", flags.ready_file,
-                 "File to which the server writes its bound addresses once it serves: the API's, "
-                 "then the metrics', one per line")
-      ->type_name("PATH");
-  app.add_flag("--exit_with_parent", flags.exit_with_parent,
-               "Stop when the process that started the server exits");
-  app.add_flag("--insecure_plain_text", insecure,
-               "Allow plain text on addresses that other machines can reach, for the API without "
-               "--tls_certificate, for the metrics and for --s3_endpoint. Anyone on the network "
-               "path can read it");
-  AddAccess(app, flags);
-  try {
-    app.parse(argc, argv);
-    if (flags.listen.empty()) throw CLI::ValidationError("--listen", "is empty");
-    if (flags.core.heartbeat_interval * 2 > flags.core.lease_duration) {
-      throw CLI::ValidationError("--heartbeat_interval",
-                                 "must be at most half of --lease_duration");
-    }
-    if (flags.remove_all_tokens && !flags.create_admin_token.empty()) {
-      throw CLI::ValidationError(
-          "--remove_all_tokens and --create_admin_token contradict each other");
-    }
-    if (const std::string wrong = CheckAddresses(flags, insecure); !wrong.empty()) {
-      throw CLI::ValidationError(wrong);
-    }
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
+  command.AddOption(
+      "--ready_file PATH", flags.ready_file,
+      "File to which the server writes its bound addresses once it serves: the API's, "
+      "then the metrics', one per line");
+  command.AddFlag("--exit_with_parent", flags.exit_with_parent,
+                  "Stop when the process that started the server exits");
+  command.AddFlag(
+      "--insecure_plain_text", insecure,
+      "Allow plain text on addresses that other machines can reach, for the API without "
+      "--tls_certificate, for the metrics and for --s3_endpoint. Anyone on the network "
+      "path can read it");
+  AddAccess(command, flags);
+  const absl::StatusOr<std::string> text =
+      line.Parse(std::vector<std::string>(argv + 1, argv + argc));
+  if (text.ok() && !text->empty()) {
+    std::cout << *text;
+    return 0;
+  }
+  const std::string wrong =
+      text.ok() ? CheckTogether(flags, insecure) : std::string(text.status().message());
+  if (!wrong.empty()) {
+    std::cerr << "lengthwise_server: " << wrong << "\n";
+    return 2;
   }
   // In the environment and not on the command line, which every user of the machine can read.
   const auto secret = [](const char* name) {

@@ -62,11 +62,12 @@ TEST(Flags, AreParsed) {
 }
 
 TEST(Flags, InvalidFlagsAreNamed) {
-  EXPECT_THAT(Refusal({"--listne=1"}), HasSubstr("--listne"));
-  EXPECT_THAT(Refusal({"--listen=here"}), HasSubstr("\"here\" is not HOST:PORT"));
-  EXPECT_THAT(Refusal({"--listen=127.0.0.1:99999"}), HasSubstr("is not HOST:PORT"));
+  EXPECT_THAT(Refusal({"--listne=1"}), HasSubstr("did you mean \"--listen\"?"));
+  EXPECT_THAT(Refusal({"--listen=here"}), HasSubstr("--listen: got \"here\", expected HOST:PORT"));
+  EXPECT_THAT(Refusal({"--listen=127.0.0.1:99999"}), HasSubstr("expected HOST:PORT"));
   EXPECT_THAT(Refusal({"--max_trials=0"}), HasSubstr("--max_trials"));
-  EXPECT_THAT(Refusal({"--lease_duration=fast"}), HasSubstr("\"fast\" is not a duration"));
+  EXPECT_THAT(Refusal({"--lease_duration=fast"}),
+              HasSubstr("--lease_duration: got \"fast\", expected a duration"));
   EXPECT_THAT(Refusal({"--lease_duration=1s", "--heartbeat_interval=600ms"}),
               HasSubstr("at most half of --lease_duration"));
 }

@@ -116,12 +116,12 @@ TEST(LengthwiseWorker, HelpNamesTheFlags) {
 TEST(LengthwiseWorker, WrongFlagsExitWith2AndNameAcceptedValues) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
       {{}, "--server is required"},
-      {{"--server", "h:1", "--device", "gpu"}, "cpu, cuda:N or auto"},
+      {{"--server", "h:1", "--device", "gpu"}, "auto, cpu or cuda:N"},
       {{"--server", "h:1", "--kernels", "fast"}, "--kernels"},
       {{"--server", "h:1", "--exit_when_idle", "soon"}, "duration"},
       {{"--server", "h:1", "--buffer_bytes", "0"}, "--buffer_bytes"},
       {{"--server", "h:1", "--spool_bytes", "-1"}, "--spool_bytes"},
-      {{"--server", "h:1", "--metrics_listen", "9465"}, "\"9465\" is not HOST:PORT"},
+      {{"--server", "h:1", "--metrics_listen", "9465"}, "--metrics_listen: got \"9465\", expected HOST:PORT"},
       {{"--server", "h:1", "--metrics_listen", "0.0.0.0:0"}, "--insecure_plain_text"},
   };
   for (const auto& [arguments, expected] : cases) {

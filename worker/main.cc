@@ -8,19 +8,20 @@
 #include <cstdint>
 #include <cstdlib>
 #include <future>
+#include <iostream>
 #include <map>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
+#include "client/command_line/definition.h"
 #include "models/kernels/adam_cuda.h"
 #include "platform/descriptors.h"
 #include "platform/flag_checks.h"
@@ -119,112 +120,110 @@ std::string DescribeLibTorch() {
   return absl::StrJoin(lines, "\n");
 }
 
-// A validator of CLI11: returns the error, or "".
+// A check of a flag's value: returns the error, or "".
 std::string CheckAddress(const std::string& address) {
   if (!rpc::HostOf(address).empty()) return "";
   return absl::StrCat("\"", address, "\" is not HOST:PORT");
 }
 
-void AddFlags(CLI::App& app, Flags& flags) {
+void AddFlags(client::Command command, Flags& flags) {
   for (const rpc::SettingKind& kind : rpc::kSettings) {
     if (!kind.is_access) continue;
-    app.add_option(absl::StrCat("--", kind.name), flags.access[kind.name],
-                   absl::StrCat(kind.help, "; default $", kind.variable))
-        ->type_name(kind.type);
+    command.AddOption(absl::StrCat("--", kind.name, " ", kind.type), flags.access[kind.name],
+                      absl::StrCat(kind.help, "; default $", kind.variable));
   }
-  app.add_option("--device", flags.runner.device,
+  command
+      .AddOption("--device DEVICE", flags.runner.device,
                  "Where to train: cpu, cuda:N, or auto (the first CUDA device, else the CPU)")
-      ->check(platform::CheckDevice)
-      ->capture_default_str()
-      ->type_name("DEVICE");
-  app.add_option("--kernels", flags.runner.kernels,
+      .Check(platform::CheckDevice, "auto, cpu or cuda:N")
+      .ShowDefault();
+  command
+      .AddOption("--kernels KERNELS", flags.runner.kernels,
                  "Kernels of a CUDA device. auto: when the first pack of a shape starts, compares "
                  "each of this program's kernels with LibTorch's operators. Uses the kernel unless "
                  "its numbers differ or the operators are more than a tenth faster. fused: always "
                  "this program's kernels. plain: always LibTorch's operators. A CPU always uses "
                  "this program's kernels")
-      ->check(CLI::IsMember({"auto", "fused", "plain"}).description(""))
-      ->capture_default_str()
-      ->type_name("KERNELS");
-  app.add_option(
-         "--threads", flags.runner.threads,
-         "Threads of the CPU's kernels. 0: one for each CPU that the affinity (taskset), the "
-         "cgroup's CPU quota and Slurm leave to this process. While other programs use "
-         "these CPUs, the threads sleep where they otherwise spin. Results do not depend on "
-         "it")
-      ->check(CLI::Validator(CLI::NonNegativeNumber).description(""))
-      ->capture_default_str()
-      ->type_name("N");
-  app.add_option("--max_pack_size", flags.runner.max_pack_size,
+      .OneOf({"auto", "fused", "plain"})
+      .ShowDefault();
+  command
+      .AddOption(
+          "--threads N", flags.runner.threads,
+          "Threads of the CPU's kernels. 0: one for each CPU that the affinity (taskset), the "
+          "cgroup's CPU quota and Slurm leave to this process. While other programs use "
+          "these CPUs, the threads sleep where they otherwise spin. Results do not depend on "
+          "it")
+      .NonNegative()
+      .ShowDefault();
+  command
+      .AddOption("--max_pack_size N", flags.runner.max_pack_size,
                  "Trials to train together as one batched model; 0: 30 on CUDA, 1 on a CPU")
-      ->check(CLI::Validator(CLI::NonNegativeNumber).description(""))
-      ->capture_default_str()
-      ->type_name("N");
-  app.add_option("--worker_id", flags.worker_id,
+      .NonNegative()
+      .ShowDefault();
+  command
+      .AddOption("--worker_id ID", flags.worker_id,
                  "Unique name of this worker; default: host, device and process")
-      ->check([](const std::string& id) { return std::string(ValidateWorkerId(id).message()); })
-      ->type_name("ID");
-  app.add_option("--experiment", flags.experiment,
-                 "Experiment whose trials alone this worker trains, such as experiments/sort-1; "
-                 "default: all")
-      ->type_name("NAME");
-  app.add_option(
-         "--buffer_bytes", flags.buffer_bytes,
-         "Memory for events and checkpoints that the server has not stored yet; more than this "
-         "goes to --spool_dir")
-      ->check(CLI::Validator(CLI::PositiveNumber).description(""))
-      ->capture_default_str()
-      ->type_name("N");
-  app.add_option("--spool_dir", flags.spool.directory,
+      .Check([](const std::string& id) { return std::string(ValidateWorkerId(id).message()); });
+  command.AddOption("--experiment NAME", flags.experiment,
+                    "Experiment whose trials alone this worker trains, such as experiments/sort-1; "
+                    "default: all");
+  command
+      .AddOption(
+          "--buffer_bytes N", flags.buffer_bytes,
+          "Memory for events and checkpoints that the server has not stored yet; more than this "
+          "goes to --spool_dir")
+      .Positive()
+      .ShowDefault();
+  command
+      .AddOption("--spool_dir DIR", flags.spool.directory,
                  "Directory for unsent events and checkpoints during a server outage. Deleted when "
                  "the worker exits")
-      ->capture_default_str()
-      ->type_name("DIR");
-  app.add_option("--spool_bytes", flags.spool.max_bytes,
+      .ShowDefault();
+  command
+      .AddOption("--spool_bytes N", flags.spool.max_bytes,
                  "Maximum size of --spool_dir in bytes. When it is full, training waits. 0: "
                  "nothing is written to disk")
-      ->check(CLI::Validator(CLI::NonNegativeNumber).description(""))
-      ->capture_default_str()
-      ->type_name("N");
-  app.add_option("--data_cache_dir", flags.data.directory,
+      .NonNegative()
+      .ShowDefault();
+  command
+      .AddOption("--data_cache_dir DIR", flags.data.directory,
                  "Cache of downloaded files of examples. Workers of one user on one machine may "
                  "share it")
-      ->capture_default_str()
-      ->type_name("DIR");
-  app.add_option("--data_cache_bytes", flags.data.max_bytes,
+      .ShowDefault();
+  command
+      .AddOption("--data_cache_bytes N", flags.data.max_bytes,
                  "Maximum size of --data_cache_dir in bytes. The least recently used files are "
                  "deleted first; the newest one stays")
-      ->check(CLI::Validator(CLI::PositiveNumber).description(""))
-      ->capture_default_str()
-      ->type_name("N");
-  app.add_option("--exit_when_idle", flags.exit_when_idle,
+      .Positive()
+      .ShowDefault();
+  command
+      .AddOption("--exit_when_idle DURATION", flags.exit_when_idle,
                  "Exit after this time without work; default: never")
-      ->check(platform::CheckDuration)
-      ->type_name("DURATION");
-  app.add_option("--drain_timeout", flags.drain_timeout,
+      .Check(platform::CheckDuration);
+  command
+      .AddOption("--drain_timeout DURATION", flags.drain_timeout,
                  "Longest time for storing checkpoints after SIGTERM, or when the lease is "
                  "preempted. Set it a little below the time that is left until SIGKILL. Storing "
                  "ends sooner when the server takes nothing for 10 s")
-      ->check(platform::CheckDuration)
-      ->capture_default_str()
-      ->type_name("DURATION");
-  app.add_option("--lifetime", flags.lifetime,
+      .Check(platform::CheckDuration)
+      .ShowDefault();
+  command
+      .AddOption("--lifetime DURATION", flags.lifetime,
                  "Time until the machine is taken away. The worker stores checkpoints and exits "
                  "--drain_timeout before, or when a tenth of the time is left where that is less, "
                  "and takes no pack that could not reach a checkpoint; default: until "
                  "$SLURM_JOB_END_TIME, or for ever")
-      ->check(platform::CheckDuration)
-      ->type_name("DURATION");
-  app.add_option("--metrics_listen", flags.metrics_listen,
+      .Check(platform::CheckDuration);
+  command
+      .AddOption("--metrics_listen HOST:PORT", flags.metrics_listen,
                  "Address of the worker's own metrics for Prometheus; default: none, for the "
                  "server has them too")
-      ->check(CheckAddress)
-      ->type_name("HOST:PORT");
-  app.add_flag(
+      .Check(CheckAddress);
+  command.AddFlag(
       "--insecure_plain_text", flags.insecure_plain_text,
       "Allow --metrics_listen on addresses that other machines reach: they are plain text");
-  app.add_flag("--exit_with_parent", flags.exit_with_parent,
-               "Exit, as on SIGTERM, when the process that started this one ends");
+  command.AddFlag("--exit_with_parent", flags.exit_with_parent,
+                  "Exit, as on SIGTERM, when the process that started this one ends");
 }
 
 // Sets the channel from the command line, the environment and the configuration file.
@@ -362,24 +361,28 @@ int Main(int argc, char** argv) {
   const pid_t starter = platform::StartingProcess();
   // Before any other thread starts, because threads inherit which signals are blocked.
   platform::TerminationSignals signals;
-  CLI::App app("Trains and evaluates trials on one device, for a lengthwise_server.",
-               "lengthwise_worker");
-  app.set_version_flag(
-      "--version",
+  client::CommandLine line("lengthwise_worker",
+                           "Trains and evaluates trials on one device, for a lengthwise_server.");
+  line.SetVersion(
       [] {
         return absl::StrCat(platform::VersionText("lengthwise_worker"), "\n", DescribeLibTorch());
       },
       "Print the versions of this program and of LibTorch, and the GPUs that it can use");
-  app.footer(
+  line.root().Footer(
       "The first SIGTERM or SIGINT stores checkpoints, gives the work back and exits 0. A "
       "SIGINT after it exits at once.\nExit codes: 0 asked to stop or idle, 1 failed, 2 wrong "
       "flags.");
   Flags flags;
-  AddFlags(app, flags);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : kExitUsage;
+  AddFlags(line.root(), flags);
+  const absl::StatusOr<std::string> text =
+      line.Parse(std::vector<std::string>(argv + 1, argv + argc));
+  if (!text.ok()) {
+    std::cerr << "lengthwise_worker: " << text.status().message() << "\n";
+    return kExitUsage;
+  }
+  if (!text->empty()) {
+    std::cout << *text;
+    return 0;
   }
   if (!flags.metrics_listen.empty() && !flags.insecure_plain_text &&
       !rpc::IsLoopback(flags.metrics_listen)) {

@@ -15,7 +15,17 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "absl/time/time.h"
 #include "catalogue/suggestion.h"
+
+namespace absl {
+
+// CLI11 finds it by its name and argument.
+static bool lexical_cast(const std::string& text, Duration& value) {
+  return ParseDuration(text, &value);
+}
+
+}  // namespace absl
 
 namespace lengthwise::client {
 namespace {
@@ -150,6 +160,7 @@ std::string Expected(const OptionDescription& option) {
   if (!option.accepted.empty()) return option.accepted;
   if (option.value == "N") return "a number";
   if (option.value == "DIR") return "a directory";
+  if (option.value == "DURATION") return "a duration such as 30s or 10m";
   if (option.value == "LIST") return "numbers such as 1,2,5 or 10..19";
   return option.value == "TOKENS" ? "tokens or numbers such as 0,1,1" : option.value;
 }
@@ -226,6 +237,7 @@ Option Option::Required() const { return Option(option_->required()); }
 Option Option::Group(Text heading) const { return Option(option_->group(heading)); }
 Option Option::ShowDefault() const { return Option(option_->capture_default_str()); }
 Option Option::ShowDefault(Text text) const { return Option(option_->default_str(text)); }
+Option Option::Environment(Text variable) const { return Option(option_->envname(variable)); }
 Option Option::Needs(Option other) const { return Option(option_->needs(other.option_)); }
 
 Option Option::OneByOne() const { return Option(option_->allow_extra_args(false)); }
@@ -242,6 +254,9 @@ Option Option::Range(int min, int max) const {
   return Option(option_->check(CLI::Range(min, max)));
 }
 Option Option::Range(size_t min, size_t max) const {
+  return Option(option_->check(CLI::Range(min, max)));
+}
+Option Option::Range(int64_t min, int64_t max) const {
   return Option(option_->check(CLI::Range(min, max)));
 }
 Option Option::NotEmpty() const {
@@ -285,6 +300,7 @@ template Option Command::AddOption(Text, std::optional<uint64_t>&, Text) const;
 template Option Command::AddOption(Text, double&, Text) const;
 template Option Command::AddOption(Text, std::optional<double>&, Text) const;
 template Option Command::AddOption(Text, std::vector<double>&, Text) const;
+template Option Command::AddOption(Text, absl::Duration&, Text) const;
 
 void Command::AddFlag(Text names, bool& value, Text help) const {
   app_->add_flag(names, value, help);

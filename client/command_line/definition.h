@@ -4,6 +4,7 @@
 #define LENGTHWISE_CLIENT_COMMAND_LINE_DEFINITION_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -30,6 +31,8 @@ class Option {
   // Shows the variable's value, or `text`, as the default.
   Option ShowDefault() const;
   Option ShowDefault(const std::string& text) const;
+  // Takes the value of this environment variable if the command line has none.
+  Option Environment(const std::string& variable) const;
   // Rejects the option without `other`.
   Option Needs(Option other) const;
 
@@ -44,6 +47,7 @@ class Option {
   Option NonNegative() const;
   Option Range(int min, int max) const;
   Option Range(size_t min, size_t max) const;
+  Option Range(int64_t min, int64_t max) const;
   // Rejects an empty value, such as that of an unset variable, which would otherwise count as none.
   Option NotEmpty() const;
   // `check` returns an error, or an empty text. `accepted` describes the accepted values in errors
