@@ -28,7 +28,7 @@ v1::TrialSpecification TrialOf(const std::string& protocol) {
 void BM_PackStep(benchmark::State& state, const std::string& protocol, bool together) {
   const int64_t members = state.range(0);
   absl::StatusOr<Blueprint> blueprint = MakeBlueprint(TrialOf(protocol));
-  auto device = OpenDevice("auto", 1);
+  auto device = OpenDevice("auto", static_cast<int32_t>(state.range(1)));
   if (!blueprint.ok() || !device.ok()) abort();
   PrepareThread(*device);
   device->members_together = together;
@@ -51,24 +51,21 @@ void BM_PackStep(benchmark::State& state, const std::string& protocol, bool toge
   state.SetLabel("items are steps of one model");
 }
 
+// Arguments: models, threads.
 BENCHMARK_CAPTURE(BM_PackStep, positional_attention_one_by_one, "positional_attention", false)
-    ->Arg(1)
-    ->Arg(10)
+    ->ArgsProduct({{1, 10}, {1, 2}})
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(BM_PackStep, positional_attention_together, "positional_attention", true)
-    ->Arg(1)
-    ->Arg(10)
+    ->ArgsProduct({{1, 10}, {1, 2}})
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(BM_PackStep, latin_square_one_by_one, "latin_square", false)
-    ->Arg(1)
-    ->Arg(15)
+    ->ArgsProduct({{1, 15}, {1, 2}})
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(BM_PackStep, latin_square_together, "latin_square", true)
-    ->Arg(1)
-    ->Arg(15)
+    ->ArgsProduct({{1, 15}, {1, 2}})
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
 

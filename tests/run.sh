@@ -10,6 +10,7 @@
 #   tsan           unit tests without LibTorch under ThreadSanitizer
 #   fuzz           libFuzzer on every target of tests/fuzz, $LENGTHWISE_FUZZ_SECONDS each (60)
 #   faults         tests tagged "long_part": hundreds of kills, crashes at the third hit of a failpoint
+#   threads        every network with every encoding, eight batch sizes and five numbers of threads, on AVX-512 and AVX2
 #   benchmarks     short benchmarks of the service, the scheduler, a watch and a large experiment's results: they must run
 #                  and give right answers
 #   releases       this build's programs with those of 0.1.0, built from the history
@@ -27,7 +28,7 @@ FUZZ_SECONDS="${LENGTHWISE_FUZZ_SECONDS:-60}"
 EARLIER_RELEASE=4ad12fe
 
 # Minutes that each part needs on two cores, with most of its objects in the disk cache.
-declare -A needs=([asan]=10 [asan_libtorch]=15 [tsan]=10 [fuzz]=14 [faults]=5 [benchmarks]=5 [releases]=12 [single_files]=20 [wheel]=15)
+declare -A needs=([asan]=10 [asan_libtorch]=15 [tsan]=10 [fuzz]=14 [faults]=5 [threads]=20 [benchmarks]=5 [releases]=12 [single_files]=20 [wheel]=15)
 
 started=$SECONDS
 within=0
@@ -45,7 +46,7 @@ targets=()
 for argument in "$@"; do
   case $argument in
     --strict) strict=(--strict) ;;
-    --long) parts=(asan asan_libtorch tsan fuzz faults benchmarks releases single_files wheel) ;;
+    --long) parts=(asan asan_libtorch tsan fuzz faults threads benchmarks releases single_files wheel) ;;
     --long=*)
       IFS=, read -ra parts <<<"${argument#--long=}"
       for part in "${parts[@]}"; do
@@ -194,7 +195,11 @@ for part in "${parts[@]}"; do
       ;;
     faults)
       step "long: tests tagged long_part"
-      run_tests faults --build_tag_filters=long_part,-manual --test_tag_filters=long_part,-manual //...
+      run_tests faults --build_tag_filters=long_part,-threads,-manual --test_tag_filters=long_part,-threads,-manual //...
+      ;;
+    threads)
+      step "long: any number of threads"
+      run_tests threads --test_tag_filters=threads //worker/training/...
       ;;
     fuzz)
       step "long: fuzzing, $FUZZ_SECONDS s each"

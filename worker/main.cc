@@ -304,6 +304,8 @@ int Run(const Flags& flags, platform::TerminationSignals& signals) {
                    provenance.threads(), " CPU threads (",
                    flags.runner.threads > 0 ? "--threads" : platform::CountUsableCpus().limit,
                    "), packs of up to ", (*runner)->max_pack_size(), "; server ", options.server));
+  platform::LogInfo(absl::StrCat("the CPU's instruction set is ", provenance.instruction_set(),
+                                 ", MKL's reproducible mode ", training::MklMode()));
   // The worker counts as ready even while the server is away.
   const auto notify_ready = [&] {
     const absl::Status status = platform::NotifyReady(

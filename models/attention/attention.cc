@@ -5,11 +5,11 @@
 #include <vector>
 
 #include "ATen/ops/cat.h"
-#include "ATen/ops/matmul.h"
 #include "ATen/ops/scaled_dot_product_attention.h"
 #include "ATen/ops/softmax.h"
 #include "c10/core/GradMode.h"
 #include "models/layers/layers.h"
+#include "models/layers/products.h"
 
 namespace lengthwise::models {
 namespace {
@@ -76,10 +76,10 @@ at::Tensor Attend(const Encoding& encoding, const ParameterSet& parameters, int6
   if (maps == nullptr && constant_term) {
     mixed = AttendWithConstantTerm(q, k, v, term, scale);
   } else {
-    at::Tensor logits = Widened(at::matmul(scale == 1 ? q : q.mul(scale), k.transpose(-1, -2)));
+    at::Tensor logits = Widened(MatrixProduct(scale == 1 ? q : q.mul(scale), k.transpose(-1, -2)));
     if (term.defined()) logits.add_(term);
     const at::Tensor probabilities = at::softmax(logits, -1);
-    mixed = at::matmul(Operand(probabilities), v);
+    mixed = MatrixProduct(Operand(probabilities), v);
     if (maps != nullptr) *maps = {.logits = logits, .probabilities = probabilities};
   }
   return mixed.transpose(2, 3).flatten(3, 4);

@@ -4,14 +4,13 @@
 #include <cmath>
 #include <vector>
 
-#include "ATen/ops/bmm.h"
 #include "ATen/ops/cat.h"
 #include "ATen/ops/empty.h"
-#include "ATen/ops/matmul.h"
 #include "ATen/ops/softmax.h"
 #include "c10/core/GradMode.h"
 #include "models/attention/attention.h"
 #include "models/layers/layers.h"
+#include "models/layers/products.h"
 
 namespace lengthwise::models {
 
@@ -58,13 +57,14 @@ at::Tensor AttentionCache::Attend(const ParameterSet& parameters, const at::Tens
     if (terms_.content_bias.defined()) {
       biased = query.add(terms_.content_bias.unsqueeze(1).unsqueeze(3), scale);
     }
-    at::Tensor logits = at::bmm(biased.reshape({members * sequences * heads_, 1, head_size_}),
-                                keys_.narrow(1, 0, seen_).transpose(1, 2))
+    at::Tensor logits = MatrixProduct(biased.reshape({members * sequences * heads_, 1, head_size_}),
+                                      keys_.narrow(1, 0, seen_).transpose(1, 2))
                             .view({members, sequences, heads_, 1, seen_});
     AddTerms(query, row, logits);
-    mixed.push_back(at::bmm(at::softmax(logits, -1).view({members * sequences * heads_, 1, seen_}),
-                            values_.narrow(1, 0, seen_))
-                        .view({members, sequences, 1, heads_ * head_size_}));
+    mixed.push_back(
+        MatrixProduct(at::softmax(logits, -1).view({members * sequences * heads_, 1, seen_}),
+                      values_.narrow(1, 0, seen_))
+            .view({members, sequences, 1, heads_ * head_size_}));
   }
   return mixed.size() == 1 ? mixed[0] : at::cat(mixed, 2);
 }
@@ -87,7 +87,7 @@ void AttentionCache::AddTerms(const at::Tensor& query, int64_t row, at::Tensor& 
                         : terms_.relative.select(3, row - first_row_).narrow(3, 0, keys);
     const at::Tensor biased =
         query.add(terms_.position_bias.unsqueeze(1).unsqueeze(3), scale).squeeze(3);
-    logits.add_(at::matmul(biased.transpose(1, 2), relative).transpose(1, 2).unsqueeze(3));
+    logits.add_(MatrixProduct(biased.transpose(1, 2), relative).transpose(1, 2).unsqueeze(3));
   }
   if (terms_.additive.defined()) {
     logits.add_(terms_.additive.narrow(2, row - first_row_, 1).narrow(3, 0, keys).unsqueeze(1));

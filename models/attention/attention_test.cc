@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "ATen/Parallel.h"
 #include "ATen/ops/arange.h"
 #include "ATen/ops/equal.h"
 #include "ATen/ops/sin.h"
@@ -20,6 +19,7 @@
 #include "models/encodings/encoding.h"
 #include "models/encodings/test_formula.h"
 #include "models/layers/far_device.h"
+#include "models/layers/kernel_calls.h"
 #include "models/parameters/arena.h"
 
 namespace lengthwise::models {
@@ -192,9 +192,9 @@ TEST_P(AttendTest, OtherDevicesMatchTheCpuInDouble) {
 TEST_P(AttendTest, BitsDoNotDependOnThreads) {
   const at::Tensor qkv = Numbers({1, 70, 11, 3 * kWidth});
   const Attention attention(GetParam(), 1, 11, at::kFloat);
-  at::set_num_threads(1);
+  SetThreads(1);
   const auto one = attention.Differentiate(qkv);
-  at::set_num_threads(2);
+  SetThreads(2);
   const auto two = attention.Differentiate(qkv);
   EXPECT_TRUE(at::equal(one.output, two.output));
   EXPECT_TRUE(at::equal(one.qkv_gradient, two.qkv_gradient));

@@ -14,6 +14,7 @@
 #include "ATen/ops/relu.h"
 #include "models/encodings/additive.h"
 #include "models/encodings/factory.h"
+#include "models/layers/products.h"
 
 namespace lengthwise::models {
 namespace {
@@ -55,8 +56,7 @@ class Fire : public AdditiveEncoding {
     const at::Tensor hidden = at::relu(share.unsqueeze(3)
                                            .mul(parameters[up_].unsqueeze(1))
                                            .add(parameters[up_bias_].unsqueeze(1).unsqueeze(1)));
-    return hidden.flatten(1, 2)
-        .matmul(parameters[down_])
+    return MatrixProduct(hidden.flatten(1, 2), parameters[down_])
         .add(parameters[down_bias_].unsqueeze(1))
         .transpose(1, 2)
         .unflatten(2, {count, positions.size(1)});

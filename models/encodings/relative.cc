@@ -14,17 +14,15 @@
 #include <cmath>
 #include <vector>
 
-#include "ATen/ops/bmm.h"
 #include "ATen/ops/cat.h"
 #include "ATen/ops/full_like.h"
-#include "ATen/ops/matmul.h"
-#include "ATen/ops/mm.h"
 #include "absl/strings/str_cat.h"
 #include "models/encodings/factory.h"
 #include "models/encodings/kept_tensors.h"
 #include "models/encodings/relative_logits.h"
 #include "models/encodings/sinusoids.h"
 #include "models/layers/layers.h"
+#include "models/layers/products.h"
 
 namespace lengthwise::models {
 namespace {
@@ -62,8 +60,9 @@ class Relative : public Encoding {
     // [P, 1, H, 1, dh]
     const at::Tensor u = parameters[ids.content_bias].unsqueeze(1).unsqueeze(3).mul(scale);
     const at::Tensor v = parameters[ids.position_bias].unsqueeze(1).unsqueeze(3);
-    const at::Tensor content = at::matmul(u, Widened(keys).transpose(-1, -2));  // [P, B, H, 1, n]
-    const at::Tensor biased = Widened(queries).add(v).mul(scale);               // [P, B, H, n, dh]
+    const at::Tensor content =
+        MatrixProduct(u, Widened(keys).transpose(-1, -2));         // [P, B, H, 1, n]
+    const at::Tensor biased = Widened(queries).add(v).mul(scale);  // [P, B, H, n, dh]
     const at::Tensor& projection = parameters[ids.projection];
     const at::Tensor position = toeplitz_ ? ToeplitzTerm(biased, positions, projection)
                                           : DifferenceTerm(biased, positions, projection);
@@ -119,8 +118,9 @@ class Relative : public Encoding {
   static at::Tensor Project(const at::Tensor& projection, const at::Tensor& sinusoids,
                             at::IntArrayRef shape) {
     const at::Tensor relative =
-        projection.size(0) == 1 ? at::mm(projection.squeeze(0).t(), sinusoids.squeeze(0).t())
-                                : at::bmm(projection.transpose(1, 2), sinusoids.transpose(1, 2));
+        projection.size(0) == 1
+            ? MatrixProduct(projection.squeeze(0).t(), sinusoids.squeeze(0).t())
+            : MatrixProduct(projection.transpose(1, 2), sinusoids.transpose(1, 2));
     return relative.view(shape);
   }
 
@@ -141,11 +141,12 @@ class Relative : public Encoding {
                           const at::Tensor& projection) const {
     const int64_t members = biased.size(0), sequences = biased.size(1), n = biased.size(3);
     const at::Tensor relative =
-        at::bmm(Sinusoids(Distances(positions), d_model_, projection.scalar_type()), projection)
+        MatrixProduct(Sinusoids(Distances(positions), d_model_, projection.scalar_type()),
+                      projection)
             .view({members, 2 * n - 1, heads_, head_size_})
             .permute({0, 2, 3, 1})
             .reshape({members * heads_, head_size_, 2 * n - 1});
-    const at::Tensor by_distance = at::bmm(
+    const at::Tensor by_distance = MatrixProduct(
         biased.permute({0, 2, 1, 3, 4}).reshape({members * heads_, sequences * n, head_size_}),
         relative);
     return ShiftedRows(by_distance.view({members * heads_ * sequences, n, 2 * n - 1}))

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <vector>
 
-#include "ATen/ops/bmm.h"
 #include "ATen/ops/cat.h"
 #include "ATen/ops/zeros.h"
 #include "models/encodings/sinusoids.h"
+#include "models/layers/products.h"
 #include "torch/csrc/autograd/custom_function.h"
 
 namespace lengthwise::models {
@@ -50,15 +50,15 @@ at::Tensor DifferenceLogits(const at::Tensor& biased, const at::Tensor& sinusoid
     const int64_t count = std::min(rows_at_once, n - first);
     // For each query place and head, one product of all sequences' queries with the projected
     // distances from there.
-    const at::Tensor relative = at::bmm(SinusoidsOfDifferences(sinusoids, first, count)
-                                            .view({members, count * n, sinusoids.size(2)}),
-                                        projection)
+    const at::Tensor relative = MatrixProduct(SinusoidsOfDifferences(sinusoids, first, count)
+                                                  .view({members, count * n, sinusoids.size(2)}),
+                                              projection)
                                     .view({members, count, n, heads, head_size})
                                     .permute({0, 1, 3, 4, 2})
                                     .reshape({members * count * heads, head_size, n});
-    parts.push_back(at::bmm(by_place.narrow(1, first, count)
-                                .reshape({members * count * heads, sequences, head_size}),
-                            relative)
+    parts.push_back(MatrixProduct(by_place.narrow(1, first, count)
+                                      .reshape({members * count * heads, sequences, head_size}),
+                                  relative)
                         .view({members, count, heads, sequences, n}));
   }
   const at::Tensor term = parts.size() == 1 ? parts[0] : at::cat(parts, 1);
@@ -74,7 +74,8 @@ at::Tensor RotatedQueries(const at::Tensor& biased, const at::Tensor& sinusoids,
                                  .permute({0, 2, 3, 1})
                                  .reshape({members * heads, head_size, d});
   const at::Tensor projected =
-      at::bmm(biased.transpose(1, 2).reshape({members * heads, sequences * n, head_size}), columns)
+      MatrixProduct(biased.transpose(1, 2).reshape({members * heads, sequences * n, head_size}),
+                    columns)
           .view({members, heads, sequences, n, d});
   const int64_t half = d / 2;
   const at::Tensor of_sin = projected.narrow(4, 0, half), of_cos = projected.narrow(4, half, half);
@@ -88,7 +89,7 @@ at::Tensor FactoredDifferenceLogits(const at::Tensor& biased, const at::Tensor& 
   const at::Tensor rotated = RotatedQueries(biased, sinusoids, projection);
   const int64_t members = rotated.size(0), heads = rotated.size(1), sequences = rotated.size(2),
                 n = rotated.size(3), d = rotated.size(4);
-  return at::bmm(rotated.view({members, heads * sequences * n, d}), sinusoids.transpose(1, 2))
+  return MatrixProduct(rotated.view({members, heads * sequences * n, d}), sinusoids.transpose(1, 2))
       .view({members, heads, sequences, n, n})
       .transpose(1, 2);
 }

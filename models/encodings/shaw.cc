@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "ATen/ops/arange.h"
-#include "ATen/ops/bmm.h"
 #include "ATen/ops/zeros.h"
 #include "absl/strings/str_cat.h"
 #include "models/encodings/causal.h"
 #include "models/encodings/factory.h"
 #include "models/encodings/relative_logits.h"
 #include "models/layers/layers.h"
+#include "models/layers/products.h"
 
 namespace lengthwise::models {
 namespace {
@@ -39,9 +39,9 @@ class Shaw : public Encoding {
     const int64_t members = queries.size(0), sequences = queries.size(1), n = queries.size(3);
     const double scale = 1 / std::sqrt(static_cast<double>(head_size_));
     // One product with all 2n - 1 distances; then row i is shifted by i places.
-    const at::Tensor by_distance =
-        at::bmm(Widened(queries).mul(scale).reshape({members, sequences * heads_ * n, head_size_}),
-                ByDistance(parameters, block, n).transpose(1, 2));
+    const at::Tensor by_distance = MatrixProduct(
+        Widened(queries).mul(scale).reshape({members, sequences * heads_ * n, head_size_}),
+        ByDistance(parameters, block, n).transpose(1, 2));
     return ShiftedRows(by_distance.view({members * sequences * heads_, n, 2 * n - 1}))
         .view({members, sequences, heads_, n, n});
   }

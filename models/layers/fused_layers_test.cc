@@ -2,7 +2,6 @@
 #include <cmath>
 #include <string>
 
-#include "ATen/Parallel.h"
 #include "ATen/ops/cat.h"
 #include "ATen/ops/equal.h"
 #include "ATen/ops/full_like.h"
@@ -19,9 +18,9 @@ namespace lengthwise::models {
 namespace {
 
 void ExpectSameBits(const Tensors& inputs, const Function& function) {
-  at::set_num_threads(1);
+  SetThreads(1);
   const Tensors one = Differentiate(inputs, at::kFloat, function);
-  at::set_num_threads(2);
+  SetThreads(2);
   const Tensors two = Differentiate(inputs, at::kFloat, function);
   for (size_t i = 0; i < one.size(); ++i) EXPECT_TRUE(at::equal(one[i], two[i])) << "tensor " << i;
 }

@@ -3,26 +3,41 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <exception>
 
 #include "ATen/Parallel.h"
 
-// Without OpenMP, at::parallel_for is a sequential loop.
+// Without OpenMP, a parallel region is a sequential block.
 #ifndef _OPENMP
 #error "compile this file with -fopenmp"
 #endif
 
 namespace lengthwise::models {
+namespace {
+
+thread_local int loop_threads = 1;
+
+}  // namespace
+
+void SetThreads(int threads) {
+  loop_threads = threads;
+  if (at::get_num_threads() != 1) at::set_num_threads(1);
+}
 
 void OnThreads(int64_t count, const kernels::RangeBody& body) {
-  const int64_t threads = at::in_parallel_region() ? 1 : at::get_num_threads();
-  if (threads == 1 || count == 1) {
+  // Always the whole team: OpenMP ends threads that a smaller one does not need.
+  const int threads = at::in_parallel_region() ? 1 : loop_threads;
+  if (threads == 1 || count <= 1) {
     kernels::Serially(count, body);
     return;
   }
   // Which thread takes which range changes no result: a kernel's unit of work writes its own
   // numbers, and partial sums are added in a fixed order (kernels/row_chunks.h).
   std::atomic<int64_t> next = 0;
-  at::parallel_for(0, threads, /*grain_size=*/1, [&](int64_t, int64_t) {
+  std::atomic_flag failed = ATOMIC_FLAG_INIT;
+  std::exception_ptr failure;
+#pragma omp parallel num_threads(threads)
+  try {
     int64_t begin = next.load();
     while (begin < count) {
       const int64_t end = begin + std::max<int64_t>(1, (count - begin) / (2 * threads));
@@ -30,7 +45,10 @@ void OnThreads(int64_t count, const kernels::RangeBody& body) {
       body(begin, end);
       begin = next.load();
     }
-  });
+  } catch (...) {
+    if (!failed.test_and_set()) failure = std::current_exception();
+  }
+  if (failure != nullptr) std::rethrow_exception(failure);
 }
 
 }  // namespace lengthwise::models

@@ -40,9 +40,14 @@ auto WithKernelType(at::ScalarType type, const Body& body) {
   return type == at::kBFloat16 ? body(kernels::BFloat16()) : body(float());
 }
 
-// A kernels::ParallelFor on at::get_num_threads() threads; within another such loop, on the calling
-// thread. Idle threads take parts of the remaining work, large parts first, because shared cores
-// are not equally fast.
+// Sets the number of threads of the calling thread's loops, and leaves LibTorch and MKL one. They
+// cut their work by the number of threads, at places that change the order of sums and which
+// numbers a vector instruction computes, so their results depend on it. OnThreads' do not.
+void SetThreads(int threads);
+
+// A kernels::ParallelFor on as many threads as SetThreads said, at first one; within another such
+// loop, on the calling thread. Idle threads take parts of the remaining work, large parts first,
+// because shared cores are not equally fast.
 void OnThreads(int64_t count, const kernels::RangeBody& body);
 
 // Makes `device` current and calls launch(stream) with LibTorch's current stream on it, a

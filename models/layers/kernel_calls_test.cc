@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <mutex>
+#include <new>
 #include <set>
 #include <thread>
 #include <vector>
@@ -17,7 +18,7 @@ using ::testing::Each;
 
 TEST(OnThreadsTest, EveryUnitIsDoneOnce) {
   for (const int threads : {1, 2, 3}) {
-    at::set_num_threads(threads);
+    SetThreads(threads);
     for (const int64_t count : {0, 1, 2, 3, 100, 1001}) {
       std::vector<int> done(static_cast<size_t>(count));
       OnThreads(count, [&](int64_t begin, int64_t end) {
@@ -29,7 +30,7 @@ TEST(OnThreadsTest, EveryUnitIsDoneOnce) {
 }
 
 TEST(OnThreadsTest, IdleThreadsTakeOverADelayedThreadsWork) {
-  at::set_num_threads(2);
+  SetThreads(2);
   constexpr int64_t kUnits = 64;
   std::mutex lock;
   int64_t done = 0, by_held_up = 0;
@@ -52,8 +53,25 @@ TEST(OnThreadsTest, IdleThreadsTakeOverADelayedThreadsWork) {
   EXPECT_LT(by_held_up, kUnits / 2);
 }
 
+TEST(OnThreadsTest, FailureOfAnyThreadReachesTheCaller) {
+  SetThreads(2);
+  for (const int64_t failing : {0, 63}) {
+    EXPECT_THROW(OnThreads(64,
+                           [&](int64_t begin, int64_t end) {
+                             if (begin <= failing && failing < end) throw std::bad_alloc();
+                           }),
+                 std::bad_alloc);
+  }
+}
+
+TEST(OnThreadsTest, LibTorchHasOneThread) {
+  SetThreads(3);
+  EXPECT_EQ(at::get_num_threads(), 1);
+  OnThreads(3, [](int64_t, int64_t) { EXPECT_EQ(at::get_num_threads(), 1); });
+}
+
 TEST(OnThreadsTest, WithinAnotherLoopItStaysOnItsThread) {
-  at::set_num_threads(2);
+  SetThreads(2);
   OnThreads(2, [](int64_t, int64_t) {
     const std::thread::id outer = std::this_thread::get_id();
     OnThreads(10, [&](int64_t, int64_t) { EXPECT_EQ(std::this_thread::get_id(), outer); });

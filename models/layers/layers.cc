@@ -3,17 +3,13 @@
 #include <cstdint>
 #include <optional>
 
-#include "ATen/ops/addmm.h"
 #include "ATen/ops/arange.h"
-#include "ATen/ops/baddbmm.h"
-#include "ATen/ops/bmm.h"
 #include "ATen/ops/embedding.h"
 #include "ATen/ops/empty.h"
 #include "ATen/ops/empty_like.h"
-#include "ATen/ops/matmul.h"
-#include "ATen/ops/mm.h"
 #include "models/kernels/linear.h"
 #include "models/layers/kernel_calls.h"
+#include "models/layers/products.h"
 #include "torch/csrc/autograd/custom_function.h"
 
 namespace lengthwise::models {
@@ -108,15 +104,15 @@ at::Tensor Widened(const at::Tensor& tensor) {
 }
 
 at::Tensor Product(const at::Tensor& a, const at::Tensor& b) {
-  return at::matmul(Operand(a), Operand(b)).to(a.scalar_type());
+  return MatrixProduct(Operand(a), Operand(b)).to(a.scalar_type());
 }
 
 at::Tensor Linear(const at::Tensor& features, const at::Tensor& weight) {
   if (CanFuseLinear(features, weight)) return FusedLinear(features, weight, at::Tensor());
   const int64_t members = features.size(0), rows = features.size(1), columns = features.size(2);
   const at::Tensor x = Operand(features), w = Operand(weight);
-  const at::Tensor product =
-      members == 1 ? at::mm(x.flatten(0, 2), w.squeeze(0)) : at::bmm(x.flatten(1, 2), w);
+  const at::Tensor product = members == 1 ? MatrixProduct(x.flatten(0, 2), w.squeeze(0))
+                                          : MatrixProduct(x.flatten(1, 2), w);
   return product.view({members, rows, columns, w.size(2)}).to(features.scalar_type());
 }
 
@@ -124,8 +120,8 @@ at::Tensor Linear(const at::Tensor& features, const at::Tensor& weight, const at
   if (CanFuseLinear(features, weight)) return FusedLinear(features, weight, bias);
   const int64_t members = features.size(0), rows = features.size(1), columns = features.size(2);
   const at::Tensor x = Operand(features), w = Operand(weight), b = Operand(bias);
-  const at::Tensor sum = members == 1 ? at::addmm(b.squeeze(0), x.flatten(0, 2), w.squeeze(0))
-                                      : at::baddbmm(b.unsqueeze(1), x.flatten(1, 2), w);
+  const at::Tensor sum = members == 1 ? MatrixProduct(x.flatten(0, 2), w.squeeze(0), b.squeeze(0))
+                                      : MatrixProduct(x.flatten(1, 2), w, b);
   return sum.view({members, rows, columns, w.size(2)}).to(features.scalar_type());
 }
 

@@ -35,7 +35,7 @@ at::Tensor Operand(const at::Tensor& tensor);
 // Converts bfloat16 to float32 for operations other than products; leaves other types unchanged.
 at::Tensor Widened(const at::Tensor& tensor);
 
-// Returns at::matmul of the operands, in the type of `a`. Accumulates in float32.
+// Returns MatrixProduct of the operands, in the type of `a`. Accumulates in float32.
 at::Tensor Product(const at::Tensor& a, const at::Tensor& b);
 
 // Returns x W, [P, B, n, d_out] in the features' type: `features` [P, B, n, d_in], `weight` [P,

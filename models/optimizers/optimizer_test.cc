@@ -4,12 +4,12 @@
 #include <string>
 #include <vector>
 
-#include "ATen/Parallel.h"
 #include "ATen/ops/equal.h"
 #include "ATen/ops/randn_like.h"
 #include "ATen/ops/tensor.h"
 #include "catalogue/resolved.h"
 #include "gtest/gtest.h"
+#include "models/layers/kernel_calls.h"
 #include "models/optimizers/catalogue.h"
 
 namespace lengthwise::models {
@@ -142,7 +142,7 @@ TEST(AdamTest, BitsDoNotDependOnThreadsOrPack) {
   const ParameterLayout layout = OneParameter(20'001);
   const auto adam = CreateOptimizer("adam", Defaults("adam")).value();
   const auto train = [&](int threads, int64_t pack) {
-    at::set_num_threads(threads);
+    SetThreads(threads);
     ParameterArena arena(layout, pack, at::kFloat, at::kCPU);
     for (int64_t p = 0; p < pack; ++p) arena.Initialize(p, 7);
     for (int64_t step = 1; step <= 3; ++step) {

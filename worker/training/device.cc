@@ -8,6 +8,8 @@
 #include <iterator>
 #include <mutex>
 #include <new>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "ATen/Context.h"
@@ -25,6 +27,7 @@
 #include "c10/core/impl/VirtualGuardImpl.h"
 #include "c10/util/Exception.h"
 #include "models/kernels/adam_cuda.h"
+#include "models/layers/kernel_calls.h"
 #include "platform/usable_cpus.h"
 #include "platform/version.h"
 #include "torch/headeronly/version.h"
@@ -35,7 +38,8 @@ namespace lengthwise::worker::training {
 namespace {
 
 // Returns the newest instruction set of this machine with a reproducible mode in MKL. STRICT gives
-// the same bits for any alignment and number of threads.
+// the same bits for any alignment. What it promises for numbers of threads does not matter: MKL has
+// one (models/layers/kernel_calls.h).
 const char* ReproducibleMode() {
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) {
@@ -166,12 +170,24 @@ absl::StatusOr<Device> OpenDevice(absl::string_view name, int32_t threads) {
   return device;
 }
 
-void SetThreads(int threads) {
-  if (threads != at::get_num_threads()) at::set_num_threads(threads);
+std::string MklMode() {
+  // mkl_cbwr_get of MKL's manual, as LibTorch's library exports it.
+  using Get = int (*)(int which);
+  const auto get = reinterpret_cast<Get>(dlsym(RTLD_DEFAULT, "mkl_serv_cbwr_get"));
+  if (get == nullptr) return "unknown";
+  constexpr int kEverything = -1, kStrict = 0x10000;
+  const int mode = get(kEverything);
+  static constexpr std::pair<int, const char*> kBranches[] = {
+      {2, "AUTO"}, {3, "COMPATIBLE"}, {10, "AVX2"}, {12, "AVX512"}, {14, "AVX512_E1"}};
+  std::string branch = absl::StrCat("branch ", mode & ~kStrict);
+  for (const auto& [number, name] : kBranches) {
+    if (number == (mode & ~kStrict)) branch = name;
+  }
+  return absl::StrCat(branch, (mode & kStrict) != 0 ? ",STRICT" : "");
 }
 
 void PrepareThread(const Device& device) {
-  SetThreads(device.threads);
+  models::SetThreads(device.threads);
   // A thread that flushes denormal numbers to zero computes other bits.
   at::globalContext().setFlushDenormal(false);
   if (!device.cuda) return;

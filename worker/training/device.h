@@ -56,12 +56,13 @@ struct Device {
 // does not exist.
 absl::StatusOr<Device> OpenDevice(absl::string_view name, int32_t threads);
 
-// Makes LibTorch's per-thread settings: the number of OpenMP threads, denormal numbers and, on a
-// GPU, a stream of the thread's own, because the default stream cannot be recorded. Call it on the
-// training thread.
+// Returns the reproducible mode of MKL that is in force, in the form of MKL_CBWR. MKL has no branch
+// for a request's instruction set on some processors, such as AMD's, and then has AUTO.
+std::string MklMode();
+
+// Makes the per-thread settings: the number of threads, denormal numbers and, on a GPU, a stream of
+// the thread's own, because the default stream cannot be recorded. Call it on the training thread.
 void PrepareThread(const Device& device);
-// Sets the calling thread's number of OpenMP threads. Results do not depend on it.
-void SetThreads(int threads);
 
 // Returns true if device or host memory was exhausted. LibTorch's CUDA allocators throw a dedicated
 // type; its CPU allocator and CUDA's libraries are recognized by their messages.

@@ -38,6 +38,7 @@ TEST(DeviceTest, MklUsesItsReproducibleMode) {
   ASSERT_TRUE(OpenDevice("cpu", 1).ok());
   ASSERT_NE(std::getenv("MKL_CBWR"), nullptr);
   EXPECT_THAT(std::getenv("MKL_CBWR"), AnyOf(HasSubstr("STRICT"), HasSubstr("COMPATIBLE")));
+  EXPECT_THAT(MklMode(), AnyOf(HasSubstr("STRICT"), HasSubstr("COMPATIBLE")));
 }
 
 TEST(DeviceTest, AutoPrefersAGpu) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "models/layers/kernel_calls.h"
 #include "platform/version.h"
 #include "proto/digest.h"
 #include "proto/length_accuracies.h"
@@ -200,7 +201,7 @@ void PackRun::Resume(int64_t index) {
 }
 
 Directive PackRun::Listen() {
-  if (sharing_ != nullptr) SetThreads(sharing_->ThreadsForNextWork());
+  if (sharing_ != nullptr) models::SetThreads(sharing_->ThreadsForNextWork());
   bool drain = false;
   for (Member& member : members_) {
     if (member.finished) continue;

@@ -1,0 +1,20 @@
+// Matrix products, forward and backward, on several threads of a CPU. Their shape alone determines
+// how they are cut into pieces, and each piece is one product of LibTorch's on one thread, so
+// results do not depend on the number of threads.
+#ifndef LENGTHWISE_MODELS_LAYERS_PRODUCTS_H_
+#define LENGTHWISE_MODELS_LAYERS_PRODUCTS_H_
+
+#include "ATen/core/Tensor.h"
+
+namespace lengthwise::models {
+
+// Returns at::matmul of two tensors [..., m, k] and [..., k, n] with the same number of dimensions.
+at::Tensor MatrixProduct(const at::Tensor& a, const at::Tensor& b);
+
+// Returns a b + bias with `bias` [n], `a` [m, k] and `b` [k, n], or with `bias` [P, n] and `a` and
+// `b` as P such matrices.
+at::Tensor MatrixProduct(const at::Tensor& a, const at::Tensor& b, const at::Tensor& bias);
+
+}  // namespace lengthwise::models
+
+#endif  // LENGTHWISE_MODELS_LAYERS_PRODUCTS_H_
