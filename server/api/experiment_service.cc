@@ -53,10 +53,8 @@ grpc::ServerUnaryReactor* ExperimentService::CreateExperiment(
                         absl::StatusOr<Submission> prepared =
                             core_.submissions().PrepareCreation(InNameOf(caller, asked));
                         if (!prepared.ok()) return done(prepared.status());
-                        const auto submission = std::make_shared<Submission>(*std::move(prepared));
-                        core_.loop().Post<v1::CreateExperimentResponse>(
-                            [this, submission] { return core_.submissions().Create(*submission); },
-                            std::move(done), submission->bytes());
+                        core_.Submit(std::make_shared<Submission>(*std::move(prepared)),
+                                     &Submissions::Create, std::move(done));
                       });
 }
 
@@ -82,21 +80,19 @@ grpc::ServerUnaryReactor* ExperimentService::ExtendExperiment(
 grpc::ServerUnaryReactor* ExperimentService::EvaluateTrial(grpc::CallbackServerContext* context,
                                                            const v1::EvaluateTrialRequest* request,
                                                            v1::CreateExperimentResponse* response) {
-  return calls_.Serve(
-      Work::kFiles, "lengthwise.v1.ExperimentService/EvaluateTrial", context, request, response,
-      [this](const v1::EvaluateTrialRequest& asked, const Caller& caller,
-             Done<v1::CreateExperimentResponse> done) {
-        absl::Status status = CheckEvaluateTrial(asked);
-        if (status.ok()) status = MaySubmitFor(caller, asked.owner());
-        if (!status.ok()) return done(status);
-        absl::StatusOr<Submission> prepared =
-            core_.submissions().PrepareEvaluation(InNameOf(caller, asked));
-        if (!prepared.ok()) return done(prepared.status());
-        const auto submission = std::make_shared<Submission>(*std::move(prepared));
-        core_.loop().Post<v1::CreateExperimentResponse>(
-            [this, submission] { return core_.submissions().Evaluate(*submission); },
-            std::move(done), submission->bytes());
-      });
+  return calls_.Serve(Work::kFiles, "lengthwise.v1.ExperimentService/EvaluateTrial", context,
+                      request, response,
+                      [this](const v1::EvaluateTrialRequest& asked, const Caller& caller,
+                             Done<v1::CreateExperimentResponse> done) {
+                        absl::Status status = CheckEvaluateTrial(asked);
+                        if (status.ok()) status = MaySubmitFor(caller, asked.owner());
+                        if (!status.ok()) return done(status);
+                        absl::StatusOr<Submission> prepared =
+                            core_.submissions().PrepareEvaluation(InNameOf(caller, asked));
+                        if (!prepared.ok()) return done(prepared.status());
+                        core_.Submit(std::make_shared<Submission>(*std::move(prepared)),
+                                     &Submissions::Evaluate, std::move(done));
+                      });
 }
 
 grpc::ServerUnaryReactor* ExperimentService::GetExperiment(grpc::CallbackServerContext* context,

@@ -13,12 +13,12 @@
 namespace lengthwise::server {
 
 Backups::Backups(std::string data_dir, Clock clock, Storage& storage, ArtifactStore& artifacts,
-                 CommandLoop& loop)
+                 ArtifactSweeper& sweeper)
     : data_dir_(std::move(data_dir)),
       clock_(std::move(clock)),
       storage_(storage),
       artifacts_(artifacts),
-      loop_(loop) {}
+      sweeper_(sweeper) {}
 
 absl::Status Backups::BackUp(const v1::BackUpRequest& request,
                              const std::function<bool(const v1::BackUpResponse&)>& progress) {
@@ -37,7 +37,7 @@ absl::Status Backups::BackUp(const v1::BackUpRequest& request,
         "name: got \"", name, "\", accepted is [a-z0-9][a-z0-9._-]*, at most 60 characters"));
   }
   // Before the database is copied, so that the files that the copy names are still there to link.
-  if (!deletions_.Hold()) {
+  if (!sweeper_.Pause()) {
     return absl::AbortedError("another backup is being made; try again when it is done");
   }
   v1::BackUpResponse response;
@@ -47,33 +47,15 @@ absl::Status Backups::BackUp(const v1::BackUpRequest& request,
         response.set_total_bytes(total_bytes);
         return progress(response);
       });
-  // Deferred deletions run on the loop's thread, as they would without a backup. On this thread a
-  // trial could start again, and upload a file, between a deletion's look at the store and its
-  // removal of that file. If the server is stopping, the next start deletes these files.
-  for (const std::function<void()>& deletion : deletions_.Release()) {
-    loop_.PostCommand({.apply = [this, deletion]() -> CommandLoop::Answer {
-                         deletions_.Run(deletion);
-                         return nullptr;
-                       },
-                       .fail =
-                           [this, deletion](const absl::Status&) {
-                             platform::MutexLock lock(mutex_);
-                             refused_.push_back(deletion);
-                           }});
-  }
-  // Waits for these deletions. Otherwise backups that follow each other could defer them for ever.
-  loop_.Flush();
+  sweeper_.Resume();
+  // Otherwise backups that follow each other could put the deletions off for ever.
+  sweeper_.Flush();
   if (!path.ok()) return path.status();
   response.set_complete(true);
   response.set_path(*path);
   response.set_checkpoints_elsewhere(artifacts_.elsewhere());
   progress(response);
   return absl::OkStatus();
-}
-
-std::vector<std::function<void()>> Backups::TakeRefused() {
-  platform::MutexLock lock(mutex_);
-  return std::exchange(refused_, {});
 }
 
 absl::StatusOr<v1::Storage> Backups::GetStorage() {

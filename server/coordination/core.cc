@@ -165,13 +165,14 @@ absl::StatusOr<std::unique_ptr<Core>> Core::Open(const CoreOptions& options,
     if (IsS3(options)) {
       RETURN_IF_ERROR(FindUnlisted(*reader, *core->artifact_store_));
     }
-    ASSIGN_OR_RETURN(const std::vector<std::string> deleted,
-                     DeleteLeftArtifacts(*reader, *core->artifact_store_));
-    for (const std::string& id : deleted) core->PostDeletion(id);
+    ASSIGN_OR_RETURN(std::vector<SweepRecord> left,
+                     FindLeftArtifacts(*reader, *core->artifact_store_));
+    core->SweepLeft(std::move(left));
     // Some of them. The loop's housekeeping deletes the others.
     core->artifact_store_->DeleteUnusedUploads();
   }
   core->loop_.Start();
+  core->sweeper_.Start();
   return core;
 }
 
@@ -192,12 +193,13 @@ Core::Core(const CoreOptions& options, Dependencies dependencies,
              .commit_failed = [this](const absl::Status& status) { CommitFailed(status); },
              .housekeep = [this] { return artifact_store_->DeleteUnusedUploads(); }},
             clock_, engine_.ledger, waiters_, heartbeats_),
+      sweeper_(*storage_, *artifact_store_, loop_),
       event_log_(*storage_, running_trials_),
       artifacts_(*storage_, *artifact_store_, engine_.lease_ids, options.max_artifact_bytes,
                  options.max_data_bytes, absl::StrCat(options.data_dir, "/upload_quotas")),
       reads_(*storage_, loop_, engine_.ledger, fleet_, clock_, *artifact_store_,
              [this] { return Fault(); }),
-      backups_(options.data_dir, clock_, *storage_, *artifact_store_, loop_),
+      backups_(options.data_dir, clock_, *storage_, *artifact_store_, sweeper_),
       statistics_(NoStatistics()) {}
 
 void Core::ReleaseLeases() {
@@ -255,33 +257,37 @@ void Core::Publish(CommittedGroup group) {
   reads_.Publish(effects);
   // Last, because a subscriber that is woken reads at once and must see the effects above.
   event_log_.Publish(effects);
-  // Files are deleted only after the commit that stops naming them: a crash in between leaves a
-  // file too many, never one too few.
-  for (std::function<void()>& action : backups_.TakeRefused()) backups_.Delete(std::move(action));
-  for (std::function<void()>& action : effects.actions) backups_.Delete(std::move(action));
-  for (const std::string& id : effects.deleted) DeleteArtifacts(id);
-  for (const std::string& id : std::exchange(refused_, {})) DeleteArtifacts(id);
 }
 
-void Core::DeleteArtifacts(const std::string& experiment) {
-  backups_.Delete([this, experiment] {
-    const absl::StatusOr<bool> more = artifact_store_->DeleteSome(experiment);
-    if (!more.ok()) {
-      platform::LogWarning(absl::StrCat("cannot delete the artifacts of ", experiment,
-                                        " before the next start: ", more.status().message()));
-    } else if (*more) {
-      PostDeletion(experiment);
-    }
-  });
+void Core::SweepLeft(std::vector<SweepRecord> left) {
+  if (left.empty()) return;
+  loop_.PostCommand({.apply = [this, left = std::move(left)]() -> CommandLoop::Answer {
+                       // Commit fails after an error of the store, so it is not lost.
+                       for (const SweepRecord& sweep : left) {
+                         engine_.ledger.store().InsertSweep(sweep).IgnoreError();
+                       }
+                       return nullptr;
+                     },
+                     .fail =
+                         [](const absl::Status& status) {
+                           platform::LogWarning(absl::StrCat(
+                               "artifacts left by an earlier server stay until the next start: ",
+                               status.message()));
+                         }});
 }
 
-void Core::PostDeletion(const std::string& experiment) {
-  loop_.PostCommand(
-      {.apply = [this, experiment]() -> CommandLoop::Answer {
-         return [this, experiment] { DeleteArtifacts(experiment); };
-       },
-       .fail = [this, experiment](const absl::Status&) { refused_.push_back(experiment); },
-       .ends_group = true});
+void Core::Submit(std::shared_ptr<Submission> submission, Submissions::Creation create,
+                  Callback<v1::CreateExperimentResponse> done) {
+  const int64_t bytes = submission->bytes();
+  loop_.Post<std::optional<v1::CreateExperimentResponse>>(
+      [this, submission, create] { return (submissions().*create)(*submission); },
+      [this, submission, create,
+       done](absl::StatusOr<std::optional<v1::CreateExperimentResponse>> response) {
+        if (!response.ok()) return done(response.status());
+        if (!response->has_value()) return Submit(submission, create, done);
+        done(**std::move(response));
+      },
+      bytes);
 }
 
 Statistics Core::GetStatistics() {

@@ -6,7 +6,7 @@
 //                --reads-----> reads(), event_log(), artifacts(), backups(): callers' threads
 //
 // Only the loop's thread changes state. After each commit the core publishes its effects:
-// statistics, summaries, watchers, deletions.
+// statistics, summaries, watchers. The sweeper deletes artifacts on a thread of its own.
 #ifndef LENGTHWISE_SERVER_COORDINATION_CORE_H_
 #define LENGTHWISE_SERVER_COORDINATION_CORE_H_
 
@@ -22,6 +22,7 @@
 #include "absl/time/time.h"
 #include "platform/files.h"
 #include "platform/mutex.h"
+#include "server/coordination/artifact_sweeper.h"
 #include "server/coordination/artifacts.h"
 #include "server/coordination/backups.h"
 #include "server/coordination/command_loop.h"
@@ -98,7 +99,11 @@ class Core {
                                                     Dependencies dependencies);
   // With the specification resolver and the system clock.
   static absl::StatusOr<std::unique_ptr<Core>> Open(const CoreOptions& options);
-  ~Core() { Stop(); }
+  ~Core() {
+    Stop();
+    Interrupt();
+    sweeper_.Stop();
+  }
 
   // Applies the queued commands and refuses later ones. Reads still work.
   void Stop() { loop_.Stop(); }
@@ -109,6 +114,9 @@ class Core {
   absl::Status DescribeHolder(absl::string_view text) { return lock_->Describe(text); }
 
   CommandLoop& loop() { return loop_; }
+  // Creates the experiment of a submission, by Submissions::Create or Evaluate.
+  void Submit(std::shared_ptr<Submission> submission, Submissions::Creation create,
+              Callback<v1::CreateExperimentResponse> done);
   // Called by commands on the loop. Submissions' Prepare functions may be called on any thread.
   Submissions& submissions() { return engine_.submissions; }
   Experiments& experiments() { return engine_.experiments; }
@@ -121,6 +129,7 @@ class Core {
   Artifacts& artifacts() { return artifacts_; }
   Reads& reads() { return reads_; }
   Backups& backups() { return backups_; }
+  ArtifactSweeper& sweeper() { return sweeper_; }
   Statistics GetStatistics();
   // Number of workers whose AcquireLease is waiting.
   int64_t waiting_workers() const { return waiters_.waiting(); }
@@ -136,13 +145,8 @@ class Core {
   void ReleaseLeases();
   // On the loop's thread.
   void Publish(CommittedGroup group);
-  // Deletes the artifacts of a deleted experiment in parts, so that commands never wait for all of
-  // it.
-  void DeleteArtifacts(const std::string& experiment);
-  // Posts DeleteArtifacts as a command of its own. If the store fails, the next commit posts it
-  // again; if the server is stopping, the next start does. Called on any thread before the loop
-  // starts, then on the loop's thread.
-  void PostDeletion(const std::string& experiment);
+  // Posts a command that has the artifacts swept. Call it before the loop starts.
+  void SweepLeft(std::vector<SweepRecord> left);
   void CommitFailed(const absl::Status& status);
   // Why progress cannot be stored now; empty if it can.
   std::string Fault() const;
@@ -159,10 +163,8 @@ class Core {
   HeldHeartbeats heartbeats_;
   // Of the last commit.
   DiskFault commit_fault_;
-  // Deleted experiments that still have files, because a command of PostDeletion failed. Used by
-  // the loop's thread only.
-  std::vector<std::string> refused_;
   CommandLoop loop_;
+  ArtifactSweeper sweeper_;
   EventLog event_log_;
   Artifacts artifacts_;
   Reads reads_;

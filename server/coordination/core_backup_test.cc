@@ -208,6 +208,7 @@ TEST_F(CoreBackupTest, RegressionBackupKeepsAReusedCheckpoint) {
   Create("weights");
   const v1::Lease lease = coordinator_.Acquire("w");
   Train(lease);
+  coordinator_->sweeper().Flush();
   BackUpWhile(coordinator_, "third", [&] {
     const std::string bytes = "checkpoint 4";
     EXPECT_EQ(coordinator_.Upload(lease, 0, 40, bytes), absl::OkStatus());
@@ -338,7 +339,7 @@ TEST_F(CoreBackupTest, RestoredServerReusesNoIds) {
     copy.Close();
     copy.options().restore_from.clear();
     ASSERT_EQ(copy.Open(), absl::OkStatus());
-    copy->loop().Flush();
+    copy->sweeper().Flush();
     EXPECT_FALSE(std::filesystem::exists(left));
     EXPECT_TRUE(std::filesystem::exists(left + "0/trial"));
   }

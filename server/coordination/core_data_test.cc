@@ -2,7 +2,6 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <future>
 #include <string>
 #include <vector>
 
@@ -188,6 +187,7 @@ TEST_F(CoreDataTest, UnusedUploadsAreDeletedAfterAnHour) {
   EXPECT_TRUE(std::filesystem::exists(DataPath("uploads", others))) << "it is new";
   ASSERT_TRUE(coordinator_.Cancel(experiment).ok());
   ASSERT_EQ(coordinator_.Delete(experiment), absl::OkStatus());
+  coordinator_->sweeper().Flush();
   coordinator_.Close();
   ASSERT_EQ(coordinator_.Open(), absl::OkStatus());
   EXPECT_FALSE(std::filesystem::exists(DataPath("mine-1")));
@@ -270,11 +270,7 @@ TEST_F(CoreDataTest, EvaluationHashesExamplesBeforeTheLoop) {
   const auto written = std::filesystem::last_write_time(DataPath("mine-1"));
   std::ofstream(DataPath("mine-1")) << std::string(sizeof(kExamples) - 1, 'x');
   std::filesystem::last_write_time(DataPath("mine-1"), written);
-  std::promise<absl::Status> answer;
-  coordinator_->loop().Post<v1::CreateExperimentResponse>(
-      [&] { return coordinator_->submissions().Evaluate(*prepared); },
-      [&](const auto& response) { answer.set_value(response.status()); });
-  EXPECT_EQ(answer.get_future().get(), absl::OkStatus());
+  EXPECT_EQ(coordinator_.Submit(prepared, &Submissions::Evaluate).status(), absl::OkStatus());
   EXPECT_TRUE(std::filesystem::exists(DataPath("mine_evaluation-1")));
 }
 

@@ -1,12 +1,16 @@
 // Evaluations of stored models.
 #include <filesystem>
 #include <fstream>
+#include <future>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "platform/files.h"
 #include "platform/sha256.h"
 #include "server/coordination/test_coordinator.h"
 
@@ -156,6 +160,26 @@ TEST_F(CoreEvaluationTest, DamagedModelIsRefusedAndLeavesNoFiles) {
               SizeIs(1));
 }
 
+// The copies come before the commit that names them.
+TEST_F(CoreEvaluationTest, CopiesStayUntilTheirSubmissionEnds) {
+  ASSERT_TRUE(Train());
+  auto submission =
+      std::make_unique<Submission>(*coordinator_->submissions().PrepareEvaluation(request_));
+  using Response = std::optional<v1::CreateExperimentResponse>;
+  std::promise<absl::StatusOr<Response>> announced;
+  coordinator_->loop().Post<Response>(
+      [&] { return coordinator_->submissions().Evaluate(*submission); },
+      [&](absl::StatusOr<Response> response) { announced.set_value(std::move(response)); });
+  EXPECT_FALSE(announced.get_future().get()->has_value());
+  const std::string copies = coordinator_.data_dir() + "/artifacts/sort_evaluation-1";
+  std::filesystem::create_directories(copies + "/lr0-seed3");
+  coordinator_->sweeper().Flush();
+  EXPECT_TRUE(std::filesystem::exists(copies));
+  submission.reset();  // it failed
+  coordinator_->sweeper().Flush();
+  EXPECT_FALSE(std::filesystem::exists(copies));
+}
+
 TEST_F(CoreEvaluationTest, RepeatedRequestNeedsNoTrial) {
   ASSERT_TRUE(Train());
   request_.set_request_id("id");
@@ -209,25 +233,30 @@ class SmallStoreEvaluationTest : public CoreEvaluationTest {
 
 TEST_F(SmallStoreEvaluationTest, FailedCommitDeletesTheCopy) {
   ASSERT_TRUE(Train());
-  // The lengths are stored with the experiment and its pack. With some numbers of lengths the disk
-  // is full before the copy is made, with some after it.
+  // The lengths are stored with the experiment and its pack.
   int refused = 0;
-  absl::Status status = absl::UnavailableError("");
-  for (int32_t most = 200'000; !status.ok(); most -= 5'000) {
+  std::string name;
+  for (int32_t most = 200'000; name.empty(); most -= 5'000) {
     v1::EvaluateTrialRequest large = request_;
     large.mutable_evaluation()->clear_lengths();
     for (int32_t length = 1; length <= most; ++length) {
       large.mutable_evaluation()->add_lengths(length);
     }
-    status = coordinator_.Evaluate(large).status();
-    if (status.ok()) break;
+    const auto created = coordinator_.Evaluate(large);
+    if (created.ok()) {
+      name = Evaluated(created);
+      break;
+    }
     ++refused;
-    EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
-    EXPECT_FALSE(std::filesystem::exists(coordinator_.data_dir() + "/artifacts/sort_evaluation-1"));
+    EXPECT_EQ(created.status().code(), absl::StatusCode::kUnavailable);
+    coordinator_->loop().Flush();  // the submission is gone
+    coordinator_->sweeper().Flush();
+    EXPECT_EQ(*platform::ListDirectory(coordinator_.data_dir() + "/artifacts"),
+              std::vector<std::string>{"sort-1"});
     EXPECT_THAT(coordinator_.Acquire("w").trials(), IsEmpty());
   }
   EXPECT_GT(refused, 10);
-  const std::string name = "experiments/sort_evaluation-1/trials/lr0-seed3";
+  coordinator_->sweeper().Flush();
   EXPECT_TRUE(std::filesystem::exists(ModelOf(name)));
   EXPECT_EQ(coordinator_.Acquire("w").trials(0).trial(), name);
 }

@@ -63,6 +63,7 @@ TEST_F(CoreSharedStoreTest, CheckpointsLeaveTheDataDirectory) {
   const std::string experiment = Create("weights");
   const v1::Lease lease = coordinator_.Acquire("w");
   Train(lease);
+  coordinator_->sweeper().Flush();
   EXPECT_THAT(Artifacts(store_), SizeIs(2));
   EXPECT_THAT(Artifacts(coordinator_.data_dir() + "/artifacts"), IsEmpty());
   const v1::Storage storage = *coordinator_->backups().GetStorage();
@@ -71,11 +72,12 @@ TEST_F(CoreSharedStoreTest, CheckpointsLeaveTheDataDirectory) {
   EXPECT_GT(storage.elsewhere_free_bytes(), 0);
   EXPECT_EQ(coordinator_->reads().GetExperiment(experiment)->disk_use().artifacts(), 2);
   End(lease, v1::Outcome::COMPLETED);
+  coordinator_->sweeper().Flush();
   EXPECT_THAT(Artifacts(store_), ElementsAre("checkpoint 3"));
   Reopen(store_);
   EXPECT_TRUE(coordinator_->artifacts().OpenModel(experiment + "/trials/lr0-seed0").ok());
   ASSERT_EQ(coordinator_.Delete(experiment), absl::OkStatus());
-  coordinator_->loop().Flush();
+  coordinator_->sweeper().Flush();
   EXPECT_FALSE(fs::exists(store_ + "/sort-1"));
 }
 
@@ -125,18 +127,20 @@ TEST_F(CoreSharedStoreTest, DeletionsWaitForTheStore) {
   const std::string experiment = Create("weights");
   const v1::Lease lease = coordinator_.Acquire("w");
   Train(lease);
+  coordinator_->sweeper().Flush();
   Unmount();
   End(lease, v1::Outcome::COMPLETED);
+  coordinator_->sweeper().Flush();
+  EXPECT_THAT(Artifacts(store_ + ".away"), SizeIs(2));
   Mount();
-  EXPECT_THAT(Artifacts(store_), SizeIs(2));
-  Reopen(store_);
-  EXPECT_THAT(Artifacts(store_), ElementsAre("checkpoint 3"));
+  coordinator_->sweeper().Flush();
+  EXPECT_THAT(Artifacts(store_), ElementsAre("checkpoint 3")) << "without a restart";
   Unmount();
   ASSERT_EQ(coordinator_.Delete(experiment), absl::OkStatus());
-  coordinator_->loop().Flush();
+  coordinator_->sweeper().Flush();
+  EXPECT_TRUE(fs::exists(store_ + ".away/sort-1"));
   Mount();
-  Reopen(store_);
-  coordinator_->loop().Flush();
+  coordinator_->sweeper().Flush();
   EXPECT_FALSE(fs::exists(store_ + "/sort-1"));
 }
 
@@ -260,10 +264,10 @@ TEST_F(CoreSharedStoreTest, OtherFilesAreKept) {
   EXPECT_FALSE(fs::exists(unfinished));
   End(lease, v1::Outcome::COMPLETED);
   ASSERT_EQ(coordinator_.Delete(experiment), absl::OkStatus());
-  coordinator_->loop().Flush();
+  coordinator_->sweeper().Flush();
   EXPECT_FALSE(fs::exists(PathOf("checkpoint 3")));
   Reopen(store_);
-  coordinator_->loop().Flush();
+  coordinator_->sweeper().Flush();
   for (const std::string& path : kept) EXPECT_TRUE(fs::exists(path)) << path;
 }
 

@@ -217,6 +217,7 @@ TEST_F(CoreTest, DamagedCheckpointFallsBackToThePreviousOne) {
     ASSERT_EQ(coordinator_.Upload(lease, 0, step, bytes), absl::OkStatus());
     Send(lease, {CheckpointEvent(lease, 0, step / 10, step, bytes)});
   }
+  coordinator_->sweeper().Flush();
   coordinator_.Release("w", lease);
   // Two are kept.
   EXPECT_FALSE(std::filesystem::exists(ArtifactPath(lease, "weights of step 10")));

@@ -28,7 +28,7 @@ struct Engine {
   Engine(const Options& options, GridResolver resolve, Storage& storage, ArtifactStore& artifacts,
          Fleet& fleet, Clock clock)
       : lease_ids(storage.lease_key()),
-        ledger(options.scheduler, storage, artifacts, std::move(clock)),
+        ledger(options.scheduler, storage, std::move(clock)),
         submissions(std::move(resolve), options.max_unended_trials, storage, artifacts, ledger),
         experiments(ledger, submissions),
         leases({.lease_duration = options.scheduler.lease_duration,

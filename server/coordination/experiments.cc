@@ -118,10 +118,10 @@ absl::StatusOr<v1::DeleteExperimentResponse> Experiments::Delete(
   if (!record.request_id.empty()) {
     RETURN_IF_ERROR(store_.InsertDeletedRequest(record));
   }
+  RETURN_IF_ERROR(store_.InsertSweep({.experiment = record.id}));
   Effects& effects = ledger_.effects();
   effects.experiments.insert(record.id);
   effects.reshaped.insert(record.id);
-  effects.deleted.push_back(record.id);
   return v1::DeleteExperimentResponse();
 }
 

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -57,14 +58,20 @@ class CoreHousekeepingTest : public testing::Test {
   // The contents of all artifacts in a directory of artifacts.
   static std::vector<std::string> Artifacts(const std::string& directory) {
     std::vector<std::string> contents;
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(directory)) {
-      if (entry.path().extension() != ".safetensors") continue;
-      std::ifstream file(entry.path());
+    std::error_code gone;  // deleted meanwhile
+    for (std::filesystem::recursive_directory_iterator entry(directory, gone), end;
+         !gone && entry != end; entry.increment(gone)) {
+      if (entry->path().extension() != ".safetensors") continue;
+      std::ifstream file(entry->path());
       contents.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
     }
     return contents;
   }
-  std::vector<std::string> Artifacts() { return Artifacts(coordinator_.artifacts_dir()); }
+  // After the sweeper's look.
+  std::vector<std::string> Artifacts() {
+    coordinator_->sweeper().Flush();
+    return Artifacts(coordinator_.artifacts_dir());
+  }
 
   TestCoordinator coordinator_;
 };

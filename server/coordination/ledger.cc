@@ -51,18 +51,11 @@ Clock SystemClock() {
           .wall = [] { return absl::Now(); }};
 }
 
-Ledger::Ledger(const Scheduler::Options& options, Storage& storage, ArtifactStore& artifacts,
-               Clock clock)
-    : options_(options),
-      storage_(storage),
-      store_(storage.writer()),
-      artifacts_(artifacts),
-      clock_(std::move(clock)) {}
+Ledger::Ledger(const Scheduler::Options& options, Storage& storage, Clock clock)
+    : options_(options), storage_(storage), store_(storage.writer()), clock_(std::move(clock)) {}
 
 absl::Status Ledger::Rebuild() {
-  // Nothing of the failed transaction may be seen: its changes outside the store are undone, and
-  // its effects are dropped.
-  for (const std::function<void()>& reversal : effects_.reversals) reversal();
+  // Nothing of the failed transaction may be seen.
   effects_ = Effects();
   misdated_.clear();
   leases_without_trials_.clear();
@@ -261,45 +254,29 @@ absl::Status Ledger::StoreCheckpoint(TrialRecord& trial, int64_t step) {
   ASSIGN_OR_RETURN(const auto checkpoints,
                    store_.NewestEvents(trial.key, v1::Event::kCheckpoint, kKeptCheckpoints + 1));
   if (static_cast<int64_t>(checkpoints.size()) <= kKeptCheckpoints) return absl::OkStatus();
-  // Delete only the oldest of these, not all others: the next checkpoint may already be uploaded.
-  std::vector<std::string> sha256s;  // the newest first
-  for (const EventRecord& record : checkpoints) {
-    const absl::StatusOr<v1::Checkpoint> checkpoint = ToCheckpoint(record, store_.name());
-    // A damaged event does not say which file it meant. The file stays until the trial has ended.
-    if (!checkpoint.ok()) return absl::OkStatus();
-    sha256s.push_back(checkpoint->sha256());
-  }
-  const ArtifactId oldest = {
-      .experiment = trial.experiment_id, .trial = trial.id, .sha256 = std::move(sha256s.back())};
-  sha256s.pop_back();
-  // A kept checkpoint with the same bytes has the same file.
-  if (absl::c_linear_search(sha256s, oldest.sha256)) return absl::OkStatus();
-  effects_.actions.push_back([this, oldest, key = trial.key, attempt = trial.attempt] {
-    // A backup may delay this action until another attempt has resumed from that checkpoint, or
-    // made it again. A checkpoint left over here is deleted when the trial ends.
-    const auto reader = storage_.Read();
-    if (!reader.ok()) return;
-    const auto now = (*reader)->FindTrial(key);
-    if (!now.ok() || !now->has_value() || (*now)->attempt != attempt) return;
-    artifacts_.Delete(oldest).IgnoreError();
-  });
-  return absl::OkStatus();
+  const absl::StatusOr<v1::Checkpoint> oldest = ToCheckpoint(checkpoints.back(), store_.name());
+  // A damaged event does not say which file it meant. The file stays until the trial has ended.
+  if (!oldest.ok()) return absl::OkStatus();
+  // Only the oldest, not all others: the next checkpoint may already be uploaded.
+  return store_.InsertSweep({.experiment = trial.experiment_id,
+                             .trial = trial.id,
+                             .sha256 = oldest->sha256(),
+                             .attempt = trial.attempt});
 }
 
 absl::Status Ledger::Retain(TrialRecord& trial) {
-  if (trial.checkpoint_step == 0) return absl::OkStatus();
+  // It never ran, so it has no artifacts.
+  if (trial.attempt == 0 && trial.checkpoint_step == 0) return absl::OkStatus();
   ASSIGN_OR_RETURN(const std::optional<PackRecord> pack, store_.FindPack(trial.pack));
-  if (CheckpointsThatStay(pack.value_or(PackRecord()), trial.state) == 0) {
-    trial.checkpoint_step = 0;
+  const int64_t kept = CheckpointsThatStay(pack.value_or(PackRecord()), trial.state);
+  if (kept == 0) trial.checkpoint_step = 0;
+  if (trial.state == v1::SUCCEEDED && trial.attempt == 1) {
+    ASSIGN_OR_RETURN(const auto checkpoints,
+                     store_.NewestEvents(trial.key, v1::Event::kCheckpoint, kept + 1));
+    if (static_cast<int64_t>(checkpoints.size()) <= kept) return absl::OkStatus();
   }
-  // Also deletes uploads that no event names. The action looks the files up when it runs, because a
-  // backup may delay it and the trial may be retried in the meantime. The next start deletes what
-  // an error leaves (DeleteLeftArtifacts).
-  effects_.actions.push_back([this, key = trial.key] {
-    const auto reader = storage_.Read();
-    if (reader.ok()) DeleteWhatDoesNotStay(**reader, artifacts_, key).IgnoreError();
-  });
-  return absl::OkStatus();
+  // Other attempts may have uploaded what no event names.
+  return store_.InsertSweep({.experiment = trial.experiment_id, .trial = trial.id});
 }
 
 }  // namespace lengthwise::server

@@ -22,7 +22,6 @@
 #include "server/coordination/running_trials.h"
 #include "server/coordination/statistics.h"
 #include "server/scheduling/scheduler.h"
-#include "server/storage/artifact_store.h"
 #include "server/storage/storage.h"
 
 namespace lengthwise::server {
@@ -39,8 +38,8 @@ struct Clock {
 // The system clocks. The steady clock starts at the current wall time.
 Clock SystemClock();
 
-// Effects of a commit that happen outside the store: waking watchers, deleting files, counting.
-// They wait for the commit, so that no change is visible before it is durable.
+// Effects of a commit that happen outside the store: waking watchers, counting. They wait for the
+// commit, so that no change is visible before it is durable.
 struct Effects {
   absl::flat_hash_set<std::string> experiments;  // ids: the history grew or ended
   // Keys of the trials that changed state, by experiment id.
@@ -48,11 +47,6 @@ struct Effects {
   // Ids of experiments whose set of trials changed, or that were deleted.
   absl::flat_hash_set<std::string> reshaped;
   std::vector<WorkerProgress> progress;
-  std::vector<std::function<void()>> actions;
-  // Ids of deleted experiments, whose artifacts are deleted in parts.
-  std::vector<std::string> deleted;
-  // Run instead of all the others if the commit failed: undo changes made outside the store.
-  std::vector<std::function<void()>> reversals;
   int64_t events = 0;
   int64_t points = 0;
   int64_t lease_expiries = 0;
@@ -68,8 +62,7 @@ struct Effects {
 class Ledger {
  public:
   // All references must outlive the ledger. Call Rebuild first.
-  Ledger(const Scheduler::Options& options, Storage& storage, ArtifactStore& artifacts,
-         Clock clock);
+  Ledger(const Scheduler::Options& options, Storage& storage, Clock clock);
 
   // Builds the scheduler from the store. Registered workers stay registered.
   absl::Status Rebuild();
@@ -92,7 +85,7 @@ class Ledger {
   // Appends an event to a trial's history. Sets its time if it has none.
   absl::Status Append(const TrialRecord& trial, v1::Event event);
   // Called after the event of a checkpoint of `step` was appended: the trial will resume from it.
-  // Deletes the checkpoint before the newest kKeptCheckpoints after the commit.
+  // The checkpoint before the newest kKeptCheckpoints is swept.
   absl::Status StoreCheckpoint(TrialRecord& trial, int64_t step);
 
   // INTERNAL if the store has no such trial.
@@ -106,14 +99,12 @@ class Ledger {
 
  private:
   absl::Status RecordChange(const TrialChange& change, int64_t step, const v1::Outcome* outcome);
-  // Schedules the deletion of an ended trial's artifacts that its specification does not keep. A
-  // trial that keeps none loses its checkpoint step as well.
+  // Has an ended trial's artifacts swept. A trial that keeps none loses its checkpoint step.
   absl::Status Retain(TrialRecord& trial);
 
   const Scheduler::Options options_;
   Storage& storage_;
   StorageWriter& store_;
-  ArtifactStore& artifacts_;
   const Clock clock_;
   std::unique_ptr<Scheduler> scheduler_;
   Effects effects_;

@@ -2,9 +2,7 @@
 
 #include <optional>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/strings/str_cat.h"
-#include "platform/log.h"
+#include "absl/algorithm/container.h"
 #include "platform/status_macros.h"
 #include "server/coordination/messages.h"
 
@@ -14,40 +12,41 @@ namespace {
 // Trials per read.
 constexpr int64_t kPage = 10'000;
 
-void LogFailure(const absl::Status& status) {
-  if (status.ok()) return;
-  platform::LogWarning(
-      absl::StrCat("cannot delete files left by an earlier run: ", status.message()));
-}
-
-absl::Status KeepNewest(StorageReader& reader, ArtifactStore& artifacts, const TrialRecord& trial,
-                        int64_t count) {
-  ASSIGN_OR_RETURN(const auto kept, NewestCheckpoints(reader, trial.key, count));
-  return artifacts.KeepOnly(trial.experiment_id, trial.id, kept);
-}
-
-absl::Status DeleteLeftOf(StorageReader& reader, ArtifactStore& artifacts,
-                          const ExperimentRecord& experiment) {
-  ASSIGN_OR_RETURN(const std::vector<PackRecord> listed, reader.ListPacks(experiment.key));
-  absl::flat_hash_map<int64_t, int64_t> stay;  // for trials that succeeded, by pack
-  absl::flat_hash_map<int64_t, int64_t> stay_of_others;
-  for (const PackRecord& pack : listed) {
-    stay[pack.key] = CheckpointsThatStay(pack, v1::SUCCEEDED);
-    stay_of_others[pack.key] = CheckpointsThatStay(pack, v1::FAILED);
-  }
+// Appends the ended trials that have more artifacts than most keep.
+absl::Status FindLeftOf(StorageReader& reader, ArtifactStore& artifacts,
+                        const ExperimentRecord& experiment, std::vector<SweepRecord>& left) {
   int32_t next = 0;
   while (true) {
     ASSIGN_OR_RETURN(const auto trials, reader.ListTrials(experiment.key, next, {}, kPage));
     for (const TrialRecord& trial : trials) {
       next = trial.index + 1;
       if (!HasEnded(trial.state)) continue;
-      const int64_t count = (trial.state == v1::SUCCEEDED ? stay : stay_of_others)[trial.pack];
-      ASSIGN_OR_RETURN(const int64_t stored, artifacts.Count(trial.experiment_id, trial.id));
-      if (stored <= count) continue;
-      LogFailure(KeepNewest(reader, artifacts, trial, count));
+      // Sweep knows how many the specification keeps.
+      const int64_t usual = trial.checkpoint_step == 0     ? 0
+                            : trial.state == v1::SUCCEEDED ? 1
+                                                           : kKeptCheckpoints;
+      ASSIGN_OR_RETURN(const auto stored, artifacts.List(trial.experiment_id, trial.id));
+      if (static_cast<int64_t>(stored.size()) <= usual) continue;
+      left.push_back({.experiment = trial.experiment_id, .trial = trial.id});
     }
     if (static_cast<int64_t>(trials.size()) < kPage) return absl::OkStatus();
   }
+}
+
+// True if neither the trial nor a later attempt of it needs the artifact.
+absl::StatusOr<bool> IsUnneeded(StorageReader& reader, const SweepRecord& sweep,
+                                const std::string& sha256) {
+  ASSIGN_OR_RETURN(const auto trial, reader.FindTrial(sweep.experiment, sweep.trial));
+  if (!trial.has_value()) return false;  // the experiment's own record deletes it
+  int64_t kept = kKeptCheckpoints;
+  if (HasEnded(trial->state)) {
+    ASSIGN_OR_RETURN(const auto pack, reader.FindPack(trial->pack));
+    kept = CheckpointsThatStay(pack.value_or(PackRecord()), trial->state);
+  } else if (sweep.sha256.empty() || trial->attempt != sweep.attempt) {
+    return false;
+  }
+  ASSIGN_OR_RETURN(const auto newest, NewestCheckpoints(reader, trial->key, kept));
+  return !absl::c_linear_search(newest, sha256);
 }
 
 }  // namespace
@@ -73,12 +72,33 @@ absl::StatusOr<std::vector<std::string>> NewestCheckpoints(StorageReader& reader
   return sha256s;
 }
 
-absl::Status DeleteWhatDoesNotStay(StorageReader& reader, ArtifactStore& artifacts, int64_t key) {
-  ASSIGN_OR_RETURN(const std::optional<TrialRecord> trial, reader.FindTrial(key));
-  if (!trial.has_value() || !HasEnded(trial->state)) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const std::optional<PackRecord> pack, reader.FindPack(trial->pack));
-  return KeepNewest(reader, artifacts, *trial,
-                    CheckpointsThatStay(pack.value_or(PackRecord()), trial->state));
+absl::Status Sweep(Storage& storage, ArtifactStore& artifacts, const SweepRecord& sweep,
+                   const std::function<bool()>& goes_on) {
+  if (sweep.trial.empty()) {
+    return artifacts.DeleteExperiment(sweep.experiment, [&]() -> absl::StatusOr<bool> {
+      if (!goes_on()) return absl::AbortedError("the deletion goes on later");
+      ASSIGN_OR_RETURN(const auto reader, storage.Read());
+      ASSIGN_OR_RETURN(const auto experiment, reader->FindExperiment(sweep.experiment));
+      return !experiment.has_value();
+    });
+  }
+  std::vector<std::string> sha256s = {sweep.sha256};
+  if (sweep.sha256.empty()) {
+    ASSIGN_OR_RETURN(sha256s, artifacts.List(sweep.experiment, sweep.trial));
+  }
+  absl::Status status;
+  for (const std::string& sha256 : sha256s) {
+    const absl::Status deleted =
+        artifacts.Delete({.experiment = sweep.experiment, .trial = sweep.trial, .sha256 = sha256},
+                         [&]() -> absl::StatusOr<bool> {
+                           ASSIGN_OR_RETURN(const auto reader, storage.Read());
+                           return IsUnneeded(*reader, sweep, sha256);
+                         });
+    status.Update(deleted);
+    // Another record of the trial may be looking at this one.
+    if (!deleted.ok() && !absl::IsAborted(deleted)) return deleted;
+  }
+  return status;
 }
 
 absl::Status FindUnlisted(StorageReader& reader, ArtifactStore& artifacts) {
@@ -100,22 +120,20 @@ absl::Status FindUnlisted(StorageReader& reader, ArtifactStore& artifacts) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<std::string>> DeleteLeftArtifacts(StorageReader& reader,
-                                                             ArtifactStore& artifacts) {
-  std::vector<std::string> deleted;
+absl::StatusOr<std::vector<SweepRecord>> FindLeftArtifacts(StorageReader& reader,
+                                                           ArtifactStore& artifacts) {
+  std::vector<SweepRecord> left;
   ASSIGN_OR_RETURN(const std::vector<std::string> ids, artifacts.ListExperiments());
   for (const std::string& id : ids) {
-    // Artifacts that this database never knew are kept: the database may have been moved away and
-    // created again.
     ASSIGN_OR_RETURN(const std::optional<ExperimentRecord> experiment, reader.FindExperiment(id));
     if (experiment.has_value()) {
-      RETURN_IF_ERROR(DeleteLeftOf(reader, artifacts, *experiment));
+      RETURN_IF_ERROR(FindLeftOf(reader, artifacts, *experiment, left));
       continue;
     }
     ASSIGN_OR_RETURN(const bool was_deleted, reader.WasDeleted(id));
-    if (was_deleted) deleted.push_back(id);
+    if (was_deleted) left.push_back({.experiment = id});
   }
-  return deleted;
+  return left;
 }
 
 }  // namespace lengthwise::server

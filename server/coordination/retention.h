@@ -1,8 +1,9 @@
-// Retention: which checkpoints of an ended trial are kept.
+// Retention: which artifacts are kept, and the deletion of those that are not.
 #ifndef LENGTHWISE_SERVER_COORDINATION_RETENTION_H_
 #define LENGTHWISE_SERVER_COORDINATION_RETENTION_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -21,21 +22,23 @@ int64_t CheckpointsThatStay(const PackRecord& pack, v1::TrialState state);
 absl::StatusOr<std::vector<std::string>> NewestCheckpoints(StorageReader& reader, int64_t trial,
                                                            int64_t count);
 
-// Deletes the artifacts that an ended trial does not keep, according to the store at the time of
-// the call. No-op if the trial has not ended, or was retried: its uploads may not be in the store
-// yet.
-absl::Status DeleteWhatDoesNotStay(StorageReader& reader, ArtifactStore& artifacts, int64_t trial);
+// Deletes those of the record's artifacts that nothing needs, according to the store at the time of
+// the call: the trial may have been retried since, or have resumed from such a checkpoint. Keeps
+// what an unended trial of a later attempt may have uploaded; its end deletes the rest. ABORTED if
+// an artifact is being stored, or if `goes_on` no longer holds: call it again later.
+absl::Status Sweep(Storage& storage, ArtifactStore& artifacts, const SweepRecord& sweep,
+                   const std::function<bool()>& goes_on);
 
 // Looks for checkpoints from which unended trials would resume and that the store did not list.
 // Call it at the start, with a store that may list an object late.
 absl::Status FindUnlisted(StorageReader& reader, ArtifactStore& artifacts);
 
-// Deletes artifacts left behind by a server that died between a commit and its deletions:
-// checkpoints that ended trials do not keep. Returns the ids of deleted experiments that still have
-// artifacts; the caller deletes those in parts. Keeps artifacts of experiments that the store has
-// never known. Logs and keeps a file that cannot be deleted.
-absl::StatusOr<std::vector<std::string>> DeleteLeftArtifacts(StorageReader& reader,
-                                                             ArtifactStore& artifacts);
+// Finds artifacts that no record names, such as uploads of a worker that died: of deleted
+// experiments, and of ended trials that have more than most keep. Leaves out artifacts of
+// experiments that the store has never known: the database may have been moved away and created
+// again.
+absl::StatusOr<std::vector<SweepRecord>> FindLeftArtifacts(StorageReader& reader,
+                                                           ArtifactStore& artifacts);
 
 }  // namespace lengthwise::server
 

@@ -299,13 +299,19 @@ absl::Status Submissions::InsertTrials(const ExperimentRecord& experiment,
   return absl::OkStatus();
 }
 
-absl::Status Submissions::CopyData(const std::string& from, const ExperimentRecord& experiment,
-                                   const v1::ExperimentSpecification& specification) {
-  const std::vector<specification::DataFile> files = specification::DataFilesOf(specification);
-  if (files.empty()) return absl::OkStatus();
-  for (const specification::DataFile& file : files) {
-    const absl::Status copied = artifacts_.Copy(DataFileId(from, file.sha256), experiment.id,
-                                                std::string(kDataFiles), /*step=*/0);
+absl::Status Submissions::AnnounceCopies(Submission& submission) {
+  ExperimentRecord& record = submission.experiment;
+  ASSIGN_OR_RETURN(record.id, store_.ReserveExperimentId(record.name));
+  submission.copies = artifacts_.Hold(record.id);
+  return store_.InsertSweep({.experiment = record.id});
+}
+
+absl::Status Submissions::CopyData(const std::string& from, const Submission& submission) {
+  for (const specification::DataFile& file :
+       specification::DataFilesOf(submission.grid.specification)) {
+    const absl::Status copied =
+        artifacts_.Copy(DataFileId(from, file.sha256), submission.experiment.id,
+                        std::string(kDataFiles), /*step=*/0);
     if (copied.ok()) continue;
     if (!IsLost(copied)) {
       return absl::UnavailableError(absl::StrCat("cannot store the examples: ", copied.message()));
@@ -313,36 +319,26 @@ absl::Status Submissions::CopyData(const std::string& from, const ExperimentReco
     return absl::FailedPreconditionError(absl::StrCat("the server does not have the examples ",
                                                       file.sha256, ": ", copied.message()));
   }
-  ledger_.effects().reversals.push_back(
-      [this, id = experiment.id] { artifacts_.DeleteExperiment(id).IgnoreError(); });
   return absl::OkStatus();
 }
 
-absl::Status Submissions::TakeBack(const ExperimentRecord& experiment) {
-  artifacts_.DeleteExperiment(experiment.id).IgnoreError();
-  return store_.DeleteExperiment(experiment.key);
-}
-
-absl::StatusOr<v1::CreateExperimentResponse> Submissions::Create(const Submission& submission) {
-  ExperimentRecord record = submission.experiment;
+absl::StatusOr<std::optional<v1::CreateExperimentResponse>> Submissions::Create(
+    Submission& submission) {
+  ExperimentRecord& record = submission.experiment;
   const auto added = static_cast<int64_t>(submission.grid.trials.size());
-  if (submission.validate_only) {
-    record.counts.set_queued(static_cast<int32_t>(added));
-    return MakeResponse(record, submission.grid);
-  }
+  record.counts.set_queued(static_cast<int32_t>(added));
+  if (submission.validate_only) return MakeResponse(record, submission.grid);
   // Checked in the transaction that inserts, so that two calls with one request_id cannot both
   // create an experiment.
   ASSIGN_OR_RETURN(std::optional<v1::CreateExperimentResponse> repeated, FindRepeated(record));
-  if (repeated.has_value()) return *std::move(repeated);
+  if (repeated.has_value()) return repeated;
   RETURN_IF_ERROR(CheckQuota(record.owner, added));
-  record.counts.set_queued(static_cast<int32_t>(added));
-  RETURN_IF_ERROR(store_.InsertExperiment(record));
-  if (const absl::Status copied =
-          CopyData(std::string(kUploads), record, submission.grid.specification);
-      !copied.ok()) {
-    RETURN_IF_ERROR(TakeBack(record));
-    return copied;
+  if (record.id.empty() && !specification::DataFilesOf(submission.grid.specification).empty()) {
+    RETURN_IF_ERROR(AnnounceCopies(submission));
+    return std::nullopt;
   }
+  RETURN_IF_ERROR(CopyData(std::string(kUploads), submission));
+  RETURN_IF_ERROR(store_.InsertExperiment(record));
   RETURN_IF_ERROR(InsertTrials(record, submission.grid.trials, 0, {},
                                absl::StrCat("submitted by ", record.owner)));
   LENGTHWISE_FAILPOINT("engine.experiment.create");
@@ -388,39 +384,34 @@ absl::StatusOr<StoredModel> Submissions::FindModel(absl::string_view trial_name)
   return absl::FailedPreconditionError(absl::StrCat(trial_name, " stored no model"));
 }
 
-absl::StatusOr<v1::CreateExperimentResponse> Submissions::Evaluate(const Submission& submission) {
-  ExperimentRecord record = submission.experiment;
+absl::StatusOr<std::optional<v1::CreateExperimentResponse>> Submissions::Evaluate(
+    Submission& submission) {
+  ExperimentRecord& record = submission.experiment;
   ASSIGN_OR_RETURN(std::optional<v1::CreateExperimentResponse> repeated, FindRepeated(record));
-  if (repeated.has_value()) return *std::move(repeated);
+  if (repeated.has_value()) return repeated;
   const specification::GridTrial& grid_trial = submission.grid.trials.front();
   const std::string& evaluated = grid_trial.pack->specification.evaluated_trial();
   ASSIGN_OR_RETURN(const StoredModel model, FindModel(evaluated));
-
   RETURN_IF_ERROR(CheckQuota(record.owner, 1));
-  record.counts.set_queued(1);
-  RETURN_IF_ERROR(store_.InsertExperiment(record));
-  LENGTHWISE_FAILPOINT("engine.evaluation.create");
-  // The copy is named after the new experiment, so it cannot be made earlier. It must be durable
-  // before the commit that refers to it.
+  if (record.id.empty()) {
+    RETURN_IF_ERROR(AnnounceCopies(submission));
+    LENGTHWISE_FAILPOINT("engine.evaluation.create");
+    return std::nullopt;
+  }
+  // The copy is named after the new experiment. It must be durable before the commit that refers to
+  // it.
   const absl::Status copied = artifacts_.Copy(model.artifact, record.id, grid_trial.id, model.step);
+  if (IsLost(copied)) {
+    return absl::DataLossError(
+        absl::StrCat("the model of ", evaluated, " cannot be used: ", copied.message()));
+  }
   if (!copied.ok()) {
-    RETURN_IF_ERROR(TakeBack(record));
-    if (IsLost(copied)) {
-      return absl::DataLossError(
-          absl::StrCat("the model of ", evaluated, " cannot be used: ", copied.message()));
-    }
     return absl::UnavailableError(absl::StrCat("cannot copy the model: ", copied.message()));
   }
-  if (const absl::Status data =
-          CopyData(model.artifact.experiment, record, submission.grid.specification);
-      !data.ok()) {
-    RETURN_IF_ERROR(TakeBack(record));
-    return data;
-  }
+  RETURN_IF_ERROR(CopyData(model.artifact.experiment, submission));
   LENGTHWISE_FAILPOINT("engine.evaluation.copied");
-  ledger_.effects().reversals.push_back(
-      [this, id = record.id] { artifacts_.DeleteExperiment(id).IgnoreError(); });
-
+  record.counts.set_queued(1);
+  RETURN_IF_ERROR(store_.InsertExperiment(record));
   RETURN_IF_ERROR(
       InsertTrials(record, {grid_trial}, 0, {},
                    absl::StrCat("evaluation of ", evaluated, ", submitted by ", record.owner)));

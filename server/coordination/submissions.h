@@ -38,6 +38,9 @@ struct Submission {
   specification::Grid grid;
   // Only answer with what would be created.
   bool validate_only = false;
+  // Keeps the files that are copied for the experiment. The last copy of the submission to be
+  // destroyed releases them: if there is no experiment then, the sweeper deletes them.
+  std::shared_ptr<NameLocks::Lock> copies;
 
   // Approximate memory held while queued, in bytes.
   int64_t bytes() const { return static_cast<int64_t>(grid.trials.size() * sizeof(TrialRecord)); }
@@ -71,10 +74,15 @@ class Submissions {
   // only be a repetition.
   absl::StatusOr<Submission> PrepareEvaluation(const v1::EvaluateTrialRequest& request) const;
 
-  absl::StatusOr<v1::CreateExperimentResponse> Create(const Submission& submission);
+  // A submission that needs copies of files takes two transactions, of one call each
+  // (Core::Submit). nullopt after the first, which ensures that the copies are swept if the
+  // submission fails or the server dies.
+  absl::StatusOr<std::optional<v1::CreateExperimentResponse>> Create(Submission& submission);
+  absl::StatusOr<std::optional<v1::CreateExperimentResponse>> Evaluate(Submission& submission);
+  using Creation =
+      absl::StatusOr<std::optional<v1::CreateExperimentResponse>> (Submissions::*)(Submission&);
   // Prepares the extension again if another extension was applied in between.
   absl::StatusOr<v1::ExtendExperimentResponse> Extend(Extension extension);
-  absl::StatusOr<v1::CreateExperimentResponse> Evaluate(const Submission& submission);
 
   // RESOURCE_EXHAUSTED with a google.rpc.RetryInfo if `added` more trials exceed the owner's limit.
   absl::Status CheckQuota(const std::string& owner, int64_t added);
@@ -93,14 +101,11 @@ class Submissions {
                             absl::Span<const specification::GridTrial> trials, int32_t first_index,
                             absl::flat_hash_map<std::string, int64_t> packs,
                             absl::string_view reason);
-  // Gives a new experiment the files of examples that its tasks name, from the experiment `from` or
-  // kUploads, durably. A reversal deletes them if the commit fails. After an error, some may be
-  // there: call TakeBack.
-  absl::Status CopyData(const std::string& from, const ExperimentRecord& experiment,
-                        const v1::ExperimentSpecification& specification);
-  // Takes back a new experiment whose files could not be stored: deletes its row, because the
-  // transaction goes on with other commands, and its files.
-  absl::Status TakeBack(const ExperimentRecord& experiment);
+  // Reserves the experiment's id and announces copies to the sweeper.
+  absl::Status AnnounceCopies(Submission& submission);
+  // Gives an experiment the files of examples that its tasks name, from the experiment `from` or
+  // kUploads, durably.
+  absl::Status CopyData(const std::string& from, const Submission& submission);
   // The checkpoint of a trial that succeeded. NOT_FOUND, FAILED_PRECONDITION.
   absl::StatusOr<StoredModel> FindModel(absl::string_view trial_name);
 

@@ -188,9 +188,7 @@ std::string TestCoordinator::Create(const std::string& name, int rates, int seed
 
 absl::StatusOr<v1::CreateExperimentResponse> TestCoordinator::TryCreate(
     const v1::CreateExperimentRequest& request) {
-  absl::StatusOr<Submission> prepared = core_->submissions().PrepareCreation(request);
-  if (!prepared.ok()) return prepared.status();
-  return Do<v1::CreateExperimentResponse>([&] { return core_->submissions().Create(*prepared); });
+  return Submit(core_->submissions().PrepareCreation(request), &Submissions::Create);
 }
 
 absl::StatusOr<v1::ExtendExperimentResponse> TestCoordinator::Extend(
@@ -210,9 +208,15 @@ absl::StatusOr<v1::ExtendExperimentResponse> TestCoordinator::Extend(
 
 absl::StatusOr<v1::CreateExperimentResponse> TestCoordinator::Evaluate(
     const v1::EvaluateTrialRequest& request) {
-  absl::StatusOr<Submission> prepared = core_->submissions().PrepareEvaluation(request);
+  return Submit(core_->submissions().PrepareEvaluation(request), &Submissions::Evaluate);
+}
+
+absl::StatusOr<v1::CreateExperimentResponse> TestCoordinator::Submit(
+    const absl::StatusOr<Submission>& prepared, Submissions::Creation create) {
   if (!prepared.ok()) return prepared.status();
-  return Do<v1::CreateExperimentResponse>([&] { return core_->submissions().Evaluate(*prepared); });
+  return Await<v1::CreateExperimentResponse>([&](Callback<v1::CreateExperimentResponse> done) {
+    core_->Submit(std::make_shared<Submission>(*prepared), create, std::move(done));
+  });
 }
 
 absl::StatusOr<v1::SummarizeExperimentResponse> TestCoordinator::Summarize(const std::string& name,

@@ -158,6 +158,13 @@ class MemoryReader : public Base {
     for (const auto& [token, lease] : data().leases.rows()) leases.push_back(lease);
     return leases;
   }
+  absl::StatusOr<std::vector<SweepRecord>> ListSweeps(int64_t after, int64_t limit) override {
+    std::vector<SweepRecord> sweeps;
+    for (const auto& [key, sweep] : data().sweeps.rows()) {
+      if (key > after && static_cast<int64_t>(sweeps.size()) < limit) sweeps.push_back(sweep);
+    }
+    return sweeps;
+  }
   absl::StatusOr<std::vector<int64_t>> ListCancelledTrials(int64_t token) override {
     std::vector<int64_t> keys;
     for (const auto& [key, trial] : data().trials.rows()) {
@@ -325,8 +332,11 @@ class MemoryStorage::Writer : public MemoryReader<StorageWriter> {
   }
   bool HasChanges() const override { return !journal_.empty(); }
 
+  absl::StatusOr<std::string> ReserveExperimentId(absl::string_view name) override {
+    return absl::StrCat(name, "-", Count(absl::StrCat("name ", name)));
+  }
   absl::Status InsertExperiment(ExperimentRecord& experiment) override {
-    experiment.id = absl::StrCat(experiment.name, "-", Count("name " + experiment.name));
+    if (experiment.id.empty()) experiment.id = *ReserveExperimentId(experiment.name);
     experiment.key = Count("experiment");
     data_->experiments.Put(experiment.key, experiment, journal_);
     data_->experiment_keys.Put(experiment.id, experiment.key, journal_);
@@ -405,6 +415,16 @@ class MemoryStorage::Writer : public MemoryReader<StorageWriter> {
   }
   absl::Status DeleteLease(int64_t token) override {
     data_->leases.Erase(token, journal_);
+    return absl::OkStatus();
+  }
+  absl::Status InsertSweep(const SweepRecord& sweep) override {
+    SweepRecord record = sweep;
+    record.key = Count("sweep");
+    data_->sweeps.Put(record.key, std::move(record), journal_);
+    return absl::OkStatus();
+  }
+  absl::Status DeleteSweep(int64_t key) override {
+    data_->sweeps.Erase(key, journal_);
     return absl::OkStatus();
   }
   absl::StatusOr<bool> CleanUp() override { return false; }

@@ -70,6 +70,7 @@ struct MemoryData {
   Table<int64_t, TrialRecord> trials;
   Table<TrialId, int64_t> trial_keys;
   Table<int64_t, LeaseRecord> leases;
+  Table<int64_t, SweepRecord> sweeps;
   Table<int64_t, std::vector<EventRecord>> events;  // by trial, in order of position
 };
 

@@ -4,6 +4,8 @@
 #include <fstream>
 #include <utility>
 
+#include "server/coordination/retention.h"
+
 namespace lengthwise::server {
 
 SimulatedServer::SimulatedServer(Timeline& timeline, const Weather& weather,
@@ -60,6 +62,7 @@ void SimulatedServer::Die() {
   engine_.reset();
   storage_.Crash();
   queue_.clear();
+  swept_.clear();
   timeline_.After(timeline_.Between(100, 50'000), [this] { Start(); });
 }
 
@@ -82,10 +85,22 @@ void SimulatedServer::Post(Command command) {
   });
 }
 
+void SimulatedServer::SweepArtifacts() {
+  const auto sweeps = (*storage_.Read())->ListSweeps(0, 1000);
+  for (const SweepRecord& sweep : *sweeps) {
+    const absl::Status swept = Sweep(storage_, artifacts_, sweep, [] { return true; });
+    if (!swept.ok()) promise_.Break(std::string(swept.message()));
+    swept_.push_back(sweep.key);
+  }
+}
+
 void SimulatedServer::ProcessGroup() {
   const std::vector<Command> group = std::exchange(queue_, {});
   if (absl::Status status = engine_->ledger.Begin(); !status.ok()) {
     return promise_.Break(std::string(status.message()));
+  }
+  for (const int64_t key : std::exchange(swept_, {})) {
+    engine_->ledger.store().DeleteSweep(key).IgnoreError();
   }
   std::vector<Answer> answers;
   engine_->ledger.scheduler().Hear(timeline_.now());
@@ -106,8 +121,7 @@ void SimulatedServer::ProcessGroup() {
     return promise_.CheckRebuilt(storage_.data(), engine_->ledger.scheduler());
   }
   const Effects effects = engine_->ledger.TakeEffects();
-  for (const auto& action : effects.actions) action();
-  for (const std::string& id : effects.deleted) artifacts_.DeleteExperiment(id).IgnoreError();
+  SweepArtifacts();
   promise_.CheckCommit(storage_.data(), effects.trials, engine_->ledger.scheduler(),
                        timeline_.now());
   if (dies) return Die();

@@ -48,6 +48,8 @@ class SimulatedServer {
   void Die();
   void Tick();
   void ProcessGroup();
+  // As ArtifactSweeper. The next group forgets the records.
+  void SweepArtifacts();
 
   Timeline& timeline_;
   const Weather& weather_;
@@ -58,6 +60,7 @@ class SimulatedServer {
   Fleet fleet_;
   std::unique_ptr<Engine> engine_;
   std::vector<Command> queue_;
+  std::vector<int64_t> swept_;
   bool scheduled_ = false;
   int64_t lives_ = 0;
   int64_t damages_ = 0;

@@ -153,14 +153,16 @@ void Simulation::Submit() {
   record.create_time = timeline_.now();
   const auto post = [this, submission] {
     server_->Post([this, submission](Engine& engine) -> SimulatedServer::Answer {
-      const auto response = engine.submissions.Create(submission);
+      // It has no files, so it takes one part.
+      auto created = submission;
+      const auto response = engine.submissions.Create(created);
       // A request whose experiment was deleted does not create it again.
       if (!response.ok() && !absl::IsFailedPrecondition(response.status())) {
         promise_.Break(std::string(response.status().message()));
       }
       return [this, request = submission.experiment.request_id, response] {
         if (response.ok()) {
-          promise_.Created(request, *ParseExperimentName(response->experiment().name()));
+          promise_.Created(request, *ParseExperimentName((*response)->experiment().name()));
         }
       };
     });

@@ -32,6 +32,14 @@ bool IsLost(const absl::Status& status) {
          absl::IsInvalidArgument(status);  // no artifact can have such a name
 }
 
+absl::Status BeingDeleted(absl::string_view name) {
+  return absl::UnavailableError(absl::StrCat(name, " is being deleted; try again"));
+}
+
+absl::Status BeingStored(absl::string_view name) {
+  return absl::AbortedError(absl::StrCat(name, " is being stored"));
+}
+
 absl::StatusOr<std::string> ArtifactDirectory(const std::string& root,
                                               absl::string_view experiment) {
   if (!IsResourceId(experiment)) {

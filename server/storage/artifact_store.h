@@ -9,6 +9,7 @@
 #define LENGTHWISE_SERVER_STORAGE_ARTIFACT_STORE_H_
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
@@ -21,6 +22,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "server/storage/artifact_usage.h"
+#include "server/storage/name_locks.h"
 
 namespace lengthwise::server {
 
@@ -143,27 +145,40 @@ class ArtifactStore {
 
   // Ids of the experiments that have artifacts.
   virtual absl::StatusOr<std::vector<std::string>> ListExperiments() const = 0;
-  // Number of a trial's artifacts. 0 for ids that cannot be names.
-  virtual absl::StatusOr<int64_t> Count(const std::string& experiment,
-                                        const std::string& trial) const = 0;
+  // SHA-256 of a trial's artifacts, and of what may become one without another call. None for ids
+  // that cannot be names.
+  virtual absl::StatusOr<std::vector<std::string>> List(const std::string& experiment,
+                                                        const std::string& trial) const = 0;
   // Space of all artifacts, or of an experiment's.
   virtual absl::StatusOr<ArtifactUsage> Usage() const = 0;
   virtual absl::StatusOr<ArtifactUsage> Usage(const std::string& experiment) const = 0;
 
-  // The deletions are quick; an object store deletes later. OK if there is no such artifact.
-  virtual absl::Status Delete(const ArtifactId& id) = 0;
-  // Deletes all artifacts of a trial except these.
-  virtual absl::Status KeepOnly(const std::string& experiment, const std::string& trial,
-                                const std::vector<std::string>& sha256s) = 0;
-  virtual absl::Status DeleteExperiment(const std::string& experiment) = 0;
-  // Deletes the artifacts of some trials of an experiment, in a few milliseconds. True if there are
-  // more.
-  virtual absl::StatusOr<bool> DeleteSome(const std::string& experiment) = 0;
+  // Decides whether an artifact is deleted. Called while nobody can store it: an artifact that was
+  // stored before is seen as stored by the decision, and one that comes later is refused with
+  // UNAVAILABLE until the deletion is over. Any thread.
+  using Decision = std::function<absl::StatusOr<bool>()>;
+  // OK if there is no such artifact. ABORTED while it is being stored.
+  virtual absl::Status Delete(const ArtifactId& id, const Decision& goes) = 0;
+  // Deletes an experiment's artifacts, and decides again before each trial or artifact. ABORTED
+  // while the experiment is held.
+  virtual absl::Status DeleteExperiment(const std::string& experiment, const Decision& goes) = 0;
+  // While the result lives, DeleteExperiment deletes nothing. Null if it is deleting.
+  std::unique_ptr<NameLocks::Lock> Hold(const std::string& experiment) {
+    return locks_.Share(experiment);
+  }
   // Deletes uploaded files of examples that are older than `age` and that no experiment uses. On a
   // file system without hard links experiments have their own copies, so all such uploads go. At
   // most 50 per call; true if there may be more.
   virtual bool DeleteUnusedUploads(absl::Duration age = absl::Hours(1)) = 0;
+
+ protected:
+  // By the artifact's path, or the experiment's id.
+  NameLocks locks_;
 };
+
+// Errors of a name that is taken.
+absl::Status BeingDeleted(absl::string_view name);
+absl::Status BeingStored(absl::string_view name);
 
 }  // namespace lengthwise::server
 

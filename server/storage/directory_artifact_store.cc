@@ -12,7 +12,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "nlohmann/json.hpp"
 #include "platform/descriptors.h"
@@ -30,8 +29,6 @@ constexpr absl::string_view kManifestSuffix = ".json";
 
 // Bytes per read of a Reader.
 constexpr size_t kChunkBytes = 1 << 20;
-// Trials per call of DeleteSome.
-constexpr size_t kTrialsAtOnce = 50;
 constexpr int kUploadsAtOnce = 50;
 
 std::string ManifestOf(absl::string_view path) {
@@ -55,10 +52,11 @@ bool IsOwnDirectory(const std::string& path) {
   return std::filesystem::is_directory(std::filesystem::symlink_status(path, error));
 }
 
-// Deletes a directory unless it holds other files. True if it is gone.
-absl::StatusOr<bool> DeleteIfEmpty(const std::string& path) {
-  if (rmdir(path.c_str()) == 0 || errno == ENOENT) return true;
-  if (errno == ENOTEMPTY || errno == EEXIST) return false;
+// Deletes a directory unless it holds other files.
+absl::Status DeleteIfEmpty(const std::string& path) {
+  if (rmdir(path.c_str()) == 0 || errno == ENOENT || errno == ENOTEMPTY || errno == EEXIST) {
+    return absl::OkStatus();
+  }
   return platform::FileError(errno, "delete", path);
 }
 
@@ -136,6 +134,8 @@ class ArtifactFileWriter : public ArtifactStore::Writer {
                                               ", but the header announced ", id_.sha256,
                                               "; send it again"));
     }
+    const auto lock = store_.locks_.Share(path_);
+    if (lock == nullptr) return BeingDeleted(path_);
     if (id_.trial == kDataFiles && IsThere()) return store_.Remember(path_);
     RETURN_IF_ERROR(store_.CheckMounted(id_.trial));
     absl::Status status = WriteManifest(path_, id_, size_bytes_, step_);
@@ -144,7 +144,7 @@ class ArtifactFileWriter : public ArtifactStore::Writer {
     LENGTHWISE_FAILPOINT("artifact.commit.after");
     // Otherwise a later upload would find the file and report it as durable, although its directory
     // was not synced.
-    if (!status.ok() && id_.trial == kDataFiles) store_.Delete(id_).IgnoreError();
+    if (!status.ok() && id_.trial == kDataFiles) store_.DeleteFiles(path_).IgnoreError();
     if (status.ok()) status = store_.Remember(path_);
     // If the store was unmounted meanwhile, the file is below its mount point.
     if (absl::Status mounted = store_.CheckMounted(id_.trial); !mounted.ok()) return mounted;
@@ -276,6 +276,8 @@ absl::Status DirectoryArtifactStore::Copy(const ArtifactId& from, const std::str
   ASSIGN_OR_RETURN(const std::string old_path, PathOf(from));
   ASSIGN_OR_RETURN(const std::string path, PathOf(to));
   RETURN_IF_ERROR(Verify(from));
+  const auto lock = locks_.Share(path);
+  if (lock == nullptr) return BeingDeleted(path);
   ASSIGN_OR_RETURN(const auto file, platform::GetFileStatus(old_path),
                    UnlessUnmounted(from.trial, _));
   absl::Status status = MakeDirectory(to);
@@ -343,20 +345,37 @@ absl::StatusOr<ArtifactUsage> DirectoryArtifactStore::Usage(const std::string& e
   return usage;
 }
 
-absl::StatusOr<int64_t> DirectoryArtifactStore::Count(const std::string& experiment,
-                                                      const std::string& trial) const {
-  const absl::StatusOr<std::string> directory = ArtifactDirectory(RootOf(trial), experiment, trial);
-  if (!directory.ok()) return 0;
-  const auto files = platform::ListDirectory(*directory);
+absl::StatusOr<std::vector<std::string>> DirectoryArtifactStore::List(
+    const std::string& experiment, const std::string& trial) const {
+  std::vector<std::string> sha256s;
+  const auto above = ArtifactDirectory(RootOf(trial), experiment);
+  const auto directory = ArtifactDirectory(RootOf(trial), experiment, trial);
+  if (!directory.ok()) return sha256s;
   RETURN_IF_ERROR(CheckMounted(trial));
-  if (!files.ok()) return 0;
-  return std::count_if(files->begin(), files->end(),
-                       [](const std::string& file) { return absl::EndsWith(file, kSuffix); });
+  if (IsElsewhere(trial) && !(IsOwnDirectory(*above) && IsOwnDirectory(*directory))) {
+    return sha256s;
+  }
+  ASSIGN_OR_RETURN(const auto files, platform::ListDirectory(*directory));
+  for (const std::string& file : files) {
+    // An artifact and its manifest are neighbours in the sorted list.
+    if (!IsArtifactFile(file) || (!sha256s.empty() && absl::StartsWith(file, sha256s.back()))) {
+      continue;
+    }
+    sha256s.push_back(file.substr(0, 64));
+  }
+  return sha256s;
 }
 
-absl::Status DirectoryArtifactStore::Delete(const ArtifactId& id) {
+absl::Status DirectoryArtifactStore::Delete(const ArtifactId& id, const Decision& goes) {
   ASSIGN_OR_RETURN(const std::string path, PathOf(id));
   RETURN_IF_ERROR(CheckMounted(id.trial));
+  const auto lock = locks_.Own(path);
+  if (lock == nullptr) return BeingStored(path);
+  ASSIGN_OR_RETURN(const bool is_deleted, goes());
+  return is_deleted ? DeleteFiles(path) : absl::OkStatus();
+}
+
+absl::Status DirectoryArtifactStore::DeleteFiles(const std::string& path) {
   {
     platform::MutexLock lock(mutex_);
     verified_.erase(path);
@@ -366,31 +385,6 @@ absl::Status DirectoryArtifactStore::Delete(const ArtifactId& id) {
   return platform::DeleteFile(ManifestOf(path));
 }
 
-absl::Status DirectoryArtifactStore::KeepOnly(const std::string& experiment,
-                                              const std::string& trial,
-                                              const std::vector<std::string>& sha256s) {
-  ASSIGN_OR_RETURN(const std::string directory,
-                   ArtifactDirectory(RootOf(trial), experiment, trial));
-  RETURN_IF_ERROR(CheckMounted(trial));
-  const bool is_shared = IsElsewhere(trial);
-  if (is_shared) {
-    ASSIGN_OR_RETURN(const std::string above, ArtifactDirectory(RootOf(trial), experiment));
-    if (!IsOwnDirectory(above) || !IsOwnDirectory(directory)) return absl::OkStatus();
-  }
-  ASSIGN_OR_RETURN(const auto files, platform::ListDirectory(directory));
-  for (const std::string& file : files) {
-    if (is_shared && !IsArtifactFile(file)) continue;
-    const std::string sha256 = file.substr(0, 64);
-    if (absl::EndsWith(file, platform::kTemporarySuffix)) continue;  // its writer deletes it
-    if (std::find(sha256s.begin(), sha256s.end(), sha256) != sha256s.end()) continue;
-    const std::string path = absl::StrCat(directory, "/", file);
-    RETURN_IF_ERROR(platform::DeleteFile(path));
-    platform::MutexLock lock(mutex_);
-    verified_.erase(path);
-  }
-  return absl::OkStatus();
-}
-
 void DirectoryArtifactStore::ForgetBelow(const std::string& directory) {
   const std::string prefix = directory + "/";
   platform::MutexLock lock(mutex_);
@@ -398,25 +392,27 @@ void DirectoryArtifactStore::ForgetBelow(const std::string& directory) {
                  [&](const auto& entry) { return absl::StartsWith(entry.first, prefix); });
 }
 
-absl::Status DirectoryArtifactStore::DeleteExperiment(const std::string& experiment) {
+absl::Status DirectoryArtifactStore::DeleteExperiment(const std::string& experiment,
+                                                      const Decision& goes) {
   LENGTHWISE_FAILPOINT("artifact.tree.before");
-  RETURN_IF_ERROR(DeleteExperimentIn(directory_, experiment));
-  if (shared_ == nullptr) return absl::OkStatus();
-  RETURN_IF_ERROR(shared_->Check());
-  return DeleteExperimentIn(shared_->directory(), experiment);
-}
-
-absl::Status DirectoryArtifactStore::DeleteExperimentIn(const std::string& root,
-                                                        const std::string& experiment) {
-  ASSIGN_OR_RETURN(const std::string path, ArtifactDirectory(root, experiment));
-  ForgetBelow(path);
-  if (shared_ == nullptr || root != shared_->directory()) return platform::DeleteTree(path);
-  if (!IsOwnDirectory(path)) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const auto trials, platform::ListDirectory(path));
-  for (const std::string& trial : trials) {
-    RETURN_IF_ERROR(DeleteTrial(absl::StrCat(path, "/", trial)));
+  RETURN_IF_ERROR(CheckMounted(""));
+  const auto lock = locks_.Own(experiment);
+  if (lock == nullptr) return BeingStored(experiment);
+  for (const std::string& root : {directory_, CheckpointsRoot()}) {
+    ASSIGN_OR_RETURN(const std::string path, ArtifactDirectory(root, experiment));
+    ASSIGN_OR_RETURN(bool is_deleted, goes());
+    if (!is_deleted || !IsOwnDirectory(path)) continue;
+    ForgetBelow(path);
+    std::error_code error;
+    for (std::filesystem::directory_iterator trial(path, error), end; !error && trial != end;
+         trial.increment(error)) {
+      ASSIGN_OR_RETURN(is_deleted, goes());
+      if (!is_deleted) return absl::OkStatus();
+      RETURN_IF_ERROR(DeleteTrial(trial->path().string()));
+    }
+    RETURN_IF_ERROR(DeleteIfEmpty(path));
   }
-  return DeleteIfEmpty(path).status();
+  return absl::OkStatus();
 }
 
 absl::Status DirectoryArtifactStore::DeleteTrial(const std::string& directory) {
@@ -427,7 +423,7 @@ absl::Status DirectoryArtifactStore::DeleteTrial(const std::string& directory) {
     if (!IsArtifactFile(file) && !IsTemporaryArtifactFile(file)) continue;
     RETURN_IF_ERROR(platform::DeleteFile(absl::StrCat(directory, "/", file)));
   }
-  return DeleteIfEmpty(directory).status();
+  return DeleteIfEmpty(directory);
 }
 
 bool DirectoryArtifactStore::DeleteUnusedUploads(absl::Duration age) {
@@ -445,54 +441,10 @@ bool DirectoryArtifactStore::DeleteUnusedUploads(absl::Duration age) {
         status->modified > absl::Now() - age) {
       continue;
     }
-    Delete({.experiment = std::string(kUploads),
-            .trial = std::string(kDataFiles),
-            .sha256 = std::string(absl::StripSuffix(file, kDataSuffix))})
-        .IgnoreError();
+    DeleteFiles(path).IgnoreError();
     if (++deleted == kUploadsAtOnce) return true;
   }
   return false;
-}
-
-absl::StatusOr<bool> DirectoryArtifactStore::DeleteSome(const std::string& experiment) {
-  RETURN_IF_ERROR(CheckMounted(""));
-  // Examples are few files, unlike checkpoints.
-  if (shared_ != nullptr) {
-    RETURN_IF_ERROR(DeleteExperimentIn(directory_, experiment));
-  }
-  ASSIGN_OR_RETURN(const std::string path, ArtifactDirectory(CheckpointsRoot(), experiment));
-  if (shared_ != nullptr && !IsOwnDirectory(path)) {
-    RETURN_IF_ERROR(DeleteExperiment(experiment));
-    return false;
-  }
-  std::vector<std::string> trials;
-  std::error_code error;
-  for (std::filesystem::directory_iterator entry(path, error), end;
-       !error && entry != end && trials.size() < kTrialsAtOnce; entry.increment(error)) {
-    trials.push_back(entry->path().filename().string());
-  }
-  if (trials.size() < kTrialsAtOnce) {
-    RETURN_IF_ERROR(DeleteExperiment(experiment));
-    return false;
-  }
-  for (const std::string& trial : trials) {
-    const std::string directory = absl::StrCat(path, "/", trial);
-    ASSIGN_OR_RETURN(const auto files, platform::ListDirectory(directory));
-    {
-      platform::MutexLock lock(mutex_);
-      for (const std::string& file : files) verified_.erase(absl::StrCat(directory, "/", file));
-    }
-    RETURN_IF_ERROR(DeleteTrial(directory));
-  }
-  // Others' files keep directories in a shared store: they must not be tried for ever.
-  if (shared_ != nullptr &&
-      std::all_of(trials.begin(), trials.end(), [&](const std::string& trial) {
-        return std::filesystem::exists(absl::StrCat(path, "/", trial), error);
-      })) {
-    RETURN_IF_ERROR(DeleteExperiment(experiment));
-    return false;
-  }
-  return true;
 }
 
 }  // namespace lengthwise::server

@@ -49,15 +49,12 @@ class DirectoryArtifactStore : public ArtifactStore {
   // Deleting the artifact does not affect an open reader.
   absl::StatusOr<std::unique_ptr<Reader>> Open(const ArtifactId& id) const override;
   absl::StatusOr<std::vector<std::string>> ListExperiments() const override;
-  absl::StatusOr<int64_t> Count(const std::string& experiment,
-                                const std::string& trial) const override;
+  absl::StatusOr<std::vector<std::string>> List(const std::string& experiment,
+                                                const std::string& trial) const override;
   absl::StatusOr<ArtifactUsage> Usage() const override;
   absl::StatusOr<ArtifactUsage> Usage(const std::string& experiment) const override;
-  absl::Status Delete(const ArtifactId& id) override;
-  absl::Status KeepOnly(const std::string& experiment, const std::string& trial,
-                        const std::vector<std::string>& sha256s) override;
-  absl::Status DeleteExperiment(const std::string& experiment) override;
-  absl::StatusOr<bool> DeleteSome(const std::string& experiment) override;
+  absl::Status Delete(const ArtifactId& id, const Decision& goes) override;
+  absl::Status DeleteExperiment(const std::string& experiment, const Decision& goes) override;
   bool DeleteUnusedUploads(absl::Duration age = absl::Hours(1)) override;
 
  private:
@@ -87,10 +84,10 @@ class DirectoryArtifactStore : public ArtifactStore {
   absl::Status Remember(const std::string& path, bool damaged = false);
   // Forgets what was verified below a directory.
   void ForgetBelow(const std::string& directory);
+  // Deletes an artifact and its manifest.
+  absl::Status DeleteFiles(const std::string& path);
   // Deletes the trial's directory. In a shared store, other files in it stay.
   absl::Status DeleteTrial(const std::string& directory);
-  // Deletes an experiment from a root.
-  absl::Status DeleteExperimentIn(const std::string& root, const std::string& experiment);
 
   friend class ArtifactFileWriter;
 

@@ -15,6 +15,8 @@
 namespace lengthwise::server {
 namespace {
 
+absl::StatusOr<bool> Unneeded() { return true; }
+
 class ArtifactStoreTest : public testing::Test {
  protected:
   ArtifactStoreTest()
@@ -55,7 +57,7 @@ TEST_F(ArtifactStoreTest, CopyOutlivesItsOriginal) {
   ASSERT_EQ(Write("weights"), absl::OkStatus());
   ASSERT_EQ(store_->Copy(IdOf("weights"), "again-1", "lr0.1-seed0", 7), absl::OkStatus());
   ASSERT_EQ(store_->Copy(IdOf("weights"), "again-1", "lr0.1-seed0", 8), absl::OkStatus());
-  ASSERT_EQ(store_->DeleteExperiment("sort-1"), absl::OkStatus());
+  EXPECT_EQ(store_->DeleteExperiment("sort-1", Unneeded), absl::OkStatus());
   ArtifactId copy = IdOf("weights");
   copy.experiment = "again-1";
   // A store that did not make the copy verifies it as well.
@@ -107,7 +109,7 @@ TEST_F(ArtifactStoreTest, NamesStayInTheDirectory) {
     id.experiment = name;
     EXPECT_EQ(store_->Verify(id).code(), absl::StatusCode::kInvalidArgument) << name;
   }
-  EXPECT_EQ(store_->DeleteExperiment("..").code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(store_->DeleteExperiment("..", Unneeded).code(), absl::StatusCode::kInvalidArgument);
 }
 
 // The store refused "=" in ids, and ids of more than 200 characters. So it refused checkpoints of
@@ -135,13 +137,15 @@ TEST_F(ArtifactStoreTest, RegressionIdsMayBeLongAndHaveEqualSigns) {
   EXPECT_EQ((*reader)->Next().value(), "one");
   EXPECT_EQ((*reader)->Next().value(), "");
   EXPECT_EQ(store_->Copy(id, "copies=1", "of=it", 100), absl::OkStatus());
-  EXPECT_EQ(store_->KeepOnly(longest, longest, {platform::Sha256Hex("two")}), absl::OkStatus());
+  EXPECT_EQ(*store_->List(longest, longest),
+            (std::vector<std::string>{platform::Sha256Hex("two"), platform::Sha256Hex("one")}));
+  EXPECT_EQ(store_->Delete(id, Unneeded), absl::OkStatus());
   EXPECT_EQ(store_->Verify(id).code(), absl::StatusCode::kNotFound);
   id.trial = sibling;
   EXPECT_EQ(store_->Verify(id), absl::OkStatus());
-  EXPECT_EQ(store_->Delete(id), absl::OkStatus());
+  EXPECT_EQ(store_->Delete(id, Unneeded), absl::OkStatus());
   EXPECT_EQ(store_->Verify(id).code(), absl::StatusCode::kNotFound);
-  EXPECT_EQ(store_->DeleteExperiment(longest), absl::OkStatus());
+  EXPECT_EQ(store_->DeleteExperiment(longest, Unneeded), absl::OkStatus());
   EXPECT_EQ(*platform::ListDirectory(directory_), std::vector<std::string>{"copies=1"});
 }
 
@@ -161,13 +165,20 @@ TEST_F(ArtifactStoreTest, ManyTrialsAreDeletedInParts) {
     ASSERT_EQ((*writer)->Append("weights"), absl::OkStatus());
     ASSERT_EQ((*writer)->Finish(), absl::OkStatus());
   }
-  int parts = 1;
-  while (store_->DeleteSome("sort-1").value()) ++parts;
+  int left_in_part = 0;
+  const auto in_parts = [&]() -> absl::StatusOr<bool> {
+    if (left_in_part-- > 0) return true;
+    return absl::AbortedError("later");
+  };
+  int parts = 0;
+  do {
+    left_in_part = 50;
+    ++parts;
+  } while (absl::IsAborted(store_->DeleteExperiment("sort-1", in_parts)));
   EXPECT_EQ(parts, 3);
   EXPECT_EQ(*platform::ListDirectory(directory_), std::vector<std::string>{"other-1"});
   EXPECT_EQ(store_->Verify(ids.back()).code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(store_->Verify(other), absl::OkStatus());
-  EXPECT_FALSE(store_->DeleteSome("sort-1").value());
 }
 
 TEST_F(ArtifactStoreTest, StartDeletesFilesOfInterruptedWriters) {
@@ -198,14 +209,27 @@ TEST(FullerDiskTest, HasTheSmallerFreeShare) {
   EXPECT_EQ(FullerDisk(small, platform::DiskSpace()).size_bytes, 10);
 }
 
-TEST_F(ArtifactStoreTest, KeepOnlyDeletesTheRest) {
-  for (const std::string bytes : {"one", "two", "three"}) ASSERT_EQ(Write(bytes), absl::OkStatus());
-  ASSERT_EQ(store_->KeepOnly("sort-1", "lr0.1-seed0", {platform::Sha256Hex("two")}),
+TEST_F(ArtifactStoreTest, DeletionAsksOnceNobodyCanStore) {
+  ASSERT_EQ(Write("weights"), absl::OkStatus());
+  EXPECT_EQ(store_->Delete(IdOf("weights"),
+                           [&]() -> absl::StatusOr<bool> {
+                             EXPECT_TRUE(absl::IsUnavailable(Write("weights")));
+                             EXPECT_EQ(Write("other"), absl::OkStatus());
+                             return false;
+                           }),
             absl::OkStatus());
-  EXPECT_EQ(store_->Verify(IdOf("two")), absl::OkStatus());
-  EXPECT_EQ(store_->Verify(IdOf("one")).code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(store_->Verify(IdOf("weights")), absl::OkStatus());
+  EXPECT_EQ(store_->Delete(IdOf("weights"), Unneeded), absl::OkStatus());
+  EXPECT_TRUE(absl::IsNotFound(store_->Verify(IdOf("weights"))));
   EXPECT_EQ(platform::ListDirectory(directory_ + "/sort-1/lr0.1-seed0")->size(), 2u);
-  ASSERT_EQ(store_->DeleteExperiment("sort-1"), absl::OkStatus());
+  EXPECT_EQ(*store_->List("sort-1", "lr0.1-seed0"),
+            std::vector<std::string>{platform::Sha256Hex("other")});
+  EXPECT_EQ(Write("weights"), absl::OkStatus());
+  {
+    const auto held = store_->Hold("sort-1");
+    EXPECT_TRUE(absl::IsAborted(store_->DeleteExperiment("sort-1", Unneeded)));
+  }
+  EXPECT_EQ(store_->DeleteExperiment("sort-1", Unneeded), absl::OkStatus());
   EXPECT_TRUE(platform::ListDirectory(directory_)->empty());
 }
 

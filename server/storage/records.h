@@ -134,6 +134,19 @@ struct LeaseKey {
   int64_t first_token = 1;
 };
 
+// Artifacts that may no longer be needed. The transaction after which they are not inserts the
+// record; the sweeper looks at the store again before it deletes (Sweep of
+// server/coordination/retention.h).
+struct SweepRecord {
+  int64_t key = 0;  // assigned by the store
+  // Ids, and a SHA-256. Without a trial: all artifacts of the experiment, unless it exists. Without
+  // a SHA-256: what the trial does not keep once it has ended.
+  std::string experiment;
+  std::string trial;
+  std::string sha256;
+  int32_t attempt = 0;  // that replaced the artifact `sha256`
+};
+
 struct LeaseRecord {
   int64_t token = 0;
   std::string worker;

@@ -1,6 +1,8 @@
 #include "server/storage/s3_artifact_store.h"
 
-#include <chrono>
+#include <algorithm>
+#include <atomic>
+#include <future>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -21,8 +23,6 @@ namespace {
 
 constexpr absl::string_view kProbe = "lengthwise_probe";
 constexpr int64_t kReadBytes = 1 << 20;
-// Before a deletion that failed is tried again.
-constexpr absl::Duration kDeleteAgain = absl::Seconds(10);
 
 absl::Status Refuse(const S3Client& client, absl::string_view why) {
   return absl::FailedPreconditionError(absl::StrCat("--artifacts ", client.Url(), ": ", why));
@@ -178,20 +178,7 @@ absl::StatusOr<std::unique_ptr<S3ArtifactStore>> S3ArtifactStore::Open(
     platform::MutexLock lock(store->mutex_);
     store->objects_ = std::move(objects);
   }
-  for (int i = 0; i < kDeleters; ++i) {
-    store->deleters_.emplace_back([raw = store.get()] { raw->RunDeletions(); });
-  }
   return store;
-}
-
-S3ArtifactStore::~S3ArtifactStore() {
-  {
-    platform::MutexLock lock(mutex_);
-    stopping_ = true;
-  }
-  wake_.NotifyAll();
-  client_->Cancel();
-  for (std::thread& deleter : deleters_) deleter.join();
 }
 
 absl::Status S3ArtifactStore::CheckMark() const {
@@ -227,39 +214,11 @@ absl::Status S3ArtifactStore::CheckMarkOnceASecond() {
   return absl::OkStatus();
 }
 
-class S3ArtifactStore::Hold {
- public:
-  Hold(S3ArtifactStore& store, std::string key) : store_(store), key_(std::move(key)) {}
-  ~Hold() { store_.ReleaseObject(key_); }
-  Hold(const Hold&) = delete;
-  Hold& operator=(const Hold&) = delete;
-
- private:
-  S3ArtifactStore& store_;
-  const std::string key_;
-};
-
-absl::StatusOr<std::unique_ptr<S3ArtifactStore::Hold>> S3ArtifactStore::HoldObject(
+absl::StatusOr<std::unique_ptr<NameLocks::Lock>> S3ArtifactStore::ShareObject(
     const std::string& key) {
-  platform::MutexLock lock(mutex_);
-  if (being_deleted_.contains(key)) {
-    return absl::UnavailableError(absl::StrCat(key, " is being deleted; try again"));
-  }
-  HoldState& state = holds_[key];
-  ++state.holders;
-  if (to_delete_.erase(key) > 0) state.is_deleted_after = true;
-  return std::make_unique<Hold>(*this, key);
-}
-
-void S3ArtifactStore::ReleaseObject(const std::string& key) {
-  platform::MutexLock lock(mutex_);
-  const auto hold = holds_.find(key);
-  if (--hold->second.holders > 0) return;
-  const bool is_deleted = hold->second.is_deleted_after;
-  holds_.erase(hold);
-  if (!is_deleted) return;
-  QueueDeletion(key);
-  wake_.NotifyAll();
+  auto lock = locks_.Share(key);
+  if (lock == nullptr) return BeingDeleted(key);
+  return lock;
 }
 
 std::optional<S3ArtifactStore::Known> S3ArtifactStore::FindKnown(const std::string& key) const {
@@ -277,9 +236,6 @@ void S3ArtifactStore::Remember(const S3Object& object, bool is_verified) {
   platform::MutexLock lock(mutex_);
   objects_[object.key] = {.size = object.size, .etag = object.etag, .is_verified = is_verified};
   signed_.erase(object.key);
-  if (const auto hold = holds_.find(object.key); hold != holds_.end()) {
-    hold->second.is_deleted_after = false;
-  }
 }
 
 void S3ArtifactStore::Update(const S3Object& object, bool is_verified, bool is_damaged) const {
@@ -368,7 +324,7 @@ class S3ArtifactStore::RelayWriter : public ArtifactStore::Writer {
                                               ", but the header announced ", sha256_,
                                               "; send it again"));
     }
-    ASSIGN_OR_RETURN(const std::unique_ptr<Hold> hold, store_.HoldObject(key_));
+    ASSIGN_OR_RETURN(const auto lock, store_.ShareObject(key_));
     ASSIGN_OR_RETURN(const bool was_stored, store_.IsStored(key_, sha256_, size_bytes_));
     if (was_stored) return absl::OkStatus();
     ASSIGN_OR_RETURN(const absl::string_view bytes, file_->Map(size_bytes_));
@@ -408,7 +364,7 @@ absl::StatusOr<std::unique_ptr<ArtifactStore::Writer>> S3ArtifactStore::Write(co
 absl::StatusOr<std::optional<SignedTransfer>> S3ArtifactStore::SignPut(const ArtifactId& id,
                                                                        int64_t size_bytes) {
   ASSIGN_OR_RETURN(const std::string key, KeyOf(id));
-  ASSIGN_OR_RETURN(const std::unique_ptr<Hold> hold, HoldObject(key));
+  ASSIGN_OR_RETURN(const auto object_lock, ShareObject(key));
   ASSIGN_OR_RETURN(const bool is_stored, IsStored(key, id.sha256, size_bytes));
   if (is_stored) {
     LENGTHWISE_FAILPOINT("object.stored.after");
@@ -417,7 +373,6 @@ absl::StatusOr<std::optional<SignedTransfer>> S3ArtifactStore::SignPut(const Art
   {
     platform::MutexLock lock(mutex_);
     signed_.insert(key);
-    holds_[key].is_deleted_after = false;  // there is nothing to delete
   }
   ASSIGN_OR_RETURN(SignedTransfer put, client_->SignPut(key, id.sha256, options_.url_life));
   return put;
@@ -438,7 +393,7 @@ absl::StatusOr<SignedTransfer> S3ArtifactStore::SignGet(const ArtifactId& id) {
 absl::Status S3ArtifactStore::Find(const ArtifactId& id) {
   if (id.trial == kDataFiles) return files_->Find(id);
   ASSIGN_OR_RETURN(const std::string key, KeyOf(id));
-  ASSIGN_OR_RETURN(const std::unique_ptr<Hold> hold, HoldObject(key));
+  ASSIGN_OR_RETURN(const auto object_lock, ShareObject(key));
   ASSIGN_OR_RETURN(const S3Object object, Head(key));
   Remember(object, /*is_verified=*/false);
   return absl::OkStatus();
@@ -489,7 +444,7 @@ absl::Status S3ArtifactStore::Copy(const ArtifactId& from, const std::string& ex
   const std::optional<Known> known = FindKnown(old_key);
   if (!known.has_value()) return AbsenceOf(old_key);
   if (known->is_damaged) return DamageOf(old_key);
-  ASSIGN_OR_RETURN(const std::unique_ptr<Hold> hold, HoldObject(key));
+  ASSIGN_OR_RETURN(const auto object_lock, ShareObject(key));
   {
     // The store may copy after the wait is over. Whoever gives the trial up deletes the copy.
     platform::MutexLock lock(mutex_);
@@ -550,12 +505,16 @@ absl::StatusOr<std::vector<std::string>> S3ArtifactStore::ListExperiments() cons
   return std::vector<std::string>(names.begin(), names.end());
 }
 
-absl::StatusOr<int64_t> S3ArtifactStore::Count(const std::string& experiment,
-                                               const std::string& trial) const {
-  if (trial == kDataFiles) return files_->Count(experiment, trial);
+absl::StatusOr<std::vector<std::string>> S3ArtifactStore::List(const std::string& experiment,
+                                                               const std::string& trial) const {
+  if (trial == kDataFiles) return files_->List(experiment, trial);
+  std::vector<std::string> sha256s;
   const absl::StatusOr<std::string> prefix = PrefixOf(experiment, trial);
-  if (!prefix.ok()) return 0;
-  return UsageBelow(*prefix).artifacts;
+  if (!prefix.ok()) return sha256s;
+  for (const std::string& key : KeysBelow(*prefix)) {
+    sha256s.push_back(key.substr(prefix->size(), 64));
+  }
+  return sha256s;
 }
 
 ArtifactUsage S3ArtifactStore::UsageBelow(absl::string_view prefix) const {
@@ -586,108 +545,69 @@ absl::StatusOr<ArtifactUsage> S3ArtifactStore::Usage(const std::string& experime
   return usage;
 }
 
-absl::Status S3ArtifactStore::Delete(const ArtifactId& id) {
-  if (id.trial == kDataFiles) return files_->Delete(id);
+absl::Status S3ArtifactStore::Delete(const ArtifactId& id, const Decision& goes) {
+  if (id.trial == kDataFiles) return files_->Delete(id, goes);
   ASSIGN_OR_RETURN(const std::string key, KeyOf(id));
-  DeleteBelow(key, {});
-  return absl::OkStatus();
+  const auto lock = locks_.Own(key);
+  if (lock == nullptr) return BeingStored(key);
+  ASSIGN_OR_RETURN(const bool is_deleted, goes());
+  return is_deleted ? DeleteObject(key) : absl::OkStatus();
 }
 
-absl::Status S3ArtifactStore::KeepOnly(const std::string& experiment, const std::string& trial,
-                                       const std::vector<std::string>& sha256s) {
-  if (trial == kDataFiles) return files_->KeepOnly(experiment, trial, sha256s);
-  ASSIGN_OR_RETURN(const std::string prefix, PrefixOf(experiment, trial));
-  std::set<std::string> stays;
-  for (const std::string& sha256 : sha256s) {
-    stays.insert(absl::StrCat(prefix, sha256, SuffixOf(trial)));
+absl::Status S3ArtifactStore::DeleteExperiment(const std::string& experiment,
+                                               const Decision& goes) {
+  const auto lock = locks_.Own(experiment);
+  if (lock == nullptr) return BeingStored(experiment);
+  RETURN_IF_ERROR(files_->DeleteExperiment(experiment, goes));
+  ASSIGN_OR_RETURN(const std::string prefix, PrefixOf(experiment));
+  const std::vector<std::string> keys = KeysBelow(prefix);
+  std::atomic<size_t> next = 0;
+  const auto work = [&]() -> absl::Status {
+    for (size_t i = next++; i < keys.size(); i = next++) {
+      const auto key_lock = locks_.Own(keys[i]);
+      if (key_lock == nullptr) return BeingStored(keys[i]);
+      ASSIGN_OR_RETURN(const bool is_deleted, goes());
+      if (!is_deleted) return absl::OkStatus();
+      RETURN_IF_ERROR(DeleteObject(keys[i]));
+    }
+    return absl::OkStatus();
+  };
+  std::vector<std::future<absl::Status>> others;
+  for (size_t i = 1; i < std::min(keys.size(), kDeleters); ++i) {
+    others.push_back(std::async(std::launch::async, work));
   }
-  DeleteBelow(prefix, stays);
-  return absl::OkStatus();
-}
-
-absl::Status S3ArtifactStore::DeleteExperiment(const std::string& experiment) {
-  RETURN_IF_ERROR(files_->DeleteExperiment(experiment));
-  ASSIGN_OR_RETURN(const std::string prefix, PrefixOf(experiment));
-  DeleteBelow(prefix, {});
-  return absl::OkStatus();
-}
-
-absl::StatusOr<bool> S3ArtifactStore::DeleteSome(const std::string& experiment) {
-  ASSIGN_OR_RETURN(const bool more_files, files_->DeleteSome(experiment));
-  ASSIGN_OR_RETURN(const std::string prefix, PrefixOf(experiment));
-  const bool more_objects = DeleteBelow(prefix, {}, kObjectsAtOnce);
-  return more_files || more_objects;
+  absl::Status status = work();
+  for (std::future<absl::Status>& other : others) status.Update(other.get());
+  return status;
 }
 
 bool S3ArtifactStore::DeleteUnusedUploads(absl::Duration age) {
   return files_->DeleteUnusedUploads(age);
 }
 
-bool S3ArtifactStore::DeleteBelow(const std::string& prefix, const std::set<std::string>& stays,
-                                  size_t most) {
+std::vector<std::string> S3ArtifactStore::KeysBelow(const std::string& prefix) const {
+  std::vector<std::string> keys;
   platform::MutexLock lock(mutex_);
   for (auto object = objects_.lower_bound(prefix);
-       object != objects_.end() && absl::StartsWith(object->first, prefix);) {
-    if (stays.contains(object->first)) {
-      ++object;
-      continue;
-    }
-    if (most-- == 0) return true;
-    QueueDeletion(object->first);
-    object = objects_.erase(object);
+       object != objects_.end() && absl::StartsWith(object->first, prefix); ++object) {
+    keys.push_back(object->first);
   }
-  // A worker may have sent these without asking again.
   for (auto key = signed_.lower_bound(prefix);
-       key != signed_.end() && absl::StartsWith(*key, prefix);) {
-    if (stays.contains(*key)) {
-      ++key;
-      continue;
-    }
-    if (most-- == 0) return true;
-    QueueDeletion(*key);
-    key = signed_.erase(key);
+       key != signed_.end() && absl::StartsWith(*key, prefix); ++key) {
+    if (!objects_.contains(*key)) keys.push_back(*key);
   }
-  wake_.NotifyAll();
-  return false;
+  return keys;
 }
 
-void S3ArtifactStore::QueueDeletion(const std::string& key) {
-  if (const auto hold = holds_.find(key); hold != holds_.end()) {
-    hold->second.is_deleted_after = true;
-    return;
-  }
-  if (to_delete_.insert(key).second) deletions_.push_back(key);
-}
-
-void S3ArtifactStore::RunDeletions() {
+absl::Status S3ArtifactStore::DeleteObject(const std::string& key) {
+  RETURN_IF_ERROR(CheckMarkOnceASecond());
+  LENGTHWISE_FAILPOINT("object.delete.before");
+  RETURN_IF_ERROR(client_->Delete(key));
+  LENGTHWISE_FAILPOINT("object.delete.after");
   platform::MutexLock lock(mutex_);
-  while (!stopping_) {
-    if (deletions_.empty()) {
-      wake_.Wait(mutex_);
-      continue;
-    }
-    const std::string key = deletions_.front();
-    deletions_.pop_front();
-    if (to_delete_.erase(key) == 0) continue;  // stored again since
-    being_deleted_.insert(key);
-    mutex_.Unlock();
-    absl::Status status = CheckMarkOnceASecond();
-    LENGTHWISE_FAILPOINT("object.delete.before");
-    if (status.ok()) status = client_->Delete(key);
-    LENGTHWISE_FAILPOINT("object.delete.after");
-    mutex_.Lock();
-    being_deleted_.erase(key);
-    if (!status.ok() && !stopping_ && !deletions_fail_) {
-      platform::LogWarning(absl::StrCat("cannot delete ", key, " now: ", status.message()));
-    }
-    deletions_fail_ = !status.ok();
-    if (status.ok()) continue;
-    // The store is the problem, not the object: wait before the next one, too.
-    QueueDeletion(key);
-    const auto until = std::chrono::steady_clock::now() + absl::ToChronoMilliseconds(kDeleteAgain);
-    while (!stopping_ && wake_.WaitUntil(mutex_, until)) {
-    }
-  }
+  objects_.erase(key);
+  signed_.erase(key);
+  return absl::OkStatus();
 }
 
 }  // namespace lengthwise::server

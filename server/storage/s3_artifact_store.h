@@ -9,19 +9,18 @@
 // compares its bytes with the checksum that is signed and refuses to replace it; a store that does
 // not is refused at start. An object counts as stored once the server has asked the store for it
 // (SignPut). The server keeps a list of all objects in memory, read at start, so that the command
-// loop does not wait for the store, except to copy a model that is to be evaluated.
+// loop does not wait for the store, except to copy a model that is to be evaluated. Whoever deletes
+// waits for the store.
 #ifndef LENGTHWISE_SERVER_STORAGE_S3_ARTIFACT_STORE_H_
 #define LENGTHWISE_SERVER_STORAGE_S3_ARTIFACT_STORE_H_
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -66,8 +65,6 @@ class S3ArtifactStore : public ArtifactStore {
   static absl::StatusOr<std::unique_ptr<S3ArtifactStore>> Open(
       const Options& options, std::unique_ptr<S3Client> client,
       std::unique_ptr<ArtifactStore> files);
-  // Interrupts requests. Deletions that are waiting are made up for after the next start.
-  ~S3ArtifactStore() override;
 
   void Interrupt() override { client_->Cancel(); }
   std::string elsewhere() const override { return client_->Url(); }
@@ -93,19 +90,15 @@ class S3ArtifactStore : public ArtifactStore {
   // counts as damaged.
   absl::StatusOr<std::unique_ptr<Reader>> Open(const ArtifactId& id) const override;
   absl::StatusOr<std::vector<std::string>> ListExperiments() const override;
-  absl::StatusOr<int64_t> Count(const std::string& experiment,
-                                const std::string& trial) const override;
+  absl::StatusOr<std::vector<std::string>> List(const std::string& experiment,
+                                                const std::string& trial) const override;
   absl::StatusOr<ArtifactUsage> Usage() const override;
   absl::StatusOr<ArtifactUsage> Usage(const std::string& experiment) const override;
-  absl::Status Delete(const ArtifactId& id) override;
-  absl::Status KeepOnly(const std::string& experiment, const std::string& trial,
-                        const std::vector<std::string>& sha256s) override;
-  absl::Status DeleteExperiment(const std::string& experiment) override;
-  absl::StatusOr<bool> DeleteSome(const std::string& experiment) override;
+  absl::Status Delete(const ArtifactId& id, const Decision& goes) override;
+  absl::Status DeleteExperiment(const std::string& experiment, const Decision& goes) override;
   bool DeleteUnusedUploads(absl::Duration age = absl::Hours(1)) override;
 
  private:
-  class Hold;
   class RelayWriter;
   class RangeReader;
 
@@ -117,14 +110,8 @@ class S3ArtifactStore : public ArtifactStore {
     bool is_damaged = false;
   };
   using Objects = std::map<std::string, Known>;  // by key
-  struct HoldState {
-    int holders = 0;
-    bool is_deleted_after = false;
-  };
-  // Each deletion waits for the store. Several keep up with a fleet.
-  static constexpr int kDeleters = 4;
-  // Most objects that one call of DeleteSome deletes.
-  static constexpr size_t kObjectsAtOnce = 2'000;
+  // Threads that delete an experiment: each deletion waits for the store.
+  static constexpr size_t kDeleters = 4;
 
   S3ArtifactStore(Options options, std::unique_ptr<S3Client> client,
                   std::unique_ptr<ArtifactStore> files, std::string mark)
@@ -139,10 +126,8 @@ class S3ArtifactStore : public ArtifactStore {
   // As CheckMark, but does not ask again within a second of an answer.
   absl::Status CheckMarkOnceASecond();
   absl::StatusOr<S3Object> Head(const std::string& key) const;
-  // Defers the object's deletion. If the object is remembered meanwhile, it is not deleted at all.
-  // UNAVAILABLE if it is being deleted now.
-  absl::StatusOr<std::unique_ptr<Hold>> HoldObject(const std::string& key);
-  void ReleaseObject(const std::string& key);
+  // UNAVAILABLE while the object is being deleted.
+  absl::StatusOr<std::unique_ptr<NameLocks::Lock>> ShareObject(const std::string& key);
   // Asks the store whether it has the whole, undamaged artifact, which is then remembered. Deletes
   // an object of this name with other bytes: nobody can use it, and it keeps the artifact from
   // being stored. The caller holds the object.
@@ -159,12 +144,11 @@ class S3ArtifactStore : public ArtifactStore {
   void Update(const S3Object& object, bool is_verified, bool is_damaged) const;
   // Sum of the objects whose key begins with `prefix`.
   ArtifactUsage UsageBelow(absl::string_view prefix) const;
-  // Deletes, later, the objects whose key begins with `prefix`, except those that `stays`; the
-  // first `most` of them. True if there are more.
-  bool DeleteBelow(const std::string& prefix, const std::set<std::string>& stays,
-                   size_t most = SIZE_MAX);
-  void QueueDeletion(const std::string& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void RunDeletions();
+  // Keys that begin with `prefix`, of objects and of signed PUTs: a worker may have sent these
+  // without asking again.
+  std::vector<std::string> KeysBelow(const std::string& prefix) const;
+  // The caller owns the key's lock.
+  absl::Status DeleteObject(const std::string& key);
 
   const Options options_;
   const std::unique_ptr<S3Client> client_;
@@ -172,19 +156,10 @@ class S3ArtifactStore : public ArtifactStore {
   const std::string mark_;  // the whole text of the mark
 
   mutable platform::Mutex mutex_;
-  platform::ConditionVariable wake_;
   mutable Objects objects_ ABSL_GUARDED_BY(mutex_);
   // Keys for which a PUT was signed since they were last known to be absent.
   std::set<std::string> signed_ ABSL_GUARDED_BY(mutex_);
-  std::map<std::string, HoldState> holds_ ABSL_GUARDED_BY(mutex_);
-  std::deque<std::string> deletions_ ABSL_GUARDED_BY(mutex_);
-  // Those of deletions_ that are still wanted.
-  std::set<std::string> to_delete_ ABSL_GUARDED_BY(mutex_);
-  std::set<std::string> being_deleted_ ABSL_GUARDED_BY(mutex_);
-  bool deletions_fail_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Time mark_seen_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  std::vector<std::thread> deleters_;
 };
 
 }  // namespace lengthwise::server

@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <functional>
+#include <future>
 #include <memory>
 #include <optional>
 #include <string>
@@ -40,6 +41,8 @@ absl::StatusOr<std::unique_ptr<S3ArtifactStore>> Open(const std::string& place, 
 ArtifactId IdOf(const std::string& bytes, const std::string& trial = "trial") {
   return {.experiment = "sorting-1", .trial = trial, .sha256 = platform::Sha256Hex(bytes)};
 }
+
+absl::StatusOr<bool> NoLongerNeeded() { return true; }
 
 bool Soon(const std::function<bool()>& condition) {
   for (int i = 0; i < 400; ++i) {
@@ -141,7 +144,7 @@ TEST_F(S3ArtifactStoreTest, RestartKnowsAllObjects) {
   ASSERT_EQ(Relay(IdOf("newer"), "newer"), absl::OkStatus());
   Reopen();
   EXPECT_THAT(*store_->ListExperiments(), ElementsAre("sorting-1"));
-  EXPECT_EQ(*store_->Count("sorting-1", "trial"), 2);
+  EXPECT_EQ(store_->List("sorting-1", "trial")->size(), 2u);
   EXPECT_EQ(store_->Usage("sorting-1")->bytes, static_cast<int64_t>(sizeof(kBytes) - 1 + 5));
   EXPECT_TRUE(store_->VerifyQuickly(IdOf(kBytes), 0, 0).ok());
   EXPECT_TRUE(store_->Verify(IdOf(kBytes)).ok());
@@ -155,18 +158,20 @@ TEST_F(S3ArtifactStoreTest, DeletesWhatDoesNotStay) {
   const auto orphan = store_->SignPut(IdOf("orphan"), 6);
   ASSERT_TRUE(orphan.ok() && orphan->has_value());
   EXPECT_EQ(Send(**orphan, "orphan"), 200);
-  ASSERT_TRUE(store_->KeepOnly("sorting-1", "trial", {IdOf("b").sha256}).ok());
-  EXPECT_EQ(*store_->Count("sorting-1", "trial"), 1);  // at once
+  const auto listed = *store_->List("sorting-1", "trial");
+  EXPECT_EQ(listed.size(), 4u) << "what a worker may have sent is listed as well";
   for (const char* bytes : {"a", "c", "orphan"}) {
-    EXPECT_TRUE(Soon([&] { return absl::IsNotFound(client->Head(KeyOf(IdOf(bytes))).status()); }))
-        << bytes;
+    EXPECT_THAT(listed, testing::Contains(IdOf(bytes).sha256));
+    EXPECT_EQ(store_->Delete(IdOf(bytes), NoLongerNeeded), absl::OkStatus());
+    EXPECT_TRUE(absl::IsNotFound(client->Head(KeyOf(IdOf(bytes))).status())) << bytes;
   }
+  EXPECT_EQ(store_->List("sorting-1", "trial")->size(), 1u);
   EXPECT_TRUE(store_->Verify(IdOf("b")).ok());
   EXPECT_TRUE(store_->Verify(IdOf("a", "trial-of-longer-name")).ok());
 
   ASSERT_TRUE(store_->Copy(IdOf("b"), "sorting-2", "copy", 10).ok());
-  ASSERT_TRUE(store_->DeleteExperiment("sorting-1").ok());
-  EXPECT_TRUE(Soon([&] { return absl::IsNotFound(client->Head(KeyOf(IdOf("b"))).status()); }));
+  EXPECT_EQ(store_->DeleteExperiment("sorting-1", NoLongerNeeded), absl::OkStatus());
+  EXPECT_TRUE(absl::IsNotFound(client->Head(KeyOf(IdOf("b"))).status()));
   ArtifactId copy = IdOf("b", "copy");
   copy.experiment = "sorting-2";
   EXPECT_TRUE(store_->Verify(copy).ok());
@@ -176,12 +181,16 @@ TEST_F(S3ArtifactStoreTest, DeletesWhatDoesNotStay) {
 TEST_F(S3ArtifactStoreTest, ArtifactStoredAgainIsNotDeleted) {
   ASSERT_EQ(Relay(IdOf(kBytes), kBytes), absl::OkStatus());
   for (int i = 0; i < 20; ++i) {
-    ASSERT_TRUE(store_->Delete(IdOf(kBytes)).ok());
+    auto deleted = std::async(std::launch::async,
+                              [&] { return store_->Delete(IdOf(kBytes), NoLongerNeeded); });
     absl::Status status;
     // UNAVAILABLE while the deletion runs; a worker tries again.
     EXPECT_TRUE(Soon([&] { return (status = Relay(IdOf(kBytes), kBytes)).ok(); })) << status;
+    // ABORTED if the artifact was being stored.
+    const absl::Status end = deleted.get();
+    EXPECT_TRUE(end.ok() || absl::IsAborted(end)) << end;
+    EXPECT_EQ(Relay(IdOf(kBytes), kBytes), absl::OkStatus());
     EXPECT_TRUE(store_->VerifyQuickly(IdOf(kBytes), 0, 0).ok());
-    absl::SleepFor(absl::Milliseconds(20));
     EXPECT_EQ(Read(IdOf(kBytes)), kBytes);
   }
 }
@@ -262,14 +271,13 @@ TEST_F(S3ArtifactStoreTest, StoreThatIsAwayLosesNothing) {
   EXPECT_TRUE(absl::IsUnavailable(Relay(IdOf("new"), "new")));
   EXPECT_TRUE(absl::IsUnavailable(store_->Open(IdOf("kept")).status()));
   EXPECT_TRUE(store_->VerifyQuickly(IdOf("kept"), 4, 0).ok());  // quick, and nothing fell back
-  EXPECT_TRUE(store_->Delete(IdOf("deleted")).ok());
-  absl::SleepFor(absl::Milliseconds(300));
+  EXPECT_TRUE(absl::IsUnavailable(store_->Delete(IdOf("deleted"), NoLongerNeeded)));
   EXPECT_TRUE(direct->Head(KeyOf(IdOf("deleted"))).ok());
   passage.Start();
   EXPECT_TRUE(store_->Verify(IdOf("kept")).ok());
   EXPECT_EQ(Relay(IdOf("new"), "new"), absl::OkStatus());
-  EXPECT_TRUE(
-      Soon([&] { return absl::IsNotFound(direct->Head(KeyOf(IdOf("deleted"))).status()); }));
+  EXPECT_EQ(store_->Delete(IdOf("deleted"), NoLongerNeeded), absl::OkStatus());
+  EXPECT_TRUE(absl::IsNotFound(direct->Head(KeyOf(IdOf("deleted"))).status()));
 }
 
 TEST_F(S3ArtifactStoreTest, BelongsToOneDataDirectory) {
@@ -284,7 +292,7 @@ TEST_F(S3ArtifactStoreTest, BelongsToOneDataDirectory) {
   ASSERT_TRUE(taken.ok()) << taken.status();
   EXPECT_TRUE((*taken)->VerifyQuickly(IdOf(kBytes), 0, 0).ok());
   // The first owner deletes nothing any more, and takes nothing for lost.
-  EXPECT_TRUE(store_->Delete(IdOf(kBytes)).ok());
+  EXPECT_TRUE(absl::IsUnavailable(store_->Delete(IdOf(kBytes), NoLongerNeeded)));
   EXPECT_TRUE(absl::IsUnavailable(store_->SignGet(IdOf("missing")).status()));
   EXPECT_TRUE(absl::IsFailedPrecondition(Open(place_, s3_, {.data_dir = data_dir_}).status()));
   EXPECT_TRUE((*taken)->Verify(IdOf(kBytes)).ok());

@@ -1,4 +1,5 @@
 // What S3ArtifactStore makes of a store that errs, lags, hangs or races.
+#include <atomic>
 #include <cstdint>
 #include <future>
 #include <memory>
@@ -30,6 +31,8 @@ constexpr int64_t kModelSize = sizeof(kModel) - 1;
 ArtifactId IdOfModel(const std::string& bytes, const std::string& trial = "trial") {
   return {.experiment = "sorting-1", .trial = trial, .sha256 = platform::Sha256Hex(bytes)};
 }
+
+absl::StatusOr<bool> NotNeeded() { return true; }
 
 std::string KeyOf(const ArtifactId& id) { return ArtifactPath("", id).value().substr(1); }
 
@@ -83,13 +86,6 @@ class S3FaultsTest : public testing::Test {
   }
   std::unique_ptr<S3Client> Client() { return OpenS3(place_, fake_.options()).value(); }
   bool IsThere(const ArtifactId& id) { return Client()->Head(KeyOf(id)).ok(); }
-  bool GoesSoon(const ArtifactId& id) {
-    for (int i = 0; i < 200; ++i) {
-      if (!IsThere(id)) return true;
-      absl::SleepFor(absl::Milliseconds(50));
-    }
-    return false;
-  }
 
   const std::string data_dir_ = NewDataDir();
   S3FakeStore fake_{data_dir_};
@@ -143,27 +139,30 @@ TEST_F(S3FaultsTest, DamageIsFoundWhileReading) {
   EXPECT_TRUE(absl::IsDataLoss(store_->SignGet(IdOfModel(kModel)).status()));
 }
 
-// The decision to delete comes while the store is asked whether it has the object.
+// The deletion comes while the store is asked whether it has the object.
 TEST_F(S3FaultsTest, ObjectReportedAsStoredIsNotDeleted) {
   ASSERT_EQ(Store(IdOfModel(kModel), kModel), absl::OkStatus());
   fake_.Set("slow", "HEAD /bucket/");
+  const int64_t before = fake_.CountRequests(IdOfModel(kModel).sha256);
   auto asked = std::async(std::launch::async,
                           [&] { return store_->SignPut(IdOfModel(kModel), kModelSize); });
-  absl::SleepFor(absl::Milliseconds(300));
-  ASSERT_TRUE(store_->Delete(IdOfModel(kModel)).ok());
+  ASSERT_TRUE(fake_.AwaitMoreRequests(IdOfModel(kModel).sha256, before));
+  EXPECT_TRUE(absl::IsAborted(store_->Delete(IdOfModel(kModel), NotNeeded)));
   const auto put = asked.get();
   fake_.Set("slow", "");
   ASSERT_TRUE(put.ok()) << put.status();
   EXPECT_FALSE(put->has_value());
-  absl::SleepFor(absl::Milliseconds(500));
   EXPECT_TRUE(IsThere(IdOfModel(kModel)));
   EXPECT_EQ(store_->VerifyQuickly(IdOfModel(kModel), kModelSize, 0), absl::OkStatus());
-  // Without the report it is deleted.
-  fake_.Set("status", absl::StrCat("HEAD /bucket/=503"));
-  EXPECT_TRUE(absl::IsUnavailable(store_->SignPut(IdOfModel(kModel), kModelSize).status()));
-  fake_.Set("status", "");
-  ASSERT_TRUE(store_->Delete(IdOfModel(kModel)).ok());
-  EXPECT_TRUE(GoesSoon(IdOfModel(kModel)));
+  // While it is decided and deleted, nothing is reported.
+  EXPECT_EQ(store_->Delete(IdOfModel(kModel),
+                           [&]() -> absl::StatusOr<bool> {
+                             EXPECT_TRUE(absl::IsUnavailable(
+                                 store_->SignPut(IdOfModel(kModel), kModelSize).status()));
+                             return true;
+                           }),
+            absl::OkStatus());
+  EXPECT_FALSE(IsThere(IdOfModel(kModel)));
   EXPECT_TRUE(absl::IsNotFound(store_->VerifyQuickly(IdOfModel(kModel), kModelSize, 0)));
 }
 
@@ -194,11 +193,13 @@ TEST_F(S3FaultsTest, ServerStopsWhileTheStoreHangs) {
   ASSERT_EQ(Store(IdOfModel(kModel), kModel), absl::OkStatus());
   fake_.Set("hang", "sorting-1");
   auto asked = std::async(std::launch::async, [&] { return store_->SignGet(IdOfModel(kModel)); });
-  ASSERT_TRUE(store_->Delete(IdOfModel(kModel)).ok());
+  auto deleted =
+      std::async(std::launch::async, [&] { return store_->Delete(IdOfModel(kModel), NotNeeded); });
   absl::SleepFor(absl::Milliseconds(300));
   const absl::Time start = absl::Now();
   store_->Interrupt();
   EXPECT_TRUE(absl::IsUnavailable(asked.get().status()));
+  EXPECT_TRUE(absl::IsUnavailable(deleted.get()));
   store_.reset();
   EXPECT_LT(absl::Now() - start, absl::Seconds(10));
   fake_.Set("hang", "");
@@ -258,12 +259,21 @@ TEST_F(S3FaultsTest, RestoreAsksOnceForAllCheckpoints) {
 
 TEST_F(S3FaultsTest, LargeExperimentIsDeletedInParts) {
   // Signed and never sent, as of a fleet that was lost.
-  for (int i = 0; i < 2'100; ++i) {
+  for (int i = 0; i < 210; ++i) {
     const auto put = store_->SignPut(IdOfModel(absl::StrCat(i)), 7);
     ASSERT_TRUE(put.ok()) << put.status();
   }
-  EXPECT_EQ(store_->DeleteSome("sorting-1").value(), true);
-  EXPECT_EQ(store_->DeleteSome("sorting-1").value(), false);
+  std::atomic<int> asked = 0;
+  const auto in_parts = [&]() -> absl::StatusOr<bool> {
+    if (++asked < 150) return true;
+    return absl::AbortedError("later");
+  };
+  EXPECT_TRUE(absl::IsAborted(store_->DeleteExperiment("sorting-1", in_parts)));
+  const size_t left = store_->List("sorting-1", "trial")->size();
+  EXPECT_GE(left, 60u);
+  EXPECT_LT(left, 70u);
+  EXPECT_EQ(store_->DeleteExperiment("sorting-1", NotNeeded), absl::OkStatus());
+  EXPECT_TRUE(store_->List("sorting-1", "trial")->empty());
 }
 
 TEST_F(S3FaultsTest, ProbeTouchesNothingElse) {

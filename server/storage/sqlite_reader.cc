@@ -345,6 +345,22 @@ absl::StatusOr<std::vector<int64_t>> SqliteReader<Base>::ListCancelledTrials(int
 }
 
 template <typename Base>
+absl::StatusOr<std::vector<SweepRecord>> SqliteReader<Base>::ListSweeps(int64_t after,
+                                                                        int64_t limit) {
+  return All<SweepRecord>(
+      connection_.Query("SELECT key, experiment, trial, sha256, attempt FROM sweeps "
+                        "WHERE key > ?1 ORDER BY key LIMIT ?2",
+                        after, limit),
+      [](const SqliteStatement& row) {
+        return SweepRecord{.key = row.Int(0),
+                           .experiment = row.String(1),
+                           .trial = row.String(2),
+                           .sha256 = row.String(3),
+                           .attempt = static_cast<int32_t>(row.Int(4))};
+      });
+}
+
+template <typename Base>
 absl::StatusOr<int64_t> SqliteReader<Base>::NextToken() {
   // sqlite_sequence keeps the largest token of leases that have ended, so no token is used twice.
   return Number(connection_.Query(

@@ -41,6 +41,7 @@ class SqliteReader : public Base {
       const std::function<void(const TrialRecord&, const TrialPlacement&)>& take) override;
   absl::StatusOr<std::vector<LeaseRecord>> ListLeases() override;
   absl::StatusOr<std::vector<int64_t>> ListCancelledTrials(int64_t token) override;
+  absl::StatusOr<std::vector<SweepRecord>> ListSweeps(int64_t after, int64_t limit) override;
   absl::StatusOr<int64_t> NextToken() override;
   absl::Status ForEachEvent(int64_t experiment, int64_t start_position,
                             const StorageReader::TakeEvent& take) override;

@@ -148,6 +148,16 @@ CREATE TABLE owner (
   epoch INTEGER NOT NULL
 );
 INSERT INTO owner VALUES (0);
+)sql",
+                                                                 R"sql(
+-- Artifacts that may no longer be needed (SweepRecord of records.h).
+CREATE TABLE sweeps (
+  key        INTEGER PRIMARY KEY,
+  experiment TEXT NOT NULL,
+  trial      TEXT NOT NULL,
+  sha256     TEXT NOT NULL,
+  attempt    INTEGER NOT NULL
+);
 )sql"};
 
 }  // namespace

@@ -93,15 +93,21 @@ absl::Status SqliteWriter::Commit() {
   return status;
 }
 
+absl::StatusOr<std::string> SqliteWriter::ReserveExperimentId(absl::string_view name) {
+  SqliteStatement query = connection_.Query(
+      "INSERT INTO experiment_names VALUES (?1, 1) "
+      "ON CONFLICT (name) DO UPDATE SET last_number = last_number + 1 RETURNING last_number || "
+      "coalesce((SELECT '.' || tag FROM restores ORDER BY number DESC LIMIT 1), '')",
+      name);
+  std::string id;
+  if (query.Step()) id = absl::StrCat(name, "-", query.Bytes(0));
+  RETURN_IF_ERROR(query.Run());
+  return id;
+}
+
 absl::Status SqliteWriter::InsertExperiment(ExperimentRecord& experiment) {
-  {
-    SqliteStatement query = connection_.Query(
-        "INSERT INTO experiment_names VALUES (?1, 1) "
-        "ON CONFLICT (name) DO UPDATE SET last_number = last_number + 1 RETURNING last_number || "
-        "coalesce((SELECT '.' || tag FROM restores ORDER BY number DESC LIMIT 1), '')",
-        experiment.name);
-    if (query.Step()) experiment.id = absl::StrCat(experiment.name, "-", query.Bytes(0));
-    if (absl::Status status = query.Run(); !status.ok()) return status;
+  if (experiment.id.empty()) {
+    ASSIGN_OR_RETURN(experiment.id, ReserveExperimentId(experiment.name));
   }
   absl::Status status =
       connection_
@@ -283,6 +289,17 @@ absl::Status SqliteWriter::InsertLease(const LeaseRecord& lease) {
 
 absl::Status SqliteWriter::DeleteLease(int64_t token) {
   return connection_.Query("DELETE FROM leases WHERE token = ?1", token).Run();
+}
+
+absl::Status SqliteWriter::InsertSweep(const SweepRecord& sweep) {
+  return connection_
+      .Query("INSERT INTO sweeps (experiment, trial, sha256, attempt) VALUES (?1, ?2, ?3, ?4)",
+             sweep.experiment, sweep.trial, sweep.sha256, sweep.attempt)
+      .Run();
+}
+
+absl::Status SqliteWriter::DeleteSweep(int64_t key) {
+  return connection_.Query("DELETE FROM sweeps WHERE key = ?1", key).Run();
 }
 
 absl::Status SqliteWriter::DeleteExperiment(int64_t key) {

@@ -31,6 +31,7 @@ class SqliteWriter : public SqliteReader<StorageWriter> {
 
   absl::Status Begin() override;
   absl::Status Commit() override;
+  absl::StatusOr<std::string> ReserveExperimentId(absl::string_view name) override;
   absl::Status InsertExperiment(ExperimentRecord& experiment) override;
   absl::Status ExtendExperiment(const ExperimentRecord& experiment, int32_t added) override;
   absl::Status InsertPack(PackRecord& pack) override;
@@ -40,6 +41,8 @@ class SqliteWriter : public SqliteReader<StorageWriter> {
   absl::Status DeleteWorkerEvents(int64_t trial, int64_t after_position) override;
   absl::Status InsertLease(const LeaseRecord& lease) override;
   absl::Status DeleteLease(int64_t token) override;
+  absl::Status InsertSweep(const SweepRecord& sweep) override;
+  absl::Status DeleteSweep(int64_t key) override;
   absl::Status DeleteExperiment(int64_t key) override;
   absl::StatusOr<bool> CleanUp() override;
   absl::Status InsertDeletedRequest(const ExperimentRecord& experiment) override;

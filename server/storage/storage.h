@@ -63,6 +63,8 @@ class StorageReader {
   virtual absl::StatusOr<std::vector<LeaseRecord>> ListLeases() = 0;
   // CANCELLED trials whose newest lease is `token`.
   virtual absl::StatusOr<std::vector<int64_t>> ListCancelledTrials(int64_t token) = 0;
+  // In ascending order of key, from keys above `after` on.
+  virtual absl::StatusOr<std::vector<SweepRecord>> ListSweeps(int64_t after, int64_t limit) = 0;
   // One more than the largest token ever recorded.
   virtual absl::StatusOr<int64_t> NextToken() = 0;
 
@@ -112,7 +114,9 @@ class StorageWriter : public StorageReader {
   // OK means durable. Otherwise the transaction was rolled back.
   virtual absl::Status Commit() = 0;
 
-  // Assigns key and id. `counts.queued` trials, all QUEUED, must follow.
+  // Reserves the next id of an experiment of this name. It is not given out again.
+  virtual absl::StatusOr<std::string> ReserveExperimentId(absl::string_view name) = 0;
+  // Assigns the key, and an id if it has none. `counts.queued` trials, all QUEUED, must follow.
   virtual absl::Status InsertExperiment(ExperimentRecord& experiment) = 0;
   // Stores the specification and adds `added` to the queued trials. The trials, all QUEUED, must
   // follow. Clears the experiment's end time.
@@ -131,6 +135,9 @@ class StorageWriter : public StorageReader {
   virtual absl::Status DeleteWorkerEvents(int64_t trial, int64_t after_position) = 0;
   virtual absl::Status InsertLease(const LeaseRecord& lease) = 0;
   virtual absl::Status DeleteLease(int64_t token) = 0;
+  // Ignores the record's key.
+  virtual absl::Status InsertSweep(const SweepRecord& sweep) = 0;
+  virtual absl::Status DeleteSweep(int64_t key) = 0;
   // Deletes an experiment with its trials and events. It cannot be found by id from now on; its
   // rows may stay until CleanUp deletes them.
   virtual absl::Status DeleteExperiment(int64_t key) = 0;

@@ -320,25 +320,31 @@ void Scenario::CheckArtifacts(const std::vector<std::string>& experiments) {
   }
   const bool is_elsewhere = !fleet_.artifacts().empty();
   if (is_elsewhere) expected.insert("lengthwise_store.json");
-  std::set<std::string> found;
-  if (server::TestsRunOnS3()) {
-    const auto client = server::OpenS3(fleet_.artifacts(), server::S3TestStore().value()).value();
-    // Objects are deleted later.
-    const absl::Time deadline = absl::Now() + absl::Seconds(30);
-    do {
-      found.clear();
-      const absl::Status listed =
-          client->List("", [&](const server::S3Object& object) { found.insert(object.key); });
-      Expect(listed.ok(), "listing: " + listed.ToString());
-      absl::SleepFor(absl::Milliseconds(100));
-    } while (found != expected && absl::Now() < deadline);
-    return Compare(expected, found);
-  }
-  if (is_elsewhere) expected.insert("lengthwise_store.lock");
+  if (is_elsewhere && !server::TestsRunOnS3()) expected.insert("lengthwise_store.lock");
   const std::filesystem::path root =
       is_elsewhere ? fleet_.artifacts() : fleet_.data_directory() + "/artifacts";
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
-    if (entry.is_regular_file()) found.insert(entry.path().lexically_relative(root).string());
+  std::set<std::string> found;
+  const auto look = [&] {
+    found.clear();
+    if (server::TestsRunOnS3()) {
+      const auto client = server::OpenS3(fleet_.artifacts(), server::S3TestStore().value()).value();
+      const absl::Status listed =
+          client->List("", [&](const server::S3Object& object) { found.insert(object.key); });
+      return Expect(listed.ok(), "listing: " + listed.ToString());
+    }
+    std::error_code gone;  // deleted meanwhile
+    std::filesystem::recursive_directory_iterator entry(root, gone);
+    for (; !gone && entry != std::filesystem::recursive_directory_iterator();
+         entry.increment(gone)) {
+      if (entry->is_regular_file(gone)) {
+        found.insert(entry->path().lexically_relative(root).string());
+      }
+    }
+  };
+  // The server deletes beside its other work.
+  const absl::Time deadline = absl::Now() + absl::Seconds(30);
+  for (look(); found != expected && absl::Now() < deadline; look()) {
+    absl::SleepFor(absl::Milliseconds(100));
   }
   Compare(expected, found);
 }

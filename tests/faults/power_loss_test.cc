@@ -10,7 +10,6 @@
 #include <functional>
 #include <future>
 #include <iterator>
-#include <latch>
 #include <memory>
 #include <random>
 #include <string>
@@ -621,66 +620,34 @@ TEST(FullDiskTest, IdleServerResumesADeletionWithSpace) {
   EXPECT_EQ(CountRows(database), 0);
 }
 
-TEST(FullDiskTest, DeletedFilesGoOnceThereIsSpace) {
+TEST(FullDiskTest, DeletedFilesGoOnAFullDisk) {
   UnreliableDisk disk(NewDirectory());
   TestCoordinator coordinator(disk.directory() + "/data");
   ASSERT_EQ(coordinator.Open(), absl::OkStatus());
   coordinator.Create("sort", 1, 1);
   ASSERT_TRUE(coordinator.Cancel("experiments/sort-1").ok());
-  const std::string other = coordinator.Create("other", 1, 1) + "/trials/lr0-seed0";
   const std::string artifacts = coordinator.artifacts_dir() + "/sort-1";
   for (int i = 0; i < 120; ++i) {
     std::filesystem::create_directories(absl::StrCat(artifacts, "/trial", i));
   }
-
-  // Queues together: the deletion, whose commit is the last write to reach the disk, and a command
-  // whose group includes the second part of the files.
-  server::Core& core = *coordinator;
-  std::latch queued(1);
-  const auto group_of_its_own = [&](std::function<void()> apply) {
-    core.loop().PostCommand({.apply = [apply]() -> server::CommandLoop::Answer {
-                               apply();
-                               return nullptr;
-                             },
-                             .fail = [](const absl::Status&) {},
-                             .ends_group = true});
+  const auto records = [&] {
+    const auto connection = server::SqliteConnection::Open(disk.directory() + "/data/lengthwise.db",
+                                                           /*read_only=*/true);
+    if (!connection.ok()) return int64_t{-1};
+    server::SqliteStatement query = (*connection)->Query("SELECT count(*) FROM sweeps");
+    return query.Step() ? query.Int(0) : -1;
   };
-  group_of_its_own([&] { queued.wait(); });
-  core.loop().Post<v1::DeleteExperimentResponse>(
-      [&] {
-        v1::DeleteExperimentRequest request;
-        request.set_name("experiments/sort-1");
-        return core.experiments().Delete(request);
-      },
-      [&](const absl::StatusOr<v1::DeleteExperimentResponse>& response) {
-        EXPECT_EQ(response.status(), absl::OkStatus());
-        disk.FailWrites(ENOSPC);
-      });
-  group_of_its_own([] {});
-  std::promise<absl::Status> cancelled;
-  int64_t left = 0;
-  core.loop().Post<v1::Trial>(
-      [&] {
-        v1::CancelTrialRequest request;
-        request.set_name(other);
-        return core.experiments().CancelTrial(request, "ada");
-      },
-      [&](const absl::StatusOr<v1::Trial>& trial) {
-        left = std::distance(std::filesystem::directory_iterator(artifacts),
-                             std::filesystem::directory_iterator());
-        cancelled.set_value(trial.status());
-      });
-  queued.count_down();
-  EXPECT_EQ(cancelled.get_future().get().code(), absl::StatusCode::kUnavailable);
-  EXPECT_EQ(left, 70) << "the first part is gone, the second was refused";
+  ASSERT_TRUE(coordinator->sweeper().Pause());
+  ASSERT_EQ(coordinator.Delete("experiments/sort-1"), absl::OkStatus());
+  disk.FailWrites(ENOSPC);
+  coordinator->sweeper().Resume();
+  coordinator->sweeper().Flush();
+  EXPECT_FALSE(std::filesystem::exists(artifacts)) << "this needs no space";
+  EXPECT_EQ(records(), 1);
 
   disk.FailWrites(0);
-  EXPECT_TRUE(coordinator.CancelTrial(other).ok());
-  const absl::Time deadline = absl::Now() + kPatience;
-  while (std::filesystem::exists(artifacts) && absl::Now() < deadline) {
-    absl::SleepFor(absl::Milliseconds(1));
-  }
-  EXPECT_FALSE(std::filesystem::exists(artifacts));
+  coordinator->sweeper().Flush();
+  EXPECT_EQ(records(), 0);
 }
 
 }  // namespace
