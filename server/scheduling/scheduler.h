@@ -12,11 +12,10 @@
 // A pack that ran out of memory is split: its trials continue in packs of half the size, and the
 // worker gets no larger ones of that shape. A trial whose workers are lost again and again may be
 // what ends them: it runs alone, so that no other trial is condemned with it, and then fails. If
-// packs of a higher priority wait and no worker is
-// free, the longest-running lease of the lowest priority is preempted: its worker stores
-// checkpoints and gives it back. Preemptions in progress and workers' memory limits are not
-// recorded. After a restart, the scheduler decides again about preemption, and workers report their
-// limits again (trials keep their own limits).
+// packs of a higher priority wait and no worker is free, the longest-running lease of the lowest
+// priority is preempted: its worker stores checkpoints and gives it back. Preemptions in progress
+// and workers' memory limits are not recorded. After a restart, the scheduler decides again about
+// preemption, and workers report their limits again (trials keep their own limits).
 #ifndef LENGTHWISE_SERVER_SCHEDULING_SCHEDULER_H_
 #define LENGTHWISE_SERVER_SCHEDULING_SCHEDULER_H_
 
