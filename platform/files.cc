@@ -86,23 +86,35 @@ std::string DirectoryOf(const std::string& path) {
   return parent.empty() ? "." : parent;
 }
 
-absl::Status CreateDirectories(const std::string& path) {
+namespace {
+
+std::string DirectoryAbove(const std::string& path) {
   // Normalizes "a/b/" to "a/b".
   std::filesystem::path clean = std::filesystem::path(path).lexically_normal();
   if (!clean.has_filename() && clean.has_relative_path()) clean = clean.parent_path();
-  const std::string above = DirectoryOf(clean.string());
+  return DirectoryOf(clean.string());
+}
+
+}  // namespace
+
+absl::Status CreateDirectories(const std::string& path) {
   std::error_code error;
-  bool made = false;
-  if (!std::filesystem::exists(path, error)) {
-    // Recurses up to an existing directory: "/" or "." at the latest.
-    if (above != path) {
-      RETURN_IF_ERROR(CreateDirectories(above));
-    }
-    made = mkdir(path.c_str(), 0777) == 0;
-    if (!made && errno != EEXIST) return FileError(errno, "make directory", path);
+  // Recurses up to an existing directory: "/" or "." at the latest.
+  const std::string above = DirectoryAbove(path);
+  if (above != path && !std::filesystem::exists(path, error)) {
+    RETURN_IF_ERROR(CreateDirectories(above));
   }
-  if (!std::filesystem::is_directory(path, error))
-    return FileError(ENOTDIR, "make directory", path);
+  return CreateDirectory(path);
+}
+
+absl::Status CreateDirectory(const std::string& path) {
+  const std::string above = DirectoryAbove(path);
+  const bool made = mkdir(path.c_str(), 0777) == 0;
+  const int error_number = errno;
+  std::error_code error;
+  if (!std::filesystem::is_directory(path, error)) {
+    return FileError(error_number == EEXIST ? ENOTDIR : error_number, "make directory", path);
+  }
   // Also syncs for an existing directory, because its creator may have died before syncing. A
   // parent that cannot be read was not created here.
   absl::Status synced = SyncDirectory(above);
@@ -257,14 +269,23 @@ absl::Status AtomicFile::Append(absl::string_view data) {
 }
 
 absl::Status AtomicFile::Commit() {
+  RETURN_IF_ERROR(Sync());
+  RETURN_IF_ERROR(Rename());
+  return SyncDirectory(DirectoryOf(path_));
+}
+
+absl::Status AtomicFile::Sync() {
   LENGTHWISE_FAILPOINT_OR_RETURN("file.sync.before");
-  if (fsync(descriptor_) != 0) return FileError(errno, "sync", path_);
+  return fsync(descriptor_) == 0 ? absl::OkStatus() : FileError(errno, "sync", path_);
+}
+
+absl::Status AtomicFile::Rename() {
   LENGTHWISE_FAILPOINT_OR_RETURN("file.rename.before");
   if (rename(temporary_.c_str(), path_.c_str()) != 0) return FileError(errno, "rename", path_);
   LENGTHWISE_FAILPOINT("file.rename.after");
   close(descriptor_);
   descriptor_ = -1;
-  return SyncDirectory(DirectoryOf(path_));
+  return absl::OkStatus();
 }
 
 absl::string_view WithoutTemporarySuffix(absl::string_view name) {

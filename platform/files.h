@@ -30,7 +30,9 @@ absl::Status FileError(int error, absl::string_view action, absl::string_view pa
 // Returns the path of the directory that a file is in: "a" for "a/b", "." for "b".
 std::string DirectoryOf(const std::string& path);
 
-// Creates the directory and its parents, durably. OK if it already exists.
+// Creates the directory, durably. OK if it already exists.
+absl::Status CreateDirectory(const std::string& path);
+// As CreateDirectory, with its parents.
 absl::Status CreateDirectories(const std::string& path);
 
 // Makes creations, renames and deletions in a directory durable. After an error, a later sync may
@@ -87,6 +89,10 @@ class AtomicFile {
 
   absl::Status Append(absl::string_view data);
   absl::Status Commit();
+  // The steps of Commit, for files that share the sync of their directory: makes the bytes durable,
+  // and then gives the file its name, which SyncDirectory makes durable.
+  absl::Status Sync();
+  absl::Status Rename();
 
  private:
   AtomicFile(int descriptor, std::string path, std::string temporary);

@@ -64,7 +64,8 @@ class RpcServer {
     // what must become durable.
     int transfer_threads = 8;
     int worker_transfer_threads = 8;
-    int worker_upload_threads = 8;
+    // They wait for the disk, whose syncs serve all that wait at the same time.
+    int worker_upload_threads = 32;
     // A stream whose client reads nothing, or an upload whose client sends nothing, for this long
     // ends with DEADLINE_EXCEEDED.
     absl::Duration transfer_patience = absl::Minutes(1);

@@ -35,15 +35,19 @@ std::string ManifestOf(absl::string_view path) {
   return absl::StrCat(path.substr(0, path.rfind('.')), kManifestSuffix);
 }
 
-// Records which trial and step the artifact at `path` belongs to.
-absl::Status WriteManifest(const std::string& path, const ArtifactId& id, int64_t size_bytes,
-                           int64_t step) {
+// Records which trial and step the artifact at `path` belongs to. The caller commits the file.
+absl::StatusOr<std::unique_ptr<platform::AtomicFile>> WriteManifest(const std::string& path,
+                                                                    const ArtifactId& id,
+                                                                    int64_t size_bytes,
+                                                                    int64_t step) {
   const nlohmann::json manifest = {
       {"trial", absl::StrCat("experiments/", id.experiment, "/trials/", id.trial)},
       {"step", step},
       {"size_bytes", size_bytes},
       {"sha256", id.sha256}};
-  return platform::WriteFileAtomically(ManifestOf(path), manifest.dump(2) + "\n");
+  ASSIGN_OR_RETURN(auto file, platform::AtomicFile::Create(ManifestOf(path)));
+  RETURN_IF_ERROR(file->Append(manifest.dump(2) + "\n"));
+  return file;
 }
 
 // True for a directory that is not a symbolic link.
@@ -138,9 +142,7 @@ class ArtifactFileWriter : public ArtifactStore::Writer {
     if (lock == nullptr) return BeingDeleted(path_);
     if (id_.trial == kDataFiles && IsThere()) return store_.Remember(path_);
     RETURN_IF_ERROR(store_.CheckMounted(id_.trial));
-    absl::Status status = WriteManifest(path_, id_, size_bytes_, step_);
-    LENGTHWISE_FAILPOINT("artifact.manifest.after");
-    if (status.ok()) status = file_->Commit();
+    absl::Status status = Commit();
     LENGTHWISE_FAILPOINT("artifact.commit.after");
     // Otherwise a later upload would find the file and report it as durable, although its directory
     // was not synced.
@@ -156,6 +158,17 @@ class ArtifactFileWriter : public ArtifactStore::Writer {
     return absl::DataLossError(absl::StrCat("the artifact has ", received_,
                                             " bytes so far, but the header announced ", size_bytes_,
                                             "; send it again"));
+  }
+
+  // The file and its manifest share the sync of their directory.
+  absl::Status Commit() {
+    ASSIGN_OR_RETURN(const auto manifest, WriteManifest(path_, id_, size_bytes_, step_));
+    RETURN_IF_ERROR(manifest->Sync());
+    RETURN_IF_ERROR(file_->Sync());
+    RETURN_IF_ERROR(manifest->Rename());
+    LENGTHWISE_FAILPOINT("artifact.manifest.after");
+    RETURN_IF_ERROR(file_->Rename());
+    return platform::SyncDirectory(platform::DirectoryOf(path_));
   }
 
   // True if these examples are stored already. Experiments share that file, so it is kept; a new
@@ -205,13 +218,21 @@ absl::StatusOr<std::string> DirectoryArtifactStore::PathOf(const ArtifactId& id)
 }
 
 absl::Status DirectoryArtifactStore::MakeDirectory(const ArtifactId& id) {
-  ASSIGN_OR_RETURN(const std::string directory,
-                   ArtifactDirectory(RootOf(id.trial), id.experiment, id.trial));
+  const std::string& root = RootOf(id.trial);
+  ASSIGN_OR_RETURN(const std::string above, ArtifactDirectory(root, id.experiment));
+  ASSIGN_OR_RETURN(const std::string directory, ArtifactDirectory(root, id.experiment, id.trial));
   RETURN_IF_ERROR(CheckMounted(id.trial));
-  absl::Status status = platform::CreateDirectories(directory);
-  // The experiment's directory must be durable as well, even if another call created it.
-  if (status.ok()) status = platform::SyncDirectory(RootOf(id.trial));
-  return status;
+  for (const std::string& path : {above, directory}) {
+    {
+      platform::MutexLock lock(mutex_);
+      if (durable_.contains(path) && IsOwnDirectory(path)) continue;
+    }
+    // Also if another call created it, or an earlier process that died before its sync.
+    RETURN_IF_ERROR(platform::CreateDirectory(path));
+    platform::MutexLock lock(mutex_);
+    durable_.insert(path);
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::unique_ptr<ArtifactStore::Writer>> DirectoryArtifactStore::Write(
@@ -280,9 +301,9 @@ absl::Status DirectoryArtifactStore::Copy(const ArtifactId& from, const std::str
   if (lock == nullptr) return BeingDeleted(path);
   ASSIGN_OR_RETURN(const auto file, platform::GetFileStatus(old_path),
                    UnlessUnmounted(from.trial, _));
-  absl::Status status = MakeDirectory(to);
-  if (status.ok()) status = WriteManifest(path, to, file.size, step);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(MakeDirectory(to));
+  ASSIGN_OR_RETURN(const auto manifest, WriteManifest(path, to, file.size, step));
+  RETURN_IF_ERROR(manifest->Commit());
   LENGTHWISE_FAILPOINT_OR_RETURN("artifact.copy.before");
   if (platform::LinkFile(old_path, path).ok()) {
     const absl::Status known = Remember(path);
@@ -390,6 +411,9 @@ void DirectoryArtifactStore::ForgetBelow(const std::string& directory) {
   platform::MutexLock lock(mutex_);
   absl::erase_if(verified_,
                  [&](const auto& entry) { return absl::StartsWith(entry.first, prefix); });
+  absl::erase_if(durable_, [&](const std::string& path) {
+    return path == directory || absl::StartsWith(path, prefix);
+  });
 }
 
 absl::Status DirectoryArtifactStore::DeleteExperiment(const std::string& experiment,

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -79,10 +80,10 @@ class DirectoryArtifactStore : public ArtifactStore {
   // mounted.
   absl::Status UnlessUnmounted(absl::string_view trial, const absl::Status& status) const;
   absl::StatusOr<std::string> PathOf(const ArtifactId& id) const;
-  // Creates the trial's directory, durably.
+  // Creates the trial's directory, durably. Syncs nothing that this object has created before.
   absl::Status MakeDirectory(const ArtifactId& id);
   absl::Status Remember(const std::string& path, bool damaged = false);
-  // Forgets what was verified below a directory.
+  // Forgets what was verified below a directory, and that it is durable.
   void ForgetBelow(const std::string& directory);
   // Deletes an artifact and its manifest.
   absl::Status DeleteFiles(const std::string& path);
@@ -98,6 +99,8 @@ class DirectoryArtifactStore : public ArtifactStore {
   platform::Mutex uploads_mutex_;
   platform::Mutex mutex_;
   absl::flat_hash_map<std::string, Verified> verified_ ABSL_GUARDED_BY(mutex_);
+  // Directories of experiments and trials that are durable.
+  absl::flat_hash_set<std::string> durable_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace lengthwise::server

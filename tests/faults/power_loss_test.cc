@@ -23,6 +23,7 @@
 #include "platform/files.h"
 #include "platform/sha256.h"
 #include "server/coordination/test_coordinator.h"
+#include "server/storage/directory_artifact_store.h"
 #include "server/storage/sqlite_connection.h"
 #include "server/storage/sqlite_storage.h"
 #include "tests/faults/unreliable_disk.h"
@@ -618,6 +619,27 @@ TEST(FullDiskTest, IdleServerResumesADeletionWithSpace) {
     absl::SleepFor(absl::Milliseconds(1));
   }
   EXPECT_EQ(CountRows(database), 0);
+}
+
+// Trials that store a model wait for the disk above all.
+TEST(UploadTest, CheckpointTakesFourSyncs) {
+  UnreliableDisk disk(NewDirectory());
+  const auto store = server::DirectoryArtifactStore::Open(disk.directory() + "/artifacts");
+  ASSERT_TRUE(store.ok()) << store.status();
+  const auto write = [&](const std::string& trial) {
+    auto writer = (*store)->Write(
+        {.experiment = "sort-1", .trial = trial, .sha256 = platform::Sha256Hex("weights")}, 7, 1);
+    if (!writer.ok()) return writer.status();
+    const absl::Status appended = (*writer)->Append("weights");
+    return appended.ok() ? (*writer)->Finish() : appended;
+  };
+  ASSERT_EQ(write("first"), absl::OkStatus());  // syncs the experiment's directory as well
+  disk.FailSyncs(EIO, 5);
+  EXPECT_EQ(write("second"), absl::OkStatus());
+  EXPECT_EQ(disk.failed_syncs(), 0);
+  disk.FailSyncs(EIO, 4);
+  EXPECT_EQ(write("third").code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(disk.failed_syncs(), 1);
 }
 
 TEST(FullDiskTest, DeletedFilesGoOnAFullDisk) {
