@@ -13,32 +13,13 @@
 #include "server/coordination/retention.h"
 
 namespace lengthwise::server {
-namespace {
-
-void SetPast(const TrialPast& past, TrialRecord& record) {
-  record.attempt = past.attempt;
-  record.failures = past.failures;
-  record.failure = past.failure;
-  record.failure_step = past.failure_step;
-  record.losses = past.losses;
-  record.preemptions = past.preemptions;
-  record.pack_limit = past.pack_limit;
-  record.not_before = past.not_before == absl::InfinitePast() ? NoTime() : past.not_before;
-}
-
-}  // namespace
-
 ScheduledTrial ToScheduled(const TrialRecord& record) {
-  return {.key = record.key,
-          .pack = record.pack,
-          .checkpoint_step = record.checkpoint_step,
-          .past = {.attempt = record.attempt,
-                   .failures = record.failures,
-                   .failure = record.failure,
-                   .failure_step = record.failure_step,
-                   .losses = record.losses,
-                   .preemptions = record.preemptions,
-                   .pack_limit = record.pack_limit}};
+  ScheduledTrial trial = {.key = record.key,
+                          .pack = record.pack,
+                          .checkpoint_step = record.checkpoint_step,
+                          .past = record};
+  trial.past.not_before = NoTime();
+  return trial;
 }
 
 Clock SystemClock() {
@@ -200,7 +181,7 @@ absl::Status Ledger::RecordChange(const TrialChange& change, int64_t step,
   CountTrialChange(change, trial, outcome, effects_.decided);
   trial.state = change.to;
   trial.reason = change.reason;
-  SetPast(change.past, trial);
+  static_cast<TrialPast&>(trial) = change.past;
   const bool running = change.to == v1::RUNNING;
   const bool ended = !running && change.to != v1::QUEUED;
   if (change.to == v1::QUEUED && previous != v1::QUEUED) trial.queue_time = clock_.wall();

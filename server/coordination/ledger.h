@@ -26,7 +26,7 @@
 
 namespace lengthwise::server {
 
-// The part of a trial that the scheduler keeps in memory.
+// The part of a trial that the scheduler keeps in memory, without a back-off.
 ScheduledTrial ToScheduled(const TrialRecord& record);
 
 // Two clocks. `steady` never jumps and decides about leases. `wall` supplies the times in

@@ -61,7 +61,7 @@ const PackId* Scheduler::NextFor(const Worker& worker) const {
 // change until Dequeue, which looks it up again.
 void Scheduler::Enqueue(Trial& trial) {
   // MatureDelayed, which knows the time, decides whether the back-off is over.
-  trial.delayed = trial.data.past.not_before != absl::InfinitePast();
+  trial.delayed = trial.data.past.not_before != absl::UnixEpoch();
   if (trial.delayed) {
     delayed_.emplace(trial.data.past.not_before, trial.data.key);
   } else {
@@ -85,7 +85,7 @@ void Scheduler::MatureDelayed(absl::Time now) {
     delayed_.erase(delayed_.begin());
     postponed_.erase(trial.data.key);
     trial.delayed = false;
-    trial.data.past.not_before = absl::InfinitePast();
+    trial.data.past.not_before = absl::UnixEpoch();
     InsertRunnable(trial.data);
   }
 }

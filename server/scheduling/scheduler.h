@@ -37,31 +37,12 @@
 #include "absl/types/span.h"
 #include "proto/event.pb.h"
 #include "server/scheduling/fair_queue.h"
+#include "server/scheduling/trial_past.h"
 
 namespace lengthwise::server {
 
 // Fencing token of a lease. Ascends over all leases, from 1; 0 for none.
 using Token = int64_t;
-
-// The part of a trial's history that decides what happens to it next.
-struct TrialPast {
-  // Number of leases so far.
-  int32_t attempt = 0;
-  // Number of attempts that failed temporarily, and for the last one the class of its reason
-  // (failure_class.h) and the step at which it failed.
-  int32_t failures = 0;
-  std::string failure;
-  int64_t failure_step = 0;
-  // Number of leases in a row whose worker was lost, without a new checkpoint since the first.
-  int32_t losses = 0;
-  // Number of times its lease was preempted.
-  int32_t preemptions = 0;
-  // Maximum number of trials in its pack, because a larger pack did not fit a worker's memory. 0:
-  // no limit.
-  int32_t pack_limit = 0;
-  // Earliest time of the next lease. InfinitePast: at once.
-  absl::Time not_before = absl::InfinitePast();
-};
 
 // A trial that has not ended, as the scheduler keeps it.
 struct ScheduledTrial {

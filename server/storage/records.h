@@ -8,6 +8,7 @@
 #include "absl/time/time.h"
 #include "proto/event.pb.h"
 #include "proto/experiment_service.pb.h"
+#include "server/scheduling/trial_past.h"
 
 namespace lengthwise::server {
 
@@ -55,7 +56,7 @@ struct PackRecord {
   std::string encoding;
 };
 
-struct TrialRecord {
+struct TrialRecord : TrialPast {
   int64_t key = 0;
   int64_t experiment = 0;
   std::string experiment_id;  // read-only
@@ -67,16 +68,6 @@ struct TrialRecord {
   uint64_t data_seed = 0;
   v1::TrialState state = v1::QUEUED;
   std::string reason;
-  int32_t attempt = 0;
-  int32_t failures = 0;
-  // Class and step of the last counted failure.
-  std::string failure;
-  int64_t failure_step = 0;
-  // Workers in a row that were lost with it, without a new checkpoint since the first.
-  int32_t losses = 0;
-  int32_t preemptions = 0;
-  int32_t pack_limit = 0;
-  absl::Time not_before = NoTime();
   std::string worker;
   // Fencing token of the newest lease. 0 before the first.
   int64_t token = 0;
