@@ -1,5 +1,18 @@
 // The interface between training, which uses LibTorch but not gRPC, and the connection, which uses
 // gRPC but not LibTorch.
+//
+//   connection --lease--> PackRunner          one of a worker and its device
+//                            \--> PackRun     one of a lease, or of a half that fits the memory:
+//                                 |           steps, evaluations, checkpoints, outcomes
+//              <--events------ PackSession    its access to the server
+//                                 |
+//                                 |--> PackKernels      which kernels its shape uses on a GPU
+//                                 |--> PackEvaluation   accuracies and what analyses read
+//                                 \--> PackModel        its models on the device: steps, scores
+//                                        |              (interface without tensors)
+//                                        \--> PackTraining    the step that all tasks share; a
+//                                               |             subclass for networks, one for text
+//                                               \--> PackParameters   weights, optimizer's state
 #ifndef LENGTHWISE_WORKER_PACK_SESSION_H_
 #define LENGTHWISE_WORKER_PACK_SESSION_H_
 
