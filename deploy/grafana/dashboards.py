@@ -1,15 +1,134 @@
-#!/usr/bin/python3
+#!/usr/bin/env python3
 """Defines the Grafana dashboards and writes them to dashboards/*.json. With --check, fails if the files differ.
 
-METRICS.md explains the metrics; dashboard.py defines the panel types. After a change, run this and
-`bazel test //tests/monitoring/...`, which runs every query against a real Prometheus.
+Needs grafana-foundation-sdk (tests/python/requirements.txt). METRICS.md explains the metrics. After a change, run this with
+~/.cache/lengthwise/test-tools/bin/python and `bazel test //tests/monitoring/...`, which runs every query against a real
+Prometheus.
 """
 
 import json
 import pathlib
 import sys
 
-from dashboard import bars, dashboard, graph, heat_map, number, query, table, variable
+from grafana_foundation_sdk.builders import bargauge, common, heatmap, prometheus, stat, timeseries
+from grafana_foundation_sdk.builders import dashboard as builders
+from grafana_foundation_sdk.builders import table as tables
+from grafana_foundation_sdk.cog.encoder import JSONEncoder
+from grafana_foundation_sdk.models import common as values
+from grafana_foundation_sdk.models import dashboard as model
+from grafana_foundation_sdk.models.heatmap import HeatmapColorMode
+from grafana_foundation_sdk.models.prometheus import PromQueryFormat, QueryEditorMode
+
+DATASOURCE = model.DataSourceRef(type_val="prometheus", uid="${datasource}")
+
+
+def query(expr, legend="__auto", *, instant=False, form="time_series"):
+    """A PromQL query; `legend` names a series by its labels: "{{worker}}". `form`: time_series, table or heatmap."""
+    one = prometheus.Dataquery().datasource(DATASOURCE).editor_mode(QueryEditorMode.CODE)
+    one = one.expr(" ".join(expr.split())).legend_format(legend).format(PromQueryFormat(form))
+    return one.instant() if instant else one.range()
+
+
+def _panel(panel, title, description, queries, unit, width, height):
+    for number, one in enumerate(queries):
+        panel = panel.with_target(one.ref_id(chr(ord("A") + number)))
+    return panel.title(title).description(description).datasource(DATASOURCE).unit(unit).span(width).height(height)
+
+
+def graph(title, description, *queries, unit="short", width=8, stacked=False, maximum=None, height=8, logarithmic=False):
+    """Lines over time."""
+    panel = _panel(timeseries.Panel(), title, description, queries, unit, width, height)
+    panel = panel.line_width(1).fill_opacity(25 if stacked else 0).show_points(values.VisibilityMode.NEVER)
+    panel = panel.legend(common.VizLegendOptions().show_legend(True))
+    panel = panel.tooltip(common.VizTooltipOptions().mode(values.TooltipDisplayMode.MULTI).sort(values.SortOrder.DESCENDING))
+    if stacked:
+        panel = panel.stacking(common.StackingConfig().mode(values.StackingMode.NORMAL).group("A"))
+    if maximum is not None:
+        panel = panel.max(maximum)
+    if logarithmic:
+        return panel.scale_distribution(common.ScaleDistributionConfig().type(values.ScaleDistribution.LOG).log(10))
+    return panel.min(0)
+
+
+def _newest():
+    return common.ReduceDataOptions().calcs(["lastNotNull"])
+
+
+def number(title, description, one, *, unit="short", width=4, height=4, thresholds=None):
+    """The newest value, large. `thresholds`: pairs of a color and the value from which it holds, the first for all."""
+    steps = [model.Threshold(color=color, value=value) for color, value in thresholds or [("text", None)]]
+    panel = _panel(stat.Panel(), title, description, [one], unit, width, height).reduce_options(_newest())
+    return panel.thresholds(builders.ThresholdsConfig().mode(model.ThresholdsMode.ABSOLUTE).steps(steps))
+
+
+def bars(title, description, one, *, unit="percentunit", width=8, height=8, maximum=1):
+    """A bar for each series, with its newest value."""
+    panel = _panel(bargauge.Panel(), title, description, [one], unit, width, height).reduce_options(_newest())
+    panel = panel.min(0).max(maximum).orientation(values.VizOrientation.HORIZONTAL)
+    return panel.color_scheme(builders.FieldColor().mode(model.FieldColorModeId.CONTINUOUS_BL_PU))
+
+
+def heat_map(title, description, one, *, unit, cell_unit, width=12, height=10, cell_maximum=None):
+    """Time from left to right; a row for each series, or for each bucket of a histogram (form="heatmap")."""
+    color = heatmap.HeatmapColorOptions().mode(HeatmapColorMode.SCHEME).scheme("Viridis").steps(64)
+    if cell_maximum is not None:
+        color = color.min(0).max(cell_maximum)
+    panel = _panel(heatmap.Panel(), title, description, [one], unit, width, height).color(color)
+    return panel.cell_values(heatmap.CellValues().unit(cell_unit)).y_axis(heatmap.YAxisConfig().unit(unit))
+
+
+def table(title, description, *queries, columns, units=None, links=None, width=24, height=8, sort_by=None):
+    """A row for each series, newest values. `columns`: what each field is called, in this order; others are hidden. The
+    value of the only query is the field Value, of several Value #A, Value #B, ..., joined by their common labels. `links`:
+    where a click on a field leads."""
+    panel = _panel(tables.Panel(), title, description, queries, "none", width, height).show_header(True)
+    shown = {"indexByName": {name: i for i, name in enumerate(columns)}, "renameByName": columns, "excludeByName": {}}
+    steps = [("merge", {})] if len(queries) > 1 else []
+    for step, options in steps + [("filterFieldsByName", {"include": {"names": list(columns)}}), ("organize", shown)]:
+        panel = panel.with_transformation(model.DataTransformerConfig(id_val=step, options=options))
+    for name, unit in (units or {}).items():
+        panel = panel.override_by_name(name, [model.DynamicConfigValue(id_val="unit", value=unit)])
+    for name, (text, url) in (links or {}).items():
+        panel = panel.override_by_name(name, [model.DynamicConfigValue(id_val="links", value=[{"title": text, "url": url}])])
+    return panel.sort_by([common.TableSortByFieldState().display_name(sort_by)]) if sort_by else panel
+
+
+def variable(name, label, chosen_from, *, several=False):
+    """Chosen by the reader among the values of a query, such as label_values(up, instance)."""
+    one = builders.QueryVariable(name).label(label).datasource(DATASOURCE)
+    one = one.query({"query": chosen_from, "refId": f"variable-{name}"})
+    # What runs changes with the time range.
+    one = one.refresh(model.VariableRefresh.ON_TIME_RANGE_CHANGED).sort(model.VariableSort.ALPHABETICAL_ASC)
+    if not several:
+        return one
+    everything = model.VariableOption(selected=True, text=["All"], value=["$__all"])
+    return one.multi(True).include_all(True).all_value(".*").current(everything)
+
+
+def dashboard(uid, title, description, rows, *, variables=()):
+    """`rows`: pairs of a heading and its panels; a heading "" gives none."""
+    one = builders.Dashboard(title).uid(uid).description(description).tags(["lengthwise"]).version(1).editable()
+    one = one.time("now-1h", "now").refresh("10s").timezone("browser").tooltip(model.DashboardCursorSync.CROSSHAIR)
+    one = one.link(builders.DashboardLink("Lengthwise").type(model.DashboardLinkType.DASHBOARDS).tags(["lengthwise"])
+                   .include_vars(True).keep_time(True))
+    restarts = 'changes(process_start_time_seconds{job="lengthwise", instance=~"$instance"}[$__interval]) > 0'
+    one = one.annotation(builders.AnnotationQuery().name("Server restarts").enable(True).icon_color("orange")
+                         .datasource(DATASOURCE).expr(restarts))
+    one = one.with_variable(builders.DatasourceVariable("datasource").label("Data source").type("prometheus"))
+    one = one.with_variable(variable("instance", "Server", 'label_values(lengthwise_trials{job="lengthwise"}, instance)',
+                                     several=True))
+    for chosen in variables:
+        one = one.with_variable(chosen)
+    for heading, panels in rows:
+        if heading:
+            one = one.with_row(builders.Row(heading))
+        for panel in panels:
+            one = one.with_panel(panel)
+    built = one.build()
+    for i, panel in enumerate(built.panels):
+        panel.id_val = i + 1
+    return built
+
 
 # Selects the chosen servers. Only the server's job, because a worker that is scraped directly would count twice.
 SERVER = 'job="lengthwise", instance=~"$instance"'
@@ -296,7 +415,7 @@ service = dashboard(
 def main() -> int:
     directory = pathlib.Path(__file__).parent / "dashboards"
     files = {"overview": overview, "experiment": experiment, "workers": workers, "service": service}
-    texts = {f"{name}.json": json.dumps(content, indent=2) + "\n" for name, content in files.items()}
+    texts = {f"{name}.json": json.dumps(content, cls=JSONEncoder, indent=2) + "\n" for name, content in files.items()}
     if sys.argv[1:] == ["--check"]:
         there = {path.name: path.read_text() for path in directory.glob("*.json")}
         wrong = sorted(name for name in texts | there if texts.get(name) != there.get(name))

@@ -25,10 +25,6 @@ void ExpectOk(const std::vector<std::string>& arguments) {
   EXPECT_TRUE(result.ok) << result.output;
 }
 
-TEST(DashboardsTest, AreGeneratedFromTheirDescription) {
-  ExpectOk({"/usr/bin/python3", "-B", "deploy/grafana/dashboards.py", "--check"});
-}
-
 TEST(DashboardsTest, FollowGrafanasModelAndLinter) {
   ExpectOk(WithDashboards({"/usr/bin/python3", "tests/monitoring/check_dashboards.py", "METRICS.md",
                            "deploy/prometheus/recording_rules.yml"}));

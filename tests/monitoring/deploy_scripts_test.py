@@ -6,6 +6,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -30,6 +31,11 @@ class DeployScriptsTest(unittest.TestCase):
             timeout=60,
             check=False,
         )
+
+    def test_dashboards_are_generated_from_their_description(self) -> None:
+        command = [sys.executable, "-B", str(_DEPLOY / "grafana/dashboards.py"), "--check"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_help_does_nothing_else(self) -> None:
         for script in ("install.sh", "quickstart.sh", "python_environment.sh"):
