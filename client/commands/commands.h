@@ -3,10 +3,13 @@
 #ifndef LENGTHWISE_CLIENT_COMMANDS_COMMANDS_H_
 #define LENGTHWISE_CLIENT_COMMANDS_COMMANDS_H_
 
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "client/commands/program.h"
+#include "platform/child_process.h"
 
 namespace lengthwise::client {
 
@@ -18,6 +21,7 @@ void AddSubmit(Command root, Program& program);
 void AddWatch(Command root, Program& program);
 void AddResults(Command root, Program& program);
 void AddPlot(Command root, Program& program);
+void AddWeb(Command root, Program& program);
 void AddReport(Command root, Program& program);
 void AddExport(Command root, Program& program);
 void AddCompare(Command root, Program& program);
@@ -44,15 +48,21 @@ void AddMan(Command root, Program& program);
 
 // In the order in which `lengthwise --help` lists them.
 inline constexpr void (*kCommands[])(Command, Program&) = {
-    AddRun,        AddValidate, AddSample,  AddCatalogueCommands,
-    AddSubmit,     AddWatch,    AddResults, AddPlot,
-    AddReport,     AddExport,   AddCompare, AddAnalyze,
-    AddAttention,  AddEvaluate, AddExtend,  AddList,
-    AddShow,       AddLogs,     AddCancel,  AddRetry,
-    AddDelete,     AddWorkers,  AddStorage, AddBackup,
-    AddAuth,       AddConfig,   AddDoctor,  AddMan,
-    AddCompletion,
+    AddRun,     AddValidate,   AddSample,   AddCatalogueCommands,
+    AddSubmit,  AddWatch,      AddResults,  AddPlot,
+    AddWeb,     AddReport,     AddExport,   AddCompare,
+    AddAnalyze, AddAttention,  AddEvaluate, AddExtend,
+    AddList,    AddShow,       AddLogs,     AddCancel,
+    AddRetry,   AddDelete,     AddWorkers,  AddStorage,
+    AddBackup,  AddAuth,       AddConfig,   AddDoctor,
+    AddMan,     AddCompletion,
 };
+
+// Starts `lengthwise web` on a server without credentials, and prints the page's address, that of
+// the experiment. The page ends with the process.
+absl::StatusOr<std::unique_ptr<platform::ChildProcess>> StartWeb(Program& program,
+                                                                 const std::string& server,
+                                                                 const std::string& experiment);
 
 // Names of the figures that `lengthwise plot` draws.
 std::vector<std::string> FigureNames();

@@ -25,7 +25,7 @@ TEST_F(CommandsTest, EveryCommandHasHelpWithAnExample) {
         "schedules", "protocols", "submit",  "watch",      "results",   "compare",  "attention",
         "evaluate",  "extend",    "list",    "show",       "cancel",    "retry",    "delete",
         "workers",   "logs",      "storage", "backup",     "auth",      "config",   "plot",
-        "report",    "doctor",    "man",     "completion", "export",    "analyze"}) {
+        "report",    "doctor",    "man",     "completion", "export",    "analyze",  "web"}) {
     EXPECT_THAT(out_, HasSubstr("\n  " + command + " "));
     std::ostringstream out;
     Program program(out, out);

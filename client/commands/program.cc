@@ -125,14 +125,15 @@ absl::StatusOr<Connection*> Program::Connect() {
 }
 
 absl::StatusOr<Connection*> Program::ConnectToRead() {
-  if (connection_ == nullptr && data_dir.empty()) {
-    data_dir = DirectoryReadByDefault();
-    if (!data_dir.empty()) {
-      err_ << Wrapped("note: no server is configured, so this reads the runs in " + data_dir)
-           << "\n";
-    }
-  }
+  ChooseDirectoryToRead();
   return Connect();
+}
+
+void Program::ChooseDirectoryToRead() {
+  if (connection_ != nullptr || !data_dir.empty()) return;
+  data_dir = DirectoryReadByDefault();
+  if (data_dir.empty()) return;
+  err_ << Wrapped("note: no server is configured, so this reads the runs in " + data_dir) << "\n";
 }
 
 std::string Program::DirectoryReadByDefault() const {

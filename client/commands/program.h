@@ -73,6 +73,8 @@ class Program {
   // As Connect, for commands that only read. If no server is configured and none runs at the
   // default address, they read the directory of `lengthwise run`, and say so.
   absl::StatusOr<Connection*> ConnectToRead();
+  // Sets `data_dir` as ConnectToRead does, for commands whose Python half opens the directory.
+  void ChooseDirectoryToRead();
   // As Connect, for commands that with --data_dir start workers. FAILED_PRECONDITION if another
   // process runs a server there.
   absl::StatusOr<Connection*> ConnectToTrain();

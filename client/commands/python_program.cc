@@ -159,14 +159,9 @@ namespace {
 constexpr char kPythonAdvice[] =
     "set LENGTHWISE_PYTHON to a Python with the package lengthwise, or run deploy/install.sh";
 
-}  // namespace
-
-absl::StatusOr<int> RunPython(const std::vector<std::string>& arguments,
-                              const rpc::ChannelOptions& channel, const TakeText& out,
-                              const TakeText& err) {
-  ASSIGN_OR_RETURN(auto python, FindPython());
-  ASSIGN_OR_RETURN(auto out_pipe, Pipe::Open());
-  ASSIGN_OR_RETURN(auto err_pipe, Pipe::Open());
+platform::ChildProcess::Options PythonProcess(const std::string& python,
+                                              const std::vector<std::string>& arguments,
+                                              const rpc::ChannelOptions& channel) {
   platform::ChildProcess::Options options{
       .arguments = {python, "-m", "lengthwise"},
       // The settings are resolved, so the environment and the configuration file must not add to
@@ -183,13 +178,47 @@ absl::StatusOr<int> RunPython(const std::vector<std::string>& arguments,
                       // A notebook's backend is a module of its kernel. Figures are files here.
                       {"MPLBACKEND", "agg"},
                       {"PYTHONSAFEPATH", "1"},
-                      {"PYTHONUTF8", "1"}},
-      .output_descriptor = out_pipe->write_end(),
-      .error_descriptor = err_pipe->write_end(),
-      .own_process_group = false};
+                      {"PYTHONUTF8", "1"}}};
   options.arguments.insert(options.arguments.end(), arguments.begin(), arguments.end());
   const auto unset = WithoutPythonSettings();
   options.environment.insert(options.environment.end(), unset.begin(), unset.end());
+  return options;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<platform::ChildProcess>> StartPython(
+    const std::vector<std::string>& arguments, const rpc::ChannelOptions& channel,
+    std::string& first_line) {
+  ASSIGN_OR_RETURN(auto python, FindPython());
+  ASSIGN_OR_RETURN(auto out_pipe, Pipe::Open());
+  platform::ChildProcess::Options options = PythonProcess(python, arguments, channel);
+  options.output_descriptor = out_pipe->write_end();
+  ASSIGN_OR_RETURN(
+      auto process, platform::ChildProcess::Start(options),
+      absl::NotFoundError(absl::StrCat(std::string(_.message()), "; ", kPythonAdvice)));
+  out_pipe->CloseWriteEnd();
+  first_line.clear();
+  char next = 0;
+  ssize_t got = 0;
+  while ((got = read(out_pipe->read_end(), &next, 1)) == 1 && next != '\n') first_line += next;
+  if (got != 1) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("`lengthwise ", arguments.front(), "` did not start; what it said is above"));
+  }
+  return process;
+}
+
+absl::StatusOr<int> RunPython(const std::vector<std::string>& arguments,
+                              const rpc::ChannelOptions& channel, const TakeText& out,
+                              const TakeText& err) {
+  ASSIGN_OR_RETURN(auto python, FindPython());
+  ASSIGN_OR_RETURN(auto out_pipe, Pipe::Open());
+  ASSIGN_OR_RETURN(auto err_pipe, Pipe::Open());
+  platform::ChildProcess::Options options = PythonProcess(python, arguments, channel);
+  options.output_descriptor = out_pipe->write_end();
+  options.error_descriptor = err_pipe->write_end();
+  options.own_process_group = false;
   const InterruptGuard interrupts;
   auto process = platform::ChildProcess::Start(options);
   if (!process.ok()) {

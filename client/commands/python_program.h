@@ -4,12 +4,14 @@
 #define LENGTHWISE_CLIENT_COMMANDS_PYTHON_PROGRAM_H_
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "platform/child_process.h"
 #include "rpc/channel.h"
 
 namespace lengthwise::client {
@@ -37,6 +39,13 @@ using TakeText = std::function<void(absl::string_view)>;
 absl::StatusOr<int> RunPython(const std::vector<std::string>& arguments,
                               const rpc::ChannelOptions& channel, const TakeText& out,
                               const TakeText& err);
+
+// Starts the same in the background, where Ctrl-C does not reach it, and waits for the first line
+// of its output. It ends with this process; its errors go to standard error. Errors: those of
+// FindPython; FAILED_PRECONDITION if it ended without a line.
+absl::StatusOr<std::unique_ptr<platform::ChildProcess>> StartPython(
+    const std::vector<std::string>& arguments, const rpc::ChannelOptions& channel,
+    std::string& first_line);
 
 }  // namespace lengthwise::client
 

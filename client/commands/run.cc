@@ -29,6 +29,7 @@ struct RunOptions {
   LocalWorkers workers;
   bool fresh = false;
   bool dry_run = false;
+  bool web = false;
 };
 
 // Returns true if `text` is neither a file, nor a name that only a file can have, nor an installed
@@ -161,6 +162,10 @@ absl::StatusOr<int> Run(Program& program, const RunOptions& options) {
         << std::flush;
   }
 
+  std::unique_ptr<platform::ChildProcess> page;
+  if (options.web) {
+    ASSIGN_OR_RETURN(page, StartWeb(program, service->address(), name));
+  }
   const absl::StatusOr<int> watched =
       TrainHere(program, *service, connection,
                 {.experiment = experiment.name(), .workers = workers, .options = options.workers},
@@ -214,6 +219,8 @@ void AddRun(Command root, Program& program) {
   command.AddFlag("--dry_run", options->dry_run,
                   "Shows trials, steps and the time by some measured steps of each kind of trial, "
                   "and keeps nothing");
+  command.AddFlag("--web", options->web,
+                  "Shows the run in a browser while it lasts: prints an address with a token");
   program.AddOutputOption(command);
 }
 

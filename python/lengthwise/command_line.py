@@ -34,6 +34,7 @@ COMMANDS = {
     "plot": "Draws results as SVG, PDF and PNG",
     "report": "Writes everything about an experiment into one HTML file",
     "results": "Prints an experiment beside a paper's table",
+    "web": "Shows experiments in a browser",
 }
 
 # Width of tables if the output is no terminal.

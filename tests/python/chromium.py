@@ -1,4 +1,4 @@
-"""Opens a page in headless Chromium, offline, and reports on it, over the DevTools protocol through pipes.
+"""Opens a page in headless Chromium and reports on it, over the DevTools protocol through pipes. A file is shown offline.
 
     chromium.py FILE PICTURE.png WIDTH HEIGHT
 """
@@ -21,7 +21,7 @@ _DEADLINE = 60.0
 class Page:
     """A window with a size in CSS pixels."""
 
-    def __init__(self, url: str, width: int, height: int = 1400) -> None:
+    def __init__(self, url: str, width: int, height: int = 1400, dark: bool = False) -> None:
         # The page's messages: exceptions, console output, and the browser's own, such as violations
         # of the security policy.
         self.messages: list[str] = []
@@ -38,12 +38,24 @@ class Page:
         self._session = self._call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Runtime", "Log", "Page", "Network"):
             self._call(f"{domain}.enable")
-        self._call("Network.emulateNetworkConditions", offline=True, latency=0, downloadThroughput=0, uploadThroughput=0)
+        if url.startswith("file:"):
+            self._call("Network.emulateNetworkConditions", offline=True, latency=0, downloadThroughput=0, uploadThroughput=0)
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self._call("Emulation.setEmulatedMedia", features=[scheme])
         self._call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
+        self.open(url)
+
+    def open(self, url: str) -> None:
+        """Goes to the address, and adds to `messages` and `requests` what it caused."""
+        self._events.clear()
         self._call("Page.navigate", url=url)
         self._wait(lambda: any(event["method"] == "Page.loadEventFired" for event in self._events))
         # Pictures in data: URLs are decoded lazily, so wait for them.
         self.evaluate("Promise.allSettled([...document.images].map((image) => image.decode()))")
+        self.collect(url)
+
+    def collect(self, url: str = "") -> None:
+        """Adds what has come since."""
         self.messages += [message for event in self._events for message in self._message(event)]
         refused = {
             event["params"]["requestId"]
@@ -55,6 +67,7 @@ class Page:
                 asked = event["params"]["request"]["url"]
                 if asked != url and not asked.startswith("data:"):
                     self.requests.append(asked)
+        self._events.clear()
 
     def _start(self) -> None:
         # Chromium reads commands from descriptor 3 and writes answers to 4.
@@ -97,9 +110,14 @@ class Page:
             raise RuntimeError(f"{expression}: {found['exceptionDetails']}")
         return found["result"].get("value")
 
-    def screenshot(self, path) -> None:
-        """Saves the window as PNG."""
-        data = self._call("Page.captureScreenshot", format="png")["data"]
+    def wait_for(self, expression: str) -> None:
+        """Waits until a JavaScript expression is true."""
+        looking = f"new Promise((done) => {{ const look = () => {expression} ? done(true) : setTimeout(look, 20); look(); }})"
+        self.evaluate(looking)
+
+    def screenshot(self, path, whole: bool = False) -> None:
+        """Saves the window, or the whole page, as PNG."""
+        data = self._call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)["data"]
         pathlib.Path(path).write_bytes(base64.b64decode(data))
 
     @staticmethod

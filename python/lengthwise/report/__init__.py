@@ -145,7 +145,7 @@ def render(data: ReportData, now: datetime | None = None, max_attention_bytes: i
         maps=maps,
         left_out=_left_out(maps.left_out),
         failures=failures,
-        setup=_setup(data.plotted.trials),
+        setup=setup_of(data.plotted.trials),
         specification=json.dumps(as_dictionary(data.experiment.specification), ensure_ascii=False, indent=1),
     )
 
@@ -313,7 +313,8 @@ def _failures(trials: Sequence[experiment_service_pb2.Trial]) -> list[tuple[str,
     return found
 
 
-def _setup(trials: Sequence[experiment_service_pb2.Trial]) -> dict[str, str]:
+def setup_of(trials: Sequence[experiment_service_pb2.Trial]) -> dict[str, str]:
+    """The machines and programs that trained them."""
     provenances = [trial.outcome.provenance for trial in trials if trial.outcome.HasField("provenance")]
     machines = {
         f"{one.device} {one.instruction_set}, {one.threads} threads, host {one.host}" for one in provenances

@@ -1,0 +1,99 @@
+"""`lengthwise web`: experiments in a browser."""
+from __future__ import annotations
+
+import argparse
+import socket
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from lengthwise.command_line import SUCCESS, Output, add_output_option, add_server_options
+from lengthwise.errors import LengthwiseError, UsageError
+
+if TYPE_CHECKING:
+    from lengthwise.connection import Connection
+
+_DEFAULT = "127.0.0.1:7080"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--listen", metavar="HOST:PORT", default="", help=f"Default {_DEFAULT}, or a free port")
+    parser.add_argument("--certificate", metavar="FILE", default="", help="PEM file, for https")
+    parser.add_argument("--key", metavar="FILE", default="", help="PEM file of its key")
+    parser.add_argument("--insecure_plain_text", action="store_true", help="Serves other machines without TLS")
+    parser.add_argument("--data_dir", metavar="DIR", default="", help="A directory of `lengthwise run` instead of a server")
+    parser.add_argument("--show", metavar="EXPERIMENT", default="", help="The address printed is that of this experiment")
+    add_server_options(parser)
+    add_output_option(parser, ["table"])
+
+
+def _connection(arguments: argparse.Namespace) -> Connection:
+    if arguments.data_dir:
+        from lengthwise.client import Client
+
+        # The client lives as long as its connection, whose end stops a private server.
+        return Client(data_dir=arguments.data_dir)._connection
+    from lengthwise import settings
+    from lengthwise.connection import Connection
+
+    return Connection(settings.resolve(vars(arguments)), timeout=60)
+
+
+def _listen(address: str) -> socket.socket:
+    host, port = _split(address or _DEFAULT)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    for number in [port] if address else [port, 0]:
+        listener = socket.socket(family)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((host, number))
+            return listener
+        except OSError as error:
+            listener.close()
+            reason = error.strerror
+    raise LengthwiseError(f"cannot listen at {address or _DEFAULT}: {reason}; choose another with --listen HOST:PORT")
+
+
+def _split(address: str) -> tuple[str, int]:
+    host, _, port = address.rpartition(":")
+    if not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
+        raise UsageError(f'--listen: got "{address}", expected HOST:PORT, such as {_DEFAULT}')
+    return host.strip("[]"), int(port)
+
+
+def run(arguments: argparse.Namespace, output: Output) -> int:
+    import uvicorn
+
+    from lengthwise.web import access
+    from lengthwise.web.pages import Site
+    from lengthwise.web.source import Source
+
+    if bool(arguments.certificate) != bool(arguments.key):
+        raise UsageError("--certificate and --key go together")
+    host, _ = _split(arguments.listen or _DEFAULT)
+    secure = bool(arguments.certificate)
+    if not access.is_loopback(host) and not secure and not arguments.insecure_plain_text:
+        raise UsageError(
+            f"--listen {arguments.listen} is for other machines, and whoever reads the traffic would have the token: add "
+            "--certificate and --key, or --insecure_plain_text"
+        )
+    source = Source(lambda: _connection(arguments))
+    site = Site(source)
+    listener = _listen(arguments.listen)
+    port = listener.getsockname()[1]
+    token = access.new_token()
+    application = access.Access(site.application(), token, access.known_hosts(host), port, secure)
+    config = uvicorn.Config(
+        application, log_level="error", access_log=False, server_header=False, lifespan="on", ws="none",
+        timeout_graceful_shutdown=1, ssl_certfile=arguments.certificate or None, ssl_keyfile=arguments.key or None,
+    )  # fmt: skip
+    shown = f"[{host}]" if ":" in host else host
+    path = f"/experiments/{quote(arguments.show)}" if arguments.show else "/"
+    address = f"http{'s' if secure else ''}://{shown}:{port}{path}?token={token}"
+    listener.listen(128)
+    output.out.write(f"{address}    read-only; Ctrl-C ends it\n")
+    output.out.flush()
+    try:
+        uvicorn.Server(config).run(sockets=[listener])
+    finally:
+        source.close()
+    return SUCCESS

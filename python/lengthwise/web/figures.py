@@ -1,0 +1,140 @@
+"""Charts and the heat map: what figures of lengthwise.plots show, for an experiment and for a trial alone."""
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from lengthwise import plots, trial_history
+from lengthwise.connection import Connection
+from lengthwise.names import short_name
+from lengthwise.plots import accuracy_over_steps
+from lengthwise.plots.data import PlottedExperiment, Trial, TrialFilter, keep
+from lengthwise.plots.groups import TrialGroup, best_rate, evaluation_score, final_evaluations, group_trials, of_task, tasks_of
+from lengthwise.plots.metrics import by_length, main_metric
+from lengthwise.plots.options import Options
+from lengthwise.plots.panels import Averaging, set_loss_axis, task_title
+from lengthwise.plots.picture import Axis, Panel, Picture, Series
+
+# Levels of colour of a heat map; web.css has a class for each.
+LEVELS = 20
+
+
+def choose(experiment: PlottedExperiment, filter: TrialFilter, seeds: Sequence[int]) -> PlottedExperiment:
+    """The experiment with the chosen trials; `seeds` are those of weights. NotFoundError if there is none."""
+    chosen = experiment.copy()
+    keep([chosen], filter)
+    if seeds:
+        chosen.choose([trial for trial in chosen.trials if trial.specification.weight_seed in seeds])
+    return chosen
+
+
+def describe(experiment: PlottedExperiment, figure: str, options: Options) -> Picture:
+    if figure == "loss_over_time" and experiment.connection is not None:
+        return _loss_over_time(experiment.connection, experiment.trials[0])
+    return plots.describe(figure, [experiment], options)
+
+
+def _loss_over_time(connection: Connection, trial: Trial) -> Picture:
+    """Every recorded point of one trial by the time at which it was sent."""
+    history = trial_history.fetch_history(connection, trial.name)
+    times = [time.seconds + time.nanos / 1e9 for time in history.times]
+    points = [(time - times[0], loss) for time, loss in zip(times, history.points.losses) if math.isfinite(loss)]
+    result = Picture("loss_over_time", f"Training loss: {short_name(trial.name)}")
+    result.x.label, result.y = "seconds since the first point", Axis("loss")
+    result.caption = "Points are sent in batches, so several have one time. Interruptions show as gaps."
+    result.panels = [Panel(series=[Series("loss", [x for x, _ in points], [y for _, y in points])])]
+    set_loss_axis(result)
+    return result
+
+
+@dataclass(frozen=True)
+class HeatCell:
+    text: str
+    # From 0, the worst, to LEVELS.
+    level: int
+
+
+@dataclass(frozen=True)
+class HeatMap:
+    title: str
+    axis_title: str
+    # Each with whether training showed it.
+    lengths: list[tuple[int, bool]]
+    # The line's name, and a cell for each length; None where nothing was evaluated.
+    rows: list[tuple[str, list[HeatCell | None]]]
+
+
+@dataclass(frozen=True)
+class HeatMaps:
+    # Of the evaluations; the last one is that of the end.
+    steps: list[int]
+    step: int
+    maps: list[HeatMap] = field(default_factory=list)
+    caption: str = ""
+
+
+def heat_maps(experiment: PlottedExperiment, wanted_step: int | None) -> HeatMaps:
+    """Scores of encodings by length at an evaluation: means over seeds, or medians of losses, as accuracy_by_length has them.
+    `wanted_step`: the last evaluation up to this step; None: that of the end.
+    """
+    during = accuracy_over_steps.interval_evaluations(experiment)
+    finals = final_evaluations(experiment)
+    trained = {trial.name: trial.specification.training.steps for trial in experiment.trials}
+    steps = sorted({step for of_trial in during.values() for step in of_trial} | {trained[name] for name in finals})
+    if not steps:
+        return HeatMaps([], 0)
+    step = max([one for one in steps if wanted_step is None or one <= wanted_step], default=steps[0])
+    groups = group_trials([experiment])
+    averaging = Averaging()
+    maps = []
+    for task in tasks_of(groups):
+        metric = main_metric(task)
+        averaging.is_median = metric == "loss"
+        shown = {
+            name: finals[name] if name in finals and step >= trained[name] else during.get(name, {}).get(step)
+            for name in trained
+        }
+
+        def score(trial: Trial, group: TrialGroup = task) -> float | None:
+            measured = shown.get(trial.name)  # noqa: B023
+            return None if measured is None else evaluation_score(group.experiment, trial, measured)
+
+        rows: list[tuple[str, dict[float, float]]] = []
+        for group in of_task(groups, task.task):
+            seeds = best_rate(group, score)
+            curves = [by_length(one, metric) for trial in seeds.trials if (one := shown[trial.name])] if seeds else []
+            band = averaging.band(curves)
+            if band.x:
+                averaging.count(len(curves), len(group.rates))
+            rows.append((group.name, dict(zip(band.x, band.y))))
+        if any(curve for _, curve in rows):
+            maps.append(_heat_map(task, rows, metric == "accuracy"))
+    caption = Picture()
+    if averaging.seeds:
+        averaging.describe("the best mean at this step", caption)
+    return HeatMaps(steps, step, maps, caption.caption)
+
+
+def _heat_map(task: TrialGroup, rows: list[tuple[str, dict[float, float]]], is_accuracy: bool) -> HeatMap:
+    values = [value for _, curve in rows for value in curve.values()]
+    # Losses differ by powers of ten.
+    logarithms = [math.log(value) for value in values if value > 0]
+    lowest, highest = min(logarithms, default=0.0), max(logarithms, default=1.0)
+
+    def cell(value: float | None) -> HeatCell | None:
+        if value is None:
+            return None
+        if is_accuracy:
+            return HeatCell(f"{100 * value:.1f}", round(LEVELS * min(max(value, 0), 1)))
+        place = (highest - math.log(value)) / (highest - lowest) if value > 0 and highest > lowest else 1.0
+        return HeatCell(f"{value:.3g}", round(LEVELS * place))
+
+    lengths = sorted({length for _, curve in rows for length in curve})
+    seen = task.experiment.seen_by(task.trials[0])
+    return HeatMap(
+        task_title(task),
+        task.experiment.catalogue.axis_title(task.task),
+        [(int(length), length <= seen.up_to) for length in lengths],
+        [(name, [cell(curve.get(length)) for length in lengths]) for name, curve in rows],
+    )

@@ -1,0 +1,354 @@
+"""What has changed, for pages that are open: one stream of the server's log for each experiment, however many pages show it.
+
+Pages are told the kinds of facts that came, not the facts: they ask for the parts that show them. A message has the log's
+position as its id. A browser that reconnects names the last one, and gets what came after it.
+"""
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from collections import deque
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+
+import grpc
+
+from lengthwise import names
+from lengthwise._proto import event_pb2, experiment_service_pb2, fleet_service_pb2
+from lengthwise.connection import Connection, Stream
+from lengthwise.errors import LengthwiseError
+from lengthwise.web.source import Source
+
+# Facts of one interval make one message.
+_INTERVAL_SECONDS = 0.25
+_PROGRESS_SECONDS = 1.0
+# Without pages, a stream stays open for the next one this long.
+_KEEP_SECONDS = 60.0
+# Messages that a reconnecting browser can still get; one that missed more is told to ask for everything.
+_KEPT_MESSAGES = 1000
+# A message that names more trials names none, and so means all.
+_MOST_TRIALS = 100
+_LONGEST_PAUSE = 3.0
+_PING_SECONDS = 15.0
+
+_KINDS = {
+    "state_change": "state",
+    "outcome": "state",
+    "training_points": "points",
+    "length_accuracies": "evaluation",
+    "log_line": "log",
+}
+
+
+@dataclass
+class _Changes:
+    """What came since the last message."""
+
+    kinds: set[str] = field(default_factory=set)
+    trials: set[str] = field(default_factory=set)
+
+    def message(self, position: int) -> str:
+        named = sorted(self.trials) if len(self.trials) <= _MOST_TRIALS else []
+        return f"id: {position}\nevent: change\ndata: {json.dumps({'kinds': sorted(self.kinds), 'trials': named})}\n\n"
+
+
+class Feed:
+    """Messages for pages of one subject. Its coroutines run on one event loop."""
+
+    def __init__(self) -> None:
+        self._messages: deque[tuple[int, str]] = deque(maxlen=_KEPT_MESSAGES)
+        # Messages up to here are not kept.
+        self._forgotten = 0
+        self._state = ""
+        self._news = asyncio.Event()
+        self.pages = 0
+        self.used = time.monotonic()
+
+    def publish(self, position: int, message: str) -> None:
+        if len(self._messages) == _KEPT_MESSAGES:
+            self._forgotten = self._messages[0][0]
+        self._messages.append((position, message))
+        self._wake()
+
+    def publish_state(self, message: str) -> None:
+        """What is not stored, and replaces what came before."""
+        self._state = message
+        self._wake()
+
+    def begin_at(self, position: int) -> None:
+        self._forgotten = position
+
+    def _wake(self) -> None:
+        self._news.set()
+        self._news = asyncio.Event()
+
+    async def messages(self, after: int) -> AsyncIterator[str]:
+        """All after the position, then what comes."""
+        self.pages += 1
+        shown_state = ""
+        try:
+            yield "retry: 1000\n\n"
+            if after < self._forgotten:
+                everything = sorted(set(_KINDS.values()))
+                after = self._forgotten
+                yield _Changes(set(everything)).message(after)
+            while True:
+                news = self._news
+                for position, message in [one for one in self._messages if one[0] > after]:
+                    after = position
+                    yield message
+                if self._state != shown_state:
+                    shown_state = self._state
+                    yield shown_state
+                try:
+                    await asyncio.wait_for(news.wait(), _PING_SECONDS)
+                except asyncio.TimeoutError:
+                    yield ": here\n\n"  # so that a connection that is gone is noticed
+        finally:
+            self.pages -= 1
+            self.used = time.monotonic()
+
+
+class ExperimentFeed(Feed):
+    """Follows the log of an experiment on a thread."""
+
+    def __init__(self, source: Source, name: str) -> None:
+        super().__init__()
+        self.name = name
+        self._source = source
+        self._lock = threading.Lock()
+        self._changes = _Changes()
+        self.position = 0
+        self.changed_trials: set[str] = set()
+        self.experiment = experiment_service_pb2.Experiment()
+        self.progress: dict[str, event_pb2.TrialProgress] = {}
+        self._fresh_progress = False
+        self._ready = threading.Event()
+        self._stop = threading.Event()
+        self._stream: Stream[experiment_service_pb2.WatchExperimentResponse] | None = None
+        # Why there is no stream now; empty if there is one.
+        self.fault = ""
+        threading.Thread(target=self._follow, name=f"watch {name}", daemon=True).start()
+        self._task = asyncio.get_running_loop().create_task(self._publish())
+
+    async def ready(self) -> None:
+        """Waits until everything that comes from now on is noticed, or a second if the server does not answer."""
+        await asyncio.to_thread(self._ready.wait, 1.0)
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._task.cancel()
+        if self._stream is not None:
+            self._stream.cancel()
+
+    def take_changed_trials(self) -> set[str]:
+        with self._lock:
+            taken, self.changed_trials = self.changed_trials, set()
+        return taken
+
+    def _follow(self) -> None:
+        pause = 0.2
+        while not self._stop.is_set():
+            connection = self._source.connection
+            try:
+                self._read_stream()
+                pause = 0.2
+            except grpc.RpcError as error:
+                if self._stop.is_set():
+                    return
+                failure = connection.failure(error)
+                self.fault = str(failure)
+                if failure.code is grpc.StatusCode.NOT_FOUND:
+                    self._ready.set()
+                    return
+                if failure.code is grpc.StatusCode.FAILED_PRECONDITION:
+                    self.fault = _reopened(self._source, connection) or self.fault
+                self._stop.wait(max(pause, failure.retry_delay))
+                pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def _read_stream(self) -> None:
+        starts = not self._ready.is_set()
+        request = experiment_service_pb2.WatchExperimentRequest(
+            name=self.name,
+            start_position=self.position,
+            follow=True,
+            include_progress=True,
+            omit_attention_maps=True,
+            # The first look only finds the end of the log.
+            log_only=starts,
+        )
+        self._stream = self._source.connection.open(
+            "ExperimentService/WatchExperiment", request, experiment_service_pb2.WatchExperimentResponse
+        )
+        try:
+            for response in self._stream:
+                self.fault = ""
+                if starts:
+                    self.position = max(self.position, response.next_position)
+                    if response.caught_up:
+                        self._read_experiment()
+                        self.begin_at(self.position)
+                        self._ready.set()
+                        return
+                    continue
+                self._add(response)
+        finally:
+            self._stream.cancel()
+
+    def _read_experiment(self) -> None:
+        self.experiment = self._source.connection.call(
+            "ExperimentService/GetExperiment",
+            experiment_service_pb2.GetExperimentRequest(name=self.name),
+            experiment_service_pb2.Experiment,
+        )
+
+    def _add(self, response: experiment_service_pb2.WatchExperimentResponse) -> None:
+        if any(event.HasField("state_change") for event in response.events):
+            self._read_experiment()
+        with self._lock:
+            for event in response.events:
+                kind = _KINDS.get(event.WhichOneof("fact") or "", "evaluation")
+                trial = names.short_name(event.trial)
+                self._changes.kinds.add(kind)
+                self._changes.trials.add(trial)
+                if kind == "state":
+                    self.changed_trials.add(event.trial)
+                    self.progress.pop(trial, None)
+            for progress in response.progress:
+                self.progress[names.short_name(progress.trial)] = progress
+            self._fresh_progress |= bool(response.progress)
+            self.position = max(self.position, response.next_position)
+
+    async def _publish(self) -> None:
+        told = time.monotonic()
+        while True:
+            await asyncio.sleep(_INTERVAL_SECONDS)
+            with self._lock:
+                changes, position = self._changes, self.position
+                self._changes = _Changes()
+            if changes.kinds:
+                self.publish(position, changes.message(position))
+            if (self._fresh_progress or self.fault) and time.monotonic() - told >= _PROGRESS_SECONDS:
+                told = time.monotonic()
+                self._fresh_progress = False
+                self.publish_state(self._progress_message())
+
+    def _progress_message(self) -> str:
+        with self._lock:
+            trials = {
+                name: [one.done, one.total, round(one.steps_per_second, 1), round(one.seconds_left)]
+                for name, one in self.progress.items()
+            }
+        return _state_message(self.fault, trials, {names.short_name(self.name): self.overall()})
+
+    def overall(self) -> list[float | None]:
+        """The share of all training that is done, and the seconds left as `lengthwise watch` estimates them."""
+        counts, steps = self.experiment.trials, self.experiment.specification.training.steps
+        ended = counts.succeeded + counts.failed + counts.cancelled
+        unended = counts.queued + counts.running
+        with self._lock:
+            running = list(self.progress.values())
+        done = sum(steps if one.phase == event_pb2.TrialProgress.EVALUATING else min(one.done, steps) for one in running)
+        speed = sum(one.steps_per_second for one in running)
+        longest = max((one.seconds_left for one in running), default=0.0)
+        left = max((unended * steps - done) / speed, longest) if unended and speed > 0 else None
+        return [(ended * steps + done) / max(1, (ended + unended) * steps), left and round(left)]
+
+
+def _state_message(fault: str, trials: dict[str, list[float]], experiments: dict[str, list[float | None]]) -> str:
+    state = {"fault": fault, "trials": trials, "experiments": experiments}
+    return f"event: progress\ndata: {json.dumps(state, separators=(',', ':'))}\n\n"
+
+
+class OverviewFeed(Feed):
+    """Asks for the newest experiments and the workers while a page shows them."""
+
+    _NEWEST = 50
+    # Experiments whose progress is shown.
+    _MOST_RUNNING = 10
+
+    def __init__(self, source: Source, feeds: Feeds) -> None:
+        super().__init__()
+        self._source = source
+        self._feeds = feeds
+        self._running: list[str] = []
+        self._known: dict[str, bytes] = {}
+        self._task = asyncio.get_running_loop().create_task(self._ask())
+
+    def stop(self) -> None:
+        self._task.cancel()
+
+    async def _ask(self) -> None:
+        number = 0
+        while True:
+            await asyncio.sleep(_PROGRESS_SECONDS)
+            if not self.pages:
+                continue
+            connection = self._source.connection
+            try:
+                answers = await asyncio.to_thread(self._read, connection)
+            except LengthwiseError as error:
+                if error.code is grpc.StatusCode.FAILED_PRECONDITION:
+                    await asyncio.to_thread(_reopened, self._source, connection)
+                self.publish_state(_state_message(str(error), {}, {}))
+                continue
+            running = {names.short_name(name): self._feeds.experiment(name).overall() for name in self._running}
+            self.publish_state(_state_message("", {}, running))
+            kinds = {kind for kind, answer in answers.items() if self._known.get(kind, answer) != answer}
+            self._known = answers
+            if kinds:
+                number += 1
+                self.publish(number, _Changes(kinds).message(number))
+
+    def _read(self, connection: Connection) -> dict[str, bytes]:
+        newest = names.list_experiments(connection, limit=self._NEWEST)
+        self._running = [one.name for one in newest if one.trials.running][: self._MOST_RUNNING]
+        workers = connection.call(
+            "FleetService/ListWorkers", fleet_service_pb2.ListWorkersRequest(), fleet_service_pb2.ListWorkersResponse
+        )
+        return {
+            "state": b"".join(one.name.encode() + one.trials.SerializeToString() for one in newest),
+            "workers": workers.SerializeToString(deterministic=True),
+        }
+
+
+def _reopened(source: Source, failed: Connection) -> str:
+    """Why it was not possible; empty if there is a connection again."""
+    try:
+        source.reopen(failed)
+    except LengthwiseError as error:
+        return str(error)
+    return ""
+
+
+class Feeds:
+    """The feeds that pages need now."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._experiments: dict[str, ExperimentFeed] = {}
+        self._overview: OverviewFeed | None = None
+
+    def experiment(self, name: str) -> ExperimentFeed:
+        """`name` is full. Ends streams that nobody has used for a while."""
+        now = time.monotonic()
+        for known, feed in list(self._experiments.items()):
+            if not feed.pages and now - feed.used > _KEEP_SECONDS:
+                feed.stop()
+                del self._experiments[known]
+        if name not in self._experiments:
+            self._experiments[name] = ExperimentFeed(self._source, name)
+        feed = self._experiments[name]
+        feed.used = now
+        return feed
+
+    def overview(self) -> OverviewFeed:
+        if self._overview is None:
+            self._overview = OverviewFeed(self._source, self)
+        return self._overview
+
+    def stop(self) -> None:
+        for feed in (*self._experiments.values(), *([self._overview] if self._overview else [])):
+            feed.stop()

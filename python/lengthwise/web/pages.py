@@ -1,0 +1,662 @@
+"""The views and their addresses."""
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import importlib.util
+import io
+import json
+import math
+import threading
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import datetime, timezone
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import grpc
+import jinja2
+from markupsafe import Markup
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import FileResponse, HTMLResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+import lengthwise
+from lengthwise import accuracy_summary, comparison, comparison_display, names, queries, report
+from lengthwise._proto import event_pb2, experiment_service_pb2, fleet_service_pb2
+from lengthwise.errors import LengthwiseError, NotFoundError, UsageError
+from lengthwise.events import to_datetime
+from lengthwise.message_json import as_dictionary
+from lengthwise.names import label, short_name
+from lengthwise.plots import catalogue, drawing, numbers, style
+from lengthwise.plots.attention import records_attention
+from lengthwise.plots.catalogue import Catalogue
+from lengthwise.plots.data import PlottedExperiment, Trial, TrialFilter
+from lengthwise.plots.options import Options
+from lengthwise.printable import printable_text
+from lengthwise.rendering import Records, format_clock, format_count, format_exact
+from lengthwise.report.attention_maps import maps_for_viewer
+from lengthwise.web import figures
+from lengthwise.web.live import ExperimentFeed, Feeds
+from lengthwise.web.source import Source
+
+_HERE = Path(__file__).parent
+_ROWS = 100
+_LOG_LINES = 500
+# Refreshes of open pages together take at most about this share of a processor; a first view never waits.
+_SHARE = 0.03
+# More are read all at once instead of one by one.
+_MOST_SINGLE_READS = 50
+_STATES = ("QUEUED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED")
+
+# uPlot 1.6.31 as its authors released it. Nothing else of the package that carries it is used, and no other file is served.
+_CHART_FILES = {
+    "uplot.js": ("uplot.iife.min.js", "2d27e8ad3d228164525ce213f9dc716f39b4e3aee0cc773fb3491c96cf4921a2"),
+    "uplot.css": ("uplot.min.css", "df630c6a8d6f8eeaff264b50f73ce5b114f646ffd9a0bb74f049b0a00135fa04"),
+}
+
+
+def find_chart_files() -> dict[str, Path]:
+    """The chart library's files by name; LengthwiseError if they are missing or not those of the release."""
+    package = importlib.util.find_spec("youplot")
+    if package is None or package.origin is None:
+        raise LengthwiseError("the package youplot, which carries the chart library uPlot, is missing; `pip install youplot==1.0.0`")
+    found = {}
+    for name, (file, digest) in _CHART_FILES.items():
+        path = Path(package.origin).parent / "vendor" / file
+        if not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != digest:
+            raise LengthwiseError(f"{path} is not the file of uPlot 1.6.31; `pip install --force-reinstall youplot==1.0.0`")
+        found[name] = path
+    return found
+
+
+class _Pace:
+    """Turns of refreshes."""
+
+    def __init__(self) -> None:
+        self._next = 0.0
+        self._lock = asyncio.Lock()
+
+    async def turn(self) -> None:
+        async with self._lock:
+            while (wait := self._next - time.monotonic()) > 0:
+                await asyncio.sleep(wait)
+
+    def spend(self, seconds: float) -> None:
+        self._next = max(time.monotonic(), self._next) + seconds / _SHARE
+
+
+class _Answer:
+    """The last answer to an address, which pages that ask at the same time share."""
+
+    def __init__(self) -> None:
+        self.lock = asyncio.Lock()
+        self.users = 0
+        self.began = -math.inf
+        self.response: tuple[str, bytes] = ("", b"")
+
+
+def _timed(make: Callable[[], tuple[str, bytes]]) -> tuple[tuple[str, bytes], float]:
+    """With the seconds that it took of a processor."""
+    start = time.thread_time()
+    return make(), time.thread_time() - start
+
+
+# What a view shows: a function of the request's context, and whether the page is sent without it, to ask for it then.
+_Part = Callable[["_Asked"], dict[str, Any]]
+
+
+class _Asked:
+    """A request, as the parts of a view read it."""
+
+    def __init__(self, site: Site, request: Request, feed: ExperimentFeed | None) -> None:
+        self.site = site
+        self.query = request.query_params
+        self.path = request.url.path
+        self.feed = feed
+        self.connection = site.source.connection
+        self.experiment_id: str = request.path_params.get("experiment", "")
+        self.trial_id: str = request.path_params.get("trial", "")
+
+    @property
+    def name(self) -> str:
+        return f"experiments/{self.experiment_id}"
+
+    def number(self, name: str, default: int | None = None) -> int | None:
+        """UsageError for what is no number from 0."""
+        text = self.query.get(name, "")
+        if not text:
+            return default
+        if not (text.isascii() and text.isdigit() and len(text) < 16):
+            raise UsageError(f"{name}: got {text!r}, expected a whole number")
+        return int(text)
+
+    def experiment(self) -> experiment_service_pb2.Experiment:
+        return self.connection.call(
+            "ExperimentService/GetExperiment",
+            experiment_service_pb2.GetExperimentRequest(name=self.name),
+            experiment_service_pb2.Experiment,
+        )
+
+    def trial(self) -> Trial:
+        return self.connection.call(
+            "ExperimentService/GetTrial",
+            experiment_service_pb2.GetTrialRequest(name=f"{self.name}/trials/{self.trial_id}"),
+            experiment_service_pb2.Trial,
+        )
+
+    def trials(self) -> list[Trial]:
+        if self.trial_id:
+            return [self.trial()]
+        assert self.feed is not None
+        return self.site.trials(self.feed)
+
+    def filter(self) -> TrialFilter:
+        rates = [value for text in self.query.getlist("rate") if (value := _number(text)) is not None]
+        lists = (self.query.getlist(name) for name in ("task", "network", "encoding"))
+        return TrialFilter(*lists, learning_rates=rates)
+
+    def seeds(self) -> list[int]:
+        return [int(text) for text in self.query.getlist("seed") if text.isascii() and text.isdigit()]
+
+    def plotted(self) -> PlottedExperiment:
+        whole = PlottedExperiment(self.experiment_id, self.trials(), self.connection, self.site.catalogue())
+        return figures.choose(whole, self.filter(), self.seeds())
+
+    def with_query(self, **changes: object) -> str:
+        """This address with other values in its query; None leaves one out."""
+        kept = [(name, value) for name, value in self.query.multi_items() if name not in changes and name != "part"]
+        query = urlencode([*kept, *((name, value) for name, value in changes.items() if value is not None)])
+        return f"{self.path}?{query}" if query else self.path
+
+    def choice(self) -> str:
+        """The part of the query that chooses trials."""
+        chosen = [pair for pair in self.query.multi_items() if pair[0] in ("task", "network", "encoding", "rate", "seed")]
+        return urlencode(chosen)
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+class Site:
+    """Answers requests. Reads of the server are on threads."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.feeds = Feeds(source)
+        self._pace = _Pace()
+        # Those that somebody waits for, by address.
+        self._answers: dict[str, _Answer] = {}
+        self._catalogue: Catalogue | None = None
+        self._trials: dict[str, list[Trial]] = {}
+        self._trials_lock = threading.Lock()
+        # By experiment and its number of succeeded trials.
+        self._best: dict[tuple[str, int], float | None] = {}
+        self._files = find_chart_files()
+        self._templates = jinja2.Environment(
+            loader=jinja2.FileSystemLoader(_HERE / "templates"),
+            autoescape=True,
+            undefined=jinja2.StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            finalize=_printable,
+        )
+        self._templates.filters |= {
+            "clock": lambda value: "" if value is None else format_clock(value),
+            "count": format_count,
+            "exact": format_exact,
+            "percent": lambda value: "–" if value is None else f"{100 * value:.1f}",
+            "label": label,
+            "short": short_name,
+            "state": event_pb2.TrialState.Name,
+            "segment": lambda text: quote(text, safe=""),
+            "time": lambda stamp: to_datetime(stamp).strftime("%Y-%m-%d %H:%M:%S UTC"),
+        }
+
+    def application(self) -> Starlette:
+        experiment, trial = "/experiments/{experiment}", "/experiments/{experiment}/trials/{trial}"
+        routes = [
+            Route("/", partial(self._view, "experiments.html", _EXPERIMENTS)),
+            Route("/workers", partial(self._view, "workers.html", _WORKERS)),
+            Route("/events", self._events),
+            Route("/static/{file}", self._static),
+            Route(experiment, partial(self._view, "experiment.html", _EXPERIMENT)),
+            Route(f"{experiment}/events", self._events),
+            Route(f"{experiment}/report.html", partial(self._file, _report, "text/html")),
+            Route(f"{experiment}/trials.csv", partial(self._file, _trials_csv, "text/csv")),
+            Route(trial, partial(self._view, "trial.html", _TRIAL)),
+        ]
+        for subject in (experiment, trial):
+            for kind, media in (("json", "application/json"), ("csv", "text/csv"), ("svg", "image/svg+xml")):
+                # One name cannot be both.
+                routes.append(Route(f"{subject}/figures/{{figure}}.{kind}", partial(self._file, partial(_figure, kind), media)))
+
+        @asynccontextmanager
+        async def lifespan(_: Starlette) -> AsyncIterator[None]:
+            yield
+            self.feeds.stop()
+
+        return Starlette(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: self._not_there})
+
+    # Of threads.
+
+    def catalogue(self) -> Catalogue:
+        if self._catalogue is None:
+            self._catalogue = catalogue.fetch(self.source.connection)
+        return self._catalogue
+
+    def trials(self, feed: ExperimentFeed) -> list[Trial]:
+        """In grid order, as they are now. Reads only those that changed since the last call."""
+        connection = self.source.connection
+        with self._trials_lock:
+            known = {trial.name: trial for trial in self._trials.pop(feed.name, [])}
+            changed = feed.take_changed_trials()
+            if feed.fault or len(changed) > _MOST_SINGLE_READS or not changed <= known.keys():
+                known = {}
+            for name in changed if known else ():
+                known[name] = connection.call(
+                    "ExperimentService/GetTrial",
+                    experiment_service_pb2.GetTrialRequest(name=name),
+                    experiment_service_pb2.Trial,
+                )
+            found = list(known.values()) or names.list_trials(connection, feed.name)
+            self._trials[feed.name] = found
+            return found
+
+    def best(self, experiment: experiment_service_pb2.Experiment) -> float | None:
+        """The highest mean accuracy on unseen lengths of a cell; None without one, and for tasks compared by loss."""
+        key = experiment.name, experiment.trials.succeeded
+        if key[1] and key not in self._best:
+            cells = queries.summary(self.source.connection, experiment.name).cells
+            means = [cell.unseen_accuracy.mean for cell in cells if cell.unseen_accuracy.trials and not cell.unseen_loss.trials]
+            self._best[key] = max(means, default=None)
+        return self._best.get(key)
+
+    # Of the event loop.
+
+    async def _asked(self, request: Request) -> _Asked:
+        identifier = request.path_params.get("experiment")
+        feed = self.feeds.experiment(f"experiments/{identifier}") if identifier is not None else None
+        if feed is not None:
+            await feed.ready()
+        return _Asked(self, request, feed)
+
+    async def _answer(self, request: Request, make: Callable[[], tuple[str, bytes]]) -> tuple[str, bytes]:
+        """The type and bytes of an answer. Pages that wait for the same one share it."""
+        arrived = time.monotonic()
+        key = str(request.url)
+        answer = self._answers.setdefault(key, _Answer())
+        answer.users += 1
+        try:
+            async with answer.lock:
+                if answer.began < arrived:
+                    if "x-refresh" in request.headers:
+                        await self._pace.turn()
+                    began = time.monotonic()
+                    answer.response, seconds = await asyncio.to_thread(_timed, make)
+                    answer.began = began
+                    self._pace.spend(seconds)
+                return answer.response
+        finally:
+            answer.users -= 1
+            if not answer.users:
+                self._answers.pop(key, None)
+
+    async def _view(self, template: str, parts: dict[str, tuple[_Part, bool]], request: Request) -> Response:
+        """The whole page, or with `part` in the query one part of it."""
+        asked = await self._asked(request)
+        wanted = asked.query.get("part")
+        if wanted is not None and wanted not in parts:
+            raise HTTPException(404)
+        position = asked.feed.position if asked.feed is not None else 0
+
+        def make() -> tuple[str, bytes]:
+            context: dict[str, Any] = {"asked": asked, "parts": parts, "position": position}
+            for name, (part, is_lazy) in parts.items():
+                if name == wanted or (wanted is None and not is_lazy):
+                    context[name] = part(asked)
+            loaded = self._templates.get_template(template)
+            if wanted is None:
+                return "", loaded.render(context, version=lengthwise.__version__).encode()
+            return "", "".join(loaded.blocks[wanted](loaded.new_context(context))).encode()
+
+        try:
+            _, body = await self._answer(request, make)
+        except LengthwiseError as error:
+            return self._failure(error, whole=wanted is None)
+        return HTMLResponse(body, headers={"Cache-Control": "no-store"})
+
+    def _failure(self, error: LengthwiseError, whole: bool = True) -> Response:
+        codes = {grpc.StatusCode.NOT_FOUND: 404, grpc.StatusCode.INVALID_ARGUMENT: 400, grpc.StatusCode.PERMISSION_DENIED: 403}
+        code = codes.get(error.code, 503)
+        template = self._templates.get_template("error.html")
+        text = template.render(message=str(error)) if whole else template.module.message_line(str(error))  # type: ignore[attr-defined]
+        return HTMLResponse(text, code, {"Cache-Control": "no-store"})
+
+    async def _not_there(self, request: Request, error: Exception) -> Response:
+        return self._failure(NotFoundError(f"there is no page {request.url.path}", code=grpc.StatusCode.NOT_FOUND))
+
+    async def _file(self, make: Callable[[_Asked], tuple[str, bytes]], media: str, request: Request) -> Response:
+        asked = await self._asked(request)
+        asked_for = {name: value for name, value in request.path_params.items() if name == "figure"}
+        try:
+            name, body = await self._answer(request, lambda: make(asked, **asked_for))
+        except LengthwiseError as error:
+            if media != "application/json":
+                return self._failure(error)
+            # A chart shows why there is none.
+            unreachable = error.code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
+            return Response(json.dumps({"message": str(error)}), 503 if unreachable else 200, media_type=media)
+        headers = {"Cache-Control": "no-store"}
+        if name:
+            headers["Content-Disposition"] = f'attachment; filename="{name}"'
+        return Response(body, media_type=media, headers=headers)
+
+    async def _events(self, request: Request) -> Response:
+        asked = await self._asked(request)
+        feed = asked.feed or self.feeds.overview()
+        text = request.headers.get("last-event-id") or request.query_params.get("after", "")
+        after = int(text) if text.isascii() and text.isdigit() and len(text) < 19 else -1
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        return StreamingResponse(feed.messages(after), media_type="text/event-stream", headers=headers)
+
+    async def _static(self, request: Request) -> Response:
+        name: str = request.path_params["file"]
+        files = self._files | {
+            "report.css": Path(report.__file__).parent / "report.css",
+            "attention_viewer.js": Path(report.__file__).parent / "attention_viewer.js",
+        }
+        own = {path.name: path for path in (_HERE / "static").iterdir()}
+        path = (files | own).get(name)
+        if path is None:
+            raise HTTPException(404)
+        return FileResponse(path, media_type="text/css" if path.suffix == ".css" else "text/javascript")
+
+
+def _printable(value: Any) -> Any:
+    """Control characters of others' text are written out; markup is made of such text."""
+    return printable_text(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _page(asked: _Asked, rows: list[Any]) -> dict[str, Any]:
+    """Those of the page that the query names, with what leads to the others."""
+    last = max(0, -(-len(rows) // _ROWS) - 1)
+    page = min(asked.number("page", 0) or 0, last)
+    shown = rows[page * _ROWS : (page + 1) * _ROWS]
+    return {"rows": shown, "total": len(rows), "page": page, "last": last, "first": page * _ROWS}
+
+
+def _sorted(asked: _Asked, rows: list[dict[str, Any]], default: str) -> list[dict[str, Any]]:
+    """By the column that the query names, "-" before it for descending. Rows without a value come last."""
+    text = asked.query.get("sort", default)
+    column, descends = text.lstrip("-"), text.startswith("-")
+    if not rows or column not in rows[0]:
+        return rows
+    with_value = [row for row in rows if row[column] is not None]
+    return [
+        *sorted(with_value, key=lambda row: row[column], reverse=descends),
+        *(row for row in rows if row[column] is None),
+    ]
+
+
+def _experiments(asked: _Asked) -> dict[str, Any]:
+    site, wanted, text = asked.site, asked.query.get("state", ""), asked.query.get("q", "").lower()
+    now = datetime.now(timezone.utc)
+    rows = []
+    for one in names.list_experiments(asked.connection):
+        counts = one.trials
+        states = {state: getattr(counts, state.lower()) for state in _STATES}
+        described = f"{one.name} {one.owner} {one.specification.description}".lower()
+        if text not in described or (wanted and not states.get(wanted)):
+            continue
+        rows.append(
+            {
+                "name": short_name(one.name),
+                "owner": one.owner,
+                "description": one.specification.description,
+                "states": {state: count for state, count in states.items() if count},
+                "trials": sum(states.values()),
+                "ended": counts.succeeded + counts.failed + counts.cancelled,
+                "age": (now - to_datetime(one.create_time)).total_seconds(),
+                "steps": one.specification.training.steps,
+                "message": one,
+            }
+        )
+    if asked.query.get("sort", "").lstrip("-") == "best":
+        for row in rows:
+            row["best"] = site.best(row["message"])
+    page = _page(asked, _sorted(asked, rows, "age"))
+    for row in page["rows"]:
+        row["best"] = site.best(row["message"])
+    return page | {"empty": not rows and not text and not wanted}
+
+
+def _summary(asked: _Asked) -> dict[str, Any]:
+    one = asked.experiment()
+    counts = one.trials
+    states = {state: getattr(counts, state.lower()) for state in _STATES}
+    return {
+        "message": one,
+        "states": {state: count for state, count in states.items() if count},
+        "trials": sum(states.values()),
+        "ended": counts.succeeded + counts.failed + counts.cancelled,
+        "steps": one.specification.training.steps,
+    }
+
+
+def _choices(asked: _Asked) -> dict[str, Any]:
+    """What the trials differ in, to choose from."""
+    specifications = [trial.specification for trial in asked.trials()]
+    found = {
+        "task": [label(one.task) for one in specifications],
+        "network": [label(one.network) for one in specifications],
+        "encoding": [label(one.encoding) for one in specifications],
+        "rate": [format_exact(one.learning_rate) for one in specifications],
+        "seed": [str(one.weight_seed) for one in specifications],
+    }
+    kinds = {kind: list(dict.fromkeys(values)) for kind, values in found.items()}
+    evaluation = specifications[0].evaluation if specifications else None
+    return {
+        "kinds": {kind: values for kind, values in kinds.items() if len(values) > 1},
+        "chosen": {kind: asked.query.getlist(kind) for kind in kinds},
+        "intervals": evaluation is not None and evaluation.every_steps > 0,
+    }
+
+
+def _results(asked: _Asked) -> dict[str, Any]:
+    experiment, filter = asked.experiment(), asked.filter()
+    summary = accuracy_summary.fetch(asked.connection, experiment)
+    best = {
+        (cell.task, cell.network, cell.encoding, cell.learning_rate): cell.best_trial
+        for cell in queries.summary(asked.connection, experiment.name).cells
+    }
+    tasks = {label(task): task for task in experiment.specification.tasks}
+
+    def is_chosen(row: accuracy_summary.AccuracyRow) -> bool:
+        pairs = ((filter.tasks, row.task), (filter.networks, row.network), (filter.encodings, row.encoding))
+        return all(not wanted or value in wanted for wanted, value in pairs) and (
+            not filter.learning_rates or row.learning_rate in filter.learning_rates
+        )
+
+    rows = [
+        {
+            "of": row,
+            "chance": asked.site.catalogue().random_accuracy(tasks[row.task]) if row.task in tasks else None,
+            "best": best.get((row.task, row.network, row.encoding, row.learning_rate), ""),
+        }
+        for row in summary.rows
+        if is_chosen(row)
+    ]
+    return {
+        "summary": summary,
+        "rows": rows,
+        "by_length": Markup(accuracy_summary.as_table(summary, 130).render_html()),
+    }
+
+
+def _published(asked: _Asked) -> dict[str, Any]:
+    found = comparison.fetch_all(asked.connection, asked.experiment())
+    tables = [
+        (comparison_display.heading(one), Markup(comparison_display.html_table(one)), comparison_display.remarks(one, "bold", True))
+        for one in found
+    ]
+    return {"tables": tables}
+
+
+def _heat(asked: _Asked) -> dict[str, Any]:
+    shown = figures.heat_maps(asked.plotted(), asked.number("step"))
+    return {"shown": shown, "place": shown.steps.index(shown.step) if shown.steps else 0}
+
+
+def _trial_row(trial: Trial) -> dict[str, Any]:
+    specification, outcome = trial.specification, trial.outcome
+    ended = trial.HasField("outcome")
+    return {
+        "index": trial.index,
+        "id": short_name(trial.name),
+        "task": label(specification.task),
+        "network": label(specification.network),
+        "encoding": label(specification.encoding),
+        "rate": specification.learning_rate,
+        "seed": specification.weight_seed,
+        "state": event_pb2.TrialState.Name(trial.state),
+        "reason": trial.reason,
+        "attempts": trial.attempt,
+        "worker": trial.worker,
+        "seen": outcome.seen_accuracy if ended and outcome.seen_accuracy >= 0 else None,
+        "unseen": outcome.unseen_accuracy if ended and outcome.unseen_accuracy >= 0 else None,
+        "seconds": outcome.training_seconds if ended else None,
+        "steps": specification.training.steps,
+    }
+
+
+def _trials(asked: _Asked) -> dict[str, Any]:
+    wanted, text = asked.query.get("state", ""), asked.query.get("q", "").lower()
+    rows = [
+        row
+        for row in map(_trial_row, asked.plotted().trials)
+        if (not wanted or row["state"] == wanted) and text in f"{row['id']} {row['reason']} {row['worker']}".lower()
+    ]
+    return _page(asked, _sorted(asked, rows, "index"))
+
+
+def _about(asked: _Asked) -> dict[str, Any]:
+    experiment = asked.experiment()
+    specification = json.dumps(as_dictionary(experiment.specification), ensure_ascii=False, indent=1)
+    provenance = report.setup_of(asked.trials())
+    return {"specification": specification, "provenance": provenance}
+
+
+def _trial(asked: _Asked) -> dict[str, Any]:
+    trial = asked.trial()
+    provenance = report.setup_of([trial])
+    specification = json.dumps(as_dictionary(trial.specification), ensure_ascii=False, indent=1)
+    of_cell = queries.summary(asked.connection, asked.name).cells
+    is_best = any(cell.best_trial == asked.trial_id for cell in of_cell)
+    return {
+        "row": _trial_row(trial), "message": trial, "provenance": provenance, "specification": specification,
+        "is_best": is_best, "intervals": trial.specification.evaluation.every_steps > 0,
+    }  # fmt: skip
+
+
+def _log(asked: _Asked) -> dict[str, Any]:
+    request = experiment_service_pb2.WatchExperimentRequest(name=f"{asked.name}/trials/{asked.trial_id}", log_only=True)
+    events: list[event_pb2.Event] = []
+    stream = asked.connection.stream(
+        "ExperimentService/WatchExperiment", request, experiment_service_pb2.WatchExperimentResponse
+    )
+    for response in stream:
+        events += response.events
+        if response.caught_up:
+            break
+    stream.close()
+    return {"events": events[-_LOG_LINES:], "left_out": max(0, len(events) - _LOG_LINES)}
+
+
+def _attention(asked: _Asked) -> dict[str, Any]:
+    plotted = asked.plotted()
+    return {"maps": maps_for_viewer(plotted, 8 << 20), "asked_for": any(map(records_attention, plotted.trials))}
+
+
+def _answers(asked: _Asked) -> dict[str, Any]:
+    """What histories have of single sequences: accuracies, and the places of wrong digits."""
+    scores = [one.sequence_scores for one in asked.plotted().analyses() if one.HasField("sequence_scores")]
+    return {"scores": scores}
+
+
+def _workers(asked: _Asked) -> dict[str, Any]:
+    listed = asked.connection.call(
+        "FleetService/ListWorkers", fleet_service_pb2.ListWorkersRequest(), fleet_service_pb2.ListWorkersResponse
+    ).workers
+    wanted = asked.connection.call(
+        "FleetService/GetWantedWorkers", fleet_service_pb2.GetWantedWorkersRequest(), fleet_service_pb2.GetWantedWorkersResponse
+    )
+    now = time.time()
+    waits = (
+        "for trials: none is queued"
+        if not wanted.runnable_packs
+        else f"{format_count(wanted.runnable_packs)} packs are ready, which it takes at its next request or may not take"
+    )
+    rows = []
+    for one in listed:
+        state = "stopped" if one.stopped else "lost" if not one.alive else "busy" if one.trials else "idle"
+        reasons = {"idle": waits, "lost": "for its next heartbeat", "stopped": "", "busy": ""}
+        rows.append(
+            {"message": one, "state": state, "waits": reasons[state], "silent": max(0, now - one.last_heartbeat_time.seconds)}
+        )
+    return {"rows": rows, "wanted": wanted}
+
+
+_EXPERIMENTS: dict[str, tuple[_Part, bool]] = {"experiments": (_experiments, False)}
+_WORKERS: dict[str, tuple[_Part, bool]] = {"workers": (_workers, False)}
+_EXPERIMENT: dict[str, tuple[_Part, bool]] = {
+    "summary": (_summary, False),
+    "choices": (_choices, False),
+    "results": (_results, False),
+    "published": (_published, True),
+    "heat": (_heat, True),
+    "trials": (_trials, False),
+    "about": (_about, True),
+}
+_TRIAL: dict[str, tuple[_Part, bool]] = {
+    "trial": (_trial, False),
+    "attention": (_attention, False),
+    "answers": (_answers, True),
+    "log": (_log, True),
+}
+
+
+def _figure(kind: str, asked: _Asked, figure: str) -> tuple[str, bytes]:
+    """A figure as a chart's data, as the numbers of `plot --data`, or as `plot` draws it."""
+    options = Options(
+        seeds=asked.query.get("lines", ""), smooth=asked.number("smooth"), metric=asked.query.get("metric", "")
+    )
+    picture = figures.describe(asked.plotted(), figure, options)
+    if kind == "json":
+        return "", numbers.to_json(picture).encode()
+    name = f"{names.file_name(asked.trial_id or asked.experiment_id)}-{figure}.{kind}"
+    if kind == "csv":
+        return name, numbers.to_csv(picture).encode()
+    return name, style.render(drawing.draw(picture), ".svg")
+
+
+def _report(asked: _Asked) -> tuple[str, bytes]:
+    experiment = asked.experiment()
+    return names.file_name(experiment.name) + ".html", report.render(report.fetch(asked.connection, experiment)).encode()
+
+
+def _trials_csv(asked: _Asked) -> tuple[str, bytes]:
+    rows = [_trial_row(trial) for trial in asked.plotted().trials]
+    records = Records(list(rows[0]) if rows else [], [list(row.values()) for row in rows])
+    out = io.StringIO()
+    records.write_csv(out)
+    return names.file_name(asked.name) + "-trials.csv", out.getvalue().encode()

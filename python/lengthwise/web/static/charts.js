@@ -1,0 +1,171 @@
+// Draws a picture of lengthwise.plots (plots/numbers.py describes its JSON) with uPlot. Computes no numbers.
+"use strict";
+const Charts = (() => {
+  const DASHES = [[], [8, 4], [2, 3], [10, 3, 2, 3]];
+  const CORNERS = {
+    1: [[-1, -1], [1, -1], [1, 1], [-1, 1]], 2: [[0, -1.2], [1.1, 1], [-1.1, 1]], 3: [[0, -1.3], [1.3, 0], [0, 1.3], [-1.3, 0]],
+    4: [[0, 1.2], [1.1, -1], [-1.1, -1]], 8: [[-1.2, 0], [1, -1.1], [1, 1.1]], 9: [[1.2, 0], [-1, -1.1], [-1, 1.1]],
+    5: [[0, -1.3], [1.2, -0.3], [0.8, 1.1], [-0.8, 1.1], [-1.2, -0.3]], 10: [[0, -1.3], [1.1, -0.6], [1.1, 0.6], [0, 1.3], [-1.1, 0.6], [-1.1, -0.6]],
+    6: [[-0.4, -1.2], [0.4, -1.2], [0.4, -0.4], [1.2, -0.4], [1.2, 0.4], [0.4, 0.4], [0.4, 1.2], [-0.4, 1.2], [-0.4, 0.4], [-1.2, 0.4], [-1.2, -0.4], [-0.4, -0.4]],
+  };
+  CORNERS[7] = CORNERS[6].map(([x, y]) => [0.7 * (x - y), 0.7 * (x + y)]);
+  const MOST_MARKERS = 14;
+
+  const variable = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  // Black, the colour of "none", would not be seen on dark paper.
+  const colorOf = (style) => (style.color.toUpperCase() === "#000000" ? variable("--ink") : style.color);
+  const faded = (color, alpha) => `color-mix(in srgb, ${color} ${100 * alpha}%, transparent)`;
+
+  function text(axis, value) {
+    if (value === null || value === undefined) return "–";
+    if (axis.ticks === "percent") return `${+(100 * value).toFixed(1)} %`;
+    if (axis.ticks === "counts") return value.toLocaleString("en");
+    return value !== 0 && (Math.abs(value) >= 1e5 || Math.abs(value) < 1e-3) ? value.toExponential(2) : `${+value.toPrecision(4)}`;
+  }
+
+  function markers(style, color) {
+    const corners = CORNERS[style.marker % 11];
+    return (u, index, first, last) => {
+      const [xs, ys] = [u.data[0], u.data[index]], size = 3.6 * devicePixelRatio, path = new Path2D();
+      const there = [];
+      for (let i = first; i <= last; ++i) if (ys[i] != null) there.push(i);
+      const step = Math.max(1, Math.ceil(there.length / MOST_MARKERS));
+      for (let place = 0; place < there.length; place += step) {
+        const x = u.valToPos(xs[there[place]], "x", true), y = u.valToPos(ys[there[place]], "y", true);
+        if (!corners) { path.moveTo(x + size, y); path.arc(x, y, size, 0, 2 * Math.PI); continue; }
+        corners.forEach(([dx, dy], k) => path[k ? "lineTo" : "moveTo"](x + dx * size, y + dy * size));
+        path.closePath();
+      }
+      return {fill: path, stroke: path};
+    };
+  }
+
+  function background(panel) {
+    return (u) => {
+      const {left, top, width, height} = u.bbox, context = u.ctx;
+      context.save();
+      context.beginPath();
+      context.rect(left, top, width, height);
+      context.clip();
+      if (panel.shaded) {
+        const [from, to] = panel.shaded.map((x) => u.valToPos(x, "x", true));
+        context.fillStyle = variable("--panel");
+        context.fillRect(from, top, to - from, height);
+      }
+      for (const reference of panel.references) {
+        const y = u.valToPos(reference.y, "y", true);
+        context.strokeStyle = context.fillStyle = variable("--soft");
+        context.setLineDash([2, 4]);
+        context.beginPath();
+        context.moveTo(left, y);
+        context.lineTo(left + width, y);
+        context.stroke();
+        context.font = `${11 * devicePixelRatio}px system-ui, sans-serif`;
+        context.textAlign = "right";
+        context.fillText(reference.label, left + width - 4, y - 4);
+      }
+      context.restore();
+    };
+  }
+
+  // Series, bands and columns of a panel.
+  function contents(picture, panel) {
+    const tables = [], series = [{label: picture.x.label || "x", value: (u, value) => text(picture.x, value)}], bands = [];
+    const add = (xs, ys, one) => { tables.push([xs, ys]); series.push({spanGaps: true, ...one}); return series.length - 1; };
+    for (const one of panel.series) {
+      const color = colorOf(one.style), hollow = one.style.dashes % 2;
+      if (one.low.length) {
+        const hidden = {class: "u-edge", width: 0, stroke: "transparent", points: {show: false}};
+        const high = add(one.x, one.high, hidden), low = add(one.x, one.low, hidden);
+        bands.push({series: [high, low], fill: faded(color, 0.18)});
+      }
+      add(one.x, one.y, {
+        label: one.name || "trial", class: one.faint || !one.name ? "u-faint" : "", stroke: one.faint ? faded(color, 0.5) : color,
+        width: one.faint ? 0.8 : 2, dash: DASHES[one.style.dashes % 4], value: (u, value) => text(picture.y, value),
+        points: one.faint ? {show: false} : {show: true, stroke: color, fill: hollow ? variable("--paper") : color, width: 1.5,
+                                             paths: markers(one.style, color)},
+      });
+    }
+    return {series, bands, data: tables.length ? uPlot.join(tables) : [[]]};
+  }
+
+  function options(picture, panel, width, shape) {
+    const axis = (which, more) => ({
+      stroke: variable("--soft"), grid: {stroke: variable("--line"), width: 1}, ticks: {stroke: variable("--line")},
+      font: "12px system-ui, sans-serif", labelFont: "12px system-ui, sans-serif", label: picture[which].label,
+      values: (u, values) => values.map((value) => (value === null ? null : text(picture[which], value))), ...more,
+    });
+    const scale = (which) => ({
+      time: false, distr: picture[which].scale === "linear" ? 1 : 3, log: picture[which].scale === "log2" ? 2 : 10,
+      ...(picture[which].range ? {range: (u, low, high) => (u.zoomed && which === "x" ? [low, high] : picture[which].range)} : {}),
+    });
+    return {
+      width, height: Math.round(Math.min(340, Math.max(230, 0.62 * width))), series: shape.series, bands: shape.bands,
+      scales: {x: scale("x"), y: scale("y")}, axes: [axis("x"), axis("y", {size: 62})],
+      cursor: {focus: {prox: 24}, drag: {x: true, y: false}}, legend: {live: true},
+      hooks: {
+        drawClear: [background(panel)],
+        setSelect: [(u) => { u.zoomed = u.select.width > 0; }],
+        // A line's band goes with it.
+        setSeries: [(u, index, change) => {
+          if (change.show === undefined) return;
+          const band = u.bands.findIndex((one) => one.series[1] + 1 === index);
+          if (band >= 0) u.bands[band].series.forEach((edge) => { if (u.series[edge].show !== change.show) u.setSeries(edge, {show: change.show}); });
+        }],
+      },
+    };
+  }
+
+  function drawPanel(box, picture, panel) {
+    const shape = contents(picture, panel);
+    const width = Math.max(260, box.clientWidth);
+    const kind = JSON.stringify([shape.series.map((one) => [one.label, one.class]), picture.x, picture.y.scale, width]);
+    if (box.chart && box.kind === kind) {
+      box.chart.setData(shape.data, !box.chart.zoomed);
+    } else {
+      box.chart?.destroy();
+      box.kind = kind;
+      box.chart = new uPlot(options(picture, panel, width, shape), shape.data, box);
+      box.chart.over.addEventListener("dblclick", () => { box.chart.zoomed = false; });
+    }
+  }
+
+  // Draws the picture into a figure element.
+  function draw(figure, picture) {
+    const panels = figure.querySelector(".panels");
+    figure.picture = picture;
+    figure.classList.toggle("empty", !picture.panels);
+    if (!picture.panels) {
+      panels.replaceChildren();
+      figure.querySelector("figcaption").textContent = picture.message;
+      return;
+    }
+    const titles = picture.panels.map((panel) => panel.title).join("\n");
+    if (panels.children.length !== picture.panels.length || panels.titles !== titles) {
+      panels.titles = titles;
+      panels.replaceChildren(...picture.panels.map((panel) => {
+        const box = document.createElement("div"), head = document.createElement("h4"), place = document.createElement("div");
+        head.textContent = panel.title;
+        box.append(...(panel.title ? [head] : []), place);
+        return box;
+      }));
+    }
+    picture.panels.forEach((panel, i) => drawPanel(panels.children[i].lastElementChild, picture, panel));
+    const shaded = picture.panels.some((panel) => panel.shaded) ? `Shaded: ${picture.shaded_label}. ` : "";
+    figure.querySelector("figcaption").textContent = `${shaded}${picture.caption} ${picture.band_caption}`.trim();
+    figure.dataset.points = Math.max(0, ...picture.panels.map((panel) => Math.max(0, ...panel.series.map((one) => one.x.length))));
+    figure.dataset.last = Math.max(0, ...picture.panels.map((panel) => Math.max(0, ...panel.series.map((one) => one.x.at(-1) ?? 0))));
+  }
+
+  function redraw() {
+    for (const figure of document.querySelectorAll("figure[data-figure]")) {
+      if (!figure.picture?.panels) continue;
+      for (const box of figure.querySelectorAll(".panels > div > div:last-child")) box.kind = "";
+      draw(figure, figure.picture);
+    }
+  }
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+  let width = innerWidth;
+  addEventListener("resize", () => { if (innerWidth !== width) { width = innerWidth; redraw(); } });
+  return {draw};
+})();
