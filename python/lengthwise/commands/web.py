@@ -83,7 +83,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     token = access.new_token()
     application = access.Access(site.application(), token, access.known_hosts(host), port, secure)
     config = uvicorn.Config(
-        application, log_level="error", access_log=False, server_header=False, lifespan="on", ws="none",
+        application, log_level="error", access_log=False, server_header=False, lifespan="off", ws="none",
         timeout_graceful_shutdown=1, ssl_certfile=arguments.certificate or None, ssl_keyfile=arguments.key or None,
     )  # fmt: skip
     shown = f"[{host}]" if ":" in host else host
@@ -92,8 +92,15 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     listener.listen(128)
     output.out.write(f"{address}    read-only; Ctrl-C ends it\n")
     output.out.flush()
+
+    class Server(uvicorn.Server):
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            # Otherwise it would wait for the pages to close.
+            site.feeds.stop()
+            await super().shutdown(sockets)
+
     try:
-        uvicorn.Server(config).run(sockets=[listener])
+        Server(config).run(sockets=[listener])
     finally:
         source.close()
     return SUCCESS

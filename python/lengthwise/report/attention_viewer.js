@@ -55,12 +55,32 @@
     return largest / 255;
   }
 
+  // Up to this many tokens are written along the axes.
+  const mostWritten = 48;
+  const held = (map, i) => (map.numbers && map.tokens[i] < 0 ? map.numbers[i].toPrecision(2) : `${map.tokens[i]}`);
+  const marginOf = (map) => (map.tokens.length <= mostWritten ? (map.numbers ? 40 : 22) : 0);
+
   function draw() {
     const map = chosenMap();
     const n = map.tokens.length;
     const scale = Math.max(1, Math.round(560 / n));
-    canvas.width = canvas.height = n * scale;
+    const margin = marginOf(map);
+    canvas.width = canvas.height = n * scale + margin;
     const context = canvas.getContext("2d");
+    if (margin > 0) {
+      context.fillStyle = getComputedStyle(canvas).color;
+      context.font = `${Math.min(13, scale + 2)}px sans-serif`;
+      context.textBaseline = "middle";
+      for (let i = 0; i < n; ++i) {
+        // An output place is the same token everywhere, which no input has.
+        const token = i < map.first_output ? held(map, i) : "·";
+        context.textAlign = "center";
+        context.fillText(token, margin + (i + 0.5) * scale, margin / 2);
+        context.textAlign = "right";
+        context.fillText(token, margin - 5, margin + (i + 0.5) * scale);
+      }
+      context.translate(margin, margin);
+    }
     let peak = 0;
     for (let q = 0; q < n; ++q) for (let k = 0; k < n; ++k) peak = Math.max(peak, probability(map, q, k));
     for (let q = 0; q < n; ++q) {
@@ -102,15 +122,39 @@
     chooseInput();
   }
 
+  // The pointer names a query and a key, or the arrow keys do.
+  let query = 0, key = 0;
+
+  function tell() {
+    const map = chosenMap();
+    [query, key] = [query, key].map((i) => Math.min(i, map.tokens.length - 1));
+    const told = (i) => (map.numbers && map.tokens[i] < 0 ? map.numbers[i].toPrecision(3) : `symbol ${map.tokens[i]}`);
+    const name = (i) => (i < map.first_output ? `input ${i + 1} (${told(i)})` : `output ${i - map.first_output + 1}`);
+    reading.textContent = `${name(query)} looks at ${name(key)}: ${(100 * probability(map, query, key)).toFixed(1)} %`;
+  }
+
+  canvas.tabIndex = 0;
+  canvas.addEventListener("keydown", (event) => {
+    const [down, right] = {ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1]}[event.key] ?? [0, 0];
+    if (down === 0 && right === 0) return;
+    event.preventDefault();
+    const last = chosenMap().tokens.length - 1;
+    query = Math.min(last, Math.max(0, query + down));
+    key = Math.min(last, Math.max(0, key + right));
+    tell();
+  });
   canvas.addEventListener("pointermove", (event) => {
     const map = chosenMap();
     const n = map.tokens.length;
     const box = canvas.getBoundingClientRect();
-    const key = Math.min(n - 1, Math.max(0, Math.floor((event.clientX - box.left) / box.width * n)));
-    const query = Math.min(n - 1, Math.max(0, Math.floor((event.clientY - box.top) / box.height * n)));
-    const held = (i) => (map.numbers && map.tokens[i] < 0 ? map.numbers[i].toPrecision(3) : `symbol ${map.tokens[i]}`);
-    const name = (i) => (i < map.first_output ? `input ${i + 1} (${held(i)})` : `output ${i - map.first_output + 1}`);
-    reading.textContent = `${name(query)} looks at ${name(key)}: ${(100 * probability(map, query, key)).toFixed(1)} %`;
+    const margin = marginOf(map);
+    const place = (offset, size) => {
+      const cell = (offset / size * canvas.width - margin) / ((canvas.width - margin) / n);
+      return Math.min(n - 1, Math.max(0, Math.floor(cell)));
+    };
+    key = place(event.clientX - box.left, box.width);
+    query = place(event.clientY - box.top, box.height);
+    tell();
   });
   canvas.addEventListener("pointerleave", draw);
   setOptions(modelChoice, [...models.keys()]);

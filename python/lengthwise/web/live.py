@@ -63,8 +63,14 @@ class Feed:
         self._forgotten = 0
         self._state = ""
         self._news = asyncio.Event()
+        self._ended = False
         self.pages = 0
         self.used = time.monotonic()
+
+    def stop(self) -> None:
+        """Ends the messages to all pages, which then try to reconnect."""
+        self._ended = True
+        self._wake()
 
     def publish(self, position: int, message: str) -> None:
         if len(self._messages) == _KEPT_MESSAGES:
@@ -94,7 +100,7 @@ class Feed:
                 everything = sorted(set(_KINDS.values()))
                 after = self._forgotten
                 yield _Changes(set(everything)).message(after)
-            while True:
+            while not self._ended:
                 news = self._news
                 for position, message in [one for one in self._messages if one[0] > after]:
                     after = position
@@ -138,6 +144,7 @@ class ExperimentFeed(Feed):
         await asyncio.to_thread(self._ready.wait, 1.0)
 
     def stop(self) -> None:
+        super().stop()
         self._stop.set()
         self._task.cancel()
         if self._stream is not None:
@@ -278,6 +285,7 @@ class OverviewFeed(Feed):
         self._task = asyncio.get_running_loop().create_task(self._ask())
 
     def stop(self) -> None:
+        super().stop()
         self._task.cancel()
 
     async def _ask(self) -> None:

@@ -9,8 +9,7 @@ import json
 import math
 import threading
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
@@ -27,7 +26,7 @@ from starlette.responses import FileResponse, HTMLResponse, Response, StreamingR
 from starlette.routing import Route
 
 import lengthwise
-from lengthwise import accuracy_summary, comparison, comparison_display, names, queries, report
+from lengthwise import accuracy_summary, comparison, comparison_display, names, plots, queries, report
 from lengthwise._proto import event_pb2, experiment_service_pb2, fleet_service_pb2
 from lengthwise.errors import LengthwiseError, NotFoundError, UsageError
 from lengthwise.events import to_datetime
@@ -240,12 +239,7 @@ class Site:
                 # One name cannot be both.
                 routes.append(Route(f"{subject}/figures/{{figure}}.{kind}", partial(self._file, partial(_figure, kind), media)))
 
-        @asynccontextmanager
-        async def lifespan(_: Starlette) -> AsyncIterator[None]:
-            yield
-            self.feeds.stop()
-
-        return Starlette(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: self._not_there})
+        return Starlette(routes=routes, exception_handlers={HTTPException: self._not_there})
 
     # Of threads.
 
@@ -338,8 +332,8 @@ class Site:
     def _failure(self, error: LengthwiseError, whole: bool = True) -> Response:
         codes = {grpc.StatusCode.NOT_FOUND: 404, grpc.StatusCode.INVALID_ARGUMENT: 400, grpc.StatusCode.PERMISSION_DENIED: 403}
         code = codes.get(error.code, 503)
-        template = self._templates.get_template("error.html")
-        text = template.render(message=str(error)) if whole else template.module.message_line(str(error))  # type: ignore[attr-defined]
+        line: Callable[[str], str] = getattr(self._templates.get_template("macros.html").module, "message_line")
+        text = self._templates.get_template("error.html").render(message=str(error)) if whole else line(str(error))
         return HTMLResponse(text, code, {"Cache-Control": "no-store"})
 
     async def _not_there(self, request: Request, error: Exception) -> Response:
@@ -590,7 +584,7 @@ def _attention(asked: _Asked) -> dict[str, Any]:
 def _answers(asked: _Asked) -> dict[str, Any]:
     """What histories have of single sequences: accuracies, and the places of wrong digits."""
     scores = [one.sequence_scores for one in asked.plotted().analyses() if one.HasField("sequence_scores")]
-    return {"scores": scores}
+    return {"scores": [(one, sum(accuracy == 1 for accuracy in one.accuracies)) for one in scores]}
 
 
 def _workers(asked: _Asked) -> dict[str, Any]:
@@ -637,9 +631,10 @@ _TRIAL: dict[str, tuple[_Part, bool]] = {
 
 def _figure(kind: str, asked: _Asked, figure: str) -> tuple[str, bytes]:
     """A figure as a chart's data, as the numbers of `plot --data`, or as `plot` draws it."""
-    options = Options(
-        seeds=asked.query.get("lines", ""), smooth=asked.number("smooth"), metric=asked.query.get("metric", "")
-    )
+    given = {"seeds": asked.query.get("lines", ""), "smooth": asked.number("smooth"), "metric": asked.query.get("metric", "")}
+    # The choices of an address are those of all its charts.
+    taken = plots.FIGURES[figure].options if figure in plots.FIGURES else ()
+    options = Options(**{name: value for name, value in given.items() if name in taken})
     picture = figures.describe(asked.plotted(), figure, options)
     if kind == "json":
         return "", numbers.to_json(picture).encode()

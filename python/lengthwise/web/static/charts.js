@@ -10,6 +10,8 @@ const Charts = (() => {
   };
   CORNERS[7] = CORNERS[6].map(([x, y]) => [0.7 * (x - y), 0.7 * (x + y)]);
   const MOST_MARKERS = 14;
+  // The same marks in the legend, filled and open.
+  const GLYPHS = ["●■▲◆▼⬟✚✖◀▶⬢", "○□△◇▽⬠✛✕◁▷⬡"].map((glyphs) => [...glyphs]);
 
   const variable = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   // Black, the colour of "none", would not be seen on dark paper.
@@ -40,28 +42,37 @@ const Charts = (() => {
     };
   }
 
-  function background(panel) {
+  // What training showed and what guessing scores: the former, and the line, behind the series, its label before them.
+  function background(panel, front) {
     return (u) => {
       const {left, top, width, height} = u.bbox, context = u.ctx;
       context.save();
       context.beginPath();
       context.rect(left, top, width, height);
       context.clip();
-      if (panel.shaded) {
+      if (panel.shaded && !front) {
         const [from, to] = panel.shaded.map((x) => u.valToPos(x, "x", true));
-        context.fillStyle = variable("--panel");
+        context.fillStyle = faded(variable("--soft"), 0.13);
         context.fillRect(from, top, to - from, height);
       }
       for (const reference of panel.references) {
         const y = u.valToPos(reference.y, "y", true);
         context.strokeStyle = context.fillStyle = variable("--soft");
-        context.setLineDash([2, 4]);
-        context.beginPath();
-        context.moveTo(left, y);
-        context.lineTo(left + width, y);
-        context.stroke();
+        if (!front) {
+          context.setLineDash([2 * devicePixelRatio, 4 * devicePixelRatio]);
+          context.beginPath();
+          context.moveTo(left, y);
+          context.lineTo(left + width, y);
+          context.stroke();
+          continue;
+        }
         context.font = `${11 * devicePixelRatio}px system-ui, sans-serif`;
         context.textAlign = "right";
+        context.setLineDash([]);
+        context.strokeStyle = variable("--paper");
+        context.lineWidth = 4 * devicePixelRatio;
+        context.strokeText(reference.label, left + width - 4, y - 4);
+        context.lineWidth = 1;
         context.fillText(reference.label, left + width - 4, y - 4);
       }
       context.restore();
@@ -71,20 +82,22 @@ const Charts = (() => {
   // Series, bands and columns of a panel.
   function contents(picture, panel) {
     const tables = [], series = [{label: picture.x.label || "x", value: (u, value) => text(picture.x, value)}], bands = [];
+    const listed = new Set();
     const add = (xs, ys, one) => { tables.push([xs, ys]); series.push({spanGaps: true, ...one}); return series.length - 1; };
     for (const one of panel.series) {
       const color = colorOf(one.style), hollow = one.style.dashes % 2;
       if (one.low.length) {
-        const hidden = {class: "u-edge", width: 0, stroke: "transparent", points: {show: false}};
+        const hidden = {class: "u-unlisted", width: 0, stroke: "transparent", points: {show: false}};
         const high = add(one.x, one.high, hidden), low = add(one.x, one.low, hidden);
         bands.push({series: [high, low], fill: faded(color, 0.18)});
       }
       add(one.x, one.y, {
-        label: one.name || "trial", class: one.faint || !one.name ? "u-faint" : "", stroke: one.faint ? faded(color, 0.5) : color,
+        label: `${GLYPHS[hollow][one.style.marker % 11]} ${one.name || "trial"}`, class: one.name && !listed.has(one.name) ? "u-line" : "u-unlisted", stroke: one.faint ? faded(color, 0.5) : color,
         width: one.faint ? 0.8 : 2, dash: DASHES[one.style.dashes % 4], value: (u, value) => text(picture.y, value),
         points: one.faint ? {show: false} : {show: true, stroke: color, fill: hollow ? variable("--paper") : color, width: 1.5,
                                              paths: markers(one.style, color)},
       });
+      listed.add(one.name);
     }
     return {series, bands, data: tables.length ? uPlot.join(tables) : [[]]};
   }
@@ -102,9 +115,10 @@ const Charts = (() => {
     return {
       width, height: Math.round(Math.min(340, Math.max(230, 0.62 * width))), series: shape.series, bands: shape.bands,
       scales: {x: scale("x"), y: scale("y")}, axes: [axis("x"), axis("y", {size: 62})],
-      cursor: {focus: {prox: 24}, drag: {x: true, y: false}}, legend: {live: true},
+      cursor: {focus: {prox: 24}, drag: {x: true, y: false}}, legend: {live: true, markers: {width: 0, fill: (u, index) => shape.series[index].stroke}},
       hooks: {
-        drawClear: [background(panel)],
+        drawClear: [background(panel, false)],
+        draw: [background(panel, true)],
         setSelect: [(u) => { u.zoomed = u.select.width > 0; }],
         // A line's band goes with it.
         setSeries: [(u, index, change) => {

@@ -23,7 +23,8 @@
         try {
           await load(refresh);
           element.loaded = true;
-        } catch {
+        } catch (error) {
+          if (!(error instanceof NoAnswer)) throw error;
           wanted = true;
           await pause(1000);
         }
@@ -32,10 +33,13 @@
     });
   }
 
+  // The page's process, or the server behind it, is away for now.
+  class NoAnswer extends Error {}
+
   async function get(address, refresh) {
-    const response = await fetch(address, {headers: refresh ? {"X-Refresh": "1"} : {}});
+    const response = await fetch(address, {headers: refresh ? {"X-Refresh": "1"} : {}}).catch(() => { throw new NoAnswer(); });
     if (response.status === 401) location.reload();  // says what to do
-    if (response.status >= 500) throw new Error(response.statusText);
+    if (response.status >= 500) throw new NoAnswer();
     return response;
   }
 

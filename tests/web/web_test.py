@@ -1,0 +1,435 @@
+"""`lengthwise web` in a browser, with a real server and a worker whose numbers are known."""
+import asyncio
+import contextlib
+import http.client
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import unittest
+import urllib.parse
+
+import chromium
+import service
+from lengthwise._proto import event_pb2
+from lengthwise.web import access
+from lengthwise.web.live import Feed
+from lengthwise.web.pages import find_chart_files
+from service import CLIENT, DEADLINE, ENVIRONMENT, SERVER, Numbers, lengthwise, specification
+
+HOSTILE = '<img src=x onerror="window.hit=1">'
+DESKTOP, PHONE = 1280, 390
+
+
+class Web:
+    """A running `lengthwise web`."""
+
+    def __init__(self, arguments: list, command: list | None = None) -> None:
+        environment = {**ENVIRONMENT, "LENGTHWISE_SERVER_BINARY": os.path.abspath(SERVER)}
+        self.process = subprocess.Popen(
+            [*(command or [sys.executable, "-m", "lengthwise"]), "web", "--listen", "127.0.0.1:0", *arguments],
+            stdout=subprocess.PIPE, env=environment, text=True,
+        )  # fmt: skip
+        line = self.process.stdout.readline()
+        found = re.match(r"(http://127\.0\.0\.1:(\d+))/\S*\?token=(\S+)    read-only; Ctrl-C ends it\n", line)
+        if found is None:
+            raise RuntimeError(f"no address: {line!r}")
+        self.base, self.port, self.token = found[1], int(found[2]), found[3]
+
+    def close(self) -> None:
+        self.process.send_signal(signal.SIGINT)
+        self.process.wait(DEADLINE)
+        self.process.stdout.close()
+
+    def __enter__(self) -> "Web":
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.close()
+
+    def address(self, path: str) -> str:
+        return f"{self.base}{path}{'&' if '?' in path else '?'}token={self.token}"
+
+    def ask(self, path: str, method: str = "GET", **headers: str) -> tuple[int, dict, bytes]:
+        """Status, headers and body; with the cookie unless `headers` has another one."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=DEADLINE)
+        with contextlib.closing(connection):
+            connection.request(method, path, headers={"Cookie": f"lengthwise_{self.port}={self.token}", **headers})
+            answer = connection.getresponse()
+            return answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read()
+
+    def text(self, path: str) -> str:
+        status, _, body = self.ask(path)
+        if status != 200:
+            raise RuntimeError(f"{path}: {status} {body.decode()}")
+        return body.decode()
+
+
+class WithExperiments(unittest.TestCase):
+    """A server with an experiment that was trained, and the page of it."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = service.Server()
+        cls.addClassCleanup(cls.server.kill)
+        cls.client = lengthwise.Client(cls.server.address)
+        cls.addClassCleanup(cls.client.close)
+        cls.experiment = cls.client.submit(specification("known", description=HOSTILE), owner="ada<b>")
+        cls.worker = service.Worker(cls.server)
+        cls.worker.run_all()
+        cls.experiment.refresh()
+        cls.path = f"/experiments/{cls.experiment.id}"
+        cls.trial_path = f"{cls.path}/trials/{cls.experiment.trials()[2].id}"
+        cls.web = Web(["--server", cls.server.address])
+        cls.addClassCleanup(cls.web.close)
+        cls.views = ["/", "/workers", cls.path, cls.trial_path]
+
+
+class AccessTest(WithExperiments):
+    def test_nothing_is_served_without_the_token(self):
+        for path in [*self.views, "/events", "/static/uplot.js", f"{self.path}/events", f"{self.path}/report.html", "/none"]:
+            for cookie in ("", f"lengthwise_{self.web.port}=wrong", f"other={self.web.token}"):
+                status, headers, body = self.web.ask(path, Cookie=cookie)
+                self.assertEqual(status, 401, path)
+                self.assertNotIn("set-cookie", headers)
+                self.assertNotIn(b"known", body)
+        self.assertEqual(self.web.ask("/?token=wrong")[0], 401)
+
+    def test_token_becomes_a_cookie(self):
+        status, headers, _ = self.web.ask(f"{self.path}?step=3&token={self.web.token}", Cookie="")
+        self.assertEqual((status, headers["location"]), (303, f"{self.path}?step=3"))
+        cookie = headers["set-cookie"].lower()
+        self.assertIn("httponly", cookie)
+        self.assertIn("samesite=lax", cookie)
+
+    def test_foreign_hosts_and_origins_are_refused(self):
+        for host in ("evil.example", f"evil.example:{self.web.port}", "127.0.0.1.evil.example", "localhost@evil.example"):
+            self.assertEqual(self.web.ask("/", Host=host)[0], 421, host)
+        self.assertEqual(self.web.ask("/", Host=f"localhost:{self.web.port}")[0], 200)
+        for origin in ("http://evil.example", "null", f"http://127.0.0.1:{self.web.port + 1}"):
+            self.assertEqual(self.web.ask("/", Origin=origin)[0], 403, origin)
+        self.assertEqual(self.web.ask("/", Origin=self.web.base)[0], 200)
+
+    def test_page_changes_nothing(self):
+        for method in ("POST", "PUT", "DELETE", "OPTIONS"):
+            self.assertEqual(self.web.ask(self.path, method)[0], 405)
+
+    def test_policy_allows_no_script_but_the_pages_own(self):
+        for path in [*self.views, "/none"]:
+            policy = self.web.ask(path)[1]["content-security-policy"]
+            self.assertIn("default-src 'none'; script-src 'self'; style-src 'self'", policy)
+            self.assertNotIn("unsafe", policy)
+
+    def test_other_machines_need_tls_or_a_flag(self):
+        def run(*arguments: str) -> tuple[int, str]:
+            command = [sys.executable, "-m", "lengthwise", "web", "--server", self.server.address, *arguments]
+            done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, timeout=DEADLINE)
+            return done.returncode, done.stderr
+
+        code, error = run("--listen", "0.0.0.0:0")
+        self.assertEqual(code, 2)
+        self.assertIn("--certificate and --key, or --insecure_plain_text", error)
+        self.assertEqual(run("--certificate", "a.pem")[0], 2)
+        self.assertIn("expected HOST:PORT", run("--listen", "7080")[1])
+        busy = run("--listen", f"127.0.0.1:{self.web.port}")
+        self.assertEqual(busy[0], 1)
+        self.assertIn("choose another with --listen", busy[1])
+
+    def test_hosts_of_this_machine_are_known(self):
+        self.assertTrue(access.is_loopback("127.0.0.9") and access.is_loopback("::1") and access.is_loopback("localhost"))
+        self.assertFalse(access.is_loopback("0.0.0.0") or access.is_loopback("10.0.0.5") or access.is_loopback("example.org"))
+        self.assertIn("nodes-7.example", access.known_hosts("Nodes-7.example"))
+
+    def test_chart_library_is_the_released_one(self):
+        self.assertEqual(sorted(find_chart_files()), ["uplot.css", "uplot.js"])
+
+
+class NumbersTest(WithExperiments):
+    def test_chart_has_the_numbers_of_the_figure(self):
+        from lengthwise import plots
+        from lengthwise.plots import numbers
+
+        for figure in ("accuracy_by_length", "loss", "accuracy_over_steps", "accuracy_over_time"):
+            expected = numbers.to_dictionary(plots.describe(figure, [self.experiment]))
+            self.assertEqual(json.loads(self.web.text(f"{self.path}/figures/{figure}.json")), expected, figure)
+        one = self.web.text(f"{self.path}/figures/accuracy_by_length.csv")
+        self.assertEqual(one, numbers.to_csv(plots.describe("accuracy_by_length", [self.experiment])))
+        self.assertIn("<svg", self.web.text(f"{self.path}/figures/loss.svg"))
+
+    def test_results_are_those_of_results(self):
+        results = self.experiment.results()
+        html = self.web.text(f"{self.path}?part=results")
+        for row in results.itertuples():
+            of_row = re.search(f'<th scope="row">{row.encoding}</th>.*?</tr>', html, re.S)[0]
+            cells = dict(re.findall(r'<td data-label="([^"]*)"[^>]*>(.*?)</td>', of_row, re.S))
+            self.assertEqual(cells["Seen"], f"{100 * row.seen_accuracy:.1f}")
+            self.assertEqual(cells["Unseen"], f"{100 * row.unseen_accuracy:.1f}")
+            self.assertEqual(cells["±"], f"{100 * row.unseen_accuracy_deviation:.1f}")
+            self.assertEqual(cells["Seeds"], "2")
+            # What guessing one of five symbols scores.
+            self.assertEqual(cells["Chance"], "20.0")
+            self.assertIn(row.best_trial, cells["Best trial"])
+
+    def test_heat_map_follows_the_step(self):
+        # Trials 2 and 3 are those of sin_cos; Numbers says what they scored.
+        def row(step: str) -> list:
+            html = self.web.text(f"{self.path}?part=heat{step}")
+            of_row = re.search(r'<th scope="row">sin / cos</th>(.*?)</tr>', html, re.S)[1]
+            return re.findall(r">([\d.]+)</td>", of_row)
+
+        def mean(length: int, step: int) -> str:
+            return f"{50 * (Numbers(2).accuracy(length, step) + Numbers(3).accuracy(length, step)):.1f}"
+
+        self.assertEqual(row(""), [mean(length, 200) for length in Numbers.LENGTHS])
+        self.assertEqual(row("&step=100"), [mean(length, 100) for length in Numbers.INTERVAL_LENGTHS])
+        self.assertEqual(row("&step=199"), row("&step=100"))
+
+    def test_chosen_trials_alone_are_shown(self):
+        chosen = json.loads(self.web.text(f"{self.path}/figures/accuracy_by_length.json?encoding=none&seed=1"))
+        (series,) = chosen["panels"][0]["series"]
+        self.assertEqual(series["y"], [Numbers(1).accuracy(length) for length in Numbers.LENGTHS])
+        html = self.web.text(f"{self.path}?part=trials&encoding=none&seed=1")
+        self.assertEqual(len(re.findall('<th scope="row">', html)), 1)
+        self.assertEqual(self.web.ask(f"{self.path}?part=trials&encoding=nonee")[0], 404)
+
+    def test_trials_are_sorted_by_the_server(self):
+        html = self.web.text(f"{self.path}?part=trials&sort=-unseen")
+        self.assertEqual(re.findall(r'data-label="Number" class="right">(\d)', html), ["3", "2", "1", "0"])
+
+    def test_loss_by_time_has_every_point(self):
+        picture = json.loads(self.web.text(f"{self.trial_path}/figures/loss_over_time.json"))
+        self.assertEqual(picture["panels"][0]["series"][0]["y"], [Numbers(2).loss(step) for step in Numbers.STEPS])
+
+    def test_wrong_addresses_say_so(self):
+        for path in ("/experiments/none-1", f"{self.path}/trials/none", "/experiments/none-1/figures/loss.csv", "/elsewhere"):
+            status, _, body = self.web.ask(path)
+            self.assertEqual(status, 404, path)
+            self.assertIn(b'role="alert"', body)
+        self.assertEqual(self.web.ask(f"{self.path}?part=heat&step=x")[0], 400)
+        self.assertIn("unknown figure", self.web.text(f"{self.path}/figures/lss.json"))
+
+
+@unittest.skipIf(chromium.PROGRAM is None, chromium.WHY_NOT)
+class BrowserTest(WithExperiments):
+    def open(self, path: str, width: int = DESKTOP, dark: bool = False) -> chromium.Page:
+        page = chromium.Page(self.web.address(path), width, 900, dark)
+        self.addCleanup(page.close)
+        return page
+
+    def assert_quiet(self, page: chromium.Page) -> None:
+        """Nothing failed, was refused by the policy, or was asked of another place."""
+        page.collect()
+        self.assertEqual(page.messages, [])
+        foreign = [url for url in page.requests if urllib.parse.urlsplit(url).netloc != f"127.0.0.1:{self.web.port}"]
+        self.assertEqual(foreign, [])
+
+    def test_every_view_shows_all_of_itself(self):
+        drawn = "[...document.querySelectorAll('figure.chart')].every((one) => one.querySelector('canvas'))"
+        loaded = "[...document.querySelectorAll('[data-lazy]')].every((one) => one.innerHTML)"
+        for path in self.views:
+            page = self.open(path)
+            page.wait_for(f"{drawn} && {loaded} && document.getElementById('live').textContent === 'live'")
+            self.assert_quiet(page)
+
+    def test_views_fit_a_phone(self):
+        for path in self.views:
+            for dark in (False, True):
+                page = self.open(path, PHONE, dark)
+                page.wait_for("[...document.querySelectorAll('figure.chart')].every((one) => one.querySelector('canvas'))")
+                self.assertEqual(page.evaluate("document.documentElement.scrollWidth"), PHONE, path)
+
+    def test_dark_paper_is_dark(self):
+        colors = [self.open("/", dark=dark).evaluate("getComputedStyle(document.body).backgroundColor") for dark in (False, True)]
+        self.assertEqual(colors, ["rgb(255, 255, 255)", "rgb(20, 24, 31)"])
+
+    def test_text_of_others_stays_text(self):
+        failing = self.client.submit(specification("failing", description=HOSTILE, seeds=0, encodings="none"), owner=HOSTILE)
+        lease = self.worker.acquire()
+        log = [
+            event_pb2.Event(log_line=event_pb2.LogLine(severity="ERROR", text=HOSTILE)),
+            event_pb2.Event(outcome=event_pb2.Outcome(kind="FAILED_PERMANENTLY", reason=HOSTILE)),
+        ]
+        self.worker._send(lease, lease.trials[0], 1, log)
+        path = f"/experiments/{failing.id}"
+        for where in ("/", path, f"{path}/trials/{failing.trials()[0].id}", f"/?q={urllib.parse.quote(HOSTILE)}"):
+            page = self.open(where)
+            page.wait_for("[...document.querySelectorAll('[data-lazy]')].every((one) => one.innerHTML)")
+            page.wait_for(f"document.documentElement.textContent.includes({json.dumps(HOSTILE)}) || location.search")
+            self.assertEqual(page.evaluate("document.querySelectorAll('img').length"), 0)
+            self.assertIsNone(page.evaluate("window.hit ?? null"))
+            self.assert_quiet(page)
+
+    def test_slider_changes_the_heat_map_and_the_address(self):
+        page = self.open(self.path)
+        page.wait_for("document.querySelector('input[type=range]')")
+        page.evaluate("{const s = document.querySelector('input[type=range]'); s.value = 0; "
+                      "s.dispatchEvent(new Event('input', {bubbles: true}));}")
+        page.wait_for("document.querySelectorAll('.heat td[class]').length === 4")
+        self.assertEqual(page.evaluate("location.search"), "?step=100")
+
+    def test_attention_has_tokens_and_weights(self):
+        page = self.open(self.trial_path)
+        page.wait_for("document.querySelector('#attention-viewer output').textContent")
+        # Query and key 2, the second of two layers, the first head.
+        page.evaluate("{const [, , , layer, head] = document.querySelectorAll('#attention-viewer select'); layer.selectedIndex = 1; "
+                      "head.selectedIndex = 1; layer.dispatchEvent(new Event('change')); const c = document.querySelector('#attention-viewer canvas');"
+                      "c.focus(); for (const key of ['ArrowRight', 'ArrowDown']) c.dispatchEvent(new KeyboardEvent('keydown', {key}));}")
+        weight = Numbers(2).attention()[1, 0, 1, 1]
+        expected = f"input 2 (symbol 2) looks at input 2 (symbol 2): {round(100 * round(255 * float(weight)) / 255, 1)} %"
+        self.assertEqual(page.evaluate("document.querySelector('#attention-viewer output').textContent"), expected)
+
+
+@unittest.skipIf(chromium.PROGRAM is None, chromium.WHY_NOT)
+class LiveTest(unittest.TestCase):
+    """A trial that trains while its page is open."""
+
+    def setUp(self):
+        self.server = service.Server()
+        self.addCleanup(self.server.kill)
+        client = lengthwise.Client(self.server.address)
+        self.addCleanup(client.close)
+        self.experiment = client.submit(specification("live", seeds=0, encodings="none"))
+        self.worker = service.Worker(self.server)
+        self.lease = self.worker.acquire()
+        self.sequence = 1
+        self.web = Web(["--server", self.server.address])
+        self.addCleanup(self.web.close)
+        self.path = f"/experiments/{self.experiment.id}"
+        self.page = chromium.Page(self.web.address(f"{self.path}/trials/{self.experiment.trials()[0].id}"), DESKTOP)
+        self.addCleanup(self.page.close)
+
+    def send(self, step: int) -> None:
+        """A point of the loss curve and a line of the log."""
+        points = event_pb2.TrainingPoints(steps=[step], losses=[1 / step], accuracies=[0.5], gradient_norms=[1], lengths=[2])
+        line = event_pb2.LogLine(severity="INFO", text=f"line {step}.")
+        facts = [event_pb2.Event(step=step, training_points=points), event_pb2.Event(step=step, log_line=line)]
+        self.worker._send(self.lease, self.lease.trials[0], self.sequence, facts)
+        self.sequence += len(facts)
+
+    def wait_for(self, steps: list) -> None:
+        """Until the page has the points of these steps, and the lines, each once."""
+        figure = "document.querySelector('figure.chart')"
+        self.page.wait_for(f"{figure}.dataset.points === '{len(steps)}' && {figure}.dataset.last === '{steps[-1]}'")
+        lines = "[...document.querySelectorAll('.log li')].map((one) => /line (\\d+)\\./.exec(one.textContent)?.[1]).filter(Boolean)"
+        self.page.wait_for(f"{lines}.join() === '{','.join(map(str, steps))}'")
+
+    def test_recorded_point_appears(self):
+        self.send(1)
+        self.wait_for([1])
+        self.send(2)
+        self.wait_for([1, 2])
+
+    def test_restart_leaves_neither_gap_nor_double(self):
+        self.send(1)
+        self.wait_for([1])
+        self.server.kill()
+        self.page.wait_for("document.getElementById('live').textContent.startsWith('not live')")
+        self.server.start()
+        self.worker.register()
+        self.send(2)
+        self.wait_for([1, 2])
+        self.send(3)
+        self.wait_for([1, 2, 3])
+        self.page.wait_for("document.getElementById('live').textContent === 'live'")
+
+    def test_pages_share_one_stream(self):
+        pages = []
+        for _ in range(3):
+            connection = http.client.HTTPConnection("127.0.0.1", self.web.port, timeout=DEADLINE)
+            self.addCleanup(connection.close)
+            connection.request("GET", f"{self.path}/events", headers={"Cookie": f"lengthwise_{self.web.port}={self.web.token}"})
+            pages.append(connection.getresponse())
+        self.send(1)
+        for page in pages:
+            while b"points" not in page.readline():
+                pass
+        threads = os.listdir(f"/proc/{self.web.process.pid}/task")
+        names = [open(f"/proc/{self.web.process.pid}/task/{thread}/comm").read() for thread in threads]
+        watching = [name for name in names if name.startswith("watch")]
+        # Python below 3.14 does not tell the kernel the names of its threads.
+        self.assertIn(len(watching), (0, 1))
+
+
+class DirectoryTest(unittest.TestCase):
+    """`--data_dir`: of a copy without a server, and of one whose server ends."""
+
+    def test_directory_outlives_its_server(self):
+        server = service.Server()
+        self.addCleanup(server.kill)
+        with lengthwise.Client(server.address) as client:
+            experiment = client.submit(specification("copied", seeds=0, encodings="none"))
+            service.Worker(server).run_all()
+        with Web(["--data_dir", str(server.directory / "data")]) as web:
+            # The feed that notices the end of the server.
+            connection = http.client.HTTPConnection("127.0.0.1", web.port, timeout=DEADLINE)
+            self.addCleanup(connection.close)
+            cookie = {"Cookie": f"lengthwise_{web.port}={web.token}"}
+            connection.request("GET", f"/experiments/{experiment.id}/events?after=0", headers=cookie)
+            events = connection.getresponse()
+            self.assertIn("copied-1", web.text("/"))
+            server.kill()
+            while web.ask("/")[0] != 200:
+                self.assertEqual(events.status, 200)
+            self.assertIn("1 done", web.text(f"/experiments/{experiment.id}"))
+
+    def test_directory_without_a_worker_opens(self):
+        server = service.Server()
+        with lengthwise.Client(server.address) as client:
+            client.submit(specification("queued"))
+        server.kill()
+        with Web(["--data_dir", str(server.directory / "data")]) as web:
+            self.assertIn("4 queued", web.text("/experiments/queued-1"))
+            self.assertIn("No worker has registered", web.text("/workers"))
+            self.assertIn("has been evaluated in full yet", web.text("/experiments/queued-1/figures/accuracy_by_length.json"))
+
+    def test_command_line_starts_it(self):
+        server = service.Server()
+        self.addCleanup(server.kill)
+        with Web(["--server", server.address], [CLIENT]) as web:
+            self.assertIn("There is no experiment yet", web.text("/"))
+        self.assertEqual(web.process.returncode, 130)
+
+    def test_directory_that_is_not_there_is_told(self):
+        command = [sys.executable, "-m", "lengthwise", "web", "--data_dir", "/nowhere"]
+        done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, timeout=DEADLINE)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("there is no directory /nowhere", done.stderr)
+
+
+class FeedTest(unittest.TestCase):
+    """What a browser that reconnects is told."""
+
+    def first(self, feed: Feed, after: int, count: int) -> list:
+        async def read() -> list:
+            messages = feed.messages(after)
+            found = [await messages.__anext__() for _ in range(count + 1)][1:]  # after the one about retries
+            await messages.aclose()
+            return found
+
+        return asyncio.run(read())
+
+    def feed(self, positions: list) -> Feed:
+        async def make() -> Feed:
+            feed = Feed()
+            feed.begin_at(positions[0] - 1)
+            for position in positions:
+                feed.publish(position, f"id: {position}\n\n")
+            return feed
+
+        return asyncio.run(make())
+
+    def test_reconnect_gets_what_it_missed_once(self):
+        self.assertEqual(self.first(self.feed([3, 5, 9]), 3, 2), ["id: 5\n\n", "id: 9\n\n"])
+
+    def test_reconnect_after_too_long_asks_for_everything(self):
+        (everything,) = self.first(self.feed([3, 5]), 1, 1)
+        self.assertIn("id: 2\n", everything)
+        self.assertIn('"kinds": ["evaluation", "log", "points", "state"], "trials": []', everything)
+        many = self.feed(list(range(1, 2001)))
+        self.assertIn('"trials": []', self.first(many, 10, 1)[0])
+
+
+if __name__ == "__main__":
+    unittest.main()
