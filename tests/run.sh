@@ -65,7 +65,7 @@ done
 [ ${#targets[@]} -gt 0 ] || targets=(//...)
 filter=(--build_tag_filters=-manual --test_tag_filters=-long_part,-manual)
 # Test tools only; users of Lengthwise need none of these. Without them the tests of monitoring,
-# completion, manual pages, reports in a browser and exported weights in PyTorch are skipped.
+# completion, manual pages, pages in a browser and exported weights in PyTorch are skipped.
 packages=(chromium curl fish groff-base man-db prometheus python3-torch zsh)
 [[ ! " ${parts[*]} " =~ " fuzz " ]] || packages+=(clang libclang-rt-dev)
 [[ ! " ${parts[*]} " =~ " wheel " ]] || packages+=(debootstrap qemu-user)
@@ -165,7 +165,7 @@ fi
 run_tests plain "${filter[@]}" "${targets[@]}"
 
 # unit_tests PART: the tests that a sanitizer runs. Excludes tests of processes (end_to_end, faults,
-# fleet, monitoring, documentation, python), which would show it no further code. The tags no-asan
+# fleet, monitoring, documentation, python, web), which would show it no further code. The tags no-asan
 # and no-tsan exclude tests in which a sanitizer finds nothing and takes long.
 unit_tests() {
   local libtorch='rdeps(//..., @libtorch//:libtorch)' which sanitizer=${1%_libtorch}
@@ -173,7 +173,7 @@ unit_tests() {
   [ "$1" = "$sanitizer" ] || which="intersect $libtorch"
   bazel cquery --noshow_progress 'tests(//...) '"$which"' except
     (attr(tags, "manual|long_part|no-'"$sanitizer"'", //...) union //tests/end_to_end/... union //tests/faults/... union
-     //tests/fleet/... union //tests/monitoring/... union //tests/documentation/... union //tests/python/...)' |
+     //tests/fleet/... union //tests/monitoring/... union //tests/documentation/... union //tests/python/... union //tests/web/...)' |
     sed 's/ (.*//' | sort -u
 }
 for part in "${parts[@]}"; do

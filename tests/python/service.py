@@ -49,9 +49,10 @@ os.environ["LENGTHWISE_CONFIG"] = ""
 class Server:
     """A server that can be killed and restarted on its port."""
 
-    def __init__(self, largest_file_kib: int = 0) -> None:
+    def __init__(self, largest_file_kib: int = 0, lease_duration: str = "30s") -> None:
         self.directory = new_directory()
         self.address = "127.0.0.1:0"
+        self._lease_duration = lease_duration
         self._limit: list[str] = []
         if largest_file_kib > 0:  # makes a write fail in the middle, as on a full disk
             limit = f"trap '' XFSZ; ulimit -f {largest_file_kib}; exec \"$@\""
@@ -65,7 +66,7 @@ class Server:
             self._process = subprocess.Popen(
                 [*self._limit, SERVER, "--listen", self.address, "--metrics_listen", "127.0.0.1:0",
                  "--data_dir", str(self.directory / "data"), "--ready_file", str(ready),
-                 "--heartbeat_interval", "100ms", "--lease_duration", "30s"],
+                 "--heartbeat_interval", "100ms", "--lease_duration", self._lease_duration],
                 stdout=log, stderr=log, env=ENVIRONMENT,
             )  # fmt: skip
         end = time.monotonic() + DEADLINE

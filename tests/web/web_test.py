@@ -8,15 +8,17 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import unittest
 import urllib.parse
 
 import chromium
 import service
-from lengthwise._proto import event_pb2
+from lengthwise._proto import event_pb2, experiment_service_pb2
 from lengthwise.web import access
-from lengthwise.web.live import Feed
+from lengthwise.web.live import Feed, Feeds
 from lengthwise.web.pages import find_chart_files
+from lengthwise.web.source import Source
 from service import CLIENT, DEADLINE, ENVIRONMENT, SERVER, Numbers, lengthwise, specification
 
 HOSTILE = '<img src=x onerror="window.hit=1">'
@@ -286,7 +288,8 @@ class LiveTest(unittest.TestCase):
     """A trial that trains while its page is open."""
 
     def setUp(self):
-        self.server = service.Server()
+        # No heartbeats are sent here.
+        self.server = service.Server(lease_duration="10m")
         self.addCleanup(self.server.kill)
         client = lengthwise.Client(self.server.address)
         self.addCleanup(client.close)
@@ -334,23 +337,6 @@ class LiveTest(unittest.TestCase):
         self.wait_for([1, 2, 3])
         self.page.wait_for("document.getElementById('live').textContent === 'live'")
 
-    def test_pages_share_one_stream(self):
-        pages = []
-        for _ in range(3):
-            connection = http.client.HTTPConnection("127.0.0.1", self.web.port, timeout=DEADLINE)
-            self.addCleanup(connection.close)
-            connection.request("GET", f"{self.path}/events", headers={"Cookie": f"lengthwise_{self.web.port}={self.web.token}"})
-            pages.append(connection.getresponse())
-        self.send(1)
-        for page in pages:
-            while b"points" not in page.readline():
-                pass
-        threads = os.listdir(f"/proc/{self.web.process.pid}/task")
-        names = [open(f"/proc/{self.web.process.pid}/task/{thread}/comm").read() for thread in threads]
-        watching = [name for name in names if name.startswith("watch")]
-        # Python below 3.14 does not tell the kernel the names of its threads.
-        self.assertIn(len(watching), (0, 1))
-
 
 class DirectoryTest(unittest.TestCase):
     """`--data_dir`: of a copy without a server, and of one whose server ends."""
@@ -396,6 +382,54 @@ class DirectoryTest(unittest.TestCase):
         done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, timeout=DEADLINE)
         self.assertEqual(done.returncode, 1)
         self.assertIn("there is no directory /nowhere", done.stderr)
+
+
+class OneStream:
+    """A server's log that ends at position 7 and then stays silent."""
+
+    def __init__(self) -> None:
+        self.requests: list = []
+        self.followed = threading.Event()
+        self.cancelled = threading.Event()
+
+    def open(self, method, request, response):
+        self.requests.append(request)
+        return self
+
+    def __iter__(self):
+        if self.requests[-1].log_only:
+            yield experiment_service_pb2.WatchExperimentResponse(next_position=7, caught_up=True)
+            return
+        self.followed.set()
+        self.cancelled.wait(DEADLINE)
+
+    def cancel(self) -> None:
+        if self.followed.is_set():
+            self.cancelled.set()
+
+    def call(self, method, request, response):
+        return response(name=request.name)
+
+
+class FeedsTest(unittest.TestCase):
+    def test_pages_share_one_stream(self):
+        log = OneStream()
+
+        async def look() -> set:
+            feeds = Feeds(Source(lambda: log))
+            found = set()
+            for _ in range(20):
+                feed = feeds.experiment("experiments/e-1")
+                await feed.ready()
+                found.add(feed)
+            await asyncio.to_thread(log.followed.wait, DEADLINE)
+            feeds.stop()
+            return found
+
+        self.assertEqual(len(asyncio.run(look())), 1)
+        # The first request finds the end of the log, and the second follows it from there.
+        self.assertEqual([(one.log_only, one.start_position) for one in log.requests], [(True, 0), (False, 7)])
+        self.assertTrue(log.cancelled.is_set())
 
 
 class FeedTest(unittest.TestCase):

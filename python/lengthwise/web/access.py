@@ -93,7 +93,7 @@ class Access:
         headers = Headers(scope=scope)
         # Another site's name may have been pointed to this address (DNS rebinding).
         if _host_of(headers.get("host", "")) not in self._hosts:
-            return PlainTextResponse("This page does not have this name; open the address that `lengthwise web` printed.\n", 421)
+            return PlainTextResponse("Open the address that `lengthwise web` printed; this page has no other name.\n", 421)
         origin = headers.get("origin")
         if origin is not None and urlsplit(origin).netloc != headers["host"]:
             return PlainTextResponse("Requests from other sites are refused.\n", 403)

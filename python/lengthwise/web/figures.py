@@ -10,7 +10,15 @@ from lengthwise.connection import Connection
 from lengthwise.names import short_name
 from lengthwise.plots import accuracy_over_steps
 from lengthwise.plots.data import PlottedExperiment, Trial, TrialFilter, keep
-from lengthwise.plots.groups import TrialGroup, best_rate, evaluation_score, final_evaluations, group_trials, of_task, tasks_of
+from lengthwise.plots.groups import (
+    TrialGroup,
+    best_rate,
+    evaluation_score,
+    final_evaluations,
+    group_trials,
+    of_task,
+    tasks_of,
+)
 from lengthwise.plots.metrics import by_length, main_metric
 from lengthwise.plots.options import Options
 from lengthwise.plots.panels import Averaging, set_loss_axis, task_title
@@ -75,7 +83,7 @@ class HeatMaps:
 
 
 def heat_maps(experiment: PlottedExperiment, wanted_step: int | None) -> HeatMaps:
-    """Scores of encodings by length at an evaluation: means over seeds, or medians of losses, as accuracy_by_length has them.
+    """Scores by encoding and length at an evaluation, averaged as accuracy_by_length averages them.
     `wanted_step`: the last evaluation up to this step; None: that of the end.
     """
     during = accuracy_over_steps.interval_evaluations(experiment)

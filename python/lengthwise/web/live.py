@@ -162,10 +162,10 @@ class ExperimentFeed(Feed):
             try:
                 self._read_stream()
                 pause = 0.2
-            except grpc.RpcError as error:
+            except (grpc.RpcError, LengthwiseError) as error:
                 if self._stop.is_set():
                     return
-                failure = connection.failure(error)
+                failure = error if isinstance(error, LengthwiseError) else connection.failure(error)
                 self.fault = str(failure)
                 if failure.code is grpc.StatusCode.NOT_FOUND:
                     self._ready.set()
@@ -229,7 +229,7 @@ class ExperimentFeed(Feed):
             self.position = max(self.position, response.next_position)
 
     async def _publish(self) -> None:
-        told = time.monotonic()
+        told, told_fault = time.monotonic(), ""
         while True:
             await asyncio.sleep(_INTERVAL_SECONDS)
             with self._lock:
@@ -237,8 +237,8 @@ class ExperimentFeed(Feed):
                 self._changes = _Changes()
             if changes.kinds:
                 self.publish(position, changes.message(position))
-            if (self._fresh_progress or self.fault) and time.monotonic() - told >= _PROGRESS_SECONDS:
-                told = time.monotonic()
+            if self.fault != told_fault or (self._fresh_progress and time.monotonic() - told >= _PROGRESS_SECONDS):
+                told, told_fault = time.monotonic(), self.fault
                 self._fresh_progress = False
                 self.publish_state(self._progress_message())
 

@@ -64,7 +64,7 @@ def find_chart_files() -> dict[str, Path]:
     """The chart library's files by name; LengthwiseError if they are missing or not those of the release."""
     package = importlib.util.find_spec("youplot")
     if package is None or package.origin is None:
-        raise LengthwiseError("the package youplot, which carries the chart library uPlot, is missing; `pip install youplot==1.0.0`")
+        raise LengthwiseError("the package youplot, which has the charts' script, is missing; `pip install youplot==1.0.0`")
     found = {}
     for name, (file, digest) in _CHART_FILES.items():
         path = Path(package.origin).parent / "vendor" / file
@@ -236,8 +236,8 @@ class Site:
         ]
         for subject in (experiment, trial):
             for kind, media in (("json", "application/json"), ("csv", "text/csv"), ("svg", "image/svg+xml")):
-                # One name cannot be both.
-                routes.append(Route(f"{subject}/figures/{{figure}}.{kind}", partial(self._file, partial(_figure, kind), media)))
+                answer = partial(self._file, partial(_figure, kind), media)
+                routes.append(Route(f"{subject}/figures/{{figure}}.{kind}", answer))
 
         return Starlette(routes=routes, exception_handlers={HTTPException: self._not_there})
 
@@ -271,8 +271,8 @@ class Site:
         key = experiment.name, experiment.trials.succeeded
         if key[1] and key not in self._best:
             cells = queries.summary(self.source.connection, experiment.name).cells
-            means = [cell.unseen_accuracy.mean for cell in cells if cell.unseen_accuracy.trials and not cell.unseen_loss.trials]
-            self._best[key] = max(means, default=None)
+            of_accuracy = [cell.unseen_accuracy for cell in cells if not cell.unseen_loss.trials]
+            self._best[key] = max((one.mean for one in of_accuracy if one.trials), default=None)
         return self._best.get(key)
 
     # Of the event loop.
@@ -330,9 +330,9 @@ class Site:
         return HTMLResponse(body, headers={"Cache-Control": "no-store"})
 
     def _failure(self, error: LengthwiseError, whole: bool = True) -> Response:
-        codes = {grpc.StatusCode.NOT_FOUND: 404, grpc.StatusCode.INVALID_ARGUMENT: 400, grpc.StatusCode.PERMISSION_DENIED: 403}
-        code = codes.get(error.code, 503)
-        line: Callable[[str], str] = getattr(self._templates.get_template("macros.html").module, "message_line")
+        codes = {"NOT_FOUND": 404, "INVALID_ARGUMENT": 400, "PERMISSION_DENIED": 403}
+        code = codes.get(error.code.name, 503)
+        line: Callable[[str], str] = self._templates.get_template("macros.html").module.message_line
         text = self._templates.get_template("error.html").render(message=str(error)) if whole else line(str(error))
         return HTMLResponse(text, code, {"Cache-Control": "no-store"})
 
@@ -421,7 +421,6 @@ def _experiments(asked: _Asked) -> dict[str, Any]:
                 "trials": sum(states.values()),
                 "ended": counts.succeeded + counts.failed + counts.cancelled,
                 "age": (now - to_datetime(one.create_time)).total_seconds(),
-                "steps": one.specification.training.steps,
                 "message": one,
             }
         )
@@ -443,7 +442,6 @@ def _summary(asked: _Asked) -> dict[str, Any]:
         "states": {state: count for state, count in states.items() if count},
         "trials": sum(states.values()),
         "ended": counts.succeeded + counts.failed + counts.cancelled,
-        "steps": one.specification.training.steps,
     }
 
 
@@ -498,11 +496,9 @@ def _results(asked: _Asked) -> dict[str, Any]:
 
 
 def _published(asked: _Asked) -> dict[str, Any]:
+    display = comparison_display
     found = comparison.fetch_all(asked.connection, asked.experiment())
-    tables = [
-        (comparison_display.heading(one), Markup(comparison_display.html_table(one)), comparison_display.remarks(one, "bold", True))
-        for one in found
-    ]
+    tables = [(display.heading(one), Markup(display.html_table(one)), display.remarks(one, "bold", True)) for one in found]
     return {"tables": tables}
 
 
@@ -588,12 +584,9 @@ def _answers(asked: _Asked) -> dict[str, Any]:
 
 
 def _workers(asked: _Asked) -> dict[str, Any]:
-    listed = asked.connection.call(
-        "FleetService/ListWorkers", fleet_service_pb2.ListWorkersRequest(), fleet_service_pb2.ListWorkersResponse
-    ).workers
-    wanted = asked.connection.call(
-        "FleetService/GetWantedWorkers", fleet_service_pb2.GetWantedWorkersRequest(), fleet_service_pb2.GetWantedWorkersResponse
-    )
+    fleet, call = fleet_service_pb2, asked.connection.call
+    listed = call("FleetService/ListWorkers", fleet.ListWorkersRequest(), fleet.ListWorkersResponse).workers
+    wanted = call("FleetService/GetWantedWorkers", fleet.GetWantedWorkersRequest(), fleet.GetWantedWorkersResponse)
     now = time.time()
     waits = (
         "for trials: none is queued"
@@ -604,9 +597,8 @@ def _workers(asked: _Asked) -> dict[str, Any]:
     for one in listed:
         state = "stopped" if one.stopped else "lost" if not one.alive else "busy" if one.trials else "idle"
         reasons = {"idle": waits, "lost": "for its next heartbeat", "stopped": "", "busy": ""}
-        rows.append(
-            {"message": one, "state": state, "waits": reasons[state], "silent": max(0, now - one.last_heartbeat_time.seconds)}
-        )
+        silent = max(0, now - one.last_heartbeat_time.seconds)
+        rows.append({"message": one, "state": state, "waits": reasons[state], "silent": silent})
     return {"rows": rows, "wanted": wanted}
 
 
@@ -631,7 +623,8 @@ _TRIAL: dict[str, tuple[_Part, bool]] = {
 
 def _figure(kind: str, asked: _Asked, figure: str) -> tuple[str, bytes]:
     """A figure as a chart's data, as the numbers of `plot --data`, or as `plot` draws it."""
-    given = {"seeds": asked.query.get("lines", ""), "smooth": asked.number("smooth"), "metric": asked.query.get("metric", "")}
+    query = asked.query
+    given = {"seeds": query.get("lines", ""), "smooth": asked.number("smooth"), "metric": query.get("metric", "")}
     # The choices of an address are those of all its charts.
     taken = plots.FIGURES[figure].options if figure in plots.FIGURES else ()
     options = Options(**{name: value for name, value in given.items() if name in taken})
