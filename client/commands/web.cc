@@ -48,7 +48,10 @@ absl::StatusOr<std::unique_ptr<platform::ChildProcess>> StartWeb(Program& progra
   std::string address;
   ASSIGN_OR_RETURN(auto page, StartPython({"web", absl::StrCat("--show=", experiment)},
                                           {.server = server}, address));
-  (program.output_is_table() ? program.out() : program.err()) << address << "\n" << std::flush;
+  // What follows the address is about Ctrl-C, which here ends the run.
+  (program.output_is_table() ? program.out() : program.err())
+      << address.substr(0, address.find(' ')) << "    read-only; ends with the run\n"
+      << std::flush;
   return page;
 }
 

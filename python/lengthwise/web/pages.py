@@ -10,6 +10,7 @@ import math
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
@@ -157,8 +158,8 @@ class _Asked:
 
     def filter(self) -> TrialFilter:
         rates = [value for text in self.query.getlist("rate") if (value := _number(text)) is not None]
-        lists = (self.query.getlist(name) for name in ("task", "network", "encoding"))
-        return TrialFilter(*lists, learning_rates=rates)
+        labels = self.query.getlist
+        return TrialFilter(labels("task"), labels("network"), labels("encoding"), rates)
 
     def seeds(self) -> list[int]:
         return [int(text) for text in self.query.getlist("seed") if text.isascii() and text.isdigit()]
@@ -332,8 +333,7 @@ class Site:
     def _failure(self, error: LengthwiseError, whole: bool = True) -> Response:
         codes = {"NOT_FOUND": 404, "INVALID_ARGUMENT": 400, "PERMISSION_DENIED": 403}
         code = codes.get(error.code.name, 503)
-        line: Callable[[str], str] = self._templates.get_template("macros.html").module.message_line
-        text = self._templates.get_template("error.html").render(message=str(error)) if whole else line(str(error))
+        text = self._templates.get_template("error.html").render(message=str(error), whole=whole)
         return HTMLResponse(text, code, {"Cache-Control": "no-store"})
 
     async def _not_there(self, request: Request, error: Exception) -> Response:
@@ -624,10 +624,10 @@ _TRIAL: dict[str, tuple[_Part, bool]] = {
 def _figure(kind: str, asked: _Asked, figure: str) -> tuple[str, bytes]:
     """A figure as a chart's data, as the numbers of `plot --data`, or as `plot` draws it."""
     query = asked.query
-    given = {"seeds": query.get("lines", ""), "smooth": asked.number("smooth"), "metric": query.get("metric", "")}
+    given = Options(seeds=query.get("lines", ""), smooth=asked.number("smooth"), metric=query.get("metric", ""))
     # The choices of an address are those of all its charts.
     taken = plots.FIGURES[figure].options if figure in plots.FIGURES else ()
-    options = Options(**{name: value for name, value in given.items() if name in taken})
+    options = replace(Options(), **{name: getattr(given, name) for name in taken})
     picture = figures.describe(asked.plotted(), figure, options)
     if kind == "json":
         return "", numbers.to_json(picture).encode()

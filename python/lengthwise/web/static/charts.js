@@ -25,6 +25,14 @@ const Charts = (() => {
     return value !== 0 && (Math.abs(value) >= 1e5 || Math.abs(value) < 1e-3) ? value.toExponential(2) : `${+value.toPrecision(4)}`;
   }
 
+  // One digit: from other ends, uPlot does not find the ticks of a logarithmic axis.
+  function ends(axis) {
+    if (axis.scale === "linear") return axis.range;
+    const power = (value) => 10 ** Math.floor(Math.log10(value));
+    const [low, high] = axis.range;
+    return [Number((Math.floor(low / power(low)) * power(low)).toPrecision(1)), Number((Math.ceil(high / power(high)) * power(high)).toPrecision(1))];
+  }
+
   function markers(style, color) {
     const corners = CORNERS[style.marker % 11];
     return (u, index, first, last) => {
@@ -43,8 +51,9 @@ const Charts = (() => {
   }
 
   // What training showed and what guessing scores: the former, and the line, behind the series, its label before them.
-  function background(panel, front) {
+  function background(box, front) {
     return (u) => {
+      const {panel} = box;
       const {left, top, width, height} = u.bbox, context = u.ctx;
       context.save();
       context.beginPath();
@@ -102,23 +111,25 @@ const Charts = (() => {
     return {series, bands, data: tables.length ? uPlot.join(tables) : [[]]};
   }
 
-  function options(picture, panel, width, shape) {
+  // `box.picture` and `box.panel` are what the chart shows now.
+  function options(box, width, shape) {
+    const {picture} = box;
     const axis = (which, more) => ({
       stroke: variable("--soft"), grid: {stroke: variable("--line"), width: 1}, ticks: {stroke: variable("--line")},
       font: "12px system-ui, sans-serif", labelFont: "12px system-ui, sans-serif", label: picture[which].label,
       values: (u, values) => values.map((value) => (value === null ? null : text(picture[which], value))), ...more,
     });
     const scale = (which) => ({
-      time: false, distr: picture[which].scale === "linear" ? 1 : 3, log: picture[which].scale === "log2" ? 2 : 10,
-      ...(picture[which].range ? {range: (u, low, high) => (u.zoomed && which === "x" ? [low, high] : picture[which].range)} : {}),
+      time: false, distr: picture[which].scale === "linear" ? 1 : 3,
+      ...(picture[which].range ? {range: (u, low, high) => (u.zoomed && which === "x" ? [low, high] : ends(box.picture[which]))} : {}),
     });
     return {
       width, height: Math.round(Math.min(340, Math.max(230, 0.62 * width))), series: shape.series, bands: shape.bands,
       scales: {x: scale("x"), y: scale("y")}, axes: [axis("x"), axis("y", {size: 62})],
       cursor: {focus: {prox: 24}, drag: {x: true, y: false}}, legend: {live: true, markers: {width: 0, fill: (u, index) => shape.series[index].stroke}},
       hooks: {
-        drawClear: [background(panel, false)],
-        draw: [background(panel, true)],
+        drawClear: [background(box, false)],
+        draw: [background(box, true)],
         setSelect: [(u) => { u.zoomed = u.select.width > 0; }],
         // A line's band goes with it.
         setSeries: [(u, index, change) => {
@@ -131,15 +142,16 @@ const Charts = (() => {
   }
 
   function drawPanel(box, picture, panel) {
+    Object.assign(box, {picture, panel});
     const shape = contents(picture, panel);
     const width = Math.max(260, box.clientWidth);
-    const kind = JSON.stringify([shape.series.map((one) => [one.label, one.class]), picture.x, picture.y.scale, width]);
+    const kind = JSON.stringify([shape.series.map((one) => [one.label, one.class]), picture.x.label, picture.y.scale, width]);
     if (box.chart && box.kind === kind) {
       box.chart.setData(shape.data, !box.chart.zoomed);
     } else {
       box.chart?.destroy();
       box.kind = kind;
-      box.chart = new uPlot(options(picture, panel, width, shape), shape.data, box);
+      box.chart = new uPlot(options(box, width, shape), shape.data, box);
       box.chart.over.addEventListener("dblclick", () => { box.chart.zoomed = false; });
     }
   }

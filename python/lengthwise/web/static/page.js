@@ -49,6 +49,7 @@
     part.innerHTML = html;
     all("details", part).forEach((one, i) => { one.open = open[i] ?? one.open; });
     if (focused >= 0) all("a, button, input, select, summary", part)[focused]?.focus({preventScroll: true});
+    showProgress();
   }
 
   for (const part of all("[data-part]")) {
@@ -127,8 +128,6 @@
       if (alone) alone.textContent = text && `${text} left`;
     }
   }
-  new MutationObserver(showProgress).observe(document.querySelector("main"), {childList: true, subtree: true});
-
   for (const element of all("[data-lazy], figure[data-figure]")) askers.get(element)(false);
 
   function say(text, fault) {
