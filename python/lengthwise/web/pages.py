@@ -4,14 +4,11 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import importlib.util
-import io
 import json
 import math
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
-from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,32 +24,25 @@ from starlette.responses import FileResponse, HTMLResponse, Response, StreamingR
 from starlette.routing import Route
 
 import lengthwise
-from lengthwise import accuracy_summary, comparison, comparison_display, names, plots, queries, report
-from lengthwise._proto import event_pb2, experiment_service_pb2, fleet_service_pb2
+from lengthwise import names, queries, report
+from lengthwise._proto import event_pb2, experiment_service_pb2
 from lengthwise.errors import LengthwiseError, NotFoundError, UsageError
 from lengthwise.events import to_datetime
-from lengthwise.message_json import as_dictionary
 from lengthwise.names import label, short_name
-from lengthwise.plots import catalogue, drawing, numbers, style
-from lengthwise.plots.attention import records_attention
+from lengthwise.plots import catalogue
 from lengthwise.plots.catalogue import Catalogue
 from lengthwise.plots.data import PlottedExperiment, Trial, TrialFilter
-from lengthwise.plots.options import Options
 from lengthwise.printable import printable_text
-from lengthwise.rendering import Records, format_clock, format_count, format_exact
-from lengthwise.report.attention_maps import maps_for_viewer
-from lengthwise.web import figures
+from lengthwise.rendering import format_clock, format_count, format_exact
+from lengthwise.web import figures, views
 from lengthwise.web.live import ExperimentFeed, Feeds
 from lengthwise.web.source import Source
 
 _HERE = Path(__file__).parent
-_ROWS = 100
-_LOG_LINES = 500
 # Refreshes of open pages together take at most about this share of a processor; a first view never waits.
 _SHARE = 0.03
 # More are read all at once instead of one by one.
 _MOST_SINGLE_READS = 50
-_STATES = ("QUEUED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED")
 
 # uPlot 1.6.31 as its authors released it. Nothing else of the package that carries it is used, and no other file is served.
 _CHART_FILES = {
@@ -107,11 +97,7 @@ def _timed(make: Callable[[], tuple[str, bytes]]) -> tuple[tuple[str, bytes], fl
     return make(), time.thread_time() - start
 
 
-# What a view shows: a function of the request's context, and whether the page is sent without it, to ask for it then.
-_Part = Callable[["_Asked"], dict[str, Any]]
-
-
-class _Asked:
+class Asked:
     """A request, as the parts of a view read it."""
 
     def __init__(self, site: Site, request: Request, feed: ExperimentFeed | None) -> None:
@@ -174,11 +160,6 @@ class _Asked:
         query = urlencode([*kept, *((name, value) for name, value in changes.items() if value is not None)])
         return f"{self.path}?{query}" if query else self.path
 
-    def choice(self) -> str:
-        """The part of the query that chooses trials."""
-        chosen = [pair for pair in self.query.multi_items() if pair[0] in ("task", "network", "encoding", "rate", "seed")]
-        return urlencode(chosen)
-
 
 def _number(text: str) -> float | None:
     try:
@@ -225,19 +206,19 @@ class Site:
     def application(self) -> Starlette:
         experiment, trial = "/experiments/{experiment}", "/experiments/{experiment}/trials/{trial}"
         routes = [
-            Route("/", partial(self._view, "experiments.html", _EXPERIMENTS)),
-            Route("/workers", partial(self._view, "workers.html", _WORKERS)),
+            Route("/", partial(self._view, "experiments.html", views.EXPERIMENTS)),
+            Route("/workers", partial(self._view, "workers.html", views.WORKERS)),
             Route("/events", self._events),
             Route("/static/{file}", self._static),
-            Route(experiment, partial(self._view, "experiment.html", _EXPERIMENT)),
+            Route(experiment, partial(self._view, "experiment.html", views.EXPERIMENT)),
             Route(f"{experiment}/events", self._events),
-            Route(f"{experiment}/report.html", partial(self._file, _report, "text/html")),
-            Route(f"{experiment}/trials.csv", partial(self._file, _trials_csv, "text/csv")),
-            Route(trial, partial(self._view, "trial.html", _TRIAL)),
+            Route(f"{experiment}/report.html", partial(self._file, views.report_file, "text/html")),
+            Route(f"{experiment}/trials.csv", partial(self._file, views.trials_csv, "text/csv")),
+            Route(trial, partial(self._view, "trial.html", views.TRIAL)),
         ]
         for subject in (experiment, trial):
             for kind, media in (("json", "application/json"), ("csv", "text/csv"), ("svg", "image/svg+xml")):
-                answer = partial(self._file, partial(_figure, kind), media)
+                answer = partial(self._file, partial(views.figure, kind), media)
                 routes.append(Route(f"{subject}/figures/{{figure}}.{kind}", answer))
 
         return Starlette(routes=routes, exception_handlers={HTTPException: self._not_there})
@@ -278,12 +259,12 @@ class Site:
 
     # Of the event loop.
 
-    async def _asked(self, request: Request) -> _Asked:
+    async def _asked(self, request: Request) -> Asked:
         identifier = request.path_params.get("experiment")
         feed = self.feeds.experiment(f"experiments/{identifier}") if identifier is not None else None
         if feed is not None:
             await feed.ready()
-        return _Asked(self, request, feed)
+        return Asked(self, request, feed)
 
     async def _answer(self, request: Request, make: Callable[[], tuple[str, bytes]]) -> tuple[str, bytes]:
         """The type and bytes of an answer. Pages that wait for the same one share it."""
@@ -306,7 +287,7 @@ class Site:
             if not answer.users:
                 self._answers.pop(key, None)
 
-    async def _view(self, template: str, parts: dict[str, tuple[_Part, bool]], request: Request) -> Response:
+    async def _view(self, template: str, parts: dict[str, tuple[views.Part, bool]], request: Request) -> Response:
         """The whole page, or with `part` in the query one part of it."""
         asked = await self._asked(request)
         wanted = asked.query.get("part")
@@ -339,7 +320,7 @@ class Site:
     async def _not_there(self, request: Request, error: Exception) -> Response:
         return self._failure(NotFoundError(f"there is no page {request.url.path}", code=grpc.StatusCode.NOT_FOUND))
 
-    async def _file(self, make: Callable[[_Asked], tuple[str, bytes]], media: str, request: Request) -> Response:
+    async def _file(self, make: Callable[[Asked], tuple[str, bytes]], media: str, request: Request) -> Response:
         asked = await self._asked(request)
         asked_for = {name: value for name, value in request.path_params.items() if name == "figure"}
         try:
@@ -379,272 +360,3 @@ class Site:
 def _printable(value: Any) -> Any:
     """Control characters of others' text are written out; markup is made of such text."""
     return printable_text(value) if isinstance(value, str) and not isinstance(value, Markup) else value
-
-
-def _page(asked: _Asked, rows: list[Any]) -> dict[str, Any]:
-    """Those of the page that the query names, with what leads to the others."""
-    last = max(0, -(-len(rows) // _ROWS) - 1)
-    page = min(asked.number("page", 0) or 0, last)
-    shown = rows[page * _ROWS : (page + 1) * _ROWS]
-    return {"rows": shown, "total": len(rows), "page": page, "last": last, "first": page * _ROWS}
-
-
-def _sorted(asked: _Asked, rows: list[dict[str, Any]], default: str) -> list[dict[str, Any]]:
-    """By the column that the query names, "-" before it for descending. Rows without a value come last."""
-    text = asked.query.get("sort", default)
-    column, descends = text.lstrip("-"), text.startswith("-")
-    if not rows or column not in rows[0]:
-        return rows
-    with_value = [row for row in rows if row[column] is not None]
-    return [
-        *sorted(with_value, key=lambda row: row[column], reverse=descends),
-        *(row for row in rows if row[column] is None),
-    ]
-
-
-def _experiments(asked: _Asked) -> dict[str, Any]:
-    site, wanted, text = asked.site, asked.query.get("state", ""), asked.query.get("q", "").lower()
-    now = datetime.now(timezone.utc)
-    rows = []
-    for one in names.list_experiments(asked.connection):
-        counts = one.trials
-        states = {state: getattr(counts, state.lower()) for state in _STATES}
-        described = f"{one.name} {one.owner} {one.specification.description}".lower()
-        if text not in described or (wanted and not states.get(wanted)):
-            continue
-        rows.append(
-            {
-                "name": short_name(one.name),
-                "owner": one.owner,
-                "description": one.specification.description,
-                "states": {state: count for state, count in states.items() if count},
-                "trials": sum(states.values()),
-                "ended": counts.succeeded + counts.failed + counts.cancelled,
-                "age": (now - to_datetime(one.create_time)).total_seconds(),
-                "message": one,
-            }
-        )
-    if asked.query.get("sort", "").lstrip("-") == "best":
-        for row in rows:
-            row["best"] = site.best(row["message"])
-    page = _page(asked, _sorted(asked, rows, "age"))
-    for row in page["rows"]:
-        row["best"] = site.best(row["message"])
-    return page | {"empty": not rows and not text and not wanted}
-
-
-def _summary(asked: _Asked) -> dict[str, Any]:
-    one = asked.experiment()
-    counts = one.trials
-    states = {state: getattr(counts, state.lower()) for state in _STATES}
-    return {
-        "message": one,
-        "states": {state: count for state, count in states.items() if count},
-        "trials": sum(states.values()),
-        "ended": counts.succeeded + counts.failed + counts.cancelled,
-    }
-
-
-def _choices(asked: _Asked) -> dict[str, Any]:
-    """What the trials differ in, to choose from."""
-    specifications = [trial.specification for trial in asked.trials()]
-    found = {
-        "task": [label(one.task) for one in specifications],
-        "network": [label(one.network) for one in specifications],
-        "encoding": [label(one.encoding) for one in specifications],
-        "rate": [format_exact(one.learning_rate) for one in specifications],
-        "seed": [str(one.weight_seed) for one in specifications],
-    }
-    kinds = {kind: list(dict.fromkeys(values)) for kind, values in found.items()}
-    evaluation = specifications[0].evaluation if specifications else None
-    return {
-        "kinds": {kind: values for kind, values in kinds.items() if len(values) > 1},
-        "chosen": {kind: asked.query.getlist(kind) for kind in kinds},
-        "intervals": evaluation is not None and evaluation.every_steps > 0,
-    }
-
-
-def _results(asked: _Asked) -> dict[str, Any]:
-    experiment, filter = asked.experiment(), asked.filter()
-    summary = accuracy_summary.fetch(asked.connection, experiment)
-    best = {
-        (cell.task, cell.network, cell.encoding, cell.learning_rate): cell.best_trial
-        for cell in queries.summary(asked.connection, experiment.name).cells
-    }
-    tasks = {label(task): task for task in experiment.specification.tasks}
-
-    def is_chosen(row: accuracy_summary.AccuracyRow) -> bool:
-        pairs = ((filter.tasks, row.task), (filter.networks, row.network), (filter.encodings, row.encoding))
-        return all(not wanted or value in wanted for wanted, value in pairs) and (
-            not filter.learning_rates or row.learning_rate in filter.learning_rates
-        )
-
-    rows = [
-        {
-            "of": row,
-            "chance": asked.site.catalogue().random_accuracy(tasks[row.task]) if row.task in tasks else None,
-            "best": best.get((row.task, row.network, row.encoding, row.learning_rate), ""),
-        }
-        for row in summary.rows
-        if is_chosen(row)
-    ]
-    return {
-        "summary": summary,
-        "rows": rows,
-        "by_length": Markup(accuracy_summary.as_table(summary, 130).render_html()),
-    }
-
-
-def _published(asked: _Asked) -> dict[str, Any]:
-    display = comparison_display
-    found = comparison.fetch_all(asked.connection, asked.experiment())
-    tables = [(display.heading(one), Markup(display.html_table(one)), display.remarks(one, "bold", True)) for one in found]
-    return {"tables": tables}
-
-
-def _heat(asked: _Asked) -> dict[str, Any]:
-    shown = figures.heat_maps(asked.plotted(), asked.number("step"))
-    return {"shown": shown, "place": shown.steps.index(shown.step) if shown.steps else 0}
-
-
-def _trial_row(trial: Trial) -> dict[str, Any]:
-    specification, outcome = trial.specification, trial.outcome
-    ended = trial.HasField("outcome")
-    return {
-        "index": trial.index,
-        "id": short_name(trial.name),
-        "task": label(specification.task),
-        "network": label(specification.network),
-        "encoding": label(specification.encoding),
-        "rate": specification.learning_rate,
-        "seed": specification.weight_seed,
-        "state": event_pb2.TrialState.Name(trial.state),
-        "reason": trial.reason,
-        "attempts": trial.attempt,
-        "worker": trial.worker,
-        "seen": outcome.seen_accuracy if ended and outcome.seen_accuracy >= 0 else None,
-        "unseen": outcome.unseen_accuracy if ended and outcome.unseen_accuracy >= 0 else None,
-        "seconds": outcome.training_seconds if ended else None,
-        "steps": specification.training.steps,
-    }
-
-
-def _trials(asked: _Asked) -> dict[str, Any]:
-    wanted, text = asked.query.get("state", ""), asked.query.get("q", "").lower()
-    rows = [
-        row
-        for row in map(_trial_row, asked.plotted().trials)
-        if (not wanted or row["state"] == wanted) and text in f"{row['id']} {row['reason']} {row['worker']}".lower()
-    ]
-    return _page(asked, _sorted(asked, rows, "index"))
-
-
-def _about(asked: _Asked) -> dict[str, Any]:
-    experiment = asked.experiment()
-    specification = json.dumps(as_dictionary(experiment.specification), ensure_ascii=False, indent=1)
-    provenance = report.setup_of(asked.trials())
-    return {"specification": specification, "provenance": provenance}
-
-
-def _trial(asked: _Asked) -> dict[str, Any]:
-    trial = asked.trial()
-    provenance = report.setup_of([trial])
-    specification = json.dumps(as_dictionary(trial.specification), ensure_ascii=False, indent=1)
-    of_cell = queries.summary(asked.connection, asked.name).cells
-    is_best = any(cell.best_trial == asked.trial_id for cell in of_cell)
-    return {
-        "row": _trial_row(trial), "message": trial, "provenance": provenance, "specification": specification,
-        "is_best": is_best, "intervals": trial.specification.evaluation.every_steps > 0,
-    }  # fmt: skip
-
-
-def _log(asked: _Asked) -> dict[str, Any]:
-    request = experiment_service_pb2.WatchExperimentRequest(name=f"{asked.name}/trials/{asked.trial_id}", log_only=True)
-    events: list[event_pb2.Event] = []
-    stream = asked.connection.stream(
-        "ExperimentService/WatchExperiment", request, experiment_service_pb2.WatchExperimentResponse
-    )
-    for response in stream:
-        events += response.events
-        if response.caught_up:
-            break
-    stream.close()
-    return {"events": events[-_LOG_LINES:], "left_out": max(0, len(events) - _LOG_LINES)}
-
-
-def _attention(asked: _Asked) -> dict[str, Any]:
-    plotted = asked.plotted()
-    return {"maps": maps_for_viewer(plotted, 8 << 20), "asked_for": any(map(records_attention, plotted.trials))}
-
-
-def _answers(asked: _Asked) -> dict[str, Any]:
-    """What histories have of single sequences: accuracies, and the places of wrong digits."""
-    scores = [one.sequence_scores for one in asked.plotted().analyses() if one.HasField("sequence_scores")]
-    return {"scores": [(one, sum(accuracy == 1 for accuracy in one.accuracies)) for one in scores]}
-
-
-def _workers(asked: _Asked) -> dict[str, Any]:
-    fleet, call = fleet_service_pb2, asked.connection.call
-    listed = call("FleetService/ListWorkers", fleet.ListWorkersRequest(), fleet.ListWorkersResponse).workers
-    wanted = call("FleetService/GetWantedWorkers", fleet.GetWantedWorkersRequest(), fleet.GetWantedWorkersResponse)
-    now = time.time()
-    waits = (
-        "for trials: none is queued"
-        if not wanted.runnable_packs
-        else f"{format_count(wanted.runnable_packs)} packs are ready, which it takes at its next request or may not take"
-    )
-    rows = []
-    for one in listed:
-        state = "stopped" if one.stopped else "lost" if not one.alive else "busy" if one.trials else "idle"
-        reasons = {"idle": waits, "lost": "for its next heartbeat", "stopped": "", "busy": ""}
-        silent = max(0, now - one.last_heartbeat_time.seconds)
-        rows.append({"message": one, "state": state, "waits": reasons[state], "silent": silent})
-    return {"rows": rows, "wanted": wanted}
-
-
-_EXPERIMENTS: dict[str, tuple[_Part, bool]] = {"experiments": (_experiments, False)}
-_WORKERS: dict[str, tuple[_Part, bool]] = {"workers": (_workers, False)}
-_EXPERIMENT: dict[str, tuple[_Part, bool]] = {
-    "summary": (_summary, False),
-    "choices": (_choices, False),
-    "results": (_results, False),
-    "published": (_published, True),
-    "heat": (_heat, True),
-    "trials": (_trials, False),
-    "about": (_about, True),
-}
-_TRIAL: dict[str, tuple[_Part, bool]] = {
-    "trial": (_trial, False),
-    "attention": (_attention, False),
-    "answers": (_answers, True),
-    "log": (_log, True),
-}
-
-
-def _figure(kind: str, asked: _Asked, figure: str) -> tuple[str, bytes]:
-    """A figure as a chart's data, as the numbers of `plot --data`, or as `plot` draws it."""
-    query = asked.query
-    given = Options(seeds=query.get("lines", ""), smooth=asked.number("smooth"), metric=query.get("metric", ""))
-    # The choices of an address are those of all its charts.
-    taken = plots.FIGURES[figure].options if figure in plots.FIGURES else ()
-    options = replace(Options(), **{name: getattr(given, name) for name in taken})
-    picture = figures.describe(asked.plotted(), figure, options)
-    if kind == "json":
-        return "", numbers.to_json(picture).encode()
-    name = f"{names.file_name(asked.trial_id or asked.experiment_id)}-{figure}.{kind}"
-    if kind == "csv":
-        return name, numbers.to_csv(picture).encode()
-    return name, style.render(drawing.draw(picture), ".svg")
-
-
-def _report(asked: _Asked) -> tuple[str, bytes]:
-    experiment = asked.experiment()
-    return names.file_name(experiment.name) + ".html", report.render(report.fetch(asked.connection, experiment)).encode()
-
-
-def _trials_csv(asked: _Asked) -> tuple[str, bytes]:
-    rows = [_trial_row(trial) for trial in asked.plotted().trials]
-    records = Records(list(rows[0]) if rows else [], [list(row.values()) for row in rows])
-    out = io.StringIO()
-    records.write_csv(out)
-    return names.file_name(asked.name) + "-trials.csv", out.getvalue().encode()
