@@ -89,7 +89,7 @@ void Upload<Request>::OnReadDone(bool ok) {
   platform::MutexLock lock(mutex_);
   if (phase_ == Phase::kFinished) return;
   phase_ = Phase::kTaking;
-  threads_.pool.Submit([self = this->shared_from_this(), ok] { self->Take(ok); });
+  threads_.pool.Submit(client_, [self = this->shared_from_this(), ok] { self->Take(ok); });
 }
 
 template <typename Request>

@@ -25,10 +25,11 @@
 #include "absl/time/time.h"
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/server_callback.h"
+#include "platform/work_pool.h"
 #include "rpc/status.h"
+#include "server/api/answer_budget.h"
 #include "server/api/open_streams.h"
 #include "server/api/push_stream.h"
-#include "server/api/work_pool.h"
 #include "server/security/gate.h"
 
 namespace lengthwise::server {
@@ -51,6 +52,9 @@ enum class Work {
   kCheckpoints,
 };
 
+// Delay that a call is told when too many calls of its client wait.
+inline constexpr absl::Duration kFullLaneRetry = absl::Seconds(2);
+
 // A stream that is refused before it starts. `Reactor` is gRPC's class for the method:
 // ServerWriteReactor<T>, ServerReadReactor<T>, ServerBidiReactor<T, U>. gRPC owns it.
 template <typename Reactor>
@@ -58,6 +62,13 @@ class RefusedStream final : public Reactor {
  public:
   explicit RefusedStream(const absl::Status& status) { this->Finish(rpc::ToGrpcStatus(status)); }
   void OnDone() override { delete this; }
+};
+
+// A unary call whose answer counts until the client has it. gRPC owns it.
+class UnaryCall final : public grpc::ServerUnaryReactor {
+ public:
+  void OnDone() override { delete this; }
+  AnswerBudget::Share share;
 };
 
 // Answers a unary call. Call it once, on any thread.
@@ -69,10 +80,10 @@ class Calls {
  public:
   // Threads for the classes of the same names.
   struct Pools {
-    WorkPool& lookups;
-    WorkPool& queries;
-    WorkPool& files;
-    WorkPool& checkpoints;
+    platform::WorkPool& lookups;
+    platform::WorkPool& queries;
+    platform::WorkPool& files;
+    platform::WorkPool& checkpoints;
   };
 
   // All references must outlive it.
@@ -89,23 +100,34 @@ class Calls {
   //   absl::StatusOr<Response>(const Request&, const Caller&), whose result is the answer, or
   //   void(const Request&, const Caller&, Done<Response>), which answers later.
   // The request lives until the answer. A call that was cancelled while waiting for a thread is not
-  // handled. A call that waits too long for one gets DEADLINE_EXCEEDED.
+  // handled. A call that waits too long for one gets DEADLINE_EXCEEDED. A client's calls wait for
+  // no other client's (WorkPool); beyond WorkPool::kMostWaiting they get RESOURCE_EXHAUSTED.
   template <typename Request, typename Response, typename Handle>
   grpc::ServerUnaryReactor* Serve(Work work, absl::string_view method,
                                   grpc::CallbackServerContext* context, const Request* request,
                                   Response* response, Handle handle) {
-    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-    Done<Response> done = [reactor, response](absl::StatusOr<Response> result) {
-      const grpc::Status status = rpc::ToGrpcStatus(result.status());
-      if (result.ok()) *response = *std::move(result);
-      reactor->Finish(status);
-    };
     absl::StatusOr<Caller> caller = gate_.Admit(*context, method, *request);
     if (!caller.ok()) {
-      done(caller.status());
-      return reactor;
+      grpc::ServerUnaryReactor* const refused = context->DefaultReactor();
+      refused->Finish(rpc::ToGrpcStatus(caller.status()));
+      return refused;
     }
-    WorkPool* const pool = PoolFor(work, *caller);
+    platform::WorkPool* const pool = PoolFor(work, *caller);
+    const std::string client = pool == nullptr ? "" : ClientOf(*context, *caller);
+    // gRPC ends calls with its own reactor on the same thread. Answers from memory are small.
+    UnaryCall* const call = pool == nullptr ? nullptr : new UnaryCall();
+    grpc::ServerUnaryReactor* const reactor =
+        call == nullptr ? context->DefaultReactor() : static_cast<grpc::ServerUnaryReactor*>(call);
+    Done<Response> done = [this, client, call, reactor, response](absl::StatusOr<Response> result) {
+      absl::Status status = result.status();
+      if (status.ok() && call != nullptr) {
+        absl::StatusOr<AnswerBudget::Share> share = streams_.answers().Take(client, *result);
+        status = share.status();
+        if (status.ok()) call->share = *std::move(share);
+      }
+      if (status.ok()) *response = *std::move(result);
+      reactor->Finish(rpc::ToGrpcStatus(status));
+    };
     auto run = [request, caller = *std::move(caller), done, handle = std::move(handle)] {
       if constexpr (std::is_invocable_v<Handle, const Request&, const Caller&, Done<Response>>) {
         handle(*request, caller, done);
@@ -117,7 +139,8 @@ class Calls {
       run();
       return reactor;
     }
-    pool->Submit(
+    const bool waits = pool->Submit(
+        client,
         [context, done, run = std::move(run)] {
           if (!context->IsCancelled()) return run();
           done(absl::CancelledError("the call was cancelled before a thread was free"));
@@ -127,6 +150,12 @@ class Calls {
               absl::StrCat("the server was busy with earlier calls for ",
                            absl::FormatDuration(pool->longest_wait()), "; try again later")));
         });
+    if (!waits) {
+      done(rpc::ExhaustedFor(kFullLaneRetry,
+                             absl::StrCat(platform::WorkPool::kMostWaiting, " calls of ", client,
+                                          " wait already, the most that may; call again when some "
+                                          "are answered")));
+    }
     return reactor;
   }
 
@@ -162,22 +191,26 @@ class Calls {
         });
   }
 
-  // Push of everything that `read`, absl::StatusOr<std::vector<Response>>(const Request&), returns.
-  // Reads everything before it sends, so that a slow client does not pin a snapshot of the store.
-  template <typename Response, typename Request, typename Read>
-  grpc::ServerWriteReactor<Response>* PushAll(TransferThreads& threads, absl::string_view method,
-                                              grpc::CallbackServerContext* context,
-                                              const Request* request, Read read) {
+  // Push of events: of those at the positions that `find`, absl::StatusOr<std::vector<int64_t>>(
+  // const Request&), returns, each as `read`, absl::StatusOr<Response>(const Request&, int64_t),
+  // makes it. Reads an event when the client is ready for it, from a new snapshot of the store: a
+  // slow client neither pins a snapshot nor costs the memory of the whole answer.
+  template <typename Response, typename Request, typename Find, typename Read>
+  grpc::ServerWriteReactor<Response>* PushEvents(TransferThreads& threads, absl::string_view method,
+                                                 grpc::CallbackServerContext* context,
+                                                 const Request* request, Find find, Read read) {
     return Push<Response>(
         threads, method, context, request,
-        [read = std::move(read)](const Request& asked,
-                                 const Caller&) -> absl::StatusOr<Next<Response>> {
-          absl::StatusOr<std::vector<Response>> all = read(asked);
-          if (!all.ok()) return all.status();
-          return [all = *std::move(all),
+        [find = std::move(find), read = std::move(read)](
+            const Request& asked, const Caller&) -> absl::StatusOr<Next<Response>> {
+          absl::StatusOr<std::vector<int64_t>> found = find(asked);
+          if (!found.ok()) return found.status();
+          return [found = *std::move(found), asked, read,
                   sent = size_t{0}]() mutable -> absl::StatusOr<std::optional<Response>> {
-            if (sent == all.size()) return std::nullopt;
-            return std::move(all[sent++]);
+            if (sent == found.size()) return std::nullopt;
+            absl::StatusOr<Response> response = read(asked, found[sent++]);
+            if (!response.ok()) return response.status();
+            return *std::move(response);
           };
         });
   }
@@ -201,7 +234,7 @@ class Calls {
 
  private:
   // Null: gRPC's thread.
-  WorkPool* PoolFor(Work work, const Caller& caller) const {
+  platform::WorkPool* PoolFor(Work work, const Caller& caller) const {
     switch (work) {
       case Work::kMemory:
         return nullptr;

@@ -220,13 +220,15 @@ grpc::ServerWriteReactor<v1::WatchExperimentResponse>* ExperimentService::WatchE
     grpc::CallbackServerContext* context, const v1::WatchExperimentRequest* request) {
   return calls_.Open<grpc::ServerWriteReactor<v1::WatchExperimentResponse>>(
       "lengthwise.v1.ExperimentService/WatchExperiment", context, request,
-      [&](const Caller&) -> absl::StatusOr<WatchReactor*> {
+      [&](const Caller& caller) -> absl::StatusOr<WatchReactor*> {
         RETURN_IF_ERROR(CheckExperimentOrTrialName("name", request->name()));
         if (request->start_position() < 0) {
           return rpc::InvalidField("start_position",
                                    "is negative; accepted: 0 for all, or next_position");
         }
-        return WatchReactor::Start(*request, core_.event_log(), watchers_, streams_);
+        // Its own lane: a watch does not wait for the same client's queries.
+        return WatchReactor::Start(*request, core_.event_log(), watchers_, streams_,
+                                   "watches of " + ClientOf(*context, caller));
       });
 }
 
@@ -262,27 +264,40 @@ grpc::ServerUnaryReactor* ExperimentService::QueryLengthAccuracies(
 
 grpc::ServerWriteReactor<v1::AttentionMap>* ExperimentService::QueryAttentionMaps(
     grpc::CallbackServerContext* context, const v1::QueryAttentionMapsRequest* request) {
-  return calls_.PushAll<v1::AttentionMap>(
+  return calls_.PushEvents<v1::AttentionMap>(
       transfers_, "lengthwise.v1.ExperimentService/QueryAttentionMaps", context, request,
       [this](const v1::QueryAttentionMapsRequest& asked) {
         return AttentionMaps(core_.event_log(), asked);
+      },
+      [this](const v1::QueryAttentionMapsRequest& asked,
+             int64_t position) -> absl::StatusOr<v1::AttentionMap> {
+        ASSIGN_OR_RETURN(v1::Event event, EventAt(core_.event_log(), asked.name(), position));
+        return std::move(*event.mutable_attention_map());
       });
 }
 
 grpc::ServerWriteReactor<v1::Projection>* ExperimentService::QueryProjections(
     grpc::CallbackServerContext* context, const v1::QueryProjectionsRequest* request) {
-  return calls_.PushAll<v1::Projection>(transfers_,
-                                        "lengthwise.v1.ExperimentService/QueryProjections", context,
-                                        request, [this](const v1::QueryProjectionsRequest& asked) {
-                                          return Projections(core_.event_log(), asked);
-                                        });
+  return calls_.PushEvents<v1::Projection>(
+      transfers_, "lengthwise.v1.ExperimentService/QueryProjections", context, request,
+      [this](const v1::QueryProjectionsRequest& asked) {
+        return Projections(core_.event_log(), asked);
+      },
+      [this](const v1::QueryProjectionsRequest& asked,
+             int64_t position) -> absl::StatusOr<v1::Projection> {
+        ASSIGN_OR_RETURN(v1::Event event, EventAt(core_.event_log(), asked.name(), position));
+        return std::move(*event.mutable_projection());
+      });
 }
 
 grpc::ServerWriteReactor<v1::Event>* ExperimentService::QueryAnalyses(
     grpc::CallbackServerContext* context, const v1::QueryAnalysesRequest* request) {
-  return calls_.PushAll<v1::Event>(
+  return calls_.PushEvents<v1::Event>(
       transfers_, "lengthwise.v1.ExperimentService/QueryAnalyses", context, request,
-      [this](const v1::QueryAnalysesRequest& asked) { return Analyses(core_.event_log(), asked); });
+      [this](const v1::QueryAnalysesRequest& asked) { return Analyses(core_.event_log(), asked); },
+      [this](const v1::QueryAnalysesRequest& asked, int64_t position) {
+        return EventAt(core_.event_log(), asked.name(), position);
+      });
 }
 
 grpc::ServerWriteReactor<v1::DownloadModelResponse>* ExperimentService::DownloadModel(

@@ -2,11 +2,11 @@
 #ifndef LENGTHWISE_SERVER_API_EXPERIMENT_SERVICE_H_
 #define LENGTHWISE_SERVER_API_EXPERIMENT_SERVICE_H_
 
+#include "platform/work_pool.h"
 #include "proto/experiment_service.grpc.pb.h"
 #include "server/api/calls.h"
 #include "server/api/open_streams.h"
 #include "server/api/push_stream.h"
-#include "server/api/work_pool.h"
 #include "server/coordination/core.h"
 
 namespace lengthwise::server {
@@ -15,7 +15,7 @@ class ExperimentService final : public v1::ExperimentService::CallbackService {
  public:
   // `watchers` read pages of events; `transfers` read models and large answers. All references must
   // outlive the service.
-  ExperimentService(Core& core, WorkPool& watchers, TransferThreads& transfers,
+  ExperimentService(Core& core, platform::WorkPool& watchers, TransferThreads& transfers,
                     OpenStreams& streams, Calls& calls)
       : core_(core), watchers_(watchers), transfers_(transfers), streams_(streams), calls_(calls) {}
 
@@ -80,7 +80,7 @@ class ExperimentService final : public v1::ExperimentService::CallbackService {
   absl::Status CheckOwner(const Caller& caller, absl::string_view name);
 
   Core& core_;
-  WorkPool& watchers_;
+  platform::WorkPool& watchers_;
   TransferThreads& transfers_;
   OpenStreams& streams_;
   Calls& calls_;

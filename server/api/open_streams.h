@@ -1,5 +1,6 @@
 // OpenStreams: the open streams, so that the server can end them with a status instead of breaking
-// them: all when it stops, and single ones when their caller loses access.
+// them: all when it stops, and single ones when their caller loses access. And the memory of
+// answers, of streams and of single calls.
 #ifndef LENGTHWISE_SERVER_API_OPEN_STREAMS_H_
 #define LENGTHWISE_SERVER_API_OPEN_STREAMS_H_
 
@@ -13,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "platform/mutex.h"
+#include "server/api/answer_budget.h"
 #include "server/security/gate.h"
 
 namespace lengthwise::server {
@@ -53,6 +55,8 @@ class OpenStreams {
   };
   Lags ReadLags(absl::Time now);
 
+  AnswerBudget& answers() { return answers_; }
+
  private:
   struct Open {
     std::weak_ptr<StoppableStream> stream;
@@ -61,6 +65,7 @@ class OpenStreams {
 
   void Attach(const StoppableStream* stream, Gate::Admission admission);
 
+  AnswerBudget answers_;
   platform::Mutex mutex_;
   std::map<const StoppableStream*, Open> streams_ ABSL_GUARDED_BY(mutex_);
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;

@@ -25,10 +25,10 @@
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/server_callback.h"
 #include "platform/mutex.h"
+#include "platform/work_pool.h"
 #include "rpc/status.h"
 #include "server/api/open_streams.h"
 #include "server/api/stall_alarm.h"
-#include "server/api/work_pool.h"
 #include "server/security/gate.h"
 
 namespace lengthwise::server {
@@ -61,7 +61,7 @@ class TransferThreads {
     of.waiting.push_back(std::move(begin));
     ++waiting_;
     // If there is room, every other stream that waits is beyond its client's limit.
-    if (begun_ < streams_ && of.begun < kStreamsOfAClient) BeginNext(of);
+    if (begun_ < streams_ && of.begun < kStreamsOfAClient) BeginNext(client, of);
   }
   // A stream of `client` that had begun has ended.
   void End(const std::string& client) {
@@ -80,20 +80,20 @@ class TransferThreads {
 
   void BeginWaiting() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     while (waiting_ > 0 && begun_ < streams_) {
-      Client* next = nullptr;
-      for (auto& [name, client] : clients_) {
-        if (client.waiting.empty() || client.begun == kStreamsOfAClient) continue;
-        if (next == nullptr || client.begun < next->begun) next = &client;
+      auto next = clients_.end();
+      for (auto each = clients_.begin(); each != clients_.end(); ++each) {
+        if (each->second.waiting.empty() || each->second.begun == kStreamsOfAClient) continue;
+        if (next == clients_.end() || each->second.begun < next->second.begun) next = each;
       }
-      if (next == nullptr) return;
-      BeginNext(*next);
+      if (next == clients_.end()) return;
+      BeginNext(next->first, next->second);
     }
   }
-  void BeginNext(Client& client) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  void BeginNext(const std::string& name, Client& client) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     ++begun_;
     ++client.begun;
     --waiting_;
-    pool.Submit(std::move(client.waiting.front()));
+    pool.Submit(name, std::move(client.waiting.front()));
     client.waiting.pop_front();
   }
 
@@ -105,7 +105,7 @@ class TransferThreads {
 
  public:
   // Declared after everything that its tasks use, so it is destroyed first.
-  WorkPool pool;
+  platform::WorkPool pool;
   // The stream of a client that reads no response, or sends no part of an upload, for this long
   // ends with DEADLINE_EXCEEDED.
   const absl::Duration patience;
@@ -151,8 +151,8 @@ class PushStream : public grpc::ServerWriteReactor<Response>,
  protected:
   PushStream(grpc::CallbackServerContext* context, TransferThreads& threads, OpenStreams& streams)
       : threads_(threads),
-        context_(context),
         streams_(streams),
+        context_(context),
         alarm_(threads.patience, &PushStream::CheckWrite) {}
 
   // From here on gRPC owns the stream, until OnDone.
@@ -179,6 +179,7 @@ class PushStream : public grpc::ServerWriteReactor<Response>,
   }
 
   TransferThreads& threads_;
+  OpenStreams& streams_;
   Response response_;  // gRPC's while writing_
 
   platform::Mutex mutex_;
@@ -213,7 +214,6 @@ class PushStream : public grpc::ServerWriteReactor<Response>,
   }
 
   grpc::CallbackServerContext* const context_;
-  OpenStreams& streams_;
   std::shared_ptr<PushStream> self_;  // gRPC's ownership; released by OnDone
 
   StallAlarm<PushStream> alarm_ ABSL_GUARDED_BY(mutex_);
@@ -255,12 +255,20 @@ class PullStream final : public PushStream<Response> {
 
   void OnReady() override {
     this->threads_.pool.Submit(
+        client_,
         [self = std::static_pointer_cast<PullStream>(this->shared_from_this())] { self->Step(); });
   }
 
   // On the pool: sends the next response, or ends the stream.
   void Step() {
+    share_.reset();
     absl::StatusOr<std::optional<Response>> response = next_();
+    if (response.ok() && response->has_value()) {
+      absl::StatusOr<AnswerBudget::Share> share =
+          this->streams_.answers().Take(client_, **response);
+      if (share.ok()) share_ = *std::move(share);
+      if (!share.ok()) response = share.status();
+    }
     absl::Status interruption;
     {
       platform::MutexLock lock(this->mutex_);
@@ -288,7 +296,9 @@ class PullStream final : public PushStream<Response> {
   }
 
   const std::string client_;
-  Next<Response> next_;  // used by one Step at a time
+  // Used by one Step at a time.
+  Next<Response> next_;
+  AnswerBudget::Share share_;  // of response_
 };
 
 template <typename Response>
@@ -304,7 +314,7 @@ class ProgressStream final : public PushStream<Response> {
                                TransferThreads& threads, OpenStreams& streams) {
     const std::shared_ptr<ProgressStream> stream(new ProgressStream(context, threads, streams));
     stream->Own();
-    threads.pool.Submit([stream, work = std::move(work)] {
+    threads.pool.Submit("progress", [stream, work = std::move(work)] {
       stream->End(work([&](const Response& response) { return stream->Take(response); }));
     });
     return stream.get();

@@ -39,7 +39,7 @@ class TransferThreadsTest : public testing::Test {
   // The clients whose streams have begun, in this order.
   std::vector<std::string> Begun(TransferThreads& threads) {
     std::promise<void> reached;
-    threads.pool.Submit([&] { reached.set_value(); });
+    threads.pool.Submit("other", [&] { reached.set_value(); });
     reached.get_future().wait();
     return begun_;
   }

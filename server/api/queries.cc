@@ -136,43 +136,54 @@ absl::StatusOr<v1::SummarizeExperimentResponse> Summary(
   return response;
 }
 
-absl::StatusOr<std::vector<v1::AttentionMap>> AttentionMaps(
-    EventLog& log, const v1::QueryAttentionMapsRequest& request) {
+absl::StatusOr<std::vector<int64_t>> AttentionMaps(EventLog& log,
+                                                   const v1::QueryAttentionMapsRequest& request) {
   RETURN_IF_ERROR(CheckTrialName("name", request.name()));
   if (request.length() < 0) {
     return rpc::InvalidField("length",
                              absl::StrCat("is ", request.length(), "; accepted: 0 or more"));
   }
-  std::vector<v1::AttentionMap> maps;
+  std::vector<int64_t> positions;
   RETURN_IF_ERROR(log.ForEachEvent(
       request.name(), v1::Event::kAttentionMapFieldNumber, [&](const v1::Event& event) {
         if (request.length() != 0 && event.attention_map().length() != request.length()) return;
-        maps.push_back(event.attention_map());
+        positions.push_back(event.position());
       }));
-  return maps;
+  return positions;
 }
 
-absl::StatusOr<std::vector<v1::Projection>> Projections(
-    EventLog& log, const v1::QueryProjectionsRequest& request) {
+absl::StatusOr<std::vector<int64_t>> Projections(EventLog& log,
+                                                 const v1::QueryProjectionsRequest& request) {
   RETURN_IF_ERROR(CheckTrialName("name", request.name()));
-  std::vector<v1::Projection> projections;
+  std::vector<int64_t> positions;
   RETURN_IF_ERROR(
       log.ForEachEvent(request.name(), v1::Event::kProjectionFieldNumber,
-                       [&](const v1::Event& event) { projections.push_back(event.projection()); }));
-  return projections;
+                       [&](const v1::Event& event) { positions.push_back(event.position()); }));
+  return positions;
 }
 
-absl::StatusOr<std::vector<v1::Event>> Analyses(EventLog& log,
-                                                const v1::QueryAnalysesRequest& request) {
+absl::StatusOr<std::vector<int64_t>> Analyses(EventLog& log,
+                                              const v1::QueryAnalysesRequest& request) {
   RETURN_IF_ERROR(CheckExperimentOrTrialName("name", request.name()));
-  std::vector<v1::Event> events;
+  std::vector<int64_t> positions;
   for (const int kind :
        {v1::Event::kSequenceScoresFieldNumber, v1::Event::kNoiseAccuraciesFieldNumber,
         v1::Event::kAnswerErrorsFieldNumber}) {
-    RETURN_IF_ERROR(log.ForEachEvent(request.name(), kind,
-                                     [&](const v1::Event& event) { events.push_back(event); }));
+    RETURN_IF_ERROR(log.ForEachEvent(request.name(), kind, [&](const v1::Event& event) {
+      positions.push_back(event.position());
+    }));
   }
-  return events;
+  return positions;
+}
+
+absl::StatusOr<v1::Event> EventAt(EventLog& log, absl::string_view experiment_or_trial,
+                                  int64_t position) {
+  ASSIGN_OR_RETURN(EventPage page, log.ReadEvents(experiment_or_trial, position, /*max_events=*/1));
+  if (page.events.empty() || page.events[0].position() != position) {
+    return absl::AbortedError(
+        "an attempt replaced the trial's history while it was sent; call again");
+  }
+  return std::move(page.events[0]);
 }
 
 }  // namespace lengthwise::server

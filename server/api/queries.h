@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "proto/event.pb.h"
 #include "proto/experiment_service.pb.h"
 #include "rpc/transport.h"
@@ -30,14 +31,17 @@ absl::StatusOr<v1::SummarizeExperimentResponse> Summary(
     Reads& reads, const v1::SummarizeExperimentRequest& request,
     int64_t max_answer_bytes = rpc::kMaxAnswerBytes);
 
-absl::StatusOr<std::vector<v1::AttentionMap>> AttentionMaps(
-    EventLog& log, const v1::QueryAttentionMapsRequest& request);
+// Positions of the events that the request asks for.
+absl::StatusOr<std::vector<int64_t>> AttentionMaps(EventLog& log,
+                                                   const v1::QueryAttentionMapsRequest& request);
+absl::StatusOr<std::vector<int64_t>> Projections(EventLog& log,
+                                                 const v1::QueryProjectionsRequest& request);
+absl::StatusOr<std::vector<int64_t>> Analyses(EventLog& log,
+                                              const v1::QueryAnalysesRequest& request);
 
-absl::StatusOr<std::vector<v1::Projection>> Projections(EventLog& log,
-                                                        const v1::QueryProjectionsRequest& request);
-
-absl::StatusOr<std::vector<v1::Event>> Analyses(EventLog& log,
-                                                const v1::QueryAnalysesRequest& request);
+// The event of an experiment or a trial at a position. ABORTED if it was replaced.
+absl::StatusOr<v1::Event> EventAt(EventLog& log, absl::string_view experiment_or_trial,
+                                  int64_t position);
 
 // Appends the points of `from` to `to`. Columns shorter than `steps` are filled with zeros, so that
 // the columns of `to` keep equal lengths.

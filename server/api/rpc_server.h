@@ -11,6 +11,7 @@
 #include "grpcpp/server.h"
 #include "grpcpp/support/server_interceptor.h"
 #include "platform/periodic_thread.h"
+#include "platform/work_pool.h"
 #include "proto/catalogue_service.pb.h"
 #include "rpc/transport.h"
 #include "server/api/access_service.h"
@@ -21,7 +22,6 @@
 #include "server/api/fleet_service.h"
 #include "server/api/open_streams.h"
 #include "server/api/push_stream.h"
-#include "server/api/work_pool.h"
 #include "server/api/worker_service.h"
 #include "server/coordination/core.h"
 #include "server/edge/edge.h"
@@ -56,9 +56,9 @@ class RpcServer {
     absl::Duration recheck_interval = absl::Seconds(1);
     // Number of threads that read a few rows of the store (Work::kLookup), and of threads that read
     // pages of events and answer queries (Work::kQuery). Separate, so that a list of trials does
-    // not wait for a loss curve.
-    int lookup_threads = 2;
-    int reader_threads = 2;
+    // not wait for a loss curve. One client uses all but one of them.
+    int lookup_threads = 3;
+    int reader_threads = 3;
     // Number of threads for users' models, attention maps and backups. Workers' checkpoints have
     // threads of their own in each direction, so that neither viewers nor resuming workers delay
     // what must become durable.
@@ -96,8 +96,8 @@ class RpcServer {
   const std::unique_ptr<Edge> edge_;
   const std::unique_ptr<AuditTrail> audit_;  // null if nothing is recorded
   Gate gate_;
-  WorkPool lookups_;
-  WorkPool readers_;
+  platform::WorkPool lookups_;
+  platform::WorkPool readers_;
   TransferThreads transfers_;
   TransferThreads worker_transfers_;
   TransferThreads worker_uploads_;

@@ -22,8 +22,10 @@ constexpr int64_t kPageProgress = 1000;
 }  // namespace
 
 WatchReactor* WatchReactor::Start(const v1::WatchExperimentRequest& request, EventLog& log,
-                                  WorkPool& pool, OpenStreams& streams) {
-  std::shared_ptr<WatchReactor> reactor(new WatchReactor(request, log, pool, streams));
+                                  platform::WorkPool& pool, OpenStreams& streams,
+                                  std::string lane) {
+  std::shared_ptr<WatchReactor> reactor(
+      new WatchReactor(request, log, pool, streams, std::move(lane)));
   reactor->self_ = reactor;
   // Subscribe before the first read, so that anything committed after that read wakes the reactor.
   // gRPC calls OnDone only after it was given the reactor, so raw pointers in the callbacks stay
@@ -77,6 +79,9 @@ void WatchReactor::OnWriteDone(bool ok) {
   if (!ok) cancelled_ = true;
   // No Step runs while a write is outstanding, so at_end_ belongs to that write.
   if (at_end_) behind_since_ = woken_;
+  // Clear would keep the memory of a large event.
+  if (share_ != nullptr) response_ = v1::WatchExperimentResponse();
+  share_.reset();
   phase_ = Phase::kIdle;
   Schedule();
 }
@@ -96,7 +101,7 @@ void WatchReactor::Schedule() {
 }
 
 void WatchReactor::SubmitStep() {
-  pool_.Submit([self = shared_from_this()] { self->Step(); });
+  pool_.Submit(lane_, [self = shared_from_this()] { self->Step(); });
 }
 
 void WatchReactor::Step() {
@@ -130,6 +135,11 @@ void WatchReactor::Step() {
   const bool send =
       response_.events_size() > 0 || response_.progress_size() > 0 || response_.caught_up();
   if (complete_ && !send) return FinishWith(absl::OkStatus());
+  if (send) {
+    absl::StatusOr<AnswerBudget::Share> share = streams_.answers().Take(lane_, response_);
+    if (!share.ok()) return FinishWith(share.status());
+    share_ = *std::move(share);
+  }
 
   {
     platform::MutexLock lock(mutex_);

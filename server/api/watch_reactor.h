@@ -28,14 +28,15 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "grpcpp/support/server_callback.h"
 #include "platform/mutex.h"
+#include "platform/work_pool.h"
 #include "proto/experiment_service.pb.h"
 #include "server/api/open_streams.h"
-#include "server/api/work_pool.h"
 #include "server/coordination/event_log.h"
 
 namespace lengthwise::server {
@@ -44,9 +45,10 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::WatchExperimentRe
                            public StoppableStream,
                            public std::enable_shared_from_this<WatchReactor> {
  public:
-  // Starts the reactor of a validated request. All references must outlive the stream.
+  // Starts the reactor of a validated request, which reads in `lane` of the pool. All references
+  // must outlive the stream.
   static WatchReactor* Start(const v1::WatchExperimentRequest& request, EventLog& log,
-                             WorkPool& pool, OpenStreams& streams);
+                             platform::WorkPool& pool, OpenStreams& streams, std::string lane);
 
   // Ends the stream with the reason. UNAVAILABLE also gets the position to resume from.
   void Stop(const absl::Status& reason) override;
@@ -62,12 +64,13 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::WatchExperimentRe
  private:
   enum class Phase { kIdle, kScheduled, kWriting, kFinished };
 
-  WatchReactor(const v1::WatchExperimentRequest& request, EventLog& log, WorkPool& pool,
-               OpenStreams& streams)
+  WatchReactor(const v1::WatchExperimentRequest& request, EventLog& log, platform::WorkPool& pool,
+               OpenStreams& streams, std::string lane)
       : request_(request),
         watches_trial_(request.name().find("/trials/") != std::string::npos),
         log_(log),
         pool_(pool),
+        lane_(std::move(lane)),
         streams_(streams),
         cursor_(request.start_position()) {}
 
@@ -88,7 +91,8 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::WatchExperimentRe
   const v1::WatchExperimentRequest request_;
   const bool watches_trial_;
   EventLog& log_;
-  WorkPool& pool_;
+  platform::WorkPool& pool_;
+  const std::string lane_;
   OpenStreams& streams_;
   std::shared_ptr<WatchReactor> self_;  // gRPC's ownership; released by OnDone
   std::unique_ptr<Subscription> subscription_;
@@ -102,6 +106,7 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::WatchExperimentRe
   // All trials have ended and all events are read. The stream ends when they are written.
   bool complete_ = false;
   v1::WatchExperimentResponse response_;  // must live until OnWriteDone
+  AnswerBudget::Share share_;             // of response_, if that is large
 
   platform::Mutex mutex_;
   Phase phase_ ABSL_GUARDED_BY(mutex_) = Phase::kIdle;
