@@ -6,9 +6,9 @@ _PACKAGES = {
     "crypto": "libcrypto",
     "gmp": "gmp",
     "grpc": "grpc++",
-    "grpc_reflection": "grpc++",
     "gtest": "gtest_main gmock",
     "highway": "libhwy",
+    "nghttp2": "libnghttp2",
     "prometheus": "prometheus-cpp-pull",
     "protobuf": "protobuf",
     "pugixml": "pugixml",
@@ -20,7 +20,6 @@ _PACKAGES = {
 
 # Not in the package's pkg-config file, but part of the package or of one that it needs.
 _MORE = {
-    "grpc_reflection": ["-lgrpc++_reflection"],
     # Its HTTP server.
     "prometheus": ["-lcivetweb-cpp", "-lcivetweb"],
 }

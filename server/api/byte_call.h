@@ -15,10 +15,11 @@ namespace lengthwise::server {
 // Sends one serialized message to a method ("/grpc.health.v1.Health/Check") and returns the first
 // response. The test fails if the call fails.
 inline std::string CallWithBytes(const std::string& address, const std::string& method,
-                                 const std::string& request) {
+                                 const std::string& request, const std::string& token = "") {
   grpc::GenericStub stub(grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
+  if (!token.empty()) context.AddMetadata("authorization", "Bearer " + token);
   grpc::CompletionQueue queue;
   const auto call = stub.PrepareCall(&context, method, &queue);
   const auto wait = [&] {

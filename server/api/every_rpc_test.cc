@@ -37,10 +37,11 @@ namespace lengthwise::server {
 namespace {
 
 // The services of the server, as a client may list them.
-std::set<std::string> ServicesOf(const std::string& address) {
+std::set<std::string> ServicesOf(const std::string& address, const std::string& token) {
   // grpc.reflection.v1alpha.ServerReflectionRequest: field 7 (list_services) = "*".
-  const std::string answer = CallWithBytes(
-      address, "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", "\x3a\x01*");
+  const std::string answer =
+      CallWithBytes(address, "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+                    "\x3a\x01*", token);
   const std::regex name("lengthwise\\.v1\\.[A-Za-z]+");
   return {std::sregex_token_iterator(answer.begin(), answer.end(), name),
           std::sregex_token_iterator()};
@@ -62,7 +63,7 @@ class EveryRpcTest : public testing::Test {
     options.audit = audit_.get();
     server_ = RpcServer::Start(std::move(options), test_.core()).value();
     channel_ = grpc::CreateChannel(server_->address(), grpc::InsecureChannelCredentials());
-    for (const std::string& service : ServicesOf(server_->address())) {
+    for (const std::string& service : ServicesOf(server_->address(), admin_)) {
       const google::protobuf::ServiceDescriptor* found =
           google::protobuf::DescriptorPool::generated_pool()->FindServiceByName(service);
       EXPECT_NE(found, nullptr) << service;
@@ -389,6 +390,30 @@ TEST_F(EveryRpcTest, IsOpenWithoutTokens) {
 
 TEST_F(EveryRpcTest, HealthNeedsNoToken) {
   EXPECT_EQ(Call("grpc.health.v1.Health/Check", std::nullopt), grpc::StatusCode::OK);
+}
+
+// A stream that a stranger does not read would cost memory.
+TEST_F(EveryRpcTest, StreamsOfGrpcsServicesNeedAToken) {
+  for (const char* method : {"grpc.health.v1.Health/Watch",
+                             "grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"}) {
+    EXPECT_EQ(Call(method, std::nullopt), grpc::StatusCode::UNAUTHENTICATED) << method;
+  }
+  // Also on a connection that has shown a token before.
+  EXPECT_EQ(Call("lengthwise.v1.AccessService/GetCaller", admin_), grpc::StatusCode::OK);
+  EXPECT_EQ(Call("grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", std::nullopt),
+            grpc::StatusCode::UNAUTHENTICATED);
+}
+
+// gRPC compresses headers with a table: it must not miss fields of calls that the edge refused.
+TEST_F(EveryRpcTest, CallsAfterRefusedOnesSucceed) {
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(Call("lengthwise.v1.AccessService/GetCaller", std::nullopt),
+              grpc::StatusCode::UNAUTHENTICATED);
+    EXPECT_EQ(Call("grpc.health.v1.Health/Check", std::nullopt), grpc::StatusCode::OK);
+  }
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(Call("lengthwise.v1.AccessService/GetCaller", admin_), grpc::StatusCode::OK);
+  }
 }
 
 }  // namespace

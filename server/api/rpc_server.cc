@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/health_check_service_interface.h"
 #include "grpcpp/security/server_credentials.h"
 #include "grpcpp/server_builder.h"
@@ -19,16 +18,25 @@ constexpr int kMaxMetadataBytes = 16 << 10;
 // Maximum number of workers' uploads. Enough for a large fleet that drains at once: a worker gives
 // up an upload that makes no progress, so it must not wait for its turn.
 constexpr int kWorkerUploads = 16'384;
+// Bytes that a stream may send before its handler reads them. gRPC would let the window grow to 32
+// MiB, and keeps what nobody reads; it adds the rest of a message that a handler waits for.
+constexpr int kUnreadBytes = 16 << 10;
 // Time to send the last status to clients that read slowly.
 constexpr absl::Duration kFarewell = absl::Milliseconds(500);
+
+// Full names of the server's own services.
+std::vector<std::string> Services() {
+  return {
+      v1::ExperimentService::service_full_name(), v1::WorkerService::service_full_name(),
+      v1::FleetService::service_full_name(),      v1::CatalogueService::service_full_name(),
+      v1::AccessService::service_full_name(),     v1::AdministrationService::service_full_name()};
+}
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(Options options, Core& core) {
   rpc::KeepGrpcInitialized();
-  // Both affect the builders created after them.
-  grpc::EnableDefaultHealthCheckService(true);
-  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+  grpc::EnableDefaultHealthCheckService(true);  // affects the builders created after it
 
   ASSIGN_OR_RETURN(std::unique_ptr<Edge> edge, Edge::Listen(options.edge));
   std::unique_ptr<RpcServer> server(new RpcServer(options, std::move(edge), core));
@@ -40,6 +48,8 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(Options options, Cor
   builder.SetMaxReceiveMessageSize(rpc::kMaxMessageBytes);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreams);
   builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMaxMetadataBytes);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kUnreadBytes);
   // gRPC would decompress a message before it checks its size: one byte may become a thousand.
   // Compressed calls get UNIMPLEMENTED.
   builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
@@ -57,15 +67,13 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(Options options, Cor
   builder.RegisterService(&server->catalogue_);
   builder.RegisterService(&server->administration_);
   builder.RegisterService(&server->access_);
+  builder.RegisterService(&server->reflection_);
   if (server->audit_ != nullptr) options.interceptors.push_back(server->audit_->Interceptor());
   builder.experimental().SetInterceptorCreators(std::move(options.interceptors));
   server->server_ = builder.BuildAndStart();
   if (server->server_ == nullptr) return absl::InternalError("gRPC did not start");
   // The health service knows the whole server ("") from the start, but not its single services.
-  for (const char* service :
-       {v1::ExperimentService::service_full_name(), v1::WorkerService::service_full_name(),
-        v1::FleetService::service_full_name(), v1::CatalogueService::service_full_name(),
-        v1::AccessService::service_full_name(), v1::AdministrationService::service_full_name()}) {
+  for (const std::string& service : Services()) {
     server->server_->GetHealthCheckService()->SetServingStatus(service, true);
   }
   if (options.tokens != nullptr) {
@@ -77,7 +85,11 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(Options options, Cor
           return true;
         });
   }
-  server->edge_->Start(std::move(acceptor));
+  server->edge_->Start(std::move(acceptor),
+                       [gate = &server->gate_](const Peer& peer, absl::string_view method,
+                                               absl::string_view authorization) {
+                         return gate->Meet(peer, method, authorization);
+                       });
   return server;
 }
 
@@ -106,7 +118,8 @@ RpcServer::RpcServer(const Options& options, std::unique_ptr<Edge> edge, Core& c
       fleet_(core.reads(), calls_),
       catalogue_(options.catalogue, calls_),
       administration_(core.backups(), transfers_, calls_),
-      access_(calls_, options.tokens) {}
+      access_(calls_, options.tokens),
+      reflection_(Services(), *streams_, calls_) {}
 
 RpcServer::~RpcServer() {
   if (server_ != nullptr) Stop(absl::ZeroDuration());

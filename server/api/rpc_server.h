@@ -22,6 +22,7 @@
 #include "server/api/fleet_service.h"
 #include "server/api/open_streams.h"
 #include "server/api/push_stream.h"
+#include "server/api/reflection_service.h"
 #include "server/api/worker_service.h"
 #include "server/coordination/core.h"
 #include "server/edge/edge.h"
@@ -108,6 +109,7 @@ class RpcServer {
   CatalogueService catalogue_;
   AdministrationService administration_;
   AccessService access_;
+  ReflectionService reflection_;
   // Ends streams whose token was revoked or has expired. Null without tokens.
   std::unique_ptr<platform::PeriodicThread> recheck_;
   std::unique_ptr<grpc::Server> server_;

@@ -179,18 +179,14 @@ TEST(RpcServer, NewConnectionEndsTheOldestWithoutACall) {
   EXPECT_EQ(recv(connections.back().get(), &byte, 1, 0), 1);
 }
 
-TEST(RpcServer, LargeMessagesNeedAValidCallFirst) {
+TEST(RpcServer, UnfinishedMessagesAreLimited) {
   TestServer test;
-  RpcServer::Options options;
-  options.edge.untrusted_message_bytes = 10'000;
-  const std::unique_ptr<RpcServer> server =
-      RpcServer::Start(std::move(options), test.core()).value();
-  for (const bool called_before : {false, true}) {
-    grpc::ChannelArguments arguments;
-    arguments.SetInt("of this test", called_before);  // gRPC shares connections of equal channels
-    const auto channel =
-        grpc::CreateCustomChannel(server->address(), grpc::InsecureChannelCredentials(), arguments);
-    EXPECT_TRUE(!called_before || Answers(channel));
+  for (const int64_t limit : {10 << 10, 16 << 20}) {
+    RpcServer::Options options;
+    options.edge.message_bytes = limit;
+    const std::unique_ptr<RpcServer> server =
+        RpcServer::Start(std::move(options), test.core()).value();
+    const auto channel = grpc::CreateChannel(server->address(), grpc::InsecureChannelCredentials());
     v1::CreateExperimentRequest request;
     request.mutable_specification()->set_description(std::string(1 << 20, 'x'));
     v1::CreateExperimentResponse response;
@@ -198,9 +194,25 @@ TEST(RpcServer, LargeMessagesNeedAValidCallFirst) {
     const grpc::Status status =
         v1::ExperimentService::NewStub(channel)->CreateExperiment(&context, request, &response);
     // The request is invalid, which only a server that took it can say.
-    EXPECT_EQ(status.error_code() == grpc::StatusCode::INVALID_ARGUMENT, called_before)
+    EXPECT_EQ(status.error_code() == grpc::StatusCode::INVALID_ARGUMENT, limit > 1 << 20)
         << status.error_message();
   }
+}
+
+TEST(RpcServer, ReflectionDescribesAService) {
+  TestServer test;
+  test.Serve();
+  // Field 4 (file_containing_symbol), and field 3 (file_by_filename).
+  const std::string service = "lengthwise.v1.FleetService", file = "proto/event.proto";
+  for (const std::string& request : {"\x22\x1a" + service, "\x1a\x11" + file}) {
+    const std::string answer = CallWithBytes(
+        test.address(), "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", request);
+    EXPECT_THAT(answer, HasSubstr("TrainingPoints")) << "the file, or one that it imports";
+  }
+  EXPECT_THAT(
+      CallWithBytes(test.address(),
+                    "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", "\x22\x01x"),
+      HasSubstr("no such file or name"));
 }
 
 TEST(RpcServer, CertificateOfAnotherAuthorityIsRefused) {

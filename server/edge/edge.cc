@@ -33,6 +33,11 @@ constexpr size_t kReadBytes = 64 << 10;
 constexpr int kReadsInATurn = 8;
 // A buffer that is larger than this gives its memory back when it is empty.
 constexpr size_t kKeptBytes = 4 << 10;
+// KeyUpdates of TLS 1.3 on one connection. Each costs as much as a large record; an honest client
+// needs one in 400 GB.
+constexpr int kMostKeyUpdates = 1000;
+// The number of admitted addresses that are remembered.
+constexpr size_t kMostAdmitted = 10'000;
 // The client's socket and both ends of the pair.
 constexpr int64_t kDescriptorsOfAConnection = 3;
 // For the database, open checkpoints, metrics, gRPC and the edge itself.
@@ -107,6 +112,23 @@ std::string Shown(const sockaddr_storage& address) {
   return absl::StrCat(is_ipv6 ? "[" : "", name, is_ipv6 ? "]" : "", ":", PortOf(address));
 }
 
+// OpenSSL may write to a socket whose client is gone; SIGPIPE would end the server.
+void BlockSigpipe() {
+  sigset_t pipe;
+  sigemptyset(&pipe);
+  sigaddset(&pipe, SIGPIPE);
+  pthread_sigmask(SIG_BLOCK, &pipe, nullptr);
+}
+
+// For SSL_set_msg_callback: counts KeyUpdates from the client in `counter`.
+void CountKeyUpdate(int is_sent, int, int content, const void* bytes, size_t size, SSL*,
+                    void* counter) {
+  if (is_sent == 0 && content == SSL3_RT_HANDSHAKE && size > 0 &&
+      *static_cast<const uint8_t*>(bytes) == SSL3_MT_KEY_UPDATE) {
+    ++*static_cast<int*>(counter);
+  }
+}
+
 struct FreeAddresses {
   void operator()(addrinfo* addresses) const { freeaddrinfo(addresses); }
 };
@@ -150,7 +172,8 @@ struct Edge::Connection {
     kClosing,  // gRPC's side has ended; the connection closes once waiting bytes reach the client
   };
 
-  explicit Connection(const FrameGuard::Limits& limits) : guard(limits) {}
+  Connection(const FrameGuard::Limits& limits, FrameGuard::Admit admit)
+      : guard(limits, std::move(admit)) {}
 
   uint64_t id = 0;
   State state = State::kRelaying;
@@ -160,6 +183,12 @@ struct Edge::Connection {
   std::string address;  // key in Edge::addresses_
   std::shared_ptr<Peer> peer;
   std::string peer_name;
+  std::string principal;  // of the call that made it trusted
+  // While a thread continues the handshake, `ssl` and the next two are that thread's.
+  bool is_shaking = false;
+  int handshake_error = SSL_ERROR_NONE;
+  std::string handshake_reason;
+  int key_updates = 0;
   FrameGuard guard;
   std::string from_client;  // bytes that the guard has not taken yet
   std::string to_server;
@@ -241,8 +270,10 @@ absl::Status Edge::Bind() {
   return absl::OkStatus();
 }
 
-void Edge::Start(std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor) {
+void Edge::Start(std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor,
+                 Admit admit) {
   acceptor_ = std::move(acceptor);
+  admit_ = std::move(admit);
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -262,12 +293,7 @@ void Edge::Wake() {
 }
 
 void Edge::Run() {
-  // OpenSSL may write to a socket whose client is gone; SIGPIPE would end the server.
-  sigset_t pipe;
-  sigemptyset(&pipe);
-  sigaddset(&pipe, SIGPIPE);
-  pthread_sigmask(SIG_BLOCK, &pipe, nullptr);
-
+  BlockSigpipe();
   const auto add = [this](int descriptor, uint64_t what) {
     epoll_event event = {.events = EPOLLIN, .data = {.u64 = what}};
     epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, descriptor, &event);
@@ -300,10 +326,16 @@ void Edge::Run() {
       if (what == kWake) {
         uint64_t value = 0;
         [[maybe_unused]] const ssize_t size = read(wake_.get(), &value, sizeof(value));
+        std::vector<uint64_t> handshaken;
         {
-          platform::MutexLock lock(trusted_mutex_);
-          ready_.insert(ready_.end(), trusted_.begin(), trusted_.end());
-          trusted_.clear();
+          platform::MutexLock lock(handshaken_mutex_);
+          handshaken.swap(handshaken_);
+        }
+        for (const uint64_t id : handshaken) {
+          const auto found = connections_.find(id);
+          if (found == connections_.end()) continue;
+          Connection& connection = *found->second;
+          FinishHandshake(connection) ? Relay(connection) : Destroy(connection);
         }
         if (!stopping_) continue;
         // A stopping server accepts no new connections.
@@ -424,7 +456,13 @@ void Edge::CloseOldestOfLargestAddress() {
 
 void Edge::Open(int client, const std::string& address, std::string shown, bool is_own) {
   const uint64_t id = next_id_++;
-  auto owned = std::make_unique<Connection>(options_.limits);
+  auto owned = std::make_shared<Connection>(
+      options_.limits,
+      [this, id](absl::string_view method, absl::string_view authorization) -> absl::Status {
+        Connection& connection = *connections_.at(id);
+        ASSIGN_OR_RETURN(connection.principal, admit_(*connection.peer, method, authorization));
+        return absl::OkStatus();
+      });
   Connection& connection = *owned;
   connections_.emplace(id, std::move(owned));
   connection.id = id;
@@ -434,15 +472,6 @@ void Edge::Open(int client, const std::string& address, std::string shown, bool 
   connection.opened = SteadyNow();
   connection.peer = std::make_shared<Peer>();
   connection.peer->address = std::move(shown);
-  // Wakes the relaying thread at once: earlier calls may wait for frames that the untrusted limits
-  // held back.
-  connection.peer->on_trust = [this, id] {
-    {
-      platform::MutexLock lock(trusted_mutex_);
-      trusted_.push_back(id);
-    }
-    Wake();
-  };
   if (!is_own) {
     Address& of = addresses_[address];
     ++of.connections;
@@ -455,6 +484,8 @@ void Edge::Open(int client, const std::string& address, std::string shown, bool 
     connection.ssl.reset(SSL_new(tls_.get()));
     SSL_set_fd(connection.ssl.get(), client);
     SSL_set_accept_state(connection.ssl.get());
+    SSL_set_msg_callback(connection.ssl.get(), CountKeyUpdate);
+    SSL_set_msg_callback_arg(connection.ssl.get(), &connection.key_updates);
   } else if (!ConnectToGrpc(connection)) {
     return Destroy(connection);
   }
@@ -487,40 +518,60 @@ bool Edge::ConnectToGrpc(Connection& connection) {
   return true;
 }
 
-bool Edge::Handshake(Connection& connection) {
-  ERR_clear_error();
-  const int result = SSL_do_handshake(connection.ssl.get());
-  if (result == 1) {
-    connection.ssl_wants_write = false;
-    X509* const certificate = SSL_get1_peer_certificate(connection.ssl.get());
-    connection.peer->has_certificate = certificate != nullptr;
-    X509_free(certificate);
-    const int64_t verified = SSL_get_verify_result(connection.ssl.get());
-    if (connection.peer->has_certificate && verified != X509_V_OK) {
-      EdgeLog().Warning(absl::StrCat("refused the certificate of ", connection.peer->address, ": ",
-                                     X509_verify_cert_error_string(verified)));
-      return false;
+void Edge::ContinueHandshake(Connection& connection) {
+  connection.is_shaking = true;
+  platform::WorkPool& threads =
+      admitted_.contains(connection.address) ? known_handshakes_ : other_handshakes_;
+  threads.Submit(connection.address, [this, shared = connections_.at(connection.id)] {
+    if (stopping_) return;
+    BlockSigpipe();
+    ERR_clear_error();
+    const int result = SSL_do_handshake(shared->ssl.get());
+    shared->handshake_error = SSL_get_error(shared->ssl.get(), result);
+    if (shared->handshake_error == SSL_ERROR_SSL) {
+      const char* const reason = ERR_reason_error_string(ERR_peek_error());
+      shared->handshake_reason = reason == nullptr ? "no reason given" : reason;
     }
-    return ConnectToGrpc(connection);
-  }
-  const int error = SSL_get_error(connection.ssl.get(), result);
+    {
+      platform::MutexLock lock(handshaken_mutex_);
+      handshaken_.push_back(shared->id);
+    }
+    Wake();
+  });
+}
+
+bool Edge::FinishHandshake(Connection& connection) {
+  connection.is_shaking = false;
+  const int error = connection.handshake_error;
   connection.ssl_wants_write = error == SSL_ERROR_WANT_WRITE;
-  if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE) return true;
-  if (error == SSL_ERROR_SSL) {
-    const char* const reason = ERR_reason_error_string(ERR_peek_error());
-    EdgeLog().Warning(absl::StrCat("TLS with ", connection.peer->address,
-                                   " failed: ", reason == nullptr ? "no reason given" : reason));
+  if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE) {
+    connection.client_is_readable = false;
+    return true;
   }
-  return false;
+  if (error == SSL_ERROR_SSL) {
+    EdgeLog().Warning(absl::StrCat("TLS with ", connection.peer->address,
+                                   " failed: ", connection.handshake_reason));
+  }
+  if (error != SSL_ERROR_NONE) return false;
+  X509* const certificate = SSL_get1_peer_certificate(connection.ssl.get());
+  connection.peer->has_certificate = certificate != nullptr;
+  X509_free(certificate);
+  const int64_t verified = SSL_get_verify_result(connection.ssl.get());
+  if (connection.peer->has_certificate && verified != X509_V_OK) {
+    EdgeLog().Warning(absl::StrCat("refused the certificate of ", connection.peer->address, ": ",
+                                   X509_verify_cert_error_string(verified)));
+    return false;
+  }
+  connection.client_is_readable = true;
+  return ConnectToGrpc(connection);
 }
 
 void Edge::Relay(Connection& connection) {
   using State = Connection::State;
   if (connection.state == State::kHandshake) {
-    if (!Handshake(connection)) return Destroy(connection);
-    if (connection.state == State::kHandshake) return Watch(connection);
+    if (connection.client_is_readable && !connection.is_shaking) ContinueHandshake(connection);
+    return Watch(connection);
   }
-  NoteTrust(connection);
   bool moved = true;
   for (int turn = 0; moved; ++turn) {
     if (turn == kReadsInATurn) {
@@ -531,8 +582,9 @@ void Edge::Relay(Connection& connection) {
     if (connection.state == State::kRelaying) {
       if (!FromServer(connection, moved)) return Destroy(connection);
       if (!FromClient(connection, moved)) return Destroy(connection);
+      NoteTrust(connection);
       NoteMessages(connection);
-      if (untrusted_message_bytes_ > options_.untrusted_message_bytes) RefuseLargestMessages();
+      if (message_bytes_ > options_.message_bytes) RefuseLargestMessages();
     }
     if (!Flush(connection, moved)) return Destroy(connection);
   }
@@ -593,10 +645,14 @@ bool Edge::FromClient(Connection& connection, bool& moved) {
     ssize_t size = 0;
     if (connection.ssl != nullptr) {
       ERR_clear_error();
+      // Returns after one record, also one without data (SSL_MODE_AUTO_RETRY is off).
       size = SSL_read(connection.ssl.get(), buffer_.data(), static_cast<int>(buffer_.size()));
+      connection.ssl_wants_write = false;
       if (size <= 0) {
         const int error = SSL_get_error(connection.ssl.get(), static_cast<int>(size));
         connection.client_is_readable = false;
+        connection.ssl_wants_write = error == SSL_ERROR_WANT_WRITE;
+        if (connection.key_updates > kMostKeyUpdates) return false;
         if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE) return true;
         if (error != SSL_ERROR_ZERO_RETURN && error != SSL_ERROR_SYSCALL &&
             error != SSL_ERROR_SSL) {
@@ -676,36 +732,38 @@ bool Edge::Flush(Connection& connection, bool& moved) {
 }
 
 void Edge::NoteTrust(Connection& connection) {
-  if (connection.is_trusted || connection.is_own || !connection.peer->is_trusted) return;
+  if (connection.is_trusted || connection.is_own || !connection.guard.is_trusted()) return;
   connection.is_trusted = true;
-  connection.guard.Trust();
   addresses_[connection.address].untrusted.erase(connection.in_untrusted);
   --untrusted_;
-  untrusted_message_bytes_ -= std::exchange(connection.message_bytes, 0);
+  if (admitted_.size() >= kMostAdmitted) admitted_.clear();
+  admitted_.insert(connection.address);
 }
 
 void Edge::NoteMessages(Connection& connection) {
-  if (connection.is_trusted || connection.is_own) return;
   const int64_t bytes = connection.guard.incomplete_bytes();
-  untrusted_message_bytes_ += bytes - std::exchange(connection.message_bytes, bytes);
+  message_bytes_ += bytes - std::exchange(connection.message_bytes, bytes);
 }
 
 void Edge::RefuseLargestMessages() {
+  absl::flat_hash_map<absl::string_view, int64_t> held;
   Connection* largest = nullptr;
-  for (auto& [key, address] : addresses_) {
-    for (Connection* each : address.untrusted) {
-      if (largest == nullptr || each->message_bytes > largest->message_bytes) largest = each;
+  for (const auto& [id, each] : connections_) held[each->principal] += each->message_bytes;
+  for (const auto& [id, each] : connections_) {
+    const auto size = std::make_pair(held[each->principal], each->message_bytes);
+    if (largest == nullptr ||
+        size > std::make_pair(held[largest->principal], largest->message_bytes)) {
+      largest = each.get();
     }
   }
-  if (largest == nullptr) return;
-  Refuse(*largest, "the server holds too many unfinished messages; make a valid call first");
+  Refuse(*largest, "the server holds too many unfinished messages; try again later");
 }
 
 void Edge::Refuse(Connection& connection, absl::string_view reason) {
   EdgeLog().Warning(
       absl::StrCat("ended the connection of ", connection.peer->address, ": ", reason));
   connection.guard.AppendGoAway(reason, connection.to_client);
-  untrusted_message_bytes_ -= std::exchange(connection.message_bytes, 0);
+  message_bytes_ -= std::exchange(connection.message_bytes, 0);
   connection.state = Connection::State::kClosing;
   connection.inner = platform::Descriptor();
   connection.to_server.clear();
@@ -721,10 +779,10 @@ void Edge::Destroy(Connection& connection) {
     if (!connection.is_trusted) {
       address->second.untrusted.erase(connection.in_untrusted);
       --untrusted_;
-      untrusted_message_bytes_ -= connection.message_bytes;
     }
     if (--address->second.connections == 0) addresses_.erase(address);
   }
+  message_bytes_ -= connection.message_bytes;
   SetTimer(connection, absl::InfiniteFuture());
   connections_.erase(connection.id);  // closing a descriptor takes it out of epoll
 }
@@ -736,14 +794,16 @@ void Edge::Watch(Connection& connection) {
   const bool client_may_send =
       connection.to_server.size() < kMostPending && connection.to_client.size() < kMostPending;
   if (connection.state == State::kHandshake) {
-    client = connection.ssl_wants_write ? EPOLLOUT : EPOLLIN;
+    if (!connection.is_shaking) client = connection.ssl_wants_write ? EPOLLOUT : EPOLLIN;
   } else {
     const bool waits = connection.from_client.size() >= 9;
     if (!connection.client_ended && client_may_send && !waits &&
         connection.state == State::kRelaying) {
       client |= EPOLLIN;
     }
-    if (!connection.to_client.empty()) client |= EPOLLOUT;
+    const bool wants_write = connection.ssl_wants_write && connection.state == State::kRelaying;
+    if (wants_write) client = 0;  // reading waits for that
+    if (!connection.to_client.empty() || wants_write) client |= EPOLLOUT;
     if (connection.state == State::kClosing && client == 0) client |= EPOLLRDHUP;
     if (connection.inner.is_open()) {
       if (connection.to_client.size() < kMostPending) inner |= EPOLLIN;

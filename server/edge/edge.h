@@ -8,9 +8,11 @@
 //   client --TCP, TLS--> edge --socket pair--> gRPC
 //
 // One thread relays for all connections (epoll). Its buffers for a connection are bounded: it stops
-// reading from one side while the other side does not keep up (back-pressure).
+// reading from one side while the other side does not keep up (back-pressure). TLS handshakes cost
+// milliseconds each, so they have two threads of their own: one for addresses that have shown valid
+// credentials before, and one for strangers, where addresses take turns.
 //
-// A connection is untrusted until the server admits one of its calls (Peer::is_trusted). Untrusted
+// A connection is untrusted until one of its calls shows valid credentials (FrameGuard). Untrusted
 // connections are limited, in total and per address. At the total limit, a new connection evicts
 // the oldest untrusted one of the address that has most. So a flood without a token costs a bounded
 // amount of memory and cannot displace clients that have one.
@@ -19,6 +21,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <memory>
 #include <set>
@@ -28,12 +31,14 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "grpcpp/server_builder.h"
 #include "platform/descriptors.h"
 #include "platform/mutex.h"
+#include "platform/work_pool.h"
 #include "server/edge/frame_guard.h"
 #include "server/edge/peers.h"
 #include "server/edge/tls.h"
@@ -53,9 +58,14 @@ class Edge {
     // Maximum number of untrusted connections, in total and per address (IPv6: per /64 network).
     int64_t untrusted_connections = 512;
     int64_t untrusted_connections_per_address = 128;
-    // Maximum bytes of incomplete messages on all untrusted connections together.
-    int64_t untrusted_message_bytes = int64_t{64} << 20;
+    // Maximum memory of incomplete messages on all connections together. Beyond it, the principal
+    // that has most loses its largest connection.
+    int64_t message_bytes = int64_t{256} << 20;
   };
+  // Checks the credentials of a call: a client, "package.Service/Method" and the header
+  // "authorization". Returns the caller's principal. Runs on the relaying thread.
+  using Admit =
+      std::function<absl::StatusOr<std::string>(const Peer&, absl::string_view, absl::string_view)>;
 
   // Binds the address. Clients wait in the kernel's queue until Start. FAILED_PRECONDITION if the
   // address cannot be bound or the encryption cannot be used.
@@ -65,7 +75,7 @@ class Edge {
   Edge& operator=(const Edge&) = delete;
 
   // Starts relaying to the server of `acceptor`, which must run. Call once.
-  void Start(std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor);
+  void Start(std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor, Admit admit);
   // Stops accepting, delivers gRPC's remaining bytes to clients for at most `grace`, and closes all
   // connections. Call it after gRPC's server has shut down.
   void Stop(absl::Duration grace);
@@ -99,7 +109,10 @@ class Edge {
   bool ConnectToGrpc(Connection& connection);
   // Moves available bytes in both directions. May destroy the connection.
   void Relay(Connection& connection);
-  bool Handshake(Connection& connection);
+  // Continues a handshake on a thread of its own, which reports to FinishHandshake.
+  void ContinueHandshake(Connection& connection);
+  // Returns false if the handshake failed.
+  bool FinishHandshake(Connection& connection);
   bool FromServer(Connection& connection, bool& moved);
   bool FromClient(Connection& connection, bool& moved);
   void TakeFromClient(Connection& connection, absl::string_view bytes);
@@ -120,6 +133,7 @@ class Edge {
   std::string address_;
   Peers peers_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
+  Admit admit_;
   platform::Descriptor epoll_;
   platform::Descriptor wake_;
   std::thread thread_;
@@ -127,21 +141,25 @@ class Edge {
   std::atomic<int64_t> stop_at_ns_ = 0;  // of the steady clock
   std::atomic<int> own_port_ = 0;        // of CheckReachable's connection
 
-  platform::Mutex trusted_mutex_;
-  // Connections that became trusted since the relaying thread last looked.
-  std::vector<uint64_t> trusted_ ABSL_GUARDED_BY(trusted_mutex_);
+  platform::Mutex handshaken_mutex_;
+  // Connections whose handshake has moved since the relaying thread last looked.
+  std::vector<uint64_t> handshaken_ ABSL_GUARDED_BY(handshaken_mutex_);
 
   int64_t most_connections_ = 0;
   bool listening_ = true;
   absl::Time listen_again_ = absl::InfiniteFuture();
   uint64_t next_id_ = 1;
-  absl::flat_hash_map<uint64_t, std::unique_ptr<Connection>> connections_;
+  absl::flat_hash_map<uint64_t, std::shared_ptr<Connection>> connections_;
   absl::flat_hash_map<std::string, Address> addresses_;
+  absl::flat_hash_set<std::string> admitted_;  // addresses that had a trusted connection
   int64_t untrusted_ = 0;
-  int64_t untrusted_message_bytes_ = 0;
+  int64_t message_bytes_ = 0;
   std::set<std::pair<absl::Time, uint64_t>> timers_;
   std::vector<uint64_t> ready_;  // have more to move than one turn moves
   std::vector<char> buffer_;
+  // Handshakes. Declared last, so that their tasks end first.
+  platform::WorkPool known_handshakes_{1};
+  platform::WorkPool other_handshakes_{1};
 };
 
 }  // namespace lengthwise::server

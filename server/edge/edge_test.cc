@@ -5,14 +5,12 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/time.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
-#include <cstddef>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -20,10 +18,12 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "gmock/gmock.h"
 #include "grpcpp/server_builder.h"
 #include "gtest/gtest.h"
 #include "platform/descriptors.h"
+#include "server/edge/header_block.h"
 
 namespace lengthwise::server {
 namespace {
@@ -36,30 +36,45 @@ constexpr std::chrono::seconds kPatience(20);
 // connection open.
 class FakeGrpc final : public grpc::experimental::ExternalConnectionAcceptor {
  public:
-  // With `peers`, which must outlive it, every connection counts as one with a valid call.
-  explicit FakeGrpc(Peers* peers = nullptr) : peers_(peers) {}
-
   void HandleNewConnection(NewConnectionParameters* parameters) override {
     const platform::Descriptor& connection = connections_.emplace_back(parameters->fd);
-    if (peers_ != nullptr) peers_->Find(PeerOf(connection))->Trust();
     constexpr std::array<char, 9> kSettings = {0, 0, 0, 4, 0, 0, 0, 0, 0};
     EXPECT_EQ(write(connection.get(), kSettings.data(), kSettings.size()),
               static_cast<ssize_t>(kSettings.size()));
   }
 
  private:
-  // The name of the connection, as gRPC forms it.
-  static std::string PeerOf(const platform::Descriptor& connection) {
-    sockaddr_un name = {};
-    socklen_t size = sizeof(name);
-    EXPECT_EQ(getpeername(connection.get(), reinterpret_cast<sockaddr*>(&name), &size), 0);
-    return "unix-abstract:" +
-           std::string(name.sun_path + 1, size - offsetof(sockaddr_un, sun_path) - 1);
-  }
-
-  Peers* const peers_;
   std::vector<platform::Descriptor> connections_;
 };
+
+// The servers of these tests know one token.
+absl::StatusOr<std::string> Admit(const Peer&, absl::string_view, absl::string_view token) {
+  if (token == "good") return "ada";
+  return absl::UnauthenticatedError("not good");
+}
+
+void Start(Edge& edge) { edge.Start(std::make_unique<FakeGrpc>(), Admit); }
+
+// Makes a call with `token`. Returns when the edge has decided about it.
+void Call(const platform::Descriptor& connection, const std::string& token) {
+  const std::string block = WriteHeaderBlock({{":path", "/a.B/C"}, {"authorization", token}});
+  std::string sent = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+  // HEADERS with END_HEADERS on stream 1, and on stream 3 a call that is refused in any case,
+  // because it announces a message of 16 MiB.
+  for (const char stream : {1, 3}) {
+    sent += std::string{0, 0, static_cast<char>(block.size()), 1, 4, 0, 0, 0, stream} + block;
+  }
+  sent += std::string{0, 0, 5, 0, 0, 0, 0, 0, 3, 0, 1, 0, 0, 0};
+  EXPECT_EQ(send(connection.get(), sent.data(), sent.size(), 0), static_cast<ssize_t>(sent.size()));
+  std::string answer;
+  std::array<char, 256> bytes;
+  const absl::string_view expected = token == "good" ? "a message has" : "not good";
+  while (!absl::StrContains(answer, expected)) {
+    const ssize_t size = recv(connection.get(), bytes.data(), bytes.size(), 0);
+    ASSERT_GT(size, 0);
+    answer.append(bytes.data(), size);
+  }
+}
 
 // A connection from an address of this machine, which sends nothing. Returns when the edge has sent
 // the first bytes or has refused the connection.
@@ -123,7 +138,7 @@ TEST(Edge, AddressOfAnotherMachineIsRefused) {
 TEST(Edge, AddressGetsHalfOfTheConnections) {
   const auto edge = Edge::Listen({.listen = "127.0.0.1:0", .connections = 4});
   ASSERT_TRUE(edge.ok()) << edge.status();
-  (*edge)->Start(std::make_unique<FakeGrpc>());
+  Start(**edge);
   std::vector<platform::Descriptor> connections;
   for (int i = 0; i < 3; ++i) connections.push_back(Connect(**edge, "127.0.0.2"));
   // The third one is refused, or replaces the first one if that is two seconds old.
@@ -136,7 +151,7 @@ TEST(Edge, AddressGetsHalfOfTheConnections) {
 TEST(Edge, ConnectionsStayWithinTheLimit) {
   const auto edge = Edge::Listen({.listen = "127.0.0.1:0", .connections = 4});
   ASSERT_TRUE(edge.ok()) << edge.status();
-  (*edge)->Start(std::make_unique<FakeGrpc>());
+  Start(**edge);
   std::vector<platform::Descriptor> connections;
   for (const char* address : {"127.0.0.2", "127.0.0.2", "127.0.0.3", "127.0.0.3"}) {
     connections.push_back(Connect(**edge, address));
@@ -151,10 +166,11 @@ TEST(Edge, ConnectionsStayWithinTheLimit) {
 TEST(Edge, ConnectionsWithAValidCallAreKept) {
   const auto edge = Edge::Listen({.listen = "127.0.0.1:0", .connections = 4});
   ASSERT_TRUE(edge.ok()) << edge.status();
-  (*edge)->Start(std::make_unique<FakeGrpc>(&(*edge)->peers()));
+  Start(**edge);
   std::vector<platform::Descriptor> connections;
   for (const char* address : {"127.0.0.2", "127.0.0.2", "127.0.0.3", "127.0.0.3"}) {
     connections.push_back(Connect(**edge, address));
+    Call(connections.back(), "good");
   }
   // Those of its own address are as many as it may have, and there is no room for another address.
   for (const char* address : {"127.0.0.2", "127.0.0.4"}) {
@@ -163,19 +179,33 @@ TEST(Edge, ConnectionsWithAValidCallAreKept) {
   EXPECT_EQ(AwaitOpen(connections, 4), 4);
 }
 
+TEST(Edge, RefusedCallsKeepNoConnection) {
+  const auto edge = Edge::Listen({.listen = "127.0.0.1:0", .connections = 2});
+  ASSERT_TRUE(edge.ok()) << edge.status();
+  Start(**edge);
+  std::vector<platform::Descriptor> connections;
+  for (const char* address : {"127.0.0.2", "127.0.0.3"}) {
+    connections.push_back(Connect(**edge, address));
+    Call(connections.back(), "bad");
+  }
+  EXPECT_TRUE(IsOpen(Connect(**edge, "127.0.0.4")));
+}
+
 // THREAT_MODEL.md states them.
 TEST(Edge, DefaultLimitsAreDocumented) {
   const Edge::Options options = {};
   EXPECT_EQ(options.untrusted_connections, 512);
   EXPECT_EQ(options.untrusted_connections_per_address, 128);
-  EXPECT_EQ(options.untrusted_message_bytes, 64 << 20);
+  EXPECT_EQ(options.message_bytes, 256 << 20);
   EXPECT_EQ(options.limits.streams, 16);
   EXPECT_EQ(options.limits.trusted_streams, 8192);
   EXPECT_EQ(options.limits.stream_rate, 20);
   EXPECT_EQ(options.limits.trusted_stream_rate, 20'000);
   EXPECT_EQ(options.limits.reset_rate, 20);
   EXPECT_EQ(options.limits.trusted_reset_rate, 1000);
-  EXPECT_EQ(options.limits.trusted_message_bytes, 8 << 20);
+  EXPECT_EQ(options.limits.message_bytes, 8 << 20);
+  EXPECT_EQ(options.limits.health_message_bytes, 256);
+  EXPECT_EQ(options.limits.control_rate, 100);
   EXPECT_EQ(options.limits.header_bytes, 16 << 10);
 }
 

@@ -5,6 +5,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "platform/status_macros.h"
 
 namespace lengthwise::server {
@@ -15,10 +16,14 @@ constexpr absl::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 constexpr size_t kHeaderBytes = 9;
 constexpr uint8_t kData = 0, kHeaders = 1, kRstStream = 3, kGoAway = 7, kWindowUpdate = 8,
                   kContinuation = 9;
-constexpr uint8_t kEndStream = 1, kEndHeaders = 4, kPadded = 8;
+constexpr uint8_t kEndStream = 1, kEndHeaders = 4, kPadded = 8, kPriority = 32;
+constexpr size_t kPriorityBytes = 5;
 constexpr uint32_t kNoError = 0, kCancel = 8, kEnhanceYourCalm = 11;
 // Before each gRPC message: one byte of flags and four of its length.
 constexpr int kPrefixBytes = 5;
+// What gRPC needs for a DATA frame beside its bytes.
+constexpr int64_t kFrameCost = 256;
+constexpr absl::string_view kHealthCheck = "/grpc.health.v1.Health/Check";
 
 uint32_t ReadBigEndian(const char* bytes, int count) {
   uint32_t value = 0;
@@ -39,32 +44,39 @@ void AppendFrame(uint8_t type, uint8_t flags, uint32_t stream, absl::string_view
                   BigEndian(stream), payload);
 }
 
-// RFC 7541, section 6.2.2: a literal without indexing. Name and value: less than 127 bytes each.
-std::string Literal(absl::string_view name, absl::string_view value) {
-  return absl::StrCat(std::string(1, '\0'), std::string(1, static_cast<char>(name.size())), name,
-                      std::string(1, static_cast<char>(value.size())), value);
-}
-
-// A response that consists of a status (gRPC's "Trailers-Only"): RESOURCE_EXHAUSTED.
-std::string Exhausted(absl::string_view message) {
-  constexpr char kStatus200 = static_cast<char>(0x88);  // RFC 7541, appendix A
-  return absl::StrCat(std::string(1, kStatus200), Literal("content-type", "application/grpc"),
-                      Literal("grpc-status", "8"), Literal("grpc-message", message));
+// A response that consists of a status (gRPC's "Trailers-Only").
+std::string Answer(const absl::Status& status) {
+  std::string message;  // percent-encoded
+  for (const char c : status.message()) {
+    if (c >= ' ' && c <= '~' && c != '%') {
+      message += c;
+    } else {
+      absl::StrAppend(&message, "%", absl::Hex(static_cast<uint8_t>(c), absl::kZeroPad2));
+    }
+  }
+  return WriteHeaderBlock({{":status", "200"},
+                           {"content-type", "application/grpc"},
+                           {"grpc-status", absl::StrCat(static_cast<int>(status.code()))},
+                           {"grpc-message", message}});
 }
 
 }  // namespace
 
-FrameGuard::FrameGuard(const Limits& limits)
+FrameGuard::FrameGuard(const Limits& limits, Admit admit)
     : limits_(limits),
+      admit_(std::move(admit)),
       streams_bucket_(limits.stream_rate, limits.stream_burst),
       resets_bucket_(limits.reset_rate, limits.reset_burst),
-      control_bucket_(limits.control_rate, limits.control_burst) {}
+      control_bucket_(limits.control_rate, limits.control_burst),
+      headers_(std::make_unique<HeaderReader>()) {}
 
 void FrameGuard::Trust() {
-  if (std::exchange(trusted_, true)) return;
+  trusted_ = true;
   streams_bucket_ =
       platform::TokenBucket(limits_.trusted_stream_rate, limits_.trusted_stream_burst);
   resets_bucket_ = platform::TokenBucket(limits_.trusted_reset_rate, limits_.trusted_reset_burst);
+  control_bucket_ =
+      platform::TokenBucket(limits_.trusted_control_rate, limits_.trusted_control_burst);
 }
 
 FrameGuard::Frame FrameGuard::Parse(const char* header) {
@@ -87,9 +99,14 @@ absl::StatusOr<bool> FrameGuard::MayBegin(const Frame& frame, absl::Time now) {
   if (block_stream_ != 0 && (frame.type != kContinuation || frame.stream != block_stream_)) {
     return absl::InvalidArgumentError("a header block is interrupted by another frame");
   }
+  const bool has_padding = frame.type == kData || frame.type == kHeaders;
+  if (has_padding && (frame.flags & kPadded) != 0) {
+    return absl::InvalidArgumentError("frames with padding are not accepted");
+  }
   switch (frame.type) {
     case kHeaders:
     case kContinuation: {
+      if (frame.stream == 0) return absl::InvalidArgumentError("a header block has no stream");
       if (frame.type == kContinuation && block_stream_ == 0) {
         return absl::InvalidArgumentError("a CONTINUATION frame continues nothing");
       }
@@ -100,20 +117,18 @@ absl::StatusOr<bool> FrameGuard::MayBegin(const Frame& frame, absl::Time now) {
         return absl::ResourceExhaustedError(
             absl::StrCat("the headers of a call are larger than ", limits_.header_bytes, " bytes"));
       }
-      if (frame.type == kContinuation || frame.stream <= last_stream_) return true;
+      if (frame.type == kContinuation) return true;
+      if (frame.stream <= last_stream_) return Take(control_bucket_, now);
       if (open_streams() >= (trusted_ ? limits_.trusted_streams : limits_.streams)) return false;
       return Take(streams_bucket_, now);
     }
     case kData:
-      if ((frame.flags & kPadded) != 0) {
-        return absl::InvalidArgumentError("DATA frames with padding are not accepted");
-      }
       // Empty DATA frames cost work and carry nothing, so the control rate limits them.
       return frame.left > 0 || (frame.flags & kEndStream) != 0 || Take(control_bucket_, now);
     case kRstStream:
       return Take(resets_bucket_, now);
     case kWindowUpdate:
-      return true;
+      return trusted_ || Take(control_bucket_, now);
     default:
       return Take(control_bucket_, now);
   }
@@ -122,82 +137,128 @@ absl::StatusOr<bool> FrameGuard::MayBegin(const Frame& frame, absl::Time now) {
 void FrameGuard::BeginClientFrame(const Frame& frame) {
   frame_ = frame;
   in_frame_ = true;
+  const bool is_block = frame.type == kHeaders || frame.type == kContinuation;
   if (frame.type == kHeaders) {
     block_bytes_ = 0;
     block_stream_ = frame.stream;
+    block_opens_stream_ = frame.stream > last_stream_;
     block_ends_stream_ = (frame.flags & kEndStream) != 0;
-    if (frame.stream > last_stream_) {
+    if (block_opens_stream_) {
       last_stream_ = frame.stream;
       streams_.try_emplace(frame.stream);
     }
   }
   if (frame.type == kContinuation) block_bytes_ += kHeaderBytes;
-  if (frame.type == kHeaders || frame.type == kContinuation) block_bytes_ += frame.left;
+  if (is_block) block_bytes_ += frame.left;
+  // A block that the guard reads passes at its end. gRPC knows no stream whose call was refused.
+  frame_passes_ = is_block ? headers_ == nullptr
+                           : trusted_ || frame.stream == 0 || streams_.contains(frame.stream);
+  if (frame.type == kData && !frame_passes_ && frame.left > 0) {
+    AppendFrame(kWindowUpdate, 0, 0, BigEndian(frame.left), own_frames_);
+  }
 }
 
-void FrameGuard::EndClientFrame(std::string& to_server) {
+absl::Status FrameGuard::EndClientFrame(std::string& to_server) {
   in_frame_ = false;
   bool ends = frame_.type == kData && (frame_.flags & kEndStream) != 0;
+  if (block_stream_ != 0 && headers_ != nullptr && (frame_.flags & kPriority) != 0 &&
+      frame_.type == kHeaders) {
+    if (block_.size() < kPriorityBytes) return absl::InvalidArgumentError("a frame is too short");
+    block_.erase(0, kPriorityBytes);
+  }
   if (block_stream_ != 0 && (frame_.flags & kEndHeaders) != 0) {
     block_stream_ = 0;
     ends = block_ends_stream_;
+    if (headers_ != nullptr) {
+      RETURN_IF_ERROR(EndBlock(to_server));
+    }
   }
   const auto found = streams_.find(frame_.stream);
-  if (found == streams_.end()) return;
+  if (found == streams_.end()) return absl::OkStatus();
   Stream& stream = found->second;
-  if (stream.refused) {
+  if (!stream.refusal.ok()) {
     // gRPC drops later frames of a stream that it considers reset.
     AppendFrame(kRstStream, 0, frame_.stream, BigEndian(kCancel), to_server);
-    if (!stream.server_answered) {
-      const std::string message =
-          absl::StrCat("a message has ", stream.size, " bytes; accepted: at most ",
-                       trusted_ ? limits_.trusted_message_bytes : limits_.message_bytes);
-      AppendFrame(kHeaders, kEndStream | kEndHeaders, frame_.stream, Exhausted(message),
-                  own_frames_);
-    }
-    // gRPC clients map ENHANCE_YOUR_CALM to RESOURCE_EXHAUSTED if no status came before.
-    AppendFrame(kRstStream, 0, frame_.stream,
-                BigEndian(stream.server_answered ? kEnhanceYourCalm : kNoError), own_frames_);
-    return CloseStream(frame_.stream);
+    Refuse(frame_.stream, absl::Status(stream.refusal));
+    return absl::OkStatus();
   }
   stream.client_ended |= ends;
   if (frame_.type == kRstStream || (stream.client_ended && stream.server_ended)) {
     CloseStream(frame_.stream);
   }
+  return absl::OkStatus();
+}
+
+absl::Status FrameGuard::EndBlock(std::string& to_server) {
+  ASSIGN_OR_RETURN(const HeaderFields fields, headers_->Read(block_, limits_.header_bytes));
+  const std::string block = std::exchange(block_, {});
+  const uint32_t id = frame_.stream;
+  if (!trusted_) {
+    const auto stream = streams_.find(id);
+    absl::Status status = absl::OkStatus();
+    const absl::string_view path = FieldOf(fields, ":path");
+    if (block_opens_stream_ && path == kHealthCheck) {
+      stream->second.is_health_check = true;
+    } else if (block_opens_stream_) {
+      status = admit_(absl::StripPrefix(path, "/"), FieldOf(fields, "authorization"));
+      if (status.ok()) Trust();
+    }
+    if (!status.ok() || stream == streams_.end()) {
+      withheld_ = true;
+      if (!status.ok()) Refuse(id, status);
+      return absl::OkStatus();
+    }
+  }
+  AppendFrame(kHeaders, kEndHeaders | (block_ends_stream_ ? kEndStream : 0), id,
+              withheld_ ? WriteHeaderBlock(fields) : block, to_server);
+  if (trusted_ && !withheld_) headers_.reset();
+  return absl::OkStatus();
 }
 
 void FrameGuard::CloseStream(uint32_t id) {
   const auto found = streams_.find(id);
   if (found == streams_.end()) return;
-  incomplete_bytes_ -= found->second.received;
+  incomplete_bytes_ -= found->second.held;
   streams_.erase(found);
 }
 
-void FrameGuard::Refuse(Stream& stream) {
-  stream.refused = true;
-  incomplete_bytes_ -= stream.received;
-  stream.received = 0;
+void FrameGuard::Refuse(uint32_t id, const absl::Status& status) {
+  const bool answered = streams_[id].server_answered;
+  if (!answered) AppendFrame(kHeaders, kEndStream | kEndHeaders, id, Answer(status), own_frames_);
+  // gRPC clients map ENHANCE_YOUR_CALM to RESOURCE_EXHAUSTED if no status came before.
+  AppendFrame(kRstStream, 0, id, BigEndian(answered ? kEnhanceYourCalm : kNoError), own_frames_);
+  CloseStream(id);
 }
 
 void FrameGuard::TakeMessageBytes(Stream& stream, absl::string_view bytes) {
-  while (!bytes.empty() && !stream.refused) {
+  const int64_t most =
+      stream.is_health_check ? limits_.health_message_bytes : limits_.message_bytes;
+  while (!bytes.empty() && stream.refusal.ok()) {
     if (stream.prefix < kPrefixBytes) {
       if (stream.prefix > 0) stream.size = stream.size << 8 | static_cast<uint8_t>(bytes[0]);
       bytes.remove_prefix(1);
       if (++stream.prefix < kPrefixBytes) continue;
-      if (stream.size > (trusted_ ? limits_.trusted_message_bytes : limits_.message_bytes)) {
-        return Refuse(stream);
+      if (std::exchange(stream.health_message_came, stream.is_health_check)) {
+        stream.refusal = absl::ResourceExhaustedError("a health check has one message");
+        return;
+      }
+      if (stream.size > most) {
+        stream.refusal = absl::ResourceExhaustedError(
+            absl::StrCat("a message has ", stream.size, " bytes; accepted: at most ", most));
+        return;
       }
     }
     const size_t part = std::min<size_t>(bytes.size(), stream.size - stream.received);
     stream.received += static_cast<int64_t>(part);
-    incomplete_bytes_ += static_cast<int64_t>(part);
     bytes.remove_prefix(part);
     if (stream.received == stream.size) {
-      incomplete_bytes_ -= stream.received;
+      incomplete_bytes_ -= std::exchange(stream.held, 0);
       stream.prefix = 0;
       stream.size = 0;
       stream.received = 0;
+    } else {
+      stream.held += static_cast<int64_t>(part) + kFrameCost;
+      incomplete_bytes_ += static_cast<int64_t>(part) + kFrameCost;
     }
   }
 }
@@ -207,7 +268,7 @@ absl::StatusOr<size_t> FrameGuard::FromClient(absl::string_view bytes, absl::Tim
   retry_at_ = absl::InfiniteFuture();
   absl::string_view rest = bytes;
   const auto pass = [&](size_t count) {
-    to_server.append(rest.data(), count);
+    if (frame_passes_) to_server.append(rest.data(), count);
     rest.remove_prefix(count);
   };
   while (preface_ < kPreface.size() && !rest.empty() && !not_http2_) {
@@ -233,10 +294,11 @@ absl::StatusOr<size_t> FrameGuard::FromClient(absl::string_view bytes, absl::Tim
         TakeMessageBytes(stream->second, rest.substr(0, part));
       }
     }
+    if (block_stream_ != 0 && headers_ != nullptr) absl::StrAppend(&block_, rest.substr(0, part));
     pass(part);
     frame_.left -= part;
     if (frame_.left > 0) return bytes.size() - rest.size();
-    EndClientFrame(to_server);
+    RETURN_IF_ERROR(EndClientFrame(to_server));
   }
 }
 
@@ -264,6 +326,7 @@ void FrameGuard::FromServer(absl::string_view bytes, std::string& to_client) {
 
 void FrameGuard::EndServerFrame() {
   server_in_frame_ = false;
+  server_began_ = true;
   if (server_frame_.type == kHeaders || server_frame_.type == kContinuation) {
     server_in_block_ = (server_frame_.flags & kEndHeaders) == 0;
   }
@@ -280,7 +343,8 @@ void FrameGuard::EndServerFrame() {
 }
 
 void FrameGuard::AppendOwnFrames(std::string& to_client) {
-  const bool between = !server_in_frame_ && !server_in_block_ && server_header_.empty();
+  const bool between =
+      server_began_ && !server_in_frame_ && !server_in_block_ && server_header_.empty();
   if (!between || own_frames_.empty()) return;
   to_client += std::exchange(own_frames_, {});
 }

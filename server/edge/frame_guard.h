@@ -1,33 +1,48 @@
-// Limits how much one HTTP/2 connection may demand of gRPC before a handler sees a call.
+// Shows gRPC no call of a stranger, and limits how much one HTTP/2 connection may demand of gRPC
+// before a handler sees a call.
 //
 // gRPC 1.51 reads a whole message before it compares its size with the limit, keeps header blocks
-// of any length, and starts a call for each stream, however fast the client resets them. The guard
-// sits in front of gRPC and sees the frames of both directions. It parses frame headers and the
-// five bytes before each message. Header blocks pass unread.
+// of any length, starts a call for each stream, however fast the client resets them, and keeps
+// messages that nobody reads. The guard sits in front of gRPC and sees the frames of both
+// directions. It parses frame headers and the five bytes before each message.
+//
+// A connection is untrusted until one of its calls shows valid credentials. Until then the guard
+// reads header blocks and answers refused calls itself: gRPC sees neither their headers nor their
+// data. Only a health check passes, with one small message. Later header blocks pass unread, unless
+// a block was withheld: those after it may refer to fields that gRPC does not know, so the guard
+// writes each of them anew.
 //
 // - Streams, resets or control frames that come too fast: the connection waits (back-pressure), and
 //   nothing is lost.
 // - A message that is too large: its call ends with RESOURCE_EXHAUSTED; other calls continue.
-// - A header block that is too large, or padding: the connection ends with GOAWAY.
+// - A header block that is too large or malformed, or padding: the connection ends with GOAWAY.
+//
+// The guard passes frames on instead of ending HTTP/2 at a library (nghttp2) and starting it again
+// towards gRPC: that would need keepalive, trailers, resets and flow control of both sides in our
+// code, and a second HPACK coding of every call on the edge's one thread.
 #ifndef LENGTHWISE_SERVER_EDGE_FRAME_GUARD_H_
 #define LENGTHWISE_SERVER_EDGE_FRAME_GUARD_H_
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "platform/token_bucket.h"
+#include "server/edge/header_block.h"
 
 namespace lengthwise::server {
 
 // A pure object: no sockets, time is an argument. Not thread-safe.
 class FrameGuard {
  public:
-  // Limits per connection. The trusted ones hold once the server has accepted the client's token.
+  // Limits per connection. The trusted ones hold once a call has shown valid credentials.
   struct Limits {
     // Open streams. A connection that opens another one waits until one ends.
     int64_t streams = 16;
@@ -42,21 +57,27 @@ class FrameGuard {
     double reset_burst = 50;
     double trusted_reset_rate = 1000;
     double trusted_reset_burst = 5000;
-    // SETTINGS, PING, PRIORITY and unknown frames, per second, and largest burst.
-    double control_rate = 1000;
-    double control_burst = 5000;
-    // Bytes of a header block: HEADERS and its CONTINUATION frames.
+    // SETTINGS, PING, PRIORITY and unknown frames, per second, and largest burst. Before trust,
+    // WINDOW_UPDATE too.
+    double control_rate = 100;
+    double control_burst = 500;
+    double trusted_control_rate = 1000;
+    double trusted_control_burst = 5000;
+    // Bytes of a header block, HEADERS and its CONTINUATION frames, and of the fields in it.
     int64_t header_bytes = 16 << 10;
-    // Bytes of a message, without the five-byte prefix. Above 4 MiB, so that the gate rejects
-    // slightly larger messages with its more specific error.
-    int64_t message_bytes = (4 << 20) + (64 << 10);
-    int64_t trusted_message_bytes = 8 << 20;
+    // Bytes of a message, without the five-byte prefix.
+    int64_t message_bytes = 8 << 20;
+    // Bytes of the one message of a health check before trust.
+    int64_t health_message_bytes = 256;
   };
 
-  explicit FrameGuard(const Limits& limits);
+  // Checks the credentials of a call, "package.Service/Method" and the header "authorization". OK
+  // makes the connection trusted. Otherwise the call ends with this status.
+  using Admit = std::function<absl::Status(absl::string_view, absl::string_view)>;
 
-  // Switches to the trusted limits.
-  void Trust();
+  FrameGuard(const Limits& limits, Admit admit);
+
+  bool is_trusted() const { return trusted_; }
 
   // Takes a prefix of `bytes` from the client and appends the part that gRPC may see to
   // `to_server`. Returns the prefix's length. The caller passes the other bytes again, before the
@@ -77,21 +98,26 @@ class FrameGuard {
   // Queues a GOAWAY with `reason` and calls AppendOwnFrames.
   void AppendGoAway(absl::string_view reason, std::string& to_client);
 
-  // Bytes that gRPC buffers for incomplete messages.
+  // Memory that gRPC needs for incomplete messages.
   int64_t incomplete_bytes() const { return incomplete_bytes_; }
   int64_t open_streams() const { return static_cast<int64_t>(streams_.size()); }
 
  private:
   struct Stream {
-    // The incoming message: prefix bytes received, size, and body bytes received.
+    // The incoming message: prefix bytes received, size, body bytes received, and their share of
+    // incomplete_bytes_.
     int prefix = 0;
     uint32_t size = 0;
     int64_t received = 0;
+    int64_t held = 0;
     bool client_ended = false;
     bool server_answered = false;
     bool server_ended = false;
-    // Its message is too large: the stream ends with the current frame.
-    bool refused = false;
+    // A health check of an untrusted connection, and its one message has come.
+    bool is_health_check = false;
+    bool health_message_came = false;
+    // Why its message is not accepted: the stream ends with the current frame.
+    absl::Status refusal;
   };
   // A frame header, and how much of its payload is still to come.
   struct Frame {
@@ -107,13 +133,18 @@ class FrameGuard {
   absl::StatusOr<bool> MayBegin(const Frame& frame, absl::Time now);
   bool Take(platform::TokenBucket& bucket, absl::Time now);
   void BeginClientFrame(const Frame& frame);
-  void EndClientFrame(std::string& to_server);
+  absl::Status EndClientFrame(std::string& to_server);
+  // At the end of a header block that the guard reads: passes or answers its call.
+  absl::Status EndBlock(std::string& to_server);
+  void Trust();
   void TakeMessageBytes(Stream& stream, absl::string_view bytes);
-  void Refuse(Stream& stream);
+  // Answers the call with `status`, which is not OK, and closes its stream.
+  void Refuse(uint32_t id, const absl::Status& status);
   void CloseStream(uint32_t id);
   void EndServerFrame();
 
   const Limits limits_;
+  const Admit admit_;
   bool trusted_ = false;
   platform::TokenBucket streams_bucket_;
   platform::TokenBucket resets_bucket_;
@@ -125,14 +156,20 @@ class FrameGuard {
   bool not_http2_ = false;  // another protocol's preface: gRPC sees only its start
   bool in_frame_ = false;
   Frame frame_;
+  bool frame_passes_ = true;
   uint32_t block_stream_ = 0;  // stream with an open header block; 0: none
   int64_t block_bytes_ = 0;
+  bool block_opens_stream_ = false;
   bool block_ends_stream_ = false;
+  std::unique_ptr<HeaderReader> headers_;  // null: blocks pass unread
+  std::string block_;                      // what the reader gets at the block's end
+  bool withheld_ = false;                  // a block, so that later ones are written anew
   uint32_t last_stream_ = 0;
   int64_t incomplete_bytes_ = 0;
   absl::flat_hash_map<uint32_t, Stream> streams_;
 
   // Server to client.
+  bool server_began_ = false;  // its SETTINGS come before any other frame
   std::string server_header_;  // received part of a frame header
   Frame server_frame_;
   bool server_in_frame_ = false;

@@ -12,8 +12,9 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr char kPreface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-constexpr int kData = 0, kHeaders = 1, kRstStream = 3, kSettings = 4, kContinuation = 9;
-constexpr int kEndStream = 1, kEndHeaders = 4, kPadded = 8;
+constexpr int kData = 0, kHeaders = 1, kRstStream = 3, kSettings = 4, kWindowUpdate = 8,
+              kContinuation = 9;
+constexpr int kEndStream = 1, kEndHeaders = 4, kPadded = 8, kPriority = 32;
 
 std::string Number(uint32_t value, int bytes) {
   std::string text;
@@ -27,7 +28,16 @@ std::string Frame(int type, int flags, uint32_t stream, const std::string& paylo
          payload;
 }
 
-std::string OpenStream(uint32_t id) { return Frame(kHeaders, kEndHeaders, id, "headers"); }
+std::string Call(uint32_t id, const HeaderFields& fields) {
+  return Frame(kHeaders, kEndHeaders, id, WriteHeaderBlock(fields));
+}
+// Strangers may make this call.
+std::string OpenStream(uint32_t id) {
+  return Call(id, {{":path", "/grpc.health.v1.Health/Check"}});
+}
+std::string CallWith(const std::string& token, uint32_t id) {
+  return Call(id, {{":path", "/a.B/C"}, {"authorization", token}});
+}
 std::string ResetOf(uint32_t id) { return Frame(kRstStream, 0, id, Number(8, 4)); }
 // A message with its five-byte prefix.
 std::string Message(size_t size) {
@@ -42,10 +52,14 @@ class FrameGuardTest : public testing::Test {
     limits.stream_rate = limits.reset_rate = 1;
     limits.stream_burst = 10;
     limits.reset_burst = 2;
-    limits.header_bytes = 100;
+    limits.header_bytes = 200;
     limits.message_bytes = 1000;
-    limits.trusted_message_bytes = 2000;
+    limits.health_message_bytes = 100;
     return limits;
+  }
+  static absl::Status Admit(absl::string_view method, absl::string_view authorization) {
+    EXPECT_EQ(method, "a.B/C");
+    return authorization == "good" ? absl::OkStatus() : absl::UnauthenticatedError("who? 100 %");
   }
 
   // Returns the bytes that the server sees. Bytes that the guard did not take go first next time.
@@ -63,7 +77,24 @@ class FrameGuardTest : public testing::Test {
     return seen;
   }
 
-  FrameGuard guard_{Small()};
+  // The frames that the guard itself sends to the client.
+  std::string Told() {
+    std::string told;
+    guard_.AppendOwnFrames(told);
+    return told;
+  }
+  // Begins the connection, and makes it trusted with stream 1.
+  void Begin() {
+    Client(kPreface);
+    Server(Frame(kSettings, 0, 0));
+  }
+  void Trust() {
+    Begin();
+    EXPECT_EQ(Client(CallWith("good", 1)), CallWith("good", 1));
+    EXPECT_TRUE(guard_.is_trusted());
+  }
+
+  FrameGuard guard_{Small(), Admit};
   absl::Time now_ = absl::UnixEpoch();
   std::string waiting_;
   absl::Status status_;
@@ -72,13 +103,15 @@ class FrameGuardTest : public testing::Test {
 TEST_F(FrameGuardTest, OrdinaryCallsPassUnchanged) {
   std::string sent = absl::StrCat(kPreface, Frame(kSettings, 0, 0));
   for (const uint32_t id : {1, 3}) {
-    sent += Frame(kHeaders, 0, id, "some") + Frame(kContinuation, kEndHeaders, id, "more");
+    sent += id == 1
+                ? CallWith("good", id)
+                : Frame(kHeaders, 0, id, "some") + Frame(kContinuation, kEndHeaders, id, "more");
     const std::string messages = Message(0) + Message(700);
     sent += Frame(kData, 0, id, messages.substr(0, 7));
     sent += Frame(kData, kEndStream, id, messages.substr(7));
   }
   for (const size_t part : {1, 2, 9, 100, 100'000}) {
-    FrameGuard guard(Small());
+    FrameGuard guard(Small(), Admit);
     std::string seen, rest;
     for (size_t at = 0; at < sent.size(); at += part) {
       rest += sent.substr(at, part);
@@ -108,10 +141,68 @@ TEST_F(FrameGuardTest, StreamBeyondTheLimitWaits) {
 }
 
 TEST_F(FrameGuardTest, TrustedConnectionsMayOpenMore) {
-  guard_.Trust();
-  std::string sent = kPreface;
-  for (uint32_t id = 1; id < 1000; id += 2) sent += OpenStream(id);
+  Trust();
+  std::string sent;
+  for (uint32_t id = 3; id < 1000; id += 2) sent += Frame(kHeaders, kEndHeaders, id, "unread");
   EXPECT_EQ(Client(sent), sent);
+}
+
+TEST_F(FrameGuardTest, ServerSeesNothingOfARefusedCall) {
+  Begin();
+  EXPECT_EQ(Client(CallWith("bad", 1) + Frame(kData, kEndStream, 1, Message(50))), "");
+  // UNAUTHENTICATED with the reason, a reset without an error, and the window that the data took.
+  const std::string told = Told();
+  EXPECT_THAT(told, HasSubstr(absl::StrCat("\x0bgrpc-status\x02", "16")));
+  EXPECT_THAT(told, HasSubstr("who? 100 %25"));
+  EXPECT_THAT(told, HasSubstr(Frame(kRstStream, 0, 1, Number(0, 4))));
+  EXPECT_THAT(told, testing::EndsWith(Frame(kWindowUpdate, 0, 0, Number(55, 4))));
+  EXPECT_EQ(Client(ResetOf(1) + Frame(kWindowUpdate, 0, 1, Number(9, 4))), "");
+  EXPECT_EQ(guard_.open_streams(), 0);
+  EXPECT_FALSE(guard_.is_trusted());
+}
+
+TEST_F(FrameGuardTest, NothingIsToldBeforeTheServersSettings) {
+  Client(kPreface + CallWith("bad", 1));
+  EXPECT_EQ(Told(), "");
+  const std::string told = Server(Frame(kSettings, 0, 0));
+  EXPECT_THAT(told, testing::StartsWith(Frame(kSettings, 0, 0)));
+  EXPECT_THAT(told, HasSubstr("grpc-status"));
+}
+
+TEST_F(FrameGuardTest, HealthCheckPassesWithOneSmallMessage) {
+  Begin();
+  const std::string check = OpenStream(1) + Frame(kData, 0, 1, Message(100));
+  EXPECT_EQ(Client(check), check);
+  EXPECT_THAT(Client(Frame(kData, 0, 1, Message(0))), testing::EndsWith(ResetOf(1)));
+  EXPECT_THAT(Told(), HasSubstr("a health check has one message"));
+  const std::string start = OpenStream(3) + Frame(kData, 0, 3, Message(101).substr(0, 9));
+  EXPECT_EQ(Client(start), start + ResetOf(3));
+  EXPECT_FALSE(guard_.is_trusted());
+}
+
+TEST_F(FrameGuardTest, BlocksAfterAWithheldOneAreWrittenAnew) {
+  Begin();
+  // The refused block adds "authorization: good" to the table, which the next one refers to.
+  const std::string added = std::string("\x40\x0d") + "authorization" + "\x04" + "good";
+  const std::string path = WriteHeaderBlock({{":path", "/a.B/C"}});
+  const std::string refused = WriteHeaderBlock({{"authorization", "bad"}}) + added + path;
+  EXPECT_EQ(Client(Frame(kHeaders, kEndHeaders, 1, refused)), "");
+  EXPECT_EQ(Client(Frame(kHeaders, kEndHeaders, 3, path + "\xbe")), CallWith("good", 3));
+  EXPECT_EQ(Client(Frame(kHeaders, 0, 5, path) + Frame(kContinuation, kEndHeaders, 5, "\xbe")),
+            CallWith("good", 5));
+}
+
+TEST_F(FrameGuardTest, PriorityOfACallIsLeftOut) {
+  Begin();
+  const std::string block = WriteHeaderBlock({{":path", "/a.B/C"}, {"authorization", "good"}});
+  EXPECT_EQ(Client(Frame(kHeaders, kEndHeaders | kPriority, 1, "12345" + block)),
+            CallWith("good", 1));
+}
+
+TEST_F(FrameGuardTest, MalformedBlockEndsTheConnection) {
+  Begin();
+  Client(Frame(kHeaders, kEndHeaders, 1, "\xff\xff\xff\xff\xff\xff"));
+  EXPECT_THAT(std::string(status_.message()), HasSubstr("malformed"));
 }
 
 TEST_F(FrameGuardTest, ResetsWaitForTheirRate) {
@@ -126,17 +217,17 @@ TEST_F(FrameGuardTest, ResetsWaitForTheirRate) {
 
 TEST_F(FrameGuardTest, EndlessHeaderBlockIsRefused) {
   Client(kPreface);
-  Client(Frame(kHeaders, 0, 1, std::string(60, 'x')));
-  Client(Frame(kContinuation, 0, 1, std::string(20, 'x')));
+  Client(Frame(kHeaders, 0, 1, std::string(120, 'x')));
+  Client(Frame(kContinuation, 0, 1, std::string(40, 'x')));
   EXPECT_TRUE(status_.ok());
-  Client(Frame(kContinuation, 0, 1, std::string(20, 'x')));
+  Client(Frame(kContinuation, 0, 1, std::string(40, 'x')));
   EXPECT_EQ(status_.code(), absl::StatusCode::kResourceExhausted);
 }
 
 TEST_F(FrameGuardTest, EmptyContinuationsAreCounted) {
   Client(kPreface);
   Client(Frame(kHeaders, 0, 1));
-  for (int i = 0; i < 11; ++i) Client(Frame(kContinuation, 0, 1));
+  for (int i = 0; i < 22; ++i) Client(Frame(kContinuation, 0, 1));
   EXPECT_TRUE(status_.ok());
   Client(Frame(kContinuation, 0, 1));
   EXPECT_EQ(status_.code(), absl::StatusCode::kResourceExhausted);
@@ -149,7 +240,7 @@ TEST_F(FrameGuardTest, NonsenseIsRefused) {
   waiting_.clear();
   Client(Frame(kHeaders, 0, 1) + Frame(kData, 0, 1));
   EXPECT_THAT(std::string(status_.message()), HasSubstr("interrupted"));
-  FrameGuard guard(Small());
+  FrameGuard guard(Small(), Admit);
   std::string seen;
   EXPECT_THAT(std::string(guard
                               .FromClient(absl::StrCat(kPreface, OpenStream(1),
@@ -161,51 +252,42 @@ TEST_F(FrameGuardTest, NonsenseIsRefused) {
 }
 
 TEST_F(FrameGuardTest, LargeMessageEndsItsCallEarly) {
-  Client(kPreface);
-  Client(OpenStream(1) + OpenStream(3));
+  Trust();
   const std::string start = Frame(kData, 0, 1, Message(1001).substr(0, 8));
   EXPECT_EQ(Client(start), start + ResetOf(1));
-  std::string told;
-  guard_.AppendOwnFrames(told);
+  const std::string told = Told();
   // RESOURCE_EXHAUSTED, and a reset without an error.
   EXPECT_THAT(told, HasSubstr(absl::StrCat("\x0bgrpc-status\x01", "8")));
   EXPECT_THAT(told, HasSubstr("a message has 1001 bytes; accepted: at most 1000"));
   EXPECT_EQ(told.substr(told.size() - 13), Frame(kRstStream, 0, 1, Number(0, 4)));
-  EXPECT_EQ(guard_.open_streams(), 1);
+  EXPECT_EQ(guard_.open_streams(), 0);
   EXPECT_EQ(guard_.incomplete_bytes(), 0);
-  const std::string other = Frame(kData, kEndStream, 3, Message(1000));
+  const std::string other = CallWith("", 3) + Frame(kData, kEndStream, 3, Message(1000));
   EXPECT_EQ(Client(other), other);
-
-  guard_.Trust();
-  const std::string larger = OpenStream(5) + Frame(kData, kEndStream, 5, Message(2000));
-  EXPECT_EQ(Client(larger), larger);
 }
 
 TEST_F(FrameGuardTest, LargeMessageAfterAnAnswerIsReset) {
-  Client(kPreface);
-  Client(OpenStream(1));
+  Trust();
   Server(Frame(kHeaders, kEndHeaders, 1, "headers"));
   Client(Frame(kData, 0, 1, Message(1001)));
-  std::string told;
-  guard_.AppendOwnFrames(told);
   // ENHANCE_YOUR_CALM, which gRPC reads as RESOURCE_EXHAUSTED.
-  EXPECT_EQ(told, Frame(kRstStream, 0, 1, Number(11, 4)));
+  EXPECT_EQ(Told(), Frame(kRstStream, 0, 1, Number(11, 4)));
 }
 
 TEST_F(FrameGuardTest, CountsUnfinishedMessagesUntilStreamEnd) {
-  Client(kPreface);
-  Client(OpenStream(1) + Frame(kData, 0, 1, Message(500).substr(0, 105)));
-  Client(OpenStream(3) + Frame(kData, 0, 3, Message(500).substr(0, 55)));
-  EXPECT_EQ(guard_.incomplete_bytes(), 150);
+  Trust();
+  Client(Frame(kData, 0, 1, Message(500).substr(0, 105)));
+  Client(CallWith("", 3) + Frame(kData, 0, 3, Message(500).substr(0, 55)));
+  // gRPC needs 256 bytes more for each frame.
+  EXPECT_EQ(guard_.incomplete_bytes(), 100 + 256 + 50 + 256);
   Client(ResetOf(1));
-  EXPECT_EQ(guard_.incomplete_bytes(), 50);
+  EXPECT_EQ(guard_.incomplete_bytes(), 50 + 256);
   Server(ResetOf(3));
   EXPECT_EQ(guard_.incomplete_bytes(), 0);
 }
 
 TEST_F(FrameGuardTest, OwnFramesStandBetweenTheServers) {
-  Client(kPreface);
-  Client(OpenStream(1));
+  Trust();
   const std::string answer = Frame(kHeaders, 0, 1, "a") + Frame(kContinuation, kEndHeaders, 1, "b");
   std::string told = Server(answer.substr(0, 12));
   Client(Frame(kData, 0, 1, Message(1001)));

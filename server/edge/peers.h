@@ -1,12 +1,10 @@
-// Maps a gRPC call to its client connection: address, certificate and trust.
+// Maps a gRPC call to its client connection: address and certificate.
 //
 // gRPC gets each connection as one end of a socket pair. The other end has a unique name, which
 // gRPC reports as the call's peer (grpc::ServerContext::peer).
 #ifndef LENGTHWISE_SERVER_EDGE_PEERS_H_
 #define LENGTHWISE_SERVER_EDGE_PEERS_H_
 
-#include <atomic>
-#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -22,15 +20,6 @@ struct Peer {
   std::string address;
   // The client showed a certificate that TLS has verified.
   bool has_certificate = false;
-  // The server admitted a call of the connection: its token is valid, or none is required.
-  std::atomic<bool> is_trusted = false;
-  // Tells the edge, which may hold back frames of an untrusted connection. Any thread.
-  std::function<void()> on_trust;
-
-  // Called when a call was admitted.
-  void Trust() {
-    if (!is_trusted.exchange(true) && on_trust) on_trust();
-  }
 };
 
 // Thread-safe.

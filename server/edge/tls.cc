@@ -80,6 +80,8 @@ absl::StatusOr<SslContext> CreateServerTls(const Encryption& encryption) {
   SSL_CTX_set_mode(context.get(), SSL_MODE_ENABLE_PARTIAL_WRITE |
                                       SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                                       SSL_MODE_RELEASE_BUFFERS);
+  // Otherwise one SSL_read would not return while a client sends KeyUpdates without end.
+  SSL_CTX_clear_mode(context.get(), SSL_MODE_AUTO_RETRY);
   // No session resumption, so that each connection shows its certificate.
   SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);
   SSL_CTX_set_num_tickets(context.get(), 0);

@@ -158,6 +158,13 @@ void AuditTrail::Refuse(const grpc::CallbackServerContext& context, absl::string
   Write(std::move(record), method, reason);
 }
 
+void AuditTrail::RefuseStranger(absl::string_view peer, absl::string_view method,
+                                const absl::Status& reason) {
+  AuditRecord record;
+  record.peer = std::string(peer);
+  Write(std::move(record), method, reason);
+}
+
 std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface> AuditTrail::Interceptor() {
   return std::make_unique<Factory>(*this);
 }

@@ -50,6 +50,8 @@ class AuditTrail {
   // its own while the call is open.
   void Refuse(const grpc::CallbackServerContext& context, absl::string_view method,
               std::string resource, const absl::Status& reason);
+  // For a call that the edge refuses, so that gRPC does not see it. `peer` is the client's address.
+  void RefuseStranger(absl::string_view peer, absl::string_view method, const absl::Status& reason);
 
   // For the server's builder.
   std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface> Interceptor();

@@ -11,10 +11,12 @@ namespace {
 using enum Audit;
 
 constexpr Rule kRules[] = {
-    // gRPC's own services. That the server runs, and what its API is, is not secret.
+    // gRPC's own service, which does not ask the gate. The edge lets strangers make the first call
+    // only: that the server runs is not secret, but an open stream costs memory.
     {"grpc.health.v1.Health/Check", Access::kPublic, kRefusals},
     {"grpc.health.v1.Health/Watch", Access::kPublic, kRefusals},
-    {"grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", Access::kPublic, kRefusals},
+    {"grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", Access::kAuthenticated,
+     kRefusals},
 
     {"lengthwise.v1.AccessService/GetCaller", Access::kAuthenticated, kRefusals},
     {"lengthwise.v1.AccessService/CreateToken", Access::kAdminister, kEveryCall, "principal role",

@@ -28,6 +28,11 @@ absl::Status NoToken() {
       "create-token`)");
 }
 
+void LogRefusal(absl::string_view method, absl::string_view address, const absl::Status& status) {
+  static auto* const log = new platform::LimitedLog(absl::Seconds(10));
+  log->Warning(absl::StrCat("refused ", method, " to ", address, ": ", status.message()));
+}
+
 bool IsWorkers(absl::string_view method) {
   const Rule* rule = FindRule(method);
   return rule != nullptr && rule->access == Access::kWork;
@@ -84,6 +89,19 @@ absl::StatusOr<Caller> Gate::Decide(const Credentials& credentials, absl::string
   return caller;
 }
 
+absl::StatusOr<std::string> Gate::Meet(const Peer& peer, absl::string_view method,
+                                       absl::string_view authorization) {
+  absl::StatusOr<Caller> caller = Identify(authorization);
+  if (caller.ok()) return caller->principal;
+  // Names that the API does not have are the stranger's text, which belongs into no log.
+  const Rule* rule = FindRule(method);
+  LogRefusal(rule == nullptr ? "an unknown method" : rule->method, peer.address, caller.status());
+  if (rule != nullptr && audit_ != nullptr) {
+    audit_->RefuseStranger(peer.address, method, caller.status());
+  }
+  return caller.status();
+}
+
 absl::StatusOr<Caller> Gate::Admit(const grpc::CallbackServerContext& context,
                                    absl::string_view method,
                                    const google::protobuf::Message* request) {
@@ -97,12 +115,7 @@ absl::StatusOr<Caller> Gate::Admit(const grpc::CallbackServerContext& context,
     audit_->Admit(context, address, method, caller.ok() ? &*caller : nullptr, request);
   }
   absl::Status status = caller.ok() ? Check(*caller, credentials, method) : caller.status();
-  if (absl::IsUnauthenticated(status)) {
-    static auto* const log = new platform::LimitedLog(absl::Seconds(10));
-    log->Warning(absl::StrCat("refused ", method, " to ", address, ": ", status.message()));
-  }
-  // Before the check of the size: trust depends on the caller, not on this request.
-  if (status.ok() && peer != nullptr) peer->Trust();
+  if (absl::IsUnauthenticated(status)) LogRefusal(method, address, status);
   if (status.ok() && request != nullptr) status = CheckSize(method, *request);
   if (!status.ok()) return status;
   return caller;

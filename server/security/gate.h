@@ -46,11 +46,15 @@ class Gate {
   };
 
   // `tokens` null: the server never has tokens. `peers` holds the connections of the server's edge:
-  // the gate reads their certificates there, and marks them as trusted at their first admitted
-  // call. `peers` null: gRPC's connections are the clients'. `audit` gets the caller of each call;
-  // null: no audit log. All must outlive the gate.
+  // the gate reads their certificates there. `peers` null: gRPC's connections are the clients'.
+  // `audit` gets the caller of each call; null: no audit log. All must outlive the gate.
   Gate(const Options& options, TokenStore* tokens, std::function<absl::Time()> now = absl::Now,
        Peers* peers = nullptr, AuditTrail* audit = nullptr);
+
+  // For the edge (Edge::Admit): returns the principal of a call that gRPC has not seen yet.
+  // UNAUTHENTICATED if its token is missing or invalid, as Admit. `method` is the client's text.
+  absl::StatusOr<std::string> Meet(const Peer& peer, absl::string_view method,
+                                   absl::string_view authorization);
 
   // Returns the caller of `method` ("lengthwise.v1.ExperimentService/GetTrial"). UNAUTHENTICATED if
   // a token is missing or invalid, or a certificate is missing. PERMISSION_DENIED if the role may

@@ -9,13 +9,12 @@ import pathlib
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
+
+from flooded_server import serve
 
 SERVER = os.environ.get("SERVER", "server/lengthwise_server")
 FLOODS = pathlib.Path(__file__).parent / "floods.py"
-CERTIFICATE = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "1"]
-DEADLINE = 60
 PATIENCE = 9
 
 
@@ -23,43 +22,19 @@ class FloodsTest(unittest.TestCase):
     """Each test floods its own server."""
 
     def flood(
-        self, floods: list[str], *, tls: bool = False, scale: float = 0.5, descriptors: int = 0, has_token: bool = True
+        self, floods: list[str], *, key: str = "", scale: float = 0.5, descriptors: int = 0, has_token: bool = True
     ) -> subprocess.CompletedProcess[str]:
-        """Starts a server that requires tokens, floods it, and stops it. The probe has a token if `has_token`."""
-        with tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR")) as directory:
-            path = pathlib.Path(directory)
-            token, ready = path / "token", path / "ready"
-            data = ["--data_dir", str(path / "data")]
-            subprocess.run([SERVER, *data, "--create_admin_token", str(token)], check=True, capture_output=True)
-            arguments = [*data, "--listen", "127.0.0.1:0", "--metrics_listen", "", "--ready_file", str(ready)]
-            if tls:
-                key, certificate = path / "key.pem", path / "certificate.pem"
-                subprocess.run(
-                    [*CERTIFICATE, "-subj", "/CN=localhost", "-keyout", str(key), "-out", str(certificate)],
-                    check=True,
-                    capture_output=True,
-                )
-                key.chmod(0o600)
-                arguments += ["--tls_certificate", str(certificate), "--tls_key", str(key)]
-            limit = f"ulimit -n {descriptors}; " if descriptors else ""
-            command = ["bash", "-c", limit + 'exec "$@"', "bash", SERVER, *arguments]
-            with subprocess.Popen(command, stderr=subprocess.DEVNULL) as server:
-                try:
-                    end = time.monotonic() + DEADLINE
-                    while not ready.exists():
-                        self.assertIsNone(server.poll(), "the server did not start")
-                        self.assertLess(time.monotonic(), end)
-                        time.sleep(0.01)
-                    address = ready.read_text(encoding="ascii").splitlines()[0]
-                    return subprocess.run(
-                        [sys.executable, str(FLOODS), "--server", address, "--pid", str(server.pid),
-                         *(["--token_file", str(token)] if has_token else []), "--scale", str(scale),
-                         "--max_mb", "200", "--max_seconds", str(PATIENCE),
-                         *(["--tls"] if tls else []), *floods],
-                        capture_output=True, text=True, check=False,
-                    )  # fmt: skip
-                finally:
-                    server.terminate()
+        """Floods a server that requires tokens. The probe has a token if `has_token`."""
+        with (
+            tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR")) as directory,
+            serve(SERVER, pathlib.Path(directory), key, descriptors) as server,
+        ):
+            return subprocess.run(
+                [sys.executable, str(FLOODS), "--server", server.address, "--pid", str(server.pid),
+                 *(["--token_file", str(server.token_file)] if has_token else []), "--scale", str(scale),
+                 "--max_mb", "200", "--max_seconds", str(PATIENCE), *(["--tls"] if key else []), *floods],
+                capture_output=True, text=True, check=False,
+            )  # fmt: skip
 
     def check(self, result: subprocess.CompletedProcess[str]) -> None:
         """Checks that every flood was one, stayed within the limits, and let every valid call succeed."""
@@ -69,7 +44,16 @@ class FloodsTest(unittest.TestCase):
         self.check(self.flood(["gzip", "large", "resets", "continuation", "halves", "streams"]))
 
     def test_floods_through_tls_take_bounded_memory(self) -> None:
-        self.check(self.flood(["gzip", "large", "resets", "continuation", "halves", "streams"], tls=True))
+        self.check(self.flood(["gzip", "large", "resets", "continuation", "halves", "streams"], key="ec"))
+
+    def test_streams_that_nobody_reads_take_bounded_memory(self) -> None:
+        self.check(self.flood(["reflection", "health_watch", "health_check", "tiny"], scale=0.3))
+
+    def test_key_updates_delay_nobody_for_long(self) -> None:
+        self.check(self.flood(["key_updates"], key="ec", scale=0.3))
+
+    def test_handshakes_delay_nobody_for_long(self) -> None:
+        self.check(self.flood(["hellos"], key="rsa4096", scale=0.3))
 
     def test_a_server_out_of_descriptors_still_answers(self) -> None:
         self.check(self.flood(["descriptors", "descriptors"], scale=0.1, descriptors=64))

@@ -12,7 +12,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace lengthwise;
   if (size < 1) return 0;
   const absl::string_view bytes(reinterpret_cast<const char*>(data + 1), size - 1);
-  server::FrameGuard guard({});
+  server::FrameGuard guard({}, [](absl::string_view method, absl::string_view) {
+    return method == "known" ? absl::OkStatus() : absl::UnauthenticatedError("unknown");
+  });
   const absl::Time now = absl::UnixEpoch();
   std::string rest = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", to_server, to_client;
   // Split into parts of a size that the input chooses. Each part goes both ways.

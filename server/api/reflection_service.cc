@@ -1,0 +1,136 @@
+#include "server/api/reflection_service.h"
+
+#include <memory>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/descriptor.pb.h"
+#include "grpc/grpc.h"
+
+namespace lengthwise::server {
+namespace {
+
+using google::protobuf::DescriptorPool;
+using google::protobuf::FileDescriptor;
+using grpc::reflection::v1alpha::ServerReflectionRequest;
+using grpc::reflection::v1alpha::ServerReflectionResponse;
+using Reactor = grpc::ServerBidiReactor<ServerReflectionRequest, ServerReflectionResponse>;
+
+// Appends the file after those that it imports.
+void AddFile(const FileDescriptor& file, std::set<const FileDescriptor*>& added,
+             ServerReflectionResponse& response) {
+  if (!added.insert(&file).second) return;
+  for (int i = 0; i < file.dependency_count(); ++i) AddFile(*file.dependency(i), added, response);
+  google::protobuf::FileDescriptorProto proto;
+  file.CopyTo(&proto);
+  response.mutable_file_descriptor_response()->add_file_descriptor_proto(proto.SerializeAsString());
+}
+
+void Answer(const ServerReflectionRequest& request, const std::vector<std::string>& services,
+            ServerReflectionResponse& response) {
+  response.Clear();
+  response.set_valid_host(request.host());
+  *response.mutable_original_request() = request;
+  const DescriptorPool& pool = *DescriptorPool::generated_pool();
+  const FileDescriptor* file = nullptr;
+  switch (request.message_request_case()) {
+    case ServerReflectionRequest::kListServices:
+      for (const std::string& service : services) {
+        response.mutable_list_services_response()->add_service()->set_name(service);
+      }
+      return;
+    case ServerReflectionRequest::kFileByFilename:
+      file = pool.FindFileByName(request.file_by_filename());
+      break;
+    case ServerReflectionRequest::kFileContainingSymbol:
+      file = pool.FindFileContainingSymbol(request.file_containing_symbol());
+      break;
+    default:
+      break;  // the API has no extensions
+  }
+  if (file != nullptr) {
+    std::set<const FileDescriptor*> added;
+    return AddFile(*file, added, response);
+  }
+  response.mutable_error_response()->set_error_code(grpc::StatusCode::NOT_FOUND);
+  response.mutable_error_response()->set_error_message("the server has no such file or name");
+}
+
+// Reads a request only after the client has read the answer to the one before.
+class Reflection final : public Reactor,
+                         public StoppableStream,
+                         public std::enable_shared_from_this<Reflection> {
+ public:
+  static Reflection* Start(grpc::CallbackServerContext& context, OpenStreams& streams,
+                           const std::vector<std::string>& services) {
+    const std::shared_ptr<Reflection> stream(new Reflection(context, streams, services));
+    stream->self_ = stream;
+    streams.Add(stream);
+    stream->StartRead(&stream->request_);
+    return stream.get();
+  }
+
+  ~Reflection() override { grpc_call_unref(call_); }
+
+  void Stop(const absl::Status& reason) override {
+    {
+      platform::MutexLock lock(mutex_);
+      if (!stopped_.ok()) return;
+      stopped_ = reason;
+    }
+    // Ends the outstanding read or write.
+    grpc_call_cancel_with_status(call_, static_cast<grpc_status_code>(reason.code()),
+                                 std::string(reason.message()).c_str(), nullptr);
+  }
+
+  void OnReadDone(bool ok) override {
+    if (!ok) return End();
+    Answer(request_, services_, response_);
+    StartWrite(&response_);
+  }
+  void OnWriteDone(bool ok) override {
+    if (!ok) return End();
+    StartRead(&request_);
+  }
+  void OnDone() override {
+    streams_.Remove(this);
+    const std::shared_ptr<Reflection> self = std::move(self_);
+  }
+
+ private:
+  Reflection(grpc::CallbackServerContext& context, OpenStreams& streams,
+             const std::vector<std::string>& services)
+      : call_(context.c_call()), streams_(streams), services_(services) {
+    grpc_call_ref(call_);
+  }
+
+  void End() {
+    absl::Status status;
+    {
+      platform::MutexLock lock(mutex_);
+      status = stopped_;
+    }
+    Finish(rpc::ToGrpcStatus(status));  // last: OnDone may be called at any time from here on
+  }
+
+  grpc_call* const call_;  // Stop may be called late
+  OpenStreams& streams_;
+  const std::vector<std::string>& services_;
+  ServerReflectionRequest request_;
+  ServerReflectionResponse response_;
+  std::shared_ptr<Reflection> self_;  // gRPC's ownership; released by OnDone
+  platform::Mutex mutex_;
+  absl::Status stopped_ ABSL_GUARDED_BY(mutex_);  // the reason; OK while running
+};
+
+}  // namespace
+
+Reactor* ReflectionService::ServerReflectionInfo(grpc::CallbackServerContext* context) {
+  return calls_.Open<Reactor>("grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+                              context, nullptr, [&](const Caller&) -> absl::StatusOr<Reflection*> {
+                                return Reflection::Start(*context, streams_, services_);
+                              });
+}
+
+}  // namespace lengthwise::server
