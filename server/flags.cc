@@ -173,6 +173,13 @@ std::variant<Flags, int> ParseFlags(int argc, const char* const* argv) {
                  "Maximum number of trials in one experiment")
       .Range(int64_t{1}, int64_t{1'000'000'000})
       .ShowDefault();
+  command
+      .AddOption("--max_grid_bytes N", flags.core.max_grid_bytes,
+                 "Maximum size of one experiment in bytes: each task, network and encoding of its "
+                 "grid has a copy of training and evaluation, with all lengths. The server needs "
+                 "several times as much memory for a moment")
+      .Range(int64_t{1} << 20, int64_t{1} << 32)
+      .ShowDefault();
   AddDuration(
       command, "--lease_duration", flags.core.lease_duration,
       "Lease duration. A lease expires after this long without a heartbeat, and its trials are "

@@ -330,8 +330,18 @@ void CheckFields(const v1::ExperimentSpecification& specification, Findings& fin
   }
 }
 
+namespace {
+
+absl::uint128 BytesOf(const google::protobuf::RepeatedPtrField<v1::Component>& components) {
+  absl::uint128 bytes = 0;
+  for (const v1::Component& component : components) bytes += component.ByteSizeLong();
+  return bytes;
+}
+
+}  // namespace
+
 void CheckGridSize(const v1::ExperimentSpecification& specification, int64_t max_trials,
-                   Findings& findings) {
+                   int64_t max_bytes, Findings& findings) {
   struct Axis {
     absl::string_view field;
     int size;
@@ -361,11 +371,31 @@ void CheckGridSize(const v1::ExperimentSpecification& specification, int64_t max
     if (product < saturated) product *= static_cast<uint32_t>(axis.size);
     if (axis.size > 1) factors.push_back(absl::StrCat(Grouped(axis.size), " ", axis.field));
   }
-  if (product <= absl::uint128(static_cast<uint64_t>(max_trials))) return;
-  findings.Add("trials", absl::StrCat(absl::StrJoin(factors, " x "), " = ",
-                                      product < saturated ? Grouped(product) : "more than 10^27",
-                                      " trials; at most ", Grouped(max_trials),
-                                      ": give the grid fewer values or submit it in parts"));
+  if (product > absl::uint128(static_cast<uint64_t>(max_trials))) {
+    findings.Add("trials", absl::StrCat(absl::StrJoin(factors, " x "), " = ",
+                                        product < saturated ? Grouped(product) : "more than 10^27",
+                                        " trials; at most ", Grouped(max_trials),
+                                        ": give the grid fewer values or submit it in parts"));
+    return;
+  }
+  // A pack has a copy of training and evaluation, and one component of each of the three axes. So
+  // few factors cannot overflow: there are at most `max_trials` packs.
+  const absl::uint128 tasks = specification.tasks_size(), networks = specification.networks_size(),
+                      encodings = specification.encodings_size();
+  const absl::uint128 packs = tasks * networks * encodings;
+  const absl::uint128 copied =
+      specification.training().ByteSizeLong() + specification.evaluation().ByteSizeLong();
+  const absl::uint128 bytes = packs * copied +
+                              BytesOf(specification.tasks()) * networks * encodings +
+                              BytesOf(specification.networks()) * tasks * encodings +
+                              BytesOf(specification.encodings()) * tasks * networks;
+  if (bytes <= absl::uint128(static_cast<uint64_t>(max_bytes))) return;
+  findings.Add("trials",
+               absl::StrCat(Grouped(packs), " tasks, networks and encodings with ", Grouped(copied),
+                            " bytes of training and evaluation each = ", Grouped(bytes),
+                            " bytes; at most ", Grouped(max_bytes),
+                            " (the server's --max_grid_bytes): evaluate fewer lengths, give the "
+                            "grid fewer values or submit it in parts"));
 }
 
 }  // namespace lengthwise::specification

@@ -612,6 +612,20 @@ evaluation: {lengths: 1..10}
   EXPECT_EQ(details.field_violations(1).description(), "got \"many\", expected an integer");
 }
 
+TEST(MistakesTest, LargePacksAreMeasuredNotCopied) {
+  std::string encodings = "none";
+  for (int i = 1; i <= 300; ++i) {
+    encodings += absl::StrCat(", {name: sin_cos, randomized: true, max_position: ", 100'000 + i,
+                              ", label: e", i, "}");
+  }
+  const std::string message = MessageAfter(absl::StrCat(
+      "{name: x, protocol: randomized_positional_encodings, tasks: bucket_sort, encodings: [",
+      encodings, "], evaluation: {lengths: 1..100000}}"));
+  EXPECT_THAT(message, testing::HasSubstr("301 tasks, networks and encodings with "));
+  EXPECT_THAT(message, testing::HasSubstr("bytes; at most 67,108,864 (the server's "
+                                          "--max_grid_bytes): evaluate fewer lengths"));
+}
+
 TEST(MistakesTest, HugeGridIsCountedNotExpanded) {
   EXPECT_EQ(MessageAfter("{name: x, protocol: randomized_positional_encodings, tasks: bucket_sort, "
                          "learning_rates: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10], encodings: none, "

@@ -136,7 +136,7 @@ absl::StatusOr<Grid> ResolveWith(const Catalogues& catalogues, Parsed parsed,
     CheckSchedule(*catalogues.schedules[schedule->index], *schedule, training, findings);
   }
   const size_t before = findings.problems().size();
-  CheckGridSize(specification, limits.max_trials, findings);
+  CheckGridSize(specification, limits.max_trials, limits.max_grid_bytes, findings);
   // The cost of CheckCombinations grows with the grid, so it never sees a grid that is too large.
   if (findings.problems().size() == before) {
     CheckCombinations(catalogues, specification, tasks, networks, encodings, overridden, findings);

@@ -19,6 +19,8 @@ struct Catalogues;  // specification/catalogues.h
 
 struct Limits {
   int64_t max_trials = 100'000;
+  // Bytes of all packs of a grid. A text of 1 MiB may describe gigabytes.
+  int64_t max_grid_bytes = int64_t{64} << 20;
   int64_t max_text_bytes = 1 << 20;
   // Limit for the text of all problems together.
   size_t max_problem_bytes = kStatusProblemBytes;
@@ -27,8 +29,8 @@ struct Limits {
 // Parses, resolves and expands. Reports all problems in one INVALID_ARGUMENT, as ToStatus
 // (findings.h) describes.
 //
-// The cost is bounded for any text: size, nesting, values (including YAML aliases) and trials,
-// which are counted before they are created. Thread-safe.
+// The cost is bounded for any text: size, nesting, values (including YAML aliases), trials and the
+// bytes of packs, which are counted before they are created. Thread-safe.
 absl::StatusOr<Grid> Resolve(const v1::SpecificationText& text, const Limits& limits);
 absl::StatusOr<Grid> Resolve(const v1::ExperimentSpecification& specification,
                              const Limits& limits);

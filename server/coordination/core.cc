@@ -104,7 +104,8 @@ absl::Status Restore(const CoreOptions& options) {
 
 absl::StatusOr<std::unique_ptr<Core>> Core::Open(const CoreOptions& options) {
   Dependencies dependencies;
-  dependencies.resolve = [limits = specification::Limits{.max_trials = options.max_trials}](
+  dependencies.resolve = [limits = specification::Limits{.max_trials = options.max_trials,
+                                                         .max_grid_bytes = options.max_grid_bytes}](
                              const v1::CreateExperimentRequest& request) {
     return request.has_specification_text()
                ? specification::Resolve(request.specification_text(), limits)

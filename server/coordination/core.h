@@ -66,6 +66,8 @@ struct CoreOptions {
   absl::Duration preempt_after = absl::Minutes(1);
   // Maximum number of trials in one experiment.
   int64_t max_trials = 100'000;
+  // Maximum size of an experiment's packs, which have copies of its training and evaluation.
+  int64_t max_grid_bytes = int64_t{64} << 20;
   // Maximum number of queued and running trials of one owner. 0: no limit.
   int64_t max_unended_trials = 1'000'000;
   // Maximum size of an artifact in bytes.
