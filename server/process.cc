@@ -1,6 +1,7 @@
 #include "server/process.h"
 
 #include <linux/capability.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <string>
 #include <utility>
@@ -20,6 +22,8 @@
 #include "platform/descriptors.h"
 #include "platform/files.h"
 #include "platform/log.h"
+#include "platform/periodic_thread.h"
+#include "platform/process_usage.h"
 #include "platform/rotated_file.h"
 #include "platform/service_lifecycle.h"
 #include "platform/status_macros.h"
@@ -46,6 +50,11 @@ constexpr int64_t kLeastDescriptors = 64;
 // Timeout of the server's connection to itself. The edge and gRPC answer it without the core, so a
 // full disk does not delay it.
 constexpr absl::Duration kSelfCheckPatience = absl::Seconds(10);
+
+// After the server's memory has grown by this much, it returns what it does not use. The C library
+// would keep it, for example after a flood.
+constexpr int64_t kTrimBytes = 32 << 20;
+constexpr absl::Duration kTrimInterval = absl::Seconds(10);
 
 // Limited, because Protobuf logs invalid UTF-8 before a call's token is checked.
 void LogOfProtobuf(google::protobuf::LogLevel, const char*, int, const std::string& text) {
@@ -286,6 +295,17 @@ absl::Status Serve(const Flags& flags, const OpenCore& open) {
     platform::LogWarning(std::string(status.message()));
   }
 
+  const platform::PeriodicThread trim(
+      kTrimInterval, [kept = platform::ReadProcessUsage().resident_bytes]() mutable {
+        int64_t resident = platform::ReadProcessUsage().resident_bytes;
+        if (resident > kept + kTrimBytes) {
+          malloc_trim(0);
+          resident = platform::ReadProcessUsage().resident_bytes;
+          kept = resident;
+        }
+        kept = std::min(kept, resident);
+        return true;
+      });
   auto self_check = std::make_unique<SelfCheck>(
       flags.self_check_interval,
       [&server] { return (*server)->CheckReachable(kSelfCheckPatience); }, EndUnreachable);
