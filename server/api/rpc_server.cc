@@ -19,8 +19,9 @@ constexpr int kMaxMetadataBytes = 16 << 10;
 // up an upload that makes no progress, so it must not wait for its turn.
 constexpr int kWorkerUploads = 16'384;
 // Bytes that a stream may send before its handler reads them. gRPC would let the window grow to 32
-// MiB, and keeps what nobody reads; it adds the rest of a message that a handler waits for.
-constexpr int kUnreadBytes = 16 << 10;
+// MiB, and keeps what nobody reads: an empty message, of five bytes, in seventy. It opens the
+// window for the rest of a message that a handler waits for.
+constexpr int kUnreadBytes = 4 << 10;
 // Time to send the last status to clients that read slowly.
 constexpr absl::Duration kFarewell = absl::Milliseconds(500);
 

@@ -81,23 +81,26 @@ absl::StatusOr<v1::ListExperimentsResponse> Reads::ListExperiments(
   constexpr absl::string_view kScope = "experiments";
   const int64_t size = PageSize(request.page_size());
   ASSIGN_OR_RETURN(const int64_t before, DecodePageToken(kScope, request.page_token()));
+  // Few at a time, because each record has a specification.
+  constexpr int64_t kRecords = 16;
   ASSIGN_OR_RETURN(const auto reader, storage_.Read());
-  // One more than asked for, which tells whether there is a next page.
-  ASSIGN_OR_RETURN(const auto records, reader->ListExperiments(before, request.owner(), size + 1));
   v1::ListExperimentsResponse response;
   size_t bytes = 0;
-  int64_t last = 0;
-  for (const ExperimentRecord& record : records) {
-    if (response.experiments_size() == size || bytes >= kPageBytes) {
-      response.set_next_page_token(EncodePageToken(kScope, last));
-      break;
+  int64_t last = before;
+  while (true) {
+    ASSIGN_OR_RETURN(const auto records, reader->ListExperiments(last, request.owner(), kRecords));
+    for (const ExperimentRecord& record : records) {
+      if (response.experiments_size() == size || bytes >= kPageBytes) {
+        response.set_next_page_token(EncodePageToken(kScope, last));
+        return response;
+      }
+      v1::Experiment& experiment = *response.add_experiments();
+      ASSIGN_OR_RETURN(experiment, ToExperiment(record, reader->name()));
+      bytes += experiment.ByteSizeLong();
+      last = record.key;
     }
-    v1::Experiment& experiment = *response.add_experiments();
-    ASSIGN_OR_RETURN(experiment, ToExperiment(record, reader->name()));
-    bytes += experiment.ByteSizeLong();
-    last = record.key;
+    if (static_cast<int64_t>(records.size()) < kRecords) return response;
   }
-  return response;
 }
 
 absl::StatusOr<v1::SummarizeExperimentResponse> Reads::SummarizeExperiment(

@@ -1,18 +1,21 @@
 """Floods a Lengthwise server on this machine and reports what that costs the server.
 
-Each flood speaks HTTP/2 on raw sockets, needs no token, and stops by itself, at the latest when the server needs 2 GB.
+Each flood speaks HTTP/2 on raw sockets and stops by itself, at the latest when the server needs 2 GB. Those of neighbours
+use a token of their own, the others none.
 Meanwhile a worker sends heartbeats, and new clients make valid calls. Only servers on the loopback are flooded:
 
     floods.py --server 127.0.0.1:7070 --pid PID [--tls] [--scale 0.1] [FLOOD ...]
 """
 
 import argparse
+import contextlib
 import ctypes
 import dataclasses
 import functools
 import itertools
 import json
 import pathlib
+import re
 import select
 import socket
 import ssl
@@ -37,6 +40,11 @@ HEALTH_WATCH = "/grpc.health.v1.Health/Watch"
 REFLECTION = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
 REGISTER = "/lengthwise.v1.WorkerService/RegisterWorker"
 HEARTBEAT = "/lengthwise.v1.WorkerService/Heartbeat"
+CREATE_TOKEN = "/lengthwise.v1.AccessService/CreateToken"
+RESOLVE = "/lengthwise.v1.CatalogueService/ResolveSpecification"
+SPECIFICATION = """{{name: flood, tasks: [{tasks}], networks: {{name: encoder, blocks: 1, heads: 1, d_model: 8}},
+encodings: [{encodings}], learning_rates: 1e-3, seeds: 0, training: {{steps: 1, batch_size: 1, lengths: 1..5}},
+evaluation: {{lengths: 5, sequences: 1}}}}"""
 # Floods stop when the server needs this much: they share the machine with others.
 TOO_MUCH_MB = 2000
 # Entries 8 to 14 of HPACK's static table (RFC 7541, appendix A) are values of :status.
@@ -173,6 +181,7 @@ class Connection:
         self.initial_window = 65535
         self.windows: dict[int, int] = {}
         self.blocks: dict[int, bytes] = {}  # header blocks of the answers, by stream
+        self.data: dict[int, bytes] = {}  # of the answers
         self.ended: dict[int, int] = {}  # kind of the frame that ended the stream
         self.max_streams = 1 << 31
         self.closed = False
@@ -241,6 +250,8 @@ class Connection:
         elif kind in (HEADERS, DATA, RST_STREAM):
             if kind == HEADERS:
                 self.blocks[stream] = self.blocks.get(stream, b"") + payload
+            elif kind == DATA:
+                self.data[stream] = self.data.get(stream, b"") + payload
             if kind == RST_STREAM or flags & END_STREAM:
                 self.ended.setdefault(stream, kind)
         elif kind == GOAWAY and payload[4:8] != b"\0\0\0\0":
@@ -274,13 +285,32 @@ def message(payload: bytes) -> bytes:
     return b"\0" + struct.pack(">I", len(payload)) + payload
 
 
-def call(target: Target, connection: Connection, stream: int, method: str, payload: bytes = b"") -> None:
-    """Makes one call with the target's token and checks that it succeeded."""
-    more = {"authorization": "Bearer " + target.token} if target.token else {}
-    connection.send(
-        frame(HEADERS, END_HEADERS, stream, request_headers(method, more))
-        + frame(DATA, END_STREAM, stream, message(payload))
-    )
+def field(number: int, value: bytes) -> bytes:
+    """Returns a field of a Protobuf message: text or a message."""
+    size = len(value)
+    encoded = bytes([number << 3 | 2])
+    while size >= 128:
+        encoded += bytes([size % 128 + 128])
+        size //= 128
+    return encoded + bytes([size]) + value
+
+
+def resolve_request(tasks: list[str], encodings: list[str]) -> bytes:
+    """Returns a ResolveSpecificationRequest."""
+    text = SPECIFICATION.format(tasks=", ".join(tasks), encodings=", ".join(encodings)).encode()
+    return field(1, b"\x08\x01" + field(2, text))  # YAML
+
+
+def call(
+    target: Target, connection: Connection, stream: int, method: str, payload: bytes = b"", token: str = ""
+) -> bytes:
+    """Makes one call with the target's token, or another, checks that it succeeded, and returns the answer."""
+    token = token or target.token
+    more = {"authorization": "Bearer " + token} if token else {}
+    connection.send(frame(HEADERS, END_HEADERS, stream, request_headers(method, more)))
+    sent = message(payload)
+    connection.send_data(stream, len(sent), sent, time.monotonic() + 60)
+    connection.send(frame(DATA, END_STREAM, stream))
     deadline = time.monotonic() + 60
     while stream not in connection.ended and not connection.closed and time.monotonic() < deadline:
         connection.read(0.5)
@@ -291,6 +321,7 @@ def call(target: Target, connection: Connection, stream: int, method: str, paylo
     answer = header_fields(connection.blocks.get(stream, b""))
     if answer.get(":status") != "200" or answer.get("grpc-status") != "0":
         raise ValueError(f"the call failed: {answer}")
+    return connection.data.get(stream, b"")[5:]
 
 
 class Probe:
@@ -345,7 +376,7 @@ class Probe:
 
         def one() -> None:
             connection = Connection(self.target, "127.0.0.1", timeout=60)
-            call(self.target, connection, 1, METHOD)
+            call(self.target, connection, 1, RESOLVE, resolve_request(["bucket_sort"], ["none"]))
             connection.close()
 
         while not self.stopping.is_set():
@@ -507,12 +538,12 @@ def open_streams(target: Target, scale: float) -> Sent:
     return Sent(many(target, count, one, 50_000), min(1000, count), "streams")
 
 
-def unread(target: Target, method: str, messages: bytes, size: int, seconds: float) -> Sent:
+def unread(target: Target, method: str, messages: bytes, size: int, seconds: float, token: str = "") -> Sent:
     """Opens 16 streams on each of 64 connections, reads no answer, and sends `messages` again and again.
 
     Sends frames of `size` bytes, as flow control permits. Opens new streams where the server has ended all.
     """
-    block = request_headers(method)
+    block = request_headers(method, {"authorization": "Bearer " + token} if token else {})
     connections: list[Connection] = []
     streams: dict[int, list[int]] = {}
     opened = 0
@@ -659,6 +690,69 @@ def client_hellos(target: Target, scale: float) -> Sent:
     return Sent(sent, int(1000 * scale), "ClientHellos")
 
 
+def neighbour(target: Target) -> str:
+    """Returns the token of another user, who may only read."""
+    connection = Connection(target, "127.0.0.1", timeout=60)
+    answer = call(target, connection, 1, CREATE_TOKEN, field(1, b"neighbour") + b"\x10\x01")
+    connection.close()
+    found = re.search(rb"lw_[0-9a-f]+_[0-9a-f]+", answer)
+    assert found is not None
+    return found[0].decode()
+
+
+def neighbours_halves(target: Target, scale: float) -> Sent:
+    """Sends, with a token, most of the 8 MB of each of 512 messages and leaves the calls open."""
+    token = neighbour(target)
+    size = 8_000_000
+    sent = 0
+    connections: list[Connection] = []
+    end = time.monotonic() + 40 * scale
+    for address in FLOOD_ADDRESSES:
+        try:
+            connections.append(Connection(target, address))
+            call(target, connections[-1], 1, METHOD, token=token)
+            for stream in range(3, 19, 2):
+                headers = request_headers(METHOD, {"authorization": "Bearer " + token})
+                connections[-1].send(frame(HEADERS, END_HEADERS, stream, headers))
+                first = b"\0" + struct.pack(">I", size)
+                sent += connections[-1].send_data(stream, size - 1000, first, time.monotonic() + 2)
+                if time.monotonic() > end or not 0 < target.memory("VmRSS") < TOO_MUCH_MB:
+                    break
+        except OSError:
+            continue
+    for connection in connections:
+        connection.close()
+    return Sent(sent, int((400 << 20) * scale), "bytes")
+
+
+def neighbours_reflection(target: Target, scale: float) -> Sent:
+    """Asks for reflection, with a token, with empty messages on streams whose answers are not read."""
+    return unread(target, REFLECTION, message(b"") * 800, 5, 20 * scale, neighbour(target))
+
+
+def neighbours_resolves(target: Target, scale: float) -> Sent:
+    """Has 60 large specifications resolved at once, with a token."""
+    token = neighbour(target)
+    encodings = [f"{{name: sin_cos, randomized: true, max_position: {1000 + n}, label: e{n}}}" for n in range(5000)]
+    request = resolve_request(["bucket_sort", "reverse_string", "parity_check"], encodings)
+    done = 0
+
+    def one() -> None:
+        nonlocal done
+        connection = Connection(target, FLOOD_ADDRESS, timeout=60)
+        with contextlib.suppress(OSError, ValueError):
+            call(target, connection, 1, RESOLVE, request, token)
+        done += 1
+        connection.close()
+
+    threads = [threading.Thread(target=one) for _ in range(int(60 * scale))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return Sent(done, int(60 * scale), "calls")
+
+
 FLOODS: dict[str, Callable[[Target, float], Sent]] = {
     "descriptors": descriptors,
     "gzip": gzip_bomb,
@@ -671,6 +765,9 @@ FLOODS: dict[str, Callable[[Target, float], Sent]] = {
     "health_watch": health_watch,
     "health_check": health_check,
     "tiny": tiny_frames,
+    "neighbours_halves": neighbours_halves,
+    "neighbours_reflection": neighbours_reflection,
+    "neighbours_resolves": neighbours_resolves,
 }
 # Only for servers with TLS.
 TLS_FLOODS: dict[str, Callable[[Target, float], Sent]] = {

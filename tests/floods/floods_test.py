@@ -22,7 +22,14 @@ class FloodsTest(unittest.TestCase):
     """Each test floods its own server."""
 
     def flood(
-        self, floods: list[str], *, key: str = "", scale: float = 0.5, descriptors: int = 0, has_token: bool = True
+        self,
+        floods: list[str],
+        *,
+        key: str = "",
+        scale: float = 0.5,
+        descriptors: int = 0,
+        has_token: bool = True,
+        max_mb: int = 200,
     ) -> subprocess.CompletedProcess[str]:
         """Floods a server that requires tokens. The probe has a token if `has_token`."""
         with (
@@ -32,7 +39,7 @@ class FloodsTest(unittest.TestCase):
             return subprocess.run(
                 [sys.executable, str(FLOODS), "--server", server.address, "--pid", str(server.pid),
                  *(["--token_file", str(server.token_file)] if has_token else []), "--scale", str(scale),
-                 "--max_mb", "200", "--max_seconds", str(PATIENCE), *(["--tls"] if key else []), *floods],
+                 "--max_mb", str(max_mb), "--max_seconds", str(PATIENCE), *(["--tls"] if key else []), *floods],
                 capture_output=True, text=True, check=False,
             )  # fmt: skip
 
@@ -48,6 +55,10 @@ class FloodsTest(unittest.TestCase):
 
     def test_streams_that_nobody_reads_take_bounded_memory(self) -> None:
         self.check(self.flood(["reflection", "health_watch", "health_check", "tiny"], scale=0.3))
+
+    def test_neighbours_with_a_token_delay_nobody_for_long(self) -> None:
+        self.check(self.flood(["neighbours_resolves"], scale=0.2, max_mb=500))
+        self.check(self.flood(["neighbours_halves"], scale=0.3, max_mb=500))
 
     def test_key_updates_delay_nobody_for_long(self) -> None:
         self.check(self.flood(["key_updates"], key="ec", scale=0.3))
