@@ -17,12 +17,15 @@
 
 #ifdef __CUDACC__
 #define LENGTHWISE_KERNEL __global__
+// A kernel for blocks of `threads`, of which a multiprocessor has registers for `blocks` at once.
+#define LENGTHWISE_KERNEL_FOR(threads, blocks) __global__ __launch_bounds__(threads, blocks)
 #define LENGTHWISE_DEVICE __device__ __forceinline__
 #define LENGTHWISE_EVERYWHERE __host__ __device__ __forceinline__
 // Unrolls a short loop, so that the array it indexes stays in registers.
 #define LENGTHWISE_UNROLL _Pragma("unroll")
 #else
 #define LENGTHWISE_KERNEL inline
+#define LENGTHWISE_KERNEL_FOR(threads, blocks) inline
 #define LENGTHWISE_DEVICE inline
 #define LENGTHWISE_EVERYWHERE inline
 #define LENGTHWISE_UNROLL
@@ -61,6 +64,11 @@ LENGTHWISE_DEVICE Several<T, kCount> Load(const T* numbers) {
   return *reinterpret_cast<const Several<T, kCount>*>(numbers);
 }
 
+template <int kCount, typename T>
+LENGTHWISE_DEVICE void Store(const Several<T, kCount>& from, T* numbers) {
+  *reinterpret_cast<Several<T, kCount>*>(numbers) = from;
+}
+
 extern __shared__ Float4 shared_memory[];
 
 // Hands out the block's shared memory, array after array. All threads must take the same arrays.
@@ -84,6 +92,9 @@ int Thread();
 int Threads();
 int64_t Block();
 void Barrier();
+// What the lanes of a warp do together: once all of them have called it with the same `run`, it is
+// called with their operands. It returns false if they do not match.
+void Together(bool (*run)(void* const* lanes), void* operands);
 void AddOther(int mask, float* numbers, int count);
 float* TakeSharedArray(int number, int count);
 void ReportOddAddress();
@@ -94,6 +105,12 @@ Several<T, kCount> Load(const T* numbers) {
   if (reinterpret_cast<uintptr_t>(numbers) % sizeof(result) != 0) ReportOddAddress();
   memcpy(&result, numbers, sizeof(result));
   return result;
+}
+
+template <int kCount, typename T>
+void Store(const Several<T, kCount>& from, T* numbers) {
+  if (reinterpret_cast<uintptr_t>(numbers) % sizeof(from) != 0) ReportOddAddress();
+  memcpy(numbers, &from, sizeof(from));
 }
 
 template <int kCount>

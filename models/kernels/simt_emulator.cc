@@ -57,7 +57,7 @@ class StackSwitch {
 #endif
 };
 
-enum class State { kRunnable, kAtBarrier, kAtExchange, kEnded };
+enum class State { kRunnable, kAtBarrier, kTogether, kEnded };
 
 // One thread of a block. Its stack is reused from block to block and kernel to kernel.
 struct Fibre {
@@ -68,10 +68,9 @@ struct Fibre {
 
   int index = 0;
   State state = State::kEnded;
-  // Pending AddOther call.
-  int mask = 0;
-  float* numbers = nullptr;
-  int count = 0;
+  // Pending Together call.
+  bool (*run)(void* const* lanes) = nullptr;
+  void* operands = nullptr;
 
   std::unique_ptr<char[]> stack;
   ucontext_t start;
@@ -106,11 +105,10 @@ class Emulator::Device {
   int threads() const { return threads_; }
   int64_t block() const { return block_; }
   void WaitAtBarrier() { Leave(State::kAtBarrier); }
-  void Exchange(int mask, float* numbers, int count) {
-    current_->mask = mask;
-    current_->numbers = numbers;
-    current_->count = count;
-    Leave(State::kAtExchange);
+  void Together(bool (*run)(void* const* lanes), void* operands) {
+    current_->run = run;
+    current_->operands = operands;
+    Leave(State::kTogether);
   }
   float* TakeShared(int number, int count);
 
@@ -268,7 +266,7 @@ void Emulator::Device::RunBlock() {
   }
 }
 
-// Resumes threads whose barrier or exchange is complete. Returns false if none can continue.
+// Resumes threads for which those that they wait for have come. Returns false if none can continue.
 bool Emulator::Device::Release() {
   bool released = false, all_at_barrier = true;
   for (int first = 0; first < threads_; first += kWarp) {
@@ -283,23 +281,16 @@ bool Emulator::Device::Release() {
 }
 
 bool Emulator::Device::ReleaseWarp(int first) {
-  const Fibre& one = *fibres_[static_cast<size_t>(first)];
-  std::vector<float> sums;
-  for (int t = first; t < first + kWarp; ++t) {
-    const Fibre& fibre = *fibres_[static_cast<size_t>(t)];
-    if (fibre.state != State::kAtExchange || fibre.mask != one.mask || fibre.count != one.count) {
-      return false;
-    }
-    const Fibre& other = *fibres_[static_cast<size_t>(first + ((t - first) ^ one.mask))];
-    if (other.state != State::kAtExchange) return false;
-    for (int k = 0; k < fibre.count; ++k) sums.push_back(fibre.numbers[k] + other.numbers[k]);
+  const auto run = fibres_[static_cast<size_t>(first)]->run;
+  void* lanes[kWarp];
+  for (int lane = 0; lane < kWarp; ++lane) {
+    const Fibre& fibre = *fibres_[static_cast<size_t>(first + lane)];
+    if (fibre.state != State::kTogether || fibre.run != run) return false;
+    lanes[lane] = fibre.operands;
   }
-  const float* sum = sums.data();
+  if (!run(lanes)) return false;
   for (int t = first; t < first + kWarp; ++t) {
-    Fibre& fibre = *fibres_[static_cast<size_t>(t)];
-    std::copy_n(sum, fibre.count, fibre.numbers);
-    sum += fibre.count;
-    fibre.state = State::kRunnable;
+    fibres_[static_cast<size_t>(t)]->state = State::kRunnable;
   }
   return true;
 }
@@ -334,7 +325,39 @@ int Thread() { return running->thread(); }
 int Threads() { return running->threads(); }
 int64_t Block() { return running->block(); }
 void Barrier() { running->WaitAtBarrier(); }
-void AddOther(int mask, float* numbers, int count) { running->Exchange(mask, numbers, count); }
+void Together(bool (*run)(void* const* lanes), void* operands) { running->Together(run, operands); }
+
+namespace {
+
+struct Addends {
+  int mask;
+  float* numbers;
+  int count;
+};
+
+bool RunAddOther(void* const* lanes) {
+  const auto of = [&](int lane) -> const Addends& { return *static_cast<Addends*>(lanes[lane]); };
+  const int mask = of(0).mask, count = of(0).count;
+  std::vector<float> sums;
+  for (int lane = 0; lane < kWarp; ++lane) {
+    if (of(lane).mask != mask || of(lane).count != count) return false;
+    for (int k = 0; k < count; ++k) {
+      sums.push_back(of(lane).numbers[k] + of(lane ^ mask).numbers[k]);
+    }
+  }
+  for (int lane = 0; lane < kWarp; ++lane) {
+    std::copy_n(&sums[static_cast<size_t>(lane * count)], count, of(lane).numbers);
+  }
+  return true;
+}
+
+}  // namespace
+
+void AddOther(int mask, float* numbers, int count) {
+  Addends mine = {mask, numbers, count};
+  Together(&RunAddOther, &mine);
+}
+
 float* TakeSharedArray(int number, int count) { return running->TakeShared(number, count); }
 
 void ReportOddAddress() { running->SetProblem("misaligned vector load or store"); }
