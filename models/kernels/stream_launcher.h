@@ -18,6 +18,14 @@ class StreamLauncher {
   void Launch(void (*kernel)(Parameters...), int64_t blocks, int threads, int64_t shared_bytes,
               const Parameters&... arguments) {
     if (error_ != cudaSuccess) return;
+    if (shared_bytes > kGrantedBytes) {
+      error_ = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                    static_cast<int>(shared_bytes));
+      if (error_ != cudaSuccess) {
+        cudaGetLastError();  // so that nobody else reports it
+        return;
+      }
+    }
     kernel<<<static_cast<unsigned>(blocks), static_cast<unsigned>(threads),
              static_cast<size_t>(shared_bytes), stream_>>>(arguments...);
     error_ = cudaGetLastError();
@@ -27,6 +35,9 @@ class StreamLauncher {
   const char* error() const { return error_ == cudaSuccess ? nullptr : cudaGetErrorString(error_); }
 
  private:
+  // Shared memory that every kernel may use without asking for more.
+  static constexpr int64_t kGrantedBytes = 48 * 1024;
+
   cudaStream_t stream_;
   cudaError_t error_ = cudaSuccess;
 };
