@@ -40,6 +40,7 @@ struct AddLayerNormCall {
   const float* scale;
   const float* offset;
   AddLayerNormResult result;
+  BFloat16* operand;  // y rounded; null if not wanted
 };
 
 template <typename T>
@@ -48,7 +49,9 @@ struct AddLayerNormBackwardCall {
   const float* x;
   const float* r;
   const float* scale;
+  // Gradients of y and of its rounded copy, of which one may be null.
   const float* y_gradient;
+  const BFloat16* operand_gradient;
   float* sum_gradient;
   T* b_gradient;        // null if not wanted
   float* scale_parts;   // [chunks, width]
@@ -89,8 +92,9 @@ LENGTHWISE_KERNEL void AddLayerNormKernel(AddLayerNormCall<T> call) {
     const int c = lane + k * simt::kWarp;
     if (c >= width) continue;
     call.result.x[row * width + c] = x[k] * r;
-    call.result.y[row * width + c] =
-        x[k] * r * call.scale[parameters + c] + call.offset[parameters + c];
+    const float y = x[k] * r * call.scale[parameters + c] + call.offset[parameters + c];
+    call.result.y[row * width + c] = y;
+    if (call.operand != nullptr) call.operand[row * width + c] = FromFloat<BFloat16>(y);
   }
 }
 
@@ -123,7 +127,11 @@ LENGTHWISE_KERNEL void AddLayerNormBackwardKernel(AddLayerNormBackwardCall<T> ca
       const int c = lane + k * simt::kWarp;
       const bool there = c < width;
       x[k] = there ? call.x[row * width + c] : 0.0F;
-      const float dy = there ? call.y_gradient[row * width + c] : 0.0F;
+      float dy = 0;
+      if (there && call.y_gradient != nullptr) dy = call.y_gradient[row * width + c];
+      if (there && call.operand_gradient != nullptr) {
+        dy += ToFloat(call.operand_gradient[row * width + c]);
+      }
       scale_sums[k] += dy * x[k];
       offset_sums[k] += dy;
       dx[k] = dy * scales[k];
@@ -182,6 +190,7 @@ void LaunchAddLayerNorm(Launcher& launcher, const AddLayerNormCall<T>& call) {
 template <typename T, typename Launcher>
 void LaunchAddLayerNormBackward(Launcher& launcher, const RowsShape& shape, const float* x,
                                 const float* r, const float* scale, const float* y_gradient,
+                                const BFloat16* operand_gradient,
                                 const AddLayerNormGradients& gradients, T* b_gradient,
                                 float* workspace) {
   const int64_t chunks = Chunks(shape);
@@ -191,6 +200,7 @@ void LaunchAddLayerNormBackward(Launcher& launcher, const RowsShape& shape, cons
       .r = r,
       .scale = scale,
       .y_gradient = y_gradient,
+      .operand_gradient = operand_gradient,
       .sum_gradient = gradients.sum,
       .b_gradient = b_gradient,
       .scale_parts = workspace,

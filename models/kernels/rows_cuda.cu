@@ -10,20 +10,21 @@ bool HasRowsCuda() { return true; }
 template <typename T>
 const char* AddLayerNormCuda(const RowsShape& shape, float epsilon, const float* a, const T* b,
                              const float* scale, const float* offset,
-                             const AddLayerNormResult& result, void* stream) {
+                             const AddLayerNormResult& result, BFloat16* operand, void* stream) {
   StreamLauncher launcher(stream);
-  LaunchAddLayerNorm<T>(launcher, {shape, epsilon, a, b, scale, offset, result});
+  LaunchAddLayerNorm<T>(launcher, {shape, epsilon, a, b, scale, offset, result, operand});
   return launcher.error();
 }
 
 template <typename T>
 const char* AddLayerNormBackwardCuda(const RowsShape& shape, const float* x, const float* r,
                                      const float* scale, const float* y_gradient,
+                                     const BFloat16* operand_gradient,
                                      const AddLayerNormGradients& gradients, T* b_gradient,
                                      float* workspace, void* stream) {
   StreamLauncher launcher(stream);
-  LaunchAddLayerNormBackward(launcher, shape, x, r, scale, y_gradient, gradients, b_gradient,
-                             workspace);
+  LaunchAddLayerNormBackward(launcher, shape, x, r, scale, y_gradient, operand_gradient, gradients,
+                             b_gradient, workspace);
   return launcher.error();
 }
 
@@ -51,14 +52,16 @@ int64_t CrossEntropyWorkspaceCuda(const RowsShape& shape) {
 }
 
 template const char* AddLayerNormCuda(const RowsShape&, float, const float*, const float*,
-                                      const float*, const float*, const AddLayerNormResult&, void*);
+                                      const float*, const float*, const AddLayerNormResult&,
+                                      BFloat16*, void*);
 template const char* AddLayerNormBackwardCuda(const RowsShape&, const float*, const float*,
-                                              const float*, const float*,
+                                              const float*, const float*, const BFloat16*,
                                               const AddLayerNormGradients&, float*, float*, void*);
 template const char* AddLayerNormCuda(const RowsShape&, float, const float*, const BFloat16*,
-                                      const float*, const float*, const AddLayerNormResult&, void*);
+                                      const float*, const float*, const AddLayerNormResult&,
+                                      BFloat16*, void*);
 template const char* AddLayerNormBackwardCuda(const RowsShape&, const float*, const float*,
-                                              const float*, const float*,
+                                              const float*, const float*, const BFloat16*,
                                               const AddLayerNormGradients&, BFloat16*, float*,
                                               void*);
 

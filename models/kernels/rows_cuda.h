@@ -27,17 +27,20 @@ bool HasRowsCuda();
 // Widest row that the norm's kernels support. The caller must check it.
 constexpr int64_t kMaxCudaNormWidth = 1024;
 
-// AddLayerNorm on a GPU. b may be bfloat16, because it is the output of a product.
+// AddLayerNorm on a GPU. b may be bfloat16, because it is the output of a product. `operand`
+// receives y rounded to bfloat16, for the next product; null if not wanted.
 template <typename T>
 const char* AddLayerNormCuda(const RowsShape& shape, float epsilon, const float* a, const T* b,
                              const float* scale, const float* offset,
-                             const AddLayerNormResult& result, void* stream);
+                             const AddLayerNormResult& result, BFloat16* operand, void* stream);
 
-// AddLayerNormBackward on a GPU. `b_gradient` receives the gradient of the sum, as T; null if not
-// wanted. `workspace` holds AddLayerNormWorkspaceCuda floats.
+// AddLayerNormBackward on a GPU. The gradient of y is the sum of `y_gradient` and
+// `operand_gradient`, of which one may be null. `b_gradient` receives the gradient of the sum, as
+// T; null if not wanted. `workspace` holds AddLayerNormWorkspaceCuda floats.
 template <typename T>
 const char* AddLayerNormBackwardCuda(const RowsShape& shape, const float* x, const float* r,
                                      const float* scale, const float* y_gradient,
+                                     const BFloat16* operand_gradient,
                                      const AddLayerNormGradients& gradients, T* b_gradient,
                                      float* workspace, void* stream);
 int64_t AddLayerNormWorkspaceCuda(const RowsShape& shape);

@@ -12,14 +12,14 @@ bool HasRowsCuda() { return false; }
 
 template <typename T>
 const char* AddLayerNormCuda(const RowsShape&, float, const float*, const T*, const float*,
-                             const float*, const AddLayerNormResult&, void*) {
+                             const float*, const AddLayerNormResult&, BFloat16*, void*) {
   return kAbsent;
 }
 
 template <typename T>
 const char* AddLayerNormBackwardCuda(const RowsShape&, const float*, const float*, const float*,
-                                     const float*, const AddLayerNormGradients&, T*, float*,
-                                     void*) {
+                                     const float*, const BFloat16*, const AddLayerNormGradients&,
+                                     T*, float*, void*) {
   return kAbsent;
 }
 
@@ -38,14 +38,16 @@ const char* CrossEntropyBackwardCuda(const RowsShape&, const CrossEntropyInputs&
 int64_t CrossEntropyWorkspaceCuda(const RowsShape&) { return 0; }
 
 template const char* AddLayerNormCuda(const RowsShape&, float, const float*, const float*,
-                                      const float*, const float*, const AddLayerNormResult&, void*);
+                                      const float*, const float*, const AddLayerNormResult&,
+                                      BFloat16*, void*);
 template const char* AddLayerNormBackwardCuda(const RowsShape&, const float*, const float*,
-                                              const float*, const float*,
+                                              const float*, const float*, const BFloat16*,
                                               const AddLayerNormGradients&, float*, float*, void*);
 template const char* AddLayerNormCuda(const RowsShape&, float, const float*, const BFloat16*,
-                                      const float*, const float*, const AddLayerNormResult&, void*);
+                                      const float*, const float*, const AddLayerNormResult&,
+                                      BFloat16*, void*);
 template const char* AddLayerNormBackwardCuda(const RowsShape&, const float*, const float*,
-                                              const float*, const float*,
+                                              const float*, const float*, const BFloat16*,
                                               const AddLayerNormGradients&, BFloat16*, float*,
                                               void*);
 

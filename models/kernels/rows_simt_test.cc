@@ -78,14 +78,18 @@ struct NormProblem {
         a(Numbers(of.members * of.rows * of.width, 1)),
         b(ToFloats(Converted<BFloat16>(Numbers(of.members * of.rows * of.width, 2, 0.5)))),
         dy(Numbers(of.members * of.rows * of.width, 3, 0.5)),
+        of_operand(
+            ToFloats(Converted<BFloat16>(Numbers(of.members * of.rows * of.width, 6, 0.25)))),
         scale(Numbers(of.members * of.width, 4, 1)),
         offset(Numbers(of.members * of.width, 5)) {}
 
   RowsShape shape;
-  std::vector<float> a, b, dy, scale, offset;
+  // The gradient of y comes in two parts, that of y itself and that of its rounded copy.
+  std::vector<float> a, b, dy, of_operand, scale, offset;
 };
 
-// Returns y and the gradients of the sum, of b if it is asked for, of scale and of offset.
+// Returns y, the gradients of the sum, of b if it is asked for, of scale and of offset, and y
+// rounded.
 template <typename T>
 Results ComputeNorm(const NormProblem& problem, const Emulator::Options& options = {},
                     bool with_b = true) {
@@ -96,6 +100,8 @@ Results ComputeNorm(const NormProblem& problem, const Emulator::Options& options
   std::vector<float> dsum = Unwritten(numbers), dscale = Unwritten(shape.members * shape.width),
                      doffset = Unwritten(shape.members * shape.width);
   std::vector<T> db = Converted<T>(Unwritten(numbers));
+  std::vector<BFloat16> operand = Unwritten<BFloat16>(numbers);
+  const std::vector<BFloat16> of_operand = Converted<BFloat16>(problem.of_operand);
   std::vector<float> workspace = Unwritten(2 * shape.members * Chunks(shape) * shape.width);
   Emulator device(options);
   LaunchAddLayerNorm<T>(device, {.shape = shape,
@@ -104,14 +110,17 @@ Results ComputeNorm(const NormProblem& problem, const Emulator::Options& options
                                  .b = b.data(),
                                  .scale = problem.scale.data(),
                                  .offset = problem.offset.data(),
-                                 .result = {.y = y.data(), .x = x.data(), .r = r.data()}});
+                                 .result = {.y = y.data(), .x = x.data(), .r = r.data()},
+                                 .operand = operand.data()});
   LaunchAddLayerNormBackward<T>(
-      device, shape, x.data(), r.data(), problem.scale.data(), problem.dy.data(),
+      device, shape, x.data(), r.data(), problem.scale.data(),
+      problem.dy.empty() ? nullptr : problem.dy.data(),
+      of_operand.empty() ? nullptr : of_operand.data(),
       {.sum = dsum.data(), .scale = dscale.data(), .offset = doffset.data()},
       with_b ? db.data() : nullptr, workspace.data());
   EXPECT_EQ(device.problem(), "");
   EXPECT_LE(device.largest_shared_bytes(), 48 * 1024);
-  return {y, dsum, ToFloats(db), dscale, doffset};
+  return {y, dsum, ToFloats(db), dscale, doffset, ToFloats(operand)};
 }
 
 std::vector<std::vector<double>> NormReference(const NormProblem& problem) {
@@ -121,8 +130,13 @@ std::vector<std::vector<double>> NormReference(const NormProblem& problem) {
   std::vector<double> dscale(problem.scale.size()), doffset(problem.scale.size());
   for (size_t row = 0; row < problem.a.size() / width; ++row) {
     const size_t member = row / static_cast<size_t>(shape.rows);
+    std::vector<double> dy(width);
+    for (size_t c = 0; c < width; ++c) {
+      if (!problem.dy.empty()) dy[c] += problem.dy[row * width + c];
+      if (!problem.of_operand.empty()) dy[c] += problem.of_operand[row * width + c];
+    }
     const float *a = &problem.a[row * width], *b = &problem.b[row * width],
-                *dy = &problem.dy[row * width], *scale = &problem.scale[member * width];
+                *scale = &problem.scale[member * width];
     double mean = 0, variance = 0, mean_dx = 0, along = 0;
     for (size_t c = 0; c < width; ++c) mean += (double{a[c]} + b[c]) / static_cast<double>(width);
     for (size_t c = 0; c < width; ++c) {
@@ -141,7 +155,7 @@ std::vector<std::vector<double>> NormReference(const NormProblem& problem) {
       dsum.push_back((double{dy[c]} * scale[c] - mean_dx - x(c) * along) * r);
     }
   }
-  return {y, dsum, dsum, dscale, doffset};
+  return {y, dsum, dsum, dscale, doffset, y};
 }
 
 template <typename T>
@@ -153,11 +167,14 @@ template <typename T>
 void ExpectNormOfTheFormula(const NormProblem& problem) {
   const Results results = ComputeNorm<T>(problem);
   const auto expected = NormReference(problem);
-  const std::array<const char*, 5> names = {"y", "sum", "b", "scale", "offset"};
+  const std::array<const char*, 6> names = {"y", "sum", "b", "scale", "offset", "y rounded"};
   for (size_t i = 0; i < results.size(); ++i) {
     // A row of one number minus its mean is 0, and the sum's gradient is rounding error.
     if (problem.shape.width == 1 && (i == 1 || i == 2 || i == 3)) continue;
-    ExpectNear(results[i], expected[i], i == 2 ? kTolerance<T> : kTolerance<float>, names[i]);
+    const double tolerance = i == 2   ? kTolerance<T>
+                             : i == 5 ? kTolerance<BFloat16>
+                                      : kTolerance<float>;
+    ExpectNear(results[i], expected[i], tolerance, names[i]);
   }
 }
 
@@ -172,6 +189,15 @@ TEST(AddLayerNormSimtTest, MatchesTheFormulaInDouble) {
     const Results without = ComputeNorm<float>(problem, {}, /*with_b=*/false);
     for (const size_t i : {0, 1, 3, 4}) EXPECT_EQ(without[i], all[i]);
   }
+}
+
+TEST(AddLayerNormSimtTest, EitherGradientMayBeAbsent) {
+  NormProblem of_y({.members = 2, .rows = 70, .width = 64});
+  NormProblem of_operand = of_y;
+  of_y.of_operand.clear();
+  of_operand.dy.clear();
+  ExpectNormOfTheFormula<BFloat16>(of_y);
+  ExpectNormOfTheFormula<BFloat16>(of_operand);
 }
 
 // Moves each member's numbers apart, as parameters lie in an arena.

@@ -18,6 +18,10 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
+kernels::BFloat16* BFloat16Of(at::Tensor& tensor) {
+  return static_cast<kernels::BFloat16*>(tensor.mutable_data_ptr());
+}
+
 // [P, d] -> [P, 1, 1, d]
 at::Tensor PerFeature(const at::Tensor& parameter) { return parameter.unsqueeze(1).unsqueeze(1); }
 
@@ -25,10 +29,16 @@ at::Tensor PerFeature(const at::Tensor& parameter) { return parameter.unsqueeze(
 // both. On a GPU, b may be bfloat16.
 class FusedAddLayerNorm : public torch::autograd::Function<FusedAddLayerNorm> {
  public:
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& a, const at::Tensor& b,
-                            const at::Tensor& scale, const at::Tensor& offset) {
+  // Returns the norm and, on a GPU if `for_products`, its copy in bfloat16.
+  static variable_list forward(AutogradContext* context, const at::Tensor& a, const at::Tensor& b,
+                               const at::Tensor& scale, const at::Tensor& offset,
+                               bool for_products) {
     kernels::RowsShape shape = RowsOf(a);
     shape.parameter_stride = scale.stride(0);
+    // A copy that nothing used has no gradient.
+    context->set_materialize_grads(false);
+    at::Tensor operand;
+    if (for_products) operand = at::empty_like(a, a.options().dtype(at::kBFloat16));
     at::Tensor y = at::empty_like(a), x = at::empty_like(a);
     at::Tensor r = at::empty({shape.members, shape.rows}, a.options());
     const kernels::AddLayerNormResult result = {.y = y.mutable_data_ptr<float>(),
@@ -42,21 +52,25 @@ class FusedAddLayerNorm : public torch::autograd::Function<FusedAddLayerNorm> {
     } else {
       OnStream(a.device(), [&](void* stream) {
         return WithKernelType(b.scalar_type(), [&](auto type) {
-          return kernels::AddLayerNormCuda(shape, kLayerNormEpsilon, a.const_data_ptr<float>(),
-                                           static_cast<const decltype(type)*>(b.const_data_ptr()),
-                                           scales, offsets, result, stream);
+          return kernels::AddLayerNormCuda(
+              shape, kLayerNormEpsilon, a.const_data_ptr<float>(),
+              static_cast<const decltype(type)*>(b.const_data_ptr()), scales, offsets, result,
+              operand.defined() ? BFloat16Of(operand) : nullptr, stream);
         });
       });
     }
     context->save_for_backward({x, r, scale});
     context->saved_data["type"] = b.scalar_type();
-    return y;
+    if (operand.defined()) return {y, operand};
+    return {y};
   }
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const variable_list saved = context->get_saved_variables();
     const at::Tensor &x = saved[0], &r = saved[1], &scale = saved[2];
-    const at::Tensor gradient = gradients[0].contiguous();
+    at::Tensor gradient, of_operand;
+    if (gradients[0].defined()) gradient = gradients[0].contiguous();
+    if (gradients.size() > 1 && gradients[1].defined()) of_operand = gradients[1].contiguous();
     kernels::RowsShape shape = RowsOf(x);
     shape.parameter_stride = scale.stride(0);
     at::Tensor sum = at::empty_like(x), scale_gradient = at::empty(scale.sizes(), scale.options()),
@@ -67,10 +81,10 @@ class FusedAddLayerNorm : public torch::autograd::Function<FusedAddLayerNorm> {
     const auto* normalised = x.const_data_ptr<float>();
     const auto* rs = r.const_data_ptr<float>();
     const auto* scales = scale.const_data_ptr<float>();
-    const auto* y_gradient = gradient.const_data_ptr<float>();
+    const auto* y_gradient = gradient.defined() ? gradient.const_data_ptr<float>() : nullptr;
     if (x.is_cpu()) {
       kernels::AddLayerNormBackward(shape, normalised, rs, scales, y_gradient, to, OnThreads);
-      return {sum, sum, scale_gradient, offset_gradient};
+      return {sum, sum, scale_gradient, offset_gradient, at::Tensor()};
     }
     const at::ScalarType type = context->saved_data["type"].toScalarType();
     at::Tensor b_gradient =
@@ -81,11 +95,16 @@ class FusedAddLayerNorm : public torch::autograd::Function<FusedAddLayerNorm> {
         using T = decltype(kernel_type);
         auto* of_b =
             b_gradient.defined() ? static_cast<T*>(b_gradient.mutable_data_ptr()) : nullptr;
-        return kernels::AddLayerNormBackwardCuda(shape, normalised, rs, scales, y_gradient, to,
-                                                 of_b, workspace.mutable_data_ptr<float>(), stream);
+        return kernels::AddLayerNormBackwardCuda(
+            shape, normalised, rs, scales, y_gradient,
+            of_operand.defined()
+                ? static_cast<const kernels::BFloat16*>(of_operand.const_data_ptr())
+                : nullptr,
+            to, of_b, workspace.mutable_data_ptr<float>(), stream);
       });
     });
-    return {sum, b_gradient.defined() ? b_gradient : sum, scale_gradient, offset_gradient};
+    return {sum, b_gradient.defined() ? b_gradient : sum, scale_gradient, offset_gradient,
+            at::Tensor()};
   }
 };
 
@@ -139,16 +158,27 @@ at::Tensor LayerNorm(const at::Tensor& features, const at::Tensor& scale,
       .add(PerFeature(offset));
 }
 
-at::Tensor AddLayerNorm(const at::Tensor& given_a, const at::Tensor& given_b,
-                        const at::Tensor& scale, const at::Tensor& offset) {
+Normed AddLayerNormForProducts(const at::Tensor& given_a, const at::Tensor& given_b,
+                               const at::Tensor& scale, const at::Tensor& offset) {
   const at::Tensor a = Widened(given_a), b = given_b.is_cpu() ? Widened(given_b) : given_b;
-  if (!CanFuse(a, b)) return LayerNorm(a.add(b), scale, offset);
+  if (!CanFuse(a, b)) {
+    const at::Tensor normed = LayerNorm(a.add(b), scale, offset);
+    return {normed, Operand(normed)};
+  }
   at::Tensor scales = ByMember(scale), offsets = ByMember(offset);
   if (scales.stride(0) != offsets.stride(0)) {
     scales = scales.contiguous();
     offsets = offsets.contiguous();
   }
-  return FusedAddLayerNorm::apply(a.contiguous(), b.contiguous(), scales, offsets);
+  const bool for_products = a.is_cuda() && Bfloat16Products::Active();
+  const variable_list results =
+      FusedAddLayerNorm::apply(a.contiguous(), b.contiguous(), scales, offsets, for_products);
+  return {results[0], for_products ? results[1] : Operand(results[0])};
+}
+
+at::Tensor AddLayerNorm(const at::Tensor& a, const at::Tensor& b, const at::Tensor& scale,
+                        const at::Tensor& offset) {
+  return AddLayerNormForProducts(a, b, scale, offset).features;
 }
 
 at::Tensor RmsNorm(const at::Tensor& given, const at::Tensor& scale) {

@@ -20,6 +20,16 @@ at::Tensor LayerNorm(const at::Tensor& features, const at::Tensor& scale, const 
 at::Tensor AddLayerNorm(const at::Tensor& a, const at::Tensor& b, const at::Tensor& scale,
                         const at::Tensor& offset);
 
+// A layer norm and the same as operand of products (Operand of layers.h).
+struct Normed {
+  at::Tensor features, operand;
+};
+
+// AddLayerNorm with its operand. Where products are in bfloat16, our kernels for a GPU write both
+// in one pass, and the backward pass takes both gradients, so that nothing adds them before.
+Normed AddLayerNormForProducts(const at::Tensor& a, const at::Tensor& b, const at::Tensor& scale,
+                               const at::Tensor& offset);
+
 // Added to the mean square in a root-mean-square norm.
 inline constexpr double kRmsNormEpsilon = 1e-6;
 

@@ -86,28 +86,30 @@ class Encoder : public Network {
                      const DropoutNumbers* dropout, Capture* capture) const override {
     // Scales the table instead of the batch: same numbers, less work.
     const double scale = std::sqrt(static_cast<double>(d_model_));
-    at::Tensor h =
+    at::Tensor embedded =
         AddEmbeddingNoise(Embed(input.tokens, parameters[embedding_].mul(scale)), dropout);
     // One tensor for all blocks that share a draw, so that encodings can cache what they derive
     // from it (kept_tensors.h).
     const std::vector<at::Tensor> draws = positions.unbind(1);
     const at::Tensor term = encoding_->EmbeddingTerm(parameters, 0, draws[0]);
-    if (term.defined()) h = Drop(h.add(term), 0, dropout);
-    if (capture != nullptr) capture->depths.push_back(h);
+    if (term.defined()) embedded = Drop(embedded.add(term), 0, dropout);
+    if (capture != nullptr) capture->depths.push_back(embedded);
+    Normed h = {embedded, Operand(embedded)};
     for (size_t b = 0; b < blocks_.size(); ++b) {
       const BlockIds& ids = blocks_[b];
       const auto site = static_cast<uint32_t>(1 + 2 * b);
       const at::Tensor& of_block = draws[draws.size() == 1 ? 0 : b];
       const at::Tensor mixed = Attention(parameters, b, of_block, h, capture);
-      h = ids.attention_norm(parameters, h, Drop(mixed, site, dropout), capture);
-      const at::Tensor forward = FeedForward(h, {.up = parameters[ids.up],
-                                                 .up_bias = parameters[ids.up_bias],
-                                                 .down = parameters[ids.down],
-                                                 .down_bias = parameters[ids.down_bias]});
-      h = ids.feed_forward_norm(parameters, h, Drop(forward, site + 1, dropout), capture);
-      if (capture != nullptr) capture->depths.push_back(h);
+      h = ids.attention_norm(parameters, h.features, Drop(mixed, site, dropout), capture);
+      const at::Tensor forward = FeedForward(h.operand, {.up = parameters[ids.up],
+                                                         .up_bias = parameters[ids.up_bias],
+                                                         .down = parameters[ids.down],
+                                                         .down_bias = parameters[ids.down_bias]});
+      h = ids.feed_forward_norm(parameters, h.features, Drop(forward, site + 1, dropout), capture);
+      if (capture != nullptr) capture->depths.push_back(h.features);
     }
-    return Linear(h.narrow(2, h.size(2) - output_length, output_length), parameters[output_],
+    const int64_t n = h.features.size(2);
+    return Linear(h.features.narrow(2, n - output_length, output_length), parameters[output_],
                   parameters[output_bias_]);
   }
 
@@ -119,14 +121,13 @@ class Encoder : public Network {
 
  private:
   at::Tensor Attention(const ParameterSet& parameters, size_t b, const at::Tensor& positions,
-                       const at::Tensor& h, Capture* capture) const {
+                       const Normed& h, Capture* capture) const {
     const BlockIds& ids = blocks_[b];
     const auto block = static_cast<int64_t>(b);
     AttentionMaps maps;
     // One product instead of three: h is read once, and its gradient is one product, too.
-    const at::Tensor qkv =
-        Linear(Operand(h),
-               at::cat({parameters[ids.query], parameters[ids.key], parameters[ids.value]}, 2));
+    const at::Tensor qkv = Linear(
+        h.operand, at::cat({parameters[ids.query], parameters[ids.key], parameters[ids.value]}, 2));
     const bool keep = capture != nullptr && capture->keep_attention;
     AttentionMaps* const kept = keep ? &maps : nullptr;
     at::Tensor mixed;
@@ -135,7 +136,7 @@ class Encoder : public Network {
     } else {
       const std::vector<at::Tensor> parts = qkv.split(d_model_, 3);
       mixed = AttendGeometrically(*encoding_, parameters, geometric_[b], block, heads_, positions,
-                                  h, parts[0], parts[1], parts[2], kept);
+                                  h.features, parts[0], parts[1], parts[2], kept);
     }
     if (keep) {
       capture->attention_logits.push_back(maps.logits);

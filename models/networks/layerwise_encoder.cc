@@ -113,11 +113,14 @@ class LayerwiseEncoder : public Network {
       const at::Tensor& block_positions = draws[draws.size() == 1 ? 0 : b];
       const at::Tensor term = encoding_->EmbeddingTerm(parameters, index, block_positions);
       if (term.defined()) h = AddEncoding(h, term, static_cast<uint32_t>(b), dropout);
-      h = block.attention_norm(
-          parameters, h, Attention(parameters, block, index, block_positions, h, capture), capture);
+      h = block
+              .attention_norm(parameters, h,
+                              Attention(parameters, block, index, block_positions, h, capture),
+                              capture)
+              .features;
       at::Tensor forward = block.down(parameters, at::gelu(block.up(parameters, h)));
       if (outer_gelu_) forward = at::gelu(forward);
-      h = block.feed_forward_norm(parameters, h, forward, capture);
+      h = block.feed_forward_norm(parameters, h, forward, capture).features;
       if (capture != nullptr) capture->depths.push_back(h);
     }
     return output_(parameters, h.narrow(2, h.size(2) - output_length, output_length));

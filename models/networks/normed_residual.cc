@@ -1,7 +1,5 @@
 #include "models/networks/normed_residual.h"
 
-#include "models/layers/norms.h"
-
 namespace lengthwise::models {
 namespace {
 
@@ -46,10 +44,10 @@ ResidualNorm::ResidualNorm(ParameterLayout& layout, const std::string& name, int
     : scale_(layout.Add(name + ".scale", {d}, {.kind = Initializer::Kind::kOnes})),
       offset_(layout.Add(name + ".offset", {d}, {.kind = Initializer::Kind::kZeros})) {}
 
-at::Tensor ResidualNorm::operator()(const ParameterSet& parameters, const at::Tensor& h,
-                                    const at::Tensor& change, Capture* capture) const {
-  at::Tensor output = AddLayerNorm(h, change, parameters[scale_], parameters[offset_]);
-  if (capture != nullptr) capture->layer_outputs.push_back(output);
+Normed ResidualNorm::operator()(const ParameterSet& parameters, const at::Tensor& h,
+                                const at::Tensor& change, Capture* capture) const {
+  Normed output = AddLayerNormForProducts(h, change, parameters[scale_], parameters[offset_]);
+  if (capture != nullptr) capture->layer_outputs.push_back(output.features);
   return output;
 }
 

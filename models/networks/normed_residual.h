@@ -9,6 +9,7 @@
 #include "ATen/core/Tensor.h"
 #include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
+#include "models/layers/norms.h"
 #include "models/networks/network.h"
 #include "models/parameters/arena.h"
 #include "models/parameters/layout.h"
@@ -60,8 +61,8 @@ class ResidualNorm {
   ResidualNorm(ParameterLayout& layout, const std::string& name, int64_t d);
 
   // LN(h + change), [P, B, n, d]. A non-null `capture` keeps it as a layer output.
-  at::Tensor operator()(const ParameterSet& parameters, const at::Tensor& h,
-                        const at::Tensor& change, Capture* capture) const;
+  Normed operator()(const ParameterSet& parameters, const at::Tensor& h, const at::Tensor& change,
+                    Capture* capture) const;
 
  private:
   ParameterId scale_;
