@@ -3,10 +3,9 @@
 // Fused and Plain: forward and backward pass with the training step's sizes: batch 128, 8 heads of
 // 8 features.
 //
-// Evaluated, EvaluatedPlain and EvaluatedFactored: forward pass of the encoding "relative" on drawn
-// positions, including its terms, d_model 64. Evaluated is the CPU's evaluation. EvaluatedPlain
-// uses operators with R of all pairs, EvaluatedFactored operators without R
-// (models/encodings/relative_logits.h).
+// Evaluated and EvaluatedPlain: forward pass of the encoding "relative" on drawn positions,
+// including its terms, d_model 64. Evaluated is the CPU's evaluation, EvaluatedPlain uses
+// operators.
 //
 //   bazel run -c opt //benchmarks:attention -- [--device=cuda]
 #include <algorithm>
@@ -21,7 +20,6 @@
 #include "ATen/ops/mm.h"
 #include "ATen/ops/ones_like.h"
 #include "ATen/ops/randn.h"
-#include "ATen/ops/scaled_dot_product_attention.h"
 #include "ATen/ops/softmax.h"
 #include "benchmark/benchmark.h"
 #include "benchmarks/benchmark_device.h"
@@ -131,19 +129,6 @@ at::Tensor EvaluateFused(const Evaluation& of) {
   return at::cat(parts, 2);
 }
 
-// One product of depth dh + d and no logits in memory, as LibTorch's kernels on a GPU compute it.
-at::Tensor EvaluateFactored(const Evaluation& of) {
-  const auto parts = of.qkv.unflatten(3, {3, kHeads, kHeadSize}).permute({3, 0, 1, 4, 2, 5});
-  const LogitFactors factors =
-      RelativeFactors(parts[0], parts[1], of.content_bias, of.position_bias,
-                      Sinusoids(of.positions, kWidth, at::kFloat), of.projection);
-  return at::scaled_dot_product_attention(factors.queries.flatten(0, 1), factors.keys.flatten(0, 1),
-                                          parts[2].flatten(0, 1), {}, 0, false, 1)
-      .unflatten(0, {1, -1})
-      .transpose(2, 3)
-      .flatten(3, 4);
-}
-
 at::Tensor EvaluateByOperators(const Evaluation& of) {
   const int64_t n = of.positions.size(1);
   const auto parts = of.qkv.unflatten(3, {3, kHeads, kHeadSize}).permute({3, 0, 1, 4, 2, 5});
@@ -170,7 +155,6 @@ void MeasureEvaluation(benchmark::State& state, const Function& function) {
 
 void Evaluated(benchmark::State& state) { MeasureEvaluation(state, EvaluateFused); }
 void EvaluatedPlain(benchmark::State& state) { MeasureEvaluation(state, EvaluateByOperators); }
-void EvaluatedFactored(benchmark::State& state) { MeasureEvaluation(state, EvaluateFactored); }
 
 void EvaluationShapes(benchmark::internal::Benchmark* benchmark) {
   benchmark->ArgNames({"sequences", "tokens"})->Unit(benchmark::kMillisecond);
@@ -193,7 +177,6 @@ BENCHMARK(Fused)->Apply(Shapes)->Args({kToeplitz, 80});
 BENCHMARK(Plain)->Apply(Shapes);
 BENCHMARK(Evaluated)->Apply(EvaluationShapes);
 BENCHMARK(EvaluatedPlain)->Apply(EvaluationShapes);
-BENCHMARK(EvaluatedFactored)->Apply(EvaluationShapes);
 
 int Main(int argc, char** argv) {
   device = benchmarks::TakeDevice(argc, argv);

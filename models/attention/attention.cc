@@ -19,6 +19,11 @@ namespace {
 at::Tensor AttendFused(const Encoding& encoding, const ParameterSet& parameters, int64_t block,
                        int64_t heads, const at::Tensor& positions, const at::Tensor& qkv) {
   const int64_t n = qkv.size(2);
+  if (CanUseTensorCores(qkv, heads)) {
+    const AttentionTerms terms = encoding.TermsWithoutR(parameters, block, positions);
+    return HaveTensorKernels(terms) ? TensorAttention(qkv, terms)
+                                    : FusedAttention(qkv, heads, terms);
+  }
   const int64_t rows = c10::GradMode::is_enabled() ? n : encoding.RowsAtOnce(qkv.size(0), n);
   if (rows == n) {
     return FusedAttention(qkv, heads, encoding.Terms(parameters, block, positions, 0, n));
@@ -56,27 +61,22 @@ at::Tensor Attend(const Encoding& encoding, const ParameterSet& parameters, int6
   at::Tensor q = SplitHeads(parts[0], heads);
   at::Tensor k = SplitHeads(parts[1], heads);
   const at::Tensor v = SplitHeads(parts[2], heads);
-  double scale = 1 / std::sqrt(static_cast<double>(q.size(-1)));
-  at::Tensor term;
-  if (const LogitFactors factors = encoding.Factors(parameters, block, positions, q, k);
-      factors.queries.defined()) {
-    q = Operand(factors.queries);
-    k = Operand(factors.keys);
-    scale = 1;
-  } else {
-    encoding.Rotate(parameters, block, positions, q, k);
-    term = encoding.LogitTerm(parameters, block, positions, q, k);
-  }
+  const double scale = 1 / std::sqrt(static_cast<double>(q.size(-1)));
+  encoding.Rotate(parameters, block, positions, q, k);
+  const at::Tensor term = encoding.LogitTerm(parameters, block, positions, q, k);
 
   at::Tensor mixed;
   // LibTorch's kernel computes no gradient for the term. It would also round a float32 term to
   // bfloat16, in which distances 256 and 257 are equal.
   const bool constant_term = !term.defined() || (!term.requires_grad() && term.size(0) == 1 &&
                                                  term.scalar_type() == q.scalar_type());
-  if (maps == nullptr && constant_term) {
+  // In a training step on a GPU, products are the form that PyTorch's ensembles have
+  // (benchmarks/README.md). Their gradients are reproducible, those of LibTorch's kernel are not.
+  const bool by_products = !q.is_cpu() && c10::GradMode::is_enabled();
+  if (maps == nullptr && constant_term && !by_products) {
     mixed = AttendWithConstantTerm(q, k, v, term, scale);
   } else {
-    at::Tensor logits = Widened(MatrixProduct(scale == 1 ? q : q.mul(scale), k.transpose(-1, -2)));
+    at::Tensor logits = Widened(MatrixProduct(q.mul(scale), k.transpose(-1, -2)));
     if (term.defined()) logits.add_(term);
     const at::Tensor probabilities = at::softmax(logits, -1);
     mixed = MatrixProduct(Operand(probabilities), v);

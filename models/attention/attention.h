@@ -43,8 +43,18 @@ bool CanFuse(const at::Tensor& tensor, int64_t head_size);
 // stream.
 at::Tensor FusedAttention(const at::Tensor& qkv, int64_t heads, const AttentionTerms& terms);
 
-// The same for the queries of tokens first .. first + count - 1 only: [P, B, count, d]. `terms` are
-// for these tokens. Not differentiable.
+// Returns true if the thread's KernelChoice names kernels on tensor cores and they take `qkv`:
+// bfloat16 on a GPU, 8 heads of 8 numbers, at most 128 tokens. Needs CanFuse.
+bool CanUseTensorCores(const at::Tensor& qkv, int64_t heads);
+
+// Returns true if the kernels on tensor cores take these terms of Encoding::TermsWithoutR.
+bool HaveTensorKernels(const AttentionTerms& terms);
+
+// FusedAttention on tensor cores (kernels/tensor_attention_cuda.h).
+at::Tensor TensorAttention(const at::Tensor& qkv, const AttentionTerms& terms);
+
+// FusedAttention for the queries of tokens first .. first + count - 1 only: [P, B, count, d].
+// `terms` are for these tokens. Not differentiable.
 at::Tensor FusedAttentionRows(const at::Tensor& qkv, int64_t heads, int64_t first, int64_t count,
                               const AttentionTerms& terms);
 

@@ -172,7 +172,7 @@ TEST_P(AttendTest, FusedKernelsMatchPlainOperatorsInDouble) {
   }
 }
 
-// Other devices have their own forms of some terms (Encoding::Factors).
+// Other devices train by other operators.
 TEST_P(AttendTest, OtherDevicesMatchTheCpuInDouble) {
   const at::Tensor qkv = Numbers({2, 3, 13, 3 * kWidth}).to(at::kDouble);
   const Attention there(GetParam(), 2, 13, at::kDouble, kFarDevice);

@@ -14,6 +14,7 @@
 #include "models/kernels/attention.h"
 #include "models/kernels/attention_cuda.h"
 #include "models/kernels/bfloat16.h"
+#include "models/kernels/tensor_attention_cuda.h"
 #include "models/layers/kernel_calls.h"
 #include "models/layers/kernel_choice.h"
 #include "models/layers/layers.h"
@@ -294,6 +295,116 @@ class Fused : public torch::autograd::Function<Fused> {
   }
 };
 
+const kernels::BFloat16* BFloat16Of(const at::Tensor& tensor) {
+  return static_cast<const kernels::BFloat16*>(tensor.const_data_ptr());
+}
+kernels::BFloat16* MutableBFloat16Of(at::Tensor& tensor) {
+  return static_cast<kernels::BFloat16*>(tensor.mutable_data_ptr());
+}
+
+// As the kernels on tensor cores read it: contiguous, from a multiple of 16 bytes on.
+at::Tensor Aligned(const at::Tensor& tensor) {
+  const at::Tensor whole = tensor.contiguous();
+  return reinterpret_cast<uintptr_t>(whole.const_data_ptr()) % 16 == 0 ? whole : whole.clone();
+}
+
+// All tensors but `qkv` are as ForKernels makes them; sinusoids and projection are float32.
+class OnTensorCores : public torch::autograd::Function<OnTensorCores> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& qkv,
+                            const MaybeTensor& additive, const MaybeTensor& rotation,
+                            const MaybeTensor& sinusoids, const MaybeTensor& projection,
+                            const MaybeTensor& content_bias, const MaybeTensor& position_bias,
+                            int64_t variant) {
+    const auto rounded = [](const MaybeTensor& tensor) {
+      return tensor.has_value() ? Aligned(tensor->to(at::kBFloat16)) : at::Tensor();
+    };
+    const variable_list inputs = {Aligned(qkv),
+                                  additive.value_or(at::Tensor()),
+                                  rotation.value_or(at::Tensor()),
+                                  rounded(sinusoids),
+                                  rounded(projection),
+                                  content_bias.value_or(at::Tensor()),
+                                  position_bias.value_or(at::Tensor())};
+    const int64_t members = qkv.size(0), sequences = qkv.size(1), n = qkv.size(2);
+    at::Tensor output = at::empty({members, sequences, n, kernels::kTensorModel}, qkv.options());
+    at::Tensor log_sum_exp =
+        at::empty({members, sequences, kernels::kTensorHeads, n}, qkv.options().dtype(at::kFloat));
+    OnStream(qkv.device(), [&](void* stream) {
+      return kernels::TensorAttentionForwardCuda(InputsOf(inputs), VariantOf(variant),
+                                                 MutableBFloat16Of(output),
+                                                 log_sum_exp.mutable_data_ptr<float>(), stream);
+    });
+    variable_list saved = inputs;
+    saved.push_back(output);
+    saved.push_back(log_sum_exp);
+    context->save_for_backward(saved);
+    context->saved_data["variant"] = variant;
+    return output;
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list output_gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const at::Tensor &qkv = saved[0], &additive = saved[1], &projection = saved[4],
+                     &output = saved[7], &log_sum_exp = saved[8];
+    const kernels::TensorVariant variant = VariantOf(context->saved_data["variant"].toInt());
+    const kernels::TensorAttentionInputs inputs = InputsOf(saved);
+    const int64_t members = qkv.size(0), n = qkv.size(2);
+    const at::TensorOptions sums = qkv.options().dtype(at::kFloat);
+    const at::Tensor output_gradient = Aligned(output_gradients[0]);
+    at::Tensor of_qkv = at::empty_like(qkv), of_additive, of_projection, of_content, of_position;
+    if (additive.defined() && context->needs_input_grad(1)) {
+      of_additive = at::empty({members, kernels::kTensorHeads, n, n}, sums);
+    }
+    if (projection.defined()) {
+      of_projection = at::empty(projection.sizes(), sums);
+      of_content = at::empty(saved[5].sizes(), sums);
+      of_position = at::empty(saved[6].sizes(), sums);
+    }
+    at::Tensor workspace = at::empty(
+        {kernels::TensorAttentionWorkspace(inputs, variant, of_additive.defined())}, sums);
+    OnStream(qkv.device(), [&](void* stream) {
+      return kernels::TensorAttentionBackwardCuda(inputs, variant, BFloat16Of(output),
+                                                  BFloat16Of(output_gradient),
+                                                  log_sum_exp.const_data_ptr<float>(),
+                                                  {.qkv = MutableBFloat16Of(of_qkv),
+                                                   .additive = MutableDataOrNull(of_additive),
+                                                   .projection = MutableDataOrNull(of_projection),
+                                                   .content_bias = MutableDataOrNull(of_content),
+                                                   .position_bias = MutableDataOrNull(of_position)},
+                                                  workspace.mutable_data_ptr<float>(), stream);
+    });
+    if (of_additive.defined() && inputs.additive_shared && members > 1) {
+      of_additive = of_additive.sum(0, /*keepdim=*/true);
+    }
+    return {of_qkv,        of_additive, at::Tensor(), at::Tensor(),
+            of_projection, of_content,  of_position,  at::Tensor()};
+  }
+
+ private:
+  static kernels::TensorVariant VariantOf(int64_t index) {
+    return kernels::kTensorVariants.at(static_cast<size_t>(index));
+  }
+
+  static kernels::TensorAttentionInputs InputsOf(const variable_list& given) {
+    const at::Tensor &qkv = given[0], &additive = given[1], &content_bias = given[5];
+    kernels::TensorAttentionInputs inputs = {
+        .shape = {.members = qkv.size(0), .sequences = qkv.size(1), .tokens = qkv.size(2)},
+        .qkv = BFloat16Of(qkv),
+        .additive = DataOrNull(additive),
+        .additive_shared = additive.defined() && additive.size(0) == 1,
+        .rotation = DataOrNull(given[2])};
+    if (given[3].defined()) {
+      inputs.sinusoids = BFloat16Of(given[3]);
+      inputs.projection = BFloat16Of(given[4]);
+      inputs.content_bias = DataOrNull(content_bias);
+      inputs.position_bias = DataOrNull(given[6]);
+      inputs.bias_stride = content_bias.stride(0);
+    }
+    return inputs;
+  }
+};
+
 // The CPU's kernels are for float32, in which products of bfloat16 are exact.
 at::Tensor QkvForKernels(const at::Tensor& qkv) {
   return (qkv.is_cpu() ? Widened(qkv) : qkv).contiguous();
@@ -320,6 +431,25 @@ bool CanFuse(const at::Tensor& tensor, int64_t head_size) {
   return tensor.is_cuda() && kernels::HasAttentionCuda() &&
          head_size <= kernels::kMaxCudaHeadSize &&
          UsesCudaKernel(FusedOperation::kAttention, tensor.get_device());
+}
+
+bool CanUseTensorCores(const at::Tensor& qkv, int64_t heads) {
+  return CurrentKernels().tensor_attention() >= 0 && qkv.is_cuda() &&
+         qkv.scalar_type() == at::kBFloat16 && heads == kernels::kTensorHeads &&
+         qkv.size(3) == 3 * kernels::kTensorModel && qkv.size(2) <= kernels::kMostTensorTokens;
+}
+
+bool HaveTensorKernels(const AttentionTerms& terms) {
+  return !terms.relative.defined() && !terms.causal &&
+         !(terms.rotation.defined() && terms.rotation.requires_grad());
+}
+
+at::Tensor TensorAttention(const at::Tensor& qkv, const AttentionTerms& given_terms) {
+  const AttentionTerms terms = ForKernels(given_terms);
+  return OnTensorCores::apply(qkv, Maybe(terms.additive), Maybe(terms.rotation),
+                              Maybe(given_terms.sinusoids), Maybe(given_terms.projection),
+                              Maybe(terms.content_bias), Maybe(terms.position_bias),
+                              int64_t{CurrentKernels().tensor_attention()});
 }
 
 at::Tensor FusedAttention(const at::Tensor& qkv, int64_t heads, const AttentionTerms& given_terms) {

@@ -18,6 +18,8 @@
 #include "models/kernels/attention_cuda.h"
 #include "models/kernels/attention_problem.h"
 #include "models/kernels/bfloat16.h"
+#include "models/kernels/tensor_attention_cuda.h"
+#include "models/kernels/tensor_problem.h"
 #include "models/layers/cuda_for_tests.h"
 
 namespace lengthwise::models {
@@ -164,6 +166,84 @@ at::Tensor DeviceNumbers(at::IntArrayRef shape, const at::Device& device) {
       .to(at::kFloat)
       .view(shape)
       .to(device);
+}
+
+// On the default stream.
+kernels::TensorResults ComputeOnTensorCores(const kernels::TensorProblem& problem,
+                                            kernels::TensorVariant variant) {
+  at::Tensor qkv = OnGpu<BFloat16>(problem.problem.qkv),
+             gradient = OnGpu<BFloat16>(problem.problem.output_gradient),
+             sinusoids = OnGpu<BFloat16>(problem.sinusoids),
+             projection = OnGpu<BFloat16>(problem.projection);
+  at::Tensor additive = OnGpu<float>(problem.problem.additive),
+             rotation = OnGpu<float>(problem.problem.rotation),
+             content_bias = OnGpu<float>(problem.problem.content_bias),
+             position_bias = OnGpu<float>(problem.problem.position_bias);
+  kernels::TensorAttentionInputs inputs = problem.Inputs();
+  inputs.qkv = Data<BFloat16>(qkv);
+  inputs.additive = Data<float>(additive);
+  inputs.rotation = Data<float>(rotation);
+  inputs.sinusoids = Data<BFloat16>(sinusoids);
+  inputs.projection = Data<BFloat16>(projection);
+  inputs.content_bias = Data<float>(content_bias);
+  inputs.position_bias = Data<float>(position_bias);
+  at::Tensor output = at::empty_like(gradient), qkv_gradient = at::empty_like(qkv);
+  at::Tensor of_additive = at::empty_like(additive),
+             of_projection = EmptyOnGpu<float>(projection.numel()),
+             of_content = at::empty_like(content_bias), of_position = at::empty_like(position_bias);
+  at::Tensor log_sum_exp = EmptyOnGpu<float>(gradient.numel() / kernels::kTensorHeadSize);
+  at::Tensor workspace = EmptyOnGpu<float>(
+      kernels::TensorAttentionWorkspace(inputs, variant, of_additive.numel() > 0));
+  EXPECT_STREQ(kernels::TensorAttentionForwardCuda(inputs, variant, Data<BFloat16>(output),
+                                                   Data<float>(log_sum_exp), /*stream=*/nullptr),
+               nullptr);
+  EXPECT_STREQ(
+      kernels::TensorAttentionBackwardCuda(inputs, variant, Data<BFloat16>(output),
+                                           Data<BFloat16>(gradient), Data<float>(log_sum_exp),
+                                           {.qkv = Data<BFloat16>(qkv_gradient),
+                                            .additive = Data<float>(of_additive),
+                                            .projection = Data<float>(of_projection),
+                                            .content_bias = Data<float>(of_content),
+                                            .position_bias = Data<float>(of_position)},
+                                           Data<float>(workspace), /*stream=*/nullptr),
+      nullptr);
+  kernels::TensorResults results(problem);
+  results.attention.output = ToFloats(output);
+  results.attention.qkv = ToFloats(qkv_gradient);
+  results.attention.additive = ToFloats(of_additive);
+  results.attention.content_bias = ToFloats(of_content);
+  results.attention.position_bias = ToFloats(of_position);
+  results.projection = ToFloats(of_projection);
+  return results;
+}
+
+TEST(TensorAttentionCudaTest, EveryLengthMatchesTheFormulaAndRepeatsItsBits) {
+  LENGTHWISE_SKIP_WITHOUT_CUDA(kernels::HasAttentionCuda());
+  for (const kernels::TensorTerm term : kernels::kTensorTerms) {
+    for (const int64_t tokens : {1, 2, 7, 16, 17, 40, 63, 64, 80, 97, 128}) {
+      SCOPED_TRACE(absl::StrCat(Name(term), ", ", tokens, " tokens"));
+      const kernels::TensorProblem problem({.members = 3, .sequences = 5, .tokens = tokens}, term);
+      const kernels::TensorResults results = ComputeOnTensorCores(problem, {});
+      ExpectClose(problem, results, /*tolerance=*/1e-2);
+      ExpectSameBits(ComputeOnTensorCores(problem, {}), results);
+    }
+  }
+}
+
+TEST(TensorAttentionCudaTest, EveryVariantMatchesTheFormula) {
+  LENGTHWISE_SKIP_WITHOUT_CUDA(kernels::HasAttentionCuda());
+  for (const kernels::TensorTerm term :
+       {kernels::TensorTerm::kAdditive, kernels::TensorTerm::kRandomized}) {
+    for (const int64_t tokens : {40, 80}) {
+      const kernels::TensorProblem problem({.members = 2, .sequences = 9, .tokens = tokens}, term);
+      for (const kernels::TensorVariant& variant : kernels::kTensorVariants) {
+        SCOPED_TRACE(absl::StrCat(Name(term), ", ", tokens, " tokens, ", variant.blocks,
+                                  " blocks, ", variant.sequences, " sequences, registers ",
+                                  variant.in_registers));
+        ExpectClose(problem, ComputeOnTensorCores(problem, variant), /*tolerance=*/1e-2);
+      }
+    }
+  }
 }
 
 TEST(FusedCudaTest, GpuOperatorMatchesTheCpu) {

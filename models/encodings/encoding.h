@@ -31,14 +31,12 @@ struct AttentionTerms {
   // operations that made R must not save it either.
   std::function<at::Tensor()> remake_relative;
   at::Tensor content_bias, position_bias;  // [P, H, dh]
-  at::Tensor rotation;                     // [P, n, dh]; needs count = n
+  // In place of R, where R_ij = PE(p_j - p_i) W_R: PE(p) of all tokens [P, n, d], and W_R [P, d, H
+  // dh]. See TermsWithoutR.
+  at::Tensor sinusoids, projection;
+  at::Tensor rotation;  // [P, n, dh]; needs count = n
   // True: token i sees only tokens 0 .. i.
   bool causal = false;
-};
-
-// All logits of a block as one product, with the factor 1 / sqrt(dh) in the queries.
-struct LogitFactors {
-  at::Tensor queries, keys;  // [P, B, H, n, D] with one D >= dh
 };
 
 // Shapes: P members, B sequences, n tokens, H heads, d = d_model, dh = d / H.
@@ -71,20 +69,19 @@ class Encoding {
     return {};
   }
 
-  // Replaces Rotate and LogitTerm where one product is cheaper than a term of size n^2; queries and
-  // keys as for Rotate. Undefined tensors: use Rotate and LogitTerm.
-  virtual LogitFactors Factors(const ParameterSet& parameters, int64_t block,
-                               const at::Tensor& positions, const at::Tensor& queries,
-                               const at::Tensor& keys) const {
-    return {};
-  }
-
   // Rotate and LogitTerm as numbers for rows first .. first + count - 1, in the parameters' type.
   // An encoding that overrides either must override this. `count` is n unless RowsAtOnce is
   // smaller.
   virtual AttentionTerms Terms(const ParameterSet& parameters, int64_t block,
                                const at::Tensor& positions, int64_t first, int64_t count) const {
     return {};
+  }
+
+  // Terms of all rows for kernels that need no R. An encoding whose R is not that of differences
+  // between positions, or that has none, gives its Terms.
+  virtual AttentionTerms TermsWithoutR(const ParameterSet& parameters, int64_t block,
+                                       const at::Tensor& positions) const {
+    return Terms(parameters, block, positions, 0, positions.size(1));
   }
 
   // Positions as vectors [P, n, vector_size()] in the parameters' type, for networks that attend by

@@ -17,6 +17,7 @@
 #include "ATen/ops/cat.h"
 #include "ATen/ops/full_like.h"
 #include "absl/strings/str_cat.h"
+#include "c10/core/GradMode.h"
 #include "models/encodings/factory.h"
 #include "models/encodings/kept_tensors.h"
 #include "models/encodings/relative_logits.h"
@@ -31,11 +32,18 @@ namespace {
 // some rows at a time.
 constexpr int64_t kMaxElements = int64_t{1} << 22;
 
+// Numbers of R that a GPU keeps for the backward pass of a block, 64 MiB: those of 30 members of 80
+// tokens.
+constexpr int64_t kMostKept = int64_t{1} << 24;
+
 class Relative : public Encoding {
  public:
   Relative(const catalogue::Parameters& parameters, const EncodingShape& shape,
            ParameterLayout& layout)
       : toeplitz_(!parameters.Bool("randomized") || parameters.String("distances") == "offsets"),
+        // Plain positions differ by j - i.
+        differences_((!parameters.Bool("randomized") || !toeplitz_) &&
+                     !parameters.Bool("clamped_table")),
         clamped_to_(parameters.Bool("clamped_table") ? parameters.Int("max_position") : 0),
         heads_(shape.heads),
         d_model_(shape.d_model),
@@ -69,17 +77,6 @@ class Relative : public Encoding {
     return position.add(content);
   }
 
-  LogitFactors Factors(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
-                       const at::Tensor& queries, const at::Tensor& keys) const override {
-    // See DifferenceTerm.
-    if (toeplitz_ || queries.is_cpu()) return {};
-    const Block& ids = blocks_[static_cast<size_t>(block)];
-    const at::Tensor& projection = parameters[ids.projection];
-    return RelativeFactors(Widened(queries), Widened(keys), parameters[ids.content_bias],
-                           parameters[ids.position_bias],
-                           Sinusoids(positions, d_model_, projection.scalar_type()), projection);
-  }
-
   AttentionTerms Terms(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
                        int64_t first, int64_t count) const override {
     const Block& ids = blocks_[static_cast<size_t>(block)];
@@ -94,12 +91,26 @@ class Relative : public Encoding {
                             .toeplitz = toeplitz_,
                             .content_bias = parameters[ids.content_bias],
                             .position_bias = parameters[ids.position_bias]};
-    if (!toeplitz_) {
+    // A GPU has memory for R of a training step in every block.
+    if (!toeplitz_ && (positions.is_cpu() || terms.relative.numel() > kMostKept)) {
       terms.remake_relative = [projection = projection.detach(), sinusoids, shape] {
         return Project(projection, sinusoids, shape);
       };
     }
     return terms;
+  }
+
+  AttentionTerms TermsWithoutR(const ParameterSet& parameters, int64_t block,
+                               const at::Tensor& positions) const override {
+    if (!differences_) return Terms(parameters, block, positions, 0, positions.size(1));
+    const Block& ids = blocks_[static_cast<size_t>(block)];
+    const at::Tensor& projection = parameters[ids.projection];
+    const at::ScalarType dtype = projection.scalar_type();
+    return {.content_bias = parameters[ids.content_bias],
+            .position_bias = parameters[ids.position_bias],
+            .sinusoids = own_sinusoids_.Get(positions, dtype,
+                                            [&] { return Sinusoids(positions, d_model_, dtype); }),
+            .projection = projection};
   }
 
   int64_t RowsAtOnce(int64_t members, int64_t tokens) const override {
@@ -161,18 +172,20 @@ class Relative : public Encoding {
     return at::cat({before.add(clamped_to_), at::full_like(positions, clamped_to_ - 1)}, 1);
   }
 
-  // The logits' position part for distances p_j - p_i. Stored results of a CPU come from the first
-  // way and keep their bits; on other devices the second one needs less memory and fewer kernels.
+  // The logits' position part for distances p_j - p_i.
   at::Tensor DifferenceTerm(const at::Tensor& biased, const at::Tensor& positions,
                             const at::Tensor& projection) const {
-    const at::Tensor sinusoids = Sinusoids(positions, d_model_, projection.scalar_type());
-    if (!biased.is_cpu()) return FactoredDifferenceLogits(biased, sinusoids, projection);
-    return DifferenceLogits(biased, sinusoids, projection,
-                            RowsAtOnce(biased.size(0), biased.size(3)));
+    const int64_t n = biased.size(3);
+    // A training step keeps R of all rows; a GPU need not make it in parts.
+    const bool in_parts = biased.is_cpu() || !c10::GradMode::is_enabled();
+    return DifferenceLogits(biased, Sinusoids(positions, d_model_, projection.scalar_type()),
+                            projection, in_parts ? RowsAtOnce(biased.size(0), n) : n);
   }
 
   // True if the distance depends only on j - i.
   bool toeplitz_;
+  // True if it is p_j - p_i.
+  bool differences_;
   // L if the table is clamped, else 0.
   int64_t clamped_to_;
   int64_t heads_;
@@ -181,6 +194,8 @@ class Relative : public Encoding {
   std::vector<Block> blocks_;
   // Cache of DistanceSinusoids for all rows.
   mutable MadeOfPositions sinusoids_;
+  // Of the positions themselves.
+  mutable MadeOfPositions own_sinusoids_;
 };
 
 }  // namespace

@@ -21,32 +21,14 @@ at::Tensor ShiftedRows(const at::Tensor& rows);
 //
 //   logits[i, j] = b_i . (PE(p_j - p_i) W_R)
 //
-// for biased queries b = (q + v) / sqrt(dh), in two ways that differ in rounding only.
-// `biased` [P, B, H, n, dh], `sinusoids` = PE(p) [P, n, d] of Sinusoids, `projection` = W_R
-// [P, d, H dh]. The result is [P, B, H, n, n]. Differentiable in `biased` and `projection`.
-//
-// This way projects the sinusoids of all distances, R [P, n, n, H dh], for `rows_at_once` queries
-// at a time: n^2 d H dh multiplications for each member, then n^2 dh for each sequence and head.
+// for biased queries b = (q + v) / sqrt(dh). `biased` [P, B, H, n, dh], `sinusoids` = PE(p)
+// [P, n, d] of Sinusoids, `projection` = W_R [P, d, H dh]. The result is [P, B, H, n, n], in
+// bfloat16 if products are (layers/layers.h) and the device is no CPU. Differentiable in `biased`
+// and `projection`. Projects the sinusoids of all distances, R [P, n, n, H dh], for `rows_at_once`
+// queries at a time: n^2 d H dh multiplications for each member, then n^2 dh for each sequence and
+// head.
 at::Tensor DifferenceLogits(const at::Tensor& biased, const at::Tensor& sinusoids,
                             const at::Tensor& projection, int64_t rows_at_once);
-
-// This way needs no R: by the addition theorems the logits are Q_i . PE(p_j) with the queries of
-// RotatedQueries. One product with keys that heads and sequences share: n^2 d multiplications for
-// each sequence and head, and nothing of size n^2 but the result.
-at::Tensor FactoredDifferenceLogits(const at::Tensor& biased, const at::Tensor& sinusoids,
-                                    const at::Tensor& projection);
-
-// Q_i [P, H, B, n, d]: W_R^T b_i (of the head's columns), with each pair of sine and cosine rotated
-// by the angles of p_i.
-at::Tensor RotatedQueries(const at::Tensor& biased, const at::Tensor& sinusoids,
-                          const at::Tensor& projection);
-
-// Both terms of the logits, (q_i + u) . k_j / sqrt(dh) and the one above, as one product of depth
-// dh + d: queries [(q_i + u) / sqrt(dh) | Q_i], keys [k_j | PE(p_j)]. `queries` and `keys`
-// [P, B, H, n, dh], `content_bias` = u and `position_bias` = v [P, H, dh], all of one type.
-LogitFactors RelativeFactors(const at::Tensor& queries, const at::Tensor& keys,
-                             const at::Tensor& content_bias, const at::Tensor& position_bias,
-                             const at::Tensor& sinusoids, const at::Tensor& projection);
 
 }  // namespace lengthwise::models
 

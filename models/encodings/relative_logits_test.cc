@@ -73,13 +73,6 @@ Function WithRows(int64_t rows) {
 
 class DifferenceLogitsTest : public ::testing::TestWithParam<int64_t> {};
 
-TEST_P(DifferenceLogitsTest, FactorsGiveTheSameLogitsAndGradients) {
-  const int64_t n = GetParam();
-  const Results expected = Differentiate(n, at::kDouble, WithRows(n));
-  ExpectCloseResults(Differentiate(n, at::kDouble, FactoredDifferenceLogits), expected, 1e-10);
-  ExpectCloseResults(Differentiate(n, at::kFloat, FactoredDifferenceLogits), expected, 5e-6);
-}
-
 TEST_P(DifferenceLogitsTest, MatchesTheFormula) {
   const int64_t n = GetParam();
   const at::Tensor positions = Ramp(n);
@@ -95,52 +88,6 @@ TEST_P(DifferenceLogitsTest, MatchesTheFormula) {
       biased.unsqueeze(4).mul(relative.unsqueeze(1)).sum(-1);  // [P, B, H, n, n]
   const at::Tensor plain = Sinusoids(positions, kSinusoids, at::kDouble);
   EXPECT_LE(Error(DifferenceLogits(biased, plain, projection, n), expected), 1e-11);
-  EXPECT_LE(Error(FactoredDifferenceLogits(biased, plain, projection), expected), 1e-11);
-}
-
-struct Operands {
-  at::Tensor queries = SeededNumbers({kMembers, kSequences, kLogitHeads, kTokens, kHeadSize}, 1);
-  at::Tensor keys = SeededNumbers({kMembers, kSequences, kLogitHeads, kTokens, kHeadSize}, 4);
-  at::Tensor content_bias = SeededNumbers({kMembers, kLogitHeads, kHeadSize}, 5);
-  at::Tensor position_bias = SeededNumbers({kMembers, kLogitHeads, kHeadSize}, 6);
-  at::Tensor projection = SeededNumbers({kMembers, kSinusoids, kLogitHeads* kHeadSize}, 2);
-  at::Tensor sinusoids = Sinusoids(Ramp(kTokens), kSinusoids, at::kDouble);
-
-  static constexpr int64_t kTokens = 40;
-
-  LogitFactors Factors() const {
-    return RelativeFactors(queries, keys, content_bias, position_bias, sinusoids, projection);
-  }
-  // (q + u) k / sqrt(dh), and the position logits of (q + v) / sqrt(dh).
-  at::Tensor Logits() const {
-    const double scale = 1 / std::sqrt(static_cast<double>(kHeadSize));
-    const auto biased = [&](const at::Tensor& bias) {
-      return queries.add(bias.view({kMembers, 1, kLogitHeads, 1, kHeadSize})).mul(scale);
-    };
-    return biased(content_bias)
-        .matmul(keys.transpose(-1, -2))
-        .add(DifferenceLogits(biased(position_bias), sinusoids, projection, kTokens));
-  }
-};
-
-TEST(RelativeFactorsTest, OneProductGivesBothTerms) {
-  const Operands operands;
-  const LogitFactors factors = operands.Factors();
-  EXPECT_EQ(factors.queries.size(4), kHeadSize + kSinusoids);
-  EXPECT_LE(Error(factors.queries.matmul(factors.keys.transpose(-1, -2)), operands.Logits()),
-            1e-11);
-}
-
-// Rounded queries and keys cost no more than a rounded R does.
-TEST(RelativeFactorsTest, AreExactEnoughInBfloat16) {
-  const Operands operands;
-  const auto rounded = [](const at::Tensor& numbers) {
-    return numbers.to(at::kBFloat16).to(at::kDouble);
-  };
-  const LogitFactors factors = operands.Factors();
-  EXPECT_LE(Error(rounded(factors.queries).matmul(rounded(factors.keys).transpose(-1, -2)),
-                  operands.Logits()),
-            5e-3);
 }
 
 TEST_P(DifferenceLogitsTest, RowsAtOnceDoNotMatter) {

@@ -42,6 +42,9 @@ std::string DescribeChoice(KernelChoice choice) {
     if (choice.fused(operation)) continue;
     absl::StrAppend(&text, text.empty() ? "" : ", ", NameOf(operation), " plain");
   }
+  if (choice.tensor_attention() >= 0) {
+    absl::StrAppend(&text, text.empty() ? "" : ", ", "attention on tensor cores");
+  }
   return text;
 }
 

@@ -30,12 +30,18 @@ class KernelChoice {
   bool fused(FusedOperation operation) const { return !plain_[Index(operation)]; }
   void Set(FusedOperation operation, bool fused) { plain_[Index(operation)] = !fused; }
 
+  // Index in kernels::kTensorVariants of the kernels on tensor cores that attention uses where they
+  // take its tensors. Negative, the default: none.
+  int tensor_attention() const { return tensor_attention_; }
+  void SetTensorAttention(int variant) { tensor_attention_ = variant; }
+
   friend bool operator==(const KernelChoice&, const KernelChoice&) = default;
 
  private:
   static size_t Index(FusedOperation operation) { return static_cast<size_t>(operation); }
 
   std::bitset<kFusedOperations.size()> plain_;
+  int tensor_attention_ = -1;
 };
 
 // "fused", "plain", or the operations without our kernel: "attention plain, Adam plain".

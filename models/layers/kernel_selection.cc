@@ -110,22 +110,33 @@ KernelDecision DecideKernel(const KernelComparison& comparison,
     decision.out_of_memory =
         comparison.is_out_of_memory != nullptr && comparison.is_out_of_memory(error);
   };
+  const auto decide_without_operators = [&](absl::string_view checked,
+                                            const std::exception& error) {
+    notice(error);
+    return decide(true, absl::StrCat(checked, ": LibTorch's operators failed: ", FirstLine(error)),
+                  "fused: LibTorch's operators fail");
+  };
   Results plain;
   try {
     plain = comparison.plain.results();
   } catch (const std::exception& error) {
-    notice(error);
-    return decide(true,
-                  absl::StrCat("not checked: LibTorch's operators failed: ", FirstLine(error)),
-                  "fused: LibTorch's operators fail");
+    return decide_without_operators("not checked", error);
   }
   try {
     const std::string disagreement =
         Disagreement(comparison.fused.results(), plain, comparison.tolerance);
     if (!disagreement.empty()) return decide(false, disagreement, "plain: disagrees");
+    // What is timed may need more memory than what is compared.
+    try {
+      comparison.plain.run();
+      comparison.wait();
+    } catch (const std::exception& error) {
+      return decide_without_operators("agrees, not timed", error);
+    }
     const Times times = Time(comparison, seconds);
     const double ratio = times.plain / times.fused;
     const bool fused = !(ratio < kClearlyFaster);
+    decision.seconds = times.fused;
     return decide(fused,
                   absl::StrCat("the kernel takes ", Milliseconds(times.fused),
                                ", LibTorch's operators ", Milliseconds(times.plain)),
@@ -136,15 +147,42 @@ KernelDecision DecideKernel(const KernelComparison& comparison,
   }
 }
 
+KernelDecision FastestOf(const std::vector<KernelDecision>& decisions) {
+  KernelDecision fastest = decisions[0];
+  std::string variants;
+  bool out_of_memory = fastest.out_of_memory;
+  for (size_t i = 1; i < decisions.size(); ++i) {
+    const KernelDecision& decision = decisions[i];
+    absl::StrAppend(
+        &variants, i == 1 ? "; variants on tensor cores: " : ", ",
+        std::isfinite(decision.seconds) ? Milliseconds(decision.seconds) : decision.reason);
+    out_of_memory = out_of_memory || decision.out_of_memory;
+    // A kernel that is not used is slower than the operators.
+    const double known = fastest.fused ? fastest.seconds : std::numeric_limits<double>::infinity();
+    if (decision.fused && decision.seconds < kClearlyFaster * known) fastest = decision;
+  }
+  if (fastest.tensor_attention >= 0) {
+    fastest.reason = absl::StrCat("on tensor cores, variant ", fastest.tensor_attention, ": ",
+                                  fastest.reason, "; without: ", decisions[0].reason);
+  }
+  fastest.reason += variants;
+  fastest.out_of_memory = out_of_memory;
+  return fastest;
+}
+
 KernelChoice ChoiceOf(const std::vector<KernelDecision>& decisions) {
   KernelChoice choice;
-  for (const KernelDecision& decision : decisions) choice.Set(decision.operation, decision.fused);
+  for (const KernelDecision& decision : decisions) {
+    choice.Set(decision.operation, decision.fused);
+    if (decision.tensor_attention >= 0) choice.SetTensorAttention(decision.tensor_attention);
+  }
   return choice;
 }
 
 std::string SummaryOf(const std::vector<KernelDecision>& decisions) {
   return absl::StrJoin(decisions, ", ", [](std::string* out, const KernelDecision& decision) {
-    absl::StrAppend(out, NameOf(decision.operation), " ", decision.summary);
+    absl::StrAppend(out, NameOf(decision.operation),
+                    decision.tensor_attention < 0 ? " " : " on tensor cores ", decision.summary);
   });
 }
 

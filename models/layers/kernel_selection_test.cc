@@ -119,6 +119,12 @@ TEST_F(KernelSelectionTest, OperatorsThatThrowLeaveTheKernel) {
   const KernelDecision decision = Decide(Candidate(0.9), failing);
   EXPECT_TRUE(decision.fused);
   EXPECT_EQ(decision.reason, "not checked: LibTorch's operators failed: CUDA out of memory");
+  failing = Candidate(0.001);
+  failing.run = [] { throw std::runtime_error("CUDA out of memory"); };
+  const KernelDecision checked = Decide(Candidate(0.9), failing);
+  EXPECT_TRUE(checked.fused);
+  EXPECT_EQ(checked.reason, "agrees, not timed: LibTorch's operators failed: CUDA out of memory");
+  EXPECT_FALSE(Decide(Candidate(0.9, {{1, -2, 3}, {10, 0.1}}), failing).fused) << "disagrees";
 }
 
 TEST_F(KernelSelectionTest, DecisionSaysThatMemoryRanOut) {
@@ -145,6 +151,41 @@ TEST_F(KernelSelectionTest, LostDeviceEndsTheComparison) {
   EXPECT_THROW(Decide(Candidate(0.9), faulty), std::runtime_error);
 }
 
+TEST(FastestKernelTest, IsOneThatAgreesAndIsClearlyFaster) {
+  const KernelDecision usual = {.reason = "usual", .summary = "fused 2.00x", .seconds = 0.010};
+  const auto variant = [](int number, double seconds) {
+    return KernelDecision{.reason = "variant",
+                          .summary = "fused 9.00x",
+                          .seconds = seconds,
+                          .tensor_attention = number};
+  };
+  EXPECT_EQ(FastestOf({usual}).reason, "usual");
+  EXPECT_EQ(FastestOf({usual, variant(0, 0.0095)}).tensor_attention, -1) << "hardly faster";
+  const KernelDecision fastest =
+      FastestOf({usual, variant(0, 0.004), variant(1, 0.002), variant(2, 0.0019)});
+  EXPECT_EQ(fastest.tensor_attention, 1);
+  EXPECT_EQ(fastest.reason,
+            "on tensor cores, variant 1: variant; without: usual; variants on tensor cores: 4 ms, "
+            "2 ms, 1.9 ms");
+  EXPECT_EQ(ChoiceOf({fastest}).tensor_attention(), 1);
+  EXPECT_EQ(SummaryOf({fastest}), "attention on tensor cores fused 9.00x");
+
+  KernelDecision wrong = variant(0, std::numeric_limits<double>::infinity());
+  wrong.fused = false;
+  wrong.reason = "disagrees";
+  wrong.out_of_memory = true;
+  const KernelDecision kept = FastestOf({usual, wrong});
+  EXPECT_EQ(kept.tensor_attention, -1);
+  EXPECT_EQ(kept.reason, "usual; variants on tensor cores: disagrees");
+  EXPECT_TRUE(kept.out_of_memory);
+  EXPECT_EQ(ChoiceOf({kept}).tensor_attention(), -1);
+
+  // A kernel that LibTorch's operators beat may still be beaten by another one.
+  KernelDecision slow = usual;
+  slow.fused = false;
+  EXPECT_EQ(FastestOf({slow, variant(0, 0.0095)}).tensor_attention, 0);
+}
+
 TEST(KernelDecisionsTest, BecomeAChoiceAndASummary) {
   const std::vector<KernelDecision> decisions = {
       {.operation = FusedOperation::kAttention, .fused = true, .summary = "fused 3.05x"},
@@ -163,6 +204,9 @@ TEST(KernelChoiceTest, DescriptionNamesWhatIsPlain) {
   mixed.Set(FusedOperation::kAttention, false);
   mixed.Set(FusedOperation::kAdam, false);
   EXPECT_EQ(DescribeChoice(mixed), "attention plain, Adam plain");
+  KernelChoice on_tensor_cores;
+  on_tensor_cores.SetTensorAttention(3);
+  EXPECT_EQ(DescribeChoice(on_tensor_cores), "attention on tensor cores");
 }
 
 TEST(KernelChoiceTest, ScopesNest) {

@@ -1,8 +1,11 @@
 // Implements MeasureKernels of pack_kernels.h. It runs a pack's own layers, attention and optimizer
 // under both choices.
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <exception>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -18,6 +21,7 @@
 #include "models/encodings/causal.h"
 #include "models/encodings/encoding.h"
 #include "models/encodings/positions.h"
+#include "models/kernels/tensor_variants.h"
 #include "models/layers/cross_entropy.h"
 #include "models/layers/feed_forward.h"
 #include "models/layers/layers.h"
@@ -40,6 +44,7 @@ using models::FusedOperation;
 using models::KernelCandidate;
 using models::KernelChoice;
 using models::KernelComparison;
+using models::KernelDecision;
 using models::KernelScope;
 using Tensors = std::vector<at::Tensor>;
 using Function = std::function<at::Tensor(const Tensors&)>;
@@ -126,8 +131,9 @@ class Measurement {
                    });
   }
 
-  // INVALID_ARGUMENT for an encoding that cannot be made.
-  absl::StatusOr<KernelComparison> Attention() const {
+  // INVALID_ARGUMENT for an encoding that cannot be made; with kernels on tensor cores
+  // (KernelChoice::tensor_attention), UNIMPLEMENTED for one that they do not have.
+  absl::StatusOr<KernelComparison> Attention(int on_tensor_cores) const {
     const auto& p = problem_;
     struct Case {
       models::ParameterLayout layout;
@@ -159,14 +165,27 @@ class Measurement {
     subject->positions = at::tensor(positions, at::kLong).view({p.members, p.tokens}).to(device_);
     Tensors leaves = {Random(Features(3 * p.d_model), 1)};
     const models::ParameterSet parameters = subject->arena->Members(0, p.members);
+    KernelChoice fused = KernelChoice::Fused();
+    if (on_tensor_cores >= 0) {
+      fused.SetTensorAttention(on_tensor_cores);
+      const KernelScope scope(fused);
+      const models::Bfloat16Products products(p.in_bfloat16);
+      if (!models::CanUseTensorCores(models::Operand(leaves[0]), p.heads) ||
+          !models::HaveTensorKernels(
+              subject->encoding->TermsWithoutR(parameters, 0, subject->positions))) {
+        return absl::UnimplementedError("no kernel on tensor cores");
+      }
+    }
     leaves.insert(leaves.end(), parameters.tensors().begin(), parameters.tensors().end());
-    return Compare(FusedOperation::kAttention, Features(p.d_model), std::move(leaves),
-                   [subject, heads = p.heads, members = p.members](const Tensors& x) {
-                     const models::ParameterSet parameters =
-                         subject->arena->Members(0, members).Replaced({x.begin() + 1, x.end()});
-                     return models::Attend(*subject->encoding, parameters, 0, heads,
-                                           subject->positions, models::Operand(x[0]), nullptr);
-                   });
+    return Compare(
+        FusedOperation::kAttention, Features(p.d_model), std::move(leaves),
+        [subject, heads = p.heads, members = p.members](const Tensors& x) {
+          const models::ParameterSet parameters =
+              subject->arena->Members(0, members).Replaced({x.begin() + 1, x.end()});
+          return models::Attend(*subject->encoding, parameters, 0, heads, subject->positions,
+                                models::Operand(x[0]), nullptr);
+        },
+        fused);
   }
 
   // False for an optimizer that always uses LibTorch's operators.
@@ -241,7 +260,8 @@ class Measurement {
   // Compares `function` of `inputs`, whose result has `shape`. The numbers of the result get
   // different weights in the gradients, because equal weights would let errors cancel.
   KernelComparison Compare(FusedOperation operation, at::IntArrayRef shape, Tensors inputs,
-                           const Function& function) const {
+                           const Function& function,
+                           KernelChoice fused = KernelChoice::Fused()) const {
     for (at::Tensor& input : inputs) input = input.detach().requires_grad_(true);
     const at::Tensor counts = Random(shape, 6).add(1.5);
     const auto candidate = [&](KernelChoice choice) {
@@ -274,7 +294,7 @@ class Measurement {
                                  }};
     };
     return {.operation = operation,
-            .fused = candidate(KernelChoice::Fused()),
+            .fused = candidate(fused),
             .plain = candidate(KernelChoice::Plain()),
             .wait = Wait(),
             .tolerance = problem_.in_bfloat16 && operation != FusedOperation::kCrossEntropy
@@ -290,24 +310,36 @@ class Measurement {
 
 absl::StatusOr<KernelComparison> Made(KernelComparison comparison) { return comparison; }
 
+// Results are compared on the host, in double precision: enough sequences for every path through a
+// kernel, of all members together.
+constexpr int64_t kComparedSequences = 256;
+
+KernelProblem Compared(KernelProblem problem) {
+  problem.sequences =
+      std::clamp<int64_t>(kComparedSequences / problem.members, 1, problem.sequences);
+  return problem;
+}
+
 double Seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
 }  // namespace
 
-std::vector<models::KernelDecision> MeasureKernels(const KernelProblem& problem,
-                                                   const Device& device) {
-  const Measurement measurement(problem, device);
-  std::vector<models::KernelDecision> decisions;
-  const auto add = [&](FusedOperation operation, const auto& make) {
+std::vector<KernelDecision> MeasureKernels(const KernelProblem& problem, const Device& device) {
+  const KernelProblem compared_problem = Compared(problem);
+  const Measurement timed(problem, device), compared(compared_problem, device);
+  std::vector<KernelDecision> decisions;
+  const auto decide = [&](FusedOperation operation, const auto& make) -> KernelDecision {
     std::string why;
     bool out_of_memory = false;
     try {
-      const absl::StatusOr<KernelComparison> comparison = make();
+      absl::StatusOr<KernelComparison> comparison = make(timed);
       if (comparison.ok()) {
-        decisions.push_back(models::DecideKernel(*comparison, Seconds));
-        return;
+        KernelComparison of_fewer = *make(compared);
+        comparison->fused.results = std::move(of_fewer.fused.results);
+        comparison->plain.results = std::move(of_fewer.plain.results);
+        return models::DecideKernel(*comparison, Seconds);
       }
       why = std::string(comparison.status().message());
     } catch (const std::exception& error) {
@@ -315,21 +347,40 @@ std::vector<models::KernelDecision> MeasureKernels(const KernelProblem& problem,
       why = FirstLine(error);
       out_of_memory = IsOutOfMemory(error);
     }
-    decisions.push_back({.operation = operation,
-                         .fused = true,
-                         .reason = absl::StrCat("not checked: ", why),
-                         .summary = "fused: not checked",
-                         .out_of_memory = out_of_memory});
+    return {.operation = operation,
+            .fused = true,
+            .reason = absl::StrCat("not checked: ", why),
+            .summary = "fused: not checked",
+            .out_of_memory = out_of_memory};
   };
-  if (problem.attends) add(FusedOperation::kAttention, [&] { return measurement.Attention(); });
-  add(FusedOperation::kAddLayerNorm, [&] { return Made(measurement.AddLayerNorm()); });
+  const auto add = [&](FusedOperation operation, const auto& make) {
+    decisions.push_back(decide(operation, make));
+  };
+  if (problem.attends) {
+    const auto measure = [&](int on_tensor_cores) {
+      KernelDecision decision = decide(FusedOperation::kAttention, [&](const Measurement& of) {
+        return of.Attention(on_tensor_cores);
+      });
+      decision.tensor_attention = on_tensor_cores;
+      return decision;
+    };
+    std::vector<KernelDecision> measured = {measure(-1)};
+    for (int variant = 0; variant < std::ssize(kernels::kTensorVariants); ++variant) {
+      KernelDecision decision = measure(variant);
+      // Not checked: neither are the others. Mostly the kernels do not take this problem.
+      if (decision.fused && !std::isfinite(decision.seconds)) break;
+      measured.push_back(std::move(decision));
+    }
+    decisions.push_back(models::FastestOf(measured));
+  }
+  add(FusedOperation::kAddLayerNorm, [](const Measurement& of) { return Made(of.AddLayerNorm()); });
   // It has no kernel for a GPU. Tests compare the CPU's.
   if (!device.cuda) {
-    add(FusedOperation::kFeedForward, [&] { return Made(measurement.FeedForward()); });
+    add(FusedOperation::kFeedForward, [](const Measurement& of) { return Made(of.FeedForward()); });
   }
-  add(FusedOperation::kCrossEntropy, [&] { return Made(measurement.CrossEntropy()); });
-  if (measurement.HasOptimizerKernel()) {
-    add(FusedOperation::kAdam, [&] { return measurement.Adam(); });
+  add(FusedOperation::kCrossEntropy, [](const Measurement& of) { return Made(of.CrossEntropy()); });
+  if (timed.HasOptimizerKernel()) {
+    add(FusedOperation::kAdam, [](const Measurement& of) { return of.Adam(); });
   }
   // The training step needs the memory more than LibTorch's cache does.
   if (device.make_graph_pool) {

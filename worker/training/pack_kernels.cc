@@ -13,10 +13,10 @@
 namespace lengthwise::worker::training {
 namespace {
 
-// Enough to keep a GPU busy. More would cost memory: with LibTorch's attention, a batch of 30
-// members takes gigabytes.
-constexpr int64_t kMostSequences = 1024;
 constexpr int64_t kMostTokens = 512;
+// Logits of LibTorch's attention, of which it keeps about four copies of 2 GiB: a batch of 30
+// members of 80 tokens has two fifths. More sequences would not fit into memory.
+constexpr int64_t kMostLogits = int64_t{1} << 29;
 
 int64_t HiddenFeatures(const Blueprint& blueprint) {
   const auto& given = blueprint.network.parameters.values();
@@ -26,16 +26,16 @@ int64_t HiddenFeatures(const Blueprint& blueprint) {
 }
 
 std::string Describe(const KernelProblem& problem) {
-  return absl::StrFormat("packs of %d, %d tokens, d_model %d, %d heads, %s, %s", problem.members,
-                         problem.tokens, problem.d_model, problem.heads, problem.encoding.name,
-                         problem.in_bfloat16 ? "bfloat16" : "float32");
+  return absl::StrFormat(
+      "packs of %d, %d sequences of %d tokens each, d_model %d, %d heads, %s, %s", problem.members,
+      problem.sequences, problem.tokens, problem.d_model, problem.heads, problem.encoding.name,
+      problem.in_bfloat16 ? "bfloat16" : "float32");
 }
 
 // Returns equal keys for packs that can share a measurement.
 std::string KeyOf(const KernelProblem& problem) {
-  std::string key = absl::StrCat(Describe(problem), " ", problem.sequences, " ", problem.hidden,
-                                 " ", problem.classes, " ", problem.causal, " ", problem.attends,
-                                 " ", problem.optimizer.name);
+  std::string key = absl::StrCat(Describe(problem), " ", problem.hidden, " ", problem.classes, " ",
+                                 problem.causal, " ", problem.attends, " ", problem.optimizer.name);
   for (const auto& [name, value] : problem.encoding.parameters.values()) {
     absl::StrAppend(&key, " ", name, "=", catalogue::FormatValue(value));
   }
@@ -56,10 +56,12 @@ KernelProblem ProblemOf(const Blueprint& blueprint, int64_t members) {
   const v1::Training& training = blueprint.training;
   const int64_t longest = blueprint.text != nullptr ? training.packing().tokens()
                                                     : blueprint.source().LongestTraining(training);
-  const int64_t batch = std::max<int64_t>(1, training.batch_size());
+  const int64_t tokens = std::clamp<int64_t>(longest, 1, kMostTokens);
+  const int64_t of_sequence = std::max<int64_t>(1, blueprint.size.heads) * tokens * tokens;
   return {.members = members,
-          .sequences = std::clamp<int64_t>(kMostSequences / members, 1, batch),
-          .tokens = std::clamp<int64_t>(longest, 1, kMostTokens),
+          .sequences = std::clamp<int64_t>(
+              training.batch_size(), 1, std::max<int64_t>(1, kMostLogits / members / of_sequence)),
+          .tokens = tokens,
           .d_model = blueprint.size.d_model,
           .heads = blueprint.size.heads,
           .hidden = HiddenFeatures(blueprint),

@@ -28,7 +28,8 @@ enum class KernelMode {
 // Parses "auto", "fused" or "plain"; INVALID_ARGUMENT for anything else.
 absl::StatusOr<KernelMode> ParseKernelMode(absl::string_view name);
 
-// A small problem of a pack's shape for measurements: all members, fewer sequences.
+// A problem of a pack's shape for measurements: a layer of all members with the batch of a step, or
+// as many sequences as LibTorch's operators have memory for.
 struct KernelProblem {
   int64_t members = 1;
   int64_t sequences = 1;  // per member
@@ -48,9 +49,10 @@ struct KernelProblem {
 KernelProblem ProblemOf(const Blueprint& blueprint, int64_t members);
 
 // Compares the fused operations that the pack uses with LibTorch's operators on `device`, which may
-// be a CPU. Call it on a thread set up by PrepareThread. Throws what IsDeviceLost is true for.
-// Results agree if they differ by at most
-// 1e-4 of a tensor's largest magnitude in float32, or 5e-2 with bfloat16 products.
+// be a CPU: times on the whole problem, results on at most 256 of its sequences. Call it on a
+// thread set up by PrepareThread. Throws what IsDeviceLost is true for. Results agree if they
+// differ by at most 1e-4 of a tensor's largest magnitude in float32, or 5e-2 with bfloat16
+// products.
 std::vector<models::KernelDecision> MeasureKernels(const KernelProblem& problem,
                                                    const Device& device);
 
