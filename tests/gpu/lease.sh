@@ -1,0 +1,123 @@
+#!/usr/bin/env bash
+# What decides about the kernels, in the few minutes for which a GPU is lent: kernels right, times of
+# each kernel, of each variant of attention on tensor cores, and of whole steps beside PyTorch's.
+# benchmarks/README.md (On a GPU) says what is predicted. Runs in a bundle (tests/gpu/bundle.sh) or
+# in a built checkout. Prints "skipped: no CUDA device" without one.
+#
+#   tests/gpu/lease.sh [--again] [--rehearse]
+#
+# At most 400 s. --again: attention and steps alone, in at most 200 s, after kernels were changed.
+# --rehearse: runs without a CUDA device, tiny, as far as a CPU can.
+#
+# Writes to $OUT as results arrive: roofline.json; kernels.csv, the time of each kernel of a step;
+# variants.txt, what --kernels auto measured; steps.jsonl; cuda_tests.log; log.txt.
+set -uo pipefail
+again=no rehearse=no
+for argument in "$@"; do
+  case $argument in
+    --again) again=yes ;;
+    --rehearse) rehearse=yes ;;
+    *) echo "lease.sh: unknown argument $argument; accepted: --again, --rehearse" >&2; exit 2 ;;
+  esac
+done
+. "$(dirname "$0")/environment.sh"
+[ $rehearse = yes ] || skip_without_cuda
+find_libraries
+END_BY=$([ $again = yes ] && echo 190 || echo 385)
+device=cuda precision=bfloat16 packs=(1 30) lengths=(20 40) drawn=1..40 steps=60
+[ $rehearse = no ] || device=cpu precision=float32 packs=(1 2) lengths=(2) drawn=1..2 steps=2
+step_program=("$BIN/benchmarks/training_step" --device $device --encoding randomized_relative --precisions $precision)
+attention_tests=$BIN/models/attention/tests
+steps_file=$results/steps.jsonl log=$results/log.txt
+: >"$steps_file"
+: >"$log"
+
+# On a device a skipped test is a failure; in a rehearsal each must start and skip.
+tests_ran() {
+  local output status=0
+  output=$("${@:2}" 2>&1) || status=$?
+  printf '%s\n' "$output" | tee -a "$results/cuda_tests.log" | grep -E '^\[  (PASSED|FAILED|SKIPPED) |Failure' | sort | uniq -c
+  [ $status = 0 ] && { [ "$1" = yes ] || ! grep -q '^\[  SKIPPED' <<<"$output"; }
+}
+
+export results
+export -f tests_ran
+
+# append NAME FILE COMMAND...: a check whose output is appended to the file as it comes, and whose
+# messages are appended to the log.
+append() { check "$1" bash -c 'exec "${@:3}" >>"$1" 2>>"$2"' _ "$2" "$log" "${@:3}"; }
+
+tests() {
+  step "the kernels on tensor cores against double precision, and the same bits again"
+  limit=60
+  check "attention on tensor cores" bash -c 'tests_ran "$@"' _ $rehearse "${native[@]}" \
+    "$attention_tests" --tests_of=fused_cuda_test.cc --gtest_filter='TensorAttentionCuda*'
+  if [ $rehearse = yes ] || ! command -v compute-sanitizer >/dev/null; then
+    echo "no compute-sanitizer: races are not looked for"
+    return
+  fi
+  limit=30
+  check "no races" "${native[@]}" compute-sanitizer --tool racecheck --error-exitcode 3 "$attention_tests" --tests_of=fused_cuda_test.cc \
+    --gtest_filter='TensorAttentionCuda*.EveryVariant*'
+}
+
+variants() {
+  step "every variant of attention on tensor cores, at the batch of a step"
+  limit=60
+  # --kernels auto logs the times of all variants when a pack begins.
+  for pack in "${packs[@]}"; do
+    append "packs of $pack" "$results/variants.txt" "${native[@]}" "${step_program[@]}" --kernels auto --packs "$pack" \
+      --lengths "${lengths[@]}" --steps 1
+  done
+  grep -h 'kernels for' "$log" | tee -a "$results/variants.txt"
+}
+
+# New and old in turns, so that a clock that changes shows in both.
+steps() {
+  step "whole steps: attention by measurement, by today's kernels, by LibTorch's operators, PyTorch's ensemble"
+  limit=60
+  for pack in "${packs[@]}"; do
+    for length in "${lengths[@]}" "$drawn"; do
+      for kernels in auto fused; do
+        append "$pack at length $length, --kernels $kernels" "$steps_file" "${native[@]}" "${step_program[@]}" --kernels $kernels \
+          --packs "$pack" --lengths "$length" --steps $steps
+      done
+    done
+    append "$pack at lengths ${lengths[*]}, --kernels plain" "$steps_file" "${native[@]}" "${step_program[@]}" --kernels plain \
+      --packs "$pack" --lengths "${lengths[@]}" --steps $steps
+    append "PyTorch, $pack" "$steps_file" "$PYTHON" benchmarks/pytorch_ensemble_step.py --device $device --precision $precision \
+      --mode eager --packs "$pack" --lengths "${lengths[@]}" --steps $steps
+  done
+  "$PYTHON" benchmarks/gpu_tables.py "$steps_file"
+}
+
+kernel_times() {
+  step "each kernel of a step"
+  limit=50
+  if [ $rehearse = no ] && command -v ncu >/dev/null; then
+    # The launches of the first step, which is not recorded.
+    append "ncu" "$results/kernels.csv" "${native[@]}" ncu --metrics gpu__time_duration.sum --clock-control none --csv \
+      --print-units base --kernel-name-base demangled --launch-count 900 "${step_program[@]}" --kernels fused --packs "${packs[-1]}" \
+      --lengths "${lengths[-1]}" --steps 1
+    return
+  fi
+  echo "no ncu: our kernels and LibTorch's operators by events"
+  local timing=(--benchmark_min_time=0.1)
+  [ $rehearse = no ] || timing=(--benchmark_min_time=0.001 '--benchmark_filter=tokens:20|CrossEntropy')
+  for name in attention layers; do
+    check "$name" "${native[@]}" "$BIN/benchmarks/$name" --device=$device "${timing[@]}" --benchmark_out_format=json \
+      --benchmark_out="$results/$name.json"
+  done
+}
+
+if [ $again = no ]; then
+  step "rooflines"
+  limit=30
+  append "rooflines" "$results/roofline.json" "$PYTHON" benchmarks/gpu_roofline.py
+fi
+tests
+variants
+steps
+# Last, because it is the first that can be done without.
+[ $again = yes ] || kernel_times
+finish
