@@ -98,8 +98,11 @@ class Measurement {
                    {Random(rows, 1), Random(rows, 2), Random({p.members, p.d_model}, 3),
                     Random({p.members, p.d_model}, 4)},
                    [](const Tensors& x) {
-                     // In the model, the added tensor is the result of a product.
-                     return models::AddLayerNorm(x[0], models::Operand(x[1]), x[2], x[3]);
+                     // In the model, the added tensor is the result of a product, and both a
+                     // residual connection and a product use the norm's.
+                     const models::Normed normed =
+                         models::AddLayerNormForProducts(x[0], models::Operand(x[1]), x[2], x[3]);
+                     return normed.features.add(normed.operand);
                    });
   }
 
