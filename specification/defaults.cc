@@ -30,7 +30,6 @@ training:
   schedule: constant
   clip_norm: 1
   schedule_seed: 0
-  report_every_steps: 100
   precision: float32
   stop_after_seconds: 0
   stop_at_accuracy: 0
@@ -44,6 +43,8 @@ constexpr int32_t kDefaultPackedTokens = 2'048;
 constexpr int kMostDefaultIntervals = 8;
 constexpr int kDefaultProjectedSequences = 30;
 constexpr double kDefaultCheckpointSeconds = 600;
+constexpr int64_t kDefaultPoints = 100;
+constexpr int64_t kMostStepsPerPoint = 100;
 
 v1::ExperimentSpecification MustParse(absl::string_view yaml) {
   Parsed parsed = Parse(v1::SpecificationText::YAML, yaml);
@@ -201,6 +202,10 @@ void FillDependent(v1::ExperimentSpecification& specification) {
   if (training.has_epochs() && training.epochs() >= 1 && training.epochs() <= kMostEpochs) {
     training.set_steps(training.epochs() * StepsPerEpoch(training));
     training.clear_epochs();
+  }
+  if (!training.has_report_every_steps()) {
+    training.set_report_every_steps(
+        std::clamp<int64_t>(training.steps() / kDefaultPoints, 1, kMostStepsPerPoint));
   }
   // A specification that sets either field is complete. Specifications resolved before time-based
   // checkpoints existed must keep their bytes, which identify their trials.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
@@ -198,7 +199,7 @@ TEST(ResolveTest, SetsEveryFieldOfATrial) {
           schedule { name: "constant" label: "constant" }
           clip_norm: 1
           schedule_seed: 0
-          report_every_steps: 100
+          report_every_steps: 1
           precision: "float32"
           stop_after_seconds: 0
           stop_at_accuracy: 0
@@ -221,6 +222,16 @@ TEST(ResolveTest, SetsEveryFieldOfATrial) {
   std::string difference;
   differencer.ReportDifferencesToString(&difference);
   EXPECT_TRUE(differencer.Compare(expected, trial)) << difference;
+}
+
+TEST(ResolveTest, ShortTrainingHasAHundredPointsOfLoss) {
+  for (const auto& [steps, every] : std::vector<std::pair<std::string, int64_t>>{
+           {"50", 1}, {"2000", 20}, {"9999", 99}, {"1000000", 100}}) {
+    const absl::StatusOr<Grid> grid =
+        ResolveWithDefaults(absl::StrReplaceAll(kSmall, {{"steps: 10", "steps: " + steps}}));
+    ASSERT_TRUE(grid.ok()) << grid.status();
+    EXPECT_EQ(grid->specification.training().report_every_steps(), every) << steps;
+  }
 }
 
 TEST(ResolveTest, KeepIsInEveryTrialButNotInThePack) {

@@ -9,6 +9,7 @@
 #include "client/display/accuracy_summary.h"
 #include "client/display/numbers.h"
 #include "proto/timestamps.h"
+#include "proto/training_points.h"
 #include "tasks/catalogue.h"
 
 namespace lengthwise::client {
@@ -47,8 +48,7 @@ void ApplyStateChange(const v1::Event& event, TrialView& trial) {
 }  // namespace
 
 std::optional<float> TrialView::loss() const {
-  if (progress_loss.has_value()) return progress_loss;
-  if (losses.empty()) return std::nullopt;
+  if (losses.empty()) return progress_loss;
   return losses.rbegin()->second;
 }
 
@@ -112,7 +112,7 @@ bool ExperimentView::Apply(const v1::Event& event) {
     case v1::Event::kTrainingPoints: {
       const v1::TrainingPoints& points = event.training_points();
       for (int i = 0; i < std::min(points.steps_size(), points.losses_size()); ++i) {
-        trial.losses[points.steps(i)] = points.losses(i);
+        trial.losses[points.steps(i)] = MeanLoss(points, i);
         trial.steps_done = std::max(trial.steps_done, points.steps(i));
       }
       // The first event may come before the first report of progress.

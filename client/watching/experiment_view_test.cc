@@ -184,6 +184,16 @@ TEST(ExperimentViewTest, EstimatesTheTimeLeftFromTheSpeed) {
   EXPECT_FLOAT_EQ(*view.trials()[0].loss(), 0.5f);
 }
 
+TEST(ExperimentViewTest, MeanSinceThePreviousPointIsTheLoss) {
+  ExperimentView view(TwoTrials(), true);
+  view.Apply(Running(1, 1, 0));
+  v1::Event event = Points(2, {{10, 0.25f}});
+  event.mutable_training_points()->add_mean_losses(1.5f);
+  view.Apply(event);
+  view.Apply(Training(1, 11, 50));
+  EXPECT_FLOAT_EQ(*view.trials()[0].loss(), 1.5f);
+}
+
 TEST(ExperimentViewTest, NewAttemptHasNoLoss) {
   ExperimentView view(TwoTrials(), true);
   view.Apply(Running(1, 1, 0));

@@ -9,6 +9,7 @@
 #include "client/display/numbers.h"
 #include "client/watching/label_fit.h"
 #include "proto/timestamps.h"
+#include "proto/training_points.h"
 
 namespace lengthwise::client {
 namespace {
@@ -370,7 +371,10 @@ std::optional<std::string> PlainLines::Line(const ExperimentView& view, const v1
       last = time;
       text = absl::StrCat("step ", FormatCount(*points.steps().rbegin()), "/",
                           FormatCount(trial->total_steps), "  loss ",
-                          FormatLoss(*points.losses().rbegin()));
+                          FormatLoss(MeanLoss(points, points.steps_size() - 1)));
+      if (points.mean_losses_size() > 0) {
+        absl::StrAppend(&text, " (last batch ", FormatLoss(*points.losses().rbegin()), ")");
+      }
       break;
     }
     case v1::Event::kLengthAccuracies:

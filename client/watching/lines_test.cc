@@ -207,16 +207,18 @@ TEST_F(LinesTest, PlainLinesTellTheStory) {
   };
   apply(Change(0, 3600, v1::RUNNING));
   apply(Point(0, 3605, 100, 2.0f));  // too soon
-  apply(Point(0, 3612, 200, 1.5f));
+  v1::Event point = Point(0, 3612, 200, 1.5f);
+  point.mutable_training_points()->add_mean_losses(1.75f);
+  apply(point);
   apply(Point(0, 3614, 300, 1.25f));
-  apply(Point(0, 3615, 2000, 0.5f));  // the last
+  apply(Point(0, 3615, 2000, 0.5f));  // the last, of an old worker
   v1::Event resumed = Change(0, 3620, v1::RUNNING);
   resumed.mutable_state_change()->set_resumed_from_step(1000);
   apply(resumed);
   apply(Change(0, 3625, v1::FAILED, "the loss is not a number"));
   EXPECT_EQ(absl::StrJoin(lines, "\n"),
             "01:00:00  encoding0  started on worker-1\n"
-            "01:00:12  encoding0  step 200/2,000  loss 1.500\n"
+            "01:00:12  encoding0  step 200/2,000  loss 1.750 (last batch 1.500)\n"
             "01:00:15  encoding0  step 2,000/2,000  loss 0.5000\n"
             "01:00:20  encoding0  resumed from step 1,000 on worker-1\n"
             "01:00:25  encoding0  failed: the loss is not a number");

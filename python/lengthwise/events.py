@@ -56,6 +56,8 @@ class TrainingPoints(Fact):
     accuracies: NDArray[numpy.float32]
     gradient_norms: NDArray[numpy.float32]
     lengths: NDArray[numpy.int32]
+    # Mean of the losses of all steps since the previous point; in an old history, `losses`.
+    mean_losses: NDArray[numpy.float32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,6 +229,7 @@ def _to_event(event: event_pb2.Event, fact: dict[str, object]) -> Event | None:
             accuracies=numpy.array(points.accuracies, numpy.float32),
             gradient_norms=numpy.array(points.gradient_norms, numpy.float32),
             lengths=numpy.array(points.lengths, numpy.int32),
+            mean_losses=numpy.array(points.mean_losses or points.losses, numpy.float32),
         )
     if kind == "length_accuracies":
         measured = event.length_accuracies

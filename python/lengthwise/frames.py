@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from lengthwise.trial import Trial
 
 KEY = ["trial", "task", "network", "encoding", "learning_rate", "weight_seed", "data_seed"]
-LOSSES = ["step", "loss", "accuracy", "gradient_norm", "length"]
+LOSSES = ["step", "loss", "accuracy", "gradient_norm", "length", "mean_loss"]
 ACCURACIES = ["step", "final", "length", "seen", "accuracy", "loss", "sequences", "training_seconds"]
 ANSWER_ERRORS = [
     "length", "answers", "wrong_by_place", "answers_by_wrong_digits", "first_wrong_with_carry",
@@ -54,8 +54,9 @@ def losses(connection: Connection, name: str, trials: Sequence[Trial], max_point
     for curve in queries.loss_curves(connection, name, list(keys), max_points):
         points = curve.points
         for values in zip(
-            points.steps, points.losses, points.accuracies, points.gradient_norms, points.lengths, strict=True
-        ):
+            points.steps, points.losses, points.accuracies, points.gradient_norms, points.lengths,
+            points.mean_losses or points.losses, strict=True,
+        ):  # fmt: skip
             rows.append([*keys[curve.trial], *values])
     return pandas.DataFrame(rows, columns=KEY + LOSSES)
 

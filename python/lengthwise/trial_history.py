@@ -74,5 +74,8 @@ def _add(events: Iterable[event_pb2.Event], trial: str, history: TrialHistory) -
             count = len(points.steps)
             if {len(points.losses), len(points.accuracies), len(points.gradient_norms), len(points.lengths)} != {count}:
                 raise damaged(f"the loss curve of {trial} is damaged")
+            if len(points.mean_losses) != count:
+                # Histories of earlier releases have none.
+                points.mean_losses[:] = points.losses
             history.points.MergeFrom(points)
             history.times += [event.time] * count

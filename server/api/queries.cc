@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "platform/status_macros.h"
+#include "proto/training_points.h"
 #include "rpc/status.h"
 #include "server/api/validation.h"
 
@@ -37,6 +38,7 @@ void AddBucket(const v1::TrainingPoints& points, int begin, int end, v1::Trainin
   to.add_accuracies(Mean(points.accuracies(), begin, end));
   to.add_gradient_norms(Mean(points.gradient_norms(), begin, end));
   to.add_lengths(points.lengths(end - 1));
+  if (!points.mean_losses().empty()) to.add_mean_losses(Mean(points.mean_losses(), begin, end));
 }
 
 }  // namespace
@@ -48,6 +50,7 @@ void AppendPoints(const v1::TrainingPoints& from, v1::TrainingPoints& to) {
   AppendColumn(from.accuracies(), size, *to.mutable_accuracies());
   AppendColumn(from.gradient_norms(), size, *to.mutable_gradient_norms());
   AppendColumn(from.lengths(), size, *to.mutable_lengths());
+  for (int i = 0; i < size; ++i) to.add_mean_losses(MeanLoss(from, i));
 }
 
 v1::TrainingPoints DownSample(const v1::TrainingPoints& points, int64_t max_points) {

@@ -11,8 +11,8 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// Points at steps 100, 200, ... with loss = index, accuracy = 2 * index, norm = 3 * index, length =
-// 1000 + index.
+// Points at steps 100, 200, ... with loss = index, accuracy = 2 * index, norm = 3 * index, mean
+// loss = 4 * index, length = 1000 + index.
 v1::TrainingPoints Curve(int size) {
   v1::TrainingPoints points;
   for (int i = 0; i < size; ++i) {
@@ -21,6 +21,7 @@ v1::TrainingPoints Curve(int size) {
     points.add_accuracies(static_cast<float>(2 * i));
     points.add_gradient_norms(static_cast<float>(3 * i));
     points.add_lengths(1000 + i);
+    points.add_mean_losses(static_cast<float>(4 * i));
   }
   return points;
 }
@@ -39,6 +40,7 @@ TEST(DownSample, KeepsEndsAndAveragesBucketsBetween) {
   EXPECT_THAT(points.accuracies(), ElementsAre(0, 4, 10, 14));
   EXPECT_THAT(points.gradient_norms(), ElementsAre(0, 6, 15, 21));
   EXPECT_THAT(points.lengths(), ElementsAre(1000, 1003, 1006, 1007));
+  EXPECT_THAT(points.mean_losses(), ElementsAre(0, 8, 20, 28));
 }
 
 TEST(DownSample, TwoPointsAreTheEnds) {
@@ -100,6 +102,8 @@ TEST(AppendPoints, FillsMissingColumnsSoThatAllStayEqual) {
   EXPECT_THAT(all.steps(), ElementsAre(1, 100, 200));
   EXPECT_THAT(all.losses(), ElementsAre(0.5f, 0, 1));
   EXPECT_THAT(all.lengths(), ElementsAre(0, 1000, 1001));
+  // An old history knows the loss of the batch alone.
+  EXPECT_THAT(all.mean_losses(), ElementsAre(0.5f, 0, 4));
 }
 
 }  // namespace

@@ -15,7 +15,8 @@ namespace {
 std::string Problem(const v1::TrainingPoints& points) {
   const int count = points.steps_size();
   if (points.losses_size() != count || points.accuracies_size() != count ||
-      points.gradient_norms_size() != count || points.lengths_size() != count) {
+      points.gradient_norms_size() != count || points.lengths_size() != count ||
+      (points.mean_losses_size() > 0 && points.mean_losses_size() != count)) {
     return "the columns of training_points differ in length";
   }
   for (int i = 1; i < count; ++i) {

@@ -76,7 +76,7 @@ class ExportTest(TestOfFiles):
         points.time.seconds = 1_700_000_001
         columns = points.training_points
         columns.steps[:], columns.losses[:], columns.accuracies[:] = [100, 200], [0.1, 0.2], [0.5, 0.5]
-        columns.gradient_norms[:], columns.lengths[:] = [2, 2], [4, 5]
+        columns.gradient_norms[:], columns.lengths[:], columns.mean_losses[:] = [2, 2], [4, 5], [0.3, 0.25]
         evaluation = event_pb2.Event(trial=trial, step=200)
         measured = evaluation.length_accuracies
         measured.final, measured.sequences, measured.sequence_counts[:] = True, 8, [8, 3]
@@ -128,9 +128,10 @@ class ExportTest(TestOfFiles):
         self.assertEqual(
             losses[:3],
             [
-                "trial,task,network,encoding,learning_rate,weight_seed,data_seed,step,loss,accuracy,gradient_norm,length,time",
-                f"{FIRST},bucket_sort,encoder,none,0.001,0,0,100,0.1,0.5,2,4,2023-11-14T22:13:21.000Z",
-                f"{FIRST},bucket_sort,encoder,none,0.001,0,0,200,0.2,0.5,2,5,2023-11-14T22:13:21.000Z",
+                "trial,task,network,encoding,learning_rate,weight_seed,data_seed,step,loss,accuracy,gradient_norm,length,time,"
+                "mean_loss",
+                f"{FIRST},bucket_sort,encoder,none,0.001,0,0,100,0.1,0.5,2,4,2023-11-14T22:13:21.000Z,0.3",
+                f"{FIRST},bucket_sort,encoder,none,0.001,0,0,200,0.2,0.5,2,5,2023-11-14T22:13:21.000Z,0.25",
             ],
         )
         self.assertEqual([line.split(",")[0] for line in losses[3:]], [SECOND, SECOND])
@@ -196,7 +197,7 @@ class ExportTest(TestOfFiles):
             self.add_history(FIRST)
             self.server.histories[FIRST][0].time.nanos = nanos
             self.export("e-1/0", "csv", f"tables-{nanos}")
-            self.assertTrue(self.lines(f"tables-{nanos}/loss_curves.csv")[1].endswith(",2023-11-14T22:13:21.123Z"))
+            self.assertTrue(self.lines(f"tables-{nanos}/loss_curves.csv")[1].endswith(",2023-11-14T22:13:21.123Z,0.3"))
 
     def test_json_is_one_document_with_the_same(self):
         self.add_history(FIRST)

@@ -66,6 +66,8 @@ class ExportTest(unittest.TestCase):
                 read,
                 {
                     "training/loss": [(step, numbers.loss(step)) for step in numbers.STEPS],
+                    # As in histories of earlier releases, which know the losses of single batches alone.
+                    "training/mean_loss": [(step, numbers.loss(step)) for step in numbers.STEPS],
                     "training/accuracy": [(step, 0.5) for step in numbers.STEPS],
                     "training/gradient_norm": [(step, 1.5) for step in numbers.STEPS],
                     "evaluation/seen_accuracy": [(100, mean([2], 100))],
@@ -139,6 +141,7 @@ class ExportTest(unittest.TestCase):
             expected = {
                 "loss_steps": numpy.array(numbers.STEPS, "<i8"),
                 "losses": numpy.array([numbers.loss(step) for step in numbers.STEPS], "<f4"),
+                "mean_losses": numpy.array([numbers.loss(step) for step in numbers.STEPS], "<f4"),
                 "training_accuracies": numpy.full(4, 0.5, "<f4"),
                 "gradient_norms": numpy.full(4, 1.5, "<f4"),
                 "training_lengths": numpy.array([1, 2, 3, 4], "<i8"),

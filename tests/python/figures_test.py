@@ -565,6 +565,13 @@ class LossFigureTest(FigureCase):
         smoothed = self.figure("loss", experiment, seeds="all", smooth=11).panels[0].series[0].y
         self.assertGreater(len([y for y in smoothed if 0.02 < y < 1.9]), 5)
 
+    def test_loss_is_the_mean_since_the_previous_point(self):
+        experiment = plotted(trials=[make_trial("none")])
+        add_curve(experiment, experiment.trials[0], [0.0025, 3])
+        self.assertEqual(self.figure("loss", experiment).panels[0].series[0].y, [numpy.float32(0.0025), 3])
+        experiment.curves[0].points.mean_losses.extend([2, 1])
+        self.assertEqual(self.figure("loss", experiment).panels[0].series[0].y, [2, 1])
+
     def test_loss_chooses_the_rate_without_evaluations(self):
         experiment = plotted(trials=[make_trial("none", rate=0.1), make_trial("none", rate=0.01)])
         add_curve(experiment, experiment.trials[0], [2, 1])

@@ -32,6 +32,7 @@ constexpr char kTrainingSeconds[] = "training_seconds";
 constexpr char kStopReason[] = "stop_reason";
 constexpr char kSchedule[] = "schedule";
 constexpr char kKernels[] = "kernels";
+constexpr char kLosses[] = "losses_since_point";
 constexpr char kOptimizerState[] = "optimizer_state";
 constexpr char kDropped[] = "dropped";
 constexpr char kEvaluation[] = "evaluation";
@@ -114,6 +115,17 @@ absl::StatusOr<CheckpointHeader> ReadHeader(const TensorFile& file) {
   if (const auto kernels = file.metadata.find(kKernels); kernels != file.metadata.end()) {
     ASSIGN_OR_RETURN(header.kernels, ParseKernels(kernels->second, header.step));
   }
+  if (const auto losses = file.metadata.find(kLosses); losses != file.metadata.end()) {
+    const std::pair<absl::string_view, absl::string_view> parts =
+        absl::StrSplit(losses->second, absl::MaxSplits(' ', 1));
+    if (!absl::SimpleAtod(parts.first, &header.loss_sum) || !std::isfinite(header.loss_sum) ||
+        !absl::SimpleAtoi(parts.second, &header.losses) || header.losses < 1 ||
+        header.losses > header.step) {
+      return absl::DataLossError(absl::StrCat("the checkpoint's losses_since_point is \"",
+                                              losses->second,
+                                              "\"; expected a sum and its number, \"12.5 3\""));
+    }
+  }
   if (const auto state = file.metadata.find(kOptimizerState); state != file.metadata.end()) {
     if (state->second != kDropped) {
       return absl::DataLossError(absl::StrCat("the checkpoint's optimizer_state is \"",
@@ -156,6 +168,9 @@ std::string WriteTrialCheckpoint(const models::ParameterLayout& layout,
   if (!header.stop_reason.empty()) file.metadata[kStopReason] = header.stop_reason;
   if (!header.schedule_state.empty()) file.metadata[kSchedule] = header.schedule_state;
   if (!header.kernels.empty()) file.metadata[kKernels] = FormatKernels(header.kernels);
+  if (header.losses > 0) {
+    file.metadata[kLosses] = absl::StrFormat("%.17g %d", header.loss_sum, header.losses);
+  }
   if (!header.has_optimizer_state) file.metadata[kOptimizerState] = kDropped;
   if (header.evaluation_due) file.metadata[kEvaluation] = kDue;
   for (const auto& [prefix, row] : NamedRows(rows, header.has_optimizer_state)) {

@@ -5,10 +5,10 @@
 // The format is a safetensors file with the tensors parameters/<name>, adam/first_moment/<name> and
 // adam/second_moment/<name> for every parameter <name> of the layout. Its metadata has "format"
 // ("lengthwise.checkpoint.1"), "step", "program_version" and "specification" (the fingerprint),
-// and, if set, "training_seconds", "stop_reason", "schedule" and "kernels". A trial that has
-// finished training needs only its parameters: its checkpoint may omit the moments, and then has
-// "optimizer_state": "dropped". A checkpoint written before the evaluation of its step has
-// "evaluation": "due". No LibTorch.
+// and, if set, "training_seconds", "stop_reason", "schedule", "kernels" and "losses_since_point". A
+// trial that has finished training needs only its parameters: its checkpoint may omit the moments,
+// and then has "optimizer_state": "dropped". A checkpoint written before the evaluation of its step
+// has "evaluation": "due". No LibTorch.
 #ifndef LENGTHWISE_WORKER_DATA_TRIAL_CHECKPOINT_H_
 #define LENGTHWISE_WORKER_DATA_TRIAL_CHECKPOINT_H_
 
@@ -54,6 +54,10 @@ struct CheckpointHeader {
   // Steps that attempts on GPUs made, and those between them, in order. Empty (not written) if all
   // ran on CPUs. Without measured speeds: equal runs have checkpoints with the same bytes.
   std::vector<KernelSteps> kernels;
+  // Sum and number of the losses since the newest point of the loss curve. Not written if there are
+  // none.
+  double loss_sum = 0;
+  int64_t losses = 0;
 };
 
 // A member's rows of the arena, layout.row_size() elements each. T is float or double, possibly

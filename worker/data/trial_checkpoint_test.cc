@@ -129,6 +129,28 @@ TYPED_TEST(TrialCheckpointTest, StoresThatAnEvaluationIsDue) {
             absl::StatusCode::kDataLoss);
 }
 
+TYPED_TEST(TrialCheckpointTest, StoresTheLossesSinceTheNewestPoint) {
+  const models::ParameterLayout layout = SmallLayout();
+  CheckpointHeader between = kHeader;
+  between.loss_sum = 0.1 + 0.2;
+  between.losses = 2;
+  Rows<TypeParam> rows(layout, 1);
+  const std::string bytes = WriteTrialCheckpoint<TypeParam>(layout, between, rows.Const());
+  const auto header = ReadTrialCheckpoint<TypeParam>(bytes, layout, "f00", rows.Mutable());
+  ASSERT_TRUE(header.ok()) << header.status();
+  EXPECT_EQ(header->loss_sum, 0.1 + 0.2);
+  EXPECT_EQ(header->losses, 2);
+  for (const char* damaged : {"", "1", "nan 2", "1 0", "1 1235"}) {
+    TensorFile other = ReadSafetensors(bytes).value();
+    other.metadata["losses_since_point"] = damaged;
+    EXPECT_EQ(ReadTrialCheckpoint<TypeParam>(WriteSafetensors(other), layout, "f00", rows.Mutable())
+                  .status()
+                  .code(),
+              absl::StatusCode::kDataLoss)
+        << damaged;
+  }
+}
+
 TEST(TrialCheckpointTest, KeepDoesNotChangeTheFingerprint) {
   v1::TrialSpecification trial;
   trial.set_learning_rate(0.1);

@@ -176,6 +176,8 @@ void PackRun::Resume(int64_t index) {
   }
   resumed.step = header->step;
   resumed.stop_reason = header->stop_reason;
+  resumed.loss_sum = header->loss_sum;
+  resumed.losses = header->losses;
   resumed.earlier_kernels = std::move(header->kernels);
   const bool recorded = !resumed.earlier_kernels.empty();
   if ((recorded || !kernel_choice_.empty()) && header->step > 0 &&
@@ -369,6 +371,8 @@ void PackRun::TakeMeasurement(Member& member, int64_t step, const StepMeasuremen
   }
   member.step = step;
   member.newest = measurement;
+  member.loss_sum += measurement.loss;
+  ++member.losses;
   member.schedule->Observe(step, measurement.loss);
   if (step < blueprint_.training.steps()) {
     member.stop_reason = ReachedTime(blueprint_.training, member.time.seconds());
@@ -385,8 +389,11 @@ void PackRun::AddPoint(Member& member) {
        .loss = member.newest.loss,
        .accuracy = member.newest.accuracy,
        .gradient_norm = member.newest.gradient_norm,
-       .length = static_cast<int32_t>(blueprint_.InputTokensOfStep(member.step))},
+       .length = static_cast<int32_t>(blueprint_.InputTokensOfStep(member.step)),
+       .mean_loss = static_cast<float>(member.loss_sum / static_cast<double>(member.losses))},
       Clock::now());
+  member.loss_sum = 0;
+  member.losses = 0;
 }
 
 void PackRun::StopAtAccuracy(Member& member, const v1::LengthAccuracies& accuracies) {
@@ -541,7 +548,9 @@ void PackRun::WriteCheckpoint(int64_t index) {
                                            .schedule_state = saved.schedule->State(),
                                            .has_optimizer_state = NeedsOptimizerState(saved),
                                            .evaluation_due = saved.evaluation_due,
-                                           .kernels = KernelsSoFar(saved)});
+                                           .kernels = KernelsSoFar(saved),
+                                           .loss_sum = saved.loss_sum,
+                                           .losses = saved.losses});
   const auto size = static_cast<int64_t>(bytes.size());
   saved.reporter.EmitCheckpoint(saved.step, std::move(bytes));
   session_.CountCheckpoint(SecondsSince(start), size);

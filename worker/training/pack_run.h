@@ -89,6 +89,9 @@ class PackRun {
     std::vector<checkpoints::KernelSteps> earlier_kernels;
     // Measurement of this attempt's newest step. Before the first step its loss is NaN.
     StepMeasurement newest = {.loss = std::numeric_limits<float>::quiet_NaN()};
+    // Sum and number of the losses since the newest point.
+    double loss_sum = 0;
+    int64_t losses = 0;
     double evaluation_seconds = 0;
     // True if the member has an outcome or was cancelled.
     bool finished = false;

@@ -119,6 +119,27 @@ std::vector<float> LossesOf(const v1::TrialSpecification& trial) {
   return losses;
 }
 
+// Every third step has a point, and the last, the 40th.
+TEST(PackRunnerTest, PointsHaveTheMeanLossSinceThePreviousOne) {
+  v1::TrialSpecification trial = TinyTrial(1);
+  trial.mutable_training()->set_report_every_steps(3);
+  RecordingSession session;
+  RunLease(LeaseOf({trial}), session);
+  std::vector<float> means;
+  for (const v1::Event& event : session.events(0)) {
+    const auto& points = event.training_points().mean_losses();
+    means.insert(means.end(), points.begin(), points.end());
+  }
+  trial.mutable_training()->set_report_every_steps(1);
+  const std::vector<float> each = LossesOf(trial);
+  ASSERT_EQ(each.size(), 40u);
+  ASSERT_EQ(means.size(), 14u);
+  for (size_t i = 0; i < 13; ++i) {
+    EXPECT_FLOAT_EQ(means[i], (each[3 * i] + each[3 * i + 1] + each[3 * i + 2]) / 3) << i;
+  }
+  EXPECT_FLOAT_EQ(means[13], each[39]);
+}
+
 // Rounding products to bfloat16 changes the loss by less than two per cent in forty steps.
 TEST(PackRunnerTest, Bfloat16LossFollowsFloat32) {
   for (v1::TrialSpecification trial : {TinyTrial(1), TinyTextTrial(1)}) {

@@ -66,9 +66,10 @@ std::vector<std::string> RecordingSession::History(int64_t trial) {
       const v1::TrainingPoints& points = event.training_points();
       for (int i = 0; i < points.steps_size(); ++i) {
         // Nine significant digits distinguish any two floats.
-        history.push_back(absl::StrFormat("point %d loss %.9g accuracy %.9g norm %.9g length %d",
-                                          points.steps(i), points.losses(i), points.accuracies(i),
-                                          points.gradient_norms(i), points.lengths(i)));
+        history.push_back(
+            absl::StrFormat("point %d loss %.9g accuracy %.9g norm %.9g length %d mean %.9g",
+                            points.steps(i), points.losses(i), points.accuracies(i),
+                            points.gradient_norms(i), points.lengths(i), points.mean_losses(i)));
       }
       continue;
     }

@@ -16,6 +16,7 @@ void TrialReporter::AddPoint(const Point& point, TimePoint now) {
   waiting_.add_accuracies(point.accuracy);
   waiting_.add_gradient_norms(point.gradient_norm);
   waiting_.add_lengths(point.length);
+  waiting_.add_mean_losses(point.mean_loss);
   if (waiting_.steps_size() >= kPointsPerEvent) {
     SendPoints();
     last_sent_ = now;

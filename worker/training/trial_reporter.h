@@ -29,6 +29,7 @@ class TrialReporter {
     float gradient_norm = 0;
     // Input length of the batch.
     int32_t length = 0;
+    float mean_loss = 0;
   };
 
   // `trial` is the trial's index in the lease. The session must outlive the reporter.

@@ -1,5 +1,6 @@
 """Arrays for NumPy, one .npz file a trial:
-  loss_steps [S], losses [S], training_accuracies [S], gradient_norms [S], training_lengths [S]
+  loss_steps [S], losses [S], training_accuracies [S], gradient_norms [S], training_lengths [S], mean_losses [S] since the
+  previous point
   final_lengths [L], final_accuracies [L], final_losses [L]
   interval_steps [E], interval_lengths [K], interval_accuracies [E, K]
   final_M [L], interval_M [E, K] of each other metric M, such as digits_accuracy; not a number where an evaluation lacks it
@@ -61,6 +62,7 @@ def _losses(points: event_pb2.TrainingPoints) -> Arrays:
         "training_accuracies": numpy.array(points.accuracies, _FLOAT),
         "gradient_norms": numpy.array(points.gradient_norms, _FLOAT),
         "training_lengths": numpy.array(points.lengths, _INTEGER),
+        "mean_losses": numpy.array(points.mean_losses, _FLOAT),
     }
 
 

@@ -55,6 +55,7 @@ class JsonExporter(Exporter):
                 "accuracies": short_floats(points.accuracies),
                 "gradient_norms": short_floats(points.gradient_norms),
                 "lengths": list(points.lengths),
+                "mean_losses": short_floats(points.mean_losses),
             },
             "evaluations": [_evaluation(one) for one in history.evaluations],
         }

@@ -1,5 +1,5 @@
 """Event files for TensorBoard: one run, which is a directory, for each trial, with the scalars
-  training/loss, training/accuracy, training/gradient_norm: each point of the loss curve
+  training/loss, training/mean_loss, training/accuracy, training/gradient_norm: each point of the loss curve
   evaluation/seen_accuracy, evaluation/unseen_accuracy: each evaluation in training
   evaluation/accuracy_at_length/0010, ...: each of its lengths
   final/seen_accuracy, final/unseen_accuracy: after the last step
@@ -67,6 +67,7 @@ class TensorboardExporter(Exporter):
             points = history.points
             for i, (step, time) in enumerate(zip(points.steps, map(_seconds, history.times), strict=True)):
                 events.scalar("training/loss", step, time, points.losses[i])
+                events.scalar("training/mean_loss", step, time, points.mean_losses[i])
                 events.scalar("training/accuracy", step, time, points.accuracies[i])
                 events.scalar("training/gradient_norm", step, time, points.gradient_norms[i])
             for evaluation in history.evaluations:

@@ -62,6 +62,7 @@ LOSSES = {
     "gradient_norm": "norm of the gradient before clipping",
     "length": "input length of the step's batch",
     "time": "when the point was sent, UTC",
+    "mean_loss": "mean of the losses of all steps since the previous point",
 }
 ACCURACIES = {
     "step": "training steps done",
@@ -167,7 +168,7 @@ class CsvExporter(Exporter):
         points = history.points
         columns = zip(
             points.steps, short_floats(points.losses), short_floats(points.accuracies), short_floats(points.gradient_norms),
-            points.lengths, map(_utc_text, history.times), strict=True,
+            points.lengths, map(_utc_text, history.times), short_floats(points.mean_losses), strict=True,
         )  # fmt: skip
         _write_rows(self._losses, ([*key, *row] for row in columns))
         noise = history.noise_accuracies

@@ -33,10 +33,12 @@ _Curves = dict[str, dict[float, float]]
 def _curves_of(experiment: PlottedExperiment, metric: str) -> _Curves:
     found: _Curves = {}
     for curve in experiment.loss_curves():
-        values = curve.points.accuracies if metric == "accuracy" else curve.points.losses
-        points = {float(step): value for step, value in zip(curve.points.steps, values) if math.isfinite(value)}
-        if points:
-            found[curve.trial] = points
+        points = curve.points
+        # Servers of earlier releases know the losses of single batches alone.
+        values = points.accuracies if metric == "accuracy" else points.mean_losses or points.losses
+        finite = {float(step): value for step, value in zip(points.steps, values) if math.isfinite(value)}
+        if finite:
+            found[curve.trial] = finite
     return found
 
 
@@ -122,7 +124,7 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
     set_step_axis(result)
     if not of_accuracy:
         set_loss_axis(result)
-    what = "Accuracy" if of_accuracy else "Loss"
+    what = "Accuracy" if of_accuracy else "Mean loss since the previous point"
     if options.seeds == "all":
         result.caption = f"{what} on the training batches, one line per trial."
         averaging.seeds.clear()
