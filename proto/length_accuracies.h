@@ -4,8 +4,10 @@
 #define LENGTHWISE_PROTO_LENGTH_ACCURACIES_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
+#include "absl/strings/string_view.h"
 #include "proto/event.pb.h"
 
 namespace lengthwise {
@@ -25,6 +27,22 @@ double ClampAccuracy(double accuracy);
 // `unseen_accuracy` to the mean at longer ones (the score of Ruoss et al. 2023, section 4). Clears
 // a mean that has no lengths. Ignores lengths without an accuracy.
 void SetMeanAccuracies(int32_t seen_up_to, v1::LengthAccuracies& accuracies);
+
+// Score by which choices between trials rank an evaluation. Between equal scores, the lower loss is
+// better.
+struct SelectionScore {
+  double score = 0;
+  double loss = 0;
+};
+
+// Returns true if `a` is better.
+bool IsBetter(const SelectionScore& a, const SelectionScore& b);
+
+// Follows the rule of Evaluation.select, where "" is "seen". With `by_loss`, a score is the loss
+// with its sign changed. nullopt if the evaluation has none of the rule's lengths, or for NaN.
+std::optional<SelectionScore> ScoreForSelection(absl::string_view select, int32_t seen_up_to,
+                                                bool by_loss,
+                                                const v1::LengthAccuracies& accuracies);
 
 }  // namespace lengthwise
 

@@ -284,6 +284,12 @@ void CheckEvaluation(const v1::Evaluation& evaluation, Findings& findings) {
                  findings);
   }
   CheckAtLeast("evaluation.seen_up_to", evaluation.seen_up_to(), 0, findings);
+  const std::vector<std::string> rules = {"seen", "unseen"};
+  if (!evaluation.select().empty() && !absl::c_linear_search(rules, evaluation.select())) {
+    findings.Add("evaluation.select",
+                 absl::StrCat("unknown rule \"", evaluation.select(), "\"",
+                              catalogue::Suggestion(evaluation.select(), rules)));
+  }
   CheckLengths("evaluation.attention_lengths", evaluation.attention_lengths(), kMostAttentionLength,
                findings);
   for (int i = 0; i < evaluation.attention_inputs_size(); ++i) {
@@ -300,6 +306,21 @@ void CheckEvaluation(const v1::Evaluation& evaluation, Findings& findings) {
   if (projection.has_sequences()) {
     CheckInteger("evaluation.projection.sequences", projection.sequences(), 1, 1'000, findings);
   }
+}
+
+void CheckValidation(const v1::Evaluation& evaluation, const v1::Training& training,
+                     Findings& findings) {
+  if (!evaluation.has_validation()) return;
+  const v1::Validation& validation = evaluation.validation();
+  if (validation.lengths_size() == 0) {
+    findings.AddMissing("evaluation.validation.lengths",
+                        "required: the lengths by which to choose, such as \"1..20\"");
+  }
+  CheckInteger("evaluation.validation.sequences", validation.sequences(), 1, 1'000'000, findings);
+  // Longer sequences are checked nowhere else.
+  int32_t longest = training.lengths().max();
+  for (const int32_t length : evaluation.lengths()) longest = std::max(longest, length);
+  CheckLengths("evaluation.validation.lengths", validation.lengths(), longest, findings);
 }
 
 }  // namespace
@@ -319,10 +340,18 @@ void CheckFields(const v1::ExperimentSpecification& specification, Findings& fin
   CheckTraining(specification.training(), findings);
   CheckEvaluation(specification.evaluation(), findings);
   CheckAnalyses(specification.evaluation(), specification.training(), findings);
+  CheckValidation(specification.evaluation(), specification.training(), findings);
   if (specification.training().stop_at_accuracy() > 0 &&
       specification.evaluation().every_steps() == 0) {
     findings.Add("training.stop_at_accuracy",
                  "needs evaluations during training; set evaluation.every_steps");
+  } else if (const v1::Evaluation& evaluation = specification.evaluation();
+             specification.training().stop_at_accuracy() > 0 && evaluation.select() != "unseen" &&
+             absl::c_none_of(evaluation.interval_lengths(),
+                             [&](int32_t length) { return length <= evaluation.seen_up_to(); })) {
+    findings.Add("training.stop_at_accuracy",
+                 "needs a seen length in evaluation.interval_lengths; add one, or set "
+                 "evaluation.select to unseen");
   }
   if (!specification.evaluated_trial().empty()) {
     findings.Add("evaluated_trial",

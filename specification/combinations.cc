@@ -198,6 +198,13 @@ SequenceRange CheckTasks(const Catalogues& catalogues,
                                 "\" are different kinds of task; write a specification for each"));
       continue;
     }
+    if (specification.evaluation().has_validation() &&
+        (entry.kind == tasks::TaskKind::kPuzzle || tasks::examples::IsExamples(entry.name))) {
+      findings.Add("evaluation.validation",
+                   absl::StrCat("\"", entry.name,
+                                "\" has no other sequences than those of the "
+                                "evaluation; leave it out, or set evaluation.select"));
+    }
     if (tasks::examples::IsExamples(entry.name)) {
       if (++files_of_examples > kMostFilesOfExamples) {
         findings.Add(

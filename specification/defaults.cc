@@ -217,6 +217,9 @@ void FillDependent(v1::ExperimentSpecification& specification) {
   if (!evaluation.has_interval_sequences()) {
     evaluation.set_interval_sequences(std::max(1, evaluation.sequences() / 4));
   }
+  if (evaluation.has_validation() && !evaluation.validation().has_sequences()) {
+    evaluation.mutable_validation()->set_sequences(evaluation.sequences());
+  }
   if (!evaluation.has_seen_up_to()) {
     evaluation.set_seen_up_to(specification.training().lengths().max());
   }

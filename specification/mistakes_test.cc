@@ -481,6 +481,17 @@ const Mistake kMistakes[] = {
      "needs evaluations during training; set evaluation.every_steps"},
     {"StopThatNobodyMeasures", "training: {steps: 1, stop_at_accuracy: 0.9}",
      "training.stop_at_accuracy: needs evaluations during training; set evaluation.every_steps"},
+    {"StopAtSeenLengthsThatNobodyMeasures",
+     "training: {steps: 1, stop_at_accuracy: 0.9}\n"
+     "evaluation: {lengths: 5, seen_up_to: 4, every_steps: 1}",
+     "training.stop_at_accuracy: needs a seen length in evaluation.interval_lengths; add one, or "
+     "set evaluation.select to unseen"},
+    {"UnknownRuleOfChoice", "evaluation: {lengths: 5, select: unsee}",
+     "evaluation.select: unknown rule \"unsee\"; did you mean \"unseen\"?"},
+    {"ValidationOfNothing", "evaluation: {lengths: 5, validation: {sequences: 10}}",
+     "evaluation.validation.lengths: required: the lengths by which to choose, such as \"1..20\""},
+    {"ValidationBeyondAllLengths", "evaluation: {lengths: 50, validation: {lengths: 51}}",
+     "evaluation.validation.lengths: got 51, expected lengths from 1 to 50"},
     {"ProjectionOfNothing", "evaluation: {lengths: 5, projection: {sequences: 0}}",
      "evaluation.projection.sequences: got 0, expected an integer from 1 to 1000"},
     {"NoMapsAtNoLength", "evaluation: {lengths: 5, attention_sequences: 2}",

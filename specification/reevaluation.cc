@@ -36,6 +36,7 @@ v1::Evaluation Changed(v1::Evaluation evaluation, v1::Evaluation changes) {
   evaluation.clear_sequence_scores();
   evaluation.clear_embedding_noise();
   evaluation.clear_training_examples();
+  if (changes.has_validation()) evaluation.clear_validation();
   if (changes.has_projection()) {
     Replace(*changes.mutable_projection(), *evaluation.mutable_projection());
     changes.clear_projection();

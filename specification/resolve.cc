@@ -36,6 +36,10 @@ void SortLengths(v1::Evaluation& evaluation) {
                         evaluation.mutable_attention_lengths()}) {
     std::sort(lengths->begin(), lengths->end());
   }
+  if (evaluation.has_validation()) {
+    auto& lengths = *evaluation.mutable_validation()->mutable_lengths();
+    std::sort(lengths.begin(), lengths.end());
+  }
 }
 
 }  // namespace

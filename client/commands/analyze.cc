@@ -24,6 +24,7 @@ struct AnalyzeOptions {
   double accuracy = 0.9;
   // humans
   std::string file;
+  std::string select;
 };
 
 absl::StatusOr<int> Analyze(Program& program, const std::string& analysis,
@@ -37,6 +38,7 @@ absl::StatusOr<int> Analyze(Program& program, const std::string& analysis,
   if (options.measure != AnalyzeOptions().measure) add("measure", options.measure);
   add("compare", options.compare);
   add("file", options.file);
+  add("select", options.select);
   if (options.length != 0) add("length", absl::StrCat(options.length));
   if (options.accuracy != AnalyzeOptions().accuracy) {
     add("accuracy", FormatExact(options.accuracy));
@@ -93,6 +95,7 @@ void AddAnalyze(Command root, Program& program) {
                            [&program, options, name] { return Analyze(program, name, *options); });
     command.AddOption("experiments", options->experiments,
                       "Experiments, or single trials as EXPERIMENT/TRIAL");
+    program.AddSelectOption(command, options->select);
     return std::make_pair(command, options);
   };
   const auto finish = [&](Command command) {

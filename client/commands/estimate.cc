@@ -67,6 +67,7 @@ double EvaluationWork(const v1::TrialSpecification& specification) {
   };
   double work =
       sum(evaluation.lengths()) * evaluation.sequences() * (1 + evaluation.embedding_noise_size());
+  work += sum(evaluation.validation().lengths()) * evaluation.validation().sequences();
   if (evaluation.every_steps() > 0) {
     work += static_cast<double>(specification.training().steps() / evaluation.every_steps()) *
             sum(evaluation.interval_lengths()) * evaluation.interval_sequences();

@@ -1,10 +1,12 @@
 #include "client/commands/experiment_display.h"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <optional>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "client/connection/names.h"
@@ -258,7 +260,8 @@ bool LearnsText(const v1::ExperimentSpecification& specification) {
 }  // namespace
 
 absl::Status PrintResults(Program& program, Connection& connection,
-                          const v1::Experiment& experiment, bool with_intervals) {
+                          const v1::Experiment& experiment, bool with_intervals,
+                          const std::string& select) {
   std::ostream& out = program.out();
   if (program.output == "json" || program.output == "csv") {
     ASSIGN_OR_RETURN(auto trials, connection.ListTrials(experiment.name(), ""));
@@ -273,8 +276,8 @@ absl::Status PrintResults(Program& program, Connection& connection,
                     out);
     return absl::OkStatus();
   }
-  ASSIGN_OR_RETURN(auto cells,
-                   connection.SummarizeExperiment(experiment.name(), /*omit_lengths=*/false));
+  ASSIGN_OR_RETURN(auto cells, connection.SummarizeExperiment(experiment.name(),
+                                                              /*omit_lengths=*/false, select));
   const AccuracySummary summary = Summarize(experiment.specification(), cells);
   if (program.output == "markdown" || program.output == "latex") {
     const Table table = MakeAccuracyTable(summary, program.width());
@@ -313,8 +316,15 @@ absl::Status PrintResults(Program& program, Connection& connection,
       << "\n";
   if (summary.lengths.size() > 1) {
     if (summary.rows.size() > kMostCurves) {
-      out << "The " << kMostCurves << " best on unseen lengths, of " << summary.rows.size()
-          << (one_task ? ":\n" : ", task by task:\n");
+      const bool by_unseen =
+          (select.empty() ? experiment.specification().evaluation().select() : select) == "unseen";
+      const bool ranked = absl::c_any_of(
+          summary.rows, [](const AccuracyRow& row) { return !std::isnan(row.selection); });
+      out << "The "
+          << (ranked ? absl::StrCat(kMostCurves, " best on ", by_unseen ? "unseen" : "seen",
+                                    " lengths, of ")
+                     : absl::StrCat("first ", kMostCurves, " of "))
+          << summary.rows.size() << (one_task ? ":\n" : ", task by task:\n");
     }
     out << MakeAccuracyChart(summary, kMostCurves)
                .Render(std::min(program.width() - 1, kChartWidth), kChartHeight, palette);

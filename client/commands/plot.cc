@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/commands/commands.h"
 #include "client/display/chart.h"
+#include "client/display/numbers.h"
 #include "platform/status_macros.h"
 
 namespace lengthwise::client {
@@ -22,6 +23,7 @@ struct FigureKind {
 constexpr FigureKind kFigures[] = {
     {"accuracy_by_length", "accuracy at each length after training, one panel per task"},
     {"accuracy_of_trials", "the same for every trial, to show the effect of seeds"},
+    {"seed_distribution", "scores of all seeds, and the share of seeds above --threshold"},
     {"error_places", "positions of wrong digits; needs a task on text"},
     {"error_counts", "number of wrong digits per wrong answer; needs a task on text"},
     {"loss", "training loss over the steps"},
@@ -62,8 +64,9 @@ struct PlotOptions {
   std::vector<std::string> experiments;
   std::vector<std::string> tasks, networks, encodings, learning_rates, trials;
   // Options of the Python command as typed; empty if not given.
-  std::string figure, out, metric, seeds, parameter, reference, people, title, data, script;
+  std::string figure, out, metric, seeds, parameter, reference, people, select, title, data, script;
   int layer = 0, head = 0, length = 0, sequence = 0, smooth = 0, width = 0, height = 0;
+  double threshold = 0;
   bool splits = false;
   bool together = false;
   bool plain = false;
@@ -93,6 +96,7 @@ std::vector<std::string> PythonArguments(const PlotOptions& options) {
   add("metric", options.metric);
   add("seeds", options.seeds);
   add_number("smooth", options.smooth);
+  if (options.threshold != 0) add("threshold", FormatExact(options.threshold));
   add_number("layer", options.layer);
   add_number("head", options.head);
   add_number("length", options.length);
@@ -102,6 +106,7 @@ std::vector<std::string> PythonArguments(const PlotOptions& options) {
   if (options.together) arguments.emplace_back("--together");
   add("reference", options.reference);
   add("people", options.people);
+  add("select", options.select);
   add("title", options.title);
   if (options.plain) arguments.emplace_back("--plain");
   add_number("pixels_wide", options.width);
@@ -153,7 +158,8 @@ void AddPlot(Command root, Program& program) {
           "\n"
           "Lines are means over seeds, with a band from the lowest to the highest, at the "
           "learning\n"
-          "rate that is best on lengths not seen in training. --data saves the drawn values as "
+          "rate that is best on lengths seen in training (--select). --data saves the drawn values "
+          "as "
           "numbers,\n"
           "--script a Python program that draws it again with matplotlib, to be changed at will."),
       [&program, options] { return Plot(program, *options); });
@@ -198,6 +204,9 @@ void AddPlot(Command root, Program& program) {
   add_number("--smooth N", options->smooth,
              "loss: points that a running mean is over, an odd number (an even one counts one "
              "more), 1 for none; default: a tenth of the curve, or none with --seeds all");
+  command.AddOption("--threshold SHARE", options->threshold,
+                    "seed_distribution: accuracy from 0 to 1, or loss, that a seed must pass; "
+                    "default 0.9");
   command.AddOption("--parameter NAME", options->parameter,
                     "length_sweep: the parameter of the encodings, or examples, length or "
                     "learning_rate of the training; default: the one that differs");
@@ -229,6 +238,7 @@ void AddPlot(Command root, Program& program) {
   command.AddFlag("--terminal", options->terminal,
                   "Draw in the terminal instead: figures of lines over lengths, steps and time");
   command.AddFlag("--open", options->open, "Then show it, with $BROWSER or xdg-open");
+  program.AddSelectOption(command, options->select);
   program.AddServerOrDataDirOptions(command);
 }
 

@@ -276,6 +276,15 @@ void Program::AddServerOrDataDirOptions(Command command) {
       .NotEmpty();
 }
 
+void Program::AddSelectOption(Command command, std::string& select) {
+  command
+      .AddOption("--select LENGTHS", select,
+                 "Scores that choose learning rates and best seeds: seen (of seen lengths, or of "
+                 "validation sequences) or unseen; default: evaluation.select of the "
+                 "specification, with --compare the paper's rule")
+      .OneOf({"seen", "unseen"});
+}
+
 void Program::AddOutputOption(Command command, const std::vector<std::string>& formats) {
   const std::string all_but_last = absl::StrJoin(formats.begin(), std::prev(formats.end()), ", ");
   command.AddOption("--output FORMAT", output, absl::StrCat(all_but_last, " or ", formats.back()))

@@ -111,6 +111,8 @@ class Program {
   // Add common options: server address and credentials; these and --data_dir; --output.
   void AddServerOption(Command command);
   void AddServerOrDataDirOptions(Command command);
+  // Adds --select, the rule by which the command chooses between trials.
+  static void AddSelectOption(Command command, std::string& select);
   void AddOutputOption(Command command,
                        const std::vector<std::string>& formats = {"table", "json", "csv"});
   // Adds --yes, for commands that call Confirm only without it.

@@ -14,6 +14,7 @@ struct ReportOptions {
   std::string experiment;
   std::string out;
   std::vector<std::string> tables;
+  std::string select;
   bool open = false;
 };
 
@@ -23,6 +24,7 @@ absl::StatusOr<int> RunReport(Program& program, const ReportOptions& options) {
   for (const std::string& table : options.tables) {
     arguments.push_back(absl::StrCat("--compare=", table));
   }
+  if (!options.select.empty()) arguments.push_back(absl::StrCat("--select=", options.select));
   if (options.open) arguments.emplace_back("--open");
   return program.RunPython(std::move(arguments));
 }
@@ -50,6 +52,7 @@ void AddReport(Command root, Program& program) {
                  "with a cell that was run")
       .OneByOne();
   command.AddFlag("--open", options->open, "Then show it, with $BROWSER or xdg-open");
+  program.AddSelectOption(command, options->select);
   program.AddServerOrDataDirOptions(command);
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "client/commands/commands.h"
 #include "client/commands/experiment_display.h"
 #include "client/connection/names.h"
@@ -18,6 +19,7 @@ struct ResultsOptions {
   // Key of a published table, or "list".
   std::string compare;
   bool whole_table = false;
+  std::string select;
 };
 
 absl::StatusOr<int> Results(Program& program, const ResultsOptions& options) {
@@ -34,11 +36,13 @@ absl::StatusOr<int> Results(Program& program, const ResultsOptions& options) {
     std::vector<std::string> arguments = {"results", options.experiment, "--compare",
                                           options.compare};
     if (options.whole_table) arguments.push_back("--whole_table");
+    if (!options.select.empty()) arguments.push_back(absl::StrCat("--select=", options.select));
     return program.RunPython(std::move(arguments));
   }
   ASSIGN_OR_RETURN(auto connection, program.ConnectToRead());
   ASSIGN_OR_RETURN(auto experiment, FindExperiment(*connection, options.experiment));
-  RETURN_IF_ERROR(PrintResults(program, *connection, experiment, options.intervals));
+  RETURN_IF_ERROR(
+      PrintResults(program, *connection, experiment, options.intervals, options.select));
   return kSuccess;
 }
 
@@ -63,6 +67,7 @@ void AddResults(Command root, Program& program) {
                     "\"all\" compares with each of the experiment's paper");
   command.AddFlag("--whole_table", options->whole_table,
                   "With --compare: includes tasks and encodings that were not run");
+  program.AddSelectOption(command, options->select);
   program.AddServerOrDataDirOptions(command);
   program.AddOutputOption(command, {"table", "json", "csv", "markdown", "latex"});
 }

@@ -232,6 +232,7 @@ AccuracySummary Summarize(const v1::ExperimentSpecification& specification,
                     .seen = mean_of(cell.seen_accuracy()),
                     .unseen = mean_of(cell.unseen_accuracy()),
                     .unseen_deviation = deviation_of(cell.unseen_accuracy()),
+                    .selection = mean_of(cell.selection()),
                     .training = mean_of(cell.training_accuracy()),
                     .training_deviation = deviation_of(cell.training_accuracy())};
     const int scores = result.is_loss ? cell.losses_size() : cell.mean_accuracies_size();

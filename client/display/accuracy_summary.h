@@ -38,6 +38,8 @@ struct AccuracyRow {
   // Standard deviation over the trials of their mean accuracy on unseen lengths. NaN for fewer than
   // two trials and for losses.
   double unseen_deviation = 0;
+  // Mean score by which choices rank it, higher is better (Cell.selection). NaN without one.
+  double selection = 0;
   // Mean and standard deviation over the trials of the accuracy on examples of their own data sets
   // (evaluation.training_examples). NaN if no trial, or fewer than two trials for the deviation,
   // scored any.
@@ -98,8 +100,8 @@ Table MakeAccuracyTable(const AccuracySummary& summary, int width, bool with_spa
 // Draws each value from 0 to 1 as a block of that height: "▁▅█". NaN is a space.
 std::string Sparkline(const std::vector<double>& values);
 
-// Makes a chart with one curve per row, at most the `max_series` rows that are best on unseen
-// lengths; of several tasks the best of each, then the second of each. Losses have a logarithmic
+// Makes a chart with one curve per row, at most the `max_series` rows with the highest `selection`;
+// of several tasks the best of each, then the second of each. Losses have a logarithmic
 // scale.
 Chart MakeAccuracyChart(const AccuracySummary& summary, size_t max_series);
 

@@ -399,6 +399,7 @@ TEST(AccuracySummaryTest, ChartShowsOnlyTheBestRows) {
   AddCell(response, "a", 1, {1.0, 1.0, 0.3});
   AddCell(response, "b", 1, {1.0, 1.0, 0.1});
   AddCell(response, "c", 1, {1.0, 1.0, 0.9});
+  for (auto& cell : *response.mutable_cells()) *cell.mutable_selection() = cell.unseen_accuracy();
   const Chart chart = MakeAccuracyChart(Summarize(Specification(), response), 2);
   ASSERT_EQ(chart.series.size(), 2u);
   EXPECT_EQ(chart.series[0].name, "c");
@@ -409,7 +410,10 @@ TEST(AccuracySummaryTest, ChartShowsOnlyTheBestRows) {
 TEST(AccuracySummaryTest, ChartRanksEachTaskByItself) {
   v1::SummarizeExperimentResponse response;
   const auto add = [&](const char* task, const char* encoding, double unseen) {
-    AddCell(response, encoding, 1, {1.0, 1.0, unseen}).set_task(task);
+    v1::SummarizeExperimentResponse::Cell& cell =
+        AddCell(response, encoding, 1, {1.0, 1.0, unseen});
+    cell.set_task(task);
+    SetStatistic(unseen, 1, *cell.mutable_selection());
   };
   // Chance is 50 % in the first task and 20 % in the second.
   add("even_pairs", "a", 0.5);

@@ -282,8 +282,9 @@ Chart MakeAccuracyChart(const AccuracySummary& summary, size_t max_series) {
   std::vector<const AccuracyRow*> rows;
   for (const AccuracyRow& row : summary.rows) rows.push_back(&row);
   if (rows.size() > max_series) {
-    const auto is_better = [&](const AccuracyRow* a, const AccuracyRow* b) {
-      return summary.is_loss ? a->unseen < b->unseen : a->unseen > b->unseen;
+    const auto is_better = [](const AccuracyRow* a, const AccuracyRow* b) {
+      // Rows without a score last.
+      return a->selection > b->selection || (std::isnan(b->selection) && !std::isnan(a->selection));
     };
     // Tasks differ in chance and difficulty, so that only rows of one task are ranked: the best of
     // each task come before all second ones.

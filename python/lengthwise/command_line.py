@@ -87,6 +87,15 @@ def add_output_option(parser: argparse.ArgumentParser, kinds: Sequence[str]) -> 
     parser.add_argument("--width", type=int, default=0, help=argparse.SUPPRESS)
 
 
+def add_select_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--select",
+        default="",
+        choices=["seen", "unseen"],
+        help="Scores that choose learning rates and best seeds; default: the specification's evaluation.select",
+    )
+
+
 def connect(arguments: argparse.Namespace) -> closing[Connection]:
     """The server that the options of add_server_options name; a context that closes the connection."""
     from lengthwise import settings

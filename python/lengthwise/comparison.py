@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from lengthwise import protocol, published, queries
@@ -34,9 +34,19 @@ class SeedStatistic:
     # Sample standard deviation; 0 for a single trial.
     deviation: float = 0
     max: float = 0
+    # How a choice by other scores than these ranks the configuration and its best trial, and that trial's value.
+    score: float = 0
+    best_score: float = 0
+    best: float = 0
 
     def scaled(self, factor: float) -> SeedStatistic:
-        return SeedStatistic(self.trials, self.mean * factor, self.deviation * factor, self.max * factor)
+        return replace(
+            self,
+            mean=self.mean * factor,
+            deviation=self.deviation * factor,
+            max=self.max * factor,
+            best=self.best * factor,
+        )
 
 
 # By a summary's cell, its index, and the length.
@@ -50,19 +60,20 @@ class Measurement:
     trials: int
 
 
-def aggregate(configurations: Sequence[SeedStatistic], statistic: Statistic) -> Measurement | None:
-    """One number of a cell's configurations; None while none has a trial."""
+def aggregate(configurations: Sequence[SeedStatistic], statistic: Statistic, select: str = "") -> Measurement | None:
+    """One number of a cell's configurations; None while none has a trial. `select` "seen": chosen by their scores."""
     with_trials = [one for one in configurations if one.trials > 0]
     if not with_trials:
         return None
     trials = sum(one.trials for one in with_trials)
     if statistic is Statistic.MAXIMUM:
-        return Measurement(max(one.max for one in with_trials), None, trials)
+        best = max(with_trials, key=lambda one: one.best_score if select == "seen" else one.max)
+        return Measurement(best.best if select == "seen" else best.max, None, trials)
     if statistic is Statistic.MEAN_AT_BEST_RATE:
-        best = max(with_trials, key=lambda one: one.mean)
+        best = max(with_trials, key=lambda one: one.score if select == "seen" else one.mean)
         return Measurement(best.mean, best.deviation if best.trials > 1 else None, best.trials)
     if statistic is Statistic.MEDIAN:
-        lowest = min(with_trials, key=lambda one: one.mean)
+        lowest = min(with_trials, key=lambda one: -one.score if select == "seen" else one.mean)
         return Measurement(lowest.mean, None, lowest.trials)
     mean = sum(one.mean * one.trials for one in with_trials) / trials
     if trials < 2:
@@ -140,6 +151,8 @@ class Comparison:
     protocol: protocol.ProtocolComparison = field(default_factory=protocol.ProtocolComparison)
     # The experiment's, as the server keeps it.
     specification: Specification = field(default_factory=Specification)
+    # "seen": choices are by the scores of seen lengths; otherwise as the paper's.
+    select: str = ""
     # Trials by what became of them here: of the table's cells and with a value,
     counted: int = 0
     # of the table's cells, but not finished (waiting, running, failed or cancelled),
@@ -222,7 +235,7 @@ def _value(
     """Value of a summary cell for a column; `trials` is 0 if the cell has none."""
     if quantity is Quantity.UNSEEN_ACCURACY:
         if column.length == 0:
-            return _statistic(cell.unseen_accuracy)
+            return replace(_statistic(cell.unseen_accuracy), best=cell.best_unseen_accuracy)
         return at_lengths.get((index, column.length), SeedStatistic())
     if quantity is Quantity.TRAINING_ACCURACY:
         return _statistic(cell.training_accuracy)
@@ -274,6 +287,7 @@ def compare(
     summary: Summary,
     at_lengths: LengthStatistics | None = None,
     experiment: str = "",
+    select: str = "",
 ) -> Comparison:
     """From an experiment's specification, as the server keeps it, the table's resolved protocol and the summary.
 
@@ -290,6 +304,7 @@ def compare(
         table=table,
         protocol=protocol.compare(specification, paper, table),
         specification=specification,
+        select=select,
     )
     factor = 1.0 if table.quantity in (Quantity.LOSS, Quantity.STEPS_PER_SECOND) else 100.0
     if table.quantity is Quantity.TRAINING_HOURS:
@@ -319,6 +334,7 @@ def compare(
         counted = 0
         for r, c in places:
             value = _value(index, cell, at_lengths or {}, table.quantity_of(r), table.columns[c]).scaled(factor)
+            value = replace(value, score=cell.selection.mean, best_score=cell.selection.max)
             counted = max(counted, value.trials)
             values.setdefault((r, c), []).append(value)
             if value.trials > 0:
@@ -337,7 +353,7 @@ def compare(
             comparison.varied.append(axis)
     for r in range(len(table.rows)):
         cells = [
-            ComparisonCell(aggregate(values.get((r, c), []), column.statistic), table.cells.get((r, c)))
+            ComparisonCell(aggregate(values.get((r, c), []), column.statistic, select), table.cells.get((r, c)))
             for c, column in enumerate(table.columns)
         ]
         comparison.cells.append(cells)
@@ -363,7 +379,7 @@ def length_statistics(
         (cell.task, cell.network, cell.encoding, cell.learning_rate): index for index, cell in enumerate(summary.cells)
     }
     wanted = {column.length for column in table.columns}
-    values: dict[tuple[int, int], list[float]] = {}
+    values: dict[tuple[int, int], dict[str, float]] = {}
     for trial in trials:
         one = trial.specification
         key = (label(one.task), label(one.network), label(one.encoding), one.learning_rate)
@@ -371,28 +387,31 @@ def length_statistics(
             continue
         for length, accuracy in zip(finals[trial.name].lengths, finals[trial.name].accuracies):
             if length in wanted:
-                values.setdefault((cells[key], length), []).append(accuracy)
+                values.setdefault((cells[key], length), {})[short_name(trial.name)] = accuracy
     return {
         place: SeedStatistic(
             trials=len(found),
-            mean=statistics.fmean(found),
-            deviation=statistics.stdev(found) if len(found) > 1 else 0,
-            max=max(found),
+            mean=statistics.fmean(found.values()),
+            deviation=statistics.stdev(found.values()) if len(found) > 1 else 0,
+            max=max(found.values()),
+            best=found.get(summary.cells[place[0]].best_trial, 0),
         )
         for place, found in values.items()
     }
 
 
-def fetch_all(connection: Connection, experiment: experiment_service_pb2.Experiment) -> list[Comparison]:
+def fetch_all(
+    connection: Connection, experiment: experiment_service_pb2.Experiment, select: str = ""
+) -> list[Comparison]:
     """Beside each table of the experiment's paper of which a cell was run."""
     of_paper = [
         table for table in published.tables() if table.protocol.get("protocol") == experiment.specification.protocol
     ]
-    summary = queries.summary(connection, experiment.name, with_lengths=True) if of_paper else None
+    summary = queries.summary(connection, experiment.name, with_lengths=True, select=select) if of_paper else None
     found = []
     for table in of_paper:
         try:
-            comparison = fetch(connection, experiment, table, summary)
+            comparison = fetch(connection, experiment, table, summary, select)
         except UsageError:
             continue  # nobody asked for this table, with which it cannot be compared
         if comparison.cells_run > 0:
@@ -405,6 +424,7 @@ def fetch(
     experiment: experiment_service_pb2.Experiment,
     table: PublishedTable,
     summary: Summary | None = None,
+    select: str = "",
 ) -> Comparison:
     """The experiment beside the table, with all that the table needs asked for.
 
@@ -412,10 +432,12 @@ def fetch(
     """
     paper = protocol.resolve_protocol(connection, table)
     if summary is None:
-        summary = queries.summary(connection, experiment.name, with_lengths=table.quantity is Quantity.LOSS)
+        summary = queries.summary(
+            connection, experiment.name, with_lengths=table.quantity is Quantity.LOSS, select=select
+        )
     at_lengths: dict[tuple[int, int], SeedStatistic] = {}
     if table.has_length_accuracies:
         trials = list_trials(connection, experiment.name)
         evaluations = queries.length_accuracies(connection, experiment.name, [trial.name for trial in trials])
         at_lengths = length_statistics(table, summary, trials, evaluations)
-    return compare(table, experiment.specification, paper, summary, at_lengths, short_name(experiment.name))
+    return compare(table, experiment.specification, paper, summary, at_lengths, short_name(experiment.name), select)

@@ -38,14 +38,17 @@ _COLUMNS = [
 def _statistic(comparison: Comparison, statistic: Statistic) -> str:
     """What a cell has of its trials."""
     varied = " and ".join(comparison.varied)
+    of_unseen = " on unseen lengths, as in the paper" if comparison.table.quantity is Quantity.UNSEEN_ACCURACY else ""
+    where = " on seen lengths" if comparison.select == "seen" else of_unseen
     if statistic is Statistic.MAXIMUM:
-        return "the best trial"
+        return f"the trial that is best{where}"
     if statistic is Statistic.MEDIAN:
-        lowest = f"the lowest of the medians over the seeds, by {varied}, chosen by these errors themselves"
+        by = "the mean error on seen lengths" if comparison.select == "seen" else "these errors themselves"
+        lowest = f"the lowest of the medians over the seeds, by {varied}, chosen by {by}"
         return lowest if varied else "the median over the seeds"
     if statistic is Statistic.MEAN_OF_ALL:
         return "mean and sample standard deviation over all trials"
-    best = f" of the {varied} with the highest mean" if varied else ""
+    best = f" of the {varied} with the highest mean{where}" if varied else ""
     return f"mean and sample standard deviation over the seeds{best}"
 
 

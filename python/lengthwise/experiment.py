@@ -307,15 +307,16 @@ class Experiment:
         # A guess of the experiment or of the trial is one of both.
         return Trial(self._connection, message, max(self._match, match, key=lambda one: one.value))
 
-    def results(self, *, all: bool = False) -> pandas.DataFrame:
+    def results(self, *, all: bool = False, select: str = "") -> pandas.DataFrame:
         """One row for each task, network, encoding and learning rate: statistics over its seeds that succeeded.
 
         Its columns are those of a first look: means over the seeds of "seen_accuracy" and "unseen_accuracy", the standard
         deviation of the latter, and "best_trial". Tasks that are compared by loss have medians "seen_loss" and "unseen_loss"
-        instead, the latter with 10th and 90th percentiles, and "best_trial" has the lowest unseen loss. `all` adds minima,
-        maxima, training accuracies, times and numbers of trials by state.
+        instead, the latter with 10th and 90th percentiles. `select` says by what "best_trial" is the best: "seen" lengths or
+        validation sequences, or "unseen" lengths; by default the specification's evaluation.select, which is seen. `all`
+        adds minima, maxima, training accuracies, times and numbers of trials by state.
         """
-        frame = frames.summary(queries.summary(self._connection, self.name))
+        frame = frames.summary(queries.summary(self._connection, self.name, select=select))
         if all:
             return frame
         by_loss = queries.loss_title(queries.task_facts(self._connection, self._message.specification.tasks[0].name))
@@ -357,14 +358,15 @@ class Experiment:
         """One row for each point of the loss curves, of which the server averages down to `max_points` a trial."""
         return frames.losses(self._connection, self.name, self.trials(), max_points)
 
-    def compare(self, table: str) -> pandas.DataFrame:
-        """Beside a published table such as "randomized_pe/table_1": one row a cell, measured and published.
+    def compare(self, table: str, *, select: str = "") -> pandas.DataFrame:
+        """Beside a published table such as "randomized_pe/table_1": one row a cell, measured and published. `select`: choose
+        by "seen" lengths instead of as the paper does.
 
         `frame.attrs` has "heading" and "remarks": what was run, and how its protocol differs from the table's.
         """
         from lengthwise import comparison, comparison_display, published
 
-        found = comparison.fetch(self._connection, self._message, published.find(table))
+        found = comparison.fetch(self._connection, self._message, published.find(table), select=select)
         frame = found.frame()
         frame.attrs["heading"] = comparison_display.heading(found)
         frame.attrs["remarks"] = comparison_display.remarks(found, "best_measured and best_published", True)
@@ -383,15 +385,17 @@ class Experiment:
         subject = exports.Subject(self._message, names.list_trials(self._connection, self.name))
         return exports.export_and_warn(self._connection, subject, format, user_path(path), force)
 
-    def report(self, path: str | os.PathLike[str] | None = None, *, compare: str | Sequence[str] = ()) -> Path:
+    def report(
+        self, path: str | os.PathLike[str] | None = None, *, compare: str | Sequence[str] = (), select: str = ""
+    ) -> Path:
         """Writes a self-contained HTML file about the experiment, as `lengthwise report` does, and returns its path.
 
         `path`: by default its name and ".html", here. `compare` names the published tables that it stands beside, such as
-        "randomized_pe/table_1"; by default those of which a cell was run.
+        "randomized_pe/table_1"; by default those of which a cell was run. `select`: as for `results`.
         """
         from lengthwise import report
 
-        return report.write(self._connection, self._message, user_path(path), one_or_several(compare))
+        return report.write(self._connection, self._message, user_path(path), one_or_several(compare), select)
 
     def extend(
         self, *, seeds: Iterable[int] = (), weight_seeds: Iterable[int] = (), data_seeds: Iterable[int] = ()

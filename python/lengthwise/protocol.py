@@ -47,6 +47,8 @@ _IGNORED = {
     "evaluation.projection", "evaluation.sequence_scores", "evaluation.embedding_noise", "evaluation.seed",
     # Compared as "scored lengths".
     "evaluation.lengths", "evaluation.seen_up_to",
+    # Told with the statistic of a cell.
+    "evaluation.select", "evaluation.validation.lengths", "evaluation.validation.sequences",
     # Compared if the table has accuracies on training sets.
     "evaluation.training_examples",
 }  # fmt: skip

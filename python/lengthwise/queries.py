@@ -27,11 +27,15 @@ def _per_trial(trials: Sequence[str], name: str, query: Callable[[str], T]) -> l
     return [query(one) for one in trials]
 
 
-def summary(connection: Connection, experiment: str, with_lengths: bool = False) -> Summary:
-    """Statistics over the seeds of each cell; `with_lengths`: also at each length."""
+def summary(connection: Connection, experiment: str, with_lengths: bool = False, select: str = "") -> Summary:
+    """Statistics over the seeds of each cell; `with_lengths`: also at each length. `select`: "seen", "unseen" or, for the
+    specification's rule, empty.
+    """
     return connection.call(
         "ExperimentService/SummarizeExperiment",
-        experiment_service_pb2.SummarizeExperimentRequest(name=experiment, omit_lengths=not with_lengths),
+        experiment_service_pb2.SummarizeExperimentRequest(
+            name=experiment, omit_lengths=not with_lengths, select=select
+        ),
         Summary,
     )
 

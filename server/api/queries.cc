@@ -131,6 +131,10 @@ absl::StatusOr<v1::QueryLengthAccuraciesResponse> LengthAccuracies(
 absl::StatusOr<v1::SummarizeExperimentResponse> Summary(
     Reads& reads, const v1::SummarizeExperimentRequest& request, int64_t max_answer_bytes) {
   RETURN_IF_ERROR(CheckExperimentName("name", request.name()));
+  if (!request.select().empty() && request.select() != "seen" && request.select() != "unseen") {
+    return rpc::InvalidField(
+        "select", absl::StrCat("is \"", request.select(), "\"; accepted: seen, unseen, or empty"));
+  }
   absl::StatusOr<v1::SummarizeExperimentResponse> response = reads.SummarizeExperiment(request);
   if (response.ok() && static_cast<int64_t>(response->ByteSizeLong()) > max_answer_bytes) {
     return TooLarge(request.omit_lengths() ? "list the trials page by page" : "set omit_lengths",

@@ -65,13 +65,6 @@ MeanLosses MeanLossesOf(const std::map<int32_t, double>& losses, int32_t seen_up
   return {.seen = seen.Value(), .unseen = unseen.Value()};
 }
 
-// Returns the score of a loss: the lower the loss, the higher. NaN has no score, as it compares
-// with nothing.
-std::optional<double> LossScore(const std::optional<double>& loss) {
-  if (!loss.has_value() || std::isnan(*loss)) return std::nullopt;
-  return -*loss;
-}
-
 }  // namespace
 
 double Mean(absl::Span<const double> values) {
@@ -119,6 +112,7 @@ void ExperimentSummary::Add(Trial trial) {
   member->second.id = std::move(trial.id);
   member->second.steps = trial.steps;
   member->second.seen_up_to = trial.seen_up_to;
+  member->second.select_unseen = trial.select_unseen;
   member->second.compared_by_loss = trial.compared_by_loss;
   member->second.cell = cell->second;
 }
@@ -159,6 +153,11 @@ void ExperimentSummary::Succeed(int32_t index, const v1::LengthAccuracies& accur
                 cells_[member->cell]);
     if (member->compared_by_loss) member->losses[length] = accuracies.losses(i);
   }
+  const auto score = [&](absl::string_view select) {
+    return ScoreForSelection(select, member->seen_up_to, member->compared_by_loss, accuracies);
+  };
+  member->by_seen = score("seen");
+  member->by_unseen = score("unseen");
   if (accuracies.has_seen_accuracy()) member->seen_accuracy = accuracies.seen_accuracy();
   if (accuracies.has_unseen_accuracy()) member->unseen_accuracy = accuracies.unseen_accuracy();
   if (accuracies.has_training_accuracy()) {
@@ -172,7 +171,8 @@ void ExperimentSummary::Succeed(int32_t index, const v1::LengthAccuracies& accur
   member->steps_per_second = static_cast<double>(steps) / seconds;
 }
 
-v1::SummarizeExperimentResponse ExperimentSummary::Summarize(bool omit_lengths) const {
+v1::SummarizeExperimentResponse ExperimentSummary::Summarize(bool omit_lengths,
+                                                             absl::string_view select) const {
   std::vector<const Cell*> cells;
   cells.reserve(cells_.size());
   for (const Cell& cell : cells_) cells.push_back(&cell);
@@ -180,28 +180,19 @@ v1::SummarizeExperimentResponse ExperimentSummary::Summarize(bool omit_lengths) 
             [](const Cell* a, const Cell* b) { return a->members.front() < b->members.front(); });
   v1::SummarizeExperimentResponse response;
   response.mutable_cells()->Reserve(static_cast<int>(cells.size()));
-  for (const Cell* cell : cells) FillCell(*cell, omit_lengths, *response.add_cells());
+  for (const Cell* cell : cells) FillCell(*cell, omit_lengths, select, *response.add_cells());
   return response;
 }
 
-void ExperimentSummary::FillCell(const Cell& cell, bool omit_lengths,
+void ExperimentSummary::FillCell(const Cell& cell, bool omit_lengths, absl::string_view select,
                                  v1::SummarizeExperimentResponse::Cell& answer) const {
   answer.set_task(std::get<0>(cell.key));
   answer.set_network(std::get<1>(cell.key));
   answer.set_encoding(std::get<2>(cell.key));
   answer.set_learning_rate(std::get<3>(cell.key));
-  std::vector<double> unseen, seen, training, seconds, rates;
-  struct Best {
-    const Member* member = nullptr;
-    std::optional<double> score;
-    // nullopt compares less than any value.
-    void Offer(const Member& offered, const std::optional<double>& value) {
-      if (!(value > score)) return;
-      member = &offered;
-      score = value;
-    }
-  };
-  Best best_unseen, best_seen;
+  std::vector<double> unseen, seen, training, seconds, rates, scores;
+  const Member* best = nullptr;
+  std::optional<SelectionScore> highest;
   const auto take = [](const std::optional<double>& value, std::vector<double>& values) {
     if (value.has_value()) values.push_back(*value);
   };
@@ -213,13 +204,16 @@ void ExperimentSummary::FillCell(const Cell& cell, bool omit_lengths,
     take(member.training_accuracy, training);
     take(member.training_seconds, seconds);
     take(member.steps_per_second, rates);
-    if (member.compared_by_loss) {
-      const MeanLosses losses = MeanLossesOf(member.losses, member.seen_up_to);
-      best_unseen.Offer(member, LossScore(losses.unseen));
-      best_seen.Offer(member, LossScore(losses.seen));
-    } else {
-      best_unseen.Offer(member, member.unseen_accuracy);
-      best_seen.Offer(member, member.seen_accuracy);
+    const bool by_unseen = select.empty() ? member.select_unseen : select == "unseen";
+    const std::optional<SelectionScore>& score = by_unseen ? member.by_unseen : member.by_seen;
+    if (score.has_value()) {
+      scores.push_back(score->score);
+      if (!highest.has_value() || IsBetter(*score, *highest)) {
+        best = &member;
+        highest = score;
+      }
+    } else if (member.state == v1::SUCCEEDED && cell.members.size() == 1) {
+      best = &member;  // there is no choice
     }
   }
   *answer.mutable_unseen_accuracy() = SeedStatistic(unseen);
@@ -229,8 +223,11 @@ void ExperimentSummary::FillCell(const Cell& cell, bool omit_lengths,
   }
   *answer.mutable_training_seconds() = SeedStatistic(seconds);
   *answer.mutable_steps_per_second() = SeedStatistic(rates);
-  const Best& best = best_unseen.member != nullptr ? best_unseen : best_seen;
-  if (best.member != nullptr) answer.set_best_trial(best.member->id);
+  *answer.mutable_selection() = SeedStatistic(scores);
+  if (best != nullptr) {
+    answer.set_best_trial(best->id);
+    if (best->unseen_accuracy.has_value()) answer.set_best_unseen_accuracy(*best->unseen_accuracy);
+  }
   FillLosses(cell, omit_lengths, answer);
   if (omit_lengths) return;
   answer.mutable_lengths()->Reserve(static_cast<int>(cell.lengths.size()));

@@ -15,9 +15,11 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "proto/event.pb.h"
 #include "proto/experiment_service.pb.h"
+#include "proto/length_accuracies.h"
 
 namespace lengthwise::server {
 
@@ -52,6 +54,8 @@ class ExperimentSummary {
     // training.steps and evaluation.seen_up_to of its specification.
     int64_t steps = 0;
     int32_t seen_up_to = 0;
+    // True if evaluation.select is "unseen".
+    bool select_unseen = false;
     // True if results are losses (tasks::TaskEntry::compared_by_loss).
     bool compared_by_loss = false;
   };
@@ -67,8 +71,9 @@ class ExperimentSummary {
   // was none. Accuracies are clamped (ClampAccuracy). No-op if the trial has ended or is unknown.
   void Succeed(int32_t index, const v1::LengthAccuracies& accuracies, const v1::Outcome& outcome);
 
-  // O(trials + cells x lengths).
-  v1::SummarizeExperimentResponse Summarize(bool omit_lengths) const;
+  // Chooses by `select`: "seen", "unseen" or, for the specification's rule, "". O(trials + cells x
+  // lengths).
+  v1::SummarizeExperimentResponse Summarize(bool omit_lengths, absl::string_view select = "") const;
 
  private:
   using CellKey = std::tuple<std::string, std::string, std::string, double>;
@@ -76,6 +81,7 @@ class ExperimentSummary {
     std::string id;
     int64_t steps = 0;
     int32_t seen_up_to = 0;
+    bool select_unseen = false;
     bool compared_by_loss = false;
     size_t cell = 0;
     v1::TrialState state = v1::QUEUED;
@@ -85,6 +91,8 @@ class ExperimentSummary {
     std::optional<double> training_accuracy;
     std::optional<double> training_seconds;
     std::optional<double> steps_per_second;
+    // By the rules "seen" and "unseen".
+    std::optional<SelectionScore> by_seen, by_unseen;
     // Final losses by length, if the trial is compared by losses.
     std::map<int32_t, double> losses;
   };
@@ -101,7 +109,7 @@ class ExperimentSummary {
 
   // Null if the trial has ended or is unknown.
   Member* FindUnended(int32_t index);
-  void FillCell(const Cell& cell, bool omit_lengths,
+  void FillCell(const Cell& cell, bool omit_lengths, absl::string_view select,
                 v1::SummarizeExperimentResponse::Cell& answer) const;
   void FillLosses(const Cell& cell, bool omit_lengths,
                   v1::SummarizeExperimentResponse::Cell& answer) const;

@@ -96,7 +96,6 @@ TEST(ExperimentSummaryTest, SummarizesSuccessfulTrials) {
   EXPECT_NEAR(cell.training_seconds().mean(), 80.0 / 3, 1e-13);
   EXPECT_EQ(cell.steps_per_second().min(), 10);
   EXPECT_EQ(cell.steps_per_second().max(), 100);
-  EXPECT_EQ(cell.best_trial(), "t1");
   EXPECT_THAT(cell.lengths(), ElementsAre(1, 2, 3, 4));
   EXPECT_THAT(cell.mean_accuracies(),
               Pointwise(DoubleNear(1e-12), {2.5 / 3, 2.0 / 3, 1.2 / 3, 1.2 / 3}));
@@ -120,6 +119,70 @@ TEST(ExperimentSummaryTest, OneTrialHasNoDeviationAndNoTrialNoValues) {
   EXPECT_EQ(one.unseen_accuracy().deviation(), 0);
 }
 
+// Trial 0 is best on the seen lengths and worst on the unseen ones.
+TEST(ExperimentSummaryTest, RuleOfChoiceDecidesTheBestTrial) {
+  ExperimentSummary summary;
+  for (int32_t index = 0; index < 3; ++index) summary.Add(TrialAt(index));
+  summary.Succeed(0, AccuraciesOf({1, 1, 0.1, 0.3}), Trained(10, 1000));
+  summary.Succeed(1, AccuraciesOf({1, 0.5, 0.7, 0.5}), Trained(20, 1000));
+  summary.Succeed(2, AccuraciesOf({0.5, 0.5, 0.4, 0.4}), Trained(50, 500));
+  const Cell seen = summary.Summarize(false).cells(0);
+  EXPECT_EQ(seen.best_trial(), "t0");
+  EXPECT_EQ(seen.selection().max(), 1);
+  EXPECT_NEAR(seen.best_unseen_accuracy(), 0.2, 1e-15);
+  const Cell unseen = summary.Summarize(false, "unseen").cells(0);
+  EXPECT_EQ(unseen.best_trial(), "t1");
+  EXPECT_NEAR(unseen.selection().max(), 0.6, 1e-15);
+  EXPECT_NEAR(unseen.best_unseen_accuracy(), 0.6, 1e-15);
+
+  ExperimentSummary specified;
+  for (int32_t index = 0; index < 2; ++index) {
+    ExperimentSummary::Trial trial = TrialAt(index);
+    trial.select_unseen = true;
+    specified.Add(trial);
+  }
+  specified.Succeed(0, AccuraciesOf({1, 1, 0}), Trained(10, 1000));
+  specified.Succeed(1, AccuraciesOf({0, 0, 1}), Trained(10, 1000));
+  EXPECT_EQ(specified.Summarize(true).cells(0).best_trial(), "t1");
+  EXPECT_EQ(specified.Summarize(true, "seen").cells(0).best_trial(), "t0");
+}
+
+TEST(ExperimentSummaryTest, ValidationDecidesBeforeSeenLengths) {
+  ExperimentSummary summary;
+  for (int32_t index = 0; index < 2; ++index) {
+    summary.Add(TrialAt(index));
+    v1::LengthAccuracies accuracies = AccuraciesOf({1.0 - index, 1});
+    accuracies.set_validation_accuracy(0.5 + 0.1 * index);
+    summary.Succeed(index, accuracies, Trained(10, 1000));
+  }
+  EXPECT_EQ(summary.Summarize(true).cells(0).best_trial(), "t1");
+}
+
+TEST(ExperimentSummaryTest, LowerLossDecidesBetweenEqualAccuracies) {
+  ExperimentSummary summary;
+  for (int32_t index = 0; index < 3; ++index) {
+    summary.Add(TrialAt(index));
+    v1::LengthAccuracies accuracies = AccuraciesOf({1, 1, 0.5});
+    for (int i = 0; i < 3; ++i) accuracies.add_losses(index == 0 ? 2 : 1);
+    summary.Succeed(index, accuracies, Trained(10, 1000));
+  }
+  EXPECT_EQ(summary.Summarize(true).cells(0).best_trial(), "t1");
+}
+
+TEST(ExperimentSummaryTest, NothingChoosesWithoutSeenLengths) {
+  ExperimentSummary summary;
+  v1::LengthAccuracies accuracies;
+  accuracies.add_lengths(3);
+  accuracies.add_accuracies(0.5);
+  summary.Add(TrialAt(0));
+  summary.Succeed(0, accuracies, Trained(10, 1000));
+  EXPECT_EQ(summary.Summarize(true).cells(0).best_trial(), "t0");  // no choice
+  summary.Add(TrialAt(1));
+  summary.Succeed(1, accuracies, Trained(10, 1000));
+  EXPECT_EQ(summary.Summarize(true).cells(0).best_trial(), "");
+  EXPECT_EQ(summary.Summarize(true, "unseen").cells(0).best_trial(), "t0");
+}
+
 TEST(ExperimentSummaryTest, SeenLengthsDecideWithoutUnseenOnes) {
   ExperimentSummary summary;
   for (int32_t index = 0; index < 4; ++index) summary.Add(TrialAt(index));
@@ -127,9 +190,10 @@ TEST(ExperimentSummaryTest, SeenLengthsDecideWithoutUnseenOnes) {
     summary.Succeed(index, AccuraciesOf({1, 0.5}), Trained(10, 1000));
   }
   summary.Succeed(0, AccuraciesOf({0.25, 0.5}), Trained(10, 1000));
-  const Cell cell = summary.Summarize(false).cells(0);
+  const Cell cell = summary.Summarize(false, "unseen").cells(0);
   EXPECT_EQ(cell.unseen_accuracy().trials(), 0);
   EXPECT_EQ(cell.seen_accuracy().trials(), 4);
+  EXPECT_FALSE(cell.has_best_unseen_accuracy());
   EXPECT_EQ(cell.best_trial(), "t1");
 }
 
@@ -252,14 +316,15 @@ TEST(ExperimentSummaryTest, BestTrialComparedByLossHasTheLowestUnseenLoss) {
   SucceedWithLosses(2, {0, 0, 0.1}, {1, 1, 2}, summary);
   SucceedWithLosses(3, {1, 1, 1}, {0, 0, 9}, summary);
   SucceedWithLosses(4, {0, 0, 0.2}, {1, 1, 2}, summary);
-  EXPECT_EQ(summary.Summarize(/*omit_lengths=*/true).cells(0).best_trial(), "t2");
+  EXPECT_EQ(summary.Summarize(/*omit_lengths=*/true, "unseen").cells(0).best_trial(), "t2");
+  EXPECT_EQ(summary.Summarize(/*omit_lengths=*/true).cells(0).best_trial(), "t3");
 }
 
 TEST(ExperimentSummaryTest, SeenLossesDecideWithoutUnseenOnes) {
   ExperimentSummary summary;
   SucceedWithLosses(0, {1, 1}, {2, 3}, summary);
   SucceedWithLosses(1, {0, 0}, {1, 3}, summary);
-  EXPECT_EQ(summary.Summarize(/*omit_lengths=*/true).cells(0).best_trial(), "t1");
+  EXPECT_EQ(summary.Summarize(/*omit_lengths=*/true, "unseen").cells(0).best_trial(), "t1");
 }
 
 TEST(ExperimentSummaryTest, AccuraciesAreClamped) {

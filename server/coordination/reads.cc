@@ -106,7 +106,7 @@ absl::StatusOr<v1::ListExperimentsResponse> Reads::ListExperiments(
 absl::StatusOr<v1::SummarizeExperimentResponse> Reads::SummarizeExperiment(
     const v1::SummarizeExperimentRequest& request) {
   ASSIGN_OR_RETURN(const std::string id, ParseExperimentName(request.name()));
-  return summaries_.Summarize(id, request.omit_lengths());
+  return summaries_.Summarize(id, request);
 }
 
 absl::StatusOr<std::string> Reads::GetOwner(absl::string_view experiment_or_trial) {

@@ -37,8 +37,8 @@ class Summaries {
   explicit Summaries(Storage& storage) : storage_(storage) {}
 
   // The answer is at least as new as the last Update before the call. NOT_FOUND.
-  absl::StatusOr<v1::SummarizeExperimentResponse> Summarize(const std::string& experiment_id,
-                                                            bool omit_lengths);
+  absl::StatusOr<v1::SummarizeExperimentResponse> Summarize(
+      const std::string& experiment_id, const v1::SummarizeExperimentRequest& request);
 
   // These trials changed state in the last commit. Called after each commit, by one thread.
   void Update(const std::string& experiment_id, const absl::btree_set<int64_t>& trials);

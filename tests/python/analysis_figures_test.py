@@ -76,6 +76,7 @@ class FiguresTest(unittest.TestCase):
         # For "small", rates with means 0.8 (added above) and 0.95; for "large", 0.3 and 0.1.
         self.add("small", 3, 0.95, 0.01)
         self.add("large", 2, 0.1, 0.01)
+        self.experiment.select = "unseen"  # no puzzle was seen
         subject = self.subject()
         self.assertEqual(len(subject.sets), 5)
         curves = [NoiseCurve(one, {0: [float(i)]}) for i, one in enumerate(subject.sets)]

@@ -55,6 +55,19 @@ class MeasuresTest(unittest.TestCase):
         self.assertEqual(measures.holm_adjusted([0.25]), [0.25])
         self.assertEqual(measures.holm_adjusted([]), [])
 
+    def test_share_interval_is_wilsons(self):
+        # Wilson 1927, with the two-sided 95 % quantile of the normal distribution.
+        z = 1.959963984540054
+        for passed, of in ((0, 10), (3, 10), (10, 10), (1, 3), (500, 1000)):
+            p = passed / of
+            middle = (p + z**2 / (2 * of)) / (1 + z**2 / of)
+            half = z / (1 + z**2 / of) * math.sqrt(p * (1 - p) / of + z**2 / (4 * of**2))
+            low, high = measures.share_interval(passed, of)
+            self.assertAlmostEqual(low, max(0, middle - half), 12)
+            self.assertAlmostEqual(high, min(1, middle + half), 12)
+        with self.assertRaises(ValueError):
+            measures.share_interval(0, 0)
+
     def test_procrustes_distance(self):
         self.assertAlmostEqual(measures.procrustes_distance(self.A, self.B), 3.168967086878937, 12)
         ones = numpy.ones((4, 3))

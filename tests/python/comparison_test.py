@@ -44,6 +44,22 @@ class AggregationTest(unittest.TestCase):
         self.assertEqual(found, Measurement(0.25, None, 3))
 
 
+class SelectionTest(unittest.TestCase):
+    # The first is better on seen lengths, the second on unseen ones.
+    GROUPS = (
+        SeedStatistic(2, 40, 10, 50, score=0.9, best_score=0.95, best=45),
+        SeedStatistic(2, 60, 10, 70, score=0.5, best_score=0.6, best=65),
+    )
+
+    def test_seen_lengths_choose_on_request(self):
+        for statistic, paper, seen in (
+            (Statistic.MAXIMUM, 70, 45), (Statistic.MEAN_AT_BEST_RATE, 60, 40), (Statistic.MEDIAN, 40, 40),
+        ):  # fmt: skip
+            self.assertEqual(aggregate(self.GROUPS, statistic).value, paper)
+            self.assertEqual(aggregate(self.GROUPS, statistic, "unseen").value, paper)
+            self.assertEqual(aggregate(self.GROUPS, statistic, "seen").value, seen)
+
+
 class CellsTest(unittest.TestCase):
     """Two tasks and two encodings."""
 
@@ -210,7 +226,7 @@ class CellsTest(unittest.TestCase):
         self.assertIn("; mean and sample standard deviation over the seeds; 2 trials", text)
         self.add("even_pairs", "none", 2, 0.5, 0.6).learning_rate = 1e-4
         text = display.remarks(self.beside(self.table(statistics=means)), "*", False)[1]
-        self.assertIn("over the seeds of the learning rate with the highest mean; 2 trials", text)
+        self.assertIn("of the learning rate with the highest mean on unseen lengths, as in the paper; 2 trials", text)
 
     def test_scored_lengths_that_training_shows_are_not_unseen(self):
         self.add("even_pairs", "none", 1, 1, 1)

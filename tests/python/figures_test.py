@@ -120,7 +120,10 @@ class AccuracyByLengthTest(FigureCase):
         add(experiment, make_trial("sin_cos", rate=0.1), [1.0, 1.0, 0.2])
         add(experiment, make_trial("sin_cos", rate=0.001), [0.9, 0.8, 0.4])
         add(experiment, make_trial("sin_cos", rate=0.001, seed=1), [0.7, 0.6, 0.8])
-        picture = self.figure("accuracy_by_length", experiment)
+        seen = self.figure("accuracy_by_length", experiment)
+        self.assertEqual(seen.panels[0].series[0].y, [1.0, 1.0, 0.2])
+        self.assertIn("rate with the highest mean accuracy on lengths seen in training", seen.caption)
+        picture = self.figure("accuracy_by_length", experiment, select="unseen")
         (panel,) = picture.panels
         self.assertEqual(panel.title, "Bucket Sort")
         (line,) = panel.series
@@ -132,9 +135,46 @@ class AccuracyByLengthTest(FigureCase):
         self.assertEqual(picture.shaded_label, "seen in training: lengths 1 to 2")
         self.assertEqual([reference.y for reference in panel.references], [0.2])  # five symbols
         self.assertIn("Mean over 2 seeds.", picture.caption)
-        self.assertIn("learning rate with the highest mean accuracy", picture.caption)
+        self.assertIn("learning rate with the highest mean accuracy on lengths not seen in training", picture.caption)
         add(experiment, make_trial("rope", rate=0.001), [0.9, 0.8, 0.4])
-        self.assertIn("Mean over up to 2 seeds.", self.figure("accuracy_by_length", experiment).caption)
+        self.assertIn("Mean over up to 2 seeds.", self.figure("accuracy_by_length", experiment, select="unseen").caption)
+        for trial in experiment.trials:
+            trial.specification.evaluation.select = "unseen"
+        self.assertEqual(self.figure("accuracy_by_length", experiment).panels[0].series[0].y, line.y)
+        self.assertEqual(self.figure("accuracy_by_length", experiment, select="seen").panels[0].series[0].y, [1.0, 1.0, 0.2])
+
+    def test_lower_loss_and_then_lower_rate_decide_between_equal_accuracies(self):
+        for losses, chosen in (([2, 1, 3], 0.01), ([1, 1, 1], 0.001)):
+            experiment = plotted()
+            for rate, loss, unseen in zip((0.1, 0.01, 0.001), losses, (0.1, 0.2, 0.3)):
+                trial = make_trial("none", rate=rate)
+                experiment.trials.append(trial)
+                experiment.finals.append(evaluation(trial, [1, 3], [1, unseen], losses=[loss, 0]))
+            (line,) = self.figure("accuracy_by_length", experiment).panels[0].series
+            self.assertEqual(line.y[1], {0.01: 0.2, 0.001: 0.3}[chosen])
+
+    def test_validation_chooses_where_there_is_one(self):
+        experiment = plotted()
+        for rate, seen, validated in ((0.1, 1.0, 0.4), (0.01, 0.5, 0.6)):
+            trial = make_trial("none", rate=rate)
+            trial.specification.evaluation.validation.lengths.append(1)
+            add(experiment, trial, [seen, seen, rate])
+            experiment.finals[-1].accuracies.validation_accuracy = validated
+        picture = self.figure("accuracy_by_length", experiment)
+        self.assertEqual(picture.panels[0].series[0].y[2], 0.01)
+        self.assertIn("the highest mean accuracy on the validation sequences", picture.caption)
+
+    def test_nothing_chooses_without_seen_lengths(self):
+        experiment = plotted()
+        for rate in (0.1, 0.01):
+            trial = make_trial("none", rate=rate)
+            experiment.trials.append(trial)
+            experiment.finals.append(evaluation(trial, [3, 4], [rate, rate]))
+        self.assertIn("evaluation.validation", self.message("accuracy_by_length", experiment))
+        (line,) = self.figure("accuracy_by_length", experiment, select="unseen").panels[0].series
+        self.assertEqual(line.y, [0.1, 0.1])
+        experiment.trials.pop()
+        self.figure("accuracy_by_length", experiment)  # there is no choice
 
     def shade(self, figure="accuracy_by_length", **lengths):
         """The shaded part and its label, for a trial with these lengths."""
@@ -260,12 +300,15 @@ class AccuracyByLengthTest(FigureCase):
         experiment = plotted()
         add(experiment, make_trial("rope", seed=0), [1, 1, 0.3])
         add(experiment, make_trial("rope", seed=1), [0.5, 0.5, 0.9])
-        picture = self.figure("accuracy_by_length", experiment, seeds="best")
+        seen = self.figure("accuracy_by_length", experiment, seeds="best")
+        self.assertEqual(seen.panels[0].series[-1].y, [1, 1, 0.3])
+        self.assertIn("the one with the highest mean accuracy on lengths seen in training", seen.caption)
+        picture = self.figure("accuracy_by_length", experiment, seeds="best", select="unseen")
         first, second, best = picture.panels[0].series
         self.assertEqual([first.faint, second.faint, best.faint], [True, True, False])
         self.assertEqual([first.y, second.y, best.y], [[1, 1, 0.3], [0.5, 0.5, 0.9], [0.5, 0.5, 0.9]])
         self.assertEqual([first.name, best.name], ["", "RoPE"])
-        self.assertIn("the best of 2 seeds", picture.caption)
+        self.assertIn("of 2 seeds the one with the highest mean accuracy on lengths not seen", picture.caption)
         self.assertNotIn("Mean over", picture.caption)
         of_all = self.figure("accuracy_by_length", experiment, seeds="all")
         self.assertEqual(of_all.panels[0].series[-1].y, [0.75, 0.75, 0.6])
@@ -342,7 +385,7 @@ class AccuracyByLengthMetricTest(MetricsCase):
             self.evaluate(9, True, [1, 0], [0, 2], rounding_accuracy=[1, 0.25 * seed])
             self.add_trial("cumulative_sum", "one_hot", seed, 0.01)
             self.evaluate(9, True, [1, 1], [0, 9], rounding_accuracy=[1, 1])
-        picture = self.figure("accuracy_by_length", self.experiment, metric="rounding_accuracy")
+        picture = self.figure("accuracy_by_length", self.experiment, metric="rounding_accuracy", select="unseen")
         self.assertEqual(picture.title, "Rounding accuracy by scale of the numbers: e-1")
         self.assertEqual((picture.y.label, picture.y.ticks), ("rounding accuracy", "percent"))
         self.assertEqual(picture.x.range, (1.5, 3.5), "no scale is 0, and each is a single point")
@@ -353,7 +396,7 @@ class AccuracyByLengthMetricTest(MetricsCase):
         self.assertIn("Median over 3 seeds.", picture.caption)
         self.assertIn("the lowest mean error", picture.caption)
         self.assertEqual(picture.shaded_label, "seen in training: scales 1 to 2")
-        closeness = self.figure("accuracy_by_length", self.experiment, metric="accuracy")
+        closeness = self.figure("accuracy_by_length", self.experiment, metric="accuracy", select="unseen")
         self.assertEqual(closeness.y.label, "accuracy by closeness")
         self.assertEqual(closeness.panels[0].series[0].y, [1, 0])
 
@@ -825,6 +868,35 @@ def addition(weight_seed, data_seed):
     return trial
 
 
+class SeedDistributionTest(FigureCase):
+    def test_counts_seeds_above_a_threshold(self):
+        experiment = plotted()
+        for seed, unseen in enumerate([0.95, 0.97, 0.2, 0.25, 0.9]):
+            add(experiment, make_trial("none", seed=seed), [1, 1, unseen])
+        add(experiment, make_trial("rope"), [1, 1, 0.5])
+        picture = plots.describe("seed_distribution", [experiment], plots.Options())
+        first, second = picture.panels[0].series
+        self.assertEqual(first.y, [0.95, 0.97, 0.2, 0.25, 0.9])
+        self.assertEqual(len({*first.x}), 5)
+        self.assertEqual([round(x) for x in (*first.x, *second.x)], [0] * 5 + [1])
+        figure = plots.draw("seed_distribution", [experiment])
+        # Wilson 1927 with z = 1.96: (2 / 5 + z^2 / 10 -+ z sqrt(0.4 * 0.6 / 5 + z^2 / 100)) / (1 + z^2 / 5).
+        labels = [tick.get_text() for tick in figure.axes[0].get_xticklabels()]
+        self.assertEqual(labels, ["2 of 5\n12 to 77 %", "0 of 1\n0 to 79 %"])
+        half = plots.draw("seed_distribution", [experiment], plots.Options(threshold=0.5))
+        self.assertEqual(half.axes[0].get_xticklabels()[0].get_text().split("\n")[0], "3 of 5")
+        self.assertIn("how many are above 50 %", plots.describe("seed_distribution", [experiment], plots.Options(threshold=0.5)).caption)
+
+    def test_losses_pass_below_the_threshold(self):
+        experiment = plotted()
+        for seed, loss in enumerate((3, 0.5)):
+            trial = make_trial("one_hot", seed=seed, task="cumulative_sum")
+            experiment.trials.append(trial)
+            experiment.finals.append(evaluation(trial, [1, 3], [0, 0], losses=[1, loss]))
+        figure = plots.draw("seed_distribution", [experiment], plots.Options(threshold=1.0))
+        self.assertTrue(figure.axes[0].get_xticklabels()[0].get_text().startswith("1 of 2"))
+
+
 class AccuracyOfTrialsTest(FigureCase):
     def test_has_a_line_a_trial_and_the_seeds_spread(self):
         experiment = plotted()
@@ -834,7 +906,7 @@ class AccuracyOfTrialsTest(FigureCase):
         add(experiment, addition(4, 1), [1, 1, 1.0])
         add(experiment, addition(7, 0), [1, 1, 0.1])
         add(experiment, addition(7, 1), [1, 1, 0.5])
-        picture = self.figure("accuracy_of_trials", experiment)
+        picture = self.figure("accuracy_of_trials", experiment, select="unseen")
         self.assertEqual(picture.title, "Every trial's exact match by number of digits: e-1")
         self.assertEqual(picture.y.label, "exact match")
         by_length = self.figure("accuracy_by_length", experiment)
@@ -875,7 +947,7 @@ class AccuracyOfTrialsTest(FigureCase):
             trial = make_trial("one_hot", seed=seed, task="cumulative_sum")
             experiment.trials.append(trial)
             experiment.finals.append(evaluation(trial, [1, 3], [0, 0], losses=[1, loss]))
-        picture = self.figure("accuracy_of_trials", experiment)
+        picture = self.figure("accuracy_of_trials", experiment, select="unseen")
         self.assertEqual(picture.y.label, "mean squared error")
         (best,) = [one for one in picture.panels[0].series if not one.faint]
         self.assertEqual(list(best.y), [1, 2])
@@ -1015,7 +1087,7 @@ class AttentionFigureTest(FigureCase):
         for seed in (0, 1):
             trial = make_trial("none", seed=seed)
             trial.specification.evaluation.attention_lengths.append(1)
-            add(self.experiment, trial, [1, 1, 0.3 if seed == 0 else 0.6])
+            add(self.experiment, trial, [0.9, 1, 0.6] if seed == 0 else [1, 1, 0.3])
 
     def add_map(self, one):
         self.experiment.maps[self.experiment.trials[1].name] = [one]

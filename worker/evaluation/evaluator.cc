@@ -114,18 +114,19 @@ std::optional<std::vector<LengthScore>> Evaluator::Score(const models::Parameter
 Evaluator::Source Evaluator::EvaluationSource(int64_t length, int64_t asked,
                                               const ScoreOptions& options,
                                               bool whole_numbers) const {
-  return [this, length, asked, validation = options.validation, whole_numbers](
-             int64_t first, int64_t most, Batch& batch) {
-    examples_.AppendEvaluation(
-        {.seed = options_.seed,
-         .n = length,
-         .asked = asked,
-         .first = first,
-         .count = std::min(most, examples_.RowsOfOneShape(length, asked, first)),
-         .whole_numbers = whole_numbers,
-         .validation = validation},
-        batch);
-  };
+  return
+      [this, length, asked, seed = SequenceSeed(options_.seed, options),
+       validation = options.validation, whole_numbers](int64_t first, int64_t most, Batch& batch) {
+        examples_.AppendEvaluation(
+            {.seed = seed,
+             .n = length,
+             .asked = asked,
+             .first = first,
+             .count = std::min(most, examples_.RowsOfOneShape(length, asked, first)),
+             .whole_numbers = whole_numbers,
+             .validation = validation},
+            batch);
+      };
 }
 
 std::optional<LengthScore> Evaluator::ScoreDataSet(const models::ParameterSet& parameters,

@@ -174,7 +174,7 @@ std::optional<LengthScore> LanguageEvaluator::Score(const models::ParameterSet& 
   for (int64_t first = 0; first < questions; first += chunk) {
     std::vector<tasks::TextExample> asked;
     for (int64_t i = first; i < std::min(first + chunk, questions); ++i) {
-      asked.push_back(text_.Question(options_.seed, size, i));
+      asked.push_back(text_.Question(SequenceSeed(options_.seed, options), size, i));
     }
     const auto answers = Answer(parameters, size, asked, keep_going);
     if (!answers.has_value()) return std::nullopt;

@@ -23,7 +23,14 @@ struct ScoreOptions {
   bool rounding = false;
   // True to use validation sequences (data::EvaluationRows).
   bool validation = false;
+  // True for sequences of Evaluation.validation, which no other evaluation has.
+  bool held_out = false;
 };
+
+// Seed of the sequences that an evaluation with this seed scores.
+inline uint64_t SequenceSeed(uint64_t seed, const ScoreOptions& options) {
+  return options.held_out ? seed ^ (uint64_t{1} << 63) : seed;
+}
 
 struct LengthScore {
   // 0 to 1. For classes: sum(mask * correct) / sum(mask) over all sequences of the length. For a

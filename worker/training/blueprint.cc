@@ -109,6 +109,8 @@ void CheckEvaluation(const v1::Evaluation& evaluation, Problems& problems) {
           "must be at least 1", problems);
   Require(AllPositive(evaluation.attention_lengths()), "evaluation.attention_lengths",
           "must be at least 1", problems);
+  Require(AllPositive(evaluation.validation().lengths()), "evaluation.validation.lengths",
+          "must be at least 1", problems);
   Require(evaluation.sequences() >= 1, "evaluation.sequences", "must be at least 1", problems);
   Require(evaluation.every_steps() >= 0, "evaluation.every_steps", "must be at least 0", problems);
   Require(evaluation.every_steps() == 0 || evaluation.interval_sequences() >= 1,

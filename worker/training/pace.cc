@@ -57,16 +57,15 @@ std::string ReachedTime(const v1::Training& training, double seconds) {
                       training.stop_after_seconds());
 }
 
-std::string ReachedAccuracy(const v1::Training& training, int32_t seen_up_to,
-                            v1::LengthAccuracies accuracies) {
+std::string ReachedAccuracy(const v1::Training& training, const v1::Evaluation& evaluation,
+                            const v1::LengthAccuracies& accuracies) {
   if (training.stop_at_accuracy() <= 0) return "";
-  SetMeanAccuracies(seen_up_to, accuracies);
-  const bool any_unseen = accuracies.has_unseen_accuracy();
-  const double mean = any_unseen ? accuracies.unseen_accuracy() : accuracies.seen_accuracy();
-  if (mean < training.stop_at_accuracy()) return "";
-  return absl::StrCat("the mean accuracy over the ", any_unseen ? "unseen" : "evaluated",
-                      " lengths was ", mean, "; training.stop_at_accuracy is ",
-                      training.stop_at_accuracy());
+  const std::string select = evaluation.select() == "unseen" ? "unseen" : "seen";
+  const auto mean =
+      ScoreForSelection(select, evaluation.seen_up_to(), /*by_loss=*/false, accuracies);
+  if (!mean.has_value() || mean->score < training.stop_at_accuracy()) return "";
+  return absl::StrCat("the mean accuracy over the ", select, " lengths was ", mean->score,
+                      "; training.stop_at_accuracy is ", training.stop_at_accuracy());
 }
 
 bool StepRate::CountStep(TimePoint now) {

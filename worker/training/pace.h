@@ -40,10 +40,9 @@ TrainingLeft EstimateTrainingLeft(const v1::Training& training, int64_t step, do
 std::string ReachedTime(const v1::Training& training, double seconds);
 
 // Returns the reason why training ends with these accuracies of an evaluation during training, as a
-// sentence; empty if it continues. Compares the mean over lengths above evaluation.seen_up_to, or
-// over all lengths if none is above.
-std::string ReachedAccuracy(const v1::Training& training, int32_t seen_up_to,
-                            v1::LengthAccuracies accuracies);
+// sentence; empty if it continues. Compares the mean over the lengths of evaluation.select.
+std::string ReachedAccuracy(const v1::Training& training, const v1::Evaluation& evaluation,
+                            const v1::LengthAccuracies& accuracies);
 
 // Measures steps per second. The newest interval weighs as much as all earlier ones together. Not
 // thread-safe.

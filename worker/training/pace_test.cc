@@ -133,9 +133,15 @@ v1::Training StopAt(double accuracy) {
   return training;
 }
 
+v1::Evaluation SeenUpTo40() {
+  v1::Evaluation evaluation;
+  evaluation.set_seen_up_to(40);
+  return evaluation;
+}
+
 TEST(StopTargetTest, WithoutTargetsTrainingContinues) {
   EXPECT_EQ(ReachedTime({}, 1e9), "");
-  EXPECT_EQ(ReachedAccuracy({}, 40, Accuracies({{50, 1}})), "");
+  EXPECT_EQ(ReachedAccuracy({}, SeenUpTo40(), Accuracies({{20, 1}, {50, 1}})), "");
 }
 
 TEST(StopTargetTest, TimeLimitStopsTraining) {
@@ -146,16 +152,23 @@ TEST(StopTargetTest, TimeLimitStopsTraining) {
   EXPECT_THAT(ReachedTime(training, 1.75), HasSubstr("training.stop_after_seconds is 1.5"));
 }
 
-TEST(StopTargetTest, AccuracyCountsOnlyUnseenLengths) {
-  EXPECT_EQ(ReachedAccuracy(StopAt(0.5), 40, Accuracies({{40, 1}, {41, 0.25}, {80, 0.5}})), "");
-  EXPECT_THAT(ReachedAccuracy(StopAt(0.375), 40, Accuracies({{40, 0}, {41, 0.25}, {80, 0.5}})),
-              HasSubstr("unseen lengths was 0.375"));
+TEST(StopTargetTest, AccuracyCountsOnlySeenLengths) {
+  EXPECT_EQ(
+      ReachedAccuracy(StopAt(0.5), SeenUpTo40(), Accuracies({{20, 0.25}, {40, 0.5}, {80, 1}})), "");
+  EXPECT_THAT(
+      ReachedAccuracy(StopAt(0.375), SeenUpTo40(), Accuracies({{20, 0.25}, {40, 0.5}, {80, 0}})),
+      HasSubstr("over the seen lengths was 0.375"));
+  EXPECT_EQ(ReachedAccuracy(StopAt(0.375), SeenUpTo40(), Accuracies({{80, 1}})), "");
 }
 
-TEST(StopTargetTest, AllLengthsCountIfAllAreSeen) {
-  EXPECT_EQ(ReachedAccuracy(StopAt(0.75), 40, Accuracies({{20, 0.25}, {40, 0.75}})), "");
-  EXPECT_THAT(ReachedAccuracy(StopAt(0.5), 40, Accuracies({{20, 0.25}, {40, 0.75}})),
-              HasSubstr("evaluated lengths was 0.5"));
+TEST(StopTargetTest, AccuracyCountsUnseenLengthsOnRequest) {
+  v1::Evaluation evaluation = SeenUpTo40();
+  evaluation.set_select("unseen");
+  EXPECT_EQ(ReachedAccuracy(StopAt(0.5), evaluation, Accuracies({{40, 1}, {41, 0.25}, {80, 0.5}})),
+            "");
+  EXPECT_THAT(
+      ReachedAccuracy(StopAt(0.375), evaluation, Accuracies({{40, 0}, {41, 0.25}, {80, 0.5}})),
+      HasSubstr("unseen lengths was 0.375"));
 }
 
 }  // namespace

@@ -112,6 +112,7 @@ std::optional<std::vector<PackEvaluation::Final>> PackEvaluation::Finally(
     progress(results.front().accuracies.lengths_size(), work / all_work);
   }
   if (!EvaluateUnderNoise(range, keep_going, results)) return std::nullopt;
+  if (!EvaluateValidation(range, keep_going, results)) return std::nullopt;
   if (!EvaluateDataSets(range, keep_going, results)) return std::nullopt;
   for (Final& result : results) result.accuracies.set_final(true);
   return results;
@@ -135,6 +136,23 @@ bool PackEvaluation::EvaluateUnderNoise(MemberRange range, const KeepGoing& keep
       results[i].noise_accuracies.add_deviations(deviation);
       results[i].noise_accuracies.add_accuracies(accuracies[i]);
       results[i].noise_accuracies.add_losses(losses[i]);
+    }
+  }
+  return true;
+}
+
+bool PackEvaluation::EvaluateValidation(MemberRange range, const KeepGoing& keep_going,
+                                        std::vector<Final>& results) const {
+  const v1::Validation& validation = blueprint_.evaluation.validation();
+  for (const int32_t length : validation.lengths()) {
+    const auto scores = model_.Score(range, length, validation.sequences(), keep_going,
+                                     {.validation = true, .held_out = true});
+    if (!scores.has_value()) return false;
+    for (size_t i = 0; i < scores->size(); ++i) {
+      v1::LengthAccuracies& mean = results[i].accuracies;
+      const double share = 1.0 / validation.lengths_size();
+      mean.set_validation_accuracy(mean.validation_accuracy() + share * (*scores)[i].accuracy);
+      mean.set_validation_loss(mean.validation_loss() + share * (*scores)[i].loss);
     }
   }
   return true;

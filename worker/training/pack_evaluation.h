@@ -61,6 +61,8 @@ class PackEvaluation {
   // Add to the results of the range's members. Return false if `keep_going` returned false.
   bool EvaluateUnderNoise(MemberRange range, const KeepGoing& keep_going,
                           std::vector<Final>& results) const;
+  bool EvaluateValidation(MemberRange range, const KeepGoing& keep_going,
+                          std::vector<Final>& results) const;
   bool EvaluateDataSets(MemberRange range, const KeepGoing& keep_going,
                         std::vector<Final>& results) const;
   static void EmitSequenceScores(const Recipient& to, std::vector<v1::SequenceScores> scores);

@@ -398,8 +398,7 @@ void PackRun::AddPoint(Member& member) {
 
 void PackRun::StopAtAccuracy(Member& member, const v1::LengthAccuracies& accuracies) {
   if (HasEndedTraining(member)) return;
-  member.stop_reason =
-      ReachedAccuracy(blueprint_.training, blueprint_.evaluation.seen_up_to(), accuracies);
+  member.stop_reason = ReachedAccuracy(blueprint_.training, blueprint_.evaluation, accuracies);
   // The last step has a point of the loss curve, which precedes the evaluation.
   if (!member.stop_reason.empty() &&
       !IsDue(member.step, blueprint_.training.report_every_steps())) {

@@ -61,6 +61,39 @@ TEST(PackRunnerEvaluationTest, EvaluatesATrainedModelWithoutTraining) {
   EXPECT_GT(trained.progress(0).back().loss(), 0);
 }
 
+TEST(PackRunnerEvaluationTest, ValidationScoresSequencesOfItsOwn) {
+  for (v1::TrialSpecification trial : {TinyTrial(1), TinyTextTrial(1)}) {
+    SCOPED_TRACE(trial.task().name());
+    const auto final_of = [](const v1::TrialSpecification& specification) {
+      RecordingSession session;
+      RunLease(LeaseOf({specification}), session);
+      for (const v1::Event& event : session.events(0)) {
+        if (event.length_accuracies().final()) return event.length_accuracies();
+      }
+      return v1::LengthAccuracies();
+    };
+    const v1::LengthAccuracies without = final_of(trial);
+    EXPECT_FALSE(without.has_validation_accuracy());
+    // The first length of the evaluation, with as many sequences.
+    v1::Validation& validation = *trial.mutable_evaluation()->mutable_validation();
+    validation.add_lengths(trial.evaluation().lengths(0));
+    validation.set_sequences(trial.evaluation().sequences());
+    const v1::LengthAccuracies one = final_of(trial);
+    EXPECT_NE(one.validation_loss(), without.losses(0));
+    EXPECT_NEAR(one.validation_loss(), without.losses(0), 0.5);
+    // The evaluation itself is not changed.
+    EXPECT_EQ(one.losses(0), without.losses(0));
+    EXPECT_EQ(one.losses(1), without.losses(1));
+    validation.add_lengths(trial.evaluation().lengths(1));
+    const v1::LengthAccuracies both = final_of(trial);
+    validation.mutable_lengths()->erase(validation.lengths().begin());
+    const v1::LengthAccuracies other = final_of(trial);
+    EXPECT_DOUBLE_EQ(both.validation_loss(), (one.validation_loss() + other.validation_loss()) / 2);
+    EXPECT_DOUBLE_EQ(both.validation_accuracy(),
+                     (one.validation_accuracy() + other.validation_accuracy()) / 2);
+  }
+}
+
 TEST(PackRunnerEvaluationTest, DrainedEvaluationWritesNothing) {
   v1::TrialSpecification trial = TinyTrial(1);
   RecordingSession trained;

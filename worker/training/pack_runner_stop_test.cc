@@ -59,6 +59,7 @@ TEST(PackRunnerStopTest, EachMemberStopsAtItsTarget) {
   }
   for (v1::TrialSpecification& trial : trials) {
     trial.mutable_training()->set_stop_at_accuracy(target);
+    trial.mutable_evaluation()->set_select("unseen");
   }
   RecordingSession session;
   RunLease(LeaseOf(trials), session);

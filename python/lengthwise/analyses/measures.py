@@ -53,6 +53,14 @@ def jensen_shannon_divergence(first: ArrayLike, second: ArrayLike) -> NDArray[nu
     return divergence
 
 
+def share_interval(passed: int, of: int) -> tuple[float, float]:
+    """Wilson's interval of a share, at CONFIDENCE. ValueError for none of none."""
+    import scipy.stats
+
+    found = scipy.stats.binomtest(passed, of).proportion_ci(CONFIDENCE, method="wilson")
+    return float(found.low), float(found.high)
+
+
 def procrustes_distance(a: ArrayLike, b: ArrayLike) -> float:
     """The smallest Frobenius norm of A R - B over the orthogonal matrices R; both are [rows, columns].
 

@@ -123,16 +123,20 @@ def _best_points(
     subject: Subject, points: Mapping[TrialSet, float]
 ) -> dict[tuple[str, str, bytes], dict[str, tuple[float, float]]]:
     """By task, network and training, then by encoding: the score (as Subject.accuracies) and the point of the learning rate
-    with the highest score.
+    that is chosen.
     """
-    best: dict[tuple[str, str, bytes], dict[str, tuple[float, float]]] = {}
-    for one, value in points.items():
-        scores = subject.accuracies_of(one)
-        if scores:
-            of_encodings = best.setdefault((one.task, one.network, one.training), {})
-            point = (float(numpy.mean(scores)), value)
-            of_encodings[one.encoding] = max(of_encodings.get(one.encoding, point), point)
-    return best
+    alike: dict[tuple[str, str, bytes], dict[str, list[TrialSet]]] = {}
+    for one in points:
+        if subject.accuracies_of(one):
+            alike.setdefault((one.task, one.network, one.training), {}).setdefault(one.encoding, []).append(one)
+    return {
+        key: {
+            encoding: (float(numpy.mean(subject.accuracies_of(best))), points[best])
+            for encoding, sets in of_encodings.items()
+            if (best := subject.best_rate(sets)) is not None
+        }
+        for key, of_encodings in alike.items()
+    }
 
 
 def correlation_remarks(subject: Subject, quantity: str, points: Mapping[TrialSet, float]) -> list[str]:

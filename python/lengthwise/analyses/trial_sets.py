@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -13,7 +13,7 @@ from lengthwise.connection import Connection
 from lengthwise.errors import LengthwiseError, UsageError
 from lengthwise.names import label
 from lengthwise.plots.data import PlottedExperiment, experiment_names
-from lengthwise.plots.groups import final_evaluations, final_score
+from lengthwise.plots.groups import Key, choose, final_evaluations, final_key, final_score
 from lengthwise.rendering import format_integers
 from lengthwise.seen_lengths import unseen_lengths
 from lengthwise.suggestion import suggestion
@@ -60,6 +60,8 @@ class Subject:
     # By the trial's full name, of the final evaluation: the mean over the lengths that training did not show, over all where
     # it showed all. For tasks that are compared by loss the negative of that mean of losses.
     accuracies: dict[str, float]
+    # By the trial's full name: how choices rank it.
+    keys: dict[str, Key] = field(default_factory=dict)
 
     @property
     def names(self) -> str:
@@ -92,6 +94,12 @@ class Subject:
         if connection is None:
             raise cannot(f"{self.names} is not of a server, which would have its models")
         return connection
+
+    def best_rate(self, sets: Iterable[TrialSet]) -> TrialSet | None:
+        """Of sets that differ in their learning rates; the first if none has been evaluated."""
+        sets = list(sets)
+        ranked = ((one, one.learning_rate, [self.keys[t.name] for t in one.trials if t.name in self.keys]) for one in sets)
+        return choose(ranked) or next(iter(sets), None)
 
     def accuracies_of(self, one: TrialSet) -> list[float]:
         """One for each seed."""
@@ -175,12 +183,15 @@ def sets_of_trials(experiments: Sequence[PlottedExperiment]) -> list[TrialSet]:
 def subject_of(experiments: Sequence[PlottedExperiment]) -> Subject:
     """FAILED_PRECONDITION if no trial has succeeded."""
     accuracies: dict[str, float] = {}
+    keys: dict[str, Key] = {}
     for experiment in experiments:
-        score_of = final_score(experiment)
+        score_of, key_of = final_score(experiment), final_key(experiment)
         for trial in experiment.trials:
+            if (key := key_of(trial)) is not None:
+                keys[trial.name] = key
             if (score := score_of(trial)) is not None:
                 accuracies[trial.name] = score
-    subject = Subject(experiments, sets_of_trials(experiments), accuracies)
+    subject = Subject(experiments, sets_of_trials(experiments), accuracies, keys)
     if not subject.sets:
         raise cannot(f"no trial of {subject.names} has succeeded yet: nothing to analyze")
     return subject

@@ -4,7 +4,14 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from lengthwise.command_line import SUCCESS, Output, add_output_option, add_server_options, connect
+from lengthwise.command_line import (
+    SUCCESS,
+    Output,
+    add_output_option,
+    add_select_option,
+    add_server_options,
+    connect,
+)
 from lengthwise.rendering import BOLD, wrap
 
 if TYPE_CHECKING:
@@ -17,6 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     def add(name: str, description: str) -> argparse.ArgumentParser:
         command: argparse.ArgumentParser = analyses.add_parser(name, help=description, description=description)
         command.add_argument("experiments", nargs="+", help="Experiments, or single trials as EXPERIMENT/TRIAL")
+        add_select_option(command)
         add_server_options(command)
         add_output_option(command, ["table", "json", "csv", "markdown", "latex"])
         return command
@@ -85,7 +93,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     if "file" in given:
         options["people"] = latin_square.read_human_accuracies(arguments.file)
     with connect(arguments) as connection:
-        subject = subject_of(data.fetch(connection, arguments.experiments))
+        subject = subject_of(data.fetch(connection, arguments.experiments, select=arguments.select))
         found: AnalysisReport = getattr(report, arguments.analysis)(subject, **options)
     if output.kind == "table":
         output.out.write(f"{output.palette(BOLD, subject.names)}\n\n{wrap(found.caption, output.width, 0)}\n\n")

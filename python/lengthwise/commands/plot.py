@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         if isinstance(option.default, bool):
             parser.add_argument(f"--{name}", action="store_true", help=option.metadata["description"])
         else:
-            kind = str if isinstance(option.default, str) else int
+            kind = type(option.default) if isinstance(option.default, (str, float)) else int
             parser.add_argument(f"--{name}", type=kind, default=option.default, help=option.metadata["description"])
     parser.add_argument("--plain", action="store_true", help="Without title and caption")
     parser.add_argument("--pixels_wide", type=int, default=0, help=argparse.SUPPRESS)

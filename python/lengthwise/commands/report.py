@@ -5,7 +5,14 @@ import argparse
 from pathlib import Path
 
 from lengthwise import published
-from lengthwise.command_line import SUCCESS, Output, add_output_option, add_server_options, connect
+from lengthwise.command_line import (
+    SUCCESS,
+    Output,
+    add_output_option,
+    add_select_option,
+    add_server_options,
+    connect,
+)
 from lengthwise.errors import UsageError
 
 
@@ -19,6 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="Beside this published table, PAPER/TABLE; may be repeated; default: those of which a cell was run",
     )
+    add_select_option(parser)
     parser.add_argument("--open", action="store_true", help="Then show it, with $BROWSER or xdg-open")
     add_server_options(parser)
     add_output_option(parser, ["table"])
@@ -40,7 +48,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         published.find(key)
     with connect(arguments) as connection:
         experiment = find_experiment(connection, arguments.experiment)
-        path = report.write(connection, experiment, arguments.out or None, arguments.compare)
+        path = report.write(connection, experiment, arguments.out or None, arguments.compare, arguments.select)
     output.out.write(f"{path}\n")
     output.out.flush()
     if arguments.open:

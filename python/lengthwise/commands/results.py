@@ -6,7 +6,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lengthwise import published
-from lengthwise.command_line import SUCCESS, Output, add_output_option, add_server_options, connect
+from lengthwise.command_line import (
+    SUCCESS,
+    Output,
+    add_output_option,
+    add_select_option,
+    add_server_options,
+    connect,
+)
 from lengthwise.errors import UsageError
 from lengthwise.rendering import Column, Records, Table
 
@@ -23,6 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         required=True,
         help='PAPER/TABLE; "list" prints which there are, "all" compares with each of the experiment\'s paper',
     )
+    add_select_option(parser)
     parser.add_argument("--whole_table", action="store_true", help="Also tasks and encodings of which nothing was run")
     add_server_options(parser)
     add_output_option(parser, ["table", "json", "csv", "markdown", "latex"])
@@ -43,9 +51,9 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     with connect(arguments) as connection:
         experiment = find_experiment(connection, arguments.experiment)
         if table is not None:
-            _write(comparison.fetch(connection, experiment, table), arguments.whole_table, output)
+            _write(comparison.fetch(connection, experiment, table, select=arguments.select), arguments.whole_table, output)
             return SUCCESS
-        _write_all(comparison.fetch_all(connection, experiment), experiment, arguments.whole_table, output)
+        _write_all(comparison.fetch_all(connection, experiment, arguments.select), experiment, arguments.whole_table, output)
     return SUCCESS
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 from lengthwise.errors import UsageError
@@ -47,6 +47,9 @@ class FigureKind:
         return cast("Picture", drawn(experiments, options))
 
 
+# Options that every figure takes.
+ALWAYS = ("select",)
+
 # Options that some figures require.
 _REQUIRED = {
     "reference": "the encoding that the others are compared with",
@@ -64,6 +67,10 @@ FIGURES = {
         FigureKind(
             "accuracy_of_trials", "the same for every trial, to show the effect of seeds",
             "accuracy_of_trials:picture", (),
+        ),
+        FigureKind(
+            "seed_distribution", "scores of all seeds, and the share of seeds above --threshold",
+            "seed_distribution:picture", ("threshold",),
         ),
         FigureKind(
             "error_places", "positions of wrong digits; needs a task on text",
@@ -163,7 +170,7 @@ def check_options(kind: FigureKind, options: Options) -> None:
     if kind.required and not getattr(options, kind.required):
         raise UsageError(f"the figure {kind.name} needs --{kind.required}, {_REQUIRED[kind.required]}")
     for one in OPTIONS.values():
-        if one.name in kind.options or getattr(options, one.name) == one.default:
+        if one.name in (*kind.options, *ALWAYS) or getattr(options, one.name) == one.default:
             continue
         takers = [figure.name for figure in FIGURES.values() if one.name in figure.options]
         if len(takers) == 1:
@@ -180,7 +187,10 @@ def describe(
     kind = find(name)
     chosen = options or Options()
     check_options(kind, chosen)
-    return kind.picture(data.of_experiments(experiments), chosen)
+    plotted = data.of_experiments(experiments)
+    if chosen.select:
+        plotted = [replace(one, select=chosen.select) for one in plotted]
+    return kind.picture(plotted, chosen)
 
 
 def draw(

@@ -42,7 +42,8 @@ class Plots:
 
         figure.__name__ = name
         kind = plots.FIGURES[name]
-        figure.__doc__ = f"{kind.description}\n\nTakes the parameters of `draw`.\n{describe_options(kind.options)}".rstrip()
+        options = describe_options((*kind.options, *plots.ALWAYS))
+        figure.__doc__ = f"{kind.description}\n\nTakes the parameters of `draw`.\n{options}"
         return figure
 
     def draw(
@@ -65,7 +66,8 @@ class Plots:
             if option not in OPTIONS:
                 # Without `name` and `options`.
                 own = list(inspect.signature(self.draw).parameters)[1:-1]
-                raise UsageError(f'unknown option "{option}"{suggestion(option, [*own, *plots.find(name).options])}')
+                accepted = [*own, *plots.find(name).options, *plots.ALWAYS]
+                raise UsageError(f'unknown option "{option}"{suggestion(option, accepted)}')
         checked = Options(**options)
         if self._plotted is None:
             self._plotted = of_experiments(self._experiments)

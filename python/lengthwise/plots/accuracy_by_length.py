@@ -8,7 +8,7 @@ from lengthwise.plots.groups import (
     best_rate,
     best_trial,
     final_evaluations,
-    final_score,
+    final_key,
     group_trials,
     joined,
     of_task,
@@ -24,6 +24,7 @@ from lengthwise.plots.panels import (
     arrange_panels,
     at_most,
     capitalized,
+    choice_of,
     line,
     missing_trials,
     no_final_evaluation,
@@ -32,7 +33,6 @@ from lengthwise.plots.panels import (
     set_loss_axis,
     shade_seen,
     task_title,
-    unseen_of,
 )
 from lengthwise.plots.picture import Axis, Panel, Picture, Series
 
@@ -54,8 +54,8 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
         panel = Panel(" and ".join(map(task_title, tasks)) if options.together else task_title(task))
         of_this = joined(groups) if options.together else of_task(groups, task.task)
         for group in of_this:
-            score = final_score(group.experiment)
-            seeds = best_rate(group, score)
+            key_of = final_key(group.experiment)
+            seeds = best_rate(group, key_of)
             if seeds is None:
                 continue
             finals = final_evaluations(group.experiment)
@@ -67,7 +67,7 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
             if options.seeds in ("all", "best") and len(curves) > 1:
                 panel.series += [line(curve, group.style, faint=True) for curve in curves.values() if curve]
             if options.seeds == "best":
-                best = best_trial(seeds.trials, score)
+                best = best_trial(seeds.trials, key_of)
                 panel.series.append(line(curves[best.name] if best else {}, group.style, group.name))
             elif options.seeds == "all":
                 panel.series.append(Series(group.name, band.x, band.y, style=group.style))
@@ -90,18 +90,13 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
     if not is_accuracy(shown.name):
         set_loss_axis(result)
     result.caption = missing_trials(experiments)
+    choice = choice_of(groups, shown.is_median)
     if options.seeds == "best" and averaging.has_means:
-        what = "lowest error" if shown.is_median else "highest accuracy"
         add_sentence(
-            result,
-            f"Thick lines: the best of {at_most(averaging.seeds, 'seed')}, with the {what} on "
-            f"{unseen_of(groups, 'what training did not show')}. Thin lines: all seeds.",
+            result, f"Thick lines: of {at_most(averaging.seeds, 'seed')} the one with {choice}. Thin lines: all seeds."
         )
         averaging.seeds.clear()
-    if averaging.is_median:
-        averaging.describe(f"the lowest mean error on {unseen_of(groups, 'what training did not show')}", result)
-    else:
-        averaging.describe(f"the highest mean accuracy on {unseen_of(groups)}", result)
+    averaging.describe(choice, result)
     if options.seeds == "all":
         result.band_caption = "Thin lines: all seeds." if averaging.has_means else ""
     return result

@@ -14,6 +14,7 @@ from lengthwise.plots.groups import (
     best_rate,
     best_trial,
     final_evaluations,
+    final_key,
     final_score,
     group_trials,
     tasks_of,
@@ -24,6 +25,7 @@ from lengthwise.plots.panels import (
     Shade,
     add_sentence,
     arrange_panels,
+    choice_of,
     line,
     missing_trials,
     no_final_evaluation,
@@ -99,13 +101,14 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
     shades: set[Shade] = set()
     for group in groups:
         score = final_score(group.experiment)
-        seeds = best_rate(group, score)
+        key_of = final_key(group.experiment)
+        seeds = best_rate(group, key_of)
         if seeds is None:
             continue
         grid = _grid_of(seeds, score)
         finals = final_evaluations(group.experiment)
         panel = Panel(f"{task_title(group)}, {group.name}" if len(tasks) > 1 else group.name)
-        best = best_trial(seeds.trials, score)
+        best = best_trial(seeds.trials, key_of)
         for trial in seeds.trials:
             if trial.name not in finals or not finals[trial.name].lengths:
                 continue
@@ -136,10 +139,11 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
     set_length_axis(result, tasks)
     if not is_accuracy(shown.name):
         set_loss_axis(result)
-    best_mean = "lowest" if shown.is_median else "highest"
-    unseen = unseen_of(groups, "what training did not show")
-    result.caption = f"Thin lines: trials. The best one has the {best_mean} mean on {unseen}."
+    result.caption = f"Thin lines: trials. The best one has {choice_of(groups, shown.is_median)}."
     if spreads:
-        add_sentence(result, f"Standard deviations of that mean, by an analysis of variance: {'; '.join(spreads)}.")
+        by_seed = "; ".join(spreads)
+        add_sentence(
+            result, f"Standard deviations of the mean on {unseen_of(groups)}, by an analysis of variance: {by_seed}."
+        )
     add_sentence(result, missing_trials(experiments))
     return result

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from lengthwise._proto import event_pb2
 from lengthwise.errors import UsageError
 from lengthwise.plots.data import PlottedExperiment, Trial, experiment_names
-from lengthwise.plots.groups import SeedGroup, TrialGroup, best_rate, evaluation_score, group_trials, of_task, tasks_of
+from lengthwise.plots.groups import Key, SeedGroup, TrialGroup, best_rate, choice_key, group_trials, of_task, tasks_of
 from lengthwise.plots.metrics import ShownMetric, all_by_length, choose_metric, common, is_accuracy, main_metric
 from lengthwise.plots.options import Options
 from lengthwise.plots.panels import (
@@ -20,6 +20,7 @@ from lengthwise.plots.panels import (
     add_sentence,
     arrange_panels,
     capitalized,
+    choice_of,
     line,
     no_interval_evaluation,
     set_loss_axis,
@@ -31,8 +32,6 @@ from lengthwise.published import steps_per_epoch
 
 # The evaluations of a trial during training, by step.
 Evaluations = dict[int, event_pb2.LengthAccuracies]
-
-_BEST_BY = "the best last evaluation during training"
 
 
 def interval_evaluations(experiment: PlottedExperiment, with_finals: bool = False) -> dict[str, Evaluations]:
@@ -73,12 +72,12 @@ def _lines(groups: Sequence[TrialGroup], evaluations: dict[str, dict[str, Evalua
     for group in groups:
         of_trials = evaluations[group.experiment.name]
 
-        def score(trial: Trial, group: TrialGroup = group, of_trials: dict[str, Evaluations] = of_trials) -> float | None:
+        def key_of(trial: Trial, group: TrialGroup = group, of_trials: dict[str, Evaluations] = of_trials) -> Key | None:
             if trial.name not in of_trials:
                 return None
-            return evaluation_score(group.experiment, trial, list(of_trials[trial.name].values())[-1])
+            return choice_key(group.experiment, trial, list(of_trials[trial.name].values())[-1])
 
-        seeds = best_rate(group, score)
+        seeds = best_rate(group, key_of)
         if seeds is not None:
             found.append(_Line(group, seeds, of_trials))
     return found
@@ -113,7 +112,8 @@ def _finish(
         average = "median" if averaging.is_median else "mean"
         add_sentence(result, f"Thin lines: trials. Thick lines: their {average}, up to the step that all have reached.")
         averaging.seeds.clear()
-    averaging.describe(_BEST_BY, result)
+    choice = choice_of(group_trials(experiments), shown.is_median)
+    averaging.describe(f"{choice} at the last evaluation during training", result)
 
 
 def _panel_title(group: TrialGroup, length: int, name_task: bool) -> str:

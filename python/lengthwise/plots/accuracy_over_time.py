@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from lengthwise.plots.accuracy_over_steps import Evaluations, interval_evaluations
 from lengthwise.plots.data import PlottedExperiment, Trial, experiment_names, has_time
-from lengthwise.plots.groups import SeedGroup, TrialGroup, best_rate, group_trials, of_task, tasks_of
+from lengthwise.plots.groups import Key, SeedGroup, TrialGroup, best_rate, choice_key, group_trials, of_task, tasks_of
 from lengthwise.plots.metrics import common
 from lengthwise.plots.options import Options
 from lengthwise.plots.panels import (
@@ -13,6 +13,7 @@ from lengthwise.plots.panels import (
     accuracy_axis,
     add_guess,
     arrange_panels,
+    choice_of,
     mean,
     no_interval_evaluation,
     precondition,
@@ -87,10 +88,13 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
         for group in of_task(groups, task.task):
             of_trials = evaluations[group.experiment.name]
 
-            def last(trial: Trial, of_trials: dict[str, Evaluations] = of_trials) -> float | None:
-                return next(reversed(_unseen(of_trials.get(trial.name, {})).values()), None)
+            def key_of(
+                trial: Trial, group: TrialGroup = group, of_trials: dict[str, Evaluations] = of_trials
+            ) -> Key | None:
+                last = next(reversed(of_trials.get(trial.name, {}).values()), None)
+                return None if last is None else choice_key(group.experiment, trial, last)
 
-            seeds = best_rate(group, last)
+            seeds = best_rate(group, key_of)
             if seeds is None:
                 continue
             series = _series(group, seeds, of_trials, averaging)
@@ -108,5 +112,5 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
         "Evaluations do not count as training time. Each member of a pack counts the seconds of the whole pack. Lines end "
         "where the first seed ends."
     )
-    averaging.describe("the highest such accuracy at the last evaluation during training", result)
+    averaging.describe(f"{choice_of(groups)} at the last evaluation during training", result)
     return result

@@ -23,10 +23,18 @@ from lengthwise.analyses.trial_sets import Subject, Trial, TrialSet, share_label
 from lengthwise.errors import UsageError
 from lengthwise.plots.attention import check_map_rows
 from lengthwise.plots.data import PlottedExperiment
-from lengthwise.plots.groups import Styles
+from lengthwise.plots.groups import Styles, group_trials
 from lengthwise.plots.metrics import common
 from lengthwise.plots.options import Options
-from lengthwise.plots.panels import accuracy_axis, add_sentence, arrange_panels, at_most, precondition, set_loss_axis
+from lengthwise.plots.panels import (
+    accuracy_axis,
+    add_sentence,
+    arrange_panels,
+    at_most,
+    choice_of,
+    precondition,
+    set_loss_axis,
+)
 from lengthwise.plots.picture import Axis, HeatMap, Panel, Picture, Reference, Series
 from lengthwise.plots.series_style import SeriesStyle
 from lengthwise.rendering import counted, format_exact
@@ -67,15 +75,11 @@ def names_of(subject: Subject, sets: Sequence[TrialSet]) -> list[str]:
 
 
 def best_rates(subject: Subject, sets: Sequence[TrialSet]) -> list[TrialSet]:
-    """Keeps the best learning rate: among sets that differ only in it, the first with the highest mean accuracy."""
-    best: dict[tuple[str, ...], tuple[float, TrialSet]] = {}
+    """Keeps the chosen learning rate among sets that differ only in it."""
+    alike: dict[tuple[str, ...], list[TrialSet]] = {}
     for one in sets:
-        accuracies = [subject.accuracies[trial.name] for trial in one.trials if trial.name in subject.accuracies]
-        score = math.fsum(accuracies) / len(accuracies) if accuracies else -math.inf
-        key = (one.experiment, one.task, one.network, one.encoding)
-        if key not in best or score > best[key][0]:
-            best[key] = (score, one)
-    chosen = {one for _, one in best.values()}
+        alike.setdefault((one.experiment, one.task, one.network, one.encoding), []).append(one)
+    chosen = set(map(subject.best_rate, alike.values()))
     return [one for one in sets if one in chosen]
 
 
@@ -110,8 +114,8 @@ class _TaskPanels:
         picture.panels = list(self._panels.values())
         arrange_panels(picture)
         if self._chose_rates:
-            best = "lowest loss" if self._subject.by_loss else "highest accuracy"
-            add_sentence(picture, f"Each encoding has the learning rate with the {best} on {self._subject.unseen(_UNSEEN)}.")
+            choice = choice_of(group_trials(self._subject.experiments), self._subject.by_loss)
+            add_sentence(picture, f"Each encoding has the learning rate with {choice}.")
 
 
 def _widen_x(picture: Picture) -> None:

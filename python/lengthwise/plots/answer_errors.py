@@ -8,7 +8,7 @@ import numpy
 from lengthwise._proto import event_pb2
 from lengthwise.analyses.recorded import scores_of
 from lengthwise.plots.data import PlottedExperiment, experiment_names
-from lengthwise.plots.groups import best_rate, final_score, group_trials, of_task, tasks_of
+from lengthwise.plots.groups import best_rate, final_key, group_trials, of_task, tasks_of
 from lengthwise.plots.options import Options
 from lengthwise.plots.panels import arrange_panels, line, precondition, refuse_best, task_title
 from lengthwise.plots.picture import Axis, Panel, Picture
@@ -67,7 +67,7 @@ def _picture(experiments: Sequence[PlottedExperiment], options: Options, of_plac
     for task in tasks:
         panel = Panel(task_title(task))
         for group in of_task(groups, task.task):
-            seeds = best_rate(group, final_score(group.experiment))
+            seeds = best_rate(group, final_key(group.experiment))
             found = [errors[trial.name] for trial in seeds.trials if trial.name in errors] if seeds else []
 
             def shares(some: Sequence[event_pb2.AnswerErrors]) -> dict[float, float]:

@@ -14,7 +14,7 @@ from lengthwise.names import label
 from lengthwise.plots.data import PlottedExperiment, Trial, experiment_names
 from lengthwise.plots.groups import TrialGroup, best_trials, group_trials
 from lengthwise.plots.options import Options
-from lengthwise.plots.panels import precondition, task_title, unseen_of
+from lengthwise.plots.panels import choice_of, precondition, task_title
 from lengthwise.plots.picture import Axis, HeatMap, Panel, Picture
 
 if TYPE_CHECKING:
@@ -182,8 +182,7 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
     if any(row.group.experiment.catalogue.has_output_tokens(row.group.task) for row in rows):
         remarks.append("White lines: where the input ends and the output begins.")
     if any(len(row.group.trials) > 1 for row in rows):
-        unseen = unseen_of(row.group for row in rows)
-        remarks.append(f"For each encoding: the trial with the highest mean accuracy on {unseen}.")
+        remarks.append(f"For each encoding: the trial with {choice_of(row.group for row in rows)}.")
     pooled = max(one.tokens_per_cell for one in maps)
     if pooled > 1:
         remarks.append(f"Long maps: each dot is the largest value of up to {pooled} x {pooled} tokens.")

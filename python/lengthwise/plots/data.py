@@ -82,6 +82,8 @@ class PlottedExperiment:
     maps: dict[str, list[AttentionMap]] = field(default_factory=dict)
     projected: dict[str, list[Projection]] = field(default_factory=dict)
     recorded: list[event_pb2.Event] | None = None
+    # Rule of choices, "seen" or "unseen"; empty: that of each trial (evaluation.select).
+    select: str = ""
 
     @property
     def full_name(self) -> str:
@@ -193,7 +195,9 @@ def of_experiments(experiments: Iterable[Experiment | PlottedExperiment]) -> lis
     return plotted
 
 
-def fetch(connection: Connection, wanted: Sequence[str], filter: TrialFilter | None = None) -> list[PlottedExperiment]:
+def fetch(
+    connection: Connection, wanted: Sequence[str], filter: TrialFilter | None = None, select: str = ""
+) -> list[PlottedExperiment]:
     """Each of `wanted` is an experiment, or "EXPERIMENT/TRIAL": then the experiment with this trial alone. NotFoundError: no
     such experiment or trial, or a label in the filter that no trial has, with what was probably meant.
     """
@@ -213,7 +217,8 @@ def fetch(connection: Connection, wanted: Sequence[str], filter: TrialFilter | N
             )
         # An experiment of which several trials are named is one, and a trial that is named twice, too.
         plotted = experiments.setdefault(
-            experiment, PlottedExperiment(short_name(experiment), connection=connection, catalogue=known)
+            experiment,
+            PlottedExperiment(short_name(experiment), connection=connection, catalogue=known, select=select),
         )
         there = {trial.name for trial in plotted.trials}
         plotted.trials += [trial for trial in trials if trial.name not in there]

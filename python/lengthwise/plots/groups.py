@@ -4,15 +4,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
+from typing import TypeVar
 
 from lengthwise._proto import event_pb2
+from lengthwise.errors import UsageError
 from lengthwise.names import label
 from lengthwise.plots.catalogue import Component, is_randomized
 from lengthwise.plots.data import PlottedExperiment, Trial
 from lengthwise.plots.series_style import SeriesStyle, encoding_style, numbered_style
 
+T = TypeVar("T")
 # Higher is better; None if a trial has no score.
 TrialScore = Callable[[Trial], float | None]
+# By which choices rank a trial, the highest first: a score, then the loss with its sign changed. Empty if the rule of the
+# choice has no score of it.
+Key = tuple[float, ...]
 
 
 @dataclass
@@ -131,31 +138,65 @@ def joined(groups: Sequence[TrialGroup]) -> list[TrialGroup]:
     ]
 
 
-def best_rate(group: TrialGroup, score: TrialScore) -> SeedGroup | None:
-    """The learning rate whose trials have the highest mean score; the first of equal ones. None if no trial has one."""
-    best, highest = None, -math.inf
-    for seeds in group.rates:
-        scores = [value for value in map(score, seeds.trials) if value is not None and not math.isnan(value)]
-        if scores and (best is None or math.fsum(scores) / len(scores) > highest):
-            best, highest = seeds, math.fsum(scores) / len(scores)
-    return best
+def rule_of(experiment: PlottedExperiment, trial: Trial) -> str:
+    """ "seen" or "unseen": by which scores it is chosen (Evaluation.select)."""
+    return experiment.select or trial.specification.evaluation.select or "seen"
 
 
-def best_trial(trials: Iterable[Trial], score: TrialScore) -> Trial | None:
-    best, highest = None, -math.inf
-    for trial in trials:
-        value = score(trial)
-        if value is None or math.isnan(value) or (best is not None and value <= highest):
-            continue
-        best, highest = trial, value
-    return best
+def choice_key(experiment: PlottedExperiment, trial: Trial, measured: event_pb2.LengthAccuracies) -> Key | None:
+    """By the rule of the experiment, as the server chooses (SummarizeExperiment). None without a score."""
+    by_loss = experiment.catalogue.compared_by_loss(trial.specification.task)
+    rule, seen_up_to = rule_of(experiment, trial), trial.specification.evaluation.seen_up_to
+    if rule == "seen" and measured.HasField("validation_accuracy"):
+        accuracy, loss = measured.validation_accuracy, measured.validation_loss
+    else:
+        points = list(zip_longest(measured.lengths, measured.accuracies, measured.losses, fillvalue=0.0))
+        wanted = [point for point in points if (point[0] > seen_up_to) == (rule == "unseen")]
+        wanted = wanted or (points if rule == "unseen" else [])
+        if not wanted:
+            return () if points else None
+        _, accuracy, loss = (math.fsum(column) / len(wanted) for column in zip(*wanted))
+    score = -loss if by_loss else accuracy
+    return None if math.isnan(score) else (score, -math.inf if math.isnan(loss) else -loss)
+
+
+def choose(candidates: Iterable[tuple[T, float, Sequence[Key]]]) -> T | None:
+    """Of candidates with their learning rate and their trials' keys, the one with the highest mean score, then the lowest
+    loss, then the lowest rate; the first of equal ones. None if none has a key. UsageError if the rule has no score.
+    """
+    found = [(one, rate, keys) for one, rate, keys in candidates if keys]
+    if len(found) < 2:
+        return found[0][0] if found else None
+    if not all(key for _, _, keys in found for key in keys):
+        raise UsageError(
+            "nothing chooses between learning rates or seeds: no evaluated length counts as seen; give "
+            "evaluation.validation or a seen length in the specification, or choose by the unseen lengths themselves: "
+            "--select unseen"
+        )
+
+    def rank(candidate: tuple[T, float, Sequence[Key]]) -> tuple[float, ...]:
+        _, rate, keys = candidate
+        return *(math.fsum(column) / len(column) for column in zip(*keys)), -rate
+
+    return max(found, key=rank)[0]
+
+
+def best_rate(group: TrialGroup, key_of: Callable[[Trial], Key | None]) -> SeedGroup | None:
+    """The learning rate to show. None if no trial has a key."""
+    return choose(
+        (seeds, seeds.learning_rate, [key for key in map(key_of, seeds.trials) if key is not None]) for seeds in group.rates
+    )
+
+
+def best_trial(trials: Iterable[Trial], key_of: Callable[[Trial], Key | None]) -> Trial | None:
+    return choose((trial, 0.0, [key]) for trial in trials if (key := key_of(trial)) is not None)
 
 
 def best_trials(groups: Iterable[TrialGroup], wanted: Callable[[Trial], bool]) -> list[tuple[TrialGroup, Trial]]:
-    """The best wanted trial of each group by `final_score`. Groups without a wanted trial are left out."""
+    """The best wanted trial of each group by its final evaluation. Groups without a wanted trial are left out."""
     chosen = []
     for group in groups:
-        best = best_trial(filter(wanted, group.trials), final_score(group.experiment))
+        best = best_trial(filter(wanted, group.trials), final_key(group.experiment))
         if best is not None:
             chosen.append((group, best))
     return chosen
@@ -195,3 +236,9 @@ def final_score(experiment: PlottedExperiment) -> TrialScore:
         return None if measured is None else evaluation_score(experiment, trial, measured)
 
     return score
+
+
+def final_key(experiment: PlottedExperiment) -> Callable[[Trial], Key | None]:
+    """Ranks trials by their final evaluation."""
+    finals = final_evaluations(experiment)
+    return lambda trial: choice_key(experiment, trial, finals[trial.name]) if trial.name in finals else None

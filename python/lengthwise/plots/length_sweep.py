@@ -17,7 +17,7 @@ from lengthwise.plots.groups import (
     TrialGroup,
     best_rate,
     final_evaluations,
-    final_score,
+    final_key,
     group_trials,
     tasks_of,
     unseen_loss,
@@ -230,7 +230,7 @@ def _of_training(
             for group in groups:
                 if label(group.task) != label(task.task):
                     continue
-                seeds = best_rate(group, final_score(group.experiment))
+                seeds = best_rate(group, final_key(group.experiment))
                 name = _line_name(group, len(networks) > 1, len(encodings) > 1)
                 swept = group.trials if parameter == "learning_rate" else seeds.trials if seeds else []
                 for trial in swept:

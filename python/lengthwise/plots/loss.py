@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from lengthwise.errors import UsageError
 from lengthwise.plots.data import PlottedExperiment, Trial, experiment_names
-from lengthwise.plots.groups import SeedGroup, TrialGroup, best_rate, final_score, group_trials, of_task, tasks_of
+from lengthwise.plots.groups import Key, SeedGroup, TrialGroup, best_rate, final_key, group_trials, of_task, tasks_of
 from lengthwise.plots.metrics import common
 from lengthwise.plots.options import Options
 from lengthwise.plots.panels import (
@@ -15,6 +15,7 @@ from lengthwise.plots.panels import (
     accuracy_axis,
     add_sentence,
     arrange_panels,
+    choice_of,
     line,
     mean,
     precondition,
@@ -22,7 +23,6 @@ from lengthwise.plots.panels import (
     set_loss_axis,
     set_step_axis,
     task_title,
-    unseen_of,
 )
 from lengthwise.plots.picture import Axis, Panel, Picture, Series
 
@@ -65,10 +65,10 @@ def _running_mean(curve: Curve, window: int) -> dict[float, float]:
 def _shown_rate(group: TrialGroup, losses: _Curves) -> SeedGroup | None:
     """Orders by accuracy if trials have been evaluated, otherwise by loss."""
 
-    def last_loss(trial: Trial) -> float | None:
-        return -next(reversed(losses[trial.name].values())) if trial.name in losses else None
+    def last_loss(trial: Trial) -> Key | None:
+        return (-next(reversed(losses[trial.name].values())),) if trial.name in losses else None
 
-    return best_rate(group, final_score(group.experiment)) or best_rate(group, last_loss)
+    return best_rate(group, final_key(group.experiment)) or best_rate(group, last_loss)
 
 
 def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
@@ -133,7 +133,7 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
     if widest > 1:
         add_sentence(result, f"Running mean over up to {widest} recorded points, because every step has another length.")
     averaging.describe(
-        f"the highest mean accuracy on {unseen_of(groups)}, or the lowest loss where nothing is evaluated yet",
+        f"{choice_of(groups)}, or the lowest loss where nothing is evaluated yet",
         result,
     )
     return result

@@ -45,6 +45,15 @@ class Options:
         "Losses: recorded points that one drawn point is the mean of, an odd number (an even one counts one more). 1 "
         "averages none. Default: what suits the curve.",
     )
+    select: str = _option(
+        "",
+        'Scores that choose learning rates and best seeds: "seen" lengths (or validation sequences), or "unseen" ones. '
+        "Default: the specification's evaluation.select, which is seen.",
+        ("seen", "unseen"),
+    )
+    threshold: float = _option(
+        0.9, "Seeds: the accuracy from 0 to 1, or the loss, that a seed must pass to count. Default: 0.9."
+    )
     people: str | os.PathLike[str] = _option(
         "", "A file of people's answers to puzzles, as `lengthwise analyze humans` reads it."
     )

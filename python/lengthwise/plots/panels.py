@@ -11,7 +11,7 @@ import numpy
 from lengthwise._proto import event_pb2
 from lengthwise.errors import LengthwiseError, UsageError
 from lengthwise.plots.data import PlottedExperiment, experiment_names
-from lengthwise.plots.groups import TrialGroup, final_evaluations
+from lengthwise.plots.groups import TrialGroup, final_evaluations, rule_of
 from lengthwise.plots.options import Options
 from lengthwise.plots.picture import Axis, Panel, Picture, Reference, Series
 from lengthwise.plots.series_style import SeriesStyle
@@ -93,6 +93,22 @@ def unseen_of(groups: Iterable[TrialGroup], lengths: str = "lengths not seen in 
     # Puzzles were not seen at any number of vectors.
     own_axis = any(group.experiment.catalogue.own_axis(group.task) for group in groups)
     return unseen_lengths(_seen_by(groups), "what training did not show" if own_axis else lengths)
+
+
+def choice_of(groups: Iterable[TrialGroup], is_median: bool = False, lengths: str = "lengths not seen in training") -> str:
+    """ "the highest mean accuracy on lengths seen in training": by what rates and seeds are chosen."""
+    groups = list(groups)
+    trials = [(group.experiment, trial) for group in groups for trial in group.trials]
+    rules = {rule_of(experiment, trial) for experiment, trial in trials}
+    if rules == {"unseen"}:
+        where = unseen_of(groups, lengths)
+    elif all(trial.specification.evaluation.HasField("validation") for _, trial in trials):
+        where = "the validation sequences"
+    else:
+        exact = all(one.all_trained(range(1, one.up_to + 1)) for one in _seen_by(groups))
+        where = "lengths seen in training" if exact else "lengths that count as seen"
+    measure = "lowest mean error" if is_median else "highest mean accuracy"
+    return f"the {measure} on {where if len(rules) == 1 else 'what evaluation.select names'}"
 
 
 @dataclass(frozen=True)

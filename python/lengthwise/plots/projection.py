@@ -8,7 +8,7 @@ from lengthwise.errors import UsageError
 from lengthwise.plots.data import PlottedExperiment, Trial, experiment_names
 from lengthwise.plots.groups import best_trials, group_trials
 from lengthwise.plots.options import Options
-from lengthwise.plots.panels import precondition, task_title, unseen_of
+from lengthwise.plots.panels import choice_of, precondition, task_title
 from lengthwise.plots.picture import Axis, Panel, Picture, Series
 from lengthwise.plots.series_style import SeriesStyle
 
@@ -106,8 +106,7 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
         "length."
     ]
     if chosen:
-        unseen = unseen_of(group_trials(experiments))
-        remarks.append(f"For each encoding: the trial with the highest mean accuracy on {unseen}.")
+        remarks.append(f"For each encoding: the trial with {choice_of(group_trials(experiments))}.")
     if thinned:
         remarks.append(f"At most {_MOST_POINTS} tokens per length are drawn, those of the first sequences.")
     result.caption = " ".join(remarks)

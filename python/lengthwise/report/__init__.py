@@ -62,7 +62,7 @@ class ReportData:
 
 
 def fetch(
-    connection: Connection, experiment: experiment_service_pb2.Experiment, tables: Sequence[str] = ()
+    connection: Connection, experiment: experiment_service_pb2.Experiment, tables: Sequence[str] = (), select: str = ""
 ) -> ReportData:
     """The published tables are those whose keys are given; with none, all of the experiment's protocol of which a cell was
     run. Errors are the server's, and INVALID_ARGUMENT for a key that there is not.
@@ -78,10 +78,10 @@ def fetch(
     return ReportData(
         experiment=whole,
         summary=accuracy_summary.fetch(connection, whole),
-        plotted=plot_data.fetch(connection, [whole.name])[0],
-        comparisons=[comparison.fetch(connection, whole, table) for table in wanted]
+        plotted=plot_data.fetch(connection, [whole.name], select=select)[0],
+        comparisons=[comparison.fetch(connection, whole, table, select=select) for table in wanted]
         if wanted
-        else comparison.fetch_all(connection, whole),
+        else comparison.fetch_all(connection, whole, select),
     )
 
 
@@ -90,11 +90,12 @@ def write(
     experiment: experiment_service_pb2.Experiment,
     path: str | os.PathLike[str] | None = None,
     tables: Sequence[str] = (),
+    select: str = "",
 ) -> Path:
     """Writes the report and returns its path. Default: the experiment's name and ".html" in the current directory."""
     target = Path(file_name(experiment.name) + ".html" if path is None else path)
     check_writable(target)
-    write_for_user(target, render(fetch(connection, experiment, tables)).encode())
+    write_for_user(target, render(fetch(connection, experiment, tables, select)).encode())
     return target
 
 
