@@ -312,8 +312,10 @@ absl::Status PrintResults(Program& program, Connection& connection,
   }
   out << program.Wrapped(Caption(summary)) << "\n\n"
       << MakeAccuracyTable(summary, program.width(), /*with_sparklines=*/true)
-             .Render(program.width(), palette)
-      << "\n";
+             .Render(program.width(), palette);
+  const std::string guess = RandomGuess(experiment.specification());
+  if (!guess.empty()) out << program.Wrapped(guess) << "\n";
+  out << "\n";
   if (summary.lengths.size() > 1) {
     if (summary.rows.size() > kMostCurves) {
       const bool by_unseen =

@@ -2,14 +2,18 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "catalogue/entry.h"
 #include "client/display/numbers.h"
 #include "client/display/records.h"
 #include "client/display/terminal.h"
@@ -188,6 +192,35 @@ std::string Caption(const AccuracySummary& summary) {
                       Counted(summary.sequences, "sequence"), " per ",
                       is_one ? summary.axis : summary.axis_title, "; ", WhatIsSeen(summary),
                       deviations ? "; ±: standard deviation over trials)" : ")");
+}
+
+std::string RandomGuess(const v1::ExperimentSpecification& specification) {
+  const auto text = [](const google::protobuf::Value& value) {
+    if (value.has_number_value()) return catalogue::FormatValue(value.number_value());
+    return value.has_bool_value() ? catalogue::FormatValue(value.bool_value())
+                                  : value.string_value();
+  };
+  std::map<double, std::vector<std::string>, std::greater<>> tasks;  // by their chance
+  for (const v1::Component& task : specification.tasks()) {
+    const tasks::TaskEntry* entry = tasks::FindTask(task.name());
+    if (entry == nullptr || entry->compared_by_loss || !(entry->random_accuracy > 0)) continue;
+    // It is that of the default parameters.
+    const bool is_known = absl::c_all_of(entry->parameters, [&](const auto& parameter) {
+      const auto given = task.parameters().find(parameter.name);
+      return given == task.parameters().end() ||
+             text(given->second) == catalogue::FormatValue(parameter.default_value);
+    });
+    if (is_known) tasks[entry->random_accuracy].push_back(Label(task));
+  }
+  if (tasks.empty()) return "";
+  std::vector<std::string> parts;
+  for (const auto& [chance, labels] : tasks) {
+    parts.push_back(absl::StrFormat("%.3g %%", 100 * chance));
+    if (static_cast<int>(labels.size()) < specification.tasks_size()) {
+      absl::StrAppend(&parts.back(), " (", absl::StrJoin(labels, ", "), ")");
+    }
+  }
+  return absl::StrCat("Random guess: ", absl::StrJoin(parts, ", "), ".");
 }
 
 std::string FormatScore(const AccuracySummary& summary, double score) {

@@ -80,6 +80,10 @@ struct AccuracySummary {
 // elsewhere or some task's did not show all evaluated lengths that count as seen, it says both.
 std::string Caption(const AccuracySummary& summary);
 
+// "Random guess: 20 %.", or "Random guess: 50 % (even_pairs, parity_check), 20 % (bucket_sort)."
+// Omits tasks whose chance is not known or nothing. Empty without others.
+std::string RandomGuess(const v1::ExperimentSpecification& specification);
+
 // Headings of the seen and the unseen lengths: "seen in training" and "not seen"; "up to 40" and
 // "above 40" where that is not what training showed.
 std::pair<std::string, std::string> SideHeadings(const AccuracySummary& summary);

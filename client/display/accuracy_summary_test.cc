@@ -8,8 +8,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "catalogue/entry.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tasks/catalogue.h"
 
 namespace lengthwise::client {
 namespace {
@@ -392,6 +394,28 @@ TEST(AccuracySummaryTest, CaptionNamesTheMeasure) {
   AddCell(seeds, "sin_cos", 2, {1.0, 0.7, 0.3}).mutable_unseen_accuracy()->set_deviation(0.1);
   EXPECT_THAT(Caption(Summarize(specification, seeds)),
               HasSubstr("trained on up to 2 digits; ±: standard deviation over trials)"));
+}
+
+TEST(AccuracySummaryTest, NamesTheChanceOfEachTask) {
+  v1::ExperimentSpecification specification = Specification();
+  EXPECT_EQ(RandomGuess(specification), "");
+  specification.add_tasks()->set_name("bucket_sort");
+  EXPECT_EQ(RandomGuess(specification), "Random guess: 20 %.");
+  specification.add_tasks()->set_name("even_pairs");
+  specification.add_tasks()->set_name("parity_check");
+  EXPECT_EQ(RandomGuess(specification),
+            "Random guess: 50 % (even_pairs, parity_check), 20 % (bucket_sort).");
+  // With other symbols, chance is another.
+  auto& parameters = *specification.mutable_tasks(0)->mutable_parameters();
+  const catalogue::ParameterEntry& parameter = tasks::FindTask("bucket_sort")->parameters.at(0);
+  parameters[parameter.name].set_number_value(3);
+  EXPECT_EQ(RandomGuess(specification), "Random guess: 50 % (even_pairs, parity_check).");
+  parameters[parameter.name].set_number_value(
+      static_cast<double>(std::get<int64_t>(parameter.default_value)));
+  EXPECT_THAT(RandomGuess(specification), HasSubstr("20 % (bucket_sort)"));
+  specification.clear_tasks();
+  specification.add_tasks()->set_name("cumulative_sum");
+  EXPECT_EQ(RandomGuess(specification), "");
 }
 
 TEST(AccuracySummaryTest, ChartShowsOnlyTheBestRows) {

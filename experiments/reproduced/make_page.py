@@ -312,11 +312,20 @@ class ShortTrial:
 
     accuracies: dict[int, float]
     printed: float
+    chance: float
 
     @property
     def unseen(self) -> float:
         """The mean over unseen lengths, as the paper's tables."""
         return statistics.mean(value for length, value in self.accuracies.items() if length > SEEN_UP_TO)
+
+    @property
+    def unseen_lengths(self) -> list[int]:
+        return [length for length in self.accuracies if length > SEEN_UP_TO]
+
+    def answers_as(self, other: ShortTrial) -> bool:
+        """The same accuracies at all unseen lengths: of models that give every input one answer."""
+        return all(self.accuracies[length] == other.accuracies.get(length) for length in self.unseen_lengths)
 
     @property
     def learned(self) -> bool:
@@ -340,33 +349,46 @@ def short_rows(raw: Sequence[Row]) -> ShortRows:
                 if one["task"] == row["key"] and matches(one["encoding"], column["encoding"])
             }
             if accuracies:
-                trial = ShortTrial(accuracies, printed[row["key"], column["key"]])
+                trial = ShortTrial(accuracies, printed[row["key"], column["key"]], row["random_accuracy_percent"])
                 rows.setdefault(row["label"], {})[column["key"]] = trial
     return rows
 
 
 def short_table(raw: Sequence[Row], rows: ShortRows) -> list[str]:
-    """A line for each task, "printed / ours" for each encoding; a star where the task is not learned."""
+    """A line for each task, "printed / ours" for each encoding; a star where the task is not learned, a dagger where two trials
+    give the same answers.
+    """
     columns = [
         column for column in read_published(SHORT)["columns"] if any(column["key"] in trials for trials in rows.values())
     ]
     steps = span(f"{int(row['steps']):,}" for row in raw)
     lines = [
         (
-            f"| accuracy on unseen lengths, %: printed, 2,000,000 steps / ours, {steps} |"
+            f"| accuracy on unseen lengths, %: printed, 2,000,000 steps / ours, {steps} | chance |"
             f" {' | '.join(column['label'] for column in columns)} |"
         ),
-        "| --- |" + " ---: |" * len(columns),
+        "| --- | ---: |" + " ---: |" * len(columns),
     ]
     for label, trials in rows.items():
         texts = []
         for column in columns:
             trial = trials.get(column["key"])
             star = "" if trial is None or trial.learned else "*"
+            if trial is not None and any(trial is not other and trial.answers_as(other) for other in trials.values()):
+                star += "†"
             texts.append("–" if trial is None else f"{trial.printed:.1f} / {100 * trial.unseen:.1f}{star}")
-        lines.append(f"| {label} | {' | '.join(texts)} |")
+        chance = next(iter(trials.values())).chance
+        lines.append(f"| {label} | {chance:g} | {' | '.join(texts)} |")
+    answers = SHORT_SEQUENCES * max(len(trial.unseen_lengths) for trials in rows.values() for trial in trials.values())
+    lines += [
+        "",
+        f"Ours are of {answers:,} inputs. Where each has one answer of one symbol, two standard errors are at most"
+        f" {100 / math.sqrt(answers):.1f} points.",
+    ]
     if not all(trial.learned for trials in rows.values() for trial in trials.values()):
         lines += ["", f"\\* Below {100 * LEARNED:g} % on seen lengths too: not learned in {steps} steps."]
+    if any("†" in line for line in lines):
+        lines += ["", "† The same accuracy as another trial of the row at every unseen length: both give every input one answer."]
     return lines
 
 
@@ -635,7 +657,6 @@ def main() -> int:
     steps = span(f"{int(row['steps']):,}" for row in short_raw)
     table = short_table(short_raw, short)
     readme = with_table(readme, SOURCES[0], complete_table(rows, units))
-    readme = with_table(readme, SHORT, table)
     texts = {PAGE: page(short_section(short_raw, table)), README: readme}
     drawn: dict[Path, tuple[object, Callable[[], None]]] = {
         PICTURE: (drawn_cells(rows), lambda: draw(rows)),

@@ -163,7 +163,7 @@ class ReportTest(TestOfHtml):
         self.assertEqual(
             [one["model"] for one in shown_maps(html)], ["Bucket Sort, encoder, Relative", "Bucket Sort, wide, Relative"]
         )
-        self.assert_has(html, "The best trial on unseen inputs, for each task")
+        self.assert_has(html, "For each task, network and encoding: the trial with the highest mean accuracy on lengths")
 
     def test_every_length_gets_a_map_first(self):
         data = make_data()

@@ -22,15 +22,17 @@ from lengthwise._proto import event_pb2, experiment_service_pb2
 from lengthwise.accuracy_summary import AccuracySummary
 from lengthwise.comparison import Comparison
 from lengthwise.connection import Connection
-from lengthwise.errors import LengthwiseError
+from lengthwise.errors import LengthwiseError, UsageError
 from lengthwise.message_json import as_dictionary
-from lengthwise.names import file_name, short_name
+from lengthwise.names import file_name, label, short_name
 from lengthwise.plots import data as plot_data
 from lengthwise.plots import drawing, style
 from lengthwise.plots.data import PlottedExperiment
+from lengthwise.plots.groups import group_trials
+from lengthwise.plots.panels import choice_of
 from lengthwise.printable import printable_text
 from lengthwise.rendering import counted, format_clock, format_count
-from lengthwise.report.attention_maps import maps_for_viewer
+from lengthwise.report.attention_maps import MapsForViewer, maps_for_viewer
 from lengthwise.user_file import check_writable, write_for_user
 
 if TYPE_CHECKING:
@@ -114,7 +116,11 @@ def render(data: ReportData, now: datetime | None = None, max_attention_bytes: i
         finalize=_printable,
     )
     sheet, script = _asset("report.css"), _asset("attention_viewer.js")
-    maps = maps_for_viewer(data.plotted, max_attention_bytes)
+    unchosen = ""
+    try:
+        maps = maps_for_viewer(data.plotted, max_attention_bytes)
+    except UsageError as error:
+        maps, unchosen = MapsForViewer(Markup("[]"), 0, 0), f"No maps: {error}."
     failures = _failures(data.plotted.trials)
     figures = {name: _figures(data.plotted, names) for name, names in _FIGURES.items()}
     summary = data.summary
@@ -122,7 +128,7 @@ def render(data: ReportData, now: datetime | None = None, max_attention_bytes: i
         "accuracy": f"{'Error' if summary.is_loss else 'Accuracy'} by {summary.axis_title}",
         "published": "Beside published numbers" if data.comparisons else "",
         "loss": "Training loss" if figures["loss"] else "",
-        "attention": "Attention" if maps.maps or maps.left_out else "",
+        "attention": "Attention" if maps.maps or maps.left_out or unchosen else "",
         "projections": "Activations in two dimensions" if figures["projections"] else "",
         "failures": "Failures" if failures else "",
         "setup": "What was run, and on what",
@@ -144,7 +150,9 @@ def render(data: ReportData, now: datetime | None = None, max_attention_bytes: i
         figures=figures,
         comparisons=[_BesideTable.of(one) for one in data.comparisons],
         maps=maps,
-        left_out=_left_out(maps.left_out),
+        left_out=unchosen or _left_out(maps.left_out),
+        choice=choice_of(group_trials([data.plotted])),
+        guess=_guess(data.plotted),
         failures=failures,
         setup=setup_of(data.plotted.trials),
         specification=json.dumps(as_dictionary(data.experiment.specification), ensure_ascii=False, indent=1),
@@ -205,6 +213,19 @@ def _facts(data: ReportData) -> dict[str, str]:
         ),
     }
     return {name: value for name, value in facts.items() if value}
+
+
+def _guess(experiment: PlottedExperiment) -> str:
+    """ "20 %"; "50 % (even_pairs), 20 % (bucket_sort)". Without tasks whose chance is not known or nothing."""
+    tasks = {label(trial.specification.task): trial.specification.task for trial in experiment.trials}
+    chances: dict[float, list[str]] = {}
+    for name, task in tasks.items():
+        if chance := experiment.catalogue.random_accuracy(task):
+            chances.setdefault(chance, []).append(name)
+    return ", ".join(
+        f"{100 * chance:.3g} %" + (f" ({', '.join(names)})" if len(names) < len(tasks) else "")
+        for chance, names in sorted(chances.items(), reverse=True)
+    )
 
 
 def _missing(counts: experiment_service_pb2.TrialCounts) -> str:

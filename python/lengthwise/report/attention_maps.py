@@ -27,7 +27,7 @@ class MapsForViewer:
 
 
 def maps_for_viewer(experiment: PlottedExperiment, max_bytes: int) -> MapsForViewer:
-    """Maps of the best trial on unseen lengths, for each task, network and encoding. Probabilities are rounded to 1/255.
+    """Maps of the best trial (choice_of), for each task, network and encoding. Probabilities are rounded to 1/255.
     Takes the first sequence of every length in grid order, then the second of every length, and so on, until the
     probabilities fill `max_bytes`.
     """
