@@ -24,6 +24,7 @@ void AddPlot(Command root, Program& program);
 void AddWeb(Command root, Program& program);
 void AddReport(Command root, Program& program);
 void AddExport(Command root, Program& program);
+void AddPublish(Command root, Program& program);
 void AddCompare(Command root, Program& program);
 void AddAttention(Command root, Program& program);
 void AddAnalyze(Command root, Program& program);
@@ -48,14 +49,14 @@ void AddMan(Command root, Program& program);
 
 // In the order in which `lengthwise --help` lists them.
 inline constexpr void (*kCommands[])(Command, Program&) = {
-    AddRun,     AddValidate,   AddSample,   AddCatalogueCommands,
-    AddSubmit,  AddWatch,      AddResults,  AddPlot,
-    AddWeb,     AddReport,     AddExport,   AddCompare,
-    AddAnalyze, AddAttention,  AddEvaluate, AddExtend,
-    AddList,    AddShow,       AddLogs,     AddCancel,
-    AddRetry,   AddDelete,     AddWorkers,  AddStorage,
-    AddBackup,  AddAuth,       AddConfig,   AddDoctor,
-    AddMan,     AddCompletion,
+    AddRun,     AddValidate, AddSample,     AddCatalogueCommands,
+    AddSubmit,  AddWatch,    AddResults,    AddPlot,
+    AddWeb,     AddReport,   AddPublish,    AddExport,
+    AddCompare, AddAnalyze,  AddAttention,  AddEvaluate,
+    AddExtend,  AddList,     AddShow,       AddLogs,
+    AddCancel,  AddRetry,    AddDelete,     AddWorkers,
+    AddStorage, AddBackup,   AddAuth,       AddConfig,
+    AddDoctor,  AddMan,      AddCompletion,
 };
 
 // Starts `lengthwise web` on a server without credentials, and prints the page's address, that of

@@ -26,6 +26,8 @@ constexpr ExportFormat kFormats[] = {
     {"safetensors", "the newest stored model of each trial, unchanged"},
     {"npz", "NumPy arrays of each trial: losses, accuracies, attention maps, projections"},
     {"latex", "tables of an experiment, also next to published ones"},
+    {"site",
+     "a static web page of an experiment, with figures, logs, models, and what trains it again"},
 };
 
 struct ExportOptions {
@@ -45,7 +47,32 @@ absl::StatusOr<int> RunExport(Program& program, const ExportOptions& options) {
   return program.RunPython(std::move(arguments));
 }
 
+void AddDestination(Command command, ExportOptions& options) {
+  command.AddOption("-o,--out PATH", options.path,
+                    "File or directory to create; default: named after NAME and the format, here");
+  command.AddFlag("--force", options.replace,
+                  "Replaces the files of an earlier export; other files in a directory stay");
+}
+
 }  // namespace
+
+void AddPublish(Command root, Program& program) {
+  auto options = std::make_shared<ExportOptions>();
+  options->format = "site";
+  const Command command = program.AddCommand(
+      root, "publish", "Writes a static web page that others can check and train again",
+      kServerGroup,
+      "lengthwise publish quickstart-1 -o site\n"
+      "\n"
+      "Any web server shows the directory. It has results, figures, differences from papers'\n"
+      "protocols, logs, tables as CSV, models, and a specification of each trial, with which "
+      "others\n"
+      "train the same model. SHA256SUMS names all files.",
+      [&program, options] { return RunExport(program, *options); });
+  command.AddOption("name", options->name, "An experiment");
+  AddDestination(command, *options);
+  program.AddServerOrDataDirOptions(command);
+}
 
 void AddExport(Command root, Program& program) {
   auto options = std::make_shared<ExportOptions>();
@@ -63,10 +90,7 @@ void AddExport(Command root, Program& program) {
     absl::StrAppend(&formats, formats.empty() ? "" : "; ", format.name, ": ", format.description);
   }
   command.AddOption("--format FORMAT", options->format, formats).Required().OneOf(names);
-  command.AddOption("-o,--out PATH", options->path,
-                    "File or directory to create; default: named after NAME and the format, here");
-  command.AddFlag("--force", options->replace,
-                  "Replaces the files of an earlier export; other files in a directory stay");
+  AddDestination(command, *options);
   program.AddServerOrDataDirOptions(command);
 }
 

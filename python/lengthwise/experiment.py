@@ -375,8 +375,8 @@ class Experiment:
     def export(self, format: str, path: str | os.PathLike[str] | None = None, *, force: bool = False) -> Path:
         """Exports measurements or models for other tools, and returns the path.
 
-        `format`: csv, json, tensorboard, safetensors, npz or latex, as `lengthwise export` has them. `path` is the file or
-        directory to make; without it the name and the format, here. `force` replaces an earlier export: a file with the
+        `format`: csv, json, tensorboard, safetensors, npz, latex or site, as in `lengthwise export`. `path` is the file
+        or directory to make; without it the name and the format, here. `force` replaces an earlier export: a file with the
         format's suffix, or in a directory the files that its export.json lists. Other files there stay. Trials that are left
         out are a UserWarning.
         """

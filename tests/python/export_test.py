@@ -1,7 +1,9 @@
 """Reads the output of `lengthwise export` with the packages that people open it with."""
 import csv
+import hashlib
 import io
 import json
+import re
 import subprocess
 import unittest
 
@@ -228,6 +230,50 @@ class ExportTest(unittest.TestCase):
         self.experiment.export("csv", directory / "csv", force=True)
         with self.assertRaisesRegex(service.lengthwise.NotFoundError, "has no measurements yet"):
             self.unfinished.export("npz", directory / "nothing")
+
+    def test_every_number_of_a_site_is_of_its_own_tables(self):
+        site = service.new_directory() / "site"
+        done = self.run_client("publish", "sort", "-o", str(site))
+        self.assertEqual((done.returncode, done.stdout), (0, f"{site}\n"), done.stderr)
+        accuracies = pandas.read_csv(site / "length_accuracies.csv")
+        finals = accuracies[accuracies["final"]]
+        means = 100 * finals.groupby(["trial", "seen"])["accuracy"].mean().unstack()
+        page = (site / "index.html").read_text()
+
+        def table(name):
+            body = re.search(f'<table id="{name}">(.*?)</table>', page, re.S)[1]
+            first, *rows = (re.findall("<t[hd]>(.*?)</t[hd]>", row) for row in re.findall("<tr>(.*?)</tr>", body, re.S))
+            return pandas.DataFrame(rows, columns=first)
+
+        results, trials = table("results"), table("trials")
+        self.assertEqual(list(trials["trial"]), self.trials)
+        for name, row in trials.set_index("trial").iterrows():
+            seen, unseen = (means.at[f"{self.experiment.name}/trials/{name}", side] for side in (True, False))
+            self.assertEqual((row["seen"], row["unseen"]), (f"{seen:.1f}", f"{unseen:.1f}"))
+        of_encoding = finals.drop_duplicates("trial").set_index("trial")["encoding"]
+        for _, row in results.iterrows():
+            own = means[of_encoding == row["encoding"]]
+            self.assertEqual(row["trials"], str(len(own)))
+            for side, is_seen in (("seen", True), ("unseen", False)):
+                expected = f"{own[is_seen].mean():.1f} ± {own[is_seen].std():.1f}"
+                self.assertEqual(row[side], expected)
+        # The figure's lines are means over the seeds of the chosen rate, of which there is one.
+        drawn = pandas.read_csv(site / "figures/accuracy_by_length.csv")
+        by_length = finals.groupby(["encoding", "length"])["accuracy"].mean()
+        self.assertEqual(len(drawn), len(by_length))
+        numpy.testing.assert_allclose(sorted(drawn["y"]), sorted(by_length), rtol=1e-6)
+        sums = dict(line.split("  ")[::-1] for line in (site / "SHA256SUMS").read_text().splitlines())
+        written = {str(one.relative_to(site)) for one in site.rglob("*") if one.is_file()}
+        self.assertEqual({*sums} | {"SHA256SUMS", "export.json"}, written)
+        for name, digest in sums.items():
+            self.assertEqual(hashlib.sha256((site / name).read_bytes()).hexdigest(), digest, name)
+        self.assertEqual((site / f"models/{self.trials[1]}.safetensors").read_bytes(), Numbers(1).model())
+        self.assertIn("SUCCEEDED", (site / f"logs/{self.trials[0]}.txt").read_text())
+
+    def test_site_is_of_a_whole_experiment(self):
+        done = self.run_client("publish", "sort/0", "-o", str(service.new_directory() / "site"))
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("a site is about a whole experiment", done.stderr)
 
     def test_help_names_every_format(self):
         text = " ".join(self.run_client("export", "--help").stdout.split())

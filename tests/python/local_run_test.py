@@ -68,6 +68,18 @@ class LocalRunTest(unittest.TestCase):
             self.assertLess(time.monotonic(), end, processes(self.mark))
             time.sleep(0.02)
 
+    def test_published_trial_is_trained_again_to_the_bit(self):
+        encodings = ["none", {"name": "sin_cos", "randomized": True, "max_position": 64}]
+        experiment = lengthwise.run(
+            specification("first", encodings=encodings), data_dir=self.directory / "first", device="cpu", workers=1
+        )
+        site = experiment.export("site", self.directory / "site")
+        name = experiment.trials()[1].id
+        again = lengthwise.run(site / f"trials/{name}.json", data_dir=self.directory / "again", device="cpu", workers=1)
+        model = again.trials()[0].export("safetensors", self.directory / "again.safetensors")
+        self.assertEqual(model.read_bytes(), (site / f"models/{name}.safetensors").read_bytes())
+        self.assertNotEqual(model.read_bytes(), (site / f"models/{experiment.trials()[0].id}.safetensors").read_bytes())
+
     def start_script(self, name: str, steps: int) -> subprocess.Popen:
         code = f"""
             import lengthwise

@@ -67,6 +67,10 @@ FORMATS = {
     "latex": Format(
         ".tex", Kind.FILE, Kind.FILE, "tables of an experiment, also next to published ones", "latex", "LatexExporter"
     ),
+    "site": Format(
+        "-site", Kind.DIRECTORY, Kind.DIRECTORY,
+        "a static web page of an experiment, with figures, logs, models, and what trains it again", "site", "SiteExporter",
+    ),
 }  # fmt: skip
 
 

@@ -5,6 +5,7 @@ other file is the user's and stays.
 """
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import os
@@ -242,6 +243,14 @@ class Output:
         for parent, _, names in os.walk(self._temporary):
             found += [os.path.relpath(os.path.join(parent, name), self._temporary) for name in names]
         return sorted(found)
+
+    def sha256(self, name: str) -> str:
+        """Of a file of the directory that has been written."""
+        digest = hashlib.sha256()
+        with open(os.path.join(self._temporary, name), "rb") as file:
+            while part := file.read(_BUFFER_BYTES):
+                digest.update(part)
+        return digest.hexdigest()
 
     def commit(self) -> None:
         """Gives everything its name. All files are closed. FAILED_PRECONDITION: a file would overwrite one that no export

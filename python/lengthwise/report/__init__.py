@@ -26,7 +26,7 @@ from lengthwise.errors import LengthwiseError, UsageError
 from lengthwise.message_json import as_dictionary
 from lengthwise.names import file_name, label, short_name
 from lengthwise.plots import data as plot_data
-from lengthwise.plots import drawing, style
+from lengthwise.plots import drawing, numbers, style
 from lengthwise.plots.data import PlottedExperiment
 from lengthwise.plots.groups import group_trials
 from lengthwise.plots.panels import choice_of
@@ -101,12 +101,8 @@ def write(
     return target
 
 
-def render(data: ReportData, now: datetime | None = None, max_attention_bytes: int = 8 << 20) -> str:
-    """HTML in UTF-8. A section that has nothing to show is left out.
-
-    `now` is printed in it. Attention maps are shown up to `max_attention_bytes` of probabilities; what is beyond is left
-    out, and the report says so.
-    """
+def template(name: str) -> jinja2.Template:
+    """A page of this folder, with the style of reports."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_HERE),
         autoescape=True,
@@ -115,7 +111,19 @@ def render(data: ReportData, now: datetime | None = None, max_attention_bytes: i
         lstrip_blocks=True,
         finalize=_printable,
     )
-    sheet, script = _asset("report.css"), _asset("attention_viewer.js")
+    sheet = _asset("report.css")
+    return environment.get_template(name, globals={"style": Markup(sheet), "style_hash": _hash(sheet)})
+
+
+def render(
+    data: ReportData, now: datetime | None = None, max_attention_bytes: int = 8 << 20, *, dated: bool = True
+) -> str:
+    """HTML in UTF-8. A section that has nothing to show is left out.
+
+    `now` is printed in it, unless it is not `dated`. Attention maps are shown up to `max_attention_bytes` of probabilities;
+    what is beyond is left out, and the report says so.
+    """
+    script = _asset("attention_viewer.js")
     unchosen = ""
     try:
         maps = maps_for_viewer(data.plotted, max_attention_bytes)
@@ -133,15 +141,13 @@ def render(data: ReportData, now: datetime | None = None, max_attention_bytes: i
         "failures": "Failures" if failures else "",
         "setup": "What was run, and on what",
     }
-    return environment.get_template("report.html").render(
+    return template("report.html").render(
         name=short_name(data.experiment.name),
-        style=Markup(sheet),
-        style_hash=_hash(sheet),
         script=Markup(script),
         script_hash=_hash(script),
         description=data.experiment.specification.description,
         facts=_facts(data),
-        made=_minute(now or datetime.now(timezone.utc)),
+        made=_minute(now or datetime.now(timezone.utc)) if dated else "",
         version=lengthwise.__version__,
         sections={identifier: title for identifier, title in sections.items() if title},
         caption=summary.caption(),
@@ -312,6 +318,18 @@ def _figures(experiment: PlottedExperiment, names: Sequence[str]) -> _Figures:
                 _source(drawing.draw(phone, size=drawing.Size(width=_PHONE_WIDTH), decorated=False)),
             )
         )
+    return found
+
+
+def figure_files(experiment: PlottedExperiment) -> dict[str, tuple[str, str]]:
+    """The report's figures by name, as SVG, each with what it draws as CSV. What was not recorded is left out."""
+    found = {}
+    for name in (name for names in _FIGURES.values() for name in names):
+        try:
+            picture = plots.describe(name, [experiment])
+        except LengthwiseError:
+            continue  # the report says why
+        found[name] = style.render(drawing.draw(picture), ".svg").decode(), numbers.to_csv(picture)
     return found
 
 

@@ -1,0 +1,177 @@
+"""A static site about an experiment, for any web server: index.html with the results, the trials and the commands that train
+them again; report.html and figures/; the specification, and one of each trial in trials/; logs/, models/, the tables of the
+format csv, and SHA256SUMS.
+
+All numbers of index.html are means over what length_accuracies.csv holds.
+"""
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Sequence
+from contextlib import closing
+from typing import Any
+
+import grpc
+
+import lengthwise
+from lengthwise import events, report
+from lengthwise._proto import event_pb2, experiment_service_pb2, specification_pb2
+from lengthwise.errors import LengthwiseError, UsageError
+from lengthwise.exports.tables import CsvExporter
+from lengthwise.message_json import as_dictionary
+from lengthwise.models import download_model
+from lengthwise.names import label, short_name
+from lengthwise.rendering import format_exact
+from lengthwise.trial_history import Evaluation
+
+Trial = experiment_service_pb2.Trial
+_SUMS = "SHA256SUMS"
+
+
+def alone(experiment: str, trial: Trial) -> dict[str, Any]:
+    """A specification of this trial alone, every default filled in: it trains the same model."""
+    one = trial.specification
+    return as_dictionary(
+        specification_pb2.ExperimentSpecification(
+            name=experiment,
+            tasks=[one.task],
+            networks=[one.network],
+            encodings=[one.encoding],
+            learning_rates=[one.learning_rate],
+            weight_seeds=[one.weight_seed],
+            data_seeds=[one.data_seed],
+            training=one.training,
+            evaluation=one.evaluation,
+            keep=one.keep,
+        )
+    )
+
+
+class SiteExporter(CsvExporter):
+    def begin(self) -> None:
+        if not self.subject.whole_experiment:
+            raise UsageError("a site is about a whole experiment; name it without a trial")
+        super().begin()
+
+    def add_trial(self, trial: Trial) -> None:
+        super().add_trial(trial)
+        name = short_name(trial.name)
+        if not trial.specification.evaluated_trial:
+            self._write_json(f"trials/{name}.json", alone(self.subject.experiment.specification.name, trial))
+        self.output.write(f"logs/{name}.txt", "".join(f"{line}\n" for line in self._log(trial)))
+        try:
+            with self.output.open(f"models/{name}.safetensors") as file:
+                for part in download_model(self.connection, trial.name):
+                    file.write(part)
+        except LengthwiseError as error:
+            if error.code is not grpc.StatusCode.NOT_FOUND:
+                raise
+
+    def _write_json(self, name: str, value: object) -> None:
+        self.output.write(name, json.dumps(value, indent=1, ensure_ascii=False) + "\n")
+
+    def _log(self, trial: Trial) -> list[str]:
+        """What happened to the trial, and what its worker wrote."""
+        request = experiment_service_pb2.WatchExperimentRequest(name=trial.name, log_only=True)
+        lines = []
+        with closing(
+            self.connection.stream(
+                "ExperimentService/WatchExperiment", request, experiment_service_pb2.WatchExperimentResponse
+            )
+        ) as responses:
+            for response in responses:
+                for event in response.events:
+                    change = event.state_change
+                    text = event.log_line.text
+                    if event.HasField("state_change"):
+                        text = " ".join(filter(None, [event_pb2.TrialState.Name(change.to), change.worker, change.reason]))
+                    lines.append(f"{events.to_datetime(event.time):%Y-%m-%d %H:%M:%S} step {event.step}: {text}")
+                if response.caught_up:
+                    break
+        return lines
+
+    def finish(self) -> None:
+        super().finish()
+        data = report.fetch(self.connection, self.subject.experiment)
+        self._write_json("specification.json", as_dictionary(data.experiment.specification))
+        # The same results give the same files.
+        self.output.write("report.html", report.render(data, dated=False))
+        figures = report.figure_files(data.plotted)
+        for name, (picture, numbers) in figures.items():
+            self.output.write(f"figures/{name}.svg", picture)
+            self.output.write(f"figures/{name}.csv", numbers)
+        # All that SHA256SUMS and the page name is on the disk.
+        self.close()
+        sums = {name: self.output.sha256(name) for name in self.output.files()}
+        by_loss = data.summary.is_loss
+        finals = {
+            trial.name: [one for one in evaluations if one.accuracies.final][-1]
+            for trial, evaluations in self._evaluations
+            if any(one.accuracies.final for one in evaluations)
+        }
+        page = report.template("site.html").render(
+            name=short_name(self.subject.experiment.name),
+            description=data.experiment.specification.description,
+            version=lengthwise.__version__,
+            measure="loss, median" if by_loss else "accuracy in per cent, mean ± standard deviation",
+            results=_results(self.subject.trials, finals, by_loss),
+            trials=[_row(trial, finals, by_loss, sums) for trial in self.subject.trials],
+            has_files=any("contents" in task.parameters for task in data.experiment.specification.tasks),
+            figures=list(figures),
+            sums=sums,
+        )
+        self.output.write("index.html", page)
+        sums["index.html"] = self.output.sha256("index.html")
+        self.output.write(_SUMS, "".join(f"{digest}  {name}\n" for name, digest in sorted(sums.items())))
+
+
+def _means(trial: Trial, final: Evaluation, by_loss: bool) -> dict[str, float]:
+    """The trial's mean over the seen lengths and over the unseen ones; without those of which none was evaluated."""
+    measured = final.accuracies
+    sides: dict[str, list[float]] = {"seen": [], "unseen": []}
+    for length, value in zip(measured.lengths, measured.losses if by_loss else measured.accuracies):
+        sides["seen" if length <= trial.specification.evaluation.seen_up_to else "unseen"].append(value)
+    return {side: statistics.fmean(values) for side, values in sides.items() if values}
+
+
+def _text(values: list[float], by_loss: bool) -> str:
+    """ "87.9", "87.9 ± 3.2"; "0.0123"."""
+    if by_loss or not values:
+        return f"{statistics.median(values):.3g}" if values else "–"
+    deviation = f" ± {100 * statistics.stdev(values):.1f}" if len(values) > 1 else ""
+    return f"{100 * statistics.fmean(values):.1f}{deviation}"
+
+
+def _results(trials: Sequence[Trial], finals: dict[str, Evaluation], by_loss: bool) -> list[list[str]]:
+    """A row for trials that differ only in their seeds: labels, number of trials, seen and unseen scores."""
+    cells: dict[tuple[str, ...], list[dict[str, float]]] = {}
+    for trial in trials:
+        if trial.name in finals and trial.state == event_pb2.SUCCEEDED:
+            one = trial.specification
+            key = (label(one.task), label(one.network), label(one.encoding), format_exact(one.learning_rate))
+            cells.setdefault(key, []).append(_means(trial, finals[trial.name], by_loss))
+
+    def score(means: list[dict[str, float]], side: str) -> str:
+        return _text([one[side] for one in means if side in one], by_loss)
+
+    return [[*key, str(len(means)), score(means, "seen"), score(means, "unseen")] for key, means in cells.items()]
+
+
+def _row(trial: Trial, finals: dict[str, Evaluation], by_loss: bool, sums: dict[str, str]) -> dict[str, str]:
+    name, provenance = short_name(trial.name), trial.outcome.provenance
+    means = _means(trial, finals[trial.name], by_loss) if trial.name in finals else {}
+    seen, unseen = (_text([means[side]] if side in means else [], by_loss) for side in ("seen", "unseen"))
+    return {
+        "name": name,
+        "state": event_pb2.TrialState.Name(trial.state),
+        "seen": seen,
+        "unseen": unseen,
+        "steps": str(trial.outcome.training_steps),
+        "program": " ".join(filter(None, [provenance.program_version, provenance.source_revision])),
+        "machine": " ".join(filter(None, [provenance.device, provenance.instruction_set])),
+        "specification": f"trials/{name}.json" if f"trials/{name}.json" in sums else "",
+        "model": f"models/{name}.safetensors" if f"models/{name}.safetensors" in sums else "",
+        "sha256": sums.get(f"models/{name}.safetensors", ""),
+        "log": f"logs/{name}.txt",
+    }
