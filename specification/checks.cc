@@ -180,7 +180,9 @@ void CheckTraining(const v1::Training& training, Findings& findings) {
     findings.Add("training.clip_norm", absl::StrCat("got ", training.clip_norm(),
                                                     ", expected a finite number of at least 0"));
   }
-  CheckAtLeast("training.report_every_steps", training.report_every_steps(), 1, findings);
+  if (training.has_report_every_steps()) {
+    CheckAtLeast("training.report_every_steps", training.report_every_steps(), 1, findings);
+  }
   CheckAtLeast("training.checkpoint_every_steps", training.checkpoint_every_steps(), 0, findings);
   if (!std::isfinite(training.checkpoint_every_seconds()) ||
       training.checkpoint_every_seconds() < 0) {
@@ -316,7 +318,9 @@ void CheckValidation(const v1::Evaluation& evaluation, const v1::Training& train
     findings.AddMissing("evaluation.validation.lengths",
                         "required: the lengths by which to choose, such as \"1..20\"");
   }
-  CheckInteger("evaluation.validation.sequences", validation.sequences(), 1, 1'000'000, findings);
+  if (validation.has_sequences()) {
+    CheckInteger("evaluation.validation.sequences", validation.sequences(), 1, 1'000'000, findings);
+  }
   // Longer sequences are checked nowhere else.
   int32_t longest = training.lengths().max();
   for (const int32_t length : evaluation.lengths()) longest = std::max(longest, length);
@@ -345,18 +349,24 @@ void CheckFields(const v1::ExperimentSpecification& specification, Findings& fin
       specification.evaluation().every_steps() == 0) {
     findings.Add("training.stop_at_accuracy",
                  "needs evaluations during training; set evaluation.every_steps");
-  } else if (const v1::Evaluation& evaluation = specification.evaluation();
-             specification.training().stop_at_accuracy() > 0 && evaluation.select() != "unseen" &&
-             absl::c_none_of(evaluation.interval_lengths(),
-                             [&](int32_t length) { return length <= evaluation.seen_up_to(); })) {
-    findings.Add("training.stop_at_accuracy",
-                 "needs a seen length in evaluation.interval_lengths; add one, or set "
-                 "evaluation.select to unseen");
   }
   if (!specification.evaluated_trial().empty()) {
     findings.Add("evaluated_trial",
                  "only the server sets this; use `lengthwise evaluate TRIAL` to evaluate a trial");
   }
+}
+
+void CheckStop(const v1::ExperimentSpecification& specification, Findings& findings) {
+  const v1::Evaluation& evaluation = specification.evaluation();
+  if (!(specification.training().stop_at_accuracy() > 0) || evaluation.every_steps() == 0 ||
+      evaluation.select() == "unseen" ||
+      absl::c_any_of(evaluation.interval_lengths(),
+                     [&](int32_t length) { return length <= evaluation.seen_up_to(); })) {
+    return;
+  }
+  findings.Add("training.stop_at_accuracy",
+               "needs a seen length in evaluation.interval_lengths; add one, or set "
+               "evaluation.select to unseen");
 }
 
 namespace {

@@ -28,6 +28,10 @@ inline constexpr int32_t kMostAttentionLength = 1'000;
 // specification with defaults filled in.
 void CheckFields(const v1::ExperimentSpecification& specification, Findings& findings);
 
+// Checks that evaluations during training can reach training.stop_at_accuracy. Needs
+// evaluation.seen_up_to.
+void CheckStop(const v1::ExperimentSpecification& specification, Findings& findings);
+
 // Reports empty axes, and a grid of more than `max_trials` trials or whose packs have more than
 // `max_bytes` bytes. Multiplies the axes' sizes; does not expand the grid.
 void CheckGridSize(const v1::ExperimentSpecification& specification, int64_t max_trials,

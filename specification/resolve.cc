@@ -107,6 +107,7 @@ absl::StatusOr<Grid> ResolveWith(const Catalogues& catalogues, Parsed parsed,
     if (!seen.has_value()) seen = SeenInFiles(specification);
     if (seen.has_value()) specification.mutable_evaluation()->set_seen_up_to(*seen);
   }
+  CheckStop(specification, findings);
   const auto networks = ResolveComponents(Entries(catalogues.networks), "network", "networks",
                                           *specification.mutable_networks(), findings);
   const auto encodings = ResolveComponents(Entries(catalogues.encodings), "encoding", "encodings",
