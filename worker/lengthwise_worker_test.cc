@@ -121,7 +121,8 @@ TEST(LengthwiseWorker, WrongFlagsExitWith2AndNameAcceptedValues) {
       {{"--server", "h:1", "--exit_when_idle", "soon"}, "duration"},
       {{"--server", "h:1", "--buffer_bytes", "0"}, "--buffer_bytes"},
       {{"--server", "h:1", "--spool_bytes", "-1"}, "--spool_bytes"},
-      {{"--server", "h:1", "--metrics_listen", "9465"}, "--metrics_listen: got \"9465\", expected HOST:PORT"},
+      {{"--server", "h:1", "--metrics_listen", "9465"},
+       "--metrics_listen: got \"9465\", expected HOST:PORT"},
       {{"--server", "h:1", "--metrics_listen", "0.0.0.0:0"}, "--insecure_plain_text"},
   };
   for (const auto& [arguments, expected] : cases) {

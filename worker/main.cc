@@ -196,6 +196,10 @@ void AddFlags(client::Command command, Flags& flags) {
                  "deleted first; the newest one stays")
       .Positive()
       .ShowDefault();
+  command.AddOption(
+      "--server_data_dir DIR", flags.data.other_directory,
+      "Directory of the server's files of examples, for a server on this machine: files "
+      "that are in it are not downloaded");
   command
       .AddOption("--exit_when_idle DURATION", flags.exit_when_idle,
                  "Exit after this time without work; default: never")

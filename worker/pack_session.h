@@ -57,7 +57,7 @@ class PackSession {
   virtual absl::StatusOr<std::string> FetchCheckpoint(int64_t trial) = 0;
 
   // Returns the path of a data file of the trial's task, identified by its SHA-256. Downloads it
-  // unless this machine has it.
+  // unless this machine has it. FAILED_PRECONDITION: this machine cannot store it.
   virtual absl::StatusOr<std::string> FetchData(int64_t trial, absl::string_view sha256,
                                                 int64_t bytes) {
     return absl::UnimplementedError("this session provides no data files");
@@ -92,8 +92,8 @@ class PackRunner {
   virtual ~PackRunner() = default;
 
   // Runs the trials of the lease and emits their outcomes. Returns once every trial has an outcome
-  // or is cancelled, or the lease is lost or drained. An error means that no trial could start; the
-  // caller then releases the lease.
+  // or is cancelled, or the lease is lost or drained. An error means that this machine cannot run
+  // the trials that have no outcome; the caller then releases the lease.
   virtual absl::Status Run(const v1::Lease& lease, PackSession& session) = 0;
 
   // OK while the device works; after a fault that it cannot recover from, the reason and what to

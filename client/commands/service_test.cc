@@ -43,6 +43,22 @@ TEST_F(CommandsTest, StoppedWorkerIsNotLost) {
   EXPECT_THAT(out_, StartsWith("worker,alive,stopped,"));
 }
 
+TEST_F(CommandsTest, UnfitWorkersSayWhy) {
+  v1::Worker worker;
+  worker.set_worker_id("n07-cpu");
+  worker.set_alive(true);
+  worker.set_fault("No space left on device");
+  v1::ListWorkersResponse workers;
+  *workers.add_workers() = worker;
+  server_.AnswerAlways("ListWorkers", workers);
+  EXPECT_EQ(Run({"workers"}), kSuccess);
+  EXPECT_THAT(out_, ContainsRegex("n07-cpu +unfit "));
+  EXPECT_THAT(out_, HasSubstr("n07-cpu takes only some of the trials: No space left on device"));
+  EXPECT_EQ(Run({"workers", "--output", "csv"}), kSuccess);
+  EXPECT_THAT(out_, HasSubstr(",fault\n"));
+  EXPECT_THAT(out_, HasSubstr(",No space left on device\n"));
+}
+
 TEST_F(CommandsTest, WorkersShowTheirKernels) {
   v1::Worker worker;
   worker.set_worker_id("n07-cuda0");

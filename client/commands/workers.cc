@@ -21,7 +21,8 @@ absl::StatusOr<int> Workers(Program& program) {
   if (!program.output_is_table()) {
     Records records{.columns = {"worker", "alive", "stopped", "device", "host", "threads",
                                 "max_pack_size", "trials", "steps_per_second",
-                                "model_steps_per_second", "last_heartbeat_time", "kernels"}};
+                                "model_steps_per_second", "last_heartbeat_time", "kernels",
+                                "fault"}};
     for (const v1::Worker& worker : workers.workers()) {
       records.rows.push_back(
           {worker.worker_id(), worker.alive(), worker.stopped(), worker.provenance().device(),
@@ -31,7 +32,7 @@ absl::StatusOr<int> Workers(Program& program) {
            absl::FormatTime(absl::RFC3339_sec,
                             absl::FromUnixSeconds(worker.last_heartbeat_time().seconds()),
                             absl::UTCTimeZone()),
-           worker.provenance().kernels()});
+           worker.provenance().kernels(), worker.fault()});
     }
     program.Write(records);
     return kSuccess;
@@ -62,10 +63,11 @@ absl::StatusOr<int> Workers(Program& program) {
     }
     std::vector<Table::Cell> row = {
         Table::Cell(worker.worker_id(), Paint::kBold),
-        worker.stopped()  ? Table::Cell("stopped", Paint::kDim)
-        : !worker.alive() ? Table::Cell("lost", Paint::kRed)
-        : busy            ? Table::Cell("busy", Paint::kCyan)
-                          : Table::Cell("idle", Paint::kGreen),
+        worker.stopped()          ? Table::Cell("stopped", Paint::kDim)
+        : !worker.alive()         ? Table::Cell("lost", Paint::kRed)
+        : busy                    ? Table::Cell("busy", Paint::kCyan)
+        : !worker.fault().empty() ? Table::Cell("unfit", Paint::kRed)
+                                  : Table::Cell("idle", Paint::kGreen),
         worker.provenance().device(),
         FormatAge(absl::Now() - absl::FromUnixSeconds(worker.last_heartbeat_time().seconds())),
         busy ? FormatRate(worker.steps_per_second()) : "–",
@@ -75,6 +77,12 @@ absl::StatusOr<int> Workers(Program& program) {
     table.AddRow(std::move(row));
   }
   program.out() << table.Render(program.width(), program.palette());
+  for (const v1::Worker& worker : workers.workers()) {
+    if (worker.fault().empty() || !worker.alive()) continue;
+    program.out() << "\n"
+                  << worker.worker_id() << " takes only some of the trials: " << worker.fault()
+                  << "\n";
+  }
   return kSuccess;
 }
 

@@ -17,6 +17,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
+#include "client/connection/names.h"
 #include "platform/data_directory_names.h"
 #include "platform/files.h"
 #include "platform/printable_text.h"
@@ -256,7 +257,10 @@ absl::Status PrivateService::StartWorker(const std::string& device, int threads,
                    FindProgram("lengthwise_worker", "worker", "LENGTHWISE_WORKER_BINARY"));
   return Launch(absl::StrCat("worker-", children_.size()),
                 {program, "--server", address_, "--device", device, "--threads",
-                 absl::StrCat(threads), "--experiment", experiment});
+                 absl::StrCat(threads), "--experiment", experiment, "--server_data_dir",
+                 // The server's copy of the experiment's examples.
+                 absl::StrCat(options_.data_dir, "/", platform::kArtifactsDirectory, "/",
+                              ShortName(experiment), "/data")});
 }
 
 absl::Status PrivateService::Check() {

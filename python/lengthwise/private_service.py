@@ -463,7 +463,10 @@ class PrivateService:
                     self._workers += 1
                     name = f"worker-{self._workers}"
                 arguments = [program, "--server", self.address, "--device", device, "--threads", str(threads)]
-                processes.append(Process(name, [*arguments, "--experiment", experiment], self._logs / f"{name}.log"))
+                # The server's copy of the experiment's examples.
+                data = self._data_dir / "artifacts" / experiment.rpartition("/")[2] / "data"
+                arguments += ["--experiment", experiment, "--server_data_dir", str(data)]
+                processes.append(Process(name, arguments, self._logs / f"{name}.log"))
                 processes[-1].start()
             yield check
         finally:

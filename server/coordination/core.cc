@@ -309,6 +309,9 @@ Statistics Core::GetStatistics() {
     std::erase_if(statistics.workers, [&](const monitoring::WorkerSample& worker) {
       return !scheduler.IsAlive(worker.worker_id, clock_.steady());
     });
+    for (const monitoring::WorkerSample& worker : statistics.workers) {
+      statistics.unfit_workers += !scheduler.FaultOf(worker.worker_id, clock_.steady()).empty();
+    }
   });
   statistics.running_trials = running_trials_.List();
   statistics.example_files_stored = artifacts_.stored_files();

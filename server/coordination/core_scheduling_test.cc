@@ -309,6 +309,28 @@ TEST_F(CoreSchedulingTest, TrialWhoseWorkersAreLostFailsAcrossRestarts) {
   EXPECT_EQ(lose("f").state(), v1::QUEUED);
 }
 
+TEST_F(CoreSchedulingTest, UnfitWorkerFailsNoTrialAndIsShown) {
+  const std::string experiment = coordinator_.Create("sort", 1, 30);
+  ASSERT_EQ(coordinator_.Register("bad"), absl::OkStatus());
+  ASSERT_EQ(coordinator_.Register("good"), absl::OkStatus());
+  const std::string why = "cannot store a file of examples: No space left on device";
+  const v1::Lease lease = coordinator_.Acquire("bad");
+  const std::string trial = lease.trials(0).trial();
+  coordinator_.Release("bad", lease, why);
+  EXPECT_EQ(Get(trial).state(), v1::QUEUED);
+  EXPECT_THAT(Get(trial).reason(), HasSubstr(why));
+  EXPECT_THAT(coordinator_.Acquire("bad").trials(), IsEmpty());
+  const v1::ListWorkersResponse workers = coordinator_->reads().ListWorkers();
+  ASSERT_THAT(workers.workers(), SizeIs(2));
+  EXPECT_EQ(workers.workers(0).fault(), why);
+  EXPECT_EQ(workers.workers(1).fault(), "");
+  EXPECT_EQ(coordinator_->GetStatistics().unfit_workers, 1);
+  for (int i = 0; i < 30; ++i) {
+    EXPECT_TRUE(coordinator_.Complete(coordinator_.Acquire("good"), 0, 100, {1}));
+  }
+  EXPECT_EQ(coordinator_->reads().GetExperiment(experiment)->trials().succeeded(), 30);
+}
+
 TEST_F(CoreSchedulingTest, ReleasedLeaseNeedNotExpire) {
   ASSERT_EQ(coordinator_.Register("w"), absl::OkStatus());
   const std::string experiment = coordinator_.Create("sort", 1, 1);

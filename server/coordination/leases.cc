@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/util/time_util.h"
 #include "platform/failpoint.h"
+#include "platform/log.h"
 #include "platform/sha256.h"
 #include "platform/status_macros.h"
 #include "platform/version.h"
@@ -239,7 +240,7 @@ absl::StatusOr<v1::AcquireLeaseResponse> Leases::Acquire(const std::string& work
   ASSIGN_OR_RETURN(const Decisions decisions, ledger_.scheduler().Grant(worker, ledger_.Now()));
   v1::AcquireLeaseResponse response;
   if (decisions.trials.empty()) {
-    response.set_no_lease_reason(ledger_.scheduler().WhyNothing(worker));
+    response.set_no_lease_reason(ledger_.scheduler().WhyNothing(worker, ledger_.Now()));
     return response;
   }
   LENGTHWISE_FAILPOINT("engine.lease.grant");
@@ -346,9 +347,16 @@ absl::StatusOr<v1::ReleaseLeaseResponse> Leases::Release(const v1::ReleaseLeaseR
                                                          const std::string& caller) {
   LENGTHWISE_FAILPOINT("engine.lease.release");
   RETURN_IF_ERROR(ids_.Check(request.lease_id(), request.fencing_token(), caller));
+  Scheduler& scheduler = ledger_.scheduler();
+  if (request.unfit()) {
+    platform::LogWarning(absl::StrCat(request.worker_id(), " gives lease ", request.fencing_token(),
+                                      " back: ", request.reason()));
+    scheduler.SetUnfit(request.worker_id(), request.fencing_token(), request.reason(),
+                       ledger_.Now());
+  }
   // A repeated release changes nothing, because the scheduler no longer has the lease.
-  RETURN_IF_ERROR(ledger_.Record(
-      ledger_.scheduler().Release(request.worker_id(), request.fencing_token(), request.reason())));
+  RETURN_IF_ERROR(ledger_.Record(scheduler.Release(request.worker_id(), request.fencing_token(),
+                                                   request.reason(), request.lost())));
   return v1::ReleaseLeaseResponse();
 }
 

@@ -166,6 +166,7 @@ v1::ListWorkersResponse Reads::ListWorkers() {
   loop_.BetweenGroups([&] {
     for (v1::Worker& worker : workers) {
       worker.set_alive(ledger_.scheduler().IsAlive(worker.worker_id(), ledger_.Now()));
+      worker.set_fault(ledger_.scheduler().FaultOf(worker.worker_id(), ledger_.Now()));
     }
     trials = ledger_.scheduler().TrialsByWorker();
   });

@@ -298,12 +298,14 @@ absl::StatusOr<v1::HeartbeatResponse> TestCoordinator::Heartbeat(
   return Do<v1::HeartbeatResponse>([&] { return core_->leases().Heartbeat(request, principal_); });
 }
 
-void TestCoordinator::Release(const std::string& worker, const v1::Lease& lease) {
+void TestCoordinator::Release(const std::string& worker, const v1::Lease& lease,
+                              const std::string& unfit) {
   v1::ReleaseLeaseRequest request;
   request.set_worker_id(worker);
   request.set_lease_id(lease.lease_id());
   request.set_fencing_token(lease.fencing_token());
-  request.set_reason("draining");
+  request.set_reason(unfit.empty() ? "draining" : unfit);
+  request.set_unfit(!unfit.empty());
   Do<v1::ReleaseLeaseResponse>([&] { return core_->leases().Release(request, principal_); })
       .status()
       .IgnoreError();

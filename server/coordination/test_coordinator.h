@@ -105,7 +105,8 @@ class TestCoordinator {
   void SetPrincipal(std::string principal) { principal_ = std::move(principal); }
   absl::StatusOr<v1::HeartbeatResponse> Heartbeat(const std::string& worker,
                                                   const std::vector<v1::Lease>& leases);
-  void Release(const std::string& worker, const v1::Lease& lease);
+  // `unfit`: why the worker cannot run the lease. Empty: it drains.
+  void Release(const std::string& worker, const v1::Lease& lease, const std::string& unfit = "");
   absl::StatusOr<v1::StreamEventsResponse> Send(const v1::Lease& lease,
                                                 const std::vector<v1::Event>& events);
   absl::Status Upload(const v1::Lease& lease, int trial, int64_t step, const std::string& bytes);

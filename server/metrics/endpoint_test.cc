@@ -56,6 +56,7 @@ Statistics SomeStatistics() {
   statistics.running_experiments["e-1"].set_failed(17);
   statistics.leases = 6;
   statistics.wanted_workers = {{1, 60}, {30, 4}};
+  statistics.unfit_workers = 1;
   statistics.lease_expiries = 7;
   statistics.lease_trials = monitoring::EmptyHistogram({2});
   monitoring::Observe(3, statistics.lease_trials);
@@ -130,6 +131,7 @@ TEST(MonitoringEndpoint, ServesStatisticsWithTypesAndHelp) {
       {"lengthwise_trial_failures_total", "counter",
        "lengthwise_trial_failures_total{reason=\"loss_not_finite\"} 23\n"},
       {"lengthwise_workers_alive", "gauge", "lengthwise_workers_alive 1\n"},
+      {"lengthwise_workers_unfit", "gauge", "lengthwise_workers_unfit 1\n"},
       {"lengthwise_worker_info", "gauge",
        "lengthwise_worker_info{worker=\"w1\",host=\"\",device=\"cpu\",version=\"\"} 1\n"},
       {"lengthwise_worker_max_pack_trials", "gauge",

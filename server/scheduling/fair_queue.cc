@@ -118,11 +118,6 @@ const PackId& FairQueue::next() const {
   return owners_.at(turn.owner).lines.at(turn.priority).begin()->second;
 }
 
-const PackId* FairQueue::NextOf(absl::string_view experiment) const {
-  const auto line = experiments_.find(experiment);
-  return line == experiments_.end() ? nullptr : &line->second.begin()->second;
-}
-
 int64_t FairQueue::PacksAbove(int32_t priority) const {
   int64_t packs = 0;
   for (const auto& [negated, count] : packs_at_) {

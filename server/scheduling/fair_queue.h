@@ -5,6 +5,7 @@
 #ifndef LENGTHWISE_SERVER_SCHEDULING_FAIR_QUEUE_H_
 #define LENGTHWISE_SERVER_SCHEDULING_FAIR_QUEUE_H_
 
+#include <algorithm>
 #include <compare>
 #include <cstdint>
 #include <string>
@@ -62,8 +63,25 @@ class FairQueue {
   int32_t next_priority() const { return -turns_.begin()->priority; }
   const std::string& next_owner() const { return owners_.at(turns_.begin()->owner).name; }
 
-  // The next pack of one experiment. Null if there is none. Valid until the queue changes.
-  const PackId* NextOf(absl::string_view experiment) const;
+  // The next pack that `accept` accepts, of one experiment unless that is empty. Null if there is
+  // none. Valid until the queue changes. Packs that are not accepted cost O(1) each.
+  template <typename Accept>
+  const PackId* Next(absl::string_view experiment, const Accept& accept) const {
+    const auto first = [&](const Line& line) {
+      const auto found = std::find_if(line.begin(), line.end(),
+                                      [&](const auto& pack) { return accept(pack.second); });
+      return found == line.end() ? nullptr : &found->second;
+    };
+    if (!experiment.empty()) {
+      const auto line = experiments_.find(experiment);
+      return line == experiments_.end() ? nullptr : first(line->second);
+    }
+    for (const Turn& turn : turns_) {
+      const PackId* const found = first(owners_.at(turn.owner).lines.at(turn.priority));
+      if (found != nullptr) return found;
+    }
+    return nullptr;
+  }
   // The trials of a queued pack.
   const Trials& trials_of(const PackId& id) const { return packs_.at(id).trials; }
 

@@ -18,6 +18,10 @@ class FairQueueTest : public testing::Test {
     queue_.Insert({.pack = trial}, priority, owner, "of-" + owner, trial);
   }
 
+  const PackId* NextOf(const std::string& experiment) const {
+    return queue_.Next(experiment, [](const PackId&) { return true; });
+  }
+
   // Leases the next pack as a scheduler does. Returns its first trial.
   TrialKey Lease() {
     const PackId id = queue_.next();
@@ -108,20 +112,20 @@ TEST_F(FairQueueTest, PackStandsAtItsFirstTrial) {
 }
 
 TEST_F(FairQueueTest, ExperimentHasItsOwnOrder) {
-  EXPECT_EQ(queue_.NextOf("mine"), nullptr);
+  EXPECT_EQ(NextOf("mine"), nullptr);
   queue_.Insert({.pack = 1}, 5, "ada", "other", 1);
   queue_.Insert({.pack = 2}, 0, "ada", "mine", 4);
   queue_.Insert({.pack = 3}, 0, "ada", "mine", 3);
-  EXPECT_EQ(queue_.NextOf("mine")->pack, 3);
+  EXPECT_EQ(NextOf("mine")->pack, 3);
   queue_.Insert({.pack = 2}, 0, "ada", "mine", 2);
-  EXPECT_EQ(queue_.NextOf("mine")->pack, 2) << "its first trial is the oldest now";
+  EXPECT_EQ(NextOf("mine")->pack, 2) << "its first trial is the oldest now";
   EXPECT_THAT(queue_.trials_of({.pack = 2}), ElementsAre(2, 4));
   EXPECT_EQ(queue_.CheckInvariants(), absl::OkStatus());
   queue_.Remove({.pack = 2}, 2);
-  EXPECT_EQ(queue_.NextOf("mine")->pack, 3);
+  EXPECT_EQ(NextOf("mine")->pack, 3);
   queue_.Remove({.pack = 3}, 3);
   queue_.Remove({.pack = 2}, 4);
-  EXPECT_EQ(queue_.NextOf("mine"), nullptr);
+  EXPECT_EQ(NextOf("mine"), nullptr);
   EXPECT_EQ(queue_.next().pack, 1);
   EXPECT_EQ(queue_.CheckInvariants(), absl::OkStatus());
 }

@@ -16,6 +16,12 @@ constexpr size_t kMaxShapeBytes = 200;
 // what ended the server may have ended them too, or be about to.
 constexpr int kUnsettledLeases = 10;
 
+// How long an unfit worker gets no packs of a shape: the first time, and at most.
+constexpr absl::Duration kFirstPause = absl::Minutes(1);
+constexpr absl::Duration kLongestPause = absl::Minutes(10);
+// A worker whose first trials fail where others' do not is unfit after this many.
+constexpr int32_t kFirstTrials = 3;
+
 constexpr char kScheduler[] = "scheduler";
 
 absl::Status NotRegistered(absl::string_view worker) {
@@ -52,9 +58,49 @@ void Scheduler::InsertRunnable(const ScheduledTrial& trial) {
   queue_.Insert(IdOf(trial), traits.priority, traits.owner, traits.experiment, trial.key);
 }
 
-const PackId* Scheduler::NextFor(const Worker& worker) const {
-  if (!worker.experiment.empty()) return queue_.NextOf(worker.experiment);
-  return queue_.empty() ? nullptr : &queue_.next();
+const PackId* Scheduler::NextFor(const Worker& worker, absl::Time now) const {
+  return queue_.Next(worker.experiment, [&](const PackId& id) {
+    return worker.unfit.empty() || !UnfitFor(worker, packs_.at(id.pack).traits.shape, now);
+  });
+}
+
+const Scheduler::Unfit* Scheduler::UnfitFor(const Worker& worker, absl::string_view shape,
+                                            absl::Time now) {
+  for (const auto& [unfit_for, unfit] : worker.unfit) {
+    const bool concerns = shape.empty() || unfit_for.empty() || unfit_for == shape;
+    if (concerns && unfit.until > now) return &unfit;
+  }
+  return nullptr;
+}
+
+void Scheduler::MarkUnfit(Worker& worker, const std::string& shape, absl::string_view why,
+                          absl::Time now) {
+  // As for capacities: what is forgotten is learned again.
+  if (worker.unfit.size() >= kMaxCapacities && !worker.unfit.contains(shape)) worker.unfit.clear();
+  Unfit& unfit = worker.unfit[shape];
+  unfit.pause = std::clamp(2 * unfit.pause, kFirstPause, kLongestPause);
+  unfit.until = now + unfit.pause;
+  unfit.why = std::string(why);
+}
+
+void Scheduler::SetUnfit(absl::string_view worker, Token token, absl::string_view why,
+                         absl::Time now) {
+  const auto registered = workers_.find(worker);
+  const auto lease = leases_.find(token);
+  if (registered == workers_.end() || lease == leases_.end() || lease->second.worker != worker ||
+      lease->second.live.empty()) {
+    return;
+  }
+  MarkUnfit(registered->second, packs_.at(lease->second.pack).traits.shape, why, now);
+}
+
+bool Scheduler::FailsAlone(absl::string_view worker, absl::Time now) const {
+  const auto registered = workers_.find(worker);
+  if (registered == workers_.end() || registered->second.proven) return false;
+  return std::any_of(workers_.begin(), workers_.end(), [&](const auto& other) {
+    return other.first != worker && other.second.failed == 0 && IsAlive(other.first, now) &&
+           (other.second.proven || busy_.contains(other.first));
+  });
 }
 
 // The trial must be in no lease and not queued. IdOf(trial), under which it is queued, must not
@@ -147,6 +193,10 @@ void Scheduler::Register(absl::string_view worker, int32_t max_pack_size, absl::
   registered.last_seen = now;
   registered.silence = absl::ZeroDuration();
   registered.experiment = std::string(experiment);
+  // It may have been mended.
+  registered.unfit.clear();
+  registered.failed = 0;
+  registered.proven = false;
   if (experiment.empty()) return;
   // Leases that were restored before the worker registered again were ranked.
   for (auto& [token, lease] : leases_) {
@@ -214,7 +264,7 @@ std::vector<TrialKey> Scheduler::NextPack(absl::string_view worker, absl::Time n
   MatureDelayed(now);
   const auto registered = workers_.find(worker);
   if (registered == workers_.end()) return {};
-  const PackId* const id = NextFor(registered->second);
+  const PackId* const id = NextFor(registered->second, now);
   if (id == nullptr) return {};
   int32_t size = registered->second.max_pack_size;
   const auto capacity = registered->second.capacities.find(packs_.at(id->pack).traits.shape);
@@ -359,7 +409,8 @@ void Scheduler::GiveUp(Token token, const std::string& actor, const std::string&
   EndLease(token, decisions);
 }
 
-Decisions Scheduler::Release(absl::string_view worker, Token token, absl::string_view reason) {
+Decisions Scheduler::Release(absl::string_view worker, Token token, absl::string_view reason,
+                             bool lost) {
   Decisions decisions;
   const auto found = leases_.find(token);
   if (found == leases_.end() || found->second.worker != worker) return decisions;
@@ -368,7 +419,7 @@ Decisions Scheduler::Release(absl::string_view worker, Token token, absl::string
   GiveUp(token, lease.preempted.empty() ? WorkerActor(worker) : kScheduler,
          absl::StrCat(worker, " gave lease ", token, " back",
                       why.empty() ? "" : absl::StrCat(": ", why)),
-         /*lost=*/false, decisions);
+         lost, decisions);
   return decisions;
 }
 
@@ -393,7 +444,23 @@ TrialChange Scheduler::FailTemporarily(Trial& trial, const std::string& worker, 
                                        absl::string_view reason, absl::Time now) {
   TrialPast& past = trial.data.past;
   const std::string failure = FailureClass(reason);
-  const bool again = past.failures > 0 && past.failure == failure && past.failure_step == step;
+  const bool alone = FailsAlone(worker, now);
+  if (const auto registered = workers_.find(worker);
+      registered != workers_.end() && ++registered->second.failed >= kFirstTrials && alone) {
+    const std::string why =
+        absl::StrCat("its first ", registered->second.failed,
+                     " trials failed, where other workers' do not; the last one: ", reason);
+    MarkUnfit(registered->second, "", why, now);
+    return Requeue(trial, WorkerActor(worker),
+                   absl::StrCat("the machine of ", worker,
+                                " may be at fault, so this is no failure "
+                                "of the trial: ",
+                                why));
+  }
+  const bool same_machine = alone && trial.failed_on == worker;
+  const bool again =
+      !same_machine && past.failures > 0 && past.failure == failure && past.failure_step == step;
+  trial.failed_on = worker;
   ++past.failures;
   past.failure = failure;
   past.failure_step = step;
@@ -453,6 +520,12 @@ absl::StatusOr<Decisions> Scheduler::Finish(TrialKey key, Token token, v1::Outco
   Decisions decisions;
   switch (kind) {
     case v1::Outcome::COMPLETED:
+      if (const auto registered = workers_.find(worker); registered != workers_.end()) {
+        registered->second.failed = 0;
+        registered->second.proven = true;
+        registered->second.unfit.erase("");
+        registered->second.unfit.erase(TraitsOf(trial.data).shape);
+      }
       decisions.trials.push_back(
           End(key, v1::SUCCEEDED, WorkerActor(worker),
               absl::StrCat("completed by ", worker, " in attempt ", trial.data.past.attempt)));
@@ -592,7 +665,7 @@ bool Scheduler::HasRunnable(absl::Time now) {
 bool Scheduler::HasRunnable(absl::string_view worker, absl::Time now) {
   MatureDelayed(now);
   const auto registered = workers_.find(worker);
-  return registered == workers_.end() || NextFor(registered->second) != nullptr;
+  return registered == workers_.end() || NextFor(registered->second, now) != nullptr;
 }
 
 }  // namespace lengthwise::server

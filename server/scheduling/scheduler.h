@@ -13,9 +13,14 @@
 // worker gets no larger ones of that shape. A trial whose workers are lost again and again may be
 // what ends them: it runs alone, so that no other trial is condemned with it, and then fails. If
 // packs of a higher priority wait and no worker is free, the longest-running lease of the lowest
-// priority is preempted: its worker stores checkpoints and gives it back. Preemptions in progress
-// and workers' memory limits are not recorded. After a restart, the scheduler decides again about
-// preemption, and workers report their limits again (trials keep their own limits).
+// priority is preempted: its worker stores checkpoints and gives it back.
+//
+// What is wrong with a worker's machine is no failure of a trial: the worker is unfit for packs of
+// that shape, gets none of them for a while, and then tries again.
+//
+// Preemptions in progress, and workers' memory limits and faults, are not recorded. After a
+// restart, the scheduler decides again about preemption, and workers report the others again
+// (trials keep their own limits).
 #ifndef LENGTHWISE_SERVER_SCHEDULING_SCHEDULER_H_
 #define LENGTHWISE_SERVER_SCHEDULING_SCHEDULER_H_
 
@@ -158,6 +163,12 @@ class Scheduler {
   // Existing leases stay.
   void Register(absl::string_view worker, int32_t max_pack_size, absl::Time now,
                 absl::string_view experiment = "");
+  // The worker's machine cannot run the lease, for this reason. It gets no packs of this shape for
+  // a while, which doubles each time. Registering again or completing a trial of this shape ends
+  // that. No-op if the lease is not the worker's.
+  void SetUnfit(absl::string_view worker, Token token, absl::string_view why, absl::Time now);
+  // Why the worker gets no packs of some shape now. Empty if it gets all.
+  std::string FaultOf(absl::string_view worker, absl::Time now) const;
   // Ends a worker's registration. Its leases stay until they expire or are released.
   void Unregister(absl::string_view worker);
   bool IsRegistered(absl::string_view worker) const { return workers_.contains(worker); }
@@ -197,9 +208,10 @@ class Scheduler {
   // not registered.
   absl::StatusOr<Decisions> Grant(absl::string_view worker, absl::Time now);
 
-  // The worker gives a lease back; its live trials are requeued. No decisions if the lease is not
-  // the worker's.
-  Decisions Release(absl::string_view worker, Token token, absl::string_view reason);
+  // The worker gives a lease back; its live trials are requeued. `lost`: it does so because it ends
+  // with a fault that they may have caused. No decisions if the lease is not the worker's.
+  Decisions Release(absl::string_view worker, Token token, absl::string_view reason,
+                    bool lost = false);
 
   // Ends all leases and requeues their live trials. `what` says what happened to each: "was
   // released because ...".
@@ -250,7 +262,7 @@ class Scheduler {
   // Why a trial waits, as a sentence. Empty if it is not waiting.
   std::string WhyWaiting(TrialKey trial, absl::Time now) const;
   // Why a worker's request for a pack returned nothing.
-  std::string WhyNothing(absl::string_view worker) const;
+  std::string WhyNothing(absl::string_view worker, absl::Time now) const;
 
   // Back-off after a trial's temporary failure of this number.
   absl::Duration BackOff(int32_t failures) const;
@@ -290,6 +302,7 @@ class Scheduler {
     ScheduledTrial data;
     Token lease = 0;
     bool delayed = false;
+    std::string failed_on;  // the worker of its last temporary failure; not recorded
   };
   struct Pack {
     PackTraits traits;
@@ -308,12 +321,21 @@ class Scheduler {
     // Its entry in ranks_. Absent if it cannot be preempted.
     std::optional<std::pair<int32_t, absl::Time>> rank;
   };
+  // A worker gets no packs of some shape.
+  struct Unfit {
+    std::string why;
+    absl::Duration pause;
+    absl::Time until;
+  };
   struct Worker {
     int32_t max_pack_size = 1;
     absl::Time last_seen;
     absl::Duration silence;                                // ExpectSilence, from last_seen on
     std::string experiment;                                // empty: not dedicated to one
     absl::flat_hash_map<std::string, int32_t> capacities;  // by shape
+    absl::btree_map<std::string, Unfit> unfit;             // by shape; empty: all shapes
+    int32_t failed = 0;   // trials that failed temporarily, one after the other
+    bool proven = false;  // it has completed a trial since it registered
   };
 
   bool RunsAlone(const TrialPast& past) const { return past.losses >= options_.max_losses - 1; }
@@ -329,7 +351,14 @@ class Scheduler {
   void Dequeue(Trial& trial);
   void InsertRunnable(const ScheduledTrial& trial);
   // The next pack for a worker. Null if there is none.
-  const PackId* NextFor(const Worker& worker) const;
+  const PackId* NextFor(const Worker& worker, absl::Time now) const;
+  // Why the worker gets no packs of this shape (empty: of some shape). Null if it gets them.
+  static const Unfit* UnfitFor(const Worker& worker, absl::string_view shape, absl::Time now);
+  static void MarkUnfit(Worker& worker, const std::string& shape, absl::string_view why,
+                        absl::Time now);
+  // True if the worker has completed nothing yet, and another one runs or has completed trials and
+  // does not fail: its failures are its machine's rather than the trials'.
+  bool FailsAlone(absl::string_view worker, absl::Time now) const;
   void MatureDelayed(absl::Time now);
   void Renew(Token token, Lease& lease, absl::Time now);
   void Hold(Trial& trial, Token token, Lease& lease);

@@ -27,6 +27,7 @@ int64_t Scheduler::IdleWorkers(absl::Time now, absl::string_view experiment) con
   return std::count_if(workers_.begin(), workers_.end(), [&](const auto& entry) {
     const auto& [name, worker] = entry;
     return now - worker.last_seen <= options_.lease_duration && !busy_.contains(name) &&
+           UnfitFor(worker, "", now) == nullptr &&
            (worker.experiment.empty() || worker.experiment == experiment);
   });
 }
@@ -81,15 +82,22 @@ std::string Scheduler::WhyWaiting(TrialKey key, absl::Time now) const {
     return absl::StrCat(waits, " after failure ", trial.past.failures, " of ",
                         options_.max_failed_attempts, " allowed");
   }
-  const std::string& experiment = TraitsOf(trial).experiment;
+  const PackTraits& traits = TraitsOf(trial);
   int64_t workers = 0;
   int64_t dedicated = 0;
+  std::string unfit;
   for (const auto& [name, worker] : workers_) {
     if (now - worker.last_seen > options_.lease_duration) continue;
-    const bool takes_it = worker.experiment.empty() || worker.experiment == experiment;
-    ++(takes_it ? workers : dedicated);
+    if (!worker.experiment.empty() && worker.experiment != traits.experiment) {
+      ++dedicated;
+    } else if (const Unfit* const found = UnfitFor(worker, traits.shape, now); found == nullptr) {
+      ++workers;
+    } else {
+      unfit = absl::StrCat(name, " cannot run it now: ", found->why);
+    }
   }
   if (workers == 0) {
+    if (!unfit.empty()) return absl::StrCat("waits for a worker that can run it; ", unfit);
     if (dedicated == 0) return "waits for a worker: none is connected";
     return absl::StrCat("waits for a worker: ", dedicated == 1 ? "the one that is" : "all that are",
                         " connected ", dedicated == 1 ? "trains" : "train",
@@ -138,10 +146,21 @@ std::string Scheduler::PlaceInQueue(const ScheduledTrial& trial) const {
   return absl::StrCat("waits for ", packs(before), " that ", traits.owner, " submitted before");
 }
 
-std::string Scheduler::WhyNothing(absl::string_view worker) const {
+std::string Scheduler::FaultOf(absl::string_view worker, absl::Time now) const {
   const auto registered = workers_.find(worker);
+  if (registered == workers_.end()) return "";
+  const Unfit* const unfit = UnfitFor(registered->second, "", now);
+  return unfit == nullptr ? "" : unfit->why;
+}
+
+std::string Scheduler::WhyNothing(absl::string_view worker, absl::Time now) const {
+  const auto registered = workers_.find(worker);
+  if (const std::string fault = FaultOf(worker, now);
+      !fault.empty() && !queue_.empty() && NextFor(registered->second, now) == nullptr) {
+    return absl::StrCat("no trial can be leased that this machine can run now: ", fault);
+  }
   if (registered != workers_.end() && !registered->second.experiment.empty() &&
-      NextFor(registered->second) == nullptr) {
+      NextFor(registered->second, now) == nullptr) {
     return absl::StrCat("no trial of ", registered->second.experiment, " can be leased now");
   }
   if (!queue_.empty()) return "trials are queued; ask again";

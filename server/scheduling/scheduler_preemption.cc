@@ -29,7 +29,7 @@ void Scheduler::Unrank(Token token, Lease& lease) {
 
 int64_t Scheduler::FreeWorkers(absl::Time now) const {
   return std::count_if(workers_.begin(), workers_.end(), [&](const auto& worker) {
-    return worker.second.experiment.empty() &&
+    return worker.second.experiment.empty() && UnfitFor(worker.second, "", now) == nullptr &&
            now - worker.second.last_seen <= options_.free_memory + worker.second.silence &&
            !busy_.contains(worker.first);
   });

@@ -220,6 +220,109 @@ TEST_F(SchedulerTest, WorkersLostAroundARestartCountAgainstNoTrial) {
   EXPECT_EQ(idle.Tick(now_).trials.at(0).to, v1::FAILED);
 }
 
+TEST_F(SchedulerTest, TrialWhoseDevicesFailLosesWorkersToo) {
+  Add(1, 1);
+  scheduler_.Register("w", 1, now_);
+  for (int32_t losses = 1; losses <= 3; ++losses) {
+    Grant("w");
+    const TrialChange change =
+        scheduler_.Release("w", token_, "its GPU is lost", /*lost=*/true).trials.at(0);
+    EXPECT_EQ(change.past.losses, losses);
+    EXPECT_EQ(change.past.failures, 0);
+    EXPECT_EQ(change.to, losses < 3 ? v1::QUEUED : v1::FAILED);
+  }
+}
+
+// Trials 1 and 2 need files of examples, which the worker cannot store; trial 3 needs none.
+TEST_F(SchedulerTest, UnfitWorkerGetsNoSuchPackForAWhile) {
+  for (const TrialKey key : {1, 2, 3}) {
+    scheduler_.Add({.key = key, .pack = key},
+                   {.owner = "ada", .shape = key < 3 ? "examples" : "built in"});
+  }
+  scheduler_.Register("bad", 1, now_);
+  scheduler_.Register("good", 1, now_);
+  const auto give_back = [&] {
+    scheduler_.SetUnfit("bad", token_, "its disk is full", now_);
+    const Decisions decisions = scheduler_.Release("bad", token_, "its disk is full");
+    EXPECT_EQ(decisions.trials.at(0).to, v1::QUEUED);
+    EXPECT_EQ(decisions.trials[0].past.failures, 0);
+    EXPECT_EQ(decisions.trials[0].past.losses, 0);
+  };
+  EXPECT_THAT(Grant("bad"), ElementsAre(1));
+  give_back();
+  EXPECT_EQ(scheduler_.FaultOf("bad", now_), "its disk is full");
+  EXPECT_EQ(scheduler_.FaultOf("good", now_), "");
+  EXPECT_EQ(scheduler_.IdleWorkers(now_), 1) << "an autoscaler must not count on the other";
+  EXPECT_THAT(Grant("bad"), ElementsAre(3)) << "it can run this one";
+  Finish(3, v1::Outcome::COMPLETED);
+  EXPECT_FALSE(scheduler_.HasRunnable("bad", now_));
+  EXPECT_THAT(Grant("bad"), IsEmpty());
+  EXPECT_EQ(scheduler_.WhyNothing("bad", now_),
+            "no trial can be leased that this machine can run now: its disk is full");
+  EXPECT_THAT(Grant("good"), ElementsAre(1));
+  // Without another worker the trial waits, and says why.
+  scheduler_.Unregister("good");
+  EXPECT_EQ(scheduler_.WhyWaiting(2, now_),
+            "waits for a worker that can run it; bad cannot run it now: its disk is full");
+  // It tries again after a minute, then after two.
+  for (const int minutes : {1, 2}) {
+    After(absl::Minutes(minutes) - absl::Seconds(1));
+    EXPECT_THAT(Grant("bad"), IsEmpty());
+    After(absl::Seconds(1));
+    EXPECT_THAT(Grant("bad"), ElementsAre(2));
+    give_back();
+  }
+  After(absl::Minutes(4));
+  EXPECT_THAT(Grant("bad"), ElementsAre(2));
+  Finish(2, v1::Outcome::COMPLETED);
+  EXPECT_EQ(scheduler_.FaultOf("bad", now_), "");
+  EXPECT_EQ(scheduler_.CheckInvariants(), absl::OkStatus());
+}
+
+TEST_F(SchedulerTest, WorkerIsUnfitWhoseFirstTrialsFailWhereOthersDoNot) {
+  for (TrialKey key = 1; key <= 5; ++key) Add(key, /*pack=*/key);
+  scheduler_.Register("good", 1, now_);
+  scheduler_.Register("bad", 1, now_);
+  EXPECT_THAT(Grant("good"), ElementsAre(1));
+  const Token good = token_;
+  for (const TrialKey key : {2, 3, 4}) {
+    EXPECT_THAT(Grant("bad"), ElementsAre(key));
+    const TrialChange change =
+        Finish(key, v1::Outcome::FAILED_TEMPORARILY, "libx.so is missing").trials.at(0);
+    EXPECT_EQ(change.to, v1::QUEUED);
+    EXPECT_EQ(change.past.failures, key < 4 ? 1 : 0);
+    if (key < 4) continue;
+    EXPECT_EQ(change.reason,
+              "the machine of bad may be at fault, so this is no failure of the trial: its first 3 "
+              "trials failed, where other workers' do not; the last one: libx.so is missing");
+  }
+  EXPECT_THAT(Grant("bad"), IsEmpty());
+  EXPECT_THAT(scheduler_.FaultOf("bad", now_), HasSubstr("libx.so is missing"));
+  // The others' failure elsewhere is their own.
+  token_ = good;
+  Finish(1, v1::Outcome::COMPLETED);
+  After(absl::Seconds(2));
+  EXPECT_THAT(Grant("good"), ElementsAre(2));
+  EXPECT_EQ(Finish(2, v1::Outcome::FAILED_TEMPORARILY, "libx.so is missing").trials.at(0).to,
+            v1::FAILED);
+}
+
+TEST_F(SchedulerTest, TrialThatFailsOnOneBadMachineIsTriedElsewhere) {
+  Add(1, 1);
+  Add(2, 2);
+  scheduler_.Register("good", 1, now_);
+  scheduler_.Register("bad", 1, now_);
+  EXPECT_THAT(Grant("good"), ElementsAre(1));
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_THAT(Grant("bad"), ElementsAre(2));
+    EXPECT_EQ(Finish(2, v1::Outcome::FAILED_TEMPORARILY, "libx.so is missing").trials.at(0).to,
+              v1::QUEUED);
+    After(absl::Seconds(10));
+  }
+  EXPECT_THAT(Grant("bad"), IsEmpty());
+  EXPECT_THAT(Grant("good"), ElementsAre(2));
+}
+
 TEST_F(SchedulerTest, EndedLeasesRequeueTheirTrials) {
   Add(1, 1);
   Add(2, 2);
@@ -714,7 +817,7 @@ TEST_F(DedicatedWorkerTest, TakesOnlyItsExperiment) {
   Finish(3, v1::Outcome::COMPLETED);
   EXPECT_FALSE(scheduler_.HasRunnable("w", now_)) << "it would be asked in a loop";
   EXPECT_THAT(Grant("w"), IsEmpty());
-  EXPECT_EQ(scheduler_.WhyNothing("w"), "no trial of low can be leased now");
+  EXPECT_EQ(scheduler_.WhyNothing("w", now_), "no trial of low can be leased now");
   EXPECT_EQ(scheduler_.WhyWaiting(1, now_),
             "waits for a worker: the one that is connected trains other experiments only");
   EXPECT_EQ(scheduler_.CheckInvariants(), absl::OkStatus());

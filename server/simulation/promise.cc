@@ -105,6 +105,7 @@ void Promise::CheckChange(const MemoryData& data, const TrialRecord& trial, cons
   if (change.to() == v1::RUNNING) {
     if (event.attempt() != known.attempt + 1) Break(what + ": attempts are miscounted");
     known.attempt = event.attempt();
+    known.worker = change.worker();
     if (known.losses >= kMaxLosses - 1 && trial.state == v1::RUNNING) {
       ++alone_;
       if (data.leases.Find(trial.token)->size != 1) Break(what + " with others");
@@ -130,9 +131,10 @@ void Promise::CheckChange(const MemoryData& data, const TrialRecord& trial, cons
   if (change.from() == v1::RUNNING && change.to() == v1::QUEUED) {
     const bool failed = absl::StrContains(change.reason(), " failed: ");
     known.failures += failed ? 1 : 0;
-    // A failure that repeats identically is not tried a third time.
-    const int32_t most = NatureOf(trial.id) == Nature::kFailsAlike ? 1 : kMaxFailures - 1;
-    if (known.failures > most) Break(what + " too often");
+    // A failure that repeats identically is not tried a third time, unless it may be the machine's.
+    const bool again = NatureOf(trial.id) == Nature::kFailsAlike && known.failed_on != known.worker;
+    if (known.failures > (again ? 1 : kMaxFailures - 1)) Break(what + " too often");
+    if (failed) known.failed_on = known.worker;
     splits_ += absl::StrContains(change.reason(), "is too small for the pack") ? 1 : 0;
     expiries_ += absl::StrContains(change.reason(), " expired after ") ? 1 : 0;
     if (change.actor() == "scheduler" && absl::StrContains(change.reason(), "preempted for")) {
@@ -276,7 +278,9 @@ std::optional<Promise::Choice> Promise::ChoiceOf(const MemoryData& data, absl::T
 
 void Promise::CheckLease(const MemoryData& data, const std::optional<Choice>& choice,
                          const v1::AcquireLeaseResponse& response) {
-  if (choice.has_value() && response.has_lease() != choice->priority.has_value()) {
+  // A worker whose first trials failed gets nothing for a while.
+  const bool unfit = absl::StrContains(response.no_lease_reason(), "this machine can run now");
+  if (choice.has_value() && response.has_lease() != choice->priority.has_value() && !unfit) {
     return Break(response.has_lease() ? "a trial was leased that does not wait"
                                       : "a worker asked in vain");
   }

@@ -81,6 +81,8 @@ class Promise {
     v1::TrialState state = v1::QUEUED;
     int64_t position = 0;  // position of the last change that was checked
     int32_t attempt = 0;
+    std::string worker;     // of that attempt
+    std::string failed_on;  // the worker of its last temporary failure
     // Since it was submitted or retried.
     int32_t failures = 0;
     int32_t preemptions = 0;

@@ -43,7 +43,12 @@ absl::StatusOr<std::string> DataCache::Get(absl::string_view sha256, const Fetch
     return absl::InvalidArgumentError(
         absl::StrCat("\"", sha256, "\" is not 64 lower-case hexadecimal digits"));
   }
-  const std::string path = absl::StrCat(options_.directory, "/", sha256, kSuffix);
+  const std::string file = absl::StrCat("/", sha256, kSuffix);
+  if (const std::string other = absl::StrCat(options_.other_directory, file);
+      !options_.other_directory.empty() && HasHash(other, sha256)) {
+    return other;
+  }
+  const std::string path = absl::StrCat(options_.directory, file);
   if (HasHash(path, sha256)) {
     // An error only lets the file be evicted earlier.
     std::error_code ignored;
@@ -54,18 +59,18 @@ absl::StatusOr<std::string> DataCache::Get(absl::string_view sha256, const Fetch
   const bool is_new = !fs::exists(options_.directory, ignored);
   RETURN_IF_ERROR(platform::CreateDirectories(options_.directory));
   if (is_new) fs::permissions(options_.directory, fs::perms::owner_all, ignored);
-  ASSIGN_OR_RETURN(const auto file, platform::AtomicFile::Create(path));
+  ASSIGN_OR_RETURN(const auto written, platform::AtomicFile::Create(path));
   platform::Sha256 hash;
   RETURN_IF_ERROR(fetch([&](absl::string_view chunk) {
     hash.Update(chunk);
-    return file->Append(chunk);
+    return written->Append(chunk);
   }));
   // Before Commit: only then does the file appear under the name that promises its contents.
   if (const std::string got = hash.Finish(); got != sha256) {
     return absl::DataLossError(
         absl::StrCat("a downloaded data file is damaged: its SHA-256 is ", got, ", not ", sha256));
   }
-  RETURN_IF_ERROR(file->Commit());
+  RETURN_IF_ERROR(written->Commit());
   Shrink(path);
   return path;
 }

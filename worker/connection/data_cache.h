@@ -22,6 +22,9 @@ class DataCache {
     // Limit of all files, in bytes. The least recently used files are evicted first. The newest
     // file stays, even if it exceeds the limit.
     int64_t max_bytes = int64_t{10} << 30;
+    // Directory of files with the same names that is only read, such as that of a server on this
+    // machine. Empty: none.
+    std::string other_directory;
   };
 
   // Passes the file's bytes to `take`, in order.

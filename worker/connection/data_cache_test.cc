@@ -106,6 +106,27 @@ TEST_F(DataCacheTest, FilesOfTheUserStay) {
   EXPECT_TRUE(std::filesystem::exists(options_.directory + "/notes.tmp"));
 }
 
+TEST_F(DataCacheTest, FileOfAServerOnThisMachineIsNotCopied) {
+  const std::string server = options_.directory + "-server";
+  std::filesystem::create_directories(server);
+  const std::string bytes = "examples", sha256 = platform::Sha256Hex(bytes);
+  options_.other_directory = server;
+  int fetched = 0;
+  const DataCache::Fetch fetch = [&](const auto& take) {
+    ++fetched;
+    return take(bytes);
+  };
+  for (const bool damaged : {false, true}) {
+    const std::string path = server + "/" + sha256 + ".jsonl";
+    std::ofstream(path) << (damaged ? "damaged" : bytes);
+    const auto got = DataCache(options_).Get(sha256, fetch);
+    ASSERT_TRUE(got.ok()) << got.status();
+    EXPECT_EQ(*got == path, !damaged);
+    EXPECT_EQ(fetched, damaged ? 1 : 0);
+    EXPECT_EQ(std::filesystem::exists(options_.directory), damaged);
+  }
+}
+
 TEST_F(DataCacheTest, RejectsNamesThatAreNotHashes) {
   const auto got = DataCache(options_).Get(
       "../../etc/passwd", [](const auto&) { return absl::InternalError("fetched"); });

@@ -241,18 +241,21 @@ absl::Status Connection::RunLease(v1::Lease lease) {
   }
   if (status.ok()) status = absl::InternalError("the runner returned before its trials ended");
   platform::LogError(absl::StrCat("lease ", number, ": ", status.ToString()));
-  ReleaseLease(session.lease(), absl::StrCat("the worker cannot run it: ", status.ToString()),
-               options_.rpc_timeout);
+  ReleaseLease(session.lease(), absl::StrCat("the worker cannot run it: ", status.message()),
+               options_.rpc_timeout, /*unfit=*/true);
   return status;
 }
 
 void Connection::ReleaseLease(const v1::Lease& lease, const std::string& reason,
-                              absl::Duration patience) {
+                              absl::Duration patience, bool unfit) {
   v1::ReleaseLeaseRequest request;
   request.set_worker_id(options_.worker_id);
   request.set_lease_id(lease.lease_id());
   request.set_fencing_token(lease.fencing_token());
   request.set_reason(reason);
+  request.set_unfit(unfit);
+  // The trials may be what broke the device: another worker must not lose its own for ever.
+  request.set_lost(unfit && !runner_.device_status().ok());
   const absl::Time end = absl::Now() + patience;
   Backoff backoff(options_.backoff);
   absl::Status status;

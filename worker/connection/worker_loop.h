@@ -84,8 +84,10 @@ class Connection {
   absl::StatusOr<v1::Lease> AcquireLease(absl::Duration wait);
   // Runs a lease to its end. Returns the runner's error.
   absl::Status RunLease(v1::Lease lease);
-  // Retries for `patience`. An unreleased lease expires on its own.
-  void ReleaseLease(const v1::Lease& lease, const std::string& reason, absl::Duration patience);
+  // Retries for `patience`. An unreleased lease expires on its own. `unfit`: this machine cannot
+  // run it.
+  void ReleaseLease(const v1::Lease& lease, const std::string& reason, absl::Duration patience,
+                    bool unfit = false);
   // Returns the time left for acquiring leases; infinite without drain_at.
   absl::Duration TimeForLeases();
   // Drains at drain_at, unless Run returns first.

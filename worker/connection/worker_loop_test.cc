@@ -210,7 +210,9 @@ TEST_F(ConnectionTest, FailedRunnerReleasesLeaseAndContinues) {
   server_.With([](State& state) {
     ASSERT_THAT(state.releases, SizeIs(1));
     EXPECT_EQ(state.releases[0].lease_id(), "lease-1");
-    EXPECT_THAT(state.releases[0].reason(), HasSubstr("out of GPU memory"));
+    EXPECT_EQ(state.releases[0].reason(), "the worker cannot run it: out of GPU memory");
+    EXPECT_TRUE(state.releases[0].unfit()) << "others may be able to run it";
+    EXPECT_FALSE(state.releases[0].lost()) << "the worker goes on";
   });
   EXPECT_TRUE(Stop().ok());
 }
@@ -228,6 +230,7 @@ TEST_F(ConnectionTest, LostDeviceEndsTheWorkerAfterItsLease) {
     EXPECT_EQ(EventsOf(state, "a"), 1) << "what ran before is sent";
     ASSERT_THAT(state.releases, SizeIs(1)) << "b goes to another worker";
     EXPECT_THAT(state.releases[0].reason(), HasSubstr("the GPU is lost"));
+    EXPECT_TRUE(state.releases[0].lost());
     EXPECT_THAT(state.leases, SizeIs(1)) << "c stays with the server";
     EXPECT_TRUE(state.heartbeats.back().stopping());
   });

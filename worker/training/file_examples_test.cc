@@ -135,16 +135,16 @@ class FileSession : public RecordingSession {
   absl::StatusOr<std::string> FetchData(int64_t trial, absl::string_view sha256,
                                         int64_t /*bytes*/) override {
     if (trial == refused_) return absl::PermissionDeniedError("the trial was cancelled");
-    if (!available_) return absl::UnavailableError("the server is away");
+    if (!error_.ok()) return error_;
     return files_.Path(sha256);
   }
-  void SetAvailable(bool available) { available_ = available; }
+  void SetError(absl::Status error) { error_ = std::move(error); }
   // The server refuses this trial's downloads.
   void SetRefused(int64_t trial) { refused_ = trial; }
 
  private:
   const Files& files_;
-  bool available_ = true;
+  absl::Status error_;
   int64_t refused_ = -1;
 };
 
@@ -813,16 +813,27 @@ TEST(FileExamplesTest, LanguageModelRejectsMasks) {
 TEST(FileExamplesTest, FetchErrorIsTemporary) {
   const Files others(Reversals(6, 3), Reversals(9, 4));  // not in memory
   FileSession session(others);
-  session.SetAvailable(false);
+  session.SetError(absl::UnavailableError("the server is away"));
   RunLease(LeaseOf({others.Trial()}), session);
   EXPECT_EQ(session.OutcomeOf(0).kind(), v1::Outcome::FAILED_TEMPORARILY);
   EXPECT_THAT(session.OutcomeOf(0).reason(), HasSubstr("the server is away"));
 }
 
+TEST(FileExamplesTest, MachineThatCannotStoreThemFailsNoTrial) {
+  const Files others(Reversals(6, 9), Reversals(9, 10));  // not in memory
+  FileSession session(others);
+  const absl::Status full = absl::FailedPreconditionError("No space left on device");
+  session.SetError(full);
+  EXPECT_EQ(Runner().Run(LeaseOf({others.Trial(0), others.Trial(1)}), session), full);
+  EXPECT_TRUE(session.events(0).empty());
+  EXPECT_TRUE(session.events(1).empty());
+  EXPECT_EQ(Runner().device_status(), absl::OkStatus()) << "other trials can run here";
+}
+
 TEST(FileExamplesTest, DrainDuringFetchFailsNoTrial) {
   const Files others(Reversals(6, 7), Reversals(9, 8));  // not in memory
   FileSession session(others);
-  session.SetAvailable(false);
+  session.SetError(absl::UnavailableError("the server is away"));
   session.directive = [](int64_t, int64_t) { return PackSession::Directive::kDrain; };
   RunLease(LeaseOf({others.Trial()}), session);
   EXPECT_TRUE(session.events(0).empty());

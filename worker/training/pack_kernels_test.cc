@@ -146,7 +146,7 @@ class KernelProvenanceTest : public PackKernelsTest {
     PrepareThread(cpu);
     std::vector<int64_t> trials;
     for (int i = 0; i < lease.trials_size(); ++i) trials.push_back(i);
-    PackRun(lease, trials, cpu, session_, /*sharing=*/nullptr, kernels).Run();
+    EXPECT_TRUE(PackRun(lease, trials, cpu, session_, /*sharing=*/nullptr, kernels).Run().ok());
   }
   void DrainAfter(int64_t steps) {
     session_.directive = [this, until = session_.asked() + steps](int64_t, int64_t asked) {

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "models/layers/kernel_calls.h"
+#include "platform/status_macros.h"
 #include "platform/version.h"
 #include "proto/digest.h"
 #include "proto/length_accuracies.h"
@@ -54,8 +55,9 @@ PackRun::PackRun(const v1::Lease& lease, const std::vector<int64_t>& trials, con
   }
 }
 
-PackRun::End PackRun::Run() {
-  if (!Build()) {
+absl::StatusOr<PackRun::End> PackRun::Run() {
+  ASSIGN_OR_RETURN(const bool built, Build());
+  if (!built) {
     const Directive directive = Listen();
     if (directive == Directive::kLost) return End::kLost;
     return directive == Directive::kDrain ? End::kDrained : End::kComplete;
@@ -88,13 +90,14 @@ absl::StatusOr<std::string> PackRun::FetchData(absl::string_view sha256, int64_t
   return absl::CancelledError("all trials of the pack were cancelled");
 }
 
-bool PackRun::Build() {
+absl::StatusOr<bool> PackRun::Build() {
   auto blueprint = MakeBlueprint(
       members_.front().leased->specification(),
       [this](absl::string_view sha256, int64_t bytes) { return FetchData(sha256, bytes); });
   if (!blueprint.ok()) {
     // A session that is ending cannot deliver files. The trials must not fail for that.
     if (Listen() != Directive::kContinue) return false;
+    if (absl::IsFailedPrecondition(blueprint.status())) return blueprint.status();
     // Temporary: the next attempt may get the file.
     FailUnfinished(absl::IsInvalidArgument(blueprint.status()) ? v1::Outcome::FAILED_PERMANENTLY
                                                                : v1::Outcome::FAILED_TEMPORARILY,

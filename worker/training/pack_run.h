@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "models/layers/kernel_choice.h"
 #include "proto/event.pb.h"
@@ -57,8 +58,9 @@ class PackRun {
   PackRun(const v1::Lease& lease, const std::vector<int64_t>& trials, const Device& device,
           PackSession& session, CoreSharingMonitor* sharing, PackKernels* kernels = nullptr);
 
-  // Throws what LibTorch throws; then call FailUnfinished.
-  End Run();
+  // An error means that this machine cannot run the pack; no trial has started. Throws what
+  // LibTorch throws; then call FailUnfinished.
+  absl::StatusOr<End> Run();
 
   // Writes a line into the log of every trial that has no outcome yet.
   void LogToUnfinished(v1::LogLine::Severity severity, absl::string_view text);
@@ -108,7 +110,8 @@ class PackRun {
   Member& member(int64_t index) { return members_[static_cast<size_t>(index)]; }
 
   absl::StatusOr<std::string> FetchData(absl::string_view sha256, int64_t bytes);
-  bool Build();
+  // True once the model is built; false if the trials have ended, or the session has.
+  absl::StatusOr<bool> Build();
   void Resume(int64_t index);
   // A step in flight on the device.
   struct StartedStep {

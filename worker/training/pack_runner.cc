@@ -45,9 +45,8 @@ class LeaseRunner : public PackRunner {
       packs[specification::PackKey(lease.trials(i).specification())].push_back(i);
     }
     for (const auto& [key, trials] : packs) {
-      if (RunPack(lease, trials, session) != training::PackRun::End::kComplete) break;
-      // The caller gives back trials that no pack has started.
-      if (!device_status_.ok()) return device_status_;
+      ASSIGN_OR_RETURN(const training::PackRun::End end, RunPack(lease, trials, session));
+      if (end != training::PackRun::End::kComplete) break;
     }
     return absl::OkStatus();
   }
@@ -62,8 +61,9 @@ class LeaseRunner : public PackRunner {
   int32_t max_pack_size() const override { return max_pack_size_; }
 
  private:
-  training::PackRun::End RunPack(const v1::Lease& lease, const std::vector<int64_t>& trials,
-                                 PackSession& session) {
+  absl::StatusOr<training::PackRun::End> RunPack(const v1::Lease& lease,
+                                                 const std::vector<int64_t>& trials,
+                                                 PackSession& session) {
     training::PackRun run(lease, trials, device_, session,
                           monitor_.has_value() ? &*monitor_ : nullptr, &kernels_);
     // LibTorch and memory allocation throw. Every exception counts as temporary: mistakes in the
@@ -72,18 +72,18 @@ class LeaseRunner : public PackRunner {
     try {
       return run.Run();
     } catch (const std::exception& e) {
-      if (training::IsDeviceLost(e)) device_status_ = DeviceLost(e);
       // The trials' logs get the full text, to find the cause.
       run.LogToUnfinished(v1::LogLine::ERROR, e.what());
+      if (training::IsDeviceLost(e)) return device_status_ = DeviceLost(e);
       run.FailUnfinished(
           training::IsOutOfMemory(e) ? v1::Outcome::OUT_OF_MEMORY : v1::Outcome::FAILED_TEMPORARILY,
-          device_status_.ok() ? training::FirstLine(e) : device_status_.message());
+          training::FirstLine(e));
       return training::PackRun::End::kComplete;
     }
   }
 
-  // The trials get a temporary failure, because another worker's GPU, or its kernels, may run them;
-  // their limit of attempts ends a trial whose kernels fault everywhere.
+  // The trials do not fail, because another worker's GPU, or its kernels, may run them; the
+  // server's limit of lost workers ends a trial whose kernels fault everywhere.
   absl::Status DeviceLost(const std::exception& e) const {
     return absl::UnavailableError(absl::StrCat(
         "the GPU of this worker is lost to it: ", training::FirstLine(e),

@@ -34,7 +34,7 @@ History Train(bool can_record, GraphCounts& counts) {
   };
   RecordingSession session;
   const v1::Lease lease = LeaseOf({TinyTrial()});
-  EXPECT_EQ(PackRun(lease, {0}, device, session, /*sharing=*/nullptr).Run(),
+  EXPECT_EQ(PackRun(lease, {0}, device, session, /*sharing=*/nullptr).Run().value(),
             PackRun::End::kComplete);
   History history;
   for (const v1::Event& event : session.events(0)) {
@@ -68,7 +68,7 @@ class OverlappedRunTest : public ::testing::Test {
     }
     std::vector<int64_t> trials;
     for (int i = 0; i < lease.trials_size(); ++i) trials.push_back(i);
-    return PackRun(lease, trials, device, session, /*sharing=*/nullptr).Run();
+    return PackRun(lease, trials, device, session, /*sharing=*/nullptr).Run().value();
   }
 
   // Runs the lease both ways and compares all that the session receives.
@@ -189,7 +189,7 @@ TEST(PackMemoryTest, CapacityIsMeasuredAndReported) {
     }
     Session session;
     const v1::Lease lease = LeaseOf(specifications);
-    PackRun(lease, trials, device, session, /*sharing=*/nullptr).Run();
+    EXPECT_TRUE(PackRun(lease, trials, device, session, /*sharing=*/nullptr).Run().ok());
     EXPECT_EQ(resets, 1);
     return session.reported.empty() ? -1 : session.reported.back();
   };
