@@ -23,14 +23,15 @@ void AddCancel(Command root, Program& program) {
       "lengthwise cancel quickstart-1/0 --reason \"wrong learning rate\"",
       [&program, options]() -> absl::StatusOr<int> {
         ASSIGN_OR_RETURN(auto connection, program.Connect());
-        if (NamesTrial(options->name)) {
-          ASSIGN_OR_RETURN(auto trial, FindTrial(*connection, options->name, NameUse::kChange));
-          ASSIGN_OR_RETURN(auto cancelled, connection->CancelTrial(trial.name(), options->reason));
-          program.out() << "Cancelled the trial " << ShortName(trial.name()) << ".\n";
+        ASSIGN_OR_RETURN(const auto found,
+                         connection->Find(options->name, Connection::FindRequest::CHANGE));
+        if (found.has_trial()) {
+          ASSIGN_OR_RETURN(auto cancelled,
+                           connection->CancelTrial(found.trial().name(), options->reason));
+          program.out() << "Cancelled the trial " << ShortName(cancelled.name()) << ".\n";
           return kSuccess;
         }
-        ASSIGN_OR_RETURN(auto experiment,
-                         FindExperiment(*connection, options->name, NameUse::kChange));
+        const v1::Experiment& experiment = found.experiment();
         if (UnendedTrials(experiment.trials()) == 0) {
           program.out() << "No trial of " << ShortName(experiment.name())
                         << " was left to cancel: " << DescribeCounts(experiment.trials()) << ".\n";

@@ -103,9 +103,10 @@ TEST_F(CommandsTest, ShowsParametersInTheOrderOfTheirNames) {
     (*network.mutable_parameters())[name].set_number_value(i);
     sorted = absl::StrCat(name, "=", i, sorted.empty() ? "" : ", ", sorted);
   }
-  server_.Edit<v1::Trial>("GetTrial", [&](v1::Trial& trial) {
-    *trial.mutable_specification()->mutable_network() = network;
-  });
+  server_.Edit<v1::FindExperimentResponse>(
+      "FindExperiment", [&](v1::FindExperimentResponse& found) {
+        *found.mutable_trial()->mutable_specification()->mutable_network() = network;
+      });
   server_.Edit<v1::ListTrialsResponse>("ListTrials", [&](v1::ListTrialsResponse& trials) {
     *trials.mutable_trials(0)->mutable_specification()->mutable_network() = network;
   });

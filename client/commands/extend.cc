@@ -110,8 +110,8 @@ absl::StatusOr<int> Extend(Program& program, const ExtendOptions& options) {
   }
   std::optional<InterruptGuard> interrupts(std::in_place);
   ASSIGN_OR_RETURN(auto connection, program.ConnectToTrain());
-  ASSIGN_OR_RETURN(auto experiment,
-                   FindExperiment(*connection, options.experiment, NameUse::kChange));
+  ASSIGN_OR_RETURN(auto experiment, FindExperiment(*connection, options.experiment,
+                                                   Connection::FindRequest::CHANGE));
   request.set_name(experiment.name());
   RETURN_IF_ERROR(ConfirmExtension(program, *connection, experiment, request, options));
   ASSIGN_OR_RETURN(auto extended, connection->ExtendExperiment(request));

@@ -79,6 +79,11 @@ class HostileTextTest : public CommandsTest {
           }
         });
     server_.Edit<v1::Trial>("GetTrial", edit_trial);
+    server_.Edit<v1::FindExperimentResponse>(
+        "FindExperiment", [edit_experiment, edit_trial](v1::FindExperimentResponse& found) {
+          edit_experiment(*found.mutable_experiment());
+          if (found.has_trial()) edit_trial(*found.mutable_trial());
+        });
     server_.Edit<v1::ListTrialsResponse>("ListTrials", [edit_trial](v1::ListTrialsResponse& list) {
       for (v1::Trial& trial : *list.mutable_trials()) {
         edit_trial(trial);

@@ -94,14 +94,11 @@ class Writer {
 
 absl::StatusOr<int> Logs(Program& program, const Options& options) {
   ASSIGN_OR_RETURN(auto connection, program.ConnectToRead());
-  ASSIGN_OR_RETURN(const auto trial, FindTrial(*connection, options.trial));
+  ASSIGN_OR_RETURN(const auto found, connection->Find(options.trial, Connection::FindRequest::READ,
+                                                      Connection::FindRequest::TRIAL));
+  const v1::Trial& trial = found.trial();
   // A log on a full disk cannot say that it is full.
-  std::string fault;
-  if (trial.state() == v1::RUNNING) {
-    const auto experiment =
-        connection->GetExperiment(trial.name().substr(0, trial.name().find("/trials/")));
-    if (experiment.ok()) fault = experiment->storage_fault();
-  }
+  std::string fault = trial.state() == v1::RUNNING ? found.experiment().storage_fault() : "";
   InterruptGuard interrupt;
   Follower follower(*connection,
                     {.experiment = trial.name(), .include_progress = false, .log_only = true});

@@ -33,16 +33,11 @@ std::string DescribeStates(const std::vector<v1::TrialState>& states) {
 
 absl::StatusOr<int> Retry(Program& program, const RetryOptions& options) {
   ASSIGN_OR_RETURN(auto connection, program.Connect());
-  const bool one_trial = NamesTrial(options.name);
+  ASSIGN_OR_RETURN(const auto found,
+                   connection->Find(options.name, Connection::FindRequest::CHANGE));
+  const bool one_trial = found.has_trial();
   const std::vector<v1::TrialState> states = StatesOf(options, one_trial);
-  std::string name;
-  if (one_trial) {
-    ASSIGN_OR_RETURN(auto trial, FindTrial(*connection, options.name, NameUse::kChange));
-    name = trial.name();
-  } else {
-    ASSIGN_OR_RETURN(auto experiment, FindExperiment(*connection, options.name, NameUse::kChange));
-    name = experiment.name();
-  }
+  const std::string& name = one_trial ? found.trial().name() : found.experiment().name();
   ASSIGN_OR_RETURN(auto response, connection->RetryTrials(name, states));
   const int retried = response.retried_trials();
   if (retried == 0) {

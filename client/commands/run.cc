@@ -49,26 +49,14 @@ struct Found {
 
 // Returns an interrupted experiment of the same specification, or a new one.
 absl::StatusOr<Found> FindOrCreate(Connection& connection, const ResolvedFile& read, bool fresh) {
-  const specification::Grid& grid = read.grid;
-  std::string ended;
-  if (!fresh) {
-    ASSIGN_OR_RETURN(const auto experiments, connection.ListExperiments(0));
-    for (const v1::Experiment& experiment : experiments) {  // newest first
-      const bool resumes = UnendedTrials(experiment.trials()) > 0;
-      const bool repeats = ended.empty() && experiment.trials().succeeded() > 0;
-      if ((!resumes && !repeats) ||
-          !SameExperiment(grid.specification, experiment.specification())) {
-        continue;
-      }
-      if (resumes) return Found{.experiment = experiment, .resumed = true};
-      ended = ShortName(experiment.name());
-    }
-  }
   v1::CreateExperimentRequest request;
-  *request.mutable_specification() = grid.specification;
+  *request.mutable_specification() = read.grid.specification;
   request.set_owner(connection.DefaultOwner());
+  request.set_resume(!fresh);
   ASSIGN_OR_RETURN(auto created, CreateExperiment(connection, request, read.examples.files));
-  return Found{.experiment = created.experiment(), .repeated = ended};
+  return Found{.experiment = created.experiment(),
+               .resumed = created.resumed(),
+               .repeated = ShortName(created.repeats())};
 }
 
 // Returns an existing experiment of the directory by name.

@@ -100,27 +100,20 @@ absl::StatusOr<Losses> FinalLosses(Connection& connection, const std::string& na
 }
 
 absl::StatusOr<int> ShowExperiment(Program& program, Connection& connection,
-                                   const std::string& name) {
-  auto experiment = FindExperiment(connection, name);
-  // FindExperiment may have found it in a list, which omits some fields.
-  if (experiment.ok() && !experiment->has_disk_use()) {
-    experiment = connection.GetExperiment(experiment->name());
-  }
-  if (!experiment.ok()) return experiment.status();
-  ASSIGN_OR_RETURN(auto trials, connection.ListTrials(experiment->name(), ""));
+                                   const v1::Experiment& experiment) {
+  ASSIGN_OR_RETURN(auto trials, connection.ListTrials(experiment.name(), ""));
   // All tasks of an experiment are compared by the same measure.
   const bool by_loss = !trials.empty() && !LossTitle(trials[0].specification()).empty();
   Losses losses;
   if (by_loss && program.output != "json") {
-    ASSIGN_OR_RETURN(losses,
-                     FinalLosses(connection, experiment->name(), trials[0].specification()));
+    ASSIGN_OR_RETURN(losses, FinalLosses(connection, experiment.name(), trials[0].specification()));
   }
   if (program.output == "csv") {
     program.Write(TrialRecords(trials, losses));
     return kSuccess;
   }
   if (program.output == "json") {
-    ASSIGN_OR_RETURN(const auto json, MessageJson(*experiment));
+    ASSIGN_OR_RETURN(const auto json, MessageJson(experiment));
     program.out() << "{\"experiment\":" << json << ",\n\"trials\":[";
     for (size_t i = 0; i < trials.size(); ++i) {
       ASSIGN_OR_RETURN(const auto trial, MessageJson(trials[i]));
@@ -129,16 +122,16 @@ absl::StatusOr<int> ShowExperiment(Program& program, Connection& connection,
     program.out() << "\n]}\n";
     return kSuccess;
   }
-  program.out() << program.palette()(Paint::kBold, ShortName(experiment->name())) << "\n";
-  Field(program, "description", experiment->specification().description());
-  Field(program, "owner", experiment->owner());
-  Field(program, "protocol", experiment->specification().protocol());
-  Field(program, "created", FormatTimestamp(experiment->create_time()));
-  if (experiment->has_end_time()) Field(program, "ended", FormatTimestamp(experiment->end_time()));
-  Field(program, "trials", DescribeCounts(experiment->trials()));
-  Field(program, "warning", experiment->storage_fault());
-  if (experiment->has_disk_use()) {
-    const v1::DiskUse& use = experiment->disk_use();
+  program.out() << program.palette()(Paint::kBold, ShortName(experiment.name())) << "\n";
+  Field(program, "description", experiment.specification().description());
+  Field(program, "owner", experiment.owner());
+  Field(program, "protocol", experiment.specification().protocol());
+  Field(program, "created", FormatTimestamp(experiment.create_time()));
+  if (experiment.has_end_time()) Field(program, "ended", FormatTimestamp(experiment.end_time()));
+  Field(program, "trials", DescribeCounts(experiment.trials()));
+  Field(program, "warning", experiment.storage_fault());
+  if (experiment.has_disk_use()) {
+    const v1::DiskUse& use = experiment.disk_use();
     Field(program, "on disk",
           absl::StrCat(FormatBytes(use.artifact_bytes()), " in ",
                        Counted(use.artifacts(), "checkpoint"), ", ", FormatBytes(use.event_bytes()),
@@ -220,8 +213,7 @@ void ShowHistory(Program& program, Connection& connection, const v1::Trial& tria
   program.out() << table.Render(program.width(), program.palette());
 }
 
-absl::StatusOr<int> ShowTrial(Program& program, Connection& connection, const std::string& name) {
-  ASSIGN_OR_RETURN(auto trial, FindTrial(connection, name));
+absl::StatusOr<int> ShowTrial(Program& program, Connection& connection, const v1::Trial& trial) {
   if (program.output == "csv") {
     ASSIGN_OR_RETURN(const Losses losses,
                      FinalLosses(connection, trial.name(), trial.specification()));
@@ -303,16 +295,17 @@ absl::StatusOr<int> ShowTrial(Program& program, Connection& connection, const st
 
 void AddShow(Command root, Program& program) {
   auto name = std::make_shared<std::string>();
-  const Command command =
-      program.AddCommand(root, "show", "Shows one experiment or one trial", kServerGroup,
-                         "lengthwise show quickstart-1\n"
-                         "lengthwise show quickstart-1/0\n"
-                         "lengthwise show quickstart-1 --output json",
-                         [&program, name]() -> absl::StatusOr<int> {
-                           ASSIGN_OR_RETURN(auto connection, program.ConnectToRead());
-                           if (NamesTrial(*name)) return ShowTrial(program, *connection, *name);
-                           return ShowExperiment(program, *connection, *name);
-                         });
+  const Command command = program.AddCommand(
+      root, "show", "Shows one experiment or one trial", kServerGroup,
+      "lengthwise show quickstart-1\n"
+      "lengthwise show quickstart-1/0\n"
+      "lengthwise show quickstart-1 --output json",
+      [&program, name]() -> absl::StatusOr<int> {
+        ASSIGN_OR_RETURN(auto connection, program.ConnectToRead());
+        ASSIGN_OR_RETURN(const auto found, connection->Find(*name));
+        return found.has_trial() ? ShowTrial(program, *connection, found.trial())
+                                 : ShowExperiment(program, *connection, found.experiment());
+      });
   command.AddOption("name", *name, "EXPERIMENT, EXPERIMENT/TRIAL or EXPERIMENT/INDEX of the trial");
   program.AddServerOrDataDirOptions(command);
   program.AddOutputOption(command);

@@ -16,7 +16,6 @@
 #include "catalogue/entry.h"
 #include "catalogue/suggestion.h"
 #include "client/display/numbers.h"
-#include "google/protobuf/util/message_differencer.h"
 #include "models/networks/catalogue.h"
 #include "platform/files.h"
 #include "platform/status_macros.h"
@@ -130,21 +129,6 @@ absl::StatusOr<ResolvedFile> ResolveFile(const std::string& path,
   return absl::InvalidArgumentError(
       absl::StrCat(path == "-" ? "the specification" : path, " is not valid:\n  ",
                    absl::StrReplaceAll(grid.status().message(), {{"\n", "\n  "}})));
-}
-
-bool SameExperiment(const v1::ExperimentSpecification& resolved,
-                    const v1::ExperimentSpecification& other) {
-  if (resolved.name() != other.name()) return false;  // without resolving it
-  auto grid = specification::Resolve(other, specification::Limits());
-  if (!grid.ok()) return false;
-  v1::ExperimentSpecification a = resolved;
-  for (v1::ExperimentSpecification* one : {&a, &grid->specification}) {
-    one->clear_priority();
-    for (v1::Component& task : *one->mutable_tasks()) {
-      if (tasks::examples::IsExamples(task.name())) task.mutable_parameters()->erase("contents");
-    }
-  }
-  return google::protobuf::util::MessageDifferencer::Equals(a, grid->specification);
 }
 
 std::string DescribeGrid(const specification::Grid& grid) {

@@ -60,12 +60,6 @@ struct ResolvedFile {
 absl::StatusOr<ResolvedFile> ResolveFile(const std::string& path,
                                          const v1::SpecificationText& text);
 
-// Returns true if both specifications, of which the first is resolved, are of the same experiment:
-// a run of one resumes an interrupted run of the other. Priorities do not matter. Example files are
-// the same if their hashes are, because later releases describe their contents in more detail.
-bool SameExperiment(const v1::ExperimentSpecification& resolved,
-                    const v1::ExperimentSpecification& other);
-
 // "2 trials in 2 packs".
 std::string DescribeGrid(const specification::Grid& grid);
 

@@ -11,7 +11,6 @@
 #include "client/commands/program.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "nlohmann/json.hpp"
 
 namespace lengthwise::client {
 namespace {
@@ -303,24 +302,6 @@ TEST_F(ExampleFilesTest, SampleShowsTheNetworksInput) {
   EXPECT_THAT(err_, HasSubstr("lengthwise sample my.yaml"));
   EXPECT_EQ(Run({"sample", File("built_in.yaml", kSpecification)}), 2);
   EXPECT_THAT(err_, HasSubstr("names no file of examples"));
-}
-
-TEST(SameExperimentTest, IsThatOfTheCasesForBothLanguages) {
-  std::ifstream file("tests/shared_cases/resumed_runs.json");
-  const auto cases = nlohmann::json::parse(file);
-  const auto resolve = [](const nlohmann::json& specification) {
-    v1::SpecificationText text;
-    text.set_text(specification.dump());
-    text.set_format(v1::SpecificationText::YAML);
-    return ResolveFile("-", text)->grid.specification;
-  };
-  const v1::ExperimentSpecification first = resolve(cases["specification"]);
-  ASSERT_FALSE(cases["changes"].empty());
-  for (const auto& one : cases["changes"]) {
-    nlohmann::json changed = cases["specification"];
-    changed.update(one["change"]);
-    EXPECT_EQ(SameExperiment(resolve(changed), first), one["resumes"]) << one["name"];
-  }
 }
 
 }  // namespace

@@ -303,6 +303,17 @@ absl::StatusOr<v1::Experiment> Connection::GetExperiment(const std::string& name
                      *this, options_.timeout);
 }
 
+absl::StatusOr<v1::FindExperimentResponse> Connection::Find(const std::string& text,
+                                                            FindRequest::Use use,
+                                                            FindRequest::Kind kind) {
+  FindRequest request;
+  request.set_text(text);
+  request.set_use(use);
+  request.set_kind(kind);
+  return Stubs::Call(*stubs_->experiments, &v1::ExperimentService::Stub::FindExperiment, request,
+                     *this, options_.create_timeout);
+}
+
 absl::StatusOr<std::vector<v1::Experiment>> Connection::ListExperiments(size_t limit,
                                                                         const std::string& owner) {
   std::vector<v1::Experiment> experiments;

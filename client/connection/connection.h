@@ -62,6 +62,11 @@ class Connection {
   absl::StatusOr<v1::CreateExperimentResponse> EvaluateTrial(
       const v1::EvaluateTrialRequest& request);
   absl::StatusOr<v1::Experiment> GetExperiment(const std::string& name);
+  // What a user means by a text.
+  using FindRequest = v1::FindExperimentRequest;
+  absl::StatusOr<v1::FindExperimentResponse> Find(
+      const std::string& text, FindRequest::Use use = FindRequest::READ,
+      FindRequest::Kind kind = FindRequest::EXPERIMENT_OR_TRIAL);
   // Reads all pages, newest first. An empty `owner` means all owners, a `limit` of 0 no limit.
   absl::StatusOr<std::vector<v1::Experiment>> ListExperiments(size_t limit,
                                                               const std::string& owner = "");

@@ -16,6 +16,7 @@
 namespace lengthwise::server {
 namespace {
 
+constexpr int64_t kMaxNameBytes = 1000;
 constexpr int64_t kMaxReasonBytes = 1000;
 constexpr int64_t kMaxFilterBytes = 1000;
 
@@ -105,6 +106,18 @@ grpc::ServerUnaryReactor* ExperimentService::GetExperiment(grpc::CallbackServerC
                              const Caller&) -> absl::StatusOr<v1::Experiment> {
                         RETURN_IF_ERROR(CheckExperimentName("name", asked.name()));
                         return core_.reads().GetExperiment(asked.name());
+                      });
+}
+
+grpc::ServerUnaryReactor* ExperimentService::FindExperiment(
+    grpc::CallbackServerContext* context, const v1::FindExperimentRequest* request,
+    v1::FindExperimentResponse* response) {
+  return calls_.Serve(Work::kQuery, "lengthwise.v1.ExperimentService/FindExperiment", context,
+                      request, response,
+                      [this](const v1::FindExperimentRequest& asked,
+                             const Caller&) -> absl::StatusOr<v1::FindExperimentResponse> {
+                        RETURN_IF_ERROR(CheckText("text", asked.text(), kMaxNameBytes));
+                        return core_.reads().FindExperiment(asked);
                       });
 }
 

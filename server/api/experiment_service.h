@@ -31,6 +31,9 @@ class ExperimentService final : public v1::ExperimentService::CallbackService {
   grpc::ServerUnaryReactor* GetExperiment(grpc::CallbackServerContext* context,
                                           const v1::GetExperimentRequest* request,
                                           v1::Experiment* response) override;
+  grpc::ServerUnaryReactor* FindExperiment(grpc::CallbackServerContext* context,
+                                           const v1::FindExperimentRequest* request,
+                                           v1::FindExperimentResponse* response) override;
   grpc::ServerUnaryReactor* ListExperiments(grpc::CallbackServerContext* context,
                                             const v1::ListExperimentsRequest* request,
                                             v1::ListExperimentsResponse* response) override;

@@ -8,6 +8,7 @@
 #include "platform/status_macros.h"
 #include "server/coordination/messages.h"
 #include "server/coordination/names.h"
+#include "server/coordination/search.h"
 
 namespace lengthwise::server {
 namespace {
@@ -69,11 +70,27 @@ std::string Reads::ReasonOf(const TrialRecord& trial) {
 
 absl::StatusOr<v1::Experiment> Reads::GetExperiment(absl::string_view name) {
   ASSIGN_OR_RETURN(const auto reader, storage_.Read());
-  ASSIGN_OR_RETURN(const ExperimentRecord record, FindExperiment(*reader, name));
+  ASSIGN_OR_RETURN(const ExperimentRecord record, server::FindExperiment(*reader, name));
   ASSIGN_OR_RETURN(v1::Experiment experiment, ToExperiment(record, reader->name()));
   ASSIGN_OR_RETURN(*experiment.mutable_disk_use(), disk_uses_.Measure(*reader, record));
   if (record.counts.running() > 0) experiment.set_storage_fault(fault_());
   return experiment;
+}
+
+absl::StatusOr<v1::FindExperimentResponse> Reads::FindExperiment(
+    const v1::FindExperimentRequest& request) {
+  SearchResult found;
+  {
+    ASSIGN_OR_RETURN(const auto reader, storage_.Read());
+    ASSIGN_OR_RETURN(found, Search(*reader, request));
+  }
+  v1::FindExperimentResponse response;
+  response.set_match(found.match);
+  ASSIGN_OR_RETURN(*response.mutable_experiment(), GetExperiment(found.experiment));
+  if (!found.trial.empty()) {
+    ASSIGN_OR_RETURN(*response.mutable_trial(), GetTrial(found.trial));
+  }
+  return response;
 }
 
 absl::StatusOr<v1::ListExperimentsResponse> Reads::ListExperiments(
@@ -113,7 +130,7 @@ absl::StatusOr<std::string> Reads::GetOwner(absl::string_view experiment_or_tria
   ASSIGN_OR_RETURN(const TrialPath path, ParseExperimentOrTrialName(experiment_or_trial));
   ASSIGN_OR_RETURN(const auto reader, storage_.Read());
   ASSIGN_OR_RETURN(const ExperimentRecord record,
-                   FindExperiment(*reader, ExperimentName(path.experiment)));
+                   server::FindExperiment(*reader, ExperimentName(path.experiment)));
   return record.owner;
 }
 
@@ -133,7 +150,8 @@ absl::StatusOr<v1::ListTrialsResponse> Reads::ListTrials(const v1::ListTrialsReq
   const absl::StatusOr<int64_t> start = DecodePageToken(scope, request.page_token());
   if (!start.ok()) return start.status();
   ASSIGN_OR_RETURN(const auto reader, storage_.Read());
-  ASSIGN_OR_RETURN(const ExperimentRecord experiment, FindExperiment(*reader, request.parent()));
+  ASSIGN_OR_RETURN(const ExperimentRecord experiment,
+                   server::FindExperiment(*reader, request.parent()));
   ASSIGN_OR_RETURN(
       const auto records,
       reader->ListTrials(experiment.key, static_cast<int32_t>(*start), filter, size + 1));

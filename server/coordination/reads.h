@@ -63,6 +63,8 @@ class Reads {
 
   // Also measures the disk use. That reads the payloads of events that were not measured before.
   absl::StatusOr<v1::Experiment> GetExperiment(absl::string_view name);
+  absl::StatusOr<v1::FindExperimentResponse> FindExperiment(
+      const v1::FindExperimentRequest& request);
   absl::StatusOr<v1::ListExperimentsResponse> ListExperiments(
       const v1::ListExperimentsRequest& request);
   // The first answer for an experiment reads its results from the store; later ones do not.

@@ -6,6 +6,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "google/protobuf/util/message_differencer.h"
 #include "platform/failpoint.h"
 #include "platform/sha256.h"
 #include "platform/status_macros.h"
@@ -57,6 +58,16 @@ absl::Status CheckUploads(ArtifactStore& artifacts,
                    " (train_sha256, test_sha256); upload them first, as `lengthwise submit` does"));
 }
 
+// What makes two resolved specifications one experiment: all but the priority and the contents of
+// example files, which later releases describe in more detail. Their hashes stay.
+v1::ExperimentSpecification Compared(v1::ExperimentSpecification specification) {
+  specification.clear_priority();
+  for (v1::Component& task : *specification.mutable_tasks()) {
+    task.mutable_parameters()->erase("contents");
+  }
+  return specification;
+}
+
 v1::CreateExperimentResponse MakeResponse(const ExperimentRecord& record,
                                           const specification::Grid& grid) {
   v1::CreateExperimentResponse response;
@@ -87,8 +98,11 @@ absl::StatusOr<Submission> Submissions::PrepareCreation(v1::CreateExperimentRequ
   ASSIGN_OR_RETURN(submission.grid, resolve_(request));
   ExperimentRecord& record = submission.experiment;
   const v1::ExperimentSpecification& specification = submission.grid.specification;
+  if (request.resume() && !request.validate_only()) {
+    RETURN_IF_ERROR(FindEarlier(submission));
+  }
   // Reading the files here keeps that off the command loop.
-  if (!request.validate_only()) {
+  if (!request.validate_only() && submission.resumed.empty()) {
     RETURN_IF_ERROR(CheckUploads(artifacts_, specification));
   }
   record.name = specification.name();
@@ -105,6 +119,34 @@ absl::StatusOr<Submission> Submissions::PrepareCreation(v1::CreateExperimentRequ
   request.clear_validate_only();
   record.request_fingerprint = Digest(request);
   return submission;
+}
+
+absl::Status Submissions::FindEarlier(Submission& submission) const {
+  const v1::ExperimentSpecification wanted = Compared(submission.grid.specification);
+  ASSIGN_OR_RETURN(const auto reader, storage_.Read());
+  for (int64_t before = 0;;) {
+    ASSIGN_OR_RETURN(const auto page, reader->ListExperiments(before, "", kMaxPageSize));
+    for (const ExperimentRecord& record : page) {  // newest first
+      const bool resumes = UnendedTrials(record.counts) > 0;
+      const bool repeats = submission.repeats.empty() && record.counts.succeeded() > 0;
+      if (record.name != wanted.name() || (!resumes && !repeats)) continue;
+      v1::CreateExperimentRequest stored;
+      ASSIGN_OR_RETURN(*stored.mutable_specification(), ToSpecification(record, reader->name()));
+      const auto grid = resolve_(stored);
+      // This release may refuse what an earlier one accepted.
+      if (!grid.ok() || !google::protobuf::util::MessageDifferencer::Equals(
+                            wanted, Compared(grid->specification))) {
+        continue;
+      }
+      if (resumes) {
+        submission.resumed = record.id;
+        return absl::OkStatus();
+      }
+      submission.repeats = ExperimentName(record.id);
+    }
+    if (page.size() < kMaxPageSize) return absl::OkStatus();
+    before = page.back().key;
+  }
 }
 
 absl::StatusOr<Extension> Submissions::PrepareExtension(
@@ -246,7 +288,10 @@ absl::StatusOr<std::optional<v1::CreateExperimentResponse>> Submissions::FindRep
     return absl::FailedPreconditionError(
         absl::StrCat(created, ", which was deleted; use a new request_id to create it again"));
   }
-  const ExperimentRecord& known = *found;
+  return AnswerOf(*found);
+}
+
+absl::StatusOr<v1::CreateExperimentResponse> Submissions::AnswerOf(const ExperimentRecord& known) {
   // From the store, because the experiment may have been extended since.
   ASSIGN_OR_RETURN(const auto trials, store_.ListTrials(known.key, 0, {}, kMaxAnsweredIds));
   ASSIGN_OR_RETURN(const auto packs, store_.ListPacks(known.key));
@@ -332,6 +377,13 @@ absl::StatusOr<std::optional<v1::CreateExperimentResponse>> Submissions::Create(
   // create an experiment.
   ASSIGN_OR_RETURN(std::optional<v1::CreateExperimentResponse> repeated, FindRepeated(record));
   if (repeated.has_value()) return repeated;
+  if (!submission.resumed.empty()) {
+    ASSIGN_OR_RETURN(const ExperimentRecord known,
+                     FindExperiment(store_, ExperimentName(submission.resumed)));
+    ASSIGN_OR_RETURN(v1::CreateExperimentResponse response, AnswerOf(known));
+    response.set_resumed(true);
+    return response;
+  }
   RETURN_IF_ERROR(CheckQuota(record.owner, added));
   if (record.id.empty() && !specification::DataFilesOf(submission.grid.specification).empty()) {
     RETURN_IF_ERROR(AnnounceCopies(submission));
@@ -342,7 +394,9 @@ absl::StatusOr<std::optional<v1::CreateExperimentResponse>> Submissions::Create(
   RETURN_IF_ERROR(InsertTrials(record, submission.grid.trials, 0, {},
                                absl::StrCat("submitted by ", record.owner)));
   LENGTHWISE_FAILPOINT("engine.experiment.create");
-  return MakeResponse(record, submission.grid);
+  v1::CreateExperimentResponse response = MakeResponse(record, submission.grid);
+  response.set_repeats(submission.repeats);
+  return response;
 }
 
 absl::StatusOr<v1::ExtendExperimentResponse> Submissions::Extend(Extension extension) {

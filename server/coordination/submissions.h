@@ -38,6 +38,10 @@ struct Submission {
   specification::Grid grid;
   // Only answer with what would be created.
   bool validate_only = false;
+  // Id of the experiment to resume instead, and name of one that this one repeats
+  // (CreateExperimentRequest.resume).
+  std::string resumed;
+  std::string repeats;
   // Keeps the files that are copied for the experiment. The last copy of the submission to be
   // destroyed releases them: if there is no experiment then, the sweeper deletes them.
   std::shared_ptr<NameLocks::Lock> copies;
@@ -88,9 +92,13 @@ class Submissions {
   absl::Status CheckQuota(const std::string& owner, int64_t added);
 
  private:
+  // Sets what earlier experiments of the same specification there are.
+  absl::Status FindEarlier(Submission& submission) const;
   absl::StatusOr<Extension> PrepareExtension(const v1::ExtendExperimentRequest& request,
                                              const ExperimentRecord& record,
                                              absl::string_view store) const;
+  // The answer about a stored experiment.
+  absl::StatusOr<v1::CreateExperimentResponse> AnswerOf(const ExperimentRecord& known);
   // Returns what the first request with the submission's id created; nullopt if this is the first.
   // ALREADY_EXISTS if the first request asked for something else.
   absl::StatusOr<std::optional<v1::CreateExperimentResponse>> FindRepeated(

@@ -83,7 +83,8 @@ TEST(Authorization, EveryChangingRpcIsAudited) {
   for (const std::string& method : EveryMethod()) {
     const std::string name = method.substr(method.find('/') + 1);
     bool reads = false;
-    for (const char* verb : {"Get", "List", "Watch", "Query", "Summarize", "Download", "Resolve"}) {
+    for (const char* verb :
+         {"Get", "Find", "List", "Watch", "Query", "Summarize", "Download", "Resolve"}) {
       reads |= absl::StartsWith(name, verb);
     }
     const Rule& rule = *FindRule(method);
