@@ -124,7 +124,8 @@ absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(const Options&
   const pid_t pid = fork();
   if (pid < 0) return absl::ErrnoToStatus(errno, "cannot start a process");
   if (pid == 0) {
-    BecomeProgram(argument_pointers.data(), environment_pointers.data(), input,
+    BecomeProgram(argument_pointers.data(), environment_pointers.data(),
+                  options.input_descriptor >= 0 ? options.input_descriptor : input,
                   output >= 0 ? output : options.output_descriptor,
                   output >= 0 ? output : options.error_descriptor, options.parent_death_signal,
                   options.own_process_group, parent, pipe_ends[1]);
@@ -168,7 +169,7 @@ absl::StatusOr<ChildProcess::Output> ChildProcess::Run(std::vector<std::string> 
 }
 
 ChildProcess::~ChildProcess() {
-  if (!Poll().has_value()) {
+  if (!Poll().has_value() && !detached_) {
     Signal(SIGKILL);
     WaitFor(absl::InfiniteDuration());
   }

@@ -26,6 +26,8 @@ class ChildProcess {
     std::vector<std::string> arguments;
     // Added to the parent's environment.
     std::vector<std::pair<std::string, std::string>> environment = {};
+    // Open descriptor that becomes standard input; -1: /dev/null. The caller still owns it.
+    int input_descriptor = -1;
     // File to which standard output and error are appended. Empty: inherited from the parent.
     std::string output_file = {};
     // Without `output_file`: open descriptors that become standard output and error. The caller
@@ -57,11 +59,11 @@ class ChildProcess {
   // Runs a program and waits for its exit. Kills it after `timeout`. Errors are those of Start.
   static absl::StatusOr<Output> Run(std::vector<std::string> arguments, absl::Duration timeout);
 
-  // Starts a program with standard input from /dev/null. NOT_FOUND if there is no such program,
+  // Starts a program. NOT_FOUND if there is no such program,
   // PERMISSION_DENIED if it cannot be executed; other errors of fork, exec and the output file.
   static absl::StatusOr<std::unique_ptr<ChildProcess>> Start(const Options& options);
 
-  // Kills the process if it still runs, and waits for its exit.
+  // Kills the process if it still runs, and waits for its exit, unless Detach was called.
   ~ChildProcess();
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
@@ -71,6 +73,9 @@ class ChildProcess {
   // Waits for the process's exit, for at most `timeout`. Returns nullopt if it still runs.
   std::optional<Exit> WaitFor(absl::Duration timeout);
   std::optional<Exit> Poll() { return WaitFor(absl::ZeroDuration()); }
+
+  // Lets the process run on after this object's end.
+  void Detach() { detached_ = true; }
 
   // Sends a signal. No-op if the process has exited.
   void Signal(int signal);
@@ -86,6 +91,7 @@ class ChildProcess {
   // Becomes readable when the process exits. -1 if the kernel has no pidfd.
   int pid_descriptor_ = -1;
   std::optional<Exit> exit_;
+  bool detached_ = false;
 };
 
 }  // namespace lengthwise::platform

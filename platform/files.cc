@@ -446,23 +446,34 @@ std::string ProcessSpace() {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<FileLock>> FileLock::Acquire(const std::string& path) {
+absl::StatusOr<std::unique_ptr<FileLock>> FileLock::Lock(const std::string& path, int kind) {
   const int descriptor = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (descriptor < 0) return FileError(errno, "open", path);
-  if (flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+  if (flock(descriptor, kind | LOCK_NB) != 0) {
     const int error = errno;
     close(descriptor);
     if (error != EWOULDBLOCK) return FileError(error, "lock", path);
     return absl::AbortedError(absl::StrCat(path, " is locked by another process"));
   }
-  std::unique_ptr<FileLock> lock(new FileLock(descriptor, path));
+  return std::unique_ptr<FileLock>(new FileLock(descriptor, path));
+}
+
+absl::StatusOr<std::unique_ptr<FileLock>> FileLock::Acquire(const std::string& path) {
+  ASSIGN_OR_RETURN(std::unique_ptr<FileLock> lock, Lock(path, LOCK_EX));
   // The text of a holder that was killed must not be taken for that of this one.
   struct stat status = {};
-  if (fstat(descriptor, &status) == 0 && status.st_size > 0 && ftruncate(descriptor, 0) != 0) {
+  if (fstat(lock->descriptor_, &status) == 0 && status.st_size > 0 &&
+      ftruncate(lock->descriptor_, 0) != 0) {
     return FileError(errno, "empty", path);
   }
   return lock;
 }
+
+absl::StatusOr<std::unique_ptr<FileLock>> FileLock::Share(const std::string& path) {
+  return Lock(path, LOCK_SH);
+}
+
+bool FileLock::TakeAlone() { return flock(descriptor_, LOCK_EX | LOCK_NB) == 0; }
 
 FileLock::~FileLock() { close(descriptor_); }
 

@@ -162,12 +162,16 @@ class TemporaryFile {
   size_t mapped_bytes_ = 0;
 };
 
-// An exclusive lock on a file, held until destruction. The operating system releases it if the
-// process dies. The holder can say in the file who it is.
+// A lock on a file, held until destruction. The operating system releases it if the process dies.
+// The holder can say in the file who it is.
 class FileLock {
  public:
-  // Empties the file. ABORTED if the lock is already held.
+  // Exclusively. Empties the file. ABORTED if the lock is already held.
   static absl::StatusOr<std::unique_ptr<FileLock>> Acquire(const std::string& path);
+  // Beside others that share it. ABORTED if it is held exclusively.
+  static absl::StatusOr<std::unique_ptr<FileLock>> Share(const std::string& path);
+  // Makes a shared lock exclusive. False if others share it; this one may then be lost.
+  bool TakeAlone();
   ~FileLock();
   FileLock(const FileLock&) = delete;
   FileLock& operator=(const FileLock&) = delete;
@@ -188,6 +192,7 @@ class FileLock {
 
  private:
   FileLock(int descriptor, std::string path) : descriptor_(descriptor), path_(std::move(path)) {}
+  static absl::StatusOr<std::unique_ptr<FileLock>> Lock(const std::string& path, int kind);
 
   const int descriptor_;
   const std::string path_;

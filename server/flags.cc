@@ -204,6 +204,10 @@ std::variant<Flags, int> ParseFlags(int argc, const char* const* argv) {
       "then the metrics', one per line");
   command.AddFlag("--exit_with_parent", flags.exit_with_parent,
                   "Stop when the process that started the server exits");
+  command.AddFlag("--private", flags.is_private,
+                  "Serve the program that started the server: standard input is a pipe from it. "
+                  "The server is killed when the pipe ends. If a byte came through it before, the "
+                  "server stops once no program uses --data_dir. `lengthwise` sets it");
   command.AddFlag(
       "--insecure_plain_text", insecure,
       "Allow plain text on addresses that other machines can reach, for the API without "

@@ -48,7 +48,7 @@ TEST(Flags, AreParsed) {
   const Flags flags = std::get<Flags>(
       Parse({"--listen", "127.0.0.1:0", "--metrics_listen", "", "--data_dir=/d", "--max_trials=7",
              "--lease_duration=2s", "--heartbeat_interval=200ms", "--ready_file", "/r",
-             "--exit_with_parent", "--restore=/b", "--release_leases"}));
+             "--exit_with_parent", "--private", "--restore=/b", "--release_leases"}));
   EXPECT_EQ(flags.listen, "127.0.0.1:0");
   EXPECT_EQ(flags.metrics_listen, "");
   EXPECT_EQ(flags.core.data_dir, "/d");
@@ -59,6 +59,7 @@ TEST(Flags, AreParsed) {
   EXPECT_EQ(flags.core.restore_from, "/b");
   EXPECT_TRUE(flags.core.release_leases);
   EXPECT_TRUE(flags.exit_with_parent);
+  EXPECT_TRUE(flags.is_private);
 }
 
 TEST(Flags, InvalidFlagsAreNamed) {

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <string>
+#include <thread>
 #include <utility>
 #include <variant>
 
@@ -19,6 +20,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "google/protobuf/stubs/logging.h"
+#include "platform/data_directory_names.h"
 #include "platform/descriptors.h"
 #include "platform/files.h"
 #include "platform/log.h"
@@ -55,6 +57,8 @@ constexpr absl::Duration kSelfCheckPatience = absl::Seconds(10);
 // would keep it, for example after a flood.
 constexpr int64_t kTrimBytes = 32 << 20;
 constexpr absl::Duration kTrimInterval = absl::Seconds(10);
+// How often a private server without its client looks for other users.
+constexpr absl::Duration kUsersInterval = absl::Milliseconds(50);
 
 // Limited, because Protobuf logs invalid UTF-8 before a call's token is checked.
 void LogOfProtobuf(google::protobuf::LogLevel, const char*, int, const std::string& text) {
@@ -67,6 +71,24 @@ void EndUnreachable(const absl::Status& status) {
   platform::LogError(absl::StrCat("exiting: the server cannot be reached from its own machine (",
                                   status.message(), "); start it again"));
   _exit(1);
+}
+
+// The server of a client (--private) ends with it, or, if the client has gone but others use the
+// data directory, after the last of them.
+void FollowClient(const std::string& users_file) {
+  char word = 0;
+  ssize_t got = 0;
+  do {
+    got = read(STDIN_FILENO, &word, 1);
+  } while (got < 0 && errno == EINTR);
+  if (got != 1) kill(getpid(), SIGKILL);
+  auto alone = platform::FileLock::Acquire(users_file);
+  for (; absl::IsAborted(alone.status()); alone = platform::FileLock::Acquire(users_file)) {
+    absl::SleepFor(kUsersInterval);
+  }
+  // Until this process has ended, so that newcomers wait and then start a server of their own.
+  if (alone.ok()) static_cast<void>(alone->release());
+  kill(getpid(), SIGTERM);
 }
 
 sigset_t StopSignals() {
@@ -227,6 +249,10 @@ absl::Status Serve(const Flags& flags, const OpenCore& open) {
   signal(SIGPIPE, SIG_IGN);
   if (flags.exit_with_parent) {
     RETURN_IF_ERROR(platform::EndWithParent(starter));
+  }
+  if (flags.is_private) {
+    std::thread(FollowClient, absl::StrCat(flags.core.data_dir, "/", platform::kUsersFile))
+        .detach();
   }
   if (const int64_t limit = platform::RaiseDescriptorLimit(); limit < kLeastDescriptors) {
     return absl::FailedPreconditionError(

@@ -232,7 +232,7 @@ absl::StatusOr<TimeEstimate> MeasureTime(Program& program, const ResolvedFile& r
     }
     const std::string& path;
   } const deleted{directory};
-  auto service = PrivateService::Start({.data_dir = directory});
+  auto service = PrivateService::Open({.data_dir = directory});
   if (!service.ok()) return Unknown(service.status().message());
   Connection connection((*service)->address());
   ASSIGN_OR_RETURN(const auto created, CreateExperiment(connection, request, read.examples.files));

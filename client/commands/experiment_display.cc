@@ -300,7 +300,7 @@ absl::Status PrintResults(Program& program, Connection& connection,
     if (UnendedTrials(experiment.trials()) == 0) {
       out << "No trial succeeded; `lengthwise show " << name << program.WhereArguments()
           << "` says why.\n";
-    } else if (!program.data_dir.empty() && !program.asks_running_server()) {
+    } else if (program.serves_alone()) {
       // Nothing trains in a directory that no other process uses.
       out << "No trial has been evaluated in full yet; `lengthwise run " << name
           << program.WhereArguments() << "` trains them.\n";

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -11,6 +12,7 @@
 #include <iterator>
 #include <random>
 #include <system_error>
+#include <thread>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -83,24 +85,10 @@ absl::StatusOr<Connection*> Program::ConnectToDirectory(bool trains) {
                                             platform::kDatabaseFile,
                                             "); name the --data_dir of a `lengthwise run`"));
   }
-  for (int tries = 1;; ++tries) {
-    if (!trains) {
-      ASSIGN_OR_RETURN(running_server_, FindRunningServer(data_dir));
-    }
-    if (running_server_.has_value()) {
-      if (running_server_->needs_credentials) return running_server_->InUse();
-      connection_ = std::make_unique<Connection>(running_server_->address);
-      return connection_.get();
-    }
-    auto service = PrivateService::Start({.data_dir = data_dir, .release_leases = trains});
-    if (service.ok()) {
-      private_service_ = *std::move(service);
-      connection_ = std::make_unique<Connection>(private_service_->address());
-      return connection_.get();
-    }
-    // Another command may have started a server in between. It is found the next time.
-    if (trains || tries == 3) return service.status();
-  }
+  ASSIGN_OR_RETURN(private_service_,
+                   PrivateService::Open({.data_dir = data_dir, .release_leases = trains}));
+  connection_ = std::make_unique<Connection>(private_service_->address());
+  return connection_.get();
 }
 
 absl::StatusOr<Connection*> Program::ConnectToTrain() {
@@ -108,8 +96,23 @@ absl::StatusOr<Connection*> Program::ConnectToTrain() {
   return ConnectToDirectory(/*trains=*/true);
 }
 
+bool Program::serves_alone() const {
+  return private_service_ != nullptr && !private_service_->joined().has_value();
+}
+
 absl::Status Program::CheckServer() const {
-  return running_server_.has_value() ? running_server_->Check() : absl::OkStatus();
+  if (private_service_ == nullptr || serves_alone()) return absl::OkStatus();
+  return private_service_->joined()->Check();
+}
+
+void Program::EndWithInput() const {
+  if (!until_eof) return;
+  std::thread([] {
+    std::array<char, 256> ignored;
+    while (read(STDIN_FILENO, ignored.data(), ignored.size()) > 0) {
+    }
+    kill(getpid(), SIGTERM);
+  }).detach();
 }
 
 absl::StatusOr<Connection*> Program::Connect() {
@@ -233,6 +236,9 @@ int Program::Fail(const absl::Status& status) {
                  : "train here with `lengthwise run SPEC`");
   }
   err_ << "\n";
+  if (output == kEvents) {
+    WriteJsonLine({"error"}, {absl::StatusCodeToString(status.code())}, out_);
+  }
   if (IsUnreachable(status)) return kUnreachable;
   return absl::IsInvalidArgument(status) ? kUsage : kFailure;
 }
@@ -289,6 +295,12 @@ void Program::AddOutputOption(Command command, const std::vector<std::string>& f
   const std::string all_but_last = absl::StrJoin(formats.begin(), std::prev(formats.end()), ", ");
   command.AddOption("--output FORMAT", output, absl::StrCat(all_but_last, " or ", formats.back()))
       .OneOf(formats);
+}
+
+void Program::AddUntilEofOption(Command command) {
+  command.AddFlag("--until_eof", until_eof,
+                  "Ends, as after Ctrl-C, when standard input ends; for programs that start this "
+                  "one. A specification from standard input then ends with a NUL byte");
 }
 
 void Program::AddYesOption(Command command, bool& yes) {

@@ -49,6 +49,7 @@ class Program {
   std::string data_dir;  // the server on this directory instead of `server`
   std::string output = "table";
   std::string color = "auto";
+  bool until_eof = false;
 
   // A stopped training has told what it keeps, and exits with kInterrupted.
   bool stopped_training = false;
@@ -75,16 +76,18 @@ class Program {
   absl::StatusOr<Connection*> ConnectToRead();
   // Sets `data_dir` as ConnectToRead does, for commands whose Python half opens the directory.
   void ChooseDirectoryToRead();
-  // As Connect, for commands that with --data_dir start workers. FAILED_PRECONDITION if another
-  // process runs a server there.
+  // As Connect, for commands that with --data_dir start workers.
   absl::StatusOr<Connection*> ConnectToTrain();
-  // The private server on --data_dir; null without --data_dir, or if the server there is another
-  // process's.
+  // The server on --data_dir; null without --data_dir.
   PrivateService* private_service() { return private_service_.get(); }
-  // True if the server on --data_dir is another process's.
-  bool asks_running_server() const { return running_server_.has_value(); }
-  // UNAVAILABLE if that server has ended: the command cannot wait for its return.
+  // True if this command started that server, so that nothing else trains there.
+  bool serves_alone() const;
+  // UNAVAILABLE if another process's server there has ended: the command cannot wait for its
+  // return.
   absl::Status CheckServer() const;
+
+  // With --until_eof: from now on the end of standard input ends this process as SIGTERM does.
+  void EndWithInput() const;
 
   // Runs a command of the Python package with --output and with the colours and width of this
   // program's output. If `asks_server`, it uses the server of ConnectToRead(). Its output goes to
@@ -115,6 +118,8 @@ class Program {
   static void AddSelectOption(Command command, std::string& select);
   void AddOutputOption(Command command,
                        const std::vector<std::string>& formats = {"table", "json", "csv"});
+  // Adds --until_eof.
+  void AddUntilEofOption(Command command);
   // Adds --yes, for commands that call Confirm only without it.
   static void AddYesOption(Command command, bool& yes);
 
@@ -137,9 +142,11 @@ class Program {
   Action action_;
   std::optional<Command> chosen_;
   std::unique_ptr<PrivateService> private_service_;
-  std::optional<RunningServer> running_server_;
   std::unique_ptr<Connection> connection_;
 };
+
+// An --output for programs that follow a command: lines of JSON.
+inline constexpr char kEvents[] = "events";
 
 inline constexpr char kOfflineGroup[] = "Without a server";
 inline constexpr char kServerGroup[] = "With a server";

@@ -60,7 +60,7 @@ absl::StatusOr<int> Retry(Program& program, const RetryOptions& options) {
                 << (one_trial ? absl::StrCat("the trial ", ShortName(name))
                               : absl::StrCat(Counted(retried, "trial"), " of ", ShortName(name)))
                 << " again: " << DescribeCounts(response.experiment().trials()) << ".\n";
-  if (program.private_service() != nullptr) {
+  if (program.serves_alone()) {
     program.out() << (retried == 1 ? "Train it" : "Train them") << " with\n  lengthwise run "
                   << ShortName(response.experiment().name()) << program.WhereArguments() << "\n";
   }

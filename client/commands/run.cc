@@ -7,6 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "client/commands/commands.h"
 #include "client/commands/estimate.h"
 #include "client/commands/experiment_display.h"
@@ -36,7 +37,8 @@ struct RunOptions {
 // specification.
 bool NamesExperiment(const std::string& text) {
   std::error_code error;
-  return text != "-" && !absl::StrContains(text, '/') && !specification::FormatOfFile(text).ok() &&
+  return text != "-" && !absl::StrContains(absl::StripPrefix(text, "experiments/"), '/') &&
+         !specification::FormatOfFile(text).ok() &&
          !std::filesystem::is_regular_file(text, error) && ReadySpecification(text).empty();
 }
 
@@ -105,8 +107,14 @@ absl::StatusOr<int> Run(Program& program, const RunOptions& options) {
   std::error_code error;
   program.data_dir = std::filesystem::absolute(program.data_dir, error).string();
   const std::string& data_dir = program.data_dir;
+  const bool named = NamesExperiment(options.specification);
   // A private server would create a database and report that it is empty.
-  const bool named = NamesExperiment(options.specification) && HoldsExperiments(data_dir);
+  if (named && !HoldsExperiments(data_dir)) {
+    return absl::NotFoundError(absl::StrCat("\"", options.specification,
+                                            "\" is neither a file nor an installed specification, "
+                                            "and ",
+                                            data_dir, " has no experiments"));
+  }
   ResolvedFile read;
   if (named && (options.fresh || options.dry_run)) {
     return absl::InvalidArgumentError(
@@ -120,6 +128,7 @@ absl::StatusOr<int> Run(Program& program, const RunOptions& options) {
       program.err() << "warning: " << warning << "\n";
     }
   }
+  program.EndWithInput();
   if (options.dry_run) return DryRun(program, options, read);
   const bool talks = program.output_is_table();
   std::ostream& out = program.out();
@@ -128,7 +137,7 @@ absl::StatusOr<int> Run(Program& program, const RunOptions& options) {
   // From here on, Ctrl-C must not end the client before its children.
   std::optional<InterruptGuard> interrupts(std::in_place);
   ASSIGN_OR_RETURN(auto service,
-                   PrivateService::Start({.data_dir = data_dir, .release_leases = true}),
+                   PrivateService::Open({.data_dir = data_dir, .release_leases = true}),
                    absl::AbortedError(_.message()));
   Connection connection(service->address());
   ASSIGN_OR_RETURN(const auto found, named ? FindByName(connection, options.specification, data_dir)
@@ -144,6 +153,10 @@ absl::StatusOr<int> Run(Program& program, const RunOptions& options) {
                   << "` shows the results of the first\n"
                   << std::flush;
   }
+  if (program.output == kEvents) {
+    WriteJsonLine({"experiment", "data_dir"}, {experiment.name(), data_dir}, out);
+    out << std::flush;
+  }
   if (talks) {
     out << palette(Paint::kBold, name) << ": " << Headline(found, workers) << "\n"
         << palette(Paint::kDim, absl::StrCat("logs: ", service->log_directory())) << "\n\n"
@@ -158,7 +171,7 @@ absl::StatusOr<int> Run(Program& program, const RunOptions& options) {
       TrainHere(program, *service, connection,
                 {.experiment = experiment.name(), .workers = workers, .options = options.workers},
                 interrupts);
-  if (!watched.ok() || *watched == kInterrupted) return watched;
+  if (!watched.ok() || *watched == kInterrupted || program.output == kEvents) return watched;
   ASSIGN_OR_RETURN(auto ended, connection.GetExperiment(experiment.name()));
   if (talks) out << "\n";
   RETURN_IF_ERROR(PrintResults(program, connection, ended, false));
@@ -209,7 +222,8 @@ void AddRun(Command root, Program& program) {
                   "and keeps nothing");
   command.AddFlag("--web", options->web,
                   "Shows the run in a browser while it lasts: prints an address with a token");
-  program.AddOutputOption(command);
+  program.AddUntilEofOption(command);
+  program.AddOutputOption(command, {"table", "json", "csv", kEvents});
 }
 
 }  // namespace lengthwise::client

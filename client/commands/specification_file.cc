@@ -80,8 +80,9 @@ absl::StatusOr<v1::SpecificationText> ReadSpecification(const std::string& given
   if (given == "-") {
     text.set_format(v1::SpecificationText::YAML);
     std::string& read = *text.mutable_text();
-    read.resize(most_bytes + 1);
-    std::cin.read(read.data(), most_bytes + 1);
+    // Up to a NUL byte, if the program that gives it keeps the input open (--until_eof).
+    read.resize(most_bytes + 2);
+    std::cin.get(read.data(), most_bytes + 2, '\0');
     read.resize(static_cast<size_t>(std::cin.gcount()));
     if (static_cast<int64_t>(read.size()) <= most_bytes) return text;
     return absl::InvalidArgumentError(absl::StrCat("standard input has more than ", most_bytes,

@@ -26,7 +26,7 @@ void AddWatch(Command root, Program& program) {
       [&program, options]() -> absl::StatusOr<int> {
         ASSIGN_OR_RETURN(auto connection, program.ConnectToRead());
         ASSIGN_OR_RETURN(auto experiment, FindExperiment(*connection, options->experiment));
-        if (program.private_service() != nullptr && UnendedTrials(experiment.trials()) > 0) {
+        if (program.serves_alone() && UnendedTrials(experiment.trials()) > 0) {
           const std::string name = ShortName(experiment.name());
           return absl::FailedPreconditionError(absl::StrCat(
               "nothing trains ", name, " now; train and watch it with `lengthwise run ", name,

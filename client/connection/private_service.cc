@@ -1,8 +1,10 @@
 #include "client/connection/private_service.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <deque>
@@ -32,6 +34,8 @@ constexpr int kLogLines = 12;
 // Too little for a server to start.
 constexpr int64_t kLittleDisk = int64_t{16} << 20;
 constexpr size_t kLongestCommand = 80;
+// Held by a client that looks for a server, until it has found or started one.
+constexpr char kStartingFile[] = "STARTING";
 
 std::string Environment(const char* name) {
   const char* value = std::getenv(name);
@@ -93,6 +97,37 @@ absl::Status DirectoryInUse(const std::string& holder, const std::string& data_d
                    "; wait until it ends, or interrupt it with Ctrl-C (a run can be resumed)"));
 }
 
+// FAILED_PRECONDITION with advice if `locked` says that the user may not write in a directory.
+absl::Status MayWrite(const absl::Status& locked) {
+  if (!absl::IsPermissionDenied(locked) && !absl::IsFailedPrecondition(locked)) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat(locked.message(),
+                   "; copy the directory to a place where you may write, or ask its owner for a "
+                   "`lengthwise report`"));
+}
+
+absl::Status CheckNoBackup(const std::string& data_dir) {
+  if (!platform::IsBackup(data_dir)) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(data_dir, " is a backup; restore it first: `lengthwise_server --restore ",
+                   platform::ShellWord(data_dir), " --data_dir NEW`"));
+}
+
+// Waits until a lock can be had. FAILED_PRECONDITION at the deadline.
+absl::StatusOr<std::unique_ptr<platform::FileLock>> WaitForLock(
+    absl::StatusOr<std::unique_ptr<platform::FileLock>> (*lock)(const std::string& path),
+    const std::string& data_dir, absl::string_view name, absl::Time deadline) {
+  while (true) {
+    auto locked = lock(absl::StrCat(data_dir, "/", name));
+    RETURN_IF_ERROR(MayWrite(locked.status()));
+    if (!absl::IsAborted(locked.status())) return locked;
+    if (absl::Now() > deadline) return DirectoryInUse("another `lengthwise`", data_dir);
+    absl::SleepFor(absl::Milliseconds(5));
+  }
+}
+
 }  // namespace
 
 std::string DefaultDataDirectory() {
@@ -140,36 +175,15 @@ absl::Status RunningServer::Check() const {
       absl::StrCat("the server that this command asked has ended: ", name, "; repeat the command"));
 }
 
-absl::Status RunningServer::InUse() const {
-  if (needs_credentials) {
-    return absl::FailedPreconditionError(absl::StrCat(name, " is using ", data_dir,
-                                                      "; ask it with --server ", address,
-                                                      " and your token instead of --data_dir"));
-  }
-  const absl::Status status = DirectoryInUse(name, data_dir);
-  return absl::FailedPreconditionError(
-      absl::StrCat(status.message(), "; `lengthwise list --data_dir ",
-                   platform::ShellWord(data_dir), "` shows its experiments meanwhile"));
-}
-
 absl::StatusOr<std::optional<RunningServer>> FindRunningServer(const std::string& data_dir,
                                                                absl::Duration patience) {
-  if (platform::IsBackup(data_dir)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(data_dir, " is a backup; restore it first: `lengthwise_server --restore ",
-                     platform::ShellWord(data_dir), " --data_dir NEW`"));
-  }
+  RETURN_IF_ERROR(CheckNoBackup(data_dir));
   const std::string lock = LockOf(data_dir);
   const absl::Time deadline = absl::Now() + patience;
   while (true) {
     // Tried, and released at once.
     const absl::Status locked = platform::FileLock::Acquire(lock).status();
-    if (absl::IsPermissionDenied(locked) || absl::IsFailedPrecondition(locked)) {
-      return absl::FailedPreconditionError(
-          absl::StrCat(locked.message(),
-                       "; copy the directory to a place where you may write, or ask its owner for "
-                       "a `lengthwise report`"));
-    }
+    RETURN_IF_ERROR(MayWrite(locked));
     // Other errors are for the server to report.
     if (!absl::IsAborted(locked)) return std::nullopt;
     const auto holder = platform::FileLock::ReadHolder(lock);
@@ -190,13 +204,9 @@ absl::StatusOr<std::optional<RunningServer>> FindRunningServer(const std::string
   }
 }
 
-absl::StatusOr<std::unique_ptr<PrivateService>> PrivateService::Start(const Options& options) {
-  ASSIGN_OR_RETURN(auto program,
-                   FindProgram("lengthwise_server", "server", "LENGTHWISE_SERVER_BINARY"));
-  // Before Launch removes the log of a server that holds the directory.
-  ASSIGN_OR_RETURN(const std::optional<RunningServer> running,
-                   FindRunningServer(options.data_dir, options.patience));
-  if (running.has_value()) return running->InUse();
+absl::StatusOr<std::unique_ptr<PrivateService>> PrivateService::Open(const Options& options) {
+  const std::string& data_dir = options.data_dir;
+  RETURN_IF_ERROR(CheckNoBackup(data_dir));
   std::unique_ptr<PrivateService> service(new PrivateService(options));
   std::error_code error;
   std::filesystem::create_directories(service->log_directory(), error);
@@ -205,40 +215,67 @@ absl::StatusOr<std::unique_ptr<PrivateService>> PrivateService::Start(const Opti
                                                       " (", error.message(),
                                                       "); choose another with --data_dir"));
   }
-  // Named after this process, so that two clients at the same directory do not read each other's
-  // file.
-  const std::string ready_file = absl::StrCat(options.data_dir, "/ready-", getpid());
+  const absl::Time deadline = absl::Now() + options.start_timeout;
+  // From here on a server that is found does not end by itself.
+  ASSIGN_OR_RETURN(service->users_, WaitForLock(platform::FileLock::Share, data_dir,
+                                                platform::kUsersFile, deadline));
+  // Of those that find none, one starts a server at a time.
+  ASSIGN_OR_RETURN(const auto starting,
+                   WaitForLock(platform::FileLock::Acquire, data_dir, kStartingFile, deadline));
+  ASSIGN_OR_RETURN(service->joined_, FindRunningServer(data_dir, options.patience));
+  if (const auto& running = service->joined_; running.has_value()) {
+    if (running->needs_credentials) {
+      return absl::FailedPreconditionError(absl::StrCat(running->name, " is using ", data_dir,
+                                                        "; ask it with --server ", running->address,
+                                                        " and your token instead of --data_dir"));
+    }
+    service->address_ = running->address;
+    return service;
+  }
+  RETURN_IF_ERROR(service->StartServer());
+  return service;
+}
+
+absl::Status PrivateService::StartServer() {
+  ASSIGN_OR_RETURN(auto program,
+                   FindProgram("lengthwise_server", "server", "LENGTHWISE_SERVER_BINARY"));
+  const std::string ready_file = options_.data_dir + "/ready";
+  std::error_code error;
   std::filesystem::remove(ready_file, error);
   std::vector<std::string> arguments = {
-      program,      "--listen",       "127.0.0.1:0",  "--metrics_listen", "127.0.0.1:0",
-      "--data_dir", options.data_dir, "--ready_file", ready_file};
-  // Workers end with the process that started them, so none of an earlier run is left.
-  if (options.release_leases) arguments.push_back("--release_leases");
-  RETURN_IF_ERROR(service->Launch("server", std::move(arguments)));
-
-  const absl::Time deadline = absl::Now() + options.start_timeout;
-  while (service->address_.empty()) {
+      program,      "--listen",        "127.0.0.1:0",  "--metrics_listen", "127.0.0.1:0",
+      "--data_dir", options_.data_dir, "--ready_file", ready_file,         "--private"};
+  // Workers end with the program that started them, so none of an earlier run is left.
+  if (options_.release_leases) arguments.push_back("--release_leases");
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return absl::ErrnoToStatus(errno, "cannot make a pipe");
+  pipe_ = ends[1];
+  absl::StatusOr<Child> started = Launch("server", std::move(arguments), ends[0]);
+  close(ends[0]);
+  if (!started.ok()) return started.status();
+  server_ = *std::move(started);
+  for (const absl::Time deadline = absl::Now() + options_.start_timeout;;) {
     std::ifstream ready(ready_file);
-    if (std::string line; std::getline(ready, line) && !ready.eof()) service->address_ = line;
-    if (!service->address_.empty()) break;
-    if (service->children_[0].process->WaitFor(absl::Milliseconds(5)).has_value()) {
-      return service->Check();
-    }
+    if (std::string line; std::getline(ready, line) && !ready.eof()) address_ = line;
+    if (!address_.empty()) break;
+    if (server_->process->WaitFor(absl::Milliseconds(5)).has_value()) return Check();
     if (absl::Now() > deadline) {
       return absl::DeadlineExceededError(absl::StrCat("the private server was not ready after ",
-                                                      absl::FormatDuration(options.start_timeout),
-                                                      LogExcerpt(service->children_[0].log)));
+                                                      absl::FormatDuration(options_.start_timeout),
+                                                      LogExcerpt(server_->log)));
     }
   }
   std::filesystem::remove(ready_file, error);
-  return service;
+  return absl::OkStatus();
 }
 
 PrivateService::~PrivateService() { Stop(absl::Seconds(5)); }
 
-absl::Status PrivateService::Launch(const std::string& name, std::vector<std::string> arguments) {
+absl::StatusOr<PrivateService::Child> PrivateService::Launch(const std::string& name,
+                                                             std::vector<std::string> arguments,
+                                                             int input) {
   const std::string log = absl::StrCat(log_directory(), "/", name, ".log");
-  // The log covers one run only.
+  // The log covers one process only.
   std::error_code error;
   std::filesystem::remove(log, error);
   ASSIGN_OR_RETURN(auto process,
@@ -246,44 +283,53 @@ absl::Status PrivateService::Launch(const std::string& name, std::vector<std::st
                                                   // All settings are passed as flags; the user's
                                                   // settings are for another server.
                                                   .environment = rpc::EmptySettingsEnvironment(),
-                                                  .output_file = log}));
-  children_.push_back({.name = name, .log = log, .process = std::move(process)});
-  return absl::OkStatus();
+                                                  .input_descriptor = input,
+                                                  .output_file = log,
+                                                  // The server ends with its pipe.
+                                                  .parent_death_signal = input < 0 ? SIGKILL : 0}));
+  return Child{.name = name, .log = log, .process = std::move(process)};
 }
 
 absl::Status PrivateService::StartWorker(const std::string& device, int threads,
                                          const std::string& experiment) {
   ASSIGN_OR_RETURN(auto program,
                    FindProgram("lengthwise_worker", "worker", "LENGTHWISE_WORKER_BINARY"));
-  return Launch(absl::StrCat("worker-", children_.size()),
-                {program, "--server", address_, "--device", device, "--threads",
-                 absl::StrCat(threads), "--experiment", experiment, "--server_data_dir",
-                 // The server's copy of the experiment's examples.
-                 absl::StrCat(options_.data_dir, "/", platform::kArtifactsDirectory, "/",
-                              ShortName(experiment), "/data")});
+  // Not the name of a worker of the program whose server was joined.
+  const std::string name = absl::StrCat(
+      "worker-", joined_.has_value() ? absl::StrCat(getpid(), "-") : "", ++started_workers_);
+  ASSIGN_OR_RETURN(Child worker,
+                   Launch(name, {program, "--server", address_, "--device", device, "--threads",
+                                 absl::StrCat(threads), "--experiment", experiment}));
+  workers_.push_back(std::move(worker));
+  return absl::OkStatus();
+}
+
+std::string PrivateService::HowItEnded(const Child& child,
+                                       const platform::ChildProcess::Exit& exit) const {
+  const bool killed = exit.signal == SIGKILL;
+  return absl::StrCat("the private ", child.name, " ", exit.ToString(),
+                      killed ? ", often because memory ran out" : "",
+                      killed && workers_.size() > 1 ? " (--workers 1 needs less)" : "",
+                      LogExcerpt(child.log));
 }
 
 absl::Status PrivateService::Check() {
   if (!ended_.ok()) return ended_;
-  const size_t workers = children_.size() - std::min<size_t>(children_.size(), 1);
-  size_t running = 0;
-  for (size_t i = 0; i < children_.size(); ++i) {
-    Child& child = children_[i];
-    const auto exit = child.process->Poll();
-    if (!exit.has_value()) {
-      if (i > 0) ++running;
-      continue;
+  if (joined_.has_value()) ended_ = joined_->Check();
+  if (server_.has_value()) {
+    if (const auto exit = server_->process->Poll(); exit.has_value()) {
+      ended_ = absl::AbortedError(HowItEnded(*server_, *exit));
     }
-    if (std::exchange(child.lost, true)) continue;
-    const bool killed = exit->signal == SIGKILL;
-    const std::string message = absl::StrCat(
-        "the private ", child.name, " ", exit->ToString(),
-        killed ? ", often because memory ran out" : "",
-        killed && workers > 1 ? " (--workers 1 needs less)" : "", LogExcerpt(child.log));
-    if (i == 0) return ended_ = absl::AbortedError(message);
-    lost_workers_.push_back(message);
   }
-  if (workers == 0 || running > 0) return absl::OkStatus();
+  if (!ended_.ok()) return ended_;
+  size_t running = 0;
+  for (Child& worker : workers_) {
+    const auto exit = worker.process->Poll();
+    if (!exit.has_value()) ++running;
+    if (!exit.has_value() || std::exchange(worker.lost, true)) continue;
+    lost_workers_.push_back(HowItEnded(worker, *exit));
+  }
+  if (workers_.empty() || running > 0) return absl::OkStatus();
   // All have ended, so at least the last one was added here.
   ended_ = absl::AbortedError(lost_workers_.back());
   lost_workers_.pop_back();
@@ -293,24 +339,32 @@ absl::Status PrivateService::Check() {
 void PrivateService::StopWorkers(absl::Duration grace) {
   // Signals all workers at once, and each only once: a second signal makes a worker exit without a
   // checkpoint.
-  for (size_t i = 1; i < children_.size(); ++i) children_[i].process->Signal(SIGTERM);
+  for (const Child& worker : workers_) worker.process->Signal(SIGTERM);
   const absl::Time deadline = absl::Now() + grace;
-  while (children_.size() > 1) {
-    platform::ChildProcess& process = *children_.back().process;
+  for (; !workers_.empty(); workers_.pop_back()) {
+    platform::ChildProcess& process = *workers_.back().process;
     if (!process.WaitFor(std::max(deadline - absl::Now(), absl::ZeroDuration()))) {
       process.Signal(SIGKILL);
       process.WaitFor(absl::InfiniteDuration());
     }
-    children_.pop_back();
   }
 }
 
 void PrivateService::Stop(absl::Duration grace) {
   StopWorkers(grace);
-  if (children_.empty()) return;
-  // The server has a grace period of its own, because the workers' checkpoints must reach the disk.
-  children_.back().process->Terminate(grace);
-  children_.pop_back();
+  if (server_.has_value()) {
+    if (users_->TakeAlone()) {
+      // The server has a grace period of its own, because the workers' checkpoints must reach the
+      // disk.
+      server_->process->Terminate(grace);
+    } else if (const char stay = 1;
+               !server_->process->Poll().has_value() && write(pipe_, &stay, 1) == 1) {
+      server_->process->Detach();
+    }
+  }
+  if (pipe_ >= 0) close(std::exchange(pipe_, -1));
+  server_.reset();
+  users_.reset();
 }
 
 }  // namespace lengthwise::client

@@ -1,5 +1,5 @@
-// Runs a private server and workers as child processes of the client, or finds the server that
-// another process runs on a data directory.
+// The one way to the server of a data directory: asks the one that runs there, or starts a private
+// one as a child process of the client. Starts workers for it.
 #ifndef LENGTHWISE_CLIENT_CONNECTION_PRIVATE_SERVICE_H_
 #define LENGTHWISE_CLIENT_CONNECTION_PRIVATE_SERVICE_H_
 
@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "platform/child_process.h"
+#include "platform/files.h"
 
 namespace lengthwise::client {
 
@@ -46,39 +47,45 @@ struct RunningServer {
 
   // UNAVAILABLE if the server is stopping or has ended. Cheap enough for a call at every tick.
   absl::Status Check() const;
-  // The error of a command that needs a server of its own on the directory. FAILED_PRECONDITION.
-  absl::Status InUse() const;
 };
 
 // Returns the server that holds a data directory, or nullopt if none does. Waits up to `patience`
 // for one that is starting or stopping. FAILED_PRECONDITION if the holder does not say its address
-// by then, if the directory is a backup, or if this user may not write in it.
+// by then, if the directory is a backup, or if this user may not write in it. Call it while no
+// other client starts a server there.
 absl::StatusOr<std::optional<RunningServer>> FindRunningServer(
     const std::string& data_dir, absl::Duration patience = absl::Seconds(5));
 
 // For one thread, which must live as long as the service (see ChildProcess).
+//
+// Every program that uses the directory's server shares a lock on the file USERS there. A private
+// server ends with its program, or, if others share the lock by then, after the last of them. It
+// then holds the lock alone, so that newcomers wait until it has ended and start one anew.
 class PrivateService {
  public:
   struct Options {
     // Created if missing. Logs go to its folder logs/.
     std::string data_dir;
-    // Requeues at once the trials of an earlier run that was killed, instead of after 30 s. For
-    // commands that train.
+    // A server that is started requeues at once the trials of an earlier run that was killed,
+    // instead of after 30 s. For commands that train.
     bool release_leases = false;
-    // Time for the server to become ready.
+    // Time for a server to become ready, or to end.
     absl::Duration start_timeout = absl::Seconds(30);
-    // Time for another server on the directory to end, or to say its address.
+    // Time for another program's server to say its address.
     absl::Duration patience = absl::Seconds(5);
   };
 
-  // Starts a server on a free loopback port and waits until it serves. Errors are those of
-  // FindRunningServer; FAILED_PRECONDITION if another server has the directory open, whose log then
-  // stays. Errors of the server include the last lines of its log.
-  static absl::StatusOr<std::unique_ptr<PrivateService>> Start(const Options& options);
+  // Joins the server that uses the directory, or starts one on a free loopback port and waits until
+  // it serves. Errors are those of FindRunningServer; FAILED_PRECONDITION if that server needs
+  // credentials, or if there is none in time. Errors of a started server include the last lines of
+  // its log.
+  static absl::StatusOr<std::unique_ptr<PrivateService>> Open(const Options& options);
 
-  // Stops workers and server.
+  // Stops workers and, if nobody else uses it, a server that was started.
   ~PrivateService();
 
+  // The server if it was there already; nullopt if it was started.
+  const std::optional<RunningServer>& joined() const { return joined_; }
   const std::string& address() const { return address_; }
   const std::string& data_dir() const { return options_.data_dir; }
   std::string log_directory() const { return options_.data_dir + "/logs"; }
@@ -88,7 +95,7 @@ class PrivateService {
   absl::Status StartWorker(const std::string& device, int threads, const std::string& experiment);
 
   // Returns an error if the server or the last worker has ended, which none does by itself. The
-  // message names the process, its exit and the last lines of its log.
+  // message names the process, its exit and the last lines of its log, if it was started here.
   absl::Status Check();
   // Returns such a message for each worker that, as Check found, ended while another one runs.
   std::vector<std::string> TakeLostWorkers() { return std::exchange(lost_workers_, {}); }
@@ -96,7 +103,7 @@ class PrivateService {
   // Lets the workers write checkpoints and return their leases. A process that takes longer than
   // `grace` is killed.
   void StopWorkers(absl::Duration grace);
-  // Stops the workers, then the server, each with its own `grace`.
+  // Stops the workers, then the server as the destructor does, each with its own `grace`.
   void Stop(absl::Duration grace);
 
  private:
@@ -110,12 +117,21 @@ class PrivateService {
 
   explicit PrivateService(Options options) : options_(std::move(options)) {}
 
-  absl::Status Launch(const std::string& name, std::vector<std::string> arguments);
+  absl::Status StartServer();
+  // "the private worker-1 exited with code 3; the end of its log ...".
+  std::string HowItEnded(const Child& child, const platform::ChildProcess::Exit& exit) const;
+  absl::StatusOr<Child> Launch(const std::string& name, std::vector<std::string> arguments,
+                               int input = -1);
 
   const Options options_;
   std::string address_;
-  // The server first.
-  std::vector<Child> children_;
+  std::unique_ptr<platform::FileLock> users_;
+  std::optional<RunningServer> joined_;
+  // Of a server that was started; the descriptor is the pipe to it.
+  std::optional<Child> server_;
+  int pipe_ = -1;
+  std::vector<Child> workers_;
+  int started_workers_ = 0;
   std::vector<std::string> lost_workers_;
   // The error of Check, once there is one.
   absl::Status ended_;

@@ -54,7 +54,7 @@ class PrivateServiceTest : public testing::Test {
 
 TEST_F(PrivateServiceTest, KnowsTheAddressWhenItHasStarted) {
   UseServer(kServes);
-  auto service = PrivateService::Start(options_);
+  auto service = PrivateService::Open(options_);
   ASSERT_TRUE(service.ok()) << service.status();
   EXPECT_EQ((*service)->address(), "127.0.0.1:4711");
   EXPECT_TRUE((*service)->Check().ok());
@@ -64,31 +64,30 @@ TEST_F(PrivateServiceTest, TrainingReleasesLeasesAndReadingDoesNot) {
   UseServer("echo \"$@\" > \"$8.arguments\"\n" + std::string(kServes));
   for (const bool trains : {false, true}) {
     options_.release_leases = trains;
-    auto service = PrivateService::Start(options_);
+    auto service = PrivateService::Open(options_);
     ASSERT_TRUE(service.ok()) << service.status();
     std::string arguments;
-    std::getline(std::ifstream(absl::StrCat(options_.data_dir, "/ready-", getpid(), ".arguments")),
-                 arguments);
+    std::getline(std::ifstream(options_.data_dir + "/ready.arguments"), arguments);
     EXPECT_EQ(arguments.find(" --release_leases") != std::string::npos, trains) << arguments;
   }
 }
 
 TEST_F(PrivateServiceTest, ShowsTheLogOfAFailedServerStart) {
   UseServer("echo 'another server has the directory open'\nexit 4\n");
-  const auto service = PrivateService::Start(options_);
+  const auto service = PrivateService::Open(options_);
   EXPECT_THAT(service.status().message(), HasSubstr("the private server exited with code 4"));
   EXPECT_THAT(service.status().message(), HasSubstr("another server has the directory open"));
 }
 
 TEST_F(PrivateServiceTest, LogOfARunningServerStays) {
   UseServer("echo serving\n" + std::string(kServes));
-  auto service = PrivateService::Start(options_);
+  auto service = PrivateService::Open(options_);
   ASSERT_TRUE(service.ok()) << service.status();
   // As a server of an older release does, which writes nothing in the file.
   const auto lock = platform::FileLock::Acquire(options_.data_dir + "/LOCK");
   ASSERT_TRUE(lock.ok()) << lock.status();
   options_.patience = absl::Milliseconds(50);
-  const auto other = PrivateService::Start(options_);
+  const auto other = PrivateService::Open(options_);
   EXPECT_EQ(other.status().message(),
             "a `lengthwise run` or a server is using " + options_.data_dir +
                 "; wait until it ends, or interrupt it with Ctrl-C (a run can be resumed)");
@@ -97,9 +96,43 @@ TEST_F(PrivateServiceTest, LogOfARunningServerStays) {
 
 TEST_F(PrivateServiceTest, EmptyLogComesWithTheFreeSpace) {
   UseServer("exit 1\n");
-  const auto service = PrivateService::Start(options_);
+  const auto service = PrivateService::Open(options_);
   EXPECT_THAT(service.status().message(), AllOf(HasSubstr("/logs/server.log is empty, and "),
                                                 HasSubstr(" bytes are free on its file system")));
+}
+
+// A server that, like a private one, does what its pipe tells: the file `told` gets "stays" for a
+// byte and "ends" for the end.
+constexpr char kFollows[] =
+    "echo 127.0.0.1:4711 > \"$8\"\n"
+    "if [ -n \"$(head -c 1)\" ]; then echo stays > \"$6/told\"; else echo ends > \"$6/told\"; fi\n";
+
+TEST_F(PrivateServiceTest, ServerStaysForOtherUsers) {
+  UseServer(kFollows);
+  auto service = PrivateService::Open(options_);
+  ASSERT_TRUE(service.ok()) << service.status();
+  const auto other = platform::FileLock::Share(options_.data_dir + "/USERS");
+  ASSERT_TRUE(other.ok()) << other.status();
+  service->reset();
+  std::string told;
+  for (const absl::Time deadline = absl::Now() + absl::Seconds(30);
+       told.empty() && absl::Now() < deadline;) {
+    std::getline(std::ifstream(options_.data_dir + "/told"), told);
+  }
+  EXPECT_EQ(told, "stays");
+}
+
+TEST_F(PrivateServiceTest, NewcomersWaitForAServerThatEnds) {
+  UseServer(kServes);
+  std::filesystem::create_directories(options_.data_dir);
+  auto ending = platform::FileLock::Acquire(options_.data_dir + "/USERS");
+  ASSERT_TRUE(ending.ok()) << ending.status();
+  options_.start_timeout = absl::Milliseconds(50);
+  EXPECT_THAT(PrivateService::Open(options_).status().message(),
+              HasSubstr("another `lengthwise` is using " + options_.data_dir));
+  ending->reset();
+  options_.start_timeout = absl::Seconds(30);
+  EXPECT_TRUE(PrivateService::Open(options_).ok());
 }
 
 TEST_F(PrivateServiceTest, BackupIsRefusedAndUnchanged) {
@@ -108,7 +141,7 @@ TEST_F(PrivateServiceTest, BackupIsRefusedAndUnchanged) {
   std::ofstream(options_.data_dir + "/manifest.json") << "{}";
   EXPECT_FALSE(platform::IsBackup(options_.data_dir)) << "a manifest of something else";
   std::ofstream(options_.data_dir + "/lengthwise.db").close();
-  EXPECT_EQ(PrivateService::Start(options_).status().message(),
+  EXPECT_EQ(PrivateService::Open(options_).status().message(),
             options_.data_dir + " is a backup; restore it first: `lengthwise_server --restore " +
                 options_.data_dir + " --data_dir NEW`");
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(options_.data_dir),
@@ -116,7 +149,7 @@ TEST_F(PrivateServiceTest, BackupIsRefusedAndUnchanged) {
             2);
   // As release 0.2.0 opened backups.
   std::ofstream(options_.data_dir + "/LOCK").close();
-  EXPECT_TRUE(PrivateService::Start(options_).ok());
+  EXPECT_TRUE(PrivateService::Open(options_).ok());
 }
 
 TEST_F(PrivateServiceTest, ReadOnlyDirectoryComesWithAdvice) {
@@ -132,7 +165,7 @@ TEST_F(PrivateServiceTest, ReadOnlyDirectoryComesWithAdvice) {
   const absl::Cleanup restore = [root] {
     if (root && seteuid(0) != 0) std::abort();
   };
-  EXPECT_THAT(PrivateService::Start(options_).status().message(),
+  EXPECT_THAT(PrivateService::Open(options_).status().message(),
               HasSubstr("Permission denied; copy the directory to a place where you may write, or "
                         "ask its owner for a `lengthwise report`"));
 }
@@ -156,17 +189,18 @@ TEST_F(PrivateServiceTest, FindsTheServerOfAnotherProcess) {
   EXPECT_FALSE((*found)->needs_credentials);
   const std::string name = absl::StrCat("lengthwise_server (process ", getpid(), ")");
   EXPECT_THAT((*found)->name, StartsWith(name));
-  EXPECT_THAT(std::string((*found)->InUse().message()),
-              AllOf(StartsWith(name), HasSubstr(" is using " + options_.data_dir + "; wait until"),
-                    HasSubstr("`lengthwise list --data_dir " + options_.data_dir + "` shows")));
   EXPECT_EQ((*found)->Check(), absl::OkStatus());
 
-  UseServer(kServes);
-  EXPECT_EQ(PrivateService::Start(options_).status().message(), (*found)->InUse().message());
+  auto joined = PrivateService::Open(options_);
+  ASSERT_TRUE(joined.ok()) << joined.status();
+  EXPECT_EQ((*joined)->address(), "127.0.0.1:4711");
+  EXPECT_EQ((*joined)->joined()->name, (*found)->name);
+  EXPECT_EQ((*joined)->Check(), absl::OkStatus());
 
   // As a server that is stopping.
   ASSERT_EQ((*lock)->Describe(""), absl::OkStatus());
   EXPECT_THAT((*found)->Check().message(), HasSubstr("has ended: " + name));
+  EXPECT_EQ((*joined)->Check(), (*found)->Check());
   EXPECT_THAT(FindRunningServer(options_.data_dir, absl::ZeroDuration()).status().message(),
               HasSubstr(" is using "));
   lock->reset();
@@ -181,7 +215,8 @@ TEST_F(PrivateServiceTest, ServerWithTokensIsToBeAskedByItsAddress) {
   const auto found = FindRunningServer(options_.data_dir);
   ASSERT_TRUE(found.ok() && found->has_value()) << found.status();
   EXPECT_TRUE((*found)->needs_credentials);
-  EXPECT_THAT((*found)->InUse().message(), HasSubstr("ask it with --server 127.0.0.1:4711"));
+  EXPECT_THAT(PrivateService::Open(options_).status().message(),
+              HasSubstr("ask it with --server 127.0.0.1:4711 and your token instead"));
 }
 
 TEST_F(PrivateServiceTest, OtherWorkersGoOnWithoutAKilledOne) {
@@ -190,7 +225,7 @@ TEST_F(PrivateServiceTest, OtherWorkersGoOnWithoutAKilledOne) {
   const std::string first = testing::TempDir() + "/goes_on";
   std::filesystem::remove_all(first);
   UseWorker("if mkdir " + first + " 2> /dev/null; then exec sleep 600; fi\nkill -9 $$\n");
-  auto service = PrivateService::Start(options_);
+  auto service = PrivateService::Open(options_);
   ASSERT_TRUE(service.ok()) << service.status();
   ASSERT_TRUE((*service)->StartWorker("cpu", 1, "experiments/sort-1").ok());
   const absl::Time deadline = absl::Now() + absl::Seconds(30);
@@ -214,7 +249,7 @@ TEST_F(PrivateServiceTest, OtherWorkersGoOnWithoutAKilledOne) {
 TEST_F(PrivateServiceTest, NoticesAWorkerThatDies) {
   UseServer(kServes);
   UseWorker("echo \"no device $4 for $8 of ${10}\"\nkill -9 $$\n");
-  auto service = PrivateService::Start(options_);
+  auto service = PrivateService::Open(options_);
   ASSERT_TRUE(service.ok()) << service.status();
   ASSERT_TRUE((*service)->StartWorker("cuda:7", 1, "experiments/sort-1").ok());
   absl::Status status;
@@ -247,7 +282,7 @@ TEST_F(PrivateServiceTest, RegressionWorkerIsAskedToStopOnce) {
             "  trap 'touch ended; exit' TERM; touch ready\n"
             "  while :; do sleep 0.01; done\n"
             "fi\n");
-  auto service = PrivateService::Start(options_);
+  auto service = PrivateService::Open(options_);
   ASSERT_TRUE(service.ok()) << service.status();
   for (const char* ready : {"/first/ready", "/ready"}) {
     ASSERT_TRUE((*service)->StartWorker("cpu", 1, "experiments/sort-1").ok());

@@ -12,6 +12,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -563,18 +564,11 @@ TEST(RunTest, OtherCommandsAskARunningRun) {
   EXPECT_EQ(results.code, 0) << results.output;
   EXPECT_THAT(results.output,
               HasSubstr("`lengthwise watch tiny-1 --data_dir " + data + "` shows how far"));
-  for (const std::vector<std::string>& trains :
-       {std::vector<std::string>{"run", directory + "/tiny.yaml"},
-        std::vector<std::string>{"extend", "tiny-1", "--seeds", "1"}}) {
-    std::vector<std::string> command = trains;
-    command.insert(command.begin(), kClient);
-    command.insert(command.end(), {"--data_dir", data});
-    const Result refused =
-        RunProgram(command, directory + "/refused", {{"LENGTHWISE_SERVER_BINARY", kServer}});
-    EXPECT_EQ(refused.code, 1) << refused.output;
-    EXPECT_THAT(refused.output,
-                AllOf(HasSubstr("started by `lengthwise run "), HasSubstr(" is using " + data)));
-  }
+  // A second run, which trains beside the first one and ends before it.
+  const Result second = RunProgram({kClient, "run", WriteSpecification(directory + "/second", 20),
+                                    "--data_dir", data, "--device", "cpu", "--workers", "1"},
+                                   directory + "/beside", {{"LENGTHWISE_WORKER_BINARY", kWorker}});
+  EXPECT_EQ(second.code, 0) << second.output;
 
   // A watcher learns of the end of the run that it asks.
   auto watcher =
@@ -590,6 +584,28 @@ TEST(RunTest, OtherCommandsAskARunningRun) {
   EXPECT_THAT(ContentsOf(directory + "/watched"),
               HasSubstr("the server that this command asked has ended: lengthwise_server"));
   EXPECT_THAT(RunClient(directory, {"watch", "tiny-1"}, 1), HasSubstr("nothing trains tiny-1 now"));
+}
+
+TEST(RunTest, ManyCommandsShareOneDirectory) {
+  const std::string directory = ::testing::TempDir() + "/shared";
+  RunClient(directory,
+            {"run", WriteSpecification(directory, 20), "--device", "cpu", "--workers", "1"});
+  std::vector<std::string> failures(8);
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < failures.size(); ++i) {
+    threads.emplace_back([&, i] {
+      for (int n = 0; n < 13; ++n) {
+        const Result result =
+            RunProgram({kClient, "results", "tiny-1", "--data_dir", directory + "/data"},
+                       absl::StrCat(directory, "/results-", i),
+                       {{"LENGTHWISE_SERVER_BINARY", kServer}, {kMark, directory}});
+        if (result.code != 0) absl::StrAppend(&failures[i], result.output);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_THAT(failures, testing::Each(IsEmpty()));
+  EXPECT_THAT(LeftRunning(directory), IsEmpty());
 }
 
 TEST(RunTest, ResumesAtOnceAfterItWasKilled) {
