@@ -40,8 +40,8 @@ class UsableCpusTest : public testing::Test {
   std::map<std::string, std::string> environment_;
 };
 
-TEST_F(UsableCpusTest, AreThoseOfTheCasesForBothLanguages) {
-  std::ifstream file("tests/shared_cases/usable_cpus.json");
+TEST_F(UsableCpusTest, AreThoseOfTheCases) {
+  std::ifstream file("platform/usable_cpus_cases.json");
   const auto cases = nlohmann::json::parse(file);
   ASSERT_FALSE(cases.empty());
   for (const auto& one : cases) {

@@ -1,6 +1,7 @@
 """The way to a server."""
 from __future__ import annotations
 
+import functools
 import json
 import os
 import uuid
@@ -12,15 +13,13 @@ from typing import Any
 
 import grpc
 
-from lengthwise import example_files, names, settings
+from lengthwise import connection, example_files, names, programs
 from lengthwise._proto import experiment_service_pb2, specification_pb2
 from lengthwise.arguments import check_arguments
-from lengthwise.connection import Connection
-from lengthwise.errors import LengthwiseError, UnavailableError
+from lengthwise.connection import Connection, Settings
+from lengthwise.errors import LengthwiseError, UnavailableError, UsageError
 from lengthwise.experiment import Experiment
 from lengthwise.given_specification import checked_specification
-from lengthwise.private_service import PrivateService, data_directory, find_running_server, holds_experiments
-from lengthwise.programs import ready_specification
 from lengthwise.trial import Trial
 from lengthwise.user_file import read_user_file, user_path
 
@@ -34,12 +33,19 @@ FORMATS = {
 }
 
 
+def checked_data_dir(given: str | os.PathLike[str]) -> str:
+    """The absolute path of a data directory that a caller names."""
+    if os.fspath(given) == "":
+        raise UsageError('data_dir: got "", expected a directory')
+    return str(Path(user_path(given)).resolve())
+
+
 @check_arguments
 class Client:
     """A connection to a server, made when the first call is. Thread-safe.
 
-    Missing arguments come from the environment ($LENGTHWISE_SERVER, ...) and the command line's configuration file. Calls
-    raise LengthwiseError.
+    Missing arguments come from the environment ($LENGTHWISE_SERVER, ...) and the command line's configuration file, which
+    `lengthwise` reads: where only this package is installed, `server` must be given. Calls raise LengthwiseError.
     """
 
     def __init__(
@@ -61,51 +67,31 @@ class Client:
         which runs until the client is closed or gone, and with it everything that it returned.
         """
 
-        self._service: PrivateService | None = None
-        if data_dir is not None:
-            if server or token_file or tls_ca or tls_certificate or tls_key or tls_server_name:
-                raise LengthwiseError("data_dir is for a private server; leave the settings of another server out")
-            directory = data_directory(data_dir)
-            if not directory.is_dir():
-                raise LengthwiseError(f"there is no directory {data_dir}; name the data_dir of a run")
-            if not holds_experiments(directory):
-                raise LengthwiseError(f"{data_dir} holds no experiments (no lengthwise.db); name the data_dir of a run")
-            running = None if PrivateService.is_open(directory) else find_running_server(directory)
-            if running is not None:
-                if running.needs_credentials:
-                    raise running.in_use()
-                self._connection = Connection(settings.Settings(server=running.address), timeout, ended=running.ended)
-                return
-            service = self._service = PrivateService.acquire(directory)
-            self._connection = Connection(
-                settings.Settings(server=service.address), timeout, service.release, untrained=service.untrained
-            )
+        given = {
+            "server": server,
+            "token_file": user_path(token_file),
+            "tls_ca": user_path(tls_ca),
+            "tls_certificate": user_path(tls_certificate),
+            "tls_key": user_path(tls_key),
+            "tls_server_name": tls_server_name,
+        }
+        if data_dir is None:
+            warn = functools.partial(warnings.warn, stacklevel=5)
+            self._connection = Connection(connection.resolve(given), timeout, warn=warn)
             return
+        if any(given.values()):
+            raise LengthwiseError("data_dir is for a private server; leave the settings of another server out")
+        directory = checked_data_dir(data_dir)
+        held, found = programs.hold_server(directory)
 
-        self._connection = Connection(
-            settings.resolve(
-                {
-                    "server": server,
-                    "token_file": user_path(token_file),
-                    "tls_ca": user_path(tls_ca),
-                    "tls_certificate": user_path(tls_certificate),
-                    "tls_key": user_path(tls_key),
-                    "tls_server_name": tls_server_name,
-                }
-            ),
-            timeout,
-            warn=lambda text: warnings.warn(text, stacklevel=6),
-        )
+        def ended() -> str:
+            return held.ended().replace("; repeat the command", "; make another Client")
+
+        self._connection = Connection(Settings(found["server"]), timeout, held.close, ended=ended, data_dir=directory)
 
     @property
     def server(self) -> str:
         return self._connection.settings.server
-
-    @property
-    def private_service(self) -> PrivateService:
-        if self._service is None:
-            raise LengthwiseError("this client has no private server")
-        return self._service
 
     def close(self) -> None:
         """Ends the connection and every watch over it."""
@@ -154,14 +140,18 @@ class Client:
             text = json.dumps(specification).encode()
             form = specification_pb2.SpecificationText.YAML
         else:
-            path = ready_specification(os.fspath(specification)) or Path(user_path(specification))
-            if path.suffix not in FORMATS:
+            path = Path(user_path(specification))
+            form = FORMATS.get(path.suffix, specification_pb2.SpecificationText.JSON)
+            if path.suffix in FORMATS:
+                try:
+                    text = read_user_file(path)
+                except OSError as error:
+                    raise LengthwiseError(f"cannot read {path}: {error.strerror}") from error
+            elif programs.has_program():
+                # The name of one that is installed.
+                text, _ = example_files.resolve(b"", path)
+            else:
                 raise LengthwiseError(f"{path}: a specification's file ends in one of {', '.join(FORMATS)}")
-            form = FORMATS[path.suffix]
-            try:
-                text = read_user_file(path)
-            except OSError as error:
-                raise LengthwiseError(f"cannot read {path}: {error.strerror}") from error
         # As on the command line without a token.
         if not owner and not self._connection.settings.token_file:
             owner = os.environ.get("USER", "")
@@ -210,13 +200,13 @@ class Client:
         Calls that change the experiment need its full name, or the name of a specification that only it has; `delete` needs
         the full name.
         """
-        found, match = names.match_experiment(self._connection, name)
-        return Experiment(self._connection, found, match)
+        found = names.find(self._connection, name, names.EXPERIMENT)
+        return Experiment(self._connection, found.experiment, found.match)
 
     def trial(self, name: str) -> Trial:
         """ "experiments/E/trials/T" or "E/T". T is the trial's id, the beginning of one, or an index in the grid."""
-        found, match = names.match_trial(self._connection, name)
-        return Trial(self._connection, found, match)
+        found = names.find(self._connection, name, names.TRIAL)
+        return Trial(self._connection, found.trial, found.match)
 
     def experiments(self, *, owner: str = "", limit: int | None = None) -> list[Experiment]:
         """Newest first; of everybody, or of one owner."""

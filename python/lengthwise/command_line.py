@@ -75,7 +75,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def add_server_options(parser: argparse.ArgumentParser) -> None:
-    """Server address and credentials. Default: the environment, then the configuration file (lengthwise.settings)."""
+    """Server address and credentials. Default: the environment, then the configuration file."""
     for name in ("server", "token_file", "tls_ca", "tls_certificate", "tls_key", "tls_server_name"):
         parser.add_argument(f"--{name}", default=None)
 
@@ -98,10 +98,9 @@ def add_select_option(parser: argparse.ArgumentParser) -> None:
 
 def connect(arguments: argparse.Namespace) -> closing[Connection]:
     """The server that the options of add_server_options name; a context that closes the connection."""
-    from lengthwise import settings
-    from lengthwise.connection import Connection
+    from lengthwise.connection import Connection, resolve
 
-    return closing(Connection(settings.resolve(vars(arguments)), timeout=60))
+    return closing(Connection(resolve(vars(arguments)), timeout=60))
 
 
 def make_output(arguments: argparse.Namespace, out: TextIO, err: TextIO) -> Output:

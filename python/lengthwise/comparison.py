@@ -5,7 +5,6 @@ import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from lengthwise import protocol, published, queries
 from lengthwise._proto import event_pb2, experiment_service_pb2, specification_pb2
@@ -14,9 +13,6 @@ from lengthwise.errors import UsageError
 from lengthwise.names import label, list_trials, short_name
 from lengthwise.published import PublishedColumn, PublishedGain, PublishedTable, PublishedValue, Quantity, Statistic
 from lengthwise.queries import Evaluation, Summary
-
-if TYPE_CHECKING:
-    import pandas
 
 SummaryCell = experiment_service_pb2.SummarizeExperimentResponse.Cell
 Specification = specification_pb2.ExperimentSpecification
@@ -209,15 +205,6 @@ class Comparison:
                 means = statistics.fmean(here), statistics.fmean(published)
                 found.append(Gain(gain, len(here), means[0], max(here), means[1], max(published)))
         return found
-
-    def frame(self) -> pandas.DataFrame:
-        """One row a cell of the whole table; values of cells that were not run are missing."""
-        import pandas
-
-        from lengthwise.comparison_display import records
-
-        found = records(self)
-        return pandas.DataFrame(found.rows, columns=list(found.columns))
 
 
 def _component(axis: Sequence[Component], label: str) -> Component:

@@ -1,18 +1,22 @@
 """Calls of the server's API as functions of messages: the one place that knows of gRPC."""
 from __future__ import annotations
 
+import contextlib
+import ipaddress
+import os
+import socket
 import time
 import weakref
-from collections.abc import Callable, Generator, Iterator
-from typing import Protocol, TypeVar
+from collections.abc import Callable, Generator, Iterator, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Protocol, TypeVar
 
 import grpc
 from google.protobuf.message import Message
 
-from lengthwise import errors
+from lengthwise import errors, programs
 from lengthwise.errors import LengthwiseError
 from lengthwise.printable import make_printable
-from lengthwise.settings import Settings, addresses_of, is_loopback, read_token, target_of
 from lengthwise.user_file import read_user_file
 
 # As rpc/transport.h has them. Answers may hold a million accuracies.
@@ -31,6 +35,118 @@ class Stream(Protocol[AnswerT]):
     def __iter__(self) -> Iterator[AnswerT]: ...
 
     def cancel(self) -> bool: ...
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Address and credentials of a server. Paths and names as in the configuration file; empty: not set."""
+
+    server: str
+    token_file: str = ""
+    tls_ca: str = ""
+    tls_certificate: str = ""
+    tls_key: str = ""
+    tls_server_name: str = ""
+
+
+def resolve(arguments: Mapping[str, Any]) -> Settings:
+    """The settings as the command line has them: `arguments` that are None or empty are not given.
+
+    Without the program `lengthwise` they are the arguments alone, which then have the server.
+    """
+    names = [field.name for field in fields(Settings)]
+    given = {name: str(arguments[name]) for name in names if arguments.get(name)}
+    if "server" not in given or programs.has_program():
+        found = programs.settings(given)
+        given = {name: found[name] for name in names}
+    server = given["server"]
+    if not addresses_of(server):
+        raise LengthwiseError(
+            f'the server "{server}" is not HOST:PORT, such as 127.0.0.1:7070, or a comma-separated list of them'
+        )
+    return Settings(**given)
+
+
+def addresses_of(server: str) -> list[tuple[str, str]]:
+    """Host and port of each HOST:PORT of a list; empty if one of them has another form."""
+    addresses = []
+    for address in server.split(","):
+        host, _, port = address.strip().rpartition(":")
+        if not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
+            return []
+        addresses.append((host, port))
+    return addresses
+
+
+def _is_loopback_host(host: str) -> bool:
+    if host in ("localhost", "[::1]"):
+        return True
+    try:
+        return ipaddress.IPv4Address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def is_loopback(server: str) -> bool:
+    """True if every HOST:PORT of the list names this machine."""
+    addresses = addresses_of(server)
+    return bool(addresses) and all(_is_loopback_host(host) for host, _ in addresses)
+
+
+def target_of(server: str, warn: Callable[[str], None] | None = None) -> str:
+    """gRPC target: a single HOST:PORT unchanged; for several, the IP addresses of the hosts known now.
+
+    gRPC looks a single host name up at each connection, and has no list of names. `warn` is called for each address
+    whose host is unknown.
+    """
+    addresses = addresses_of(server)
+    if len(addresses) == 1:
+        return server.strip()
+    numbers: dict[socket.AddressFamily, list[str]] = {socket.AF_INET: [], socket.AF_INET6: []}
+    unknown = []
+    for host, port in addresses:
+        for family in numbers:
+            try:
+                found = socket.getaddrinfo(host.strip("[]"), None, family, socket.SOCK_STREAM)
+            except OSError:
+                continue
+            bracketed = "[{}]" if family == socket.AF_INET6 else "{}"
+            numbers[family] += [f"{bracketed.format(one[4][0])}:{port}" for one in found]
+            break
+        else:
+            unknown.append(f"{host}:{port}")
+    # Resolvers repeat an address that stands in several lines of /etc/hosts.
+    ipv4, ipv6 = (list(dict.fromkeys(known)) for known in numbers.values())
+    if not ipv4 and not ipv6:
+        raise LengthwiseError(f"none of the hosts of {server} is known; check the names, or give IP addresses")
+    if ipv4 and ipv6:
+        raise LengthwiseError(
+            f"{server} has IPv4 addresses ({', '.join(ipv4)}) and IPv6 addresses ({', '.join(ipv6)}); give addresses "
+            "of one kind"
+        )
+    if warn is not None:
+        for address in unknown:
+            warn(
+                f"the server address {address} is left out until the next start, because its host is unknown; check "
+                "the name, or give an IP address"
+            )
+    return "ipv4:" + ",".join(ipv4) if ipv4 else "ipv6:" + ",".join(ipv6)
+
+
+def read_token(path: str) -> str:
+    """The token in a file that only its owner may read."""
+    try:
+        content = read_user_file(path)
+        if os.stat(path).st_mode & 0o077:
+            raise LengthwiseError(f"other users may read the token file {path}; run `chmod 600 {path}`")
+        text = content.decode("ascii").strip()
+    except OSError as error:
+        raise LengthwiseError(f"cannot read the token file {path}: {error.strerror}") from error
+    except UnicodeDecodeError:
+        text = ""
+    if not text.startswith("lw_") or len(text.split()) != 1:
+        raise LengthwiseError(f"the token file {path} holds no token such as lw_...; ask an administrator for one")
+    return text
 
 
 def _read(path: str, what: str) -> bytes:
@@ -98,6 +214,15 @@ def _reader(response: type[ResponseT]) -> Callable[[bytes], ResponseT]:
     return read
 
 
+@contextlib.contextmanager
+def _open_channel() -> Iterator[None]:
+    """Calls over a closed channel are a ValueError of gRPC's."""
+    try:
+        yield
+    except ValueError as error:
+        raise errors.refused(f"this client is closed; make another Client ({error})") from None
+
+
 class Connection:
     """Thread-safe. Calls raise LengthwiseError. Control characters in the text of answers are written out."""
 
@@ -108,17 +233,16 @@ class Connection:
         release: Callable[[], None] | None = None,
         warn: Callable[[str], None] | None = None,
         ended: Callable[[], str] | None = None,
-        untrained: Callable[[str], str] | None = None,
+        data_dir: str = "",
     ) -> None:
         """`release` is called once: when the connection is closed or garbage-collected.
 
         `warn` takes warnings that do not prevent a connection, such as an unknown host of several. `ended` says why the
-        server will not come back, or nothing if it may. `untrained` says why no worker trains an experiment, by its full
-        name, or nothing if one may.
+        server will not come back, or nothing if it may. `data_dir`: the directory whose server it is.
         """
         self.settings = settings
         self._ended = ended
-        self._untrained = untrained
+        self.data_dir = data_dir
         self._release = None if release is None else weakref.finalize(self, release)
         self._timeout = timeout
         if settings.token_file:
@@ -129,10 +253,6 @@ class Connection:
         self._channel.close()
         if self._release is not None:
             self._release()
-
-    def untrained(self, experiment: str) -> str:
-        """Why no worker trains an experiment of this full name; empty if one may."""
-        return "" if self._untrained is None else self._untrained(experiment)
 
     def _metadata(self) -> tuple[tuple[str, str | bytes], ...]:
         # Read for each call: that is how a token is renewed.
@@ -155,14 +275,19 @@ class Connection:
             raise failure from None
         time.sleep(failure.retry_delay)
 
-    def _patiently(self, attempt: Callable[[], ResponseT]) -> ResponseT:
+    def _patiently(self, attempt: Callable[[], ResponseT | None]) -> ResponseT:
         """Repeats a call while the server refuses it for now."""
         end = time.monotonic() + _PATIENCE_SECONDS
         while True:
             try:
-                return attempt()
+                with _open_channel():
+                    answer = attempt()
             except grpc.RpcError as error:
                 self._pause(error, end)
+                continue
+            if answer is None:
+                raise errors.damaged(f"the server at {self.settings.server} answered without a message")
+            return answer
 
     def call(self, method: str, request: Message, response: type[ResponseT], timeout: float | None = None) -> ResponseT:
         """One answer of "ExperimentService/GetTrial"."""
@@ -197,7 +322,8 @@ class Connection:
             request_serializer=type(request).SerializeToString,
             response_deserializer=_reader(response),
         )
-        stream: Stream[ResponseT] = stub(request, timeout=timeout, metadata=self._metadata())
+        with _open_channel():
+            stream: Stream[ResponseT] = stub(request, timeout=timeout, metadata=self._metadata())
         return stream
 
     def stream(

@@ -1,9 +1,11 @@
 """Errors of the package, with the server's messages."""
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 
 import grpc
+from google.protobuf.message import DecodeError
 
 from lengthwise._proto import rpc_details_pb2
 from lengthwise.printable import printable_text
@@ -70,6 +72,21 @@ def refused(message: str) -> LengthwiseError:
     return LengthwiseError(message, code=grpc.StatusCode.FAILED_PRECONDITION)
 
 
+def damaged(message: str) -> LengthwiseError:
+    """DATA_LOSS: an answer of the server cannot be."""
+    return LengthwiseError(message, code=grpc.StatusCode.DATA_LOSS)
+
+
+def with_code(
+    code: grpc.StatusCode, message: str, violations: tuple[FieldViolation, ...] = (), retry_delay: float = 0
+) -> LengthwiseError:
+    """An error of the class that goes with its code."""
+    if code is grpc.StatusCode.INVALID_ARGUMENT:
+        return UsageError(message, violations)
+    kind = {grpc.StatusCode.NOT_FOUND: NotFoundError, grpc.StatusCode.UNAVAILABLE: UnavailableError}
+    return kind.get(code, LengthwiseError)(message, code=code, violations=violations, retry_delay=retry_delay)
+
+
 def from_rpc(error: grpc.RpcError, server: str) -> LengthwiseError:
     """The error of a call to `server`."""
     if not isinstance(error, grpc.Call):
@@ -83,23 +100,23 @@ def from_rpc(error: grpc.RpcError, server: str) -> LengthwiseError:
         if key != _DETAILS or not isinstance(value, bytes):
             continue
         answered = True  # for gRPC's own errors have no details
-        for detail in rpc_details_pb2.Status.FromString(value).details:
-            # The messages are google.rpc's, but under names of this package.
-            kind = detail.type_url.rpartition(".")[2]
-            if kind == "BadRequest":
-                violations += [
-                    FieldViolation(printable_text(violation.field), printable_text(violation.description))
-                    for violation in rpc_details_pb2.BadRequest.FromString(detail.value).field_violations
-                ]
-            elif kind == "RetryInfo":
-                delay = rpc_details_pb2.RetryInfo.FromString(detail.value).retry_delay
-                retry_delay = delay.seconds + delay.nanos / 1e9
+        # Of damaged details the message remains.
+        with contextlib.suppress(DecodeError):
+            for detail in rpc_details_pb2.Status.FromString(value).details:
+                # The messages are google.rpc's, but under names of this package.
+                kind = detail.type_url.rpartition(".")[2]
+                if kind == "BadRequest":
+                    violations += [
+                        FieldViolation(printable_text(violation.field), printable_text(violation.description))
+                        for violation in rpc_details_pb2.BadRequest.FromString(detail.value).field_violations
+                    ]
+                elif kind == "RetryInfo":
+                    delay = rpc_details_pb2.RetryInfo.FromString(detail.value).retry_delay
+                    retry_delay = delay.seconds + delay.nanos / 1e9
     if violations:
         message = "\n".join(str(violation) for violation in violations)
     if not answered and code is not grpc.StatusCode.RESOURCE_EXHAUSTED and message.startswith(_FOREIGN):
         code, message = grpc.StatusCode.UNAVAILABLE, f"{message}; what answers is no Lengthwise server, but perhaps a proxy"
-    if code is grpc.StatusCode.NOT_FOUND:
-        return NotFoundError(message, code=code)
     if code is grpc.StatusCode.UNAVAILABLE and answered:
         return UnavailableError(message, code=code, retry_delay=retry_delay)
     if code is grpc.StatusCode.UNAVAILABLE:
@@ -112,4 +129,4 @@ def from_rpc(error: grpc.RpcError, server: str) -> LengthwiseError:
             f"the server at {server} is of an older release, which does not know this call; upgrade the server, or use a "
             "client of its release (`lengthwise doctor` names both)"
         )
-    return LengthwiseError(message, code=code, violations=tuple(violations), retry_delay=retry_delay)
+    return with_code(code, message, tuple(violations), retry_delay)

@@ -8,15 +8,32 @@ from datetime import datetime, timezone
 from typing import Union
 
 import numpy
+from google.protobuf.internal.enum_type_wrapper import EnumTypeWrapper
 from google.protobuf.timestamp_pb2 import Timestamp
 from numpy.typing import NDArray
 
 from lengthwise._proto import event_pb2
+from lengthwise.errors import damaged
 
 
 def to_datetime(time: Timestamp) -> datetime:
     """In UTC."""
-    return datetime.fromtimestamp(time.seconds + time.nanos / 1e9, tz=timezone.utc)
+    try:
+        return datetime.fromtimestamp(time.seconds + time.nanos / 1e9, tz=timezone.utc)
+    except (ValueError, OverflowError, OSError):
+        raise damaged(f"an answer of the server has a time of {time.seconds} seconds, which no calendar has") from None
+
+
+def name_of(kind: EnumTypeWrapper, number: int) -> str:
+    """The name of an enum's value, or its number if only a later release knows it."""
+    return kind.Name(number) if number in kind.values() else str(number)
+
+
+def _shaped(data: bytes, shape: tuple[int, ...], what: str) -> NDArray[numpy.float32]:
+    try:
+        return numpy.frombuffer(data, "<f4").reshape(shape)
+    except ValueError as error:
+        raise damaged(f"{what} do not have the size of their shape: {error}") from None
 
 
 @dataclass(frozen=True)
@@ -213,8 +230,8 @@ def _to_event(event: event_pb2.Event, fact: dict[str, object]) -> Event | None:
         return StateChange(
             **fact,  # type: ignore[arg-type]
             # A word of Python.
-            old=event_pb2.TrialState.Name(getattr(change, "from")),
-            new=event_pb2.TrialState.Name(change.to),
+            old=name_of(event_pb2.TrialState, getattr(change, "from")),
+            new=name_of(event_pb2.TrialState, change.to),
             reason=change.reason,
             worker=change.worker,
             actor=change.actor,
@@ -257,7 +274,7 @@ def _to_event(event: event_pb2.Event, fact: dict[str, object]) -> Event | None:
         outcome = event.outcome
         return Outcome(
             **fact,  # type: ignore[arg-type]
-            kind=event_pb2.Outcome.Kind.Name(outcome.kind),
+            kind=name_of(event_pb2.Outcome.Kind, outcome.kind),
             reason=outcome.reason,
             seen_accuracy=_score(outcome.seen_accuracy),
             unseen_accuracy=_score(outcome.unseen_accuracy),
@@ -267,7 +284,7 @@ def _to_event(event: event_pb2.Event, fact: dict[str, object]) -> Event | None:
     if kind == "log_line":
         return LogLine(
             **fact,  # type: ignore[arg-type]
-            severity=event_pb2.LogLine.Severity.Name(event.log_line.severity),
+            severity=name_of(event_pb2.LogLine.Severity, event.log_line.severity),
             text=event.log_line.text,
         )
     return None
@@ -276,7 +293,7 @@ def _to_event(event: event_pb2.Event, fact: dict[str, object]) -> Event | None:
 def to_progress(progress: event_pb2.TrialProgress) -> Progress:
     return Progress(
         trial=progress.trial,
-        phase=event_pb2.TrialProgress.Phase.Name(progress.phase),
+        phase=name_of(event_pb2.TrialProgress.Phase, progress.phase),
         done=progress.done,
         total=progress.total,
         steps_per_second=progress.steps_per_second,
@@ -290,9 +307,12 @@ def to_attention_maps(parts: Iterable[event_pb2.AttentionMap]) -> list[Attention
     maps: list[AttentionMap] = []
     for part in parts:
         tokens = len(part.tokens)
-        probabilities = numpy.frombuffer(part.probabilities, "<f4").reshape(part.layers, part.heads, tokens, tokens)
+        shape = part.layers, part.heads, tokens, tokens
+        probabilities = _shaped(part.probabilities, shape, "attention maps")
         if part.first_layer > 0 and maps:
             last = maps.pop()
+            if last.probabilities.shape[1:] != probabilities.shape[1:]:
+                raise damaged("attention maps do not have the size of their shape: their parts differ")
             probabilities = numpy.concatenate([last.probabilities, probabilities])
         maps.append(
             AttentionMap(
@@ -312,10 +332,12 @@ def to_projection(projection: event_pb2.Projection) -> Projection:
     return Projection(
         fitted_length=projection.fitted_length,
         length=projection.length,
-        coordinates=numpy.frombuffer(projection.coordinates, "<f4").reshape(
-            projection.depths, projection.sequences, projection.tokens, 2
+        coordinates=_shaped(
+            projection.coordinates, (projection.depths, projection.sequences, projection.tokens, 2), "projections"
         ),
-        explained_variance=numpy.array(projection.explained_variance, numpy.float64).reshape(-1, 2),
+        explained_variance=numpy.array(projection.explained_variance, numpy.float64)[
+            : len(projection.explained_variance) // 2 * 2
+        ].reshape(-1, 2),
     )
 
 

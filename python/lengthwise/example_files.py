@@ -2,17 +2,15 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lengthwise import programs
 from lengthwise._proto import experiment_service_pb2
 from lengthwise.connection import Connection
-from lengthwise.errors import FieldViolation, LengthwiseError, UsageError
-from lengthwise.private_service import find_program
+from lengthwise.errors import LengthwiseError
 
 _PART_BYTES = 1 << 20
 
@@ -32,20 +30,10 @@ def names_files(error: LengthwiseError) -> bool:
 
 def resolve(text: bytes, path: Path | None) -> tuple[bytes, list[ExampleFile]]:
     """The specification as JSON with what its files hold, and these files, which are beside `path` or, without it, here."""
-    done = subprocess.run(
-        # After "--", because a path such as "-mine.yaml" looks like an option.
-        [find_program("lengthwise", "client", "LENGTHWISE_CLIENT_BINARY"), "validate", "--resolved", "--", str(path or "-")],
-        input=None if path else text,
-        capture_output=True,
-        check=False,
-    )
-    if done.returncode != 0:
-        told = done.stderr.decode(errors="replace").strip().removeprefix("lengthwise: ")
-        raise UsageError(told, _violations(told))
-    for line in done.stderr.decode(errors="replace").splitlines():
-        if line.startswith("warning: "):
-            warnings.warn(line.removeprefix("warning: "), stacklevel=5)
-    tasks: list[dict[str, Any]] = [task.get("parameters", {}) for task in json.loads(done.stdout)["tasks"]]
+    # After "--", because a path such as "-mine.yaml" looks like an option.
+    resolved, told = programs.ask(["validate", "--resolved", "--", str(path or "-")], text)
+    programs.warn_of(told, stacklevel=4)
+    tasks: list[dict[str, Any]] = [task.get("parameters", {}) for task in json.loads(resolved)["tasks"]]
     directory = path.parent if path else Path()
     files = {
         task[f"{name}_sha256"]: directory / Path(task[name]).expanduser()
@@ -53,19 +41,7 @@ def resolve(text: bytes, path: Path | None) -> tuple[bytes, list[ExampleFile]]:
         for name in ("train", "test")
         if task.get(f"{name}_sha256")
     }
-    return done.stdout, [ExampleFile(file, sha256) for sha256, file in files.items()]
-
-
-def _violations(told: str) -> tuple[FieldViolation, ...]:
-    """The mistakes in "mine.json is not valid:" and indented lines such as "mine.jsonl:2: target: got 1, ..."; none in an
-    error of another form.
-    """
-    head, *lines = told.split("\n")
-    violations = []
-    for line in lines if head.endswith(" is not valid:") else []:
-        field, separator, description = line.strip().partition(": ")
-        violations.append(FieldViolation(field, description) if separator else FieldViolation("", field))
-    return tuple(violations)
+    return resolved, [ExampleFile(file, sha256) for sha256, file in files.items()]
 
 
 def upload(connection: Connection, file: ExampleFile) -> None:

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import grpc
 import pandas
-from google.protobuf.json_format import MessageToDict
 
 from lengthwise import errors, events, frames, names, queries
-from lengthwise._proto import experiment_service_pb2
+from lengthwise._proto import experiment_service_pb2, fleet_service_pb2
 from lengthwise.arguments import check_arguments
 from lengthwise.connection import Connection
-from lengthwise.names import Match, one_or_several, refused_guess
+from lengthwise.message_json import plain_dictionary
+from lengthwise.names import FULL_NAME, GUESS, one_or_several, refused_guess
 from lengthwise.rendering import counted
 from lengthwise.trial import Trial
 from lengthwise.user_file import user_path
@@ -92,7 +92,7 @@ class Experiment:
     """A snapshot of an experiment; `refresh` updates it."""
 
     def __init__(
-        self, connection: Connection, message: experiment_service_pb2.Experiment, match: Match = Match.FULL_NAME
+        self, connection: Connection, message: experiment_service_pb2.Experiment, match: int = FULL_NAME
     ) -> None:
         """`match`: how the caller named it. Calls that change something refuse a guess."""
         self._connection = connection
@@ -142,7 +142,7 @@ class Experiment:
     @property
     def specification(self) -> dict[str, Any]:
         """With all defaults, as protobuf's JSON has it."""
-        return MessageToDict(self._message.specification, preserving_proto_field_name=True)
+        return plain_dictionary(self._message.specification)
 
     @property
     def plot(self) -> Plots:
@@ -174,12 +174,21 @@ class Experiment:
         )
 
     def _check_training(self) -> None:
-        """FAILED_PRECONDITION if trials have not ended, and no worker of a private server trains them."""
+        """FAILED_PRECONDITION if trials have not ended, and the server of a data directory has no workers."""
+        if not self._connection.data_dir:
+            return
+        fleet = self._connection.call(
+            "FleetService/ListWorkers", fleet_service_pb2.ListWorkersRequest(), fleet_service_pb2.ListWorkersResponse
+        )
+        if any(worker.alive for worker in fleet.workers):
+            return
         # In this order, because workers end after the last trial.
-        if reason := self._connection.untrained(self.name):
-            trials = self._read().trials
-            if trials.queued + trials.running > 0:
-                raise errors.refused(reason)
+        trials = self._read().trials
+        if trials.queued + trials.running > 0:
+            raise errors.refused(
+                f"trials of {self.id} are queued, and this private server has no workers for them; train them with "
+                f'lengthwise.run("{self.id}", data_dir="{self._connection.data_dir}")'
+            )
 
     def watch(
         self,
@@ -290,22 +299,22 @@ class Experiment:
         """
         if not isinstance(id_or_index, str):
             # NumPy's integers too.
-            index, found = operator.index(id_or_index), self.trials()
-            if not -len(found) <= index < len(found):
+            index, trials = operator.index(id_or_index), self.trials()
+            if not -len(trials) <= index < len(trials):
                 raise errors.NotFoundError(
-                    f"trial: got {index}, expected an index from 0 to {len(found) - 1}, because {self.name} has "
-                    f"{counted(len(found), 'trial')}",
+                    f"trial: got {index}, expected an index from 0 to {len(trials) - 1}, because {self.name} has "
+                    f"{counted(len(trials), 'trial')}",
                     code=grpc.StatusCode.NOT_FOUND,
                 )
-            return found[index]
-        text = id_or_index if names.names_trial(id_or_index) else f"{self.id}/{id_or_index}"
-        message, match = names.match_trial(self._connection, text)
-        if not message.name.startswith(f"{self.name}/trials/"):
+            return trials[index]
+        text = id_or_index if "/" in id_or_index else f"{self.id}/{id_or_index}"
+        found = names.find(self._connection, text, names.TRIAL)
+        if found.experiment.name != self.name:
             raise errors.NotFoundError(
                 f'trial: got "{id_or_index}", expected a trial of {self.id}', code=grpc.StatusCode.NOT_FOUND
             )
         # A guess of the experiment or of the trial is one of both.
-        return Trial(self._connection, message, max(self._match, match, key=lambda one: one.value))
+        return Trial(self._connection, found.trial, max(self._match, found.match))
 
     def results(self, *, all: bool = False, select: str = "") -> pandas.DataFrame:
         """One row for each task, network, encoding and learning rate: statistics over its seeds that succeeded.
@@ -367,7 +376,7 @@ class Experiment:
         from lengthwise import comparison, comparison_display, published
 
         found = comparison.fetch(self._connection, self._message, published.find(table), select=select)
-        frame = found.frame()
+        frame = comparison_display.frame(found)
         frame.attrs["heading"] = comparison_display.heading(found)
         frame.attrs["remarks"] = comparison_display.remarks(found, "best_measured and best_published", True)
         return frame
@@ -448,7 +457,7 @@ class Experiment:
         return response.retried_trials
 
     def _refuse_guess(self, action: str, arguments: str = "") -> None:
-        if self._match is Match.GUESS:
+        if self._match == GUESS:
             raise refused_guess(action, f'client.experiment("{self.id}").{action}({arguments})')
 
     def delete(self) -> None:
@@ -456,7 +465,7 @@ class Experiment:
 
         UsageError if it was not found by its full name: after a deletion, another one has the specification's name.
         """
-        if self._match is not Match.FULL_NAME:
+        if self._match != FULL_NAME:
             raise refused_guess("delete", f'client.experiment("{self.id}").delete()')
         self._connection.call(
             "ExperimentService/DeleteExperiment",

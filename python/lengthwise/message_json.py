@@ -3,15 +3,26 @@ from __future__ import annotations
 
 from typing import Any
 
-from google.protobuf.json_format import MessageToDict
+from google.protobuf.json_format import Error, MessageToDict
 from google.protobuf.message import Message
+
+from lengthwise.errors import damaged
 
 _LARGEST_WITHOUT_EXPONENT = 1e15
 
 
+def plain_dictionary(message: Message) -> dict[str, Any]:
+    """As protobuf's JSON has it. DATA_LOSS for what JSON does not have, such as an infinite parameter."""
+    try:
+        found: dict[str, Any] = MessageToDict(message, preserving_proto_field_name=True)
+    except Error as error:
+        raise damaged(f"an answer of the server has no JSON: {error}") from None
+    return found
+
+
 def as_dictionary(message: Message) -> dict[str, Any]:
     """In the order of the fields, and maps in that of their keys, whatever order they have in memory. 5 is not 5.0."""
-    found: dict[str, Any] = _whole(MessageToDict(message, preserving_proto_field_name=True))
+    found: dict[str, Any] = _whole(plain_dictionary(message))
     return _sort_maps(message, found)
 
 

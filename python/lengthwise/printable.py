@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Any
 
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
@@ -28,8 +29,22 @@ def printable_text(text: str) -> str:
     return _CONTROLS.sub(_write_out, text)
 
 
+def _make_map_printable(entries: Any) -> None:
+    for key, value in list(entries.items()):
+        if isinstance(value, Message):
+            make_printable(value)
+        elif isinstance(value, str):
+            entries[key] = printable_text(value)
+        if isinstance(key, str) and (name := printable_text(key)) != key:
+            if isinstance(value, Message):
+                entries[name].CopyFrom(value)
+            else:
+                entries[name] = value
+            del entries[key]
+
+
 def make_printable(message: Message) -> None:
-    """Replaces every string of a message, and of the messages in it, by its printable_text. Keys of maps and bytes stay."""
+    """Replaces every string of a message, and of the messages in it, by its printable_text. Bytes stay."""
     for field, value in message.ListFields():
         if field.type == FieldDescriptor.TYPE_STRING:
             if isinstance(value, str):
@@ -43,11 +58,7 @@ def make_printable(message: Message) -> None:
         elif isinstance(value, Message):
             make_printable(value)
         elif isinstance(value, Mapping):
-            for key, of_key in list(value.items()):
-                if isinstance(of_key, Message):
-                    make_printable(of_key)
-                elif isinstance(of_key, str):
-                    value[key] = printable_text(of_key)  # type: ignore[index]
+            _make_map_printable(value)
         else:
             for one in value:
                 make_printable(one)

@@ -9,15 +9,15 @@ from typing import Any
 
 import pandas
 import safetensors.numpy
-from google.protobuf.json_format import MessageToDict
 from numpy.typing import NDArray
 
 from lengthwise import events, frames, queries
 from lengthwise._proto import event_pb2, experiment_service_pb2
 from lengthwise.arguments import check_arguments
 from lengthwise.connection import Connection
+from lengthwise.message_json import plain_dictionary
 from lengthwise.models import download_model
-from lengthwise.names import Match, label, refused_guess
+from lengthwise.names import FULL_NAME, GUESS, label, refused_guess
 from lengthwise.user_file import check_writable, user_path, write_for_user
 
 
@@ -26,7 +26,7 @@ class Trial:
     """A snapshot of a trial; `refresh` updates it."""
 
     def __init__(
-        self, connection: Connection, message: experiment_service_pb2.Trial, match: Match = Match.FULL_NAME
+        self, connection: Connection, message: experiment_service_pb2.Trial, match: int = FULL_NAME
     ) -> None:
         """`match`: how the caller named it. Calls that change something refuse a guess."""
         self._connection = connection
@@ -53,7 +53,7 @@ class Trial:
     @property
     def state(self) -> str:
         """ "QUEUED", "RUNNING", "SUCCEEDED", "FAILED" or "CANCELLED"."""
-        return event_pb2.TrialState.Name(self._message.state)
+        return events.name_of(event_pb2.TrialState, self._message.state)
 
     @property
     def ended(self) -> bool:
@@ -121,7 +121,7 @@ class Trial:
     @property
     def provenance(self) -> dict[str, Any]:
         """The program, device and instruction set that trained a trial that succeeded, as protobuf's JSON has them."""
-        return MessageToDict(self._message.outcome.provenance, preserving_proto_field_name=True)
+        return plain_dictionary(self._message.outcome.provenance)
 
     @property
     def create_time(self) -> datetime:
@@ -138,7 +138,7 @@ class Trial:
     @property
     def specification(self) -> dict[str, Any]:
         """The whole of what the trial is repeated from, as protobuf's JSON has it."""
-        return MessageToDict(self._message.specification, preserving_proto_field_name=True)
+        return plain_dictionary(self._message.specification)
 
     def refresh(self) -> Trial:
         """Reads its state from the server again; returns itself."""
@@ -179,7 +179,7 @@ class Trial:
 
     def _refuse_guess(self, action: str) -> None:
         name = self.name.removeprefix("experiments/").replace("/trials/", "/")
-        if self._match is Match.GUESS:
+        if self._match == GUESS:
             raise refused_guess(action, f'client.trial("{name}").{action}()')
 
     def losses(self, max_points: int = 1000) -> pandas.DataFrame:

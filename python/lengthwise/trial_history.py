@@ -5,12 +5,11 @@ from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import dataclass, field
 
-import grpc
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from lengthwise._proto import event_pb2, experiment_service_pb2
 from lengthwise.connection import Connection
-from lengthwise.errors import LengthwiseError
+from lengthwise.errors import damaged
 
 
 @dataclass(frozen=True)
@@ -32,10 +31,6 @@ class TrialHistory:
     # requested.
     sequence_scores: dict[int, event_pb2.SequenceScores] = field(default_factory=dict)
     noise_accuracies: event_pb2.NoiseAccuracies = field(default_factory=event_pb2.NoiseAccuracies)
-
-
-def damaged(message: str) -> LengthwiseError:
-    return LengthwiseError(message, code=grpc.StatusCode.DATA_LOSS)
 
 
 def fetch_history(connection: Connection, trial: str) -> TrialHistory:

@@ -20,8 +20,6 @@ from lengthwise.plots import data
 class HumansTest(AnalysisTest):
     def setUp(self):
         super().setUp()
-        os.environ["LENGTHWISE_CLIENT_BINARY"] = str(pathlib.Path(service.CLIENT).resolve())
-        self.addCleanup(os.environ.pop, "LENGTHWISE_CLIENT_BINARY", None)
         self.directory = service.new_directory()
 
     def people(self, name, puzzles):

@@ -4,9 +4,8 @@ import unittest
 import service
 from lengthwise import protocol, published
 from lengthwise._proto import specification_pb2
-from lengthwise.connection import Connection
+from lengthwise.connection import Connection, Settings
 from lengthwise.published import PublishedTable, Quantity
-from lengthwise.settings import Settings
 
 SPECIFICATIONS = service.ROOT / "experiments"
 

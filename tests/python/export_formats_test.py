@@ -762,48 +762,6 @@ class OutputTest(TestOfFiles):
 
 
 class NamesTest(unittest.TestCase):
-    def test_trials_are_found_by_id_prefix_and_index(self):
-        server = FakeServer()
-        self.addCleanup(server.close)
-        server.add_experiment("e-1", ["none", "sin_cos"])
-        for text, found in (
-            ("e-1/bucket_sort-none", FIRST), ("experiments/e-1/trials/bucket_sort-sin_cos", SECOND), ("e/1", SECOND),
-            ("e-1/trials/bucket_sort-s", SECOND),
-        ):  # fmt: skip
-            self.assertTrue(names.names_trial(text))
-            self.assertEqual(names.find_trial(server.connection, text).name, found)
-        self.assertFalse(names.names_trial("experiments/e-1"))
-        with self.assertRaisesRegex(LengthwiseError, 'no trial "bucket_sort-nine" in e-1; did you mean "bucket_sort-none"'):
-            names.find_trial(server.connection, "e-1/bucket_sort-nine")
-
-    def test_prefix_cuts_no_number(self):
-        server = FakeServer()
-        self.addCleanup(server.close)
-        server.add_experiment("one-10", ["rope-seed10"])
-        for name in ("on", "one-", "one-10"):
-            self.assertEqual(names.find_experiment(server.connection, name).name, "experiments/one-10")
-        for name in ("bucket_sort", "bucket_sort-rope-seed"):
-            self.assertEqual(names.find_trial(server.connection, f"one/{name}").index, 0)
-        with self.assertRaisesRegex(NotFoundError, 'no experiment "one-1"; did you mean "one-10"'):
-            names.find_experiment(server.connection, "one-1")
-        with self.assertRaisesRegex(NotFoundError, 'no trial "bucket_sort-rope-seed1" in one-10; did you mean "bucket_sort-'):
-            names.find_trial(server.connection, "one/bucket_sort-rope-seed1")
-
-    def test_empty_name_is_refused(self):
-        server = FakeServer()
-        self.addCleanup(server.close)
-        server.add_experiment("one-1", ["none"])
-        for find, text, message in (
-            (names.find_experiment, "", "the name of the experiment is empty; `lengthwise list` shows the names"),
-            (names.find_experiment, "experiments/", "the name of the experiment is empty; `lengthwise list` shows the names"),
-            (names.find_trial, "/0", "the name of the experiment is empty; `lengthwise list` shows the names"),
-            (names.find_trial, "one/", '"one/" is an experiment; name a trial of it, such as one-1/0'),
-        ):
-            with self.assertRaises(LengthwiseError) as caught:
-                find(server.connection, text)
-            self.assertIs(caught.exception.code, grpc.StatusCode.INVALID_ARGUMENT)
-            self.assertEqual(str(caught.exception), message)
-
     def test_invalid_names_make_no_files(self):
         self.assertEqual(names.file_name("experiments/e-1/trials/a b=0.1"), "a b=0.1")
         for name in ("trials/..", "trials/.hidden", "trials/-o", "trials/", "trials/a\nb", "trials/\u202eb", "trials/a\x7f"):
@@ -836,6 +794,14 @@ class PrintableTest(unittest.TestCase):
         printable.make_printable(response)
         self.assertEqual(printable.printable_text(str(response)), str(response))
         self.assertEqual(str(response).count("\\\\x1b]0;title"), 4)
+
+
+    def test_escapes_keys_of_maps(self):
+        specification = specification_pb2.ExperimentSpecification()
+        specification.tasks.add().parameters["\x1b[2J"].number_value = 1
+        printable.make_printable(specification)
+        (found,) = specification.tasks[0].parameters.items()
+        self.assertEqual((found[0], found[1].number_value), ("\\x1b[2J", 1))
 
 
 class NumbersTest(unittest.TestCase):

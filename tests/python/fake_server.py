@@ -5,12 +5,12 @@ import grpc
 import service
 from google.protobuf.message import Message
 from lengthwise._proto import catalogue_service_pb2, event_pb2, experiment_service_pb2
-from lengthwise.connection import Connection
-from lengthwise.settings import Settings
+from lengthwise.connection import Connection, Settings
 
 STREAMS = {"WatchExperiment", "DownloadModel", "QueryAnalyses", "QueryAttentionMaps", "QueryProjections"}
 REQUESTS = {
     "GetExperiment": experiment_service_pb2.GetExperimentRequest,
+    "FindExperiment": experiment_service_pb2.FindExperimentRequest,
     "ListExperiments": experiment_service_pb2.ListExperimentsRequest,
     "GetTrial": experiment_service_pb2.GetTrialRequest,
     "ListTrials": experiment_service_pb2.ListTrialsRequest,
@@ -83,7 +83,7 @@ class FakeServer(grpc.GenericRpcHandler):
         def answer(request: Message, context: grpc.ServicerContext):
             found = getattr(self, f"_{method}")(request)
             if found is None:
-                context.abort(grpc.StatusCode.NOT_FOUND, f"there is no {request.name}")
+                context.abort(grpc.StatusCode.NOT_FOUND, f"there is no {getattr(request, 'name', '') or request.text}")
             return found
 
         handler = grpc.unary_stream_rpc_method_handler if method in STREAMS else grpc.unary_unary_rpc_method_handler
@@ -93,6 +93,20 @@ class FakeServer(grpc.GenericRpcHandler):
 
     def _GetExperiment(self, request):
         return self.experiments.get(request.name)
+
+    def _FindExperiment(self, request):
+        """By the name of an experiment or its specification, and by the id or index of a trial."""
+        name, _, text = request.text.removeprefix("experiments/").replace("/trials/", "/").partition("/")
+        found = [one for one in self.experiments.values() if name in (one.name.partition("/")[2], one.specification.name)]
+        if not found:
+            return None
+        trials = [one for one in self.trials.values() if one.name.startswith(f"{found[0].name}/")]
+        chosen = [one for one in trials if text in (one.name.rpartition("/")[2], str(one.index))]
+        if text and not chosen:
+            return None
+        return experiment_service_pb2.FindExperimentResponse(
+            experiment=found[0], trial=chosen[0] if text else None, match="FULL_NAME"
+        )
 
     def _ListExperiments(self, request):
         return experiment_service_pb2.ListExperimentsResponse(experiments=self.experiments.values())

@@ -10,12 +10,11 @@ import numpy
 import service
 from lengthwise import plots
 from lengthwise._proto import event_pb2, experiment_service_pb2
-from lengthwise.connection import Connection
+from lengthwise.connection import Connection, Settings
 from lengthwise.errors import LengthwiseError, UsageError
 from lengthwise.events import AttentionMap, Projection
 from lengthwise.plots import catalogue, drawing, numbers
 from lengthwise.plots.data import PlottedExperiment, TrialFilter, keep, set_mean_accuracies
-from lengthwise.settings import Settings
 
 CATALOGUE = catalogue.Catalogue()
 

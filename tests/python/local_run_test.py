@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,13 +19,13 @@ from unittest import mock
 import service
 from service import lengthwise
 
-from lengthwise import local_run, names, private_service, programs
-from lengthwise.usable_cpus import count_usable_cpus
+from lengthwise import programs
 
 WORKER = os.environ.get("WORKER", "worker/lengthwise_worker")
 PROGRAMS = {
     "LENGTHWISE_SERVER_BINARY": str(service.ROOT / service.SERVER),
     "LENGTHWISE_WORKER_BINARY": str(service.ROOT / WORKER),
+    "LENGTHWISE_CLIENT_BINARY": str(service.ROOT / service.CLIENT),
 }
 # An environment variable that every process of a test inherits.
 MARK = "LENGTHWISE_TEST_MARK"
@@ -36,10 +37,6 @@ def specification(name: str, steps: int = 20, **more) -> dict:
     return service.specification(name, training=training, seeds=[0], **more)
 
 
-def shared_cases(name: str):
-    return json.loads((service.ROOT / f"tests/shared_cases/{name}.json").read_text())
-
-
 def processes(mark: str) -> list[str]:
     """Returns the command lines of programs with the mark."""
     found = []
@@ -49,7 +46,7 @@ def processes(mark: str) -> list[str]:
             command = (directory / "cmdline").read_bytes().replace(b"\0", b" ").decode()
         except OSError:
             continue
-        if marked and "lengthwise_" in command.split(" ", 1)[0]:
+        if marked and "/lengthwise" in command.split(" ", 1)[0]:
             found.append(command)
     return found
 
@@ -98,6 +95,9 @@ class LocalRunTest(unittest.TestCase):
         (wheel / "bin").mkdir(parents=True)
         for path in PROGRAMS.values():
             (wheel / "bin" / pathlib.Path(path).name).symlink_to(path)
+        # It looks for the others and for specifications around its own file.
+        (wheel / "bin/lengthwise").unlink()
+        shutil.copy(PROGRAMS["LENGTHWISE_CLIENT_BINARY"], wheel / "bin")
         file = wheel / "share" / "lengthwise" / "experiments" / "papers" / "tiny.yaml"
         file.parent.mkdir(parents=True)
         file.write_text(json.dumps(specification("local")))
@@ -148,7 +148,7 @@ class LocalRunTest(unittest.TestCase):
             again = lengthwise.run(name, data_dir=data, device="cpu", workers=1)
             self.assertEqual((again.id, again.counts), ("more-1", lengthwise.TrialCounts(0, 0, 4, 0, 0)))
         self.assertEqual(experiment.wait(timeout=limit).counts, again.counts)
-        with self.assertRaisesRegex(lengthwise.LengthwiseError, '^fresh: got the name of an experiment, "more-1", expected'):
+        with self.assertRaisesRegex(lengthwise.LengthwiseError, "^--fresh needs the file of a specification, not the name"):
             lengthwise.run("more-1", data_dir=data, fresh=True)
         with self.assertRaisesRegex(lengthwise.NotFoundError, '"other-1".*; .*/data is asked for it, since there is no file'):
             lengthwise.run("other-1", data_dir=data)
@@ -167,8 +167,11 @@ class LocalRunTest(unittest.TestCase):
             self.assertEqual(again.id, "done-3")
             lengthwise.run(specification("done"), data_dir=data, device="cpu", workers=1, fresh=True)
         (warning,) = [str(one.message) for one in told]
-        call = f'lengthwise.run("done-1", data_dir="{data}")'
-        self.assertIn(f"done-3 trains the specification of done-1 again, which has ended; {call} returns", warning)
+        call = f"`lengthwise run done-1 --data_dir {data}`"
+        self.assertEqual(
+            f"done-1 has trained the same specification, and done-3 trains it again; {call} shows the results of the first",
+            warning,
+        )
         self.assertEqual(told[0].filename, __file__)
 
     def test_interrupted_run_can_be_resumed(self):
@@ -178,7 +181,7 @@ class LocalRunTest(unittest.TestCase):
             script.send_signal(signal.SIGINT)
             _, error = script.communicate(timeout=service.DEADLINE)
             self.assertIn("KeyboardInterrupt", error)
-            self.assertEqual(processes(self.mark), [])
+            self.await_processes("lengthwise", 0)
         with lengthwise.Client(data_dir=self.directory / "data") as client:
             self.assertEqual([one.id for one in client.experiments()], ["kept-1"])
 
@@ -197,7 +200,7 @@ class LocalRunTest(unittest.TestCase):
             script.send_signal(signal.SIGTERM)
             script.communicate(timeout=service.DEADLINE)
         self.assertEqual(script.returncode, 128 + signal.SIGTERM)
-        self.assertEqual(processes(self.mark), [])
+        self.await_processes("lengthwise", 0)
         with lengthwise.Client(data_dir=self.directory / "data") as client:
             self.assertTrue(client.experiment("stopped").trial(0).model())
 
@@ -215,7 +218,7 @@ class LocalRunTest(unittest.TestCase):
         self.wait_for_training()
         script.kill()
         script.communicate()
-        self.await_processes("lengthwise_", 0)
+        self.await_processes("lengthwise", 0)
 
     def test_dead_worker_is_reported_with_its_log(self):
         dying = self.directory / "worker"
@@ -226,42 +229,39 @@ class LocalRunTest(unittest.TestCase):
             lengthwise.LengthwiseError, r"the private worker-\d exited with code 3; .*worker-\d\.log:\n  no such device"
         ):
             lengthwise.run(specification("dies"), data_dir=self.directory / "data")
-        self.assertEqual(processes(self.mark), [])
+        self.await_processes("lengthwise", 0)
 
     def test_directory_that_is_gone_is_reported(self):
         script = self.start_script("lost", FOR_EVER)
         self.wait_for_training().rename(self.directory / "moved")
         _, error = script.communicate(timeout=service.DEADLINE)
-        self.assertRegex(error, r"exited with code 1; its log .*/data/logs/.* is gone: its directory was deleted or moved")
-        self.assertEqual(processes(self.mark), [])
+        self.assertRegex(error, r"exited with code 1; its log .*/data/logs/.* is gone\n.*/data is gone: it was deleted or moved")
+        self.await_processes("lengthwise", 0)
 
     def test_wrong_specification_leaves_nothing_running(self):
         with self.assertRaisesRegex(lengthwise.LengthwiseError, "rotery"):
             lengthwise.run(specification("wrong", encodings=["rotery"]), data_dir=self.directory / "data")
-        self.assertEqual(processes(self.mark), [])
+        self.await_processes("lengthwise", 0)
 
-    def test_other_server_on_the_directory_is_reported(self):
+    def test_server_of_another_program_is_joined(self):
         server = service.Server()
-        try:
-            log = server.directory / "data/logs/server.log"
-            log.parent.mkdir()
-            log.write_text("of the running server\n")
-            in_use = r"lengthwise_server \(process \d+\), started by `.*` \(process \d+\) is using .*/data; wait"
-            with self.assertRaisesRegex(lengthwise.LengthwiseError, in_use):
-                lengthwise.run(specification("twice"), data_dir=server.directory / "data")
-            self.assertEqual(log.read_text(), "of the running server\n")
-        finally:
-            server.kill()
+        self.addCleanup(server.kill)
+        experiment = lengthwise.run(specification("twice"), data_dir=server.directory / "data", device="cpu", workers=1)
+        self.assertEqual(experiment.counts.succeeded, 2)
+        with lengthwise.Client(server.address) as client:
+            self.assertEqual(client.experiment("twice").counts.succeeded, 2)
 
-    def test_server_that_writes_nothing_is_reported(self):
+    def test_server_with_tokens_is_reported(self):
         data = self.directory / "data"
-        data.mkdir()
-        (data / "lengthwise.db").touch()
-        # As a server of an older release does.
-        with (data / "LOCK").open("w") as lock, mock.patch.object(private_service, "_PATIENCE_SECONDS", 0.05):
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            with self.assertRaisesRegex(lengthwise.LengthwiseError, "^a `lengthwise run` or a server is using .*; wait"):
-                lengthwise.Client(data_dir=data)
+        subprocess.run(
+            [PROGRAMS["LENGTHWISE_SERVER_BINARY"], "--data_dir", data, "--create_admin_token", self.directory / "token"],
+            check=True, capture_output=True,
+        )  # fmt: skip
+        server = service.Server(data)
+        self.addCleanup(server.kill)
+        in_use = rf"lengthwise_server \(process \d+\), .* is using .*/data; ask it with --server {server.address} and your"
+        with self.assertRaisesRegex(lengthwise.LengthwiseError, in_use):
+            lengthwise.run(specification("twice"), data_dir=data)
 
     def test_client_asks_the_server_of_a_running_run(self):
         script = self.start_script("asked", FOR_EVER)
@@ -272,13 +272,24 @@ class LocalRunTest(unittest.TestCase):
             self.await_processes("lengthwise_server", 1)
             script.kill()
             script.communicate()
-            self.await_processes("lengthwise_", 0)
-            with self.assertRaisesRegex(lengthwise.LengthwiseError, "has ended: lengthwise_server .*; make another Client"):
-                experiment.refresh()
-            with self.assertRaisesRegex(lengthwise.LengthwiseError, "has ended: lengthwise_server"):
+            self.await_processes("lengthwise_worker", 0)
+            # The client keeps the server.
+            self.assertEqual(experiment.refresh().counts.unended, 2)
+            with self.assertRaisesRegex(lengthwise.LengthwiseError, "this private server has no workers for them"):
                 experiment.wait(timeout=service.DEADLINE)
-        with lengthwise.Client(data_dir=self.directory / "data") as client:
-            self.assertEqual(client.experiment("asked-1").counts.unended, 2)
+        self.await_processes("lengthwise", 0)
+
+    def test_client_is_told_that_its_server_ended(self):
+        server = service.Server()
+        self.addCleanup(server.kill)
+        with lengthwise.Client(server.address) as client:
+            client.submit(specification("asked"))
+        with lengthwise.Client(data_dir=server.directory / "data") as client:
+            experiment = client.experiment("asked-1")
+            server.kill()
+            for ask in (experiment.refresh, lambda: experiment.wait(timeout=service.DEADLINE)):
+                with self.assertRaisesRegex(lengthwise.LengthwiseError, "has ended: lengthwise_server .*; make another Client"):
+                    ask()
 
     def test_killed_run_resumes_at_once(self):
         script = self.start_script("resumed", FOR_EVER)
@@ -291,10 +302,8 @@ class LocalRunTest(unittest.TestCase):
                 time.sleep(0.02)
         script.kill()
         script.communicate()
-        self.await_processes("lengthwise_", 0)
+        self.await_processes("lengthwise", 0)
         begin = time.monotonic()
-        server = private_service.PrivateService.acquire(data, trains=True)
-        self.addCleanup(server.release)
         with lengthwise.Client(data_dir=data) as client:
             while (counts := client.experiment("resumed-1").counts).running > 0:
                 time.sleep(0.02)
@@ -313,22 +322,45 @@ class LocalRunTest(unittest.TestCase):
 
     def test_other_workers_go_on_without_a_killed_one(self):
         script = self.directory / "worker"
-        script.write_text(f"#!/bin/sh\nif mkdir {self.directory}/first 2>/dev/null; then exec sleep 600; fi\nkill -9 $$\n")
+        worker = PROGRAMS["LENGTHWISE_WORKER_BINARY"]
+        first = f"if mkdir {self.directory}/first 2>/dev/null; then kill -9 $$; fi"
+        script.write_text(f'#!/bin/sh\n{first}\nexec {worker} "$@"\n')
         script.chmod(0o755)
         os.environ["LENGTHWISE_WORKER_BINARY"] = str(script)
-        data = private_service.PrivateService.acquire(self.directory / "data")
-        self.addCleanup(data.release)
-        with data.workers(2, "cpu", 1, "experiments/none-1") as check:
-            end = time.monotonic() + service.DEADLINE
-            with warnings.catch_warnings(record=True) as told:
-                warnings.simplefilter("always")
-                while not told:
-                    self.assertLess(time.monotonic(), end)
-                    check()
-                    time.sleep(0.02)
-                check()
-            self.assertEqual(len(told), 1)
-            self.assertRegex(str(told[0].message), "^the private worker-[12] was killed by SIGKILL, often because")
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            experiment = lengthwise.run(specification("rest"), data_dir=self.directory / "data", device="cpu", workers=2)
+        self.assertEqual(experiment.counts.succeeded, 2)
+        self.assertEqual(len(told), 1)
+        self.assertRegex(str(told[0].message), r"^the private worker-[12] was killed by signal 9 \(Killed\), often because")
+
+    def test_many_programs_use_one_directory(self):
+        data = self.directory / "data"
+        lengthwise.run(specification("many"), data_dir=data, device="cpu", workers=1)
+        code = f"""
+            import threading, lengthwise
+            def read():
+                for _ in range(3):
+                    with lengthwise.Client(data_dir={str(data)!r}) as client:
+                        assert client.experiment("many-1").counts.succeeded == 2
+                    done.append(1)
+            done = []
+            threads = [threading.Thread(target=read) for _ in range(4)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            assert len(done) == 12, done
+        """
+        environment = {**service.ENVIRONMENT, **PROGRAMS, MARK: self.mark, "PYTHONPATH": str(service.SITE)}
+        readers = [
+            subprocess.Popen([sys.executable, "-c", textwrap.dedent(code)], env=environment, stderr=subprocess.PIPE, text=True)
+            for _ in range(8)
+        ]
+        for reader in readers:
+            _, error = reader.communicate(timeout=service.DEADLINE)
+            self.assertEqual((reader.returncode, error), (0, ""))
+        self.await_processes("lengthwise_server", 0)
 
     def test_client_needs_the_directory_of_a_run(self):
         empty = self.directory / "empty"
@@ -340,96 +372,14 @@ class LocalRunTest(unittest.TestCase):
             with self.assertRaisesRegex(lengthwise.LengthwiseError, '^data_dir: got "", expected a directory$'):
                 make(data_dir="")
 
-    def test_programs_are_found(self):
-        places = self.directory / "programs"
-        for path in ("client/lengthwise", "server/lengthwise_server", "path/lengthwise_worker"):
-            (places / path).parent.mkdir(parents=True, exist_ok=True)
-            (places / path).touch(0o755)
-        environment = {"PATH": f"{places / 'client'}:{places / 'path'}"}
-        with mock.patch.dict(os.environ, environment, clear=True):
-            found = private_service.find_program("lengthwise_server", "server", "LENGTHWISE_SERVER_BINARY")
-            self.assertEqual(found, str(places / "server/lengthwise_server"))
-            found = private_service.find_program("lengthwise_worker", "worker", "LENGTHWISE_WORKER_BINARY")
-            self.assertEqual(found, str(places / "path/lengthwise_worker"))
-            os.environ["LENGTHWISE_WORKER_BINARY"] = "/elsewhere"
-            found = private_service.find_program("lengthwise_worker", "worker", "LENGTHWISE_WORKER_BINARY")
-            self.assertEqual(found, "/elsewhere")
-            os.environ["PATH"] = ""
-            with self.assertRaisesRegex(lengthwise.LengthwiseError, "set LENGTHWISE_SERVER_BINARY to its path"):
-                private_service.find_program("lengthwise_server", "server", "LENGTHWISE_SERVER_BINARY")
-
-    def test_resumes_the_cases_of_both_languages(self):
-        cases = shared_cases("resumed_runs")
-        server = service.Server()
-        self.addCleanup(server.kill)
-        with lengthwise.Client(server.address) as client:
-            first = client.submit(cases["specification"])
-            for case in cases["changes"]:
-                changed = cases["specification"] | case["change"]
-                found = local_run._find_or_submit(client, changed, False, self.directory)
-                self.assertEqual(found.name == first.name, case["resumes"], case["name"])
-
-    def test_resumes_what_an_older_release_stored(self):
-        client_binary = str(service.ROOT / service.CLIENT)
-        examples = self.directory / "mine.jsonl"
-        inputs = [[i % 3, i // 3 % 3, i // 9 % 3, i // 27] for i in range(81)]
-        examples.write_text("".join(json.dumps({"input": one, "target": one[::-1]}) + "\n" for one in inputs))
-        path = self.directory / "mine.json"
-        task = {"name": "examples", "train": "mine.jsonl", "held_out": 0.2}
-        path.write_text(json.dumps(specification("old", tasks=task, evaluation={})))
-        server = service.Server()
-        self.addCleanup(server.kill)
-        list_experiments = names.list_experiments
-
-        def list_as_stored_by_an_older_release(connection):
-            found = list_experiments(connection)
-            for message in found:
-                specification = message.specification
-                contents = specification.tasks[0].parameters["contents"]
-                parts = json.loads(contents.string_value)
-                del parts["training"]["longest_by_length"]  # new after release 0.2.0
-                contents.string_value = json.dumps(parts)
-                # As if the field did not exist.
-                specification.training.ClearField("checkpoint_every_seconds")
-                specification.priority = 7
-            return found
-
-        with mock.patch.dict(os.environ, {"LENGTHWISE_CLIENT_BINARY": client_binary}), mock.patch.object(
-            names, "list_experiments", list_as_stored_by_an_older_release
-        ):
-            with lengthwise.Client(server.address) as client:
-                first = local_run._find_or_submit(client, path, False, self.directory)
-                self.assertEqual(local_run._find_or_submit(client, path, False, self.directory).name, first.name)
-                path.write_text(json.dumps(specification("old", steps=21, tasks=task, evaluation={})))
-                self.assertNotEqual(local_run._find_or_submit(client, path, False, self.directory).name, first.name)
-
-
-class UsableCpusTest(unittest.TestCase):
-    def test_cases_of_both_languages(self):
-        for case in shared_cases("usable_cpus"):
-            root = service.new_directory()
-            for name, text in case["files"].items():
-                (root / name).parent.mkdir(parents=True, exist_ok=True)
-                (root / name).write_text(text)
-            cpus = count_usable_cpus(case["affinity"], str(root), case["environment"])
-            self.assertEqual(cpus, case["cpus"], case["name"])
-            self.assertEqual(count_usable_cpus(1, str(root), case["environment"]), 1, case["name"])
-
-    def test_affinity_limits(self):
-        before = os.sched_getaffinity(0)
-        self.addCleanup(os.sched_setaffinity, 0, before)
-        os.sched_setaffinity(0, {min(before)})
-        self.assertEqual(count_usable_cpus(), 1)
-
-    def test_workers_fit_the_usable_cpus(self):
-        with mock.patch.object(private_service, "count_usable_cpus", return_value=6):
-            self.assertEqual([private_service.worker_count("cpu", 4, trials) for trials in (1, 100)], [1, 1])
-            self.assertEqual([private_service.worker_count("cpu", 2, trials) for trials in (1, 100)], [1, 3])
-            self.assertEqual(private_service.worker_count("cuda", 1, 100), 1)
-        with mock.patch.object(private_service, "count_usable_cpus", return_value=200):
-            self.assertEqual(private_service.worker_count("cpu", 1, 1000), 64)
-        with mock.patch.dict(os.environ, {"SLURM_CPUS_PER_TASK": "1"}):
-            self.assertEqual(private_service.worker_count("cpu", 1, 100), 1)
+    def test_program_is_found(self):
+        place = self.directory / "path/lengthwise"
+        place.parent.mkdir()
+        place.touch(0o755)
+        with mock.patch.dict(os.environ, {"PATH": str(place.parent)}, clear=True):
+            self.assertEqual(programs.find_program(), str(place))
+            os.environ["LENGTHWISE_CLIENT_BINARY"] = "/elsewhere"
+            self.assertEqual(programs.find_program(), "/elsewhere")
 
 
 if __name__ == "__main__":

@@ -18,9 +18,8 @@ from google.protobuf import json_format
 from lengthwise import command_line, protocol, published
 from lengthwise._proto import event_pb2
 from lengthwise.analyses import human_comparison
-from lengthwise.connection import Connection
+from lengthwise.connection import Connection, Settings
 from lengthwise.plots import FIGURES
-from lengthwise.settings import Settings
 
 # The puzzle that all maps are of, and puzzles for a file of people's answers.
 PUZZLE = [1, 2, 3, 4, 3, 4, 1, 2, 2, 1, 4, 3, 4, 3, 2, 0]
@@ -135,8 +134,6 @@ class PapersPageTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         # Analyses make the puzzles with it.
-        os.environ["LENGTHWISE_CLIENT_BINARY"] = str(service.ROOT / service.CLIENT)
-        cls.addClassCleanup(os.environ.pop, "LENGTHWISE_CLIENT_BINARY")
         cls.server = service.Server()
         cls.connection = Connection(Settings(server=cls.server.address), timeout=60)
         cls.client = service.lengthwise.Client(cls.server.address)

@@ -25,9 +25,9 @@ from service import Numbers, lengthwise
 import grpc
 import numpy
 import pandas
-from lengthwise import names, settings
+from lengthwise import connection, names
 from lengthwise._proto import experiment_service_pb2, rpc_details_pb2
-from lengthwise.connection import Connection
+from lengthwise.connection import Connection, Settings
 from lengthwise.errors import UsageError
 
 
@@ -55,8 +55,6 @@ class ClientTest(unittest.TestCase):
         return experiment.refresh()
 
     def test_submits_a_file_of_examples(self):
-        os.environ["LENGTHWISE_CLIENT_BINARY"] = str(pathlib.Path(service.CLIENT).resolve())
-        self.addCleanup(os.environ.pop, "LENGTHWISE_CLIENT_BINARY", None)
         directory = service.new_directory()
         inputs = [[i % 3, i // 3 % 3, i // 9 % 3, i // 27] for i in range(81)]
         lines = [{"input": symbols, "target": symbols[::-1]} for symbols in inputs]
@@ -509,45 +507,72 @@ class ClientTest(unittest.TestCase):
 
 
 class NamesTest(unittest.TestCase):
-    def test_cases_of_both_languages(self):
-        cases = json.loads((service.ROOT / "tests/shared_cases/names.json").read_text())
+    def test_texts_mean_experiments_and_trials(self):
         server = service.Server()
         self.addCleanup(server.kill)
+        trial = "two-2/trials/bucket_sort-encoder-sin_cos-lr0.001-seed0"
         with lengthwise.Client(server.address) as client:
-            for name in cases["submitted"]:
+            for name in ("two", "two", "ablation"):
                 client.submit(service.specification(name, seeds=[0]))
-            for case in cases["experiments"] + cases["trials"]:
-                self.check(client, case)
-            for case in cases["trials"]:
-                self.check_in_experiment(client, case)
+            for text, found, is_guess in (("two-2", "two-2", False), ("two", "two-2", True), ("abl", "ablation-1", True)):
+                experiment = client.experiment(text)
+                self.assertEqual((experiment.id, experiment._match == names.GUESS), (found, is_guess), text)
+            for text, is_guess in (("two-2/1", False), ("two/1", True), ("two-2/bucket_sort-encoder-s", True)):
+                of_experiment = client.experiment(text.partition("/")[0])
+                # By the whole text and by the trial's part of it.
+                for one in (client.trial(text), of_experiment.trial(text), of_experiment.trial(text.partition("/")[2])):
+                    self.assertEqual(one.name, f"experiments/{trial}")
+                    self.assertEqual(one._match == names.GUESS, is_guess, text)
             ablation = client.experiment("ablation")
             with self.assertRaisesRegex(lengthwise.NotFoundError, '^trial: got "two-2/1", expected a trial of ablation-1$'):
                 ablation.trial("two-2/1")
             with self.assertRaisesRegex(lengthwise.NotFoundError, '; did you mean "bucket_sort-encoder-none-lr0.001-seed0"'):
                 ablation.trial("bucket_sort-encoder-non-lr0.001-seed0")
+            for find, text, message in (
+                (client.experiment, "", "the name of the experiment is empty; `lengthwise list` shows the names"),
+                (client.trial, "/0", "the name of the experiment is empty; `lengthwise list` shows the names"),
+                (client.trial, "two-1/", '"two-1/" is an experiment; name a trial of it, such as two-1/0'),
+            ):
+                with self.assertRaisesRegex(UsageError, f"^{re.escape(message)}$"):
+                    find(text)
 
-    def check(self, client, case):
-        match = names.match_trial if names.names_trial(case["text"]) else names.match_experiment
-        try:
-            message, how = match(client._connection, case["text"])
-        except lengthwise.NotFoundError:
-            self.assertEqual(("", False), (case["found"], case["changes"]), case["text"])
-            return
-        found = message.name.removeprefix("experiments/").replace("/trials/", "/")
-        self.assertEqual((found, how is not names.Match.GUESS), (case["found"], case["changes"]), case["text"])
 
-    def check_in_experiment(self, client, case):
-        """`experiment.trial` finds what `client.trial` does, by the whole text and by the trial's part of it."""
-        for within in (False, True):
-            experiment, _, text = case["text"].removeprefix("experiments/").replace("/trials/", "/").partition("/")
-            try:
-                found = client.experiment(experiment)
-                trial = found.trial(text if within else f"{found.id}/{text}")
-            except lengthwise.NotFoundError:
-                self.assertEqual("", case["found"], case["text"])
-                continue
-            self.assertEqual(trial.name.removeprefix("experiments/").replace("/trials/", "/"), case["found"])
-            self.assertEqual(trial._match is not names.Match.GUESS, case["changes"], case["text"])
+class DamagedAnswersTest(unittest.TestCase):
+    """Whatever a server answers, the package raises errors of its own."""
+
+    def test_details_that_cannot_be_read_leave_the_message(self):
+        class Server(grpc.GenericRpcHandler):
+            def service(self, details):
+                def refuse(request, context):
+                    context.set_trailing_metadata((("grpc-status-details-bin", b"\xff\xff"),))
+                    context.abort(grpc.StatusCode.INTERNAL, "broken")
+
+                return grpc.unary_unary_rpc_method_handler(refuse)
+
+        server = grpc.server(futures.ThreadPoolExecutor(1))
+        server.add_generic_rpc_handlers((Server(),))
+        port = server.add_insecure_port("127.0.0.1:0")
+        server.start()
+        self.addCleanup(lambda: server.stop(None).wait())
+        with lengthwise.Client(f"127.0.0.1:{port}") as client:
+            with self.assertRaisesRegex(lengthwise.LengthwiseError, "^broken$"):
+                client.experiments()
+        with self.assertRaisesRegex(lengthwise.LengthwiseError, "^this client is closed; make another Client"):
+            client.experiments()
+        experiment = lengthwise.Experiment(client._connection, experiment_service_pb2.Experiment(name="experiments/e-1"))
+        with self.assertRaisesRegex(lengthwise.LengthwiseError, "^this client is closed; make another Client"):
+            list(experiment.watch())
+
+    def test_values_that_no_release_knows_are_shown_or_reported(self):
+        message = experiment_service_pb2.Trial(state=99)
+        message.specification.task.parameters["x"].number_value = float("inf")
+        message.create_time.seconds = 1 << 60
+        trial = lengthwise.Trial(None, message)
+        self.assertEqual(trial.state, "99")
+        with self.assertRaisesRegex(lengthwise.LengthwiseError, "^an answer of the server has no JSON: "):
+            trial.specification  # noqa: B018
+        with self.assertRaisesRegex(lengthwise.LengthwiseError, "^an answer of the server has a time of "):
+            trial.create_time  # noqa: B018
 
 
 class RestartTest(unittest.TestCase):
@@ -651,60 +676,28 @@ class SettingsTest(unittest.TestCase):
         directory.mkdir(parents=True)
         self.file = directory / "config.yaml"
 
-    def command_line(self, environment, flags):
-        """Returns the settings as the command line reads them."""
-        done = subprocess.run(
-            [service.CLIENT, "config", "--output", "json", *flags],
-            capture_output=True, text=True, check=False,
-            env={"HOME": str(self.home), "PATH": os.environ["PATH"], **environment},
-        )  # fmt: skip
-        if done.returncode:
-            return None
-        values = {row["setting"]: row["value"] for row in json.loads(done.stdout)}
-        return {name: values[name] for name in settings.Settings().__dict__}
+    def test_settings_are_those_of_the_command_line(self):
+        self.file.write_text("server: house:7070\ntls_ca: system\n")
+        with mock.patch.dict(os.environ, {"HOME": str(self.home)}):
+            del os.environ["LENGTHWISE_CONFIG"]
+            with lengthwise.Client() as client:
+                self.assertEqual(client._connection.settings, Settings("house:7070", tls_ca="system"))
+            # The file's credentials are for its server.
+            with lengthwise.Client("attic:7070", tls_server_name="attic") as client:
+                self.assertEqual(client._connection.settings, Settings("attic:7070", tls_server_name="attic"))
+            self.file.write_text("sever: house:7070\n")
+            with self.assertRaisesRegex(UsageError, 'config.yaml: unknown setting "sever"'):
+                lengthwise.Client()
 
-    def python(self, environment, arguments):
-        try:
-            found = settings.resolve(arguments, {"HOME": str(self.home), **environment})
-        except lengthwise.LengthwiseError:
-            return None
-        return found.__dict__
-
-    def test_command_line_reads_the_same_settings(self):
-        other = self.home / "other.yaml"
-        other.write_text("server: other:1\ntls_ca: system\n")
-        for text in (
-            "",
-            "server: house:7070\ntoken_file: ~/ada.token\ntls_ca: ca.pem\n",
-            "token_file: /ada.token\n",
-            "server: house\n",
-            "sever: house:7070\n",
-            "server: [a, b]\n",
-            "server: house:7070, attic:7070\n",
-            "server: house:7070,attic\n",
-            "just text\n",
-            "runs_dir: ~/runs\n",
-            "server: house:7070\ntoken_file: /ada.token\nruns_dir: /scratch\n",
-        ):
-            self.file.write_text(text)
-            for environment in (
-                {},
-                {"LENGTHWISE_SERVER": "127.0.0.1:7171"},
-                {"LENGTHWISE_TOKEN_FILE": "relative.token", "LENGTHWISE_TLS_SERVER_NAME": "x"},
-                {"LENGTHWISE_CONFIG": ""},
-                {"LENGTHWISE_CONFIG": str(other)},
-                {"LENGTHWISE_CONFIG": str(self.home / "none")},
-                {"XDG_CONFIG_HOME": str(self.home / "empty")},
-                {"XDG_DATA_HOME": "/data"},
-                {"LENGTHWISE_RUNS_DIR": "/elsewhere"},
-            ):
-                for arguments in ({}, {"server": "[::1]:9"}, {"token_file": "/t", "tls_ca": "system"}):
-                    flags = [f"--{name}={value}" for name, value in arguments.items()]
-                    self.assertEqual(
-                        self.python(environment, arguments),
-                        self.command_line(environment, flags),
-                        (text, environment, arguments),
-                    )
+    def test_package_alone_takes_explicit_settings(self):
+        alone = {"LENGTHWISE_CLIENT_BINARY": "", "PATH": "", "LENGTHWISE_TLS_CA": "system"}
+        with mock.patch.dict(os.environ, alone):
+            with lengthwise.Client("127.0.0.1:1", tls_server_name="x") as client:
+                self.assertEqual(client._connection.settings, Settings("127.0.0.1:1", tls_server_name="x"))
+            with self.assertRaisesRegex(lengthwise.LengthwiseError, 'the server "house" is not HOST:PORT, such as'):
+                lengthwise.Client("house")
+            with self.assertRaisesRegex(lengthwise.LengthwiseError, "^cannot find `lengthwise`: it is not on the PATH"):
+                lengthwise.Client()
 
     def test_files_that_never_end_are_refused(self):
         pipe, zero, loop, large = (self.home / f"{name}.yaml" for name in ("pipe", "zero", "loop", "large"))
@@ -719,9 +712,11 @@ class SettingsTest(unittest.TestCase):
             (loop, "Too many levels of symbolic links"),
             (large, "it has more than 1048576 bytes"),
         ):
+            with mock.patch.dict(os.environ, {"LENGTHWISE_CONFIG": str(path)}):
+                with self.assertRaisesRegex(lengthwise.LengthwiseError, f"^cannot read .*{path}.*{reason}"):
+                    lengthwise.Client()
             for read in (
-                lambda path: settings.resolve({}, {"LENGTHWISE_CONFIG": str(path)}),
-                lambda path: settings.read_token(str(path)),
+                lambda path: connection.read_token(str(path)),
                 lambda path: lengthwise.Client("127.0.0.1:1", tls_ca=str(path)),
                 lambda path: lengthwise.Client("127.0.0.1:1").submit(path),
             ):
@@ -737,13 +732,13 @@ class SettingsTest(unittest.TestCase):
             ("[::1]:1,[0::1]:1", "ipv6:[::1]:1"),
             ("no-such-host.invalid:1,127.0.0.2:2", "ipv4:127.0.0.2:2"),
         ):
-            self.assertEqual(settings.target_of(server), target)
+            self.assertEqual(connection.target_of(server), target)
         for server, message in (
             ("no-such-host.invalid:1,no-such-host.invalid:2", "none of the hosts"),
             ("127.0.0.1:1,[::1]:2", "give addresses of one kind"),
         ):
             with self.assertRaisesRegex(lengthwise.LengthwiseError, message):
-                settings.target_of(server)
+                connection.target_of(server)
 
     def test_a_list_warns_of_unknown_hosts(self):
         message = (
@@ -832,7 +827,7 @@ class RefusingServer(grpc.GenericRpcHandler):
         self._server.add_generic_rpc_handlers((self,))
         port = self._server.add_insecure_port("127.0.0.1:0")
         self._server.start()
-        self.connection = Connection(settings.Settings(server=f"127.0.0.1:{port}"), timeout=service.DEADLINE)
+        self.connection = Connection(Settings(server=f"127.0.0.1:{port}"), timeout=service.DEADLINE)
 
     def close(self):
         self.connection.close()

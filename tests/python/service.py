@@ -31,9 +31,8 @@ importlib.invalidate_caches()
 import lengthwise  # noqa: E402
 import numpy  # noqa: E402
 import safetensors.numpy  # noqa: E402
-from lengthwise import settings  # noqa: E402
 from lengthwise._proto import event_pb2, worker_service_pb2  # noqa: E402
-from lengthwise.connection import Connection  # noqa: E402
+from lengthwise.connection import Connection, Settings  # noqa: E402
 
 # Excludes the user's settings.
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("LENGTHWISE_")}
@@ -44,13 +43,16 @@ ENVIRONMENT["PYTHONPATH"] = str(SITE)
 for name in [name for name in os.environ if name.startswith("LENGTHWISE_")]:
     del os.environ[name]
 os.environ["LENGTHWISE_CONFIG"] = ""
+os.environ["LENGTHWISE_CLIENT_BINARY"] = str(ROOT / CLIENT)
 
 
 class Server:
     """A server that can be killed and restarted on its port."""
 
-    def __init__(self, largest_file_kib: int = 0, lease_duration: str = "30s") -> None:
-        self.directory = new_directory()
+    def __init__(
+        self, data: pathlib.Path | None = None, largest_file_kib: int = 0, lease_duration: str = "30s"
+    ) -> None:
+        self.directory = new_directory() if data is None else data.parent
         self.address = "127.0.0.1:0"
         self._lease_duration = lease_duration
         self._limit: list[str] = []
@@ -141,7 +143,7 @@ class Worker:
     """Runs a server's trials, each in one go, optionally on a background thread."""
 
     def __init__(self, server: Server, worker_id: str = "python-1") -> None:
-        self._connection = Connection(settings.Settings(server=server.address), timeout=30)
+        self._connection = Connection(Settings(server=server.address), timeout=30)
         self._worker_id = worker_id
         self.register()
 

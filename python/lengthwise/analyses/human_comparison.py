@@ -16,7 +16,7 @@ from lengthwise.analyses.recorded import scores_of
 from lengthwise.analyses.trial_sets import Subject, Trial, TrialSet, by_seed, cannot
 from lengthwise.errors import LengthwiseError
 from lengthwise.names import short_name
-from lengthwise.private_service import find_program
+from lengthwise.programs import find_program
 from lengthwise.published import parameter_of
 
 # The validation puzzles of each condition (from 1), in the order in which they are evaluated.
@@ -54,7 +54,7 @@ def validation_puzzles(trial: Trial) -> PuzzlesByCondition:
     """Validation puzzles from `lengthwise sample`, which are the worker's own. FAILED_PRECONDITION if it fails."""
     check_puzzles(trial)
     task = trial.specification.task
-    command = [find_program("lengthwise", "client", "LENGTHWISE_CLIENT_BINARY"), "sample", task.name, "--validation"]
+    command = [find_program(), "sample", task.name, "--validation"]
     for name in task.parameters:
         value = parameter_of(task, name)
         text = str(value).lower() if isinstance(value, bool) else f"{value:.17g}" if isinstance(value, float) else value

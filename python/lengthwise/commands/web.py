@@ -32,10 +32,9 @@ def _connection(arguments: argparse.Namespace) -> Connection:
 
         # The client lives as long as its connection, whose end stops a private server.
         return Client(data_dir=arguments.data_dir)._connection
-    from lengthwise import settings
-    from lengthwise.connection import Connection
+    from lengthwise.connection import Connection, resolve
 
-    return Connection(settings.resolve(vars(arguments)), timeout=60)
+    return Connection(resolve(vars(arguments)), timeout=60)
 
 
 def _listen(address: str) -> socket.socket:

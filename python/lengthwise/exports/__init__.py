@@ -13,12 +13,11 @@ from pathlib import Path
 import grpc
 
 import lengthwise
-from lengthwise._proto import experiment_service_pb2
 from lengthwise.connection import Connection
 from lengthwise.errors import LengthwiseError, NotFoundError, UsageError
 from lengthwise.exports.exporter import Exporter, Subject
 from lengthwise.exports.output import MANIFEST, Kind, Output
-from lengthwise.names import file_name, find_experiment, find_trial, list_trials, names_trial
+from lengthwise.names import file_name, find, list_trials
 
 __all__ = ["FORMATS", "Format", "Result", "Subject", "export", "export_and_warn", "find_subject"]
 
@@ -84,17 +83,11 @@ class Result:
 
 
 def find_subject(connection: Connection, name: str) -> Subject:
-    """`name`: what find_experiment or find_trial accepts."""
-    if not names_trial(name):
-        experiment = find_experiment(connection, name)
-        return Subject(experiment, list_trials(connection, experiment.name))
-    trial = find_trial(connection, name)
-    experiment = connection.call(
-        "ExperimentService/GetExperiment",
-        experiment_service_pb2.GetExperimentRequest(name=trial.name.partition("/trials/")[0]),
-        experiment_service_pb2.Experiment,
-    )
-    return Subject(experiment, [trial], whole_experiment=False)
+    """`name`: an experiment, or a trial of one."""
+    found = find(connection, name)
+    if found.HasField("trial"):
+        return Subject(found.experiment, [found.trial], whole_experiment=False)
+    return Subject(found.experiment, list_trials(connection, found.experiment.name))
 
 
 def _check_path(path: str, name: str, chosen: Format, kind: Kind, subject: Subject) -> None:

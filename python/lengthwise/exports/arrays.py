@@ -26,10 +26,11 @@ from numpy.typing import NDArray
 
 from lengthwise import queries
 from lengthwise._proto import event_pb2, experiment_service_pb2
-from lengthwise.errors import NotFoundError
+from lengthwise.errors import NotFoundError, damaged
+from lengthwise.events import name_of
 from lengthwise.exports.exporter import Exporter
 from lengthwise.names import short_name
-from lengthwise.trial_history import Evaluation, TrialHistory, damaged, fetch_history
+from lengthwise.trial_history import Evaluation, TrialHistory, fetch_history
 
 Arrays = dict[str, NDArray[Any]]
 _INTEGER, _FLOAT, _DOUBLE = "<i8", "<f4", "<f8"
@@ -45,7 +46,7 @@ class NpzExporter(Exporter):
         for projection in queries.projections(self.connection, trial.name):
             arrays.update(_projection(projection))
         if not arrays:
-            state = event_pb2.TrialState.Name(trial.state)
+            state = name_of(event_pb2.TrialState, trial.state)
             raise NotFoundError(
                 f"{short_name(trial.name)} is {state} and has no measurements yet", code=grpc.StatusCode.NOT_FOUND
             )

@@ -14,7 +14,7 @@ import numpy
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from lengthwise._proto import event_pb2, experiment_service_pb2
-from lengthwise.events import sequence_counts
+from lengthwise.events import name_of, sequence_counts
 from lengthwise.exports.exporter import Exporter
 from lengthwise.names import label
 from lengthwise.rendering import Value, write_csv_rows
@@ -124,7 +124,7 @@ def trial_row(trial: experiment_service_pb2.Trial, history: TrialHistory) -> lis
 
     specification = trial.specification
     row: list[Value] = [
-        trial.index, event_pb2.TrialState.Name(trial.state), trial.reason, trial.attempt, trial.worker,
+        trial.index, name_of(event_pb2.TrialState, trial.state), trial.reason, trial.attempt, trial.worker,
         specification.training.steps,
     ]  # fmt: skip
     seen_up_to = specification.evaluation.seen_up_to

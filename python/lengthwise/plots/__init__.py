@@ -17,8 +17,7 @@ from lengthwise.suggestion import suggestion
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from lengthwise.experiment import Experiment
-    from lengthwise.plots.data import PlottedExperiment
+    from lengthwise.plots.data import Experiment, PlottedExperiment
     from lengthwise.plots.drawing import AxesLike, Size
     from lengthwise.plots.picture import Picture
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Protocol
 
 import grpc
 
 from lengthwise import names, queries
 from lengthwise._proto import event_pb2, experiment_service_pb2
 from lengthwise.connection import Connection
-from lengthwise.errors import LengthwiseError, NotFoundError
+from lengthwise.errors import NotFoundError
 from lengthwise.names import label, short_name
 from lengthwise.plots import catalogue
 from lengthwise.plots.catalogue import Catalogue
@@ -22,11 +22,8 @@ from lengthwise.suggestion import suggestion
 
 if TYPE_CHECKING:
     from lengthwise.events import AttentionMap, Projection
-    from lengthwise.experiment import Experiment
 
 Trial = experiment_service_pb2.Trial
-
-T = TypeVar("T")
 
 # Points of a loss curve: enough for a wide picture. The server averages the points between.
 LOSS_POINTS = 1000
@@ -147,18 +144,14 @@ class PlottedExperiment:
         if trial not in self.maps and self.connection is not None:
             from lengthwise.events import to_attention_maps
 
-            parts = queries.attention_maps(self.connection, trial)
-            self.maps[trial] = _whole(lambda: to_attention_maps(parts), f"the attention maps of {short_name(trial)}")
+            self.maps[trial] = to_attention_maps(queries.attention_maps(self.connection, trial))
         return self.maps.get(trial, [])
 
     def projections(self, trial: str) -> list[Projection]:
         if trial not in self.projected and self.connection is not None:
             from lengthwise.events import to_projection
 
-            found = queries.projections(self.connection, trial)
-            self.projected[trial] = _whole(
-                lambda: [to_projection(one) for one in found], f"the projections of {short_name(trial)}"
-            )
+            self.projected[trial] = [to_projection(one) for one in queries.projections(self.connection, trial)]
         return self.projected.get(trial, [])
 
     def analyses(self) -> list[event_pb2.Event]:
@@ -172,11 +165,15 @@ class PlottedExperiment:
         return self.recorded
 
 
-def _whole(read: Callable[[], list[T]], what: str) -> list[T]:
-    try:
-        return read()
-    except ValueError as error:
-        raise LengthwiseError(f"{what} do not have the size of their shape: {error}") from None
+class Experiment(Protocol):
+    """An experiment of the client (lengthwise.experiment)."""
+
+    _connection: Connection
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def id(self) -> str: ...
 
 
 def of_experiments(experiments: Iterable[Experiment | PlottedExperiment]) -> list[PlottedExperiment]:
@@ -205,16 +202,14 @@ def fetch(
     known = catalogue.fetch(connection)
     experiments: dict[str, PlottedExperiment] = {}
     for name in wanted:
-        if names.names_trial(name):
-            trials = [names.find_trial(connection, name)]
-            experiment = trials[0].name.rpartition("/trials/")[0]
+        asked = names.find(connection, name)
+        experiment = asked.experiment.name
+        if asked.HasField("trial"):
+            trials = [asked.trial]
+        elif chosen.trials:
+            trials = [names.find(connection, f"{short_name(experiment)}/{one}", names.TRIAL).trial for one in chosen.trials]
         else:
-            experiment = names.find_experiment(connection, name).name
-            trials = (
-                [names.find_trial(connection, f"{short_name(experiment)}/{one}") for one in chosen.trials]
-                if chosen.trials
-                else names.list_trials(connection, experiment)
-            )
+            trials = names.list_trials(connection, experiment)
         # An experiment of which several trials are named is one, and a trial that is named twice, too.
         plotted = experiments.setdefault(
             experiment,
