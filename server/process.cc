@@ -87,7 +87,7 @@ void FollowClient(const std::string& users_file) {
     absl::SleepFor(kUsersInterval);
   }
   // Until this process has ended, so that newcomers wait and then start a server of their own.
-  if (alone.ok()) static_cast<void>(alone->release());
+  static platform::FileLock* const held [[maybe_unused]] = alone.ok() ? alone->release() : nullptr;
   kill(getpid(), SIGTERM);
 }
 
