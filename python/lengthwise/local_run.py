@@ -78,9 +78,9 @@ def _follow(trainer: Followed, experiment: Experiment, progress: Callable[[Exper
     with progress_bar(experiment, False if progress else None, experiment.counts.total, " trials") as bar:
         while True:
             ended = trainer.wait(_POLL_SECONDS)
-            trainer.take_warnings(stacklevel=3)
             if ended:
                 trainer.check()
+            trainer.take_warnings(stacklevel=3)
             try:
                 experiment.refresh()
             except LengthwiseError:

@@ -120,6 +120,7 @@ class Followed:
     def __init__(self, arguments: Sequence[str], text: bytes = b"") -> None:
         """`text` is its standard input, which then stays open."""
         self._parent = os.getpid()
+        self._lock = threading.Lock()
         self._told = ""
         self._error: LengthwiseError | None = None
         try:
@@ -144,7 +145,8 @@ class Followed:
     def _read_told(self) -> None:
         assert self._process.stderr is not None
         while text := self._process.stderr.read(1 << 16):
-            self._told += text.decode(errors="replace")
+            with self._lock:
+                self._told += text.decode(errors="replace")
 
     def read_line(self) -> bytes:
         """The next line of its output. LengthwiseError if it has ended instead."""
@@ -164,10 +166,12 @@ class Followed:
 
     def take_warnings(self, stacklevel: int) -> None:
         """Passes on what it has warned of."""
-        told = self._told
-        if told.endswith("\n") and not _split(told)[1]:
-            self._told = self._told[len(told) :]
-            warn_of(told, stacklevel + 1)
+        with self._lock:
+            told = self._told
+            if not told.endswith("\n") or _split(told)[1]:
+                return
+            self._told = ""
+        warn_of(told, stacklevel + 1)
 
     def error(self, line: bytes = b"") -> LengthwiseError:
         """Why it has ended, or ends now. `line`: the last one of its output, if that was read."""
