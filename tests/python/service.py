@@ -40,6 +40,7 @@ ENVIRONMENT["LENGTHWISE_CONFIG"] = ""
 # Makes the command line start the package under test.
 ENVIRONMENT["LENGTHWISE_PYTHON"] = sys.executable
 ENVIRONMENT["PYTHONPATH"] = str(SITE)
+ENVIRONMENT["LENGTHWISE_CLIENT_BINARY"] = str(ROOT / CLIENT)
 for name in [name for name in os.environ if name.startswith("LENGTHWISE_")]:
     del os.environ[name]
 os.environ["LENGTHWISE_CONFIG"] = ""
