@@ -4,6 +4,7 @@
     SERVER=... CLIENT=... PYTHONPATH=tests/python:tests/web python benchmarks/web.py [--trials N] [--training N] [--tabs N]
 """
 import argparse
+import hashlib
 import http.client
 import importlib.metadata
 import os
@@ -60,7 +61,10 @@ class PackWorker(service.Worker):
 
 
 def finish(worker: PackWorker, lease) -> None:
+    model = service.Numbers(0).model()
+    checkpoint = event_pb2.Checkpoint(sha256=hashlib.sha256(model).hexdigest(), size_bytes=len(model))
     for trial in lease.trials:
+        worker._upload(lease, trial, model, checkpoint)
         lengths = list(range(1, 41))
         measured = event_pb2.LengthAccuracies(final=True, lengths=lengths, accuracies=[1 / n for n in lengths],
                                               losses=[0.5] * 40, sequences=10, training_seconds=1)  # fmt: skip
@@ -68,6 +72,7 @@ def finish(worker: PackWorker, lease) -> None:
         worker._send(lease, trial, 1, [
             event_pb2.Event(step=200, training_points=event_pb2.TrainingPoints(
                 steps=range(1, 21), losses=[1.0] * 20, accuracies=[0.5] * 20, gradient_norms=[1] * 20, lengths=[2] * 20)),
+            event_pb2.Event(step=200, checkpoint=checkpoint),
             event_pb2.Event(step=200, length_accuracies=measured),
             event_pb2.Event(step=200, outcome=outcome),
         ])  # fmt: skip
@@ -97,7 +102,7 @@ def main() -> None:
     worker = PackWorker(server)
     charts = "[...document.querySelectorAll('figure.chart')].every((one) => one.picture)"
 
-    many = client.submit(specification("many", encodings=["none", "sin_cos", "rope"], seeds=list(range(given.trials // 3))))
+    many = client.submit(specification("many", keep="nothing", encodings=["none", "sin_cos", "rope"], seeds=list(range(given.trials // 3))))
     while lease := worker.acquire():
         finish(worker, lease)
     web = Web(["--server", server.address])

@@ -39,8 +39,9 @@ from lengthwise.web.live import ExperimentFeed, Feeds
 from lengthwise.web.source import Source
 
 _HERE = Path(__file__).parent
-# Refreshes of open pages together take at most about this share of a processor; a first view never waits.
-_SHARE = 0.03
+# Refreshes of one address take at most about this share of a processor; a first view never waits.
+_SHARE = 0.02
+_KEPT_ADDRESSES = 100
 # More are read all at once instead of one by one.
 _MOST_SINGLE_READS = 50
 
@@ -65,28 +66,14 @@ def find_chart_files() -> dict[str, Path]:
     return found
 
 
-class _Pace:
-    """Turns of refreshes."""
-
-    def __init__(self) -> None:
-        self._next = 0.0
-        self._lock = asyncio.Lock()
-
-    async def turn(self) -> None:
-        async with self._lock:
-            while (wait := self._next - time.monotonic()) > 0:
-                await asyncio.sleep(wait)
-
-    def spend(self, seconds: float) -> None:
-        self._next = max(time.monotonic(), self._next) + seconds / _SHARE
-
-
 class _Answer:
     """The last answer to an address, which pages that ask at the same time share."""
 
     def __init__(self) -> None:
         self.lock = asyncio.Lock()
         self.users = 0
+        # When the next refresh may begin.
+        self.next = 0.0
         self.began = -math.inf
         self.response: tuple[str, bytes] = ("", b"")
 
@@ -174,8 +161,7 @@ class Site:
     def __init__(self, source: Source) -> None:
         self.source = source
         self.feeds = Feeds(source)
-        self._pace = _Pace()
-        # Those that somebody waits for, by address.
+        # By address.
         self._answers: dict[str, _Answer] = {}
         self._catalogue: Catalogue | None = None
         self._trials: dict[str, list[Trial]] = {}
@@ -276,16 +262,19 @@ class Site:
             async with answer.lock:
                 if answer.began < arrived:
                     if "x-refresh" in request.headers:
-                        await self._pace.turn()
+                        await asyncio.sleep(answer.next - time.monotonic())
                     began = time.monotonic()
                     answer.response, seconds = await asyncio.to_thread(_timed, make)
-                    answer.began = began
-                    self._pace.spend(seconds)
+                    answer.began, answer.next = began, began + seconds / _SHARE
                 return answer.response
         finally:
             answer.users -= 1
             if not answer.users:
-                self._answers.pop(key, None)
+                # Only when it was asked for is kept.
+                answer.response = ("", b"")
+                for old in list(self._answers)[:-_KEPT_ADDRESSES]:
+                    if not self._answers[old].users:
+                        del self._answers[old]
 
     async def _view(self, template: str, parts: dict[str, tuple[views.Part, bool]], request: Request) -> Response:
         """The whole page, or with `part` in the query one part of it."""
