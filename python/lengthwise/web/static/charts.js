@@ -14,8 +14,9 @@ const Charts = (() => {
   const GLYPHS = ["●■▲◆▼⬟✚✖◀▶⬢", "○□△◇▽⬠✛✕◁▷⬡"].map((glyphs) => [...glyphs]);
 
   const variable = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-  // Black, the colour of "none", would not be seen on dark paper.
-  const colorOf = (style) => (style.color.toUpperCase() === "#000000" ? variable("--ink") : style.color);
+  // The colours of figures are for white paper: on dark paper they are lighter, and black, that of "none", is white.
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const colorOf = (style) => (style.color === "#000000" ? variable("--ink") : dark.matches ? `color-mix(in srgb, ${style.color} 68%, white)` : style.color);
   const faded = (color, alpha) => `color-mix(in srgb, ${color} ${100 * alpha}%, transparent)`;
 
   function text(axis, value) {
@@ -190,7 +191,7 @@ const Charts = (() => {
       draw(figure, figure.picture);
     }
   }
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+  dark.addEventListener("change", redraw);
   let width = innerWidth;
   addEventListener("resize", () => { if (innerWidth !== width) { width = innerWidth; redraw(); } });
   return {draw};
