@@ -261,6 +261,16 @@ try_for report.html report strings -o report.html
 made report.html
 try report puzzles --compare lst_pe_init/table_1 -o puzzles.html
 
+# The page serves until it is interrupted.
+count=$((count + 1)) ran[web]=1
+exec 3< <(exec "$program" web --listen 127.0.0.1:0 2>&1)
+page=$!
+read -r -t 120 line <&3
+[[ ${line:-} = http://127.0.0.1:*/?token=* ]] || fail "lengthwise web does not print its address: ${line:-}"
+kill -INT "$page"
+wait "$page"
+[ $? = 130 ] || fail "lengthwise web does not end with 130 after Ctrl-C"
+
 # Commands that change an experiment come last.
 try submit numbers.yaml --request_id again
 try cancel numbers-2 --reason "not needed"
