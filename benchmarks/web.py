@@ -89,50 +89,41 @@ def view(web: Web, path: str, ready: str) -> tuple[float, float, float]:
         return paint, seconds, page.evaluate("performance.memory.usedJSHeapSize") / 2**20
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--trials", type=int, default=6000)
-    parser.add_argument("--training", type=int, default=300)
-    parser.add_argument("--tabs", type=int, default=20)
-    parser.add_argument("--seconds", type=float, default=30)
-    given = parser.parse_args()
-    print(f"installed: {installed_bytes() / 1e6:.1f} MB ({', '.join(PACKAGES)})", flush=True)
-    server = service.Server()
-    client = lengthwise.Client(server.address)
-    worker = PackWorker(server)
+def measure_views(server: service.Server, client, worker: PackWorker, trials: int) -> None:
     charts = "[...document.querySelectorAll('figure.chart')].every((one) => one.picture)"
-
-    many = client.submit(specification("many", keep="nothing", encodings=["none", "sin_cos", "rope"], seeds=list(range(given.trials // 3))))
+    many = client.submit(specification("many", encodings=["none", "sin_cos", "rope"], seeds=list(range(trials // 3))))
     while lease := worker.acquire():
         finish(worker, lease)
-    web = Web(["--server", server.address])
-    paint, ready, heap = view(web, f"/experiments/{many.id}", charts)
-    print(f"{given.trials} trials: painted after {paint:.2f} s, charts after {ready:.2f} s, {heap:.0f} MiB in the tab", flush=True)
+    with Web(["--server", server.address]) as web:
+        paint, ready, heap = view(web, f"/experiments/{many.id}", charts)
+        print(f"{trials} trials: painted after {paint:.2f} s, charts after {ready:.2f} s, {heap:.0f} MiB in the tab", flush=True)
 
-    long = client.submit(specification("long", encodings="none", seeds=0, training={
-        "steps": 20_000, "batch_size": 4, "lengths": "1..4", "report_every_steps": 1}))  # fmt: skip
-    lease = worker.acquire()
-    for part in range(20):
-        steps = range(1000 * part + 1, 1000 * part + 1001)
-        points = event_pb2.TrainingPoints(steps=steps, losses=[1 / step for step in steps], accuracies=[0.5] * 1000,
-                                          gradient_norms=[1] * 1000, lengths=[2] * 1000)  # fmt: skip
-        worker._send(lease, lease.trials[0], part + 1, [event_pb2.Event(step=steps[-1], training_points=points)])
-    path = f"/experiments/{long.id}/trials/{long.trials()[0].id}?by=loss_over_time"
-    paint, ready, heap = view(web, path, "document.querySelector('figure.chart').dataset.points === '20000'")
-    print(f"20,000 loss points: painted after {paint:.2f} s, drawn after {ready:.2f} s, {heap:.0f} MiB in the tab", flush=True)
+        long = client.submit(specification("long", encodings="none", seeds=0, training={
+            "steps": 20_000, "batch_size": 4, "lengths": "1..4", "report_every_steps": 1}))  # fmt: skip
+        lease = worker.acquire()
+        for part in range(20):
+            steps = range(1000 * part + 1, 1000 * part + 1001)
+            points = event_pb2.TrainingPoints(steps=steps, losses=[1 / step for step in steps], accuracies=[0.5] * 1000,
+                                              gradient_norms=[1] * 1000, lengths=[2] * 1000)  # fmt: skip
+            worker._send(lease, lease.trials[0], part + 1, [event_pb2.Event(step=steps[-1], training_points=points)])
+        path = f"/experiments/{long.id}/trials/{long.trials()[0].id}"
+        all_points = "document.querySelector('figure.chart').dataset.points === '20000'"
+        paint, ready, heap = view(web, f"{path}?by=loss_over_time", all_points)
+        print(f"20,000 points: painted after {paint:.2f} s, drawn after {ready:.2f} s, {heap:.0f} MiB in the tab", flush=True)
 
-    delays = []
-    with chromium.Page(web.address(f"/experiments/{long.id}/trials/{long.trials()[0].id}"), 1280) as page:
-        page.wait_for(charts)
-        for step in range(20_001, 20_011):
-            began = time.monotonic()
-            worker.send_point(lease, lease.trials[0], step - 19_980, step)
-            page.wait_for(f"document.querySelector('figure.chart').dataset.last === '{step}'")
-            delays.append(time.monotonic() - began)
-    print(f"a point is drawn after {statistics.median(delays):.2f} s, at most {max(delays):.2f} s", flush=True)
-    web.close()
+        delays = []
+        with chromium.Page(web.address(path), 1280) as page:
+            page.wait_for(charts)
+            for step in range(20_001, 20_011):
+                began = time.monotonic()
+                worker.send_point(lease, lease.trials[0], step - 19_980, step)
+                page.wait_for(f"document.querySelector('figure.chart').dataset.last === '{step}'")
+                delays.append(time.monotonic() - began)
+        print(f"a point is drawn after {statistics.median(delays):.2f} s, at most {max(delays):.2f} s", flush=True)
 
-    training = client.submit(specification("training", encodings="none", seeds=list(range(given.training)), training={
+
+def measure_tabs(server: service.Server, client, worker: PackWorker, trials: int, tabs: int, seconds: float) -> None:
+    training = client.submit(specification("training", encodings="none", seeds=list(range(trials)), training={
         "steps": 100_000, "batch_size": 4, "lengths": "1..4", "report_every_steps": 10}))  # fmt: skip
     leases = []
     while one := worker.acquire():
@@ -143,7 +134,7 @@ def main() -> None:
         step = 0
         while not stop.wait(1):
             step += 10
-            worker.beat([lease, *leases], step)
+            worker.beat(leases, step)
             for one in leases:
                 for trial in one.trials:
                     worker.send_point(one, trial, step // 10, step)
@@ -158,19 +149,35 @@ def main() -> None:
             if b'"points"' in line:
                 web.ask(f"/experiments/{training.id}/figures/loss.json", **{"X-Refresh": "1"})
 
-    web = Web(["--server", server.address])
-    web.text(f"/experiments/{training.id}")
-    for function, arguments in [(train, ()), *[(look, (web,))] * given.tabs]:
-        threading.Thread(target=function, args=arguments, daemon=True).start()
-    time.sleep(10)
-    before = processor_seconds(web.process.pid)
-    time.sleep(given.seconds)
-    share = (processor_seconds(web.process.pid) - before) / given.seconds
-    running = training.refresh().counts.running
-    print(f"{given.tabs} tabs on {running} training trials: {100 * share:.1f} % of a core, {resident_mib(web.process.pid):.0f} MiB")
-    stop.set()
+    with Web(["--server", server.address]) as web:
+        web.text(f"/experiments/{training.id}")
+        for function, arguments in [(train, ()), *[(look, (web,))] * tabs]:
+            threading.Thread(target=function, args=arguments, daemon=True).start()
+        time.sleep(seconds)
+        before = processor_seconds(web.process.pid)
+        time.sleep(seconds)
+        share = (processor_seconds(web.process.pid) - before) / seconds
+        running = training.refresh().counts.running
+        memory = resident_mib(web.process.pid)
+        print(f"{tabs} tabs on {running} training trials: {100 * share:.1f} % of a core, {memory:.0f} MiB", flush=True)
+        stop.set()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--trials", type=int, default=6000, help="0 measures no views")
+    parser.add_argument("--training", type=int, default=300)
+    parser.add_argument("--tabs", type=int, default=20)
+    parser.add_argument("--seconds", type=float, default=30)
+    given = parser.parse_args()
+    print(f"installed: {installed_bytes() / 1e6:.1f} MB ({', '.join(PACKAGES)})", flush=True)
+    server = service.Server(lease_duration="10m")
+    client = lengthwise.Client(server.address)
+    worker = PackWorker(server)
+    if given.trials:
+        measure_views(server, client, worker, given.trials)
+    measure_tabs(server, client, worker, given.training, given.tabs, given.seconds)
     server.kill()
-    os._exit(0)
 
 
 if __name__ == "__main__":
