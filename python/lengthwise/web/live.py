@@ -6,6 +6,7 @@ position as its id. A browser that reconnects names the last one, and gets what 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import threading
 import time
@@ -102,7 +103,8 @@ class Feed:
                 yield _Changes(set(everything)).message(after)
             while not self._ended:
                 news = self._news
-                for position, message in [one for one in self._messages if one[0] > after]:
+                new = list(itertools.takewhile(lambda one: one[0] > after, reversed(self._messages)))  # noqa: B023
+                for position, message in reversed(new):
                     after = position
                     yield message
                 if self._state != shown_state:

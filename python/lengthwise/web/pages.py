@@ -40,7 +40,7 @@ from lengthwise.web.source import Source
 
 _HERE = Path(__file__).parent
 # Refreshes of one address take at most about this share of a processor; a first view never waits.
-_SHARE = 0.02
+_SHARE = 0.0125
 _KEPT_ADDRESSES = 100
 # More are read all at once instead of one by one.
 _MOST_SINGLE_READS = 50
