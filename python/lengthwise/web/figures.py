@@ -7,21 +7,12 @@ from dataclasses import dataclass, field
 
 from lengthwise import plots, trial_history
 from lengthwise.connection import Connection
-from lengthwise.names import short_name
-from lengthwise.plots import accuracy_over_steps
+from lengthwise.names import label, short_name
 from lengthwise.plots.data import PlottedExperiment, Trial, TrialFilter, keep
-from lengthwise.plots.groups import (
-    TrialGroup,
-    best_rate,
-    evaluation_score,
-    final_evaluations,
-    group_trials,
-    of_task,
-    tasks_of,
-)
-from lengthwise.plots.metrics import by_length, main_metric
+from lengthwise.plots.groups import TrialGroup, group_trials, tasks_of
+from lengthwise.plots.metrics import main_metric
 from lengthwise.plots.options import Options
-from lengthwise.plots.panels import Averaging, set_loss_axis, task_title
+from lengthwise.plots.panels import set_loss_axis, task_title
 from lengthwise.plots.picture import Axis, Panel, Picture, Series
 
 # Levels of colour of a heat map; web.css has a class for each.
@@ -79,49 +70,39 @@ class HeatMaps:
     steps: list[int]
     step: int
     maps: list[HeatMap] = field(default_factory=list)
-    caption: str = ""
 
 
 def heat_maps(experiment: PlottedExperiment, wanted_step: int | None) -> HeatMaps:
-    """Scores by encoding and length at an evaluation, averaged as accuracy_by_length averages them.
-    `wanted_step`: the last evaluation up to this step; None: that of the end.
-    """
-    during = accuracy_over_steps.interval_evaluations(experiment)
-    finals = final_evaluations(experiment)
-    trained = {trial.name: trial.specification.training.steps for trial in experiment.trials}
-    steps = sorted({step for of_trial in during.values() for step in of_trial} | {trained[name] for name in finals})
+    """At the last evaluation up to a step, or at the end: the numbers of accuracy_over_steps and accuracy_by_length."""
+    experiment.evaluations(intervals=True)  # read once for all tasks
+    groups = group_trials([experiment])
+    by_task = [(one, _lines_by_step(choose(experiment, TrialFilter([label(one.task)]), []))) for one in tasks_of(groups)]
+    steps = sorted({step for _, lines in by_task for step in lines})
     if not steps:
         return HeatMaps([], 0)
     step = max([one for one in steps if wanted_step is None or one <= wanted_step], default=steps[0])
-    groups = group_trials([experiment])
-    averaging = Averaging()
-    maps = []
-    for task in tasks_of(groups):
-        metric = main_metric(task)
-        averaging.is_median = metric == "loss"
-        shown = {
-            name: finals[name] if name in finals and step >= trained[name] else during.get(name, {}).get(step)
-            for name in trained
-        }
+    names = list(dict.fromkeys(group.name for group in groups))
+    maps = [
+        _heat_map(task, [(name, lines[step].get(name, {})) for name in names], main_metric(task) == "accuracy")
+        for task, lines in by_task
+        if step in lines
+    ]
+    return HeatMaps(steps, step, maps)
 
-        def score(trial: Trial, group: TrialGroup = task) -> float | None:
-            measured = shown.get(trial.name)  # noqa: B023
-            return None if measured is None else evaluation_score(group.experiment, trial, measured)
 
-        rows: list[tuple[str, dict[float, float]]] = []
-        for group in of_task(groups, task.task):
-            seeds = best_rate(group, score)
-            curves = [by_length(one, metric) for trial in seeds.trials if (one := shown[trial.name])] if seeds else []
-            band = averaging.band(curves)
-            if band.x:
-                averaging.count(len(curves), len(group.rates))
-            rows.append((group.name, dict(zip(band.x, band.y))))
-        if any(curve for _, curve in rows):
-            maps.append(_heat_map(task, rows, metric == "accuracy"))
-    caption = Picture()
-    if averaging.seeds:
-        averaging.describe("the best mean at this step", caption)
-    return HeatMaps(steps, step, maps, caption.caption)
+def _lines_by_step(experiment: PlottedExperiment) -> dict[int, dict[str, dict[float, float]]]:
+    """Of one task: by step and line, scores by length."""
+    found: dict[int, dict[str, dict[float, float]]] = {}
+    during = [one.accuracies for one in experiment.evaluations(intervals=True) if not one.accuracies.final]
+    for length in sorted({length for measured in during for length in measured.lengths}):
+        for series in plots.describe("accuracy_over_steps", [experiment], Options(length=length)).panels[0].series:
+            for step, score in zip(series.x, series.y) if series.name else ():
+                found.setdefault(int(step), {}).setdefault(series.name, {})[length] = score
+    if experiment.evaluations():
+        ended = plots.describe("accuracy_by_length", [experiment]).panels[0].series
+        lines = {series.name: dict(zip(series.x, series.y)) for series in ended if series.name}
+        found[experiment.trials[0].specification.training.steps] = lines
+    return found
 
 
 def _heat_map(task: TrialGroup, rows: list[tuple[str, dict[float, float]]], is_accuracy: bool) -> HeatMap:
