@@ -14,7 +14,7 @@ import urllib.parse
 
 import chromium
 import service
-from lengthwise._proto import event_pb2, experiment_service_pb2
+from lengthwise._proto import event_pb2, experiment_service_pb2, worker_service_pb2
 from lengthwise.web import access
 from lengthwise.web.live import Feed, Feeds
 from lengthwise.web.pages import find_chart_files
@@ -323,6 +323,29 @@ class LiveTest(unittest.TestCase):
         self.wait_for([1])
         self.send(2)
         self.wait_for([1, 2])
+
+    def test_progress_is_shown(self):
+        (trial,) = self.lease.trials
+        progress = event_pb2.TrialProgress(
+            trial=trial.trial, attempt=1, phase="TRAINING", done=50, total=200, steps_per_second=2, loss=1, seconds_left=75
+        )
+        held = worker_service_pb2.HeldLease(lease_id=self.lease.lease_id, fencing_token=self.lease.fencing_token)
+        beat = worker_service_pb2.HeartbeatRequest(worker_id="python-1", leases=[held], progress=[progress])
+        stop = threading.Event()
+
+        def send_heartbeats() -> None:
+            while not stop.wait(0.2):
+                self.worker._connection.call("WorkerService/Heartbeat", beat, worker_service_pb2.HeartbeatResponse)
+
+        thread = service.in_background(send_heartbeats)
+        self.addCleanup(thread.join)
+        self.addCleanup(stop.set)
+        self.page.wait_for("document.querySelector('[data-rate]').textContent === '50 of 200, 2 steps/s, 1:15 left'")
+        self.assertEqual(self.page.evaluate("document.querySelector('progress[data-trial]').value"), 50)
+        self.page.open(f"{self.web.base}/")
+        # A quarter of the only trial.
+        self.page.wait_for("document.querySelector('progress[data-experiment]').value === 0.25")
+        self.page.wait_for("document.querySelector('[data-left]').textContent === '1:15'")
 
     def test_restart_leaves_neither_gap_nor_double(self):
         self.send(1)
