@@ -85,6 +85,13 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         application, log_level="error", access_log=False, server_header=False, lifespan="off", ws="none",
         timeout_graceful_shutdown=1, ssl_certfile=arguments.certificate or None, ssl_keyfile=arguments.key or None,
     )  # fmt: skip
+    try:
+        config.load()
+    except OSError as error:
+        raise UsageError(
+            f"--certificate {arguments.certificate} and --key {arguments.key}: {error.strerror or error}; expected PEM "
+            "files of a certificate and its key"
+        ) from error
     shown = f"[{host}]" if ":" in host else host
     path = f"/experiments/{quote(arguments.show)}" if arguments.show else "/"
     address = f"http{'s' if secure else ''}://{shown}:{port}{path}?token={token}"
