@@ -382,8 +382,10 @@ def short_table(raw: Sequence[Row], rows: ShortRows) -> list[str]:
     answers = SHORT_SEQUENCES * max(len(trial.unseen_lengths) for trials in rows.values() for trial in trials.values())
     lines += [
         "",
-        f"Ours are of {answers:,} inputs. Where each has one answer of one symbol, two standard errors are at most"
-        f" {100 / math.sqrt(answers):.1f} points.",
+        (
+            f"Ours are of {answers:,} inputs. Where each has one answer of one symbol, two standard errors are at most"
+            f" {100 / math.sqrt(answers):.1f} points."
+        ),
     ]
     if not all(trial.learned for trials in rows.values() for trial in trials.values()):
         lines += ["", f"\\* Below {100 * LEARNED:g} % on seen lengths too: not learned in {steps} steps."]
@@ -442,6 +444,110 @@ def section(source: Source, published: dict[str, Any], raw: Sequence[Row], cells
     return lines + [""]
 
 
+# Written by `lengthwise results ten_seeds --intervals --output csv | cut -d, -f2,4,6,8-12`, as far as the trials have ended.
+TEN_SEEDS = RESULTS / "ten_seeds.csv"
+TEN_SEEDS_PICTURE = HERE / "ten_seeds.svg"
+TEN_SEEDS_TRIALS = 160
+ENCODING_LABELS = {
+    "sin_cos": "sin/cos",
+    "relative": "Relative",
+    "randomized_sin_cos": "Randomized sin/cos",
+    "randomized_relative": "Randomized Relative",
+}
+# By task and encoding: by seed, then by "seen" and "unseen", the mean accuracy over these lengths at each step.
+Curves = dict[tuple[str, str], dict[str, dict[str, dict[int, float]]]]
+
+
+def ten_seeds(final: bool) -> Curves:
+    """Of evaluations during training, or of the final ones, of trials that have ended."""
+    with TEN_SEEDS.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    trials = [(row["task"], row["encoding"], row["weight_seed"]) for row in rows]
+    ended = {trial for trial, row in zip(trials, rows, strict=True) if row["final"] == "true"}
+    values: dict[tuple[str, str, str, str, int], list[float]] = {}
+    for trial, row in zip(trials, rows, strict=True):
+        if trial in ended and (row["final"] == "true") == final:
+            key = *trial, "seen" if row["seen"] == "true" else "unseen", int(row["step"])
+            values.setdefault(key, []).append(float(row["accuracy"]))
+    curves: Curves = {}
+    for (task, encoding, seed, side, step), found in values.items():
+        by_side = curves.setdefault((task, encoding), {}).setdefault(seed, {"seen": {}, "unseen": {}})
+        by_side[side][step] = statistics.fmean(found)
+    return curves
+
+
+def share_interval(passed: int, of: int) -> tuple[float, float]:
+    """Wilson's interval of a share at 95 %."""
+    z, share = 1.959964, passed / of
+    middle, half = share + z**2 / (2 * of), z * math.sqrt(share * (1 - share) / of + z**2 / (4 * of**2))
+    return max(0.0, (middle - half) / (1 + z**2 / of)), min(1.0, (middle + half) / (1 + z**2 / of))
+
+
+def ten_seeds_section() -> list[str]:
+    finals = ten_seeds(final=True)
+    ended = sum(map(len, finals.values()))
+    lines = [
+        "## Ten seeds of four tasks",
+        "",
+        (
+            "Four tasks of Ruoss et al. on a network that two CPU cores train to the end, with one learning rate, so that no trial is"
+            " selected. Specification: [reproduced/ten_seeds.yaml](reproduced/ten_seeds.yaml), which lists how it differs from the"
+            f" paper's protocol. {ended} of {TEN_SEEDS_TRIALS} trials have ended; each takes four to eight minutes of one core."
+        ),
+        "",
+        "| task | encoding | seeds | seen, % | unseen, % | seeds above 90 % on unseen lengths |",
+        "| --- | --- | ---: | ---: | ---: | --- |",
+    ]
+    for (task, encoding), seeds in finals.items():
+        cells = []
+        for side in ("seen", "unseen"):
+            scores = [100 * next(iter(one[side].values())) for one in seeds.values()]
+            deviation = f" ± {statistics.stdev(scores):.1f}" if len(scores) > 1 else ""
+            cells.append(f"{statistics.fmean(scores):.1f}{deviation}")
+        passed = sum(score > 90 for score in scores)
+        low, high = share_interval(passed, len(scores))
+        cells.append(f"{passed} of {len(scores)} ({100 * low:.0f} to {100 * high:.0f} %)")
+        lines.append(f"| {task} | {ENCODING_LABELS[encoding]} | {len(seeds)} | {' | '.join(cells)} |")
+    return [
+        *lines,
+        "",
+        "±: standard deviation over seeds. Brackets: Wilson's 95 % interval of the share.",
+        "",
+        "![Accuracy on seen and unseen lengths over training](reproduced/ten_seeds.svg)",
+        "",
+    ]
+
+
+def draw_ten_seeds(curves: Curves) -> None:
+    """Seen lengths above, unseen lengths below, a column a task: means over seeds with a band of one standard deviation."""
+    from lengthwise.plots import drawing, panels
+    from lengthwise.plots.picture import Axis, Panel, Picture, Series
+    from lengthwise.plots.series_style import encoding_style
+
+    tasks = list(dict.fromkeys(task for task, _ in curves))
+    picture = Picture(x=Axis("training step", ticks="counts"), y=panels.accuracy_axis("accuracy"), columns=len(tasks))
+    picture.row_titles = ["seen lengths", "unseen lengths"]
+    picture.caption = "Lines: means over seeds."
+    picture.band_caption = "Bands: one standard deviation over seeds to both sides."
+    for side in ("seen", "unseen"):
+        for task in tasks:
+            panel = Panel(task if side == "seen" else "")
+            for (of, encoding), seeds in curves.items():
+                if of != task:
+                    continue
+                steps = sorted(set.intersection(*(set(one[side]) for one in seeds.values())))
+                values = [[one[side][step] for one in seeds.values()] for step in steps]
+                means = [statistics.fmean(found) for found in values]
+                deviations = [statistics.stdev(found) if len(found) > 1 else 0.0 for found in values]
+                low, high = ([mean + sign * one for mean, one in zip(means, deviations)] for sign in (-1, 1))
+                style = encoding_style(encoding.removeprefix("randomized_"), encoding.startswith("randomized_"))
+                panel.series.append(Series(ENCODING_LABELS[encoding], steps, means, low, high, style))
+            picture.panels.append(panel)
+    panels.set_step_axis(picture)
+    figure = drawing.draw(picture)
+    figure.savefig(TEN_SEEDS_PICTURE, metadata={"Date": None, "Description": drawn_from(curves)})
+
+
 # Written by `lengthwise results gcn_sizes --output csv`: Table 1's sorting on the complete graph, with networks of other sizes.
 SIZES = RESULTS / "gcn_sizes.csv"
 SIZE_LABELS = {
@@ -479,7 +585,7 @@ def sizes_section(cells: Sequence[Cell]) -> list[str]:
 
 
 HEAD = """# Published numbers, trained again
-Each table but that of other sizes and the last sets a paper's numbers (as printed in its tables, or from its authors' result files where
+Each table but those of other sizes, of ten seeds and the last sets a paper's numbers (as printed in its tables, or from its authors' result files where
 the paper has plots) beside the ones that Lengthwise trained from scratch at the paper's full protocol: all steps, all runs. For Table 1 the
 paper prints neither; it has those of Figure 5. A cell counts once it has all its runs.
 [results/](reproduced/results) holds every run as CSV. Numbers are medians over the runs. Brackets hold the 10th and 90th percentiles,
@@ -630,7 +736,7 @@ def page(short_lines: Sequence[str]) -> str:
         sections += section(source, published, raw, cells)
         if source is SOURCES[0]:
             sections += sizes_section(cells)
-    sections += short_lines
+    sections += ten_seeds_section() + list(short_lines)
     lines.append(f"**{len(counted)} cells** have all their runs. {distances(counted)}\n")
     lines.append("![Trained over printed errors by scale](reproduced/reproduced.svg)\n")
     remarks = HERE / "remarks.md"
@@ -656,11 +762,13 @@ def main() -> int:
     short = short_rows(short_raw)
     steps = span(f"{int(row['steps']):,}" for row in short_raw)
     table = short_table(short_raw, short)
+    curves = ten_seeds(final=False)
     readme = with_table(readme, SOURCES[0], complete_table(rows, units))
     texts = {PAGE: page(short_section(short_raw, table)), README: readme}
     drawn: dict[Path, tuple[object, Callable[[], None]]] = {
         PICTURE: (drawn_cells(rows), lambda: draw(rows)),
         SHORT_PICTURE: ((short, steps), lambda: draw_short(short, steps)),
+        TEN_SEEDS_PICTURE: (curves, lambda: draw_ten_seeds(curves)),
     }
     stale = [
         path
