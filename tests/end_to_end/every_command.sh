@@ -217,6 +217,7 @@ for kind in json csv markdown latex; do try analyze noise puzzles --output "$kin
 declare -A figures=(
   [accuracy_by_length]="sums --seeds best --together"
   [accuracy_of_trials]="sums"
+  [seed_distribution]="sums --threshold 0.5 --select unseen"
   [error_places]="sums --seeds all"
   [error_counts]="sums --length 6"
   [loss]="sums --seeds all"
@@ -259,6 +260,8 @@ for format in $formats; do
 done
 try_for report.html report strings -o report.html
 made report.html
+try publish strings -o site
+made site/index.html site/SHA256SUMS
 try report puzzles --compare lst_pe_init/table_1 -o puzzles.html
 
 # The page serves until it is interrupted.

@@ -166,6 +166,7 @@ class PlotTest(PlotCase):
         text = {
             "accuracy_by_length": "Accuracy by length: tiny-1",
             "accuracy_of_trials": "Every trial's token accuracy by input length: tiny-1",
+            "seed_distribution": "Scores of all seeds: tiny-1",
             "error_places": "Where symbols are wrong at length 6: tiny-1",
             "error_counts": "How many symbols are wrong at length 6: tiny-1",
             "loss": "Training loss: tiny-1",
@@ -254,7 +255,7 @@ class NotebookTest(PlotCase):
             ("attention", {"layr": 1}, 'unknown option "layr"; did you mean "layer"?'),
             ("loss", {"encoding": "none"}, 'unknown option "encoding"; did you mean "encodings"?'),
             ("loss", {"xyz": 1}, 'unknown option "xyz"; accepted: ax, decorated, encodings, learning_rates, metric, networks, '
-                "seeds, smooth, tasks, title"),
+                "seeds, select, smooth, tasks, title"),
             ("loss", {"layer": 1}, "--layer is for the figure attention alone"),
         ):  # fmt: skip
             with self.assertRaisesRegex(UsageError, f"^{re.escape(told)}$"):
@@ -267,7 +268,8 @@ class NotebookTest(PlotCase):
         for name, kind in plots.FIGURES.items():
             text = getattr(plot, name).__doc__
             self.assertTrue(text.startswith(kind.description))
-            self.assertEqual([one for one in OPTIONS if f"\n{one}: " in text], [one for one in OPTIONS if one in kind.options])
+            accepted = [one for one in OPTIONS if one in (*kind.options, "select")]
+            self.assertEqual([one for one in OPTIONS if f"\n{one}: " in text], accepted)
         self.assertEqual([one for one in OPTIONS if f"\n{one}: " in plots.Options.__doc__], list(OPTIONS))
 
 
