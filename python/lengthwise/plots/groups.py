@@ -181,11 +181,14 @@ def choose(candidates: Iterable[tuple[T, float, Sequence[Key]]]) -> T | None:
     return max(found, key=rank)[0]
 
 
-def best_rate(group: TrialGroup, key_of: Callable[[Trial], Key | None]) -> SeedGroup | None:
-    """The learning rate to show. None if no trial has a key."""
-    return choose(
-        (seeds, seeds.learning_rate, [key for key in map(key_of, seeds.trials) if key is not None]) for seeds in group.rates
-    )
+def best_rate(group: TrialGroup, key_of: Callable[[Trial], Key | float | None]) -> SeedGroup | None:
+    """The learning rate to show. None if no trial has a key, or a score alone."""
+
+    def keys(seeds: SeedGroup) -> list[Key]:
+        found = [key for key in map(key_of, seeds.trials) if key is not None]
+        return [key if isinstance(key, tuple) else (key,) for key in found]
+
+    return choose((seeds, seeds.learning_rate, keys(seeds)) for seeds in group.rates)
 
 
 def best_trial(trials: Iterable[Trial], key_of: Callable[[Trial], Key | None]) -> Trial | None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from lengthwise.errors import UsageError
 from lengthwise.plots.data import PlottedExperiment, Trial, experiment_names
-from lengthwise.plots.groups import Key, SeedGroup, TrialGroup, best_rate, final_key, group_trials, of_task, tasks_of
+from lengthwise.plots.groups import SeedGroup, TrialGroup, best_rate, final_key, group_trials, of_task, tasks_of
 from lengthwise.plots.metrics import common
 from lengthwise.plots.options import Options
 from lengthwise.plots.panels import (
@@ -65,8 +65,8 @@ def _running_mean(curve: Curve, window: int) -> dict[float, float]:
 def _shown_rate(group: TrialGroup, losses: _Curves) -> SeedGroup | None:
     """Orders by accuracy if trials have been evaluated, otherwise by loss."""
 
-    def last_loss(trial: Trial) -> Key | None:
-        return (-next(reversed(losses[trial.name].values())),) if trial.name in losses else None
+    def last_loss(trial: Trial) -> float | None:
+        return -next(reversed(losses[trial.name].values())) if trial.name in losses else None
 
     return best_rate(group, final_key(group.experiment)) or best_rate(group, last_loss)
 
