@@ -360,6 +360,20 @@ training: {steps: 1000, lengths: {min: 5}}
   EXPECT_EQ(trial.encoding().parameters().at("max_position").number_value(), 2048);
 }
 
+TEST(ResolveTest, ProtocolsChooseAsTheirPapers) {
+  const auto rule = [](const std::string& more) {
+    const auto grid =
+        ResolveWithDefaults("name: x\nprotocol: randomized_positional_encodings\n" + more);
+    EXPECT_TRUE(grid.ok()) << grid.status();
+    return grid.ok() ? grid->specification.evaluation().select() : "";
+  };
+  EXPECT_EQ(rule(""), "unseen");
+  EXPECT_EQ(rule("evaluation: {select: seen}\n"), "seen");
+  const auto own = ResolveWithDefaults(kSmall);
+  ASSERT_TRUE(own.ok()) << own.status();
+  EXPECT_FALSE(own->specification.evaluation().has_select());
+}
+
 TEST(ResolveTest, EveryProtocolResolvesByName) {
   for (const ProtocolEntry* protocol : ProtocolEntries()) {
     const absl::StatusOr<Grid> grid =

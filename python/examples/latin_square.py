@@ -41,7 +41,7 @@ attention = experiment.analyze.attention(reference="2d_fixed")
 print(attention[["encoding", "cosine", "pairs"]].round(3).to_string(index=False))
 truth = experiment.analyze.ground_truth()
 print(truth.pivot_table(index="encoding", columns="layer", values="share").round(3))
-experiment.plot.attention(length=1, select="unseen").savefig("attention.png")
+experiment.plot.attention(length=1).savefig("attention.png")
 
 # %% How far the learned tables are from the fixed one, and what noise on the embeddings does.
 distances = experiment.analyze.encodings(reference="2d_fixed")

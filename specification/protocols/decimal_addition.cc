@@ -34,6 +34,7 @@ training:
 evaluation:
   lengths: 1..100
   sequences: 1000
+  select: unseen
 )yaml"};
   return entry;
 }

@@ -59,6 +59,7 @@ training:
 evaluation:
   lengths: 1..3
   sequences: 36
+  select: unseen
 )yaml",
       // Repository ljhearne/LSTNN_public, commit d139c51.
       ReferenceCode{

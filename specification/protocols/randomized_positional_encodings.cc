@@ -54,6 +54,7 @@ training:
 evaluation:
   lengths: 1..500
   sequences: 500
+  select: unseen
 )yaml",
       // Repository google-deepmind/randomized_positional_encodings as of 2023-06-21.
       ReferenceCode{.components = R"yaml(
