@@ -96,6 +96,8 @@ class LengthAccuracies(Fact):
     unseen_accuracy: float | None
     # On examples of the trial's own data set; None unless evaluation.training_examples asks for it.
     training_accuracy: float | None
+    # Over the lengths of evaluation.validation; None without it.
+    validation_accuracy: float | None
     # Other measures of the same sequences by their names, such as "digits_accuracy"; one value a length.
     metrics: dict[str, NDArray[numpy.float64]]
 
@@ -262,6 +264,7 @@ def _to_event(event: event_pb2.Event, fact: dict[str, object]) -> Event | None:
             seen_accuracy=measured.seen_accuracy if measured.HasField("seen_accuracy") else None,
             unseen_accuracy=measured.unseen_accuracy if measured.HasField("unseen_accuracy") else None,
             training_accuracy=measured.training_accuracy if measured.HasField("training_accuracy") else None,
+            validation_accuracy=measured.validation_accuracy if measured.HasField("validation_accuracy") else None,
             metrics={metric.name: numpy.array(metric.values, numpy.float64) for metric in measured.metrics},
         )
     if kind == "checkpoint":

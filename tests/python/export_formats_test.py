@@ -150,11 +150,13 @@ class ExportTest(TestOfFiles):
         self.add_history(SECOND)
         history = self.server.histories[SECOND]
         history[1].length_accuracies.training_accuracy = 0.875
+        history[1].length_accuracies.validation_accuracy = 0.625
         noise = event_pb2.NoiseAccuracies(deviations=[0.1, 0.5], accuracies=[0.75, 0.25], losses=[0.5, 2])
         history.append(event_pb2.Event(trial=SECOND, step=200, noise_accuracies=noise))
         self.export("e", "csv", "tables")
         trials = list(csv.DictReader(self.lines("tables/trials.csv")))
         self.assertEqual([row["training_accuracy"] for row in trials], ["", "0.875"])
+        self.assertEqual([row["validation_accuracy"] for row in trials], ["", "0.625"])
         self.assertEqual(
             self.lines("tables/noise_accuracies.csv"),
             [

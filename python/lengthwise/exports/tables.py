@@ -52,6 +52,8 @@ TRIALS = {
     "create_time": "when it was submitted, UTC",
     "start_time": "when it was first leased, UTC",
     "end_time": "when it ended, UTC",
+    "validation_accuracy": "mean accuracy over the lengths of evaluation.validation, 0 to 1; empty without it",
+    "validation_loss": "mean loss over them",
 }
 LOSSES = {
     "step": "training steps done",
@@ -109,11 +111,10 @@ def trial_key(trial: experiment_service_pb2.Trial) -> list[Value]:
     ]  # fmt: skip
 
 
-def _training_accuracy(history: TrialHistory) -> float | None:
-    """Of the last full evaluation that measured one."""
+def _last(history: TrialHistory, name: str) -> float | None:
+    """Of the last full evaluation that measured it."""
     finals = [one.accuracies for one in history.evaluations if one.accuracies.final]
-    measured = [one.training_accuracy for one in finals if one.HasField("training_accuracy")]
-    return measured[-1] if measured else None
+    return next((getattr(one, name) for one in reversed(finals) if one.HasField(name)), None)
 
 
 def trial_row(trial: experiment_service_pb2.Trial, history: TrialHistory) -> list[Value]:
@@ -128,7 +129,7 @@ def trial_row(trial: experiment_service_pb2.Trial, history: TrialHistory) -> lis
         specification.training.steps,
     ]  # fmt: skip
     seen_up_to = specification.evaluation.seen_up_to
-    training_accuracy = _training_accuracy(history)
+    training_accuracy = _last(history, "training_accuracy")
     if trial.HasField("outcome"):
         outcome = trial.outcome
         row += [
@@ -141,6 +142,7 @@ def trial_row(trial: experiment_service_pb2.Trial, history: TrialHistory) -> lis
     row.append(_utc_text(trial.create_time) if trial.HasField("create_time") else None)
     row.append(_utc_text(trial.start_time) if trial.HasField("start_time") else None)
     row.append(_utc_text(trial.end_time) if trial.HasField("end_time") else None)
+    row += [_last(history, "validation_accuracy"), _last(history, "validation_loss")]
     return row
 
 
