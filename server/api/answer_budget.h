@@ -41,11 +41,10 @@ class AnswerBudget {
       const int64_t had = held;
       if (had == 0) held_.erase(client);
       return rpc::ExhaustedFor(
-          kRetry,
-          absl::StrCat("the answer has ", bytes / 2, " bytes, and ", client, " has ", had / 2,
-                       " bytes of answers that it has not read; the server keeps ", bytes_ / 2,
-                       " for all clients: read them, ask for less, or call "
-                       "again later"));
+          kRetry, absl::StrCat("the answer has ", bytes / 2, " bytes, and ", had / 2,
+                               " bytes of answers for ", client,
+                               " are not read yet; the server keeps ", bytes_ / 2,
+                               " for all clients: read them, ask for less, or call again later"));
     }
     held += bytes;
     total_ += bytes;
