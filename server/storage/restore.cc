@@ -46,9 +46,7 @@ absl::Status CopyChecked(const std::string& from, const std::string& to, int64_t
 }
 
 // The numbers that the server gave out after the backup are unknown and must not be given out
-// again. Fencing tokens and positions skip far ahead; ids of experiments get a tag. The server may
-// also have created the experiments whose files it was copying: in a store that is taken over, they
-// must stay.
+// again. Fencing tokens and positions skip far ahead; ids of experiments get a tag.
 absl::Status LeaveOutNumbers(const std::string& database) {
   ASSIGN_OR_RETURN(const std::string tag, platform::RandomHex(6));
   ASSIGN_OR_RETURN(std::unique_ptr<SqliteConnection> opened,
@@ -60,7 +58,7 @@ absl::Status LeaveOutNumbers(const std::string& database) {
       "INSERT INTO sqlite_sequence (name, seq) SELECT column1, 0 FROM (VALUES ('leases'), "
       "('events')) WHERE column1 NOT IN (SELECT name FROM sqlite_sequence); "
       "UPDATE sqlite_sequence SET seq = seq + ",
-      kNumbersLeftOut, " WHERE name IN ('leases', 'events'); DELETE FROM sweeps; COMMIT;"));
+      kNumbersLeftOut, " WHERE name IN ('leases', 'events'); COMMIT;"));
 }
 
 absl::Status Copy(const std::string& backup, const BackupManifest& manifest,
