@@ -6,6 +6,7 @@
 
 #include "gtest/gtest.h"
 #include "models/kernels/simt.h"
+#include "models/kernels/simt_matrix.h"
 
 namespace lengthwise::kernels::simt {
 namespace {
@@ -84,6 +85,84 @@ TEST(SimtEmulatorTest, AddOverWarpGivesEveryThreadTheSum) {
   device.Launch(&AddWarpKernel, 1, 64, 0, out.data());
   EXPECT_EQ(device.problem(), "");
   for (size_t t = 0; t < 64; ++t) EXPECT_EQ(out[t], t < 32 ? 528 : 528 + 32 * 32);
+}
+
+// Exact in bfloat16.
+float OfA(int row, int column) { return static_cast<float>(row - 2 * column % 7); }
+float OfB(int row, int column) { return static_cast<float>(3 * row % 5 - column); }
+
+// The numbers that PTX's documentation gives a lane: "Matrix Fragments for mma.m16n8k16 with
+// floating point type", number i of A's eight, B's four and the result's four.
+void ProductKernel(float* out) {
+  const int group = Lane() >> 2, in_group = Lane() % 4;
+  float a[8], b[4], d[4] = {};
+  for (int i = 0; i < 8; ++i) {
+    const int row = i < 2 || (i >= 4 && i < 6) ? group : group + 8;
+    const int column = in_group * 2 + (i & 1) + (i >= 4 ? 8 : 0);
+    a[i] = OfA(row, column);
+  }
+  for (int i = 0; i < 4; ++i) b[i] = OfB(in_group * 2 + (i & 1) + (i >= 2 ? 8 : 0), group);
+  const uint32_t packed[4] = {Pack(a[0], a[1]), Pack(a[2], a[3]), Pack(a[4], a[5]),
+                              Pack(a[6], a[7])};
+  AddProduct(packed, Pack(b[0], b[1]), Pack(b[2], b[3]), d);
+  // The first eight columns and rows alone: "m16n8k8".
+  float half[4] = {};
+  AddProduct({packed[0], packed[1]}, Pack(b[0], b[1]), half);
+  for (int i = 0; i < 4; ++i) {
+    const int row = i < 2 ? group : group + 8, column = in_group * 2 + (i & 1);
+    out[row * 8 + column] = d[i];
+    out[128 + row * 8 + column] = half[i];
+  }
+}
+
+TEST(SimtEmulatorTest, ProductsHaveTheDocumentedLayout) {
+  std::vector<float> out(256);
+  Emulator device(kShuffled);
+  device.Launch(&ProductKernel, 1, 32, 0, out.data());
+  EXPECT_EQ(device.problem(), "");
+  for (const int depth : {16, 8}) {
+    for (int i = 0; i < 128; ++i) {
+      float expected = 0;
+      for (int k = 0; k < depth; ++k) expected += OfA(i / 8, k) * OfB(k, i % 8);
+      EXPECT_EQ(out[static_cast<size_t>(depth == 16 ? i : 128 + i)], expected) << depth;
+    }
+  }
+}
+
+// Two matrices [8, 8] in shared memory; "ldmatrix": lane 4 g + t gets the columns 2 t and 2 t + 1
+// of row g, or of the transposed matrix.
+void LoadKernel(float* out) {
+  SharedArrays shared;
+  auto* numbers = reinterpret_cast<BFloat16*>(shared.Take(64));
+  for (int i = Thread(); i < 128; i += 32) {
+    numbers[i] = FromFloat<BFloat16>(static_cast<float>(i));
+  }
+  Barrier();
+  uint32_t x[2], transposed[2];
+  LoadMatrices<2, false>(numbers + Lane() % 16 * 8, x);
+  LoadMatrices<2, true>(numbers + Lane() % 16 * 8, transposed);
+  for (int m = 0; m < 2; ++m) {
+    const int at = m * 64 + Lane() / 4 * 8 + Lane() % 4 * 2;
+    out[at] = Low(x[m]);
+    out[at + 1] = High(x[m]);
+    out[128 + at] = Low(transposed[m]);
+    out[128 + at + 1] = High(transposed[m]);
+    out[256 + at] = Low(Transposed(x[m]));
+    out[256 + at + 1] = High(Transposed(x[m]));
+  }
+}
+
+TEST(SimtEmulatorTest, MatricesAreLoadedAndTransposed) {
+  std::vector<float> out(384);
+  Emulator device(kShuffled);
+  device.Launch(&LoadKernel, 1, 32, 256, out.data());
+  EXPECT_EQ(device.problem(), "");
+  for (size_t i = 0; i < 128; ++i) {
+    const size_t across = i / 64 * 64 + i % 8 * 8 + i % 64 / 8;
+    EXPECT_EQ(out[i], i);
+    EXPECT_EQ(out[128 + i], across);
+    EXPECT_EQ(out[256 + i], across);
+  }
 }
 
 void LeaveEarlyKernel(float*) {
