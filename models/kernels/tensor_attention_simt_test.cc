@@ -66,13 +66,14 @@ TensorResults Compute(const TensorProblem& problem, TensorVariant variant = {},
   return results;
 }
 
-// Two members with an odd number of sequences, of which a block takes two.
 class TensorAttentionTest : public testing::TestWithParam<TensorTerm> {};
 
+// One member or two, with one to three sequences, of which a block takes two.
 TEST_P(TensorAttentionTest, EveryLengthAgreesWithTheFormula) {
   for (int64_t tokens = 2; tokens <= 80; ++tokens) {
     SCOPED_TRACE(absl::StrCat(tokens, " tokens"));
-    const TensorProblem problem({.members = 2, .sequences = 3, .tokens = tokens}, GetParam());
+    const TensorProblem problem(
+        {.members = 1 + tokens % 2, .sequences = 1 + tokens % 3, .tokens = tokens}, GetParam());
     ExpectClose(problem, Compute(problem), kTolerance);
   }
 }
@@ -86,7 +87,7 @@ TEST_P(TensorAttentionTest, LongSequencesAgreeWithTheFormula) {
 }
 
 TEST_P(TensorAttentionTest, EveryVariantAgreesWithTheFormula) {
-  for (const int64_t tokens : {21, 40, 80}) {
+  for (const int64_t tokens : {40, 67}) {
     const TensorProblem problem({.sequences = 5, .tokens = tokens}, GetParam());
     for (const TensorVariant& variant : kTensorVariants) {
       SCOPED_TRACE(absl::StrCat(tokens, " tokens, ", variant.blocks, " blocks, ", variant.sequences,
@@ -100,9 +101,9 @@ TEST_P(TensorAttentionTest, EveryVariantAgreesWithTheFormula) {
 
 // A missing barrier, or a sum in the order in which threads come, would show.
 TEST_P(TensorAttentionTest, TheOrderOfThreadsAndBlocksChangesNoBit) {
-  for (const int64_t tokens : {7, 40, 66}) {
+  for (const int64_t tokens : {7, 40}) {
     for (const bool in_registers : {false, true}) {
-      const TensorProblem problem({.members = 2, .sequences = 9, .tokens = tokens}, GetParam());
+      const TensorProblem problem({.members = 2, .sequences = 3, .tokens = tokens}, GetParam());
       const TensorVariant variant = {.blocks = 2, .in_registers = in_registers};
       const TensorResults expected = Compute(problem, variant);
       for (const Emulator::Options& options :

@@ -65,6 +65,28 @@ TEST_F(PackKernelsTest, EachShapeIsMeasuredOnce) {
   EXPECT_THAT(measured_, testing::ElementsAre(3, 4, 3));
 }
 
+TEST_F(PackKernelsTest, LogNamesTheSequencesThatWereMeasured) {
+  PackKernels kernels(device_, options_);
+  Blueprint blueprint = TinyBlueprint();
+  blueprint.training.set_batch_size(128);
+  testing::internal::CaptureStderr();
+  kernels.Choose(blueprint, 30);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("packs of 30, 128 sequences of "));
+}
+
+TEST(KernelProblemTest, IsTheBatchOfAStepIfMemoryAllows) {
+  Blueprint blueprint = TinyBlueprint();
+  blueprint.training.set_batch_size(128);
+  EXPECT_EQ(ProblemOf(blueprint, 30).sequences, 128);
+  blueprint.training.mutable_lengths()->set_max(500);
+  const KernelProblem large = ProblemOf(blueprint, 30);
+  EXPECT_LT(large.sequences, 128);
+  EXPECT_GE(large.sequences, 1);
+  // LibTorch's logits of float32: 2 GiB.
+  EXPECT_LE(large.members * large.sequences * large.heads * large.tokens * large.tokens * 4,
+            int64_t{2} << 30);
+}
+
 // Without attention its kernel is not measured, so the decision is of no use for others.
 TEST_F(PackKernelsTest, NetworkWithoutAttentionIsMeasuredApart) {
   PackKernels kernels(device_, options_);
