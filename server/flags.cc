@@ -76,6 +76,9 @@ void AddAccess(Command command, Flags& flags) {
                  "eight times this per hour")
       .Range(int64_t{1}, int64_t{1} << 30)
       .ShowDefault();
+  command.AddFlag("--allow_python_networks", flags.core.allow_python_networks,
+                  "Accept experiments with users' PyTorch modules (network `python`), whose code "
+                  "workers with the same flag run");
   command
       .AddOption("--max_streams N", flags.quotas.streams,
                  "Maximum number of open watches and other streams of one principal. 0: no limit")

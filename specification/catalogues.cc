@@ -27,8 +27,8 @@ absl::Span<const ProtocolEntry* const> ProtocolEntries() {
 
 Catalogues AllCatalogues() {
   return {.tasks = tasks::EveryTaskEntry(),
-          .networks = models::NetworkEntries(),
-          .encodings = models::EncodingEntries(),
+          .networks = models::EveryNetworkEntry(),
+          .encodings = models::EveryEncodingEntry(),
           .optimizers = models::OptimizerEntries(),
           .schedules = models::ScheduleEntries(),
           .protocols = ProtocolEntries()};

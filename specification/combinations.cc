@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "specification/checks.h"
 #include "specification/examples.h"
+#include "specification/expand.h"
 #include "specification/training_data.h"
 #include "tasks/examples/entries.h"
 #include "tasks/puzzles.h"
@@ -238,6 +239,15 @@ SequenceRange CheckTasks(const Catalogues& catalogues,
           range.Take(task.Rows(std::max(1, n)));
         }
         CheckRegression(specification, entry.name, task, findings);
+        if (task.vocabulary() > 0 &&
+            absl::c_any_of(specification.networks(), [](const v1::Component& network) {
+              return network.name() == models::kPythonNetwork;
+            })) {
+          findings.Add(absl::StrCat("tasks[", t, "]"),
+                       absl::StrCat("\"", entry.name,
+                                    "\" reads words and numbers, which the network "
+                                    "\"python\" does not"));
+        }
         break;
       }
       case tasks::TaskKind::kText: {
@@ -291,6 +301,51 @@ void CheckNetworkWithEncoding(const Catalogues& catalogues,
   findings.AddAll(problems);
 }
 
+// Reports what a user's module does not do.
+void CheckPythonNetwork(const v1::ExperimentSpecification& specification, const std::string& path,
+                        Findings& findings) {
+  const v1::Evaluation& evaluation = specification.evaluation();
+  const auto refuse = [&](bool is_set, absl::string_view field, absl::string_view what) {
+    if (!is_set) return;
+    findings.Add(std::string(field),
+                 absl::StrCat(what, " \"", models::kPythonNetwork, "\" (", path,
+                              "): leave it out, or give this network a specification of its own"));
+  };
+  refuse(specification.training().precision() == "bfloat16", "training.precision",
+         "bfloat16 is not for the network");
+  refuse(!evaluation.attention_lengths().empty(), "evaluation.attention_lengths",
+         "there are no attention maps of the network");
+  refuse(!evaluation.attention_inputs().empty(), "evaluation.attention_inputs",
+         "there are no attention maps of the network");
+  refuse(evaluation.has_projection(), "evaluation.projection",
+         "there are no activations of the network");
+  refuse(!evaluation.embedding_noise().empty(), "evaluation.embedding_noise",
+         "there are no embeddings of the network");
+}
+
+// Reports networks and encodings of which the grid has no pair (expand.h).
+void CheckPairs(const v1::ExperimentSpecification& specification, Findings& findings) {
+  const auto& networks = specification.networks();
+  const auto& encodings = specification.encodings();
+  for (int i = 0; i < networks.size(); ++i) {
+    if (absl::c_any_of(encodings, [&](const auto& one) { return Fits(networks[i], one); }))
+      continue;
+    findings.Add(absl::StrCat("networks[", i, "]"),
+                 networks[i].name() == models::kPythonNetwork
+                     ? "\"python\" takes the encoding \"own\": add it to `encodings`"
+                     : "takes an encoding other than \"own\": add one to `encodings`");
+  }
+  for (int e = 0; e < encodings.size(); ++e) {
+    if (absl::c_any_of(networks, [&](const auto& one) { return Fits(one, encodings[e]); }))
+      continue;
+    findings.Add(absl::StrCat("encodings[", e, "]"),
+                 encodings[e].name() == "own"
+                     ? "\"own\" is for the network \"python\", of which there is none"
+                     : "\"python\" takes the encoding \"own\" and, with `heads`, those that "
+                       "only add to the logits: remove this one");
+  }
+}
+
 // Returns the names of the networks that can learn the kind of task: "a, b or c".
 std::string NetworksFor(const Catalogues& catalogues, tasks::TaskKind kind) {
   std::vector<std::string> names;
@@ -341,6 +396,10 @@ void CheckCombinations(const Catalogues& catalogues,
                        const Choices& networks, const Choices& encodings,
                        const OverriddenNetworks& overridden, Findings& findings) {
   const SequenceRange range = CheckTasks(catalogues, specification, tasks, findings);
+  if (absl::c_all_of(networks, [](const auto& one) { return one.has_value(); }) &&
+      absl::c_all_of(encodings, [](const auto& one) { return one.has_value(); })) {
+    CheckPairs(specification, findings);
+  }
   const auto pairs = static_cast<int64_t>(std::max<size_t>(1, networks.size() * encodings.size()));
   const int64_t operations = kMostOperations / pairs;
   for (size_t i = 0; i < networks.size(); ++i) {
@@ -370,9 +429,13 @@ void CheckCombinations(const Catalogues& catalogues,
       findings.AddAll(problems);
       return problems.empty();
     };
+    if (network.name == models::kPythonNetwork) CheckPythonNetwork(specification, path, findings);
     if (!is_sound(*networks[i], path) || network.encoding_context == nullptr) continue;
     for (size_t e = 0; e < encodings.size(); ++e) {
-      if (!encodings[e]) continue;
+      if (!encodings[e] || !Fits(specification.networks(static_cast<int>(i)),
+                                 specification.encodings(static_cast<int>(e)))) {
+        continue;
+      }
       const auto own = overridden.find({i, e});
       const bool changed = own != overridden.end();
       if (changed && !is_sound(own->second.choice, own->second.path)) continue;

@@ -9,6 +9,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "catalogue/suggestion.h"
+#include "models/networks/catalogue.h"
+#include "nlohmann/json.hpp"
 #include "platform/printable_text.h"
 
 namespace lengthwise::specification {
@@ -63,11 +65,64 @@ catalogue::Parameters Given(const v1::Component& component, absl::string_view pa
   return given;
 }
 
+nlohmann::json ToJson(const Value& value) {
+  switch (value.kind_case()) {
+    case Value::kBoolValue:
+      return value.bool_value();
+    case Value::kNumberValue:
+      if (const double number = value.number_value();
+          number == std::floor(number) && std::abs(number) < 1e15) {
+        return static_cast<int64_t>(number);
+      }
+      return value.number_value();
+    case Value::kStringValue:
+      return value.string_value();
+    case Value::kListValue: {
+      nlohmann::json list = nlohmann::json::array();
+      for (const Value& one : value.list_value().values()) list.push_back(ToJson(one));
+      return list;
+    }
+    case Value::kStructValue: {
+      nlohmann::json map = nlohmann::json::object();
+      for (const auto& [name, one] : value.struct_value().fields()) map[name] = ToJson(one);
+      return map;
+    }
+    default:
+      return nullptr;
+  }
+}
+
+// Writes the arguments of a user's module as JSON with sorted names.
+void FoldArguments(const std::string& path, v1::Component& network, Findings& findings) {
+  const auto found = network.mutable_parameters()->find("arguments");
+  if (network.name() != models::kPythonNetwork || found == network.mutable_parameters()->end()) {
+    return;
+  }
+  const std::string field = path + ".arguments";
+  Value& value = found->second;
+  const bool is_text = value.kind_case() == Value::kStringValue;
+  if (is_text && value.string_value().empty()) return;
+  const nlohmann::json arguments =
+      is_text ? nlohmann::json::parse(value.string_value(), nullptr, /*allow_exceptions=*/false)
+              : ToJson(value);
+  if (!arguments.is_object()) {
+    findings.Add(field, "expected a map of names and values, such as {d_model: 64}");
+    value.set_string_value("");
+    return;
+  }
+  for (const char* given : {"vocabulary", "outputs"}) {
+    if (!arguments.contains(given)) continue;
+    findings.Add(absl::StrCat(field, ".", given), "the task gives it: remove it");
+  }
+  value.set_string_value(arguments.empty() ? "" : arguments.dump(-1, ' ', /*ensure_ascii=*/true));
+}
+
 std::optional<Choice> Resolve(absl::Span<const catalogue::Entry* const> entries,
                               absl::string_view kind, const std::string& path,
                               v1::Component& component, Findings& findings) {
   std::vector<catalogue::Problem> problems;
   if (kind == "encoding") FoldFormulaParameters(path, component, findings);
+  if (kind == "network") FoldArguments(path, component, findings);
   if (component.name().empty()) {
     std::vector<std::string> names;
     for (const catalogue::Entry* entry : entries) names.push_back(entry->name);

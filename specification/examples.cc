@@ -8,6 +8,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "models/networks/catalogue.h"
 #include "platform/sha256.h"
 #include "specification/checks.h"
 #include "specification/training_data.h"
@@ -276,6 +277,13 @@ std::vector<DataFile> DataFilesOf(const v1::ExperimentSpecification& specificati
       const bool known = std::find(files.begin(), files.end(), file) != files.end();
       if (!file.sha256.empty() && !known) files.push_back(file);
     }
+  }
+  for (const v1::Component& network : specification.networks()) {
+    const auto bytes = network.parameters().find("file_bytes");
+    if (network.name() != models::kPythonNetwork || bytes == network.parameters().end()) continue;
+    const DataFile file = {TextOf(network, "file_sha256"),
+                           static_cast<int64_t>(bytes->second.number_value())};
+    if (!absl::c_linear_search(files, file)) files.push_back(file);
   }
   return files;
 }

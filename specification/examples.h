@@ -37,7 +37,7 @@ SequenceRange CheckExamples(const v1::ExperimentSpecification& specification,
                             const std::string& path, const tasks::TaskEntry& entry,
                             const catalogue::Parameters& parameters, Findings& findings);
 
-// A file of examples that the trials of a specification read.
+// A file that the trials of a specification read: examples, or the archive of a network.
 struct DataFile {
   std::string sha256;
   int64_t bytes = 0;
@@ -45,7 +45,7 @@ struct DataFile {
   bool operator==(const DataFile&) const = default;
 };
 
-// The files of all tasks, without duplicates.
+// The files of all tasks and networks, without duplicates.
 std::vector<DataFile> DataFilesOf(const v1::ExperimentSpecification& specification);
 
 // Default of evaluation.seen_up_to: the longest length within training.lengths of which a task's

@@ -5,7 +5,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "catalogue/entry.h"
+#include "models/encodings/catalogue.h"
+#include "models/networks/catalogue.h"
 #include "proto/digest.h"
+#include "specification/components.h"
 #include "specification/overrides.h"
 
 namespace lengthwise::specification {
@@ -31,6 +34,14 @@ std::vector<Seeds> SeedsOf(const v1::ExperimentSpecification& specification) {
 }
 
 }  // namespace
+
+bool Fits(const v1::Component& network, const v1::Component& encoding) {
+  if (network.name() != models::kPythonNetwork) return encoding.name() != "own";
+  const auto heads = network.parameters().find("heads");
+  const bool takes_bias = heads != network.parameters().end() && heads->second.number_value() > 0;
+  return encoding.name() == "own" ||
+         (takes_bias && models::IsBias(encoding.name(), ParametersOf(encoding)));
+}
 
 std::string PackKey(v1::TrialSpecification trial) {
   trial.clear_learning_rate();
@@ -63,6 +74,7 @@ std::vector<GridTrial> Expand(const v1::ExperimentSpecification& specification) 
     *shared.mutable_task() = task;
     for (const v1::Component& network : specification.networks()) {
       for (const v1::Component& encoding : specification.encodings()) {
+        if (!Fits(network, encoding)) continue;
         *shared.mutable_encoding() = encoding;
         *shared.mutable_network() = overrides.Applied(network, encoding);
         const std::shared_ptr<const GridPack> pack = MakePack(shared);

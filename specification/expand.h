@@ -50,6 +50,10 @@ struct Grid {
   std::vector<GridTrial> trials;
 };
 
+// Returns false if the grid leaves this pair out: the network `python` takes the encoding `own`,
+// which no other network takes, and, with heads, those that only add to the logits.
+bool Fits(const v1::Component& network, const v1::Component& encoding);
+
 // Expects a resolved specification without problems. Order: see Grid::trials.
 std::vector<GridTrial> Expand(const v1::ExperimentSpecification& specification);
 

@@ -165,7 +165,7 @@ TEST(MistakesTest, RegressionsNeedValidScalesAndInputs) {
             "networks[0].rotary: rotates pairs of features; d_model = 7 is odd");
   EXPECT_EQ(message("networks: encoder"),
             "networks[0]: \"encoder\" cannot learn \"sorting\" (tasks[0]), expected "
-            "\"positional_attention\" or \"graph_network\"\n"
+            "\"positional_attention\", \"graph_network\" or \"python\"\n"
             "encodings[0]: \"one_hot\" gives positions only as vectors, which the network cannot "
             "use; use one of " +
                 absl::StrJoin(Names<models::EncodingEntry>(models::EncodingEntries(),
@@ -253,7 +253,7 @@ learning_rates: 0.001
             "tasks[1]: \"parity_check\" and \"decimal_addition\" are different kinds of task; "
             "write a specification for each\n"
             "networks[0]: \"causal_decoder\" cannot learn \"parity_check\" (tasks[1]), expected "
-            "\"encoder\" or \"layerwise_encoder\"");
+            "\"encoder\", \"layerwise_encoder\" or \"python\"");
   // 10 digits take 6 * 11 + 3 tokens. Packed sequences with attention across examples use all
   // tokens.
   EXPECT_EQ(with("encodings: {name: rope, randomized: true, max_position: 69}"), "");
@@ -394,7 +394,7 @@ const Mistake kMistakes[] = {
      "encodings[0].max_position: got inf, expected a finite value"},
     {"ComponentWithoutName", "encodings: [{label: a}]",
      absl::StrCat("encodings[0].name: required",
-                  catalogue::Suggestion("", Names(models::EncodingEntries())))},
+                  catalogue::Suggestion("", Names(models::EveryEncodingEntry())))},
     {"ListForComponent", "encodings: [none, [sin_cos]]",
      "encodings[1]: got a list, expected a name, or a name with parameters"},
     {"TooFewPositions", "encodings: [{name: sin_cos, randomized: true, max_position: 39}]",

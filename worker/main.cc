@@ -68,6 +68,8 @@ struct Flags {
   // Empty: until $SLURM_JOB_END_TIME, or for ever.
   std::string lifetime;
   bool exit_with_parent = false;
+  bool allow_python_networks = false;
+  std::string python;
   // Empty: no metrics.
   std::string metrics_listen;
   bool insecure_plain_text = false;
@@ -226,6 +228,11 @@ void AddFlags(client::Command command, Flags& flags) {
   command.AddFlag(
       "--insecure_plain_text", flags.insecure_plain_text,
       "Allow --metrics_listen on addresses that other machines reach: they are plain text");
+  command.AddFlag("--allow_python_networks", flags.allow_python_networks,
+                  "Train users' PyTorch modules (network `python`): their code runs as this user");
+  command.AddOption("--python PATH", flags.python,
+                    "Python with PyTorch 1.13 or newer for users' modules; default "
+                    "$LENGTHWISE_PYTHON_NETWORKS, or python3");
   command.AddFlag("--exit_with_parent", flags.exit_with_parent,
                   "Exit, as on SIGTERM, when the process that started this one ends");
 }
@@ -403,6 +410,11 @@ int Main(int argc, char** argv) {
       platform::LogInfo(absl::StrCat(status.message(), ": exiting"));
       return 0;
     }
+  }
+  if (flags.allow_python_networks) {
+    const char* chosen = std::getenv("LENGTHWISE_PYTHON_NETWORKS");
+    if (flags.python.empty() && chosen != nullptr) flags.python = chosen;
+    flags.runner.python = flags.python.empty() ? "python3" : flags.python;
   }
   return Run(flags, signals);
 }

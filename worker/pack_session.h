@@ -118,6 +118,8 @@ struct PackRunnerOptions {
   // "auto", "fused" or "plain": selects this program's fused kernels or LibTorch's operations on a
   // CUDA device (training/pack_kernels.h).
   std::string kernels = "auto";
+  // Python interpreter that computes users' modules; empty: their trials fail temporarily here.
+  std::string python;
 };
 
 // Implemented in worker/training. INVALID_ARGUMENT: no such device (the message lists those

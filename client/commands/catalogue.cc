@@ -47,7 +47,7 @@ std::vector<Listed> Tasks() {
 
 std::vector<Listed> Encodings() {
   std::vector<Listed> listed;
-  for (const models::EncodingEntry* entry : models::EncodingEntries()) {
+  for (const models::EncodingEntry* entry : models::EveryEncodingEntry()) {
     listed.push_back({entry, {{"uses positions", entry->uses_positions ? "yes" : "no"}}});
   }
   return listed;
@@ -248,7 +248,7 @@ void AddCatalogueCommands(Command root, Program& program) {
   AddKind(root, program, "tasks", "task", "lengthwise tasks\nlengthwise tasks bucket_sort", Tasks);
   AddEncodings(root, program);
   AddKind(root, program, "networks", "network", "lengthwise networks encoder",
-          [] { return Plain(models::NetworkEntries()); });
+          [] { return Plain(models::EveryNetworkEntry()); });
   AddKind(root, program, "optimizers", "optimizer", "lengthwise optimizers adam",
           [] { return Plain(models::OptimizerEntries()); });
   AddKind(root, program, "schedules", "schedule", "lengthwise schedules",

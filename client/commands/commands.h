@@ -15,6 +15,7 @@ namespace lengthwise::client {
 
 void AddRun(Command root, Program& program);
 void AddValidate(Command root, Program& program);
+void AddCheck(Command root, Program& program);
 void AddSample(Command root, Program& program);
 void AddCatalogueCommands(Command root, Program& program);
 void AddSubmit(Command root, Program& program);
@@ -49,14 +50,13 @@ void AddMan(Command root, Program& program);
 
 // In the order in which `lengthwise --help` lists them.
 inline constexpr void (*kCommands[])(Command, Program&) = {
-    AddRun,     AddValidate, AddSample,     AddCatalogueCommands,
-    AddSubmit,  AddWatch,    AddResults,    AddPlot,
-    AddWeb,     AddReport,   AddPublish,    AddExport,
-    AddCompare, AddAnalyze,  AddAttention,  AddEvaluate,
-    AddExtend,  AddList,     AddShow,       AddLogs,
-    AddCancel,  AddRetry,    AddDelete,     AddWorkers,
-    AddStorage, AddBackup,   AddAuth,       AddConfig,
-    AddDoctor,  AddMan,      AddCompletion,
+    AddRun,       AddValidate,   AddCheck,   AddSample,  AddCatalogueCommands,
+    AddSubmit,    AddWatch,      AddResults, AddPlot,    AddWeb,
+    AddReport,    AddPublish,    AddExport,  AddCompare, AddAnalyze,
+    AddAttention, AddEvaluate,   AddExtend,  AddList,    AddShow,
+    AddLogs,      AddCancel,     AddRetry,   AddDelete,  AddWorkers,
+    AddStorage,   AddBackup,     AddAuth,    AddConfig,  AddDoctor,
+    AddMan,       AddCompletion,
 };
 
 // Starts `lengthwise web` on a server without credentials, and prints the page's address, that of

@@ -85,10 +85,10 @@ std::vector<Candidate> LookUp(const Completion& completion, const CommandDescrip
       AddEntries(tasks::TaskEntries(), candidates);
       break;
     case ValueKind::kEncoding:
-      AddEntries(models::EncodingEntries(), candidates);
+      AddEntries(models::EveryEncodingEntry(), candidates);
       break;
     case ValueKind::kNetwork:
-      AddEntries(models::NetworkEntries(), candidates);
+      AddEntries(models::EveryNetworkEntry(), candidates);
       break;
     case ValueKind::kOptimizer:
       AddEntries(models::OptimizerEntries(), candidates);

@@ -1,6 +1,8 @@
 #include "client/commands/specification_file.h"
 
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -10,6 +12,7 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -17,7 +20,10 @@
 #include "catalogue/suggestion.h"
 #include "client/display/numbers.h"
 #include "models/networks/catalogue.h"
+#include "nlohmann/json.hpp"
 #include "platform/files.h"
+#include "platform/printable_text.h"
+#include "platform/sha256.h"
 #include "platform/status_macros.h"
 #include "platform/user_directories.h"
 #include "specification/catalogues.h"
@@ -145,6 +151,8 @@ using tasks::examples::File;
 
 // Maximum number of lengths evaluated by default.
 constexpr size_t kMostDefaultLengths = 100;
+// Maximum size of a network's files together.
+constexpr int64_t kMostNetworkBytes = 1 << 20;
 
 File FileOf(const std::string& specification_path, const std::string& name) {
   if (name.empty()) return {};
@@ -158,7 +166,7 @@ template <typename Predicate>
 bool AnyNetwork(const v1::ExperimentSpecification& specification, const Predicate& is) {
   return std::any_of(specification.networks().begin(), specification.networks().end(),
                      [&](const v1::Component& network) {
-                       const auto entries = models::NetworkEntries();
+                       const auto entries = models::EveryNetworkEntry();
                        return std::any_of(entries.begin(), entries.end(),
                                           [&](const models::NetworkEntry* entry) {
                                             return entry->name == network.name() && is(*entry);
@@ -323,6 +331,79 @@ void RefuseEpochs(const tasks::examples::ExampleSet& set, specification::Parsed&
   parsed.unread.insert(parsed.unread.end(), {"training.epochs", "training.steps"});
 }
 
+// Makes the archive of a network's file or folder: JSON that is the same for the same files.
+absl::StatusOr<std::string> MakeArchive(const std::string& path) {
+  const std::filesystem::path given(path);
+  std::error_code error;
+  const bool is_folder = std::filesystem::is_directory(given, error);
+  std::vector<std::filesystem::path> paths = {given};
+  if (is_folder) {
+    paths.clear();
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(given, error)) {
+      const bool is_hidden = absl::StrContains(
+          absl::StrCat("/", entry.path().lexically_relative(given).string()), "/.");
+      const bool is_made = absl::StrContains(entry.path().string(), "__pycache__");
+      if (entry.is_regular_file(error) && !is_hidden && !is_made) paths.push_back(entry.path());
+    }
+  }
+  nlohmann::json files = nlohmann::json::object();
+  int64_t left = kMostNetworkBytes;
+  for (const std::filesystem::path& file : paths) {
+    ASSIGN_OR_RETURN(const std::string bytes, platform::ReadFile(file.string(), left),
+                     absl::InvalidArgumentError(absl::StrCat(
+                         _.message(), "; a network's files have at most ", kMostNetworkBytes,
+                         " bytes together, and a relative path begins at the specification's "
+                         "folder")));
+    left -= static_cast<int64_t>(bytes.size());
+    nlohmann::json& stored =
+        files[is_folder ? file.lexically_relative(given).string() : file.filename().string()];
+    if (platform::IsUtf8(bytes)) {
+      stored = bytes;
+    } else {
+      stored["base64"] = absl::Base64Escape(bytes);
+    }
+  }
+  const std::string entry = is_folder ? "__init__.py" : given.filename().string();
+  if (!files.contains(entry)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the folder ", path, " has no __init__.py, which has the class"));
+  }
+  const nlohmann::json archive = {{"entry", entry}, {"files", files}};
+  return absl::StrCat(models::kPythonArchiveStart, archive.dump().substr(1));
+}
+
+// Completes a network `python` and returns its archive as a file to upload.
+void AttachNetwork(const std::string& specification_path, const std::string& field,
+                   v1::Component& network, specification::Parsed& parsed,
+                   AttachedExamples& attached) {
+  const File file =
+      FileOf(specification_path, specification::ParametersOf(network).values().contains("file")
+                                     ? network.parameters().at("file").string_value()
+                                     : "");
+  if (file.path.empty()) return;
+  const auto fail = [&](absl::string_view why) {
+    parsed.problems.push_back({field + ".file", std::string(why)});
+    parsed.unread.push_back(field + ".file");
+  };
+  const absl::StatusOr<std::string> archive = MakeArchive(file.path);
+  if (!archive.ok()) return fail(archive.status().message());
+  const std::string sha256 = platform::Sha256Hex(*archive);
+  const auto given = network.parameters().find("file_sha256");
+  if (given != network.parameters().end() && !given->second.string_value().empty() &&
+      given->second.string_value() != sha256) {
+    return fail(absl::StrCat("has the SHA-256 ", sha256, ", and file_sha256 is another one"));
+  }
+  Set(network, "file_sha256", sha256);
+  const auto bytes = static_cast<int64_t>(archive->size());
+  (*network.mutable_parameters())["file_bytes"].set_number_value(static_cast<double>(bytes));
+  auto made = std::make_shared<platform::Descriptor>(memfd_create("network", MFD_CLOEXEC));
+  if (write(made->get(), archive->data(), archive->size()) != static_cast<ssize_t>(bytes)) {
+    return fail("there is no memory for its archive");
+  }
+  attached.files.push_back(
+      {absl::StrCat("/proc/self/fd/", made->get()), file.name, sha256, bytes, made});
+}
+
 }  // namespace
 
 AttachedExamples AttachExamples(const std::string& specification_path,
@@ -335,6 +416,11 @@ AttachedExamples AttachExamples(const std::string& specification_path,
     if (!tasks::examples::IsExamples(task.name())) continue;
     attached.sets.back() =
         Attach(specification_path, absl::StrCat("tasks[", i, "]"), task, parsed, attached);
+  }
+  for (int i = 0; i < specification.networks_size(); ++i) {
+    if (specification.networks(i).name() != models::kPythonNetwork) continue;
+    AttachNetwork(specification_path, absl::StrCat("networks[", i, "]"),
+                  *specification.mutable_networks(i), parsed, attached);
   }
   if (attached.sets.size() != 1 || !tasks::examples::IsExamples(specification.tasks(0).name())) {
     return attached;

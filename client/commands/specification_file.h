@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "client/connection/connection.h"
+#include "platform/descriptors.h"
 #include "proto/specification.pb.h"
 #include "specification/parse.h"
 #include "specification/resolve.h"
@@ -26,12 +27,14 @@ std::string ReadySpecification(const std::string& name);
 // INVALID_ARGUMENT if it cannot be read or its extension is unknown.
 absl::StatusOr<v1::SpecificationText> ReadSpecification(const std::string& given);
 
-// A file of examples that trials of a specification need.
+// A file that trials of a specification need: examples, or the archive of a network.
 struct ExampleFile {
   std::string path;
   std::string name;    // as the specification calls it
   std::string sha256;  // of the bytes that were checked
   int64_t bytes = 0;
+  // Keeps the file at `path`, if it is not the user's.
+  std::shared_ptr<platform::Descriptor> made = nullptr;
 };
 
 struct AttachedExamples {
@@ -41,10 +44,10 @@ struct AttachedExamples {
   std::vector<std::shared_ptr<const tasks::examples::ExampleSet>> sets;
 };
 
-// Reads the files of all file tasks and completes these tasks: their catalogue entry, and the
-// hashes and contents of their files. Fills in the lengths for training and evaluation if the
-// specification leaves them out. File names are relative to the folder of `specification_path`.
-// Problems with files are added to `parsed.problems`.
+// Reads the files of all file tasks and of networks `python`, and completes them: the tasks'
+// catalogue entry, and the hashes and contents of the files. Fills in the lengths for training and
+// evaluation if the specification leaves them out. File names are relative to the folder of
+// `specification_path`. Problems with files are added to `parsed.problems`.
 AttachedExamples AttachExamples(const std::string& specification_path,
                                 specification::Parsed& parsed);
 

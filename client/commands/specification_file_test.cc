@@ -144,7 +144,7 @@ TEST_F(ExampleFilesTest, NumbersNeedANumericNetwork) {
   File("my_test.jsonl", "{\"input\": [0.5, 2], \"target\": [2.5, 2]}\n");
   EXPECT_EQ(Run({"validate", path}), 2);
   EXPECT_THAT(err_, HasSubstr("\"encoder\" cannot learn \"examples_numbers\" (tasks[0]), expected "
-                              "\"positional_attention\" or \"graph_network\""));
+                              "\"positional_attention\", \"graph_network\" or \"python\""));
   EXPECT_THAT(err_, HasSubstr("my_train.jsonl:1: has the number 0.5, which makes all values "
                               "numbers; symbols are integers from 0"));
   path = Specification(kFiles, "", "positional_attention");

@@ -13,6 +13,7 @@
 #include "client/display/records.h"
 #include "platform/status_macros.h"
 #include "specification/components.h"
+#include "specification/expand.h"
 #include "tasks/examples/contents.h"
 
 namespace lengthwise::client {
@@ -57,6 +58,19 @@ void WriteExamples(Program& program, const specification::Grid& grid,
   }
 }
 
+// Prints the pairs of networks and encodings that the grid leaves out.
+void WriteLeftOut(Program& program, const specification::Grid& grid) {
+  std::vector<std::string> pairs;
+  for (const v1::Component& network : grid.specification.networks()) {
+    for (const v1::Component& encoding : grid.specification.encodings()) {
+      if (specification::Fits(network, encoding)) continue;
+      pairs.push_back(absl::StrCat(network.label(), " with ", encoding.label()));
+    }
+  }
+  if (pairs.empty()) return;
+  program.out() << program.Wrapped("left out: " + absl::StrJoin(pairs, ", ")) << "\n";
+}
+
 }  // namespace
 
 void AddValidate(Command root, Program& program) {
@@ -83,6 +97,7 @@ void AddValidate(Command root, Program& program) {
                         << DescribeGrid(grid) << "\n";
           WriteExamples(program, grid, read.examples);
           WriteOverrides(grid, program.out());
+          WriteLeftOut(program, grid);
           return kSuccess;
         }
         Records records{.columns = {"trial", "pack"}};

@@ -242,9 +242,17 @@ absl::Status PrivateService::StartServer() {
   const std::string ready_file = options_.data_dir + "/ready";
   std::error_code error;
   std::filesystem::remove(ready_file, error);
-  std::vector<std::string> arguments = {
-      program,      "--listen",        "127.0.0.1:0",  "--metrics_listen", "127.0.0.1:0",
-      "--data_dir", options_.data_dir, "--ready_file", ready_file,         "--private"};
+  std::vector<std::string> arguments = {program,
+                                        "--listen",
+                                        "127.0.0.1:0",
+                                        "--metrics_listen",
+                                        "127.0.0.1:0",
+                                        "--data_dir",
+                                        options_.data_dir,
+                                        "--ready_file",
+                                        ready_file,
+                                        "--private",
+                                        "--allow_python_networks"};
   // Workers end with the program that started them, so none of an earlier run is left.
   if (options_.release_leases) arguments.push_back("--release_leases");
   int ends[2];
@@ -297,9 +305,9 @@ absl::Status PrivateService::StartWorker(const std::string& device, int threads,
   // Not the name of a worker of the program whose server was joined.
   const std::string name = absl::StrCat(
       "worker-", joined_.has_value() ? absl::StrCat(getpid(), "-") : "", ++started_workers_);
-  ASSIGN_OR_RETURN(Child worker,
-                   Launch(name, {program, "--server", address_, "--device", device, "--threads",
-                                 absl::StrCat(threads), "--experiment", experiment}));
+  ASSIGN_OR_RETURN(Child worker, Launch(name, {program, "--server", address_, "--device", device,
+                                               "--threads", absl::StrCat(threads), "--experiment",
+                                               experiment, "--allow_python_networks"}));
   workers_.push_back(std::move(worker));
   return absl::OkStatus();
 }

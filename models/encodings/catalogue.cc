@@ -441,7 +441,32 @@ EncodingEntry Formula() {
       CheckFormula};
 }
 
+constexpr absl::string_view kBiases[] = {"alibi", "fire", "kerple_log", "t5"};
+
+EncodingEntry Own() {
+  return {{.name = "own",
+           .title = "The module's own",
+           .documentation = "For the network `python`: the module gets the positions and encodes "
+                            "them itself, or not at all.",
+           .parameters = WithPositions({})},
+          /*uses_positions=*/true,
+          CheckPositionsAlone,
+          /*is_added=*/false,
+          /*gives_vectors=*/false,
+          /*is_own=*/true};
+}
+
 }  // namespace
+
+absl::Span<const EncodingEntry* const> EveryEncodingEntry() {
+  static const auto& entries = *[] {
+    auto* all =
+        new std::vector<const EncodingEntry*>(EncodingEntries().begin(), EncodingEntries().end());
+    all->push_back(new EncodingEntry(Own()));
+    return all;
+  }();
+  return entries;
+}
 
 absl::Span<const EncodingEntry* const> EncodingEntries() {
 #define LENGTHWISE_ENTRY(Name) new EncodingEntry(Name()),
@@ -449,6 +474,16 @@ absl::Span<const EncodingEntry* const> EncodingEntries() {
       *new std::vector<const EncodingEntry*>{LENGTHWISE_ENCODINGS(LENGTHWISE_ENTRY)};
 #undef LENGTHWISE_ENTRY
   return entries;
+}
+
+bool IsBias(absl::string_view name, const catalogue::Parameters& parameters) {
+  if (name != "formula") return absl::c_linear_search(kBiases, name);
+  const auto is_set = [&](absl::string_view place) {
+    const auto found = parameters.values().find(place);
+    return found != parameters.values().end() &&
+           found->second != catalogue::ParameterValue(std::string());
+  };
+  return is_set("logits") && !is_set("angle") && !is_set("embedding");
 }
 
 const EncodingEntry& FormulaEntry() {
@@ -462,7 +497,18 @@ const EncodingEntry& FormulaEntry() {
 void CheckEncoding(const EncodingEntry& entry, const catalogue::Parameters& parameters,
                    const EncodingContext& context, absl::string_view path,
                    std::vector<catalogue::Problem>& problems) {
-  if (!(context.as_vectors ? entry.gives_vectors : entry.is_added)) {
+  const bool fits = context.alone
+                        ? entry.is_own || (context.takes_bias && IsBias(entry.name, parameters))
+                        : !entry.is_own;
+  if (!fits) {
+    problems.push_back(
+        {.field = std::string(path),
+         .description = context.alone ? "the network takes \"own\" and, with `heads`, encodings "
+                                        "that only add to the logits"
+                                      : "\"own\" is for the network \"python\""});
+    return;
+  }
+  if (!context.alone && !(context.as_vectors ? entry.gives_vectors : entry.is_added)) {
     std::vector<std::string> others;
     for (const EncodingEntry* other : EncodingEntries()) {
       if (context.as_vectors ? other->gives_vectors : other->is_added)

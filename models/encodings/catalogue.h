@@ -30,6 +30,10 @@ struct EncodingContext {
   // True if the network takes positions as vectors, not as additions to embeddings, queries, keys
   // or logits.
   bool as_vectors = false;
+  // True if the network takes `own` and, if it also takes a bias of its attention, encodings that
+  // are one (IsBias).
+  bool alone = false;
+  bool takes_bias = false;
 };
 
 struct EncodingEntry : catalogue::Entry {
@@ -43,6 +47,8 @@ struct EncodingEntry : catalogue::Entry {
   // "none" adds nothing.
   bool is_added = true;
   bool gives_vectors = false;
+  // True for `own`, whose positions a user's module gets as they are.
+  bool is_own = false;
 };
 
 // Appends problems of an encoding in its context, with fields under `path`: those of the entry's
@@ -51,8 +57,13 @@ void CheckEncoding(const EncodingEntry& entry, const catalogue::Parameters& para
                    const EncodingContext& context, absl::string_view path,
                    std::vector<catalogue::Problem>& problems);
 
-// All entries. They live forever.
+// The encodings that this program has, and these with `own`. They live forever.
 absl::Span<const EncodingEntry* const> EncodingEntries();
+absl::Span<const EncodingEntry* const> EveryEncodingEntry();
+
+// Returns true if all that an encoding does is to add a number to the logits for each head and pair
+// of tokens, the same in every block.
+bool IsBias(absl::string_view name, const catalogue::Parameters& parameters);
 
 // Entry of "formula", the encoding that a specification writes itself (formula_definition.h).
 const EncodingEntry& FormulaEntry();

@@ -358,7 +358,85 @@ NetworkEntry CausalDecoder() {
       CausalDecoderContext};
 }
 
+void CheckPython(const catalogue::Parameters& parameters, absl::string_view path,
+                 std::vector<catalogue::Problem>& problems) {
+  for (const char* name : {"file", "class"}) {
+    if (!parameters.String(name).empty()) continue;
+    problems.push_back({.field = absl::StrCat(path, ".", name),
+                        .description = "required, as in {name: python, file: my_network.py, class: "
+                                       "MyNetwork}"});
+  }
+  if (!problems.empty() || !parameters.String("file_sha256").empty()) return;
+  problems.push_back(
+      {.field = absl::StrCat(path, ".file"),
+       .description = absl::StrCat("nothing is known of ", parameters.String("file"),
+                                   "; submit the specification with `lengthwise submit`, which "
+                                   "uploads it, or train with `lengthwise run`")});
+}
+
+// Sizes for estimates of time and memory; the module's own are unknown.
+EncodingContext PythonContext(const catalogue::Parameters& parameters) {
+  const int64_t heads = parameters.Int("heads");
+  return {.d_model = 8 * (heads > 0 ? heads : 8),
+          .heads = heads > 0 ? heads : 8,
+          .blocks = 1,
+          .alone = true,
+          .takes_bias = heads > 0};
+}
+
+NetworkEntry Python() {
+  return {
+      {.name = kPythonNetwork,
+       .title = "PyTorch module",
+       .documentation =
+           "Your own network: a torch.nn.Module in a file, which a Python process beside the "
+           "worker computes (docs/your_own_network.md). Its encoding is `own`; with `heads`, it "
+           "also takes encodings that only add to the logits.",
+       .parameters =
+           {{.name = "file",
+             .default_value = std::string(),
+             .documentation = "The Python file, or a folder with __init__.py and other files, "
+                              "relative to the specification. Required."},
+            {.name = "class",
+             .default_value = std::string(),
+             .documentation = "The class, called with the number of input symbols, the number "
+                              "of output symbols and `arguments`. Required."},
+            {.name = "arguments",
+             .default_value = std::string(),
+             .documentation = "Further arguments of the class by name, such as {d_model: 64}."},
+            {.name = "heads",
+             .default_value = int64_t{0},
+             .documentation =
+                 "Heads of a module whose `forward` takes `attention_bias` [heads, n, n]: it "
+                 "trains with encodings that only add to the logits, too. 0: it takes none.",
+             .minimum = 0,
+             .maximum = 256},
+            {.name = "file_sha256",
+             .default_value = std::string(),
+             .documentation = "SHA-256 of the archive of the file or folder. `lengthwise` "
+                              "fills it in. If you set it, the file must match."},
+            {.name = "file_bytes",
+             .default_value = int64_t{0},
+             .documentation = "Size of that archive. `lengthwise` fills it in; do not set it.",
+             .minimum = 0,
+             .maximum = kMostPythonArchive}}},
+      /*task_kinds=*/
+      {tasks::TaskKind::kTransduction, tasks::TaskKind::kPuzzle, tasks::TaskKind::kRegression},
+      CheckPython,
+      PythonContext};
+}
+
 }  // namespace
+
+absl::Span<const NetworkEntry* const> EveryNetworkEntry() {
+  static const auto& entries = *[] {
+    auto* all =
+        new std::vector<const NetworkEntry*>(NetworkEntries().begin(), NetworkEntries().end());
+    all->push_back(new NetworkEntry(Python()));
+    return all;
+  }();
+  return entries;
+}
 
 absl::Span<const NetworkEntry* const> NetworkEntries() {
 #define LENGTHWISE_ENTRY(Name) new NetworkEntry(Name()),

@@ -3,6 +3,7 @@
 #ifndef LENGTHWISE_MODELS_NETWORKS_CATALOGUE_H_
 #define LENGTHWISE_MODELS_NETWORKS_CATALOGUE_H_
 
+#include <cstdint>
 #include <vector>
 
 #include "absl/algorithm/container.h"
@@ -26,8 +27,15 @@ struct NetworkEntry : catalogue::Entry {
   EncodingContext (*encoding_context)(const catalogue::Parameters& parameters) = nullptr;
 };
 
-// All entries. They live forever.
+// The networks that this program has, and these with `python`, the user's own. They live forever.
 absl::Span<const NetworkEntry* const> NetworkEntries();
+absl::Span<const NetworkEntry* const> EveryNetworkEntry();
+
+// The name of the network that computes a user's PyTorch module (worker/python_network).
+inline constexpr char kPythonNetwork[] = "python";
+// The archive of a module's files is JSON that begins with this. Most bytes of one.
+inline constexpr char kPythonArchiveStart[] = "{\"lengthwise_network\":1,";
+inline constexpr int64_t kMostPythonArchive = int64_t{3} << 19;
 
 // The encoding_context of "positional_attention".
 EncodingContext PositionalAttentionContext(const catalogue::Parameters& parameters);

@@ -45,12 +45,14 @@ ParameterSet ParameterSet::Replaced(std::vector<at::Tensor> tensors) const {
 }
 
 ParameterArena::ParameterArena(const ParameterLayout& layout, int64_t pack_size,
-                               at::ScalarType dtype, at::Device device)
+                               at::ScalarType dtype, at::Device device, const Allocate& allocate)
     : layout_(layout) {
   const auto options = at::TensorOptions().dtype(dtype).device(device);
-  for (at::Tensor* arena : {&parameters_, &gradients_, &first_moments_, &second_moments_}) {
-    *arena = at::zeros({pack_size, layout.row_size()}, options);
+  const std::vector<int64_t> shape = {pack_size, layout.row_size()};
+  for (at::Tensor* arena : {&parameters_, &gradients_}) {
+    *arena = allocate != nullptr ? allocate(shape, options) : at::zeros(shape, options);
   }
+  for (at::Tensor* arena : {&first_moments_, &second_moments_}) *arena = at::zeros(shape, options);
 }
 
 ParameterSet ParameterArena::Members(int64_t first, int64_t count) const {

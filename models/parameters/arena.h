@@ -3,6 +3,7 @@
 #define LENGTHWISE_MODELS_PARAMETERS_ARENA_H_
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "ATen/core/Tensor.h"
@@ -35,9 +36,13 @@ class ParameterSet {
 // Owns the tensors. Not thread-safe. The layout must outlive the arena.
 class ParameterArena {
  public:
-  // Starts with zeros. `dtype` is at::kFloat or at::kDouble.
+  // Returns a tensor of zeros.
+  using Allocate = std::function<at::Tensor(at::IntArrayRef shape, const at::TensorOptions&)>;
+
+  // Starts with zeros. `dtype` is at::kFloat or at::kDouble. `allocate` makes the parameters and
+  // the gradients, in this order; null: LibTorch does.
   ParameterArena(const ParameterLayout& layout, int64_t pack_size, at::ScalarType dtype,
-                 at::Device device);
+                 at::Device device, const Allocate& allocate = nullptr);
 
   const ParameterLayout& layout() const { return layout_; }
   int64_t pack_size() const { return parameters_.size(0); }

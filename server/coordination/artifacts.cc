@@ -4,11 +4,13 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "models/networks/catalogue.h"
 #include "platform/files.h"
 #include "platform/status_macros.h"
 #include "rpc/status.h"
@@ -157,15 +159,21 @@ class Artifacts::DataWriter : public ArtifactWriter {
                }) {}
 
   absl::Status Append(absl::string_view data) override {
-    lines_.Add(data);
+    if (bytes_ == 0) is_network_ = absl::StartsWith(data, models::kPythonArchiveStart);
+    if (!is_network_) lines_.Add(data);
     RETURN_IF_ERROR(wrong_);
     bytes_ += static_cast<int64_t>(data.size());
     return ForWorker(writer_->Append(data));
   }
 
   absl::Status Finish() override {
-    lines_.End();
+    if (!is_network_) lines_.End();
     RETURN_IF_ERROR(wrong_);
+    if (is_network_ && bytes_ > models::kMostPythonArchive) {
+      return absl::InvalidArgumentError(absl::StrCat("data: the archive of a network has ", bytes_,
+                                                     " bytes, expected at most ",
+                                                     models::kMostPythonArchive));
+    }
     RETURN_IF_ERROR(ForWorker(writer_->Finish()));
     ++artifacts_.stored_files_;
     artifacts_.stored_file_bytes_ += bytes_;
@@ -176,6 +184,8 @@ class Artifacts::DataWriter : public ArtifactWriter {
   Artifacts& artifacts_;
   const std::unique_ptr<ArtifactStore::Writer> writer_;
   int64_t bytes_ = 0;
+  // True for the archive of a user's network, which only workers read.
+  bool is_network_ = false;
   tasks::examples::Line line_;
   absl::Status wrong_;
   tasks::examples::Lines lines_;

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "models/networks/catalogue.h"
 #include "monitoring/samples.h"
 #include "platform/data_directory_names.h"
 #include "platform/files.h"
@@ -104,12 +105,22 @@ absl::Status Restore(const CoreOptions& options) {
 
 absl::StatusOr<std::unique_ptr<Core>> Core::Open(const CoreOptions& options) {
   Dependencies dependencies;
-  dependencies.resolve = [limits = specification::Limits{.max_trials = options.max_trials,
-                                                         .max_grid_bytes = options.max_grid_bytes}](
-                             const v1::CreateExperimentRequest& request) {
-    return request.has_specification_text()
-               ? specification::Resolve(request.specification_text(), limits)
-               : specification::Resolve(request.specification(), limits);
+  dependencies.resolve =
+      [limits = specification::Limits{.max_trials = options.max_trials,
+                                      .max_grid_bytes = options.max_grid_bytes},
+       allows_python = options.allow_python_networks](
+          const v1::CreateExperimentRequest& request) -> absl::StatusOr<specification::Grid> {
+    ASSIGN_OR_RETURN(specification::Grid grid,
+                     request.has_specification_text()
+                         ? specification::Resolve(request.specification_text(), limits)
+                         : specification::Resolve(request.specification(), limits));
+    for (const v1::Component& network : grid.specification.networks()) {
+      if (allows_python || network.name() != models::kPythonNetwork) continue;
+      return absl::FailedPreconditionError(
+          "this server does not run users' code: its operator allows the network \"python\" with "
+          "--allow_python_networks, here and on the workers; `lengthwise run` trains it here");
+    }
+    return grid;
   };
   return Open(options, std::move(dependencies));
 }

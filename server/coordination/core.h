@@ -74,6 +74,8 @@ struct CoreOptions {
   int64_t max_artifact_bytes = int64_t{8} << 30;
   // Maximum size of a file of examples in bytes.
   int64_t max_data_bytes = int64_t{1} << 30;
+  // Accepts experiments with users' PyTorch modules, whose code workers run.
+  bool allow_python_networks = false;
 };
 
 // Thread-safe.

@@ -184,6 +184,17 @@ void CheckFileExamples(const data::FileExamples& examples, const v1::Training& t
   }
 }
 
+// What a user's module does not do (specification/combinations.cc).
+void CheckPythonNetwork(const Blueprint& blueprint, Problems& problems) {
+  Require(blueprint.training.precision() != "bfloat16", "training.precision",
+          "must be \"float32\" or \"float64\" for the network \"python\"", problems);
+  const v1::Evaluation& evaluation = blueprint.evaluation;
+  Require(evaluation.attention_lengths().empty() && evaluation.attention_inputs().empty() &&
+              evaluation.projection().lengths().empty() && evaluation.embedding_noise().empty(),
+          "evaluation", "must have no attention, projection or noise for the network \"python\"",
+          problems);
+}
+
 int64_t LongestSequence(const Blueprint& blueprint) {
   int64_t longest = blueprint.source().LongestTraining(blueprint.training);
   const auto take = [&](int64_t n) {
@@ -230,9 +241,9 @@ absl::StatusOr<Blueprint> MakeBlueprint(const v1::TrialSpecification& specificat
 
   const auto task = Choose(tasks::EveryTaskEntry(), specification.task(), "task", problems);
   const auto network =
-      Choose(models::NetworkEntries(), specification.network(), "network", problems);
+      Choose(models::EveryNetworkEntry(), specification.network(), "network", problems);
   const auto encoding =
-      Choose(models::EncodingEntries(), specification.encoding(), "encoding", problems);
+      Choose(models::EveryEncodingEntry(), specification.encoding(), "encoding", problems);
   const auto optimizer = Choose(models::OptimizerEntries(), specification.training().optimizer(),
                                 "optimizer", problems);
   const auto schedule =
@@ -286,6 +297,14 @@ absl::StatusOr<Blueprint> MakeBlueprint(const v1::TrialSpecification& specificat
     blueprint.examples = data::CreateExamples(std::move(created), blueprint.training.lengths());
   }
   blueprint.network = network.choice;
+  if (network.entry->name == models::kPythonNetwork) {
+    Require(fetch != nullptr, "network", "is a file, which this worker cannot fetch", problems);
+    CheckPythonNetwork(blueprint, problems);
+    if (!problems.empty()) return Refuse(problems);
+    ASSIGN_OR_RETURN(blueprint.network_archive,
+                     fetch(network.choice.parameters.String("file_sha256"),
+                           network.choice.parameters.Int("file_bytes")));
+  }
   blueprint.encoding = encoding.choice;
   blueprint.optimizer = optimizer.choice;
   blueprint.schedule = schedule.entry;

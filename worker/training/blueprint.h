@@ -39,6 +39,8 @@ struct Blueprint {
   std::unique_ptr<data::Examples> examples;
   std::unique_ptr<data::TextExamples> text;
   Choice network;
+  // Path of the archive of the network `python`; empty for others.
+  std::string network_archive;
   Choice encoding;
   Choice optimizer;
   // Catalogue entry with static lifetime.

@@ -237,9 +237,10 @@ bool IsDeviceLost(const std::exception& exception) {
   });
 }
 
-std::string FirstLine(const std::exception& exception) {
-  const absl::string_view text = exception.what();
-  const std::string line(text.substr(0, text.find('\n')));
+std::string FirstLine(const std::exception& exception) { return FirstLine(exception.what()); }
+
+std::string FirstLine(absl::string_view message) {
+  const std::string line(message.substr(0, message.find('\n')));
   return line.empty() ? "an exception without a message" : line;
 }
 

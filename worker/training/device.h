@@ -32,6 +32,8 @@ struct Device {
   // little more than one. False on a CPU, where a pack is bit-identical to its members trained
   // alone.
   bool members_together = false;
+  // The Python interpreter of users' modules (--python); empty if this worker computes none.
+  std::string python;
   // Threads of CPU kernels.
   int threads = 1;
   v1::Provenance provenance;
@@ -74,8 +76,10 @@ bool IsOutOfMemory(const std::exception& exception);
 // messages.
 bool IsDeviceLost(const std::exception& exception);
 
-// First line of the message. LibTorch appends pages of stack trace.
+// First line of the message. LibTorch appends pages of stack trace, and a module's error has lines
+// of its own.
 std::string FirstLine(const std::exception& exception);
+std::string FirstLine(absl::string_view message);
 
 }  // namespace lengthwise::worker::training
 

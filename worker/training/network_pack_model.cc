@@ -5,7 +5,10 @@
 #include "ATen/core/Tensor.h"
 #include "ATen/ops/empty.h"
 #include "ATen/ops/zeros.h"
+#include "absl/strings/str_cat.h"
+#include "models/networks/catalogue.h"
 #include "models/networks/network.h"
+#include "models/python_network/python_network.h"
 #include "platform/status_macros.h"
 #include "random/stream.h"
 #include "tasks/data_set.h"
@@ -27,14 +30,17 @@ class NetworkPackModel : public PackTraining {
   NetworkPackModel(const Blueprint& blueprint, absl::Span<const MemberSeeds> members,
                    std::unique_ptr<models::Network> network,
                    std::unique_ptr<PackParameters> parameters, int64_t memory_bytes,
-                   Options options)
+                   Options options, std::string software = "")
       : PackTraining(blueprint, members, std::move(parameters), std::move(options)),
         network_(std::move(network)),
+        software_(std::move(software)),
         evaluator_(*blueprint.examples, *network_, positions(),
                    {.seed = blueprint.evaluation.seed(),
                     .heads = blueprint.size.heads,
                     .d_model = blueprint.size.d_model,
                     .memory_bytes = memory_bytes}) {}
+
+  std::string software() const override { return software_; }
 
   std::optional<std::vector<evaluation::LengthScore>> Score(
       MemberRange range, int64_t length, int64_t sequences, const std::function<bool()>& keep_going,
@@ -156,24 +162,60 @@ class NetworkPackModel : public PackTraining {
   }
 
   const std::unique_ptr<models::Network> network_;
+  const std::string software_;
   const evaluation::Evaluator evaluator_;
 };
+
+models::NetworkShape NetworkShapeOf(const Blueprint& blueprint) {
+  return {.input_columns = blueprint.examples->input_columns(),
+          .output_columns = blueprint.examples->output_columns(),
+          .has_blank = blueprint.examples->has_blank(),
+          .has_numbers = blueprint.examples->has_numbers(),
+          .longest_sequence = blueprint.size.longest_sequence};
+}
+
+// A pack of users' modules. Their process computes on the CPU, member by member.
+absl::StatusOr<std::unique_ptr<PackModel>> CreatePythonPackModel(
+    const Blueprint& blueprint, absl::Span<const MemberSeeds> members, const Device& device,
+    Warn warn) {
+  if (device.python.empty()) {
+    return absl::UnavailableError(
+        "this worker computes no networks of users: start it with --allow_python_networks");
+  }
+  models::PythonNetwork::Options options = {.interpreter = device.python,
+                                            .archive = blueprint.network_archive,
+                                            .precision = blueprint.training.precision(),
+                                            .warn = warn};
+  for (const MemberSeeds& member : members) options.weight_seeds.push_back(member.weight_seed);
+  auto layout = std::make_unique<models::ParameterLayout>();
+  ASSIGN_OR_RETURN(auto network,
+                   models::PythonNetwork::Create(
+                       options, blueprint.network.parameters, blueprint.encoding.name,
+                       blueprint.encoding.parameters, NetworkShapeOf(blueprint), *layout));
+  ASSIGN_OR_RETURN(std::unique_ptr<PackParameters> parameters,
+                   PackParameters::Create(std::move(layout), blueprint, members, at::kCPU,
+                                          network->Allocator()));
+  RETURN_IF_ERROR(network->Bind(parameters->arena()));
+  std::string software = absl::StrCat(
+      "network ", blueprint.network.parameters.String("file_sha256"), ", ", network->versions());
+  return std::make_unique<NetworkPackModel>(
+      blueprint, members, std::move(network), std::move(parameters), kCpuEvaluationBytes,
+      PackTraining::Options{.warn = std::move(warn)}, std::move(software));
+}
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<PackModel>> CreateNetworkPackModel(
     const Blueprint& blueprint, absl::Span<const MemberSeeds> members, const Device& device,
     Warn warn) {
+  if (blueprint.network.name == models::kPythonNetwork) {
+    return CreatePythonPackModel(blueprint, members, device, std::move(warn));
+  }
   auto layout = std::make_unique<models::ParameterLayout>();
   ASSIGN_OR_RETURN(std::unique_ptr<models::Network> network,
                    models::CreateNetwork(blueprint.network.name, blueprint.network.parameters,
                                          blueprint.encoding.name, blueprint.encoding.parameters,
-                                         {.input_columns = blueprint.examples->input_columns(),
-                                          .output_columns = blueprint.examples->output_columns(),
-                                          .has_blank = blueprint.examples->has_blank(),
-                                          .has_numbers = blueprint.examples->has_numbers(),
-                                          .longest_sequence = blueprint.size.longest_sequence},
-                                         *layout));
+                                         NetworkShapeOf(blueprint), *layout));
   if (blueprint.training.precision() == "bfloat16") {
     network = models::WithBfloat16Products(std::move(network));
   }

@@ -46,6 +46,9 @@ class PackModel {
  public:
   virtual ~PackModel() = default;
 
+  // What computes it, for the provenance; empty for this program's own networks.
+  virtual std::string software() const { return ""; }
+
   // Splits `members` (ascending) into the ranges that kernels compute together: single members or,
   // if device.members_together, runs of neighbours.
   virtual std::vector<MemberRange> Ranges(absl::Span<const int64_t> members) const = 0;

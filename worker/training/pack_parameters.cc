@@ -29,23 +29,25 @@ at::Device DeviceOf(const Device& device) {
 
 absl::StatusOr<std::unique_ptr<PackParameters>> PackParameters::Create(
     std::unique_ptr<models::ParameterLayout> layout, const Blueprint& blueprint,
-    absl::Span<const MemberSeeds> members, at::Device device) {
+    absl::Span<const MemberSeeds> members, at::Device device,
+    const models::ParameterArena::Allocate& allocate) {
   ASSIGN_OR_RETURN(
       std::unique_ptr<models::Optimizer> optimizer,
       models::CreateOptimizer(blueprint.optimizer.name, blueprint.optimizer.parameters));
-  return std::unique_ptr<PackParameters>(
-      new PackParameters(std::move(layout), std::move(optimizer), blueprint, members, device));
+  return std::unique_ptr<PackParameters>(new PackParameters(std::move(layout), std::move(optimizer),
+                                                            blueprint, members, device, allocate));
 }
 
 PackParameters::PackParameters(std::unique_ptr<models::ParameterLayout> layout,
                                std::unique_ptr<models::Optimizer> optimizer,
                                const Blueprint& blueprint, absl::Span<const MemberSeeds> members,
-                               at::Device device)
+                               at::Device device, const models::ParameterArena::Allocate& allocate)
     : layout_(std::move(layout)),
       optimizer_(std::move(optimizer)),
       clip_norm_(blueprint.training.clip_norm()),
       arena_(*layout_, static_cast<int64_t>(members.size()),
-             blueprint.training.precision() == "float64" ? at::kDouble : at::kFloat, device) {
+             blueprint.training.precision() == "float64" ? at::kDouble : at::kFloat, device,
+             allocate) {
   for (size_t i = 0; i < members.size(); ++i) {
     arena_.Initialize(static_cast<int64_t>(i), members[i].weight_seed);
   }

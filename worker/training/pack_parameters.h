@@ -31,7 +31,8 @@ class PackParameters {
   // INVALID_ARGUMENT if the optimizer cannot be created.
   static absl::StatusOr<std::unique_ptr<PackParameters>> Create(
       std::unique_ptr<models::ParameterLayout> layout, const Blueprint& blueprint,
-      absl::Span<const MemberSeeds> members, at::Device device);
+      absl::Span<const MemberSeeds> members, at::Device device,
+      const models::ParameterArena::Allocate& allocate = nullptr);
 
   models::ParameterArena& arena() { return arena_; }
 
@@ -54,7 +55,8 @@ class PackParameters {
  private:
   PackParameters(std::unique_ptr<models::ParameterLayout> layout,
                  std::unique_ptr<models::Optimizer> optimizer, const Blueprint& blueprint,
-                 absl::Span<const MemberSeeds> members, at::Device device);
+                 absl::Span<const MemberSeeds> members, at::Device device,
+                 const models::ParameterArena::Allocate& allocate);
 
   const std::unique_ptr<models::ParameterLayout> layout_;
   const std::unique_ptr<models::Optimizer> optimizer_;

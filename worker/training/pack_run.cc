@@ -118,7 +118,8 @@ absl::StatusOr<bool> PackRun::Build() {
         {.weight_seed = specification.weight_seed(), .data_seed = specification.data_seed()});
     member.schedule = blueprint_.CreateSchedule(specification.learning_rate());
   }
-  if (kernels_ != nullptr) {
+  // The process of a user's module has kernels of its own.
+  if (kernels_ != nullptr && blueprint_.network_archive.empty()) {
     PackKernels::Chosen chosen =
         kernels_->Choose(blueprint_, static_cast<int64_t>(members_.size()));
     kernel_summary_ = std::move(chosen.summary);
@@ -130,10 +131,18 @@ absl::StatusOr<bool> PackRun::Build() {
     LogToUnfinished(v1::LogLine::WARNING, text);
   });
   if (!model.ok()) {
-    FailUnfinished(v1::Outcome::FAILED_PERMANENTLY, model.status().message());
+    // The logs get the lines after the first, which are a module's own.
+    LogToUnfinished(v1::LogLine::ERROR, model.status().message());
+    // Temporary: another worker may have what this one lacks.
+    FailUnfinished(absl::IsUnavailable(model.status()) ? v1::Outcome::FAILED_TEMPORARILY
+                                                       : v1::Outcome::FAILED_PERMANENTLY,
+                   FirstLine(model.status().message()));
     return false;
   }
   model_ = *std::move(model);
+  if (std::string software = model_->software(); !software.empty()) {
+    kernel_summary_ = std::move(software);
+  }
   evaluation_.emplace(blueprint_, *model_);
   return true;
 }

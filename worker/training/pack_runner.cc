@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "models/python_network/process.h"
 #include "platform/log.h"
 #include "platform/status_macros.h"
 #include "specification/expand.h"
@@ -71,6 +72,12 @@ class LeaseRunner : public PackRunner {
     // later attempt may succeed.
     try {
       return run.Run();
+    } catch (const models::NetworkError& e) {
+      run.LogToUnfinished(v1::LogLine::ERROR, e.what());
+      run.FailUnfinished(
+          e.permanent() ? v1::Outcome::FAILED_PERMANENTLY : v1::Outcome::FAILED_TEMPORARILY,
+          training::FirstLine(e));
+      return training::PackRun::End::kComplete;
     } catch (const std::exception& e) {
       // The trials' logs get the full text, to find the cause.
       run.LogToUnfinished(v1::LogLine::ERROR, e.what());
@@ -121,6 +128,7 @@ absl::StatusOr<std::unique_ptr<PackRunner>> CreatePackRunner(const PackRunnerOpt
   }
   ASSIGN_OR_RETURN(const training::KernelMode kernels, training::ParseKernelMode(options.kernels));
   ASSIGN_OR_RETURN(training::Device device, training::OpenDevice(options.device, options.threads));
+  device.python = options.python;
   if (!device.warning.empty()) {
     platform::LogWarning(
         absl::StrCat(device.cuda ? "" : "--device auto takes the CPU: ", device.warning));

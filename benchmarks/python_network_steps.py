@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""What the process of a user's module costs: steps a second of `lengthwise run` beside those of a plain loop.
+
+Both train the same module, the size of the paper's encoder, on batches of 128 sequences of 40 + 40 tokens, with one thread
+each for the module and for the worker. Alternates between the two, because the machine's speed drifts.
+
+  python_network_steps.py [--steps N] [--rounds N]    needs LENGTHWISE_PYTHON_NETWORKS, or a python3 with PyTorch, and the
+                                                      built programs (LENGTHWISE, default bazel-bin/client/lengthwise)
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import tempfile
+
+MODULE = """
+import torch
+
+class Net(torch.nn.Module):
+    def __init__(self, vocabulary, outputs, width=64, blocks=5):
+        super().__init__()
+        self.embedding = torch.nn.Embedding(vocabulary, width)
+        self.places = torch.nn.Embedding(128, width)
+        layer = torch.nn.TransformerEncoderLayer(width, 8, 4 * width, dropout=0.0, batch_first=True)
+        self.blocks = torch.nn.TransformerEncoder(layer, blocks)
+        self.out = torch.nn.Linear(width, outputs)
+
+    def forward(self, tokens, positions, mask):
+        return self.out(self.blocks(self.embedding(tokens) + self.places(positions)))
+"""
+
+# Samples are made once, so that the loop has nothing but the step.
+LOOP = """
+import sys, time, torch
+sys.path.insert(0, ".")
+from net import Net
+torch.set_num_threads(1)
+torch.manual_seed(0)
+net = Net(3, 2)
+optimizer = torch.optim.Adam(net.parameters(), 1e-3)
+tokens, positions = torch.randint(3, (128, 80)), torch.arange(80).repeat(128, 1)
+targets, mask = torch.randint(2, (128, 40)), torch.ones(128, 80, dtype=torch.bool)
+def step():
+    optimizer.zero_grad()
+    logits = net(tokens, positions, mask)[:, -40:]
+    torch.nn.functional.cross_entropy(logits.transpose(1, 2), targets).backward()
+    torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+    optimizer.step()
+for _ in range(3):
+    step()
+start = time.perf_counter()
+for _ in range(STEPS):
+    step()
+print((time.perf_counter() - start) / STEPS)
+"""
+
+SPECIFICATION = """
+name: steps
+tasks: reverse_string
+networks: [{name: python, file: net.py, class: Net}]
+encodings: own
+learning_rates: 1e-3
+training: {steps: STEPS, batch_size: 128, lengths: 40..40}
+evaluation: {lengths: 40, sequences: 1}
+"""
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--steps", type=int, default=50)
+    parser.add_argument("--rounds", type=int, default=3)
+    arguments = parser.parse_args()
+    lengthwise = os.path.abspath(os.environ.get("LENGTHWISE", "bazel-bin/client/lengthwise"))
+    python = os.environ.get("LENGTHWISE_PYTHON_NETWORKS", "python3")
+    plain, ours = [], []
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in (("net.py", MODULE), ("loop.py", LOOP), ("steps.yaml", SPECIFICATION)):
+            with open(os.path.join(folder, name), "w") as file:
+                file.write(text.replace("STEPS", str(arguments.steps)))
+        for number in range(arguments.rounds):
+            loop = subprocess.run([python, "loop.py"], cwd=folder, check=True, capture_output=True, text=True)
+            plain.append(float(loop.stdout))
+            where = ["--data_dir", f"data{number}"]
+            run = [lengthwise, "run", "steps.yaml", *where, "--device", "cpu", "--threads", "1", "--workers", "1"]
+            subprocess.run(run, cwd=folder, check=True, capture_output=True)
+            shown = subprocess.run(
+                [lengthwise, "show", "steps-1/0", *where, "-o", "json"], cwd=folder, check=True, capture_output=True, text=True
+            )
+            outcome = json.loads(shown.stdout)["outcome"]
+            ours.append(outcome["training_seconds"] / arguments.steps)
+            print(f"plain loop {plain[-1]:.4f} s, lengthwise {ours[-1]:.4f} s a step", flush=True)
+    ratio = statistics.median(ours) / statistics.median(plain)
+    print(f"medians: plain {statistics.median(plain):.4f} s, lengthwise {statistics.median(ours):.4f} s, ratio {ratio:.3f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+// `lengthwise check SPEC`: tries the user's PyTorch modules of a specification, without a server.
+#include <unistd.h>
+
+#include <cstdlib>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "catalogue/entry.h"
+#include "client/commands/commands.h"
+#include "client/commands/specification_file.h"
+#include "models/networks/catalogue.h"
+#include "models/python_network/process.h"
+#include "platform/status_macros.h"
+#include "specification/components.h"
+#include "tasks/catalogue.h"
+#include "tasks/examples/contents.h"
+#include "tasks/examples/entries.h"
+#include "tasks/puzzles.h"
+#include "tasks/task.h"
+
+namespace lengthwise::client {
+namespace {
+
+// What a module is made for and called with.
+struct TaskShape {
+  int64_t vocabulary = 0;
+  int64_t outputs = 0;
+  int64_t input_tokens = 0;
+  int64_t output_tokens = 0;
+};
+
+// The shape of the task's longest training sequences. A file's inputs and targets are taken to be
+// as long as the length.
+absl::StatusOr<TaskShape> ShapeOf(const v1::Component& task, int64_t length) {
+  const tasks::TaskEntry& entry = *tasks::FindTask(task.name());
+  const catalogue::Parameters parameters = specification::ParametersOf(task);
+  if (tasks::examples::IsExamples(entry.name) && entry.kind != tasks::TaskKind::kRegression) {
+    ASSIGN_OR_RETURN(const auto contents,
+                     tasks::examples::ParseContents(parameters.String("contents")));
+    return TaskShape{contents.input_symbols + 1, contents.target_symbols, length, length};
+  }
+  if (entry.kind == tasks::TaskKind::kRegression) {
+    return absl::InvalidArgumentError("networks on numbers cannot be checked yet; train them");
+  }
+  std::vector<catalogue::Problem> problems;
+  const std::unique_ptr<tasks::Task> created =
+      entry.create(catalogue::Resolve(entry, parameters, "task", problems));
+  if (entry.kind == tasks::TaskKind::kPuzzle) {
+    const auto& puzzle = static_cast<const tasks::PuzzleTask&>(*created);
+    return TaskShape{puzzle.token_values(), puzzle.classes(), puzzle.cells() - 1, 1};
+  }
+  const auto& transduction = static_cast<const tasks::TransductionTask&>(*created);
+  return TaskShape{transduction.input_size() + 1, transduction.output_size(),
+                   transduction.InputLength(length), transduction.OutputLength(length)};
+}
+
+// Prints what the process says of the module; returns whether nothing is wrong.
+absl::StatusOr<bool> CheckNetwork(Program& program, const v1::Component& network,
+                                  const ExampleFile& archive, const v1::Training& training,
+                                  const TaskShape& shape) {
+  const catalogue::Parameters parameters = specification::ParametersOf(network);
+  const char* chosen = std::getenv("LENGTHWISE_PYTHON_NETWORKS");
+  ASSIGN_OR_RETURN(const auto process,
+                   models::PythonProcess::Start(
+                       {.interpreter = chosen == nullptr || *chosen == '\0' ? "python3" : chosen}));
+  const std::string& arguments = parameters.String("arguments");
+  nlohmann::json answer;
+  try {
+    answer =
+        process->Call({{"do", "check"},
+                       {"archive", absl::StrCat("/proc/", getpid(), "/fd/", archive.made->get())},
+                       {"class", parameters.String("class")},
+                       {"arguments", nlohmann::json::parse(arguments.empty() ? "{}" : arguments)},
+                       {"vocabulary", shape.vocabulary},
+                       {"outputs", shape.outputs},
+                       {"dtype", "float32"},
+                       {"threads", 1},
+                       {"heads", parameters.Int("heads")},
+                       {"rows", training.batch_size()},
+                       {"tokens", shape.input_tokens},
+                       {"outputs_read", shape.output_tokens}});
+  } catch (const models::NetworkError& error) {
+    program.out() << network.label() << ": wrong: " << error.what() << "\n";
+    return false;
+  }
+  for (const auto& line : answer["lines"]) {
+    program.out() << network.label() << ": " << line.get<std::string>() << "\n";
+  }
+  for (const auto& line : answer["wrong"]) {
+    program.out() << network.label() << ": wrong: " << line.get<std::string>() << "\n";
+  }
+  return answer["wrong"].empty();
+}
+
+}  // namespace
+
+void AddCheck(Command root, Program& program) {
+  auto path = std::make_shared<std::string>();
+  const Command command = program.AddCommand(
+      root, "check", "Tries your own networks on random input before you train them", kOfflineGroup,
+      "lengthwise check my.yaml", [&program, path]() -> absl::StatusOr<int> {
+        ASSIGN_OR_RETURN(const auto text, ReadSpecification(*path));
+        ASSIGN_OR_RETURN(const ResolvedFile read, ResolveFile(*path, text));
+        const v1::ExperimentSpecification& specification = read.grid.specification;
+        ASSIGN_OR_RETURN(const TaskShape shape,
+                         ShapeOf(specification.tasks(0), specification.training().lengths().max()));
+        bool sound = true;
+        int checked = 0;
+        for (const v1::Component& network : specification.networks()) {
+          if (network.name() != models::kPythonNetwork) continue;
+          const std::string sha256 = specification::ParametersOf(network).String("file_sha256");
+          for (const ExampleFile& file : read.examples.files) {
+            if (file.made == nullptr || file.sha256 != sha256) continue;
+            ASSIGN_OR_RETURN(const bool is_sound,
+                             CheckNetwork(program, network, file, specification.training(), shape));
+            sound &= is_sound;
+            ++checked;
+            break;
+          }
+        }
+        if (checked == 0) {
+          return absl::InvalidArgumentError(
+              absl::StrCat(*path, " has no network `python` to check"));
+        }
+        return sound ? kSuccess : kFailure;
+      });
+  command.AddOption("spec", *path, "A specification, as for `lengthwise validate`");
+}
+
+}  // namespace lengthwise::client

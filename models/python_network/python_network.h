@@ -1,0 +1,82 @@
+// The network of a user's PyTorch module, which a process of its own computes (process.h).
+#ifndef LENGTHWISE_MODELS_PYTHON_NETWORK_PYTHON_NETWORK_H_
+#define LENGTHWISE_MODELS_PYTHON_NETWORK_PYTHON_NETWORK_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ATen/core/Tensor.h"
+#include "absl/status/statusor.h"
+#include "catalogue/entry.h"
+#include "models/encodings/encoding.h"
+#include "models/networks/network.h"
+#include "models/parameters/arena.h"
+#include "models/parameters/layout.h"
+#include "models/python_network/process.h"
+
+namespace lengthwise::models {
+
+// Parameters and the buffers of the module's `state_dict` are slots of the layout; buffers are not
+// trained. Forward serves one member of the arena at a time, on a CPU. A backward pass adds to the
+// arena's gradients directly. The module is a function of the state, the inputs and a seed that
+// follows from DropoutNumbers. Throws NetworkError. Not thread-safe.
+class PythonNetwork : public Network {
+ public:
+  struct Options {
+    std::string interpreter;
+    // The archive of the module's files (specification/network_files.h).
+    std::string archive;
+    // "float32" or "float64".
+    std::string precision;
+    // Of each member.
+    std::vector<uint64_t> weight_seeds;
+    // Receives warnings for people.
+    std::function<void(const std::string&)> warn;
+  };
+
+  // Makes the module of every member and adds its slots, and then the encoding's, to `layout`.
+  // `parameters` are those of the catalogue's network `python`. INVALID_ARGUMENT if the module is
+  // wrong, UNAVAILABLE if this machine cannot run any.
+  static absl::StatusOr<std::unique_ptr<PythonNetwork>> Create(
+      const Options& options, const catalogue::Parameters& parameters, absl::string_view encoding,
+      const catalogue::Parameters& encoding_parameters, const NetworkShape& shape,
+      ParameterLayout& layout);
+
+  // Allocates the parameters and the gradients of the arena in memory that the process shares.
+  ParameterArena::Allocate Allocator();
+  // Fills the arena with the modules' initial values. `arena` has memory of Allocator.
+  absl::Status Bind(ParameterArena& arena);
+
+  // What computes, for the provenance: "torch 1.13.0a0, Python 3.11.2".
+  const std::string& versions() const { return versions_; }
+
+  at::Tensor Forward(const ParameterSet& parameters, const NetworkInput& input,
+                     const at::Tensor& positions, int64_t output_length,
+                     const DropoutNumbers* dropout, Capture* capture) const override;
+
+ private:
+  PythonNetwork(std::unique_ptr<PythonProcess> child, const Options& options, int64_t outputs)
+      : child_(std::move(child)), warn_(options.warn), outputs_(outputs) {}
+
+  // Says what is not finite, once.
+  void WarnOfNumbers(int64_t member) const;
+
+  const std::shared_ptr<PythonProcess> child_;
+  const std::function<void(const std::string&)> warn_;
+  const int64_t outputs_;
+  std::string versions_;
+  int64_t heads_ = 0;
+  // Gives the bias of the module's attention; null for `own`.
+  std::unique_ptr<Encoding> encoding_;
+  // Of the arena.
+  const ParameterLayout* layout_ = nullptr;
+  at::Tensor rows_;
+  mutable bool warned_ = false;
+};
+
+}  // namespace lengthwise::models
+
+#endif  // LENGTHWISE_MODELS_PYTHON_NETWORK_PYTHON_NETWORK_H_

@@ -1,0 +1,108 @@
+// Specifications with a user's PyTorch module.
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "specification/examples.h"
+#include "specification/resolve.h"
+
+namespace lengthwise::specification {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+absl::StatusOr<Grid> Resolved(const std::string& networks, const std::string& encodings,
+                              const std::string& rest = "evaluation: {lengths: 4}") {
+  v1::SpecificationText text;
+  text.set_format(v1::SpecificationText::YAML);
+  text.set_text(absl::StrCat(
+      "name: right\ntasks: reverse_string\nnetworks: [", networks, "]\nencodings: [", encodings,
+      "]\nlearning_rates: 1e-3\ntraining: {steps: 2, lengths: 1..4}\n", rest, "\n"));
+  return Resolve(text, Limits());
+}
+
+std::string Python(const std::string& more = "") {
+  return absl::StrCat("{name: python, file: net.py, class: Net, file_sha256: ",
+                      std::string(64, 'a'), ", file_bytes: 300", more, "}");
+}
+
+std::string MistakeOf(const absl::StatusOr<Grid>& grid) {
+  return grid.ok() ? "" : std::string(grid.status().message());
+}
+
+TEST(PythonNetworkTest, PairsThatDoNotFitAreLeftOut) {
+  const auto grid = Resolved("encoder, " + Python(), "sin_cos, own, rope");
+  ASSERT_TRUE(grid.ok()) << grid.status();
+  std::vector<std::string> ids;
+  for (const GridTrial& trial : grid->trials) ids.push_back(trial.id);
+  EXPECT_THAT(ids, ElementsAre("reverse_string-encoder-sin_cos-lr0.001-seed0",
+                               "reverse_string-encoder-rope-lr0.001-seed0",
+                               "reverse_string-python-own-lr0.001-seed0"));
+}
+
+TEST(PythonNetworkTest, HeadsTakeEncodingsThatAreABias) {
+  const auto grid =
+      Resolved(Python(", heads: 4"),
+               "own, alibi, fire, kerple_log, t5, {name: formula, logits: abs(q - k)}");
+  ASSERT_TRUE(grid.ok()) << grid.status();
+  EXPECT_EQ(grid->trials.size(), 6);
+  for (const std::string other : {"rope", "sin_cos", "shaw", "{name: formula, embedding: q}"}) {
+    EXPECT_THAT(MistakeOf(Resolved(Python(", heads: 4"), "own, " + other)),
+                HasSubstr("encodings[1]: \"python\" takes the encoding \"own\""))
+        << other;
+  }
+}
+
+TEST(PythonNetworkTest, ArgumentsBecomeTextWithSortedNames) {
+  const auto grid =
+      Resolved(Python(", arguments: {width: 8, rate: 0.5, act: gelu, deep: {a: [1]}}"), "own");
+  ASSERT_TRUE(grid.ok()) << grid.status();
+  EXPECT_EQ(grid->specification.networks(0).parameters().at("arguments").string_value(),
+            R"({"act":"gelu","deep":{"a":[1]},"rate":0.5,"width":8})");
+  const auto again = Resolve(grid->specification, Limits());
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->trials[0].pack->key, grid->trials[0].pack->key);
+}
+
+TEST(PythonNetworkTest, FileIsOneOfTheFilesToUpload) {
+  const auto grid =
+      Resolved(Python(", label: a") + ", " + Python(", label: b, arguments: {x: 1}"), "own");
+  ASSERT_TRUE(grid.ok()) << grid.status();
+  EXPECT_THAT(DataFilesOf(grid->specification),
+              ElementsAre(DataFile{.sha256 = std::string(64, 'a'), .bytes = 300}));
+}
+
+TEST(PythonNetworkTest, MistakesAreNamed) {
+  EXPECT_THAT(MistakeOf(Resolved("{name: python, class: Net}", "own")),
+              HasSubstr("networks[0].file: required"));
+  EXPECT_THAT(MistakeOf(Resolved("{name: python, file: net.py}", "own")),
+              HasSubstr("networks[0].class: required"));
+  EXPECT_THAT(MistakeOf(Resolved("{name: python, file: net.py, class: Net}", "own")),
+              HasSubstr("nothing is known of net.py"));
+  EXPECT_THAT(MistakeOf(Resolved(Python(", arguments: 3"), "own")),
+              HasSubstr("networks[0].arguments: expected a map"));
+  EXPECT_THAT(MistakeOf(Resolved(Python(", arguments: {outputs: 3}"), "own")),
+              HasSubstr("networks[0].arguments.outputs: the task gives it"));
+  EXPECT_THAT(MistakeOf(Resolved(Python(), "sin_cos")),
+              HasSubstr("networks[0]: \"python\" takes the encoding \"own\""));
+  EXPECT_THAT(MistakeOf(Resolved("encoder", "own, rope")),
+              HasSubstr("encodings[0]: \"own\" is for the network \"python\""));
+  EXPECT_THAT(MistakeOf(Resolved(Python(), "{name: own, randomized: true, max_position: 3}")),
+              HasSubstr("encodings[0].max_position"));
+}
+
+TEST(PythonNetworkTest, WhatIsNotThereIsRefusedByName) {
+  for (const std::string analysis :
+       {"attention_lengths: 4", "projection: {lengths: 4}", "embedding_noise: 0.1"}) {
+    EXPECT_THAT(
+        MistakeOf(
+            Resolved(Python(), "own", absl::StrCat("evaluation: {lengths: 4, ", analysis, "}"))),
+        HasSubstr(absl::StrCat("evaluation.", analysis.substr(0, analysis.find(':')), ": ")));
+  }
+}
+
+}  // namespace
+}  // namespace lengthwise::specification

@@ -1,0 +1,364 @@
+// Runs trials of users' PyTorch modules. Skipped without a Python that has PyTorch.
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "models/networks/catalogue.h"
+#include "nlohmann/json.hpp"
+#include "platform/child_process.h"
+#include "platform/sha256.h"
+#include "worker/pack_session.h"
+#include "worker/tiny_trials.h"
+#include "worker/training/blueprint.h"
+#include "worker/training/device.h"
+#include "worker/training/pack_model.h"
+#include "worker/training/recording_session.h"
+
+namespace lengthwise::worker {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+using Directive = PackSession::Directive;
+
+// Has batch norm's buffers, one of them an integer, dropout, a tied weight and noise of its own.
+constexpr char kModule[] = R"py(
+import random
+import torch
+
+class Net(torch.nn.Module):
+    def __init__(self, vocabulary, outputs, width=8):
+        super().__init__()
+        self.embedding = torch.nn.Embedding(vocabulary, width)
+        self.norm = torch.nn.BatchNorm1d(width)
+        self.lstm = torch.nn.LSTM(width, width, batch_first=True)
+        self.dropout = torch.nn.Dropout(0.2)
+        self.mix = torch.nn.Linear(width, vocabulary, bias=False)
+        self.mix.weight = self.embedding.weight
+        self.out = torch.nn.LazyLinear(outputs)
+
+    def forward(self, tokens, positions, mask):
+        features = self.embedding(tokens) + 0.01 * positions.unsqueeze(-1)
+        features = self.norm(features.transpose(1, 2)).transpose(1, 2)
+        features = self.dropout(self.lstm(features)[0])
+        if self.training:
+            features = features + 0.01 * random.random()
+        return self.out(self.mix(features))
+)py";
+
+std::string Interpreter() {
+  const char* chosen = std::getenv("LENGTHWISE_PYTHON_NETWORKS");
+  return chosen != nullptr ? chosen : "/usr/bin/python3";
+}
+
+// Finds the archives that TrialOf wrote.
+class Session : public RecordingSession {
+ public:
+  absl::StatusOr<std::string> FetchData(int64_t /*trial*/, absl::string_view sha256,
+                                        int64_t /*bytes*/) override {
+    return absl::StrCat(testing::TempDir(), "/", sha256);
+  }
+};
+
+class PythonNetworkTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    static const bool has_torch = [] {
+      const auto imported =
+          platform::ChildProcess::Run({Interpreter(), "-c", "import torch"}, absl::Minutes(2));
+      return imported.ok() && imported->exit.has_value() && imported->exit->ok();
+    }();
+    if (!has_torch) GTEST_SKIP() << Interpreter() << " has no PyTorch";
+  }
+
+  // A trial that trains the class Net of this source.
+  v1::TrialSpecification TrialOf(const std::string& source, uint64_t seed = 1) {
+    const std::string archive = absl::StrCat(
+        models::kPythonArchiveStart,
+        nlohmann::json{{"entry", "net.py"}, {"files", {{"net.py", source}}}}.dump().substr(1));
+    const std::string path = absl::StrCat(testing::TempDir(), "/", platform::Sha256Hex(archive));
+    std::ofstream(path) << archive;
+    v1::TrialSpecification trial = TinyTrial(seed);
+    trial.mutable_network()->set_name("python");
+    auto& network = *trial.mutable_network()->mutable_parameters();
+    network.clear();
+    network["file"].set_string_value("net.py");
+    network["class"].set_string_value("Net");
+    network["file_sha256"].set_string_value(platform::Sha256Hex(archive));
+    network["file_bytes"].set_number_value(static_cast<double>(archive.size()));
+    trial.mutable_encoding()->set_name("own");
+    trial.mutable_evaluation()->clear_attention_lengths();
+    return trial;
+  }
+
+  static void Run(const v1::Lease& lease, RecordingSession& session) {
+    static PackRunner& runner =
+        *CreatePackRunner(
+             {.device = "cpu", .threads = 1, .max_pack_size = 8, .python = Interpreter()})
+             .value()
+             .release();
+    const absl::Status status = runner.Run(lease, session);
+    ASSERT_TRUE(status.ok()) << status;
+  }
+
+  std::vector<std::string> HistoryAlone(const v1::TrialSpecification& trial) {
+    Session session;
+    Run(LeaseOf({trial}), session);
+    EXPECT_EQ(session.OutcomeOf(0).kind(), v1::Outcome::COMPLETED) << session.OutcomeOf(0).reason();
+    return session.History(0);
+  }
+
+  v1::Outcome OutcomeOf(const std::string& source) {
+    Session session;
+    Run(LeaseOf({TrialOf(source)}), session);
+    return session.OutcomeOf(0);
+  }
+
+  static void ExpectTheyTrainAlike(std::vector<v1::TrialSpecification> trials);
+
+  static std::string Replaced(const std::string& what, const std::string& by) {
+    std::string source = kModule;
+    const size_t at = source.find(what);
+    EXPECT_NE(at, std::string::npos) << what;
+    return source.replace(at, what.size(), by);
+  }
+};
+
+TEST_F(PythonNetworkTest, PackIsBitIdenticalToItsMembers) {
+  const std::vector<v1::TrialSpecification> trials = {TrialOf(kModule, 1), TrialOf(kModule, 2)};
+  Session session;
+  Run(LeaseOf(trials), session);
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(session.History(i), HistoryAlone(trials[i])) << i;
+  EXPECT_NE(session.History(0), session.History(1));
+}
+
+TEST_F(PythonNetworkTest, LossFalls) {
+  v1::TrialSpecification trial = TrialOf(kModule);
+  trial.set_learning_rate(1e-2);
+  trial.mutable_training()->set_steps(200);
+  Session session;
+  Run(LeaseOf({trial}), session);
+  std::vector<float> losses;
+  for (const v1::Event& event : session.events(0)) {
+    const auto& points = event.training_points().losses();
+    losses.insert(losses.end(), points.begin(), points.end());
+  }
+  ASSERT_GT(losses.size(), 10);
+  EXPECT_LT(losses.back(), 0.95 * losses.front());
+  EXPECT_THAT(session.OutcomeOf(0).provenance().kernels(),
+              AllOf(StartsWith("network "), HasSubstr("torch "), HasSubstr("Python ")));
+}
+
+// The lease is lost at points throughout the run, and the trial resumes in a new process.
+TEST_F(PythonNetworkTest, ResumedTrialMatchesUninterrupted) {
+  const v1::TrialSpecification trial = TrialOf(kModule);
+  Session undisturbed;
+  Run(LeaseOf({trial}), undisturbed);
+  for (int64_t lost_at = 5; lost_at < undisturbed.asked(); lost_at += 19) {
+    v1::Lease lease = LeaseOf({trial});
+    Session session;
+    session.directive = [=](int64_t, int64_t asked) {
+      return asked >= lost_at ? Directive::kLost : Directive::kContinue;
+    };
+    Run(lease, session);
+    session.directive = nullptr;
+    session.Rewind(lease);
+    Run(lease, session);
+    EXPECT_EQ(session.History(0), undisturbed.History(0)) << lost_at;
+  }
+}
+
+TEST_F(PythonNetworkTest, DoublePrecisionTrains) {
+  v1::TrialSpecification trial = TrialOf(kModule);
+  trial.mutable_training()->set_precision("float64");
+  EXPECT_NE(HistoryAlone(trial), HistoryAlone(TrialOf(kModule)));
+}
+
+// The built-in encoder with sin_cos, whose parameters have the same names.
+constexpr char kEncoder[] = R"py(
+import math
+import torch
+from torch.nn.functional import layer_norm
+
+class Net(torch.nn.Module):
+    def __init__(self, vocabulary, outputs, d=16, d_ff=64):
+        super().__init__()
+        attention = {f"blocks.0.attention.{name}": (d, d) for name in ("query", "key", "value", "output")}
+        norms = {f"blocks.0.{layer}.norm.{name}": (d,)
+                 for layer in ("attention", "feed_forward") for name in ("scale", "offset")}
+        up = {"blocks.0.feed_forward.up": (d, d_ff), "blocks.0.feed_forward.up_bias": (d_ff,)}
+        down = {"blocks.0.feed_forward.down": (d_ff, d), "blocks.0.feed_forward.down_bias": (d,)}
+        ends = {"embedding": (vocabulary, d), "output": (d, outputs), "output_bias": (outputs,)}
+        for name, shape in {**attention, **norms, **up, **down, **ends}.items():
+            *path, last = name.split(".")
+            module = self
+            for part in path:
+                if part not in module._modules:
+                    module.add_module(part, torch.nn.Module())
+                module = module._modules[part]
+            setattr(module, last, torch.nn.Parameter(torch.zeros(shape)))
+
+    def forward(self, tokens, positions, attention_bias=None):
+        p = dict(self.named_parameters())
+        norm = lambda x, layer: layer_norm(
+            x, x.shape[-1:], p[f"blocks.0.{layer}.norm.scale"], p[f"blocks.0.{layer}.norm.offset"])
+        d = p["embedding"].shape[1]
+        frequencies = 10000.0 ** (-torch.arange(0, d, 2, dtype=torch.float64) / d)
+        angles = positions.unsqueeze(-1) * frequencies
+        h = p["embedding"][tokens] * math.sqrt(d)
+        if attention_bias is None:
+            h = h + torch.cat([angles.sin(), angles.cos()], -1).float()
+            attention_bias = 0
+        split = lambda x: x.unflatten(-1, (2, d // 2)).transpose(-2, -3)
+        q, k, v = (split(h @ p["blocks.0.attention." + name]) for name in ("query", "key", "value"))
+        weights = (q @ k.transpose(-1, -2) / math.sqrt(d // 2) + attention_bias).softmax(-1)
+        mixed = (weights @ v).transpose(-2, -3).flatten(-2) @ p["blocks.0.attention.output"]
+        h = norm(h + mixed, "attention")
+        hidden = (h @ p["blocks.0.feed_forward.up"] + p["blocks.0.feed_forward.up_bias"]).relu()
+        h = norm(h + hidden @ p["blocks.0.feed_forward.down"] + p["blocks.0.feed_forward.down_bias"],
+                 "feed_forward")
+        return h @ p["output"] + p["output_bias"]
+)py";
+
+// Trains the built-in encoder and its copy from the same weights.
+void PythonNetworkTest::ExpectTheyTrainAlike(std::vector<v1::TrialSpecification> trials) {
+  std::vector<std::unique_ptr<training::PackModel>> models;
+  std::vector<training::Blueprint> blueprints;
+  for (v1::TrialSpecification& trial : trials) {
+    trial.mutable_training()->set_steps(50);
+    blueprints.push_back(training::MakeBlueprint(trial, [](absl::string_view sha256, int64_t) {
+                           return absl::StrCat(testing::TempDir(), "/", sha256);
+                         }).value());
+  }
+  training::Device device;
+  device.python = Interpreter();
+  for (const training::Blueprint& blueprint : blueprints) {
+    models.push_back(
+        training::CreatePackModel(blueprint, {{.weight_seed = 1, .data_seed = 1}}, device).value());
+  }
+  const std::string initial = models[0]->Save(0, {.fingerprint = "same"});
+  ASSERT_TRUE(models[1]->Load(0, initial, "same").ok());
+  for (int64_t step = 1; step <= 50; ++step) {
+    const auto ours = models[0]->TrainStep(step, {0}, {1e-3}).at(0);
+    const auto copied = models[1]->TrainStep(step, {0}, {1e-3}).at(0);
+    const float tolerance = step == 1 ? 1e-5F : 1e-4F;
+    EXPECT_NEAR(copied.loss, ours.loss, tolerance) << step;
+    EXPECT_NEAR(copied.gradient_norm / ours.gradient_norm, 1, 10 * tolerance) << step;
+  }
+}
+
+TEST_F(PythonNetworkTest, CopyOfTheEncoderTrainsAlike) {
+  ExpectTheyTrainAlike({TinyTrial(1), TrialOf(kEncoder)});
+}
+
+// The encoding's own parameters train, too, by the gradient that the module returns.
+TEST_F(PythonNetworkTest, BiasOfAnEncodingTrainsAlike) {
+  for (const std::string encoding : {"kerple_log", "alibi", "fire", "t5", "formula"}) {
+    SCOPED_TRACE(encoding);
+    std::vector<v1::TrialSpecification> trials = {TinyTrial(1), TrialOf(kEncoder)};
+    (*trials[1].mutable_network()->mutable_parameters())["heads"].set_number_value(2);
+    for (v1::TrialSpecification& trial : trials) {
+      SetEncoding(encoding, trial);
+      if (encoding != "formula") continue;
+      auto& formula = *trial.mutable_encoding()->mutable_parameters();
+      formula.erase("embedding");
+      formula.erase("angle");
+    }
+    ExpectTheyTrainAlike(trials);
+  }
+}
+
+TEST_F(PythonNetworkTest, LearnsNumbers) {
+  v1::TrialSpecification trial = TrialOf(R"py(
+import torch
+
+class Net(torch.nn.Module):
+    def __init__(self, vocabulary, outputs):
+        super().__init__()
+        self.scale = torch.nn.Parameter(torch.zeros(outputs))
+
+    def forward(self, tokens):
+        assert tokens.is_floating_point()
+        return torch.cumsum(tokens, 1).unsqueeze(-1) * self.scale
+)py");
+  trial.mutable_task()->set_name("cumulative_sum");
+  trial.set_learning_rate(1e-2);
+  trial.mutable_training()->set_steps(300);
+  trial.mutable_training()->mutable_lengths()->set_min(4);
+  trial.mutable_training()->mutable_lengths()->set_max(4);
+  Session session;
+  Run(LeaseOf({trial}), session);
+  ASSERT_EQ(session.OutcomeOf(0).kind(), v1::Outcome::COMPLETED) << session.OutcomeOf(0).reason();
+  // The right scale is 1, whose error is 0.
+  for (const v1::Event& event : session.events(0)) {
+    if (!event.has_length_accuracies() || !event.length_accuracies().final()) continue;
+    EXPECT_LT(event.length_accuracies().losses(0), 1e-3);
+  }
+}
+
+TEST_F(PythonNetworkTest, WrongModuleFailsItsTrialWithItsLine) {
+  const v1::Outcome outcome = OutcomeOf(Replaced("LSTM(width, width", "LSTM(width + 1, width"));
+  EXPECT_EQ(outcome.kind(), v1::Outcome::FAILED_PERMANENTLY);
+  EXPECT_THAT(outcome.reason(), StartsWith("net.py:19: RuntimeError: "));
+}
+
+TEST_F(PythonNetworkTest, ModuleThatEndsItsProcessFailsItsTrial) {
+  const v1::Outcome outcome =
+      OutcomeOf(Replaced("        if self.training:\n",
+                         "        if self.training:\n            import os\n"
+                         "            print('so long', flush=True)\n"
+                         "            os._exit(3)\n"));
+  EXPECT_EQ(outcome.kind(), v1::Outcome::FAILED_PERMANENTLY);
+  EXPECT_EQ(outcome.reason(), "the network's process exited with code 3; it printed at last:");
+}
+
+// As the kernel does when memory runs out.
+TEST_F(PythonNetworkTest, KilledProcessFailsTemporarily) {
+  const v1::Outcome outcome = OutcomeOf(Replaced(
+      "        if self.training:\n",
+      "        if self.training:\n            import os\n            os.kill(os.getpid(), 9)\n"));
+  EXPECT_EQ(outcome.kind(), v1::Outcome::FAILED_TEMPORARILY);
+  EXPECT_THAT(outcome.reason(), StartsWith("the network's process was killed by signal 9"));
+}
+
+TEST_F(PythonNetworkTest, InfiniteLossNamesTheFirstParameter) {
+  Session session;
+  Run(LeaseOf({TrialOf(Replaced("self.mix.weight = self.embedding.weight",
+                                "self.embedding.weight.data[0] = float('inf')"))}),
+      session);
+  EXPECT_THAT(session.OutcomeOf(0).reason(), HasSubstr("nan"));
+  std::vector<std::string> lines;
+  for (const v1::Event& event : session.events(0)) {
+    if (event.has_log_line()) lines.push_back(event.log_line().text());
+  }
+  EXPECT_THAT(lines, Contains(HasSubstr("\"embedding.weight\" is the first parameter")));
+}
+
+TEST(PythonNetworkPermissionTest, WorkerWithoutPermissionLeavesTheTrialToOthers) {
+  v1::TrialSpecification trial = TinyTrial();
+  trial.mutable_network()->set_name("python");
+  auto& network = *trial.mutable_network()->mutable_parameters();
+  network.clear();
+  network["file"].set_string_value("net.py");
+  network["class"].set_string_value("Net");
+  network["file_sha256"].set_string_value(std::string(64, 'a'));
+  trial.mutable_encoding()->set_name("own");
+  trial.mutable_evaluation()->clear_attention_lengths();
+  Session session;
+  const auto runner = CreatePackRunner({.device = "cpu", .threads = 1}).value();
+  ASSERT_TRUE(runner->Run(LeaseOf({trial}), session).ok());
+  EXPECT_EQ(session.OutcomeOf(0).kind(), v1::Outcome::FAILED_TEMPORARILY);
+  EXPECT_THAT(session.OutcomeOf(0).reason(), HasSubstr("--allow_python_networks"));
+}
+
+}  // namespace
+}  // namespace lengthwise::worker
