@@ -290,10 +290,14 @@ class Reader {
              absl::StrCat("got ", Shown(node), ", expected a name, or a name with parameters"));
       return;
     }
-    // Only a formula's parameters may be maps or lists.
-    const bool nested = absl::c_any_of(node.children, [](const auto& child) {
-      return child.first == "name" && child.second->text == "formula";
-    });
+    // Only a formula's parameters, whose settings may contain one list, and the arguments of a
+    // user's module may be maps or lists.
+    const auto is = [&](absl::string_view name) {
+      return absl::c_any_of(node.children, [&](const auto& child) {
+        return child.first == "name" && child.second->text == name;
+      });
+    };
+    const int depth = is("formula") ? 2 : is("python") ? 8 : 0;
     std::unordered_set<std::string> seen;
     for (const auto& [name, value] : node.children) {
       const std::string field = Below(path, name);
@@ -303,9 +307,9 @@ class Reader {
       } else if (value->kind == Node::Kind::kNull) {
         // Treated as unset.
       } else if (name == "parameters") {
-        ReadParameters(*value, path, nested, component);
+        ReadParameters(*value, path, depth, component);
       } else if (name != "name" && name != "label") {
-        ReadParameter(*value, field, name, nested, component);
+        ReadParameter(*value, field, name, depth, component);
       } else if (!value->IsScalar()) {
         Unread(field, absl::StrCat("got ", Shown(*value), ", expected text"));
       } else if (name == "name") {
@@ -316,7 +320,7 @@ class Reader {
     }
   }
 
-  void ReadParameters(const Node& node, const std::string& path, bool nested,
+  void ReadParameters(const Node& node, const std::string& path, int depth,
                       v1::Component& component) {
     if (node.kind != Node::Kind::kMap) {
       Unread(Below(path, "parameters"),
@@ -326,21 +330,20 @@ class Reader {
     for (const auto& [name, value] : node.children) {
       if (!Visit()) return;
       if (value->kind != Node::Kind::kNull) {
-        ReadParameter(*value, Below(path, name), name, nested, component);
+        ReadParameter(*value, Below(path, name), name, depth, component);
       }
     }
   }
 
-  // With `nested`, the value may be a map or a list.
-  void ReadParameter(const Node& node, const std::string& path, const std::string& name,
-                     bool nested, v1::Component& component) {
+  // The value may be maps and lists nested at most `depth` deep.
+  void ReadParameter(const Node& node, const std::string& path, const std::string& name, int depth,
+                     v1::Component& component) {
     if (component.parameters().contains(name)) {
       Unread(path, "given twice");
       return;
     }
     google::protobuf::Value value;
-    // Settings of a formula's parameter may contain one list.
-    if (ReadScalars(node, path, nested ? 2 : 0, value)) {
+    if (ReadScalars(node, path, depth, value)) {
       (*component.mutable_parameters())[name] = std::move(value);
     }
   }

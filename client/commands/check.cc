@@ -76,7 +76,7 @@ absl::StatusOr<bool> CheckNetwork(Program& program, const v1::Component& network
                        {"outputs", shape.outputs},
                        {"dtype", "float32"},
                        {"threads", 1},
-                       {"heads", parameters.Int("heads")},
+                       {"heads", static_cast<int64_t>(parameters.Double("heads"))},
                        {"rows", training.batch_size()},
                        {"tokens", shape.input_tokens},
                        {"outputs_read", shape.output_tokens}});
