@@ -192,7 +192,7 @@ void PythonProcess::FailEnded(absl::string_view why, bool permanent) {
     if (count > 0) printed_.append(buffer.data(), static_cast<size_t>(count));
   }
   if (!printed_.empty()) {
-    absl::StrAppend(&ended_, "; it printed at last:\n",
+    absl::StrAppend(&ended_, "\nit printed at last:\n",
                     platform::PrintableText(absl::string_view(printed_).substr(
                         printed_.size() - std::min(printed_.size(), kShownOutput))));
   }
