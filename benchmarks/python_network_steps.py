@@ -86,7 +86,11 @@ def main():
             run = [lengthwise, "run", "steps.yaml", *where, "--device", "cpu", "--threads", "1", "--workers", "1"]
             subprocess.run(run, cwd=folder, check=True, capture_output=True)
             shown = subprocess.run(
-                [lengthwise, "show", "steps-1/0", *where, "-o", "json"], cwd=folder, check=True, capture_output=True, text=True
+                [lengthwise, "show", "steps-1/0", *where, "-o", "json"],
+                cwd=folder,
+                check=True,
+                capture_output=True,
+                text=True,
             )
             outcome = json.loads(shown.stdout)["outcome"]
             ours.append(outcome["training_seconds"] / arguments.steps)

@@ -305,9 +305,13 @@ absl::Status PrivateService::StartWorker(const std::string& device, int threads,
   // Not the name of a worker of the program whose server was joined.
   const std::string name = absl::StrCat(
       "worker-", joined_.has_value() ? absl::StrCat(getpid(), "-") : "", ++started_workers_);
-  ASSIGN_OR_RETURN(Child worker, Launch(name, {program, "--server", address_, "--device", device,
-                                               "--threads", absl::StrCat(threads), "--experiment",
-                                               experiment, "--allow_python_networks"}));
+  ASSIGN_OR_RETURN(Child worker,
+                   Launch(name, {program, "--server", address_, "--device", device, "--threads",
+                                 absl::StrCat(threads), "--experiment", experiment,
+                                 "--allow_python_networks", "--server_data_dir",
+                                 // The server's copy of the experiment's examples.
+                                 absl::StrCat(options_.data_dir, "/", platform::kArtifactsDirectory,
+                                              "/", ShortName(experiment), "/data")}));
   workers_.push_back(std::move(worker));
   return absl::OkStatus();
 }

@@ -12,6 +12,7 @@ import sys
 sys.path = [place for place in sys.path if place]
 
 import base64
+import contextlib
 import difflib
 import importlib.util
 import inspect
@@ -33,6 +34,21 @@ SHOWN_TENSORS, SHOWN_FRAMES = 12, 8
 
 class Refused(Exception):
     """The module cannot be used; the message says why."""
+
+
+class NoTorch(Refused):
+    """This Python cannot compute any module."""
+
+
+def imported_torch():
+    advice = "name another Python with --python or $LENGTHWISE_PYTHON_NETWORKS"
+    try:
+        import torch
+    except (ImportError, OSError) as error:
+        raise NoTorch(f"{sys.executable} cannot import PyTorch ({error}); install it there, or {advice}") from None
+    if tuple(int(part) for part in torch.__version__.split(".")[:2]) < (1, 13):
+        raise NoTorch(f"{sys.executable} has PyTorch {torch.__version__}, expected 1.13 or newer; {advice}")
+    return torch
 
 
 def load(archive, folder):
@@ -104,9 +120,7 @@ class Network:
     """The modules of a pack's members, which are made from their own seeds."""
 
     def __init__(self, request, folder):
-        import torch
-
-        self.torch = torch
+        self.torch = torch = imported_torch()
         torch.set_num_threads(request["threads"])
         self.dtype = getattr(torch, request["dtype"])
         torch.set_default_dtype(self.dtype)
@@ -411,10 +425,7 @@ def serve(control, files, folder):
                 answer = network.backward(request["bias"])
         # SystemExit and KeyboardInterrupt too: the module must not end this program.
         except BaseException as error:  # noqa: BLE001
-            answer = {
-                "error": describe(error, folder),
-                "torch_is_missing": isinstance(error, ImportError) and error.name == "torch",
-            }
+            answer = {"error": describe(error, folder), "is_missing_torch": isinstance(error, NoTorch)}
         sys.stdout.flush()
         control.sendall(json.dumps(answer).encode() + b"\n")
 
@@ -422,9 +433,10 @@ def serve(control, files, folder):
 def limit(most_bytes):
     """Bounds the memory, and lets the kernel end this program before its parent."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    if most_bytes:
-        resource.setrlimit(resource.RLIMIT_DATA, (most_bytes, most_bytes))
-    with open("/proc/self/oom_score_adj", "w") as file:
+    hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+    most_bytes = most_bytes if hard == resource.RLIM_INFINITY else min(most_bytes, hard)
+    resource.setrlimit(resource.RLIMIT_DATA, (most_bytes, most_bytes))
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
         file.write("1000")
 
 

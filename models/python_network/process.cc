@@ -34,11 +34,10 @@ constexpr int64_t kMostAnswer = int64_t{64} << 20;
 
 // What the module sees of the worker's environment, which may hold tokens.
 constexpr const char* kKept[] = {"PATH",       "HOME",        "LANG",   "LC_ALL", "LD_LIBRARY_PATH",
-                                 "PYTHONPATH", "VIRTUAL_ENV", "TMPDIR", "TZ"};
+                                 "PYTHONPATH", "VIRTUAL_ENV", "TMPDIR", "TZ",     "MKL_CBWR"};
 // One order of sums, and one order of sets of text.
 constexpr const char* kGiven[] = {"OMP_NUM_THREADS=1", "MKL_NUM_THREADS=1",
-                                  "OPENBLAS_NUM_THREADS=1", "MKL_CBWR=COMPATIBLE",
-                                  "PYTHONHASHSEED=0"};
+                                  "OPENBLAS_NUM_THREADS=1", "PYTHONHASHSEED=0"};
 
 // So that a module that asks for 100 GB gets an exception instead of ending its machine.
 int64_t MemoryLimit() { return sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGE_SIZE); }
@@ -135,7 +134,7 @@ nlohmann::json PythonProcess::Call(const nlohmann::json& request) {
   if (!answer.is_object()) FailEnded("answers what is no JSON object", /*permanent=*/true);
   if (const auto error = answer.find("error"); error != answer.end()) {
     throw NetworkError(platform::PrintableText(error->get<std::string>()),
-                       !answer.value("torch_is_missing", false));
+                       !answer.value("is_missing_torch", false));
   }
   return answer;
 }

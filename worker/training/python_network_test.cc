@@ -343,6 +343,17 @@ TEST_F(PythonNetworkTest, InfiniteLossNamesTheFirstParameter) {
   EXPECT_THAT(lines, Contains(HasSubstr("\"embedding.weight\" is the first parameter")));
 }
 
+TEST_F(PythonNetworkTest, PythonWithoutTorchLeavesTheTrialToOthers) {
+  const std::string python = absl::StrCat(testing::TempDir(), "/python");
+  std::ofstream(python) << "#!/bin/sh\nexec " << Interpreter() << " -S \"$@\"\n";
+  std::filesystem::permissions(python, std::filesystem::perms::owner_all);
+  Session session;
+  const auto runner = CreatePackRunner({.device = "cpu", .threads = 1, .python = python}).value();
+  ASSERT_TRUE(runner->Run(LeaseOf({TrialOf(kModule)}), session).ok());
+  EXPECT_EQ(session.OutcomeOf(0).kind(), v1::Outcome::FAILED_TEMPORARILY);
+  EXPECT_THAT(session.OutcomeOf(0).reason(), HasSubstr("cannot import PyTorch"));
+}
+
 TEST(PythonNetworkPermissionTest, WorkerWithoutPermissionLeavesTheTrialToOthers) {
   v1::TrialSpecification trial = TinyTrial();
   trial.mutable_network()->set_name("python");
