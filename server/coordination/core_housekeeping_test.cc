@@ -367,7 +367,7 @@ TEST_F(CoreHousekeepingTest, StartDeletesLeftoverCheckpoints) {
     coordinator_.Close();
     std::filesystem::remove_all(artifacts);
     std::filesystem::rename(copy, artifacts);
-    EXPECT_THAT(Artifacts(), SizeIs(3));
+    EXPECT_THAT(Artifacts(artifacts), SizeIs(3));
 
     ASSERT_EQ(coordinator_.Open(), absl::OkStatus());
     EXPECT_THAT(Artifacts(), testing::UnorderedElementsAreArray(stays)) << keep;
