@@ -28,7 +28,8 @@ namespace {
 
 // With this many bytes waiting for one side, the edge stops reading from the other.
 constexpr size_t kMostPending = 256 << 10;
-// Maximum size of a read, and maximum number of reads of one connection before others have a turn.
+// Maximum size of a read, and maximum number of reads of one connection before others have a turn:
+// of a trusted one; others have one.
 constexpr size_t kReadBytes = 64 << 10;
 constexpr int kReadsInATurn = 8;
 // A buffer that is larger than this gives its memory back when it is empty.
@@ -574,7 +575,7 @@ void Edge::Relay(Connection& connection) {
   }
   bool moved = true;
   for (int turn = 0; moved; ++turn) {
-    if (turn == kReadsInATurn) {
+    if (turn == (connection.is_trusted ? kReadsInATurn : 1)) {
       ready_.push_back(connection.id);
       break;
     }

@@ -123,8 +123,10 @@ absl::StatusOr<bool> FrameGuard::MayBegin(const Frame& frame, absl::Time now) {
       return Take(streams_bucket_, now);
     }
     case kData:
-      // Empty DATA frames cost work and carry nothing, so the control rate limits them.
-      return frame.left > 0 || (frame.flags & kEndStream) != 0 || Take(control_bucket_, now);
+      // Empty DATA frames cost work and carry nothing, so the control rate limits them. So it does
+      // those of strangers, who have nothing to send but a health check's small message.
+      return (trusted_ && (frame.left > 0 || (frame.flags & kEndStream) != 0)) ||
+             Take(control_bucket_, now);
     case kRstStream:
       return Take(resets_bucket_, now);
     case kWindowUpdate:

@@ -58,7 +58,7 @@ class FrameGuard {
     double trusted_reset_rate = 1000;
     double trusted_reset_burst = 5000;
     // SETTINGS, PING, PRIORITY and unknown frames, per second, and largest burst. Before trust,
-    // WINDOW_UPDATE too.
+    // WINDOW_UPDATE and DATA too.
     double control_rate = 100;
     double control_burst = 500;
     double trusted_control_rate = 1000;

@@ -161,6 +161,19 @@ TEST_F(FrameGuardTest, ServerSeesNothingOfARefusedCall) {
   EXPECT_FALSE(guard_.is_trusted());
 }
 
+TEST_F(FrameGuardTest, StrangersDataWaitsForItsRate) {
+  Begin();
+  const std::string tiny = Frame(kData, 0, 1, "x");
+  std::string sent = CallWith("bad", 1);
+  for (int i = 0; i < 1000; ++i) sent += tiny;
+  Client(sent);
+  // 500 at once, and 100 a second.
+  EXPECT_EQ(waiting_.size(), 500 * tiny.size());
+  now_ += absl::Seconds(1);
+  Client("");
+  EXPECT_EQ(waiting_.size(), 400 * tiny.size());
+}
+
 TEST_F(FrameGuardTest, NothingIsToldBeforeTheServersSettings) {
   Client(kPreface + CallWith("bad", 1));
   EXPECT_EQ(Told(), "");

@@ -561,6 +561,8 @@ def unread(target: Target, method: str, messages: bytes, size: int, seconds: flo
     while time.monotonic() < end and 0 < target.memory("VmRSS") < TOO_MUCH_MB:
         busy = False
         for connection in connections:
+            if time.monotonic() > end:
+                break
             while connection.read(0):
                 pass
             alive = [stream for stream in streams.get(id(connection), []) if stream not in connection.ended]
