@@ -53,8 +53,8 @@ constexpr int64_t kLeastDescriptors = 64;
 // full disk does not delay it.
 constexpr absl::Duration kSelfCheckPatience = absl::Seconds(10);
 
-// After the server's memory has grown by this much, it returns what it does not use. The C library
-// would keep it, for example after a flood.
+// With this much more memory than at its least, the server returns what it does not use. The C
+// library would keep it, for example after a flood.
 constexpr int64_t kTrimBytes = 32 << 20;
 constexpr absl::Duration kTrimInterval = absl::Seconds(10);
 // How often a private server without its client looks for other users.
@@ -322,14 +322,10 @@ absl::Status Serve(const Flags& flags, const OpenCore& open) {
   }
 
   const platform::PeriodicThread trim(
-      kTrimInterval, [kept = platform::ReadProcessUsage().resident_bytes]() mutable {
-        int64_t resident = platform::ReadProcessUsage().resident_bytes;
-        if (resident > kept + kTrimBytes) {
-          malloc_trim(0);
-          resident = platform::ReadProcessUsage().resident_bytes;
-          kept = resident;
-        }
-        kept = std::min(kept, resident);
+      kTrimInterval, [least = platform::ReadProcessUsage().resident_bytes]() mutable {
+        const int64_t resident = platform::ReadProcessUsage().resident_bytes;
+        least = std::min(least, resident);
+        if (resident > least + kTrimBytes) malloc_trim(0);
         return true;
       });
   auto self_check = std::make_unique<SelfCheck>(
