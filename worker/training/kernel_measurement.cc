@@ -223,10 +223,11 @@ class Measurement {
     };
     const auto candidate = [&](KernelChoice choice) {
       return KernelCandidate{.run =
-                                 [choice, step, arena = make_arena()] {
-                                   const KernelScope scope(choice);
-                                   step(*arena);
-                                 },
+                                 // The arena refers to its layout.
+                             [choice, step, layout, arena = make_arena()] {
+                               const KernelScope scope(choice);
+                               step(*arena);
+                             },
                              .results = [choice, step, make_arena]() -> Results {
                                const KernelScope scope(choice);
                                const auto arena = make_arena();
