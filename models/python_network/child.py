@@ -108,7 +108,8 @@ def describe(error, folder):
             f"  {name}:{line}: in {frame.f_code.co_name}: {linecache.getline(frame.f_code.co_filename, line).strip()}"
         )
     frame, line = own[-1]
-    shapes = [f"{name} {list(value.shape)}" for name, value in frame.f_locals.items() if hasattr(value, "shape")]
+    tensors = [(name, value) for name, value in frame.f_locals.items() if isinstance(getattr(value, "shape", None), tuple)]
+    shapes = [f"{name} {list(value.shape)}" for name, value in tensors]
     first = f"{os.path.relpath(frame.f_code.co_filename, folder)}:{line}: {kind}: {said.splitlines()[0]}"
     rest = said.splitlines()[1:4]
     if shapes:
