@@ -145,6 +145,8 @@ TEST_F(PythonNetworkTest, LossFalls) {
   v1::TrialSpecification trial = TrialOf(kModule);
   trial.set_learning_rate(1e-2);
   trial.mutable_training()->set_steps(200);
+  // Sequences of one symbol: the module learns to copy the token before.
+  trial.mutable_training()->mutable_lengths()->set_max(1);
   Session session;
   Run(LeaseOf({trial}), session);
   std::vector<float> losses;
@@ -153,7 +155,7 @@ TEST_F(PythonNetworkTest, LossFalls) {
     losses.insert(losses.end(), points.begin(), points.end());
   }
   ASSERT_GT(losses.size(), 10);
-  EXPECT_LT(losses.back(), 0.95 * losses.front());
+  EXPECT_LT(losses.back(), 0.1 * losses.front());
   EXPECT_THAT(session.OutcomeOf(0).provenance().kernels(),
               AllOf(StartsWith("network "), HasSubstr("torch "), HasSubstr("Python ")));
 }
@@ -163,7 +165,7 @@ TEST_F(PythonNetworkTest, ResumedTrialMatchesUninterrupted) {
   const v1::TrialSpecification trial = TrialOf(kModule);
   Session undisturbed;
   Run(LeaseOf({trial}), undisturbed);
-  for (int64_t lost_at = 5; lost_at < undisturbed.asked(); lost_at += 19) {
+  for (int64_t lost_at = 5; lost_at < undisturbed.asked(); lost_at += 47) {
     v1::Lease lease = LeaseOf({trial});
     Session session;
     session.directive = [=](int64_t, int64_t asked) {
@@ -231,8 +233,8 @@ class Net(torch.nn.Module):
 
 // Trains the built-in encoder and its copy from the same weights.
 void PythonNetworkTest::ExpectTheyTrainAlike(std::vector<v1::TrialSpecification> trials) {
+  std::vector<training::Blueprint> blueprints;  // outlive the models
   std::vector<std::unique_ptr<training::PackModel>> models;
-  std::vector<training::Blueprint> blueprints;
   for (v1::TrialSpecification& trial : trials) {
     trial.mutable_training()->set_steps(50);
     blueprints.push_back(training::MakeBlueprint(trial, [](absl::string_view sha256, int64_t) {
