@@ -39,7 +39,7 @@
   async function get(address, refresh) {
     const response = await fetch(address, {headers: refresh ? {"X-Refresh": "1"} : {}}).catch(() => { throw new NoAnswer(); });
     if (response.status === 401) location.reload();  // says what to do
-    if (response.status >= 500) throw new NoAnswer();
+    if (response.status === 503) throw new NoAnswer();
     return response;
   }
 
