@@ -248,7 +248,7 @@ TEST_F(PrivateServiceTest, OtherWorkersGoOnWithoutAKilledOne) {
 
 TEST_F(PrivateServiceTest, NoticesAWorkerThatDies) {
   UseServer(kServes);
-  UseWorker("echo \"no device $4 for $8 of ${10}\"\nkill -9 $$\n");
+  UseWorker("echo \"no device $4 for $8: $*\"\nkill -9 $$\n");
   auto service = PrivateService::Open(options_);
   ASSERT_TRUE(service.ok()) << service.status();
   ASSERT_TRUE((*service)->StartWorker("cuda:7", 1, "experiments/sort-1").ok());
@@ -258,8 +258,9 @@ TEST_F(PrivateServiceTest, NoticesAWorkerThatDies) {
     status = (*service)->Check();
   }
   EXPECT_THAT(status.message(), HasSubstr("the private worker-1 was killed by signal 9 (Killed)"));
-  EXPECT_THAT(status.message(), HasSubstr("no device cuda:7 for experiments/sort-1 of " +
-                                          options_.data_dir + "/artifacts/sort-1/data"))
+  EXPECT_THAT(status.message(), HasSubstr("no device cuda:7 for experiments/sort-1: "));
+  EXPECT_THAT(status.message(),
+              HasSubstr("--server_data_dir " + options_.data_dir + "/artifacts/sort-1/data"))
       << "which has the server's files of examples";
   EXPECT_EQ((*service)->Check(), status) << "asked again";
 }
