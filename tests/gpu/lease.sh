@@ -51,13 +51,13 @@ tests() {
   step "the kernels on tensor cores against double precision, and the same bits again"
   limit=60
   check "attention on tensor cores" bash -c 'tests_ran "$@"' _ $rehearse "${native[@]}" \
-    "$attention_tests" --tests_of=fused_cuda_test.cc --gtest_filter='TensorAttentionCuda*'
+    "$attention_tests" --tests_of=models/attention/fused_cuda_test.cc --gtest_filter='TensorAttentionCuda*'
   if [ $rehearse = yes ] || ! command -v compute-sanitizer >/dev/null; then
     echo "no compute-sanitizer: races are not looked for"
     return
   fi
   limit=30
-  check "no races" "${native[@]}" compute-sanitizer --tool racecheck --error-exitcode 3 "$attention_tests" --tests_of=fused_cuda_test.cc \
+  check "no races" "${native[@]}" compute-sanitizer --tool racecheck --error-exitcode 3 "$attention_tests" --tests_of=models/attention/fused_cuda_test.cc \
     --gtest_filter='TensorAttentionCuda*.EveryVariant*'
 }
 
