@@ -13,8 +13,8 @@ namespace lengthwise::server {
 
 struct ArtifactUsage {
   int64_t artifacts = 0;
-  // Including manifests. A hard-linked file counts once per measurement, so a file that two
-  // experiments share counts for each of them.
+  // A hard-linked file counts once per measurement, so a file that two experiments share counts for
+  // each of them.
   int64_t bytes = 0;
 };
 

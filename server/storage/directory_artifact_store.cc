@@ -23,7 +23,6 @@
 namespace lengthwise::server {
 namespace {
 
-constexpr absl::string_view kSuffix = ".safetensors";
 constexpr absl::string_view kDataSuffix = ".jsonl";
 constexpr absl::string_view kManifestSuffix = ".json";
 
