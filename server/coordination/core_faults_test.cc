@@ -124,11 +124,16 @@ TEST(CoreFaultsTest, RegressionLeaseOfADeletedExperimentEndsAfterARestart) {
   ASSERT_THAT(coordinator.Acquire("w").trials(), SizeIs(2));
   ASSERT_TRUE(coordinator.Cancel(experiment).ok());
   ASSERT_EQ(coordinator.Delete(experiment), absl::OkStatus());
-  const auto leases = [&] {
+  const auto count = [&](const char* sql) {
     auto database = SqliteConnection::Open(coordinator.data_dir() + "/lengthwise.db", true);
-    SqliteStatement count = (*database)->Query("SELECT count(*) FROM leases");
-    return count.Step() ? count.Int(0) : -1;
+    SqliteStatement query = (*database)->Query(sql);
+    return query.Step() ? query.Int(0) : -1;
   };
+  const auto leases = [&] { return count("SELECT count(*) FROM leases"); };
+  // The idle server deletes the experiment's rows.
+  const absl::Time deadline = absl::Now() + absl::Minutes(1);
+  while (count("SELECT count(*) FROM trials") > 0 && absl::Now() < deadline)
+    absl::SleepFor(absl::Milliseconds(1));
   coordinator.Close();
   EXPECT_EQ(leases(), 1) << "it ends when its worker hears of the cancellation";
   ASSERT_EQ(coordinator.Open(), absl::OkStatus());

@@ -359,6 +359,7 @@ TEST_F(CoreHousekeepingTest, StartDeletesLeftoverCheckpoints) {
     const v1::Lease lease = coordinator_.Acquire("w");
     Train(lease);
     coordinator_.Upload(lease, 0, 40, "not told of").IgnoreError();
+    coordinator_->sweeper().Flush();
     const std::string artifacts = coordinator_.artifacts_dir();
     const std::string copy = coordinator_.data_dir() + "/copy";
     std::filesystem::copy(artifacts, copy, std::filesystem::copy_options::recursive);
