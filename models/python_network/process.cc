@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "platform/printable_text.h"
@@ -97,8 +98,12 @@ absl::Status PythonProcess::Launch() {
     if (const char* value = std::getenv(name)) arguments.push_back(absl::StrCat(name, "=", value));
   }
   arguments.insert(arguments.end(), std::begin(kGiven), std::end(kGiven));
+  // A path, unlike a name, begins at this process's working directory.
+  const std::string interpreter = absl::StrContains(options_.interpreter, '/')
+                                      ? std::filesystem::absolute(options_.interpreter).string()
+                                      : options_.interpreter;
   for (const std::string& argument :
-       {options_.interpreter, std::string("-B"), std::string("-c"), std::string(ChildSource()),
+       {interpreter, std::string("-B"), std::string("-c"), std::string(ChildSource()),
         absl::StrCat(theirs.get()), absl::StrCat(state_.descriptor()),
         absl::StrCat(inputs_.descriptor()), folder_, absl::StrCat(MemoryLimit())}) {
     arguments.push_back(argument);

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <utility>
 
 #include "ATen/ops/from_blob.h"
@@ -76,7 +77,8 @@ absl::StatusOr<std::unique_ptr<PythonNetwork>> PythonNetwork::Create(
   json declared;
   try {
     declared = child->Call({{"do", "build"},
-                            {"archive", options.archive},
+                            // The process has another working directory.
+                            {"archive", std::filesystem::absolute(options.archive).string()},
                             {"class", parameters.String("class")},
                             {"arguments", json::parse(arguments.empty() ? "{}" : arguments)},
                             {"vocabulary", shape.input_columns},
