@@ -327,6 +327,7 @@ void CheckPythonNetwork(const v1::ExperimentSpecification& specification, const 
 void CheckPairs(const v1::ExperimentSpecification& specification, Findings& findings) {
   const auto& networks = specification.networks();
   const auto& encodings = specification.encodings();
+  if (networks.empty() || encodings.empty()) return;  // CheckGridSize says so
   for (int i = 0; i < networks.size(); ++i) {
     if (absl::c_any_of(encodings, [&](const auto& one) { return Fits(networks[i], one); }))
       continue;

@@ -94,6 +94,14 @@ bool AreOfOneField(const std::string& line, const std::string& other) {
 
 TEST(MistakesTest, BaseOfTheseTestsIsValid) { EXPECT_EQ(MessageAfter(kRight), ""); }
 
+TEST(MistakesTest, StopNeedsASeenLengthThatIsMeasured) {
+  EXPECT_EQ(MessageAfter(
+                absl::StrReplaceAll(kRight, {{"steps: 10", "steps: 10, stop_at_accuracy: 0.9"},
+                                             {"lengths: [5, 10]", "lengths: 25, every_steps: 1"}})),
+            "training.stop_at_accuracy: needs a seen length in evaluation.interval_lengths; add "
+            "one, or set evaluation.select to unseen");
+}
+
 TEST(MistakesTest, PuzzlesNeedLengthDataSetAndConditions) {
   const auto message = [](const std::string& lines) {
     return MessageAfter(absl::StrCat("name: right\nprotocol: latin_square\nseeds: 0\n", lines));
@@ -309,7 +317,7 @@ const Mistake kMistakes[] = {
      "optimizer: unknown field; did you mean \"training.optimizer\"?"},
     {"FieldOfTheEvaluationInTheTraining", "training: {steps: 1, sequence: 5}",
      "training.sequence: unknown field; did you mean \"evaluation.sequences\" or "
-     "\"evaluation.projection.sequences\"?"},
+     "\"evaluation.projection.sequences\" or \"evaluation.validation.sequences\"?"},
     {"FieldOfTwoPartsAtTheTop", "every_steps: 5",
      "every_steps: unknown field; did you mean \"evaluation.every_steps\"?"},
     {"DuplicateField", "training: {steps: 1, steps: 2}", "training.steps: given twice"},
@@ -481,11 +489,6 @@ const Mistake kMistakes[] = {
      "needs evaluations during training; set evaluation.every_steps"},
     {"StopThatNobodyMeasures", "training: {steps: 1, stop_at_accuracy: 0.9}",
      "training.stop_at_accuracy: needs evaluations during training; set evaluation.every_steps"},
-    {"StopAtSeenLengthsThatNobodyMeasures",
-     "training: {steps: 1, stop_at_accuracy: 0.9}\n"
-     "evaluation: {lengths: 5, seen_up_to: 4, every_steps: 1}",
-     "training.stop_at_accuracy: needs a seen length in evaluation.interval_lengths; add one, or "
-     "set evaluation.select to unseen"},
     {"UnknownRuleOfChoice", "evaluation: {lengths: 5, select: unsee}",
      "evaluation.select: unknown rule \"unsee\"; did you mean \"unseen\"?"},
     {"ValidationOfNothing", "evaluation: {lengths: 5, validation: {sequences: 10}}",

@@ -211,6 +211,7 @@ absl::StatusOr<std::unique_ptr<PrivateService>> PrivateService::Open(const Optio
   std::error_code error;
   std::filesystem::create_directories(service->log_directory(), error);
   if (error) {
+    RETURN_IF_ERROR(MayWrite(platform::FileLock::Share(LockOf(data_dir)).status()));
     return absl::FailedPreconditionError(absl::StrCat("cannot create ", service->log_directory(),
                                                       " (", error.message(),
                                                       "); choose another with --data_dir"));
@@ -305,13 +306,14 @@ absl::Status PrivateService::StartWorker(const std::string& device, int threads,
   // Not the name of a worker of the program whose server was joined.
   const std::string name = absl::StrCat(
       "worker-", joined_.has_value() ? absl::StrCat(getpid(), "-") : "", ++started_workers_);
-  ASSIGN_OR_RETURN(Child worker,
-                   Launch(name, {program, "--server", address_, "--device", device, "--threads",
-                                 absl::StrCat(threads), "--experiment", experiment,
-                                 "--allow_python_networks", "--server_data_dir",
-                                 // The server's copy of the experiment's examples.
-                                 absl::StrCat(options_.data_dir, "/", platform::kArtifactsDirectory,
-                                              "/", ShortName(experiment), "/data")}));
+  ASSIGN_OR_RETURN(
+      Child worker,
+      Launch(name, {program, "--server", address_, "--device", device, "--threads",
+                    absl::StrCat(threads), "--experiment", experiment, "--server_data_dir",
+                    // The server's copy of the experiment's examples.
+                    absl::StrCat(options_.data_dir, "/", platform::kArtifactsDirectory, "/",
+                                 ShortName(experiment), "/data"),
+                    "--allow_python_networks"}));
   workers_.push_back(std::move(worker));
   return absl::OkStatus();
 }

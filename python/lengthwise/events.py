@@ -305,17 +305,18 @@ def to_progress(progress: event_pb2.TrialProgress) -> Progress:
     )
 
 
-def to_attention_maps(parts: Iterable[event_pb2.AttentionMap]) -> list[AttentionMap]:
-    """Long maps come in parts, in the order of layers and right after each other."""
+def to_attention_maps(parts: Iterable[event_pb2.AttentionMap], trial: str) -> list[AttentionMap]:
+    """Long maps come in parts, in the order of layers and right after each other. Errors name the trial."""
+    what = f"the attention maps of {trial}"
     maps: list[AttentionMap] = []
     for part in parts:
         tokens = len(part.tokens)
         shape = part.layers, part.heads, tokens, tokens
-        probabilities = _shaped(part.probabilities, shape, "attention maps")
+        probabilities = _shaped(part.probabilities, shape, what)
         if part.first_layer > 0 and maps:
             last = maps.pop()
             if last.probabilities.shape[1:] != probabilities.shape[1:]:
-                raise damaged("attention maps do not have the size of their shape: their parts differ")
+                raise damaged(f"{what} do not have the size of their shape: their parts differ")
             probabilities = numpy.concatenate([last.probabilities, probabilities])
         maps.append(
             AttentionMap(

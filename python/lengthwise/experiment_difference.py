@@ -51,7 +51,8 @@ def _seeds(seeds: Sequence[int]) -> str:
 
 
 def _set(path: str, message: Message) -> dict[str, str]:
-    return {name: value for name, value in flatten(path, message, ignored=()).items() if value}
+    # How often points are recorded follows the steps, and decides no result.
+    return {name: value for name, value in flatten(path, message, ("training.report_every_steps",)).items() if value}
 
 
 def _fields(one: Specification, other: Specification) -> dict[str, str]:

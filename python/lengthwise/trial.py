@@ -197,7 +197,7 @@ class Trial:
     def attention_maps(self, length: int = 0) -> list[events.AttentionMap]:
         """The recorded maps, or those of one input length."""
         return events.to_attention_maps(
-            queries.attention_maps(self._connection, self.name, length)
+            queries.attention_maps(self._connection, self.name, length), self.id
         )
 
     def projections(self) -> list[events.Projection]:

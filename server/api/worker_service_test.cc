@@ -177,7 +177,9 @@ TEST_F(WorkerServiceTest, RequestsAreStoredInTheOrderSent) {
 TEST_F(WorkerServiceTest, AtMostSixteenRequestsAreInFlight) {
   TestServer::HeldLoop held(server_);
   const auto stream = stub_->StreamEvents(&context_);
-  for (int i = 1; i <= 100; ++i) ASSERT_TRUE(stream->Write(Batch(i)));
+  // Few enough for the stream's window: a write beyond it waits until the server reads.
+  constexpr int kRequests = EventStream::kMaxInFlight + 8;
+  for (int i = 1; i <= kRequests; ++i) ASSERT_TRUE(stream->Write(Batch(i)));
   const auto queued = [this] { return server_.core().loop().queued(); };
   ASSERT_TRUE(TestServer::Await([&] { return queued() >= EventStream::kMaxInFlight; }));
   // The other requests arrived before these calls, so the server had time to read too many.
@@ -190,7 +192,7 @@ TEST_F(WorkerServiceTest, AtMostSixteenRequestsAreInFlight) {
     EXPECT_EQ(queued(), EventStream::kMaxInFlight);
   }
   held.Release();
-  for (int i = 1; i <= 100; ++i) {
+  for (int i = 1; i <= kRequests; ++i) {
     v1::StreamEventsResponse response;
     ASSERT_TRUE(stream->Read(&response));
     EXPECT_EQ(response.acknowledged_sequence(), i);

@@ -362,6 +362,7 @@ TEST_F(CoreHousekeepingTest, StartDeletesLeftoverCheckpoints) {
     coordinator_->sweeper().Flush();
     const std::string artifacts = coordinator_.artifacts_dir();
     const std::string copy = coordinator_.data_dir() + "/copy";
+    EXPECT_THAT(Artifacts(), SizeIs(3));
     std::filesystem::copy(artifacts, copy, std::filesystem::copy_options::recursive);
     End(lease, kind);
     const v1::Lease running = coordinator_.Acquire("w");

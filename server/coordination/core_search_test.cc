@@ -76,9 +76,9 @@ class CoreSearchTest : public testing::Test {
     ASSERT_TRUE(created.ok()) << created.status();
   }
 
-  absl::StatusOr<v1::FindExperimentResponse> Find(const std::string& text,
-                                                  Request::Use use = Request::READ,
-                                                  Request::Kind kind = Request::EXPERIMENT_OR_TRIAL) {
+  absl::StatusOr<v1::FindExperimentResponse> Find(
+      const std::string& text, Request::Use use = Request::READ,
+      Request::Kind kind = Request::EXPERIMENT_OR_TRIAL) {
     Request request;
     request.set_text(text);
     request.set_use(use);

@@ -89,10 +89,10 @@ absl::StatusOr<std::pair<std::string, Response::Match>> FindId(StorageReader& re
   if (use == Request::DELETE) {
     // Suggests no single one: a guess may be wrong, and a deletion cannot be undone.
     const auto& matching = found.of_specification.empty() ? found.begun : found.of_specification;
-    return absl::NotFoundError(absl::StrCat(
-        none, "; `delete` needs a full name, ",
-        matching.empty() ? "as `lengthwise list` shows"
-                         : absl::StrCat("and this one matches ", First(matching))));
+    return absl::NotFoundError(
+        absl::StrCat(none, "; `delete` needs a full name, ",
+                     matching.empty() ? "as `lengthwise list` shows"
+                                      : absl::StrCat("and this one matches ", First(matching))));
   }
   if (found.of_specification.size() == 1) {
     return std::pair(found.of_specification[0], Response::ONLY_OF_SPECIFICATION);
@@ -100,9 +100,9 @@ absl::StatusOr<std::pair<std::string, Response::Match>> FindId(StorageReader& re
   const bool guesses = use == Request::READ;
   if (!found.of_specification.empty()) {
     if (guesses) return std::pair(found.of_specification[0], Response::GUESS);
-    return absl::NotFoundError(absl::StrCat(
-        "\"", text, "\" is the specification of several experiments (",
-        First(found.of_specification), "); this command needs the full name of one"));
+    return absl::NotFoundError(
+        absl::StrCat("\"", text, "\" is the specification of several experiments (",
+                     First(found.of_specification), "); this command needs the full name of one"));
   }
   if (found.begun.size() > 1) {
     return absl::NotFoundError(
@@ -129,8 +129,8 @@ absl::StatusOr<std::pair<std::string, Response::Match>> FindTrialId(StorageReade
     ASSIGN_OR_RETURN(const auto at, reader.ListTrials(record->key, index, {}, 1));
     if (!at.empty() && at[0].index == index) return std::pair(at[0].id, Response::FULL_NAME);
   }
-  ASSIGN_OR_RETURN(const auto trials, reader.ListTrials(record->key, 0, {},
-                                                        std::numeric_limits<int64_t>::max()));
+  ASSIGN_OR_RETURN(const auto trials,
+                   reader.ListTrials(record->key, 0, {}, std::numeric_limits<int64_t>::max()));
   std::vector<std::string> all, begun;
   for (const TrialRecord& trial : trials) {
     all.push_back(trial.id);
@@ -147,11 +147,11 @@ absl::StatusOr<SearchResult> Search(StorageReader& reader,
                                     const v1::FindExperimentRequest& request) {
   const auto [experiment, trial] = Split(request.text());
   if (!trial.empty() && request.kind() == Request::EXPERIMENT) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "\"", request.text(), "\" names a trial; ",
-        request.use() == Request::DELETE
-            ? "single trials cannot be deleted, only whole experiments"
-            : absl::StrCat("name an experiment, such as ", experiment)));
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", request.text(), "\" names a trial; ",
+                     request.use() == Request::DELETE
+                         ? "single trials cannot be deleted, only whole experiments"
+                         : absl::StrCat("name an experiment, such as ", experiment)));
   }
   ASSIGN_OR_RETURN(auto found, FindId(reader, experiment, request.use()));
   SearchResult result{.experiment = ExperimentName(found.first), .match = found.second};

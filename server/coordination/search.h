@@ -18,7 +18,8 @@ struct SearchResult {
 };
 
 // Errors are those that the rpc documents.
-absl::StatusOr<SearchResult> Search(StorageReader& reader, const v1::FindExperimentRequest& request);
+absl::StatusOr<SearchResult> Search(StorageReader& reader,
+                                    const v1::FindExperimentRequest& request);
 
 }  // namespace lengthwise::server
 

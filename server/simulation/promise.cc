@@ -133,7 +133,7 @@ void Promise::CheckChange(const MemoryData& data, const TrialRecord& trial, cons
     known.failures += failed ? 1 : 0;
     // A failure that repeats identically is not tried a third time, unless it may be the machine's.
     const bool again = NatureOf(trial.id) == Nature::kFailsAlike && known.failed_on != known.worker;
-    if (known.failures > (again ? 1 : kMaxFailures - 1)) Break(what + " too often");
+    if (failed && known.failures > (again ? 1 : kMaxFailures - 1)) Break(what + " too often");
     if (failed) known.failed_on = known.worker;
     splits_ += absl::StrContains(change.reason(), "is too small for the pack") ? 1 : 0;
     expiries_ += absl::StrContains(change.reason(), " expired after ") ? 1 : 0;

@@ -135,6 +135,35 @@ for command in results report; do try "$command" strings --data_dir alone; done
 
 # Without a server.
 try_for OK validate puzzles.yaml
+cat >module.py <<'MODULE'
+import torch
+
+
+class Net(torch.nn.Module):
+    def __init__(self, vocabulary, outputs):
+        super().__init__()
+        self.embedding, self.out = torch.nn.Embedding(vocabulary, 8), torch.nn.Linear(8, outputs)
+
+    def forward(self, tokens):
+        return self.out(self.embedding(tokens))
+MODULE
+cat >module.yaml <<'SPECIFICATION'
+name: module
+tasks: reverse_string
+networks: {name: python, file: module.py, class: Net}
+encodings: own
+learning_rates: 1e-3
+seeds: 0
+training: {steps: 2, batch_size: 2, lengths: 1..4}
+evaluation: {lengths: 2..4}
+SPECIFICATION
+if /usr/bin/python3 -c 'import torch' 2>/dev/null; then
+  export LENGTHWISE_PYTHON_NETWORKS=/usr/bin/python3
+  try_for "logits have the shape" check module.yaml
+else
+  echo "not run: check, because /usr/bin/python3 has no PyTorch"
+  ran[check]=1
+fi
 try sample bucket_sort --length 8 --count 3
 for command in tasks encodings networks optimizers schedules protocols; do try "$command"; done
 try tasks latin_square

@@ -143,6 +143,7 @@ TEST(DamageTest, ForeignFilesAmongArtifactsAreKept) {
   ASSERT_TRUE(coordinator.Cancel(experiment).ok());
   ASSERT_EQ(coordinator.Delete(experiment), absl::OkStatus());
   coordinator->loop().Flush();
+  coordinator->sweeper().Flush();
   EXPECT_FALSE(std::filesystem::exists(own));
   coordinator.Close();
   ASSERT_EQ(coordinator.Open(), absl::OkStatus());

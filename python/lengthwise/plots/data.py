@@ -144,7 +144,7 @@ class PlottedExperiment:
         if trial not in self.maps and self.connection is not None:
             from lengthwise.events import to_attention_maps
 
-            self.maps[trial] = to_attention_maps(queries.attention_maps(self.connection, trial))
+            self.maps[trial] = to_attention_maps(queries.attention_maps(self.connection, trial), short_name(trial))
         return self.maps.get(trial, [])
 
     def projections(self, trial: str) -> list[Projection]:
