@@ -115,7 +115,6 @@ class Edge {
   bool FinishHandshake(Connection& connection);
   bool FromServer(Connection& connection, bool& moved);
   bool FromClient(Connection& connection, bool& moved);
-  void TakeFromClient(Connection& connection, absl::string_view bytes);
   bool Flush(Connection& connection, bool& moved);
   void NoteTrust(Connection& connection);
   void NoteMessages(Connection& connection);

@@ -53,9 +53,12 @@ def _listen(address: str) -> socket.socket:
 
 
 def _split(address: str) -> tuple[str, int]:
-    host, _, port = address.rpartition(":")
-    if not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
+    from lengthwise.connection import addresses_of
+
+    addresses = addresses_of(address)
+    if len(addresses) != 1:
         raise UsageError(f'--listen: got "{address}", expected HOST:PORT, such as {_DEFAULT}')
+    host, port = addresses[0]
     return host.strip("[]"), int(port)
 
 
