@@ -190,7 +190,7 @@ void CheckTraining(const v1::Training& training, Findings& findings) {
                  absl::StrCat("got ", training.checkpoint_every_seconds(),
                               ", expected a finite number of at least 0"));
   }
-  const std::vector<std::string> precisions = {"float32", "float64", "bfloat16"};
+  const std::vector<std::string> precisions = {"float32", "float64", "bfloat16", "tf32"};
   if (!absl::c_linear_search(precisions, training.precision())) {
     findings.Add("training.precision",
                  absl::StrCat("unknown precision \"", training.precision(), "\"",

@@ -311,8 +311,9 @@ void CheckPythonNetwork(const v1::ExperimentSpecification& specification, const 
                  absl::StrCat(what, " \"", models::kPythonNetwork, "\" (", path,
                               "): leave it out, or give this network a specification of its own"));
   };
-  refuse(specification.training().precision() == "bfloat16", "training.precision",
-         "bfloat16 is not for the network");
+  const std::string& precision = specification.training().precision();
+  refuse(precision == "bfloat16" || precision == "tf32", "training.precision",
+         absl::StrCat(precision, " is not for the network"));
   refuse(!evaluation.attention_lengths().empty(), "evaluation.attention_lengths",
          "there are no attention maps of the network");
   refuse(!evaluation.attention_inputs().empty(), "evaluation.attention_inputs",

@@ -9,7 +9,7 @@
 
 #include "models/kernels/add_layer_norm.h"
 #include "models/kernels/bfloat16.h"
-#include "models/kernels/row_chunks.h"
+#include "models/kernels/column_tiles-inl.h"
 #include "models/kernels/simt.h"
 #include "models/kernels/sum_parts-inl.h"
 
@@ -17,19 +17,6 @@ namespace lengthwise::kernels {
 
 constexpr int kNormWarps = 8;
 constexpr int kNormThreads = kNormWarps * simt::kWarp;
-
-// Rows per chunk of the sums down the columns; a member has `Chunks(shape)` chunks. Small enough
-// that one member fills a GPU, large enough that few partial sums remain to be added.
-constexpr int64_t kChunkRows = 64;
-
-LENGTHWISE_EVERYWHERE int64_t Chunks(const RowsShape& shape) {
-  return (shape.rows + kChunkRows - 1) / kChunkRows;
-}
-
-// Index of a member's parameters (RowsShape::parameter_stride).
-LENGTHWISE_DEVICE int64_t ParametersOf(const RowsShape& shape, int64_t member) {
-  return member * (shape.parameter_stride == 0 ? shape.width : shape.parameter_stride);
-}
 
 template <typename T>
 struct AddLayerNormCall {

@@ -1,4 +1,5 @@
 #include "models/kernels/add_layer_norm_cuda-inl.h"
+#include "models/kernels/bias_relu_cuda-inl.h"
 #include "models/kernels/cross_entropy_cuda-inl.h"
 #include "models/kernels/rows_cuda.h"
 #include "models/kernels/stream_launcher.h"
@@ -32,6 +33,25 @@ int64_t AddLayerNormWorkspaceCuda(const RowsShape& shape) {
   return 2 * shape.members * Chunks(shape) * shape.width;
 }
 
+template <typename T>
+const char* BiasReluCuda(const RowsShape& shape, const float* bias, T* rows, void* stream) {
+  StreamLauncher launcher(stream);
+  LaunchBiasRelu(launcher, shape, bias, rows);
+  return launcher.error();
+}
+
+template <typename T>
+const char* BiasReluBackwardCuda(const RowsShape& shape, const T* rows, T* gradient,
+                                 float* bias_gradient, float* workspace, void* stream) {
+  StreamLauncher launcher(stream);
+  LaunchBiasReluBackward(launcher, shape, rows, gradient, bias_gradient, workspace);
+  return launcher.error();
+}
+
+int64_t BiasReluWorkspaceCuda(const RowsShape& shape) {
+  return shape.members * Chunks(shape) * shape.width;
+}
+
 const char* CrossEntropyCuda(const RowsShape& shape, const CrossEntropyInputs& inputs,
                              const CrossEntropyResult& result, float* workspace, void* stream) {
   StreamLauncher launcher(stream);
@@ -57,6 +77,9 @@ template const char* AddLayerNormCuda(const RowsShape&, float, const float*, con
 template const char* AddLayerNormBackwardCuda(const RowsShape&, const float*, const float*,
                                               const float*, const float*, const BFloat16*,
                                               const AddLayerNormGradients&, float*, float*, void*);
+template const char* BiasReluCuda(const RowsShape&, const float*, float*, void*);
+template const char* BiasReluBackwardCuda(const RowsShape&, const float*, float*, float*, float*,
+                                          void*);
 template const char* AddLayerNormCuda(const RowsShape&, float, const float*, const BFloat16*,
                                       const float*, const float*, const AddLayerNormResult&,
                                       BFloat16*, void*);
@@ -64,5 +87,8 @@ template const char* AddLayerNormBackwardCuda(const RowsShape&, const float*, co
                                               const float*, const float*, const BFloat16*,
                                               const AddLayerNormGradients&, BFloat16*, float*,
                                               void*);
+template const char* BiasReluCuda(const RowsShape&, const float*, BFloat16*, void*);
+template const char* BiasReluBackwardCuda(const RowsShape&, const BFloat16*, BFloat16*, float*,
+                                          float*, void*);
 
 }  // namespace lengthwise::kernels

@@ -1,6 +1,6 @@
 // Row operations around a network's matrix products on a GPU, each fused into one pass over memory:
-// residual and layer norm, and soft-max cross-entropy. Arrays are [P, rows, width], contiguous, not
-// empty, and in device memory. T is float or BFloat16; sums are float32.
+// residual and layer norm, bias and ReLU, soft-max cross-entropy. Arrays are [P, rows, width],
+// contiguous, not empty, and in device memory. T is float or BFloat16; sums are float32.
 //
 // Results are reproducible: sums down the columns use no atomic operations, and their order depends
 // on one member's shape alone. A member gets the same bits alone and in a pack.
@@ -44,6 +44,20 @@ const char* AddLayerNormBackwardCuda(const RowsShape& shape, const float* x, con
                                      const AddLayerNormGradients& gradients, T* b_gradient,
                                      float* workspace, void* stream);
 int64_t AddLayerNormWorkspaceCuda(const RowsShape& shape);
+
+// Replaces `rows` by max(rows + bias, 0), with `bias` [P, width]. NaN propagates. If the width is a
+// multiple of 4, `rows`, and `gradient` below, must be aligned to four elements, as LibTorch's
+// tensors are.
+template <typename T>
+const char* BiasReluCuda(const RowsShape& shape, const float* bias, T* rows, void* stream);
+
+// Backward pass of BiasReluCuda. `rows` is its result; `gradient`, the gradient of `rows`, is set
+// to 0 where `rows` is 0. Writes the column sums of that to `bias_gradient` [P, width]. `workspace`
+// holds BiasReluWorkspaceCuda floats.
+template <typename T>
+const char* BiasReluBackwardCuda(const RowsShape& shape, const T* rows, T* gradient,
+                                 float* bias_gradient, float* workspace, void* stream);
+int64_t BiasReluWorkspaceCuda(const RowsShape& shape);
 
 // CrossEntropy and CrossEntropyBackward on a GPU. `workspace` holds CrossEntropyWorkspaceCuda
 // floats.

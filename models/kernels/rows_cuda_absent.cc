@@ -25,6 +25,18 @@ const char* AddLayerNormBackwardCuda(const RowsShape&, const float*, const float
 
 int64_t AddLayerNormWorkspaceCuda(const RowsShape&) { return 0; }
 
+template <typename T>
+const char* BiasReluCuda(const RowsShape&, const float*, T*, void*) {
+  return kAbsent;
+}
+
+template <typename T>
+const char* BiasReluBackwardCuda(const RowsShape&, const T*, T*, float*, float*, void*) {
+  return kAbsent;
+}
+
+int64_t BiasReluWorkspaceCuda(const RowsShape&) { return 0; }
+
 const char* CrossEntropyCuda(const RowsShape&, const CrossEntropyInputs&, const CrossEntropyResult&,
                              float*, void*) {
   return kAbsent;
@@ -43,6 +55,9 @@ template const char* AddLayerNormCuda(const RowsShape&, float, const float*, con
 template const char* AddLayerNormBackwardCuda(const RowsShape&, const float*, const float*,
                                               const float*, const float*, const BFloat16*,
                                               const AddLayerNormGradients&, float*, float*, void*);
+template const char* BiasReluCuda(const RowsShape&, const float*, float*, void*);
+template const char* BiasReluBackwardCuda(const RowsShape&, const float*, float*, float*, float*,
+                                          void*);
 template const char* AddLayerNormCuda(const RowsShape&, float, const float*, const BFloat16*,
                                       const float*, const float*, const AddLayerNormResult&,
                                       BFloat16*, void*);
@@ -50,5 +65,8 @@ template const char* AddLayerNormBackwardCuda(const RowsShape&, const float*, co
                                               const float*, const float*, const BFloat16*,
                                               const AddLayerNormGradients&, BFloat16*, float*,
                                               void*);
+template const char* BiasReluCuda(const RowsShape&, const float*, BFloat16*, void*);
+template const char* BiasReluBackwardCuda(const RowsShape&, const BFloat16*, BFloat16*, float*,
+                                          float*, void*);
 
 }  // namespace lengthwise::kernels

@@ -13,6 +13,7 @@
 #include "gtest/gtest.h"
 #include "models/kernels/add_layer_norm_cuda-inl.h"
 #include "models/kernels/bfloat16.h"
+#include "models/kernels/bias_relu_cuda-inl.h"
 #include "models/kernels/cross_entropy.h"
 #include "models/kernels/cross_entropy_cuda-inl.h"
 #include "models/kernels/parallel_for.h"
@@ -221,6 +222,80 @@ TEST(AddLayerNormSimtTest, ParametersMayLieApart) {
   EXPECT_EQ(ComputeNorm<float>(apart), ComputeNorm<float>(problem));
 }
 
+// --- bias and ReLU
+
+struct ReluProblem {
+  explicit ReluProblem(const RowsShape& of)
+      : shape(of),
+        rows(ToFloats(Converted<BFloat16>(Numbers(of.members * of.rows * of.width, 1)))),
+        gradient(ToFloats(Converted<BFloat16>(Numbers(of.members * of.rows * of.width, 2, 0.75)))),
+        bias(Numbers(of.members * of.width, 3)) {}
+
+  RowsShape shape;
+  std::vector<float> rows, gradient, bias;
+};
+
+// Returns the rows, their gradient and the bias gradient.
+template <typename T>
+Results ComputeRelu(const ReluProblem& problem, const Emulator::Options& options = {}) {
+  const RowsShape& shape = problem.shape;
+  std::vector<T> rows = Converted<T>(problem.rows), gradient = Converted<T>(problem.gradient);
+  std::vector<float> dbias = Unwritten(shape.members * shape.width);
+  std::vector<float> workspace = Unwritten(shape.members * Chunks(shape) * shape.width);
+  Emulator device(options);
+  LaunchBiasRelu(device, shape, problem.bias.data(), rows.data());
+  LaunchBiasReluBackward<T>(device, shape, rows.data(), gradient.data(), dbias.data(),
+                            workspace.data());
+  EXPECT_EQ(device.problem(), "");
+  EXPECT_LE(device.largest_shared_bytes(), 48 * 1024);
+  return {ToFloats(rows), ToFloats(gradient), dbias};
+}
+
+template <typename T>
+void ExpectReluOfTheFormula(const ReluProblem& problem) {
+  const RowsShape& shape = problem.shape;
+  std::vector<double> rows, gradient, dbias(problem.bias.size());
+  for (size_t i = 0; i < problem.rows.size(); ++i) {
+    const size_t c = i % static_cast<size_t>(shape.width);
+    const size_t member = i / static_cast<size_t>(shape.rows * shape.width);
+    const size_t parameter = member * static_cast<size_t>(shape.width) + c;
+    rows.push_back(std::max(0.0, double{problem.rows[i]} + problem.bias[parameter]));
+    gradient.push_back(rows.back() > 0 ? problem.gradient[i] : 0);
+    dbias[parameter] += gradient.back();
+  }
+  const Results results = ComputeRelu<T>(problem);
+  ExpectNear(results[0], rows, kTolerance<T>, "rows");
+  ExpectNear(results[1], gradient, kTolerance<T>, "gradient");
+  ExpectNear(results[2], dbias, kTolerance<float>, "bias");
+}
+
+TEST(BiasReluSimtTest, MatchesTheFormulaInDouble) {
+  for (const RowsShape& shape : Shapes()) {
+    SCOPED_TRACE(Name(shape));
+    const ReluProblem problem(shape);
+    ExpectReluOfTheFormula<float>(problem);
+    ExpectReluOfTheFormula<BFloat16>(problem);
+  }
+}
+
+TEST(BiasReluSimtTest, BiasMayLieApart) {
+  for (const int64_t width : {7, 64}) {
+    const ReluProblem problem({.members = 3, .rows = 9, .width = width});
+    ReluProblem apart = problem;
+    apart.shape.parameter_stride = width + 5;
+    apart.bias = Apart(problem.bias, problem.shape);
+    EXPECT_EQ(ComputeRelu<float>(apart), ComputeRelu<float>(problem));
+  }
+}
+
+TEST(BiasReluSimtTest, NanPropagates) {
+  ReluProblem problem({.rows = 3, .width = 8});
+  problem.rows[5] = NAN;
+  const Results results = ComputeRelu<float>(problem);
+  EXPECT_TRUE(std::isnan(results[0][5]));
+  EXPECT_EQ(std::count_if(results[0].begin(), results[0].end(), [](float x) { return x != x; }), 1);
+}
+
 // --- soft-max cross-entropy
 
 struct ClassesProblem {
@@ -326,6 +401,9 @@ TEST(RowsSimtTest, ThreadAndBlockOrderDoesNotMatter) {
   ExpectTheSameBitsInAnyOrder(NormProblem(shape), [](const auto& problem, const auto& options) {
     return ComputeNorm<BFloat16>(problem, options);
   });
+  ExpectTheSameBitsInAnyOrder(ReluProblem(shape), [](const auto& problem, const auto& options) {
+    return ComputeRelu<float>(problem, options);
+  });
   ExpectTheSameBitsInAnyOrder(ClassesProblem(shape), [](const auto& problem, const auto& options) {
     return ComputeClasses(problem, options);
   });
@@ -347,6 +425,8 @@ TEST(RowsSimtTest, PackMatchesItsMembers) {
   const RowsShape pack = {.members = 3, .rows = 150, .width = 72};
   EXPECT_EQ(OfFirstMember(ComputeNorm<float>(NormProblem(pack)), 3),
             ComputeNorm<float>(NormProblem(alone)));
+  EXPECT_EQ(OfFirstMember(ComputeRelu<float>(ReluProblem(pack)), 3),
+            ComputeRelu<float>(ReluProblem(alone)));
   ClassesProblem classes(alone);
   EXPECT_EQ(OfFirstMember(ComputeClasses(ClassesProblem(pack)), 3), ComputeClasses(classes));
 }

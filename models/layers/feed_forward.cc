@@ -10,9 +10,11 @@
 #include "ATen/ops/relu.h"
 #include "models/kernels/feed_forward.h"
 #include "models/kernels/gated_gelu.h"
+#include "models/kernels/rows_cuda.h"
 #include "models/layers/kernel_calls.h"
 #include "models/layers/kernel_choice.h"
 #include "models/layers/layers.h"
+#include "models/layers/products.h"
 #include "torch/csrc/autograd/custom_function.h"
 
 namespace lengthwise::models {
@@ -70,9 +72,65 @@ class FusedFeedForward : public torch::autograd::Function<FusedFeedForward> {
   }
 };
 
+// On a GPU: LibTorch's products, and between them one pass over the hidden layer each way. x, up
+// and down are float32 or bfloat16, biases float32. x is contiguous, and so is each member's
+// up_bias.
+class CudaFeedForward : public torch::autograd::Function<CudaFeedForward> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& up,
+                            const at::Tensor& up_bias, const at::Tensor& down,
+                            const at::Tensor& down_bias) {
+    at::Tensor hidden = Linear(x, up);
+    OnStream(x.device(), [&](void* stream) {
+      return WithKernelType(hidden.scalar_type(), [&](auto type) {
+        kernels::RowsShape shape = RowsOf(hidden);
+        shape.parameter_stride = up_bias.stride(0);
+        return kernels::BiasReluCuda(shape, up_bias.const_data_ptr<float>(),
+                                     static_cast<decltype(type)*>(hidden.mutable_data_ptr()),
+                                     stream);
+      });
+    });
+    context->save_for_backward({x, up, down, hidden});
+    return Linear(hidden, down, down_bias.to(x.scalar_type()));
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const at::Tensor &x = saved[0], &up = saved[1], &down = saved[2], &hidden = saved[3];
+    const at::Tensor gradient = gradients[0].contiguous();
+    const kernels::RowsShape shape = RowsOf(hidden);
+    at::Tensor hidden_gradient = Linear(gradient, down.transpose(1, 2));
+    const auto sums = x.options().dtype(at::kFloat);
+    at::Tensor up_bias_gradient = at::empty({shape.members, shape.width}, sums);
+    at::Tensor workspace = at::empty({kernels::BiasReluWorkspaceCuda(shape)}, sums);
+    OnStream(x.device(), [&](void* stream) {
+      return WithKernelType(hidden.scalar_type(), [&](auto type) {
+        using T = decltype(type);
+        return kernels::BiasReluBackwardCuda(shape, static_cast<const T*>(hidden.const_data_ptr()),
+                                             static_cast<T*>(hidden_gradient.mutable_data_ptr()),
+                                             up_bias_gradient.mutable_data_ptr<float>(),
+                                             workspace.mutable_data_ptr<float>(), stream);
+      });
+    });
+    return {Linear(hidden_gradient, up.transpose(1, 2)), WeightGradient(x, hidden_gradient),
+            up_bias_gradient, WeightGradient(hidden, gradient),
+            gradient.sum(at::IntArrayRef{1, 2}, /*keepdim=*/false, at::kFloat)};
+  }
+
+ private:
+  static at::Tensor WeightGradient(const at::Tensor& features, const at::Tensor& gradient) {
+    return MatrixProduct(features.flatten(1, 2).transpose(1, 2), gradient.flatten(1, 2));
+  }
+};
+
 bool CanFuseOnCpu(const at::Tensor& x) {
   return x.is_cpu() && x.scalar_type() == at::kFloat &&
          UsesFusedKernel(FusedOperation::kFeedForward);
+}
+
+bool CanFuseOnCuda(const at::Tensor& x) {
+  return x.is_cuda() && HasKernelType(x.scalar_type()) && kernels::HasRowsCuda() &&
+         UsesCudaKernel(FusedOperation::kFeedForward, x.get_device());
 }
 
 c10::string_view Approximation(bool tanh) { return tanh ? "tanh" : "none"; }
@@ -136,6 +194,10 @@ at::Tensor FeedForward(const at::Tensor& features, const FeedForwardParameters& 
   if (CanFuseOnCpu(x)) {
     return FusedFeedForward::apply(x.contiguous(), up.contiguous(), up_bias.contiguous(),
                                    down.contiguous(), down_bias.contiguous());
+  }
+  if (CanFuseOnCuda(x)) {
+    return CudaFeedForward::apply(x.contiguous(), Operand(up), ByMember(up_bias), Operand(down),
+                                  down_bias);
   }
   return Linear(at::relu(Linear(x, up, up_bias)), down, down_bias);
 }

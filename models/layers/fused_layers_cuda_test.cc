@@ -34,6 +34,10 @@ std::vector<Layer> Layers() {
   std::vector<Layer> layers;
   for (const int64_t members : {1, 3}) {
     const std::string pack = std::to_string(members) + " members, ";
+    for (const int64_t width : {1, 7, 16, 64, 256}) {
+      layers.push_back({pack + "feed-forward " + std::to_string(width),
+                        FeedForwardInputs(members, width), FusedFeedForward, PlainFeedForward});
+    }
     for (const int64_t width : {3, 64, 101, 1024, 1025}) {
       layers.push_back({pack + "layer norm " + std::to_string(width),
                         AddLayerNormInputs(members, width), FusedAddLayerNorm, PlainAddLayerNorm,

@@ -87,8 +87,9 @@ void CheckTraining(const v1::Training& training, Problems& problems) {
               std::isfinite(training.checkpoint_every_seconds()),
           "training.checkpoint_every_seconds", "must be a number of at least 0", problems);
   Require(training.precision() == "float32" || training.precision() == "float64" ||
-              training.precision() == "bfloat16",
-          "training.precision", "must be \"float32\", \"float64\" or \"bfloat16\"", problems);
+              training.precision() == "bfloat16" || training.precision() == "tf32",
+          "training.precision", "must be \"float32\", \"float64\", \"bfloat16\" or \"tf32\"",
+          problems);
   Require(training.stop_after_seconds() >= 0 && std::isfinite(training.stop_after_seconds()),
           "training.stop_after_seconds", "must be a number of at least 0", problems);
   Require(training.stop_at_accuracy() >= 0 && training.stop_at_accuracy() <= 1,
@@ -186,8 +187,10 @@ void CheckFileExamples(const data::FileExamples& examples, const v1::Training& t
 
 // What a user's module does not do (specification/combinations.cc).
 void CheckPythonNetwork(const Blueprint& blueprint, Problems& problems) {
-  Require(blueprint.training.precision() != "bfloat16", "training.precision",
-          "must be \"float32\" or \"float64\" for the network \"python\"", problems);
+  Require(
+      blueprint.training.precision() == "float32" || blueprint.training.precision() == "float64",
+      "training.precision", "must be \"float32\" or \"float64\" for the network \"python\"",
+      problems);
   const v1::Evaluation& evaluation = blueprint.evaluation;
   Require(evaluation.attention_lengths().empty() && evaluation.attention_inputs().empty() &&
               evaluation.projection().lengths().empty() && evaluation.embedding_noise().empty(),

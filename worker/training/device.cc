@@ -198,6 +198,8 @@ void PrepareThread(const Device& device) {
   }
 }
 
+void SetTf32Products(bool wanted) { at::globalContext().setAllowTF32CuBLAS(wanted); }
+
 bool IsOutOfMemory(const std::exception& exception) {
   if (dynamic_cast<const c10::OutOfMemoryError*>(&exception) != nullptr) return true;
   if (dynamic_cast<const std::bad_alloc*>(&exception) != nullptr) return true;

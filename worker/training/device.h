@@ -66,6 +66,10 @@ std::string MklMode();
 // the thread's own, because the default stream cannot be recorded. Call it on the training thread.
 void PrepareThread(const Device& device);
 
+// Lets LibTorch's float32 products on GPUs round their operands to TF32, or no longer, in the whole
+// process. A CPU's products stay float32.
+void SetTf32Products(bool wanted);
+
 // Returns true if device or host memory was exhausted. LibTorch's CUDA allocators throw a dedicated
 // type; its CPU allocator and CUDA's libraries are recognized by their messages.
 bool IsOutOfMemory(const std::exception& exception);

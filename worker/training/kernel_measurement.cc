@@ -50,9 +50,9 @@ using Tensors = std::vector<at::Tensor>;
 using Function = std::function<at::Tensor(const Tensors&)>;
 using Results = std::vector<std::vector<double>>;
 
-// Allow for sums of float32 in another order, and for products rounded to bfloat16 (8 significant
-// bits).
-constexpr double kTolerance = 1e-4, kBfloat16Tolerance = 5e-2;
+// Allow for sums of float32 in another order, and for products rounded to TF32 (11 significant bits)
+// or bfloat16 (8).
+constexpr double kTolerance = 1e-4, kTf32Tolerance = 1e-2, kBfloat16Tolerance = 5e-2;
 constexpr double kLearningRate = 1e-3;
 
 // In [-1, 1] without a pattern.
@@ -301,9 +301,10 @@ class Measurement {
             .fused = candidate(fused),
             .plain = candidate(KernelChoice::Plain()),
             .wait = Wait(),
-            .tolerance = problem_.in_bfloat16 && operation != FusedOperation::kCrossEntropy
-                             ? kBfloat16Tolerance
-                             : kTolerance,
+            .tolerance = operation == FusedOperation::kCrossEntropy ? kTolerance
+                         : problem_.in_bfloat16                     ? kBfloat16Tolerance
+                         : problem_.in_tf32                         ? kTf32Tolerance
+                                                                    : kTolerance,
             .is_out_of_memory = IsOutOfMemory,
             .is_device_lost = IsDeviceLost};
   }
@@ -378,10 +379,7 @@ std::vector<KernelDecision> MeasureKernels(const KernelProblem& problem, const D
     decisions.push_back(models::FastestOf(measured));
   }
   add(FusedOperation::kAddLayerNorm, [](const Measurement& of) { return Made(of.AddLayerNorm()); });
-  // It has no kernel for a GPU. Tests compare the CPU's.
-  if (!device.cuda) {
-    add(FusedOperation::kFeedForward, [](const Measurement& of) { return Made(of.FeedForward()); });
-  }
+  add(FusedOperation::kFeedForward, [](const Measurement& of) { return Made(of.FeedForward()); });
   add(FusedOperation::kCrossEntropy, [](const Measurement& of) { return Made(of.CrossEntropy()); });
   if (timed.HasOptimizerKernel()) {
     add(FusedOperation::kAdam, [](const Measurement& of) { return of.Adam(); });

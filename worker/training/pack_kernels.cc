@@ -29,7 +29,9 @@ std::string Describe(const KernelProblem& problem) {
   return absl::StrFormat(
       "packs of %d, %d sequences of %d tokens each, d_model %d, %d heads, %s, %s", problem.members,
       problem.sequences, problem.tokens, problem.d_model, problem.heads, problem.encoding.name,
-      problem.in_bfloat16 ? "bfloat16" : "float32");
+      problem.in_bfloat16 ? "bfloat16"
+      : problem.in_tf32   ? "TF32"
+                          : "float32");
 }
 
 // Returns equal keys for packs that can share a measurement.
@@ -69,6 +71,7 @@ KernelProblem ProblemOf(const Blueprint& blueprint, int64_t members) {
                          ? std::max<int64_t>(2, blueprint.examples->output_columns())
                          : 2,
           .in_bfloat16 = training.precision() == "bfloat16",
+          .in_tf32 = training.precision() == "tf32",
           .causal = blueprint.text != nullptr,
           .attends = !blueprint.size.as_vectors && blueprint.size.heads > 0,
           .encoding = blueprint.encoding,

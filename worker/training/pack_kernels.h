@@ -39,6 +39,7 @@ struct KernelProblem {
   int64_t hidden = 1;   // features between the two feed-forward layers
   int64_t classes = 2;  // per output
   bool in_bfloat16 = false;
+  bool in_tf32 = false;
   bool causal = false;
   // False if the network attends without the encoding's terms; attention is then not measured.
   bool attends = true;
@@ -51,8 +52,8 @@ KernelProblem ProblemOf(const Blueprint& blueprint, int64_t members);
 // Compares the fused operations that the pack uses with LibTorch's operators on `device`, which may
 // be a CPU: times on the whole problem, results on at most 256 of its sequences. Call it on a
 // thread set up by PrepareThread. Throws what IsDeviceLost is true for. Results agree if they
-// differ by at most 1e-4 of a tensor's largest magnitude in float32, or 5e-2 with bfloat16
-// products.
+// differ by at most 1e-4 of a tensor's largest magnitude in float32, 1e-2 with TF32 products or
+// 5e-2 with bfloat16 products.
 std::vector<models::KernelDecision> MeasureKernels(const KernelProblem& problem,
                                                    const Device& device);
 

@@ -118,6 +118,7 @@ absl::StatusOr<bool> PackRun::Build() {
         {.weight_seed = specification.weight_seed(), .data_seed = specification.data_seed()});
     member.schedule = blueprint_.CreateSchedule(specification.learning_rate());
   }
+  SetTf32Products(blueprint_.training.precision() == "tf32");
   // The process of a user's module has kernels of its own.
   if (kernels_ != nullptr && blueprint_.network_archive.empty()) {
     PackKernels::Chosen chosen =

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "ATen/Context.h"
 #include "absl/status/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -153,6 +154,17 @@ TEST(PackRunnerTest, Bfloat16LossFollowsFloat32) {
     for (size_t i = 0; i < exact.size(); ++i) EXPECT_NEAR(rounded[i] / exact[i], 1, 0.02) << i;
     EXPECT_EQ(HistoryAlone(trial), HistoryAlone(trial));
   }
+}
+
+TEST(PackRunnerTest, Tf32OnACpuIsFloat32) {
+  v1::TrialSpecification trial = TinyTrial(1);
+  const std::vector<float> exact = LossesOf(trial);
+  trial.mutable_training()->set_precision("tf32");
+  EXPECT_EQ(LossesOf(trial), exact);
+  EXPECT_TRUE(at::globalContext().allowTF32CuBLAS());
+  trial.mutable_training()->set_precision("float32");
+  LossesOf(trial);
+  EXPECT_FALSE(at::globalContext().allowTF32CuBLAS()) << "the next pack asked for float32";
 }
 
 // Large enough that kernels split their work between threads.
