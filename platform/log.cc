@@ -1,7 +1,9 @@
 #include "platform/log.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -30,8 +32,28 @@ std::string FormatLogLine(LogLevel level, absl::Time time, absl::string_view tex
                       LevelName(level), " ", PrintableLine(text), "\n");
 }
 
+namespace {
+
+// Returns true if stderr goes to systemd's journal, which names it in $JOURNAL_STREAM.
+bool IsJournal() {
+  const char* const stream = std::getenv("JOURNAL_STREAM");
+  struct stat status;
+  return stream != nullptr && fstat(STDERR_FILENO, &status) == 0 &&
+         absl::StrCat(status.st_dev, ":", status.st_ino) == stream;
+}
+
+// The journal takes a line's priority from here (sd-daemon(3)).
+const char* JournalPrefix(LogLevel level) {
+  static const bool is_journal = IsJournal();
+  if (!is_journal) return "";
+  return level == LogLevel::kError ? "<3>" : level == LogLevel::kWarning ? "<4>" : "<6>";
+}
+
+}  // namespace
+
 void Log(LogLevel level, absl::string_view text) {
-  const std::string line = FormatLogLine(level, absl::Now(), text);
+  const std::string line =
+      absl::StrCat(JournalPrefix(level), FormatLogLine(level, absl::Now(), text));
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
 }
 

@@ -17,7 +17,8 @@ namespace lengthwise::platform {
 enum class LogLevel { kInfo, kWarning, kError };
 
 // Writes one line to stderr in a single write, so that lines of concurrent threads and processes do
-// not interleave. Drops the line if the write fails: logging never fails its caller. Thread-safe.
+// not interleave. Drops the line if the write fails: logging never fails its caller. systemd's
+// journal gets the level as the line's priority. Thread-safe.
 void Log(LogLevel level, absl::string_view text);
 
 inline void LogInfo(absl::string_view text) { Log(LogLevel::kInfo, text); }

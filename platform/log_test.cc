@@ -1,8 +1,15 @@
 #include "platform/log.h"
 
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -11,6 +18,7 @@ namespace lengthwise::platform {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::MatchesRegex;
 
 TEST(Log, LineHasUtcTimeLevelAndText) {
   // 1700000000 s after the epoch is 2023-11-14 22:13:20 UTC.
@@ -18,6 +26,34 @@ TEST(Log, LineHasUtcTimeLevelAndText) {
   EXPECT_EQ(FormatLogLine(LogLevel::kInfo, time, "ready"), "2023-11-14T22:13:20.042Z INFO ready\n");
   EXPECT_EQ(FormatLogLine(LogLevel::kWarning, time, "x"), "2023-11-14T22:13:20.042Z WARNING x\n");
   EXPECT_EQ(FormatLogLine(LogLevel::kError, time, ""), "2023-11-14T22:13:20.042Z ERROR \n");
+}
+
+TEST(Log, JournalGetsThePriority) {
+  std::array<int, 2> ends;
+  ASSERT_EQ(pipe(ends.data()), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    dup2(ends[1], STDERR_FILENO);
+    struct stat status;
+    fstat(STDERR_FILENO, &status);
+    const std::string stream = absl::StrCat(status.st_dev, ":", status.st_ino);
+    setenv("JOURNAL_STREAM", stream.c_str(), 1);
+    LogInfo("a");
+    LogWarning("b");
+    LogError("c");
+    _exit(0);
+  }
+  close(ends[1]);
+  std::string text(1024, '\0');
+  size_t size = 0;
+  for (ssize_t got = 1; got > 0; size += static_cast<size_t>(got)) {
+    got = read(ends[0], text.data() + size, text.size() - size);
+    ASSERT_GE(got, 0);
+  }
+  close(ends[0]);
+  waitpid(child, nullptr, 0);
+  text.resize(size);
+  EXPECT_THAT(text, MatchesRegex("<6>[^\n]* INFO a\n<4>[^\n]* WARNING b\n<3>[^\n]* ERROR c\n"));
 }
 
 TEST(Log, EntryIsOnePrintableLine) {

@@ -28,6 +28,7 @@ sigset_t WaitedFor() {
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
   sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGHUP);
   sigaddset(&signals, kWakeUp);
   return signals;
 }
@@ -58,7 +59,7 @@ absl::Status Notify(const std::string& message) {
 
 }  // namespace
 
-TerminationSignals::TerminationSignals() {
+TerminationSignals::TerminationSignals() : has_terminal_(isatty(STDERR_FILENO) == 1) {
   const sigset_t signals = WaitedFor();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   thread_ = std::thread([this] { Run(); });
@@ -92,9 +93,11 @@ void TerminationSignals::Run() {
       if (stopping_) return;
       continue;
     }
+    if (signal == SIGHUP && !has_terminal_) continue;
     MutexLock lock(mutex_);
     // Cluster managers repeat SIGTERM, which must not interrupt the shutdown begun by the first.
     if (first_ == SIGTERM && signal == SIGTERM) continue;
+    if (first_ != 0 && signal == SIGHUP) continue;
     if (first_ != 0) _exit(128 + signal);
     first_ = signal;
     if (handler_) {

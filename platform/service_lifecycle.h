@@ -16,9 +16,11 @@
 namespace lengthwise::platform {
 
 // Handles SIGTERM and SIGINT: the first requests a graceful shutdown, the second exits at once. A
-// SIGTERM after a SIGTERM is ignored: supervisors repeat it, and can use SIGKILL.
+// SIGTERM after a SIGTERM is ignored: supervisors repeat it, and can use SIGKILL. SIGHUP counts as
+// SIGTERM in a process whose stderr was a terminal, which has been closed. To others it is a
+// request to read files again, which these programs do by themselves, and is ignored.
 //
-// Create it first in main, while there is a single thread. It blocks both signals in the calling
+// Create it first in main, while there is a single thread. It blocks the signals in the calling
 // thread, which every later thread inherits, and receives them on its own thread, so that handlers
 // may lock, allocate and log. One per process; lives until the process exits.
 class TerminationSignals {
@@ -38,6 +40,7 @@ class TerminationSignals {
  private:
   void Run();
 
+  const bool has_terminal_;
   Mutex mutex_;
   int first_ ABSL_GUARDED_BY(mutex_) = 0;
   bool called_ ABSL_GUARDED_BY(mutex_) = false;

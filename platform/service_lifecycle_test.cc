@@ -1,5 +1,6 @@
 #include "platform/service_lifecycle.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -8,6 +9,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <future>
@@ -67,6 +69,39 @@ TEST(TerminationSignals, SigtermAfterSigtermIsIgnored) {
   });
   ASSERT_TRUE(WIFEXITED(status));
   EXPECT_EQ(WEXITSTATUS(status), 128 + SIGINT);
+}
+
+// Such as `systemctl reload` sends.
+TEST(TerminationSignals, SighupOfAServiceEndsNothing) {
+  const int status = StatusOfChild([] {
+    if (freopen("/dev/null", "w", stderr) == nullptr) _exit(2);
+    TerminationSignals signals;
+    std::promise<int> got;
+    std::future<int> future = got.get_future();
+    signals.OnFirst([&](int signal) { got.set_value(signal); });
+    kill(getpid(), SIGHUP);
+    kill(getpid(), SIGTERM);
+    _exit(WaitFor(future) == SIGTERM ? 42 : 1);
+  });
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 42);
+}
+
+TEST(TerminationSignals, ClosedTerminalRequestsAShutdown) {
+  const int status = StatusOfChild([] {
+    const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
+    if (grantpt(terminal) != 0 || unlockpt(terminal) != 0) _exit(2);
+    if (dup2(open(ptsname(terminal), O_RDWR | O_NOCTTY), STDERR_FILENO) < 0) _exit(3);
+    TerminationSignals signals;
+    std::promise<int> got;
+    std::future<int> future = got.get_future();
+    signals.OnFirst([&](int signal) { got.set_value(signal); });
+    close(terminal);
+    kill(getpid(), SIGHUP);
+    _exit(WaitFor(future) == SIGHUP ? 42 : 1);
+  });
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 42);
 }
 
 TEST(TerminationSignals, SecondSignalExitsAtOnce) {

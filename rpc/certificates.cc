@@ -4,6 +4,7 @@
 #include <openssl/pem.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <ctime>
 
@@ -95,6 +96,19 @@ absl::StatusOr<std::string> ReadAuthorities(const std::string& path) {
   ASSIGN_OR_RETURN(std::string pem, platform::ReadFile(path));
   if (First(pem) == nullptr) return NoPem(path, "certificate");
   return pem;
+}
+
+absl::Time FirstExpiry(absl::string_view pem) {
+  const Bio bio = OpenPem(pem);
+  absl::Time first = absl::InfiniteFuture();
+  while (true) {
+    bool asked = false;
+    const Certificate one(PEM_read_bio_X509(bio.get(), nullptr, NoPassphrase, &asked));
+    if (one == nullptr) break;
+    first = std::min(first, ToTime(X509_get0_notAfter(one.get())));
+  }
+  ERR_clear_error();  // the end of the text
+  return first;
 }
 
 }  // namespace lengthwise::rpc

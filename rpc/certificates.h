@@ -31,6 +31,12 @@ absl::StatusOr<std::string> ReadPrivateKey(const std::string& path,
 // Reads the certificates of one or more authorities.
 absl::StatusOr<std::string> ReadAuthorities(const std::string& path);
 
+// When the first of the certificates in `pem` expires; absl::InfiniteFuture() if there is none.
+absl::Time FirstExpiry(absl::string_view pem);
+
+// An operator has this long to replace a certificate once programs begin to warn.
+inline constexpr absl::Duration kRenewalTime = absl::Hours(24 * 14);
+
 // Owning pointers for the objects that OpenSSL reads from PEM.
 struct FreePem {
   void operator()(BIO* bio) const { BIO_free(bio); }

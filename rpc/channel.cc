@@ -10,6 +10,8 @@
 #include "grpcpp/create_channel.h"
 #include "grpcpp/resource_quota.h"
 #include "grpcpp/security/credentials.h"
+#include "grpcpp/security/tls_certificate_provider.h"
+#include "grpcpp/security/tls_credentials_options.h"
 #include "grpcpp/support/client_interceptor.h"
 #include "platform/status_macros.h"
 #include "rpc/address.h"
@@ -62,18 +64,25 @@ absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> Credentials(
     return absl::InvalidArgumentError(
         "tls_certificate needs tls_ca, the authority of the server's certificate; set it");
   }
-  grpc::SslCredentialsOptions tls;
-  if (options.tls_ca != "system") {
-    ASSIGN_OR_RETURN(tls.pem_root_certs, ReadAuthorities(options.tls_ca));
+  const std::string authority = options.tls_ca == "system" ? "" : options.tls_ca;
+  if (!authority.empty()) {
+    RETURN_IF_ERROR(ReadAuthorities(authority).status());
   }
   if (!options.tls_certificate.empty()) {
-    ASSIGN_OR_RETURN(std::string certificate,
+    ASSIGN_OR_RETURN(const std::string certificate,
                      ReadCertificate(options.tls_certificate, absl::Now()));
-    ASSIGN_OR_RETURN(std::string key, ReadPrivateKey(options.tls_key, certificate));
-    tls.pem_cert_chain = std::move(certificate);
-    tls.pem_private_key = std::move(key);
+    RETURN_IF_ERROR(ReadPrivateKey(options.tls_key, certificate).status());
   }
-  return grpc::SslCredentials(tls);
+  if (authority.empty() && options.tls_certificate.empty()) return grpc::SslCredentials({});
+  // gRPC reads the files again and uses the new ones for new connections. What it cannot use leaves
+  // the old ones in force.
+  grpc::experimental::TlsChannelCredentialsOptions tls;
+  tls.set_certificate_provider(std::make_shared<grpc::experimental::FileWatcherCertificateProvider>(
+      options.tls_key, options.tls_certificate, authority,
+      static_cast<unsigned>(absl::ToInt64Seconds(options.certificates_interval))));
+  if (!authority.empty()) tls.watch_root_certs();
+  if (!options.tls_certificate.empty()) tls.watch_identity_key_cert_pairs();
+  return grpc::experimental::TlsCredentials(tls);
 }
 
 // The address that gRPC's message is about: of several, the one that it tried last ("...; last
@@ -161,7 +170,7 @@ absl::Status ExplainRefusedConnection(const std::string& message, const ChannelO
         options.tls_ca, ", is not the authority that signed it; `openssl s_client -connect ",
         server, " -CAfile ", options.tls_ca, "` shows which"));
   }
-  if (says("is not in peer certificate")) {
+  if (says("is not in peer certificate") || says("Hostname Verification")) {
     return absl::FailedPreconditionError(absl::StrCat(
         "the certificate of ", server,
         " is for another name; reach the server by a name in it, or set tls_server_name"));

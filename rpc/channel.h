@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "grpcpp/channel.h"
 #include "grpcpp/support/channel_arguments.h"
 #include "grpcpp/support/status.h"
@@ -26,6 +27,8 @@ struct ChannelOptions {
   std::string tls_certificate = {};
   std::string tls_key = {};
   std::string tls_server_name = {};
+  // Whole seconds. How often the files of certificates are read again.
+  absl::Duration certificates_interval = absl::Seconds(10);
   Pings pings = {};
   // Takes warnings that do not prevent a channel, such as an unknown host of several or a new token
   // file that cannot be used; may be empty. Calls of the channel call it, too, on any thread.
@@ -38,7 +41,8 @@ ChannelOptions ToChannelOptions(const Settings& settings);
 // connection. With several addresses and TLS, the certificate must name the first one's host, or
 // `tls_server_name`. The channel connects on first use, detects a dead connection while calls are
 // open, bounds what the server may send (rpc/transport.h) and never uses a proxy, in addition to
-// `arguments`. The token file is read again when it changes.
+// `arguments`. The token file and the certificates are read again when they change; connections
+// that are open stay.
 //
 // Errors are those of token.h, certificates.h and, for several addresses, TargetOf
 // (rpc/address.h). INVALID_ARGUMENT if a certificate is set without its key or without an

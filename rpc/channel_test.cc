@@ -27,6 +27,7 @@ namespace lengthwise::rpc {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -41,7 +42,8 @@ std::string Contents(const std::string& path) { return platform::ReadFile(path).
 class Server final : public v1::FleetService::Service {
  public:
   // Serves plain text without a pair. Requests client certificates of `client_ca`, if set.
-  explicit Server(const TestAuthority::Pair* pair = nullptr, const std::string& client_ca = "") {
+  explicit Server(const TestAuthority::Pair* pair = nullptr, const std::string& client_ca = "",
+                  const std::string& address = "127.0.0.1:0") {
     std::shared_ptr<grpc::ServerCredentials> credentials = grpc::InsecureServerCredentials();
     if (pair != nullptr) {
       grpc::SslServerCredentialsOptions tls(client_ca.empty()
@@ -53,7 +55,7 @@ class Server final : public v1::FleetService::Service {
     }
     grpc::ServerBuilder builder;
     int port = 0;
-    builder.AddListeningPort("127.0.0.1:0", credentials, &port);
+    builder.AddListeningPort(address, credentials, &port);
     builder.RegisterService(this);
     server_ = builder.BuildAndStart();
     address_ = absl::StrCat("127.0.0.1:", port);
@@ -175,6 +177,49 @@ TEST_F(ChannelTest, RenewedTokenNeedsNoNewChannel) {
     ASSERT_TRUE(stub->ListWorkers(&context, {}, &response).ok());
   }
   EXPECT_THAT(server.shown(), ElementsAre("Bearer " + TokenOf('1'), "Bearer " + TokenOf('2')));
+}
+
+// The authority and the client's certificate are replaced while the channel lives.
+TEST_F(ChannelTest, RenewedCertificatesNeedNoNewChannel) {
+  const auto replace = [&](const std::string& from, const std::string& name) {
+    ASSERT_TRUE(platform::WriteFileAtomically(directory_ + "/" + name, Contents(from)).ok());
+  };
+  const auto use = [&](const TestAuthority& authority, const TestAuthority::Pair& client) {
+    replace(authority.ca(), "ca.crt");
+    replace(client.key, "client.key");
+    replace(client.certificate, "client.crt");
+    std::filesystem::permissions(directory_ + "/client.key", std::filesystem::perms::owner_read);
+  };
+  use(*house_, house_->Issue("client"));
+  auto server = std::make_unique<Server>(&server_pair_, house_->ca());
+  const std::string address = server->address();
+  const auto channel = CreateChannel({.server = address,
+                                      .tls_ca = directory_ + "/ca.crt",
+                                      .tls_certificate = directory_ + "/client.crt",
+                                      .tls_key = directory_ + "/client.key",
+                                      .certificates_interval = absl::Seconds(1)},
+                                     {})
+                           .value();
+  const auto stub = v1::FleetService::NewStub(channel);
+  const auto call = [&] {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
+    v1::ListWorkersResponse response;
+    return stub->ListWorkers(&context, {}, &response);
+  };
+  ASSERT_TRUE(call().ok());
+  EXPECT_TRUE(server->has_certificate());
+
+  const TestAuthority::Pair next = stranger_->Issue("server");
+  server.reset();
+  server = std::make_unique<Server>(&next, stranger_->ca(), address);
+  EXPECT_FALSE(call().ok()) << "the channel's authority has not signed this one";
+  use(*stranger_, stranger_->Issue("client"));
+  const absl::Time deadline = absl::Now() + absl::Seconds(60);
+  grpc::Status status = call();
+  while (!status.ok() && absl::Now() < deadline) status = call();
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  EXPECT_TRUE(server->has_certificate());
 }
 
 // Returns an address at which no server listens.
@@ -377,8 +422,9 @@ TEST(RawAnswerTest, CompressedMessageIsNotUnpacked) {
   RawServer server({.headers = {kGrpc, {"grpc-encoding", "gzip"}},
                     .data = MessagePrefix(1, /*compressed=*/true) + "x",
                     .trailers = {{"grpc-status", "0"}}});
+  // What gRPC notices first: the compression, or that the answer has no message without it.
   EXPECT_THAT(std::string(ToStatus(Call({.server = server.address()})).message()),
-              HasSubstr("'gzip' is disabled"));
+              AnyOf(HasSubstr("'gzip' is disabled"), HasSubstr("No message returned")));
 }
 
 TEST_F(ChannelTest, LargestAnswersArrive) {

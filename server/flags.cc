@@ -87,7 +87,7 @@ void AddAccess(Command command, Flags& flags) {
 }
 
 // Checks flags that depend on each other. Returns the error, or an empty text.
-std::string CheckTogether(const Flags& flags, bool insecure) {
+std::string CheckTogether(const Flags& flags) {
   if (flags.listen.empty()) return "--listen is empty";
   if (flags.core.heartbeat_interval * 2 > flags.core.lease_duration) {
     return "--heartbeat_interval must be at most half of --lease_duration";
@@ -101,25 +101,30 @@ std::string CheckTogether(const Flags& flags, bool insecure) {
   if (!flags.tls_client_ca.empty() && flags.tls_certificate.empty()) {
     return "--tls_client_ca needs --tls_certificate and --tls_key";
   }
-  if (insecure) return {};
-  if (flags.tls_certificate.empty() && !rpc::IsLoopback(flags.listen)) {
+  if (!flags.insecure_api.empty() && !flags.tls_certificate.empty()) {
+    return "--insecure_api and --tls_certificate contradict each other";
+  }
+  if (flags.insecure_api.empty() && flags.tls_certificate.empty() &&
+      !rpc::IsLoopback(flags.listen)) {
     return absl::StrCat(flags.listen,
                         " can be reached by other machines. Encrypt it with --tls_certificate and "
                         "--tls_key, listen on 127.0.0.1, or allow plain text with "
-                        "--insecure_plain_text");
+                        "--insecure_api plain_text");
   }
-  if (!flags.metrics_listen.empty() && !rpc::IsLoopback(flags.metrics_listen)) {
+  if (!flags.insecure_metrics && !flags.metrics_listen.empty() &&
+      !rpc::IsLoopback(flags.metrics_listen)) {
     return absl::StrCat(flags.metrics_listen,
                         " can be reached by other machines, and the metrics are plain text. Listen "
-                        "on 127.0.0.1, or allow it with --insecure_plain_text");
+                        "on 127.0.0.1, or allow it with --insecure_metrics");
   }
   absl::string_view store = flags.core.s3.endpoint;
-  if (absl::StartsWith(flags.core.artifacts, "s3://") && absl::ConsumePrefix(&store, "http://") &&
+  if (!flags.insecure_s3 && absl::StartsWith(flags.core.artifacts, "s3://") &&
+      absl::ConsumePrefix(&store, "http://") &&
       !rpc::IsLoopback(absl::StrContains(store, ":") ? std::string(store)
                                                      : absl::StrCat(store, ":80"))) {
     return absl::StrCat("--s3_endpoint ", flags.core.s3.endpoint,
                         " is plain text: whoever reads the traffic can fetch the checkpoints. Use "
-                        "https, or allow it with --insecure_plain_text");
+                        "https, or allow it with --insecure_s3");
   }
   return {};
 }
@@ -129,7 +134,6 @@ std::string CheckTogether(const Flags& flags, bool insecure) {
 std::variant<Flags, int> ParseFlags(int argc, const char* const* argv) {
   Flags flags;
   flags.core.data_dir = platform::DataDirectory().value_or("./.local/share/lengthwise");
-  bool insecure = false;
 
   client::CommandLine line(
       "lengthwise_server",
@@ -211,11 +215,19 @@ std::variant<Flags, int> ParseFlags(int argc, const char* const* argv) {
                   "Serve the program that started the server: standard input is a pipe from it. "
                   "The server is killed when the pipe ends. If a byte came through it before, the "
                   "server stops once no program uses --data_dir. `lengthwise` sets it");
+  command
+      .AddOption(
+          "--insecure_api plain_text|open", flags.insecure_api,
+          "Allow an API in plain text on an address that other machines can reach. Anyone on "
+          "the network path can read tokens and answers. open: without tokens as well, for "
+          "everyone who can reach it")
+      .OneOf({"plain_text", "open"});
   command.AddFlag(
-      "--insecure_plain_text", insecure,
-      "Allow plain text on addresses that other machines can reach, for the API without "
-      "--tls_certificate, for the metrics and for --s3_endpoint. Anyone on the network "
-      "path can read it");
+      "--insecure_metrics", flags.insecure_metrics,
+      "Allow metrics, which are plain text, on an address that other machines can reach");
+  command.AddFlag("--insecure_s3", flags.insecure_s3,
+                  "Allow an --s3_endpoint in plain text on another machine. Anyone on the network "
+                  "path can read checkpoints");
   AddAccess(command, flags);
   const absl::StatusOr<std::string> text =
       line.Parse(std::vector<std::string>(argv + 1, argv + argc));
@@ -223,8 +235,7 @@ std::variant<Flags, int> ParseFlags(int argc, const char* const* argv) {
     std::cout << *text;
     return 0;
   }
-  const std::string wrong =
-      text.ok() ? CheckTogether(flags, insecure) : std::string(text.status().message());
+  const std::string wrong = text.ok() ? CheckTogether(flags) : std::string(text.status().message());
   if (!wrong.empty()) {
     std::cerr << "lengthwise_server: " << wrong << "\n";
     return 2;

@@ -33,6 +33,11 @@ struct Flags {
   // Path of the audit log. Empty: "audit.log" in the data directory, once there are tokens. "off":
   // none.
   std::string audit_log;
+  // What other machines may reach without encryption. Of the API "plain_text", or "open" if it
+  // needs no token either; empty: it may not be reached so.
+  std::string insecure_api;
+  bool insecure_metrics = false;
+  bool insecure_s3 = false;
   Quotas::Options quotas;
   // Interval at which the server connects to its own address.
   absl::Duration self_check_interval = absl::Seconds(10);

@@ -74,25 +74,39 @@ TEST(Flags, InvalidFlagsAreNamed) {
 }
 
 TEST(Flags, PublicPlainTextAddressNeedsItsFlag) {
-  EXPECT_THAT(Refusal({"--listen=0.0.0.0:7070"}), HasSubstr("--insecure_plain_text"));
-  EXPECT_THAT(Refusal({"--metrics_listen=[::]:9464"}), HasSubstr("--insecure_plain_text"));
-  EXPECT_EQ(std::get<Flags>(Parse({"--listen=0.0.0.0:7070", "--insecure_plain_text"})).listen,
-            "0.0.0.0:7070");
+  EXPECT_THAT(Refusal({"--listen=0.0.0.0:7070"}), HasSubstr("--insecure_api"));
+  EXPECT_THAT(Refusal({"--metrics_listen=[::]:9464"}), HasSubstr("--insecure_metrics"));
+  for (const char* allowed : {"--insecure_api=plain_text", "--insecure_api=open"}) {
+    EXPECT_EQ(std::get<Flags>(Parse({"--listen=0.0.0.0:7070", allowed})).listen, "0.0.0.0:7070");
+  }
+  EXPECT_TRUE(
+      std::holds_alternative<Flags>(Parse({"--metrics_listen=[::]:9464", "--insecure_metrics"})));
+}
+
+TEST(Flags, OneInsecureFlagAllowsNothingElse) {
+  EXPECT_THAT(Refusal({"--listen=0.0.0.0:7070", "--insecure_metrics", "--insecure_s3"}),
+              HasSubstr("--insecure_api"));
+  EXPECT_THAT(Refusal({"--metrics_listen=[::]:9464", "--insecure_api=open", "--insecure_s3"}),
+              HasSubstr("--insecure_metrics"));
+  EXPECT_THAT(Refusal({"--artifacts=s3://bucket", "--s3_endpoint=http://10.0.0.1:9000",
+                       "--insecure_api=open", "--insecure_metrics"}),
+              HasSubstr("--insecure_s3"));
+  EXPECT_THAT(Refusal({"--insecure_api=plain_text", "--tls_certificate=a", "--tls_key=b"}),
+              HasSubstr("contradict"));
 }
 
 TEST(Flags, PlainTextObjectStoreNeedsItsFlag) {
   const char* const place = "--artifacts=s3://bucket/checkpoints";
   EXPECT_THAT(Refusal({place, "--s3_endpoint=http://store.example.org"}),
-              HasSubstr("--insecure_plain_text"));
-  EXPECT_THAT(Refusal({place, "--s3_endpoint=http://10.0.0.1:9000"}),
-              HasSubstr("--insecure_plain_text"));
+              HasSubstr("--insecure_s3"));
+  EXPECT_THAT(Refusal({place, "--s3_endpoint=http://10.0.0.1:9000"}), HasSubstr("--insecure_s3"));
   for (const char* allowed :
        {"--s3_endpoint=https://store.example.org", "--s3_endpoint=http://127.0.0.1:9000",
         "--s3_endpoint=http://[::1]:9", "--s3_endpoint=http://localhost"}) {
     EXPECT_TRUE(std::holds_alternative<Flags>(Parse({place, allowed}))) << allowed;
   }
   EXPECT_TRUE(std::holds_alternative<Flags>(
-      Parse({place, "--s3_endpoint=http://10.0.0.1:9000", "--insecure_plain_text"})));
+      Parse({place, "--s3_endpoint=http://10.0.0.1:9000", "--insecure_s3"})));
 }
 
 // The command line of a process can be read by every user of the machine.

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -30,11 +31,10 @@
 #include "platform/service_lifecycle.h"
 #include "platform/status_macros.h"
 #include "rpc/address.h"
-#include "rpc/certificates.h"
 #include "rpc/token.h"
 #include "server/api/catalogue_service.h"
 #include "server/api/rpc_server.h"
-#include "server/edge/tls.h"
+#include "server/edge/certificate_files.h"
 #include "server/metrics/endpoint.h"
 #include "server/security/audit_log.h"
 #include "server/security/token_store.h"
@@ -59,6 +59,8 @@ constexpr int64_t kTrimBytes = 32 << 20;
 constexpr absl::Duration kTrimInterval = absl::Seconds(10);
 // How often a private server without its client looks for other users.
 constexpr absl::Duration kUsersInterval = absl::Milliseconds(50);
+// How often the files of certificates are read again.
+constexpr absl::Duration kCertificatesInterval = absl::Seconds(10);
 
 // Limited, because Protobuf logs invalid UTF-8 before a call's token is checked.
 void LogOfProtobuf(google::protobuf::LogLevel, const char*, int, const std::string& text) {
@@ -91,26 +93,14 @@ void FollowClient(const std::string& users_file) {
   kill(getpid(), SIGTERM);
 }
 
-sigset_t StopSignals() {
+// Those that stop the server, and SIGHUP.
+sigset_t Signals() {
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
   sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGHUP);
   return signals;
-}
-
-absl::StatusOr<Encryption> ReadEncryption(const Flags& flags) {
-  Encryption encryption;
-  if (flags.tls_certificate.empty()) return encryption;
-  ASSIGN_OR_RETURN(std::string certificate,
-                   rpc::ReadCertificate(flags.tls_certificate, absl::Now()));
-  ASSIGN_OR_RETURN(std::string key, rpc::ReadPrivateKey(flags.tls_key, certificate));
-  encryption.certificate = std::move(certificate);
-  encryption.key = std::move(key);
-  if (!flags.tls_client_ca.empty()) {
-    ASSIGN_OR_RETURN(encryption.client_authority, rpc::ReadAuthorities(flags.tls_client_ca));
-  }
-  return encryption;
 }
 
 // While this object lives, root acts as the owner of a data directory, because the server could not
@@ -244,7 +234,8 @@ bool SelfCheck::Check() {
 absl::Status Serve(const Flags& flags, const OpenCore& open) {
   const pid_t starter = platform::StartingProcess();
   // Later threads inherit the mask, so the signals stay pending until sigwait below.
-  const sigset_t signals = StopSignals();
+  const sigset_t signals = Signals();
+  const bool has_terminal = isatty(STDERR_FILENO) == 1;
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
   if (flags.exit_with_parent) {
@@ -266,19 +257,31 @@ absl::Status Serve(const Flags& flags, const OpenCore& open) {
   if (!flags.ready_file.empty()) unlink(flags.ready_file.c_str());
 
   ASSIGN_OR_RETURN(const std::unique_ptr<TokenStore> tokens, TokenStore::Open(flags.core.data_dir));
-  if (!flags.tls_certificate.empty() && !rpc::IsLoopback(flags.listen) && !tokens->IsRequired()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("other machines can reach ", flags.listen,
-                     ", but the server has no tokens, so everyone could do everything; create the "
-                     "first with `lengthwise_server --data_dir ",
-                     flags.core.data_dir, " --create_admin_token PATH`"));
+  if (!rpc::IsLoopback(flags.listen) && !tokens->IsRequired()) {
+    if (flags.insecure_api != "open") {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "other machines can reach ", flags.listen,
+          ", but the server has no tokens, so everyone could do everything; create the first with "
+          "`lengthwise_server --data_dir ",
+          flags.core.data_dir,
+          " --create_admin_token PATH`, or allow it with --insecure_api open"));
+    }
+    platform::LogWarning(absl::StrCat("everyone who can reach ", flags.listen,
+                                      " can do everything: there are no tokens"));
   }
   ASSIGN_OR_RETURN(const std::unique_ptr<AuditLog> audit,
                    OpenAuditLog(flags, tokens->IsRequired()));
 
   RpcServer::Options options;
   options.edge.listen = flags.listen;
-  ASSIGN_OR_RETURN(options.edge.encryption, ReadEncryption(flags));
+  std::unique_ptr<CertificateFiles> certificates;
+  if (!flags.tls_certificate.empty()) {
+    ASSIGN_OR_RETURN(certificates,
+                     CertificateFiles::Open({.certificate = flags.tls_certificate,
+                                             .key = flags.tls_key,
+                                             .client_authority = flags.tls_client_ca}));
+    options.edge.encryption = certificates->encryption();
+  }
   options.tokens = tokens.get();
   options.audit = audit.get();
   options.gate.workers_need_certificate = !flags.tls_client_ca.empty();
@@ -288,7 +291,7 @@ absl::Status Serve(const Flags& flags, const OpenCore& open) {
   if (!flags.metrics_listen.empty()) {
     ASSIGN_OR_RETURN(metrics, MonitoringEndpoint::Start(
                                   flags.metrics_listen, [&core] { return core->GetStatistics(); },
-                                  audit.get(), tokens.get()));
+                                  audit.get(), tokens.get(), certificates.get()));
     options.interceptors.push_back(metrics->rpc_metrics().Interceptor());
     options.streams = metrics->streams();
   }
@@ -331,15 +334,30 @@ absl::Status Serve(const Flags& flags, const OpenCore& open) {
   auto self_check = std::make_unique<SelfCheck>(
       flags.self_check_interval,
       [&server] { return (*server)->CheckReachable(kSelfCheckPatience); }, EndUnreachable);
+  const auto refresh_certificates = [&] {
+    if (certificates != nullptr) {
+      certificates->Refresh([&](const Encryption& of) { return (*server)->SetEncryption(of); });
+    }
+    return true;
+  };
+  auto refresh =
+      std::make_unique<platform::PeriodicThread>(kCertificatesInterval, refresh_certificates);
   int signal_number = 0;
-  sigwait(&signals, &signal_number);
-  platform::LogInfo(absl::StrCat("stopping on ", signal_number == SIGINT ? "SIGINT" : "SIGTERM",
+  while (true) {
+    sigwait(&signals, &signal_number);
+    if (signal_number != SIGHUP) break;
+    if (has_terminal) break;  // it was closed
+    platform::LogInfo("SIGHUP: reading the certificates again");
+    refresh_certificates();
+  }
+  platform::LogInfo(absl::StrCat("stopping on SIG", sigabbrev_np(signal_number),
                                  "; a second signal stops at once"));
   // Only informs the service manager.
   platform::NotifyStopping().IgnoreError();
   pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
   if (!flags.ready_file.empty()) unlink(flags.ready_file.c_str());
   core->DescribeHolder("").IgnoreError();
+  refresh.reset();
   self_check.reset();
   (*server)->Stop(kGrace);
   platform::LogInfo("stopped");

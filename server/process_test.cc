@@ -496,6 +496,44 @@ TEST(Process, PublicServerNeedsTokens) {
   EXPECT_EQ(closed.Wait(), 0);
 }
 
+TEST(Process, PlainTextServerThatOthersReachNeedsTokensOrAnOrder) {
+  std::vector<std::string> arguments = {"--listen=0.0.0.0:0", "--metrics_listen", "", "--data_dir",
+                                        Directory()};
+  arguments.insert(arguments.end(), {"--insecure_api", "plain_text"});
+  Server refused(arguments);
+  EXPECT_EQ(refused.Wait(), 1);
+  EXPECT_THAT(refused.log(), HasSubstr("--insecure_api open"));
+  arguments.back() = "open";
+  Server open(arguments);
+  EXPECT_TRUE(open.WaitForLine("WARNING everyone who can reach 0.0.0.0:0 can do everything"));
+  EXPECT_TRUE(open.WaitForLine("serving on"));
+  open.Signal(SIGTERM);
+  EXPECT_EQ(open.Wait(), 0);
+}
+
+TEST(Process, SighupReadsTheCertificatesAgain) {
+  const std::string directory = Directory();
+  rpc::TestAuthority authority(directory, "house");
+  const auto use = [&](const rpc::TestAuthority::Pair& pair) {
+    const auto over = std::filesystem::copy_options::overwrite_existing;
+    std::filesystem::copy_file(pair.certificate, directory + "/tls.crt", over);
+    std::filesystem::copy_file(pair.key, directory + "/tls.key", over);
+  };
+  use(authority.Issue("first"));
+  Server server({"--listen=127.0.0.1:0", "--metrics_listen", "", "--data_dir", directory,
+                 "--tls_certificate", directory + "/tls.crt", "--tls_key", directory + "/tls.key"});
+  EXPECT_TRUE(server.WaitForLine("tls.crt expires at ")) << "in an hour";
+  ASSERT_TRUE(server.WaitForLine("serving on"));
+  use(authority.Issue("second"));
+  server.Signal(SIGHUP);
+  EXPECT_TRUE(server.WaitForLine("new connections use the new certificate"));
+  use(authority.Issue("over", -absl::Minutes(1)));
+  server.Signal(SIGHUP);
+  EXPECT_TRUE(server.WaitForLine("the old ones stay: "));
+  server.Signal(SIGTERM);
+  EXPECT_EQ(server.Wait(), 0);
+}
+
 TEST(Process, UnusableCertificateIsOneLine) {
   const std::string directory = Directory();
   rpc::TestAuthority authority(directory, "house");

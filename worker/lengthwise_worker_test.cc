@@ -123,7 +123,7 @@ TEST(LengthwiseWorker, WrongFlagsExitWith2AndNameAcceptedValues) {
       {{"--server", "h:1", "--spool_bytes", "-1"}, "--spool_bytes"},
       {{"--server", "h:1", "--metrics_listen", "9465"},
        "--metrics_listen: got \"9465\", expected HOST:PORT"},
-      {{"--server", "h:1", "--metrics_listen", "0.0.0.0:0"}, "--insecure_plain_text"},
+      {{"--server", "h:1", "--metrics_listen", "0.0.0.0:0"}, "--insecure_metrics"},
   };
   for (const auto& [arguments, expected] : cases) {
     const auto [code, output] = RunToEnd(arguments);

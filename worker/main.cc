@@ -72,7 +72,7 @@ struct Flags {
   std::string python;
   // Empty: no metrics.
   std::string metrics_listen;
-  bool insecure_plain_text = false;
+  bool insecure_metrics = false;
 };
 
 std::string HostName() {
@@ -226,7 +226,7 @@ void AddFlags(client::Command command, Flags& flags) {
                  "server has them too")
       .Check(CheckAddress);
   command.AddFlag(
-      "--insecure_plain_text", flags.insecure_plain_text,
+      "--insecure_metrics", flags.insecure_metrics,
       "Allow --metrics_listen on addresses that other machines reach: they are plain text");
   command.AddFlag("--allow_python_networks", flags.allow_python_networks,
                   "Train users' PyTorch modules (network `python`): their code runs as this user");
@@ -350,7 +350,7 @@ int Run(const Flags& flags, platform::TerminationSignals& signals) {
   }
   signals.OnFirst([&connection](int signal) {
     platform::LogInfo(
-        absl::StrCat(signal == SIGINT ? "SIGINT" : "SIGTERM", ": finishing; SIGINT exits at once"));
+        absl::StrCat("SIG", sigabbrev_np(signal), ": finishing; SIGINT exits at once"));
     platform::NotifyStopping().IgnoreError();
     connection.Drain();
   });
@@ -397,12 +397,12 @@ int Main(int argc, char** argv) {
     std::cout << *text;
     return 0;
   }
-  if (!flags.metrics_listen.empty() && !flags.insecure_plain_text &&
+  if (!flags.metrics_listen.empty() && !flags.insecure_metrics &&
       !rpc::IsLoopback(flags.metrics_listen)) {
     platform::LogError(absl::StrCat(flags.metrics_listen,
                                     " can be reached by other machines, and the metrics are plain "
                                     "text. Listen on 127.0.0.1, or allow it with "
-                                    "--insecure_plain_text"));
+                                    "--insecure_metrics"));
     return kExitUsage;
   }
   if (flags.exit_with_parent) {

@@ -117,6 +117,21 @@ Findings InspectSettings(const absl::StatusOr<rpc::Settings>& settings,
   return findings;
 }
 
+namespace {
+
+// A certificate or authority that can be used, perhaps not for long.
+Finding Usable(const std::string& check, const std::string& found, absl::string_view pem,
+               absl::Time now) {
+  const absl::Time expiry = rpc::FirstExpiry(pem);
+  if (expiry - now >= rpc::kRenewalTime) return {Verdict::kOk, check, found};
+  return {Verdict::kWarning, check,
+          absl::StrCat(found, " expires at ",
+                       absl::FormatTime(absl::RFC3339_sec, expiry, absl::UTCTimeZone())),
+          "replace the file; running programs read the new one"};
+}
+
+}  // namespace
+
 Findings InspectCredentials(const rpc::Settings& settings, absl::Time now) {
   Findings findings;
   const std::string& server = settings.Value("server");
@@ -139,21 +154,22 @@ Findings InspectCredentials(const rpc::Settings& settings, absl::Time now) {
     }
     return findings;
   }
-  if (authority != "system") {
-    if (const auto read = rpc::ReadAuthorities(authority); !read.ok()) {
-      findings.push_back(Failed("encryption", read.status()));
-      return findings;
-    }
+  if (authority == "system") {
+    findings.push_back(
+        {Verdict::kOk, "encryption", "TLS, with the authority of the operating system"});
+  } else if (const auto read = rpc::ReadAuthorities(authority); read.ok()) {
+    findings.push_back(
+        Usable("encryption", absl::StrCat("TLS, with the authority ", authority), *read, now));
+  } else {
+    findings.push_back(Failed("encryption", read.status()));
+    return findings;
   }
-  findings.push_back({Verdict::kOk, "encryption",
-                      absl::StrCat("TLS, with the authority ",
-                                   authority == "system" ? "of the operating system" : authority)});
   if (const std::string& path = settings.Value("tls_certificate"); !path.empty()) {
     const auto certificate = rpc::ReadCertificate(path, now);
     const absl::Status key =
         certificate.ok() ? rpc::ReadPrivateKey(settings.Value("tls_key"), *certificate).status()
                          : certificate.status();
-    findings.push_back(key.ok() ? Finding{Verdict::kOk, "certificate", path}
+    findings.push_back(key.ok() ? Usable("certificate", path, *certificate, now)
                                 : Failed("certificate", key));
   }
   return findings;

@@ -8,6 +8,7 @@
 #include "client/diagnosis/diagnosis.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "rpc/test_certificates.h"
 
 namespace lengthwise::client {
 namespace {
@@ -113,6 +114,20 @@ TEST_F(InstallationTest, WarnsOfPlainTextToAnotherMachine) {
               Contains(IsFinding(Verdict::kWarning, "encryption", "can read the traffic")));
   EXPECT_THAT(InspectCredentials(*Settings({{"tls_ca", directory_ + "/none.pem"}}), absl::Now()),
               Contains(IsFinding(Verdict::kFailure, "encryption", "none.pem")));
+}
+
+TEST_F(InstallationTest, WarnsOfACertificateThatExpiresSoon) {
+  rpc::TestAuthority authority(directory_, "house");
+  const rpc::TestAuthority::Pair pair = authority.Issue("ada", absl::Hours(24 * 30));
+  const auto settings = *Settings(
+      {{"tls_ca", authority.ca()}, {"tls_certificate", pair.certificate}, {"tls_key", pair.key}});
+  const absl::Time now = absl::Now();
+  EXPECT_THAT(InspectCredentials(settings, now),
+              Contains(IsFinding(Verdict::kOk, "certificate", pair.certificate)));
+  EXPECT_THAT(InspectCredentials(settings, now + absl::Hours(24 * 28)),
+              Contains(IsFinding(Verdict::kWarning, "certificate", "expires at")));
+  EXPECT_THAT(InspectCredentials(settings, now + absl::Hours(24 * 366 * 20)),
+              Contains(IsFinding(Verdict::kWarning, "encryption", "expires at")));
 }
 
 TEST_F(InstallationTest, AsksProgramsForTheirVersions) {

@@ -84,6 +84,11 @@ class RpcServer {
   // Edge::CheckReachable.
   absl::Status CheckReachable(absl::Duration patience) { return edge_->CheckReachable(patience); }
 
+  // Edge::SetEncryption.
+  absl::Status SetEncryption(const Encryption& encryption) {
+    return edge_->SetEncryption(encryption);
+  }
+
   // Ends open streams with UNAVAILABLE and health with NOT_SERVING, stops the core, which answers
   // waiting calls, gives calls until `grace` to end, then breaks them. Returns when all calls have
   // ended. Call once.

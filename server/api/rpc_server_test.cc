@@ -242,6 +242,34 @@ TEST(RpcServer, CertificateOfAnotherAuthorityIsRefused) {
   EXPECT_TRUE(call(credentials));
 }
 
+TEST(RpcServer, NewCertificateIsForNewConnections) {
+  TestServer test;
+  rpc::TestAuthority old_authority(testing::TempDir(), "old"), authority(testing::TempDir(), "new");
+  const auto read = [](const std::string& path) { return platform::ReadFile(path).value(); };
+  const auto encryption = [&](rpc::TestAuthority& of) {
+    const rpc::TestAuthority::Pair pair = of.Issue("server");
+    return Encryption{.certificate = read(pair.certificate), .key = read(pair.key)};
+  };
+  RpcServer::Options options;
+  options.edge.encryption = encryption(old_authority);
+  const std::unique_ptr<RpcServer> server =
+      RpcServer::Start(std::move(options), test.core()).value();
+  const auto connect = [&](const rpc::TestAuthority& to) {
+    grpc::ChannelArguments arguments;
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    return grpc::CreateCustomChannel(
+        server->address(), grpc::SslCredentials({.pem_root_certs = read(to.ca())}), arguments);
+  };
+  const auto before = connect(old_authority);
+  EXPECT_TRUE(Answers(before));
+  EXPECT_FALSE(server->SetEncryption({.certificate = "no PEM", .key = "no PEM"}).ok());
+  EXPECT_TRUE(Answers(connect(old_authority))) << "what cannot be used changes nothing";
+  ASSERT_EQ(server->SetEncryption(encryption(authority)), absl::OkStatus());
+  EXPECT_TRUE(Answers(before)) << "the connection stays";
+  EXPECT_TRUE(Answers(connect(authority)));
+  EXPECT_FALSE(Answers(connect(old_authority)));
+}
+
 TEST(RpcServer, StopAnswersACallThatWaitsForALease) {
   TestServer test;
   test.Serve();

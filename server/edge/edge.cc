@@ -213,7 +213,7 @@ struct Edge::Connection {
 absl::StatusOr<std::unique_ptr<Edge>> Edge::Listen(Options options) {
   std::unique_ptr<Edge> edge(new Edge(std::move(options)));
   if (!edge->options_.encryption.certificate.empty()) {
-    ASSIGN_OR_RETURN(edge->tls_, CreateServerTls(edge->options_.encryption));
+    RETURN_IF_ERROR(edge->SetEncryption(edge->options_.encryption));
     // CheckReachable verifies no certificate: it checks that the server answers, not its identity.
     edge->client_tls_.reset(SSL_CTX_new(TLS_client_method()));
   }
@@ -230,6 +230,13 @@ Edge::Edge(Options options)
   const int64_t limit = platform::DescriptorLimit();
   const int64_t room = (limit - ReservedOf(limit)) / kDescriptorsOfAConnection;
   most_connections_ = options_.connections > 0 ? std::min(options_.connections, room) : room;
+}
+
+absl::Status Edge::SetEncryption(const Encryption& encryption) {
+  ASSIGN_OR_RETURN(SslContext tls, CreateServerTls(encryption));
+  const platform::MutexLock lock(tls_mutex_);
+  tls_ = std::move(tls);
+  return absl::OkStatus();
 }
 
 Edge::~Edge() { Stop(absl::ZeroDuration()); }
@@ -480,9 +487,12 @@ void Edge::Open(int client, const std::string& address, std::string shown, bool 
     ++untrusted_;
   }
   SetOption(client, IPPROTO_TCP, TCP_NODELAY, 1);
-  if (tls_ != nullptr) {
+  {
+    const platform::MutexLock lock(tls_mutex_);
+    if (tls_ != nullptr) connection.ssl.reset(SSL_new(tls_.get()));
+  }
+  if (connection.ssl != nullptr) {
     connection.state = Connection::State::kHandshake;
-    connection.ssl.reset(SSL_new(tls_.get()));
     SSL_set_fd(connection.ssl.get(), client);
     SSL_set_accept_state(connection.ssl.get());
     SSL_set_msg_callback(connection.ssl.get(), CountKeyUpdate);

@@ -80,6 +80,10 @@ class Edge {
   // connections. Call it after gRPC's server has shut down.
   void Stop(absl::Duration grace);
 
+  // Uses another certificate, key and authority for connections that begin from now on; any thread.
+  // FAILED_PRECONDITION if they cannot be used: the old ones stay.
+  absl::Status SetEncryption(const Encryption& encryption);
+
   // "HOST:PORT" with the port that was bound.
   const std::string& address() const { return address_; }
   Peers& peers() { return peers_; }
@@ -126,8 +130,9 @@ class Edge {
   void SetTimer(Connection& connection, absl::Time time);
 
   const Options options_;
-  SslContext tls_;
-  SslContext client_tls_;  // of CheckReachable
+  platform::Mutex tls_mutex_;
+  SslContext tls_ ABSL_GUARDED_BY(tls_mutex_);  // null: plain text
+  SslContext client_tls_;                       // of CheckReachable
   std::vector<platform::Descriptor> listeners_;
   std::string address_;
   Peers peers_;

@@ -17,6 +17,8 @@ struct Encryption {
   std::string key;
   // Authority that must have signed client certificates. Empty: clients are asked for none.
   std::string client_authority;
+
+  friend bool operator==(const Encryption&, const Encryption&) = default;
 };
 
 struct FreeSsl {

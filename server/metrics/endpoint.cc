@@ -53,10 +53,11 @@ class TokenMetrics final : public prometheus::Collectable {
   explicit TokenMetrics(TokenStore& tokens) : tokens_(tokens) {}
 
   std::vector<MetricFamily> Collect() const override {
-    MetricFamily family = MakeFamily(
-        "lengthwise_token_expiry_timestamp_seconds", MetricType::Gauge,
-        "Earliest time at which a principal loses its last valid token of this role, in seconds "
-        "since 1970; 0 if no token of the role is valid.");
+    MetricFamily family =
+        MakeFamily("lengthwise_token_expiry_timestamp_seconds", MetricType::Gauge,
+                   "Earliest time at which a principal loses its last valid token of this role, or "
+                   "has lost it "
+                   "in the last seven days, in seconds since 1970; 0 if there is no such token.");
     const std::map<v1::Role, int64_t> expiries = FirstExpiries();
     for (const v1::Role role : {v1::VIEWER, v1::SUBMITTER, v1::WORKER, v1::ADMIN}) {
       const auto found = expiries.find(role);
@@ -79,15 +80,48 @@ class TokenMetrics final : public prometheus::Collectable {
     }
     std::map<v1::Role, int64_t> first;
     for (const auto& [of, expiry] : last) {
-      // Of a principal who has left, or has had time to notice.
-      if (expiry <= now) continue;
+      // Of a principal who has left.
+      if (expiry <= now - kForgottenAfter) continue;
       const auto [found, is_new] = first.emplace(of.first, expiry);
       found->second = std::min(found->second, expiry);
     }
     return first;
   }
 
+  // An expired token that nobody has replaced or revoked is noticed by then.
+  static constexpr int64_t kForgottenAfter = 7 * 24 * 3600;
+
   TokenStore& tokens_;
+};
+
+// Exports when the certificates of the API's port expire, read at every scrape. Thread-safe.
+class CertificateMetrics final : public prometheus::Collectable {
+ public:
+  // `files` may be null, and outlives the object.
+  explicit CertificateMetrics(const CertificateFiles* files) : files_(files) {}
+
+  std::vector<MetricFamily> Collect() const override {
+    MetricFamily expiry = MakeFamily(
+        "lengthwise_certificate_expiry_timestamp_seconds", MetricType::Gauge,
+        "Time at which the first certificate of the file in force expires, in seconds since 1970; "
+        "0 if there is no such file.");
+    const auto add = [&](const char* certificate, absl::Time time) {
+      const int64_t seconds = time == absl::InfiniteFuture() ? 0 : absl::ToUnixSeconds(time);
+      AddValue({{"certificate", certificate}}, static_cast<double>(seconds), expiry);
+    };
+    const auto expiries = files_ == nullptr ? CertificateFiles::Expiries() : files_->expiries();
+    add("server", expiries.server);
+    add("client_authority", expiries.client_authority);
+    MetricFamily unusable = MakeFamily(
+        "lengthwise_certificate_files_unusable", MetricType::Gauge,
+        "1 if the files of certificates have changed and cannot be used, so that the old ones stay "
+        "in force; else 0.");
+    AddValue({}, files_ == nullptr || files_->usable() ? 0 : 1, unusable);
+    return {std::move(expiry), std::move(unusable)};
+  }
+
+ private:
+  const CertificateFiles* const files_;
 };
 
 // Exports the watchers' lag behind the event log, read at every scrape. Thread-safe.
@@ -120,11 +154,12 @@ MonitoringEndpoint::MonitoringEndpoint()
 
 absl::StatusOr<std::unique_ptr<MonitoringEndpoint>> MonitoringEndpoint::Start(
     const std::string& listen, std::function<Statistics()> statistics, const AuditLog* audit,
-    TokenStore* tokens) {
+    TokenStore* tokens, const CertificateFiles* certificates) {
   std::unique_ptr<MonitoringEndpoint> endpoint(new MonitoringEndpoint);
   std::vector<std::shared_ptr<prometheus::Collectable>> collectables = {
       endpoint->registry_, std::make_shared<StatisticsMetrics>(std::move(statistics)),
-      std::make_shared<StreamMetrics>(endpoint->streams_)};
+      std::make_shared<StreamMetrics>(endpoint->streams_),
+      std::make_shared<CertificateMetrics>(certificates)};
   if (audit != nullptr) collectables.push_back(std::make_shared<AuditMetrics>(*audit));
   if (tokens != nullptr) collectables.push_back(std::make_shared<TokenMetrics>(*tokens));
   ASSIGN_OR_RETURN(endpoint->http_,

@@ -12,6 +12,7 @@
 #include "prometheus/registry.h"
 #include "server/api/open_streams.h"
 #include "server/coordination/statistics.h"
+#include "server/edge/certificate_files.h"
 #include "server/metrics/rpc_metrics.h"
 #include "server/security/audit_log.h"
 #include "server/security/token_store.h"
@@ -21,11 +22,12 @@ namespace lengthwise::server {
 class MonitoringEndpoint {
  public:
   // Serves on "HOST:PORT" (an IPv4 address or "[IPv6]"; port 0 takes a free one) until destroyed.
-  // Each scrape calls `statistics`. `audit` and `tokens` may be null and must outlive the endpoint.
-  // FAILED_PRECONDITION when the address cannot be bound.
+  // Each scrape calls `statistics`. `audit`, `tokens` and `certificates` may be null and must
+  // outlive the endpoint. FAILED_PRECONDITION when the address cannot be bound.
   static absl::StatusOr<std::unique_ptr<MonitoringEndpoint>> Start(
       const std::string& listen, std::function<Statistics()> statistics,
-      const AuditLog* audit = nullptr, TokenStore* tokens = nullptr);
+      const AuditLog* audit = nullptr, TokenStore* tokens = nullptr,
+      const CertificateFiles* certificates = nullptr);
 
   // Bound address, "HOST:PORT".
   const std::string& address() const { return http_->address(); }

@@ -182,7 +182,7 @@ TEST(MonitoringEndpoint, CountsTheLinesOfTheAuditLog) {
 TEST(MonitoringEndpoint, TokenExpiryIsThatOfTheLastOneOfAPrincipal) {
   const std::string data_dir = testing::TempDir() + "/expiring";
   ASSERT_EQ(platform::CreateDirectories(data_dir), absl::OkStatus());
-  const absl::Time now = absl::Now() - absl::Hours(2);
+  absl::Time now = absl::Now() - absl::Hours(2);
   const auto tokens = TokenStore::Open(data_dir, [&] { return now; }).value();
   const auto create = [&](const std::string& principal, v1::Role role, absl::Duration lifetime) {
     v1::CreateTokenRequest request;
@@ -201,14 +201,20 @@ TEST(MonitoringEndpoint, TokenExpiryIsThatOfTheLastOneOfAPrincipal) {
     return at == std::string::npos ? -1 : std::stod(text.substr(at + name.size()));
   };
   EXPECT_EQ(expiry("worker"), 0);
-  create("left", v1::WORKER, absl::Hours(1));  // an hour ago
+  // Valid for the hour after `now`.
+  now -= absl::Hours(24 * 7);
+  create("left", v1::WORKER, absl::Hours(1));
+  now += absl::Hours(24 * 7);
+  EXPECT_EQ(expiry("worker"), 0) << "expired a week ago";
+  const int64_t expired = create("expired", v1::VIEWER, absl::Hours(1));
   create("replaced", v1::WORKER, absl::Hours(3));
   create("replaced", v1::WORKER, absl::Hours(24 * 9));
   const int64_t first = create("forgotten", v1::WORKER, absl::Hours(24 * 5));
   const int64_t admin = create("forgotten", v1::ADMIN, absl::Hours(24 * 8));
   EXPECT_EQ(expiry("worker"), first);
   EXPECT_EQ(expiry("admin"), admin);
-  EXPECT_EQ(expiry("viewer"), 0);
+  EXPECT_EQ(expiry("viewer"), expired) << "nobody has replaced it";
+  EXPECT_EQ(expiry("submitter"), 0);
 }
 
 TEST(MonitoringEndpoint, TrialWithoutStepsHasNoLoss) {
