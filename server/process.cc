@@ -189,7 +189,9 @@ absl::Status CreateAdminToken(const Flags& flags) {
   const AsOwnerOf owner(data_dir);
   if (!status.ok()) {
     // Nobody has the secret of this token.
-    (*tokens)->Revoke(created->token().token_id()).IgnoreError();
+    v1::RevokeTokenRequest revoke;
+    revoke.set_token_id(created->token().token_id());
+    (*tokens)->Revoke(revoke).IgnoreError();
     // A running server without tokens stays open: nobody has one.
     if (was_open) TokenStore::RemoveAll(data_dir).IgnoreError();
     return status;

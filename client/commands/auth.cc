@@ -66,7 +66,9 @@ absl::StatusOr<int> CreateToken(Program& program, const CreateOptions& options) 
   }
   if (absl::Status status = rpc::WriteTokenFile(options.out, created.text()); !status.ok()) {
     // The secret was not stored, so nobody can use the token.
-    connection->RevokeToken(token.token_id()).IgnoreError();
+    v1::RevokeTokenRequest revoke;
+    revoke.set_token_id(token.token_id());
+    connection->RevokeToken(revoke).IgnoreError();
     return status;
   }
   program.out() << "Wrote the token " << token.token_id() << " of " << token.principal() << " ("
@@ -110,10 +112,29 @@ absl::StatusOr<int> ListTokens(Program& program) {
   return kSuccess;
 }
 
-absl::StatusOr<int> RevokeToken(Program& program, const std::string& token_id) {
+struct RevokeOptions {
+  std::string token_id;
+  std::string principal;
+};
+
+absl::StatusOr<int> RevokeToken(Program& program, const RevokeOptions& options) {
+  if (options.token_id.empty() == options.principal.empty()) {
+    return absl::InvalidArgumentError(
+        "give the id of a token, or --principal for all tokens of one; `lengthwise auth "
+        "list-tokens` shows them");
+  }
+  v1::RevokeTokenRequest request;
+  request.set_token_id(options.token_id);
+  request.set_principal(options.principal);
   ASSIGN_OR_RETURN(auto connection, program.Connect());
-  RETURN_IF_ERROR(connection->RevokeToken(token_id));
-  program.out() << "Revoked the token " << token_id << ".\n";
+  ASSIGN_OR_RETURN(const auto revoked, connection->RevokeToken(request));
+  if (options.token_id.empty()) {
+    program.out() << "Revoked all tokens of " << revoked.principal() << ": " << revoked.count()
+                  << ".\n";
+  } else {
+    program.out() << "Revoked the token " << options.token_id << " of " << revoked.principal()
+                  << ".\n";
+  }
   return kSuccess;
 }
 
@@ -173,11 +194,14 @@ void AddAuth(Command root, Program& program) {
   program.AddServerOption(command);
   program.AddOutputOption(command);
 
-  auto token_id = std::make_shared<std::string>();
-  command = program.AddCommand(auth, "revoke-token", "Revokes a token at once", kNestedGroup,
-                               "lengthwise auth revoke-token 3f0c9a51b2d7",
-                               [&program, token_id] { return RevokeToken(program, *token_id); });
-  command.AddOption("token", *token_id, "Id of the token, as list-tokens shows it");
+  auto revoke = std::make_shared<RevokeOptions>();
+  command = program.AddCommand(
+      auth, "revoke-token", "Revokes a token, or all tokens of a principal, at once", kNestedGroup,
+      "lengthwise auth revoke-token 3f0c9a51b2d7\n"
+      "lengthwise auth revoke-token --principal sam",
+      [&program, revoke] { return RevokeToken(program, *revoke); });
+  command.AddOption("[token]", revoke->token_id, "Id of the token, as list-tokens shows it");
+  command.AddOption("--principal NAME", revoke->principal, "All tokens of this principal");
   program.AddServerOption(command);
 
   command = program.AddCommand(auth, "whoami", "Shows the identity and role that the server sees",

@@ -506,12 +506,10 @@ absl::StatusOr<v1::ListTokensResponse> Connection::ListTokens() {
                      *this, options_.timeout);
 }
 
-absl::Status Connection::RevokeToken(const std::string& token_id) {
-  v1::RevokeTokenRequest request;
-  request.set_token_id(token_id);
+absl::StatusOr<v1::RevokeTokenResponse> Connection::RevokeToken(
+    const v1::RevokeTokenRequest& request) {
   return Stubs::Call(*stubs_->access, &v1::AccessService::Stub::RevokeToken, request, *this,
-                     options_.timeout)
-      .status();
+                     options_.timeout);
 }
 
 absl::StatusOr<v1::Caller> Connection::GetCaller() {

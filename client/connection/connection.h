@@ -110,7 +110,7 @@ class Connection {
 
   absl::StatusOr<v1::CreateTokenResponse> CreateToken(const v1::CreateTokenRequest& request);
   absl::StatusOr<v1::ListTokensResponse> ListTokens();
-  absl::Status RevokeToken(const std::string& token_id);
+  absl::StatusOr<v1::RevokeTokenResponse> RevokeToken(const v1::RevokeTokenRequest& request);
   absl::StatusOr<v1::Caller> GetCaller();
 
   // One call of WatchExperiment. Next and Finish are for one thread; Cancel is thread-safe.

@@ -56,9 +56,13 @@ grpc::ServerUnaryReactor* AccessService::RevokeToken(grpc::CallbackServerContext
       [this](const v1::RevokeTokenRequest& asked,
              const Caller& caller) -> absl::StatusOr<v1::RevokeTokenResponse> {
         if (tokens_ == nullptr || !tokens_->IsRequired()) return NoTokens();
-        RETURN_IF_ERROR(tokens_->Revoke(asked.token_id()));
-        platform::LogInfo(absl::StrCat(caller.principal, " revoked token ", asked.token_id()));
-        return v1::RevokeTokenResponse();
+        ASSIGN_OR_RETURN(v1::RevokeTokenResponse revoked, tokens_->Revoke(asked));
+        platform::LogInfo(absl::StrCat(caller.principal, " revoked ",
+                                       asked.token_id().empty()
+                                           ? absl::StrCat("all ", revoked.count(), " tokens")
+                                           : absl::StrCat("token ", asked.token_id()),
+                                       " of ", revoked.principal()));
+        return revoked;
       });
 }
 

@@ -76,6 +76,12 @@ class OpenStreamsTest : public testing::Test {
     return watch;
   }
 
+  void Revoke(const v1::CreateTokenResponse& created) {
+    v1::RevokeTokenRequest request;
+    request.set_token_id(created.token().token_id());
+    ASSERT_TRUE(tokens_->Revoke(request).ok());
+  }
+
   // A lease of another experiment, for the worker with ada's token.
   v1::Lease LeaseOfAda() {
     server_.calls().SetPrincipal("ada");
@@ -106,7 +112,7 @@ TEST_F(OpenStreamsTest, RevocationEndsOnlyItsTokensStreams) {
   const v1::CreateTokenResponse token = Token(v1::VIEWER);
   Watch revoked = Open(token.text());
   Watch other = Open(Token(v1::VIEWER).text());
-  ASSERT_TRUE(tokens_->Revoke(token.token().token_id()).ok());
+  Revoke(token);
   const grpc::Status status = revoked.End();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAUTHENTICATED);
   EXPECT_THAT(status.error_message(), HasSubstr(token.token().token_id() + ", or it was revoked"));
@@ -141,7 +147,7 @@ TEST_F(OpenStreamsTest, RevocationEndsAWorkersStream) {
   ASSERT_TRUE(stream->Write(request));
   ASSERT_TRUE(stream->Read(&response));
   EXPECT_EQ(response.acknowledged_sequence(), 1);
-  ASSERT_TRUE(tokens_->Revoke(token.token().token_id()).ok());
+  Revoke(token);
   EXPECT_FALSE(stream->Read(&response));
   EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::UNAUTHENTICATED);
 }
@@ -160,7 +166,7 @@ TEST_F(OpenStreamsTest, RevocationEndsAnUpload) {
   request.mutable_header()->set_size_bytes(10);
   ASSERT_TRUE(stream->Write(request));
   ASSERT_TRUE(TestServer::Await([this] { return server_.UnfinishedArtifacts() == 1; }));
-  ASSERT_TRUE(tokens_->Revoke(token.token().token_id()).ok());
+  Revoke(token);
   EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::UNAUTHENTICATED);
   EXPECT_TRUE(TestServer::Await([this] { return server_.UnfinishedArtifacts() == 0; }));
 }

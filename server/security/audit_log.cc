@@ -66,6 +66,7 @@ std::string FormatAuditLine(const AuditRecord& record) {
   if (!record.resource.empty()) line["resource"] = Harmless(record.resource);
   if (!record.made.empty()) line["made"] = Harmless(record.made);
   if (!record.request_id.empty()) line["request_id"] = Harmless(record.request_id);
+  if (!record.stated_reason.empty()) line["stated_reason"] = Harmless(record.stated_reason);
   if (record.dry_run) line["dry_run"] = true;
   line["outcome"] = absl::StatusCodeToString(record.outcome.code());
   if (!record.outcome.ok()) line["reason"] = Harmless(record.outcome.message());

@@ -40,6 +40,7 @@ struct AuditRecord {
   std::string resource;
   std::string made;
   std::string request_id;
+  std::string stated_reason;  // the caller's, such as that of a cancellation
   bool dry_run = false;
   absl::Status outcome;
   // Number of lines suppressed before this one.

@@ -139,6 +139,7 @@ void AuditTrail::Admit(const grpc::CallbackServerContext& context, absl::string_
   if (const Rule* rule = FindRule(method); rule != nullptr && request != nullptr) {
     record.resource = TextOf(*request, rule->resource);
     record.request_id = TextOf(*request, "request_id");
+    record.stated_reason = TextOf(*request, "reason");
     record.dry_run = IsDryRun(*request);
   }
   platform::MutexLock lock(mutex_);

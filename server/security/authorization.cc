@@ -22,7 +22,8 @@ constexpr Rule kRules[] = {
     {"lengthwise.v1.AccessService/CreateToken", Access::kAdminister, kEveryCall, "principal role",
      "token.token_id"},
     {"lengthwise.v1.AccessService/ListTokens", Access::kAdminister, kRefusals},
-    {"lengthwise.v1.AccessService/RevokeToken", Access::kAdminister, kEveryCall, "token_id"},
+    {"lengthwise.v1.AccessService/RevokeToken", Access::kAdminister, kEveryCall,
+     "token_id principal", "principal"},
 
     {"lengthwise.v1.AdministrationService/BackUp", Access::kAdminister, kEveryCall, "name", "path"},
     {"lengthwise.v1.AdministrationService/GetStorage", Access::kAdminister, kRefusals},

@@ -311,14 +311,24 @@ absl::StatusOr<v1::ListTokensResponse> TokenStore::List() {
   return response;
 }
 
-absl::Status TokenStore::Revoke(absl::string_view token_id) {
-  return Change([&](std::vector<TokenRecord>& records) -> absl::Status {
-    const size_t erased = std::erase_if(
-        records, [&](const TokenRecord& record) { return record.token_id == token_id; });
+absl::StatusOr<v1::RevokeTokenResponse> TokenStore::Revoke(const v1::RevokeTokenRequest& request) {
+  if (request.token_id().empty() == request.principal().empty()) {
+    return absl::InvalidArgumentError("name a token or a principal, not both");
+  }
+  v1::RevokeTokenResponse response;
+  RETURN_IF_ERROR(Change([&](std::vector<TokenRecord>& records) -> absl::Status {
+    const size_t erased = std::erase_if(records, [&](const TokenRecord& record) {
+      if (record.token_id != request.token_id() && record.principal != request.principal()) {
+        return false;
+      }
+      response.set_principal(record.principal);
+      return true;
+    });
+    response.set_count(static_cast<int32_t>(erased));
     if (erased > 0) return absl::OkStatus();
-    return absl::NotFoundError(
-        absl::StrCat("there is no such token; `lengthwise auth list-tokens` lists them"));
-  });
+    return absl::NotFoundError("there is no such token; `lengthwise auth list-tokens` lists them");
+  }));
+  return response;
 }
 
 }  // namespace lengthwise::server

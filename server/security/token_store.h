@@ -72,8 +72,8 @@ class TokenStore {
   absl::StatusOr<v1::CreateTokenResponse> Create(const v1::CreateTokenRequest& request);
   // Newest first.
   absl::StatusOr<v1::ListTokensResponse> List();
-  // NOT_FOUND if there is no such token.
-  absl::Status Revoke(absl::string_view token_id);
+  // NOT_FOUND if there is no such token, INVALID_ARGUMENT if the request names not one thing.
+  absl::StatusOr<v1::RevokeTokenResponse> Revoke(const v1::RevokeTokenRequest& request);
 
  private:
   // Identifies a file and its content.

@@ -46,6 +46,12 @@ class TokenStoreTest : public testing::Test {
     return store_->Create(request).value();
   }
 
+  absl::StatusOr<v1::RevokeTokenResponse> Revoke(const v1::CreateTokenResponse& created) {
+    v1::RevokeTokenRequest request;
+    request.set_token_id(created.token().token_id());
+    return store_->Revoke(request);
+  }
+
   // The reason why a text is refused.
   std::string Refusal(const std::string& text) {
     const absl::Status status = store_->Authenticate(text).status();
@@ -123,13 +129,32 @@ TEST_F(TokenStoreTest, TokenExpiresAfterItsLifetime) {
   EXPECT_THAT(Refusal(rpc::FormatTokenText(wrong)), Not(HasSubstr("expired")));
 }
 
+TEST_F(TokenStoreTest, PrincipalLosesAllTokensAtOnce) {
+  const v1::CreateTokenResponse laptop = Create("sam", v1::SUBMITTER),
+                                cluster = Create("sam", v1::WORKER),
+                                other = Create("samantha", v1::VIEWER);
+  v1::RevokeTokenRequest request;
+  EXPECT_EQ(store_->Revoke(request).status().code(), absl::StatusCode::kInvalidArgument);
+  request.set_principal("sam");
+  const auto revoked = store_->Revoke(request);
+  ASSERT_TRUE(revoked.ok()) << revoked.status();
+  EXPECT_EQ(revoked->principal(), "sam");
+  EXPECT_EQ(revoked->count(), 2);
+  EXPECT_FALSE(store_->Authenticate(laptop.text()).ok());
+  EXPECT_FALSE(store_->Authenticate(cluster.text()).ok());
+  EXPECT_TRUE(store_->Authenticate(other.text()).ok());
+  EXPECT_EQ(store_->Revoke(request).status().code(), absl::StatusCode::kNotFound);
+  request.set_token_id(other.token().token_id());
+  EXPECT_EQ(store_->Revoke(request).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
 TEST_F(TokenStoreTest, RevokingTheLastTokenKeepsTheServerClosed) {
   const v1::CreateTokenResponse created = Create("ada", v1::ADMIN);
-  EXPECT_TRUE(store_->Revoke(created.token().token_id()).ok());
+  EXPECT_TRUE(Revoke(created).ok());
   EXPECT_THAT(Refusal(created.text()), HasSubstr("was revoked"));
   EXPECT_TRUE(store_->IsRequired());
   EXPECT_TRUE(Open()->IsRequired());
-  EXPECT_EQ(store_->Revoke(created.token().token_id()).code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(Revoke(created).status().code(), absl::StatusCode::kNotFound);
 }
 
 TEST_F(TokenStoreTest, AnotherProcessesChangesTakeEffectAtOnce) {
@@ -137,7 +162,7 @@ TEST_F(TokenStoreTest, AnotherProcessesChangesTakeEffectAtOnce) {
   const v1::CreateTokenResponse created = Create("ada", v1::ADMIN);
   EXPECT_TRUE(other->IsRequired());
   EXPECT_TRUE(other->Authenticate(created.text()).ok());
-  EXPECT_TRUE(store_->Revoke(created.token().token_id()).ok());
+  EXPECT_TRUE(Revoke(created).ok());
   EXPECT_FALSE(other->Authenticate(created.text()).ok());
 }
 

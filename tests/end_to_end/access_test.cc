@@ -188,7 +188,9 @@ TEST_F(AccessTest, RejectedCallersGetOneLineOfAdvice) {
   const std::string id =
       rpc::ParseTokenText(rpc::ReadTokenFile(File("gone.token")).value()).value().token_id;
   EXPECT_EQ(Client("gone", {"list"}).code, 0);
-  EXPECT_EQ(Client("admin", {"auth", "revoke-token", id}).code, 0);
+  const auto revoked = Client("admin", {"auth", "revoke-token", id});
+  EXPECT_EQ(revoked.code, 0);
+  EXPECT_THAT(revoked.output, HasSubstr("of gone"));
   EXPECT_THAT(Refusal(Client("gone", {"list"})), HasSubstr("it was revoked"));
   {
     const auto store =
