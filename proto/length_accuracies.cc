@@ -26,52 +26,52 @@ double ClampAccuracy(double accuracy) {
   return accuracy > 0 ? std::min(accuracy, 1.0) : 0;
 }
 
-void SetMeanAccuracies(int32_t seen_up_to, v1::LengthAccuracies& accuracies) {
-  double seen = 0;
-  double unseen = 0;
-  int seen_lengths = 0;
+void SetMeans(int32_t seen_up_to, v1::LengthAccuracies& accuracies) {
+  struct Side {
+    double accuracy = 0;
+    double loss = 0;
+    int lengths = 0;
+  };
+  Side seen, unseen;
   const int lengths = std::min(accuracies.lengths_size(), accuracies.accuracies_size());
   for (int i = 0; i < lengths; ++i) {
-    const bool is_seen = accuracies.lengths(i) <= seen_up_to;
-    seen_lengths += is_seen ? 1 : 0;
-    (is_seen ? seen : unseen) += ClampAccuracy(accuracies.accuracies(i));
+    Side& side = accuracies.lengths(i) <= seen_up_to ? seen : unseen;
+    side.accuracy += ClampAccuracy(accuracies.accuracies(i));
+    if (i < accuracies.losses_size()) side.loss += accuracies.losses(i);
+    ++side.lengths;
   }
   accuracies.clear_seen_accuracy();
+  accuracies.clear_seen_loss();
   accuracies.clear_unseen_accuracy();
-  if (seen_lengths > 0) accuracies.set_seen_accuracy(seen / seen_lengths);
-  if (lengths > seen_lengths) accuracies.set_unseen_accuracy(unseen / (lengths - seen_lengths));
+  accuracies.clear_unseen_loss();
+  if (seen.lengths > 0) {
+    accuracies.set_seen_accuracy(seen.accuracy / seen.lengths);
+    accuracies.set_seen_loss(seen.loss / seen.lengths);
+  }
+  if (unseen.lengths > 0) {
+    accuracies.set_unseen_accuracy(unseen.accuracy / unseen.lengths);
+    accuracies.set_unseen_loss(unseen.loss / unseen.lengths);
+  }
 }
 
 bool IsBetter(const SelectionScore& a, const SelectionScore& b) {
   return a.score != b.score ? a.score > b.score : a.loss < b.loss;
 }
 
-std::optional<SelectionScore> ScoreForSelection(absl::string_view select, int32_t seen_up_to,
-                                                bool by_loss,
+std::optional<SelectionScore> ScoreForSelection(absl::string_view select, bool by_loss,
                                                 const v1::LengthAccuracies& accuracies) {
-  double accuracy = accuracies.validation_accuracy();
-  double loss = accuracies.validation_loss();
-  if (select == "unseen" || !accuracies.has_validation_accuracy()) {
-    const int size = std::min(accuracies.lengths_size(), accuracies.accuracies_size());
-    const auto is_unseen = [&](int32_t length) { return length > seen_up_to; };
-    const bool takes_unseen = select == "unseen";
-    const bool takes_all = takes_unseen && std::none_of(accuracies.lengths().begin(),
-                                                        accuracies.lengths().end(), is_unseen);
-    int count = 0;
-    accuracy = loss = 0;
-    for (int i = 0; i < size; ++i) {
-      if (!takes_all && is_unseen(accuracies.lengths(i)) != takes_unseen) continue;
-      ++count;
-      accuracy += ClampAccuracy(accuracies.accuracies(i));
-      // Old histories of some releases have no losses.
-      if (i < accuracies.losses_size()) loss += accuracies.losses(i);
-    }
-    if (count == 0) return std::nullopt;
-    accuracy /= count;
-    loss /= count;
+  SelectionScore found;
+  if (select != "unseen" && accuracies.has_validation_accuracy()) {
+    found = {accuracies.validation_accuracy(), accuracies.validation_loss()};
+  } else if (select == "unseen" && accuracies.has_unseen_accuracy()) {
+    found = {accuracies.unseen_accuracy(), accuracies.unseen_loss()};
+  } else if (accuracies.has_seen_accuracy()) {
+    found = {accuracies.seen_accuracy(), accuracies.seen_loss()};
+  } else {
+    return std::nullopt;
   }
-  const SelectionScore score = {by_loss ? -loss : accuracy, loss};
-  return std::isnan(score.score) ? std::nullopt : std::optional(score);
+  if (by_loss) found.score = -found.loss;
+  return std::isnan(found.score) ? std::nullopt : std::optional(found);
 }
 
 }  // namespace lengthwise

@@ -1,5 +1,5 @@
-// Validates and reads evaluation results, and computes their mean accuracies over seen and unseen
-// lengths, the same way in every program.
+// Validates and reads evaluation results, and computes their means over seen and unseen lengths,
+// the same way in every program.
 #ifndef LENGTHWISE_PROTO_LENGTH_ACCURACIES_H_
 #define LENGTHWISE_PROTO_LENGTH_ACCURACIES_H_
 
@@ -24,9 +24,9 @@ int32_t SequencesAt(const v1::LengthAccuracies& accuracies, int i);
 double ClampAccuracy(double accuracy);
 
 // Sets `seen_accuracy` to the mean of the clamped accuracies at lengths up to `seen_up_to`, and
-// `unseen_accuracy` to the mean at longer ones (the score of Ruoss et al. 2023, section 4). Clears
-// a mean that has no lengths. Ignores lengths without an accuracy.
-void SetMeanAccuracies(int32_t seen_up_to, v1::LengthAccuracies& accuracies);
+// `unseen_accuracy` to the mean at longer ones (the score of Ruoss et al. 2023, section 4);
+// `seen_loss` and `unseen_loss` to the mean losses there. Clears means that have no lengths.
+void SetMeans(int32_t seen_up_to, v1::LengthAccuracies& accuracies);
 
 // Score by which choices between trials rank an evaluation. Between equal scores, the lower loss is
 // better.
@@ -38,10 +38,10 @@ struct SelectionScore {
 // Returns true if `a` is better.
 bool IsBetter(const SelectionScore& a, const SelectionScore& b);
 
-// Follows the rule of Evaluation.select, where "" is "seen". With `by_loss`, a score is the loss
-// with its sign changed. nullopt if the evaluation has none of the rule's lengths, or for NaN.
-std::optional<SelectionScore> ScoreForSelection(absl::string_view select, int32_t seen_up_to,
-                                                bool by_loss,
+// Follows the rule of Evaluation.select, where "" is "seen", by the means that SetMeans set; if no
+// length is unseen, "unseen" takes all. With `by_loss`, a score is the loss with its sign changed.
+// nullopt if the evaluation has none of the rule's lengths, or for NaN.
+std::optional<SelectionScore> ScoreForSelection(absl::string_view select, bool by_loss,
                                                 const v1::LengthAccuracies& accuracies);
 
 }  // namespace lengthwise

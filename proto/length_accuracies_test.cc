@@ -21,21 +21,32 @@ v1::LengthAccuracies Accuracies(const std::vector<std::pair<int32_t, double>>& p
 
 TEST(MeanAccuraciesTest, LengthsUpToTheLimitAreSeen) {
   v1::LengthAccuracies accuracies = Accuracies({{40, 0.5}, {10, 1}, {41, 0.25}, {500, 0.75}});
-  SetMeanAccuracies(40, accuracies);
+  SetMeans(40, accuracies);
   EXPECT_EQ(accuracies.seen_accuracy(), 0.75);
   EXPECT_EQ(accuracies.unseen_accuracy(), 0.5);
-  SetMeanAccuracies(41, accuracies);
+  SetMeans(41, accuracies);
   EXPECT_EQ(accuracies.unseen_accuracy(), 0.75);
+}
+
+TEST(MeanAccuraciesTest, LossesHaveMeansOfTheSameLengths) {
+  v1::LengthAccuracies accuracies = Accuracies({{40, 0.5}, {10, 1}, {41, 0.25}});
+  for (int i = 0; i < 3; ++i) accuracies.set_losses(i, i + 1);
+  accuracies.set_unseen_loss(7);
+  SetMeans(40, accuracies);
+  EXPECT_EQ(accuracies.seen_loss(), 1.5);
+  EXPECT_EQ(accuracies.unseen_loss(), 3);
+  SetMeans(41, accuracies);
+  EXPECT_FALSE(accuracies.has_unseen_loss());
 }
 
 TEST(MeanAccuraciesTest, NoLengthsHaveNoMean) {
   v1::LengthAccuracies accuracies = Accuracies({{40, 0}});
   accuracies.set_unseen_accuracy(1);
-  SetMeanAccuracies(40, accuracies);
+  SetMeans(40, accuracies);
   EXPECT_TRUE(accuracies.has_seen_accuracy());
   EXPECT_EQ(accuracies.seen_accuracy(), 0);
   EXPECT_FALSE(accuracies.has_unseen_accuracy());
-  SetMeanAccuracies(39, accuracies);
+  SetMeans(39, accuracies);
   EXPECT_FALSE(accuracies.has_seen_accuracy());
   EXPECT_TRUE(accuracies.has_unseen_accuracy());
 }
@@ -43,7 +54,7 @@ TEST(MeanAccuraciesTest, NoLengthsHaveNoMean) {
 TEST(MeanAccuraciesTest, ValuesAreClampedToTheRange) {
   v1::LengthAccuracies accuracies =
       Accuracies({{1, -3}, {2, 7}, {3, std::numeric_limits<double>::quiet_NaN()}, {4, 0.25}});
-  SetMeanAccuracies(2, accuracies);
+  SetMeans(2, accuracies);
   EXPECT_EQ(accuracies.seen_accuracy(), 0.5);
   EXPECT_EQ(accuracies.unseen_accuracy(), 0.125);
 }

@@ -8,13 +8,10 @@
 #include "absl/strings/str_cat.h"
 #include "catalogue/entry.h"
 #include "catalogue/suggestion.h"
+#include "proto/component_label.h"
 
 namespace lengthwise::specification {
 namespace {
-
-const std::string& LabelOf(const v1::Component& network) {
-  return network.label().empty() ? network.name() : network.label();
-}
 
 // Returns true if `component` has the name and all parameters of `wanted`.
 bool Has(const v1::Component& component, const v1::Component& wanted) {

@@ -276,9 +276,8 @@ absl::Status PrintResults(Program& program, Connection& connection,
                     out);
     return absl::OkStatus();
   }
-  ASSIGN_OR_RETURN(auto cells, connection.SummarizeExperiment(experiment.name(),
-                                                              /*omit_lengths=*/false, select));
-  const AccuracySummary summary = Summarize(experiment.specification(), cells);
+  ASSIGN_OR_RETURN(auto cells, connection.SummarizeExperiment(experiment.name(), select));
+  const AccuracySummary summary = Summarize(cells);
   if (program.output == "markdown" || program.output == "latex") {
     const Table table = MakeAccuracyTable(summary, program.width());
     out << (program.output == "latex" ? table.RenderLatex() : table.RenderMarkdown());
@@ -310,10 +309,10 @@ absl::Status PrintResults(Program& program, Connection& connection,
     }
     return absl::OkStatus();
   }
-  out << program.Wrapped(Caption(summary)) << "\n\n"
+  out << program.Wrapped(summary.heading.caption()) << "\n\n"
       << MakeAccuracyTable(summary, program.width(), /*with_sparklines=*/true)
              .Render(program.width(), palette);
-  const std::string guess = RandomGuess(experiment.specification());
+  const std::string& guess = summary.heading.random_guess();
   if (!guess.empty()) out << program.Wrapped(guess) << "\n";
   out << "\n";
   if (summary.lengths.size() > 1) {

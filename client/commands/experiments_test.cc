@@ -78,6 +78,8 @@ TEST_F(CommandsTest, ShowsErrorsOfARegression) {
     evaluation.mutable_accuracies()->add_lengths(scale);
     evaluation.mutable_accuracies()->add_losses(loss);
   }
+  evaluation.mutable_accuracies()->set_seen_loss(0.25);
+  evaluation.mutable_accuracies()->set_unseen_loss(4);
   server_.AnswerAlways("QueryLengthAccuracies", measured);
   EXPECT_EQ(Run({"show", "e"}), kSuccess) << err_;
   EXPECT_THAT(out_, ContainsRegex(" seen  unseen "));

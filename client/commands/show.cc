@@ -93,8 +93,7 @@ absl::StatusOr<Losses> FinalLosses(Connection& connection, const std::string& na
   if (LossTitle(specification).empty()) return losses;
   ASSIGN_OR_RETURN(const auto measured, connection.QueryLengthAccuracies(name, false));
   for (const auto& evaluation : measured.evaluations()) {
-    losses[evaluation.trial()] =
-        MeanLosses(evaluation.accuracies(), specification.evaluation().seen_up_to());
+    losses[evaluation.trial()] = MeansOf(evaluation.accuracies(), /*by_loss=*/true);
   }
   return losses;
 }

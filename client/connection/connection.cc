@@ -439,10 +439,9 @@ absl::Status Connection::UploadData(const std::string& path, const std::string& 
 }
 
 absl::StatusOr<v1::SummarizeExperimentResponse> Connection::SummarizeExperiment(
-    const std::string& name, bool omit_lengths, const std::string& select) {
+    const std::string& name, const std::string& select) {
   v1::SummarizeExperimentRequest request;
   request.set_name(name);
-  request.set_omit_lengths(omit_lengths);
   request.set_select(select);
   return Stubs::Call(*stubs_->experiments, &v1::ExperimentService::Stub::SummarizeExperiment,
                      request, *this, options_.create_timeout);

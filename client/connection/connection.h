@@ -85,8 +85,8 @@ class Connection {
   absl::StatusOr<std::vector<v1::Event>> ListStateChanges(const std::string& trial);
   // Returns the lines that its worker logged up to now, oldest first.
   absl::StatusOr<std::vector<v1::LogLine>> ListLogLines(const std::string& trial);
-  absl::StatusOr<v1::SummarizeExperimentResponse> SummarizeExperiment(
-      const std::string& name, bool omit_lengths, const std::string& select = "");
+  absl::StatusOr<v1::SummarizeExperimentResponse> SummarizeExperiment(const std::string& name,
+                                                                      const std::string& select);
   absl::StatusOr<v1::QueryLengthAccuraciesResponse> QueryLengthAccuracies(const std::string& name,
                                                                           bool include_intervals);
   // Returns a trial's attention maps, each with all layers. A `length` of 0 means all lengths.

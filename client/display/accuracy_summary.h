@@ -7,7 +7,6 @@
 #include <map>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "client/display/chart.h"
@@ -16,10 +15,6 @@
 #include "proto/experiment_service.pb.h"
 
 namespace lengthwise::client {
-
-// Returns the display name of a task, a network or an encoding: its label, or its name if it has
-// none.
-std::string Label(const v1::Component& component);
 
 // A grid point without seeds: the average of the trials that differ only in their seeds.
 struct AccuracyRow {
@@ -50,47 +45,15 @@ struct AccuracyRow {
 struct AccuracySummary {
   // In grid order. Only succeeded trials count.
   std::vector<AccuracyRow> rows;
-  // Names of the lengths and of the score: TaskEntry::axis, axis_title and accuracy_title of the
-  // experiment's tasks.
-  std::string axis = "length";
-  std::string axis_title = "input length";
-  // True if scores are losses (TaskEntry::compared_by_loss), for which lower is better.
-  // `score_title` names them.
-  bool is_loss = false;
-  std::string score_title = "token accuracy";
-  // Evaluation.seen_up_to: lengths up to it count as seen. 0 if none does.
-  int32_t seen_up_to = 0;
-  // Lengths in training. Empty if unknown, or if the axis is not training.lengths
-  // (TaskEntry::seen_up_to). If tasks differ in it (their files do), those of any task; and those
-  // of all tasks.
-  std::set<int32_t> trained;
-  std::set<int32_t> trained_by_all;
+  v1::SummarizeExperimentResponse::Heading heading;
   // Evaluated lengths, ascending.
   std::vector<int32_t> lengths;
-  // Sequences per length. With `fewer_sequences`, some lengths have fewer, because a test file
-  // does.
-  int32_t sequences = 0;
-  bool fewer_sequences = false;
   // Trials that have not succeeded, including unfinished ones.
   int missing_trials = 0;
 };
 
-// "Token accuracy by input length, per cent (200 sequences per length; trained on lengths up to
-// 20)", "Mean squared error by scale of the numbers, median over trials (...". If training ended
-// elsewhere or some task's did not show all evaluated lengths that count as seen, it says both.
-std::string Caption(const AccuracySummary& summary);
-
-// "Random guess: 20 %.", or "Random guess: 50 % (even_pairs, parity_check), 20 % (bucket_sort)."
-// Omits tasks whose chance is not known or nothing. Empty without others.
-std::string RandomGuess(const v1::ExperimentSpecification& specification);
-
-// Headings of the seen and the unseen lengths: "seen in training" and "not seen"; "up to 40" and
-// "above 40" where that is not what training showed.
-std::pair<std::string, std::string> SideHeadings(const AccuracySummary& summary);
-
-// Combines an experiment's stored specification with the server's summary.
-AccuracySummary Summarize(const v1::ExperimentSpecification& specification,
-                          const v1::SummarizeExperimentResponse& summary);
+// Takes the rows from the server's summary.
+AccuracySummary Summarize(const v1::SummarizeExperimentResponse& summary);
 
 // Formats a score for tables: per cent, or a loss with three digits.
 std::string FormatScore(const AccuracySummary& summary, double score);

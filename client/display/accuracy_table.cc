@@ -140,9 +140,11 @@ std::string Sparkline(const std::vector<double>& values) {
 
 Table MakeAccuracyTable(const AccuracySummary& summary, int width, bool with_sparklines) {
   if (summary.rows.empty()) return Table({});
+  const v1::SummarizeExperimentResponse::Heading& heading = summary.heading;
+  const bool is_loss = heading.compared_by_loss();
   const Labels labels = DifferingLabels(summary.rows);
   const auto boundary =
-      std::upper_bound(summary.lengths.begin(), summary.lengths.end(), summary.seen_up_to);
+      std::upper_bound(summary.lengths.begin(), summary.lengths.end(), heading.seen_up_to());
   const std::vector<int32_t> seen(summary.lengths.begin(), boundary);
   const std::vector<int32_t> unseen(boundary, summary.lengths.end());
 
@@ -173,14 +175,14 @@ Table MakeAccuracyTable(const AccuracySummary& summary, int width, bool with_spa
   }
   const int longest = summary.lengths.empty() ? 1 : summary.lengths.back();
   // "1.23e-05"
-  const int score_width = summary.is_loss ? 10 : 0;
+  const int score_width = is_loss ? 10 : 0;
   const int group_width =
       std::max(score_width, 3 + 2 * static_cast<int>(absl::StrCat(longest).size()));
-  const bool with_deviation = labels.trials && !unseen.empty() && !summary.is_loss;
-  const int means = summary.is_loss ? 2 * score_width : labels.trials ? 25 : 18;
+  const bool with_deviation = labels.trials && !unseen.empty() && !is_loss;
+  const int means = is_loss ? 2 * score_width : labels.trials ? 25 : 18;
   const int longest_line = static_cast<int>(std::min(summary.lengths.size(), kMostBlocks)) + 1;
   // Sparklines take no room from the numbers.
-  with_sparklines = with_sparklines && !summary.is_loss && summary.lengths.size() >= kLeastBlocks &&
+  with_sparklines = with_sparklines && !is_loss && summary.lengths.size() >= kLeastBlocks &&
                     width - names - means - longest_line - 3 >= 4 * group_width;
   const int lines = with_sparklines ? longest_line + 3 : 0;
   const int room = std::max(2, ((width > 0 ? width : 200) - names - means - lines) / group_width);
@@ -200,13 +202,12 @@ Table MakeAccuracyTable(const AccuracySummary& summary, int width, bool with_spa
     double AccuracyRow::*mean;  // instead of a group
   };
   std::vector<AccuracyColumn> accuracy_columns;
-  const auto [seen_header, unseen_header] = SideHeadings(summary);
-  Table::Group seen_heading{.header = seen_header};
-  Table::Group unseen_heading{.header = unseen_header};
+  Table::Group seen_heading{.header = heading.seen()};
+  Table::Group unseen_heading{.header = heading.unseen()};
   const auto add_side = [&](const std::vector<int32_t>& lengths, size_t most,
-                            double AccuracyRow::*mean, Table::Group& heading) {
+                            double AccuracyRow::*mean, Table::Group& group_heading) {
     if (lengths.empty()) return;
-    heading.first = columns.size();
+    group_heading.first = columns.size();
     bool first = true;
     const std::vector<LengthGroup> groups = GroupLengths(lengths.size(), most);
     if (groups.size() == 1) {
@@ -215,7 +216,7 @@ Table MakeAccuracyTable(const AccuracySummary& summary, int width, bool with_spa
       columns.push_back({.header = GroupName(lengths, groups[0]),
                          .align = Table::Align::kRight,
                          .rule_before = true});
-      heading.last = heading.first;
+      group_heading.last = group_heading.first;
       return;
     }
     for (const LengthGroup group : groups) {
@@ -227,11 +228,11 @@ Table MakeAccuracyTable(const AccuracySummary& summary, int width, bool with_spa
     }
     accuracy_columns.push_back({nullptr, {}, mean});
     columns.push_back({.header = "mean", .align = Table::Align::kRight});
-    heading.last = columns.size() - 1;
+    group_heading.last = columns.size() - 1;
   };
   add_side(seen, seen_room, &AccuracyRow::seen, seen_heading);
   // A narrow column, if all of them are of training.
-  if (seen_heading.first == seen_heading.last && seen_header == "seen in training") {
+  if (seen_heading.first == seen_heading.last && heading.seen() == "seen in training") {
     seen_heading.header = "seen";
   }
   add_side(unseen, unseen_room, &AccuracyRow::unseen, unseen_heading);
@@ -241,7 +242,7 @@ Table MakeAccuracyTable(const AccuracySummary& summary, int width, bool with_spa
   }
 
   if (with_sparklines)
-    columns.push_back({.header = absl::StrCat("by ", summary.axis), .rule_before = true});
+    columns.push_back({.header = absl::StrCat("by ", heading.axis()), .rule_before = true});
 
   Table table(columns);
   if (!seen.empty()) table.AddGroup(seen_heading);
@@ -265,7 +266,7 @@ Table MakeAccuracyTable(const AccuracySummary& summary, int width, bool with_spa
       for (const AccuracyRow& other : summary.rows) {
         if (other.task != row.task) continue;
         const double beside = other.*column.mean;
-        if (summary.is_loss ? beside < value : beside > value) best = false;
+        if (is_loss ? beside < value : beside > value) best = false;
       }
       cells.emplace_back(FormatScore(summary, value), best ? Paint::kGreen : Paint::kBold, best);
     }
@@ -302,13 +303,14 @@ Chart MakeAccuracyChart(const AccuracySummary& summary, size_t max_series) {
     for (const auto& [length, score] : row->scores) series.points.emplace_back(length, score);
     chart.series.push_back(std::move(series));
   }
-  if (summary.is_loss) ScaleLogarithmically(chart);
-  if (!summary.lengths.empty() && summary.lengths.front() <= summary.seen_up_to &&
-      summary.lengths.back() > summary.seen_up_to) {
-    chart.split = summary.seen_up_to;
-    chart.split_labels = SideHeadings(summary);
+  const v1::SummarizeExperimentResponse::Heading& heading = summary.heading;
+  if (heading.compared_by_loss()) ScaleLogarithmically(chart);
+  if (!summary.lengths.empty() && summary.lengths.front() <= heading.seen_up_to() &&
+      summary.lengths.back() > heading.seen_up_to()) {
+    chart.split = heading.seen_up_to();
+    chart.split_labels = {heading.seen(), heading.unseen()};
   }
-  chart.x_label = summary.axis;
+  chart.x_label = heading.axis();
   return chart;
 }
 

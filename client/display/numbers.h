@@ -8,15 +8,12 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "platform/counted.h"
 
 namespace lengthwise::client {
 
-// "1,234,567".
-std::string FormatCount(int64_t value);
-
-// "1 trial", "1,204 trials"; Counted(1, "map is", "maps are") is "1 map is". `many` defaults to
-// `one` with an "s".
-std::string Counted(int64_t count, absl::string_view one, absl::string_view many = "");
+using platform::Counted;
+using platform::FormatCount;
 
 // "0:42", "12:05", "3:07:09", "2 d 4 h"; "?" for a negative or infinite time.
 std::string FormatClock(absl::Duration duration);

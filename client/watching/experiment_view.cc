@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "client/display/accuracy_summary.h"
 #include "client/display/numbers.h"
+#include "proto/component_label.h"
 #include "proto/timestamps.h"
 #include "proto/training_points.h"
 #include "tasks/catalogue.h"
@@ -79,7 +79,6 @@ void ExperimentView::AddTrials(const std::vector<v1::Trial>& trials) {
     view.label = labels[i].Text();
     view.total_steps = trials[i].specification().training().steps();
     view.reason = trials[i].reason();
-    view.seen_up_to = trials[i].specification().evaluation().seen_up_to();
     view.loss_title = LossTitle(trials[i].specification());
     if (!from_beginning_) {
       view.state = trials[i].state();
@@ -125,14 +124,7 @@ bool ExperimentView::Apply(const v1::Event& event) {
     case v1::Event::kLengthAccuracies: {
       const v1::LengthAccuracies& measured = event.length_accuracies();
       TrialView::Accuracy& accuracy = trial.accuracies[event.step()];
-      accuracy = {};
-      if (!trial.loss_title.empty()) {
-        accuracy = MeanLosses(measured, trial.seen_up_to);
-      } else {
-        if (measured.has_seen_accuracy()) accuracy.seen = measured.seen_accuracy();
-        if (measured.has_unseen_accuracy()) accuracy.unseen = measured.unseen_accuracy();
-      }
-      accuracy.final = measured.final();
+      accuracy = MeansOf(measured, !trial.loss_title.empty());
       trial.steps_done = std::max(trial.steps_done, event.step());
       break;
     }
@@ -221,17 +213,15 @@ std::string LossTitle(const v1::TrialSpecification& specification) {
   return task != nullptr && task->compared_by_loss ? task->loss_title : "";
 }
 
-TrialView::Accuracy MeanLosses(const v1::LengthAccuracies& measured, int32_t seen_up_to) {
-  double sums[] = {0, 0};
-  int counts[] = {0, 0};
-  for (int i = 0; i < std::min(measured.lengths_size(), measured.losses_size()); ++i) {
-    const int unseen = measured.lengths(i) > seen_up_to ? 1 : 0;
-    sums[unseen] += measured.losses(i);
-    ++counts[unseen];
+TrialView::Accuracy MeansOf(const v1::LengthAccuracies& measured, bool by_loss) {
+  TrialView::Accuracy means{.final = measured.final()};
+  if (by_loss) {
+    if (measured.has_seen_loss()) means.seen = measured.seen_loss();
+    if (measured.has_unseen_loss()) means.unseen = measured.unseen_loss();
+  } else {
+    if (measured.has_seen_accuracy()) means.seen = measured.seen_accuracy();
+    if (measured.has_unseen_accuracy()) means.unseen = measured.unseen_accuracy();
   }
-  TrialView::Accuracy means;
-  if (counts[0] > 0) means.seen = sums[0] / counts[0];
-  if (counts[1] > 0) means.unseen = sums[1] / counts[1];
   return means;
 }
 
@@ -243,9 +233,9 @@ std::string TrialLabel::Text() const {
 std::vector<TrialLabel> TrialLabels(const std::vector<v1::Trial>& trials) {
   using Part = std::function<std::string(const v1::TrialSpecification&)>;
   const std::vector<Part> names = {
-      [](const v1::TrialSpecification& s) { return Label(s.task()); },
-      [](const v1::TrialSpecification& s) { return Label(s.network()); },
-      [](const v1::TrialSpecification& s) { return Label(s.encoding()); }};
+      [](const v1::TrialSpecification& s) { return LabelOf(s.task()); },
+      [](const v1::TrialSpecification& s) { return LabelOf(s.network()); },
+      [](const v1::TrialSpecification& s) { return LabelOf(s.encoding()); }};
   const std::vector<Part> numbers = {[](const v1::TrialSpecification& s) {
                                        return absl::StrCat("lr ", FormatExact(s.learning_rate()));
                                      },
@@ -276,7 +266,7 @@ std::vector<TrialLabel> TrialLabels(const std::vector<v1::Trial>& trials) {
   }
   for (size_t i = 0; i < trials.size(); ++i) {
     if (!labels[i].Text().empty()) continue;
-    const std::string encoding = Label(trials[i].specification().encoding());
+    const std::string encoding = LabelOf(trials[i].specification().encoding());
     labels[i].names = {encoding.empty() ? trials[i].name() : encoding};
   }
   return labels;

@@ -48,9 +48,8 @@ struct TrialView {
   // Name of the losses that stand for accuracies (TaskEntry::loss_title), if the task is compared
   // by loss.
   std::string loss_title;
-  int32_t seen_up_to = 0;
   struct Accuracy {
-    // LengthAccuracies.seen_accuracy and .unseen_accuracy, or the means of its losses.
+    // LengthAccuracies.seen_accuracy and .unseen_accuracy, or .seen_loss and .unseen_loss.
     std::optional<double> seen;
     std::optional<double> unseen;
     bool final = false;
@@ -118,8 +117,8 @@ class ExperimentView {
 // are compared by accuracy.
 std::string LossTitle(const v1::TrialSpecification& specification);
 
-// Returns the means of the losses over the lengths up to `seen_up_to` and over the longer ones.
-TrialView::Accuracy MeanLosses(const v1::LengthAccuracies& measured, int32_t seen_up_to);
+// Returns the server's means of the evaluation.
+TrialView::Accuracy MeansOf(const v1::LengthAccuracies& measured, bool by_loss);
 
 std::vector<TrialLabel> TrialLabels(const std::vector<v1::Trial>& trials);
 

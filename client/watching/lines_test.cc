@@ -117,6 +117,8 @@ TEST_F(LinesTest, ShowsErrorsOfARegression) {
   }
   measured.set_seen_accuracy(0);
   measured.set_unseen_accuracy(0);
+  measured.set_seen_loss(0.5);
+  measured.set_unseen_loss(2e-5);
   view.Apply(event);
   PlainLines lines(absl::ZeroDuration(), absl::UTCTimeZone());
   EXPECT_EQ(lines.Line(view, event).value_or(""),

@@ -325,11 +325,12 @@ class Experiment:
         validation sequences, or "unseen" lengths; by default the specification's evaluation.select, which is seen. `all`
         adds minima, maxima, training accuracies, times and numbers of trials by state.
         """
-        frame = frames.summary(queries.summary(self._connection, self.name, select=select))
+        summary = queries.summary(self._connection, self.name, select=select)
+        frame = frames.summary(summary)
         if all:
             return frame
-        by_loss = queries.loss_title(queries.task_facts(self._connection, self._message.specification.tasks[0].name))
-        return frame[frames.FIRST_LOOK + (frames.LOSSES_OF_CELL if by_loss else frames.ACCURACIES_OF_CELL) + ["best_trial"]]
+        scores = frames.LOSSES_OF_CELL if summary.heading.compared_by_loss else frames.ACCURACIES_OF_CELL
+        return frame[[*frames.FIRST_LOOK, *scores, "best_trial"]]
 
     def trial_table(self) -> pandas.DataFrame:
         """One row a trial: its point of the grid, state, scores and times.

@@ -13,6 +13,7 @@ from lengthwise.rendering import BOLD, DIM, Align, Cell, Column, Group, Records,
 Component = specification_pb2.Component
 Specification = specification_pb2.ExperimentSpecification
 SummaryCell = experiment_service_pb2.SummarizeExperimentResponse.Cell
+Heading = experiment_service_pb2.SummarizeExperimentResponse.Heading
 
 
 @dataclass(frozen=True)
@@ -193,11 +194,9 @@ def _difference(pair: CellPair, by_loss: tuple[bool, bool]) -> str:
     return f"{'−' if difference < 0 else '+'}{size}"
 
 
-def heading(titles: tuple[str, str]) -> str:
-    """ "mean unseen accuracy", "median unseen mean squared error". `titles`: of each experiment the name of the losses by
-    which its tasks are compared; empty if they are compared by accuracy.
-    """
-    kinds = [f"median unseen {title}" if title else "mean unseen accuracy" for title in titles]
+def heading(headings: Iterable[Heading]) -> str:
+    """ "mean unseen accuracy", "median unseen mean squared error", of the experiments' headings."""
+    kinds = [f"median unseen {one.score_title}" if one.compared_by_loss else "mean unseen accuracy" for one in headings]
     return " against ".join(dict.fromkeys(reversed(kinds)))
 
 

@@ -1,7 +1,6 @@
 """From answers of the server to pandas frames: one observation a row, with what tells the trials apart."""
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -110,28 +109,14 @@ def answer_errors(connection: Connection, name: str, trials: Sequence[Trial]) ->
     return pandas.DataFrame(list(rows.values()), columns=KEY + ANSWER_ERRORS)
 
 
-def _mean(values: Sequence[float]) -> float | None:
-    return math.fsum(values) / len(values) if values else None
-
-
-def _mean_losses(
-    connection: Connection, name: str, all_trials: Sequence[Trial]
-) -> dict[str, tuple[float | None, float | None]]:
+def _mean_losses(connection: Connection, name: str, all_trials: Sequence[Trial]) -> dict[str, tuple[float | None, ...]]:
     """Mean final losses over the lengths up to seen_up_to, and over the longer ones, by trial; empty unless the task is
     compared by loss.
     """
-    # All tasks of an experiment are compared by the same measure.
-    task = all_trials[0].specification["task"]["name"] if all_trials else ""
-    if not task or not queries.loss_title(queries.task_facts(connection, task)):
+    if not queries.summary(connection, name).heading.compared_by_loss:
         return {}
-    seen_up_to = {trial.name: trial.seen_up_to for trial in all_trials}
-    found = {}
-    for evaluation in queries.length_accuracies(connection, name, list(seen_up_to)):
-        measured, most = evaluation.accuracies, seen_up_to[evaluation.trial]
-        pairs = list(zip(measured.lengths, measured.losses))
-        seen = _mean([loss for length, loss in pairs if length <= most])
-        found[evaluation.trial] = seen, _mean([loss for length, loss in pairs if length > most])
-    return found
+    measured = queries.length_accuracies(connection, name, [trial.name for trial in all_trials])
+    return {one.trial: tuple(queries.mean(one.accuracies, side, True) for side in ("seen", "unseen")) for one in measured}
 
 
 def trials(connection: Connection, name: str, all_trials: Sequence[Trial]) -> pandas.DataFrame:

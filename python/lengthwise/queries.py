@@ -1,12 +1,12 @@
 """Queries of the server's measurements, one function each. `name` is an experiment's or a trial's full name."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 import grpc
 
-from lengthwise._proto import catalogue_service_pb2, event_pb2, experiment_service_pb2
+from lengthwise._proto import event_pb2, experiment_service_pb2
 from lengthwise.connection import Connection
 from lengthwise.errors import LengthwiseError
 
@@ -40,21 +40,6 @@ def summary(connection: Connection, experiment: str, with_lengths: bool = False,
     )
 
 
-def task_facts(connection: Connection, task: str) -> dict[str, str]:
-    """The catalogue's facts about the task of this name; empty if there is none."""
-    entries = connection.call(
-        "CatalogueService/ListCatalogueEntries",
-        catalogue_service_pb2.ListCatalogueEntriesRequest(kind=catalogue_service_pb2.TASK),
-        catalogue_service_pb2.ListCatalogueEntriesResponse,
-    ).entries
-    return next((dict(entry.facts) for entry in entries if entry.name == task), {})
-
-
-def loss_title(facts: Mapping[str, str]) -> str:
-    """The name of the losses by which a task with these facts is compared; empty if it is compared by accuracy."""
-    return facts.get("loss_title", "loss") if facts.get("compared_by_loss") == "true" else ""
-
-
 def length_accuracies(
     connection: Connection, name: str, trials: Sequence[str], intervals: bool = False
 ) -> list[Evaluation]:
@@ -69,6 +54,13 @@ def length_accuracies(
 
     wanted = set(trials)
     return [one for answer in _per_trial(trials, name, query) for one in answer.evaluations if one.trial in wanted]
+
+
+def mean(measured: event_pb2.LengthAccuracies, side: str, by_loss: bool) -> float | None:
+    """The server's mean accuracy or loss over the "seen" or the "unseen" lengths; None without such lengths."""
+    field = f"{side}_{'loss' if by_loss else 'accuracy'}"
+    value: float = getattr(measured, field)
+    return value if measured.HasField(field) else None
 
 
 def loss_curves(connection: Connection, name: str, trials: Sequence[str], max_points: int) -> list[LossCurve]:

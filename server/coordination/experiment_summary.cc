@@ -41,30 +41,6 @@ void Fill(const std::vector<double>& values, v1::SummarizeExperimentResponse::Qu
   answer.set_high(Quantile(values, 0.9));
 }
 
-struct RunningMean {
-  double sum = 0;
-  int count = 0;
-  void Add(double value) {
-    sum += value;
-    ++count;
-  }
-  std::optional<double> Value() const {
-    return count > 0 ? std::optional<double>(sum / count) : std::nullopt;
-  }
-};
-
-// A trial's mean final losses over the lengths up to `seen_up_to` and over the longer ones.
-struct MeanLosses {
-  std::optional<double> seen;
-  std::optional<double> unseen;
-};
-
-MeanLosses MeanLossesOf(const std::map<int32_t, double>& losses, int32_t seen_up_to) {
-  RunningMean seen, unseen;
-  for (const auto& [length, loss] : losses) (length > seen_up_to ? unseen : seen).Add(loss);
-  return {.seen = seen.Value(), .unseen = unseen.Value()};
-}
-
 }  // namespace
 
 double Mean(absl::Span<const double> values) {
@@ -111,7 +87,6 @@ void ExperimentSummary::Add(Trial trial) {
   members.insert(std::upper_bound(members.begin(), members.end(), index), index);
   member->second.id = std::move(trial.id);
   member->second.steps = trial.steps;
-  member->second.seen_up_to = trial.seen_up_to;
   member->second.select_unseen = trial.select_unseen;
   member->second.compared_by_loss = trial.compared_by_loss;
   member->second.cell = cell->second;
@@ -154,12 +129,18 @@ void ExperimentSummary::Succeed(int32_t index, const v1::LengthAccuracies& accur
     if (member->compared_by_loss) member->losses[length] = accuracies.losses(i);
   }
   const auto score = [&](absl::string_view select) {
-    return ScoreForSelection(select, member->seen_up_to, member->compared_by_loss, accuracies);
+    return ScoreForSelection(select, member->compared_by_loss, accuracies);
   };
   member->by_seen = score("seen");
   member->by_unseen = score("unseen");
-  if (accuracies.has_seen_accuracy()) member->seen_accuracy = accuracies.seen_accuracy();
-  if (accuracies.has_unseen_accuracy()) member->unseen_accuracy = accuracies.unseen_accuracy();
+  if (accuracies.has_seen_accuracy()) {
+    member->seen_accuracy = accuracies.seen_accuracy();
+    member->seen_loss = accuracies.seen_loss();
+  }
+  if (accuracies.has_unseen_accuracy()) {
+    member->unseen_accuracy = accuracies.unseen_accuracy();
+    member->unseen_loss = accuracies.unseen_loss();
+  }
   if (accuracies.has_training_accuracy()) {
     member->training_accuracy = ClampAccuracy(accuracies.training_accuracy());
   }
@@ -171,8 +152,7 @@ void ExperimentSummary::Succeed(int32_t index, const v1::LengthAccuracies& accur
   member->steps_per_second = static_cast<double>(steps) / seconds;
 }
 
-v1::SummarizeExperimentResponse ExperimentSummary::Summarize(bool omit_lengths,
-                                                             absl::string_view select) const {
+v1::SummarizeExperimentResponse ExperimentSummary::Summarize(absl::string_view select) const {
   std::vector<const Cell*> cells;
   cells.reserve(cells_.size());
   for (const Cell& cell : cells_) cells.push_back(&cell);
@@ -180,17 +160,17 @@ v1::SummarizeExperimentResponse ExperimentSummary::Summarize(bool omit_lengths,
             [](const Cell* a, const Cell* b) { return a->members.front() < b->members.front(); });
   v1::SummarizeExperimentResponse response;
   response.mutable_cells()->Reserve(static_cast<int>(cells.size()));
-  for (const Cell* cell : cells) FillCell(*cell, omit_lengths, select, *response.add_cells());
+  for (const Cell* cell : cells) FillCell(*cell, select, *response.add_cells());
   return response;
 }
 
-void ExperimentSummary::FillCell(const Cell& cell, bool omit_lengths, absl::string_view select,
+void ExperimentSummary::FillCell(const Cell& cell, absl::string_view select,
                                  v1::SummarizeExperimentResponse::Cell& answer) const {
   answer.set_task(std::get<0>(cell.key));
   answer.set_network(std::get<1>(cell.key));
   answer.set_encoding(std::get<2>(cell.key));
   answer.set_learning_rate(std::get<3>(cell.key));
-  std::vector<double> unseen, seen, training, seconds, rates, scores;
+  std::vector<double> unseen, seen, training, seconds, rates, scores, unseen_losses, seen_losses;
   const Member* best = nullptr;
   std::optional<SelectionScore> highest;
   const auto take = [](const std::optional<double>& value, std::vector<double>& values) {
@@ -201,6 +181,10 @@ void ExperimentSummary::FillCell(const Cell& cell, bool omit_lengths, absl::stri
     Count(member.state, *answer.mutable_trials());
     take(member.unseen_accuracy, unseen);
     take(member.seen_accuracy, seen);
+    if (member.compared_by_loss) {
+      take(member.unseen_loss, unseen_losses);
+      take(member.seen_loss, seen_losses);
+    }
     take(member.training_accuracy, training);
     take(member.training_seconds, seconds);
     take(member.steps_per_second, rates);
@@ -228,31 +212,24 @@ void ExperimentSummary::FillCell(const Cell& cell, bool omit_lengths, absl::stri
     answer.set_best_trial(best->id);
     if (best->unseen_accuracy.has_value()) answer.set_best_unseen_accuracy(*best->unseen_accuracy);
   }
-  FillLosses(cell, omit_lengths, answer);
-  if (omit_lengths) return;
+  if (!seen_losses.empty()) Fill(seen_losses, *answer.mutable_seen_loss());
+  if (!unseen_losses.empty()) Fill(unseen_losses, *answer.mutable_unseen_loss());
   answer.mutable_lengths()->Reserve(static_cast<int>(cell.lengths.size()));
   answer.mutable_mean_accuracies()->Reserve(static_cast<int>(cell.lengths.size()));
   for (const LengthSum& sum : cell.lengths) {
     answer.add_lengths(sum.length);
     answer.add_mean_accuracies(static_cast<double>(sum.sum) / (kUnits * sum.trials));
   }
+  FillLosses(cell, answer);
 }
 
-void ExperimentSummary::FillLosses(const Cell& cell, bool omit_lengths,
+void ExperimentSummary::FillLosses(const Cell& cell,
                                    v1::SummarizeExperimentResponse::Cell& answer) const {
   std::map<int32_t, std::vector<double>> by_length;
-  std::vector<double> seen_means, unseen_means;
   for (const int32_t index : cell.members) {
-    const Member& member = members_.at(index);
-    for (const auto& [length, loss] : member.losses) by_length[length].push_back(loss);
-    const MeanLosses means = MeanLossesOf(member.losses, member.seen_up_to);
-    if (means.seen.has_value()) seen_means.push_back(*means.seen);
-    if (means.unseen.has_value()) unseen_means.push_back(*means.unseen);
+    for (const auto& [length, loss] : members_.at(index).losses) by_length[length].push_back(loss);
   }
   if (by_length.empty()) return;
-  Fill(seen_means, *answer.mutable_seen_loss());
-  Fill(unseen_means, *answer.mutable_unseen_loss());
-  if (omit_lengths) return;
   for (const LengthSum& sum : cell.lengths) Fill(by_length[sum.length], *answer.add_losses());
 }
 

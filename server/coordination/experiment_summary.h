@@ -51,9 +51,8 @@ class ExperimentSummary {
     std::string network;
     std::string encoding;
     double learning_rate = 0;
-    // training.steps and evaluation.seen_up_to of its specification.
+    // training.steps of its specification.
     int64_t steps = 0;
-    int32_t seen_up_to = 0;
     // True if evaluation.select is "unseen".
     bool select_unseen = false;
     // True if results are losses (tasks::TaskEntry::compared_by_loss).
@@ -73,14 +72,13 @@ class ExperimentSummary {
 
   // Chooses by `select`: "seen", "unseen" or, for the specification's rule, "". O(trials + cells x
   // lengths).
-  v1::SummarizeExperimentResponse Summarize(bool omit_lengths, absl::string_view select = "") const;
+  v1::SummarizeExperimentResponse Summarize(absl::string_view select = "") const;
 
  private:
   using CellKey = std::tuple<std::string, std::string, std::string, double>;
   struct Member {
     std::string id;
     int64_t steps = 0;
-    int32_t seen_up_to = 0;
     bool select_unseen = false;
     bool compared_by_loss = false;
     size_t cell = 0;
@@ -88,6 +86,8 @@ class ExperimentSummary {
     // Scores of a trial that succeeded, if it has them.
     std::optional<double> unseen_accuracy;
     std::optional<double> seen_accuracy;
+    std::optional<double> unseen_loss;
+    std::optional<double> seen_loss;
     std::optional<double> training_accuracy;
     std::optional<double> training_seconds;
     std::optional<double> steps_per_second;
@@ -109,10 +109,9 @@ class ExperimentSummary {
 
   // Null if the trial has ended or is unknown.
   Member* FindUnended(int32_t index);
-  void FillCell(const Cell& cell, bool omit_lengths, absl::string_view select,
+  void FillCell(const Cell& cell, absl::string_view select,
                 v1::SummarizeExperimentResponse::Cell& answer) const;
-  void FillLosses(const Cell& cell, bool omit_lengths,
-                  v1::SummarizeExperimentResponse::Cell& answer) const;
+  void FillLosses(const Cell& cell, v1::SummarizeExperimentResponse::Cell& answer) const;
   static void AddAccuracy(int32_t length, double accuracy, size_t hint, Cell& cell);
 
   absl::flat_hash_map<int32_t, Member> members_;

@@ -28,19 +28,20 @@ ExperimentSummary::Trial TrialAt(int32_t index, const std::string& encoding = "n
           .network = "encoder",
           .encoding = encoding,
           .learning_rate = 0.001,
-          .steps = 1000,
-          .seen_up_to = 2};
+          .steps = 1000};
 }
 
-// AccuraciesOf at lengths 1, 2, 3, ...
-v1::LengthAccuracies AccuraciesOf(const std::vector<double>& values) {
+// Accuracies and losses at lengths 1, 2, 3, ..., of which two are seen.
+v1::LengthAccuracies AccuraciesOf(const std::vector<double>& values,
+                                  const std::vector<double>& losses = {}) {
   v1::LengthAccuracies accuracies;
   accuracies.set_final(true);
   for (size_t i = 0; i < values.size(); ++i) {
     accuracies.add_lengths(static_cast<int32_t>(i + 1));
     accuracies.add_accuracies(values[i]);
   }
-  SetMeanAccuracies(/*seen_up_to=*/2, accuracies);
+  accuracies.mutable_losses()->Add(losses.begin(), losses.end());
+  SetMeans(/*seen_up_to=*/2, accuracies);
   return accuracies;
 }
 
@@ -53,7 +54,7 @@ v1::Outcome Trained(double seconds, int64_t steps) {
 }
 
 TEST(ExperimentSummaryTest, ExperimentWithoutTrialsHasNoCells) {
-  EXPECT_THAT(ExperimentSummary().Summarize(false).cells(), IsEmpty());
+  EXPECT_THAT(ExperimentSummary().Summarize().cells(), IsEmpty());
 }
 
 TEST(ExperimentSummaryTest, CellsGroupSeedsInTheOrderOfTheGrid) {
@@ -62,7 +63,7 @@ TEST(ExperimentSummaryTest, CellsGroupSeedsInTheOrderOfTheGrid) {
   ExperimentSummary::Trial slower = TrialAt(4, "none");
   slower.learning_rate = 0.0001;
   summary.Add(slower);
-  const v1::SummarizeExperimentResponse response = summary.Summarize(false);
+  const v1::SummarizeExperimentResponse response = summary.Summarize();
   ASSERT_EQ(response.cells_size(), 3);
   EXPECT_EQ(response.cells(0).encoding(), "rope");
   EXPECT_EQ(response.cells(0).task(), "parity_check");
@@ -82,7 +83,7 @@ TEST(ExperimentSummaryTest, SummarizesSuccessfulTrials) {
   summary.Succeed(2, AccuraciesOf({0.5, 0.5, 0.4, 0.4}), Trained(50, 500));
   summary.SetState(3, v1::RUNNING);
   summary.SetState(4, v1::FAILED);
-  const Cell cell = summary.Summarize(false).cells(0);
+  const Cell cell = summary.Summarize().cells(0);
   EXPECT_EQ(cell.trials().succeeded(), 3);
   EXPECT_EQ(cell.trials().running(), 1);
   EXPECT_EQ(cell.trials().failed(), 1);
@@ -99,21 +100,17 @@ TEST(ExperimentSummaryTest, SummarizesSuccessfulTrials) {
   EXPECT_THAT(cell.lengths(), ElementsAre(1, 2, 3, 4));
   EXPECT_THAT(cell.mean_accuracies(),
               Pointwise(DoubleNear(1e-12), {2.5 / 3, 2.0 / 3, 1.2 / 3, 1.2 / 3}));
-  const Cell brief = summary.Summarize(/*omit_lengths=*/true).cells(0);
-  EXPECT_THAT(brief.lengths(), IsEmpty());
-  EXPECT_THAT(brief.mean_accuracies(), IsEmpty());
-  EXPECT_EQ(brief.unseen_accuracy().mean(), cell.unseen_accuracy().mean());
 }
 
 TEST(ExperimentSummaryTest, OneTrialHasNoDeviationAndNoTrialNoValues) {
   ExperimentSummary summary;
   summary.Add(TrialAt(0));
-  const Cell empty = summary.Summarize(false).cells(0);
+  const Cell empty = summary.Summarize().cells(0);
   EXPECT_EQ(empty.unseen_accuracy().trials(), 0);
   EXPECT_EQ(empty.unseen_accuracy().max(), 0);
   EXPECT_EQ(empty.best_trial(), "");
   summary.Succeed(0, AccuraciesOf({1, 1, 0.5}), Trained(10, 1000));
-  const Cell one = summary.Summarize(false).cells(0);
+  const Cell one = summary.Summarize().cells(0);
   EXPECT_EQ(one.unseen_accuracy().trials(), 1);
   EXPECT_EQ(one.unseen_accuracy().mean(), 0.5);
   EXPECT_EQ(one.unseen_accuracy().deviation(), 0);
@@ -126,11 +123,11 @@ TEST(ExperimentSummaryTest, RuleOfChoiceDecidesTheBestTrial) {
   summary.Succeed(0, AccuraciesOf({1, 1, 0.1, 0.3}), Trained(10, 1000));
   summary.Succeed(1, AccuraciesOf({1, 0.5, 0.7, 0.5}), Trained(20, 1000));
   summary.Succeed(2, AccuraciesOf({0.5, 0.5, 0.4, 0.4}), Trained(50, 500));
-  const Cell seen = summary.Summarize(false).cells(0);
+  const Cell seen = summary.Summarize().cells(0);
   EXPECT_EQ(seen.best_trial(), "t0");
   EXPECT_EQ(seen.selection().max(), 1);
   EXPECT_NEAR(seen.best_unseen_accuracy(), 0.2, 1e-15);
-  const Cell unseen = summary.Summarize(false, "unseen").cells(0);
+  const Cell unseen = summary.Summarize("unseen").cells(0);
   EXPECT_EQ(unseen.best_trial(), "t1");
   EXPECT_NEAR(unseen.selection().max(), 0.6, 1e-15);
   EXPECT_NEAR(unseen.best_unseen_accuracy(), 0.6, 1e-15);
@@ -143,8 +140,8 @@ TEST(ExperimentSummaryTest, RuleOfChoiceDecidesTheBestTrial) {
   }
   specified.Succeed(0, AccuraciesOf({1, 1, 0}), Trained(10, 1000));
   specified.Succeed(1, AccuraciesOf({0, 0, 1}), Trained(10, 1000));
-  EXPECT_EQ(specified.Summarize(true).cells(0).best_trial(), "t1");
-  EXPECT_EQ(specified.Summarize(true, "seen").cells(0).best_trial(), "t0");
+  EXPECT_EQ(specified.Summarize().cells(0).best_trial(), "t1");
+  EXPECT_EQ(specified.Summarize("seen").cells(0).best_trial(), "t0");
 }
 
 TEST(ExperimentSummaryTest, ValidationDecidesBeforeSeenLengths) {
@@ -155,18 +152,17 @@ TEST(ExperimentSummaryTest, ValidationDecidesBeforeSeenLengths) {
     accuracies.set_validation_accuracy(0.5 + 0.1 * index);
     summary.Succeed(index, accuracies, Trained(10, 1000));
   }
-  EXPECT_EQ(summary.Summarize(true).cells(0).best_trial(), "t1");
+  EXPECT_EQ(summary.Summarize().cells(0).best_trial(), "t1");
 }
 
 TEST(ExperimentSummaryTest, LowerLossDecidesBetweenEqualAccuracies) {
   ExperimentSummary summary;
   for (int32_t index = 0; index < 3; ++index) {
     summary.Add(TrialAt(index));
-    v1::LengthAccuracies accuracies = AccuraciesOf({1, 1, 0.5});
-    for (int i = 0; i < 3; ++i) accuracies.add_losses(index == 0 ? 2 : 1);
-    summary.Succeed(index, accuracies, Trained(10, 1000));
+    const double loss = index == 0 ? 2 : 1;
+    summary.Succeed(index, AccuraciesOf({1, 1, 0.5}, {loss, loss, loss}), Trained(10, 1000));
   }
-  EXPECT_EQ(summary.Summarize(true).cells(0).best_trial(), "t1");
+  EXPECT_EQ(summary.Summarize().cells(0).best_trial(), "t1");
 }
 
 TEST(ExperimentSummaryTest, NothingChoosesWithoutSeenLengths) {
@@ -174,13 +170,14 @@ TEST(ExperimentSummaryTest, NothingChoosesWithoutSeenLengths) {
   v1::LengthAccuracies accuracies;
   accuracies.add_lengths(3);
   accuracies.add_accuracies(0.5);
+  SetMeans(/*seen_up_to=*/2, accuracies);
   summary.Add(TrialAt(0));
   summary.Succeed(0, accuracies, Trained(10, 1000));
-  EXPECT_EQ(summary.Summarize(true).cells(0).best_trial(), "t0");  // no choice
+  EXPECT_EQ(summary.Summarize().cells(0).best_trial(), "t0");  // no choice
   summary.Add(TrialAt(1));
   summary.Succeed(1, accuracies, Trained(10, 1000));
-  EXPECT_EQ(summary.Summarize(true).cells(0).best_trial(), "");
-  EXPECT_EQ(summary.Summarize(true, "unseen").cells(0).best_trial(), "t0");
+  EXPECT_EQ(summary.Summarize().cells(0).best_trial(), "");
+  EXPECT_EQ(summary.Summarize("unseen").cells(0).best_trial(), "t0");
 }
 
 TEST(ExperimentSummaryTest, SeenLengthsDecideWithoutUnseenOnes) {
@@ -190,7 +187,7 @@ TEST(ExperimentSummaryTest, SeenLengthsDecideWithoutUnseenOnes) {
     summary.Succeed(index, AccuraciesOf({1, 0.5}), Trained(10, 1000));
   }
   summary.Succeed(0, AccuraciesOf({0.25, 0.5}), Trained(10, 1000));
-  const Cell cell = summary.Summarize(false, "unseen").cells(0);
+  const Cell cell = summary.Summarize("unseen").cells(0);
   EXPECT_EQ(cell.unseen_accuracy().trials(), 0);
   EXPECT_EQ(cell.seen_accuracy().trials(), 4);
   EXPECT_FALSE(cell.has_best_unseen_accuracy());
@@ -202,13 +199,13 @@ TEST(ExperimentSummaryTest, SummarizesMeasuredTrainingAccuracies) {
   for (int32_t index = 0; index < 4; ++index) summary.Add(TrialAt(index));
   v1::LengthAccuracies accuracies = AccuraciesOf({1, 1, 0.5});
   summary.Succeed(0, accuracies, Trained(10, 1000));
-  EXPECT_FALSE(summary.Summarize(false).cells(0).has_training_accuracy());
+  EXPECT_FALSE(summary.Summarize().cells(0).has_training_accuracy());
   for (int32_t index = 1; index < 4; ++index) {
     accuracies.set_training_accuracy(0.5 * index);  // 0.5, 1 and an impossible accuracy
     summary.Succeed(index, accuracies, Trained(10, 1000));
   }
   const v1::SummarizeExperimentResponse::Statistic training =
-      summary.Summarize(true).cells(0).training_accuracy();
+      summary.Summarize().cells(0).training_accuracy();
   EXPECT_EQ(training.trials(), 3);
   EXPECT_NEAR(training.mean(), 2.5 / 3, 1e-15);
   EXPECT_NEAR(training.deviation(), std::sqrt(1.0 / 12), 1e-15);
@@ -222,7 +219,7 @@ TEST(ExperimentSummaryTest, MissingStepsAreAllStepsOfTheSpecification) {
   summary.Succeed(0, AccuraciesOf({1}), Trained(10, 0));  // all 1000 of its specification
   summary.Succeed(1, AccuraciesOf({1}), Trained(10, 200));
   summary.Succeed(2, AccuraciesOf({1}), Trained(0, 0));
-  const Cell cell = summary.Summarize(false).cells(0);
+  const Cell cell = summary.Summarize().cells(0);
   EXPECT_EQ(cell.steps_per_second().trials(), 2);
   EXPECT_EQ(cell.steps_per_second().max(), 100);
   EXPECT_EQ(cell.steps_per_second().min(), 20);
@@ -235,14 +232,14 @@ TEST(ExperimentSummaryTest, EndedAndUnknownTrialsDoNotChange) {
   summary.Add(TrialAt(1));
   summary.Succeed(0, AccuraciesOf({0.5}), Trained(10, 1000));
   summary.SetState(1, v1::CANCELLED);
-  const std::string before = summary.Summarize(false).SerializeAsString();
+  const std::string before = summary.Summarize().SerializeAsString();
   summary.Add(TrialAt(0, "rope"));
   summary.Succeed(0, AccuraciesOf({1}), Trained(20, 1000));
   summary.Succeed(1, AccuraciesOf({1}), Trained(20, 1000));
   summary.SetState(0, v1::RUNNING);
   summary.SetState(7, v1::RUNNING);
   summary.Succeed(7, AccuraciesOf({1}), Trained(20, 1000));
-  EXPECT_EQ(summary.Summarize(false).SerializeAsString(), before);
+  EXPECT_EQ(summary.Summarize().SerializeAsString(), before);
 }
 
 TEST(ExperimentSummaryTest, TrialsMayDifferInEvaluatedLengths) {
@@ -256,7 +253,7 @@ TEST(ExperimentSummaryTest, TrialsMayDifferInEvaluatedLengths) {
     other.add_accuracies(1);
   }
   summary.Succeed(1, other, Trained(10, 1000));
-  const Cell cell = summary.Summarize(false).cells(0);
+  const Cell cell = summary.Summarize().cells(0);
   EXPECT_THAT(cell.lengths(), ElementsAre(1, 2, 3, 9));
   EXPECT_THAT(cell.mean_accuracies(), ElementsAre(1, 0.75, 0.25, 1));
 }
@@ -272,11 +269,10 @@ TEST(ExperimentSummaryTest, TrialsComparedByLossesHaveTheirQuantiles) {
     summary.Add(known);
   }
   for (size_t trial = 0; trial < losses.size(); ++trial) {
-    v1::LengthAccuracies evaluation = AccuraciesOf({1, 1, 0, 0});
-    for (const double loss : losses[trial]) evaluation.add_losses(loss);
-    summary.Succeed(static_cast<int32_t>(trial), evaluation, Trained(10, 100));
+    summary.Succeed(static_cast<int32_t>(trial), AccuraciesOf({1, 1, 0, 0}, losses[trial]),
+                    Trained(10, 100));
   }
-  const v1::SummarizeExperimentResponse answer = summary.Summarize(/*omit_lengths=*/false);
+  const v1::SummarizeExperimentResponse answer = summary.Summarize();
   const Cell& cell = answer.cells(0);
   ASSERT_EQ(cell.losses_size(), 4);
   EXPECT_EQ(cell.losses(2).trials(), 3);
@@ -286,15 +282,11 @@ TEST(ExperimentSummaryTest, TrialsComparedByLossesHaveTheirQuantiles) {
   // Lengths up to 2 are seen.
   EXPECT_DOUBLE_EQ(cell.seen_loss().median(), 1.1);
   EXPECT_DOUBLE_EQ(cell.unseen_loss().median(), 40);
-  EXPECT_EQ(summary.Summarize(/*omit_lengths=*/true).cells(0).losses_size(), 0);
 
   ExperimentSummary accuracies_alone;
   accuracies_alone.Add(TrialAt(0));
-  v1::LengthAccuracies evaluation = AccuraciesOf({1, 1});
-  evaluation.add_losses(0.5);
-  evaluation.add_losses(0.5);
-  accuracies_alone.Succeed(0, evaluation, Trained(10, 100));
-  EXPECT_EQ(accuracies_alone.Summarize(false).cells(0).losses_size(), 0);
+  accuracies_alone.Succeed(0, AccuraciesOf({1, 1}, {0.5, 0.5}), Trained(10, 100));
+  EXPECT_EQ(accuracies_alone.Summarize().cells(0).losses_size(), 0);
 }
 
 // Adds a trial that is compared by loss and succeeded with these losses at lengths 1, 2, 3, ...
@@ -303,9 +295,7 @@ void SucceedWithLosses(int32_t index, const std::vector<double>& accuracies,
   ExperimentSummary::Trial trial = TrialAt(index);
   trial.compared_by_loss = true;
   summary.Add(trial);
-  v1::LengthAccuracies evaluation = AccuraciesOf(accuracies);
-  evaluation.mutable_losses()->Add(losses.begin(), losses.end());
-  summary.Succeed(index, evaluation, Trained(10, 100));
+  summary.Succeed(index, AccuraciesOf(accuracies, losses), Trained(10, 100));
 }
 
 TEST(ExperimentSummaryTest, BestTrialComparedByLossHasTheLowestUnseenLoss) {
@@ -316,15 +306,15 @@ TEST(ExperimentSummaryTest, BestTrialComparedByLossHasTheLowestUnseenLoss) {
   SucceedWithLosses(2, {0, 0, 0.1}, {1, 1, 2}, summary);
   SucceedWithLosses(3, {1, 1, 1}, {0, 0, 9}, summary);
   SucceedWithLosses(4, {0, 0, 0.2}, {1, 1, 2}, summary);
-  EXPECT_EQ(summary.Summarize(/*omit_lengths=*/true, "unseen").cells(0).best_trial(), "t2");
-  EXPECT_EQ(summary.Summarize(/*omit_lengths=*/true).cells(0).best_trial(), "t3");
+  EXPECT_EQ(summary.Summarize("unseen").cells(0).best_trial(), "t2");
+  EXPECT_EQ(summary.Summarize().cells(0).best_trial(), "t3");
 }
 
 TEST(ExperimentSummaryTest, SeenLossesDecideWithoutUnseenOnes) {
   ExperimentSummary summary;
   SucceedWithLosses(0, {1, 1}, {2, 3}, summary);
   SucceedWithLosses(1, {0, 0}, {1, 3}, summary);
-  EXPECT_EQ(summary.Summarize(/*omit_lengths=*/true, "unseen").cells(0).best_trial(), "t1");
+  EXPECT_EQ(summary.Summarize("unseen").cells(0).best_trial(), "t1");
 }
 
 TEST(ExperimentSummaryTest, AccuraciesAreClamped) {
@@ -332,7 +322,7 @@ TEST(ExperimentSummaryTest, AccuraciesAreClamped) {
   summary.Add(TrialAt(0));
   summary.Succeed(0, AccuraciesOf({std::numeric_limits<double>::quiet_NaN(), 1e300, -5}),
                   Trained(std::numeric_limits<double>::quiet_NaN(), 1000));
-  const Cell cell = summary.Summarize(false).cells(0);
+  const Cell cell = summary.Summarize().cells(0);
   EXPECT_THAT(cell.mean_accuracies(), ElementsAre(0, 1, 0));
   EXPECT_EQ(cell.training_seconds().trials(), 0);
 }
@@ -357,7 +347,7 @@ TEST(ExperimentSummaryTest, AnswerDoesNotDependOnTheOrderOfOutcomes) {
     for (const int32_t index : order) summary.Add(TrialAt(index, index % 3 == 0 ? "rope" : "none"));
     std::shuffle(order.begin(), order.end(), random);
     for (const int32_t index : order) summary.Succeed(index, accuracies[index], outcomes[index]);
-    const std::string answer = summary.Summarize(false).SerializeAsString();
+    const std::string answer = summary.Summarize().SerializeAsString();
     if (repetition == 0) first = answer;
     EXPECT_EQ(answer, first);
   }
@@ -370,7 +360,7 @@ TEST(ExperimentSummaryTest, MeansOfThousandsAreExactToATrillionth) {
     summary.Add(TrialAt(index));
     summary.Succeed(index, AccuraciesOf({0.1, 1.0 / 3}), Trained(1, 1));
   }
-  const Cell cell = summary.Summarize(false).cells(0);
+  const Cell cell = summary.Summarize().cells(0);
   EXPECT_NEAR(cell.mean_accuracies(0), 0.1, 1e-12);
   EXPECT_NEAR(cell.mean_accuracies(1), 1.0 / 3, 1e-12);
   EXPECT_NEAR(cell.seen_accuracy().deviation(), 0, 1e-12);

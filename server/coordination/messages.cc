@@ -6,16 +6,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "platform/status_macros.h"
+#include "proto/component_label.h"
 #include "proto/length_accuracies.h"
 #include "proto/timestamps.h"
 #include "server/coordination/names.h"
+#include "server/coordination/summary_heading.h"
 
 namespace lengthwise::server {
 namespace {
-
-const std::string& LabelOf(const v1::Component& component) {
-  return component.label().empty() ? component.name() : component.label();
-}
 
 absl::Status Damaged(absl::string_view store, absl::string_view what) {
   return absl::DataLossError(
@@ -123,6 +121,10 @@ absl::StatusOr<v1::Trial> ToTrial(const TrialRecord& record, const PackRecord& p
     ASSIGN_OR_RETURN(*trial.mutable_outcome(), ToOutcome(record, store));
   }
   trial.set_index(record.index);
+  for (v1::LengthRange& range :
+       TrainedLengths(trial.specification().task(), trial.specification().training())) {
+    *trial.add_trained_lengths() = std::move(range);
+  }
   return trial;
 }
 
@@ -148,14 +150,13 @@ absl::StatusOr<v1::Event> ReadEvent(StorageReader& reader, const EventRecord& re
                                     absl::string_view experiment_id, absl::string_view trial_id) {
   ASSIGN_OR_RETURN(v1::Event event, ToEvent(record, experiment_id, trial_id, reader.name()));
   const v1::LengthAccuracies& measured = event.length_accuracies();
-  if (measured.lengths().empty() || measured.has_seen_accuracy() ||
-      measured.has_unseen_accuracy()) {
+  if (measured.lengths().empty() || measured.has_seen_loss() || measured.has_unseen_loss()) {
     return event;
   }
   ASSIGN_OR_RETURN(const std::optional<TrialRecord> trial, reader.FindTrial(record.trial));
   if (!trial.has_value()) return Damaged(reader.name(), absl::StrCat("event ", record.position));
   ASSIGN_OR_RETURN(const int32_t seen_up_to, SeenUpTo(reader, trial->pack));
-  SetMeanAccuracies(seen_up_to, *event.mutable_length_accuracies());
+  SetMeans(seen_up_to, *event.mutable_length_accuracies());
   return event;
 }
 

@@ -9,6 +9,7 @@
 #include "server/coordination/messages.h"
 #include "server/coordination/names.h"
 #include "server/coordination/search.h"
+#include "server/coordination/summary_heading.h"
 
 namespace lengthwise::server {
 namespace {
@@ -123,7 +124,20 @@ absl::StatusOr<v1::ListExperimentsResponse> Reads::ListExperiments(
 absl::StatusOr<v1::SummarizeExperimentResponse> Reads::SummarizeExperiment(
     const v1::SummarizeExperimentRequest& request) {
   ASSIGN_OR_RETURN(const std::string id, ParseExperimentName(request.name()));
-  return summaries_.Summarize(id, request);
+  ASSIGN_OR_RETURN(v1::SummarizeExperimentResponse response,
+                   summaries_.Summarize(id, request.select()));
+  ASSIGN_OR_RETURN(const auto reader, storage_.Read());
+  ASSIGN_OR_RETURN(const ExperimentRecord record, server::FindExperiment(*reader, request.name()));
+  ASSIGN_OR_RETURN(const auto specification, ToSpecification(record, reader->name()));
+  *response.mutable_heading() = HeadingOf(specification, response);
+  if (request.omit_lengths()) {
+    for (v1::SummarizeExperimentResponse::Cell& cell : *response.mutable_cells()) {
+      cell.clear_lengths();
+      cell.clear_mean_accuracies();
+      cell.clear_losses();
+    }
+  }
+  return response;
 }
 
 absl::StatusOr<std::string> Reads::GetOwner(absl::string_view experiment_or_trial) {

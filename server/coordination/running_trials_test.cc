@@ -49,7 +49,7 @@ v1::LengthAccuracies Accuracies(const std::vector<std::pair<int32_t, double>>& p
     accuracies.add_lengths(length);
     accuracies.add_accuracies(accuracy);
   }
-  SetMeanAccuracies(/*seen_up_to=*/10, accuracies);
+  SetMeans(/*seen_up_to=*/10, accuracies);
   return accuracies;
 }
 

@@ -43,14 +43,14 @@ void Summaries::Apply(const Change& change, ExperimentSummary& summary) {
 }
 
 absl::StatusOr<v1::SummarizeExperimentResponse> Summaries::Summarize(
-    const std::string& experiment_id, const v1::SummarizeExperimentRequest& request) {
+    const std::string& experiment_id, absl::string_view select) {
   const std::shared_ptr<Held> held = FindOrAdd(experiment_id);
   if (absl::Status status = MakeReady(experiment_id, *held); !status.ok()) {
     Forget(experiment_id);
     return status;
   }
   platform::MutexLock lock(held->mutex);
-  return held->summary.Summarize(request.omit_lengths(), request.select());
+  return held->summary.Summarize(select);
 }
 
 std::shared_ptr<Summaries::Held> Summaries::Find(const std::string& experiment_id) {
@@ -109,7 +109,6 @@ absl::StatusOr<ExperimentSummary> Summaries::Build(const std::string& experiment
     shared.network = pack.network;
     shared.encoding = pack.encoding;
     shared.steps = specification.training().steps();
-    shared.seen_up_to = specification.evaluation().seen_up_to();
     shared.select_unseen = specification.evaluation().select() == "unseen";
     const tasks::TaskEntry* task = tasks::FindTask(specification.task().name());
     shared.compared_by_loss = task != nullptr && task->compared_by_loss;

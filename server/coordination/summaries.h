@@ -36,9 +36,9 @@ class Summaries {
   // `storage` must outlive it.
   explicit Summaries(Storage& storage) : storage_(storage) {}
 
-  // The answer is at least as new as the last Update before the call. NOT_FOUND.
-  absl::StatusOr<v1::SummarizeExperimentResponse> Summarize(
-      const std::string& experiment_id, const v1::SummarizeExperimentRequest& request);
+  // The answer is at least as new as the last Update before the call; it has no heading. NOT_FOUND.
+  absl::StatusOr<v1::SummarizeExperimentResponse> Summarize(const std::string& experiment_id,
+                                                            absl::string_view select);
 
   // These trials changed state in the last commit. Called after each commit, by one thread.
   void Update(const std::string& experiment_id, const absl::btree_set<int64_t>& trials);

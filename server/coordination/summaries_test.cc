@@ -101,7 +101,7 @@ class SummariesTest : public testing::Test {
   }
 
   v1::SummarizeExperimentResponse::Cell Ask() {
-    const auto summary = summaries_.Summarize("sort-1", {});
+    const auto summary = summaries_.Summarize("sort-1", "");
     EXPECT_TRUE(summary.ok()) << summary.status();
     return summary->cells(0);
   }
@@ -147,13 +147,13 @@ TEST_F(SummariesTest, CachedSummaryIsNotReadAgain) {
 
 TEST_F(SummariesTest, FailedReadIsRepeatedByTheNextQuery) {
   storage_.set_hook([] { return absl::UnavailableError("busy"); });
-  EXPECT_EQ(summaries_.Summarize("sort-1", {}).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(summaries_.Summarize("sort-1", "").status().code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(Ask().trials().queued(), 2);
   // A failed update is not lost either.
   storage_.set_hook([] { return absl::UnavailableError("busy"); });
   ASSERT_TRUE(Succeed(0, 0.25).ok());
   EXPECT_EQ(Ask().trials().succeeded(), 1);
-  EXPECT_EQ(summaries_.Summarize("sort-2", {}).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(summaries_.Summarize("sort-2", "").status().code(), absl::StatusCode::kNotFound);
 }
 
 TEST_F(SummariesTest, SummaryEvictedDuringTheBuildIsRebuilt) {

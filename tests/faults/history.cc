@@ -21,7 +21,7 @@ Measurements Scripted(const v1::TrialSpecification& specification) {
   Measurements expected;
   const auto recorded = [&](const ScriptedTrial& trial, bool final) {
     v1::LengthAccuracies accuracies = trial.Evaluate(final);
-    SetMeanAccuracies(specification.evaluation().seen_up_to(), accuracies);  // as the server does
+    SetMeans(specification.evaluation().seen_up_to(), accuracies);  // as the server does
     return AccuraciesText(trial.step(), std::move(accuracies));
   };
   v1::TrainingPoints points;

@@ -4,6 +4,7 @@ import unittest
 
 import matplotlib.text
 import numpy
+import served
 from analysis_fixture import EXPERIMENT
 from lengthwise import plots
 from lengthwise._proto import catalogue_service_pb2, event_pb2, experiment_service_pb2
@@ -48,6 +49,7 @@ class FiguresTest(unittest.TestCase):
                 accuracies=event_pb2.LengthAccuracies(final=True, lengths=[1], accuracies=[accuracy]),
             )
         )
+        served.set_means(self.experiment.finals[-1].accuracies, seen_up_to=0)
 
     def subject(self):
         return trial_sets.subject_of([self.experiment])

@@ -4,6 +4,7 @@ import json
 import math
 import unittest
 
+import served
 from comparison_fixture import SPECIFICATIONS, ResolvedTest, component, table_of
 from lengthwise import comparison, experiment_difference, protocol, published
 from lengthwise import comparison_display as display
@@ -404,6 +405,7 @@ class LengthStatisticsTest(unittest.TestCase):
         evaluation.accuracies.final = final
         evaluation.accuracies.lengths.extend([50, 100])
         evaluation.accuracies.accuracies.extend([1, at_100])
+        served.set_means(evaluation.accuracies, seen_up_to=0)
 
     def sum_up(self):
         return comparison.length_statistics(self.table, self.summary, self.trials, self.accuracies.evaluations)

@@ -18,7 +18,7 @@ import grpc
 import numpy
 import service
 from fake_server import FakeServer
-from lengthwise import accuracy_summary, exports, names, printable
+from lengthwise import accuracy_table, exports, names, printable
 from lengthwise._proto import event_pb2, experiment_service_pb2, specification_pb2
 from lengthwise.errors import LengthwiseError, NotFoundError
 from lengthwise.exports import output
@@ -367,6 +367,7 @@ class ExportTest(TestOfFiles):
             self.assertEqual(content(self.directory / f"first-{form}"), content(self.directory / f"second-{form}"), form)
 
     def add_summary(self):
+        self.server.summary.heading.caption = "Token accuracy by input length, per cent (100 sequences per length)"
         cell = self.server.summary.cells.add(task="bucket_sort", network="encoder", encoding="sin_cos")
         cell.trials.succeeded = 2
         cell.seen_accuracy.trials, cell.seen_accuracy.mean = 2, 0.5
@@ -818,9 +819,9 @@ class AccuracyTableTest(unittest.TestCase):
     """Same layout as the C++ program (client/display/accuracy_summary_test.cc)."""
 
     def setUp(self):
-        self.specification = specification_pb2.ExperimentSpecification()
-        self.specification.evaluation.seen_up_to, self.specification.evaluation.sequences = 2, 500
         self.response = experiment_service_pb2.SummarizeExperimentResponse()
+        self.response.heading.seen_up_to = 2
+        self.response.heading.seen, self.response.heading.unseen = "seen in training", "not seen"
 
     def add_cell(self, encoding, trials, accuracies):
         """Adds a cell as the server sums it up, for trials with these mean accuracies at lengths 1, 2, 3, ..., of which
@@ -834,27 +835,26 @@ class AccuracyTableTest(unittest.TestCase):
                 statistic.mean, statistic.trials = sum(of_side) / len(of_side), trials
         return cell
 
-    def summary(self, **facts):
-        return accuracy_summary.summarize(self.specification, self.response, facts)
-
     def table(self, width):
-        return accuracy_summary.as_table(self.summary(), width).render(width, Palette(False))
+        return accuracy_table.as_table(self.response, width).render(width, Palette(False))
 
     def test_lengths_are_cut_into_groups_of_equal_size(self):
-        groups = accuracy_summary.group_lengths(range(1, 21), 5)
+        groups = accuracy_table.group_lengths(range(1, 21), 5)
         self.assertEqual((len(groups), groups[1]), (5, [5, 6, 7, 8]))
-        self.assertEqual(len(accuracy_summary.group_lengths(range(20), 6)), 5)
-        self.assertEqual(len(accuracy_summary.group_lengths(range(3), 8)), 3)
-        self.assertEqual(len(accuracy_summary.group_lengths(range(13), 5)), 5)  # a prime number: the most groups possible
+        self.assertEqual(len(accuracy_table.group_lengths(range(20), 6)), 5)
+        self.assertEqual(len(accuracy_table.group_lengths(range(3), 8)), 3)
+        self.assertEqual(len(accuracy_table.group_lengths(range(13), 5)), 5)  # a prime number: the most groups possible
 
     def test_uses_the_servers_summary(self):
         self.add_cell("sin_cos", 2, [1.0, 0.7, 0.3, 0.1]).unseen_accuracy.deviation = 0.14
         self.add_cell("none", 0, []).trials.running = 1
-        summary = self.summary()
-        (row,) = summary.rows
-        self.assertEqual((row.trials, row.scores[2], row.seen), (2, 0.7, 0.85))
-        self.assertAlmostEqual(row.unseen, 0.2)
-        self.assertEqual((row.unseen_deviation, summary.sequences, summary.seen.up_to), (0.14, 500, 2))
+        (row,) = accuracy_table.rows_of(self.response)
+        seen, unseen = (accuracy_table.mean_of(self.response, side)(row) for side in ("seen", "unseen"))
+        self.assertEqual(seen, 0.85)
+        self.assertAlmostEqual(unseen, 0.2)
+        self.assertEqual(accuracy_table.unseen_deviation(self.response, row), 0.14)
+        self.response.heading.compared_by_loss = True
+        self.assertIsNone(accuracy_table.unseen_deviation(self.response, row))
 
     def test_seen_and_unseen_stand_apart(self):
         self.add_cell("sin_cos", 1, [1.0, 0.9, 0.2, 0.1])
@@ -886,7 +886,7 @@ class AccuracyTableTest(unittest.TestCase):
     def test_best_means_are_marked(self):
         self.add_cell("sin_cos", 1, [1.0, 0.9, 0.2, 0.1])
         self.add_cell("randomized", 1, [0.9, 0.8])
-        latex = accuracy_summary.as_table(self.summary(), 80).render_latex()
+        latex = accuracy_table.as_table(self.response, 80).render_latex()
         self.assertIn("sin\\_cos & 100.0 & 90.0 & \\textbf{95.0} & 20.0 & 10.0 & \\textbf{15.0} \\\\", latex)
         self.assertIn("randomized & 90.0 & 80.0 & 85.0 & -- & -- & -- \\\\", latex)
 
@@ -915,64 +915,14 @@ class AccuracyTableTest(unittest.TestCase):
                 cell.losses.add(trials=1, median=loss)
             cell.seen_loss.trials, cell.seen_loss.median = 1, losses[0]
             cell.unseen_loss.trials, cell.unseen_loss.median = 1, losses[1]
-        summary = self.summary(
-            compared_by_loss="true", axis="scale", axis_title="scale of the numbers", loss_title="mean squared error"
-        )
-        self.assertEqual(
-            summary.caption(),
-            "Mean squared error by scale of the numbers, median over trials (500 sequences per scale; trained on scales up "
-            "to 2)",
-        )
-        latex = accuracy_summary.as_table(summary, 110).render_latex()
+        self.response.heading.compared_by_loss = True
+        latex = accuracy_table.as_table(self.response, 110).render_latex()
         self.assertIn("none & 0.5 & \\textbf{0.000123} \\\\\n", latex)
         self.assertIn("sin\\_cos & \\textbf{0.25} & 12 \\\\\n", latex)
 
-    def test_caption_tells_trained_from_seen_lengths(self):
-        cell = self.add_cell("none", 1, [1.0, 0.9, 0.2])
-        task = self.specification.tasks.add(name="bucket_sort")
-
-        def ending(first, last, most_seen, **facts):
-            trained = self.specification.training.lengths
-            trained.min, trained.max = first, last
-            self.specification.evaluation.seen_up_to = most_seen
-            return self.summary(**facts).caption().partition("; ")[2]
-
-        self.assertEqual(ending(1, 2, 2), "trained on lengths up to 2)")
-        self.assertEqual(ending(2, 2, 2), "trained on length 2; up to 2 count as seen)")
-        self.assertEqual(ending(10, 20, 20), "trained on lengths 10 to 20; up to 20 count as seen)")
-        self.assertEqual(ending(8, 8, 8), "trained on length 8; up to 8 count as seen)")
-        self.assertEqual(ending(1, 500, 40), "trained on lengths 1 to 500; up to 40 count as seen)")
-        # Nothing is evaluated below the lengths of training.
-        cell.lengths[:] = [10, 20, 30]
-        self.assertEqual(ending(10, 20, 20), "trained on lengths 10 to 20)")
-        # The file has no training examples above 3.
-        task.name, contents = "examples", task.parameters["contents"]
-        contents.string_value = json.dumps({"training": {"lengths": "1-3x5"}, "test": {"lengths": "1-3x15"}})
-        self.assertEqual(ending(1, 20, 3), "trained on lengths up to 3)")
-        # It has none of 10, which is evaluated.
-        contents.string_value = json.dumps({"training": {"lengths": "1-3x5,20x5"}, "test": {"lengths": "10x15"}})
-        self.assertEqual(ending(1, 20, 20), "trained on some of the lengths 1 to 20; up to 20 count as seen)")
-        # Another task has examples of all lengths.
-        self.specification.tasks.add(name="bucket_sort")
-        self.assertEqual(ending(1, 20, 20), "trained on different lengths by task; up to 20 count as seen)")
-        # The examples have those that are evaluated.
-        contents.string_value = json.dumps({"training": {"lengths": "1-3x5,10x5,20x5"}, "test": {"lengths": "10x15"}})
-        self.assertEqual(ending(1, 20, 20), "trained on lengths up to 20)")
-        # No server accepts such lengths, and a set of them would have gigabytes.
-        self.assertEqual(ending(1, 2**31 - 1, 2), "trained on lengths up to 2)")
-        contents.string_value = json.dumps({"training": {"lengths": "1-2000000000x5"}, "test": {"lengths": "10x15"}})
-        self.assertEqual(ending(1, 20, 20), "trained on lengths up to 20)")
-        contents.string_value = json.dumps({"training": {"lengths": "1-3x5,10x5,20x5"}, "test": {"lengths": "10x15"}})
-        del self.specification.tasks[1]
-        self.assertEqual(ending(1, 20, 0), "trained on some of the lengths 1 to 20; up to 0 count as seen)")
-        # Scales are not the lengths of training.
-        self.assertEqual(ending(4, 4, 1, axis="scale", seen_up_to="1"), "trained on scale 1)")
-
-    def test_headings_do_not_call_a_trained_length_unseen(self):
+    def test_headings_are_the_servers(self):
         self.add_cell("sin_cos", 1, [1.0, 0.9, 0.2, 0.1])
-        self.specification.tasks.add(name="bucket_sort")
-        trained = self.specification.training.lengths
-        trained.min, trained.max = 1, 100
+        self.response.heading.seen, self.response.heading.unseen = "up to 2", "above 2"
         self.assertEqual(
             self.table(80),
             "         │ up to 2           │ above 2\n"
@@ -980,34 +930,6 @@ class AccuracyTableTest(unittest.TestCase):
             "─────────┼───────────────────┼─────────────────\n"
             "sin_cos  │ 100.0  90.0  95.0 │ 20.0  10.0  15.0\n",
         )
-        # Of the seen lengths, training had 2 alone; it had none of the others.
-        trained.min = trained.max = 2
-        self.assertIn("│ up to 2           │ not seen\n", self.table(80))
-
-    def test_caption_says_what_is_measured(self):
-        self.assertEqual(
-            self.summary().caption(),
-            "Token accuracy by input length, per cent (500 sequences per length; trained on lengths up to 2)",
-        )
-        self.add_cell("none", 2, [1.0, 0.9, 0.2])
-        self.assertTrue(self.summary().caption().endswith("up to 2; ±: standard deviation over trials)"))
-        self.response.ClearField("cells")
-        facts = {"axis": "digits", "axis_title": "number of digits", "accuracy_title": "exact match"}
-        self.assertEqual(
-            self.summary(**facts).caption(),
-            "Exact match by number of digits, per cent (500 sequences per number of digits; trained on up to 2 digits)",
-        )
-
-    def test_examples_of_a_test_file_are_counted(self):
-        self.add_cell("sin_cos", 1, [1.0, 0.7, 0.3])
-        contents = self.specification.tasks.add(name="examples").parameters["contents"]
-        # Of length 9, nothing is evaluated.
-        for lengths, said in (
-            ("1-3x5,9x700", "5 sequences"), ("1-2x5,3x12", "up to 12 sequences"), ("1-2x5,3x700", "up to 500 sequences"),
-            ("1-3x700", "500 sequences"),
-        ):  # fmt: skip
-            contents.string_value = json.dumps({"test": {"lengths": lengths}})
-            self.assertIn(f"per cent ({said} per length;", self.summary().caption())
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 from concurrent import futures
 
 import grpc
+import served
 import service
 from google.protobuf.message import Message
 from lengthwise._proto import catalogue_service_pb2, event_pb2, experiment_service_pb2
@@ -100,7 +101,7 @@ class FakeServer(grpc.GenericRpcHandler):
         found = [one for one in self.experiments.values() if name in (one.name.partition("/")[2], one.specification.name)]
         if not found:
             return None
-        trials = [one for one in self.trials.values() if one.name.startswith(f"{found[0].name}/")]
+        trials = self._trials_of(found[0].name)
         chosen = [one for one in trials if text in (one.name.rpartition("/")[2], str(one.index))]
         if text and not chosen:
             return None
@@ -114,9 +115,14 @@ class FakeServer(grpc.GenericRpcHandler):
     def _GetTrial(self, request):
         return self.trials.get(request.name)
 
+    def _trials_of(self, experiment):
+        trials = [trial for trial in self.trials.values() if trial.name.startswith(f"{experiment}/")]
+        for trial in trials:
+            served.set_trained(trial)
+        return trials
+
     def _ListTrials(self, request):
-        trials = [trial for trial in self.trials.values() if trial.name.startswith(f"{request.parent}/")]
-        return experiment_service_pb2.ListTrialsResponse(trials=trials)
+        return experiment_service_pb2.ListTrialsResponse(trials=self._trials_of(request.parent))
 
     def _SummarizeExperiment(self, request):
         return self.summary
@@ -145,4 +151,6 @@ class FakeServer(grpc.GenericRpcHandler):
 
     def _QueryLengthAccuracies(self, request):
         evaluations = [one for one in self.evaluations if f"{one.trial}/".startswith(f"{request.name}/")]
+        for one in evaluations:
+            served.set_means(one.accuracies, self.trials[one.trial].specification.evaluation.seen_up_to)
         return experiment_service_pb2.QueryLengthAccuraciesResponse(evaluations=evaluations)

@@ -1,5 +1,4 @@
 """From API messages to figures: the points of lines, titles and captions, and errors for figures without data."""
-import json
 import math
 import pathlib
 import re
@@ -7,6 +6,7 @@ import unittest
 import unittest.mock
 
 import numpy
+import served
 import service
 from lengthwise import plots
 from lengthwise._proto import event_pb2, experiment_service_pb2
@@ -14,7 +14,7 @@ from lengthwise.connection import Connection, Settings
 from lengthwise.errors import LengthwiseError, UsageError
 from lengthwise.events import AttentionMap, Projection
 from lengthwise.plots import catalogue, drawing, numbers
-from lengthwise.plots.data import PlottedExperiment, TrialFilter, keep, set_mean_accuracies
+from lengthwise.plots.data import PlottedExperiment, TrialFilter, keep
 
 CATALOGUE = catalogue.Catalogue()
 
@@ -27,6 +27,14 @@ def setUpModule():
     CATALOGUE = catalogue.fetch(connection)
     connection.close()
     server.kill()
+
+
+def as_served(experiments):
+    """The experiments with what a server adds to trials."""
+    for experiment in experiments:
+        for trial in experiment.trials:
+            served.set_trained(trial, CATALOGUE.own_axis(trial.specification.task) is not None)
+    return experiments
 
 
 def plotted(name="e-1", trials=()):
@@ -56,9 +64,7 @@ def evaluation(trial, lengths, accuracies, step=9, final=True, losses=(), **metr
     one.accuracies.lengths.extend(lengths)
     one.accuracies.accuracies.extend(accuracies)
     one.accuracies.losses.extend(losses)
-    unseen = [value for length, value in zip(lengths, accuracies) if length > trial.specification.evaluation.seen_up_to]
-    if unseen:
-        one.accuracies.unseen_accuracy = sum(unseen) / len(unseen)
+    served.set_means(one.accuracies, trial.specification.evaluation.seen_up_to)
     for name, values in metrics.items():
         one.accuracies.metrics.add(name=name, values=values)
     return one
@@ -87,7 +93,7 @@ def add_curve(experiment, trial, losses, accuracies=(), every=100):
 class FigureCase(unittest.TestCase):
     def figure(self, name, *experiments, **options):
         """Describes and draws a figure, and checks that the axes show the description."""
-        picture = plots.describe(name, experiments, plots.Options(**options))
+        picture = plots.describe(name, as_served(experiments), plots.Options(**options))
         self.check_drawn(picture, drawing.draw(picture))
         return picture
 
@@ -108,7 +114,7 @@ class FigureCase(unittest.TestCase):
 
     def message(self, name, *experiments, **options):
         with self.assertRaises(LengthwiseError) as raised:
-            plots.describe(name, experiments, plots.Options(**options))
+            plots.describe(name, as_served(experiments), plots.Options(**options))
         return str(raised.exception)
 
 
@@ -182,12 +188,14 @@ class AccuracyByLengthTest(FigureCase):
         evaluated = lengths.get("evaluated", range(1, 7))
         trained = trial.specification.training.lengths
         trained.min, trained.max, trial.specification.evaluation.seen_up_to = lengths["trained"] + (lengths["seen_up_to"],)
-        if "file" in lengths:
-            contents = trial.specification.task.parameters["contents"]
-            contents.string_value = json.dumps({"training": {"lengths": lengths["file"]}})
         experiment.trials.append(trial)
         experiment.finals.append(evaluation(trial, evaluated, [1.0] * len(evaluated)))
-        picture = self.figure(figure, experiment)
+        served.set_trained(trial)
+        if "ranges" in lengths:
+            del trial.trained_lengths[:]
+            for first, last in lengths["ranges"]:
+                trial.trained_lengths.add(min=first, max=last)
+        picture = plots.describe(figure, [experiment])
         return picture.panels[0].shaded, picture.shaded_label
 
     def test_shade_ends_where_tables_do(self):
@@ -202,12 +210,12 @@ class AccuracyByLengthTest(FigureCase):
         above = self.shade(trained=(3, 4), seen_up_to=4, evaluated=[3, 4, 6])
         self.assertEqual(above, ((3, 4), "seen in training: lengths 3 to 4"))
         # The file ends before training.lengths.
-        in_file = self.shade(trained=(1, 7), seen_up_to=4, file="1-3x5,4x9,9x3")
+        in_file = self.shade(trained=(1, 7), seen_up_to=4, ranges=[(1, 4)])
         self.assertEqual(in_file, ((1, 4), "seen in training: lengths 1 to 4"))
         # It has no examples of some evaluated lengths.
-        in_file = self.shade(trained=(1, 4), seen_up_to=4, file="3-4x9")
+        in_file = self.shade(trained=(1, 4), seen_up_to=4, ranges=[(3, 4)])
         self.assertEqual(in_file, ((1, 4), counted + "3 to 4)"))
-        in_file = self.shade(trained=(1, 4), seen_up_to=4, file="1x5,3-4x9")
+        in_file = self.shade(trained=(1, 4), seen_up_to=4, ranges=[(1, 1), (3, 4)])
         self.assertEqual(in_file, ((1, 4), counted + "some of 1 to 4)"))
 
     def test_trials_that_were_trained_on_other_lengths_share_a_shade(self):
@@ -227,7 +235,7 @@ class AccuracyByLengthTest(FigureCase):
         experiment = plotted()
         add(experiment, make_trial("sin_cos"), [1.0, 1.0, 0.2])
         add(experiment, make_trial("sin_cos", seed=1), [0.8, 0.5, 0.4])
-        figure = plots.draw("accuracy_by_length", [experiment])
+        figure = plots.draw("accuracy_by_length", as_served([experiment]))
         (axes,) = figure.axes
         (band,) = axes.collections
         vertices = band.get_paths()[0].vertices
@@ -691,22 +699,6 @@ class AccuracyOverTimeTest(FigureCase):
         for one in experiment.all_evaluations:
             one.accuracies.ClearField("unseen_accuracy")
         self.assertIn("seen_up_to", self.message("accuracy_over_time", experiment))
-
-
-class MeanAccuraciesTest(unittest.TestCase):
-    """Servers before 0.2.0 send no mean accuracies."""
-
-    def test_are_set_where_a_server_sends_none(self):
-        measured = event_pb2.LengthAccuracies(lengths=[1, 2, 3, 4], accuracies=[1, 0.5, 0.2, 0.1])
-        set_mean_accuracies(2, measured)
-        self.assertAlmostEqual(measured.seen_accuracy, 0.75)
-        self.assertAlmostEqual(measured.unseen_accuracy, 0.15)
-
-    def test_are_left_as_a_server_sends_them(self):
-        measured = event_pb2.LengthAccuracies(lengths=[1, 2], accuracies=[1, 1], seen_accuracy=0.25)
-        set_mean_accuracies(1, measured)
-        self.assertEqual(measured.seen_accuracy, 0.25)
-        self.assertFalse(measured.HasField("unseen_accuracy"))
 
 
 class LengthSweepTest(FigureCase):

@@ -23,8 +23,8 @@ class LossesTest(unittest.TestCase):
         self.server._SummarizeExperiment = lambda request: self.summaries[request.name.rpartition("/")[2]]
 
     def compare_by_loss(self):
-        facts = self.server.entries[0].facts
-        facts["compared_by_loss"], facts["loss_title"] = "true", "mean squared error"
+        for summary in self.summaries.values():
+            summary.heading.compared_by_loss, summary.heading.score_title = True, "mean squared error"
 
     def add_cell(self, experiment, encoding, loss=None):
         """Adds a cell of two trials with the accuracy 0.25. `loss`: the median on unseen lengths."""

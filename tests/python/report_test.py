@@ -16,9 +16,10 @@ import unittest
 import chromium
 import grpc
 import numpy
+import served
 import service
 from fake_server import FakeServer
-from lengthwise import accuracy_summary, browser, comparison, printable, published, report, user_file
+from lengthwise import browser, comparison, printable, published, report, user_file
 from lengthwise._proto import catalogue_service_pb2, event_pb2, experiment_service_pb2, specification_pb2
 from lengthwise.errors import LengthwiseError
 from lengthwise.events import AttentionMap
@@ -43,6 +44,7 @@ def make_trial(name, state):
     specification.evaluation.seen_up_to = 2
     specification.evaluation.attention_lengths.append(1)
     specification.training.lengths.min, specification.training.lengths.max = 1, 2
+    served.set_trained(trial)
     return trial
 
 
@@ -82,14 +84,18 @@ def make_data(description="Does it sort?", owner="ada"):
         "e-1", [make_trial(TRIAL, event_pb2.SUCCEEDED)], catalogue=known, all_evaluations=[evaluation(TRIAL)],
         maps={TRIAL: [make_map([1, 0, 0.25, 0.75])]},
     )  # fmt: skip
-    return report.ReportData(experiment, accuracy_summary.summarize(specification, summary, {}), plotted)
+    heading = summary.heading
+    heading.axis, heading.axis_title, heading.seen_up_to = "length", "input length", 2
+    heading.caption = "Token accuracy by input length, per cent (100 sequences per length; trained on lengths up to 2)"
+    heading.seen, heading.unseen = "seen in training", "not seen"
+    return report.ReportData(experiment, summary, plotted)
 
 
 def evaluation(trial):
     one = experiment_service_pb2.QueryLengthAccuraciesResponse.Evaluation(trial=trial)
     one.accuracies.final = True
     one.accuracies.lengths[:], one.accuracies.accuracies[:] = [1, 3], [1.0, 0.625]
-    one.accuracies.seen_accuracy, one.accuracies.unseen_accuracy = 1.0, 0.625
+    served.set_means(one.accuracies, seen_up_to=2)
     return one
 
 
@@ -214,7 +220,7 @@ class ReportTest(TestOfHtml):
 
     def test_empty_sections_are_left_out(self):
         data = make_data()
-        data.summary = accuracy_summary.AccuracySummary()
+        data.summary.ClearField("cells")
         data.plotted.all_evaluations = []
         data.plotted.maps = {}
         html = report.render(data)

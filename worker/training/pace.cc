@@ -61,8 +61,9 @@ std::string ReachedAccuracy(const v1::Training& training, const v1::Evaluation& 
                             const v1::LengthAccuracies& accuracies) {
   if (training.stop_at_accuracy() <= 0) return "";
   const std::string select = evaluation.select() == "unseen" ? "unseen" : "seen";
-  const auto mean =
-      ScoreForSelection(select, evaluation.seen_up_to(), /*by_loss=*/false, accuracies);
+  v1::LengthAccuracies means = accuracies;
+  SetMeans(evaluation.seen_up_to(), means);
+  const auto mean = ScoreForSelection(select, /*by_loss=*/false, means);
   if (!mean.has_value() || mean->score < training.stop_at_accuracy()) return "";
   return absl::StrCat("the mean accuracy over the ", select, " lengths was ", mean->score,
                       "; training.stop_at_accuracy is ", training.stop_at_accuracy());

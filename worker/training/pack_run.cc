@@ -522,7 +522,7 @@ void PackRun::Conclude(int64_t index, PackEvaluation::Final result) {
   }
   // Not sent: the server sets this field on every evaluation that it records.
   v1::LengthAccuracies means = accuracies;
-  SetMeanAccuracies(blueprint_.evaluation.seen_up_to(), means);
+  SetMeans(blueprint_.evaluation.seen_up_to(), means);
   v1::Outcome outcome;
   outcome.set_kind(v1::Outcome::COMPLETED);
   outcome.set_seen_accuracy(means.has_seen_accuracy() ? means.seen_accuracy() : -1);

@@ -40,9 +40,9 @@ from lengthwise.analyses.trial_sets import Subject, TrialSet, at_length
 from lengthwise.errors import UsageError
 from lengthwise.plots.groups import final_evaluations
 from lengthwise.plots.metrics import common
+from lengthwise.plots.seen_lengths import SeenLengths, unseen_lengths
 from lengthwise.published import PublishedTable, PublishedValue, Quantity
 from lengthwise.rendering import counted, format_exact, format_integers
-from lengthwise.seen_lengths import SeenLengths, unseen_lengths
 
 if TYPE_CHECKING:
     import pandas
@@ -105,7 +105,7 @@ def _tested_score(subject: Subject, length: int) -> str:
         titles.add(catalogue.loss_title(task) if subject.by_loss else catalogue.accuracy_title(task))
         axes.add(catalogue.axis_values(task))
         lengths.add(catalogue.length_title(task, length))
-        seen.append(experiment.seen_by(trial))
+        seen.append(SeenLengths.by(trial))
         count_as_seen.append([one <= seen[-1].up_to for one in measured.lengths])
     title = common(titles, "loss" if subject.by_loss else "accuracy")
     axis = common(axes, "lengths")

@@ -14,8 +14,8 @@ from lengthwise.errors import LengthwiseError, UsageError
 from lengthwise.names import label
 from lengthwise.plots.data import PlottedExperiment, experiment_names
 from lengthwise.plots.groups import Key, choose, final_evaluations, final_key, final_score
+from lengthwise.plots.seen_lengths import SeenLengths, unseen_lengths
 from lengthwise.rendering import format_integers
-from lengthwise.seen_lengths import unseen_lengths
 from lengthwise.suggestion import suggestion
 
 Trial = experiment_service_pb2.Trial
@@ -83,7 +83,7 @@ class Subject:
 
     def unseen(self, otherwise: str) -> str:
         """Of the trials' lengths those that do not count as seen: see unseen_lengths."""
-        return unseen_lengths((one.seen_by(trial) for one in self.experiments for trial in one.trials), otherwise)
+        return unseen_lengths((SeenLengths.by(trial) for one in self.experiments for trial in one.trials), otherwise)
 
     def experiment_of(self, trial: Trial) -> PlottedExperiment:
         return next(one for one in self.experiments if trial.name.startswith(f"{one.full_name}/"))

@@ -2,14 +2,9 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
 
 from lengthwise.command_line import SUCCESS, Output, add_output_option, add_server_options, connect
 from lengthwise.rendering import BOLD, wrap
-
-if TYPE_CHECKING:
-    from lengthwise._proto.experiment_service_pb2 import Experiment
-    from lengthwise.connection import Connection
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,14 +14,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_output_option(parser, ["table", "json", "csv", "markdown", "latex"])
 
 
-def _loss_title(connection: Connection, experiment: Experiment) -> str:
-    from lengthwise import queries
-
-    # All tasks of a specification are of one kind.
-    tasks = experiment.specification.tasks
-    return queries.loss_title(queries.task_facts(connection, tasks[0].name) if tasks else {})
-
-
 def run(arguments: argparse.Namespace, output: Output) -> int:
     from lengthwise import experiment_difference, queries
     from lengthwise.names import find_experiment, short_name
@@ -34,16 +21,16 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     with connect(arguments) as connection:
         experiments = [find_experiment(connection, name) for name in (arguments.first, arguments.second)]
         summaries = [queries.summary(connection, experiment.name) for experiment in experiments]
-        first_title, second_title = (_loss_title(connection, experiment) for experiment in experiments)
     pairs = experiment_difference.match(summaries[0].cells, summaries[1].cells)
     first, second = (short_name(experiment.name) for experiment in experiments)
-    titles = first_title, second_title
-    table = experiment_difference.as_table(pairs, first, second, (bool(first_title), bool(second_title)))
+    headings = [summary.heading for summary in summaries]
+    by_loss = headings[0].compared_by_loss, headings[1].compared_by_loss
+    table = experiment_difference.as_table(pairs, first, second, by_loss)
     if output.kind == "table":
-        by_accuracy = [summary for summary, title in zip(summaries, titles) if not title]
+        by_accuracy = [summary for summary in summaries if not summary.heading.compared_by_loss]
         several = any(cell.unseen_accuracy.trials > 1 for summary in by_accuracy for cell in summary.cells)
         deviations = "; ±: standard deviation over trials" if several else ""
-        what = experiment_difference.heading(titles)
+        what = experiment_difference.heading(headings)
         output.out.write(f"{output.palette(BOLD, f'{second} against {first}')}: {what}{deviations}\n\n")
     output.write_table(table, experiment_difference.as_records(pairs))
     if output.kind != "table":

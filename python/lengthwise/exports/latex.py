@@ -9,7 +9,7 @@ import re
 
 import grpc
 
-from lengthwise import accuracy_summary, comparison, comparison_display
+from lengthwise import accuracy_table, comparison, comparison_display, queries
 from lengthwise._proto import experiment_service_pb2
 from lengthwise.errors import NotFoundError, UsageError
 from lengthwise.exports.exporter import Exporter
@@ -34,15 +34,15 @@ class LatexExporter(Exporter):
     def finish(self) -> None:
         experiment = self.subject.experiment
         name = short_name(experiment.name)
-        summary = accuracy_summary.fetch(self.connection, experiment)
-        if not summary.rows:
+        summary = queries.summary(self.connection, experiment.name, with_lengths=True)
+        if not accuracy_table.rows_of(summary):
             raise NotFoundError(
                 f"no trial of {name} has been evaluated in full, so there is no table", code=grpc.StatusCode.NOT_FOUND
             )
         # Without characters that could end a label or a comment, whatever the experiment's name is.
         label = re.sub(r"[^\w.-]", "-", name, flags=re.ASCII)
-        table = accuracy_summary.as_table(summary, _PAGE_COLUMNS).render_latex()
-        caption = escape_latex(f"{name}: {summary.caption()}.")
+        table = accuracy_table.as_table(summary, _PAGE_COLUMNS).render_latex()
+        caption = escape_latex(f"{name}: {summary.heading.caption}.")
         text = (
             f"% {label}, by lengthwise export.\n\\begin{{table}}\n\\centering\n{table}"
             f"\\caption{{{caption}}}\n\\label{{tab:{label}}}\n\\end{{table}}\n"

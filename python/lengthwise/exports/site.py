@@ -15,7 +15,7 @@ from typing import Any
 import grpc
 
 import lengthwise
-from lengthwise import events, report
+from lengthwise import events, queries, report
 from lengthwise._proto import event_pb2, experiment_service_pb2, specification_pb2
 from lengthwise.errors import LengthwiseError, UsageError
 from lengthwise.exports.tables import CsvExporter
@@ -104,7 +104,7 @@ class SiteExporter(CsvExporter):
         # All that SHA256SUMS and the page name is on the disk.
         self.close()
         sums = {name: self.output.sha256(name) for name in self.output.files()}
-        by_loss = data.summary.is_loss
+        by_loss = data.summary.heading.compared_by_loss
         finals = {
             trial.name: [one for one in evaluations if one.accuracies.final][-1]
             for trial, evaluations in self._evaluations
@@ -126,13 +126,10 @@ class SiteExporter(CsvExporter):
         self.output.write(_SUMS, "".join(f"{digest}  {name}\n" for name, digest in sorted(sums.items())))
 
 
-def _means(trial: Trial, final: Evaluation, by_loss: bool) -> dict[str, float]:
-    """The trial's mean over the seen lengths and over the unseen ones; without those of which none was evaluated."""
-    measured = final.accuracies
-    sides: dict[str, list[float]] = {"seen": [], "unseen": []}
-    for length, value in zip(measured.lengths, measured.losses if by_loss else measured.accuracies):
-        sides["seen" if length <= trial.specification.evaluation.seen_up_to else "unseen"].append(value)
-    return {side: statistics.fmean(values) for side, values in sides.items() if values}
+def _means(final: Evaluation, by_loss: bool) -> dict[str, float]:
+    """The means over the seen lengths and over the unseen ones; without those of which none was evaluated."""
+    found = {side: queries.mean(final.accuracies, side, by_loss) for side in ("seen", "unseen")}
+    return {side: mean for side, mean in found.items() if mean is not None}
 
 
 def _text(values: list[float], by_loss: bool) -> str:
@@ -150,7 +147,7 @@ def _results(trials: Sequence[Trial], finals: dict[str, Evaluation], by_loss: bo
         if trial.name in finals and trial.state == event_pb2.SUCCEEDED:
             one = trial.specification
             key = (label(one.task), label(one.network), label(one.encoding), format_exact(one.learning_rate))
-            cells.setdefault(key, []).append(_means(trial, finals[trial.name], by_loss))
+            cells.setdefault(key, []).append(_means(finals[trial.name], by_loss))
 
     def score(means: list[dict[str, float]], side: str) -> str:
         return _text([one[side] for one in means if side in one], by_loss)
@@ -160,7 +157,7 @@ def _results(trials: Sequence[Trial], finals: dict[str, Evaluation], by_loss: bo
 
 def _row(trial: Trial, finals: dict[str, Evaluation], by_loss: bool, sums: dict[str, str]) -> dict[str, str]:
     name, provenance = short_name(trial.name), trial.outcome.provenance
-    means = _means(trial, finals[trial.name], by_loss) if trial.name in finals else {}
+    means = _means(finals[trial.name], by_loss) if trial.name in finals else {}
     seen, unseen = (_text([means[side]] if side in means else [], by_loss) for side in ("seen", "unseen"))
     return {
         "name": name,

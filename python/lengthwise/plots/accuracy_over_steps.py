@@ -28,6 +28,7 @@ from lengthwise.plots.panels import (
     task_title,
 )
 from lengthwise.plots.picture import Panel, Picture, Series
+from lengthwise.plots.seen_lengths import SeenLengths
 from lengthwise.published import steps_per_epoch
 
 # The evaluations of a trial during training, by step.
@@ -119,7 +120,7 @@ def _finish(
 def _panel_title(group: TrialGroup, length: int, name_task: bool) -> str:
     """ "30 digits, seen in training"."""
     title = group.experiment.catalogue.length_title(group.task, length)
-    seen = group.experiment.seen_by(group.trials[0])
+    seen = SeenLengths.by(group.trials[0])
     if length <= seen.up_to:
         title += ", seen in training" if seen.in_training(length) else ", counted as seen"
     return f"{task_title(group)}, {title}" if name_task else title

@@ -1,7 +1,6 @@
 """Reads figures' data from the server, in few calls, each made when a figure first needs its answer."""
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
@@ -17,7 +16,6 @@ from lengthwise.plots import catalogue
 from lengthwise.plots.catalogue import Catalogue
 from lengthwise.queries import Evaluation, LossCurve
 from lengthwise.rendering import format_exact
-from lengthwise.seen_lengths import SeenLengths, seen_lengths
 from lengthwise.suggestion import suggestion
 
 if TYPE_CHECKING:
@@ -32,19 +30,6 @@ LOSS_POINTS = 1000
 def has_time(step: int, measured: event_pb2.LengthAccuracies) -> bool:
     """False if it is not known how long training had taken: an attempt that resumed and trained no step does not know."""
     return measured.training_seconds > 0 or step == 0
-
-
-def set_mean_accuracies(seen_up_to: int, measured: event_pb2.LengthAccuracies) -> None:
-    """Sets the means of an evaluation that has none: servers before 0.2.0 do not compute them."""
-    if measured.HasField("seen_accuracy") or measured.HasField("unseen_accuracy"):
-        return
-    by_length = list(zip(measured.lengths, measured.accuracies))
-    seen = [accuracy for length, accuracy in by_length if length <= seen_up_to]
-    unseen = [accuracy for length, accuracy in by_length if length > seen_up_to]
-    if seen:
-        measured.seen_accuracy = math.fsum(seen) / len(seen)
-    if unseen:
-        measured.unseen_accuracy = math.fsum(unseen) / len(unseen)
 
 
 @dataclass(frozen=True)
@@ -103,10 +88,6 @@ class PlottedExperiment:
         """One trial alone is asked for by its own name."""
         return self.trials[0].name if len(self.trials) == 1 else self.full_name
 
-    def seen_by(self, trial: Trial) -> SeenLengths:
-        one = trial.specification
-        return seen_lengths(one.evaluation, one.training, [one.task], self.catalogue.own_axis(one.task) is not None)
-
     def evaluations(self, intervals: bool = False) -> list[Evaluation]:
         """The final ones; with `intervals` also those made during training."""
         if intervals:
@@ -125,11 +106,7 @@ class PlottedExperiment:
     def _query_evaluations(self, intervals: bool) -> list[Evaluation]:
         if self.connection is None:
             return []
-        evaluations = queries.length_accuracies(self.connection, self.query_name, self._trial_names(), intervals)
-        seen_up_to = {trial.name: trial.specification.evaluation.seen_up_to for trial in self.trials}
-        for one in evaluations:
-            set_mean_accuracies(seen_up_to[one.trial], one.accuracies)
-        return evaluations
+        return queries.length_accuracies(self.connection, self.query_name, self._trial_names(), intervals)
 
     def loss_curves(self) -> list[LossCurve]:
         """Loss curves, each of at most LOSS_POINTS points."""

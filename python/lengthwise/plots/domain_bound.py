@@ -13,13 +13,14 @@ from lengthwise.plots.options import Options
 from lengthwise.plots.panels import precondition
 from lengthwise.plots.picture import Axis, Panel, Picture, Series
 from lengthwise.plots.series_style import numbered_style
-from lengthwise.seen_lengths import LONGEST
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # The paper's.
 SIZES = (2, 4, 8, 16, 32)
+# Of a specification that a server accepts (specification/checks.h).
+_LARGEST_SIZE = 100_000
 _LARGEST_SCALE = 10
 
 
@@ -49,7 +50,7 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
                 continue
             n = trial.specification.training.lengths.max
             scales = [length for length in trial.specification.evaluation.lengths if length > 1]
-            marks.update((float(scale), n) for scale in scales if 2 <= n <= LONGEST)
+            marks.update((float(scale), n) for scale in scales if 2 <= n <= _LARGEST_SIZE)
     if not marks:
         names = ", ".join(experiment.name for experiment in experiments)
         raise precondition(f"no trial of {names} is evaluated on vectors of numbers at a scale above 1")

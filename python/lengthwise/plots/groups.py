@@ -4,9 +4,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import zip_longest
 from typing import TypeVar
 
+from lengthwise import queries
 from lengthwise._proto import event_pb2
 from lengthwise.errors import UsageError
 from lengthwise.names import label
@@ -146,16 +146,15 @@ def rule_of(experiment: PlottedExperiment, trial: Trial) -> str:
 def choice_key(experiment: PlottedExperiment, trial: Trial, measured: event_pb2.LengthAccuracies) -> Key | None:
     """By the rule of the experiment, as the server chooses (SummarizeExperiment). None without a score."""
     by_loss = experiment.catalogue.compared_by_loss(trial.specification.task)
-    rule, seen_up_to = rule_of(experiment, trial), trial.specification.evaluation.seen_up_to
+    rule = rule_of(experiment, trial)
     if rule == "seen" and measured.HasField("validation_accuracy"):
         accuracy, loss = measured.validation_accuracy, measured.validation_loss
+    elif rule == "unseen" and measured.HasField("unseen_accuracy"):
+        accuracy, loss = measured.unseen_accuracy, measured.unseen_loss
+    elif measured.HasField("seen_accuracy"):
+        accuracy, loss = measured.seen_accuracy, measured.seen_loss
     else:
-        points = list(zip_longest(measured.lengths, measured.accuracies, measured.losses, fillvalue=0.0))
-        wanted = [point for point in points if (point[0] > seen_up_to) == (rule == "unseen")]
-        wanted = wanted or (points if rule == "unseen" else [])
-        if not wanted:
-            return () if points else None
-        _, accuracy, loss = (math.fsum(column) / len(wanted) for column in zip(*wanted))
+        return () if measured.lengths else None
     score = -loss if by_loss else accuracy
     return None if math.isnan(score) else (score, -math.inf if math.isnan(loss) else -loss)
 
@@ -205,24 +204,15 @@ def best_trials(groups: Iterable[TrialGroup], wanted: Callable[[Trial], bool]) -
     return chosen
 
 
-def unseen_loss(trial: Trial, measured: event_pb2.LengthAccuracies) -> float | None:
-    """Mean over the unseen lengths, or over all if none is unseen; None without losses."""
-    seen_up_to = trial.specification.evaluation.seen_up_to
-    pairs = list(zip(measured.lengths, measured.losses))
-    losses = [loss for length, loss in pairs if length > seen_up_to] or [loss for _, loss in pairs]
-    return math.fsum(losses) / len(losses) if losses else None
-
-
 def evaluation_score(experiment: PlottedExperiment, trial: Trial, measured: event_pb2.LengthAccuracies) -> float | None:
     """Mean accuracy over the unseen lengths, over all if none is unseen; the negative of such a mean of losses for tasks
     that are compared by them.
     """
-    if experiment.catalogue.compared_by_loss(trial.specification.task):
-        loss = unseen_loss(trial, measured)
-        return None if loss is None else -loss
-    if measured.HasField("unseen_accuracy"):
-        return measured.unseen_accuracy
-    return math.fsum(measured.accuracies) / len(measured.accuracies) if measured.accuracies else None
+    by_loss = experiment.catalogue.compared_by_loss(trial.specification.task)
+    # If no length is unseen, all are seen.
+    found = [queries.mean(measured, side, by_loss) for side in ("unseen", "seen")]
+    score = next((one for one in found if one is not None), None)
+    return -score if by_loss and score is not None else score
 
 
 def final_evaluations(experiment: PlottedExperiment) -> dict[str, event_pb2.LengthAccuracies]:

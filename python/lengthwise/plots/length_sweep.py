@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy
 
+from lengthwise import queries
 from lengthwise.errors import UsageError
 from lengthwise.names import label
 from lengthwise.plots.catalogue import Component, is_randomized
@@ -20,7 +21,6 @@ from lengthwise.plots.groups import (
     final_key,
     group_trials,
     tasks_of,
-    unseen_loss,
 )
 from lengthwise.plots.metrics import choose_metric
 from lengthwise.plots.options import Options
@@ -148,10 +148,9 @@ def _of_encodings(experiments: Sequence[PlottedExperiment], groups: Sequence[Tri
         finals = final_evaluations(group.experiment)
         for trial in group.trials:
             final = finals.get(trial.name)
-            if final is not None and final.HasField("unseen_accuracy"):
-                measure = unseen_loss(trial, final) if shown.is_median else final.unseen_accuracy
-                if measure is not None:
-                    found.measures.setdefault(value, []).append(measure)
+            measure = None if final is None else queries.mean(final, "unseen", shown.is_median)
+            if measure is not None:
+                found.measures.setdefault(value, []).append(measure)
     drawn = [(key, one) for key, one in lines.items() if one.measures]
     if not drawn:
         raise no_final_evaluation(experiments)
@@ -291,14 +290,10 @@ def _measure(group: TrialGroup, trial: Trial, split: str, is_loss: bool, at_leng
     measured = final_evaluations(group.experiment).get(trial.name)
     if measured is None:
         return None
-    seen_up_to = trial.specification.evaluation.seen_up_to
+    if not at_length:
+        return queries.mean(measured, "unseen" if split == _SPLITS[2] else "seen", is_loss)
     values = measured.losses if is_loss else measured.accuracies
-    chosen = [
-        value
-        for length, value in zip(measured.lengths, values)
-        if (length == at_length if at_length else (length > seen_up_to) == (split == _SPLITS[2]))
-    ]
-    return statistics.fmean(chosen) if chosen else None
+    return next((value for length, value in zip(measured.lengths, values) if length == at_length), None)
 
 
 def _training_measure(experiment: PlottedExperiment, trial: Trial, is_loss: bool) -> float | None:

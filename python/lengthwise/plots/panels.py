@@ -14,9 +14,9 @@ from lengthwise.plots.data import PlottedExperiment, experiment_names
 from lengthwise.plots.groups import TrialGroup, final_evaluations, rule_of
 from lengthwise.plots.options import Options
 from lengthwise.plots.picture import Axis, Panel, Picture, Reference, Series
+from lengthwise.plots.seen_lengths import SeenLengths, unseen_lengths
 from lengthwise.plots.series_style import SeriesStyle
 from lengthwise.rendering import counted
-from lengthwise.seen_lengths import SeenLengths, unseen_lengths
 
 _MOST_PANELS = 16
 # Limits of a logarithmic axis of losses.
@@ -84,7 +84,7 @@ def add_guess(panel: Panel, group: TrialGroup) -> None:
 
 
 def _seen_by(groups: Iterable[TrialGroup]) -> set[SeenLengths]:
-    return {group.experiment.seen_by(trial) for group in groups for trial in group.trials}
+    return {SeenLengths.by(trial) for group in groups for trial in group.trials}
 
 
 def unseen_of(groups: Iterable[TrialGroup], lengths: str = "lengths not seen in training") -> str:
@@ -105,7 +105,7 @@ def choice_of(groups: Iterable[TrialGroup], is_median: bool = False, lengths: st
     elif all(trial.specification.evaluation.HasField("validation") for _, trial in trials):
         where = "the validation sequences"
     else:
-        exact = all(one.all_trained(range(1, one.up_to + 1)) for one in _seen_by(groups))
+        exact = all(one.trained in ((), ((1, one.up_to),)) for one in _seen_by(groups))
         where = "lengths seen in training" if exact else "lengths that count as seen"
     measure = "lowest mean error" if is_median else "highest mean accuracy"
     return f"the {measure} on {where if len(rules) == 1 else 'what evaluation.select names'}"
@@ -134,11 +134,11 @@ def shade_seen(panel: Panel, groups: Sequence[TrialGroup]) -> Shade | None:
         return None
     lengths = [x for series in panel.series for x in series.x]
     if all(one.all_trained(lengths) for one in found):
-        shade = Shade(max(1 if one.trained is None else min(one.trained) for one in found), seen.up_to)
+        shade = Shade(max(one.trained[0][0] if one.trained else 1 for one in found), seen.up_to)
     elif others:
         shade = Shade(1, seen.up_to, "different lengths")
     else:
-        shade = Shade(1, seen.up_to, f"{'some of ' if seen.has_gaps else ''}{seen.trained_numbers()}")
+        shade = Shade(1, seen.up_to, seen.trained_numbers())
     panel.shaded = (shade.first, shade.last)
     return shade
 

@@ -17,20 +17,21 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from markupsafe import Markup
 
 import lengthwise
-from lengthwise import accuracy_summary, comparison, comparison_display, events, plots, published
+from lengthwise import accuracy_table, comparison, comparison_display, events, plots, published, queries
 from lengthwise._proto import event_pb2, experiment_service_pb2
-from lengthwise.accuracy_summary import AccuracySummary
+from lengthwise.accuracy_table import rows_of
 from lengthwise.comparison import Comparison
 from lengthwise.connection import Connection
 from lengthwise.errors import LengthwiseError, UsageError
 from lengthwise.message_json import as_dictionary
-from lengthwise.names import file_name, label, short_name
+from lengthwise.names import file_name, short_name
 from lengthwise.plots import data as plot_data
 from lengthwise.plots import drawing, numbers, style
 from lengthwise.plots.data import PlottedExperiment
 from lengthwise.plots.groups import group_trials
 from lengthwise.plots.panels import choice_of
 from lengthwise.printable import printable_text
+from lengthwise.queries import Summary
 from lengthwise.rendering import counted, format_clock, format_count
 from lengthwise.report.attention_maps import MapsForViewer, maps_for_viewer
 from lengthwise.user_file import check_writable, write_for_user
@@ -57,7 +58,7 @@ class ReportData:
     """The data of a report."""
 
     experiment: experiment_service_pb2.Experiment
-    summary: AccuracySummary
+    summary: Summary
     plotted: PlottedExperiment
     # Beside the published tables that some of its trials belong to.
     comparisons: list[Comparison] = field(default_factory=list)
@@ -79,7 +80,7 @@ def fetch(
     )
     return ReportData(
         experiment=whole,
-        summary=accuracy_summary.fetch(connection, whole),
+        summary=queries.summary(connection, whole.name, with_lengths=True),
         plotted=plot_data.fetch(connection, [whole.name], select=select)[0],
         comparisons=[comparison.fetch(connection, whole, table, select=select) for table in wanted]
         if wanted
@@ -131,9 +132,9 @@ def render(
         maps, unchosen = MapsForViewer(Markup("[]"), 0, 0), f"No maps: {error}."
     failures = _failures(data.plotted.trials)
     figures = {name: _figures(data.plotted, names) for name, names in _FIGURES.items()}
-    summary = data.summary
+    summary, heading = data.summary, data.summary.heading
     sections = {
-        "accuracy": f"{'Error' if summary.is_loss else 'Accuracy'} by {summary.axis_title}",
+        "accuracy": f"{'Error' if heading.compared_by_loss else 'Accuracy'} by {heading.axis_title}",
         "published": "Beside published numbers" if data.comparisons else "",
         "loss": "Training loss" if figures["loss"] else "",
         "attention": "Attention" if maps.maps or maps.left_out or unchosen else "",
@@ -150,15 +151,15 @@ def render(
         made=_minute(now or datetime.now(timezone.utc)) if dated else "",
         version=lengthwise.__version__,
         sections={identifier: title for identifier, title in sections.items() if title},
-        caption=summary.caption(),
+        caption=heading.caption,
         missing=_missing(data.experiment.trials),
-        tables=[_accuracy_table(summary, width) for width in (_PHONE_TABLE_WIDTH, _TABLE_WIDTH)] if summary.rows else [],
+        tables=[_accuracy_table(summary, width) for width in (_PHONE_TABLE_WIDTH, _TABLE_WIDTH) if rows_of(summary)],
         figures=figures,
         comparisons=[_BesideTable.of(one) for one in data.comparisons],
         maps=maps,
         left_out=unchosen or _left_out(maps.left_out),
         choice=choice_of(group_trials([data.plotted])),
-        guess=_guess(data.plotted),
+        guess=heading.random_guess,
         failures=failures,
         setup=setup_of(data.plotted.trials),
         specification=json.dumps(as_dictionary(data.experiment.specification), ensure_ascii=False, indent=1),
@@ -221,19 +222,6 @@ def _facts(data: ReportData) -> dict[str, str]:
     return {name: value for name, value in facts.items() if value}
 
 
-def _guess(experiment: PlottedExperiment) -> str:
-    """ "20 %"; "50 % (even_pairs), 20 % (bucket_sort)". Without tasks whose chance is not known or nothing."""
-    tasks = {label(trial.specification.task): trial.specification.task for trial in experiment.trials}
-    chances: dict[float, list[str]] = {}
-    for name, task in tasks.items():
-        if chance := experiment.catalogue.random_accuracy(task):
-            chances.setdefault(chance, []).append(name)
-    return ", ".join(
-        f"{100 * chance:.3g} %" + (f" ({', '.join(names)})" if len(names) < len(tasks) else "")
-        for chance, names in sorted(chances.items(), reverse=True)
-    )
-
-
 def _missing(counts: experiment_service_pb2.TrialCounts) -> str:
     missing = counts.queued + counts.running + counts.failed + counts.cancelled
     if missing == 0:
@@ -250,9 +238,9 @@ def _left_out(maps: int) -> str:
     )
 
 
-def _accuracy_table(summary: AccuracySummary, width: int) -> Markup:
+def _accuracy_table(summary: Summary, width: int) -> Markup:
     # A phone may break a name after its underscores.
-    return Markup(accuracy_summary.as_table(summary, width).render_html().replace("_", "_<wbr>"))
+    return Markup(accuracy_table.as_table(summary, width).render_html().replace("_", "_<wbr>"))
 
 
 @dataclass(frozen=True)

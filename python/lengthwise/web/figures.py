@@ -120,10 +120,10 @@ def _heat_map(task: TrialGroup, rows: list[tuple[str, dict[float, float]]], is_a
         return HeatCell(f"{value:.3g}", round(LEVELS * place))
 
     lengths = sorted({length for _, curve in rows for length in curve})
-    seen = task.experiment.seen_by(task.trials[0])
+    seen_up_to = task.trials[0].specification.evaluation.seen_up_to
     return HeatMap(
         task_title(task),
         task.experiment.catalogue.axis_title(task.task),
-        [(int(length), length <= seen.up_to) for length in lengths],
+        [(int(length), length <= seen_up_to) for length in lengths],
         [(name, [cell(curve.get(length)) for length in lengths]) for name, curve in rows],
     )

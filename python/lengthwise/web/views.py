@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from lengthwise import accuracy_summary, comparison, names, plots, queries, report
+from lengthwise import accuracy_table, comparison, names, plots, queries, report
 from lengthwise import comparison_display as display
 from lengthwise._proto import event_pb2, experiment_service_pb2, fleet_service_pb2
 from lengthwise.events import to_datetime
@@ -121,14 +121,10 @@ def _choices(asked: Asked) -> dict[str, Any]:
 
 def _results(asked: Asked) -> dict[str, Any]:
     experiment, filter = asked.experiment(), asked.filter()
-    summary = accuracy_summary.fetch(asked.connection, experiment)
-    best = {
-        (cell.task, cell.network, cell.encoding, cell.learning_rate): cell.best_trial
-        for cell in queries.summary(asked.connection, experiment.name).cells
-    }
+    summary = queries.summary(asked.connection, experiment.name, with_lengths=True)
     tasks = {label(task): task for task in experiment.specification.tasks}
 
-    def is_chosen(row: accuracy_summary.AccuracyRow) -> bool:
+    def is_chosen(row: accuracy_table.Row) -> bool:
         pairs = ((filter.tasks, row.task), (filter.networks, row.network), (filter.encodings, row.encoding))
         return all(not wanted or value in wanted for wanted, value in pairs) and (
             not filter.learning_rates or row.learning_rate in filter.learning_rates
@@ -137,16 +133,18 @@ def _results(asked: Asked) -> dict[str, Any]:
     rows = [
         {
             "of": row,
+            "seen": accuracy_table.format_score(summary, accuracy_table.mean_of(summary, "seen")(row)),
+            "unseen": accuracy_table.format_score(summary, accuracy_table.mean_of(summary, "unseen")(row)),
+            "deviation": accuracy_table.unseen_deviation(summary, row),
             "chance": asked.site.catalogue().random_accuracy(tasks[row.task]) if row.task in tasks else None,
-            "best": best.get((row.task, row.network, row.encoding, row.learning_rate), ""),
         }
-        for row in summary.rows
+        for row in accuracy_table.rows_of(summary)
         if is_chosen(row)
     ]
     return {
-        "summary": summary,
+        "caption": summary.heading.caption,
         "rows": rows,
-        "by_length": Markup(accuracy_summary.as_table(summary, 130).render_html()),
+        "by_length": Markup(accuracy_table.as_table(summary, 130).render_html()),
     }
 
 
