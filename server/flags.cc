@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
-#include "client/command_line/definition.h"
+#include "command_line/definition.h"
 #include "platform/user_directories.h"
 #include "platform/version.h"
 #include "rpc/address.h"
@@ -17,7 +17,7 @@
 namespace lengthwise::server {
 namespace {
 
-using client::Command;
+using command_line::Command;
 
 // A check of a flag's value: returns the error, or an empty text.
 std::string CheckAddress(const std::string& address) {
@@ -135,7 +135,7 @@ std::variant<Flags, int> ParseFlags(int argc, const char* const* argv) {
   Flags flags;
   flags.core.data_dir = platform::DataDirectory().value_or("./.local/share/lengthwise");
 
-  client::CommandLine line(
+  command_line::CommandLine line(
       "lengthwise_server",
       "The Lengthwise server: accepts experiments, leases their trials to workers and stores the "
       "results.");

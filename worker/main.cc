@@ -21,7 +21,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
-#include "client/command_line/definition.h"
+#include "command_line/definition.h"
 #include "models/kernels/adam_cuda.h"
 #include "platform/descriptors.h"
 #include "platform/flag_checks.h"
@@ -128,7 +128,7 @@ std::string CheckAddress(const std::string& address) {
   return absl::StrCat("\"", address, "\" is not HOST:PORT");
 }
 
-void AddFlags(client::Command command, Flags& flags) {
+void AddFlags(command_line::Command command, Flags& flags) {
   for (const rpc::SettingKind& kind : rpc::kSettings) {
     if (!kind.is_access) continue;
     command.AddOption(absl::StrCat("--", kind.name, " ", kind.type), flags.access[kind.name],
@@ -374,8 +374,8 @@ int Main(int argc, char** argv) {
   const pid_t starter = platform::StartingProcess();
   // Before any other thread starts, because threads inherit which signals are blocked.
   platform::TerminationSignals signals;
-  client::CommandLine line("lengthwise_worker",
-                           "Trains and evaluates trials on one device, for a lengthwise_server.");
+  command_line::CommandLine line(
+      "lengthwise_worker", "Trains and evaluates trials on one device, for a lengthwise_server.");
   line.SetVersion(
       [] {
         return absl::StrCat(platform::VersionText("lengthwise_worker"), "\n", DescribeLibTorch());

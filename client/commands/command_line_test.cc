@@ -7,15 +7,20 @@
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
-#include "client/command_line/completion.h"
-#include "client/command_line/manual_page.h"
 #include "client/commands/program.h"
 #include "client/diagnosis/diagnosis.h"
+#include "command_line/completion.h"
+#include "command_line/manual_page.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace lengthwise::client {
 namespace {
+
+using command_line::Candidate;
+using command_line::CommandDescription;
+using command_line::OptionDescription;
+using command_line::ValueKind;
 
 class CommandLineTest : public testing::Test {
  protected:

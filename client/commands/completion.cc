@@ -6,10 +6,10 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "client/command_line/completion.h"
 #include "client/commands/commands.h"
 #include "client/connection/names.h"
 #include "client/watching/lines.h"
+#include "command_line/completion.h"
 #include "models/encodings/catalogue.h"
 #include "models/networks/catalogue.h"
 #include "models/optimizers/catalogue.h"
@@ -20,6 +20,11 @@
 
 namespace lengthwise::client {
 namespace {
+
+using command_line::Candidate;
+using command_line::CommandDescription;
+using command_line::Completion;
+using command_line::ValueKind;
 
 // Short, because a user waits at the prompt.
 constexpr absl::Duration kLookUpTimeout = absl::Milliseconds(800);
@@ -167,9 +172,9 @@ void AddCompletion(Command root, Program& program) {
       "lengthwise completion fish > ~/.config/fish/completions/lengthwise.fish\n"
       "source <(lengthwise completion bash)                # in this shell only",
       [&program, shell]() -> absl::StatusOr<int> {
-        program.out() << (*shell == "bash"  ? kBashCompletion
-                          : *shell == "zsh" ? kZshCompletion
-                                            : kFishCompletion);
+        program.out() << (*shell == "bash"  ? command_line::kBashCompletion
+                          : *shell == "zsh" ? command_line::kZshCompletion
+                                            : command_line::kFishCompletion);
         return kSuccess;
       });
   command.AddOption("shell", *shell, "Shell to complete for").OneOf({"bash", "zsh", "fish"});

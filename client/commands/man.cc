@@ -8,16 +8,18 @@
 
 #include "absl/strings/str_cat.h"
 #include "catalogue/suggestion.h"
-#include "client/command_line/description.h"
-#include "client/command_line/manual_page.h"
 #include "client/commands/commands.h"
 #include "client/diagnosis/diagnosis.h"
 #include "client/display/user_file.h"
+#include "command_line/description.h"
+#include "command_line/manual_page.h"
 #include "platform/status_macros.h"
 #include "platform/version.h"
 
 namespace lengthwise::client {
 namespace {
+
+using command_line::CommandDescription;
 
 struct ManOptions {
   std::vector<std::string> command;

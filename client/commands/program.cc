@@ -226,10 +226,10 @@ int Program::Fail(const absl::Status& status) {
   if (NothingListens(status)) {
     const auto settings = Settings();
     const bool is_default = settings.ok() && (*settings)["server"].origin == "default";
-    const std::vector<OptionDescription> options = chosen_->Describe().options;
-    const bool takes_directory =
-        std::any_of(options.begin(), options.end(),
-                    [](const OptionDescription& one) { return one.names[0] == "--data_dir"; });
+    const std::vector<command_line::OptionDescription> options = chosen_->Describe().options;
+    const bool takes_directory = std::any_of(options.begin(), options.end(), [](const auto& one) {
+      return one.names[0] == "--data_dir";
+    });
     err_ << "; start `lengthwise_server`, pass --server HOST:PORT, or "
          << (is_default && takes_directory
                  ? "name the directory of a `lengthwise run` with --data_dir DIR"

@@ -12,14 +12,18 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "client/command_line/definition.h"
 #include "client/connection/connection.h"
 #include "client/connection/private_service.h"
 #include "client/display/records.h"
 #include "client/display/terminal.h"
+#include "command_line/definition.h"
 #include "rpc/settings.h"
 
 namespace lengthwise::client {
+
+using command_line::Command;
+using command_line::CommandLine;
+using command_line::Option;
 
 enum ExitCode : int {
   kSuccess = 0,

@@ -19,9 +19,9 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "client/command_line/definition.h"
 #include "client/connection/real_server.h"
 #include "client/display/pseudo_terminal.h"
+#include "command_line/definition.h"
 
 namespace lengthwise::client {
 namespace {
@@ -107,13 +107,13 @@ size_t Count(const std::string& text, const std::string& part) {
 }
 
 int Main(int argc, char** argv) {
-  CommandLine line("watch_benchmark", "Measures the cost of a live watch.");
+  command_line::CommandLine line("watch_benchmark", "Measures the cost of a live watch.");
   int trials = 300;
   int seconds = 20;
   int rows = 60;
   int columns = 160;
   std::string program = "client/lengthwise";
-  const Command root = line.root();
+  const command_line::Command root = line.root();
   root.AddOption("--trials N", trials, "Trials that train").ShowDefault();
   root.AddOption("--seconds N", seconds, "Measured seconds, after three seconds of warm-up")
       .ShowDefault();

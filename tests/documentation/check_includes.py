@@ -13,9 +13,9 @@ import sys
 # A header, the files that may include it, and what others do.
 RULES = (
     (r"CLI/CLI\.hpp",  # 4 s, and 5 s more for each file that adds options
-     r"client/command_line/\w+\.cc|.*(_main|benchmark)\.cc|benchmarks/.*"
+     r"command_line/\w+\.cc|.*(_main|benchmark)\.cc|benchmarks/.*"
      r"|server/simulation/simulate\.cc|tests/faults/scripted_worker\.cc",
-     "commands describe their options with client/command_line/definition.h"),
+     "commands describe their options with command_line/definition.h"),
     (r"proto/\w+\.grpc\.pb\.h",  # 4 s
      r"client/connection/connection\.cc|server/api/\w+_service\.h|worker/connection/\w+\.(h|cc)"
      r"|.*_test\.cc|.*(fixture|fake_worker_service)\.h|tests/.*|benchmarks/.*",

@@ -1,10 +1,10 @@
-#include "client/command_line/completion.h"
+#include "command_line/completion.h"
 
-#include "client/command_line/definition.h"
+#include "command_line/definition.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lengthwise::client {
+namespace lengthwise::command_line {
 namespace {
 
 using ::testing::ElementsAre;
@@ -92,4 +92,4 @@ TEST_F(CompletionTest, ReportsValuesOfEarlierOptions) {
 }
 
 }  // namespace
-}  // namespace lengthwise::client
+}  // namespace lengthwise::command_line

@@ -1,4 +1,4 @@
-#include "client/command_line/definition.h"
+#include "command_line/definition.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -27,7 +27,7 @@ static bool lexical_cast(const std::string& text, Duration& value) {
 
 }  // namespace absl
 
-namespace lengthwise::client {
+namespace lengthwise::command_line {
 namespace {
 
 using Text = const std::string&;
@@ -343,4 +343,4 @@ absl::StatusOr<std::string> CommandLine::Parse(const std::vector<std::string>& a
   return text.str();
 }
 
-}  // namespace lengthwise::client
+}  // namespace lengthwise::command_line

@@ -1,4 +1,4 @@
-#include "client/command_line/definition.h"
+#include "command_line/definition.h"
 
 #include <cstdint>
 #include <optional>
@@ -6,7 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lengthwise::client {
+namespace lengthwise::command_line {
 namespace {
 
 using ::testing::ElementsAre;
@@ -88,4 +88,4 @@ TEST_F(DefinitionTest, HelpAndVersionAreTexts) {
 }
 
 }  // namespace
-}  // namespace lengthwise::client
+}  // namespace lengthwise::command_line

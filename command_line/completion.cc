@@ -1,4 +1,4 @@
-#include "client/command_line/completion.h"
+#include "command_line/completion.h"
 
 #include <set>
 
@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 
-namespace lengthwise::client {
+namespace lengthwise::command_line {
 namespace {
 
 // Accepts "--data-dir" for "--data_dir", as the program does.
@@ -181,4 +181,4 @@ Completion Complete(const CommandDescription& program, const std::vector<std::st
   return completion;
 }
 
-}  // namespace lengthwise::client
+}  // namespace lengthwise::command_line

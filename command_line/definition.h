@@ -1,7 +1,7 @@
 // Defines a program's commands and options, and reads its command line. Only definition.cc includes
 // CLI11, because its header and its templates take seconds to compile.
-#ifndef LENGTHWISE_CLIENT_COMMAND_LINE_DEFINITION_H_
-#define LENGTHWISE_CLIENT_COMMAND_LINE_DEFINITION_H_
+#ifndef LENGTHWISE_COMMAND_LINE_DEFINITION_H_
+#define LENGTHWISE_COMMAND_LINE_DEFINITION_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -11,14 +11,14 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "client/command_line/description.h"
+#include "command_line/description.h"
 
 namespace CLI {
 class App;
 class Option;
 }  // namespace CLI
 
-namespace lengthwise::client {
+namespace lengthwise::command_line {
 
 // Handle of an option or positional argument; valid as long as its CommandLine.
 class Option {
@@ -115,6 +115,6 @@ class CommandLine {
   std::unique_ptr<CLI::App> app_;
 };
 
-}  // namespace lengthwise::client
+}  // namespace lengthwise::command_line
 
-#endif  // LENGTHWISE_CLIENT_COMMAND_LINE_DEFINITION_H_
+#endif  // LENGTHWISE_COMMAND_LINE_DEFINITION_H_

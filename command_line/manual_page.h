@@ -1,12 +1,12 @@
 // Generates manual pages in roff.
-#ifndef LENGTHWISE_CLIENT_COMMAND_LINE_MANUAL_PAGE_H_
-#define LENGTHWISE_CLIENT_COMMAND_LINE_MANUAL_PAGE_H_
+#ifndef LENGTHWISE_COMMAND_LINE_MANUAL_PAGE_H_
+#define LENGTHWISE_COMMAND_LINE_MANUAL_PAGE_H_
 
 #include <string>
 
-#include "client/command_line/description.h"
+#include "command_line/description.h"
 
-namespace lengthwise::client {
+namespace lengthwise::command_line {
 
 // Returns "lengthwise-auth-create-token" for "lengthwise auth create-token".
 std::string ManualPageName(const CommandDescription& command);
@@ -15,6 +15,6 @@ std::string ManualPageName(const CommandDescription& command);
 // environment, files and exit codes. `version` is the program's version.
 std::string ManualPage(const CommandDescription& command, const std::string& version);
 
-}  // namespace lengthwise::client
+}  // namespace lengthwise::command_line
 
-#endif  // LENGTHWISE_CLIENT_COMMAND_LINE_MANUAL_PAGE_H_
+#endif  // LENGTHWISE_COMMAND_LINE_MANUAL_PAGE_H_

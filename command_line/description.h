@@ -1,12 +1,12 @@
 // The command line as data, read from its definition (definition.h). Completion, manual pages and
 // the explanations of mistakes are generated from it, so that none can miss an option.
-#ifndef LENGTHWISE_CLIENT_COMMAND_LINE_DESCRIPTION_H_
-#define LENGTHWISE_CLIENT_COMMAND_LINE_DESCRIPTION_H_
+#ifndef LENGTHWISE_COMMAND_LINE_DESCRIPTION_H_
+#define LENGTHWISE_COMMAND_LINE_DESCRIPTION_H_
 
 #include <string>
 #include <vector>
 
-namespace lengthwise::client {
+namespace lengthwise::command_line {
 
 struct OptionDescription {
   // "--out" and "-o", the long one first. A positional argument has its name alone: "experiment".
@@ -43,6 +43,6 @@ struct CommandDescription {
   std::vector<CommandDescription> commands;
 };
 
-}  // namespace lengthwise::client
+}  // namespace lengthwise::command_line
 
-#endif  // LENGTHWISE_CLIENT_COMMAND_LINE_DESCRIPTION_H_
+#endif  // LENGTHWISE_COMMAND_LINE_DESCRIPTION_H_

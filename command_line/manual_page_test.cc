@@ -1,9 +1,9 @@
-#include "client/command_line/manual_page.h"
+#include "command_line/manual_page.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lengthwise::client {
+namespace lengthwise::command_line {
 namespace {
 
 using ::testing::HasSubstr;
@@ -65,4 +65,4 @@ TEST(ManualPageTest, ProgramPageListsCommandsAndCommonFacts) {
 }
 
 }  // namespace
-}  // namespace lengthwise::client
+}  // namespace lengthwise::command_line

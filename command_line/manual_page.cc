@@ -1,4 +1,4 @@
-#include "client/command_line/manual_page.h"
+#include "command_line/manual_page.h"
 
 #include <set>
 #include <vector>
@@ -12,7 +12,7 @@
 #include "absl/strings/strip.h"
 #include "rpc/settings.h"
 
-namespace lengthwise::client {
+namespace lengthwise::command_line {
 namespace {
 
 // Escapes text so that roff prints it verbatim: backslashes, hyphens that can be copied, and lines
@@ -186,4 +186,4 @@ std::string ManualPage(const CommandDescription& command, const std::string& ver
   return page;
 }
 
-}  // namespace lengthwise::client
+}  // namespace lengthwise::command_line

@@ -1,6 +1,6 @@
-#include "client/command_line/completion.h"
+#include "command_line/completion.h"
 
-namespace lengthwise::client {
+namespace lengthwise::command_line {
 
 const char kBashCompletion[] = R"sh(# Completes `lengthwise` in bash. Load it in ~/.bashrc:
 #   source <(lengthwise completion bash)
@@ -82,4 +82,4 @@ end
 complete --command lengthwise --no-files --arguments '(__lengthwise_complete)'
 )sh";
 
-}  // namespace lengthwise::client
+}  // namespace lengthwise::command_line

@@ -1,14 +1,14 @@
 // Shell completion: computes the candidates for the last word of a command line.
-#ifndef LENGTHWISE_CLIENT_COMMAND_LINE_COMPLETION_H_
-#define LENGTHWISE_CLIENT_COMMAND_LINE_COMPLETION_H_
+#ifndef LENGTHWISE_COMMAND_LINE_COMPLETION_H_
+#define LENGTHWISE_COMMAND_LINE_COMPLETION_H_
 
 #include <map>
 #include <string>
 #include <vector>
 
-#include "client/command_line/description.h"
+#include "command_line/description.h"
 
-namespace lengthwise::client {
+namespace lengthwise::command_line {
 
 // The kind of value that an option or argument takes, if its definition does not list the choices.
 enum class ValueKind {
@@ -68,6 +68,6 @@ extern const char kBashCompletion[];
 extern const char kZshCompletion[];
 extern const char kFishCompletion[];
 
-}  // namespace lengthwise::client
+}  // namespace lengthwise::command_line
 
-#endif  // LENGTHWISE_CLIENT_COMMAND_LINE_COMPLETION_H_
+#endif  // LENGTHWISE_COMMAND_LINE_COMPLETION_H_
