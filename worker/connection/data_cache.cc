@@ -38,14 +38,6 @@ bool HasHash(const std::string& path, absl::string_view sha256) {
 
 }  // namespace
 
-DataCache::DataCache(Options options) : options_(std::move(options)) {
-  for (std::string* directory : {&options_.directory, &options_.other_directory}) {
-    std::error_code error;
-    const fs::path absolute = directory->empty() ? fs::path() : fs::absolute(*directory, error);
-    if (!error) *directory = absolute.string();
-  }
-}
-
 absl::StatusOr<std::string> DataCache::Get(absl::string_view sha256, const Fetch& fetch) {
   if (!platform::IsSha256Hex(sha256)) {
     return absl::InvalidArgumentError(

@@ -30,19 +30,18 @@ class DataCache {
   // Passes the file's bytes to `take`, in order.
   using Fetch = std::function<absl::Status(const std::function<absl::Status(absl::string_view)>&)>;
 
-  explicit DataCache(Options options);
+  explicit DataCache(Options options) : options_(std::move(options)) {}
 
-  // Returns the absolute path of the file with this SHA-256, for processes in other directories,
-  // too. Fetches it if it is missing or damaged; every call checks the bytes. DATA_LOSS if the
-  // fetched bytes have another SHA-256; also the errors of `fetch` and of platform/files.h.
+  // Returns the path of the file with this SHA-256. Fetches it if it is missing or damaged; every
+  // call checks the bytes. DATA_LOSS if the fetched bytes have another SHA-256; also the errors of
+  // `fetch` and of platform/files.h.
   absl::StatusOr<std::string> Get(absl::string_view sha256, const Fetch& fetch);
 
  private:
   // Evicts files other than `kept` until the rest fits the limit.
   void Shrink(const std::string& kept) const;
 
-  // Its directories are absolute.
-  Options options_;
+  const Options options_;
 };
 
 // "<cache>/lengthwise/data", where <cache> is $XDG_CACHE_HOME or ~/.cache.

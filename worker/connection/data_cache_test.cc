@@ -41,13 +41,6 @@ TEST_F(DataCacheTest, FileIsFetchedOnce) {
 }
 
 // Regression: the process of a user's module, which runs in a directory of its own, found no file.
-TEST_F(DataCacheTest, RegressionPathOfARelativeDirectoryIsAbsolute) {
-  options_.directory = std::filesystem::relative(options_.directory).string();
-  const std::string path = Get("examples").value();
-  EXPECT_EQ(path[0], '/');
-  EXPECT_EQ(platform::ReadFile(path).value(), "examples");
-}
-
 TEST_F(DataCacheTest, DamagedFileIsFetchedAgain) {
   const std::string path = Get("examples").value();
   std::ofstream(path) << "damaged!";

@@ -65,7 +65,8 @@ class Session : public RecordingSession {
  public:
   absl::StatusOr<std::string> FetchData(int64_t /*trial*/, absl::string_view sha256,
                                         int64_t /*bytes*/) override {
-    return absl::StrCat(testing::TempDir(), "/", sha256);
+    // As that of a worker whose --data_dir is relative.
+    return std::filesystem::relative(absl::StrCat(testing::TempDir(), "/", sha256)).string();
   }
 };
 
