@@ -152,11 +152,6 @@ void AppendLine(std::string& text, std::string line) {
   absl::StrAppend(&text, line, "\n");
 }
 
-std::string Capitalized(std::string text) {
-  if (!text.empty()) text[0] = absl::ascii_toupper(static_cast<unsigned char>(text[0]));
-  return text;
-}
-
 std::string ProgressBar(double fraction, int width, Paint paint, const Palette& palette) {
   if (width <= 0) return "";
   if (!(fraction > 0)) fraction = 0;  // also NaN

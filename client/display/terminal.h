@@ -41,9 +41,6 @@ std::string Wrap(absl::string_view text, int width, int indent);
 // Appends a line and its end, without trailing spaces.
 void AppendLine(std::string& text, std::string line);
 
-// Returns the text with its first ASCII letter in upper case.
-std::string Capitalized(std::string text);
-
 enum class Paint { kPlain, kBold, kDim, kRed, kGreen, kYellow, kBlue, kMagenta, kCyan };
 
 // The colours of series in a chart, in their order.

@@ -78,11 +78,10 @@ def addresses_of(server: str) -> list[tuple[str, str]]:
     return addresses
 
 
-def _is_loopback_host(host: str) -> bool:
-    if host in ("localhost", "[::1]"):
-        return True
+def is_loopback_host(host: str) -> bool:
+    """True for a name or an address, an IPv6 address with or without brackets, of this machine alone."""
     try:
-        return ipaddress.IPv4Address(host).is_loopback
+        return host == "localhost" or ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return False
 
@@ -90,7 +89,7 @@ def _is_loopback_host(host: str) -> bool:
 def is_loopback(server: str) -> bool:
     """True if every HOST:PORT of the list names this machine."""
     addresses = addresses_of(server)
-    return bool(addresses) and all(_is_loopback_host(host) for host, _ in addresses)
+    return bool(addresses) and all(is_loopback_host(host) for host, _ in addresses)
 
 
 def target_of(server: str, warn: Callable[[str], None] | None = None) -> str:

@@ -15,6 +15,7 @@ import urllib.parse
 import chromium
 import service
 from lengthwise._proto import event_pb2, experiment_service_pb2, worker_service_pb2
+from lengthwise.connection import is_loopback_host
 from lengthwise.web import access
 from lengthwise.web.live import Feed, Feeds
 from lengthwise.web.pages import find_chart_files
@@ -143,8 +144,8 @@ class AccessTest(WithExperiments):
         self.assertIn("choose another with --listen", busy[1])
 
     def test_hosts_of_this_machine_are_known(self):
-        self.assertTrue(access.is_loopback("127.0.0.9") and access.is_loopback("::1") and access.is_loopback("localhost"))
-        self.assertFalse(access.is_loopback("0.0.0.0") or access.is_loopback("10.0.0.5") or access.is_loopback("example.org"))
+        self.assertTrue(is_loopback_host("127.0.0.9") and is_loopback_host("::1") and is_loopback_host("localhost"))
+        self.assertFalse(is_loopback_host("0.0.0.0") or is_loopback_host("10.0.0.5") or is_loopback_host("example.org"))
         self.assertIn("nodes-7.example", access.known_hosts("Nodes-7.example"))
 
     def test_chart_library_is_the_released_one(self):

@@ -65,6 +65,7 @@ def _split(address: str) -> tuple[str, int]:
 def run(arguments: argparse.Namespace, output: Output) -> int:
     import uvicorn
 
+    from lengthwise.connection import is_loopback_host
     from lengthwise.web import access
     from lengthwise.web.pages import Site
     from lengthwise.web.source import Source
@@ -73,7 +74,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         raise UsageError("--certificate and --key go together")
     host, _ = _split(arguments.listen or _DEFAULT)
     secure = bool(arguments.certificate)
-    if not access.is_loopback(host) and not secure and not arguments.insecure_plain_text:
+    if not is_loopback_host(host) and not secure and not arguments.insecure_plain_text:
         raise UsageError(
             f"--listen {arguments.listen} is for other machines, and whoever reads the traffic would have the token: add "
             "--certificate and --key, or --insecure_plain_text"

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import hmac
-import ipaddress
 import re
 import secrets
 import socket
@@ -13,6 +12,8 @@ from starlette.datastructures import Headers
 from starlette.requests import cookie_parser
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from lengthwise.connection import is_loopback_host
 
 # No inline script or style, nothing of another host, and nothing sent anywhere else.
 _POLICY = (
@@ -32,16 +33,9 @@ def new_token() -> str:
     return secrets.token_urlsafe(24)
 
 
-def is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
 def known_hosts(host: str) -> set[str]:
     """The names in Host headers of requests that mean this server; without ports, lower case."""
-    if is_loopback(host):
+    if is_loopback_host(host):
         return {host, "localhost", "127.0.0.1", "::1"}
     # Of this machine's names, which one a colleague uses is not known.
     name = socket.gethostname()

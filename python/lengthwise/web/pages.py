@@ -235,12 +235,16 @@ class Site:
             return found
 
     def best(self, experiment: experiment_service_pb2.Experiment) -> float | None:
-        """The highest mean accuracy on unseen lengths of a cell; None without one, and for tasks compared by loss."""
+        """Mean accuracy on unseen lengths of the cell that is best by the rule of choices; None without one, and for tasks
+        compared by loss.
+        """
         key = experiment.name, experiment.trials.succeeded
         if key[1] and key not in self._best:
-            cells = queries.summary(self.source.connection, experiment.name).cells
-            of_accuracy = [cell.unseen_accuracy for cell in cells if not cell.unseen_loss.trials]
-            self._best[key] = max((one.mean for one in of_accuracy if one.trials), default=None)
+            summary = queries.summary(self.source.connection, experiment.name)
+            ranked = [cell for cell in summary.cells if cell.selection.trials]
+            best = max(ranked, key=lambda cell: cell.selection.mean, default=None)
+            has_accuracy = best is not None and best.unseen_accuracy.trials > 0 and not summary.heading.compared_by_loss
+            self._best[key] = best.unseen_accuracy.mean if best is not None and has_accuracy else None
         return self._best.get(key)
 
     # Of the event loop.
