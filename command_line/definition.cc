@@ -223,6 +223,28 @@ std::string ExplainMistake(const CLI::App& app, const CLI::ParseError& error) {
   return absl::StrCat(text, "; see `", path, "--help`");
 }
 
+// CLI11's mark of options that configuration files may have, which no program here reads. Options
+// without a variable are those that have this value.
+constexpr bool kWithoutVariable = false;
+
+// The parts of a usage such as "-o,--out FILE", "trial" or "[trial]".
+struct UsageParts {
+  explicit UsageParts(Text usage) : is_required(absl::ascii_isalpha(usage[0])) {
+    const std::vector<std::string> parts =
+        absl::StrSplit(usage, absl::ByAnyChar(" []"), absl::SkipEmpty());
+    names = parts[0];
+    if (parts.size() > 1) placeholder = parts[1];
+  }
+
+  CLI::Option* Describe(CLI::Option* option) const {
+    return option->required(is_required)->type_name(placeholder);
+  }
+
+  bool is_required;
+  std::string names;
+  std::string placeholder;
+};
+
 // Returns "--data_dir=x" for "--data-dir=x".
 std::string WithUnderscores(const std::string& argument) {
   if (!absl::StartsWith(argument, "--")) return argument;
@@ -282,11 +304,16 @@ Command Command::OnChosen(std::function<void()> chosen) const {
 
 template <typename T>
 Option Command::AddOption(Text usage, T& value, Text help) const {
-  const std::vector<std::string> parts =
-      absl::StrSplit(usage, absl::ByAnyChar(" []"), absl::SkipEmpty());
-  CLI::Option* option = app_->add_option(parts[0], value, help);
-  option->required(absl::ascii_isalpha(usage[0]));
-  return Option(option->type_name(parts.size() > 1 ? parts[1] : ""));
+  const UsageParts parts(usage);
+  return Option(parts.Describe(app_->add_option(parts.names, value, help)));
+}
+
+template <typename T>
+Option Command::AddOption(Text usage, Text help) const {
+  const UsageParts parts(usage);
+  CLI::Option* option = app_->add_option_function<T>(
+      parts.names, [](const T&) {}, help);
+  return Option(parts.Describe(option)->configurable(kWithoutVariable));
 }
 
 template Option Command::AddOption(Text, std::string&, Text) const;
@@ -301,10 +328,41 @@ template Option Command::AddOption(Text, double&, Text) const;
 template Option Command::AddOption(Text, std::optional<double>&, Text) const;
 template Option Command::AddOption(Text, std::vector<double>&, Text) const;
 template Option Command::AddOption(Text, absl::Duration&, Text) const;
+template Option Command::AddOption<std::string>(Text, Text) const;
+template Option Command::AddOption<std::vector<std::string>>(Text, Text) const;
+template Option Command::AddOption<int32_t>(Text, Text) const;
+template Option Command::AddOption<double>(Text, Text) const;
 
 void Command::AddFlag(Text names, bool& value, Text help) const {
   app_->add_flag(names, value, help);
 }
+void Command::AddFlag(Text names, Text help) const {
+  app_->add_flag(names, help)->configurable(kWithoutVariable);
+}
+
+std::vector<std::string> Command::Given() const {
+  std::vector<std::string> given;
+  std::vector<std::string> positional;
+  for (const CLI::Option* option : app_->get_options()) {
+    if (option->get_configurable() != kWithoutVariable || option->count() == 0) continue;
+    const OptionDescription described = command_line::Describe(*option);
+    if (!described.takes_value) {
+      given.push_back(described.names[0]);
+      continue;
+    }
+    for (const std::string& value : option->results()) {
+      if (described.positional) {
+        positional.push_back(value);
+      } else {
+        given.push_back(absl::StrCat(described.names[0], "=", value));
+      }
+    }
+  }
+  if (!positional.empty()) given.emplace_back("--");
+  given.insert(given.end(), positional.begin(), positional.end());
+  return given;
+}
+
 bool Command::Has(Text option) const { return app_->count(option) > 0; }
 CommandDescription Command::Describe() const { return DescribeUnder(*app_, ""); }
 

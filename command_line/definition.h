@@ -80,6 +80,14 @@ class Command {
   Option AddOption(const std::string& usage, T& value, const std::string& help) const;
   void AddFlag(const std::string& names, bool& value, const std::string& help) const;
 
+  // The same without a variable: Given() has what the command line says. Values must be a T.
+  template <typename T = std::string>
+  Option AddOption(const std::string& usage, const std::string& help) const;
+  void AddFlag(const std::string& names, const std::string& help) const;
+  // The options without a variable that the parsed command line has, each as "--name=value", then
+  // "--" and the positional arguments without one, if there are any.
+  std::vector<std::string> Given() const;
+
   // Returns true if the parsed command line has this option.
   bool Has(const std::string& option) const;
 

@@ -52,6 +52,29 @@ TEST_F(DefinitionTest, ParseSetsVariables) {
   EXPECT_FALSE(width_.has_value());
 }
 
+TEST_F(DefinitionTest, GivenHasWhatHasNoVariable) {
+  CommandLine line("lengthwise", "Draws");
+  bool in_terminal = false;
+  const Command root = line.root();
+  root.AddOption<std::vector<std::string>>("[experiments]", "Which");
+  root.AddOption("-o,--out FILE", "File");
+  root.AddOption<int32_t>("--width W", "Width").Positive();
+  root.AddOption<std::vector<std::string>>("--task NAME", "Tasks").OneByOne();
+  root.AddFlag("--open", "Show it");
+  root.AddFlag("--plain", "Without title");
+  root.AddFlag("--terminal", in_terminal, "Here");
+  ASSERT_TRUE(line.Parse({"-o", "a b", "e-1", "--task=-x", "--task", "y", "--open", "--terminal",
+                          "--width", "5", "e-2"})
+                  .ok());
+  EXPECT_THAT(root.Given(), ElementsAre("--out=a b", "--width=5", "--task=-x", "--task=y", "--open",
+                                        "--", "e-1", "e-2"));
+  EXPECT_TRUE(in_terminal);
+  EXPECT_THAT(std::string(line.Parse({"--width", "x"}).status().message()),
+              HasSubstr("--width: got \"x\", expected a number above 0"));
+  ASSERT_TRUE(line.Parse({"--plain"}).ok());
+  EXPECT_THAT(root.Given(), ElementsAre("--plain"));
+}
+
 TEST_F(DefinitionTest, OnlyTheLastCommandIsChosen) {
   EXPECT_EQ(Mistake({"workers", "up"}), "");
   EXPECT_EQ(chosen_, "up ");

@@ -1,64 +1,25 @@
 // `lengthwise analyze ANALYSIS EXPERIMENT...`: analyzes stored maps, models and scores.
-#include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "client/commands/commands.h"
-#include "client/display/numbers.h"
 
 namespace lengthwise::client {
 namespace {
 
-struct AnalyzeOptions {
-  std::vector<std::string> experiments;
-  std::string reference;
-  // attention, attention_matrix
-  std::string measure = "cosine";
-  // attention, loss_ratios
-  std::string compare;
-  // carries, carry_chains; 0: the largest number of digits. t_test; 0: the mean over unseen lengths
-  int length = 0;
-  // speed
-  double accuracy = 0.9;
-  // humans
-  std::string file;
-  std::string select;
-};
-
-absl::StatusOr<int> Analyze(Program& program, const std::string& analysis,
-                            const AnalyzeOptions& options) {
-  std::vector<std::string> arguments = {"analyze", analysis};
-  arguments.insert(arguments.end(), options.experiments.begin(), options.experiments.end());
-  const auto add = [&arguments](const char* name, const std::string& value) {
-    if (!value.empty()) arguments.push_back(absl::StrCat("--", name, "=", value));
-  };
-  add("reference", options.reference);
-  if (options.measure != AnalyzeOptions().measure) add("measure", options.measure);
-  add("compare", options.compare);
-  add("file", options.file);
-  add("select", options.select);
-  if (options.length != 0) add("length", absl::StrCat(options.length));
-  if (options.accuracy != AnalyzeOptions().accuracy) {
-    add("accuracy", FormatExact(options.accuracy));
-  }
-  return program.RunPython(std::move(arguments));
+void AddReference(Command command, const std::string& help, const char* type = "ENCODING") {
+  command.AddOption(absl::StrCat("--reference ", type), help).Required();
 }
 
-void AddReference(Command command, AnalyzeOptions& options, const std::string& help,
-                  const char* type = "ENCODING") {
-  command.AddOption(absl::StrCat("--reference ", type), options.reference, help).Required();
-}
-
-void AddLength(Command command, AnalyzeOptions& options,
+void AddLength(Command command,
                const std::string& help = "Number of digits; default: the largest") {
-  command.AddOption("--length N", options.length, help).Positive();
+  command.AddOption<int32_t>("--length N", help).Positive();
 }
 
-void AddMeasure(Command command, AnalyzeOptions& options) {
+void AddMeasure(Command command) {
   command
-      .AddOption("--measure NAME", options.measure,
+      .AddOption("--measure NAME",
                  "cosine of all probabilities, or js: Jensen-Shannon divergence; default cosine")
       .OneOf({"cosine", "js"});
 }
@@ -89,14 +50,14 @@ void AddAnalyze(Command root, Program& program) {
 
   const auto add = [&](const std::string& name, const std::string& description,
                        const std::string& examples) {
-    auto options = std::make_shared<AnalyzeOptions>();
     const Command command =
-        program.AddCommand(analyze, name, description, kNestedGroup, examples,
-                           [&program, options, name] { return Analyze(program, name, *options); });
-    command.AddOption("experiments", options->experiments,
-                      "Experiments, or single trials as EXPERIMENT/TRIAL");
-    program.AddSelectOption(command, options->select);
-    return std::make_pair(command, options);
+        program.AddCommand(analyze, name, description, kNestedGroup, examples, [&program, name] {
+          return program.RunPython(program.Given({"analyze", name}));
+        });
+    command.AddOption<std::vector<std::string>>(
+        "experiments", "Experiments, or single trials as EXPERIMENT/TRIAL");
+    program.AddSelectOption(command);
+    return command;
   };
   const auto finish = [&](Command command) {
     program.AddServerOrDataDirOptions(command);
@@ -104,97 +65,96 @@ void AddAnalyze(Command root, Program& program) {
   };
 
   {
-    const auto [command, options] =
+    const Command command =
         add("attention", "Similarity of attention maps to those of one encoding",
             "lengthwise analyze attention table3-1 --reference 2d_fixed\n"
             "lengthwise analyze attention table3-1 --reference 2d_fixed --compare "
             "lst_pe_init/table_3\n"
             "lengthwise analyze attention table3-1 --reference 2d_fixed --measure js");
-    AddReference(command, *options, "Encoding to compare the other maps with");
-    AddMeasure(command, *options);
-    command.AddOption("--compare KEY", options->compare,
+    AddReference(command, "Encoding to compare the other maps with");
+    AddMeasure(command);
+    command.AddOption("--compare KEY",
                       "Published table to compare with, such as lst_pe_init/table_3");
     finish(command);
   }
   {
-    const auto [command, options] =
+    const Command command =
         add("attention_matrix", "Similarity of attention maps for every pair of encodings",
             "lengthwise analyze attention_matrix table3-1\n"
             "lengthwise analyze attention_matrix table3-1 --output csv > similarities.csv");
-    AddMeasure(command, *options);
+    AddMeasure(command);
     finish(command);
   }
   {
-    const auto [command, options] =
+    const Command command =
         add("ground_truth", "Share of attention on the cells that puzzle answers depend on",
             "lengthwise analyze ground_truth table3-1\n"
             "lengthwise analyze ground_truth table3-1 --output csv > shares.csv");
     finish(command);
   }
   {
-    const auto [command, options] =
+    const Command command =
         add("encodings", "Distance of learned position tables from a fixed encoding",
             "lengthwise analyze encodings table2-1 --reference sin_cos_2d");
-    AddReference(command, *options,
-                 "Fixed encoding: a label of the experiment, or sin_cos or sin_cos_2d");
+    AddReference(command, "Fixed encoding: a label of the experiment, or sin_cos or sin_cos_2d");
     finish(command);
   }
   {
-    const auto [command, options] =
-        add("noise", "Accuracy under noise on the token embeddings",
-            "lengthwise analyze noise table3-1\n"
-            "lengthwise analyze noise table3-1 --output csv > noise.csv");
+    const Command command = add("noise", "Accuracy under noise on the token embeddings",
+                                "lengthwise analyze noise table3-1\n"
+                                "lengthwise analyze noise table3-1 --output csv > noise.csv");
     finish(command);
   }
   {
-    const auto [command, options] = add("humans", "Models and people compared puzzle by puzzle",
-                                        "lengthwise analyze humans table3-1 --file people.json");
+    const Command command = add("humans", "Models and people compared puzzle by puzzle",
+                                "lengthwise analyze humans table3-1 --file people.json");
     command
-        .AddOption("--file FILE", options->file,
+        .AddOption("--file FILE",
                    "JSON: {\"puzzles\": [{\"puzzle\": \"0040405210200030\", \"human_accuracy\": "
                    "0.975}, ...]}")
         .Required();
     finish(command);
   }
   {
-    const auto [command, options] =
+    const Command command =
         add("carries", "Share of wrong digits with an incoming carry, against chance",
             "lengthwise analyze carries figure4-1\n"
             "lengthwise analyze carries figure4-1 --length 100 --output csv > places.csv");
-    AddLength(command, *options);
+    AddLength(command);
     finish(command);
   }
   {
-    const auto [command, options] =
+    const Command command =
         add("carry_chains", "Accuracy of the digits of sums by length of the carry chain",
             "lengthwise analyze carry_chains figure4-1 --length 50");
-    AddLength(command, *options);
+    AddLength(command);
     finish(command);
   }
   {
-    const auto [command, options] = add("speed", "Steps per second, and time to reach an accuracy",
-                                        "lengthwise analyze speed figure2_long figure2_randomized");
-    command.AddOption("--accuracy SHARE", options->accuracy,
-                      "Mean accuracy on unseen lengths to reach, above 0 and below 1; default 0.9");
+    const Command command = add("speed", "Steps per second, and time to reach an accuracy",
+                                "lengthwise analyze speed figure2_long figure2_randomized");
+    command.AddOption<double>(
+        "--accuracy SHARE",
+        "Mean accuracy on unseen lengths to reach, above 0 and below 1; default 0.9");
     finish(command);
   }
   {
-    const auto [command, options] =
+    const Command command =
         add("loss_ratios", "Ratio of one network's losses to others' on unseen lengths",
             "lengthwise analyze loss_ratios figure2-1 --reference standard --compare "
             "positional_attention/figure_2");
-    AddReference(command, *options, "Network whose losses are divided by the others'", "NETWORK");
-    command.AddOption("--compare KEY", options->compare,
+    AddReference(command, "Network whose losses are divided by the others'", "NETWORK");
+    command.AddOption("--compare KEY",
                       "Published table to compare with, such as positional_attention/figure_2");
     finish(command);
   }
   {
-    const auto [command, options] =
+    const Command command =
         add("t_test", "Paired t-tests between encodings, seed by seed",
             "lengthwise analyze t_test table1-1 --reference 2d_fixed\n"
             "lengthwise analyze t_test table1-1 --reference 2d_fixed --length 2");
-    AddReference(command, *options, "Encoding to test the others against");
-    AddLength(command, *options, "Evaluated length to test; default: the mean over unseen lengths");
+    AddReference(command, "Encoding to test the others against");
+    AddLength(command, "Evaluated length to test; default: the mean over unseen lengths");
     finish(command);
   }
 }

@@ -1,5 +1,4 @@
 // `lengthwise export NAME --format FORMAT`: writes results for other tools.
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,35 +29,21 @@ constexpr ExportFormat kFormats[] = {
      "a static web page of an experiment, with figures, logs, models, and what trains it again"},
 };
 
-struct ExportOptions {
-  std::string name;
-  std::string format;
-  // Empty: the name and the format, in the current directory.
-  std::string path;
-  // Replaces the output of an earlier export.
-  bool replace = false;
-};
-
-absl::StatusOr<int> RunExport(Program& program, const ExportOptions& options) {
-  std::vector<std::string> arguments = {"export", options.name, "--format", options.format};
-  if (!options.path.empty()) arguments.push_back(absl::StrCat("--out=", options.path));
-  if (options.replace) arguments.push_back("--force");
-  if (program.redraws()) arguments.push_back("--progress");
-  return program.RunPython(std::move(arguments));
+absl::StatusOr<int> RunExport(Program& program, std::vector<std::string> command) {
+  if (program.redraws()) command.push_back("--progress");
+  return program.RunPython(program.Given(std::move(command)));
 }
 
-void AddDestination(Command command, ExportOptions& options) {
-  command.AddOption("-o,--out PATH", options.path,
+void AddDestination(Command command) {
+  command.AddOption("-o,--out PATH",
                     "File or directory to create; default: named after NAME and the format, here");
-  command.AddFlag("--force", options.replace,
+  command.AddFlag("--force",
                   "Replaces the files of an earlier export; other files in a directory stay");
 }
 
 }  // namespace
 
 void AddPublish(Command root, Program& program) {
-  auto options = std::make_shared<ExportOptions>();
-  options->format = "site";
   const Command command = program.AddCommand(
       root, "publish", "Writes a static web page that others can check and train again",
       kServerGroup,
@@ -68,29 +53,30 @@ void AddPublish(Command root, Program& program) {
       "protocols, logs, tables as CSV, models, and a specification of each trial, with which "
       "others\n"
       "train the same model. SHA256SUMS names all files.",
-      [&program, options] { return RunExport(program, *options); });
-  command.AddOption("name", options->name, "An experiment");
-  AddDestination(command, *options);
+      [&program] {
+        return RunExport(program, {"export", "--format=site"});
+      });
+  command.AddOption("name", "An experiment");
+  AddDestination(command);
   program.AddServerOrDataDirOptions(command);
 }
 
 void AddExport(Command root, Program& program) {
-  auto options = std::make_shared<ExportOptions>();
   const Command command = program.AddCommand(
       root, "export", "Writes results or models for other tools", kServerGroup,
       "lengthwise export quickstart-1 --format csv\n"
       "lengthwise export quickstart-1 --format tensorboard -o logs/quickstart\n"
       "lengthwise export quickstart-1/0 --format safetensors -o model.safetensors",
-      [&program, options] { return RunExport(program, *options); });
-  command.AddOption("name", options->name, "An experiment, or EXPERIMENT/TRIAL");
+      [&program] { return RunExport(program, {"export"}); });
+  command.AddOption("name", "An experiment, or EXPERIMENT/TRIAL");
   std::vector<std::string> names;
   std::string formats;
   for (const ExportFormat& format : kFormats) {
     names.emplace_back(format.name);
     absl::StrAppend(&formats, formats.empty() ? "" : "; ", format.name, ": ", format.description);
   }
-  command.AddOption("--format FORMAT", options->format, formats).Required().OneOf(names);
-  AddDestination(command, *options);
+  command.AddOption("--format FORMAT", formats).Required().OneOf(names);
+  AddDestination(command);
   program.AddServerOrDataDirOptions(command);
 }
 

@@ -2,13 +2,11 @@
 #include <algorithm>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "client/commands/commands.h"
 #include "client/display/chart.h"
-#include "client/display/numbers.h"
 #include "platform/status_macros.h"
 
 namespace lengthwise::client {
@@ -60,70 +58,11 @@ std::string FigureList() {
   return text;
 }
 
-struct PlotOptions {
-  std::vector<std::string> experiments;
-  std::vector<std::string> tasks, networks, encodings, learning_rates, trials;
-  // Options of the Python command as typed; empty if not given.
-  std::string figure, out, metric, seeds, parameter, reference, people, select, title, data, script;
-  int layer = 0, head = 0, length = 0, sequence = 0, smooth = 0, width = 0, height = 0;
-  double threshold = 0;
-  bool splits = false;
-  bool together = false;
-  bool plain = false;
-  bool terminal = false;
-  bool open = false;
-};
-
-std::vector<std::string> PythonArguments(const PlotOptions& options) {
-  std::vector<std::string> arguments = {"plot"};
-  const auto add = [&](const char* name, const std::string& value) {
-    // One word, because a value may begin with a hyphen.
-    if (!value.empty()) arguments.push_back(absl::StrCat("--", name, "=", value));
-  };
-  const auto add_number = [&](const char* name, int value) {
-    if (value != 0) add(name, absl::StrCat(value));
-  };
-  const auto add_all = [&](const char* name, const std::vector<std::string>& values) {
-    for (const std::string& value : values) add(name, value);
-  };
-  add("figure", options.figure);
-  add("out", options.out);
-  add_all("task", options.tasks);
-  add_all("network", options.networks);
-  add_all("encoding", options.encodings);
-  add_all("learning_rate", options.learning_rates);
-  add_all("trial", options.trials);
-  add("metric", options.metric);
-  add("seeds", options.seeds);
-  add_number("smooth", options.smooth);
-  if (options.threshold != 0) add("threshold", FormatExact(options.threshold));
-  add_number("layer", options.layer);
-  add_number("head", options.head);
-  add_number("length", options.length);
-  add_number("sequence", options.sequence);
-  add("parameter", options.parameter);
-  if (options.splits) arguments.emplace_back("--splits");
-  if (options.together) arguments.emplace_back("--together");
-  add("reference", options.reference);
-  add("people", options.people);
-  add("select", options.select);
-  add("title", options.title);
-  if (options.plain) arguments.emplace_back("--plain");
-  add_number("pixels_wide", options.width);
-  add_number("pixels_high", options.height);
-  add("data", options.data);
-  add("script", options.script);
-  if (options.open) arguments.emplace_back("--open");
-  arguments.emplace_back("--");
-  arguments.insert(arguments.end(), options.experiments.begin(), options.experiments.end());
-  return arguments;
-}
-
-absl::StatusOr<int> Plot(Program& program, const PlotOptions& options) {
-  if (!options.terminal) return program.RunPython(PythonArguments(options));
+absl::StatusOr<int> Plot(Program& program, bool in_terminal) {
+  if (!in_terminal) return program.RunPython(program.Given({"plot"}));
   program.output = "json";
   std::string figure;
-  const auto code = program.RunPython(PythonArguments(options), /*asks_server=*/true, &figure);
+  const auto code = program.RunPython(program.Given({"plot"}), /*asks_server=*/true, &figure);
   if (!code.ok() || *code != kSuccess) return code;
   ASSIGN_OR_RETURN(const auto text, RenderFigure(figure, program.width(), program.palette()));
   program.out() << text;
@@ -139,7 +78,7 @@ std::vector<std::string> FigureNames() {
 }
 
 void AddPlot(Command root, Program& program) {
-  auto options = std::make_shared<PlotOptions>();
+  auto in_terminal = std::make_shared<bool>(false);
   const Command command = program.AddCommand(
       root, "plot", "Draws results as SVG, PDF and PNG, or in the terminal", kServerGroup,
       absl::StrCat(
@@ -162,83 +101,72 @@ void AddPlot(Command root, Program& program) {
           "as "
           "numbers,\n"
           "--script a Python program that draws it again with matplotlib, to be changed at will."),
-      [&program, options] { return Plot(program, *options); });
-  command.AddOption("experiments", options->experiments,
-                    "Experiments, or single trials as EXPERIMENT/TRIAL");
-  command.AddOption("--figure KIND", options->figure, "Figure to draw, from the list below");
+      [&program, in_terminal] { return Plot(program, *in_terminal); });
+  command.AddOption<std::vector<std::string>>("experiments",
+                                              "Experiments, or single trials as EXPERIMENT/TRIAL");
+  command.AddOption("--figure KIND", "Figure to draw, from the list below");
   command.AddOption(
-      "-o,--out FILE", options->out,
+      "-o,--out FILE",
       "File ending in .svg, .pdf or .png; default: EXPERIMENT-KIND.svg and .png here");
-  const auto add_filter = [&](const std::string& usage, std::vector<std::string>& values,
-                              const std::string& description) {
-    command.AddOption(usage, values, description).OneByOne();
+  const auto add_filter = [&](const std::string& usage, const std::string& description) {
+    command.AddOption<std::vector<std::string>>(usage, description).OneByOne();
   };
-  add_filter("--task NAME", options->tasks, "Only this task; may be repeated");
-  add_filter("--network NAME", options->networks, "Only this network; may be repeated");
-  add_filter("--encoding NAME", options->encodings, "Only this encoding; may be repeated");
-  add_filter("--learning_rate RATE", options->learning_rates,
-             "Only this learning rate; may be repeated");
-  add_filter("--trial TRIAL", options->trials, "Only this trial, by id or index; may be repeated");
-  const auto add_number = [&](const std::string& usage, int& value,
-                              const std::string& description) {
-    command.AddOption(usage, value, description).Positive();
+  add_filter("--task NAME", "Only this task; may be repeated");
+  add_filter("--network NAME", "Only this network; may be repeated");
+  add_filter("--encoding NAME", "Only this encoding; may be repeated");
+  add_filter("--learning_rate RATE", "Only this learning rate; may be repeated");
+  add_filter("--trial TRIAL", "Only this trial, by id or index; may be repeated");
+  const auto add_number = [&](const std::string& usage, const std::string& description) {
+    command.AddOption<int32_t>(usage, description).Positive();
   };
-  add_number("--layer N", options->layer, "attention: only this layer, from 1");
-  add_number("--head N", options->head,
-             "attention: this head, from 1, instead of the maximum over heads");
+  add_number("--layer N", "attention: only this layer, from 1");
+  add_number("--head N", "attention: this head, from 1, instead of the maximum over heads");
   add_number(
-      "--length N", options->length,
+      "--length N",
       "attention, accuracy_over_steps, length_sweep: only this input length; error_places, "
       "error_counts, error_carries, carry_chains: this number of digits instead of the largest");
-  add_number("--sequence S", options->sequence,
+  add_number("--sequence S",
              "attention: sequence among those of a length, from 1; default: the first");
   command.AddOption(
-      "--metric NAME", options->metric,
+      "--metric NAME",
       "accuracy_by_length, accuracy_over_steps, accuracy_over_epochs: instead of accuracy or loss, "
       "such as rounding_accuracy; loss: loss or accuracy in training");
   command
-      .AddOption("--seeds WHICH", options->seeds,
+      .AddOption("--seeds WHICH",
                  "accuracy_by_length: mean; best: the best seed before all others; all: the mean "
                  "before all seeds. loss, error_places, error_counts: mean or all")
       .OneOf({"mean", "best", "all"});
-  add_number("--smooth N", options->smooth,
+  add_number("--smooth N",
              "loss: points that a running mean is over, an odd number (an even one counts one "
              "more), 1 for none; default: a tenth of the curve, or none with --seeds all");
-  command.AddOption("--threshold SHARE", options->threshold,
-                    "seed_distribution: accuracy from 0 to 1, or loss, that a seed must pass; "
-                    "default 0.9");
-  command.AddOption("--parameter NAME", options->parameter,
+  command.AddOption<double>(
+      "--threshold SHARE",
+      "seed_distribution: accuracy from 0 to 1, or loss, that a seed must pass; "
+      "default 0.9");
+  command.AddOption("--parameter NAME",
                     "length_sweep: the parameter of the encodings, or examples, length or "
                     "learning_rate of the training; default: the one that differs");
   command.AddFlag(
-      "--splits", options->splits,
+      "--splits",
       "length_sweep over examples or length: training, validation and test next to each other");
-  command.AddFlag("--together", options->together,
+  command.AddFlag("--together",
                   "accuracy_by_length: all tasks, such as formats of an addition, in one panel");
-  command.AddOption("--reference ENCODING", options->reference,
+  command.AddOption("--reference ENCODING",
                     "attention_similarity, encoding_distance: the encoding to compare with");
   command.AddOption(
-      "--people FILE", options->people,
+      "--people FILE",
       "human_scores, human_scatter: people's answers, as of `lengthwise analyze humans`");
-  command.AddOption("--title TEXT", options->title, "Title that replaces the picture's own");
-  command.AddFlag("--plain", options->plain,
-                  "Leaves out title and caption, for papers with their own");
-  command
-      .AddOption("--width PIXELS", options->width,
-                 "Width of the picture; default: chosen by figure")
-      .Positive();
-  command
-      .AddOption("--height PIXELS", options->height,
-                 "Height of the picture; default: chosen by figure")
-      .Positive();
-  command.AddOption("--data FILE", options->data,
-                    "Also keep what is drawn as numbers: .csv or .json");
-  command.AddOption("--script FILE", options->script,
+  command.AddOption("--title TEXT", "Title that replaces the picture's own");
+  command.AddFlag("--plain", "Leaves out title and caption, for papers with their own");
+  add_number("--width PIXELS", "Width of the picture; default: chosen by figure");
+  add_number("--height PIXELS", "Height of the picture; default: chosen by figure");
+  command.AddOption("--data FILE", "Also keep what is drawn as numbers: .csv or .json");
+  command.AddOption("--script FILE",
                     "Also keep a Python program, with the data, that draws the figure");
-  command.AddFlag("--terminal", options->terminal,
+  command.AddFlag("--terminal", *in_terminal,
                   "Draw in the terminal instead: figures of lines over lengths, steps and time");
-  command.AddFlag("--open", options->open, "Then show it, with $BROWSER or xdg-open");
-  program.AddSelectOption(command, options->select);
+  command.AddFlag("--open", "Then show it, with $BROWSER or xdg-open");
+  program.AddSelectOption(command);
   program.AddServerOrDataDirOptions(command);
 }
 

@@ -160,6 +160,12 @@ absl::StatusOr<rpc::Settings> Program::Settings() const {
   return settings;
 }
 
+std::vector<std::string> Program::Given(std::vector<std::string> command) const {
+  const std::vector<std::string> given = chosen_->Given();
+  command.insert(command.end(), given.begin(), given.end());
+  return command;
+}
+
 absl::StatusOr<int> Program::RunPython(std::vector<std::string> arguments, bool asks_server,
                                        std::string* printed) {
   rpc::ChannelOptions channel;
@@ -169,7 +175,7 @@ absl::StatusOr<int> Program::RunPython(std::vector<std::string> arguments, bool 
   }
   // Options must come before "--".
   const auto names = std::find(arguments.begin(), arguments.end(), "--");
-  arguments.insert(names, {"--output", output, "--width", absl::StrCat(width()), "--color",
+  arguments.insert(names, {"--output", output, "--columns", absl::StrCat(width()), "--color",
                            palette().enabled() ? "always" : "never"});
   ASSIGN_OR_RETURN(const int code,
                    client::RunPython(
@@ -282,13 +288,22 @@ void Program::AddServerOrDataDirOptions(Command command) {
       .NotEmpty();
 }
 
+namespace {
+
+constexpr char kSelect[] = "--select LENGTHS";
+constexpr char kSelectHelp[] =
+    "Scores that choose learning rates and best seeds: seen (of seen lengths, or of validation "
+    "sequences) or unseen; default: evaluation.select of the specification, with --compare the "
+    "paper's rule";
+
+}  // namespace
+
 void Program::AddSelectOption(Command command, std::string& select) {
-  command
-      .AddOption("--select LENGTHS", select,
-                 "Scores that choose learning rates and best seeds: seen (of seen lengths, or of "
-                 "validation sequences) or unseen; default: evaluation.select of the "
-                 "specification, with --compare the paper's rule")
-      .OneOf({"seen", "unseen"});
+  command.AddOption(kSelect, select, kSelectHelp).OneOf({"seen", "unseen"});
+}
+
+void Program::AddSelectOption(Command command) {
+  command.AddOption(kSelect, kSelectHelp).OneOf({"seen", "unseen"});
 }
 
 void Program::AddOutputOption(Command command, const std::vector<std::string>& formats) {

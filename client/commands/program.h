@@ -93,6 +93,10 @@ class Program {
   // With --until_eof: from now on the end of standard input ends this process as SIGTERM does.
   void EndWithInput() const;
 
+  // Appends to the words of a command what was given of the chosen command's options without a
+  // variable (Command::Given).
+  std::vector<std::string> Given(std::vector<std::string> command) const;
+
   // Runs a command of the Python package with --output and with the colours and width of this
   // program's output. If `asks_server`, it uses the server of ConnectToRead(). Its output goes to
   // `printed`, or to out() if that is null. Returns its exit code.
@@ -120,6 +124,8 @@ class Program {
   void AddServerOrDataDirOptions(Command command);
   // Adds --select, the rule by which the command chooses between trials.
   static void AddSelectOption(Command command, std::string& select);
+  // For commands that leave it to Python.
+  static void AddSelectOption(Command command);
   void AddOutputOption(Command command,
                        const std::vector<std::string>& formats = {"table", "json", "csv"});
   // Adds --until_eof.

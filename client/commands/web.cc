@@ -2,8 +2,6 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "client/commands/commands.h"
@@ -14,30 +12,15 @@
 namespace lengthwise::client {
 namespace {
 
-struct WebOptions {
-  std::string listen;
-  std::string certificate;
-  std::string key;
-  bool insecure_plain_text = false;
-};
-
-absl::StatusOr<int> RunWeb(Program& program, const WebOptions& options) {
-  std::vector<std::string> arguments = {"web"};
-  const auto add = [&](absl::string_view name, const std::string& value) {
-    if (!value.empty()) arguments.push_back(absl::StrCat("--", name, "=", value));
-  };
-  add("listen", options.listen);
-  add("certificate", options.certificate);
-  add("key", options.key);
-  if (options.insecure_plain_text) arguments.emplace_back("--insecure_plain_text");
+absl::StatusOr<int> RunWeb(Program& program) {
   program.ChooseDirectoryToRead();
-  if (program.data_dir.empty()) return program.RunPython(std::move(arguments));
+  if (program.data_dir.empty()) return program.RunPython(program.Given({"web"}));
   // The page outlives the server of a run: Python asks it, and then its own.
   ASSIGN_OR_RETURN(const std::string server,
                    FindProgram("lengthwise_server", "server", "LENGTHWISE_SERVER_BINARY"));
   setenv("LENGTHWISE_SERVER_BINARY", server.c_str(), 1);
-  add("data_dir", program.data_dir);
-  return program.RunPython(std::move(arguments), /*asks_server=*/false);
+  return program.RunPython(program.Given({"web", absl::StrCat("--data_dir=", program.data_dir)}),
+                           /*asks_server=*/false);
 }
 
 }  // namespace
@@ -56,7 +39,6 @@ absl::StatusOr<std::unique_ptr<platform::ChildProcess>> StartWeb(Program& progra
 }
 
 void AddWeb(Command root, Program& program) {
-  auto options = std::make_shared<WebOptions>();
   const Command command = program.AddCommand(
       root, "web", "Shows experiments in a browser, while they train and afterwards", kServerGroup,
       "lengthwise web --data_dir runs\n"
@@ -65,13 +47,12 @@ void AddWeb(Command root, Program& program) {
       "\n"
       "Prints an address with a token; open it in a browser. The page changes nothing, and shows\n"
       "what your own token may see. `lengthwise run --web` shows it beside a run.",
-      [&program, options] { return RunWeb(program, *options); });
-  command.AddOption("--listen HOST:PORT", options->listen,
+      [&program] { return RunWeb(program); });
+  command.AddOption("--listen HOST:PORT",
                     "Address of the page; default 127.0.0.1:7080, or a free port of 127.0.0.1");
-  command.AddOption("--certificate FILE", options->certificate,
-                    "PEM file with the page's certificate, for https");
-  command.AddOption("--key FILE", options->key, "PEM file with the certificate's key");
-  command.AddFlag("--insecure_plain_text", options->insecure_plain_text,
+  command.AddOption("--certificate FILE", "PEM file with the page's certificate, for https");
+  command.AddOption("--key FILE", "PEM file with the certificate's key");
+  command.AddFlag("--insecure_plain_text",
                   "Serves other machines without TLS: whoever reads the traffic gets the token");
   program.AddServerOrDataDirOptions(command);
 }

@@ -26,16 +26,8 @@ if TYPE_CHECKING:
 # Exit codes, as client/commands/program.h has them.
 SUCCESS, FAILURE, USAGE, UNREACHABLE, INTERRUPTED = 0, 1, 2, 3, 130
 
-COMMANDS = {
-    "analyze": "Analyzes stored attention maps, models and scores of single sequences",
-    "compare": "Prints two experiments side by side",
-    "export": "Writes what was measured, or the models, for other tools",
-    "grids": "Draws grids of numbers, such as the formulas of encodings",
-    "plot": "Draws results as SVG, PDF and PNG",
-    "report": "Writes everything about an experiment into one HTML file",
-    "results": "Prints an experiment beside a paper's table",
-    "web": "Shows experiments in a browser",
-}
+# Each takes the options that its definition in client/commands has, where their help stands.
+COMMANDS = ("analyze", "compare", "export", "grids", "plot", "report", "results", "web")
 
 # Width of tables if the output is no terminal.
 _ORDINARY_WIDTH = 110
@@ -82,18 +74,13 @@ def add_server_options(parser: argparse.ArgumentParser) -> None:
 
 def add_output_option(parser: argparse.ArgumentParser, kinds: Sequence[str]) -> None:
     """`kinds`: the first is the default."""
-    parser.add_argument("--output", default=kinds[0], choices=kinds, help=", ".join(kinds))
+    parser.add_argument("--output", default=kinds[0], choices=kinds)
     parser.add_argument("--color", default="auto", choices=["auto", "always", "never"])
-    parser.add_argument("--width", type=int, default=0, help=argparse.SUPPRESS)
+    parser.add_argument("--columns", type=int, default=0)
 
 
 def add_select_option(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--select",
-        default="",
-        choices=["seen", "unseen"],
-        help="Scores that choose learning rates and best seeds; default: the specification's evaluation.select",
-    )
+    parser.add_argument("--select", default="", choices=["seen", "unseen"])
 
 
 def connect(arguments: argparse.Namespace) -> closing[Connection]:
@@ -111,7 +98,7 @@ def make_output(arguments: argparse.Namespace, out: TextIO, err: TextIO) -> Outp
         and os.environ.get("TERM") != "dumb"
         and not os.environ.get("NO_COLOR")
     )
-    width = arguments.width or (shutil.get_terminal_size().columns if terminal else _ORDINARY_WIDTH)
+    width = arguments.columns or (shutil.get_terminal_size().columns if terminal else _ORDINARY_WIDTH)
     return Output(out, err, arguments.output, width, terminal, Palette(colors))
 
 
@@ -128,18 +115,15 @@ def main(arguments: Sequence[str] | None = None, out: TextIO | None = None, err:
     """Runs a command and returns its exit code. An error is one line on `err`."""
     out, err = out or sys.stdout, err or sys.stderr
     given = list(sys.argv[1:] if arguments is None else arguments)
-    parser = _Parser(prog="lengthwise", description="The part of `lengthwise` that is in Python.")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
-    named = next((argument for argument in given if not argument.startswith("-")), "")
-    for name, description in COMMANDS.items():
-        command = commands.add_parser(name, help=description, description=description)
-        if name == named:
-            module = importlib.import_module(f"lengthwise.commands.{name}")
-            module.add_arguments(command)
-            command.set_defaults(run=module.run)
     try:
-        parsed = parser.parse_args(given)
-        code: int = parsed.run(parsed, make_output(parsed, out, err))
+        named = given[0] if given else ""
+        if named not in COMMANDS:
+            raise UsageError(f'the command is "{named}", accepted: {", ".join(COMMANDS)}; see `lengthwise --help`')
+        module = importlib.import_module(f"lengthwise.commands.{named}")
+        parser = _Parser(prog=f"lengthwise {named}", add_help=False)
+        module.add_arguments(parser)
+        parsed = parser.parse_args(given[1:])
+        code: int = module.run(parsed, make_output(parsed, out, err))
         out.flush()
         return code
     except LengthwiseError as error:

@@ -17,65 +17,36 @@ from lengthwise.rendering import BOLD, wrap
 if TYPE_CHECKING:
     from lengthwise.analyses.report import AnalysisReport
 
+_REFERENCE: dict[str, Any] = {"reference": {"required": True}}
+_MEASURE: dict[str, Any] = {"measure": {"choices": ["cosine", "js"], "default": "cosine"}}
+_LENGTH: dict[str, Any] = {"length": {"type": int, "default": 0}}
+_COMPARE: dict[str, Any] = {"compare": {}}
+# Of each analysis, what add_argument takes.
+_OPTIONS: dict[str, dict[str, Any]] = {
+    "attention": _REFERENCE | _MEASURE | _COMPARE,
+    "attention_matrix": _MEASURE,
+    "ground_truth": {},
+    "encodings": _REFERENCE,
+    "noise": {},
+    "humans": {"file": {"required": True}},
+    "carries": _LENGTH,
+    "carry_chains": _LENGTH,
+    "speed": {"accuracy": {"type": float, "default": 0.9}},
+    "loss_ratios": _REFERENCE | _COMPARE,
+    "t_test": _REFERENCE | _LENGTH,
+}
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     analyses = parser.add_subparsers(dest="analysis", metavar="ANALYSIS", required=True, parser_class=type(parser))
-
-    def add(name: str, description: str) -> argparse.ArgumentParser:
-        command: argparse.ArgumentParser = analyses.add_parser(name, help=description, description=description)
-        command.add_argument("experiments", nargs="+", help="Experiments, or single trials as EXPERIMENT/TRIAL")
+    for name, options in _OPTIONS.items():
+        command = analyses.add_parser(name, add_help=False)
+        command.add_argument("experiments", nargs="+")
+        for option, settings in options.items():
+            command.add_argument(f"--{option}", **settings)
         add_select_option(command)
         add_server_options(command)
         add_output_option(command, ["table", "json", "csv", "markdown", "latex"])
-        return command
-
-    def add_measure(command: argparse.ArgumentParser) -> None:
-        command.add_argument(
-            "--measure",
-            choices=["cosine", "js"],
-            default="cosine",
-            help="cosine of all probabilities, or js: Jensen-Shannon divergence; default cosine",
-        )
-
-    command = add("attention", "How alike attention maps are to those of an encoding")
-    command.add_argument("--reference", required=True, help="The encoding whose maps the others are compared with")
-    add_measure(command)
-    command.add_argument("--compare", metavar="KEY", help="Beside this published table, such as lst_pe_init/table_3")
-    command = add("attention_matrix", "How alike the attention maps of any two encodings are")
-    add_measure(command)
-    add("ground_truth", "How much of attention goes to what the answers of puzzles depend on")
-    command = add("encodings", "How far learned tables of positions are from a fixed encoding's")
-    command.add_argument(
-        "--reference",
-        required=True,
-        help="The fixed encoding: a label of the experiment, or sin_cos or sin_cos_2d",
-    )
-    add("noise", "Accuracy when noise is added to the embeddings of tokens")
-    command = add("humans", "Puzzle by puzzle beside people's accuracies from a file")
-    command.add_argument(
-        "--file",
-        required=True,
-        help='JSON: {"puzzles": [{"puzzle": "0040405210200030", "human_accuracy": 0.975}, ...]}',
-    )
-    for name, description in (
-        ("carries", "Whether sums go wrong where a carry comes in, beside chance"),
-        ("carry_chains", "How often digits of sums are right by how far the carry has come"),
-    ):
-        add(name, description).add_argument(
-            "--length", type=int, default=0, help="This number of digits instead of the largest"
-        )
-    command = add("speed", "Steps per second, and how soon an accuracy is reached")
-    command.add_argument("--accuracy", type=float, default=0.9, help="0 to 1, on unseen lengths; default 0.9")
-    command = add("loss_ratios", "How many times larger one network's losses are beyond training")
-    command.add_argument("--reference", required=True, help="The network whose losses are divided by the others'")
-    command.add_argument(
-        "--compare", metavar="KEY", help="Beside this published table, such as positional_attention/figure_2"
-    )
-    command = add("t_test", "Whether encodings differ, seed by seed: paired t-tests")
-    command.add_argument("--reference", required=True, help="The encoding that the others are tested against")
-    command.add_argument(
-        "--length", type=int, default=0, help="Score at this evaluated length instead of the mean over unseen lengths"
-    )
 
 
 def run(arguments: argparse.Namespace, output: Output) -> int:

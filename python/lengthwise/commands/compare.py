@@ -8,8 +8,8 @@ from lengthwise.rendering import BOLD, wrap
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("first", help="An experiment's name, or its specification's")
-    parser.add_argument("second", help="The one to hold against it")
+    parser.add_argument("first")
+    parser.add_argument("second")
     add_server_options(parser)
     add_output_option(parser, ["table", "json", "csv", "markdown", "latex"])
 

@@ -11,13 +11,11 @@ from lengthwise.printable import printable_text
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     from lengthwise.exports import FORMATS
 
-    formats = "; ".join(f"{name}: {form.description}" for name, form in FORMATS.items())
-    parser.add_argument("name", help="An experiment, or EXPERIMENT/TRIAL")
-    parser.add_argument("--format", required=True, choices=list(FORMATS), help=formats.replace("%", "%%"))
-    parser.add_argument("-o", "--out", metavar="PATH", default="", help="The file or directory to make")
-    force = "Replace the files of an earlier export; other files in a directory stay"
-    parser.add_argument("--force", action="store_true", help=force)
-    parser.add_argument("--progress", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("name")
+    parser.add_argument("--format", required=True, choices=list(FORMATS))
+    parser.add_argument("-o", "--out", default="")
+    parser.add_argument("--force", action="store_true")
+    parser.add_argument("--progress", action="store_true")
     add_server_options(parser)
     add_output_option(parser, ["table"])
 

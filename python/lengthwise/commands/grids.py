@@ -12,8 +12,8 @@ _MOST_COLUMNS = 4
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("numbers", help="Objects with title, row_name, column_name, columns and values, row by row")
-    parser.add_argument("-o", "--out", required=True, metavar="FILE", help="The file, .svg, .pdf or .png")
+    parser.add_argument("numbers")
+    parser.add_argument("-o", "--out", required=True)
     add_output_option(parser, ["table"])
 
 

@@ -13,29 +13,27 @@ _MOST_PIXELS = 10_000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from lengthwise.plots import FIGURES
     from lengthwise.plots.options import OPTIONS
 
-    parser.add_argument("experiments", nargs="+", help="Experiments, or single trials as EXPERIMENT/TRIAL")
-    figures = "; ".join(f"{kind.name}: {kind.description}" for kind in FIGURES.values())
-    parser.add_argument("--figure", default="", metavar="KIND", help=figures.replace("%", "%%"))
-    parser.add_argument("-o", "--out", default="", metavar="FILE", help="The file, .svg, .pdf or .png")
+    parser.add_argument("experiments", nargs="+")
+    parser.add_argument("--figure", default="")
+    parser.add_argument("-o", "--out", default="")
     for name in ("task", "network", "encoding", "trial"):
-        parser.add_argument(f"--{name}", action="append", default=[], help=f"Only this {name}; may be repeated")
-    parser.add_argument("--learning_rate", action="append", type=float, default=[], metavar="RATE")
+        parser.add_argument(f"--{name}", action="append", default=[])
+    parser.add_argument("--learning_rate", action="append", type=float, default=[])
     parser.add_argument("--title", default=None)
     for name, option in OPTIONS.items():
         if isinstance(option.default, bool):
-            parser.add_argument(f"--{name}", action="store_true", help=option.metadata["description"])
+            parser.add_argument(f"--{name}", action="store_true")
         else:
             kind = type(option.default) if isinstance(option.default, (str, float)) else int
-            parser.add_argument(f"--{name}", type=kind, default=option.default, help=option.metadata["description"])
-    parser.add_argument("--plain", action="store_true", help="Without title and caption")
-    parser.add_argument("--pixels_wide", type=int, default=0, help=argparse.SUPPRESS)
-    parser.add_argument("--pixels_high", type=int, default=0, help=argparse.SUPPRESS)
-    parser.add_argument("--data", default="", metavar="FILE", help="Also keep what is drawn as numbers: .csv or .json")
-    parser.add_argument("--script", default="", metavar="FILE", help="Also keep a Python program that draws the figure")
-    parser.add_argument("--open", action="store_true", help="Then show it, with $BROWSER or xdg-open")
+            parser.add_argument(f"--{name}", type=kind, default=option.default)
+    parser.add_argument("--plain", action="store_true")
+    parser.add_argument("--width", type=int, default=0)
+    parser.add_argument("--height", type=int, default=0)
+    parser.add_argument("--data", default="")
+    parser.add_argument("--script", default="")
+    parser.add_argument("--open", action="store_true")
     add_server_options(parser)
     # json: the figure as numbers, instead of pictures.
     add_output_option(parser, ["table", "json"])
@@ -61,7 +59,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     plots.check_options(kind, options)
     if arguments.out and Path(arguments.out).suffix.lower() not in plots.FORMATS:
         raise UsageError(f'--out is "{arguments.out}"; its name must end with .svg, .pdf or .png')
-    for pixels in (arguments.pixels_wide, arguments.pixels_high):
+    for pixels in (arguments.width, arguments.height):
         if pixels != 0 and not _LEAST_PIXELS <= pixels <= _MOST_PIXELS:
             raise UsageError(f"a picture of {pixels} pixels? Accepted: {_LEAST_PIXELS} to {_MOST_PIXELS}")
     if arguments.data and Path(arguments.data).suffix.lower() not in plots.DATA_FORMATS:
@@ -98,7 +96,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
 
     # "quickstart-1-loss", or "a-1-b-1-loss" for several experiments.
     stem = "-".join([*(file_name(experiment.name) for experiment in experiments), kind.name])
-    size = drawing.Size(arguments.pixels_wide, arguments.pixels_high)
+    size = drawing.Size(arguments.width, arguments.height)
     figure = drawing.draw(picture, size=size, decorated=not arguments.plain)
     style.settle(figure)
     paths = [arguments.out] if arguments.out else [f"{stem}.svg", f"{stem}.png"]

@@ -17,17 +17,11 @@ from lengthwise.errors import UsageError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("experiment", help="Its name, or its specification's")
-    parser.add_argument("-o", "--out", metavar="FILE", default="", help="The file; default: EXPERIMENT.html here")
-    parser.add_argument(
-        "--compare",
-        metavar="KEY",
-        action="append",
-        default=[],
-        help="Beside this published table, PAPER/TABLE; may be repeated; default: those of which a cell was run",
-    )
+    parser.add_argument("experiment")
+    parser.add_argument("-o", "--out", default="")
+    parser.add_argument("--compare", action="append", default=[])
     add_select_option(parser)
-    parser.add_argument("--open", action="store_true", help="Then show it, with $BROWSER or xdg-open")
+    parser.add_argument("--open", action="store_true")
     add_server_options(parser)
     add_output_option(parser, ["table"])
 

@@ -23,15 +23,10 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("experiment", nargs="?", default="", help="Its name, or its specification's")
-    parser.add_argument(
-        "--compare",
-        metavar="KEY",
-        required=True,
-        help='PAPER/TABLE; "list" prints which there are, "all" compares with each of the experiment\'s paper',
-    )
+    parser.add_argument("experiment", nargs="?", default="")
+    parser.add_argument("--compare", required=True)
     add_select_option(parser)
-    parser.add_argument("--whole_table", action="store_true", help="Also tasks and encodings of which nothing was run")
+    parser.add_argument("--whole_table", action="store_true")
     add_server_options(parser)
     add_output_option(parser, ["table", "json", "csv", "markdown", "latex"])
 

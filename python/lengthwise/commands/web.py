@@ -16,12 +16,12 @@ _DEFAULT = "127.0.0.1:7080"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--listen", metavar="HOST:PORT", default="", help=f"Default {_DEFAULT}, or a free port")
-    parser.add_argument("--certificate", metavar="FILE", default="", help="PEM file, for https")
-    parser.add_argument("--key", metavar="FILE", default="", help="PEM file of its key")
-    parser.add_argument("--insecure_plain_text", action="store_true", help="Serves other machines without TLS")
-    parser.add_argument("--data_dir", metavar="DIR", default="", help="A directory of `lengthwise run` instead of a server")
-    parser.add_argument("--show", metavar="EXPERIMENT", default="", help="The address printed is that of this experiment")
+    parser.add_argument("--listen", default="")
+    parser.add_argument("--certificate", default="")
+    parser.add_argument("--key", default="")
+    parser.add_argument("--insecure_plain_text", action="store_true")
+    parser.add_argument("--data_dir", default="")
+    parser.add_argument("--show", default="")
     add_server_options(parser)
     add_output_option(parser, ["table"])
 

@@ -31,7 +31,7 @@ __all__ = ["FIGURES", "FigureKind", "Options", "describe", "draw"]
 @dataclass(frozen=True)
 class FigureKind:
     name: str
-    # A line of the command's help.
+    # What `experiment.plot` says of it; `lengthwise plot --help` has kFigures of client/commands/plot.cc.
     description: str
     # "loss:picture", of this package: a function of (experiments, options) that returns a Picture.
     function: str
