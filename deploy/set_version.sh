@@ -15,7 +15,7 @@ replace() {
 }
 replace platform/version.h '(kVersion\[\] = )".*"' "\\1\"$version\""
 replace python/pyproject.toml '^version = ".*"' "version = \"$version\""
-replace python/lengthwise/__init__.py '^__version__ = ".*"' "__version__ = \"$version\""
+replace python/lengthwise/version.py '^__version__ = ".*"' "__version__ = \"$version\""
 replace CITATION.cff '^version: .*' "version: $version"
 replace CITATION.cff '^date-released: .*' "date-released: $today"
 for part in server workers; do

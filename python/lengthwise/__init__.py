@@ -13,6 +13,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from lengthwise.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from lengthwise.client import Client
     from lengthwise.errors import FieldViolation, LengthwiseError, NotFoundError, UnavailableError
@@ -33,8 +35,6 @@ if TYPE_CHECKING:
     from lengthwise.experiment import Experiment, TrialCounts
     from lengthwise.local_run import run
     from lengthwise.trial import Trial
-
-__version__ = "0.2.0"
 
 __all__ = [
     "AttentionMap",

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import grpc
 
-import lengthwise
 from lengthwise.connection import Connection
 from lengthwise.errors import LengthwiseError, NotFoundError, UsageError
 from lengthwise.exports.exporter import Exporter, Subject
 from lengthwise.exports.output import MANIFEST, Kind, Output
 from lengthwise.names import file_name, find, list_trials
+from lengthwise.version import __version__
 
 __all__ = ["FORMATS", "Format", "Result", "Subject", "export", "export_and_warn", "find_subject"]
 
@@ -163,7 +163,7 @@ def _manifest(name: str, subject: Subject, trials: int, files: list[str]) -> str
         "experiment": subject.experiment.name,
         "trials": trials,
         "files": files,
-        "written_by": f"lengthwise {lengthwise.__version__}",
+        "written_by": f"lengthwise {__version__}",
     }
     return json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"
 

@@ -14,7 +14,6 @@ from typing import Any
 
 import grpc
 
-import lengthwise
 from lengthwise import events, queries, report
 from lengthwise._proto import event_pb2, experiment_service_pb2, specification_pb2
 from lengthwise.errors import LengthwiseError, UsageError
@@ -24,6 +23,7 @@ from lengthwise.models import download_model
 from lengthwise.names import label, short_name
 from lengthwise.rendering import format_exact
 from lengthwise.trial_history import Evaluation
+from lengthwise.version import __version__
 
 Trial = experiment_service_pb2.Trial
 _SUMS = "SHA256SUMS"
@@ -113,7 +113,7 @@ class SiteExporter(CsvExporter):
         page = report.template("site.html").render(
             name=short_name(self.subject.experiment.name),
             description=data.experiment.specification.description,
-            version=lengthwise.__version__,
+            version=__version__,
             measure="loss, median" if by_loss else "accuracy in per cent, mean ± standard deviation",
             results=_results(self.subject.trials, finals, by_loss),
             trials=[_row(trial, finals, by_loss, sums) for trial in self.subject.trials],

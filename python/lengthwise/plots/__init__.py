@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, cast
 
 from lengthwise.errors import UsageError
 from lengthwise.plots.options import OPTIONS, Options
+from lengthwise.plots.picture import FORMATS as FORMATS
 from lengthwise.suggestion import suggestion
 
 if TYPE_CHECKING:
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
     from lengthwise.plots.drawing import AxesLike, Size
     from lengthwise.plots.picture import Picture
 
-# Endings of pictures, and of files of what they show.
-FORMATS = (".svg", ".pdf", ".png")
+# Endings of files of what a picture shows.
 DATA_FORMATS = (".csv", ".json")
 
 __all__ = ["FIGURES", "FigureKind", "Options", "describe", "draw"]

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
+# Endings of files.
+FORMATS = (".svg", ".pdf", ".png")
+
 
 @dataclass
 class Series:

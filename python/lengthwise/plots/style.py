@@ -18,7 +18,7 @@ import matplotlib.style
 from matplotlib.figure import Figure
 
 from lengthwise.errors import UsageError
-from lengthwise.plots import FORMATS
+from lengthwise.plots.picture import FORMATS
 from lengthwise.user_file import write_for_user
 
 if TYPE_CHECKING:

@@ -16,7 +16,6 @@ import jinja2
 from google.protobuf.timestamp_pb2 import Timestamp
 from markupsafe import Markup
 
-import lengthwise
 from lengthwise import accuracy_table, comparison, comparison_display, events, plots, published, queries
 from lengthwise._proto import event_pb2, experiment_service_pb2
 from lengthwise.accuracy_table import rows_of
@@ -35,6 +34,7 @@ from lengthwise.queries import Summary
 from lengthwise.rendering import counted, format_clock, format_count
 from lengthwise.report.attention_maps import MapsForViewer, maps_for_viewer
 from lengthwise.user_file import check_writable, write_for_user
+from lengthwise.version import __version__
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -149,7 +149,7 @@ def render(
         description=data.experiment.specification.description,
         facts=_facts(data),
         made=_minute(now or datetime.now(timezone.utc)) if dated else "",
-        version=lengthwise.__version__,
+        version=__version__,
         sections={identifier: title for identifier, title in sections.items() if title},
         caption=heading.caption,
         missing=_missing(data.experiment.trials),

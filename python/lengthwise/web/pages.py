@@ -23,7 +23,6 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-import lengthwise
 from lengthwise import names, queries, report
 from lengthwise._proto import event_pb2, experiment_service_pb2
 from lengthwise.errors import LengthwiseError, NotFoundError, UsageError
@@ -34,6 +33,7 @@ from lengthwise.plots.catalogue import Catalogue
 from lengthwise.plots.data import PlottedExperiment, Trial, TrialFilter
 from lengthwise.printable import printable_text
 from lengthwise.rendering import format_clock, format_count, format_exact
+from lengthwise.version import __version__
 from lengthwise.web import figures, views
 from lengthwise.web.live import ExperimentFeed, Feeds
 from lengthwise.web.source import Source
@@ -295,7 +295,7 @@ class Site:
                     context[name] = part(asked)
             loaded = self._templates.get_template(template)
             if wanted is None:
-                return "", loaded.render(context, version=lengthwise.__version__).encode()
+                return "", loaded.render(context, version=__version__).encode()
             return "", "".join(loaded.blocks[wanted](loaded.new_context(context))).encode()
 
         try:

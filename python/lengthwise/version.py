@@ -1,0 +1,2 @@
+"""The release."""
+__version__ = "0.2.0"
