@@ -16,6 +16,7 @@
 #include "proto/component_label.h"
 #include "proto/experiment_service.pb.h"
 #include "proto/length_accuracies.h"
+#include "proto/trial_counts.h"
 
 namespace lengthwise::client {
 namespace {
@@ -83,15 +84,14 @@ AccuracySummary Summarize(const v1::SummarizeExperimentResponse& summary) {
   };
   std::set<int32_t> lengths;
   for (const auto& cell : summary.cells()) {
-    const v1::TrialCounts& trials = cell.trials();
-    result.missing_trials +=
-        trials.queued() + trials.running() + trials.failed() + trials.cancelled();
-    if (trials.succeeded() == 0) continue;
+    const int32_t succeeded = cell.trials().succeeded();
+    result.missing_trials += static_cast<int>(AllTrials(cell.trials())) - succeeded;
+    if (succeeded == 0) continue;
     AccuracyRow row{.task = cell.task(),
                     .network = cell.network(),
                     .encoding = cell.encoding(),
                     .learning_rate = cell.learning_rate(),
-                    .trials = trials.succeeded(),
+                    .trials = succeeded,
                     .seen = mean_of(cell.seen_accuracy()),
                     .unseen = mean_of(cell.unseen_accuracy()),
                     .unseen_deviation = deviation_of(cell.unseen_accuracy()),

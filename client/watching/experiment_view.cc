@@ -10,6 +10,7 @@
 #include "proto/component_label.h"
 #include "proto/timestamps.h"
 #include "proto/training_points.h"
+#include "proto/trial_counts.h"
 #include "tasks/catalogue.h"
 
 namespace lengthwise::client {
@@ -154,24 +155,8 @@ void ExperimentView::Apply(const v1::TrialProgress& progress) {
 }
 
 v1::TrialCounts ExperimentView::Counts() const {
-  int queued = 0;
-  int running = 0;
-  int succeeded = 0;
-  int failed = 0;
-  int cancelled = 0;
-  for (const TrialView& trial : trials_) {
-    queued += trial.state == v1::QUEUED;
-    running += trial.state == v1::RUNNING;
-    succeeded += trial.state == v1::SUCCEEDED;
-    failed += trial.state == v1::FAILED;
-    cancelled += trial.state == v1::CANCELLED;
-  }
   v1::TrialCounts counts;
-  counts.set_queued(queued);
-  counts.set_running(running);
-  counts.set_succeeded(succeeded);
-  counts.set_failed(failed);
-  counts.set_cancelled(cancelled);
+  for (const TrialView& trial : trials_) CountTrials(trial.state, 1, counts);
   return counts;
 }
 

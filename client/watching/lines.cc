@@ -10,6 +10,7 @@
 #include "client/watching/label_fit.h"
 #include "proto/timestamps.h"
 #include "proto/training_points.h"
+#include "proto/trial_counts.h"
 
 namespace lengthwise::client {
 namespace {
@@ -223,13 +224,7 @@ std::string Headline(const ExperimentView& view, const LiveLinesOptions& options
 
 v1::TrialCounts Count(const std::vector<const TrialView*>& trials) {
   v1::TrialCounts counts;
-  for (const TrialView* trial : trials) {
-    counts.set_running(counts.running() + (trial->state == v1::RUNNING));
-    counts.set_queued(counts.queued() + (trial->state == v1::QUEUED));
-    counts.set_succeeded(counts.succeeded() + (trial->state == v1::SUCCEEDED));
-    counts.set_failed(counts.failed() + (trial->state == v1::FAILED));
-    counts.set_cancelled(counts.cancelled() + (trial->state == v1::CANCELLED));
-  }
+  for (const TrialView* trial : trials) CountTrials(trial->state, 1, counts);
   return counts;
 }
 

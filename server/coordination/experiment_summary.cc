@@ -11,27 +11,13 @@
 #include <utility>
 
 #include "proto/length_accuracies.h"
+#include "proto/trial_counts.h"
 #include "server/storage/records.h"
 
 namespace lengthwise::server {
 namespace {
 
 constexpr double kUnits = 1099511627776;  // 2^40
-
-void Count(v1::TrialState state, v1::TrialCounts& counts) {
-  switch (state) {
-    case v1::QUEUED:
-      return counts.set_queued(counts.queued() + 1);
-    case v1::RUNNING:
-      return counts.set_running(counts.running() + 1);
-    case v1::SUCCEEDED:
-      return counts.set_succeeded(counts.succeeded() + 1);
-    case v1::FAILED:
-      return counts.set_failed(counts.failed() + 1);
-    default:
-      return counts.set_cancelled(counts.cancelled() + 1);
-  }
-}
 
 void Fill(const std::vector<double>& values, v1::SummarizeExperimentResponse::Quantiles& answer) {
   if (values.empty()) return;
@@ -178,7 +164,7 @@ void ExperimentSummary::FillCell(const Cell& cell, absl::string_view select,
   };
   for (const int32_t index : cell.members) {
     const Member& member = members_.at(index);
-    Count(member.state, *answer.mutable_trials());
+    CountTrials(member.state, 1, *answer.mutable_trials());
     take(member.unseen_accuracy, unseen);
     take(member.seen_accuracy, seen);
     if (member.compared_by_loss) {

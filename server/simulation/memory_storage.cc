@@ -11,16 +11,6 @@
 namespace lengthwise::server {
 namespace {
 
-v1::TrialCounts CountOf(v1::TrialState state, int32_t trials) {
-  v1::TrialCounts counts;
-  if (state == v1::QUEUED) counts.set_queued(trials);
-  if (state == v1::RUNNING) counts.set_running(trials);
-  if (state == v1::SUCCEEDED) counts.set_succeeded(trials);
-  if (state == v1::FAILED) counts.set_failed(trials);
-  if (state == v1::CANCELLED) counts.set_cancelled(trials);
-  return counts;
-}
-
 void Add(const v1::TrialCounts& more, v1::TrialCounts& counts) {
   counts.set_queued(counts.queued() + more.queued());
   counts.set_running(counts.running() + more.running());
@@ -346,7 +336,7 @@ class MemoryStorage::Writer : public MemoryReader<StorageWriter> {
     ExperimentRecord record = *data_->experiments.Find(experiment.key);
     record.specification = experiment.specification;
     record.end_time = NoTime();
-    Add(CountOf(v1::QUEUED, added), record.counts);
+    CountTrials(v1::QUEUED, added, record.counts);
     data_->experiments.Put(record.key, record, journal_);
     return absl::OkStatus();
   }
@@ -371,8 +361,8 @@ class MemoryStorage::Writer : public MemoryReader<StorageWriter> {
     data_->trials.Put(trial.key, trial, journal_);
     if (trial.state == previous) return absl::OkStatus();
     ExperimentRecord experiment = *data_->experiments.Find(trial.experiment);
-    Add(CountOf(previous, -1), experiment.counts);
-    Add(CountOf(trial.state, 1), experiment.counts);
+    CountTrials(previous, -1, experiment.counts);
+    CountTrials(trial.state, 1, experiment.counts);
     const bool ended = UnendedTrials(experiment.counts) == 0;
     experiment.end_time = ended ? trial.end_time : NoTime();
     data_->experiments.Put(experiment.key, std::move(experiment), journal_);
