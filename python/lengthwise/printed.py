@@ -92,10 +92,6 @@ class Printed:
         return next((one.value for one in self._text if one.field == path and one.of.has(component)), None)
 
     @property
-    def always_named(self) -> set[str]:
-        return {path for one in self._open if one.always for path in one.fields}
-
-    @property
     def fields(self) -> set[str]:
         """All that are said to be printed or open."""
         return {path for one in [*self._printed, *self._open] for path in one.fields}
